@@ -1,0 +1,207 @@
+//! The one error type of the core: a cause, a place, and one clear line of text.
+
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Why an operation failed. Python maps each cause to one exception class.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cause {
+    /// The operating system refused or failed (missing file, no space, ...).
+    Io(io::ErrorKind),
+    /// A file ends before what it announces.
+    Truncated,
+    /// Bytes that no writer of the format produces, or a checksum that does not match.
+    Corrupt,
+    /// A cap from [`crate::limits`] was met.
+    Limit,
+    /// A legal file that needs something this build does not know.
+    Unsupported,
+    /// Two files that do not belong together, or a value that does not fit a schema.
+    Mismatch,
+    /// A value or an argument handed in by the caller that cannot be used.
+    Invalid,
+    /// The caller asked to stop.
+    Interrupted,
+}
+
+/// An error with its place: file, sample, field and byte are filled in by the layers that know them.
+#[derive(Debug)]
+pub struct Error(Box<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    cause: Cause,
+    what: String,
+    path: Option<PathBuf>,
+    sample: Option<u64>,
+    field: Option<String>,
+    byte: Option<u64>,
+    errno: Option<i32>,
+}
+
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+impl Error {
+    pub fn new(cause: Cause, what: impl Into<String>) -> Self {
+        Self(Box::new(Inner {
+            cause,
+            what: what.into(),
+            path: None,
+            sample: None,
+            field: None,
+            byte: None,
+            errno: None,
+        }))
+    }
+
+    pub fn truncated(what: impl Into<String>) -> Self {
+        Self::new(Cause::Truncated, what)
+    }
+
+    pub fn corrupt(what: impl Into<String>) -> Self {
+        Self::new(Cause::Corrupt, what)
+    }
+
+    pub fn limit(what: impl Into<String>) -> Self {
+        Self::new(Cause::Limit, what)
+    }
+
+    pub fn unsupported(what: impl Into<String>) -> Self {
+        Self::new(Cause::Unsupported, what)
+    }
+
+    pub fn mismatch(what: impl Into<String>) -> Self {
+        Self::new(Cause::Mismatch, what)
+    }
+
+    pub fn invalid(what: impl Into<String>) -> Self {
+        Self::new(Cause::Invalid, what)
+    }
+
+    pub fn interrupted() -> Self {
+        Self::new(Cause::Interrupted, "interrupted")
+    }
+
+    /// An I/O error on `path`.
+    pub fn io(path: impl AsRef<Path>, source: &io::Error) -> Self {
+        Self::from(source).in_file(path)
+    }
+
+    /// Names the file, unless a deeper layer already did.
+    #[must_use]
+    pub fn in_file(mut self, path: impl AsRef<Path>) -> Self {
+        self.0.path.get_or_insert_with(|| path.as_ref().to_owned());
+        self
+    }
+
+    #[must_use]
+    pub fn in_sample(mut self, sample: u64) -> Self {
+        self.0.sample.get_or_insert(sample);
+        self
+    }
+
+    /// Names the field; called from the inside out, so that outer names come first (`a.b`).
+    #[must_use]
+    pub fn in_field(mut self, field: &str) -> Self {
+        self.0.field = Some(match self.0.field.take() {
+            Some(inner) if inner.starts_with('[') => format!("{field}{inner}"),
+            Some(inner) => format!("{field}.{inner}"),
+            None => field.to_owned(),
+        });
+        self
+    }
+
+    #[must_use]
+    pub fn at_byte(mut self, byte: u64) -> Self {
+        self.0.byte.get_or_insert(byte);
+        self
+    }
+
+    pub fn cause(&self) -> Cause {
+        self.0.cause
+    }
+
+    pub fn path(&self) -> Option<&Path> {
+        self.0.path.as_deref()
+    }
+
+    pub fn sample(&self) -> Option<u64> {
+        self.0.sample
+    }
+
+    pub fn field(&self) -> Option<&str> {
+        self.0.field.as_deref()
+    }
+
+    /// The operating system's error number, for I/O errors that have one.
+    pub fn errno(&self) -> Option<i32> {
+        self.0.errno
+    }
+
+    /// The message without its place.
+    pub fn what(&self) -> &str {
+        &self.0.what
+    }
+}
+
+impl From<&io::Error> for Error {
+    fn from(source: &io::Error) -> Self {
+        let mut error = Self::new(Cause::Io(source.kind()), source.to_string());
+        error.0.errno = source.raw_os_error();
+        error
+    }
+}
+
+impl From<io::Error> for Error {
+    fn from(source: io::Error) -> Self {
+        Self::from(&source)
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let inner = &*self.0;
+        if let Some(path) = &inner.path {
+            write!(f, "{}: ", path.display())?;
+        }
+        let mut places = Vec::new();
+        if let Some(sample) = inner.sample {
+            places.push(format!("sample {sample}"));
+        }
+        if let Some(field) = &inner.field {
+            places.push(format!("field '{field}'"));
+        }
+        if let Some(byte) = inner.byte {
+            places.push(format!("byte {byte}"));
+        }
+        if !places.is_empty() {
+            write!(f, "{}: ", places.join(", "))?;
+        }
+        f.write_str(&inner.what)
+    }
+}
+
+impl std::error::Error for Error {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn message_names_file_sample_field_and_byte() {
+        let error = Error::corrupt("bad text")
+            .at_byte(7)
+            .in_field("[3]")
+            .in_field("images")
+            .in_sample(42)
+            .in_file("a.jinx");
+        assert_eq!(error.to_string(), "a.jinx: sample 42, field 'images[3]', byte 7: bad text");
+    }
+
+    #[test]
+    fn deeper_place_wins() {
+        let error = Error::truncated("x").in_file("inner").in_file("outer");
+        assert_eq!(error.path(), Some(Path::new("inner")));
+    }
+}

@@ -1,0 +1,37 @@
+//! Every cap on untrusted input, with its reason. Nothing else in the crate decides how much is too much.
+
+/// Bytes at the end of a file in which the footer offset is sought: its digits and foreign trailing blanks.
+pub const MAX_TRAILER_BYTES: usize = 1024;
+/// A footer without an inline index; with one (1.0 files) the file's own size is the bound.
+pub const MAX_FOOTER_BYTES: u64 = 64 << 20;
+/// One line of a dataset: rows are text and small arrays, media belong in the sidecar.
+pub const MAX_RECORD_BYTES: u64 = 256 << 20;
+/// One decoded value, by default; a caller may raise it.
+pub const MAX_VALUE_BYTES: u64 = 2 << 30;
+/// Nesting of lists and objects; JINX 1.0 round-trips 254.
+pub const MAX_DEPTH: usize = 256;
+/// Digits of one integer, as CPython's own `int()` default.
+pub const MAX_INT_DIGITS: usize = 4300;
+/// Codecs in one suffix chain: more only serves nested decompression bombs.
+pub const MAX_CHAIN_CODECS: usize = 3;
+/// zstd window, as log2: what `zstd --long=27` needs, 128 MiB.
+pub const MAX_ZSTD_WINDOW_LOG: u32 = 27;
+/// First reservation of a decode buffer whatever a header declares; it then grows as bytes really come.
+pub const FIRST_RESERVATION_BYTES: u64 = 16 << 20;
+/// A file name found inside a file.
+pub const MAX_NAME_BYTES: usize = 255;
+/// A manifest: 10,000 shards take about 2 MiB.
+pub const MAX_MANIFEST_BYTES: u64 = 256 << 20;
+
+/// The caps a caller may change, per dataset.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    pub max_value_bytes: u64,
+    pub max_record_bytes: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { max_value_bytes: MAX_VALUE_BYTES, max_record_bytes: MAX_RECORD_BYTES }
+    }
+}

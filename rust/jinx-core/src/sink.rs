@@ -1,0 +1,157 @@
+//! The one language in which formats talk to each other: a row is a sequence of events.
+//!
+//! Every source (a JINX row, a JSON line, MessagePack, Arrow, a Python dict) emits events into a [`Sink`];
+//! every target (JINX rows, JSON text, MessagePack, a [`crate::value::Value`] tree, Python objects) is a sink.
+//! So each pair of formats works after writing one half for each of them.
+
+use crate::error::Result;
+use bytes::Bytes;
+
+/// A binary value on its way from a source to a sink.
+#[derive(Debug, Clone)]
+pub struct Blob<'a> {
+    pub data: BlobData<'a>,
+    /// The file name that Hugging Face's media columns keep beside the bytes.
+    pub path: Option<&'a str>,
+}
+
+#[derive(Debug, Clone)]
+pub enum BlobData<'a> {
+    Borrowed(&'a [u8]),
+    /// Shared memory, so that a queue or a writer thread can keep it without a copy.
+    Shared(Bytes),
+}
+
+impl<'a> Blob<'a> {
+    pub fn borrowed(data: &'a [u8]) -> Self {
+        Self { data: BlobData::Borrowed(data), path: None }
+    }
+
+    pub fn shared(data: Bytes) -> Self {
+        Self { data: BlobData::Shared(data), path: None }
+    }
+
+    pub fn as_slice(&self) -> &[u8] {
+        match &self.data {
+            BlobData::Borrowed(data) => data,
+            BlobData::Shared(data) => data,
+        }
+    }
+
+    /// The data as shared memory; copies only what was borrowed.
+    pub fn into_bytes(self) -> Bytes {
+        match self.data {
+            BlobData::Borrowed(data) => Bytes::copy_from_slice(data),
+            BlobData::Shared(data) => data,
+        }
+    }
+}
+
+/// What a binary payload is, beyond plain bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Payload {
+    /// `bytes`.
+    Raw,
+    /// A complete `.npy` file of version 1-3: a numpy array.
+    Npy,
+    /// A torch tensor as `torch.save` writes it.
+    Pt,
+    /// A numpy scalar: dtype string in ASCII, a zero byte, the scalar's bytes.
+    Np,
+}
+
+/// numpy scalars that JSON can hold as a number under the dtype's name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Dtype {
+    Int8,
+    Int16,
+    Int32,
+    Int64,
+    Uint8,
+    Uint16,
+    Uint32,
+    Uint64,
+    Float32,
+    /// Python's own float where JSON has no text for it: nan and the infinities.
+    Float64,
+}
+
+impl Dtype {
+    pub const ALL: [Self; 10] = [
+        Self::Int8,
+        Self::Int16,
+        Self::Int32,
+        Self::Int64,
+        Self::Uint8,
+        Self::Uint16,
+        Self::Uint32,
+        Self::Uint64,
+        Self::Float32,
+        Self::Float64,
+    ];
+
+    /// numpy's name, which is also the key suffix.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Int8 => "int8",
+            Self::Int16 => "int16",
+            Self::Int32 => "int32",
+            Self::Int64 => "int64",
+            Self::Uint8 => "uint8",
+            Self::Uint16 => "uint16",
+            Self::Uint32 => "uint32",
+            Self::Uint64 => "uint64",
+            Self::Float32 => "float32",
+            Self::Float64 => "float64",
+        }
+    }
+
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|dtype| dtype.name() == name)
+    }
+
+    pub fn is_float(self) -> bool {
+        matches!(self, Self::Float32 | Self::Float64)
+    }
+}
+
+/// The number inside a numpy scalar.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Number {
+    Int(i64),
+    Uint(u64),
+    Float(f64),
+}
+
+/// Receives one row as events. The outermost value of a row is a dict.
+///
+/// Order: `begin_dict (key value)* end_dict`, `begin_list value* end_list`; a sink may rely on it.
+pub trait Sink {
+    fn null(&mut self) -> Result<()>;
+    fn bool(&mut self, value: bool) -> Result<()>;
+    fn int(&mut self, value: i64) -> Result<()>;
+    /// An integer outside i64, as exact decimal digits with an optional minus.
+    fn big_int(&mut self, digits: &str) -> Result<()>;
+    /// Any float, non-finite ones included.
+    fn float(&mut self, value: f64) -> Result<()>;
+    fn str(&mut self, value: &str) -> Result<()>;
+    fn blob(&mut self, payload: Payload, blob: Blob<'_>) -> Result<()>;
+    /// A numpy scalar of a dtype that has a suffix of its own (`Float64` only from JINX 1.0 files).
+    fn scalar(&mut self, dtype: Dtype, value: Number) -> Result<()>;
+    /// A Hugging Face media value that has no bytes, only a file name.
+    fn media_path(&mut self, path: &str) -> Result<()> {
+        self.begin_dict(2)?;
+        self.key("bytes")?;
+        self.null()?;
+        self.key("path")?;
+        self.str(path)?;
+        self.end_dict()
+    }
+    /// `len` is a hint.
+    fn begin_list(&mut self, len: usize) -> Result<()>;
+    fn end_list(&mut self) -> Result<()>;
+    /// `len` is a hint.
+    fn begin_dict(&mut self, len: usize) -> Result<()>;
+    fn key(&mut self, name: &str) -> Result<()>;
+    fn end_dict(&mut self) -> Result<()>;
+}

@@ -1,0 +1,149 @@
+//! A row as a tree, for the places that must look at a whole value: schema inference, tables, tests.
+
+use crate::error::{Error, Result};
+use crate::sink::{Blob, Dtype, Number, Payload, Sink};
+use bytes::Bytes;
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum Value {
+    Null,
+    Bool(bool),
+    Int(i64),
+    /// An integer outside i64, as exact decimal digits.
+    BigInt(String),
+    Float(f64),
+    Str(String),
+    Blob { payload: Payload, data: Bytes, path: Option<String> },
+    Scalar(Dtype, Number),
+    List(Vec<Self>),
+    /// In the order written; names are unique in a valid row.
+    Dict(Vec<(String, Self)>),
+}
+
+impl Value {
+    /// Emits the tree as events.
+    ///
+    /// # Errors
+    /// Whatever the sink reports.
+    pub fn emit(&self, sink: &mut impl Sink) -> Result<()> {
+        match self {
+            Self::Null => sink.null(),
+            Self::Bool(value) => sink.bool(*value),
+            Self::Int(value) => sink.int(*value),
+            Self::BigInt(digits) => sink.big_int(digits),
+            Self::Float(value) => sink.float(*value),
+            Self::Str(value) => sink.str(value),
+            Self::Blob { payload, data, path } => {
+                let mut blob = Blob::shared(data.clone());
+                blob.path = path.as_deref();
+                sink.blob(*payload, blob)
+            }
+            Self::Scalar(dtype, value) => sink.scalar(*dtype, *value),
+            Self::List(items) => {
+                sink.begin_list(items.len())?;
+                for item in items {
+                    item.emit(sink)?;
+                }
+                sink.end_list()
+            }
+            Self::Dict(members) => {
+                sink.begin_dict(members.len())?;
+                for (name, value) in members {
+                    sink.key(name)?;
+                    value.emit(sink)?;
+                }
+                sink.end_dict()
+            }
+        }
+    }
+
+    /// The member `name` of a dict.
+    pub fn get(&self, name: &str) -> Option<&Self> {
+        match self {
+            Self::Dict(members) => members.iter().find(|(key, _)| key == name).map(|(_, value)| value),
+            _ => None,
+        }
+    }
+}
+
+/// A sink that builds a [`Value`].
+#[derive(Debug, Default)]
+pub struct TreeBuilder {
+    open: Vec<Value>,
+    keys: Vec<String>,
+    done: Option<Value>,
+}
+
+impl TreeBuilder {
+    /// The finished value; the builder is empty again.
+    ///
+    /// # Errors
+    /// `Invalid` when the events were not balanced.
+    pub fn take(&mut self) -> Result<Value> {
+        self.done.take().ok_or_else(|| Error::invalid("a row was not finished"))
+    }
+
+    fn put(&mut self, value: Value) -> Result<()> {
+        match self.open.last_mut() {
+            None => self.done = Some(value),
+            Some(Value::List(items)) => items.push(value),
+            Some(Value::Dict(members)) => {
+                let key = self.keys.pop().ok_or_else(|| Error::invalid("a value came without its key"))?;
+                members.push((key, value));
+            }
+            Some(_) => return Err(Error::invalid("a value inside a value that holds none")),
+        }
+        Ok(())
+    }
+
+    fn close(&mut self) -> Result<()> {
+        let value = self.open.pop().ok_or_else(|| Error::invalid("an end without its begin"))?;
+        self.put(value)
+    }
+}
+
+impl Sink for TreeBuilder {
+    fn null(&mut self) -> Result<()> {
+        self.put(Value::Null)
+    }
+    fn bool(&mut self, value: bool) -> Result<()> {
+        self.put(Value::Bool(value))
+    }
+    fn int(&mut self, value: i64) -> Result<()> {
+        self.put(Value::Int(value))
+    }
+    fn big_int(&mut self, digits: &str) -> Result<()> {
+        self.put(Value::BigInt(digits.to_owned()))
+    }
+    fn float(&mut self, value: f64) -> Result<()> {
+        self.put(Value::Float(value))
+    }
+    fn str(&mut self, value: &str) -> Result<()> {
+        self.put(Value::Str(value.to_owned()))
+    }
+    fn blob(&mut self, payload: Payload, blob: Blob<'_>) -> Result<()> {
+        let path = blob.path.map(str::to_owned);
+        self.put(Value::Blob { payload, data: blob.into_bytes(), path })
+    }
+    fn scalar(&mut self, dtype: Dtype, value: Number) -> Result<()> {
+        self.put(Value::Scalar(dtype, value))
+    }
+    fn begin_list(&mut self, len: usize) -> Result<()> {
+        self.open.push(Value::List(Vec::with_capacity(len.min(1024))));
+        Ok(())
+    }
+    fn end_list(&mut self) -> Result<()> {
+        self.close()
+    }
+    fn begin_dict(&mut self, len: usize) -> Result<()> {
+        self.open.push(Value::Dict(Vec::with_capacity(len.min(1024))));
+        Ok(())
+    }
+    fn key(&mut self, name: &str) -> Result<()> {
+        self.keys.push(name.to_owned());
+        Ok(())
+    }
+    fn end_dict(&mut self) -> Result<()> {
+        self.close()
+    }
+}
