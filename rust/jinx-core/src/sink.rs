@@ -11,6 +11,8 @@ use bytes::Bytes;
 #[derive(Debug, Clone)]
 pub struct Blob<'a> {
     pub data: BlobData<'a>,
+    /// A Hugging Face media value: where a format has no such thing it becomes `{"bytes", "path"}`.
+    pub media: bool,
     /// The file name that Hugging Face's media columns keep beside the bytes.
     pub path: Option<&'a str>,
 }
@@ -24,11 +26,11 @@ pub enum BlobData<'a> {
 
 impl<'a> Blob<'a> {
     pub fn borrowed(data: &'a [u8]) -> Self {
-        Self { data: BlobData::Borrowed(data), path: None }
+        Self { data: BlobData::Borrowed(data), media: false, path: None }
     }
 
     pub fn shared(data: Bytes) -> Self {
-        Self { data: BlobData::Shared(data), path: None }
+        Self { data: BlobData::Shared(data), media: false, path: None }
     }
 
     pub fn as_slice(&self) -> &[u8] {
@@ -36,6 +38,14 @@ impl<'a> Blob<'a> {
             BlobData::Borrowed(data) => data,
             BlobData::Shared(data) => data,
         }
+    }
+
+    /// Marks the value as media with its file name.
+    #[must_use]
+    pub fn with_path(mut self, path: Option<&'a str>) -> Self {
+        self.media = true;
+        self.path = path;
+        self
     }
 
     /// The data as shared memory; copies only what was borrowed.

@@ -13,7 +13,7 @@ pub enum Value {
     BigInt(String),
     Float(f64),
     Str(String),
-    Blob { payload: Payload, data: Bytes, path: Option<String> },
+    Blob { payload: Payload, data: Bytes, media: bool, path: Option<String> },
     Scalar(Dtype, Number),
     List(Vec<Self>),
     /// In the order written; names are unique in a valid row.
@@ -33,8 +33,9 @@ impl Value {
             Self::BigInt(digits) => sink.big_int(digits),
             Self::Float(value) => sink.float(*value),
             Self::Str(value) => sink.str(value),
-            Self::Blob { payload, data, path } => {
+            Self::Blob { payload, data, media, path } => {
                 let mut blob = Blob::shared(data.clone());
+                blob.media = *media;
                 blob.path = path.as_deref();
                 sink.blob(*payload, blob)
             }
@@ -122,8 +123,8 @@ impl Sink for TreeBuilder {
         self.put(Value::Str(value.to_owned()))
     }
     fn blob(&mut self, payload: Payload, blob: Blob<'_>) -> Result<()> {
-        let path = blob.path.map(str::to_owned);
-        self.put(Value::Blob { payload, data: blob.into_bytes(), path })
+        let (media, path) = (blob.media, blob.path.map(str::to_owned));
+        self.put(Value::Blob { payload, data: blob.into_bytes(), media, path })
     }
     fn scalar(&mut self, dtype: Dtype, value: Number) -> Result<()> {
         self.put(Value::Scalar(dtype, value))
