@@ -1,0 +1,113 @@
+# JINX: everything a user or a developer runs. `make` alone lists the targets.
+# Needs a Rust toolchain and Python 3.11 with pip; all else is installed into .venv.
+
+SHELL := bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+PYTHON ?= python3.11
+# release is what users get; `make develop PROFILE=dev` builds faster and runs slower.
+PROFILE ?= release
+# Builds stay outside the clone, so that a fresh clone finds the crates built.
+CARGO_TARGET_DIR ?= $(HOME)/.cache/jinx/target
+export CARGO_TARGET_DIR
+# An index that has CPU builds of torch; empty: the default index (a CUDA build on Linux, about 3 GB).
+TORCH_INDEX ?=
+PYTEST_ARGS ?=
+FUZZ_SECONDS ?= 60
+SAMPLES ?= 3000
+
+BIN := .venv/bin
+PY := $(BIN)/python
+STAMPS := .venv/.stamps
+# uv where it could be installed, pip otherwise.
+INSTALL = $(if $(wildcard $(BIN)/uv),$(BIN)/uv pip install --quiet --python $(PY),$(PY) -m pip install --quiet)
+CRATES := --workspace --exclude jinx-py
+
+.PHONY: help setup develop demo test test-rust test-python lint lint-rust lint-python bench fuzz docs wheel pins clean need-cargo
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+need-cargo:
+	@command -v cargo >/dev/null || { echo >&2 "make: no Rust toolchain found (cargo is not on the PATH)."; \
+	  echo >&2 "Get one with rustup (https://rustup.rs), open a new shell and run make again."; exit 1; }
+
+$(PY):
+	@command -v $(PYTHON) >/dev/null || { echo >&2 "make: $(PYTHON) not found. Install Python 3.11, or name another: make PYTHON=python3.12"; exit 1; }
+	$(PYTHON) -m venv .venv
+	@$(PY) -m pip install --quiet uv || echo "uv could not be installed; going on with pip"
+
+$(STAMPS)/demo: requirements/base.txt requirements/demo.txt requirements/build.txt | $(PY)
+	$(INSTALL) $(addprefix -r ,$^)
+	@mkdir -p $(@D) && touch $@
+
+$(STAMPS)/torch: requirements/torch.txt | $(PY)
+	$(if $(TORCH_INDEX),$(INSTALL) --index-url $(TORCH_INDEX) $(shell grep '^torch==' requirements/torch.txt),$(INSTALL) -r $<)
+	@mkdir -p $(@D) && touch $@
+
+$(STAMPS)/lint: requirements/lint.txt | $(PY)
+	$(INSTALL) -r $<
+	@mkdir -p $(@D) && touch $@
+
+$(STAMPS)/docs: requirements/docs.txt | $(PY)
+	$(INSTALL) -r $<
+	@mkdir -p $(@D) && touch $@
+
+# MLDataForge asks for Python 3.12 without needing it, hence the override.
+$(STAMPS)/test: requirements/test.txt requirements/mldataforge.txt $(STAMPS)/demo $(STAMPS)/torch
+	$(INSTALL) -r requirements/test.txt -r requirements/mldataforge.txt
+	$(INSTALL) --no-deps $(if $(wildcard $(BIN)/uv),--python-version 3.12,--ignore-requires-python) mldataforge==0.6.10
+	@mkdir -p $(@D) && touch $@
+
+setup: need-cargo $(STAMPS)/test $(STAMPS)/lint $(STAMPS)/docs develop ## everything a developer needs, into .venv
+
+develop: need-cargo $(STAMPS)/demo ## build the extension and install the package in place
+	VIRTUAL_ENV=$(CURDIR)/.venv $(BIN)/maturin develop --quiet --locked --profile $(PROFILE) $(if $(wildcard $(BIN)/uv),--uv)
+
+demo: develop ## convert, open and train from a data set made on the spot
+	$(PY) examples/demo.py --samples $(SAMPLES)
+
+test: lint test-rust docs test-python ## every check
+
+test-rust: need-cargo
+	cargo test --quiet --locked $(CRATES)
+
+test-python: need-cargo $(STAMPS)/test develop
+	$(PY) -m pytest -n 2 --dist loadfile $(PYTEST_ARGS)
+
+lint: lint-rust lint-python ## formatting, clippy, ruff, pyright
+
+lint-rust: need-cargo
+	cargo fmt --check
+	cargo clippy --quiet --locked --workspace --all-targets -- -D warnings
+
+lint-python: $(STAMPS)/test $(STAMPS)/lint
+	$(BIN)/ruff check --quiet
+	$(BIN)/ruff format --check --quiet
+	$(BIN)/pyright
+
+bench: develop $(STAMPS)/test ## wall times on this machine, beside pyarrow
+	$(PY) -m bench.run
+
+fuzz: need-cargo $(STAMPS)/test develop ## property tests at length, then each fuzz target for FUZZ_SECONDS
+	HYPOTHESIS_PROFILE=thorough $(PY) -m pytest --timeout 3600 tests/property
+	@command -v cargo-fuzz >/dev/null || { echo >&2 "make: cargo-fuzz not found; cargo install cargo-fuzz"; exit 1; }
+	@for target in $$(cd rust/jinx-core/fuzz && cargo fuzz list); do \
+	  echo "fuzz $$target"; \
+	  (cd rust/jinx-core/fuzz && cargo fuzz run --sanitizer none $$target -- -max_total_time=$(FUZZ_SECONDS)); done
+
+docs: $(STAMPS)/docs ## the documentation, into site/
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+
+wheel: need-cargo $(STAMPS)/demo ## an abi3 wheel into dist/, tried out in a fresh environment
+	rm -rf dist
+	$(BIN)/maturin build --quiet --locked --release --out dist
+	PYTHONPATH=examples $(PY) tools/try_wheel.py dist
+
+pins: $(PY) ## resolve requirements/*.in again
+	tools/pins.sh $(BIN)/uv
+
+clean: ## remove what was made here (the build cache outside stays)
+	rm -rf .venv dist site demo-data .pytest_cache .ruff_cache .hypothesis python/jinx/*.so

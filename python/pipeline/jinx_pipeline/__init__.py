@@ -1,0 +1,1 @@
+"""Data pipelines over JINX datasets. Nothing is public yet."""
