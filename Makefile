@@ -5,6 +5,7 @@ SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
+.NOTPARALLEL:
 
 PYTHON ?= python3.11
 # release is what users get; `make develop PROFILE=dev` builds faster and runs slower.
