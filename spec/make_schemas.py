@@ -1,0 +1,131 @@
+"""Writes footer.schema.json and manifest.schema.json; the one place where they are edited."""
+
+import json
+from pathlib import Path
+
+HERE = Path(__file__).parent
+HEX16, HEX32 = {"type": "string", "pattern": "^[0-9a-f]{16}$"}, {"type": "string", "pattern": "^[0-9a-f]{32}$"}
+UINT = {"type": "integer", "minimum": 0, "maximum": 2**64 - 1}
+TEXT = {"type": "string"}
+BASE64 = {"type": "string", "contentEncoding": "base64", "pattern": "^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$"}
+FEATURES = {"type": "array", "items": TEXT, "maxItems": 0, "description": "No feature is defined in 1.1."}
+
+
+def component(suffix: str) -> dict:
+    """A plain file name found in a file."""
+    return {
+        "type": "string",
+        "minLength": 1,
+        "maxLength": 255,
+        "pattern": r"^[^/\\:\u0000-\u001f]+" + suffix + "$",
+        "not": {"enum": [".", ".."]},
+        "description": "At most 255 bytes of UTF-8.",
+    }
+
+
+def record(properties: dict, optional: tuple[str, ...] = (), **more: object) -> dict:
+    """An object whose properties are required unless named optional; further members are allowed."""
+    required = [name for name in properties if name not in optional]
+    return {"type": "object", "properties": properties, "required": required, **more}
+
+
+INT_TYPES = [f"{sign}int{width}" for sign in ("", "u") for width in (8, 16, 32, 64)]
+KINDS = ["null", "bool", "int", "float", "str", "list", "dict", "bytes", "ndarray", "tensor", "np", *INT_TYPES, "float32", "float64"]
+ARRAY = {"oneOf": [{"$ref": "#/$defs/pointer"}, {"$ref": "#/$defs/inline"}]}
+REF = {"$ref": "#/$defs/array"}
+
+COLUMN = record(
+    {
+        "path": {"type": "array", "items": TEXT, "minItems": 1},
+        "kind": {"enum": ["value", "length"]},
+        "dtype": {"enum": ["bool", *INT_TYPES, "float64", "utf8"]},
+        "rows": UINT,
+        "validity": REF,
+        "data": REF,
+        "offsets": REF,
+    },
+    optional=("validity", "offsets"),
+    allOf=[
+        {"if": {"properties": {"dtype": {"const": "utf8"}}}, "then": {"required": ["offsets"]}, "else": {"not": {"required": ["offsets"]}}},
+        {"if": {"properties": {"kind": {"const": "length"}}}, "then": {"properties": {"dtype": {"enum": INT_TYPES}}}},
+    ],
+)
+FIELD = record(
+    {
+        "path": {"type": "array", "items": {"type": ["string", "null"]}, "minItems": 1},
+        "kinds": {"type": "object", "propertyNames": {"enum": KINDS}, "additionalProperties": UINT},
+        "coded": {**UINT, "minimum": 1},
+        "bytes": UINT,
+        "decoded": UINT,
+        "media": record({"type": {"enum": ["Image", "Audio"]}, "mime": TEXT}, optional=("mime",)),
+        "feature": {"type": "object"},
+    },
+    optional=("coded", "bytes", "decoded", "media", "feature"),
+    dependentRequired={"coded": ["bytes", "decoded"], "bytes": ["coded"], "decoded": ["coded"]},
+)
+FOOTER = record(
+    {
+        "num_samples": UINT,
+        "shard_id": {"type": "integer", "minimum": -1},
+        "version": {"type": "string", "pattern": r"^1\.(0|[1-9][0-9]*)$"},
+        "encoding": {"enum": ["a85", "b64", "hex"]},
+        "binary_threshold": {"anyOf": [UINT, {"type": "null"}]},
+        "compression": {"type": ["string", "null"]},
+        "index_compression": {"type": ["string", "null"]},
+        "compress_threshold": UINT,
+        "compress_ratio": {"type": "number"},
+        "ext_sep": {"const": "."},
+        "split": TEXT,
+        "features_required": FEATURES,
+        "writer": TEXT,
+        "id": HEX32,
+        "sidecar": {"anyOf": [{"type": "null"}, record({"name": component(""), "length": {**UINT, "minimum": 64}})]},
+        "line_hash": REF,
+        "fields": {"type": "array", "items": {"$ref": "#/$defs/field"}},
+        "arrow_schema": BASE64,
+        "columns": {"type": "array", "items": {"$ref": "#/$defs/column"}},
+        "meta": {"type": "object"},
+        "digest": HEX16,
+    },
+    optional=("shard_id", "binary_threshold", "compression", "index_compression", "compress_threshold", "compress_ratio",
+              "split", "writer", "arrow_schema", "meta"),
+)
+FOOTER["oneOf"] = [
+    {"required": ["index.npy.zst"], "properties": {"index.npy.zst": BASE64}},
+    {"required": ["index.npy.bin"], "properties": {"index.npy.bin": {"$ref": "#/$defs/pointer"}}},
+]
+FOOTER["$defs"] = {
+    "pointer": record({"offset": {**UINT, "minimum": 64}, "length": UINT, "x": HEX16}),
+    "inline": record({"data": BASE64, "length": UINT, "x": HEX16}),
+    "array": ARRAY,
+    "column": COLUMN,
+    "field": FIELD,
+}
+MANIFEST = record(
+    {
+        "format": {"const": "jinx"},
+        "version": {"type": "string", "pattern": r"^1\.[1-9][0-9]*$"},
+        "generation": {**UINT, "minimum": 1},
+        "features_required": FEATURES,
+        "split": {"type": ["string", "null"]},
+        "num_samples": UINT,
+        "shards": {
+            "type": "array",
+            "items": record({"name": component(r"\.jinx"), "samples": UINT, "bytes": UINT, "sidecar_bytes": UINT, "id": HEX32}),
+        },
+        "meta": {"type": "object"},
+        "digest": HEX16,
+    },
+    optional=("meta",),
+)
+
+
+def main() -> None:
+    """Writes both files next to this script."""
+    for name, title, schema in (("footer", "Footer of a JINX 1.1 main file", FOOTER), ("manifest", "Manifest of a JINX 1.1 folder", MANIFEST)):
+        head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": title}
+        (HERE / f"{name}.schema.json").write_text(json.dumps({**head, **schema}, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
