@@ -89,8 +89,8 @@ lint-python: $(STAMPS)/test $(STAMPS)/lint
 	$(BIN)/ruff format --check --quiet
 	$(BIN)/pyright
 
-bench: develop $(STAMPS)/test ## wall times on this machine, beside pyarrow
-	$(PY) -m bench.run
+bench: develop $(STAMPS)/test ## wall times on this machine, beside Hugging Face datasets
+	PYTHONPATH=examples $(PY) -m bench.run
 
 fuzz: need-cargo $(STAMPS)/test develop ## property tests at length, then each fuzz target for FUZZ_SECONDS
 	HYPOTHESIS_PROFILE=thorough $(PY) -m pytest --timeout 3600 tests/property
