@@ -154,8 +154,9 @@ impl From<&io::Error> for Error {
 }
 
 impl From<io::Error> for Error {
+    /// An error of ours that travelled through a reader keeps its cause.
     fn from(source: io::Error) -> Self {
-        Self::from(&source)
+        source.downcast::<Self>().unwrap_or_else(|source| Self::from(&source))
     }
 }
 

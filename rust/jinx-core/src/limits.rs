@@ -16,6 +16,8 @@ pub const MAX_INT_DIGITS: usize = 4300;
 pub const MAX_CHAIN_CODECS: usize = 3;
 /// zstd window, as log2: what `zstd --long=27` needs, 128 MiB.
 pub const MAX_ZSTD_WINDOW_LOG: u32 = 27;
+/// Memory of one xz decoder: four times what `xz -9` files need.
+pub const MAX_LZMA_MEMORY_BYTES: u64 = 256 << 20;
 /// First reservation of a decode buffer whatever a header declares; it then grows as bytes really come.
 pub const FIRST_RESERVATION_BYTES: u64 = 16 << 20;
 /// A file name found inside a file.

@@ -1,1 +1,171 @@
-//! Codecs.
+//! Codecs of values and files: bounded decoding of untrusted input, zstd and gzip writing, text encodings.
+//!
+//! Every decoder takes the caller's cap, reserves memory only as bytes really come, accepts several frames,
+//! members or streams one after the other, and refuses anything behind them.
+
+mod ascii85;
+mod bounded;
+mod brotli;
+mod bz2;
+mod deflate;
+mod hex;
+mod lz4;
+mod magic;
+mod members;
+mod snappy;
+mod stream;
+mod text;
+mod xz;
+mod zstd;
+mod zstd_frame;
+
+use crate::error::{Error, Result};
+use crate::num::to_u64;
+
+pub use magic::{is_compressed_media, mime};
+pub use snappy::decode_snappy_raw;
+pub use stream::{Writer, reader, sniff, writer};
+pub use text::{TextEncoding, base64_len, push_base64};
+pub use zstd::Compressor;
+
+/// A compression format.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Codec {
+    Zstd,
+    /// Also what `pigz` writes.
+    Gzip,
+    Brotli,
+    Bzip2,
+    /// The frame format, not the raw block.
+    Lz4,
+    /// The `.xz` container under the name JINX 1.0 gave it, or the older `.lzma` container.
+    Lzma,
+    Xz,
+    /// The framed stream format; raw blocks have [`decode_snappy_raw`].
+    Snappy,
+}
+
+impl Codec {
+    pub const ALL: [Self; 8] = [
+        Self::Zstd,
+        Self::Gzip,
+        Self::Brotli,
+        Self::Bzip2,
+        Self::Lz4,
+        Self::Lzma,
+        Self::Xz,
+        Self::Snappy,
+    ];
+
+    /// The key and file suffix, without its dot.
+    pub fn ext(self) -> &'static str {
+        match self {
+            Self::Zstd => "zst",
+            Self::Gzip => "gz",
+            Self::Brotli => "br",
+            Self::Bzip2 => "bz2",
+            Self::Lz4 => "lz4",
+            Self::Lzma => "lzma",
+            Self::Xz => "xz",
+            Self::Snappy => "snappy",
+        }
+    }
+
+    pub fn from_ext(ext: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|codec| codec.ext() == ext)
+    }
+
+    /// The name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Zstd => "zstd",
+            Self::Gzip => "gzip",
+            Self::Brotli => "brotli",
+            Self::Bzip2 => "bzip2",
+            other => other.ext(),
+        }
+    }
+
+    /// A command-line name, `pigz`, or a suffix.
+    pub fn from_name(name: &str) -> Option<Self> {
+        match name {
+            "pigz" => Some(Self::Gzip),
+            _ => Self::ALL
+                .into_iter()
+                .find(|codec| codec.name() == name)
+                .or_else(|| Self::from_ext(name)),
+        }
+    }
+}
+
+/// Decodes all of `input` into at most `max` bytes.
+///
+/// # Errors
+/// `Limit` when there would be more than `max` bytes or a window needs too much memory, `Truncated` when the
+/// input ends early (empty input included), `Corrupt` for bad data and for bytes after the last frame.
+pub fn decode(codec: Codec, input: &[u8], max: u64) -> Result<Vec<u8>> {
+    match codec {
+        Codec::Zstd => zstd::decode(input, max),
+        _ => bounded::read_all(
+            stream::open(codec, input)?,
+            size_hint(codec, input),
+            input.len(),
+            max,
+        ),
+    }
+}
+
+/// The decoded length, when the headers say it and the blocks behind them can hold it.
+///
+/// `None` is no error: the length is unknown or the input is damaged, and [`decode`] will tell. The answer never
+/// passes 128 KiB for each 4 bytes of input (zstd), so still hold it against a cap before reserving memory.
+pub fn declared_len(codec: Codec, input: &[u8]) -> Option<u64> {
+    match codec {
+        Codec::Zstd => zstd_frame::declared_len(input),
+        Codec::Lz4 => lz4::declared_len(input),
+        _ => None,
+    }
+}
+
+/// Decodes `input` straight into `out`, which it must fill exactly.
+///
+/// # Errors
+/// As [`decode`], and `Corrupt` when the decoded length is not `out.len()`; `out` then holds anything.
+pub fn decode_into(codec: Codec, input: &[u8], out: &mut [u8]) -> Result<()> {
+    match codec {
+        Codec::Zstd => zstd::decode_into(input, out),
+        _ => bounded::read_exactly(stream::open(codec, input)?, out),
+    }
+}
+
+/// A guess at the decoded length, good enough for a first reservation that is capped anyway.
+fn size_hint(codec: Codec, input: &[u8]) -> Option<u64> {
+    match codec {
+        // The last member's length modulo 2^32.
+        Codec::Gzip => input
+            .last_chunk::<4>()
+            .map(|tail| u64::from(u32::from_le_bytes(*tail))),
+        _ => declared_len(codec, input),
+    }
+}
+
+fn too_long(max: u64) -> Error {
+    Error::limit(format!(
+        "decodes to more than {max} bytes; raise the limit if you trust the file"
+    ))
+}
+
+/// Grows `out` by exactly `additional` bytes of capacity, or says that memory is short.
+fn reserve(out: &mut Vec<u8>, additional: usize) -> Result<()> {
+    out.try_reserve_exact(additional).map_err(|_| {
+        Error::limit(format!(
+            "no memory for {} decoded bytes",
+            to_u64(out.len().saturating_add(additional))
+        ))
+    })
+}
+
+#[cfg(test)]
+mod tests;
+#[cfg(test)]
+mod text_tests;

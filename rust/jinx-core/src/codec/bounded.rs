@@ -1,0 +1,89 @@
+//! Draining a decoder into memory without trusting any length a header claims.
+
+use super::{reserve, too_long};
+use crate::error::{Error, Result};
+use crate::limits::FIRST_RESERVATION_BYTES;
+use crate::num::{to_u64, to_usize};
+use std::io::{ErrorKind, Read};
+
+/// The least that is reserved at once, when the caps allow it.
+const MIN_STEP_BYTES: u64 = 4096;
+
+/// How much to reserve before the first byte has come: `hint`, but no more than the input makes likely.
+pub(super) fn first_reservation(hint: Option<u64>, input_len: usize, max: u64) -> u64 {
+    let input_len = to_u64(input_len);
+    let hint = hint.unwrap_or_else(|| input_len.saturating_mul(4).max(MIN_STEP_BYTES));
+    hint.min(input_len.saturating_mul(64).max(MIN_STEP_BYTES))
+        .min(FIRST_RESERVATION_BYTES)
+        .min(max)
+}
+
+/// Everything `reader` yields, at most `max` bytes.
+pub(super) fn read_all(
+    mut reader: impl Read,
+    hint: Option<u64>,
+    input_len: usize,
+    max: u64,
+) -> Result<Vec<u8>> {
+    let mut out = Vec::new();
+    let mut step = to_usize(first_reservation(hint, input_len, max), "a reservation")?;
+    loop {
+        reserve(&mut out, step)?;
+        let start = out.len();
+        out.resize(start.saturating_add(step), 0);
+        let got = fill(&mut reader, &mut out[start..])?;
+        if got < step {
+            out.truncate(start + got);
+            return Ok(out);
+        }
+        // Full: ask for a little more before growing, since an exact first guess is common.
+        let mut probe = [0; 64];
+        let got = fill(&mut reader, &mut probe)?;
+        if to_u64(out.len()).saturating_add(to_u64(got)) > max {
+            return Err(too_long(max));
+        }
+        if got < probe.len() {
+            reserve(&mut out, got)?;
+            out.extend_from_slice(&probe[..got]);
+            return Ok(out);
+        }
+        let room = max - to_u64(out.len());
+        let wanted = to_u64(out.len()).max(MIN_STEP_BYTES).max(to_u64(got)).min(room);
+        step = to_usize(wanted, "a reservation")?;
+        reserve(&mut out, step)?;
+        out.extend_from_slice(&probe[..got]);
+        step -= got;
+    }
+}
+
+/// Fills `out` with all that `reader` yields, no byte more or less.
+pub(super) fn read_exactly(mut reader: impl Read, out: &mut [u8]) -> Result<()> {
+    let got = fill(&mut reader, out)?;
+    if got < out.len() {
+        return Err(Error::corrupt(format!(
+            "decodes to {got} bytes, not {}",
+            out.len()
+        )));
+    }
+    match fill(&mut reader, &mut [0; 1])? {
+        0 => Ok(()),
+        _ => Err(Error::corrupt(format!(
+            "decodes to more than the expected {} bytes",
+            out.len()
+        ))),
+    }
+}
+
+/// Reads until `out` is full or the end; says how much came.
+fn fill(reader: &mut impl Read, out: &mut [u8]) -> Result<usize> {
+    let mut got = 0;
+    while got < out.len() {
+        match reader.read(&mut out[got..]) {
+            Ok(0) => break,
+            Ok(n) => got += n,
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(got)
+}

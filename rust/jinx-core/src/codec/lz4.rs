@@ -1,0 +1,163 @@
+//! LZ4 frames. The frame decoder stops without a word at a cut between blocks, so its source is watched.
+
+use super::members::{agrees, io_error, truncated};
+use crate::error::Error;
+use crate::num::to_u64;
+use lz4_flex::frame::{Error as Lz4Error, FrameDecoder};
+use std::io::{self, BufRead, ErrorKind, Read};
+
+const MAGIC: u32 = 0x184D_2204;
+const SKIPPABLE: u32 = 0x184D_2A50;
+
+/// The content size of a single frame that covers all of `input`, if its blocks can hold as much.
+pub(super) fn declared_len(input: &[u8]) -> Option<u64> {
+    if u32::from_le_bytes(*input.first_chunk()?) != MAGIC {
+        return None;
+    }
+    let (flags, sizes) = (*input.get(4)?, *input.get(5)?);
+    let (has_content_size, has_dictionary) = (flags & 0x08 != 0, flags & 0x01 != 0);
+    let (block_checksums, content_checksum) = (flags & 0x10 != 0, flags & 0x04 != 0);
+    if !has_content_size || has_dictionary {
+        return None;
+    }
+    let content = u64::from_le_bytes(*input.get(6..)?.first_chunk()?);
+    let max_block = 1u64 << (8 + 2 * u32::from((sizes >> 4) & 7));
+    let (mut at, mut bound) = (15usize, 0u64);
+    loop {
+        let header = u32::from_le_bytes(*input.get(at..)?.first_chunk()?);
+        at = at.checked_add(4)?;
+        if header == 0 {
+            break;
+        }
+        let stored = usize::try_from(header & 0x7FFF_FFFF).ok()?;
+        at = at
+            .checked_add(stored)?
+            .checked_add(if block_checksums { 4 } else { 0 })?;
+        bound = bound.checked_add(if header >> 31 == 1 {
+            to_u64(stored)
+        } else {
+            max_block
+        })?;
+    }
+    at = at.checked_add(if content_checksum { 4 } else { 0 })?;
+    (at == input.len() && content <= bound).then_some(content)
+}
+
+/// Notes when the source has run dry.
+struct Watched<R> {
+    source: R,
+    dry: bool,
+}
+
+impl<R: Read> Read for Watched<R> {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        let got = self.source.read(buf)?;
+        self.dry = got == 0 && !buf.is_empty();
+        Ok(got)
+    }
+}
+
+enum State<R: Read> {
+    Between(R),
+    Inside(Box<FrameDecoder<Watched<R>>>),
+    Ended,
+    Failed,
+}
+
+/// Reads the decoded bytes of all frames that the source holds.
+pub(super) struct Lz4Reader<R: Read> {
+    state: State<R>,
+    frames: u64,
+}
+
+impl<R: BufRead> Lz4Reader<R> {
+    pub fn new(source: R) -> Self {
+        Self {
+            state: State::Between(source),
+            frames: 0,
+        }
+    }
+
+    /// Opens the next data frame, stepping over skippable ones.
+    fn open(&self, mut source: R) -> io::Result<State<R>> {
+        loop {
+            let prefix = source.fill_buf()?;
+            if prefix.is_empty() {
+                return if self.frames == 0 {
+                    Err(io_error(truncated("lz4")))
+                } else {
+                    Ok(State::Ended)
+                };
+            }
+            if agrees(prefix, &MAGIC.to_le_bytes()) {
+                return Ok(State::Inside(Box::new(FrameDecoder::new(Watched {
+                    source,
+                    dry: false,
+                }))));
+            }
+            if !((0x50..=0x5F).contains(&prefix[0]) && agrees(&prefix[1..], &SKIPPABLE.to_le_bytes()[1..])) {
+                let what = if self.frames == 0 {
+                    "no lz4 frame"
+                } else {
+                    "other bytes follow the end of the lz4 data"
+                };
+                return Err(io_error(Error::corrupt(what)));
+            }
+            let mut header = [0; 8];
+            source.read_exact(&mut header).map_err(typed)?;
+            let [.., a, b, c, d] = header;
+            let size = u64::from(u32::from_le_bytes([a, b, c, d]));
+            let skipped = io::copy(&mut (&mut source).take(size), &mut io::sink())?;
+            if skipped < size {
+                return Err(io_error(truncated("lz4")));
+            }
+        }
+    }
+}
+
+impl<R: BufRead> Read for Lz4Reader<R> {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        if buf.is_empty() {
+            return Ok(0);
+        }
+        loop {
+            // Only what may be read on is put back, so after an error every read fails.
+            match std::mem::replace(&mut self.state, State::Failed) {
+                State::Between(source) => self.state = self.open(source)?,
+                State::Ended => {
+                    self.state = State::Ended;
+                    return Ok(0);
+                }
+                State::Failed => return Err(io_error(Error::corrupt("the lz4 data was already found bad"))),
+                State::Inside(mut frame) => match frame.read(buf).map_err(typed)? {
+                    0 => {
+                        let watched = frame.into_inner();
+                        if watched.dry {
+                            return Err(io_error(truncated("lz4")));
+                        }
+                        self.frames += 1;
+                        self.state = State::Between(watched.source);
+                    }
+                    got => {
+                        self.state = State::Inside(frame);
+                        return Ok(got);
+                    }
+                },
+            }
+        }
+    }
+}
+
+/// The decoder's errors by cause; those of the source stay what they are.
+fn typed(error: io::Error) -> io::Error {
+    match error.get_ref().and_then(|inner| inner.downcast_ref::<Lz4Error>()) {
+        Some(Lz4Error::DictionaryNotSupported) => {
+            io_error(Error::unsupported("the lz4 frame needs a dictionary"))
+        }
+        Some(inner) => io_error(Error::corrupt(format!("bad lz4 data: {inner}"))),
+        None if error.kind() == ErrorKind::UnexpectedEof && error.raw_os_error().is_none() => {
+            io_error(truncated("lz4"))
+        }
+        None => error,
+    }
+}

@@ -1,0 +1,163 @@
+//! The loop all block decoders share: members one after the other, strict about where they end.
+
+use crate::error::{Cause, Error, Result};
+use std::io::{self, BufRead, ErrorKind, Read};
+
+/// What one call of a decoder did.
+pub(super) struct Progress {
+    pub read: usize,
+    pub written: usize,
+    /// The member is complete and all its output delivered.
+    pub ended: bool,
+}
+
+/// A decoder that turns slices into slices.
+pub(super) trait Step {
+    /// For messages.
+    const NAME: &'static str;
+    /// Whether a file may hold several members.
+    const MULTI: bool = true;
+    /// Whether zero bytes may follow a member.
+    const ZERO_PADDED: bool = false;
+
+    /// Whether a member can start with `prefix` (at least one byte, perhaps fewer than the magic has).
+    fn starts(&self, prefix: &[u8]) -> bool;
+    /// Makes ready for the next member.
+    fn restart(&mut self) -> Result<()>;
+    /// `last` says that no input follows; then `input` is empty.
+    fn step(&mut self, input: &[u8], output: &mut [u8], last: bool) -> Result<Progress>;
+}
+
+/// Calls without progress after which a decoder counts as stuck; sound ones need one or two.
+const MAX_IDLE_STEPS: u32 = 16;
+
+/// Reads the decoded bytes of all members that `source` holds.
+pub(super) struct Members<S, R> {
+    step: S,
+    source: R,
+    between: bool,
+    members: u64,
+    failed: bool,
+}
+
+impl<S: Step, R: BufRead> Members<S, R> {
+    pub fn new(step: S, source: R) -> Self {
+        Self {
+            step,
+            source,
+            between: true,
+            members: 0,
+            failed: false,
+        }
+    }
+
+    /// The decoder, for its next use.
+    pub fn into_step(self) -> S {
+        self.step
+    }
+
+    /// Moves to the next member; false at the end of the source.
+    fn begin(&mut self) -> io::Result<bool> {
+        loop {
+            let input = self.source.fill_buf()?;
+            if input.is_empty() {
+                return match self.members {
+                    0 => Err(io_error(truncated(S::NAME))),
+                    _ => Ok(false),
+                };
+            }
+            let zeros = input.iter().take_while(|&&byte| byte == 0).count();
+            if S::ZERO_PADDED && self.members > 0 && zeros > 0 {
+                self.source.consume(zeros);
+                continue;
+            }
+            if self.members > 0 && !(S::MULTI && self.step.starts(input)) {
+                return Err(io_error(Error::corrupt(format!(
+                    "other bytes follow the end of the {} data",
+                    S::NAME
+                ))));
+            }
+            if !self.step.starts(input) {
+                return Err(io_error(Error::corrupt(format!("no {} data", S::NAME))));
+            }
+            if self.members > 0 {
+                self.step.restart().map_err(io_error)?;
+            }
+            self.between = false;
+            return Ok(true);
+        }
+    }
+
+    fn advance(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        let mut idle = 0;
+        loop {
+            if self.between && !self.begin()? {
+                return Ok(0);
+            }
+            let input = self.source.fill_buf()?;
+            let last = input.is_empty();
+            let progress = self.step.step(input, buf, last).map_err(io_error)?;
+            self.source.consume(progress.read);
+            if progress.ended {
+                self.between = true;
+                self.members += 1;
+            }
+            if progress.written > 0 {
+                return Ok(progress.written);
+            }
+            if progress.ended || progress.read > 0 {
+                idle = 0;
+                continue;
+            }
+            if last {
+                return Err(io_error(truncated(S::NAME)));
+            }
+            idle += 1;
+            if idle > MAX_IDLE_STEPS {
+                return Err(io_error(Error::corrupt(format!(
+                    "the {} data cannot be decoded further",
+                    S::NAME
+                ))));
+            }
+        }
+    }
+}
+
+impl<S: Step, R: BufRead> Read for Members<S, R> {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        if buf.is_empty() {
+            return Ok(0);
+        }
+        if self.failed {
+            return Err(io_error(Error::corrupt(format!(
+                "the {} data was already found bad",
+                S::NAME
+            ))));
+        }
+        let result = self.advance(buf);
+        if let Err(error) = &result {
+            self.failed = error.kind() != ErrorKind::Interrupted;
+        }
+        result
+    }
+}
+
+pub(super) fn truncated(name: &str) -> Error {
+    Error::truncated(format!("the {name} data ends early"))
+}
+
+/// Carries a typed error through [`Read`]; `From<io::Error>` takes it out again.
+pub(super) fn io_error(error: Error) -> io::Error {
+    let kind = match error.cause() {
+        Cause::Truncated => ErrorKind::UnexpectedEof,
+        Cause::Limit => ErrorKind::OutOfMemory,
+        Cause::Unsupported => ErrorKind::Unsupported,
+        _ => ErrorKind::InvalidData,
+    };
+    io::Error::new(kind, error)
+}
+
+/// Whether `prefix` agrees with `magic` as far as both go.
+pub(super) fn agrees(prefix: &[u8], magic: &[u8]) -> bool {
+    prefix.iter().zip(magic).all(|(a, b)| a == b)
+}
