@@ -54,8 +54,10 @@ def make_data(parquet: Path, samples: int) -> None:
 def convert(parquet: Path, out: Path) -> None:
     """Convert with the command line, exactly as a user would."""
     title(2, "Convert")
+    for old in (out, out.with_suffix(".binx")):  # from an earlier run; `jinx convert` does not replace files unasked
+        old.unlink(missing_ok=True)
     with stopwatch("converted", megabytes(parquet), "MB"):
-        jinx_command("convert", parquet, out, "--sidecar", "--overwrite")
+        jinx_command("convert", parquet, out, "--sidecar")
     for path in (out, out.with_suffix(".binx")):
         print(f"{path}: {megabytes(path):.1f} MB")
 
