@@ -1,1 +1,29 @@
-//! Files.
+//! Files: read at offsets without a shared position, and published so that a reader sees the old or the new one.
+//!
+//! Unix only (Linux and macOS): positioned reads, `flock`, hard links and atomic renames carry the promises.
+
+pub mod atomic;
+mod contents;
+pub mod file;
+pub mod folder;
+mod lock;
+mod map;
+mod mount;
+pub mod names;
+mod ops;
+pub mod pair;
+pub mod publish;
+pub mod sweep;
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
+mod tests;
+
+pub use atomic::PairWriter;
+pub use contents::Contents;
+pub use file::{Access, Identity, Source};
+pub use folder::FolderWriter;
+pub use names::plain_component;
+pub use pair::{PairIdentity, second_name, sidecar_path};
+pub use publish::publish_file;
+pub use sweep::sweep;

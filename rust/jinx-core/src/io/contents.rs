@@ -1,0 +1,62 @@
+//! Which files a folder dataset consists of.
+
+use super::pair::{hidden_stem, split_second_name};
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// A kind of folder dataset, by its files: nothing else is ever removed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Contents {
+    /// `jinx.json`, `shard-*` with `.jinx`, `.binx` or `.jinx.json`, and our hidden temporaries.
+    Jinx,
+    /// `index.json` and `shard.*.mds*`.
+    Mds,
+}
+
+impl Contents {
+    fn includes(self, name: &OsStr) -> bool {
+        let Some(text) = name.to_str() else {
+            return false;
+        };
+        let shard = |prefix: &str| text.strip_prefix(prefix);
+        match self {
+            Self::Jinx => {
+                let ends = [".jinx", ".binx", ".jinx.json"];
+                text == "jinx.json"
+                    || shard("shard-").is_some_and(|rest| ends.iter().any(|end| rest.ends_with(end)))
+                    || is_hidden_of_ours(name)
+            }
+            Self::Mds => text == "index.json" || shard("shard.").is_some_and(|rest| rest.contains(".mds")),
+        }
+    }
+
+    /// The files of `folder`, or the first name that is not ours.
+    pub(crate) fn list(self, folder: &Path) -> io::Result<Result<Vec<PathBuf>, OsString>> {
+        let mut files = Vec::new();
+        for entry in fs::read_dir(folder)? {
+            let entry = entry?;
+            if !self.includes(&entry.file_name()) || entry.file_type()?.is_dir() {
+                return Ok(Err(entry.file_name()));
+            }
+            files.push(entry.path());
+        }
+        files.sort();
+        Ok(Ok(files))
+    }
+
+    /// Whether a folder holds files of one kind of dataset, at least one and no others.
+    pub(crate) fn of_any_kind(folder: &Path) -> bool {
+        [Self::Jinx, Self::Mds]
+            .iter()
+            .any(|kind| matches!(kind.list(folder), Ok(Ok(files)) if !files.is_empty()))
+    }
+}
+
+fn is_hidden_of_ours(name: &OsStr) -> bool {
+    let temporary = [".jinx.tmp", ".binx.tmp", ".json.tmp"]
+        .iter()
+        .any(|end| hidden_stem(name, end).is_some());
+    temporary || split_second_name(name).is_some()
+}

@@ -1,0 +1,251 @@
+//! An immutable file, read at offsets.
+
+use super::map::Map;
+use super::mount::is_remote;
+use crate::error::{Error, Result};
+use crate::limits::FIRST_RESERVATION_BYTES;
+use crate::num::{range_within, to_u64, to_usize};
+use rustix::buffer::spare_capacity;
+use rustix::io::retry_on_intr;
+use std::borrow::Cow;
+use std::ffi::OsStr;
+use std::fs::{File, Metadata};
+use std::io;
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+/// The environment variable that decides what [`Access::Auto`] does.
+pub const ACCESS_VARIABLE: &str = "JINX_IO";
+
+/// How the bytes of a file are reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Access {
+    /// Maps files on local file systems; positioned reads elsewhere and where mapping fails.
+    #[default]
+    Auto,
+    /// Maps the file or fails.
+    Mmap,
+    /// Positioned reads only: safe even if somebody shrinks the file.
+    Pread,
+}
+
+impl Access {
+    /// `"auto"`, `"mmap"` or `"pread"`; any other name is an `Invalid` error.
+    pub fn from_name(name: &str) -> Result<Self> {
+        match name {
+            "auto" => Ok(Self::Auto),
+            "mmap" => Ok(Self::Mmap),
+            "pread" => Ok(Self::Pread),
+            _ => Err(Error::invalid(format!(
+                "io is {name:?}; it must be \"auto\", \"mmap\" or \"pread\""
+            ))),
+        }
+    }
+
+    /// Replaces `Auto` by what the environment variable says, if it is set.
+    pub(crate) fn or_from_environment(self, variable: Option<&OsStr>) -> Result<Self> {
+        match variable {
+            Some(value) if self == Self::Auto => Self::from_name(&value.to_string_lossy()).map_err(|error| {
+                Error::invalid(format!(
+                    "environment variable {ACCESS_VARIABLE}: {}",
+                    error.what()
+                ))
+            }),
+            _ => Ok(self),
+        }
+    }
+}
+
+/// What tells one state of a file from another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Identity {
+    pub device: u64,
+    pub inode: u64,
+    /// Bytes.
+    pub size: u64,
+    /// Time of the last change: seconds since 1970, and nanoseconds.
+    pub modified: (i64, i64),
+}
+
+impl From<&Metadata> for Identity {
+    fn from(metadata: &Metadata) -> Self {
+        Self {
+            device: metadata.dev(),
+            inode: metadata.ino(),
+            size: metadata.size(),
+            modified: (metadata.mtime(), metadata.mtime_nsec()),
+        }
+    }
+}
+
+/// An open file whose content does not change. It has no position, so threads and forked processes may share it.
+#[derive(Debug)]
+pub struct Source {
+    file: File,
+    path: PathBuf,
+    length: u64,
+    identity: Identity,
+    map: Option<Map>,
+}
+
+impl Source {
+    /// Opens a regular file.
+    ///
+    /// # Errors
+    /// `Io` when the file is missing or refused, or when it cannot be mapped and `access` is `Mmap`; `Invalid` when
+    /// it is a folder, a pipe or a device, or when the environment variable `JINX_IO` holds an unknown name.
+    pub fn open(path: impl AsRef<Path>, access: Access) -> Result<Self> {
+        let path = path.as_ref();
+        Self::open_plain(path, access).map_err(|error| error.in_file(path))
+    }
+
+    fn open_plain(path: &Path, access: Access) -> Result<Self> {
+        let access = access.or_from_environment(std::env::var_os(ACCESS_VARIABLE).as_deref())?;
+        // Asked before opening, because opening a pipe without a writer waits for ever.
+        require_regular(&path.metadata()?)?;
+        let file = File::open(path)?;
+        let metadata = file.metadata()?;
+        require_regular(&metadata)?;
+        let length = metadata.len();
+        let map = map_if_wanted(&file, length, access)?;
+        Ok(Self {
+            file,
+            path: path.to_owned(),
+            length,
+            identity: Identity::from(&metadata),
+            map,
+        })
+    }
+
+    /// Bytes in the file when it was opened.
+    pub fn len(&self) -> u64 {
+        self.length
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.length == 0
+    }
+
+    /// The path as it was given.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Whether [`Source::slice`] borrows from a map.
+    pub fn is_mapped(&self) -> bool {
+        self.map.is_some()
+    }
+
+    /// Device, inode, size and time as they were at opening, to be compared with those of a later opening.
+    pub fn identity(&self) -> Identity {
+        self.identity
+    }
+
+    /// Fills `out` with the bytes from `offset` on, always by positioned reads: for media this is faster than a map
+    /// on the first touch, and a file that was shrunk is an error and no signal.
+    ///
+    /// # Errors
+    /// `Truncated` when the range lies outside the file, or the file has become shorter.
+    pub fn read_at(&self, offset: u64, out: &mut [u8]) -> Result<()> {
+        self.check(offset, to_u64(out.len()))?;
+        self.file.read_exact_at(out, offset).map_err(|error| {
+            if error.kind() == io::ErrorKind::UnexpectedEof {
+                self.shrunk(offset)
+            } else {
+                self.failed(&error, offset)
+            }
+        })
+    }
+
+    /// The `length` bytes from `offset` on, as own memory that grows as bytes really come.
+    ///
+    /// # Errors
+    /// As [`Source::read_at`]; `Limit` when the memory is not there.
+    pub fn read_vec(&self, offset: u64, length: u64) -> Result<Vec<u8>> {
+        self.check(offset, length)?;
+        let wanted = to_usize(length, "a length")?;
+        let first = to_usize(FIRST_RESERVATION_BYTES, "a length")?;
+        let mut bytes = Vec::new();
+        while bytes.len() < wanted {
+            if bytes.len() == bytes.capacity() {
+                let more = bytes.len().max(first).min(wanted - bytes.len());
+                bytes
+                    .try_reserve_exact(more)
+                    .map_err(|_| Error::limit(format!("no memory for {length} bytes")).in_file(&self.path))?;
+            }
+            let at = offset + to_u64(bytes.len());
+            let got = retry_on_intr(|| rustix::io::pread(&self.file, spare_capacity(&mut bytes), at))
+                .map_err(|error| self.failed(&error.into(), at))?;
+            if got == 0 {
+                return Err(self.shrunk(at));
+            }
+        }
+        // An allocator may give more room than was asked for, and the last read then brings more bytes.
+        bytes.truncate(wanted);
+        Ok(bytes)
+    }
+
+    /// The `length` bytes from `offset` on: borrowed from the map where there is one, else read.
+    ///
+    /// # Errors
+    /// As [`Source::read_vec`].
+    pub fn slice(&self, offset: u64, length: u64) -> Result<Cow<'_, [u8]>> {
+        let Some(map) = &self.map else {
+            return self.read_vec(offset, length).map(Cow::Owned);
+        };
+        self.check(offset, length)?;
+        let start = to_usize(offset, "an offset")?;
+        let end = to_usize(offset + length, "an offset")?;
+        map.bytes()
+            .get(start..end)
+            .map(Cow::Borrowed)
+            .ok_or_else(|| self.shrunk(offset))
+    }
+
+    fn check(&self, offset: u64, length: u64) -> Result<()> {
+        range_within(offset, length, self.length, "a range")
+            .map(drop)
+            .map_err(|error| error.in_file(&self.path))
+    }
+
+    fn shrunk(&self, offset: u64) -> Error {
+        Error::truncated(format!(
+            "the file had {} bytes when it was opened and is shorter now",
+            self.length
+        ))
+        .at_byte(offset)
+        .in_file(&self.path)
+    }
+
+    fn failed(&self, error: &io::Error, offset: u64) -> Error {
+        Error::io(&self.path, error).at_byte(offset)
+    }
+}
+
+fn require_regular(metadata: &Metadata) -> Result<()> {
+    if metadata.is_file() {
+        return Ok(());
+    }
+    let kind = if metadata.is_dir() {
+        "a folder"
+    } else {
+        "a pipe or a device"
+    };
+    Err(Error::invalid(format!(
+        "this is {kind}; a regular file is needed"
+    )))
+}
+
+fn map_if_wanted(file: &File, length: u64, access: Access) -> Result<Option<Map>> {
+    // An empty file cannot be mapped, and there is nothing to see in it.
+    if length == 0 || access == Access::Pread || (access == Access::Auto && is_remote(file)) {
+        return Ok(None);
+    }
+    let mapped =
+        to_usize(length, "the file's size").and_then(|length| Map::new(file, length).map_err(Error::from));
+    match (mapped, access) {
+        (Ok(map), _) => Ok(Some(map)),
+        (Err(_), Access::Auto) => Ok(None),
+        (Err(error), _) => Err(error),
+    }
+}

@@ -1,0 +1,186 @@
+//! File names that were read from a file: one plain component, or nothing.
+
+use crate::error::{Error, Result};
+use crate::limits::MAX_NAME_BYTES;
+
+/// Accepts `name` if it names a file inside a folder and nothing else, on every system a dataset may be carried to.
+///
+/// `what` says where the name came from, for the message.
+///
+/// # Errors
+/// `Corrupt` for an empty name, `.` and `..`, separators (`/` and `\`), drive letters, control characters, marks that
+/// reorder text, blanks at either end, a dot at the end, and more than 255 bytes.
+pub fn plain_component<'a>(name: &'a str, what: &str) -> Result<&'a str> {
+    match fault(name) {
+        None => Ok(name),
+        Some(fault) => {
+            let shown: String = name.chars().take(60).collect();
+            Err(Error::corrupt(format!(
+                "{what} {shown:?} is not a plain file name: it {fault}"
+            )))
+        }
+    }
+}
+
+fn fault(name: &str) -> Option<&'static str> {
+    let bytes = name.as_bytes();
+    if name.is_empty() {
+        Some("is empty")
+    } else if bytes.len() > MAX_NAME_BYTES {
+        Some("has more than 255 bytes")
+    } else if bytes.contains(&b'/') || bytes.contains(&b'\\') {
+        Some("contains a path separator")
+    } else if name.chars().any(char::is_control) {
+        Some("contains a control character")
+    } else if name.chars().any(reorders_text) {
+        Some("contains a mark that hides how it reads")
+    } else if name.trim() != name {
+        Some("begins or ends with a blank")
+    } else if name.ends_with('.') {
+        // Covers `.` and `..`; Windows drops the dots of any other.
+        Some("ends with a dot")
+    } else if bytes.first().is_some_and(u8::is_ascii_alphabetic) && bytes.get(1) == Some(&b':') {
+        Some("begins with a drive letter")
+    } else {
+        None
+    }
+}
+
+/// Bidirectional overrides and isolates, line separators and the byte-order mark. Joiners stay legal: scripts need them.
+fn reorders_text(c: char) -> bool {
+    matches!(c, '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}' | '\u{2028}' | '\u{2029}' | '\u{FEFF}')
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::error::Cause;
+
+    const EVIL: &[&str] = &[
+        "",
+        ".",
+        "..",
+        "...",
+        "....",
+        "/",
+        "//",
+        "\\",
+        "\\\\",
+        "/etc/passwd",
+        "//host/share",
+        "\\\\host\\share",
+        "\\\\?\\C:\\x",
+        "\\\\.\\pipe\\x",
+        "../x",
+        "..\\x",
+        "./x",
+        ".\\x",
+        "x/",
+        "x\\",
+        "x/.",
+        "x/..",
+        "x/../y",
+        "x\\..\\y",
+        "a/b",
+        "a\\b",
+        "a/b/c.binx",
+        "shard/../../x",
+        "..//..//x",
+        "C:",
+        "c:x",
+        "C:\\x",
+        "C:/x",
+        "z:.",
+        "D:evil.binx",
+        "\0",
+        "x\0",
+        "x\0.binx",
+        "\0x",
+        "x\n",
+        "\nx",
+        "x\ny",
+        "x\ry",
+        "x\ty",
+        "x\u{1b}[2Jy",
+        "x\u{7}",
+        "x\u{7f}",
+        "x\u{85}y",
+        "x\u{9b}y",
+        " ",
+        "  ",
+        " x",
+        "x ",
+        "x.binx ",
+        "\tx",
+        "x\u{a0}",
+        "\u{3000}x",
+        "\u{2003}x",
+        "x.",
+        "x..",
+        ". .",
+        ".. ",
+        " ..",
+        "x\u{202e}xnib.",
+        "\u{feff}x",
+        "x\u{2066}y",
+        "x\u{2028}y",
+        "%2e%2e/x",
+        "~/x",
+        "file:///x",
+        "http://h/x",
+    ];
+
+    const FINE: &[&str] = &[
+        "a",
+        "train.binx",
+        "shard-00000.binx",
+        "a b.binx",
+        "..a",
+        ".hidden",
+        "a..b",
+        "été.binx",
+        "データ.binx",
+        "👩\u{200d}🔬.binx",
+        "run-12:30:00.binx",
+        "-rf",
+        "~",
+        "$HOME",
+        "a;b",
+        "%2e%2e",
+        "con",
+        "1:x",
+    ];
+
+    #[test]
+    fn evil_names_are_corrupt() {
+        assert!(EVIL.len() >= 60);
+        for name in EVIL {
+            let error = plain_component(name, "sidecar name").unwrap_err();
+            assert_eq!(error.cause(), Cause::Corrupt, "{name:?}");
+            assert!(error.to_string().starts_with("sidecar name"), "{error}");
+            assert!(!error.to_string().contains(char::is_control), "{error}");
+        }
+    }
+
+    #[test]
+    fn plain_names_pass() {
+        for name in FINE {
+            assert_eq!(plain_component(name, "name").unwrap(), *name);
+        }
+    }
+
+    #[test]
+    fn length_is_counted_in_bytes() {
+        assert!(plain_component(&"a".repeat(255), "name").is_ok());
+        assert!(plain_component(&"a".repeat(256), "name").is_err());
+        assert!(plain_component(&"é".repeat(128), "name").is_err());
+        assert!(
+            plain_component(&"/".repeat(1 << 20), "name")
+                .unwrap_err()
+                .to_string()
+                .len()
+                < 300
+        );
+    }
+}

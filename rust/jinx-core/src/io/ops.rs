@@ -1,0 +1,159 @@
+//! The file-system calls that change something, behind a trait, so that tests can record them and fail the N-th.
+
+use rustix::fs::{CWD, Mode, OFlags, RenameFlags};
+use rustix::io::retry_on_intr;
+use std::fs::{self, File, Metadata, Permissions};
+use std::io;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::Path;
+
+/// One call, as [`FileOps::permit`] sees it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Call<'a> {
+    OpenLockable(&'a Path),
+    Create(&'a Path),
+    CreateFolder(&'a Path),
+    SetMode(&'a Path),
+    Truncate(&'a Path),
+    SyncFile(&'a Path),
+    SyncFolder(&'a Path),
+    Link(&'a Path, &'a Path),
+    Rename(&'a Path, &'a Path),
+    Exchange(&'a Path, &'a Path),
+    Remove(&'a Path),
+    RemoveFolder(&'a Path),
+    RemoveTree(&'a Path),
+}
+
+pub(crate) trait FileOps: Send + Sync {
+    /// Asked before every call; an error takes the call's place.
+    fn permit(&self, _call: Call<'_>) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// Opens for reading and writing, creates an empty file if there is none, follows no link.
+    fn open_lockable(&self, path: &Path) -> io::Result<File> {
+        self.permit(Call::OpenLockable(path))?;
+        open(path, OFlags::CREATE)
+    }
+
+    /// Creates a file that must not exist.
+    fn create(&self, path: &Path) -> io::Result<File> {
+        self.permit(Call::Create(path))?;
+        open(path, OFlags::CREATE | OFlags::EXCL)
+    }
+
+    fn create_folder(&self, path: &Path) -> io::Result<()> {
+        self.permit(Call::CreateFolder(path))?;
+        fs::create_dir(path)
+    }
+
+    /// Sets the permission bits of an open file or folder.
+    fn set_mode(&self, file: &File, path: &Path, mode: u32) -> io::Result<()> {
+        self.permit(Call::SetMode(path))?;
+        file.set_permissions(Permissions::from_mode(mode & 0o777))
+    }
+
+    fn truncate(&self, file: &File, path: &Path) -> io::Result<()> {
+        self.permit(Call::Truncate(path))?;
+        file.set_len(0)
+    }
+
+    fn sync_file(&self, file: &File, path: &Path) -> io::Result<()> {
+        self.permit(Call::SyncFile(path))?;
+        file.sync_all()
+    }
+
+    fn sync_folder(&self, path: &Path) -> io::Result<()> {
+        self.permit(Call::SyncFolder(path))?;
+        match File::open(path)?.sync_all() {
+            // Some network and user-space file systems cannot sync a folder; they order its changes themselves.
+            Err(error) if is_unsupported(&error) => Ok(()),
+            done => done,
+        }
+    }
+
+    fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.permit(Call::Link(from, to))?;
+        fs::hard_link(from, to)
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.permit(Call::Rename(from, to))?;
+        fs::rename(from, to)
+    }
+
+    /// Swaps two names in one step.
+    fn exchange(&self, one: &Path, other: &Path) -> io::Result<()> {
+        self.permit(Call::Exchange(one, other))?;
+        #[cfg(any(target_os = "linux", target_os = "macos"))]
+        return Ok(rustix::fs::renameat_with(
+            CWD,
+            one,
+            CWD,
+            other,
+            RenameFlags::EXCHANGE,
+        )?);
+        #[cfg(not(any(target_os = "linux", target_os = "macos")))]
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        self.permit(Call::Remove(path))?;
+        fs::remove_file(path)
+    }
+
+    /// Removes an empty folder.
+    fn remove_folder(&self, path: &Path) -> io::Result<()> {
+        self.permit(Call::RemoveFolder(path))?;
+        fs::remove_dir(path)
+    }
+
+    /// Removes a folder with all that is in it.
+    fn remove_tree(&self, path: &Path) -> io::Result<()> {
+        self.permit(Call::RemoveTree(path))?;
+        fs::remove_dir_all(path)
+    }
+}
+
+/// The operating system itself.
+pub(crate) struct RealOps;
+
+impl FileOps for RealOps {}
+
+fn open(path: &Path, flags: OFlags) -> io::Result<File> {
+    // 0666: the kernel takes the user's mask off.
+    let mode = Mode::from_raw_mode(0o666);
+    let flags = flags | OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    Ok(retry_on_intr(|| rustix::fs::open(path, flags, mode))?.into())
+}
+
+/// The file system does not know the call: EINVAL, ENOSYS or EOPNOTSUPP.
+pub(crate) fn is_unsupported(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported
+    )
+}
+
+/// Success too when the thing to remove is not there.
+pub(crate) fn if_there(done: io::Result<()>) -> io::Result<()> {
+    match done {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        done => done,
+    }
+}
+
+/// What lies at `path` itself, links not followed; `None` when nothing does.
+pub(crate) fn look(path: &Path) -> io::Result<Option<Metadata>> {
+    match fs::symlink_metadata(path) {
+        Ok(metadata) => Ok(Some(metadata)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Two names, or a name and an open file, of one inode.
+pub(crate) fn is_same(one: &Metadata, other: &Metadata) -> bool {
+    one.dev() == other.dev() && one.ino() == other.ino()
+}
