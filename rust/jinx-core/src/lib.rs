@@ -10,6 +10,8 @@
 pub mod codec;
 pub mod error;
 pub mod io;
+pub mod jinx;
+pub mod json;
 pub mod limits;
 pub mod num;
 pub mod sink;

@@ -1,0 +1,171 @@
+"""The Rust core. Everything here is re-exported or wrapped by the `jinx` package."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from os import PathLike
+from typing import Any, Literal, Self
+
+__version__: str
+build_profile: str
+
+class JinxError(Exception): ...
+class CorruptFileError(JinxError, ValueError): ...
+class TruncatedFileError(CorruptFileError): ...
+class LimitError(JinxError, ValueError): ...
+class UnsupportedError(JinxError, NotImplementedError): ...
+class MismatchError(JinxError, ValueError): ...
+
+class LazyDict:
+    """One sample: a mutable mapping whose values are read and decoded when they are touched."""
+
+    def __getitem__(self, key: str) -> Any: ...
+    def __setitem__(self, key: str, value: Any) -> None: ...
+    def __delitem__(self, key: str) -> None: ...
+    def __contains__(self, key: object) -> bool: ...
+    def __len__(self) -> int: ...
+    def __iter__(self) -> Iterator[str]: ...
+    def keys(self) -> Any: ...
+    def values(self) -> Any: ...
+    def items(self) -> Any: ...
+    def get(self, key: str, default: Any = None) -> Any: ...
+    def pop(self, key: str, *default: Any) -> Any: ...
+    def popitem(self) -> tuple[str, Any]: ...
+    def setdefault(self, key: str, default: Any = None) -> Any: ...
+    def update(self, *args: Any, **kwargs: Any) -> None: ...
+    def clear(self) -> None: ...
+    def copy(self) -> Self: ...
+    def length(self, key: str) -> int: ...
+    def materialize(self) -> Self: ...
+    def to_dict(self) -> dict[str, Any]: ...
+    def raw(self) -> bytes: ...
+
+class Reader:
+    """Shards opened as one sequence, with an optional view. `jinx.Dataset` derives from it."""
+
+    def __new__(
+        cls,
+        shards: Sequence[str | PathLike[str]],
+        *,
+        io: str = "auto",
+        verify: str = "rows",
+        lazy: bool = True,
+        encoding: str | None = None,
+        split: str | None = None,
+        plain: bool = False,
+        max_value_bytes: int | None = None,
+        expected: Sequence[tuple[int, str]] | None = None,
+    ) -> Self: ...
+    def __len__(self) -> int: ...
+    def __getitem__(self, key: Any) -> Any: ...
+    def __iter__(self) -> Iterator[Any]: ...
+    def __getitems__(self, indices: Sequence[int]) -> list[Any]: ...
+    def take(self, indices: Any, fields: Sequence[str] | None = None) -> list[Any]: ...
+    def _derive(
+        self,
+        *,
+        indices: Any = ...,
+        fields: Sequence[str] | None = ...,
+        transforms: Sequence[Callable[[Any], Any]] = ...,
+        lazy: bool = ...,
+    ) -> Self:
+        """The same shards under another view; what is not given stays."""
+    @property
+    def _indices(self) -> bytes | None:
+        """The view as little-endian u64 positions over all shards, or None."""
+    @property
+    def _fields(self) -> list[str] | None: ...
+    @property
+    def _transforms(self) -> list[Callable[[Any], Any]]: ...
+    @property
+    def _options(self) -> dict[str, Any]: ...
+    @property
+    def _shard_paths(self) -> list[str]: ...
+    def _ids(self) -> list[str | None]: ...
+    def _base_len(self) -> int: ...
+    def _column(
+        self, path: Sequence[str | None], kind: Literal["value", "length"]
+    ) -> tuple[str, bytes, bytes | None, bytes | None] | None:
+        """(dtype, data, validity bitmap, utf8 offsets) of a stored column over all shards, before the view;
+        None when a shard lacks it."""
+    def _scan(self, path: Sequence[str], kind: Literal["value", "length"]) -> list[Any]:
+        """The same by reading rows, in parallel, without decoding media; in view order."""
+    def _footer(self, shard: int) -> str:
+        """A shard's footer as JSON text (1.1 additions absent for 1.0 files)."""
+    def _arrow_schema(self) -> str | None: ...
+    def _arrow_stream(self, batch_rows: int, mixed_json: bool) -> object:
+        """An `arrow_array_stream` PyCapsule over the view."""
+    def _arrow_schema_capsule(self, mixed_json: bool) -> object: ...
+    def _field_stats(self) -> list[dict[str, Any]]: ...
+
+class Writer:
+    def __new__(
+        cls,
+        path: str | PathLike[str],
+        *,
+        sidecar: bool = True,
+        compression: str | None = "zstd",
+        level: int = 3,
+        binary_threshold: int = 64,
+        compress_threshold: int = 128,
+        compress_ratio: float = 0.9,
+        text_threshold: int = 32768,
+        uncompressed: Sequence[str] = (),
+        columns: Sequence[str] | None = None,
+        only_columns: Sequence[str] | None = None,
+        shard_size: int | None = None,
+        overwrite: bool = False,
+        append: bool = False,
+        split: str | None = None,
+        meta: str | None = None,
+        arrow_schema: str | None = None,
+        media: str | None = None,
+        threads: int = 0,
+        max_record_bytes: int | None = None,
+    ) -> Self:
+        """`meta` and `media` are JSON texts."""
+    def write(self, sample: Mapping[str, Any]) -> None: ...
+    def write_many(self, samples: Any) -> None: ...
+    def close(self) -> dict[str, int]: ...
+    def abort(self) -> None: ...
+    @property
+    def rows(self) -> int: ...
+    @property
+    def bytes(self) -> int: ...
+
+def convert(
+    sources: Sequence[str],
+    out: str,
+    *,
+    source_format: str,
+    target_format: str,
+    options: str,
+    progress: Callable[[int, int, int | None], None] | None = None,
+) -> dict[str, int]:
+    """Converts between parquet, jsonl, msgpack and jinx; `options` is JSON (see `jinx.convert`).
+    `progress(rows, bytes_read, total_bytes)` is called about ten times a second and may raise.
+    Returns rows, bytes, sidecar_bytes, shards."""
+
+def convert_arrow(stream: object, out: str, *, target_format: str, options: str, progress: Callable[[int, int, int | None], None] | None = None) -> dict[str, int]:
+    """The same from an object with `__arrow_c_stream__`."""
+
+def stream(sources: Sequence[str], *, source_format: str, fields: Sequence[str] | None = None) -> Iterator[Any]:
+    """Rows of any input format as plain dicts."""
+
+def sniff(path: str) -> str:
+    """What a file is by its first and last bytes: jinx, parquet, jsonl, msgpack, gzip, ... or "unknown"."""
+
+def read_schema(path: str) -> str:
+    """A Parquet file's Arrow schema as base64 of its IPC message."""
+
+def resolve(path: str) -> list[tuple[str, int | None, str | None]]:
+    """Shards of a folder: (path, samples, id), by its manifest or by natural order."""
+
+def verify(path: str, progress: Callable[[int, int], None] | None = None) -> list[dict[str, Any]]:
+    """Problems of one pair: {"file", "sample", "field", "byte", "cause", "what"}; empty when it is intact."""
+
+def repair(path: str, out: str | None, dry_run: bool) -> dict[str, Any]:
+    """Rebuilds a pair; returns {"samples", "kept", "lost": [...], "out"}."""
+
+def row_json(reader: Reader, start: int, stop: int, binary: bool) -> bytes:
+    """JSON lines of the samples start..stop of the view, for head and cat."""
+
+def clean(folder: str) -> list[str]: ...

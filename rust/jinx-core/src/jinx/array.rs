@@ -1,0 +1,83 @@
+//! Arrays of little-endian u64: the index and the line hashes.
+
+use super::footer::ArrayRef;
+use crate::error::{Error, Result};
+use crate::io::Source;
+use crate::num::{range_within, u64_at};
+
+/// An array in memory or in the sidecar, where a memory map makes it free to open.
+#[derive(Debug)]
+pub enum Array {
+    Owned(Vec<u8>),
+    Sidecar { offset: u64, length: u64 },
+}
+
+impl Default for Array {
+    fn default() -> Self {
+        Self::Owned(Vec::new())
+    }
+}
+
+impl Array {
+    pub fn owned(bytes: Vec<u8>) -> Self {
+        Self::Owned(bytes)
+    }
+
+    /// Opens an array that must have `expected` bytes.
+    ///
+    /// # Errors
+    /// `Corrupt` for another length, `Truncated` outside the sidecar.
+    pub fn open(place: &ArrayRef, expected: u64, side: Option<&Source>, what: &str) -> Result<Self> {
+        let wrong = |length| Error::corrupt(format!("{what} has {length} bytes, {expected} are needed"));
+        match place {
+            ArrayRef::Inline { data, length, x } => {
+                if *length != expected {
+                    return Err(wrong(*length));
+                }
+                Ok(Self::Owned(ArrayRef::decode_inline(data, *length, x)?))
+            }
+            ArrayRef::Sidecar { offset, length, .. } => {
+                if *length != expected {
+                    return Err(wrong(*length));
+                }
+                let side = side.ok_or_else(|| Error::mismatch(format!("the sidecar with the {what} is missing")))?;
+                range_within(*offset, *length, side.len(), what)?;
+                Ok(Self::Sidecar { offset: *offset, length: *length })
+            }
+        }
+    }
+
+    /// Entry `i`.
+    ///
+    /// # Errors
+    /// `Truncated` past the end.
+    #[inline]
+    pub fn u64_at(&self, i: u64, side: Option<&Source>) -> Result<u64> {
+        let past = || Error::truncated(format!("entry {i} lies past the end of its array"));
+        match self {
+            Self::Owned(bytes) => {
+                let at = usize::try_from(i).ok().and_then(|i| i.checked_mul(8));
+                at.and_then(|at| u64_at(bytes, at)).ok_or_else(past)
+            }
+            Self::Sidecar { offset, length } => {
+                let at = i.checked_mul(8).filter(|at| at.checked_add(8).is_some_and(|end| end <= *length));
+                let at = at.ok_or_else(past)?;
+                let bytes = side.ok_or_else(past)?.slice(offset + at, 8)?;
+                u64_at(&bytes, 0).ok_or_else(past)
+            }
+        }
+    }
+
+    /// All bytes.
+    ///
+    /// # Errors
+    /// I/O errors of the sidecar.
+    pub fn bytes<'a>(&'a self, side: Option<&'a Source>) -> Result<std::borrow::Cow<'a, [u8]>> {
+        match self {
+            Self::Owned(bytes) => Ok(bytes.into()),
+            Self::Sidecar { offset, length } => {
+                side.ok_or_else(|| Error::mismatch("the sidecar is missing"))?.slice(*offset, *length)
+            }
+        }
+    }
+}

@@ -1,0 +1,223 @@
+//! The footer's `fields`: which names a dataset has, of what kinds, and below which of them chains occur.
+//!
+//! The reader needs it to know which fields are plain JSON; a person needs it to know what is in a file.
+
+use crate::error::{Error, Result};
+use crate::limits::MAX_DEPTH;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value as Json};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// A path into a row: a dict member's name, or `None` for any element of a list.
+pub type Path = Vec<Option<String>>;
+
+/// Deeper paths beyond this many are folded into their top-level field, so that dicts used as maps
+/// (a name per row) cannot blow up the footer.
+const MAX_PATHS: usize = 4096;
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct FieldInfo {
+    pub path: Path,
+    /// Number of values by kind.
+    #[serde(default)]
+    pub kinds: Map<String, Json>,
+    /// Values at exactly this path that carry a chain.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub coded: u64,
+    /// Names at exactly this path that had to be quoted.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub quoted: u64,
+    /// Stored bytes of the coded values.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub bytes: u64,
+    /// The same before their codecs.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub decoded: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub media: Option<Media>,
+    /// The source's own description of the field (a Hugging Face feature).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub feature: Option<Json>,
+    /// Chains may occur anywhere below this path: too many paths to list.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub open: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Media {
+    /// `Image`, `Audio` or `Video`.
+    #[serde(rename = "type")]
+    pub kind: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mime: Option<String>,
+}
+
+/// A media column announced by the source of the rows.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MediaField {
+    pub path: Path,
+    /// `Image`, `Audio` or `Video`.
+    pub kind: String,
+    pub feature: Json,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn is_zero(value: &u64) -> bool {
+    *value == 0
+}
+
+/// One path of the tree the reader walks beside a row.
+#[derive(Debug, Default)]
+pub struct FieldNode {
+    names: HashMap<String, FieldNode>,
+    any: Option<Box<FieldNode>>,
+    /// This value may carry a chain or a quoted name, or something below may.
+    pub coded: bool,
+    pub media: bool,
+    /// Everything below may be coded.
+    pub open: bool,
+}
+
+impl FieldNode {
+    /// A place below which chains may stand anywhere.
+    pub fn anything() -> Self {
+        Self { coded: true, open: true, ..Self::default() }
+    }
+
+    pub fn member(&self, name: &str) -> Option<&Self> {
+        self.names.get(name)
+    }
+
+    pub fn element(&self) -> Option<&Self> {
+        self.any.as_deref()
+    }
+
+    /// Builds the tree of all paths below which the text is not plain JSON.
+    ///
+    /// # Errors
+    /// `Limit` for paths deeper than a row may be.
+    pub fn build(fields: &[FieldInfo]) -> Result<Self> {
+        let mut root = Self::default();
+        for field in fields {
+            if field.coded == 0 && field.quoted == 0 && field.media.is_none() && !field.open {
+                continue;
+            }
+            if field.path.len() > MAX_DEPTH {
+                return Err(Error::limit(format!("a path of {} components in 'fields'", field.path.len())));
+            }
+            let mut node = &mut root;
+            for component in &field.path {
+                node.coded = true;
+                node = match component {
+                    Some(name) => node.names.entry(name.clone()).or_default(),
+                    None => node.any.get_or_insert_default(),
+                };
+            }
+            node.coded = true;
+            node.media |= field.media.is_some();
+            node.open |= field.open;
+        }
+        Ok(root)
+    }
+}
+
+/// What the encoder saw at one place of one row.
+#[derive(Debug, Clone)]
+pub struct Fact {
+    pub path: Arc<Path>,
+    pub kind: &'static str,
+    /// Stored and decoded length of a value with a chain.
+    pub coded: Option<(u64, u64)>,
+    pub quoted: bool,
+    pub mime: Option<&'static str>,
+    pub measure: Measure,
+}
+
+/// What a column keeps of a value.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Measure {
+    None,
+    Bool(bool),
+    Int(i64),
+    Uint(u64),
+    /// An integer no column type holds.
+    Huge,
+    Float(f64),
+    /// Elements of a list, characters of a string.
+    Length(u64),
+    /// A string that a caller asked to keep as a column.
+    Text(String),
+}
+
+/// Gathers facts in row order.
+#[derive(Debug, Default)]
+pub struct FieldStats {
+    fields: Vec<FieldInfo>,
+    counts: Vec<HashMap<&'static str, u64>>,
+    by_path: HashMap<Path, usize>,
+    /// Encoders share one allocation per path; the `Arc` is kept so that its address stays taken.
+    by_address: HashMap<usize, (usize, Arc<Path>)>,
+}
+
+impl FieldStats {
+    /// Starts with the media fields the source announced.
+    pub fn new(media: &[MediaField]) -> Self {
+        let mut stats = Self::default();
+        for field in media {
+            let at = stats.at(&field.path);
+            stats.fields[at].media = Some(Media { kind: field.kind.clone(), mime: None });
+            stats.fields[at].feature = Some(field.feature.clone());
+        }
+        stats
+    }
+
+    fn at(&mut self, path: &Path) -> usize {
+        if let Some(&at) = self.by_path.get(path) {
+            return at;
+        }
+        if path.len() > 1 && self.fields.len() >= MAX_PATHS {
+            let at = self.at(&path[..1].to_vec());
+            self.fields[at].open = true;
+            return at;
+        }
+        self.fields.push(FieldInfo { path: path.clone(), ..FieldInfo::default() });
+        self.counts.push(HashMap::new());
+        self.by_path.insert(path.clone(), self.fields.len() - 1);
+        self.fields.len() - 1
+    }
+
+    pub fn add(&mut self, fact: &Fact) {
+        let address = Arc::as_ptr(&fact.path).addr();
+        let at = match self.by_address.get(&address) {
+            Some((at, _)) => *at,
+            None => {
+                let at = self.at(&fact.path);
+                self.by_address.insert(address, (at, Arc::clone(&fact.path)));
+                at
+            }
+        };
+        *self.counts[at].entry(fact.kind).or_default() += 1;
+        let field = &mut self.fields[at];
+        if let Some((stored, decoded)) = fact.coded {
+            field.coded += 1;
+            field.bytes += stored;
+            field.decoded += decoded;
+        }
+        field.quoted += u64::from(fact.quoted);
+        if let (Some(media), Some(mime)) = (&mut field.media, fact.mime) {
+            media.mime.get_or_insert_with(|| mime.to_owned());
+        }
+    }
+
+    /// The footer's list, kinds in alphabetical order.
+    pub fn finish(self) -> Vec<FieldInfo> {
+        let mut fields = self.fields;
+        for (field, counts) in fields.iter_mut().zip(self.counts) {
+            let mut counts: Vec<_> = counts.into_iter().collect();
+            counts.sort_unstable();
+            field.kinds = counts.into_iter().map(|(kind, count)| (kind.to_owned(), count.into())).collect();
+        }
+        fields
+    }
+}

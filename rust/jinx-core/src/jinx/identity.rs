@@ -1,0 +1,19 @@
+//! How publishing tells which sidecar belongs to which main file.
+
+use super::shard::read_footer;
+use super::sidecar::Header;
+use crate::io::{Access, PairIdentity, Source};
+use std::path::Path;
+
+#[derive(Debug, Clone, Copy)]
+pub struct JinxIdentity;
+
+impl PairIdentity for JinxIdentity {
+    fn main_id(&self, main: &Path) -> Option<String> {
+        read_footer(&Source::open(main, Access::Pread).ok()?).ok()?.0.id
+    }
+
+    fn sidecar_id(&self, sidecar: &Path) -> Option<String> {
+        Header::read(&Source::open(sidecar, Access::Pread).ok()?).ok().map(|header| header.id)
+    }
+}

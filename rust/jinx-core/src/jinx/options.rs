@@ -1,0 +1,88 @@
+//! How rows are written.
+
+use super::fields::{MediaField, Path};
+use crate::limits::MAX_RECORD_BYTES;
+use serde_json::{Map, Value as Json};
+use std::collections::HashSet;
+
+/// What one row's encoding depends on.
+#[derive(Debug, Clone)]
+pub struct EncodeOptions {
+    /// Whether big values may leave the line.
+    pub sidecar: bool,
+    /// Bytes, arrays and tensors longer than this go to the sidecar.
+    pub binary_threshold: u64,
+    /// Strings longer than this many bytes of UTF-8 go to the sidecar.
+    pub text_threshold: u64,
+    /// zstd level, or `None` to store values as they are.
+    pub compression: Option<i32>,
+    /// Shorter values are not compressed.
+    pub compress_threshold: u64,
+    /// A compressed value is kept when it is at most this share of the original.
+    pub compress_ratio: f64,
+    /// Top-level fields that are never compressed.
+    pub stored_fields: HashSet<String>,
+    /// Paths to keep as columns besides the default ones.
+    pub columns: HashSet<Path>,
+    pub max_record_bytes: u64,
+}
+
+impl Default for EncodeOptions {
+    fn default() -> Self {
+        Self {
+            sidecar: true,
+            binary_threshold: 64,
+            text_threshold: 32 << 10,
+            compression: Some(3),
+            compress_threshold: 128,
+            compress_ratio: 0.9,
+            stored_fields: HashSet::new(),
+            columns: HashSet::new(),
+            max_record_bytes: MAX_RECORD_BYTES,
+        }
+    }
+}
+
+/// Which columns the footer gets.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ColumnChoice {
+    /// Every top-level number and bool, lengths of top-level lists and strings.
+    Default,
+    /// The default ones and these.
+    Also(Vec<Path>),
+    /// Exactly these.
+    Only(Vec<Path>),
+}
+
+/// Everything a dataset's writer needs to know.
+#[derive(Debug, Clone)]
+pub struct WriteOptions {
+    pub encode: EncodeOptions,
+    pub columns: ColumnChoice,
+    /// Bytes of a shard (main file and sidecar together) after which the next one begins; folders only.
+    pub shard_bytes: Option<u64>,
+    pub overwrite: bool,
+    pub split: Option<String>,
+    pub meta: Map<String, Json>,
+    /// Arrow schema of the source, as base64 of its IPC message.
+    pub arrow_schema: Option<String>,
+    pub media: Vec<MediaField>,
+    /// Worker threads; 0 = one for each core.
+    pub threads: usize,
+}
+
+impl Default for WriteOptions {
+    fn default() -> Self {
+        Self {
+            encode: EncodeOptions::default(),
+            columns: ColumnChoice::Default,
+            shard_bytes: None,
+            overwrite: false,
+            split: None,
+            meta: Map::new(),
+            arrow_schema: None,
+            media: Vec::new(),
+            threads: 0,
+        }
+    }
+}

@@ -1,0 +1,397 @@
+//! Writes one pair: lines, values, index, columns and footer, in the order of `spec/jinx.md`.
+
+use super::column_build::ColumnBuilder;
+use super::encode::EncodedRow;
+use super::fields::{FieldInfo, FieldStats};
+use super::footer::{ArrayRef, SidecarInfo};
+use super::options::WriteOptions;
+use super::sidecar::{ALIGNMENT, HEADER_BYTES, Header};
+use super::spool::Spool;
+use crate::codec::{self, Compressor};
+use crate::error::{Error, Result};
+use crate::num::to_u64;
+use bytes::Bytes;
+use serde_json::{Map, Value as Json, json};
+use std::fs::File;
+use std::io::{IoSlice, Write};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use xxhash_rust::xxh3::{Xxh3, xxh3_64};
+
+/// Arrays from this size on lie in the sidecar, where they can be mapped instead of decoded.
+const SIDECAR_ARRAY_BYTES: u64 = 64 << 10;
+const LINE_BUFFER_BYTES: usize = 1 << 20;
+/// Values are gathered and handed to the system in one call, without a copy of our own.
+const VALUE_BUFFER_BYTES: u64 = 4 << 20;
+/// Bytes below which gathering small values into one is cheaper than a slot for each.
+const MAX_SLICES: usize = 512;
+
+static ZEROS: [u8; 64] = [0; 64];
+
+/// The two files of a pair that is being written.
+pub trait PairFiles: Send {
+    fn main_file(&mut self) -> &mut File;
+    /// Created at the first call.
+    ///
+    /// # Errors
+    /// I/O errors.
+    fn sidecar_file(&mut self) -> Result<&mut File>;
+    /// Syncs the complete files and gives them their names.
+    ///
+    /// # Errors
+    /// I/O errors; the target is then as it was.
+    fn publish(self: Box<Self>) -> Result<()>;
+}
+
+/// What a finished pair is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PairSummary {
+    pub samples: u64,
+    pub bytes: u64,
+    pub sidecar_bytes: u64,
+    pub id: String,
+}
+
+/// Receives arrays for the end of the sidecar or for the footer.
+pub trait ArraySink {
+    /// Stores `length` bytes that `fill` hands over piece by piece.
+    ///
+    /// # Errors
+    /// I/O errors, and whatever `fill` reports.
+    fn put_array(
+        &mut self,
+        length: u64,
+        fill: &mut dyn FnMut(&mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()>,
+    ) -> Result<ArrayRef>;
+}
+
+pub struct PairBuilder {
+    path: PathBuf,
+    options: Arc<WriteOptions>,
+    lines: Vec<u8>,
+    main_len: u64,
+    side: Side,
+    ends: Spool,
+    hashes: Spool,
+    stats: FieldStats,
+    columns: ColumnBuilder,
+    rows: u64,
+}
+
+/// The sidecar's stream.
+struct Side {
+    files: Box<dyn PairFiles>,
+    allowed: bool,
+    len: u64,
+    pending: Vec<Bytes>,
+    pending_bytes: u64,
+    body: Xxh3,
+}
+
+impl PairBuilder {
+    /// `path` is the name the main file will have; spools lie beside it.
+    pub fn new(path: &Path, files: Box<dyn PairFiles>, options: &Arc<WriteOptions>) -> Self {
+        let folder = match path.parent() {
+            Some(folder) if !folder.as_os_str().is_empty() => folder.to_owned(),
+            _ => PathBuf::from("."),
+        };
+        Self {
+            path: path.to_owned(),
+            options: Arc::clone(options),
+            lines: Vec::with_capacity(LINE_BUFFER_BYTES + (64 << 10)),
+            main_len: 0,
+            side: Side {
+                files,
+                allowed: options.encode.sidecar,
+                len: 0,
+                pending: Vec::new(),
+                pending_bytes: 0,
+                body: Xxh3::new(),
+            },
+            ends: Spool::new(&folder),
+            hashes: Spool::new(&folder),
+            stats: FieldStats::new(&options.media),
+            columns: ColumnBuilder::new(options.columns.clone(), folder),
+            rows: 0,
+        }
+    }
+
+    pub fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    /// Bytes of both files so far.
+    pub fn bytes(&self) -> u64 {
+        self.main_len + self.side.len
+    }
+
+    /// Appends one row.
+    ///
+    /// # Errors
+    /// I/O errors; the pair is then unusable.
+    pub fn write(&mut self, row: EncodedRow) -> Result<()> {
+        let start = self.lines.len();
+        let mut done = 0;
+        for value in row.values {
+            self.lines.extend_from_slice(&row.text[done..value.at]);
+            done = value.at;
+            let offset = self.side.put(value.data)?;
+            self.lines.extend_from_slice(itoa::Buffer::new().format(offset).as_bytes());
+        }
+        self.lines.extend_from_slice(&row.text[done..]);
+        self.lines.push(b'\n');
+        let line = &self.lines[start..];
+        self.main_len += to_u64(line.len());
+        self.hashes.push(&xxh3_64(line).to_le_bytes())?;
+        self.ends.push(&self.main_len.to_le_bytes())?;
+        for fact in &row.facts {
+            self.stats.add(fact);
+        }
+        self.columns.add_row(&row.facts)?;
+        self.rows += 1;
+        if self.lines.len() >= LINE_BUFFER_BYTES {
+            self.flush_lines()?;
+        }
+        if self.side.pending_bytes >= VALUE_BUFFER_BYTES || self.side.pending.len() >= MAX_SLICES {
+            self.side.flush()?;
+        }
+        Ok(())
+    }
+
+    fn flush_lines(&mut self) -> Result<()> {
+        let file = self.side.files.main_file();
+        file.write_all(&self.lines).map_err(|error| Error::io(&self.path, &error))?;
+        self.lines.clear();
+        Ok(())
+    }
+
+    /// Writes index, columns and footer. The files are complete but not yet synced or published.
+    ///
+    /// # Errors
+    /// I/O errors.
+    pub fn finish(mut self, shard_id: i64) -> Result<(PairSummary, Box<dyn PairFiles>)> {
+        self.flush_lines()?;
+        self.side.flush()?;
+        let mut id = self.side.body.clone();
+        self.hashes.read(8, |block| {
+            id.update(block);
+            Ok(())
+        })?;
+        let id = id.digest128();
+        let values_end = self.side.len;
+        let index_bytes = (self.rows + 1) * 8;
+        let index = {
+            let ends = &mut self.ends;
+            self.side.put_array(index_bytes, &mut |write| {
+                write(&0u64.to_le_bytes())?;
+                ends.read(8, &mut *write)
+            })?
+        };
+        let line_hash = {
+            let hashes = &mut self.hashes;
+            self.side.put_array(self.rows * 8, &mut |write| hashes.read(8, &mut *write))?
+        };
+        let fields = self.stats.finish();
+        let columns = self.columns.finish(&fields, &mut self.side)?;
+        self.side.flush()?;
+        let sidecar_bytes = self.side.len;
+        if sidecar_bytes > 0 {
+            let header = Header::encode(id, values_end.max(HEADER_BYTES));
+            let file = self.side.files.sidecar_file()?;
+            file.write_all_at(&header, 0).map_err(|error| Error::io(&self.path, &error))?;
+        }
+        let id = format!("{id:032x}");
+        let footer = footer_text(&FooterParts {
+            options: &self.options,
+            path: &self.path,
+            rows: self.rows,
+            shard_id,
+            id: &id,
+            sidecar_bytes,
+            index,
+            line_hash,
+            fields: &fields,
+            columns: json!(columns),
+        })?;
+        let text = format!("{footer}\n{}\n", self.main_len);
+        let file = self.side.files.main_file();
+        file.write_all(text.as_bytes()).map_err(|error| Error::io(&self.path, &error))?;
+        let bytes = self.main_len + to_u64(text.len());
+        Ok((PairSummary { samples: self.rows, bytes, sidecar_bytes, id }, self.side.files))
+    }
+}
+
+impl Side {
+    /// Appends a value; returns its offset.
+    fn put(&mut self, data: Bytes) -> Result<u64> {
+        self.start();
+        self.align();
+        let offset = self.len;
+        self.body.update(&data);
+        self.append(data);
+        if self.pending_bytes >= VALUE_BUFFER_BYTES || self.pending.len() >= MAX_SLICES {
+            self.flush()?;
+        }
+        Ok(offset)
+    }
+
+    /// The header's place; the header itself is written at the end, when the id is known.
+    fn start(&mut self) {
+        if self.len == 0 {
+            self.append(Bytes::from_static(&ZEROS));
+        }
+    }
+
+    fn align(&mut self) {
+        let over = self.len % ALIGNMENT;
+        if over > 0 {
+            let pad = usize::try_from(ALIGNMENT - over).unwrap_or_default();
+            self.body.update(&ZEROS[..pad]);
+            self.append(Bytes::from_static(&ZEROS).slice(..pad));
+        }
+    }
+
+    fn append(&mut self, data: Bytes) {
+        let length = to_u64(data.len());
+        self.len += length;
+        self.pending_bytes += length;
+        self.pending.push(data);
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        if self.pending.is_empty() {
+            return Ok(());
+        }
+        let file = self.files.sidecar_file()?;
+        let mut slices: Vec<IoSlice<'_>> = self.pending.iter().map(|data| IoSlice::new(data)).collect();
+        let mut left = slices.as_mut_slice();
+        IoSlice::advance_slices(&mut left, 0);
+        while !left.is_empty() {
+            match file.write_vectored(left) {
+                Ok(0) => return Err(Error::from(std::io::Error::from(std::io::ErrorKind::WriteZero))),
+                Ok(count) => IoSlice::advance_slices(&mut left, count),
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(Error::from(error)),
+            }
+        }
+        self.pending.clear();
+        self.pending_bytes = 0;
+        Ok(())
+    }
+}
+
+impl ArraySink for Side {
+    fn put_array(
+        &mut self,
+        length: u64,
+        fill: &mut dyn FnMut(&mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()>,
+    ) -> Result<ArrayRef> {
+        if length < SIDECAR_ARRAY_BYTES || !self.allowed {
+            let mut bytes = Vec::new();
+            fill(&mut |block| {
+                bytes.extend_from_slice(block);
+                Ok(())
+            })?;
+            return inline_array(&bytes);
+        }
+        self.start();
+        self.align();
+        let offset = self.len;
+        let mut hash = Xxh3::new();
+        let mut block = Vec::with_capacity(LINE_BUFFER_BYTES);
+        fill(&mut |piece| {
+            block.extend_from_slice(piece);
+            if block.len() >= LINE_BUFFER_BYTES {
+                hash.update(&block);
+                self.append(Bytes::from(std::mem::take(&mut block)));
+                self.flush()?;
+            }
+            Ok(())
+        })?;
+        hash.update(&block);
+        self.append(Bytes::from(block));
+        self.flush()?;
+        let x = Some(format!("{:016x}", hash.digest()));
+        Ok(ArrayRef::Sidecar { offset, length: self.len - offset, x })
+    }
+}
+
+fn inline_array(bytes: &[u8]) -> Result<ArrayRef> {
+    let mut data = Vec::new();
+    codec::push_base64(&mut data, &Compressor::zstd(3)?.compress(bytes)?);
+    Ok(ArrayRef::Inline {
+        data: String::from_utf8(data).map_err(|_| Error::invalid("base64 is ASCII"))?,
+        length: to_u64(bytes.len()),
+        x: format!("{:016x}", xxh3_64(bytes)),
+    })
+}
+
+struct FooterParts<'a> {
+    options: &'a WriteOptions,
+    path: &'a Path,
+    rows: u64,
+    shard_id: i64,
+    id: &'a str,
+    sidecar_bytes: u64,
+    index: ArrayRef,
+    line_hash: ArrayRef,
+    fields: &'a [FieldInfo],
+    columns: Json,
+}
+
+/// The footer's text. JINX 1.0 readers need the first eleven members, the index first of all.
+fn footer_text(parts: &FooterParts<'_>) -> Result<String> {
+    let options = parts.options;
+    let mut footer = Map::new();
+    let mut put = |key: &str, value: Json| footer.insert(key.to_owned(), value);
+    match &parts.index {
+        ArrayRef::Inline { data, .. } => put("index.npy.zst", json!(data)),
+        pointer => put("index.npy.bin", json!(pointer)),
+    };
+    let compression = options.encode.compression.map(|_| "zst");
+    put("num_samples", json!(parts.rows));
+    put("shard_id", json!(parts.shard_id));
+    put("version", json!("1.1"));
+    put("encoding", json!("b64"));
+    put("binary_threshold", json!(options.encode.sidecar.then_some(options.encode.binary_threshold)));
+    put("compression", json!(compression));
+    put("index_compression", json!("zst"));
+    put("compress_threshold", json!(options.encode.compress_threshold));
+    put("compress_ratio", json!(options.encode.compress_ratio));
+    put("ext_sep", json!("."));
+    if let Some(split) = &options.split {
+        put("split", json!(split));
+    }
+    put("features_required", json!([]));
+    put("writer", json!(concat!("jinx-data ", env!("CARGO_PKG_VERSION"))));
+    put("id", json!(parts.id));
+    let sidecar = (parts.sidecar_bytes > 0).then(|| SidecarInfo {
+        name: super::sidecar::beside(parts.path)
+            .file_name()
+            .map(|name| name.to_string_lossy().into_owned())
+            .unwrap_or_default(),
+        length: parts.sidecar_bytes,
+    });
+    put("sidecar", json!(sidecar));
+    put("line_hash", json!(parts.line_hash));
+    put("fields", json!(parts.fields));
+    if let Some(schema) = &options.arrow_schema {
+        put("arrow_schema", json!(schema));
+    }
+    put("columns", parts.columns.clone());
+    put("meta", Json::Object(options.meta.clone()));
+    with_digest(footer)
+}
+
+/// The object's text with its digest as the last member.
+///
+/// # Errors
+/// Never for objects made of JSON values.
+pub fn with_digest(object: Map<String, Json>) -> Result<String> {
+    let mut text = serde_json::to_string(&object).map_err(|error| Error::invalid(error.to_string()))?;
+    text.pop();
+    let digest = xxh3_64(text.as_bytes());
+    text.push_str(&format!(",\"digest\":\"{digest:016x}\"}}"));
+    Ok(text)
+}

@@ -1,0 +1,384 @@
+//! One pair of files, open for reading.
+
+use super::array::Array;
+use super::fields::FieldNode;
+use super::footer::{ArrayRef, Footer, IndexRef, locate};
+use super::key::Rules;
+use super::sidecar::{self, Header};
+use super::stored::Pointer;
+use crate::codec::TextEncoding;
+use crate::error::{Cause, Error, Result};
+use crate::io::{Access, Source};
+use crate::limits::{Limits, MAX_TRAILER_BYTES};
+use crate::num::{range_within, to_u64, to_usize};
+use std::borrow::Cow;
+use std::path::{Path, PathBuf};
+use xxhash_rust::xxh3::xxh3_64;
+
+/// How much of what is read is checked against its checksum.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub enum Verify {
+    None,
+    /// Each line when it is first touched.
+    #[default]
+    Rows,
+    /// Each line and each value.
+    Full,
+}
+
+#[derive(Debug, Clone, Default)]
+pub struct OpenOptions {
+    pub access: Access,
+    pub verify: Verify,
+    pub limits: Limits,
+    /// Text encoding of inline values where a 1.0 footer does not say it.
+    pub encoding: Option<TextEncoding>,
+}
+
+/// A main file with its sidecar.
+#[derive(Debug)]
+pub struct Shard {
+    main: Source,
+    side: Option<Source>,
+    header: Option<Header>,
+    footer: Footer,
+    footer_offset: u64,
+    index: Array,
+    line_hash: Option<Array>,
+    tree: FieldNode,
+    encoding: TextEncoding,
+    options: OpenOptions,
+}
+
+impl Shard {
+    /// Opens `path` and the sidecar beside it.
+    ///
+    /// # Errors
+    /// Names the file and what is wrong with it; `Mismatch` when the sidecar belongs to another file.
+    pub fn open(path: &Path, options: &OpenOptions) -> Result<Self> {
+        match Self::open_once(path, options) {
+            // A writer may just have replaced the pair between our two opens: look again, once.
+            Err(error) if error.cause() == Cause::Mismatch => Self::open_once(path, options),
+            result => result,
+        }
+    }
+
+    fn open_once(path: &Path, options: &OpenOptions) -> Result<Self> {
+        let main = Source::open(path, options.access)?;
+        let (footer, footer_offset) = read_footer(&main).map_err(|error| error.in_file(path))?;
+        let (side, header) = open_sidecar(path, &footer, options)?;
+        let encoding = footer.encoding.or(options.encoding).unwrap_or(TextEncoding::Ascii85);
+        let mut shard = Self {
+            main,
+            side,
+            header,
+            index: Array::default(),
+            line_hash: None,
+            tree: FieldNode::build(&footer.fields).map_err(|error| error.in_file(path))?,
+            footer,
+            footer_offset,
+            encoding,
+            options: options.clone(),
+        };
+        shard.index = shard.open_index().map_err(|error| error.in_file(path))?;
+        if shard.options.verify >= Verify::Rows
+            && let Some(place) = &shard.footer.line_hash
+        {
+            let rows = shard.footer.num_samples;
+            shard.line_hash = Some(shard.open_array(place, rows, "line_hash").map_err(|error| error.in_file(path))?);
+        }
+        Ok(shard)
+    }
+
+    fn open_index(&self) -> Result<Array> {
+        let rows = self.footer.num_samples;
+        let count = rows.checked_add(1).ok_or_else(|| Error::corrupt("num_samples is too large"))?;
+        let index = match &self.footer.index {
+            IndexRef::Sidecar(place) => self.open_array(place, count, "index")?,
+            IndexRef::Text(text, codecs) => {
+                let bytes = IndexRef::decode_text(text, codecs, self.encoding, self.options.limits.max_value_bytes)
+                    .map_err(|error| Error::new(error.cause(), format!("the index: {}", error.what())))?;
+                if to_u64(bytes.len()) != count.saturating_mul(8) {
+                    return Err(Error::corrupt(format!(
+                        "the index has {} bytes, {rows} samples need {}",
+                        bytes.len(),
+                        count.saturating_mul(8)
+                    )));
+                }
+                Array::owned(bytes)
+            }
+        };
+        // The ends are checked now; the rest where it is used, and whole by `verify`.
+        let (first, last) = (self.bound(&index, 0)?, self.bound(&index, rows)?);
+        if first > last || last > self.footer_offset || (self.footer.rules == Rules::V1_1 && (first != 0 || last != self.footer_offset)) {
+            return Err(Error::corrupt(format!(
+                "the index covers bytes {first} to {last}, the samples end at {}",
+                self.footer_offset
+            )));
+        }
+        Ok(index)
+    }
+
+    fn bound(&self, index: &Array, i: u64) -> Result<u64> {
+        index.u64_at(i, self.side.as_ref())
+    }
+
+    /// An array of `count` 8-byte numbers.
+    fn open_array(&self, place: &ArrayRef, count: u64, what: &str) -> Result<Array> {
+        let expected = count.checked_mul(8).ok_or_else(|| Error::corrupt(format!("{what} is too long")))?;
+        Array::open(place, expected, self.side.as_ref(), what)
+    }
+
+    pub fn len(&self) -> u64 {
+        self.footer.num_samples
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    pub fn path(&self) -> &Path {
+        self.main.path()
+    }
+
+    pub fn footer(&self) -> &Footer {
+        &self.footer
+    }
+
+    pub fn footer_offset(&self) -> u64 {
+        self.footer_offset
+    }
+
+    pub fn rules(&self) -> Rules {
+        self.footer.rules
+    }
+
+    pub fn encoding(&self) -> TextEncoding {
+        self.encoding
+    }
+
+    pub fn limits(&self) -> &Limits {
+        &self.options.limits
+    }
+
+    pub fn verify_level(&self) -> Verify {
+        self.options.verify
+    }
+
+    /// The tree of paths below which a row is not plain JSON (1.1).
+    pub fn tree(&self) -> &FieldNode {
+        &self.tree
+    }
+
+    pub fn main(&self) -> &Source {
+        &self.main
+    }
+
+    pub fn sidecar(&self) -> Option<&Source> {
+        self.side.as_ref()
+    }
+
+    pub fn header(&self) -> Option<&Header> {
+        self.header.as_ref()
+    }
+
+    /// Where line `i` lies in the main file, its newline included.
+    ///
+    /// # Errors
+    /// `Invalid` past the end, `Corrupt` when the index does not ascend inside the data area.
+    pub fn line_range(&self, i: u64) -> Result<(u64, u64)> {
+        if i >= self.len() {
+            return Err(Error::invalid(format!("sample {i} of {}", self.len())).in_file(self.path()));
+        }
+        let (start, end) = (self.bound(&self.index, i)?, self.bound(&self.index, i + 1)?);
+        if start > end || end > self.footer_offset {
+            return Err(self.here(Error::corrupt(format!("the index says bytes {start} to {end}")), i));
+        }
+        if end - start > self.options.limits.max_record_bytes {
+            return Err(self.here(Error::limit(format!("a line of {} bytes", end - start)), i));
+        }
+        Ok((start, end))
+    }
+
+    /// A copy of line `i` without its newline, checked as far as the file was opened for.
+    ///
+    /// # Errors
+    /// As [`Shard::line_range`]; `Corrupt` when the line's checksum does not match.
+    pub fn line(&self, i: u64) -> Result<Vec<u8>> {
+        let (start, end) = self.line_range(i)?;
+        let mut line = self.main.slice(start, end - start).map_err(|error| self.here(error, i))?.into_owned();
+        if let Some(hashes) = &self.line_hash {
+            let stored = hashes.u64_at(i, self.side.as_ref()).map_err(|error| self.here(error, i))?;
+            if xxh3_64(&line) != stored {
+                let error = Error::corrupt("the line's checksum does not match: the file was changed or damaged");
+                return Err(self.here(error, i));
+            }
+        }
+        if line.last() == Some(&b'\n') {
+            line.pop();
+        }
+        Ok(line)
+    }
+
+    /// The line's stored checksum, whatever the file was opened for.
+    pub fn stored_line_hash(&self, i: u64) -> Option<u64> {
+        self.line_hash.as_ref()?.u64_at(i, self.side.as_ref()).ok()
+    }
+
+    /// Names file and sample in an error.
+    pub fn here(&self, error: Error, i: u64) -> Error {
+        error.in_sample(i).in_file(self.path())
+    }
+
+    fn side(&self) -> Result<&Source> {
+        self.side.as_ref().ok_or_else(|| {
+            Error::mismatch(format!(
+                "the sidecar {} is missing; it holds this value",
+                sidecar::beside(self.path()).display()
+            ))
+        })
+    }
+
+    /// Bytes of the sidecar, for headers and arrays.
+    ///
+    /// # Errors
+    /// `Truncated` outside the file.
+    pub fn sidecar_bytes(&self, offset: u64, length: u64) -> Result<Cow<'_, [u8]>> {
+        self.side()?.slice(offset, length)
+    }
+
+    /// Reads a value's stored bytes.
+    ///
+    /// # Errors
+    /// `Truncated` outside the sidecar, `Limit`, and `Corrupt` under `Verify::Full`.
+    pub fn fetch(&self, pointer: &Pointer) -> Result<Vec<u8>> {
+        self.check_pointer(pointer)?;
+        let bytes = self.side()?.read_vec(pointer.offset, pointer.length)?;
+        self.check_value(pointer, &bytes)?;
+        Ok(bytes)
+    }
+
+    /// As [`Shard::fetch`], without a copy where the sidecar is mapped.
+    ///
+    /// # Errors
+    /// As [`Shard::fetch`].
+    pub fn fetch_cow(&self, pointer: &Pointer) -> Result<Cow<'_, [u8]>> {
+        self.check_pointer(pointer)?;
+        let bytes = self.side()?.slice(pointer.offset, pointer.length)?;
+        self.check_value(pointer, &bytes)?;
+        Ok(bytes)
+    }
+
+    /// As [`Shard::fetch`], into memory of the stored length.
+    ///
+    /// # Errors
+    /// As [`Shard::fetch`].
+    pub fn fetch_into(&self, pointer: &Pointer, out: &mut [u8]) -> Result<()> {
+        self.check_pointer(pointer)?;
+        if to_u64(out.len()) != pointer.length {
+            return Err(Error::invalid("memory of another length than the value"));
+        }
+        self.side()?.read_at(pointer.offset, out)?;
+        self.check_value(pointer, out)
+    }
+
+    fn check_pointer(&self, pointer: &Pointer) -> Result<()> {
+        range_within(pointer.offset, pointer.length, self.side()?.len(), "a value in the sidecar")?;
+        if pointer.length > self.options.limits.max_value_bytes {
+            return Err(Error::limit(format!(
+                "a value of {} bytes; raise max_value_bytes to read it",
+                pointer.length
+            )));
+        }
+        to_usize(pointer.length, "value length").map(|_| ())
+    }
+
+    fn check_value(&self, pointer: &Pointer, bytes: &[u8]) -> Result<()> {
+        match pointer.x {
+            Some(x) if self.options.verify == Verify::Full && xxh3_64(bytes) != x => Err(Error::corrupt(format!(
+                "the value's checksum does not match: the sidecar is damaged at {}",
+                pointer.offset
+            ))),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Reads and parses the footer of a main file.
+///
+/// # Errors
+/// As [`locate`] and [`Footer::parse`].
+pub fn read_footer(main: &Source) -> Result<(Footer, u64)> {
+    let total = main.len();
+    if total == 0 {
+        return Err(Error::truncated("the file is empty: not a JINX file"));
+    }
+    let tail_len = total.min(to_u64(MAX_TRAILER_BYTES));
+    let tail = main.slice(total - tail_len, tail_len)?;
+    let (offset, length) = locate(&tail, total)?;
+    let footer = Footer::parse(&main.slice(offset, length)?).map_err(|error| error.at_byte(offset))?;
+    if footer.rules == Rules::V1_1 {
+        let digits = to_u64(itoa::Buffer::new().format(offset).len());
+        if total != offset + length + digits + 2 {
+            return Err(Error::corrupt("there is foreign text around the footer"));
+        }
+    }
+    Ok((footer, offset))
+}
+
+/// The sidecar that belongs to the main file, and its header (1.1).
+fn open_sidecar(
+    path: &Path,
+    footer: &Footer,
+    options: &OpenOptions,
+) -> Result<(Option<Source>, Option<Header>)> {
+    let beside = sidecar::beside(path);
+    if footer.rules != Rules::V1_1 {
+        return match Source::open(&beside, options.access) {
+            Ok(side) => Ok((Some(side), None)),
+            Err(error) if error.cause() == Cause::Io(std::io::ErrorKind::NotFound) => Ok((None, None)),
+            Err(error) => Err(error),
+        };
+    }
+    let Some(info) = &footer.sidecar else { return Ok((None, None)) };
+    let id = footer.id.as_deref().unwrap_or_default();
+    crate::io::plain_component(&info.name, "the sidecar's name").map_err(|error| error.in_file(path))?;
+    let mut candidates: Vec<PathBuf> = vec![beside.clone(), crate::io::second_name(path, Some(id))];
+    if let Some(folder) = path.parent() {
+        candidates.push(folder.join(&info.name));
+    }
+    let mut found = None;
+    for candidate in &candidates {
+        let side = match Source::open(candidate, options.access) {
+            Ok(side) => side,
+            Err(error) if error.cause() == Cause::Io(std::io::ErrorKind::NotFound) => continue,
+            Err(error) => return Err(error),
+        };
+        match Header::read(&side) {
+            Ok(header) if header.id == id && side.len() == info.length => return Ok((Some(side), Some(header))),
+            Ok(header) if header.id == id => {
+                let what = format!("the sidecar has {} bytes, {} were written", side.len(), info.length);
+                found = Some(Error::truncated(what).in_file(candidate));
+            }
+            Ok(header) => {
+                let what = format!(
+                    "the sidecar {} belongs to another dataset (id {}, expected {id})",
+                    candidate.display(),
+                    header.id
+                );
+                found.get_or_insert(Error::mismatch(what).in_file(path));
+            }
+            Err(error) => {
+                found.get_or_insert(error.in_file(candidate));
+            }
+        }
+    }
+    Err(found.unwrap_or_else(|| {
+        Error::mismatch(format!(
+            "the sidecar {} is missing ({} bytes, id {id}); copy it beside the main file",
+            beside.display(),
+            info.length
+        ))
+        .in_file(path)
+    }))
+}

@@ -1,0 +1,179 @@
+//! A value that is not its own text: parsing its description and fetching its bytes.
+
+use super::key::Chain;
+use super::shard::Shard;
+use crate::codec::{self, Codec};
+use crate::error::{Error, Result};
+use crate::num::to_u64;
+use jiter::{Jiter, Peek};
+use std::borrow::Cow;
+
+/// The longest header of a zstd frame.
+const ZSTD_HEADER_BYTES: u64 = 18;
+
+/// A value with a chain, not yet fetched.
+#[derive(Debug)]
+pub struct Stored<'a> {
+    pub chain: Chain,
+    pub place: Place<'a>,
+}
+
+#[derive(Debug)]
+pub enum Place<'a> {
+    /// Text-encoded in the line.
+    Inline(Cow<'a, str>),
+    Sidecar(Pointer),
+    Null,
+    /// A number's text.
+    Number(&'a str),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pointer {
+    pub offset: u64,
+    pub length: u64,
+    /// xxh3-64 of the stored bytes (1.1).
+    pub x: Option<u64>,
+    /// A media value's file name.
+    pub path: Option<String>,
+}
+
+impl<'a> Stored<'a> {
+    /// Parses the JSON text that stands under a key with a chain.
+    ///
+    /// # Errors
+    /// `Corrupt` when the text does not fit the chain.
+    pub fn parse(chain: Chain, text: &'a [u8]) -> Result<Self> {
+        let misfit = || Error::corrupt("the value does not fit its suffix");
+        let mut jiter = Jiter::new(text);
+        let place = match jiter.peek().map_err(|_| misfit())? {
+            Peek::String if !chain.bin => {
+                let inner = text.trim_ascii();
+                if memchr::memchr(b'\\', inner).is_none() {
+                    let body = inner.get(1..inner.len().saturating_sub(1)).ok_or_else(misfit)?;
+                    Place::Inline(Cow::Borrowed(std::str::from_utf8(body).map_err(|_| misfit())?))
+                } else {
+                    Place::Inline(Cow::Owned(jiter.known_str().map_err(|_| misfit())?.to_owned()))
+                }
+            }
+            Peek::Object if chain.bin => Place::Sidecar(Pointer::parse(&mut jiter)?),
+            Peek::Null if !chain.bin => Place::Null,
+            peek if peek.is_num() && !chain.bin => {
+                Place::Number(std::str::from_utf8(text.trim_ascii()).map_err(|_| misfit())?)
+            }
+            _ => return Err(misfit()),
+        };
+        Ok(Self { chain, place })
+    }
+
+    /// Decoded length, where the stored form says it: of a plain value surely, of a compressed one by its
+    /// first frame's header (which decoding checks).
+    pub fn announced_len(&self, shard: &Shard) -> Option<u64> {
+        let mut codecs = self.chain.codecs();
+        match (codecs.next(), &self.place) {
+            (None, Place::Sidecar(pointer)) => Some(pointer.length),
+            (Some(Codec::Zstd), Place::Sidecar(pointer)) if codecs.next().is_none() => {
+                let head = shard.sidecar_bytes(pointer.offset, pointer.length.min(ZSTD_HEADER_BYTES)).ok()?;
+                zstd::zstd_safe::get_frame_content_size(&head).ok().flatten()
+            }
+            _ => None,
+        }
+    }
+}
+
+impl Pointer {
+    fn parse(jiter: &mut Jiter<'_>) -> Result<Self> {
+        let bad = |_| Error::corrupt("a sidecar pointer that is not {\"offset\",\"length\"}");
+        let (mut offset, mut length, mut x, mut path) = (None, None, None, None);
+        let mut key = jiter.next_object().map_err(bad)?.map(str::to_owned);
+        while let Some(name) = key {
+            match name.as_str() {
+                "offset" => offset = Some(natural(jiter)?),
+                "length" => length = Some(natural(jiter)?),
+                "x" => {
+                    let text = jiter.next_str().map_err(bad)?;
+                    let valid = text.len() == 16 && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
+                    let parsed = u64::from_str_radix(text, 16).ok().filter(|_| valid);
+                    x = Some(parsed.ok_or_else(|| Error::corrupt("a sidecar pointer whose checksum is no hash"))?);
+                }
+                "path" => {
+                    path = match jiter.peek().map_err(bad)? {
+                        Peek::Null => {
+                            jiter.next_null().map_err(bad)?;
+                            None
+                        }
+                        _ => Some(jiter.next_str().map_err(bad)?.to_owned()),
+                    }
+                }
+                _ => jiter.next_skip().map_err(bad)?,
+            }
+            key = jiter.next_key().map_err(bad)?.map(str::to_owned);
+        }
+        match (offset, length) {
+            (Some(offset), Some(length)) => Ok(Self { offset, length, x, path }),
+            _ => Err(Error::corrupt("a sidecar pointer without offset and length")),
+        }
+    }
+}
+
+fn natural(jiter: &mut Jiter<'_>) -> Result<u64> {
+    let bad = || Error::corrupt("a sidecar pointer with a number that is no length");
+    let digits = jiter.next_number_bytes().map_err(|_| bad())?;
+    std::str::from_utf8(digits).ok().and_then(|text| text.parse().ok()).ok_or_else(bad)
+}
+
+impl Shard {
+    /// The value's bytes after all codecs.
+    ///
+    /// # Errors
+    /// `Corrupt`, `Truncated` or `Limit` when stored bytes or a codec do not give a value.
+    pub fn load(&self, stored: &Stored<'_>) -> Result<Vec<u8>> {
+        let max = self.limits().max_value_bytes;
+        let mut bytes = match &stored.place {
+            Place::Inline(text) => self.encoding().decode(text.as_bytes(), max)?,
+            Place::Sidecar(pointer) => self.fetch(pointer)?,
+            Place::Null => Vec::new(),
+            Place::Number(_) => return Err(Error::corrupt("a number where encoded bytes belong")),
+        };
+        for codec in stored.chain.codecs().rev() {
+            bytes = codec::decode(codec, &bytes, max)?;
+        }
+        Ok(bytes)
+    }
+
+    /// Decodes straight into `out`, which must have exactly the decoded length.
+    ///
+    /// # Errors
+    /// As [`Shard::load`], and `Corrupt` when the length differs.
+    pub fn load_into(&self, stored: &Stored<'_>, out: &mut [u8]) -> Result<()> {
+        let mut codecs = stored.chain.codecs();
+        match (&stored.place, codecs.next(), codecs.next()) {
+            (Place::Sidecar(pointer), None, _) => self.fetch_into(pointer, out),
+            (Place::Sidecar(pointer), Some(codec), None) => {
+                let bytes = self.fetch_cow(pointer)?;
+                codec::decode_into(codec, &bytes, out)
+            }
+            _ => {
+                let bytes = self.load(stored)?;
+                if bytes.len() != out.len() {
+                    return Err(Error::corrupt(format!(
+                        "a value of {} bytes where {} were announced",
+                        bytes.len(),
+                        out.len()
+                    )));
+                }
+                out.copy_from_slice(&bytes);
+                Ok(())
+            }
+        }
+    }
+
+    /// Stored length of a value, for `repr` and `length`.
+    pub fn stored_len(stored: &Stored<'_>) -> u64 {
+        match &stored.place {
+            Place::Inline(text) => to_u64(text.len()),
+            Place::Sidecar(pointer) => pointer.length,
+            Place::Null | Place::Number(_) => 0,
+        }
+    }
+}
