@@ -17,9 +17,9 @@ def component(suffix: str) -> dict:
         "type": "string",
         "minLength": 1,
         "maxLength": 255,
-        "pattern": r"^[^/\\:\u0000-\u001f]+" + suffix + "$",
+        "pattern": r"^[^/\\\u0000-\u0020][^/\\\u0000-\u001f]*" + suffix + "$",
         "not": {"enum": [".", ".."]},
-        "description": "At most 255 bytes of UTF-8.",
+        "description": "See limits.md, names found in files.",
     }
 
 
@@ -55,13 +55,15 @@ FIELD = record(
         "path": {"type": "array", "items": {"type": ["string", "null"]}, "minItems": 1},
         "kinds": {"type": "object", "propertyNames": {"enum": KINDS}, "additionalProperties": UINT},
         "coded": {**UINT, "minimum": 1},
+        "quoted": {**UINT, "minimum": 1},
         "bytes": UINT,
         "decoded": UINT,
-        "media": record({"type": {"enum": ["Image", "Audio"]}, "mime": TEXT}, optional=("mime",)),
+        "open": {"const": True},
+        "media": record({"type": {"enum": ["Image", "Audio", "Video"]}, "mime": TEXT}, optional=("mime",)),
         "feature": {"type": "object"},
     },
-    optional=("coded", "bytes", "decoded", "media", "feature"),
-    dependentRequired={"coded": ["bytes", "decoded"], "bytes": ["coded"], "decoded": ["coded"]},
+    optional=("coded", "quoted", "bytes", "decoded", "open", "media", "feature"),
+    dependentRequired={"bytes": ["coded"], "decoded": ["coded"]},
 )
 FOOTER = record(
     {
@@ -91,7 +93,7 @@ FOOTER = record(
               "split", "writer", "arrow_schema", "meta"),
 )
 FOOTER["oneOf"] = [
-    {"required": ["index.npy.zst"], "properties": {"index.npy.zst": BASE64}},
+    {"required": ["index.npy.zst"], "properties": {"index.npy.zst": TEXT}},
     {"required": ["index.npy.bin"], "properties": {"index.npy.bin": {"$ref": "#/$defs/pointer"}}},
 ]
 FOOTER["$defs"] = {

@@ -54,6 +54,10 @@ def unpack(codec: str, data: bytes) -> bytes:
             import snappy
 
             need(data[:10] == b"\xff\x06\x00\x00sNaPpY", "no snappy stream")
+            at = 0
+            while at < len(data):
+                at += 4 + int.from_bytes(data[at + 1 : at + 4], "little")
+            need(at == len(data), "snappy stream is cut")
             stream = snappy.StreamDecompressor()
             return stream.decompress(data) + (stream.flush() or b"")
         out, rest, stream = bytearray(), data, None

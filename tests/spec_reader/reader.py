@@ -22,14 +22,14 @@ class Pair:
 
     def __init__(self, path: Path) -> None:
         self.path, self.data, self._sidecar = path, path.read_bytes(), None
-        need(self.data, "empty file", TruncatedFileError)
         tail = self.data[-1024:].rstrip(syntax.BLANKS)
         last = tail[tail.rfind(b"\n") + 1 :]
-        need(re.fullmatch(rb"[0-9]{1,20}", last) and int(last) < 1 << 64, "no trailer")
+        need(re.fullmatch(rb"[0-9]{1,20}", last), "no trailer", TruncatedFileError)
         self.end = int(last)
         line = len(self.data) - len(self.data[-1024:]) + len(tail) - len(last)
-        need(self.end < line, "footer offset past the end", TruncatedFileError)
+        need(self.end < line, "footer offset past the end")
         footer = self.data[self.end : line].rstrip(syntax.BLANKS)
+        need(footer[:1] == b"{", "no footer at the footer offset")
         self.footer = table = parse_object(footer, "footer")
         self.new = version_of(table) >= (1, 1)
         check_digest(footer, table, self.new)
@@ -44,7 +44,7 @@ class Pair:
         need(key, "no index")
         self.mixed = self.sep not in key
         chain = key.split("." if self.mixed else self.sep)[1:]
-        need(chain[0] == "npy" and (chain[1:] == ["bin"] or set(chain[1:]) <= CODECS), "index chain")
+        need(chain[0] == "npy" and (chain[1:] == ["bin"] or set(chain[1:]) <= CODECS), "index chain", UnsupportedError)
         raw = self._payload(table[key], chain[1:])
         need(len(raw) == 8 * (self.count + 1), "index length")
         self.offsets = np.frombuffer(raw, "<u8").tolist()
@@ -81,7 +81,7 @@ class Pair:
         major, _, flags = struct.unpack_from("<HHI", data, 8)
         need(major == 1 and flags == 0, "sidecar version or flags", UnsupportedError)
         need(data[16:32].hex() == self.footer["id"], "sidecar of another main file", MismatchError)
-        need(64 <= int.from_bytes(data[32:40], "little") <= length, "values_end")
+        need(64 <= int.from_bytes(data[32:40], "little") <= len(data), "values_end", TruncatedFileError)
         need(len(data) >= length, "sidecar is cut", TruncatedFileError)
         need(len(data) == length, "sidecar is too long")
         return data
@@ -272,5 +272,5 @@ class Dataset:
         raise IndexError(i)
 
     def columns(self) -> list[tuple[list[str], str, list]]:
-        """(path, kind, values) of every column of a pair."""
-        return [(c["path"], c["kind"], self.pairs[0].column(c)) for c in self.pairs[0].footer.get("columns", [])]
+        """(path, kind, values) of every column of the first pair."""
+        return [(c["path"], c["kind"], pair.column(c)) for pair in self.pairs[:1] for c in pair.footer.get("columns", [])]

@@ -105,7 +105,8 @@ def check_digest(data: bytes, table: dict, required: bool) -> None:
 
 
 def version_of(table: dict) -> tuple[int, int]:
-    text = re.fullmatch(r"(\d+)\.(\d+)", str(table.get("version", "1.0")))
+    version = table.get("version", "1.0")
+    text = re.fullmatch(r"(\d+)\.(\d+)", version if isinstance(version, str) else "")
     need(text, "version is malformed")
     need(text[1] == "1", "unknown major version", UnsupportedError)
     return 1, int(text[2])
@@ -113,4 +114,5 @@ def version_of(table: dict) -> tuple[int, int]:
 
 def check_name(name: object) -> None:
     size = len(name.encode()) if isinstance(name, str) else 0
-    need(0 < size < 256 and name not in (".", "..") and not re.search(r"[/\\:\x00-\x1f]", name), "evil file name")
+    evil = r"[/\\\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\u2028\u2029\ufeff]|^[A-Za-z]:"
+    need(0 < size < 256 and name == name.strip() and not name.endswith(".") and not re.search(evil, name), "evil file name")
