@@ -1,1 +1,35 @@
-//! placeholder
+//! Parquet files and Arrow batches to and from JINX rows.
+//!
+//! ```text
+//! Parquet file -> ParquetSource -> RecordBatch -> RowEmitter -> Sink events
+//! Value rows   -> SchemaInference (or a kept schema) -> BatchBuilder -> RecordBatch -> ParquetSink
+//! ```
+//!
+//! Each Arrow value has one text or binary form in a row, chosen so that the schema restores it exactly:
+//! timestamps, dates and times are ISO 8601 texts with all digits of their unit, decimals are texts,
+//! maps are lists of `[key, value]`, dictionaries are their values, durations are integers.
+
+pub mod build;
+pub mod emit;
+pub mod features;
+pub mod infer;
+pub mod parquet_in;
+pub mod parquet_out;
+pub mod schema;
+pub mod stream;
+
+mod calendar;
+mod column;
+mod decimal;
+mod failure;
+mod iso_text;
+mod json_text;
+mod npy;
+
+pub use build::BatchBuilder;
+pub use emit::RowEmitter;
+pub use features::{Features, MediaFeature, MediaPath};
+pub use infer::{InferOptions, SchemaInference};
+pub use parquet_in::ParquetSource;
+pub use parquet_out::{ParquetCompression, ParquetOptions, ParquetSink};
+pub use schema::{decode_schema, encode_schema};

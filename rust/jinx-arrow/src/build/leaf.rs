@@ -1,0 +1,253 @@
+//! Columns of nulls, bools, texts and bytes.
+
+use super::{Column, misfit};
+use crate::failure::from_arrow;
+use arrow_array::builder::{
+    BinaryViewBuilder, BooleanBuilder, FixedSizeBinaryBuilder, GenericBinaryBuilder, GenericStringBuilder,
+    StringViewBuilder,
+};
+use arrow_array::{ArrayRef, NullArray, OffsetSizeTrait};
+use arrow_schema::DataType;
+use jinx_core::error::{Error, Result};
+use jinx_core::sink::Payload;
+use jinx_core::value::Value;
+use std::sync::Arc;
+
+pub(super) fn plain(data_type: &DataType) -> Box<dyn Column> {
+    match data_type {
+        DataType::Null => Box::new(Nulls(0)),
+        _ => Box::new(Bools(BooleanBuilder::new())),
+    }
+}
+
+pub(super) fn text(data_type: &DataType) -> Box<dyn Column> {
+    match data_type {
+        DataType::Utf8 => Box::new(Texts {
+            values: GenericStringBuilder::<i32>::new(),
+        }),
+        DataType::LargeUtf8 => Box::new(Texts {
+            values: GenericStringBuilder::<i64>::new(),
+        }),
+        _ => Box::new(TextViews {
+            values: StringViewBuilder::new(),
+            bytes: 0,
+        }),
+    }
+}
+
+pub(super) fn binary(data_type: &DataType) -> Result<Box<dyn Column>> {
+    Ok(match data_type {
+        DataType::Binary => Box::new(Bytes {
+            values: GenericBinaryBuilder::<i32>::new(),
+        }),
+        DataType::LargeBinary => Box::new(Bytes {
+            values: GenericBinaryBuilder::<i64>::new(),
+        }),
+        DataType::FixedSizeBinary(size) => match usize::try_from(*size) {
+            Ok(width) => Box::new(FixedBytes {
+                values: FixedSizeBinaryBuilder::new(*size),
+                width,
+            }),
+            Err(_) => return Err(Error::invalid("a column of binaries has a negative size")),
+        },
+        _ => Box::new(BytesViews {
+            values: BinaryViewBuilder::new(),
+            bytes: 0,
+        }),
+    })
+}
+
+/// Whether `more` bytes still have an offset; Arrow's builders panic where they have not.
+fn check_offset<O: OffsetSizeTrait>(held: usize, more: usize) -> Result<()> {
+    match held.checked_add(more).and_then(O::from_usize) {
+        Some(_) => Ok(()),
+        None => Err(Error::limit(
+            "more than 2 GiB in one column of a batch; write fewer rows per batch",
+        )),
+    }
+}
+
+struct Nulls(usize);
+
+impl Column for Nulls {
+    fn push(&mut self, value: &Value) -> Result<()> {
+        Err(misfit(value, "nulls"))
+    }
+    fn push_null(&mut self) -> Result<()> {
+        self.0 += 1;
+        Ok(())
+    }
+    fn bytes(&self) -> usize {
+        0
+    }
+    fn finish(&mut self) -> Result<ArrayRef> {
+        Ok(Arc::new(NullArray::new(std::mem::take(&mut self.0))))
+    }
+}
+
+struct Bools(BooleanBuilder);
+
+impl Column for Bools {
+    fn push(&mut self, value: &Value) -> Result<()> {
+        match value {
+            Value::Bool(value) => self.0.append_value(*value),
+            other => return Err(misfit(other, "bools")),
+        }
+        Ok(())
+    }
+    fn push_null(&mut self) -> Result<()> {
+        self.0.append_null();
+        Ok(())
+    }
+    fn bytes(&self) -> usize {
+        self.0.values_slice().len()
+    }
+    fn finish(&mut self) -> Result<ArrayRef> {
+        Ok(Arc::new(self.0.finish()))
+    }
+}
+
+struct Texts<O: OffsetSizeTrait> {
+    values: GenericStringBuilder<O>,
+}
+
+impl<O: OffsetSizeTrait> Column for Texts<O> {
+    fn push(&mut self, value: &Value) -> Result<()> {
+        let Value::Str(text) = value else {
+            return Err(misfit(value, "texts"));
+        };
+        check_offset::<O>(self.bytes(), text.len())?;
+        self.values.append_value(text);
+        Ok(())
+    }
+    fn push_null(&mut self) -> Result<()> {
+        self.values.append_null();
+        Ok(())
+    }
+    fn bytes(&self) -> usize {
+        self.values.values_slice().len()
+    }
+    fn finish(&mut self) -> Result<ArrayRef> {
+        Ok(Arc::new(self.values.finish()))
+    }
+}
+
+struct TextViews {
+    values: StringViewBuilder,
+    bytes: usize,
+}
+
+impl Column for TextViews {
+    fn push(&mut self, value: &Value) -> Result<()> {
+        let Value::Str(text) = value else {
+            return Err(misfit(value, "texts"));
+        };
+        self.values.try_append_value(text).map_err(from_arrow)?;
+        self.bytes += text.len();
+        Ok(())
+    }
+    fn push_null(&mut self) -> Result<()> {
+        self.values.append_null();
+        Ok(())
+    }
+    fn bytes(&self) -> usize {
+        self.bytes
+    }
+    fn finish(&mut self) -> Result<ArrayRef> {
+        self.bytes = 0;
+        Ok(Arc::new(self.values.finish()))
+    }
+}
+
+/// The plain bytes of a value; a file name has no place in a plain column and must not be lost.
+fn raw(value: &Value) -> Result<&[u8]> {
+    match value {
+        Value::Blob {
+            payload: Payload::Raw,
+            data,
+            path: None,
+            ..
+        } => Ok(data),
+        Value::Blob {
+            payload: Payload::Raw,
+            path: Some(path),
+            ..
+        } => Err(Error::mismatch(format!(
+            "a media value with the file name '{path}' does not fit a column of plain bytes"
+        ))),
+        other => Err(misfit(other, "bytes")),
+    }
+}
+
+struct Bytes<O: OffsetSizeTrait> {
+    values: GenericBinaryBuilder<O>,
+}
+
+impl<O: OffsetSizeTrait> Column for Bytes<O> {
+    fn push(&mut self, value: &Value) -> Result<()> {
+        let data = raw(value)?;
+        check_offset::<O>(self.bytes(), data.len())?;
+        self.values.append_value(data);
+        Ok(())
+    }
+    fn push_null(&mut self) -> Result<()> {
+        self.values.append_null();
+        Ok(())
+    }
+    fn bytes(&self) -> usize {
+        self.values.values_slice().len()
+    }
+    fn finish(&mut self) -> Result<ArrayRef> {
+        Ok(Arc::new(self.values.finish()))
+    }
+}
+
+struct BytesViews {
+    values: BinaryViewBuilder,
+    bytes: usize,
+}
+
+impl Column for BytesViews {
+    fn push(&mut self, value: &Value) -> Result<()> {
+        let data = raw(value)?;
+        self.values.try_append_value(data).map_err(from_arrow)?;
+        self.bytes += data.len();
+        Ok(())
+    }
+    fn push_null(&mut self) -> Result<()> {
+        self.values.append_null();
+        Ok(())
+    }
+    fn bytes(&self) -> usize {
+        self.bytes
+    }
+    fn finish(&mut self) -> Result<ArrayRef> {
+        self.bytes = 0;
+        Ok(Arc::new(self.values.finish()))
+    }
+}
+
+struct FixedBytes {
+    values: FixedSizeBinaryBuilder,
+    width: usize,
+}
+
+impl Column for FixedBytes {
+    fn push(&mut self, value: &Value) -> Result<()> {
+        let data = raw(value)?;
+        self.values
+            .append_value(data)
+            .map_err(|_| misfit(value, &format!("exactly {} bytes", self.width)))
+    }
+    fn push_null(&mut self) -> Result<()> {
+        self.values.append_null();
+        Ok(())
+    }
+    fn bytes(&self) -> usize {
+        arrow_array::builder::ArrayBuilder::len(&self.values).saturating_mul(self.width)
+    }
+    fn finish(&mut self) -> Result<ArrayRef> {
+        let array = self.values.finish();
+        Ok(Arc::new(array))
+    }
+}

@@ -1,0 +1,66 @@
+//! Errors and panics of the Arrow crates as errors of ours, by cause.
+
+use arrow_schema::ArrowError;
+use jinx_core::error::{Error, Result};
+use parquet::errors::ParquetError;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// An error met while bytes from a file were decoded.
+pub(crate) fn from_parquet(error: ParquetError) -> Error {
+    match error {
+        ParquetError::NYI(what) => {
+            Error::unsupported(format!("this Parquet feature is not known here: {what}"))
+        }
+        ParquetError::EOF(what) => Error::truncated(format!("the Parquet data ends early: {what}")),
+        ParquetError::NeedMoreData(_) | ParquetError::NeedMoreDataRange(_) => {
+            Error::truncated("the Parquet data ends early")
+        }
+        ParquetError::External(source) => from_source(source, "Parquet"),
+        ParquetError::General(what) | ParquetError::ArrowError(what) => {
+            Error::corrupt(format!("the Parquet data is damaged: {what}"))
+        }
+        other => Error::corrupt(format!("the Parquet data is damaged: {other}")),
+    }
+}
+
+/// An error met while Arrow data were decoded or converted.
+pub(crate) fn from_arrow(error: ArrowError) -> Error {
+    match error {
+        ArrowError::NotYetImplemented(what) => Error::unsupported(format!("not known here: {what}")),
+        ArrowError::IoError(_, source) => Error::from(source),
+        ArrowError::ExternalError(source) => from_source(source, "Arrow"),
+        ArrowError::MemoryError(what) => Error::limit(what),
+        ArrowError::ParquetError(what) => Error::corrupt(format!("the Parquet data is damaged: {what}")),
+        ArrowError::CDataInterface(what) => Error::invalid(format!("the Arrow stream failed: {what}")),
+        other => Error::corrupt(format!("the Arrow data is damaged: {other}")),
+    }
+}
+
+/// Unpacks an error of ours, or of the system, that travelled through another crate.
+fn from_source(source: Box<dyn std::error::Error + Send + Sync>, format: &str) -> Error {
+    match source.downcast::<Error>() {
+        Ok(own) => *own,
+        Err(source) => match source.downcast::<std::io::Error>() {
+            Ok(io) if io.kind() == std::io::ErrorKind::UnexpectedEof => {
+                Error::truncated(format!("the {format} data ends early"))
+            }
+            Ok(io) => Error::from(*io),
+            Err(other) => Error::corrupt(format!("the {format} data is damaged: {other}")),
+        },
+    }
+}
+
+/// Runs a decoder of another crate; bytes that make it panic are corrupt, not a crash.
+pub(crate) fn guarded<T>(decode: impl FnOnce() -> Result<T>, what: &str) -> Result<T> {
+    match catch_unwind(AssertUnwindSafe(decode)) {
+        Ok(result) => result,
+        Err(panic) => {
+            let message = panic
+                .downcast_ref::<&str>()
+                .map(|text| (*text).to_owned())
+                .or_else(|| panic.downcast_ref::<String>().cloned())
+                .unwrap_or_else(|| "no details".to_owned());
+            Err(Error::corrupt(format!("{what} is damaged: {message}")))
+        }
+    }
+}
