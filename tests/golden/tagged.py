@@ -72,5 +72,7 @@ def _same(got: object, want: object) -> bool:
             return np.array_equal(got, want, equal_nan=True)
         return same and got.tobytes() == want.tobytes()
     if isinstance(want, float):
-        return got == want and math.copysign(1, got) == math.copysign(1, want) or math.isnan(got) and math.isnan(want)
+        return (got == want and math.copysign(1, got) == math.copysign(1, want)) or (
+            math.isnan(got) and math.isnan(want)
+        )
     return got == want

@@ -4,8 +4,9 @@ import json
 from pathlib import Path
 
 import pytest
+
 from golden.tagged import difference, untag
-from spec_reader import reader, syntax
+from spec_reader import folder, syntax
 
 VECTORS = Path(__file__).resolve().parents[2] / "spec" / "vectors"
 ENTRIES = json.loads((VECTORS / "vectors.json").read_text(encoding="utf-8"))["vectors"]
@@ -22,7 +23,7 @@ CAUSES = {
 
 @pytest.mark.parametrize("entry", GOOD, ids=lambda entry: entry["name"])
 def test_good_vector_gives_its_rows_and_columns(entry):
-    dataset = reader.Dataset(VECTORS / entry["path"])
+    dataset = folder.Dataset(VECTORS / entry["path"])
     want = [untag(row) for row in entry["expect"]["rows"]]
     assert len(dataset) == len(want)
     for i, row in enumerate(want):
@@ -38,10 +39,10 @@ def test_bad_vector_fails_where_and_as_it_says(entry):
     error = CAUSES[expect["error"]]
     if expect["at"] == "open":
         with pytest.raises(error):
-            reader.Dataset(VECTORS / entry["path"])
+            folder.Dataset(VECTORS / entry["path"])
         return
     try:
-        dataset = reader.Dataset(VECTORS / entry["path"])
+        dataset = folder.Dataset(VECTORS / entry["path"])
     except error:
         assert expect["at"] == "row", "the other rows must stay readable"
         return

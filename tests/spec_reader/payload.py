@@ -34,7 +34,11 @@ def zstd_stream(data: bytes) -> object:
     if data[1:4] == b"\xb5\x2f\xfd":
         header = zstandard.get_frame_parameters(data)
         need(data[4] & 32 or header.window_size <= 1 << 27, "zstd window too large", LimitError)
-        need(header.content_size == zstandard.CONTENTSIZE_UNKNOWN or header.content_size <= MAX_VALUE, "value too large", LimitError)
+        need(
+            header.content_size == zstandard.CONTENTSIZE_UNKNOWN or header.content_size <= MAX_VALUE,
+            "value too large",
+            LimitError,
+        )
     return zstandard.ZstdDecompressor(max_window_size=2**31).decompressobj()
 
 
@@ -44,8 +48,15 @@ def lz4_stream(_: bytes) -> object:
     return lz4.frame.LZ4FrameDecompressor()
 
 
-STREAMS = {"zst": zstd_stream, "gz": lambda _: zlib.decompressobj(31), "bz2": lambda _: bz2.BZ2Decompressor(), "br": lambda _: Brotli(),
-           "xz": lambda _: lzma.LZMADecompressor(lzma.FORMAT_XZ), "lzma": lambda _: lzma.LZMADecompressor(lzma.FORMAT_XZ), "lz4": lz4_stream}  # fmt: skip
+STREAMS = {
+    "zst": zstd_stream,
+    "gz": lambda _: zlib.decompressobj(31),
+    "br": lambda _: Brotli(),
+    "bz2": lambda _: bz2.BZ2Decompressor(),
+    "lz4": lz4_stream,
+    "xz": lambda _: lzma.LZMADecompressor(lzma.FORMAT_XZ),
+    "lzma": lambda _: lzma.LZMADecompressor(lzma.FORMAT_XZ),
+}
 
 
 def unpack(codec: str, data: bytes) -> bytes:
@@ -113,7 +124,10 @@ def array_of(data: bytes) -> np.ndarray:
     except (ValueError, SyntaxError, KeyError, TypeError) as error:
         raise CorruptFileError("NPY header") from error
     dtype = dtype_of(descr)
-    need(isinstance(shape, tuple) and len(shape) <= 64 and all(is_uint(n) for n in shape) and isinstance(fortran, bool), "NPY shape")
+    need(
+        isinstance(shape, tuple) and len(shape) <= 64 and all(is_uint(n) for n in shape) and isinstance(fortran, bool),
+        "NPY shape",
+    )
     need(math.prod(shape) * dtype.itemsize == len(data) - end, "NPY shape and data differ")
     return np.ndarray(shape, dtype, bytearray(data[end:]), order="F" if fortran else "C")
 

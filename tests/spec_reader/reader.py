@@ -5,6 +5,7 @@ Slow and small on purpose. It makes all checks of level "full".
 
 import re
 import struct
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -12,9 +13,26 @@ import xxhash
 
 from spec_reader import payload, syntax
 from spec_reader.syntax import (
-    CODECS, FLOATS, INTS, TYPES, CorruptFileError, JinxError, LimitError, Members, MismatchError, TruncatedFileError, UnsupportedError,
-    check_digest, check_name, is_uint, member, need, parse, parse_object, plain, version_of,
-)  # fmt: skip
+    CODECS,
+    FLOATS,
+    INTS,
+    TYPES,
+    CorruptFileError,
+    JinxError,
+    LimitError,
+    Members,
+    MismatchError,
+    TruncatedFileError,
+    UnsupportedError,
+    check_digest,
+    check_name,
+    member,
+    need,
+    parse,
+    parse_object,
+    plain,
+    version_of,
+)
 
 
 class Pair:
@@ -35,7 +53,7 @@ class Pair:
         check_digest(footer, table, self.new)
         self.sep, self.encoding, self.media = table.get("ext_sep", "."), table.get("encoding", "a85"), set()
         need(self.sep and isinstance(self.sep, str), "ext_sep")
-        need(self.sep == "." or not self.new and "." not in self.sep, "ext_sep", UnsupportedError)
+        need(self.sep == "." or (not self.new and "." not in self.sep), "ext_sep", UnsupportedError)
         need(self.encoding in ("a85", "b64", "hex"), "unknown text encoding", UnsupportedError)
         self.count = member(table, "num_samples", int)
         if self.new:
@@ -48,16 +66,24 @@ class Pair:
         raw = self._payload(table[key], chain[1:])
         need(len(raw) == 8 * (self.count + 1), "index length")
         self.offsets = np.frombuffer(raw, "<u8").tolist()
-        need(all(a < b for a, b in zip(self.offsets, self.offsets[1:], strict=False)) and self.offsets[-1] <= self.end, "index order")
-        need(not self.new or self.offsets[0] == 0 and self.offsets[-1] == self.end, "index ends")
+        need(
+            all(a < b for a, b in pairwise(self.offsets)) and self.offsets[-1] <= self.end,
+            "index order",
+        )
+        need(not self.new or (self.offsets[0] == 0 and self.offsets[-1] == self.end), "index ends")
 
     def _open_new(self, footer_size: int, last: bytes) -> None:
         table = self.footer
-        need(len(self.data) == self.end + footer_size + len(last) + 2 and (last[:1] != b"0" or last == b"0"), "file size")
+        need(
+            len(self.data) == self.end + footer_size + len(last) + 2 and (last[:1] != b"0" or last == b"0"), "file size"
+        )
         need(self.end == 0 or self.data[self.end - 1] == 10, "no line end before the footer")
         need(re.fullmatch("[0-9a-f]{32}", member(table, "id", str)) and "sidecar" in table, "id or sidecar")
         if table["sidecar"] is not None:
-            name, length = member(table["sidecar"] if isinstance(table["sidecar"], dict) else {}, "name", str), member(table["sidecar"], "length", int)
+            name, length = (
+                member(table["sidecar"] if isinstance(table["sidecar"], dict) else {}, "name", str),
+                member(table["sidecar"], "length", int),
+            )
             check_name(name)
             first = None
             for candidate in (self.path.with_suffix(".binx").name, name, f".{self.path.stem}.binx.{table['id']}"):
@@ -77,7 +103,10 @@ class Pair:
         need(path.exists(), f"{path} is absent", MismatchError)
         data = path.read_bytes()
         need(len(data) >= 64, "sidecar header is cut", TruncatedFileError)
-        need(data[:8] == syntax.MAGIC and xxhash.xxh3_64_intdigest(data[:56]) == int.from_bytes(data[56:64], "little"), "sidecar header")
+        need(
+            data[:8] == syntax.MAGIC and xxhash.xxh3_64_intdigest(data[:56]) == int.from_bytes(data[56:64], "little"),
+            "sidecar header",
+        )
         major, _, flags = struct.unpack_from("<HHI", data, 8)
         need(major == 1 and flags == 0, "sidecar version or flags", UnsupportedError)
         need(data[16:32].hex() == self.footer["id"], "sidecar of another main file", MismatchError)
@@ -131,10 +160,10 @@ class Pair:
 
     def _fits(self, chain: list[str], value: object) -> bool:
         """Whether `chain` is in the grammar and fits the JSON value."""
-        if isinstance(value, bool) or isinstance(value, list) and not isinstance(value, Members):
+        if isinstance(value, bool) or (isinstance(value, list) and not isinstance(value, Members)):
             return False
         if len(chain) == 1 and chain[0] in INTS | FLOATS:
-            return isinstance(value, (int, float)) or chain[0] in FLOATS and (value is None or isinstance(value, str))
+            return isinstance(value, (int, float)) or (chain[0] in FLOATS and (value is None or isinstance(value, str)))
         if isinstance(value, Members):
             pointer = self.new or {"offset", "length"} <= {key for key, _ in value}
             return bool(chain) and chain[-1] == "bin" and pointer and set(chain[:-1][chain[0] in TYPES :]) <= CODECS
@@ -167,7 +196,11 @@ class Pair:
             return np.dtype(chain[0]).type(value)
         if chain[0] in FLOATS:
             if isinstance(value, str):
-                legal = value in ("+inf", "-Infinity") if self.new else re.fullmatch("[+-]?(inf|infinity|nan)", value, re.I)
+                legal = (
+                    value in ("+inf", "-Infinity")
+                    if self.new
+                    else re.fullmatch("[+-]?(inf|infinity|nan)", value, re.IGNORECASE)
+                )
                 need(legal, f"{value!r} is no float")
             number = float("nan" if value is None else value)
             return number if self.new and chain[0] == "float64" else np.dtype(chain[0]).type(number)
@@ -183,7 +216,13 @@ class Pair:
 
     def _tree(self, value: object, path: tuple) -> object:
         if isinstance(value, Members):
-            if self.new and path[-1:] == (None,) and len(value) == 1 and re.fullmatch(r"\.\..*\.", value[0][0], re.S) and value[0][0][:-1].rfind("..") == 0:
+            if (
+                self.new
+                and path[-1:] == (None,)
+                and len(value) == 1
+                and re.fullmatch(r"\.\..*\.", value[0][0], re.DOTALL)
+                and value[0][0][:-1].rfind("..") == 0
+            ):
                 return self._decode(value[0][1], self._split_new(*value[0], wrapper=True)[1])
             result = {}
             for key, item in value:
@@ -215,62 +254,12 @@ class Pair:
         if dtype == "utf8":
             cuts = np.frombuffer(self._array(entry.get("offsets"), 8 * (rows + 1)), "<u8").tolist()
             need(cuts[0] == 0 and cuts == sorted(cuts) and cuts[-1] == len(data), "offsets of a column")
-            values = [data[a:b].decode() for a, b in zip(cuts, cuts[1:], strict=False)]
+            values = [data[a:b].decode() for a, b in pairwise(cuts)]
         else:
             values = np.frombuffer(data, np.dtype(dtype).newbyteorder("<")).tolist()
         if "validity" not in entry:
             return values
-        bits = np.unpackbits(np.frombuffer(self._array(entry["validity"], (rows + 7) // 8), np.uint8), bitorder="little")
+        bits = np.unpackbits(
+            np.frombuffer(self._array(entry["validity"], (rows + 7) // 8), np.uint8), bitorder="little"
+        )
         return [value if bit else None for value, bit in zip(values, bits, strict=False)]
-
-
-class Dataset:
-    """A pair or a folder; `dataset[i]` is a sample."""
-
-    def __init__(self, path: str | Path) -> None:
-        path = Path(path)
-        manifest = path / "jinx.json"
-        if not path.is_dir():
-            self.pairs = [Pair(path)]
-        elif manifest.exists():
-            self.pairs = self._listed(path, manifest.read_bytes())
-        else:
-            names = [p.name for p in path.glob("shard-*.jinx")]
-            names.sort(key=lambda name: ([(int(part), "") if part.isdigit() else (-1, part) for part in re.split("([0-9]+)", name)], name))
-            need(names, "no shards", MismatchError)
-            self.pairs = [Pair(path / name) for name in names]
-
-    def _listed(self, folder: Path, data: bytes) -> list[Pair]:
-        need(data.endswith(b"\n"), "manifest is cut")
-        table = parse_object(data[:-1], "manifest")
-        need(table.get("format") == "jinx", "not a manifest")
-        version_of(table)
-        check_digest(data[:-1], table, required=True)
-        shards, pairs = member(table, "shards", list), []
-        for shard in shards:
-            check_name(shard.get("name"))
-        need(sum(member(shard, "samples", int) for shard in shards) == table.get("num_samples"), "num_samples")
-        for shard in shards:
-            path = folder / shard["name"]
-            need(path.exists(), f"shard {path} is missing", MismatchError)
-            need(path.stat().st_size >= shard["bytes"], "shard is cut", TruncatedFileError)
-            pair = Pair(path)
-            known = (shard["bytes"], shard["samples"], shard["id"], shard["sidecar_bytes"])
-            sidecar = pair.footer.get("sidecar") or {"length": 0}
-            need(known == (len(pair.data), len(pair), pair.footer.get("id"), sidecar["length"]), "shard is not the listed one", MismatchError)
-            pairs.append(pair)
-        return pairs
-
-    def __len__(self) -> int:
-        return sum(map(len, self.pairs))
-
-    def __getitem__(self, i: int) -> dict:
-        for pair in self.pairs:
-            if i < len(pair):
-                return pair[i]
-            i -= len(pair)
-        raise IndexError(i)
-
-    def columns(self) -> list[tuple[list[str], str, list]]:
-        """(path, kind, values) of every column of the first pair."""
-        return [(c["path"], c["kind"], pair.column(c)) for pair in self.pairs[:1] for c in pair.footer.get("columns", [])]

@@ -31,8 +31,6 @@ class MismatchError(JinxError):
     pass
 
 
-
-
 class Members(list):
     """A JSON object as (key, value) pairs."""
 
@@ -67,7 +65,9 @@ def parse(data: bytes, unique: bool = False) -> object:
         depth += 1 if mark in b"[{" else -1
         need(depth <= MAX_DEPTH, "nesting too deep", LimitError)
     try:
-        value = json.loads(data.decode(), object_pairs_hook=members, parse_int=integer, parse_float=number, parse_constant=number)
+        value = json.loads(
+            data.decode(), object_pairs_hook=members, parse_int=integer, parse_float=number, parse_constant=number
+        )
         json.dumps(value, ensure_ascii=False).encode()  # lone surrogates fail here
     except ValueError as error:
         raise CorruptFileError(str(error)) from error
@@ -115,4 +115,7 @@ def version_of(table: dict) -> tuple[int, int]:
 def check_name(name: object) -> None:
     size = len(name.encode()) if isinstance(name, str) else 0
     evil = r"[/\\\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\u2028\u2029\ufeff]|^[A-Za-z]:"
-    need(0 < size < 256 and name == name.strip() and not name.endswith(".") and not re.search(evil, name), "evil file name")
+    need(
+        0 < size < 256 and name == name.strip() and not name.endswith(".") and not re.search(evil, name),
+        "evil file name",
+    )
