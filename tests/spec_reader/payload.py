@@ -13,6 +13,7 @@ import zlib
 import numpy as np
 import zstandard
 
+from spec_reader.snappy_frames import decode_stream
 from spec_reader.syntax import MAX_VALUE, CorruptFileError, JinxError, LimitError, UnsupportedError, is_uint, need
 
 
@@ -62,15 +63,7 @@ STREAMS = {
 def unpack(codec: str, data: bytes) -> bytes:
     try:
         if codec == "snappy":
-            import snappy
-
-            need(data[:10] == b"\xff\x06\x00\x00sNaPpY", "no snappy stream")
-            at = 0
-            while at < len(data):
-                at += 4 + int.from_bytes(data[at + 1 : at + 4], "little")
-            need(at == len(data), "snappy stream is cut")
-            stream = snappy.StreamDecompressor()
-            return stream.decompress(data) + (stream.flush() or b"")
+            return decode_stream(data)
         out, rest, stream = bytearray(), data, None
         need(data, "empty stream")
         while rest:
@@ -86,7 +79,7 @@ def unpack(codec: str, data: bytes) -> bytes:
             rest = (stream.unused_data or b"") + rest
             need(codec != "br" or not rest, "bytes after the stream")
         return bytes(out)
-    except JinxError:
+    except (JinxError, ImportError):
         raise
     except Exception as error:  # every library has its own class
         raise CorruptFileError(f"{codec}: {error}") from error
