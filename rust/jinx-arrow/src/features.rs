@@ -1,6 +1,7 @@
 //! Hugging Face's feature types: which columns hold media, read from the schema's `huggingface` metadata.
 
 use arrow_schema::{DataType, Schema};
+use jinx_core::jinx::fields::FieldInfo;
 use serde_json::Value as Json;
 
 /// The schema metadata key under which `datasets` keeps its features.
@@ -47,6 +48,17 @@ impl Node {
             _ => None,
         }
     }
+}
+
+/// The media fields of a JINX footer.
+pub fn media_of(fields: &[FieldInfo]) -> Vec<MediaPath> {
+    let media = fields.iter().filter_map(|field| {
+        let kind = field.media.as_ref()?.kind.clone();
+        let plain = || serde_json::json!({"_type": kind.clone()});
+        let feature_json = field.feature.clone().filter(Json::is_object).unwrap_or_else(plain);
+        Some((field.path.clone(), MediaFeature { kind, feature_json }))
+    });
+    media.collect()
 }
 
 fn find<'a>(members: &'a [(String, Node)], name: &str) -> Option<&'a Node> {

@@ -28,7 +28,7 @@ mod npy;
 
 pub use build::BatchBuilder;
 pub use emit::RowEmitter;
-pub use features::{Features, MediaFeature, MediaPath};
+pub use features::{Features, MediaFeature, MediaPath, media_of};
 pub use infer::{InferOptions, SchemaInference};
 pub use parquet_in::ParquetSource;
 pub use parquet_out::{ParquetCompression, ParquetOptions, ParquetSink};

@@ -1,1 +1,44 @@
-//! placeholder
+//! The extension module `jinx._core`: conversion between Python and `jinx-core`, nothing else.
+#![deny(unsafe_code)]
+
+mod build;
+mod columns;
+mod describe;
+mod errors;
+mod extract;
+mod home;
+mod objects;
+mod reader;
+mod row;
+mod sample;
+mod summary;
+mod tables;
+mod take;
+mod tools;
+mod writer;
+
+use pyo3::prelude::*;
+use pyo3::types::PyType;
+
+#[pymodule]
+fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add("build_profile", if cfg!(debug_assertions) { "debug" } else { "release" })?;
+    errors::register(module)?;
+    module.add_class::<sample::LazyDict>()?;
+    module.add_class::<reader::Reader>()?;
+    module.add_class::<writer::Writer>()?;
+    module.add_function(wrap_pyfunction!(sample::_sample_of, module)?)?;
+    module.add_function(wrap_pyfunction!(tools::sniff, module)?)?;
+    module.add_function(wrap_pyfunction!(tools::resolve, module)?)?;
+    module.add_function(wrap_pyfunction!(tools::row_json, module)?)?;
+    module.add_function(wrap_pyfunction!(tools::clean, module)?)?;
+    register_mapping(module.py())
+}
+
+/// Tells `collections.abc` that a sample is a mapping, so that collators and `**` treat it as one.
+fn register_mapping(py: Python<'_>) -> PyResult<()> {
+    let class: Bound<'_, PyType> = py.get_type::<sample::LazyDict>();
+    py.import("collections.abc")?.getattr("MutableMapping")?.call_method1("register", (class,))?;
+    Ok(())
+}

@@ -1,0 +1,128 @@
+//! Builds Python objects from events and from JSON text.
+
+use crate::errors::{IntoPy, from_py};
+use crate::objects;
+use jinx_core::json;
+use jinx_core::sink::{Blob, Dtype, Number, Payload, Sink};
+use jinx_core::{Error, Result};
+use jiter::{JsonErrorType, PythonParse, StringCacheMode, cached_py_string};
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString};
+
+/// Parses JSON text in which nothing carries a chain.
+pub fn plain_json<'py>(py: Python<'py>, text: &[u8]) -> PyResult<Bound<'py, PyAny>> {
+    let parse = PythonParse { cache_mode: StringCacheMode::Keys, ..PythonParse::default() };
+    match parse.python_parse(py, text) {
+        Ok(value) => Ok(value),
+        Err(error) if error.error_type == JsonErrorType::RecursionLimitExceeded => {
+            // jiter stops at 200 levels, the format allows 256.
+            let mut builder = PyBuilder::new(py);
+            json::emit(text, 1, &mut builder).into_py_result()?;
+            builder.finish().into_py_result()
+        }
+        Err(error) => {
+            let what = format!("not valid JSON: {} at column {}", error.error_type, error.index);
+            Err(crate::errors::to_py(&Error::corrupt(what)))
+        }
+    }
+}
+
+/// A sink that builds plain Python objects.
+pub struct PyBuilder<'py> {
+    py: Python<'py>,
+    open: Vec<Open<'py>>,
+    done: Option<Bound<'py, PyAny>>,
+}
+
+enum Open<'py> {
+    List(Vec<Bound<'py, PyAny>>),
+    Dict(Bound<'py, PyDict>, Option<Bound<'py, PyString>>),
+}
+
+impl<'py> PyBuilder<'py> {
+    pub fn new(py: Python<'py>) -> Self {
+        Self { py, open: Vec::new(), done: None }
+    }
+
+    /// The finished object.
+    pub fn finish(self) -> Result<Bound<'py, PyAny>> {
+        self.done.ok_or_else(|| Error::corrupt("a value without an end"))
+    }
+
+    fn put(&mut self, value: Bound<'py, PyAny>) -> Result<()> {
+        match self.open.last_mut() {
+            None => self.done = Some(value),
+            Some(Open::List(items)) => items.push(value),
+            Some(Open::Dict(dict, key)) => {
+                let key = key.take().ok_or_else(|| Error::invalid("a value came without its key"))?;
+                dict.set_item(key, value).map_err(|error| from_py(self.py, error))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn put_result(&mut self, value: PyResult<Bound<'py, PyAny>>) -> Result<()> {
+        let value = value.map_err(|error| from_py(self.py, error))?;
+        self.put(value)
+    }
+}
+
+impl Sink for PyBuilder<'_> {
+    fn null(&mut self) -> Result<()> {
+        self.put(self.py.None().into_bound(self.py))
+    }
+    fn bool(&mut self, value: bool) -> Result<()> {
+        self.put(PyBool::new(self.py, value).to_owned().into_any())
+    }
+    fn int(&mut self, value: i64) -> Result<()> {
+        self.put(PyInt::new(self.py, value).into_any())
+    }
+    fn big_int(&mut self, digits: &str) -> Result<()> {
+        let value = objects::big_int(self.py, digits)?;
+        self.put(value)
+    }
+    fn float(&mut self, value: f64) -> Result<()> {
+        self.put(PyFloat::new(self.py, value).into_any())
+    }
+    fn str(&mut self, value: &str) -> Result<()> {
+        self.put(PyString::new(self.py, value).into_any())
+    }
+    fn blob(&mut self, payload: Payload, blob: Blob<'_>) -> Result<()> {
+        self.put_result(objects::blob(self.py, payload, blob.as_slice()))
+    }
+    fn scalar(&mut self, dtype: Dtype, value: Number) -> Result<()> {
+        self.put_result(objects::scalar(self.py, dtype, value))
+    }
+    fn begin_list(&mut self, _len: usize) -> Result<()> {
+        self.open.push(Open::List(Vec::new()));
+        Ok(())
+    }
+    fn end_list(&mut self) -> Result<()> {
+        match self.open.pop() {
+            Some(Open::List(items)) => {
+                let list = PyList::new(self.py, items).map(Bound::into_any);
+                self.put_result(list)
+            }
+            _ => Err(Error::invalid("an end without its begin")),
+        }
+    }
+    fn begin_dict(&mut self, _len: usize) -> Result<()> {
+        self.open.push(Open::Dict(PyDict::new(self.py), None));
+        Ok(())
+    }
+    fn key(&mut self, name: &str) -> Result<()> {
+        match self.open.last_mut() {
+            Some(Open::Dict(_, key)) => {
+                *key = Some(cached_py_string(self.py, name));
+                Ok(())
+            }
+            _ => Err(Error::invalid("a key outside a dict")),
+        }
+    }
+    fn end_dict(&mut self) -> Result<()> {
+        match self.open.pop() {
+            Some(Open::Dict(dict, _)) => self.put(dict.into_any()),
+            _ => Err(Error::invalid("an end without its begin")),
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! What a footer says, as JSON text for Python.
+
+use crate::home::Shards;
+use jinx_core::{Error, Result};
+use serde_json::{Map, Value as Json, json};
+
+/// The footer of shard `i`.
+pub fn footer(shards: &Shards, i: usize) -> Result<String> {
+    if i >= shards.count() {
+        return Err(Error::invalid(format!("shard {i} of {}", shards.count())));
+    }
+    let shard = shards.shard(i)?;
+    let footer = shard.footer();
+    let mut object = Map::new();
+    object.insert("version".into(), json!(footer.version));
+    object.insert("num_samples".into(), json!(footer.num_samples));
+    object.insert("samples_bytes".into(), json!(shard.footer_offset()));
+    object.insert("bytes".into(), json!(shard.main().len()));
+    object.insert("sidecar_bytes".into(), json!(shard.sidecar().map_or(0, jinx_core::io::Source::len)));
+    object.insert("encoding".into(), json!(shard.encoding().name()));
+    object.insert("id".into(), json!(footer.id));
+    object.insert("split".into(), json!(footer.split));
+    object.insert("writer".into(), json!(footer.writer));
+    object.insert("line_hash".into(), json!(footer.line_hash.is_some()));
+    object.insert("fields".into(), json!(footer.fields));
+    let columns: Vec<Json> = footer
+        .columns
+        .iter()
+        .map(|column| json!({"path": column.path, "kind": column.kind, "dtype": column.dtype}))
+        .collect();
+    object.insert("columns".into(), json!(columns));
+    object.insert("has_arrow_schema".into(), json!(footer.arrow_schema.is_some()));
+    object.insert("meta".into(), json!(footer.meta));
+    serde_json::to_string(&object).map_err(|error| Error::invalid(error.to_string()))
+}

@@ -1,0 +1,138 @@
+//! One Rust error, one Python exception class by cause.
+
+use jinx_core::{Cause, Error};
+use pyo3::exceptions::{PyException, PyIndexError, PyNotImplementedError, PyOSError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyDict, PyTuple, PyType};
+
+struct Classes {
+    base: Py<PyAny>,
+    corrupt: Py<PyAny>,
+    truncated: Py<PyAny>,
+    limit: Py<PyAny>,
+    unsupported: Py<PyAny>,
+    mismatch: Py<PyAny>,
+    invalid: Py<PyAny>,
+}
+
+static CLASSES: PyOnceLock<Classes> = PyOnceLock::new();
+
+fn make<'py>(py: Python<'py>, name: &str, doc: &str, bases: &[&Bound<'py, PyAny>]) -> PyResult<Bound<'py, PyAny>> {
+    let members = PyDict::new(py);
+    members.set_item("__module__", "jinx.errors")?;
+    members.set_item("__doc__", doc)?;
+    py.get_type::<PyType>().call1((name, PyTuple::new(py, bases)?, members))
+}
+
+impl Classes {
+    fn create(py: Python<'_>) -> PyResult<Self> {
+        let exception = py.get_type::<PyException>().into_any();
+        let value = py.get_type::<PyValueError>().into_any();
+        let missing = py.get_type::<PyNotImplementedError>().into_any();
+        let base = make(py, "JinxError", "Base of all errors of jinx; `path`, `sample` and `field` say where.", &[&exception])?;
+        for name in ["path", "sample", "field"] {
+            base.setattr(name, py.None())?;
+        }
+        let corrupt = make(py, "CorruptFileError", "Bytes that no writer produces, or a checksum that does not match.", &[&base, &value])?;
+        Ok(Self {
+            truncated: make(py, "TruncatedFileError", "A file ends before what it announces.", &[&corrupt])?.unbind(),
+            limit: make(py, "LimitError", "A cap on untrusted input was met.", &[&base, &value])?.unbind(),
+            unsupported: make(py, "UnsupportedError", "A file that needs what this build does not know.", &[&base, &missing])?.unbind(),
+            mismatch: make(py, "MismatchError", "Files that do not belong together, or a value that does not fit a schema.", &[&base, &value])?.unbind(),
+            invalid: make(py, "InvalidError", "An argument or a value that cannot be used.", &[&base, &value])?.unbind(),
+            corrupt: corrupt.unbind(),
+            base: base.unbind(),
+        })
+    }
+
+    fn get(py: Python<'_>) -> PyResult<&Self> {
+        CLASSES.get_or_try_init(py, || Self::create(py))
+    }
+}
+
+/// Adds the exception classes to the module.
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let classes = Classes::get(module.py())?;
+    for class in [
+        &classes.base,
+        &classes.corrupt,
+        &classes.truncated,
+        &classes.limit,
+        &classes.unsupported,
+        &classes.mismatch,
+        &classes.invalid,
+    ] {
+        let class = class.bind(module.py());
+        module.add(class.getattr("__name__")?.extract::<String>()?.as_str(), class)?;
+    }
+    Ok(())
+}
+
+/// The Python exception for an error of the core.
+pub fn to_py(error: &Error) -> PyErr {
+    Python::attach(|py| convert(py, error).unwrap_or_else(|failure| failure))
+}
+
+fn convert(py: Python<'_>, error: &Error) -> PyResult<PyErr> {
+    let classes = Classes::get(py)?;
+    let class = match error.cause() {
+        Cause::Io(kind) => return Ok(io_error(error, kind)),
+        Cause::Interrupted => {
+            // A signal handler raised; its exception is the one to show.
+            return Ok(PyErr::take(py).unwrap_or_else(|| pyo3::exceptions::PyKeyboardInterrupt::new_err(())));
+        }
+        Cause::Corrupt => &classes.corrupt,
+        Cause::Truncated => &classes.truncated,
+        Cause::Limit => &classes.limit,
+        Cause::Unsupported => &classes.unsupported,
+        Cause::Mismatch => &classes.mismatch,
+        Cause::Invalid => &classes.invalid,
+    };
+    let instance = class.bind(py).call1((error.to_string(),))?;
+    if let Some(path) = error.path() {
+        instance.setattr("path", path.as_os_str())?;
+    }
+    if let Some(sample) = error.sample() {
+        instance.setattr("sample", sample)?;
+    }
+    if let Some(field) = error.field() {
+        instance.setattr("field", field)?;
+    }
+    Ok(PyErr::from_value(instance))
+}
+
+fn io_error(error: &Error, kind: std::io::ErrorKind) -> PyErr {
+    let path = error.path().map(|path| path.as_os_str().to_owned());
+    match (error.errno(), path) {
+        (Some(errno), Some(path)) => {
+            let what = error.what().split(" (os error").next().unwrap_or_default().to_owned();
+            PyOSError::new_err((errno, what, path))
+        }
+        _ if kind == std::io::ErrorKind::NotFound => {
+            pyo3::exceptions::PyFileNotFoundError::new_err(error.to_string())
+        }
+        _ => PyOSError::new_err(error.to_string()),
+    }
+}
+
+/// Shortcut for `map_err`.
+pub trait IntoPy<T> {
+    fn into_py_result(self) -> PyResult<T>;
+}
+
+impl<T> IntoPy<T> for Result<T, Error> {
+    fn into_py_result(self) -> PyResult<T> {
+        self.map_err(|error| to_py(&error))
+    }
+}
+
+/// A Python exception on its way through the core (from a callback or a user's object).
+pub fn from_py(py: Python<'_>, error: PyErr) -> Error {
+    error.restore(py);
+    Error::interrupted()
+}
+
+pub fn out_of_range(index: isize, len: usize) -> PyErr {
+    PyIndexError::new_err(format!("sample {index} of a dataset of {len}"))
+}

@@ -1,0 +1,283 @@
+//! Python objects as events: what can be stored, and a clear word for what cannot.
+
+use crate::errors::from_py;
+use crate::sample::LazyDict;
+use jinx_core::limits::MAX_DEPTH;
+use jinx_core::sink::{Blob, Dtype, Number, Payload, Sink};
+use jinx_core::{Error, Result};
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{
+    PyBool, PyByteArray, PyBytes, PyDict, PyFloat, PyInt, PyList, PyMapping, PyMemoryView, PyString, PyTuple, PyType,
+};
+
+/// Emits a sample: a dict, a [`LazyDict`] or another mapping.
+///
+/// # Errors
+/// `Invalid` naming the path and the type of what cannot be stored.
+pub fn emit_sample(sample: &Bound<'_, PyAny>, sink: &mut impl Sink) -> Result<()> {
+    if let Ok(lazy) = sample.cast::<LazyDict>() {
+        return lazy.get().emit(sample.py(), sink);
+    }
+    if let Ok(dict) = sample.cast::<PyDict>() {
+        return emit_dict(dict, 0, sink);
+    }
+    if sample.cast::<PyMapping>().is_ok() {
+        return emit_mapping(sample, 0, sink);
+    }
+    Err(Error::invalid(format!("a sample must be a dict, not {}", type_name(sample))))
+}
+
+/// Emits any storable value; `depth` counts the containers around it.
+pub fn emit_value(value: &Bound<'_, PyAny>, depth: usize, sink: &mut impl Sink) -> Result<()> {
+    let py = value.py();
+    let fail = |error: PyErr| from_py(py, error);
+    if value.is_none() {
+        return sink.null();
+    }
+    if let Ok(text) = value.cast_exact::<PyString>() {
+        return emit_str(text, sink);
+    }
+    if let Ok(flag) = value.cast::<PyBool>() {
+        return sink.bool(flag.is_true());
+    }
+    if value.cast_exact::<PyInt>().is_ok() {
+        return emit_int(value, sink);
+    }
+    if let Ok(number) = value.cast_exact::<PyFloat>() {
+        return sink.float(number.value());
+    }
+    if let Ok(bytes) = value.cast_exact::<PyBytes>() {
+        return sink.blob(Payload::Raw, Blob::borrowed(bytes.as_bytes()));
+    }
+    if let Ok(dict) = value.cast::<PyDict>() {
+        return emit_dict(dict, depth, sink);
+    }
+    if let Ok(list) = value.cast::<PyList>() {
+        return emit_items(list.iter(), list.len(), depth, sink);
+    }
+    if let Ok(tuple) = value.cast::<PyTuple>() {
+        return emit_items(tuple.iter(), tuple.len(), depth, sink);
+    }
+    if let Ok(lazy) = value.cast::<LazyDict>() {
+        check_depth(depth)?;
+        return lazy.get().emit(py, sink);
+    }
+    if value.cast::<PyByteArray>().is_ok() || value.cast::<PyMemoryView>().is_ok() {
+        let bytes = py.get_type::<PyBytes>().call1((value,)).map_err(fail)?;
+        let bytes = bytes.cast_into::<PyBytes>().map_err(|error| fail(error.into()))?;
+        return sink.blob(Payload::Raw, Blob::borrowed(bytes.as_bytes()));
+    }
+    if emit_foreign(value, sink)? {
+        return Ok(());
+    }
+    // Subclasses (IntEnum, numpy's str_ and bytes_, defaultdict, ...) count as what they are.
+    if let Ok(text) = value.cast::<PyString>() {
+        return emit_str(text, sink);
+    }
+    if value.cast::<PyInt>().is_ok() {
+        return emit_int(value, sink);
+    }
+    if let Ok(number) = value.cast::<PyFloat>() {
+        return sink.float(number.value());
+    }
+    if let Ok(bytes) = value.cast::<PyBytes>() {
+        return sink.blob(Payload::Raw, Blob::borrowed(bytes.as_bytes()));
+    }
+    if value.cast::<PyMapping>().is_ok() {
+        return emit_mapping(value, depth, sink);
+    }
+    Err(Error::invalid(format!(
+        "a value of type {} cannot be stored; give None, bool, int, float, str, bytes, list, dict, a numpy array or a torch tensor",
+        type_name(value)
+    )))
+}
+
+fn check_depth(depth: usize) -> Result<()> {
+    if depth < MAX_DEPTH {
+        Ok(())
+    } else {
+        Err(Error::limit(format!("lists and dicts nested deeper than {MAX_DEPTH}")))
+    }
+}
+
+fn emit_str(text: &Bound<'_, PyString>, sink: &mut impl Sink) -> Result<()> {
+    let text = text.to_str().map_err(|_| Error::invalid("a str with lone surrogates; it has no UTF-8 form"))?;
+    sink.str(text)
+}
+
+fn emit_int(value: &Bound<'_, PyAny>, sink: &mut impl Sink) -> Result<()> {
+    if let Ok(value) = value.extract::<i64>() {
+        return sink.int(value);
+    }
+    let digits = value
+        .py()
+        .get_type::<PyInt>()
+        .call_method1("__repr__", (value,))
+        .and_then(|digits| digits.extract::<String>())
+        .map_err(|_| Error::limit("an integer of more than 4300 digits"))?;
+    sink.big_int(&digits)
+}
+
+fn emit_dict(dict: &Bound<'_, PyDict>, depth: usize, sink: &mut impl Sink) -> Result<()> {
+    check_depth(depth)?;
+    sink.begin_dict(dict.len())?;
+    for (key, value) in dict.iter() {
+        emit_member(&key, &value, depth, sink)?;
+    }
+    sink.end_dict()
+}
+
+fn emit_mapping(mapping: &Bound<'_, PyAny>, depth: usize, sink: &mut impl Sink) -> Result<()> {
+    let py = mapping.py();
+    let fail = |error: PyErr| from_py(py, error);
+    check_depth(depth)?;
+    let mapping = mapping.cast::<PyMapping>().map_err(|error| fail(error.into()))?;
+    let items = mapping.items().map_err(fail)?;
+    sink.begin_dict(items.len())?;
+    for item in items.iter() {
+        let (key, value) = item.extract::<(Bound<'_, PyAny>, Bound<'_, PyAny>)>().map_err(fail)?;
+        emit_member(&key, &value, depth, sink)?;
+    }
+    sink.end_dict()
+}
+
+fn emit_member(
+    key: &Bound<'_, PyAny>,
+    value: &Bound<'_, PyAny>,
+    depth: usize,
+    sink: &mut impl Sink,
+) -> Result<()> {
+    let name = key
+        .cast::<PyString>()
+        .map_err(|_| Error::invalid(format!("a dict key of type {}; keys must be str", type_name(key))))?
+        .to_str()
+        .map_err(|_| Error::invalid("a dict key with lone surrogates; it has no UTF-8 form"))?;
+    sink.key(name)?;
+    emit_value(value, depth + 1, sink).map_err(|error| error.in_field(name))
+}
+
+fn emit_items<'py>(
+    items: impl Iterator<Item = Bound<'py, PyAny>>,
+    len: usize,
+    depth: usize,
+    sink: &mut impl Sink,
+) -> Result<()> {
+    check_depth(depth)?;
+    sink.begin_list(len)?;
+    for (i, item) in items.enumerate() {
+        emit_value(&item, depth + 1, sink).map_err(|error| error.in_field(&format!("[{i}]")))?;
+    }
+    sink.end_list()
+}
+
+fn type_name(value: &Bound<'_, PyAny>) -> String {
+    value.get_type().fully_qualified_name().map_or_else(|_| "unknown".to_owned(), |name| name.to_string())
+}
+
+/// A class of a library that is looked up only if somebody has imported the library.
+struct Foreign {
+    module: &'static str,
+    name: &'static str,
+    class: PyOnceLock<Py<PyType>>,
+}
+
+static NDARRAY: Foreign = Foreign { module: "numpy", name: "ndarray", class: PyOnceLock::new() };
+static GENERIC: Foreign = Foreign { module: "numpy", name: "generic", class: PyOnceLock::new() };
+static TENSOR: Foreign = Foreign { module: "torch", name: "Tensor", class: PyOnceLock::new() };
+
+impl Foreign {
+    fn has(&self, value: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let py = value.py();
+        if let Some(class) = self.class.get(py) {
+            return value.is_instance(class.bind(py));
+        }
+        let modules = py.import("sys")?.getattr("modules")?;
+        let module = modules.cast::<PyDict>()?.get_item(self.module)?;
+        let Some(class) = module.and_then(|module| module.getattr(self.name).ok()) else { return Ok(false) };
+        let class = class.cast_into::<PyType>()?;
+        let class = self.class.get_or_init(py, || class.unbind());
+        value.is_instance(class.bind(py))
+    }
+}
+
+/// Emits numpy and torch values; says no to everything else.
+fn emit_foreign(value: &Bound<'_, PyAny>, sink: &mut impl Sink) -> Result<bool> {
+    let py = value.py();
+    let fail = |error: PyErr| from_py(py, error);
+    if NDARRAY.has(value).map_err(fail)? {
+        let file = npy_file(value)?;
+        sink.blob(Payload::Npy, Blob::borrowed(file.as_bytes()))?;
+        return Ok(true);
+    }
+    if GENERIC.has(value).map_err(fail)? {
+        if value.cast::<PyString>().is_ok() || value.cast::<PyBytes>().is_ok() {
+            return Ok(false);
+        }
+        return emit_numpy_scalar(value, sink).map(|()| true);
+    }
+    if TENSOR.has(value).map_err(fail)? {
+        let file = tensor_file(value).map_err(fail)?;
+        sink.blob(Payload::Pt, Blob::borrowed(file.as_bytes()))?;
+        return Ok(true);
+    }
+    Ok(false)
+}
+
+fn npy_file<'py>(array: &Bound<'py, PyAny>) -> Result<Bound<'py, PyBytes>> {
+    let py = array.py();
+    let write = || -> PyResult<Bound<'py, PyBytes>> {
+        let file = py.import("io")?.call_method0("BytesIO")?;
+        let format = crate::objects::numpy(py)?.getattr("lib")?.getattr("format")?;
+        let options = PyDict::new(py);
+        options.set_item("allow_pickle", false)?;
+        format.call_method("write_array", (&file, array), Some(&options))?;
+        Ok(file.call_method0("getvalue")?.cast_into::<PyBytes>()?)
+    };
+    let dtype = array.getattr(intern!(py, "dtype")).map_err(|error| from_py(py, error))?;
+    let has_object = dtype.getattr(intern!(py, "hasobject")).and_then(|flag| flag.extract::<bool>());
+    if has_object.unwrap_or(true) {
+        return Err(Error::invalid("a numpy array of Python objects cannot be stored; use a list"));
+    }
+    write().map_err(|error| Error::invalid(format!("this numpy array cannot be stored: {error}")))
+}
+
+fn tensor_file<'py>(tensor: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
+    let py = tensor.py();
+    // A view would be saved with its whole storage.
+    let own = tensor.call_method0("detach")?.call_method0("cpu")?.call_method0("clone")?;
+    let file = py.import("io")?.call_method0("BytesIO")?;
+    py.import("torch")?.call_method1("save", (own, &file))?;
+    Ok(file.call_method0("getvalue")?.cast_into::<PyBytes>()?)
+}
+
+fn emit_numpy_scalar(value: &Bound<'_, PyAny>, sink: &mut impl Sink) -> Result<()> {
+    let py = value.py();
+    let fail = |error: PyErr| from_py(py, error);
+    let dtype = value.getattr(intern!(py, "dtype")).map_err(fail)?;
+    let name: String = dtype.getattr(intern!(py, "name")).and_then(|name| name.extract()).map_err(fail)?;
+    match Dtype::from_name(&name).filter(|dtype| *dtype != Dtype::Float64) {
+        Some(dtype @ Dtype::Float32) => sink.scalar(dtype, Number::Float(value.extract().map_err(fail)?)),
+        Some(dtype @ Dtype::Uint64) => {
+            let number = value.call_method0("__int__").and_then(|value| value.extract()).map_err(fail)?;
+            sink.scalar(dtype, Number::Uint(number))
+        }
+        Some(dtype) => {
+            let number = value.call_method0("__int__").and_then(|value| value.extract()).map_err(fail)?;
+            sink.scalar(dtype, Number::Int(number))
+        }
+        None => {
+            let has_object = dtype.getattr("hasobject").and_then(|flag| flag.extract::<bool>()).map_err(fail)?;
+            let is_plain = dtype.getattr("names").map(|names| names.is_none()).map_err(fail)?;
+            if has_object || !is_plain {
+                return Err(Error::invalid(format!("a numpy scalar of dtype {name} cannot be stored")));
+            }
+            let descr: String = dtype.getattr("str").and_then(|text| text.extract()).map_err(fail)?;
+            let data = value.call_method0("tobytes").map_err(fail)?;
+            let data = data.cast_into::<PyBytes>().map_err(|error| fail(error.into()))?;
+            let payload = [descr.as_bytes(), b"\0", data.as_bytes()].concat();
+            sink.blob(Payload::Np, Blob::borrowed(&payload))
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! What all samples of a dataset share: its shards, its choice of fields and its decoders.
+
+use crate::errors::IntoPy;
+use jinx_core::jinx::shard::{OpenOptions, Shard};
+use jinx_core::{Error, Result};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
+
+/// Shards as one sequence; those whose size the manifest tells are opened at first access.
+#[derive(Debug)]
+pub struct Shards {
+    entries: Vec<Entry>,
+    /// First sample of each shard, and the total at the end.
+    starts: Vec<u64>,
+    pub options: OpenOptions,
+    pub plain: bool,
+}
+
+#[derive(Debug)]
+struct Entry {
+    path: PathBuf,
+    expected: Option<(u64, String)>,
+    shard: OnceLock<Arc<Shard>>,
+}
+
+impl Shards {
+    /// Opens the shards; with `expected` (samples and id) only those that are touched.
+    pub fn open(
+        paths: Vec<PathBuf>,
+        expected: Option<Vec<(u64, String)>>,
+        split: Option<&str>,
+        options: OpenOptions,
+        plain: bool,
+    ) -> Result<Self> {
+        let mut expected = expected.map(Vec::into_iter);
+        let entries: Vec<Entry> = paths
+            .into_iter()
+            .map(|path| Entry { path, expected: expected.as_mut().and_then(Iterator::next), shard: OnceLock::new() })
+            .collect();
+        let mut shards = Self { entries, starts: vec![0], options, plain };
+        let mut total = 0u64;
+        for i in 0..shards.entries.len() {
+            let samples = match &shards.entries[i].expected {
+                Some((samples, _)) => *samples,
+                None => {
+                    let shard = shards.shard(i)?;
+                    let other = split.is_some() && shard.footer().split.as_deref() != split;
+                    if other { 0 } else { shard.len() }
+                }
+            };
+            total = total.checked_add(samples).ok_or_else(|| Error::corrupt("more samples than 64 bits count"))?;
+            shards.starts.push(total);
+        }
+        Ok(shards)
+    }
+
+    pub fn len(&self) -> u64 {
+        self.starts.last().copied().unwrap_or_default()
+    }
+
+    pub fn count(&self) -> usize {
+        self.entries.len()
+    }
+
+    pub fn paths(&self) -> impl Iterator<Item = &PathBuf> {
+        self.entries.iter().map(|entry| &entry.path)
+    }
+
+    /// Samples of shard `i` that count (none under another split).
+    pub fn samples(&self, i: usize) -> u64 {
+        self.starts[i + 1] - self.starts[i]
+    }
+
+    pub fn shard(&self, i: usize) -> Result<&Arc<Shard>> {
+        let entry = &self.entries[i];
+        if let Some(shard) = entry.shard.get() {
+            return Ok(shard);
+        }
+        let shard = if self.plain {
+            Shard::open_plain(&entry.path, &self.options)?
+        } else {
+            Shard::open(&entry.path, &self.options)?
+        };
+        if let Some((samples, id)) = &entry.expected
+            && (shard.len() != *samples || shard.footer().id.as_deref().unwrap_or_default() != id.as_str())
+        {
+            let what = "the file is not the one that was opened or that the manifest lists (other samples or id)";
+            return Err(Error::mismatch(what).in_file(&entry.path));
+        }
+        Ok(entry.shard.get_or_init(|| Arc::new(shard)))
+    }
+
+    /// The shard of sample `i` and its number in it.
+    pub fn locate(&self, i: u64) -> Result<(&Arc<Shard>, u64)> {
+        let at = if self.entries.len() == 1 { 0 } else { self.starts.partition_point(|start| *start <= i) - 1 };
+        Ok((self.shard(at)?, i - self.starts[at]))
+    }
+}
+
+/// Shared by a dataset, its iterators and its samples.
+#[derive(Debug)]
+pub struct Home {
+    pub shards: Arc<Shards>,
+    /// The fields that exist for the view, or all.
+    pub fields: Option<Vec<String>>,
+    /// Functions applied to a field's value when it is touched.
+    pub decoders: Option<Py<PyDict>>,
+}
+
+impl Home {
+    pub fn shows(&self, name: &str) -> bool {
+        self.fields.as_ref().is_none_or(|fields| fields.iter().any(|field| field == name))
+    }
+
+    pub fn locate(&self, i: u64) -> PyResult<(&Arc<Shard>, u64)> {
+        self.shards.locate(i).into_py_result()
+    }
+}

@@ -1,0 +1,159 @@
+//! Stored values as Python objects: bytes, numpy arrays and scalars, torch tensors.
+
+use crate::errors::{IntoPy, to_py};
+use jinx_core::jinx::npy;
+use jinx_core::jinx::shard::Shard;
+use jinx_core::io::Source;
+use jinx_core::jinx::stored::{Place, Stored};
+use jinx_core::limits::FIRST_RESERVATION_BYTES;
+use jinx_core::num::{range_within, to_u64, to_usize};
+use jinx_core::sink::{Dtype, Number, Payload};
+use jinx_core::{Error, Result};
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyByteArray, PyBytes, PyDict, PyModule};
+
+/// Values below this are read without giving up the GIL: handing it over costs more than the copy.
+const DETACH_BYTES: usize = 4096;
+
+/// A `.npy` header is at most its length field allows, and version 1 files allow 64 KiB.
+const MAX_NPY_HEADER_BYTES: usize = 10 + (64 << 10);
+
+static NUMPY: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
+
+pub fn numpy(py: Python<'_>) -> PyResult<&Bound<'_, PyModule>> {
+    Ok(NUMPY.get_or_try_init(py, || py.import("numpy").map(Bound::unbind))?.bind(py))
+}
+
+/// A blob that lies in a shard, read or decompressed straight into its final object.
+pub fn stored_blob<'py>(
+    py: Python<'py>,
+    shard: &Shard,
+    stored: &Stored<'_>,
+    payload: Payload,
+) -> PyResult<Bound<'py, PyAny>> {
+    let announced = stored.announced_len(shard).filter(|length| is_plausible(shard, stored, *length));
+    let Some(length) = announced else {
+        let bytes = py.detach(|| shard.load(stored)).into_py_result()?;
+        return blob(py, payload, &bytes);
+    };
+    let length = to_usize(length, "value length").into_py_result()?;
+    let fill = |out: &mut [u8]| -> PyResult<()> {
+        if length < DETACH_BYTES {
+            return shard.load_into(stored, out).into_py_result();
+        }
+        py.detach(|| shard.load_into(stored, out)).into_py_result()
+    };
+    match payload {
+        Payload::Raw => Ok(PyBytes::new_with(py, length, fill)?.into_any()),
+        Payload::Npy => {
+            let mut head = Vec::new();
+            let file = PyByteArray::new_with(py, length, |out| {
+                fill(out)?;
+                head.extend_from_slice(&out[..out.len().min(MAX_NPY_HEADER_BYTES)]);
+                Ok(())
+            })?;
+            array(py, file, &head)
+        }
+        Payload::Pt | Payload::Np => blob(py, payload, PyBytes::new_with(py, length, fill)?.as_bytes()),
+    }
+}
+
+/// Whether an announced length may be allocated before anything is decoded.
+fn is_plausible(shard: &Shard, stored: &Stored<'_>, length: u64) -> bool {
+    if let Place::Sidecar(pointer) = &stored.place
+        && range_within(pointer.offset, pointer.length, shard.sidecar().map_or(0, Source::len), "a value").is_err()
+    {
+        return false;
+    }
+    let bound = Shard::stored_len(stored).saturating_mul(64).max(FIRST_RESERVATION_BYTES);
+    length <= bound && length <= shard.limits().max_value_bytes
+}
+
+/// A blob that is at hand.
+pub fn blob<'py>(py: Python<'py>, payload: Payload, data: &[u8]) -> PyResult<Bound<'py, PyAny>> {
+    match payload {
+        Payload::Raw => Ok(PyBytes::new(py, data).into_any()),
+        Payload::Npy => array(py, PyByteArray::new(py, data), &data[..data.len().min(MAX_NPY_HEADER_BYTES)]),
+        Payload::Np => numpy_scalar(py, data),
+        Payload::Pt => tensor(py, data),
+    }
+}
+
+/// The array in a `.npy` file that begins with `head`; it owns the memory and is writable.
+fn array<'py>(py: Python<'py>, file: Bound<'py, PyByteArray>, head: &[u8]) -> PyResult<Bound<'py, PyAny>> {
+    let header = npy::parse_header(head).into_py_result()?;
+    header.check_payload(to_u64(file.len())).into_py_result()?;
+    let numpy = numpy(py)?;
+    let dtype = dtype_of(py, &header.descr)?;
+    let order = if header.fortran { "F" } else { "C" };
+    let shape: Vec<u64> = header.shape.clone();
+    if shape.contains(&0) {
+        let options = PyDict::new(py);
+        options.set_item("order", order)?;
+        return numpy.call_method("empty", (shape, dtype), Some(&options));
+    }
+    let options = PyDict::new(py);
+    options.set_item("offset", header.data_offset)?;
+    let flat = numpy.call_method("frombuffer", (file, dtype), Some(&options))?;
+    let options = PyDict::new(py);
+    options.set_item("order", order)?;
+    flat.call_method("reshape", (shape,), Some(&options))
+}
+
+fn dtype_of<'py>(py: Python<'py>, descr: &str) -> PyResult<Bound<'py, PyAny>> {
+    let numpy = numpy(py)?;
+    if descr.starts_with('[') {
+        let parsed = py.import("ast")?.call_method1("literal_eval", (descr,))?;
+        return numpy.getattr("lib")?.getattr("format")?.call_method1("descr_to_dtype", (parsed,));
+    }
+    numpy.call_method1("dtype", (descr,))
+}
+
+/// dtype string, a zero byte, the scalar's bytes.
+fn numpy_scalar<'py>(py: Python<'py>, data: &[u8]) -> PyResult<Bound<'py, PyAny>> {
+    let bad = || to_py(&Error::corrupt("a numpy scalar without its dtype"));
+    let end = data.iter().position(|byte| *byte == 0).ok_or_else(bad)?;
+    let descr = std::str::from_utf8(&data[..end]).map_err(|_| bad())?;
+    if !descr.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"<>|=[]".contains(&byte)) || descr.contains('O') {
+        return Err(bad());
+    }
+    let numpy = numpy(py)?;
+    let dtype = numpy.call_method1("dtype", (descr,)).map_err(|_| bad())?;
+    let flat = numpy.call_method1("frombuffer", (PyBytes::new(py, &data[end + 1..]), dtype)).map_err(|_| bad())?;
+    if flat.len()? != 1 {
+        return Err(bad());
+    }
+    flat.get_item(0)
+}
+
+/// A tensor as `torch.save` wrote it; nothing but tensors is loaded from it.
+fn tensor<'py>(py: Python<'py>, data: &[u8]) -> PyResult<Bound<'py, PyAny>> {
+    let torch = py.import("torch").map_err(|_| {
+        pyo3::exceptions::PyImportError::new_err("this value is a torch tensor: pip install 'jinx-data[torch]'")
+    })?;
+    let file = py.import("io")?.call_method1("BytesIO", (PyBytes::new(py, data),))?;
+    let options = PyDict::new(py);
+    options.set_item("weights_only", true)?;
+    options.set_item("map_location", "cpu")?;
+    torch.call_method("load", (file,), Some(&options)).map_err(|error| {
+        to_py(&Error::corrupt(format!("not a stored tensor: {error}")))
+    })
+}
+
+/// A numpy scalar from its number.
+pub fn scalar<'py>(py: Python<'py>, dtype: Dtype, value: Number) -> PyResult<Bound<'py, PyAny>> {
+    let class = numpy(py)?.getattr(dtype.name())?;
+    match value {
+        Number::Int(value) => class.call1((value,)),
+        Number::Uint(value) => class.call1((value,)),
+        Number::Float(value) => class.call1((value,)),
+    }
+}
+
+/// An integer from its digits.
+pub fn big_int<'py>(py: Python<'py>, digits: &str) -> Result<Bound<'py, PyAny>> {
+    py.get_type::<pyo3::types::PyInt>()
+        .call1((digits,))
+        .map_err(|error| Error::limit(format!("an integer Python refuses: {error}")))
+}

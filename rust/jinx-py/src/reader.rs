@@ -1,0 +1,343 @@
+//! `Reader`: shards as one sequence under a view. `jinx.Dataset` derives from it.
+
+use crate::errors::{IntoPy, out_of_range, to_py};
+use crate::home::{Home, Shards};
+use crate::sample::LazyDict;
+use jinx_core::codec::TextEncoding;
+use jinx_core::io::Access;
+use jinx_core::jinx::shard::{OpenOptions, Verify};
+use jinx_core::limits::Limits;
+use jinx_core::num::to_u64;
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PyInt, PyList, PyString};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Shards opened as one sequence, with an optional view.
+#[pyclass(frozen, subclass, weakref, module = "jinx._core", name = "Reader")]
+pub struct Reader {
+    pub home: Arc<Home>,
+    /// Positions over all shards, in the view's order; `None` = all in file order.
+    pub view: Option<Arc<Vec<u64>>>,
+    transforms: Vec<Py<PyAny>>,
+    lazy: bool,
+    /// What the shards were opened with, to open them again elsewhere.
+    options: Py<PyDict>,
+}
+
+impl Reader {
+    pub fn count(&self) -> usize {
+        match &self.view {
+            Some(view) => view.len(),
+            None => usize::try_from(self.home.shards.len()).unwrap_or(usize::MAX),
+        }
+    }
+
+    /// The position over all shards of the view's sample `i`.
+    pub fn position(&self, i: usize) -> u64 {
+        self.view.as_ref().map_or_else(|| to_u64(i), |view| view[i])
+    }
+
+    /// Sample `i` of the view, transformed.
+    pub fn sample<'py>(&self, py: Python<'py>, i: usize) -> PyResult<Bound<'py, PyAny>> {
+        let sample = Bound::new(py, LazyDict::new(Arc::clone(&self.home), self.position(i)))?;
+        if self.lazy && self.transforms.is_empty() {
+            return Ok(sample.into_any());
+        }
+        self.finish(py, sample)
+    }
+
+    fn checked(&self, index: isize) -> PyResult<usize> {
+        let len = self.count();
+        let shifted = if index < 0 { index.checked_add_unsigned(len) } else { Some(index) };
+        shifted
+            .and_then(|index| usize::try_from(index).ok())
+            .filter(|index| *index < len)
+            .ok_or_else(|| out_of_range(index, len))
+    }
+
+    fn many<'py>(
+        &self,
+        py: Python<'py>,
+        indices: &Bound<'py, PyAny>,
+        fields: Option<Vec<String>>,
+    ) -> PyResult<Bound<'py, PyList>> {
+        let mut checked = Vec::new();
+        for index in indices.try_iter()? {
+            checked.push(self.checked(index?.extract::<isize>()?)?);
+        }
+        let positions: Vec<u64> = checked.iter().map(|i| self.position(*i)).collect();
+        let samples = crate::take::samples(py, &self.home, &positions, fields.as_deref())?;
+        let finished: PyResult<Vec<_>> = samples.into_iter().map(|sample| self.finish(py, sample)).collect();
+        PyList::new(py, finished?)
+    }
+
+    fn derived(&self, py: Python<'_>, changes: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
+        let mut fields = self.home.fields.clone();
+        let mut decoders = self.home.decoders.as_ref().map(|decoders| decoders.clone_ref(py));
+        let mut view = self.view.clone();
+        let mut transforms: Vec<Py<PyAny>> = self.transforms.iter().map(|f| f.clone_ref(py)).collect();
+        let mut lazy = self.lazy;
+        for (name, value) in changes.into_iter().flat_map(|changes| changes.iter()) {
+            match name.extract::<String>()?.as_str() {
+                "indices" if value.is_none() => view = None,
+                "indices" => view = Some(Arc::new(positions(&value, self.home.shards.len())?)),
+                "fields" => fields = value.extract()?,
+                "decoders" => decoders = value.extract()?,
+                "transforms" => transforms = value.extract()?,
+                "lazy" => lazy = value.extract()?,
+                other => return Err(PyTypeError::new_err(format!("_derive() has no argument '{other}'"))),
+            }
+        }
+        let home = Home { shards: Arc::clone(&self.home.shards), fields, decoders };
+        Ok(Self { home: Arc::new(home), view, transforms, lazy, options: self.options.clone_ref(py) })
+    }
+
+    fn finish<'py>(&self, py: Python<'py>, sample: Bound<'py, LazyDict>) -> PyResult<Bound<'py, PyAny>> {
+        let mut sample = if self.lazy { sample.into_any() } else { sample.get().decoded(py)?.into_any() };
+        for transform in &self.transforms {
+            sample = transform.bind(py).call1((sample,))?;
+        }
+        Ok(sample)
+    }
+}
+
+/// Little-endian u64 positions from bytes, or from a sequence of integers.
+fn positions(indices: &Bound<'_, PyAny>, total: u64) -> PyResult<Vec<u64>> {
+    let view: Vec<u64> = match indices.cast::<PyBytes>() {
+        Ok(bytes) => bytes
+            .as_bytes()
+            .chunks_exact(8)
+            .map(|chunk| chunk.try_into().map(u64::from_le_bytes).unwrap_or_default())
+            .collect(),
+        Err(_) => indices.extract()?,
+    };
+    match view.iter().find(|position| **position >= total) {
+        Some(position) => Err(PyValueError::new_err(format!("position {position} of a dataset of {total}"))),
+        None => Ok(view),
+    }
+}
+
+pub fn open_options(
+    io: &str,
+    verify: &str,
+    encoding: Option<&str>,
+    max_value_bytes: Option<u64>,
+) -> PyResult<OpenOptions> {
+    let verify = match verify {
+        "none" => Verify::None,
+        "rows" => Verify::Rows,
+        "full" => Verify::Full,
+        other => return Err(PyValueError::new_err(format!("verify={other:?}; give 'none', 'rows' or 'full'"))),
+    };
+    let encoding = match encoding {
+        None => None,
+        Some(name) => Some(TextEncoding::from_name(name).ok_or_else(|| {
+            PyValueError::new_err(format!("encoding={name:?}; give 'a85', 'b64' or 'hex'"))
+        })?),
+    };
+    let mut limits = Limits::default();
+    if let Some(max) = max_value_bytes {
+        limits.max_value_bytes = max;
+    }
+    Ok(OpenOptions { access: Access::from_name(io).into_py_result()?, verify, limits, encoding })
+}
+
+#[pymethods]
+impl Reader {
+    #[new]
+    #[pyo3(signature = (shards = Vec::new(), *, io = "auto", verify = "rows", lazy = true, encoding = None, split = None,
+                        plain = false, max_value_bytes = None, expected = None, decoders = None, _base = None,
+                        _changes = None))]
+    #[allow(clippy::too_many_arguments, clippy::fn_params_excessive_bools)]
+    fn new(
+        py: Python<'_>,
+        shards: Vec<PathBuf>,
+        io: &str,
+        verify: &str,
+        lazy: bool,
+        encoding: Option<&str>,
+        split: Option<&str>,
+        plain: bool,
+        max_value_bytes: Option<u64>,
+        expected: Option<Vec<(u64, String)>>,
+        decoders: Option<Py<PyDict>>,
+        _base: Option<&Bound<'_, Self>>,
+        _changes: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Self> {
+        if let Some(base) = _base {
+            return base.get().derived(py, _changes);
+        }
+        let options = PyDict::new(py);
+        options.set_item("io", io)?;
+        options.set_item("verify", verify)?;
+        options.set_item("lazy", lazy)?;
+        options.set_item("encoding", encoding)?;
+        options.set_item("split", split)?;
+        options.set_item("plain", plain)?;
+        options.set_item("max_value_bytes", max_value_bytes)?;
+        let open = open_options(io, verify, encoding, max_value_bytes)?;
+        let shards = py.detach(|| Shards::open(shards, expected, split, open, plain)).into_py_result()?;
+        let home = Home { shards: Arc::new(shards), fields: None, decoders };
+        Ok(Self { home: Arc::new(home), view: None, transforms: Vec::new(), lazy, options: options.unbind() })
+    }
+
+    fn __len__(&self) -> usize {
+        self.count()
+    }
+
+    fn __getitem__<'py>(slf: &Bound<'py, Self>, key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let this = slf.get();
+        if key.is_exact_instance_of::<PyInt>() {
+            return this.sample(slf.py(), this.checked(key.extract()?)?);
+        }
+        let is_number = !key.is_instance_of::<PyString>() && key.hasattr("__index__")? && !key.hasattr("__len__")?;
+        if is_number {
+            return this.sample(slf.py(), this.checked(key.extract()?)?);
+        }
+        slf.call_method1("_select", (key,))
+    }
+
+    fn __iter__(slf: Bound<'_, Self>) -> SampleIterator {
+        let stop = slf.get().count();
+        SampleIterator { reader: slf.unbind(), next: std::sync::atomic::AtomicUsize::new(0), stop }
+    }
+
+    /// Many samples at once, as torch's fetcher asks for them.
+    fn __getitems__<'py>(&self, py: Python<'py>, indices: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
+        self.many(py, indices, None)
+    }
+
+    /// Samples in the order asked for, with `fields` (or all) read and decoded.
+    #[pyo3(signature = (indices, fields = None))]
+    fn take<'py>(
+        &self,
+        py: Python<'py>,
+        indices: &Bound<'py, PyAny>,
+        fields: Option<Vec<String>>,
+    ) -> PyResult<Bound<'py, PyList>> {
+        self.many(py, indices, fields)
+    }
+
+    /// The same shards under another view; what is not given stays.
+    #[pyo3(signature = (**changes))]
+    fn _derive<'py>(slf: &Bound<'py, Self>, changes: Option<&Bound<'py, PyDict>>) -> PyResult<Bound<'py, PyAny>> {
+        let options = PyDict::new(slf.py());
+        options.set_item("_base", slf)?;
+        options.set_item("_changes", changes)?;
+        slf.get_type().call((), Some(&options))
+    }
+
+    #[getter]
+    fn _indices<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyBytes>> {
+        let view = self.view.as_ref()?;
+        let bytes: Vec<u8> = view.iter().flat_map(|position| position.to_le_bytes()).collect();
+        Some(PyBytes::new(py, &bytes))
+    }
+
+    #[getter]
+    fn _fields(&self) -> Option<Vec<String>> {
+        self.home.fields.clone()
+    }
+
+    #[getter]
+    fn _decoders(&self, py: Python<'_>) -> Option<Py<PyDict>> {
+        self.home.decoders.as_ref().map(|decoders| decoders.clone_ref(py))
+    }
+
+    #[getter]
+    fn _transforms<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        PyList::new(py, self.transforms.iter().map(|f| f.bind(py)))
+    }
+
+    #[getter]
+    fn _options(&self, py: Python<'_>) -> PyResult<Py<PyDict>> {
+        let options = self.options.bind(py).copy()?;
+        options.set_item("lazy", self.lazy)?;
+        Ok(options.unbind())
+    }
+
+    #[getter]
+    fn _shard_paths(&self) -> Vec<String> {
+        self.home.shards.paths().map(|path| path.to_string_lossy().into_owned()).collect()
+    }
+
+    /// (samples, id) of each shard, to make sure that the same files are found again.
+    fn _identities(&self, py: Python<'_>) -> PyResult<Vec<(u64, String)>> {
+        py.detach(|| {
+            let shards = &self.home.shards;
+            (0..shards.count())
+                .map(|i| {
+                    let id = shards.shard(i)?.footer().id.clone().unwrap_or_default();
+                    Ok((shards.shard(i)?.len(), id))
+                })
+                .collect::<jinx_core::Result<Vec<_>>>()
+        })
+        .into_py_result()
+    }
+
+    fn _base_len(&self) -> u64 {
+        self.home.shards.len()
+    }
+
+    /// A shard's footer, as far as its version has it, as JSON text.
+    fn _footer(&self, shard: usize) -> PyResult<String> {
+        crate::describe::footer(&self.home.shards, shard).map_err(|error| to_py(&error))
+    }
+
+    fn _arrow_schema(&self) -> PyResult<Option<String>> {
+        if self.home.shards.count() == 0 {
+            return Ok(None);
+        }
+        Ok(self.home.shards.shard(0).into_py_result()?.footer().arrow_schema.clone())
+    }
+
+    fn _column<'py>(
+        &self,
+        py: Python<'py>,
+        path: Vec<Option<String>>,
+        kind: &str,
+    ) -> PyResult<Option<crate::columns::ColumnParts<'py>>> {
+        crate::columns::stored(py, &self.home.shards, &path, kind)
+    }
+
+    fn _scan<'py>(&self, py: Python<'py>, path: Vec<String>, kind: &str) -> PyResult<Bound<'py, PyList>> {
+        crate::columns::scan(py, self, &path, kind)
+    }
+
+    fn _arrow_stream<'py>(&self, py: Python<'py>, batch_rows: usize, mixed_json: bool) -> PyResult<Bound<'py, PyAny>> {
+        crate::tables::stream(py, self, batch_rows, mixed_json)
+    }
+
+    fn _arrow_schema_capsule<'py>(&self, py: Python<'py>, mixed_json: bool) -> PyResult<Bound<'py, PyAny>> {
+        crate::tables::schema(py, self, mixed_json)
+    }
+}
+
+/// Walks a view from its first sample to its last.
+#[pyclass(frozen, module = "jinx._core")]
+pub struct SampleIterator {
+    reader: Py<Reader>,
+    next: std::sync::atomic::AtomicUsize,
+    stop: usize,
+}
+
+#[pymethods]
+impl SampleIterator {
+    fn __iter__(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let i = self.next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        if i >= self.stop {
+            return Ok(None);
+        }
+        self.reader.get().sample(py, i).map(Some)
+    }
+
+    fn __length_hint__(&self) -> usize {
+        self.stop.saturating_sub(self.next.load(std::sync::atomic::Ordering::Relaxed))
+    }
+}

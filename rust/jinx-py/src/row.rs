@@ -1,0 +1,102 @@
+//! A row's text and where its fields lie in it: read once, scanned as far as needed.
+
+use jinx_core::jinx::decode::unescape;
+use jinx_core::jinx::key::{Chain, Rules};
+use jinx_core::jinx::scan::{Members, Span};
+use jinx_core::jinx::shard::Shard;
+use jinx_core::jinx::unique::Unique;
+use jinx_core::{Error, Result};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// One field: its name, and its value's place in the line.
+#[derive(Debug)]
+pub struct Field {
+    pub name: Box<str>,
+    pub chain: Option<Chain>,
+    pub value: (u32, u32),
+}
+
+#[derive(Debug)]
+pub struct Row {
+    pub line: Vec<u8>,
+    fields: OnceLock<Box<[Field]>>,
+    touched: AtomicBool,
+}
+
+/// A field found in a row.
+#[derive(Debug, Clone, Copy)]
+pub struct Found<'r> {
+    pub chain: Option<Chain>,
+    pub text: &'r [u8],
+}
+
+impl Row {
+    pub fn new(line: Vec<u8>) -> Self {
+        Self { line, fields: OnceLock::new(), touched: AtomicBool::new(false) }
+    }
+
+    /// All fields in order, scanned at the first call.
+    pub fn fields(&self, shard: &Shard) -> Result<&[Field]> {
+        if let Some(fields) = self.fields.get() {
+            return Ok(fields);
+        }
+        let fields = scan_all(shard, &self.line)?;
+        Ok(self.fields.get_or_init(|| fields))
+    }
+
+    /// Looks a field up. The first look-up stops at the field, the second scans the whole row once for all.
+    pub fn find(&self, shard: &Shard, name: &str) -> Result<Option<Found<'_>>> {
+        // Of two equal names the last one holds in old files, which only a whole scan tells.
+        let stops_early = shard.rules() == Rules::V1_1;
+        if self.fields.get().is_none() && stops_early && !self.touched.swap(true, Ordering::Relaxed) {
+            return self.find_first(shard, name);
+        }
+        let field = self.fields(shard)?.iter().find(|field| &*field.name == name);
+        Ok(field.map(|field| Found { chain: field.chain, text: self.text(field) }))
+    }
+
+    pub fn text(&self, field: &Field) -> &[u8] {
+        &self.line[field.value.0 as usize..field.value.1 as usize]
+    }
+
+    fn find_first(&self, shard: &Shard, name: &str) -> Result<Option<Found<'_>>> {
+        let mut members = Members::new(&self.line);
+        while let Some(span) = members.next_member()? {
+            let raw = &self.line[span.key_range()];
+            // A physical key begins with its name, unless something is escaped.
+            if !raw.starts_with(name.as_bytes()) && !raw.contains(&b'\\') {
+                continue;
+            }
+            let text = &self.line[span.value_range()];
+            let (found, chain) = split(shard, raw, text)?;
+            if found == name {
+                return Ok(Some(Found { chain, text }));
+            }
+        }
+        Ok(None)
+    }
+}
+
+fn split<'r>(shard: &Shard, raw: &'r [u8], text: &[u8]) -> Result<(std::borrow::Cow<'r, str>, Option<Chain>)> {
+    shard.split_key(unescape(raw)?, text)
+}
+
+fn scan_all(shard: &Shard, line: &[u8]) -> Result<Box<[Field]>> {
+    let mut members = Members::new(line);
+    let mut fields: Vec<Field> = Vec::with_capacity(8);
+    let mut unique = Unique::default();
+    while let Some(Span { key, value }) = members.next_member()? {
+        let raw = &line[key.0 as usize..key.1 as usize];
+        let (name, chain) = split(shard, raw, &line[value.0 as usize..value.1 as usize])?;
+        let field = Field { name: name.into(), chain, value };
+        match unique.insert(&field.name) {
+            None => fields.push(field),
+            Some(_) if shard.rules() == Rules::V1_1 => {
+                return Err(Error::corrupt("the name stands twice in one row").in_field(&field.name));
+            }
+            Some(at) => fields[at] = field,
+        }
+    }
+    Ok(fields.into_boxed_slice())
+}

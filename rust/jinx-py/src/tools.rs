@@ -1,0 +1,67 @@
+//! Functions over whole files: what they are, whether they are intact, their rows as text.
+
+use crate::errors::{IntoPy, from_py};
+use crate::reader::Reader;
+use jinx_core::jinx::folder;
+use jinx_core::json::write::{Binary, JsonText};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use std::path::PathBuf;
+
+/// What a file is by its content.
+#[pyfunction]
+pub fn sniff(py: Python<'_>, path: PathBuf) -> PyResult<(String, Option<String>)> {
+    let kind = py.detach(|| jinx_core::jinx::sniff::sniff(&path)).into_py_result()?;
+    Ok((kind.name().to_owned(), kind.hint(&path)))
+}
+
+/// The shards a path stands for: (path, samples, id).
+#[pyfunction]
+pub fn resolve(py: Python<'_>, path: PathBuf) -> PyResult<Vec<(PathBuf, Option<u64>, Option<String>)>> {
+    let shards = py.detach(|| folder::resolve(&path)).into_py_result()?;
+    Ok(shards.into_iter().map(|shard| (shard.path, shard.samples, shard.id)).collect())
+}
+
+/// JSON lines of the samples `start..stop` of a view.
+#[pyfunction]
+pub fn row_json<'py>(
+    py: Python<'py>,
+    reader: &Bound<'py, Reader>,
+    start: usize,
+    stop: usize,
+    binary: bool,
+) -> PyResult<Bound<'py, PyBytes>> {
+    let reader = reader.get();
+    let text = py
+        .detach(|| {
+            let mut text = JsonText::new(if binary { Binary::Tagged } else { Binary::Summary });
+            for i in start..stop.min(reader.count()) {
+                let (shard, row) = reader.home.shards.locate(reader.position(i))?;
+                let line = shard.line(row)?;
+                shard
+                    .emit_line(&line, &|name| reader.home.shows(name), &mut text)
+                    .map_err(|error| shard.here(error, row))?;
+                text.out.push(b'\n');
+            }
+            jinx_core::Result::Ok(text.out)
+        })
+        .into_py_result()?;
+    Ok(PyBytes::new(py, &text))
+}
+
+/// Calls a Python progress function from a thread that has given up the GIL; it may raise.
+pub fn call_progress(progress: Option<&Py<PyAny>>, arguments: (u64, u64)) -> jinx_core::Result<()> {
+    Python::attach(|py| {
+        py.check_signals().map_err(|error| from_py(py, error))?;
+        match progress {
+            Some(progress) => progress.call1(py, arguments).map(|_| ()).map_err(|error| from_py(py, error)),
+            None => Ok(()),
+        }
+    })
+}
+
+/// Removes what dead writers left in a folder; returns the paths.
+#[pyfunction]
+pub fn clean(py: Python<'_>, folder: PathBuf) -> PyResult<Vec<PathBuf>> {
+    py.detach(|| jinx_core::io::sweep(&folder, &jinx_core::jinx::identity::JinxIdentity)).into_py_result()
+}

@@ -1,0 +1,245 @@
+//! `Writer`: samples gathered in batches, encoded on all cores, written in order.
+
+use crate::errors::{IntoPy, to_py};
+use crate::extract;
+use jinx_core::codec::Codec;
+use jinx_core::jinx::fields::MediaField;
+use jinx_core::jinx::options::{ColumnChoice, EncodeOptions, WriteOptions};
+use jinx_core::jinx::writer::{DatasetWriter, Summary};
+use jinx_core::value::{TreeBuilder, Value};
+use jinx_core::{Error, Result};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use serde_json::Value as Json;
+use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard};
+
+/// A batch is encoded when it holds this many rows or bytes.
+const BATCH_ROWS: usize = 512;
+const BATCH_BYTES: usize = 16 << 20;
+
+#[pyclass(frozen, module = "jinx._core", name = "Writer")]
+pub struct Writer {
+    state: Mutex<State>,
+    path: PathBuf,
+}
+
+struct State {
+    /// `None` once closed or aborted.
+    writer: Option<DatasetWriter>,
+    batch: Vec<Value>,
+    batch_bytes: usize,
+    /// An earlier write failed for good (no space, ...); nothing may pretend to succeed after it.
+    failed: bool,
+}
+
+fn size_of(value: &Value) -> usize {
+    match value {
+        Value::Blob { data, .. } => data.len(),
+        Value::Str(text) => text.len(),
+        Value::List(items) => items.iter().map(size_of).sum(),
+        Value::Dict(members) => members.iter().map(|(name, value)| name.len() + size_of(value)).sum(),
+        _ => 8,
+    }
+}
+
+impl State {
+    fn flush(&mut self) -> Result<()> {
+        let Some(writer) = &mut self.writer else { return Err(Error::invalid("the writer is closed")) };
+        if self.failed {
+            return Err(Error::invalid("an earlier write failed; nothing more can be written"));
+        }
+        let batch = std::mem::take(&mut self.batch);
+        self.batch_bytes = 0;
+        let result = writer.write_values(&batch);
+        self.failed = result.is_err();
+        result
+    }
+}
+
+impl Writer {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    fn push(&self, py: Python<'_>, sample: &Bound<'_, PyAny>) -> PyResult<()> {
+        let mut tree = TreeBuilder::default();
+        let number = py.detach(|| {
+            let state = self.lock();
+            state.writer.as_ref().map(|writer| writer.rows() + jinx_core::num::to_u64(state.batch.len()))
+        });
+        let Some(number) = number else {
+            return Err(to_py(&Error::invalid("the writer is closed").in_file(&self.path)));
+        };
+        let place = |error: Error| to_py(&error.in_sample(number));
+        extract::emit_sample(sample, &mut tree).map_err(place)?;
+        let value = tree.take().map_err(place)?;
+        let size = size_of(&value);
+        // The lock is never held while Python code runs, and never waited for with the GIL.
+        py.detach(|| {
+            let mut state = self.lock();
+            state.batch.push(value);
+            state.batch_bytes += size;
+            if state.batch.len() >= BATCH_ROWS || state.batch_bytes >= BATCH_BYTES { state.flush() } else { Ok(()) }
+        })
+        .map_err(|error| to_py(&error.in_file(&self.path)))
+    }
+}
+
+/// A column's or field's dotted path.
+fn path_of(name: &str) -> Vec<Option<String>> {
+    name.split('.').map(|part| Some(part.to_owned())).collect()
+}
+
+#[pymethods]
+impl Writer {
+    #[new]
+    #[pyo3(signature = (path, *, sidecar = true, compression = Some("zstd"), level = 3, binary_threshold = 64,
+                        compress_threshold = 128, compress_ratio = 0.9, text_threshold = 32768,
+                        uncompressed = Vec::new(), columns = None, only_columns = None, shard_size = None,
+                        overwrite = false, append = false, split = None, meta = None, arrow_schema = None,
+                        media = None, threads = 0, max_record_bytes = None))]
+    #[allow(clippy::too_many_arguments, clippy::fn_params_excessive_bools)]
+    fn new(
+        py: Python<'_>,
+        path: PathBuf,
+        sidecar: bool,
+        compression: Option<&str>,
+        level: i32,
+        binary_threshold: u64,
+        compress_threshold: u64,
+        compress_ratio: f64,
+        text_threshold: u64,
+        uncompressed: Vec<String>,
+        columns: Option<Vec<String>>,
+        only_columns: Option<Vec<String>>,
+        shard_size: Option<u64>,
+        overwrite: bool,
+        append: bool,
+        split: Option<String>,
+        meta: Option<&str>,
+        arrow_schema: Option<String>,
+        media: Option<&str>,
+        threads: usize,
+        max_record_bytes: Option<u64>,
+    ) -> PyResult<Self> {
+        let compression = match compression.map(|name| (name, Codec::from_name(name))) {
+            None | Some(("none", _)) => None,
+            Some((_, Some(Codec::Zstd))) => Some(level),
+            Some((name, _)) => {
+                return Err(PyValueError::new_err(format!("compression={name:?}; give 'zstd' or None")));
+            }
+        };
+        let (choice, extra) = match (columns, only_columns) {
+            (_, Some(only)) => {
+                let paths: Vec<_> = only.iter().map(|name| path_of(name)).collect();
+                (ColumnChoice::Only(paths.clone()), paths)
+            }
+            (Some(also), None) => {
+                let paths: Vec<_> = also.iter().map(|name| path_of(name)).collect();
+                (ColumnChoice::Also(paths.clone()), paths)
+            }
+            (None, None) => (ColumnChoice::Default, Vec::new()),
+        };
+        let meta = match meta {
+            None => serde_json::Map::new(),
+            Some(text) => serde_json::from_str(text).map_err(|error| PyValueError::new_err(format!("meta: {error}")))?,
+        };
+        let options = WriteOptions {
+            encode: EncodeOptions {
+                sidecar,
+                binary_threshold,
+                text_threshold,
+                compression,
+                compress_threshold,
+                compress_ratio,
+                stored_fields: uncompressed.into_iter().collect(),
+                columns: extra.into_iter().collect(),
+                max_record_bytes: max_record_bytes.unwrap_or(jinx_core::limits::MAX_RECORD_BYTES),
+            },
+            columns: choice,
+            shard_bytes: shard_size,
+            overwrite,
+            split,
+            meta,
+            arrow_schema,
+            media: media_fields(media)?,
+            threads,
+        };
+        let writer = py
+            .detach(|| if append { DatasetWriter::append(&path, options) } else { DatasetWriter::create(&path, options) })
+            .into_py_result()?;
+        let state = State { writer: Some(writer), batch: Vec::new(), batch_bytes: 0, failed: false };
+        Ok(Self { state: Mutex::new(state), path })
+    }
+
+    fn write(&self, py: Python<'_>, sample: &Bound<'_, PyAny>) -> PyResult<()> {
+        self.push(py, sample)
+    }
+
+    fn write_many(&self, py: Python<'_>, samples: &Bound<'_, PyAny>) -> PyResult<()> {
+        for sample in samples.try_iter()? {
+            self.push(py, &sample?)?;
+        }
+        Ok(())
+    }
+
+    /// Finishes and publishes; returns samples, shards, bytes and sidecar_bytes.
+    fn close<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let summary = py
+            .detach(|| {
+                let mut state = self.lock();
+                state.flush()?;
+                match state.writer.take() {
+                    Some(writer) => writer.close(),
+                    None => Err(Error::invalid("the writer is closed")),
+                }
+            })
+            .map_err(|error| to_py(&error.in_file(&self.path)))?;
+        summary_dict(py, &summary)
+    }
+
+    /// Throws away what was written; the target stays as it was.
+    fn abort(&self, py: Python<'_>) {
+        py.detach(|| drop(self.lock().writer.take()));
+    }
+
+    #[getter]
+    fn rows(&self, py: Python<'_>) -> u64 {
+        py.detach(|| {
+            let state = self.lock();
+            let written = state.writer.as_ref().map_or(0, DatasetWriter::rows);
+            written + jinx_core::num::to_u64(state.batch.len())
+        })
+    }
+
+    #[getter]
+    fn bytes(&self, py: Python<'_>) -> u64 {
+        py.detach(|| self.lock().writer.as_ref().map_or(0, DatasetWriter::bytes))
+    }
+}
+
+/// `[{"path": [...], "kind": "Image", "feature": {...}}]`.
+fn media_fields(text: Option<&str>) -> PyResult<Vec<MediaField>> {
+    #[derive(serde::Deserialize)]
+    struct Given {
+        path: Vec<Option<String>>,
+        kind: String,
+        #[serde(default)]
+        feature: Json,
+    }
+    let Some(text) = text else { return Ok(Vec::new()) };
+    let given: Vec<Given> =
+        serde_json::from_str(text).map_err(|error| PyValueError::new_err(format!("media: {error}")))?;
+    Ok(given.into_iter().map(|field| MediaField { path: field.path, kind: field.kind, feature: field.feature }).collect())
+}
+
+pub fn summary_dict<'py>(py: Python<'py>, summary: &Summary) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    dict.set_item("rows", summary.samples)?;
+    dict.set_item("shards", summary.shards)?;
+    dict.set_item("bytes", summary.bytes)?;
+    dict.set_item("sidecar_bytes", summary.sidecar_bytes)?;
+    Ok(dict)
+}
