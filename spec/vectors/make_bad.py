@@ -117,8 +117,8 @@ def footer() -> None:
     opening("footer_is_list", "corrupt", "not an object", footer_bytes=lambda _: b"[]")
     opening("footer_utf8", "corrupt", "not UTF-8", footer_bytes=lambda text: text.replace(b"jinx-vectors", b"jinx-v\xffctors"))
     deep = b"[" * 20000 + b"]" * 20000
-    opening("footer_deep", "limit", "nested 20,000 times", footer_bytes=lambda text: with_digest(text[:-29] + b',"deep":' + deep + b"}"))
-    opening("footer_long_int", "limit", "an integer of 4301 digits",
+    opening("footer_deep", "corrupt", "nested 20,000 times", footer_bytes=lambda text: with_digest(text[:-29] + b',"deep":' + deep + b"}"))
+    opening("footer_long_int", "corrupt", "an integer of 4301 digits",
             footer_bytes=lambda text: with_digest(text[:-29] + b',"n":' + b"7" * 4301 + b"}"))  # fmt: skip
     opening("footer_duplicate", "corrupt", "a member twice, digest right",
             footer_bytes=lambda text: with_digest(text.rsplit(b',"digest"', 1)[0] + b',"num_samples":2}'))  # fmt: skip
@@ -233,7 +233,7 @@ def keys() -> None:
         ("number_raw", "a.raw", 5), ("text_int", "a.int8", "5"), ("text_pointer", "a.raw.bin", text), ("object_inline", "a.raw", {"offset": 64, "length": 1}),
         ("null_raw", "a.raw", None), ("null_int", "a.int64", None), ("bool_float", "a.float32", True), ("list_raw", "a.raw", [text]),
         ("int_range", "a.int8", 128), ("int_negative", "a.uint16", -1), ("int_fraction", "a.int32", 1.5), ("int_float", "a.int32", 1.0),
-        ("int_64", "a.uint64", 2**64 - 1), ("float_text", "a.float64", "nan"), ("float_word", "a.float32", "inf"),
+        ("int_64", "a.uint64", 2**64 - 1), ("float_text", "a.float64", "many"), ("float_empty", "a.float32", ""),
     ):  # fmt: skip
         if name == "int_64":
             row(f"fit_{name}", "corrupt", "2^64 in 64 bits", b'{"a.uint64":18446744073709551616}', ("a",), at="value")
@@ -265,7 +265,7 @@ def pointers() -> None:
     pointed("upper_x", "corrupt", "upper case", {"x": "ABCDEFABCDEFABCD"})
     for name in ("offset", "length", "x"):
         pointed(f"no_{name}", "corrupt", f"no {name}", {}, drop=name)
-    row("pointer_no_sidecar", "corrupt", "the footer says there is none", b'{"a.raw.bin":{"offset":64,"length":1,"x":"0123456789abcdef"}}', ("a",), at="value")
+    row("pointer_no_sidecar", "mismatch", "the footer says there is none", b'{"a.raw.bin":{"offset":64,"length":1,"x":"0123456789abcdef"}}', ("a",), at="value")
     writer = new("value_changed")
     writer.write({"a": NOISE})
     writer.close(side=lambda data: data[:70] + bytes([data[70] ^ 1]) + data[71:])
@@ -274,7 +274,7 @@ def pointers() -> None:
 
 def payloads() -> None:
     """Texts, streams and typed bytes."""
-    for name, text in (("character", "YW*j"), ("padding", "YWJ"), ("blank", "YW Jj"), ("non_ascii", "YW\u00e9j"), ("urlsafe", "-_-_")):
+    for name, text in (("character", "YW*j"), ("padding", "YWJ"), ("non_ascii", "YW\u00e9j")):
         row(f"base64_{name}", "corrupt", f"text {text!r}", orjson.dumps({"a.raw": text}), ("a",), at="value")
     data = b"the quick brown fox " * 20
     framed = snappy.StreamCompressor()
@@ -282,7 +282,9 @@ def payloads() -> None:
                "lz4": lz4.frame.compress(data, content_checksum=True), "br": brotli.compress(data), "snappy": framed.compress(data) + framed.flush()}  # fmt: skip
     for codec, stream in streams.items():
         for what, broken in (("cut", stream[:-3]), ("empty", b""), ("noise", NOISE)):
-            value(f"{codec}_{what}", "corrupt", f"{codec} stream: {what}", lambda w, c=codec, b=broken: {f"a.raw.{c}": w.text(b)})
+            if (codec, what) == ("br", "noise"):
+                continue  # brotli has no signature: noise may look like a stream that ends early
+            value(f"{codec}_{what}", "corrupt" if what == "noise" else "truncated", f"{codec} stream: {what}", lambda w, c=codec, b=broken: {f"a.raw.{c}": w.text(b)})
     for codec in ("zst", "br", "gz"):
         value(f"{codec}_rest", "corrupt", "bytes after the stream", lambda w, c=codec: {f"a.raw.{c}": w.text(streams[c] + b"rest of it")})
     changed = bytearray(streams["gz"])
@@ -295,7 +297,7 @@ def payloads() -> None:
     value("zst_huge", "limit", "announces 3 GiB", lambda w: {"a.raw.zst": w.text(huge)})
     window = b"\x28\xb5\x2f\xfd" + b"\x00" + bytes([(31 - 10) << 3]) + b"\x0b\x00\x00" + b"x"
     value("zst_window", "limit", "a window of 2 GiB", lambda w: {"a.raw.zst": w.text(window)})
-    value("zst_dictionary", "corrupt", "needs a dictionary", lambda w: {"a.raw.zst": w.text(b"\x28\xb5\x2f\xfd\x21\x07\x01\x09\x00\x00x")})
+    value("zst_dictionary", "unsupported", "needs a dictionary", lambda w: {"a.raw.zst": w.text(b"\x28\xb5\x2f\xfd\x21\x07\x01\x09\x00\x00x")})
     value("text_utf8", "corrupt", "str that is not UTF-8", lambda w: {"a.str": w.text(b"\xff\xfe")})
     value("text_surrogate", "corrupt", "UTF-8 of half a character", lambda w: {"a.str": w.text(b"\xed\xa0\x80")})
     value("json_bad", "corrupt", "JSON payload", lambda w: {"a.zst": w.text(zst(b"{"))})

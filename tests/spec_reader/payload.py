@@ -14,7 +14,16 @@ import numpy as np
 import zstandard
 
 from spec_reader.snappy_frames import decode_stream
-from spec_reader.syntax import MAX_VALUE, CorruptFileError, JinxError, LimitError, UnsupportedError, is_uint, need
+from spec_reader.syntax import (
+    MAX_VALUE,
+    CorruptFileError,
+    JinxError,
+    LimitError,
+    TruncatedFileError,
+    UnsupportedError,
+    is_uint,
+    need,
+)
 
 
 class Brotli:
@@ -34,6 +43,7 @@ class Brotli:
 def zstd_stream(data: bytes) -> object:
     if data[1:4] == b"\xb5\x2f\xfd":
         header = zstandard.get_frame_parameters(data)
+        need(header.dict_id == 0, "zstd dictionary", UnsupportedError)
         need(data[4] & 32 or header.window_size <= 1 << 27, "zstd window too large", LimitError)
         need(
             header.content_size == zstandard.CONTENTSIZE_UNKNOWN or header.content_size <= MAX_VALUE,
@@ -65,7 +75,7 @@ def unpack(codec: str, data: bytes) -> bytes:
         if codec == "snappy":
             return decode_stream(data)
         out, rest, stream = bytearray(), data, None
-        need(data, "empty stream")
+        need(data, "empty stream", TruncatedFileError)
         while rest:
             if codec == "zst" and rest[1:4] == b"\x2a\x4d\x18" and rest[0] >> 4 == 5:
                 rest = rest[8 + int.from_bytes(rest[4:8], "little") :]
@@ -75,7 +85,7 @@ def unpack(codec: str, data: bytes) -> bytes:
                 out += stream.decompress(rest[:4096])
                 rest = rest[4096:]
                 need(len(out) <= MAX_VALUE, "value too large", LimitError)
-            need(stream.eof, f"{codec} stream is cut")
+            need(stream.eof, f"{codec} stream is cut", TruncatedFileError)
             rest = (stream.unused_data or b"") + rest
             need(codec != "br" or not rest, "bytes after the stream")
         return bytes(out)

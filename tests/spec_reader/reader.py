@@ -117,7 +117,7 @@ class Pair:
 
     def _beside(self) -> bytes:
         if self._sidecar is None:
-            need(not self.new, "pointer without a sidecar")
+            need(not self.new, "pointer without a sidecar", MismatchError)
             path, old = self.path.with_suffix(".binx"), self.path.with_name(f".{self.path.stem}.binx.old")
             need(path.exists(), f"sidecar {path} is missing", MismatchError)
             self._sidecar = path.read_bytes()
@@ -196,11 +196,7 @@ class Pair:
             return np.dtype(chain[0]).type(value)
         if chain[0] in FLOATS:
             if isinstance(value, str):
-                legal = (
-                    value in ("+inf", "-Infinity")
-                    if self.new
-                    else re.fullmatch("[+-]?(inf|infinity|nan)", value, re.IGNORECASE)
-                )
+                legal = re.fullmatch("[+-]?(inf|infinity|nan)", value, re.IGNORECASE)
                 need(legal, f"{value!r} is no float")
             number = float("nan" if value is None else value)
             return number if self.new and chain[0] == "float64" else np.dtype(chain[0]).type(number)

@@ -1,6 +1,6 @@
 """The framed snappy stream in plain Python, so that the second reader needs no package for it."""
 
-from spec_reader.syntax import CorruptFileError, need
+from spec_reader.syntax import CorruptFileError, TruncatedFileError, need
 
 STREAM_START = b"\xff\x06\x00\x00sNaPpY"
 
@@ -61,12 +61,13 @@ def decode_block(data: bytes) -> bytes:
 
 
 def decode_stream(data: bytes) -> bytes:
+    need(data, "empty stream", TruncatedFileError)
     need(data.startswith(STREAM_START), "no snappy stream")
     out, at = bytearray(), 0
     while at < len(data):
         kind, size = data[at], int.from_bytes(data[at + 1 : at + 4], "little")
         chunk, at = data[at + 4 : at + 4 + size], at + 4 + size
-        need(at <= len(data), "snappy stream is cut")
+        need(at <= len(data), "snappy stream is cut", TruncatedFileError)
         if kind in (0, 1):
             block = decode_block(chunk[4:]) if kind == 0 else chunk[4:]
             need(len(chunk) >= 4 and len(block) <= 65536, "snappy chunk")

@@ -47,7 +47,7 @@ def need(condition: object, what: str, error: type[JinxError] = CorruptFileError
         raise error(what)
 
 
-def parse(data: bytes, unique: bool = False) -> object:
+def parse(data: bytes, unique: bool = False, max_depth: int = MAX_DEPTH) -> object:
     def integer(text: str) -> int:
         need(len(text.lstrip("-")) <= MAX_DIGITS, "integer too long", LimitError)
         return int(text)
@@ -63,7 +63,7 @@ def parse(data: bytes, unique: bool = False) -> object:
     depth = 0
     for mark in re.findall(rb"[\[\]{}]", re.sub(rb'"(?:[^"\\]|\\.)*"', b"", data)):
         depth += 1 if mark in b"[{" else -1
-        need(depth <= MAX_DEPTH, "nesting too deep", LimitError)
+        need(depth <= max_depth, "nesting too deep", LimitError)
     try:
         value = json.loads(
             data.decode(), object_pairs_hook=members, parse_int=integer, parse_float=number, parse_constant=number
@@ -81,7 +81,10 @@ def plain(value: object) -> object:
 
 
 def parse_object(data: bytes, what: str) -> dict:
-    value = plain(parse(data, unique=True))
+    try:
+        value = plain(parse(data, unique=True, max_depth=128))
+    except LimitError as error:
+        raise CorruptFileError(f"{what}: {error}") from error
     need(isinstance(value, dict), f"{what} is not an object")
     return value
 
