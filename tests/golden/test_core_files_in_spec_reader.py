@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 from golden.tagged import difference
 from spec_reader import folder
 
