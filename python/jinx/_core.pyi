@@ -1,6 +1,6 @@
 """The Rust core. Everything here is re-exported or wrapped by the `jinx` package."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from os import PathLike
 from typing import Any, Literal, Self
 
@@ -14,7 +14,7 @@ class LimitError(JinxError, ValueError): ...
 class UnsupportedError(JinxError, NotImplementedError): ...
 class MismatchError(JinxError, ValueError): ...
 
-class LazyDict:
+class LazyDict(MutableMapping[str, Any]):  # registered with collections.abc.MutableMapping, not derived from it
     """One sample: a mutable mapping whose values are read and decoded when they are touched."""
 
     def __getitem__(self, key: str) -> Any: ...
@@ -53,7 +53,12 @@ class Reader:
         plain: bool = False,
         max_value_bytes: int | None = None,
         expected: Sequence[tuple[int, str]] | None = None,
-    ) -> Self: ...
+        decoders: Mapping[str, Callable[[Any], Any]] | None = None,
+    ) -> Self:
+        """`expected`: samples and id of every shard, from a manifest, so that a shard opens on first access and is
+        checked then. `decoders`: for each top-level field, what turns its value into what the user sees; applied once,
+        at first touch.
+        """
     def __len__(self) -> int: ...
     def __getitem__(self, key: Any) -> Any: ...
     def __iter__(self) -> Iterator[Any]: ...
@@ -66,8 +71,13 @@ class Reader:
         fields: Sequence[str] | None = ...,
         transforms: Sequence[Callable[[Any], Any]] = ...,
         lazy: bool = ...,
+        decoders: Mapping[str, Callable[[Any], Any]] | None = ...,
     ) -> Self:
-        """The same shards under another view; what is not given stays."""
+        """The same shards under another view; what is not given stays. `indices` are positions over all shards (not
+        relative to the present view) as little-endian u64 bytes, or None for all samples in order.
+        """
+    @property
+    def _decoders(self) -> dict[str, Callable[[Any], Any]] | None: ...
     @property
     def _indices(self) -> bytes | None:
         """The view as little-endian u64 positions over all shards, or None."""
@@ -76,25 +86,34 @@ class Reader:
     @property
     def _transforms(self) -> list[Callable[[Any], Any]]: ...
     @property
-    def _options(self) -> dict[str, Any]: ...
+    def _options(self) -> dict[str, Any]:
+        """The keyword arguments of the constructor as they were given (io, verify, lazy, encoding, split, plain,
+        max_value_bytes, expected), without `decoders`.
+        """
     @property
     def _shard_paths(self) -> list[str]: ...
-    def _ids(self) -> list[str | None]: ...
+    def _identities(self) -> list[tuple[int, str]]:
+        """(samples, id) of every shard; the id is "" where a file has none."""
     def _base_len(self) -> int: ...
     def _column(
         self, path: Sequence[str | None], kind: Literal["value", "length"]
     ) -> tuple[str, bytes, bytes | None, bytes | None] | None:
         """(dtype, data, validity bitmap, utf8 offsets) of a stored column over all shards, before the view;
-        None when a shard lacks it."""
+        None when a shard lacks it.
+        """
     def _scan(self, path: Sequence[str], kind: Literal["value", "length"]) -> list[Any]:
         """The same by reading rows, in parallel, without decoding media; in view order."""
     def _footer(self, shard: int) -> str:
-        """A shard's footer as JSON text (1.1 additions absent for 1.0 files)."""
+        """A shard's footer as JSON text: version, num_samples, bytes, sidecar_bytes, encoding, id, split, writer,
+        line_hash (bool), fields, columns, meta, ... (1.1 additions absent or null for 1.0 files)."""
     def _arrow_schema(self) -> str | None: ...
     def _arrow_stream(self, batch_rows: int, mixed_json: bool) -> object:
         """An `arrow_array_stream` PyCapsule over the view."""
     def _arrow_schema_capsule(self, mixed_json: bool) -> object: ...
-    def _field_stats(self) -> list[dict[str, Any]]: ...
+    def _field_stats(self) -> list[dict[str, Any]]:
+        """The `fields` entries of the footers, summed over the shards: path, kinds, coded, bytes, decoded, media.
+        Empty for files without them (1.0, plain JSON lines).
+        """
 
 class Writer:
     def __new__(
@@ -140,18 +159,29 @@ def convert(
     options: str,
     progress: Callable[[int, int, int | None], None] | None = None,
 ) -> dict[str, int]:
-    """Converts between parquet, jsonl, msgpack and jinx; `options` is JSON (see `jinx.convert`).
+    """Converts between parquet, jsonl, msgpack and jinx; `options` is JSON with any of: sidecar (bool), compression
+    ("zstd" | null), level, limit, fields ([str]), rename ({old: new}), columns ([str]), shard_size (bytes), overwrite,
+    append, threads, split, mixed ("error" | "json"), meta (object). A member that is absent or null has its default.
+    Sources are files (a folder's shards one by one); the codec of jsonl and msgpack follows the suffix (.gz, .zst).
     `progress(rows, bytes_read, total_bytes)` is called about ten times a second and may raise.
-    Returns rows, bytes, sidecar_bytes, shards."""
+    Returns rows, bytes, sidecar_bytes, shards.
+    """
 
-def convert_arrow(stream: object, out: str, *, target_format: str, options: str, progress: Callable[[int, int, int | None], None] | None = None) -> dict[str, int]:
+def convert_arrow(
+    stream: object,
+    out: str,
+    *,
+    target_format: str,
+    options: str,
+    progress: Callable[[int, int, int | None], None] | None = None,
+) -> dict[str, int]:
     """The same from an object with `__arrow_c_stream__`."""
 
 def stream(sources: Sequence[str], *, source_format: str, fields: Sequence[str] | None = None) -> Iterator[Any]:
     """Rows of any input format as plain dicts."""
 
-def sniff(path: str) -> str:
-    """What a file is by its first and last bytes: jinx, parquet, jsonl, msgpack, gzip, ... or "unknown"."""
+def sniff(path: str) -> tuple[str, str | None]:
+    """What a file is by its first and last bytes ("a Parquet file", "a JINX file", ...), and the command to run."""
 
 def read_schema(path: str) -> str:
     """A Parquet file's Arrow schema as base64 of its IPC message."""

@@ -1,0 +1,25 @@
+"""Packages that only some uses need, and the exact command that installs a missing one."""
+
+from importlib import import_module
+from typing import Any
+
+
+def require(module: str, *, extra: str, what: str) -> Any:
+    """Import an optional package.
+
+    Args:
+        module: The module's dotted name, e.g. `"PIL.Image"`.
+        extra: The extra of `jinx-data` that brings it.
+        what: What needs it, as the start of a sentence.
+
+    Raises:
+        ImportError: It is not installed; the message holds the command to run.
+    """
+    try:
+        return import_module(module)
+    except ImportError as error:
+        root = module.partition(".")[0]
+        if error.name is not None and error.name.partition(".")[0] != root:
+            raise  # it is there, but something it needs is not
+        message = f"{what} needs {root}, which is not installed: pip install 'jinx-data[{extra}]'"
+        raise ImportError(message, name=root) from error

@@ -1,0 +1,72 @@
+"""`jinx verify`, `jinx repair` and `jinx clean`."""
+
+from typing import Any
+
+import click
+
+from jinx.cli.options import PATH, examples, print_json
+
+
+@click.command(epilog=examples("jinx verify out.jinx", "jinx verify shards/ --json | jq length"))
+@click.argument("paths", nargs=-1, required=True, type=PATH, metavar="PATH...")
+@click.option("--progress", type=click.Choice(["auto", "plain", "none"]), default="auto", help="How to show progress.")
+@click.option("--json", "as_json", is_flag=True, help="The problems as JSON.")
+def verify(paths: tuple[str, ...], progress: str, as_json: bool) -> int:
+    """Read everything and compare it with its checksums; exit with 1 when something does not match."""
+    from jinx.checking import verify as check
+    from jinx.cli.progress import ProgressBar
+
+    problems: list[dict[str, Any]] = []
+    with ProgressBar("files", "none" if as_json else progress) as bar:
+        for number, path in enumerate(paths, start=1):
+
+            def show(done: int, total: int, number: int = number) -> None:
+                bar(number, done, total)
+
+            found = check(path, progress=show)
+            problems += found
+            if not as_json and not found:
+                click.echo(f"{path}: intact")
+    if as_json:
+        print_json(problems)
+    for problem in () if as_json else problems:
+        click.echo(_line(problem))
+    return 1 if problems else 0
+
+
+@click.command(epilog=examples("jinx repair broken.jinx --out whole.jinx", "jinx repair broken.jinx --dry-run"))
+@click.argument("path", type=PATH)
+@click.option("--out", type=PATH, help="Where the result goes; without it the file is replaced.")
+@click.option("--dry-run", is_flag=True, help="Only say what would be kept and lost.")
+@click.option("--json", "as_json", is_flag=True, help="The result as JSON.")
+def repair(path: str, out: str | None, dry_run: bool, as_json: bool) -> None:
+    """Rebuild the index of a file whose writer died, and say what was lost."""
+    from jinx.checking import repair as rebuild
+
+    done = rebuild(path, out, dry_run=dry_run)
+    if as_json:
+        print_json(done)
+        return
+    verb = "would be kept" if dry_run else "kept"
+    click.echo(f"{done.get('out') or path}: {done['kept']:,} samples {verb}, {len(done['lost']):,} lost")
+    losses: list[Any] = done["lost"]
+    for loss in losses:
+        click.echo(f"  lost: {loss}")
+
+
+@click.command(epilog=examples("jinx clean .", "jinx clean shards/"))
+@click.argument("folder", type=PATH, default=".")
+def clean(folder: str) -> None:
+    """Remove what dead writers left in FOLDER; files that a living process writes stay."""
+    from jinx import _core
+
+    removed = _core.clean(folder)
+    for path in removed:
+        click.echo(f"removed {path}")
+    if not removed:
+        click.echo(f"{folder}: nothing to clean")
+
+
+def _line(problem: dict[str, Any]) -> str:
+    places = [f"{key} {problem[key]}" for key in ("sample", "field", "byte") if problem.get(key) is not None]
+    return f"{problem['file']}: {', '.join(places)}{': ' if places else ''}{problem['what']}"

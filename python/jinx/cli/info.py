@@ -1,0 +1,87 @@
+"""`jinx info`: what a person wants to know about a file."""
+
+from typing import Any
+
+import click
+
+from jinx.cli.options import PATH, examples, print_json
+from jinx.sizes import natural_size
+
+_MAX_COLUMNS = 12
+
+
+@click.command(epilog=examples("jinx info out.jinx", "jinx info out.jinx --json | jq .samples"))
+@click.argument("path", type=PATH)
+@click.option("--json", "as_json", is_flag=True, help="Everything, as JSON.")
+def info(path: str, as_json: bool) -> None:
+    """Say what is in PATH: samples, sizes, fields with types, compression, columns, checksums."""
+    from jinx.opening import open
+
+    found = open(path).info()
+    if as_json:
+        print_json(found)
+        return
+    for line in text(found):
+        click.echo(line)
+
+
+def text(found: dict[str, Any]) -> list[str]:
+    """The lines `jinx info` prints."""
+    version = f"JINX {found['version']}" if found["version"] else "plain JSON lines"
+    facts = [
+        ("file", found["path"]),
+        ("format", f"{version}, by {found['writer']}" if found["writer"] else version),
+        ("samples", f"{found['samples']:,}" + (f" in {found['shards']} shards" if found["shards"] > 1 else "")),
+        ("size", _size(found)),
+    ]
+    if found["split"]:
+        facts.append(("split", found["split"]))
+    gained = _gained(found["fields"])
+    if gained:
+        facts.append(("compression", gained))
+    facts.append(("checksums", ", ".join(found["checksums"]) or "none"))
+    facts.append(("columns", _columns(found["columns"])))
+    if found["needs_1_1"]:
+        facts.append(("not for 1.0", "; ".join(found["needs_1_1"])))
+    if found["meta"]:
+        facts.append(("meta", ", ".join(found["meta"])))
+    width = max(len(name) for name, _ in facts) + 2
+    lines = [f"{name:{width}}{value}" for name, value in facts]
+    return [*lines, "", *_table(found["fields"])]
+
+
+def _size(found: dict[str, Any]) -> str:
+    if not found["sidecar_bytes"]:
+        return natural_size(found["bytes"])
+    both = natural_size(found["bytes"] + found["sidecar_bytes"])
+    return f"{both} ({natural_size(found['bytes'])} rows and index, {natural_size(found['sidecar_bytes'])} sidecar)"
+
+
+def _gained(fields: list[dict[str, Any]]) -> str:
+    stored = sum(field["stored_bytes"] for field in fields)
+    decoded = sum(field["decoded_bytes"] for field in fields)
+    if not stored or not decoded:
+        return ""
+    if stored >= decoded:
+        return f"nothing gained on {natural_size(decoded)} of binary values"
+    return f"{natural_size(decoded)} of binary values in {natural_size(stored)} ({decoded / stored:.2f} times smaller)"
+
+
+def _columns(columns: list[dict[str, Any]]) -> str:
+    named = [f"len({one['path']})" if one["kind"] == "length" else one["path"] for one in columns]
+    more = f" and {len(named) - _MAX_COLUMNS} more" if len(named) > _MAX_COLUMNS else ""
+    return ", ".join(named[:_MAX_COLUMNS]) + more or "none"
+
+
+def _table(fields: list[dict[str, Any]]) -> list[str]:
+    rows = [("field", "type", "values", "stored")]
+    for field in fields:
+        counts: dict[str, int] = field["counts"]
+        values = sum(count for kind, count in counts.items() if kind != "null")
+        stored = natural_size(field["stored_bytes"]) if field["binary_values"] else ""
+        rows.append((field["name"], field["type"], f"{values:,}" if counts else "", stored))
+    widths = [max(len(row[column]) for row in rows) for column in range(4)]
+    return [
+        f"{name:{widths[0]}}  {kind:{widths[1]}}  {values:>{widths[2]}}  {stored:>{widths[3]}}".rstrip()
+        for name, kind, values, stored in rows
+    ]

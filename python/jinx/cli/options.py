@@ -1,0 +1,44 @@
+"""What several commands share: paths with completion, lists of names, the examples at the end of the help."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+
+class PathWithCompletion(click.Path):
+    """A path that shells complete; whether it exists is found out by who opens it, with a better message."""
+
+    name = "path"
+
+
+PATH = PathWithCompletion()
+
+
+def examples(*lines: str) -> str:
+    """The end of a command's help."""
+    return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
+
+
+def names(values: Sequence[str]) -> list[str] | None:
+    """Names of `--fields a,b --fields c`; None when the option was not given."""
+    found = [name.strip() for value in values for name in value.split(",")]
+    return [name for name in found if name] or None
+
+
+def pairs(values: Sequence[str]) -> dict[str, str] | None:
+    """Names of `--rename old=new,other=another`; None when the option was not given."""
+    found: dict[str, str] = {}
+    for part in names(values) or []:
+        old, equals, new = part.partition("=")
+        if not old or not equals or not new:
+            raise click.UsageError(f"--rename {part!r}: write old=new")
+        found[old] = new
+    return found or None
+
+
+def print_json(value: Any) -> None:
+    """One JSON document on standard output."""
+    import json
+
+    click.echo(json.dumps(value, ensure_ascii=False, indent=2))

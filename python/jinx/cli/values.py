@@ -1,0 +1,92 @@
+"""`jinx get` and `jinx extract`: stored values out of the file."""
+
+import json
+import os
+import sys
+from typing import Any
+
+import click
+
+from jinx.cli.options import PATH, examples
+
+_SUFFIXES = (
+    (b"\xff\xd8\xff", ".jpg"),
+    (b"\x89PNG", ".png"),
+    (b"GIF8", ".gif"),
+    (b"RIFF", ".webp"),
+    (b"OggS", ".ogg"),
+    (b"fLaC", ".flac"),
+    (b"ID3", ".mp3"),
+    (b"%PDF", ".pdf"),
+)
+
+
+@click.command(epilog=examples("jinx get out.jinx 42 image > 42.jpg", "jinx get out.jinx -1 messages | jq ."))
+@click.argument("path", type=PATH)
+@click.argument("index", type=int)
+@click.argument("field")
+def get(path: str, index: int, field: str) -> None:
+    """Write FIELD of sample INDEX of PATH to standard output: bytes as they are, text as text, the rest as JSON.
+
+    A negative INDEX counts from the end. FIELD may be a dotted path.
+    """
+    from jinx.columns import lookup
+    from jinx.nearest import unknown_field
+    from jinx.opening import open
+
+    sample = open(path)[index]
+    parts = [field] if field in sample else field.split(".")
+    if parts[0] not in sample:
+        raise KeyError(unknown_field(field, sample))
+    sys.stdout.buffer.write(as_bytes(lookup(sample, parts)))
+    sys.stdout.buffer.flush()
+
+
+@click.command(
+    context_settings={"ignore_unknown_options": False},
+    epilog=examples("jinx extract out.jinx pictures/ --field image", "jinx extract out.jinx texts/ --field caption"),
+)
+@click.argument("path", type=PATH)
+@click.argument("folder", type=PATH)
+@click.option("--field", required=True, help="Which field.")
+@click.option("--limit", type=click.IntRange(min=0), metavar="N", help="Only the first N samples.")
+def extract(path: str, folder: str, field: str, limit: int | None) -> None:
+    """Write one field of every sample of PATH to a file of its own in FOLDER, named by the sample's number.
+
+    Samples without a value are left out. The folder is made if need be; files in it are not replaced.
+    """
+    from jinx.opening import open
+
+    dataset = open(path, fields=[field])
+    count = len(dataset) if limit is None else min(limit, len(dataset))
+    os.makedirs(folder, exist_ok=True)  # noqa: PTH103
+    digits = len(str(max(count - 1, 0)))
+    written = 0
+    for index in range(count):
+        value = dataset[index].get(field)
+        if value is None:
+            continue
+        data = as_bytes(value)
+        name = f"{index:0{digits}d}{_suffix(value, data)}"
+        with click.open_file(os.path.join(folder, name), "xb") as file:  # noqa: PTH118
+            file.write(data)
+        written += 1
+    click.echo(f"{folder}: {written:,} files", err=True)
+
+
+def as_bytes(value: Any) -> bytes:
+    """A value as it is written out."""
+    if isinstance(value, bytes):
+        return value
+    if isinstance(value, str):
+        return value.encode("utf-8")
+    plain = value.tolist() if hasattr(value, "tolist") else value
+    return json.dumps(plain, ensure_ascii=False).encode() + b"\n"
+
+
+def _suffix(value: Any, data: bytes) -> str:
+    if isinstance(value, bytes):
+        if data[:4] == b"RIFF" and data[8:12] == b"WAVE":
+            return ".wav"
+        return next((suffix for magic, suffix in _SUFFIXES if data.startswith(magic)), ".bin")
+    return ".txt" if isinstance(value, str) else ".json"

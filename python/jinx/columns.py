@@ -1,0 +1,191 @@
+"""One field of all samples: from a stored column where there is one, else by scanning the rows."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+from jinx import _core
+from jinx.nearest import unknown_field
+from jinx.summary import merged_fields
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+_SCANNED_FOR_NAMES = 1000
+
+
+def lookup(sample: Any, path: Sequence[str]) -> Any:
+    """The value at a path of member names; None when a step is missing."""
+    value = sample
+    for name in path:
+        try:
+            value = value[name]
+        except (KeyError, TypeError, IndexError):
+            return None
+    return value
+
+
+def packed(values: list[Any]) -> Any:
+    """An ndarray when all values are bools, ints or floats that one dtype holds exactly, else the list."""
+    kinds: set[type[Any]] = {type(value) for value in values}
+    if kinds in ({bool}, {int}, {float}):
+        import numpy as np
+
+        try:
+            array = np.array(values)
+        except OverflowError:
+            return values
+        return array if array.dtype.kind in "bif" else values
+    return values
+
+
+class Columns(_core.Reader):
+    """Reading by field."""
+
+    @property
+    def column_names(self) -> list[str]:
+        """The top-level fields, in the order in which they were first seen."""
+        if self._transforms:
+            return list(self[0]) if len(self) else []
+        if self._fields is not None:
+            return list(self._fields)
+        return self._stored_names()
+
+    @property
+    def num_rows(self) -> int:
+        """The number of samples, as `len(ds)`."""
+        return len(self)
+
+    def column(self, name: str) -> Any:
+        """One field of every sample; `ds["score"]` is the same.
+
+        Numbers and bools come as an ndarray of shape (len(ds),) when every sample has one; everything else comes as a
+        list, with None where a sample has no value. A stored column is read without opening a row.
+
+        Args:
+            name: A top-level field, or a dotted path into nested dicts (`"meta.width"`); an exact top-level name wins.
+
+        Raises:
+            KeyError: No sample has this field.
+        """
+        path = self._path(name)
+        found = self._from_column(path, "value")
+        if found is not None:
+            values, present = found
+            if present is None or isinstance(values, list):
+                return values  # pyright: ignore[reportUnknownVariableType]
+            return [value if there else None for value, there in zip(values.tolist(), present.tolist(), strict=True)]
+        if self._transforms or self._decoded(path) or self._has_media(path):
+            return packed([lookup(sample, path) for sample in self._only(path[0])])
+        return packed(self._scan(path, "value"))
+
+    def lengths(self, name: str) -> "npt.NDArray[np.int64]":
+        """How long one field is in every sample, as int64 of shape (len(ds),), without decoding it.
+
+        Elements of a list or dict, characters of a text, bytes of a binary value; 0 where a sample has no value.
+        """
+        import numpy as np
+
+        values, present = self._lengths(self._path(name))
+        return values if present is None else np.where(present, values, 0)
+
+    def _lengths(self, path: list[str]) -> "tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_] | None]":
+        import numpy as np
+
+        found = self._from_column(path, "length")
+        if found is not None and not isinstance(found[0], list):
+            return found[0].astype(np.int64), found[1]
+        if self._transforms or self._decoded(path):
+            scanned = [length_of(lookup(sample, path)) for sample in self._only(path[0])]
+        else:
+            scanned = self._scan(path, "length")
+        values = np.array([0 if value is None else value for value in scanned], dtype=np.int64)
+        if None not in scanned:
+            return values, None
+        return values, np.array([value is not None for value in scanned], dtype=np.bool_)
+
+    def _path(self, name: str) -> list[str]:
+        """The components of a field's name."""
+        known = self.column_names
+        parts = name.split(".")
+        if name in known:
+            return [name]
+        if len(parts) > 1 and parts[0] in known:
+            return parts
+        if self._transforms or (not known and len(self)):
+            return [name] if len(parts) == 1 else parts
+        raise KeyError(unknown_field(name, known))
+
+    def _only(self, field: str) -> Self:
+        """The samples with what `field` needs; a transform may need every field."""
+        return self if self._transforms else self._derive(fields=[field])
+
+    def _decoded(self, path: Sequence[str]) -> bool:
+        return bool(self._decoders) and path[0] in (self._decoders or {})
+
+    def _has_media(self, path: Sequence[str]) -> bool:
+        """Whether values at or below the path carry bytes, which a scan of the rows does not fetch."""
+        entries = [entry for entry in self._field_stats() if entry.get("coded") or entry.get("media")]
+        return any(list(entry["path"][: len(path)]) == list(path) for entry in entries)
+
+    def _field_stats(self) -> list[dict[str, Any]]:
+        """The footers' `fields` entries, summed over the shards; empty for files without them (1.0, plain JSON)."""
+        return merged_fields([self._footer(index) for index in range(len(self._shard_paths))])
+
+    def _stored_names(self) -> list[str]:
+        """Top-level names over all shards, selected or not."""
+        names = [str(entry["path"][0]) for entry in self._field_stats() if len(entry["path"]) == 1]
+        if names or not self._base_len():
+            return names
+        # Files without field statistics (1.0, plain JSON lines): the first rows tell.
+        everything = self._derive(indices=None, fields=None, transforms=[])
+        seen: dict[str, None] = {}
+        for index in range(min(len(everything), _SCANNED_FOR_NAMES)):
+            seen.update(dict.fromkeys(everything[index]))
+        return list(seen)
+
+    def _from_column(self, path: list[str], kind: Literal["value", "length"]) -> "tuple[Any, Any] | None":
+        """(values, presence or None) of a stored column in view order; utf8 values are a list of str or None."""
+        if self._transforms:
+            return None
+        stored = self._column(path, kind)
+        if stored is None:
+            return None
+        import numpy as np
+
+        dtype, data, validity, offsets = stored
+        rows = None if self._indices is None else np.frombuffer(self._indices, dtype="<u8").astype(np.int64)
+        present = None
+        if validity is not None:
+            bits = np.unpackbits(np.frombuffer(validity, dtype=np.uint8), bitorder="little")
+            present = bits[: self._base_len()].astype(np.bool_)
+            present = present if rows is None else present[rows]
+            present = None if present.all() else present
+        if dtype == "utf8":
+            return texts(data, offsets or b"", rows, present), present
+        values = np.frombuffer(data, dtype=np.dtype(dtype).newbyteorder("<") if dtype != "bool" else np.bool_)
+        return (values.copy() if rows is None else values[rows]), present
+
+
+def texts(data: bytes, offsets: bytes, rows: Any, present: Any) -> list[str | None]:
+    """The texts of a utf8 column, for the given rows (all when None)."""
+    import numpy as np
+
+    bounds = np.frombuffer(offsets, dtype="<u8").astype(np.int64)
+    starts, stops = bounds[:-1], bounds[1:]
+    if rows is not None:
+        starts, stops = starts[rows], stops[rows]
+    values: list[str | None] = [
+        data[start:stop].decode("utf-8") for start, stop in zip(starts.tolist(), stops.tolist(), strict=True)
+    ]
+    if present is None:
+        return values
+    return [value if there else None for value, there in zip(values, present.tolist(), strict=True)]
+
+
+def length_of(value: Any) -> int | None:
+    """`len(value)`, or None for what has no length."""
+    try:
+        return len(value)
+    except TypeError:
+        return None

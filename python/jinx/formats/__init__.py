@@ -1,0 +1,1 @@
+"""Formats by name."""

@@ -1,0 +1,38 @@
+"""Which format a file name stands for."""
+
+from pathlib import PurePath
+
+FORMATS = {
+    ".jinx": "jinx",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".json": "jsonl",
+    ".msgpack": "msgpack",
+    ".mpk": "msgpack",
+}
+CODECS = (".gz", ".zst", ".bz2", ".xz", ".lz4", ".br", ".sz", ".lzma")
+NAMES = ("jinx", "parquet", "jsonl", "msgpack")
+
+
+def format_of(path: str) -> str | None:
+    """The format a file's suffix names (`a.jsonl.gz` is `jsonl`), or None."""
+    name = PurePath(path.lower())
+    return FORMATS.get(PurePath(name.stem).suffix if name.suffix in CODECS else name.suffix)
+
+
+def target_format(out: str) -> str:
+    """The format of an output: a name without a suffix is a folder of JINX shards.
+
+    Raises:
+        ValueError: The suffix is not one we write.
+    """
+    found = format_of(out)
+    if found is not None:
+        return found
+    if not PurePath(out).suffix:
+        return "jinx"
+    raise ValueError(
+        f"{out}: its suffix names no format; use one of {', '.join(FORMATS)} (with .gz or .zst), or say the format"
+    )

@@ -1,0 +1,147 @@
+"""Opening what a user names: a file, a folder, a pattern, or a list of these."""
+
+import glob
+import os
+import re
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+from jinx import _core
+from jinx.dataset import Dataset
+from jinx.errors import CorruptFileError, UnsupportedError
+from jinx.nearest import hint
+
+if TYPE_CHECKING:
+    from jinx.decode import DecodeSpec
+
+_Shard = tuple[str, int | None, str | None]
+
+Source = str | os.PathLike[str]
+_PLAIN = (".jsonl", ".ndjson", ".json")
+_GLOB = frozenset("*?[")
+
+
+def open(
+    path: Source | Sequence[Source],
+    *,
+    lazy: bool = True,
+    io: Literal["auto", "mmap", "pread"] = "auto",
+    verify: Literal["rows", "full", "none"] = "rows",
+    decode: "DecodeSpec" = None,
+    split: str | None = None,
+    fields: Iterable[str] | None = None,
+    encoding: str | None = None,
+    max_value_bytes: int | None = None,
+) -> Dataset:
+    """Open a dataset; nothing is read but its index.
+
+    Args:
+        path: A `.jinx` file, a folder of shards, a pattern such as `"shard-*.jinx"`, or a list of these. A plain
+            `.jsonl` file works too; its index is built by one scan.
+        lazy: Samples are mappings whose values are decoded when touched; False gives plain dicts.
+        io: `"mmap"` maps the files into memory, `"pread"` never does, `"auto"` maps local files.
+        verify: Which checksums are compared on reading: those of the rows, of the values too (`"full"`), or none.
+        decode: True decodes images and audio when they are touched; a dict says which fields and how, e.g.
+            `{"image": "numpy"}`. The default gives bytes. See `Dataset.decode`.
+        split: Only the shards of this split, or the sub-folder of that name.
+        fields: Only these fields; see `Dataset.select_columns`.
+        encoding: How binary values in the rows are encoded, for 1.0 files that do not say: `"a85"`, `"b64"`, `"hex"`.
+        max_value_bytes: No value may be larger than this when decoded; 2 GiB if not given.
+
+    Raises:
+        FileNotFoundError: There is no such file; the message names the nearest one.
+        CorruptFileError: The file is damaged.
+        UnsupportedError: It is no JINX file; the message holds the command that makes it one.
+    """
+    shards, plain = _shards(path, split)
+    expected = [(samples, digest) for _, samples, digest in shards if samples is not None and digest is not None]
+    try:
+        dataset = Dataset(
+            [name for name, _, _ in shards],
+            io=io,
+            verify=verify,
+            lazy=lazy,
+            encoding=encoding,
+            split=split,
+            plain=plain,
+            max_value_bytes=max_value_bytes,
+            # With a split every shard is opened to see whether it counts.
+            expected=expected if split is None and expected and len(expected) == len(shards) else None,
+        )
+    except CorruptFileError:
+        for name, _, _ in shards:
+            explain_foreign(name)
+        raise
+    if fields is not None:
+        dataset = dataset.select_columns(fields)
+    return dataset.decode(decode) if decode else dataset
+
+
+def _shards(path: Source | Sequence[Source], split: str | None) -> tuple[list[_Shard], bool]:
+    """The files in order, and whether they are plain JSON lines."""
+    if isinstance(path, str | os.PathLike):
+        return _shards_of_one(os.fspath(path), split)
+    found: list[_Shard] = []
+    kinds: set[bool] = set()
+    for one in path:
+        shards, plain = _shards_of_one(os.fspath(one), split)
+        found += shards
+        kinds.add(plain)
+    if not found:
+        raise ValueError("nothing to open: the list of paths is empty")
+    if len(kinds) > 1:
+        raise ValueError("JINX files and plain JSON lines cannot be opened together; convert the latter first")
+    return found, kinds.pop()
+
+
+def _shards_of_one(path: str, split: str | None) -> tuple[list[_Shard], bool]:
+    if "://" in path:
+        raise UnsupportedError(f"{path}: only local files can be opened; copy it here first, then open the copy")
+    if os.path.isdir(path):  # noqa: PTH112
+        inner = os.path.join(path, split) if split else path  # noqa: PTH118
+        return _core.resolve(inner if os.path.isdir(inner) else path), False  # noqa: PTH112
+    if not os.path.lexists(path):
+        matches = expand_pattern(path)
+        if not matches:
+            raise missing(path)
+        return _shards(matches, split)
+    lower = path.lower()
+    if lower.endswith(_PLAIN):
+        return [(path, None, None)], True
+    if not lower.endswith(".jinx"):
+        explain_foreign(path)
+    return [(path, None, None)], False
+
+
+def expand_pattern(pattern: str) -> list[str]:
+    """The files a pattern matches, in natural order (`part-2` before `part-10`); none if it is no pattern."""
+    return sorted(glob.glob(pattern, recursive=True), key=natural_key) if _GLOB & set(pattern) else []  # noqa: PTH207
+
+
+def natural_key(name: str) -> list[tuple[int, Any]]:
+    """Sorts numbers in names by value."""
+    return [(0, int(part)) if part.isdigit() else (1, part) for part in re.split(r"(\d+)", name)]
+
+
+def missing(path: str) -> FileNotFoundError:
+    """The error for a path that does not exist, with the nearest name of its folder."""
+    folder, name = os.path.split(path)
+    if _GLOB & set(name):
+        return FileNotFoundError(f"{path}: no file matches this pattern")
+    try:
+        near = hint(name, os.listdir(folder or "."))  # noqa: PTH208
+    except OSError:
+        return FileNotFoundError(f"{path}: no such file; the folder {folder} does not exist either")
+    return FileNotFoundError(f"{path}: no such file{near}")
+
+
+def explain_foreign(path: str) -> None:
+    """Raise an error that says what to do with a file that is no JINX file; return when it may be one.
+
+    Raises:
+        UnsupportedError: It is something else.
+    """
+    kind, advice = _core.sniff(path)
+    if kind in {"a JINX file", "not a format that jinx knows"}:
+        return
+    raise UnsupportedError(f"{path}: this is {kind}{f'; {advice}' if advice else ''}")

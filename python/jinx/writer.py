@@ -1,0 +1,160 @@
+"""Writing samples that Python makes."""
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Self
+
+from jinx import _core
+from jinx.sizes import parse_size
+
+DEFAULT_LEVEL = 3
+
+
+def parse_compression(compression: str | None) -> tuple[str | None, int]:
+    """(codec, level) of `None`, `"none"`, `"zstd"` or `"zstd:9"`.
+
+    Raises:
+        ValueError: Another codec, or a level outside 1..22.
+    """
+    if compression is None or compression == "none":
+        return None, DEFAULT_LEVEL
+    codec, _, level = compression.partition(":")
+    if codec not in {"zstd", "zst"} or not (level or "3").isdigit() or not 1 <= int(level or "3") <= 22:  # noqa: PLR2004
+        raise ValueError(f"compression {compression!r} is not written; use 'zstd', 'zstd:1' to 'zstd:22', or None")
+    return "zstd", int(level or DEFAULT_LEVEL)
+
+
+class Writer:
+    """Writes a dataset; it exists under its name only when everything was written.
+
+    Use it as a context manager: an exception inside the block leaves no file behind, and an existing dataset as it was.
+
+        with jinx.Writer("out.jinx") as writer:
+            writer.write({"id": "a", "image": data, "messages": [...]})
+
+    Args:
+        path: A name that ends in `.jinx` is one file (and its sidecar); any other name is a folder of shards.
+        sidecar: Large binary values go to a second file beside, `out.binx`; otherwise all values stand in the rows.
+        compression: `"zstd"`, `"zstd:LEVEL"` (1 to 22) or None; values that do not shrink are stored as they are.
+        columns: More columns for sorting and filtering without opening rows: text fields and nested paths by name.
+            Numbers, bools and the lengths of lists and texts at top level always have one.
+        only_columns: These columns and no others.
+        uncompressed: Fields to store as they are.
+        shard_size: A folder's shards are closed at about this size, sidecar included: `"512MB"` or bytes.
+        overwrite: Replace an existing dataset, at the end and at once.
+        append: Add shards to an existing folder.
+        split: The split's name, kept in the footer.
+        meta: Anything JSON can hold, kept in the footer.
+        media: Fields that hold media, e.g. `{"image": "Image"}`, kept in the footer for `decode=True`.
+        binary_threshold: Binary values of at most this many bytes stay in the row.
+        compress_threshold: Values shorter than this are not compressed.
+        compress_ratio: A compressed value is kept when it is at most this share of the original.
+        text_threshold: Texts above this many UTF-8 bytes go to the sidecar.
+        threads: Threads that compress; 0 for one per core. The bytes written do not depend on it.
+        max_record_bytes: No row may be longer than this; 256 MiB if not given.
+
+    Raises:
+        FileExistsError: The dataset exists, and neither `overwrite` nor `append` was asked for.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        sidecar: bool = True,
+        compression: str | None = "zstd",
+        columns: Sequence[str] | None = None,
+        only_columns: Sequence[str] | None = None,
+        uncompressed: Sequence[str] = (),
+        shard_size: int | str | None = None,
+        overwrite: bool = False,
+        append: bool = False,
+        split: str | None = None,
+        meta: Mapping[str, Any] | None = None,
+        media: Mapping[str, Any] | None = None,
+        binary_threshold: int = 64,
+        compress_threshold: int = 128,
+        compress_ratio: float = 0.9,
+        text_threshold: int = 32768,
+        threads: int = 0,
+        max_record_bytes: int | None = None,
+        arrow_schema: str | None = None,
+    ) -> None:
+        codec, level = parse_compression(compression)
+        self._path = os.fspath(path)
+        self._core = _core.Writer(
+            self._path,
+            sidecar=sidecar,
+            compression=codec,
+            level=level,
+            binary_threshold=binary_threshold,
+            compress_threshold=compress_threshold,
+            compress_ratio=compress_ratio,
+            text_threshold=text_threshold,
+            uncompressed=list(uncompressed),
+            columns=None if columns is None else list(columns),
+            only_columns=None if only_columns is None else list(only_columns),
+            shard_size=None if shard_size is None else parse_size(shard_size),
+            overwrite=overwrite,
+            append=append,
+            split=split,
+            meta=None if meta is None else _json(meta),
+            arrow_schema=arrow_schema,
+            media=None if media is None else _json(media),
+            threads=threads,
+            max_record_bytes=max_record_bytes,
+        )
+
+    @property
+    def path(self) -> str:
+        """Where the dataset will be."""
+        return self._path
+
+    @property
+    def rows(self) -> int:
+        """Samples written so far."""
+        return self._core.rows
+
+    @property
+    def bytes(self) -> int:
+        """Bytes written so far, main file and sidecar together."""
+        return self._core.bytes
+
+    def write(self, sample: Mapping[str, Any]) -> None:
+        """Write one sample: a mapping from names to what JSON can hold, bytes, numpy arrays and scalars, torch tensors.
+
+        Raises:
+            TypeError: A value or a name has a type that cannot be stored; the message names the field.
+            ValueError: A value cannot be stored exactly.
+        """
+        self._core.write(sample)
+
+    def write_many(self, samples: Iterable[Mapping[str, Any]]) -> None:
+        """Write samples in order; faster than one at a time."""
+        self._core.write_many(samples)
+
+    def close(self) -> dict[str, int]:
+        """Finish and publish the dataset; returns rows, bytes, sidecar_bytes and shards."""
+        return self._core.close()
+
+    def abort(self) -> None:
+        """Drop what was written; an existing dataset stays as it was."""
+        self._core.abort()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is None:
+            self.close()
+        else:
+            self.abort()
+
+    def __repr__(self) -> str:
+        return f"Writer({self._path!r}, {self.rows:,} samples)"
+
+
+def _json(value: Mapping[str, Any]) -> str:
+    import json
+
+    return json.dumps(value, ensure_ascii=False)
