@@ -242,6 +242,7 @@ impl Column {
         let rows = self.rows;
         let entries = &mut self.entries;
         let (offsets, data) = if let Some(text) = &mut self.text {
+            let data = out.put_array(text.len(), &mut |write| text.read(1, &mut *write))?;
             let offsets = out.put_array((rows + 1) * 8, &mut |write| {
                 let mut end = 0u64;
                 write(&end.to_le_bytes())?;
@@ -253,7 +254,7 @@ impl Column {
                     Ok(())
                 })
             })?;
-            (Some(offsets), out.put_array(text.len(), &mut |write| text.read(1, &mut *write))?)
+            (Some(offsets), data)
         } else {
             let width = width(dtype);
             let data = out.put_array(rows * to_u64(width), &mut |write| {
@@ -279,27 +280,17 @@ impl Column {
     }
 }
 
+/// The narrowest integer type for all values; of two equally wide ones the signed one.
 fn narrowest(min: i64, max: i64, max_unsigned: u64) -> Option<&'static str> {
-    if max_unsigned > i64::MAX.unsigned_abs() {
-        return (min >= 0).then_some("uint64");
-    }
-    if min >= 0 {
-        return Some(match max {
-            ..=0xff => "uint8",
-            ..=0xffff => "uint16",
-            ..=0xffff_ffff => "uint32",
-            _ => "uint64",
-        });
-    }
-    let within = |low: i64, high: i64| min >= low && max <= high;
-    Some(if within(i64::from(i8::MIN), i64::from(i8::MAX)) {
-        "int8"
-    } else if within(i64::from(i16::MIN), i64::from(i16::MAX)) {
-        "int16"
-    } else if within(i64::from(i32::MIN), i64::from(i32::MAX)) {
-        "int32"
-    } else {
-        "int64"
+    let (min, max) = (i128::from(min), i128::from(max).max(i128::from(max_unsigned)));
+    let types = [("int8", "uint8"), ("int16", "uint16"), ("int32", "uint32"), ("int64", "uint64")];
+    types.into_iter().zip([8u32, 16, 32, 64]).find_map(|((signed, unsigned), bits)| {
+        let half = 1i128 << (bits - 1);
+        if min >= -half && max < half {
+            Some(signed)
+        } else {
+            (min >= 0 && max < 2 * half).then_some(unsigned)
+        }
     })
 }
 

@@ -53,6 +53,9 @@ pub struct PairSummary {
     pub id: String,
 }
 
+/// Hands an array's bytes over piece by piece.
+pub type Fill<'f> = dyn FnMut(&mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> + 'f;
+
 /// Receives arrays for the end of the sidecar or for the footer.
 pub trait ArraySink {
     /// Stores `length` bytes that `fill` hands over piece by piece.
@@ -62,7 +65,7 @@ pub trait ArraySink {
     fn put_array(
         &mut self,
         length: u64,
-        fill: &mut dyn FnMut(&mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()>,
+        fill: &mut Fill<'_>,
     ) -> Result<ArrayRef>;
 }
 
@@ -285,7 +288,7 @@ impl ArraySink for Side {
     fn put_array(
         &mut self,
         length: u64,
-        fill: &mut dyn FnMut(&mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()>,
+        fill: &mut Fill<'_>,
     ) -> Result<ArrayRef> {
         if length < SIDECAR_ARRAY_BYTES || !self.allowed {
             let mut bytes = Vec::new();

@@ -5,6 +5,7 @@ use super::fields::FieldNode;
 use super::footer::{ArrayRef, Footer, IndexRef, locate};
 use super::key::Rules;
 use super::sidecar::{self, Header};
+use super::sniff::{FileKind, sniff_source};
 use super::stored::Pointer;
 use crate::codec::TextEncoding;
 use crate::error::{Cause, Error, Result};
@@ -65,7 +66,7 @@ impl Shard {
 
     fn open_once(path: &Path, options: &OpenOptions) -> Result<Self> {
         let main = Source::open(path, options.access)?;
-        let (footer, footer_offset) = read_footer(&main).map_err(|error| error.in_file(path))?;
+        let (footer, footer_offset) = read_footer(&main).map_err(|error| foreign(&main, error).in_file(path))?;
         let (side, header) = open_sidecar(path, &footer, options)?;
         let encoding = footer.encoding.or(options.encoding).unwrap_or(TextEncoding::Ascii85);
         let mut shard = Self {
@@ -88,6 +89,20 @@ impl Shard {
             shard.line_hash = Some(shard.open_array(place, rows, "line_hash").map_err(|error| error.in_file(path))?);
         }
         Ok(shard)
+    }
+
+    /// A dataset of one file whose index is at hand.
+    pub(super) fn from_parts(
+        main: Source,
+        footer: Footer,
+        footer_offset: u64,
+        index: Array,
+        tree: FieldNode,
+        options: &OpenOptions,
+    ) -> Self {
+        let encoding = footer.encoding.or(options.encoding).unwrap_or(TextEncoding::Ascii85);
+        let options = options.clone();
+        Self { main, side: None, header: None, footer, footer_offset, index, line_hash: None, tree, encoding, options }
     }
 
     fn open_index(&self) -> Result<Array> {
@@ -214,7 +229,10 @@ impl Shard {
                 return Err(self.here(error, i));
             }
         }
-        if line.last() == Some(&b'\n') {
+        if self.footer.rules == Rules::Plain {
+            // Blank lines behind a line belong to its range.
+            line.truncate(line.trim_ascii_end().len());
+        } else if line.last() == Some(&b'\n') {
             line.pop();
         }
         Ok(line)
@@ -324,6 +342,17 @@ pub fn read_footer(main: &Source) -> Result<(Footer, u64)> {
         }
     }
     Ok((footer, offset))
+}
+
+/// The error for a file without a footer: if it is something else, what it is and what to do.
+fn foreign(main: &Source, error: Error) -> Error {
+    match sniff_source(main) {
+        Ok(FileKind::Jinx | FileKind::Empty | FileKind::Unknown) | Err(_) => error,
+        Ok(kind) => {
+            let hint = kind.hint(main.path()).map(|hint| format!("; {hint}")).unwrap_or_default();
+            Error::new(error.cause(), format!("this is {}, not a JINX file{hint}", kind.name()))
+        }
+    }
 }
 
 /// The sidecar that belongs to the main file, and its header (1.1).

@@ -34,7 +34,7 @@ pub struct DatasetWriter {
 
 enum Target {
     Pair(Box<PairBuilder>),
-    Folder(FolderTarget),
+    Folder(Box<FolderTarget>),
 }
 
 struct FolderTarget {
@@ -89,13 +89,13 @@ impl DatasetWriter {
             Target::Pair(Box::new(PairBuilder::new(path, Box::new(AtomicPair(files)), &options)))
         } else {
             let work = FolderWriter::begin(path, options.overwrite)?;
-            Target::Folder(FolderTarget {
+            Target::Folder(Box::new(FolderTarget {
                 folder: work.path().to_owned(),
                 publish: Publish::Folder(work),
                 manifest: Manifest::new(options.split.clone(), options.meta.clone()),
                 current: None,
                 next_shard: 0,
-            })
+            }))
         };
         Self::new(options, target)
     }
@@ -119,13 +119,13 @@ impl DatasetWriter {
             .filter_map(|shard| shard.name.strip_prefix("shard-")?.strip_suffix(".jinx")?.parse::<u64>().ok())
             .max()
             .map_or(0, |last| last + 1);
-        let target = Target::Folder(FolderTarget {
+        let target = Target::Folder(Box::new(FolderTarget {
             folder: path.to_owned(),
             publish: Publish::Append(AppendGuard { shards: Vec::new() }),
             manifest,
             current: None,
             next_shard,
-        });
+        }));
         Self::new(Arc::new(options), target)
     }
 

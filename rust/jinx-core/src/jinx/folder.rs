@@ -1,0 +1,161 @@
+//! Which files a path means: a pair, or a folder of pairs.
+
+use super::manifest::{self, Manifest};
+use super::shard::{OpenOptions, Shard};
+use super::sniff::{FileKind, sniff};
+use crate::error::{Error, Result};
+use std::cmp::Ordering;
+use std::path::{Path, PathBuf};
+
+/// One shard and what the manifest says of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ShardRef {
+    pub path: PathBuf,
+    pub samples: Option<u64>,
+    pub id: Option<String>,
+}
+
+impl ShardRef {
+    /// A file that no manifest speaks of.
+    pub fn alone(path: PathBuf) -> Self {
+        Self { path, samples: None, id: None }
+    }
+
+    /// Opens the shard and holds it against the manifest.
+    ///
+    /// # Errors
+    /// As [`Shard::open_any`]; `Mismatch` when the manifest speaks of another file.
+    pub fn open(&self, options: &OpenOptions) -> Result<Shard> {
+        let shard = Shard::open_any(&self.path, options)?;
+        if let Some(samples) = self.samples
+            && samples != shard.len()
+        {
+            let what = format!("the shard has {} samples, {} expects {samples}", shard.len(), manifest::NAME);
+            return Err(Error::mismatch(what).in_file(&self.path));
+        }
+        if self.id.is_some() && self.id != shard.footer().id {
+            let what = format!("the shard is not the one that {} speaks of (another id)", manifest::NAME);
+            return Err(Error::mismatch(what).in_file(&self.path));
+        }
+        Ok(shard)
+    }
+}
+
+/// The shards that `path` stands for, in the order of their samples. A file stands for itself.
+///
+/// # Errors
+/// `Mismatch` for a folder without data, naming its splits if it has some, or for a shard that is missing.
+pub fn resolve(path: &Path) -> Result<Vec<ShardRef>> {
+    let metadata = std::fs::metadata(path).map_err(|error| Error::io(path, &error))?;
+    if !metadata.is_dir() {
+        return Ok(vec![ShardRef::alone(path.to_owned())]);
+    }
+    if let Some(manifest) = Manifest::read(path)? {
+        return listed(path, &manifest);
+    }
+    let names = main_files(path)?;
+    if names.is_empty() {
+        return Err(nothing_in(path)?);
+    }
+    Ok(names.into_iter().map(|name| ShardRef::alone(path.join(name))).collect())
+}
+
+fn listed(folder: &Path, manifest: &Manifest) -> Result<Vec<ShardRef>> {
+    let mut shards = Vec::with_capacity(manifest.shards.len());
+    for entry in &manifest.shards {
+        let path = folder.join(&entry.name);
+        let metadata = match std::fs::metadata(&path) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                let what = format!("the shard is missing; {} lists it with {} samples", manifest::NAME, entry.samples);
+                return Err(Error::mismatch(what).in_file(&path));
+            }
+            result => result.map_err(|error| Error::io(&path, &error))?,
+        };
+        let what = format!("the shard has {} bytes, {} were written", metadata.len(), entry.bytes);
+        match metadata.len().cmp(&entry.bytes) {
+            Ordering::Less => return Err(Error::truncated(what).in_file(&path)),
+            Ordering::Greater => return Err(Error::mismatch(what).in_file(&path)),
+            Ordering::Equal => {}
+        }
+        shards.push(ShardRef { path, samples: Some(entry.samples), id: Some(entry.id.clone()) });
+    }
+    Ok(shards)
+}
+
+/// Names of the main files in a folder, in natural order: `shard-*.jinx`, or all `*.jinx` if there is none.
+fn main_files(folder: &Path) -> Result<Vec<String>> {
+    let mut names = Vec::new();
+    for entry in std::fs::read_dir(folder).map_err(|error| Error::io(folder, &error))? {
+        let entry = entry.map_err(|error| Error::io(folder, &error))?;
+        let Ok(name) = entry.file_name().into_string() else { continue };
+        if name.ends_with(".jinx") && !name.starts_with('.') && entry.path().is_file() {
+            names.push(name);
+        }
+    }
+    if names.iter().any(|name| name.starts_with("shard-")) {
+        names.retain(|name| name.starts_with("shard-"));
+    }
+    names.sort_by(|a, b| natural(a, b));
+    Ok(names)
+}
+
+/// The error for a folder in which there is no main file.
+fn nothing_in(folder: &Path) -> Result<Error> {
+    let mut splits = Vec::new();
+    let mut other = None;
+    for entry in std::fs::read_dir(folder).map_err(|error| Error::io(folder, &error))? {
+        let path = entry.map_err(|error| Error::io(folder, &error))?.path();
+        if path.is_dir() {
+            if path.join(manifest::NAME).exists() || main_files(&path).is_ok_and(|names| !names.is_empty()) {
+                splits.extend(path.file_name().map(|name| name.to_string_lossy().into_owned()));
+            }
+        } else if let Ok(kind @ (FileKind::MdsIndex | FileKind::Parquet | FileKind::Msgpack | FileKind::Jsonl)) = sniff(&path) {
+            let kind_hint = kind.hint(&path).map(|hint| format!("; it holds {}; {hint}", kind.name()));
+            // An MDS index explains the whole folder, anything else only itself.
+            if other.is_none() || kind == FileKind::MdsIndex {
+                other = kind_hint;
+            }
+        }
+    }
+    if splits.is_empty() {
+        let what = format!("there is no .jinx file in this folder{}", other.unwrap_or_default());
+        return Ok(Error::mismatch(what).in_file(folder));
+    }
+    splits.sort_by(|a, b| natural(a, b));
+    let example = splits.first().map(|split| folder.join(split)).unwrap_or_default();
+    let what = format!("this folder holds the splits {}; open one of them: {}", splits.join(", "), example.display());
+    Ok(Error::mismatch(what).in_file(folder))
+}
+
+/// Natural order: runs of digits compare as numbers; names that are then equal compare as text.
+pub fn natural(a: &str, b: &str) -> Ordering {
+    let (mut left, mut right) = (a.as_bytes(), b.as_bytes());
+    while let (Some(&one), Some(&two)) = (left.first(), right.first()) {
+        let order = if one.is_ascii_digit() && two.is_ascii_digit() {
+            let (first, second) = (digits(&mut left), digits(&mut right));
+            first.len().cmp(&second.len()).then_with(|| first.cmp(second))
+        } else {
+            left = &left[1..];
+            right = &right[1..];
+            one.cmp(&two)
+        };
+        if order != Ordering::Equal {
+            return order;
+        }
+    }
+    left.len().cmp(&right.len()).then_with(|| a.cmp(b))
+}
+
+/// Takes a run of digits off `text`; leading zeros do not count.
+fn digits<'t>(text: &mut &'t [u8]) -> &'t [u8] {
+    let end = text.iter().position(|byte| !byte.is_ascii_digit()).unwrap_or(text.len());
+    let (run, rest) = text.split_at(end);
+    *text = rest;
+    let zeros = run.iter().take_while(|byte| **byte == b'0').count();
+    &run[zeros..]
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+#[path = "folder_tests.rs"]
+mod tests;

@@ -1,0 +1,175 @@
+//! Plain JSON Lines opened as a dataset: the index is made by a scan for newlines.
+
+use super::array::Array;
+use super::fields::FieldNode;
+use super::footer::{Footer, IndexRef};
+use super::key::Rules;
+use super::shard::{OpenOptions, Shard};
+use super::sniff::{FileKind, sniff_source};
+use crate::codec::TextEncoding;
+use crate::error::{Error, Result};
+use crate::io::Source;
+use crate::num::to_u64;
+use serde_json::Map;
+use std::path::Path;
+
+const BLOCK_BYTES: u64 = 4 << 20;
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+impl Shard {
+    /// Opens a file of one JSON object a line. Blank lines are skipped; names have no suffixes.
+    ///
+    /// # Errors
+    /// `Unsupported` naming the command to run when the file is compressed or of another format.
+    pub fn open_plain(path: &Path, options: &OpenOptions) -> Result<Self> {
+        let main = Source::open(path, options.access)?;
+        match sniff_source(&main)? {
+            FileKind::Jsonl | FileKind::Empty | FileKind::MdsIndex | FileKind::Jinx => {}
+            FileKind::Unknown => {
+                return Err(Error::corrupt("this is not JSON Lines: no '{' at its start").in_file(path));
+            }
+            kind => {
+                let hint = kind.hint(path).map(|hint| format!("; {hint}")).unwrap_or_default();
+                return Err(Error::unsupported(format!("this is {}{hint}", kind.name())).in_file(path));
+            }
+        }
+        let (index, rows) = scan(&main)?;
+        let end = main.len();
+        let footer = footer(rows);
+        Ok(Self::from_parts(main, footer, end, Array::owned(index), FieldNode::default(), options))
+    }
+
+    /// Opens a main file, or a JSON Lines file, whichever `path` is.
+    ///
+    /// # Errors
+    /// As [`Shard::open`] and [`Shard::open_plain`].
+    pub fn open_any(path: &Path, options: &OpenOptions) -> Result<Self> {
+        let is_jinx = path.extension().is_some_and(|ext| ext == "jinx");
+        let source = Source::open(path, crate::io::Access::Pread)?;
+        let kind = sniff_source(&source)?;
+        drop(source);
+        let plain_name = path.extension().is_some_and(|ext| ext == "jsonl" || ext == "ndjson");
+        match kind {
+            FileKind::Jsonl | FileKind::Compressed(_) if !is_jinx => Self::open_plain(path, options),
+            FileKind::Empty if plain_name => Self::open_plain(path, options),
+            _ => Self::open(path, options),
+        }
+    }
+}
+
+/// Where each line that is not blank starts, and where the last one ends, as little-endian u64.
+fn scan(main: &Source) -> Result<(Vec<u8>, u64)> {
+    let total = main.len();
+    let mut starts = Vec::new();
+    let mut rows = 0u64;
+    let head = main.slice(0, total.min(3))?;
+    let mut at = if *head == *BYTE_ORDER_MARK { to_u64(BYTE_ORDER_MARK.len()) } else { 0 };
+    let (mut line, mut known) = (at, false);
+    while at < total {
+        let block = main.slice(at, BLOCK_BYTES.min(total - at))?;
+        let mut done = 0;
+        while done < block.len() {
+            let end = memchr::memchr(b'\n', &block[done..]).map_or(block.len(), |found| done + found + 1);
+            if !known && block[done..end].iter().any(|byte| !byte.is_ascii_whitespace()) {
+                known = true;
+                rows += 1;
+                starts.extend_from_slice(&line.to_le_bytes());
+            }
+            if block[end - 1] == b'\n' {
+                line = at + to_u64(end);
+                known = false;
+            }
+            done = end;
+        }
+        at += to_u64(block.len());
+    }
+    starts.extend_from_slice(&total.to_le_bytes());
+    Ok((starts, rows))
+}
+
+/// What a footer would say of such a file.
+fn footer(rows: u64) -> Footer {
+    Footer {
+        version: "1.0".to_owned(),
+        rules: Rules::Plain,
+        index: IndexRef::Text(String::new(), Vec::new()),
+        num_samples: rows,
+        sep: ".".to_owned(),
+        encoding: Some(TextEncoding::Base64),
+        split: None,
+        id: None,
+        sidecar: None,
+        line_hash: None,
+        fields: Vec::new(),
+        columns: Vec::new(),
+        arrow_schema: None,
+        meta: Map::new(),
+        writer: None,
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::io::Access;
+    use crate::value::{TreeBuilder, Value};
+
+    fn rows(bytes: &[u8]) -> Result<Vec<String>> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.jsonl");
+        std::fs::write(&path, bytes).unwrap();
+        let mut found = Vec::new();
+        for access in [Access::Mmap, Access::Pread] {
+            let access = if bytes.is_empty() { Access::Pread } else { access };
+            let shard = Shard::open_any(&path, &OpenOptions { access, ..OpenOptions::default() })?;
+            let lines: Result<Vec<_>> = (0..shard.len()).map(|i| shard.line(i)).collect();
+            found.push(lines?.into_iter().map(|line| String::from_utf8(line).unwrap()).collect::<Vec<_>>());
+        }
+        assert_eq!(found[0], found[1]);
+        Ok(found.remove(0))
+    }
+
+    #[test]
+    fn lines_are_found_whatever_stands_around_them() {
+        let expected = ["{\"a\":1}", "{\"b\":2}"];
+        for text in [
+            "{\"a\":1}\n{\"b\":2}\n",
+            "{\"a\":1}\n{\"b\":2}",
+            "{\"a\":1}\r\n\r\n \t\n{\"b\":2}\r\n\n\n",
+            "\u{feff}{\"a\":1}\n{\"b\":2}\n",
+            "\n\n{\"a\":1}\n{\"b\":2}\n",
+        ] {
+            assert_eq!(rows(text.as_bytes()).unwrap(), expected, "{text:?}");
+        }
+        assert!(rows(b"").unwrap().is_empty());
+    }
+
+    #[test]
+    fn lines_may_cross_blocks() {
+        let long = format!("{{\"a\":\"{}\"}}\n", "x".repeat(3 << 20));
+        assert_eq!(rows(long.repeat(4).as_bytes()).unwrap().len(), 4);
+    }
+
+    #[test]
+    fn names_are_taken_as_they_are() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.jsonl");
+        std::fs::write(&path, "{\"photo.raw.zst\":\"AA==\",\"a\":{\"b.str\":\"x\"}}\n").unwrap();
+        let shard = Shard::open_any(&path, &OpenOptions::default()).unwrap();
+        let mut tree = TreeBuilder::default();
+        shard.emit_row(0, &mut tree).unwrap();
+        let row = tree.take().unwrap();
+        assert_eq!(row.get("photo.raw.zst"), Some(&Value::Str("AA==".into())));
+    }
+
+    #[test]
+    fn other_files_are_named_with_the_command_to_run() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.jsonl.gz");
+        std::fs::write(&path, b"\x1f\x8b\x08\0\0\0\0\0").unwrap();
+        let error = Shard::open_any(&path, &OpenOptions::default()).unwrap_err();
+        assert_eq!(error.cause(), crate::Cause::Unsupported);
+        assert!(error.what().contains("run: jinx convert"), "{error}");
+    }
+}
