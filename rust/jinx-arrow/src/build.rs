@@ -20,6 +20,10 @@ use jinx_core::limits::MAX_DEPTH;
 use jinx_core::sink::Payload;
 use jinx_core::value::Value;
 
+/// A null in a column of fixed sizes takes as much room as a value. A schema may come from a file, so the
+/// room for nulls is bounded; real columns of this kind (hashes, embeddings) have some kilobytes.
+const MAX_NULL_BYTES: u64 = 16 << 20;
+
 /// Collects rows for one batch of a schema.
 pub struct BatchBuilder {
     schema: SchemaRef,
@@ -31,6 +35,12 @@ impl BatchBuilder {
     /// # Errors
     /// `Unsupported` for unions and intervals, `Limit` for types nested too deep; names the column.
     pub fn new(schema: SchemaRef) -> Result<Self> {
+        for field in schema.fields() {
+            if null_bytes(field.data_type()) > MAX_NULL_BYTES {
+                let what = "the fixed sizes of this type are too large: every null would take as many bytes";
+                return Err(Error::limit(what).in_field(field.name()));
+            }
+        }
         let columns = nested::Members::new(schema.fields(), 1)?;
         Ok(Self {
             schema,
@@ -175,6 +185,28 @@ fn column_of(data_type: &DataType, depth: usize) -> Result<Box<dyn Column>> {
             "columns of type {data_type} cannot be built from rows"
         ))),
         numeric => numeric::column(numeric),
+    }
+}
+
+/// About the bytes that one null takes.
+fn null_bytes(data_type: &DataType) -> u64 {
+    match data_type {
+        DataType::FixedSizeBinary(size) => u64::try_from(*size).unwrap_or(u64::MAX),
+        DataType::FixedSizeList(field, size) => u64::try_from(*size)
+            .unwrap_or(u64::MAX)
+            .saturating_mul(null_bytes(field.data_type())),
+        DataType::List(field)
+        | DataType::LargeList(field)
+        | DataType::ListView(field)
+        | DataType::LargeListView(field)
+        | DataType::Map(field, _)
+        | DataType::RunEndEncoded(_, field) => null_bytes(field.data_type()),
+        DataType::Dictionary(_, values) => null_bytes(values),
+        DataType::Struct(fields) => fields
+            .iter()
+            .map(|field| null_bytes(field.data_type()))
+            .fold(1, u64::saturating_add),
+        _ => 8,
     }
 }
 

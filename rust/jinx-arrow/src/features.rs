@@ -55,7 +55,11 @@ pub fn media_of(fields: &[FieldInfo]) -> Vec<MediaPath> {
     let media = fields.iter().filter_map(|field| {
         let kind = field.media.as_ref()?.kind.clone();
         let plain = || serde_json::json!({"_type": kind.clone()});
-        let feature_json = field.feature.clone().filter(Json::is_object).unwrap_or_else(plain);
+        let feature_json = field
+            .feature
+            .clone()
+            .filter(Json::is_object)
+            .unwrap_or_else(plain);
         Some((field.path.clone(), MediaFeature { kind, feature_json }))
     });
     media.collect()

@@ -199,6 +199,16 @@ fn storable(data_type: &DataType) -> Result<()> {
         DataType::Map(field, _) => storable(field.data_type()),
         DataType::Dictionary(_, values) => storable(values),
         DataType::RunEndEncoded(_, values) => storable(values.data_type()),
+        DataType::Decimal32(_, scale)
+        | DataType::Decimal64(_, scale)
+        | DataType::Decimal128(_, scale)
+        | DataType::Decimal256(_, scale)
+            if *scale < 0 =>
+        {
+            Err(Error::unsupported(
+                "Parquet cannot store decimals of negative scale; cast the column first",
+            ))
+        }
         DataType::Union(..) => Err(Error::unsupported("Parquet cannot store unions")),
         _ => Ok(()),
     }

@@ -3,10 +3,10 @@
 use super::{Column, misfit};
 use crate::failure::from_arrow;
 use arrow_array::builder::{
-    BinaryViewBuilder, BooleanBuilder, FixedSizeBinaryBuilder, GenericBinaryBuilder, GenericStringBuilder,
-    StringViewBuilder,
+    BinaryViewBuilder, BooleanBuilder, GenericBinaryBuilder, GenericStringBuilder, StringViewBuilder,
 };
-use arrow_array::{ArrayRef, NullArray, OffsetSizeTrait};
+use arrow_array::{ArrayRef, FixedSizeBinaryArray, NullArray, OffsetSizeTrait};
+use arrow_buffer::NullBufferBuilder;
 use arrow_schema::DataType;
 use jinx_core::error::{Error, Result};
 use jinx_core::sink::Payload;
@@ -45,7 +45,9 @@ pub(super) fn binary(data_type: &DataType) -> Result<Box<dyn Column>> {
         }),
         DataType::FixedSizeBinary(size) => match usize::try_from(*size) {
             Ok(width) => Box::new(FixedBytes {
-                values: FixedSizeBinaryBuilder::new(*size),
+                values: Vec::new(),
+                nulls: NullBufferBuilder::new(0),
+                size: *size,
                 width,
             }),
             Err(_) => return Err(Error::invalid("a column of binaries has a negative size")),
@@ -228,26 +230,34 @@ impl Column for BytesViews {
 }
 
 struct FixedBytes {
-    values: FixedSizeBinaryBuilder,
+    values: Vec<u8>,
+    nulls: NullBufferBuilder,
+    size: i32,
     width: usize,
 }
 
 impl Column for FixedBytes {
     fn push(&mut self, value: &Value) -> Result<()> {
         let data = raw(value)?;
-        self.values
-            .append_value(data)
-            .map_err(|_| misfit(value, &format!("exactly {} bytes", self.width)))
+        if data.len() != self.width {
+            return Err(misfit(value, &format!("exactly {} bytes", self.width)));
+        }
+        self.values.extend_from_slice(data);
+        self.nulls.append_non_null();
+        Ok(())
     }
     fn push_null(&mut self) -> Result<()> {
-        self.values.append_null();
+        self.values.resize(self.values.len() + self.width, 0);
+        self.nulls.append_null();
         Ok(())
     }
     fn bytes(&self) -> usize {
-        arrow_array::builder::ArrayBuilder::len(&self.values).saturating_mul(self.width)
+        self.values.len()
     }
     fn finish(&mut self) -> Result<ArrayRef> {
-        let array = self.values.finish();
-        Ok(Arc::new(array))
+        let rows = self.nulls.len();
+        let (values, nulls) = (std::mem::take(&mut self.values).into(), self.nulls.finish());
+        let array = FixedSizeBinaryArray::try_new_with_len(self.size, values, nulls, rows);
+        Ok(Arc::new(array.map_err(from_arrow)?))
     }
 }

@@ -18,13 +18,17 @@ pub(super) fn column(data_type: &DataType, depth: usize) -> Result<Box<dyn Colum
         DataType::LargeListView(field) => Box::new(Lists::<i64>::new(field, true, depth)?),
         DataType::FixedSizeList(field, size) => Box::new(FixedLists {
             field: field.clone(),
-            items: Slot::new(field, depth + 1)?,
+            items: slot(field, depth)?,
             size: *size,
             width: usize::try_from(*size).map_err(|_| Error::invalid("a list type has a negative size"))?,
             nulls: NullBufferBuilder::new(0),
         }),
         other => return Err(Error::invalid(format!("{other} is no list type"))),
     })
+}
+
+fn slot(field: &FieldRef, depth: usize) -> Result<Slot> {
+    Slot::new(field, depth + 1).map_err(|error| error.in_field("[]"))
 }
 
 /// Pushes the elements, and names the one that fails.
@@ -64,7 +68,7 @@ impl<O: OffsetSizeTrait> Lists<O> {
     fn new(field: &FieldRef, view: bool, depth: usize) -> Result<Self> {
         Ok(Self {
             field: field.clone(),
-            items: Slot::new(field, depth + 1)?,
+            items: slot(field, depth)?,
             ends: vec![O::zero()],
             total: 0,
             nulls: NullBufferBuilder::new(0),
