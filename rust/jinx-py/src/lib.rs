@@ -6,15 +6,18 @@ mod columns;
 mod describe;
 mod errors;
 mod extract;
+mod field;
 mod home;
 mod objects;
 mod reader;
 mod row;
 mod sample;
+mod sample_methods;
 mod summary;
 mod tables;
 mod take;
 mod tools;
+mod transport;
 mod writer;
 
 use pyo3::prelude::*;

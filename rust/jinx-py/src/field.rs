@@ -1,0 +1,60 @@
+//! One field of a stored row as a Python object.
+
+use crate::build::{PyBuilder, plain_json};
+use crate::errors::IntoPy;
+use crate::objects;
+use crate::row::Found;
+use jinx_core::jinx::key::{Kind, Rules};
+use jinx_core::jinx::shard::Shard;
+use jinx_core::jinx::stored::Stored;
+use pyo3::prelude::*;
+
+/// Adds the place to an error of ours that was raised while decoding.
+pub fn locate_error(py: Python<'_>, error: PyErr, shard: &Shard, i: u64, name: &str) -> PyErr {
+    let value = error.value(py);
+    let ours = value.getattr("sample").is_ok_and(|sample| sample.is_none())
+        && value.getattr("field").is_ok_and(|field| field.is_none());
+    if !ours {
+        return error;
+    }
+    let text = format!("{}: sample {i}, field '{name}': {value}", shard.path().display());
+    let located = value.get_type().call1((text,));
+    match located {
+        Ok(located) => {
+            let _ = located.setattr("path", shard.path().as_os_str());
+            let _ = located.setattr("sample", i);
+            let _ = located.setattr("field", name);
+            PyErr::from_value(located)
+        }
+        Err(_) => error,
+    }
+}
+
+/// One field's value as a Python object.
+pub fn decode_field<'py>(py: Python<'py>, shard: &Shard, name: &str, found: Found<'_>) -> PyResult<Bound<'py, PyAny>> {
+    let node = shard.tree().member(name);
+    if let Some(chain) = found.chain {
+        let stored = Stored::parse(chain, found.text).into_py_result()?;
+        if let Kind::Blob(payload) = chain.kind {
+            return objects::stored_blob(py, shard, &stored, payload);
+        }
+        let mut builder = PyBuilder::new(py);
+        shard.emit_stored(&stored, node, &mut builder).into_py_result()?;
+        return builder.finish().into_py_result();
+    }
+    if is_plain(shard, name, found.text) {
+        return plain_json(py, found.text);
+    }
+    let mut builder = PyBuilder::new(py);
+    shard.emit_value(None, found.text, node, 1, &mut builder).into_py_result()?;
+    builder.finish().into_py_result()
+}
+
+/// Whether a field without a chain is its JSON text all the way down.
+pub fn is_plain(shard: &Shard, name: &str, text: &[u8]) -> bool {
+    match shard.rules() {
+        Rules::Plain => true,
+        Rules::V1_1 => shard.tree().member(name).is_none(),
+        Rules::V1_0 => !text.contains(&b'.') && shard.footer().sep == ".",
+    }
+}

@@ -1,0 +1,272 @@
+//! `LazyDict` as Python sees it: the whole interface of a mutable mapping.
+
+use crate::errors::to_py;
+use crate::sample::{LazyDict, Slot, missing};
+use crate::summary;
+use crate::transport::Carried;
+use jinx_core::jinx::measure::field_length;
+use pyo3::exceptions::{PyKeyError, PyTypeError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple};
+
+fn text_key<'a, 'py>(key: &'a Bound<'py, PyAny>) -> Option<&'a Bound<'py, PyString>> {
+    key.cast::<PyString>().ok()
+}
+
+#[pymethods]
+impl LazyDict {
+    fn __getitem__<'py>(&self, py: Python<'py>, key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let Some(name) = text_key(key) else { return Err(PyKeyError::new_err(key.clone().unbind())) };
+        self.lookup(py, name)?.ok_or_else(|| missing(name))
+    }
+
+    fn __setitem__(&self, py: Python<'_>, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<()> {
+        if text_key(key).is_none() {
+            return Err(PyTypeError::new_err("field names must be str"));
+        }
+        self.edit(py)?.set_item(key, value)
+    }
+
+    fn __delitem__(&self, py: Python<'_>, key: &Bound<'_, PyAny>) -> PyResult<()> {
+        let edited = self.edit(py)?;
+        if !edited.contains(key)? {
+            return Err(PyKeyError::new_err(key.clone().unbind()));
+        }
+        edited.del_item(key)
+    }
+
+    fn __contains__(&self, py: Python<'_>, key: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let Some(name) = text_key(key) else { return Ok(false) };
+        if let Some(edited) = self.edited.get(py) {
+            return edited.bind(py).contains(key);
+        }
+        let text = name.to_str()?;
+        let (home, shard, i, row) = self.stored(py)?;
+        let found = row.find(shard, text).map_err(|error| to_py(&shard.here(error, i)))?;
+        Ok(home.shows(text) && found.is_some())
+    }
+
+    fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
+        Ok(self.names(py)?.len())
+    }
+
+    fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        Ok(self.names(py)?.try_iter()?.into_any())
+    }
+
+    fn __reversed__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.names(py)?.call_method0("__reversed__")
+    }
+
+    fn keys<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        mapping_view(slf, "KeysView")
+    }
+
+    fn values<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        mapping_view(slf, "ValuesView")
+    }
+
+    fn items<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        mapping_view(slf, "ItemsView")
+    }
+
+    #[pyo3(signature = (key, default = None, /))]
+    fn get<'py>(
+        &self,
+        py: Python<'py>,
+        key: &Bound<'py, PyAny>,
+        default: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let Some(name) = text_key(key) else { return Ok(default) };
+        Ok(self.lookup(py, name)?.or(default))
+    }
+
+    #[pyo3(signature = (key, /, *default))]
+    fn pop<'py>(
+        &self,
+        py: Python<'py>,
+        key: &Bound<'py, PyAny>,
+        default: &Bound<'py, PyTuple>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        if default.len() > 1 {
+            return Err(PyTypeError::new_err("pop expects at most two arguments"));
+        }
+        let value = match text_key(key) {
+            Some(name) => self.lookup(py, name)?,
+            None => None,
+        };
+        match value {
+            Some(value) => {
+                self.edit(py)?.del_item(key)?;
+                Ok(value)
+            }
+            None => default.get_item(0).map_err(|_| PyKeyError::new_err(key.clone().unbind())),
+        }
+    }
+
+    fn popitem<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
+        let names = self.names(py)?;
+        let Some(last) = names.len().checked_sub(1) else {
+            return Err(PyKeyError::new_err("popitem(): the sample is empty"));
+        };
+        let name = names.get_item(last)?;
+        let value = self.__getitem__(py, &name)?;
+        self.edit(py)?.del_item(&name)?;
+        Ok((name, value))
+    }
+
+    #[pyo3(signature = (key, default = None, /))]
+    fn setdefault<'py>(
+        &self,
+        py: Python<'py>,
+        key: &Bound<'py, PyAny>,
+        default: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        if let Some(name) = text_key(key)
+            && let Some(value) = self.lookup(py, name)?
+        {
+            return Ok(value);
+        }
+        let default = default.unwrap_or_else(|| py.None().into_bound(py));
+        self.__setitem__(py, key, &default)?;
+        Ok(default)
+    }
+
+    #[pyo3(signature = (*args, **kwargs))]
+    fn update(&self, py: Python<'_>, args: &Bound<'_, PyTuple>, kwargs: Option<&Bound<'_, PyDict>>) -> PyResult<()> {
+        let given = PyDict::new(py);
+        given.call_method("update", args, kwargs)?;
+        for (key, value) in given.iter() {
+            self.__setitem__(py, &key, &value)?;
+        }
+        Ok(())
+    }
+
+    fn clear(&self, py: Python<'_>) -> PyResult<()> {
+        self.edit(py)?.clear();
+        Ok(())
+    }
+
+    /// A shallow copy that shares what is decoded and stays lazy.
+    fn copy(&self, py: Python<'_>) -> PyResult<Self> {
+        self.duplicate(py)
+    }
+
+    fn __copy__(&self, py: Python<'_>) -> PyResult<Self> {
+        self.duplicate(py)
+    }
+
+    fn __deepcopy__(&self, py: Python<'_>, memo: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let copy = py.import("copy")?.call_method1("deepcopy", (self.decoded(py)?, memo))?;
+        Ok(Self::of_dict(py, copy.cast_into::<PyDict>()?.unbind(), Carried::default()))
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        let py = slf.py();
+        let this = slf.get();
+        let restore = py.import("jinx._core")?.getattr("_sample_of")?;
+        let (values, carried) = this.pack(py)?;
+        let carried = PyBytes::new(py, &carried.finish());
+        (restore, (this.names(py)?, values, carried)).into_pyobject(py).map(Bound::into_any)
+    }
+
+    /// Reads and decodes every field now; returns the sample itself.
+    fn materialize<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, Self>> {
+        slf.get().decoded(slf.py())?;
+        Ok(slf.clone())
+    }
+
+    /// All fields, decoded, as a plain dict.
+    fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        self.decoded(py)
+    }
+
+    /// The row's JSON line as it is stored.
+    fn raw(&self, py: Python<'_>) -> PyResult<Vec<u8>> {
+        Ok(self.stored(py)?.3.line.clone())
+    }
+
+    /// Elements of a list or dict, characters of a string, bytes of a binary value, rows of an array;
+    /// counted without decoding.
+    fn length(&self, py: Python<'_>, key: &Bound<'_, PyString>) -> PyResult<u64> {
+        match self.slot(py, key)? {
+            Slot::Value(value) => return value.len().map(jinx_core::num::to_u64),
+            Slot::Missing => return Err(missing(key)),
+            Slot::Stored => {}
+        }
+        if self.home.is_none() {
+            return self.__getitem__(py, key)?.len().map(jinx_core::num::to_u64);
+        }
+        let name = key.to_str()?;
+        let (home, shard, i, row) = self.stored(py)?;
+        let place = |error| to_py(&shard.here(error, i));
+        let found = row.find(shard, name).map_err(place)?.filter(|_| home.shows(name));
+        let found = found.ok_or_else(|| missing(key))?;
+        let node = shard.tree().member(name);
+        field_length(shard, found.chain, found.text, node).map_err(|error| place(error.in_field(name)))
+    }
+
+    fn __eq__<'py>(&self, py: Python<'py>, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let theirs = match other.cast::<Self>() {
+            Ok(other) => other.get().decoded(py)?.into_any(),
+            Err(_) if other.is_instance_of::<PyDict>() => other.clone(),
+            Err(_) => return Ok(py.NotImplemented().into_bound(py)),
+        };
+        self.decoded(py)?.rich_compare(theirs, pyo3::basic::CompareOp::Eq)
+    }
+
+    fn __or__<'py>(&self, py: Python<'py>, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let Some(theirs) = as_dict(other)? else { return Ok(py.NotImplemented().into_bound(py)) };
+        let merged = self.decoded(py)?;
+        merged.update(theirs.as_mapping())?;
+        Ok(merged.into_any())
+    }
+
+    fn __ror__<'py>(&self, py: Python<'py>, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let Some(theirs) = as_dict(other)? else { return Ok(py.NotImplemented().into_bound(py)) };
+        let merged = theirs.copy()?;
+        merged.update(self.decoded(py)?.as_mapping())?;
+        Ok(merged.into_any())
+    }
+
+    fn __ior__(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> PyResult<()> {
+        self.update(py, &PyTuple::new(py, [other])?, None)
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        let mut parts = Vec::new();
+        for name in self.names(py)?.iter() {
+            let name = name.cast_into::<PyString>()?;
+            let text = match self.slot(py, &name)? {
+                Slot::Value(value) => summary::of_value(&value)?,
+                Slot::Missing => continue,
+                Slot::Stored if self.home.is_none() => {
+                    self.lookup(py, &name)?.map_or_else(|| Ok(String::new()), |value| summary::of_value(&value))?
+                }
+                Slot::Stored => {
+                    let (_, shard, i, row) = self.stored(py)?;
+                    let found = row.find(shard, name.to_str()?).map_err(|error| to_py(&shard.here(error, i)))?;
+                    found.map_or_else(String::new, |found| summary::of_stored(shard, name.to_str().unwrap_or(""), found))
+                }
+            };
+            parts.push(format!("{}: {text}", name.repr()?));
+        }
+        Ok(format!("LazyDict({{{}}})", parts.join(", ")))
+    }
+
+    #[allow(clippy::needless_pass_by_value)]
+    fn _ipython_key_completions_<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        self.names(py)
+    }
+}
+
+fn as_dict<'py>(other: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyDict>>> {
+    if let Ok(lazy) = other.cast::<LazyDict>() {
+        return lazy.get().decoded(other.py()).map(Some);
+    }
+    Ok(other.cast::<PyDict>().ok().cloned())
+}
+
+fn mapping_view<'py>(slf: &Bound<'py, LazyDict>, class: &str) -> PyResult<Bound<'py, PyAny>> {
+    slf.py().import("collections.abc")?.getattr(class)?.call1((slf,))
+}

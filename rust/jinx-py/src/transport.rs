@@ -1,0 +1,57 @@
+//! A sample on its way to another process: plain fields travel as their JSON text, the others as values.
+//!
+//! A row of messages is then one bytes object instead of a pickle of its many dicts and strings, and it is
+//! parsed on the other side only if somebody looks at it.
+
+use crate::build::plain_json;
+use jinx_core::jinx::decode::unescape;
+use jinx_core::jinx::encode::push_json_str;
+use jinx_core::jinx::scan::Members;
+use jinx_core::{Error, Result};
+use pyo3::prelude::*;
+
+/// JSON text of the fields that are plain.
+#[derive(Debug, Default, Clone)]
+pub struct Carried {
+    line: Vec<u8>,
+}
+
+impl Carried {
+    pub fn new(line: Vec<u8>) -> Self {
+        Self { line }
+    }
+
+    /// Adds a field with its JSON text.
+    pub fn push(&mut self, name: &str, text: &[u8]) -> Result<()> {
+        self.line.push(if self.line.is_empty() { b'{' } else { b',' });
+        push_json_str(&mut self.line, name)?;
+        self.line.push(b':');
+        self.line.extend_from_slice(text);
+        Ok(())
+    }
+
+    /// The whole text, an object.
+    pub fn finish(mut self) -> Vec<u8> {
+        if self.line.is_empty() {
+            self.line.push(b'{');
+        }
+        self.line.push(b'}');
+        self.line
+    }
+
+    /// The value of a field.
+    pub fn value<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+        let text = self.find(name).map_err(|error| crate::errors::to_py(&error))?;
+        plain_json(py, text)
+    }
+
+    fn find(&self, name: &str) -> Result<&[u8]> {
+        let mut members = Members::new(&self.line);
+        while let Some(span) = members.next_member()? {
+            if unescape(&self.line[span.key_range()])? == name {
+                return Ok(&self.line[span.value_range()]);
+            }
+        }
+        Err(Error::corrupt(format!("the pickled sample lacks '{name}'")))
+    }
+}
