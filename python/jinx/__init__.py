@@ -7,6 +7,7 @@ ds[42]["image"]
 
 from jinx._core import (
     CorruptFileError,
+    InvalidError,
     JinxError,
     LazyDict,
     LimitError,
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 __all__ = [
     "CorruptFileError",
     "Dataset",
+    "InvalidError",
     "JinxError",
     "LazyDict",
     "LimitError",

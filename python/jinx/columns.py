@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from jinx import _core
+from jinx.errors import InvalidError, MismatchError
 from jinx.nearest import unknown_field
 from jinx.summary import merged_fields
 
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 _SCANNED_FOR_NAMES = 1000
+_SCALAR_KINDS = {"null", "bool", "int", "float", "str"}
 
 
 def lookup(sample: Any, path: Sequence[str]) -> Any:
@@ -75,9 +77,12 @@ class Columns(_core.Reader):
             if present is None or isinstance(values, list):
                 return values  # pyright: ignore[reportUnknownVariableType]
             return [value if there else None for value, there in zip(values.tolist(), present.tolist(), strict=True)]
-        if self._transforms or self._decoded(path) or self._has_media(path):
-            return packed([lookup(sample, path) for sample in self._only(path[0])])
-        return packed(self._scan(path, "value"))
+        if not (self._transforms or self._decoded(path)) and self._is_scalar(path):
+            try:
+                return packed(self._scan(path, "value"))
+            except (InvalidError, MismatchError):  # integers over 64 bits, or a list or dict after all
+                pass
+        return packed([lookup(sample, path) for sample in self._only(path[0])])
 
     def lengths(self, name: str) -> "npt.NDArray[np.int64]":
         """How long one field is in every sample, as int64 of shape (len(ds),), without decoding it.
@@ -123,10 +128,12 @@ class Columns(_core.Reader):
     def _decoded(self, path: Sequence[str]) -> bool:
         return bool(self._decoders) and path[0] in (self._decoders or {})
 
-    def _has_media(self, path: Sequence[str]) -> bool:
-        """Whether values at or below the path carry bytes, which a scan of the rows does not fetch."""
-        entries = [entry for entry in self._field_stats() if entry.get("coded") or entry.get("media")]
-        return any(list(entry["path"][: len(path)]) == list(path) for entry in entries)
+    def _is_scalar(self, path: Sequence[str]) -> bool:
+        """Whether the values may all be numbers, bools and texts, as far as the footers tell."""
+        for entry in self._field_stats():
+            if list(entry["path"]) == list(path):
+                return not entry.get("coded") and not entry.get("media") and set(entry["kinds"]) <= _SCALAR_KINDS
+        return True
 
     def _field_stats(self) -> list[dict[str, Any]]:
         """The footers' `fields` entries, summed over the shards; empty for files without them (1.0, plain JSON)."""

@@ -8,7 +8,7 @@ from jinx import _core
 from jinx.formats.registry import target_format
 from jinx.formats.sources import Inputs, find_inputs
 from jinx.sizes import parse_size
-from jinx.writer import parse_compression
+from jinx.writer import parse_compression, refuse_existing
 
 if TYPE_CHECKING:
     from jinx.dataset import Dataset
@@ -92,6 +92,8 @@ def convert(
         "threads": threads,
     }
     target = os.fspath(out)
+    if not overwrite and not append:
+        refuse_existing(target)
     run = _Run(target, to or target_format(target), options, progress)
     if _is_paths(source):
         return run.files(find_inputs(source, from_))

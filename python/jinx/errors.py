@@ -6,6 +6,7 @@ message, so that worker processes can hand them on.
 
 from jinx._core import (
     CorruptFileError,
+    InvalidError,
     JinxError,
     LimitError,
     MismatchError,
@@ -15,6 +16,7 @@ from jinx._core import (
 
 __all__ = [
     "CorruptFileError",
+    "InvalidError",
     "JinxError",
     "LimitError",
     "MismatchError",

@@ -45,12 +45,14 @@ class Tables(Views):
         if format == "arrow":
             yield from self._arrow_batches(batch_size, stop)
             return
+        # Named here, so that every batch has the same columns in the same order.
+        names = self.column_names if format != "dicts" and not self._transforms else None
         for start in range(0, stop, batch_size):
             samples = self.take(range(start, min(start + batch_size, stop)))
             if format == "dicts":
                 yield samples
             else:
-                columns = to_columns(samples)
+                columns = to_columns(samples, names)
                 yield columns if format == "columns" else {name: to_array(column) for name, column in columns.items()}
 
     def to_list(self) -> list[dict[str, Any]]:

@@ -24,6 +24,16 @@ def parse_compression(compression: str | None) -> tuple[str | None, int]:
     return "zstd", int(level or DEFAULT_LEVEL)
 
 
+def refuse_existing(path: str) -> None:
+    """An existing output is replaced only when asked for.
+
+    Raises:
+        FileExistsError: There is something under this name.
+    """
+    if os.path.lexists(path):
+        raise FileExistsError(f"{path} exists; replace it with overwrite=True (--overwrite), or choose another name")
+
+
 class Writer:
     """Writes a dataset; it exists under its name only when everything was written.
 
@@ -82,6 +92,8 @@ class Writer:
     ) -> None:
         codec, level = parse_compression(compression)
         self._path = os.fspath(path)
+        if not overwrite and not append:
+            refuse_existing(self._path)
         self._core = _core.Writer(
             self._path,
             sidecar=sidecar,

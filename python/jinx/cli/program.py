@@ -108,7 +108,9 @@ def _run(arguments: list[str], *, debug: bool) -> int:
 
 def one_line(error: BaseException) -> str:
     """An error's message on one line."""
-    text = error.args[0] if isinstance(error, KeyError) and error.args else error
+    text: object = error.args[0] if isinstance(error, KeyError) and error.args else error
+    if isinstance(error, OSError) and error.filename and error.strerror:
+        text = f"{os.fspath(error.filename)}: {error.strerror}"
     return " ".join(str(text).split()) or type(error).__name__
 
 

@@ -77,13 +77,13 @@ def _other_blocks(
 
 
 def json_line(row: dict[str, Any], *, binary: bool) -> bytes:
-    """One row as JSON and a newline; bytes as `{"$bytes": base64}`, or their number as `{"$bytes": n}`."""
+    """One row as JSON and a newline; bytes as `{"$bytes": base64}`, or a text that says how many there are."""
     import json
     from base64 import b64encode
 
     def shown(value: Any) -> Any:
         if isinstance(value, bytes):
-            return {"$bytes": b64encode(value).decode("ascii") if binary else len(value)}
+            return {"$bytes": b64encode(value).decode("ascii")} if binary else f"<{len(value)} bytes>"
         if hasattr(value, "tolist"):
             return value.tolist()
         raise TypeError(f"a value of type {type(value).__name__} has no JSON form")

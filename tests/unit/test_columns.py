@@ -1,0 +1,115 @@
+"""One field of all samples, and batches."""
+
+import numpy as np
+import pytest
+
+import jinx
+import samples
+
+ALL = list(range(samples.COUNT))
+ROWS = [samples.sample(index) for index in ALL]
+
+
+@pytest.fixture(scope="module")
+def ds(tmp_path_factory) -> jinx.Dataset:
+    return jinx.open(samples.write(tmp_path_factory.mktemp("columns") / "a.jinx", columns=["id", "meta.width"]))
+
+
+def test_numbers_are_arrays(ds):
+    assert isinstance(ds["n"], np.ndarray)
+    assert ds["n"].tolist() == ALL
+    assert ds["flag"].dtype == np.bool_
+    assert ds["meta.width"].tolist() == [2 * n for n in ALL]
+    ds["n"][0] = 5  # an own copy
+    assert ds["n"][0] == 0
+
+
+def test_missing_values_make_a_list(ds):
+    assert ds["score"] == [row["score"] for row in ROWS]
+    assert ds.column("score") == ds["score"]
+
+
+@pytest.mark.parametrize("name", ["id", "messages", "image", "meta", "meta.source"])
+def test_everything_else_is_a_list(ds, name):
+    first, _, second = name.partition(".")
+    assert ds[name] == [row[first][second] if second else row[first] for row in ROWS]
+
+
+def test_array_columns(ds):
+    assert [samples.plain(array) for array in ds["array"][:3]] == [samples.plain(row["array"]) for row in ROWS[:3]]
+
+
+def test_columns_follow_the_view(ds):
+    assert ds[::-3]["n"].tolist() == ALL[::-3]
+    assert ds[[5, 1]]["id"] == ["s005", "s001"]
+    assert ds[[4, 3]]["score"] == [ROWS[4]["score"], None]
+
+
+def test_columns_of_files_that_lack_them(tmp_path):
+    path = samples.write(tmp_path / "bare.jinx", only_columns=[])
+    ds = jinx.open(path)
+    assert ds.info()["columns"] == []
+    assert ds["n"].tolist() == ALL
+    assert ds["score"] == [row["score"] for row in ROWS]
+    assert ds["meta.width"].tolist() == [2 * n for n in ALL]
+    assert ds.lengths("messages").tolist() == [len(row["messages"]) for row in ROWS]
+
+
+@pytest.mark.parametrize("name", ["messages", "id", "image"])
+def test_lengths(ds, name):
+    lengths = ds.lengths(name)
+    assert lengths.dtype == np.int64
+    assert lengths.tolist() == [len(row[name]) for row in ROWS]
+    assert ds[7].length(name) == len(ROWS[7][name])
+
+
+def test_lengths_of_missing_values_are_zero(tmp_path):
+    with jinx.Writer(tmp_path / "a.jinx") as writer:
+        writer.write_many([{"x": "abc"}, {"x": None}, {}])
+    assert jinx.open(tmp_path / "a.jinx").lengths("x").tolist() == [3, 0, 0]
+
+
+def test_big_integers_stay_exact(tmp_path):
+    values = [1 << 70, 3, -(1 << 63)]
+    with jinx.Writer(tmp_path / "big.jinx") as writer:
+        writer.write_many({"x": value} for value in values)
+    ds = jinx.open(tmp_path / "big.jinx")
+    assert [sample["x"] for sample in ds] == values
+    assert list(ds["x"]) == values
+
+
+def test_batches_of_dicts(ds):
+    batches = list(ds.iter_batches(20))
+    assert [len(batch) for batch in batches] == [20, 20, 10]
+    assert [sample["n"] for batch in batches for sample in batch] == ALL
+    assert [len(batch) for batch in ds.iter_batches(20, drop_last=True)] == [20, 20]
+
+
+def test_batches_of_columns(ds):
+    batch = next(ds.iter_batches(3, fields=["n", "id"], format="columns"))
+    assert batch == {"n": [0, 1, 2], "id": ["s000", "s001", "s002"]}
+    assert list(batch) == ["n", "id"]
+
+
+def test_batches_of_arrays(ds):
+    batch = next(ds.iter_batches(4, fields=["n", "array", "id", "messages"], format="numpy"))
+    assert batch["n"].tolist() == [0, 1, 2, 3]
+    assert batch["array"].shape == (4, 2, 3)
+    assert batch["array"].dtype == np.int16
+    assert batch["id"].dtype == object
+    assert batch["messages"].shape == (4,)
+
+
+def test_bad_batch_arguments_are_named(ds):
+    with pytest.raises(ValueError, match="impossible"):
+        ds.iter_batches(0)
+    with pytest.raises(ValueError, match="'lists' is not known"):
+        ds.iter_batches(2, format="lists")
+
+
+def test_to_list_and_pandas(ds):
+    assert [samples.plain(row) for row in ds[:3].to_list()] == [samples.plain(row) for row in ROWS[:3]]
+    frame = ds.to_pandas(["n", "id", "image"])
+    assert list(frame.columns) == ["n", "id", "image"]
+    assert frame["n"].tolist() == ALL
+    assert frame["image"].tolist() == [row["image"] for row in ROWS]

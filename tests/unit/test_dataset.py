@@ -1,0 +1,170 @@
+"""Opening and indexing."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import jinx
+import samples
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return samples.write(tmp_path_factory.mktemp("dataset") / "a.jinx")
+
+
+@pytest.fixture
+def ds(path: Path) -> jinx.Dataset:
+    return jinx.open(path)
+
+
+@pytest.mark.parametrize("io", ["auto", "mmap", "pread"])
+@pytest.mark.parametrize("verify", ["none", "rows", "full"])
+def test_every_sample_comes_back(path, io, verify):
+    ds = jinx.open(path, io=io, verify=verify)
+    assert len(ds) == samples.COUNT
+    assert [samples.plain(sample) for sample in ds] == [
+        samples.plain(samples.sample(index)) for index in range(samples.COUNT)
+    ]
+
+
+def test_indexing_from_either_end(ds):
+    assert ds[0]["n"] == 0
+    assert ds[-1]["n"] == samples.COUNT - 1
+    assert ds[np.int64(7)]["n"] == 7
+    for index in (samples.COUNT, -samples.COUNT - 1):
+        with pytest.raises(IndexError):
+            ds[index]
+
+
+def test_eager_samples_are_dicts(path):
+    sample = jinx.open(path, lazy=False)[4]
+    assert type(sample) is dict
+    assert samples.plain(sample) == samples.plain(samples.sample(4))
+
+
+def test_take_keeps_the_callers_order(ds):
+    taken = ds.take([5, 3, 5, -1], fields=["n", "image"])
+    assert [sample["n"] for sample in taken] == [5, 3, 5, samples.COUNT - 1]
+    assert taken[1]["image"] == samples.sample(3)["image"]
+    assert [sample["n"] for sample in ds.__getitems__([2, 1])] == [2, 1]
+
+
+def test_arrays_are_owned_and_writable(ds):
+    array = ds[1]["array"]
+    assert array.flags.writeable
+    assert array.flags.owndata or array.base is not None
+    array[0, 0] = 99
+    assert ds[1]["array"][0, 0] == 1
+
+
+def test_unknown_keys_are_named_errors(ds):
+    with pytest.raises(KeyError, match="did you mean 'score'"):
+        ds["scroe"]
+    with pytest.raises(TypeError, match="indexed by"):
+        ds[1.5]
+    with pytest.raises(TypeError, match="indexed by"):
+        ds[None]
+
+
+def test_fields_of_the_view_only(path):
+    ds = jinx.open(path, fields=["n", "id"])
+    assert ds.column_names == ["n", "id"]
+    assert set(ds[0]) == {"n", "id"}
+    with pytest.raises(KeyError, match="no field 'nn'"):
+        jinx.open(path, fields=["nn"])
+
+
+def test_a_list_a_folder_and_a_pattern(tmp_path):
+    for number, count in ((2, 3), (10, 4)):
+        samples.write(tmp_path / f"part-{number}.jinx", count)
+    files = [tmp_path / "part-2.jinx", tmp_path / "part-10.jinx"]
+    for source in (files, str(tmp_path / "part-*.jinx")):
+        assert jinx.open(source)["n"].tolist() == [0, 1, 2, 0, 1, 2, 3]
+
+
+def test_a_folder_of_shards(tmp_path):
+    samples.write(tmp_path / "shards", shard_size=4000)
+    ds = jinx.open(tmp_path / "shards")
+    assert ds.info()["shards"] > 1
+    assert ds["n"].tolist() == list(range(samples.COUNT))
+    assert "shards)" in repr(ds)
+
+
+def test_plain_json_lines(tmp_path):
+    path = tmp_path / "plain.jsonl"
+    path.write_text('{"a": 1, "b.raw": "x"}\n{"a": 2}\n\n{"a": [3]}', "utf-8")
+    ds = jinx.open(path)
+    assert [dict(sample) for sample in ds][:2] == [{"a": 1, "b.raw": "x"}, {"a": 2}]
+    assert ds["a"] == [1, 2, [3]]
+    assert ds.column_names[0] == "a"
+
+
+def test_a_missing_file_names_the_nearest(path):
+    with pytest.raises(FileNotFoundError, match=r"did you mean 'a\.jinx'"):
+        jinx.open(path.with_name("b.jinx"))
+    with pytest.raises(FileNotFoundError, match="does not exist either"):
+        jinx.open(path.parent / "nowhere" / "a.jinx")
+    with pytest.raises(FileNotFoundError, match="no file matches"):
+        jinx.open(str(path.parent / "z*.jinx"))
+
+
+def test_what_is_no_jinx_file_is_answered_with_a_command(tmp_path):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    pq.write_table(pa.table({"a": [1]}), tmp_path / "a.parquet")
+    with pytest.raises(jinx.UnsupportedError, match="jinx convert"):
+        jinx.open(tmp_path / "a.parquet")
+    pointer = tmp_path / "lfs.jinx"
+    pointer.write_text("version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n", "utf-8")
+    with pytest.raises(jinx.JinxError, match="Git LFS"):
+        jinx.open(pointer)
+    with pytest.raises(jinx.UnsupportedError, match="local files"):
+        jinx.open("s3://bucket/a.jinx")
+    (tmp_path / "empty.jinx").touch()
+    with pytest.raises(jinx.JinxError):
+        jinx.open(tmp_path / "empty.jinx")
+    with pytest.raises((jinx.JinxError, OSError)):
+        jinx.open(tmp_path)
+
+
+def test_equality_is_identity(ds):
+    assert ds == ds  # noqa: PLR0124
+    assert ds != ds[:]
+    assert len({ds, ds}) == 1
+
+
+def test_it_is_a_context_manager(path):
+    with jinx.open(path) as ds:
+        assert len(ds) == samples.COUNT
+
+
+def test_info(ds):
+    info = ds.info()
+    assert info["samples"] == samples.COUNT
+    assert info["version"] == "1.1"
+    assert {field["name"] for field in info["fields"]} == set(samples.sample(0))
+    assert info["checksums"] == ["rows", "values", "columns", "index", "footer"]
+
+
+def test_import_is_light():
+    code = "import sys, jinx; print(len({'numpy', 'json', 'typing', 'click'} & set(sys.modules)))"
+    done = subprocess.run(
+        [sys.executable, "-S", "-c", f"import sys; sys.path[:0] = {sys.path!r}; {code}"],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    assert done.stdout.strip() == "0"
+
+
+def test_every_public_name_exists():
+    for name in jinx.__all__:
+        assert getattr(jinx, name) is not None
+    assert set(jinx.__all__) <= set(dir(jinx))
+    with pytest.raises(AttributeError, match="no attribute 'opne'"):
+        _ = jinx.opne

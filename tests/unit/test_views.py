@@ -1,0 +1,220 @@
+"""Views: what is picked, in which order, and that views of views are views."""
+
+import numpy as np
+import pytest
+
+import jinx
+import samples
+
+
+@pytest.fixture(scope="module")
+def ds(tmp_path_factory) -> jinx.Dataset:
+    return jinx.open(samples.write(tmp_path_factory.mktemp("views") / "a.jinx"))
+
+
+def numbers(view: jinx.Dataset) -> list[int]:
+    return [sample["n"] for sample in view]
+
+
+ALL = list(range(samples.COUNT))
+
+
+@pytest.mark.parametrize("part", [slice(10, 20), slice(None, None, -1), slice(-5, None), slice(40, 2, -7), slice(9, 3)])
+def test_slices_are_views(ds, part):
+    view = ds[part]
+    assert isinstance(view, jinx.Dataset)
+    assert numbers(view) == ALL[part]
+    assert view["n"].tolist() == ALL[part]
+
+
+@pytest.mark.parametrize(
+    "picked",
+    [
+        [3, 1, 2],
+        (3, -1),
+        range(5, 0, -2),
+        np.array([4, 4], dtype=np.uint8),
+        [],
+        np.array([], dtype=bool)[:0],
+        iter([7]),
+    ],
+)
+def test_indices_are_views(ds, picked):
+    positions = list(picked)
+    given = iter(positions) if len(positions) == 1 else picked
+    assert numbers(ds[given]) == [ALL[index] for index in positions]
+
+
+def test_torch_indices(ds):
+    torch = pytest.importorskip("torch")
+    assert numbers(ds[torch.tensor([2, 0])]) == [2, 0]
+    assert ds[torch.tensor(2)]["n"] == 2
+    assert numbers(ds[torch.tensor([2])]) == [2]
+
+
+def test_masks(ds):
+    mask = np.array(ALL) % 7 == 0
+    assert numbers(ds[mask]) == numbers(ds[mask.tolist()]) == numbers(ds.filter(mask)) == ALL[::7]
+    with pytest.raises(IndexError, match="the mask has 3 elements"):
+        ds[[True, False, True]]
+    with pytest.raises(TypeError, match="boolean mask"):
+        ds.filter([1, 2, 3])
+
+
+def test_bad_indices_are_named(ds):
+    with pytest.raises(IndexError, match="index 50 is out of range for 50 samples"):
+        ds[[0, 50]]
+    with pytest.raises(IndexError, match="index -51"):
+        ds.select([-51])
+    with pytest.raises(TypeError, match="float64"):
+        ds[[0.5]]
+    with pytest.raises(TypeError, match="one-dimensional"):
+        ds[np.zeros((2, 2), dtype=int)]
+
+
+def test_views_of_views(ds):
+    view = ds[10:40][::-1][[0, 5, -1]]
+    assert numbers(view) == [39, 34, 10]
+    assert view["id"] == ["s039", "s034", "s010"]
+    assert [sample["n"] for sample in view.take([2, 0])] == [10, 39]
+    assert numbers(view.select_columns(["n"])[1:]) == [34, 10]
+
+
+def test_shuffle_is_a_permutation_that_the_seed_decides(ds):
+    order = numbers(ds.shuffle(7))
+    assert sorted(order) == ALL
+    assert order != ALL
+    assert numbers(ds.shuffle(seed=7)) == order
+    assert numbers(ds.shuffle(8)) != order
+
+
+def sort_key(sample):
+    return sample["n"] % 3
+
+
+def test_sort_is_stable_and_missing_comes_last(ds):
+    rows = [samples.sample(index) for index in ALL]
+    there = [row["n"] for row in rows if row["score"] is not None]
+    missing = [row["n"] for row in rows if row["score"] is None]
+    up = sorted(there, key=lambda n: rows[n]["score"])
+    down = sorted(there, key=lambda n: rows[n]["score"], reverse=True)
+    assert numbers(ds.sort("score")) == up + missing
+    assert numbers(ds.sort("-score")) == numbers(ds.sort("score", reverse=True)) == down + missing
+    assert numbers(ds.sort("-score", reverse=True)) == up + missing
+    assert numbers(ds[::-1].sort("n")) == ALL
+
+
+def test_sort_keys(ds):
+    rows = [samples.sample(index) for index in ALL]
+    assert numbers(ds.sort("len(messages)")) == sorted(ALL, key=lambda n: len(rows[n]["messages"]))
+    assert numbers(ds.sort("-len(messages)")) == sorted(ALL, key=lambda n: len(rows[n]["messages"]), reverse=True)
+    assert numbers(ds.sort("meta.source")) == sorted(ALL, key=lambda n: rows[n]["meta"]["source"])
+    assert numbers(ds.sort("-id")) == ALL[::-1]
+    assert numbers(ds.sort(sort_key)) == sorted(ALL, key=lambda n: n % 3)
+    assert numbers(ds.sort("flag")) == sorted(ALL, key=lambda n: n % 2 == 0)
+    with pytest.raises(KeyError, match="no field 'scores'"):
+        ds.sort("scores")
+
+
+def test_sort_by_an_odd_name(tmp_path):
+    with jinx.Writer(tmp_path / "odd.jinx") as writer:
+        writer.write_many([{"-a": 2, "len(a)": 1, "a.b": 5}, {"-a": 1, "len(a)": 3, "a.b": 4, "a": {"b": 9}}])
+    ds = jinx.open(tmp_path / "odd.jinx")
+    assert ds.sort("-a")["-a"].tolist() == [1, 2]
+    assert ds.sort("len(a)")["len(a)"].tolist() == [1, 3]
+    assert ds["a.b"].tolist() == [5, 4]
+
+
+def test_nan_sorts_last_both_ways(tmp_path):
+    with jinx.Writer(tmp_path / "nan.jinx") as writer:
+        writer.write_many({"n": i, "x": x} for i, x in enumerate([2.0, float("nan"), 1.0, float("inf"), None]))
+    ds = jinx.open(tmp_path / "nan.jinx")
+    assert [sample["n"] for sample in ds.sort("x")] == [2, 0, 3, 1, 4]
+    assert [sample["n"] for sample in ds.sort("-x")] == [3, 0, 2, 1, 4]
+
+
+def test_values_without_an_order_are_an_error(tmp_path):
+    with jinx.Writer(tmp_path / "mixed.jinx") as writer:
+        writer.write_many([{"x": 1}, {"x": "a"}])
+    with pytest.raises(TypeError, match="int, str have no order"):
+        jinx.open(tmp_path / "mixed.jinx").sort("x")
+
+
+def test_filter(ds):
+    assert numbers(ds.filter(lambda sample: sample["n"] % 9 == 0)) == ALL[::9]
+    assert numbers(ds.filter(ds["n"] > 45)) == ALL[46:]
+    assert numbers(ds[::-1].filter(ds[::-1]["n"] > 45)) == ALL[:45:-1]
+
+
+def double(sample):
+    return {**sample, "n": sample["n"] * 2}
+
+
+def test_map_is_kept_by_views(ds):
+    mapped = ds.map(double)
+    assert mapped[3]["n"] == 6
+    assert numbers(mapped[5:8]) == [10, 12, 14]
+    assert [sample["n"] for sample in mapped.take([1])] == [2]
+    assert [sample["n"] for sample in mapped.__getitems__([4])] == [8]
+    assert mapped["n"].tolist() == [2 * n for n in ALL]
+    assert numbers(mapped.sort("-n"))[0] == 98
+    assert numbers(mapped.map(double)[1:2]) == [4]
+    assert mapped.select_columns(["n"])[2] == {"n": 4}
+    assert mapped.column_names == list(samples.sample(0))
+
+
+@pytest.mark.parametrize("parts", [1, 3, 7, 60])
+def test_shards_cover_everything_once(ds, parts):
+    pieces = [numbers(ds.shard(index, parts)) for index in range(parts)]
+    assert [n for piece in pieces for n in piece] == ALL
+    sizes = {len(piece) for piece in pieces}
+    assert max(sizes) - min(sizes) <= 1
+
+
+def test_even_shards_have_one_size(ds):
+    dropped = [numbers(ds.shard(index, 7, even="drop")) for index in range(7)]
+    padded = [numbers(ds.shard(index, 7, even="pad")) for index in range(7)]
+    assert {len(piece) for piece in dropped} == {7}
+    assert {len(piece) for piece in padded} == {8}
+    assert {n for piece in padded for n in piece} == set(ALL)
+    assert len(ds[:0].shard(0, 3, even="pad")) == 0
+    with pytest.raises(ValueError, match="shards count from 0"):
+        ds.shard(3, 3)
+    with pytest.raises(ValueError, match="'drop', 'pad'"):
+        ds.shard(0, 3, even="both")
+
+
+def test_split(ds):
+    train, rest = ds.split(0.9)
+    assert (numbers(train), numbers(rest)) == (ALL[:45], ALL[45:])
+    train, rest = ds.split(0.8, seed=1)
+    assert sorted(numbers(train) + numbers(rest)) == ALL
+    assert numbers(train) == sorted(numbers(train)) != ALL[:40]
+    assert numbers(ds.split(0.8, seed=1)[0]) == numbers(train)
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        ds.split(90)
+
+
+def test_select_and_drop_columns(ds):
+    view = ds.select_columns(["n", "id"])
+    assert view.column_names == ["n", "id"]
+    assert set(view[0]) == {"n", "id"}
+    assert set(ds[["id"]][0]) == {"id"}
+    assert "image" not in ds.drop_columns(["image"])[0]
+    with pytest.raises(KeyError):
+        view["image"]
+    with pytest.raises(KeyError, match="did you mean 'image'"):
+        ds.drop_columns("images")
+
+
+def test_concat(ds, tmp_path):
+    other = jinx.open(samples.write(tmp_path / "b.jinx", 3))
+    joined = jinx.concat([ds[::25], other, ds])
+    assert numbers(joined) == [0, 25, 0, 1, 2, *ALL]
+    assert joined["n"].tolist() == numbers(joined)
+    assert len(jinx.concat([ds, other])) == samples.COUNT + 3
+    assert numbers(jinx.concat([ds.map(double)[:2], ds.map(double)[:2]])) == [0, 2, 0, 2]
+    with pytest.raises(ValueError, match="no dataset"):
+        jinx.concat([])
+    with pytest.raises(ValueError, match="differ in map"):
+        jinx.concat([ds, ds.map(double)])

@@ -1,0 +1,150 @@
+"""Writing: what is published, and what is not."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import jinx
+import samples
+from jinx.sizes import natural_size, parse_size
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def fail_in_the_middle(path: Path, **options: Any) -> None:
+    with jinx.Writer(path, **options) as writer:
+        writer.write(samples.sample(1))
+        raise ZeroDivisionError
+
+
+def test_an_exception_publishes_nothing(tmp_path):
+    path = tmp_path / "a.jinx"
+    with pytest.raises(ZeroDivisionError):
+        fail_in_the_middle(path)
+    assert names(tmp_path) == []
+
+
+def test_an_existing_dataset_is_replaced_only_when_asked(tmp_path):
+    path = samples.write(tmp_path / "a.jinx", 3)
+    with pytest.raises(FileExistsError):
+        jinx.Writer(path)
+    old = jinx.open(path)
+    with pytest.raises(ZeroDivisionError):
+        fail_in_the_middle(path, overwrite=True)
+    assert len(jinx.open(path)) == 3
+    samples.write(path, 5, overwrite=True)
+    assert len(jinx.open(path)) == 5
+    assert len(old) == 3
+    assert names(tmp_path) == ["a.binx", "a.jinx"]
+
+
+def test_the_same_samples_give_the_same_bytes(tmp_path):
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+    one = samples.write(tmp_path / "one" / "a.jinx", threads=1)
+    two = samples.write(tmp_path / "two" / "a.jinx", threads=2)
+    for suffix in (".jinx", ".binx"):
+        assert one.with_suffix(suffix).read_bytes() == two.with_suffix(suffix).read_bytes()
+
+
+def test_without_a_sidecar_there_is_one_file(tmp_path):
+    path = samples.write(tmp_path / "a.jinx", sidecar=False)
+    assert names(tmp_path) == ["a.jinx"]
+    assert samples.plain(jinx.open(path)[9]) == samples.plain(samples.sample(9))
+
+
+@pytest.mark.parametrize("compression", [None, "none", "zstd", "zstd:9"])
+def test_compression(tmp_path, compression):
+    with jinx.Writer(tmp_path / "a.jinx", compression=compression) as writer:
+        writer.write({"data": bytes(100_000)})
+    size = (tmp_path / "a.binx").stat().st_size
+    assert (size > 100_000) == (compression in {None, "none"})
+    assert jinx.open(tmp_path / "a.jinx")[0]["data"] == bytes(100_000)
+
+
+def test_fields_can_stay_uncompressed(tmp_path):
+    with jinx.Writer(tmp_path / "a.jinx", uncompressed=["b"]) as writer:
+        writer.write({"a": bytes(50_000), "b": bytes(50_000)})
+    assert 50_000 < (tmp_path / "a.binx").stat().st_size < 60_000
+
+
+@pytest.mark.parametrize("compression", ["gzip", "zstd:0", "zstd:x", "zstd:23"])
+def test_unknown_compression_is_named(tmp_path, compression):
+    with pytest.raises(ValueError, match="is not written"):
+        jinx.Writer(tmp_path / "a.jinx", compression=compression)
+
+
+def test_shards_and_appending(tmp_path):
+    folder = samples.write(tmp_path / "out", shard_size="4kB")
+    before = names(folder)
+    assert "jinx.json" in before
+    assert len(before) > 4
+    with jinx.Writer(folder, append=True) as writer:
+        writer.write(samples.sample(50))
+    assert jinx.open(folder)["n"].tolist() == list(range(51))
+
+
+def test_meta_and_split_are_kept(tmp_path):
+    path = samples.write(tmp_path / "a.jinx", 2, meta={"licence": "CC0"}, split="train")
+    info = jinx.open(path).info()
+    assert info["meta"] == {"licence": "CC0"}
+    assert info["split"] == "train"
+    assert len(jinx.open(path, split="train")) == 2
+    assert len(jinx.open(path, split="test")) == 0
+
+
+@pytest.mark.parametrize("value", [{1, 2}, object(), {1: 2}, "\ud800", 1j])
+def test_what_cannot_be_stored_is_an_error_that_names_the_field(tmp_path, value):
+    with pytest.raises((TypeError, ValueError, jinx.JinxError), match="x"), jinx.Writer(tmp_path / "a.jinx") as writer:
+        writer.write({"ok": 1, "x": value})
+    assert names(tmp_path) == []
+
+
+def test_a_closed_writer_refuses(tmp_path):
+    writer = jinx.Writer(tmp_path / "a.jinx")
+    writer.write({"a": 1})
+    assert writer.close()["rows"] == 1
+    with pytest.raises((ValueError, jinx.JinxError)):
+        writer.write({"a": 2})
+
+
+def test_samples_of_a_dataset_can_be_written(tmp_path):
+    source = jinx.open(samples.write(tmp_path / "a.jinx", 4))
+    with jinx.Writer(tmp_path / "b.jinx") as writer:
+        writer.write_many(source)
+        writer.write({**source[0], "n": 4})
+    copy = jinx.open(tmp_path / "b.jinx")
+    assert [samples.plain(sample) for sample in copy[:4]] == [samples.plain(sample) for sample in source]
+    assert copy[4]["n"] == 4
+
+
+def test_nothing_written_is_an_empty_dataset(tmp_path):
+    samples.write(tmp_path / "a.jinx", 0)
+    ds = jinx.open(tmp_path / "a.jinx")
+    assert len(ds) == 0
+    assert list(ds) == ds.column_names == []
+    assert "0 samples" in repr(ds)
+
+
+@pytest.mark.parametrize(
+    ("text", "size"), [("512MB", 512_000_000), ("1GiB", 1 << 30), ("1.5 kb", 1500), (77, 77), ("8_000", 8000)]
+)
+def test_sizes(text, size):
+    assert parse_size(text) == size
+
+
+@pytest.mark.parametrize("text", ["", "big", "12 parsecs", "-1MB", 0, "nan", "inf"])
+def test_bad_sizes(text):
+    with pytest.raises(ValueError, match="size"):
+        parse_size(text)
+
+
+@pytest.mark.parametrize(
+    ("size", "text"),
+    [(0, "0 B"), (999, "999 B"), (1000, "1.0 kB"), (15_731, "15.7 kB"), (999_960, "1.0 MB"), (3.2e9, "3.2 GB")],
+)
+def test_natural_sizes(size, text):
+    assert natural_size(size) == text
