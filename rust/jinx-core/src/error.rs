@@ -34,6 +34,7 @@ struct Inner {
     cause: Cause,
     what: String,
     path: Option<PathBuf>,
+    line: Option<u64>,
     sample: Option<u64>,
     field: Option<String>,
     byte: Option<u64>,
@@ -48,6 +49,7 @@ impl Error {
             cause,
             what: what.into(),
             path: None,
+            line: None,
             sample: None,
             field: None,
             byte: None,
@@ -101,6 +103,13 @@ impl Error {
         self
     }
 
+    /// Names the line of a text file, counted from 1 as editors do.
+    #[must_use]
+    pub fn in_line(mut self, line: u64) -> Self {
+        self.0.line.get_or_insert(line);
+        self
+    }
+
     /// Names the field; called from the inside out, so that outer names come first (`a.b`).
     #[must_use]
     pub fn in_field(mut self, field: &str) -> Self {
@@ -128,6 +137,10 @@ impl Error {
 
     pub fn sample(&self) -> Option<u64> {
         self.0.sample
+    }
+
+    pub fn line(&self) -> Option<u64> {
+        self.0.line
     }
 
     pub fn field(&self) -> Option<&str> {
@@ -167,6 +180,9 @@ impl fmt::Display for Error {
             write!(f, "{}: ", path.display())?;
         }
         let mut places = Vec::new();
+        if let Some(line) = inner.line {
+            places.push(format!("line {line}"));
+        }
         if let Some(sample) = inner.sample {
             places.push(format!("sample {sample}"));
         }

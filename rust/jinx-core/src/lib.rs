@@ -8,11 +8,13 @@
 //! This crate knows no Python, no network and no global state, and prints nothing.
 
 pub mod codec;
+pub mod convert;
 pub mod error;
 pub mod io;
 pub mod jinx;
 pub mod json;
 pub mod limits;
+pub mod msgpack;
 pub mod num;
 pub mod sink;
 pub mod value;

@@ -165,3 +165,49 @@ pub trait Sink {
     fn key(&mut self, name: &str) -> Result<()>;
     fn end_dict(&mut self) -> Result<()>;
 }
+
+/// So that a `&mut dyn Sink` can be handed to everything that takes a sink.
+impl<S: Sink + ?Sized> Sink for &mut S {
+    fn null(&mut self) -> Result<()> {
+        (**self).null()
+    }
+    fn bool(&mut self, value: bool) -> Result<()> {
+        (**self).bool(value)
+    }
+    fn int(&mut self, value: i64) -> Result<()> {
+        (**self).int(value)
+    }
+    fn big_int(&mut self, digits: &str) -> Result<()> {
+        (**self).big_int(digits)
+    }
+    fn float(&mut self, value: f64) -> Result<()> {
+        (**self).float(value)
+    }
+    fn str(&mut self, value: &str) -> Result<()> {
+        (**self).str(value)
+    }
+    fn blob(&mut self, payload: Payload, blob: Blob<'_>) -> Result<()> {
+        (**self).blob(payload, blob)
+    }
+    fn scalar(&mut self, dtype: Dtype, value: Number) -> Result<()> {
+        (**self).scalar(dtype, value)
+    }
+    fn media_path(&mut self, path: &str) -> Result<()> {
+        (**self).media_path(path)
+    }
+    fn begin_list(&mut self, len: usize) -> Result<()> {
+        (**self).begin_list(len)
+    }
+    fn end_list(&mut self) -> Result<()> {
+        (**self).end_list()
+    }
+    fn begin_dict(&mut self, len: usize) -> Result<()> {
+        (**self).begin_dict(len)
+    }
+    fn key(&mut self, name: &str) -> Result<()> {
+        (**self).key(name)
+    }
+    fn end_dict(&mut self) -> Result<()> {
+        (**self).end_dict()
+    }
+}

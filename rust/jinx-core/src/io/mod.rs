@@ -13,6 +13,7 @@ pub mod names;
 mod ops;
 pub mod pair;
 pub mod publish;
+pub mod stream_out;
 pub mod sweep;
 
 #[cfg(test)]
@@ -26,4 +27,5 @@ pub use folder::FolderWriter;
 pub use names::plain_component;
 pub use pair::{PairIdentity, second_name, sidecar_path};
 pub use publish::publish_file;
+pub use stream_out::StreamOut;
 pub use sweep::sweep;

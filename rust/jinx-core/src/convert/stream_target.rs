@@ -1,0 +1,162 @@
+//! Formats that are rows one after the other in one file: JSON Lines and MessagePack.
+
+use super::{ChunkEncoder, RowTarget, Summary};
+use crate::codec::{self, Codec};
+use crate::error::{Error, Result};
+use crate::io::StreamOut;
+use crate::json::write::{Binary, JsonText};
+use crate::msgpack::RowWriter;
+use crate::num::to_u64;
+use crate::sink::Sink;
+use std::io::Write;
+use std::path::PathBuf;
+
+/// A sink that leaves rows as bytes.
+pub trait RowText: Sink + Send {
+    /// Makes an empty one.
+    fn new() -> Self;
+
+    fn len(&self) -> usize;
+
+    /// The bytes of all rows so far; there are none afterwards.
+    fn take(&mut self) -> Vec<u8>;
+
+    /// Called after each row.
+    fn end_row(&mut self) {}
+}
+
+impl RowText for JsonText {
+    fn new() -> Self {
+        Self::new(Binary::Tagged)
+    }
+
+    fn len(&self) -> usize {
+        self.out.len()
+    }
+
+    fn take(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.out)
+    }
+
+    fn end_row(&mut self) {
+        self.out.push(b'\n');
+    }
+}
+
+impl RowText for RowWriter {
+    fn new() -> Self {
+        Self::default()
+    }
+
+    fn len(&self) -> usize {
+        self.out.len()
+    }
+
+    fn take(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.out)
+    }
+}
+
+/// Rows into one file, compressed or not.
+pub struct StreamTarget<S> {
+    out: Out,
+    path: PathBuf,
+    rows: std::marker::PhantomData<S>,
+}
+
+enum Out {
+    Plain(StreamOut),
+    Coded(codec::Writer<StreamOut>),
+}
+
+/// JSON Lines into `out`; `codec` is zstd, gzip or none.
+///
+/// # Errors
+/// `Invalid` for another codec or a level that it does not have.
+pub fn json_lines(
+    out: StreamOut,
+    codec: Option<Codec>,
+    level: Option<i32>,
+) -> Result<StreamTarget<JsonText>> {
+    StreamTarget::new(out, codec, level)
+}
+
+/// MessagePack into `out`; `codec` is zstd, gzip or none.
+///
+/// # Errors
+/// As [`json_lines`].
+pub fn message_pack(
+    out: StreamOut,
+    codec: Option<Codec>,
+    level: Option<i32>,
+) -> Result<StreamTarget<RowWriter>> {
+    StreamTarget::new(out, codec, level)
+}
+
+impl<S: RowText> StreamTarget<S> {
+    fn new(out: StreamOut, codec: Option<Codec>, level: Option<i32>) -> Result<Self> {
+        let path = out.path().to_owned();
+        let out = match codec {
+            Some(codec) => Out::Coded(codec::writer(codec, level, out)?),
+            None => Out::Plain(out),
+        };
+        Ok(Self {
+            out,
+            path,
+            rows: std::marker::PhantomData,
+        })
+    }
+}
+
+impl<S: RowText> RowTarget for StreamTarget<S> {
+    type Part = Vec<u8>;
+    type Encoder = TextEncoder<S>;
+
+    fn encoder(&self) -> Result<TextEncoder<S>> {
+        Ok(TextEncoder { text: S::new() })
+    }
+
+    fn commit(&mut self, part: Vec<u8>) -> Result<()> {
+        let written = match &mut self.out {
+            Out::Plain(out) => out.write_all(&part),
+            Out::Coded(out) => out.write_all(&part),
+        };
+        written.map_err(|error| Error::io(&self.path, &error))
+    }
+
+    fn finish(self) -> Result<Summary> {
+        let out = match self.out {
+            Out::Plain(out) => out,
+            Out::Coded(out) => out.finish().map_err(|error| Error::io(&self.path, &error))?,
+        };
+        let bytes = out.commit()?;
+        Ok(Summary {
+            rows: 0,
+            bytes,
+            sidecar_bytes: 0,
+            files: 1,
+        })
+    }
+}
+
+pub struct TextEncoder<S> {
+    text: S,
+}
+
+impl<S: RowText> ChunkEncoder for TextEncoder<S> {
+    type Part = Vec<u8>;
+
+    fn encode(&mut self, emit: &mut dyn FnMut(&mut dyn Sink) -> Result<()>) -> Result<()> {
+        emit(&mut self.text)?;
+        self.text.end_row();
+        Ok(())
+    }
+
+    fn bytes(&self) -> u64 {
+        to_u64(self.text.len())
+    }
+
+    fn take(&mut self) -> Result<Vec<u8>> {
+        Ok(self.text.take())
+    }
+}

@@ -1,0 +1,23 @@
+//! MessagePack files: rows are maps, one after the other.
+//!
+//! ```text
+//! bin <-> bytes      ext 1 npy    ext 2 pt    ext 3 numpy scalar    ext 4 integer beyond 64 bits, ASCII digits
+//! ext -1 (timestamp) -> ISO 8601 text
+//! ```
+//! Media values become maps of `bytes` and `path`. Other extension types are refused by their number.
+
+mod head;
+mod read;
+mod rows;
+mod timestamp;
+mod write;
+
+pub use read::emit;
+pub use rows::{Block, Rows};
+pub use write::RowWriter;
+
+const NPY: i8 = 1;
+const PT: i8 = 2;
+const NP: i8 = 3;
+const BIG_INT: i8 = 4;
+const TIMESTAMP: i8 = -1;
