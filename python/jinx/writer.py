@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from jinx import _core
 from jinx.sizes import parse_size
@@ -55,7 +55,8 @@ class Writer:
         append: Add shards to an existing folder.
         split: The split's name, kept in the footer.
         meta: Anything JSON can hold, kept in the footer.
-        media: Fields that hold media, e.g. `{"image": "Image"}`, kept in the footer for `decode=True`.
+        media: Fields that hold media files, e.g. `{"image": "Image", "clips[].sound": "Audio"}` ([] for the elements of
+            a list), kept in the footer for `decode=True` and for conversion to Hugging Face's types.
         binary_threshold: Binary values of at most this many bytes stay in the row.
         compress_threshold: Values shorter than this are not compressed.
         compress_ratio: A compressed value is kept when it is at most this share of the original.
@@ -81,7 +82,7 @@ class Writer:
         append: bool = False,
         split: str | None = None,
         meta: Mapping[str, Any] | None = None,
-        media: Mapping[str, Any] | None = None,
+        media: Mapping[str, Literal["Image", "Audio", "Video"]] | None = None,
         binary_threshold: int = 64,
         compress_threshold: int = 128,
         compress_ratio: float = 0.9,
@@ -112,7 +113,7 @@ class Writer:
             split=split,
             meta=None if meta is None else _json(meta),
             arrow_schema=arrow_schema,
-            media=None if media is None else _json(media),
+            media=None if media is None else _json([_media_field(*entry) for entry in media.items()]),
             threads=threads,
             max_record_bytes=max_record_bytes,
         )
@@ -166,7 +167,16 @@ class Writer:
         return f"Writer({self._path!r}, {self.rows:,} samples)"
 
 
-def _json(value: Mapping[str, Any]) -> str:
+def _media_field(name: str, kind: str) -> dict[str, Any]:
+    """A media field as the core takes it, from a path such as `clips[].sound`."""
+    path: list[str | None] = []
+    for part in name.split("."):
+        bare = part.rstrip("[]")
+        path += [bare, *[None] * ((len(part) - len(bare)) // 2)]
+    return {"path": path, "kind": kind, "feature": {"_type": kind}}
+
+
+def _json(value: Any) -> str:
     import json
 
     return json.dumps(value, ensure_ascii=False)

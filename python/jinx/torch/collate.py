@@ -59,5 +59,5 @@ def _numbers(values: list[Any], kinds: set[type[Any]]) -> Any:
         return torch.tensor(values, dtype=torch.float64)
     try:
         return torch.tensor(values)
-    except (OverflowError, RuntimeError):  # integers beyond 64 bits stay exact
+    except (OverflowError, RuntimeError, ValueError):  # integers beyond 64 bits stay exact
         return values

@@ -1,0 +1,90 @@
+"""Datasets as Arrow tables, in the libraries that read them."""
+
+import duckdb
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import jinx
+import samples
+
+ALL = list(range(samples.COUNT))
+
+
+@pytest.fixture(scope="module")
+def ds(tmp_path_factory) -> jinx.Dataset:
+    path = samples.write(tmp_path_factory.mktemp("arrow") / "a.jinx")
+    return jinx.open(path).drop_columns("array")
+
+
+def test_pyarrow(ds):
+    table = ds.to_arrow()
+    assert table.num_rows == samples.COUNT
+    assert table["n"].to_pylist() == ALL
+    assert table["image"].to_pylist() == [samples.sample(n)["image"] for n in ALL]
+    assert table["messages"].to_pylist() == [samples.sample(n)["messages"] for n in ALL]
+    assert table["score"].null_count == 5
+    assert pa.schema(ds).equals(table.schema)
+    assert pa.table(ds.select_columns(["n"])).column_names == ["n"]
+
+
+def test_views_are_streamed_in_their_order(ds):
+    assert ds[::-1].to_arrow(["n"])["n"].to_pylist() == ALL[::-1]
+    empty = ds[:0].select_columns(["n"]).to_arrow()
+    assert (empty.num_rows, empty.schema.names) == (0, ["n"])
+
+
+def test_polars(ds):
+    frame = pl.DataFrame(ds.select_columns(["n", "id", "meta"]))
+    assert frame["n"].to_list() == ALL
+    assert pl.DataFrame(ds)["image"].to_list()[1] == samples.sample(1)["image"]
+    assert pl.from_arrow(ds).struct.field("n").to_list() == ALL
+
+
+def test_duckdb_opens_the_stream_again_and_again(ds):
+    rows = ds.select_columns(["n", "flag"])
+    for _ in range(2):
+        found = duckdb.sql("select flag, count(*), sum(n) from rows group by flag order by flag").fetchall()
+        assert found == [(False, 25, sum(ALL[1::2])), (True, 25, sum(ALL[::2]))]
+    assert rows is not None
+
+
+def test_arrow_batches_have_the_size_asked_for(ds):
+    batches = list(ds.iter_batches(20, fields=["n"], format="arrow"))
+    assert [batch.num_rows for batch in batches] == [20, 20, 10]
+    assert [n for batch in batches for n in batch["n"].to_pylist()] == ALL
+    assert [batch.num_rows for batch in ds.iter_batches(20, format="arrow", drop_last=True)] == [20, 20]
+
+
+def test_mapped_datasets(ds):
+    mapped = ds.map(lambda sample: {"twice": 2 * sample["n"]})
+    assert mapped.to_arrow()["twice"].to_pylist() == [2 * n for n in ALL]
+    assert pa.schema(mapped).names == ["twice"]
+
+
+def test_mixed_types_are_an_error_or_json(tmp_path):
+    with jinx.Writer(tmp_path / "mixed.jinx") as writer:
+        writer.write_many([{"x": 1}, {"x": "a"}, {"x": [1]}])
+    ds = jinx.open(tmp_path / "mixed.jinx")
+    with pytest.raises(jinx.JinxError, match="x"):
+        ds.to_arrow()
+    assert ds.to_arrow(mixed="json")["x"].to_pylist() == ["1", '"a"', "[1]"]
+
+
+def test_from_arrow(tmp_path):
+    table = pa.table({"a": [1, None, 3], "b": [b"x" * 100, b"", None], "c": [[1.5], [], None]})
+    ds = jinx.from_arrow(table, tmp_path / "a.jinx")
+    assert ds.to_arrow().equals(table)
+    assert [dict(sample) for sample in ds] == table.to_pylist()
+    frame = pl.DataFrame({"a": [1, 2]})
+    assert jinx.from_arrow(frame, tmp_path / "b.jinx")["a"].tolist() == [1, 2]
+    with pytest.raises(TypeError, match="__arrow_c_stream__"):
+        jinx.from_arrow([1], tmp_path / "c.jinx")
+
+
+def test_hugging_face(ds):
+    pytest.importorskip("datasets")
+    stream = ds.select_columns(["n", "id"]).to_hf()
+    assert [row["n"] for row in stream] == ALL
+    table = ds.select_columns(["n", "id"]).to_hf(streaming=False)
+    assert table["n"][:] == ALL

@@ -1,0 +1,43 @@
+"""Optional packages: what is said when one is missing."""
+
+import sys
+
+import pytest
+
+import jinx
+import samples
+from jinx._optional import require
+
+
+def test_the_message_is_the_command_to_run(monkeypatch):
+    monkeypatch.setitem(sys.modules, "PIL", None)
+    monkeypatch.delitem(sys.modules, "PIL.Image", raising=False)
+    with pytest.raises(ImportError, match=r"decoding images needs PIL.*pip install 'jinx-data\[image\]'"):
+        require("PIL.Image", extra="image", what="decoding images")
+
+
+def test_a_package_that_is_there_but_broken_is_not_called_missing(tmp_path, monkeypatch):
+    (tmp_path / "half_installed.py").write_text("import something_it_needs", "utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with pytest.raises(ImportError, match="something_it_needs") as caught:
+        require("half_installed", extra="image", what="this")
+    assert "pip install" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("module", "extra", "use"),
+    [
+        ("pyarrow", "arrow", lambda ds: ds.to_arrow()),
+        ("pyarrow", "arrow", lambda ds: list(ds.iter_batches(2, format="arrow"))),
+        ("pandas", "pandas", lambda ds: ds.to_pandas()),
+        ("datasets", "hf", lambda ds: ds.to_hf()),
+        ("PIL", "image", lambda ds: ds.decode({"image": "pil"})[0]["image"]),
+        ("soundfile", "audio", lambda ds: ds.decode({"image": "audio"})[0]["image"]),
+    ],
+)
+def test_every_use_names_its_extra(tmp_path, monkeypatch, module, extra, use):
+    ds = jinx.open(samples.write(tmp_path / "a.jinx", 3))
+    monkeypatch.setitem(sys.modules, module, None)
+    monkeypatch.delitem(sys.modules, f"{module}.Image", raising=False)
+    with pytest.raises(ImportError, match=rf"pip install 'jinx-data\[{extra}\]'"):
+        use(ds)
