@@ -27,6 +27,10 @@ COMMANDS = {
 DONE, DATA_PROBLEM, USAGE_PROBLEM, INTERRUPTED = 0, 1, 2, 130
 
 
+class ClosedPipeError(Exception):
+    """Who reads our output has seen enough. Not an OSError: click would end the process with an exit code of 1."""
+
+
 class Commands(click.Group):
     """A group whose commands are imported when they are used, so that `--help` is quick."""
 
@@ -41,6 +45,13 @@ class Commands(click.Group):
         if cmd_name not in COMMANDS:
             return None
         return getattr(import_module(COMMANDS[cmd_name][0]), cmd_name)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """As click does, but a closed pipe is no failure."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError as error:
+            raise ClosedPipeError from error
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -81,7 +92,7 @@ def run(arguments: list[str]) -> int:
     try:
         code = _run(arguments, debug=debug)
         sys.stdout.flush()
-    except BrokenPipeError:  # the reader of our output has seen enough
+    except (BrokenPipeError, ClosedPipeError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return DONE
     return code
@@ -97,8 +108,6 @@ def _run(arguments: list[str], *, debug: bool) -> int:
         return _say(error.format_message(), DATA_PROBLEM)
     except (KeyboardInterrupt, click.Abort):
         return _say("interrupted", INTERRUPTED)
-    except BrokenPipeError:
-        raise
     except (JinxError, OSError, ValueError, TypeError, KeyError, IndexError, ImportError) as error:
         if debug:
             raise

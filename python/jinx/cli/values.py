@@ -21,7 +21,11 @@ _SUFFIXES = (
 )
 
 
-@click.command(epilog=examples("jinx get out.jinx 42 image > 42.jpg", "jinx get out.jinx -1 messages | jq ."))
+# Unknown options are ignored so that -1 is an index.
+@click.command(
+    context_settings={"ignore_unknown_options": True},
+    epilog=examples("jinx get out.jinx 42 image > 42.jpg", "jinx get out.jinx -1 messages | jq ."),
+)
 @click.argument("path", type=PATH)
 @click.argument("index", type=int)
 @click.argument("field")
@@ -43,7 +47,6 @@ def get(path: str, index: int, field: str) -> None:
 
 
 @click.command(
-    context_settings={"ignore_unknown_options": False},
     epilog=examples("jinx extract out.jinx pictures/ --field image", "jinx extract out.jinx texts/ --field caption"),
 )
 @click.argument("path", type=PATH)

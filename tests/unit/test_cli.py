@@ -1,0 +1,281 @@
+"""The command line: what is printed, and the exit codes."""
+
+import io
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import jinx
+import samples
+from jinx.cli.program import COMMANDS, run
+
+
+class Outcome:
+    def __init__(self, code: int, out: str, err: str) -> None:
+        self.code, self.out, self.err = code, out, err
+
+
+@pytest.fixture
+def cli(capfdbinary):
+    def call(*words: object) -> Outcome:
+        code = run([str(word) for word in words])
+        out, err = capfdbinary.readouterr()
+        return Outcome(code, out.decode(), err.decode())
+
+    return call
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return samples.write(tmp_path / "a.jinx", 20)
+
+
+@pytest.fixture
+def lines(tmp_path: Path) -> Path:
+    path = tmp_path / "rows.jsonl"
+    path.write_text("".join(json.dumps({"n": i, "t": f"é{i}"}) + "\n" for i in range(12)), "utf-8")
+    return path
+
+
+def jinx_command(*words: object, **options):
+    return subprocess.run([sys.executable, "-m", "jinx", *map(str, words)], capture_output=True, check=False, **options)
+
+
+def test_every_command_explains_itself_with_two_examples(cli):
+    assert "jinx convert in.parquet out.jinx --sidecar" in cli("--help").out
+    for name in COMMANDS:
+        done = cli(name, "--help")
+        assert done.code == 0
+        examples = done.out.split("Examples:\n")[1]
+        assert sum(1 for line in examples.splitlines() if "jinx" in line) == 2
+        assert COMMANDS[name][1]
+
+
+def test_help_is_quick():
+    spent = []
+    for _ in range(5):
+        start = time.perf_counter()
+        jinx_command("--help")
+        spent.append(time.perf_counter() - start)
+    bare = []
+    for _ in range(5):
+        start = time.perf_counter()
+        subprocess.run([sys.executable, "-c", "import click"], check=True)
+        bare.append(time.perf_counter() - start)
+    assert min(spent) < min(bare) + 0.08
+
+
+def test_version(cli):
+    assert jinx.__version__ in cli("--version").out
+
+
+def test_head(cli, path):
+    rows = [json.loads(line) for line in cli("head", path, "-n", 3).out.splitlines()]
+    assert [row["n"] for row in rows] == [0, 1, 2]
+    assert set(rows[1]["image"]) == {"$bytes"}
+    assert rows[2]["messages"] == samples.sample(2)["messages"]
+    rows = [json.loads(line) for line in cli("head", path, "--no-binary", "--fields", "image,n").out.splitlines()]
+    assert len(rows) == 10
+    assert set(rows[0]) == {"image", "n"}
+    assert "bytes" in rows[1]["image"]
+
+
+def test_cat(cli, path, lines):
+    assert [json.loads(line)["n"] for line in cli("cat", path).out.splitlines()] == list(range(20))
+    assert cli("cat", lines, "--fields", "t").out.splitlines()[3] == '{"t":"é3"}'
+
+
+def test_head_of_other_formats(cli, chat_parquet, lines):
+    row = json.loads(cli("head", chat_parquet, "-n", 1, "--no-binary").out)
+    assert row["id"].startswith("drawing")
+    assert len(cli("head", lines).out.splitlines()) == 10
+
+
+def test_head_of_what_python_alone_can_hold(cli, tmp_path):
+    with jinx.Writer(tmp_path / "a.jinx") as writer:
+        writer.write({"nan": float("nan"), "inf": float("inf"), "big": 1 << 80, "deep": [{"b": b"\x00" * 99}]})
+    row = json.loads(
+        cli("head", tmp_path / "a.jinx").out, parse_constant=lambda name: pytest.fail(f"{name} is no JSON")
+    )
+    assert row["big"] == 1 << 80
+
+
+def test_info(cli, path):
+    text = cli("info", path).out
+    for word in ("samples      20", "image", "kB", "checksums", "columns", "float or None", "ndarray"):
+        assert word in text
+    assert json.loads(cli("info", path, "--json").out)["samples"] == 20
+
+
+def test_convert(cli, lines, tmp_path):
+    done = cli("convert", lines, tmp_path / "out.jinx", "--sidecar", "--limit", 5, "--fields", "n", "--rename", "n=m")
+    assert done.code == 0, done.err
+    assert "5 samples" in done.err
+    assert [dict(sample) for sample in jinx.open(tmp_path / "out.jinx")] == [{"m": i} for i in range(5)]
+    done = cli("convert", tmp_path / "out.jinx", tmp_path / "back.jsonl", "--json")
+    assert json.loads(done.out)["rows"] == 5
+    assert (tmp_path / "back.jsonl").read_text() == "".join(f'{{"m":{i}}}\n' for i in range(5))
+
+
+def test_convert_proposes_the_right_command(cli, lines, path):
+    assert "jinx convert" in cli("convert", lines).err
+    assert "rows.jinx" in cli("convert", lines).err
+    assert "a.parquet" in cli("convert", path).err
+    done = cli("convert", lines, path)
+    assert (done.code, "--overwrite" in done.err) == (2, True)
+    assert len(jinx.open(path)) == 20
+    assert cli("convert", lines, path, "--overwrite").code == 0
+    assert len(jinx.open(path)) == 12
+
+
+def test_convert_from_standard_input(lines, tmp_path):
+    with lines.open("rb") as file:
+        done = jinx_command("convert", "-", tmp_path / "out.jinx", "--from", "jsonl", stdin=file)
+    assert done.returncode == 0, done.stderr
+    assert len(jinx.open(tmp_path / "out.jinx")) == 12
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "says"),
+    [
+        (["convret"], 2, "did you mean 'convert'"),
+        (["head", "b.jinx"], 2, "did you mean 'a.jinx'"),
+        (["head"], 2, "PATH"),
+        (["head", "a.jinx", "--fields", "scroe"], 2, "did you mean 'score'"),
+        (["convert"], 2, "jinx convert IN OUT"),
+        (["convert", "a.jinx", "x.jinx", "--rename", "n"], 2, "old=new"),
+        (["convert", "a.jinx", "x.parquet", "--shard-size", "huge"], 1, "not a size"),
+        (["get", "a.jinx", "99", "image"], 1, "99"),
+        (["get", "a.jinx", "0", "imge"], 2, "did you mean 'image'"),
+        (["info", "broken.jinx"], 1, "broken.jinx"),
+        (["info", "--nonsense", "a.jinx"], 2, "nonsense"),
+    ],
+)
+def test_errors_are_one_line_with_the_right_code(cli, path, monkeypatch, words, code, says):  # noqa: PLR0917 - a table
+    monkeypatch.chdir(path.parent)
+    Path("broken.jinx").write_bytes(path.read_bytes()[:-100])
+    done = cli(*words)
+    assert done.code == code
+    assert done.out == ""
+    assert len(done.err.splitlines()) == 1
+    assert done.err.startswith("jinx: ")
+    assert says in done.err
+
+
+def test_debug_shows_the_traceback(path):
+    path.write_bytes(path.read_bytes()[:-100])
+    done = jinx_command("info", path, "--debug")
+    assert b"Traceback" in done.stderr
+    assert done.returncode == 1
+
+
+def test_a_closed_pipe_ends_silently(tmp_path):
+    path = samples.write(tmp_path / "big.jinx", 20_000, only_columns=[])
+    cat = subprocess.Popen([sys.executable, "-m", "jinx", "cat", path], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert cat.stdout is not None
+    assert cat.stderr is not None
+    cat.stdout.readline()
+    cat.stdout.close()
+    assert cat.stderr.read() == b""
+    cat.stderr.close()
+    assert cat.wait() == 0
+
+
+def test_verify(cli, path):
+    done = cli("verify", path)
+    assert (done.code, "intact" in done.out) == (0, True)
+    sidecar = path.with_suffix(".binx")
+    data = bytearray(sidecar.read_bytes())
+    data[200] ^= 1
+    sidecar.write_bytes(data)
+    done = cli("verify", path)
+    assert done.code == 1
+    assert "image" in done.out or "sample" in done.out
+    assert json.loads(cli("verify", path, "--json").out)[0]["file"]
+
+
+def test_repair(cli, path, tmp_path):
+    text = path.read_bytes()
+    lines = text.split(b"\n")
+    (tmp_path / "dead.jinx").write_bytes(b"\n".join(lines[:10]) + b"\n" + lines[10][:20])
+    (tmp_path / "dead.binx").write_bytes(path.with_suffix(".binx").read_bytes())
+    assert "10" in cli("repair", tmp_path / "dead.jinx", "--dry-run").out
+    done = cli("repair", tmp_path / "dead.jinx", "--out", tmp_path / "whole.jinx")
+    assert done.code == 0, done.err
+    assert "10 samples kept" in done.out
+    assert jinx.open(tmp_path / "whole.jinx")["n"].tolist() == list(range(10))
+
+
+def test_clean(cli, tmp_path):
+    assert "nothing to clean" in cli("clean", tmp_path).out
+
+
+def test_get(path):
+    done = jinx_command("get", path, 4, "image")
+    assert done.stdout == samples.sample(4)["image"]
+    assert jinx_command("get", path, -1, "id").stdout == b"s019"
+    assert json.loads(jinx_command("get", path, 3, "messages").stdout) == samples.sample(3)["messages"]
+    assert jinx_command("get", path, 3, "meta.width").stdout == b"6\n"
+    assert json.loads(jinx_command("get", path, 1, "array").stdout) == [[1, 2, 3], [4, 5, 6]]
+
+
+def test_extract(cli, path, tmp_path):
+    done = cli("extract", path, tmp_path / "out", "--field", "image", "--limit", 12)
+    assert "12 files" in done.err
+    assert (tmp_path / "out" / "04.jpg").read_bytes() == samples.sample(4)["image"]
+    assert len(list((tmp_path / "out").iterdir())) == 12
+    done = cli("extract", path, tmp_path / "out", "--field", "image", "--limit", 12)
+    assert done.code == 2
+    assert (
+        cli("extract", path, tmp_path / "ids", "--field", "id").code,
+        (tmp_path / "ids" / "00.txt").read_text(),
+    ) == (0, "s000")
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion(cli, shell):
+    assert "_JINX_COMPLETE" in cli("completion", shell).out
+
+
+def test_paths_complete():
+    environment = {**os.environ, "_JINX_COMPLETE": "bash_complete", "COMP_WORDS": "jinx info a", "COMP_CWORD": "2"}
+    done = subprocess.run(
+        [sys.executable, "-c", "from jinx.cli import main; import sys; sys.argv[0] = 'jinx'; main()"],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout.split() == ["file,a"]
+
+
+def test_progress_lines(monkeypatch):
+    from jinx.cli import progress
+
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    screen = Terminal()
+    monkeypatch.setattr(sys, "stderr", screen)
+    with progress.ProgressBar("samples", "auto") as bar:
+        bar.started -= 10
+        bar.last -= 10
+        bar(1000, 5_000_000, 10_000_000)
+    assert "50% 1,000 samples, 5.0 MB, 0.5 MB/s" in screen.getvalue().replace("500.0 kB/s", "0.5 MB/s").replace(
+        "499.9 kB/s", "0.5 MB/s"
+    )
+    log = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", log)
+    for mode in ("plain", "none"):
+        with progress.ProgressBar("samples", mode) as bar:
+            bar(1, 1, None)
+            bar.last -= 61
+            bar(1000, 5, None)
+    assert log.getvalue().count("\n") == 1
+    assert progress.natural_seconds(3725) == "1 h 2 min"
