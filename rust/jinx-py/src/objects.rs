@@ -32,12 +32,10 @@ pub fn stored_blob<'py>(
     stored: &Stored<'_>,
     payload: Payload,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let announced = stored.announced_len(shard).filter(|length| is_plausible(shard, stored, *length));
-    let Some(length) = announced else {
+    let Some(length) = plausible_len(shard, stored) else {
         let bytes = py.detach(|| shard.load(stored)).into_py_result()?;
         return blob(py, payload, &bytes);
     };
-    let length = to_usize(length, "value length").into_py_result()?;
     let fill = |out: &mut [u8]| -> PyResult<()> {
         if length < DETACH_BYTES {
             return shard.load_into(stored, out).into_py_result();
@@ -59,7 +57,12 @@ pub fn stored_blob<'py>(
     }
 }
 
-/// Whether an announced length may be allocated before anything is decoded.
+/// The decoded length, where it is known and may be allocated before anything is decoded.
+pub fn plausible_len(shard: &Shard, stored: &Stored<'_>) -> Option<usize> {
+    let length = stored.announced_len(shard).filter(|length| is_plausible(shard, stored, *length))?;
+    to_usize(length, "value length").ok()
+}
+
 fn is_plausible(shard: &Shard, stored: &Stored<'_>, length: u64) -> bool {
     if let Place::Sidecar(pointer) = &stored.place
         && range_within(pointer.offset, pointer.length, shard.sidecar().map_or(0, Source::len), "a value").is_err()

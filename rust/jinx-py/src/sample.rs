@@ -49,10 +49,15 @@ pub enum Slot<'py> {
 
 impl LazyDict {
     pub fn new(home: Arc<Home>, index: u64) -> Self {
+        Self::with_row(home, index, OnceLock::new())
+    }
+
+    /// A sample whose row may have been read already.
+    pub fn with_row(home: Arc<Home>, index: u64, row: OnceLock<Row>) -> Self {
         Self {
             home: Some(home),
             index,
-            row: OnceLock::new(),
+            row,
             cache: PyOnceLock::new(),
             edited: PyOnceLock::new(),
             carried: Carried::default(),
@@ -130,7 +135,7 @@ impl LazyDict {
     }
 
     /// Keeps a decoded value; of two threads that decode the same field the first result wins.
-    fn remember<'py>(
+    pub fn remember<'py>(
         &self,
         py: Python<'py>,
         name: &Bound<'py, PyString>,
