@@ -1,0 +1,47 @@
+"""The public API as type checkers see it; pyright checks this file strictly, nobody runs it."""
+
+from typing import Any, assert_type
+
+import numpy as np
+import numpy.typing as npt
+
+import jinx
+
+
+def reading() -> None:
+    ds = jinx.open("train.jinx", decode={"image": "pil"}, fields=["image", "score"])
+    assert_type(ds, jinx.Dataset)
+    assert_type(len(ds), int)
+    assert_type(ds[10:20], jinx.Dataset)
+    assert_type(ds.shuffle(1).sort("-score").select([1, 2]), jinx.Dataset)
+    assert_type(ds.filter(ds["score"] > 1), jinx.Dataset)
+    train, rest = ds.split(0.9, seed=1)
+    assert_type(train, jinx.Dataset)
+    assert_type(rest.shard(0, 2, even="drop"), jinx.Dataset)
+    assert_type(ds.lengths("image"), npt.NDArray[np.int64])
+    assert_type(ds.to_list(), list[dict[str, Any]])
+    assert_type(ds.column_names, list[str])
+    assert_type(jinx.concat([train, rest]), jinx.Dataset)
+    sample: jinx.LazyDict = ds[42]
+    assert_type(dict(sample), dict[str, Any])
+    assert_type({**sample}, dict[str, Any])
+
+
+def writing(picture: bytes) -> None:
+    with jinx.Writer("out.jinx", shard_size="512MB", media={"image": "Image"}) as writer:
+        assert_type(writer, jinx.Writer)
+        writer.write({"image": picture, "messages": [{"role": "user"}], "array": np.zeros(3)})
+        writer.write_many([{"n": 1}, jinx.open("a.jinx")[0]])
+    assert_type(jinx.convert("in.parquet", "out.jinx"), dict[str, int])
+    assert_type(jinx.verify("out.jinx"), list[dict[str, Any]])
+    for row in jinx.stream("in.parquet", fields=["id"]):
+        assert_type(row, dict[str, Any])
+
+
+def failing() -> None:
+    try:
+        jinx.open("a.jinx")
+    except jinx.CorruptFileError as error:
+        raise ValueError(str(error)) from error
+    except jinx.JinxError:
+        raise
