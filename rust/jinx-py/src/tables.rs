@@ -18,6 +18,7 @@ use std::sync::Arc;
 const BATCH_BYTES: usize = 32 << 20;
 
 /// The rows of a view, without Python.
+#[derive(Clone)]
 struct Rows {
     home: Arc<Home>,
     view: Option<Arc<Vec<u64>>>,
@@ -27,6 +28,11 @@ struct Rows {
 impl Rows {
     fn of(reader: &Reader) -> Self {
         Self { home: Arc::clone(&reader.home), view: reader.view.clone(), count: reader.count() }
+    }
+
+    /// Samples in the files, in the view or not.
+    fn total(&self) -> usize {
+        usize::try_from(self.home.shards.len()).unwrap_or(usize::MAX)
     }
 
     fn value(&self, i: usize) -> Result<Value> {
@@ -55,8 +61,11 @@ impl Rows {
             _ => jinx_arrow::media_of(&shards.shard(0)?.footer().fields),
         };
         let mut inference = SchemaInference::new(InferOptions { media, mixed_json, large: false });
-        for i in 0..self.count {
-            inference.observe(&self.value(i)?).map_err(|error| error.in_sample(jinx_core::num::to_u64(i)))?;
+        // An empty view has the types of the whole.
+        let whole = self.count == 0;
+        let seen = if whole { Self { home: Arc::clone(&self.home), view: None, count: self.total() } } else { self.clone() };
+        for i in 0..seen.count {
+            inference.observe(&seen.value(i)?).map_err(|error| error.in_sample(jinx_core::num::to_u64(i)))?;
         }
         self.project(&*inference.finish()?)
     }
