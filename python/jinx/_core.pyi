@@ -170,7 +170,7 @@ def convert(
     progress: Callable[[int, int, int | None], None] | None = None,
 ) -> dict[str, int]:
     """Converts between parquet, jsonl, msgpack and jinx; `options` is JSON with any of: sidecar (bool), compression
-    ("zstd" | null), level, limit, fields ([str]), rename ({old: new}), columns ([str]), shard_size (bytes), overwrite,
+    (by target: "zstd", "gz", "snappy", "none"), level, limit, fields ([str]), rename ({old: new}), columns ([str]), shard_size (bytes), overwrite,
     append, threads, split, mixed ("error" | "json"), meta (object). A member that is absent or null has its default.
     Sources are files (a folder's shards one by one); the codec of jsonl and msgpack follows the suffix (.gz, .zst).
     `progress(rows, bytes_read, total_bytes)` is called about ten times a second and may raise.

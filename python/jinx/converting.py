@@ -8,7 +8,7 @@ from jinx import _core
 from jinx.formats.registry import target_format
 from jinx.formats.sources import Inputs, find_inputs
 from jinx.sizes import parse_size
-from jinx.writer import parse_compression, refuse_existing
+from jinx.writer import refuse_existing
 
 if TYPE_CHECKING:
     from jinx.dataset import Dataset
@@ -22,7 +22,7 @@ def convert(
     out: Path,
     *,
     sidecar: bool = True,
-    compression: str | None = "zstd",
+    compression: str | None = "auto",
     limit: int | None = None,
     fields: Iterable[str] | None = None,
     rename: Mapping[str, str] | None = None,
@@ -49,7 +49,8 @@ def convert(
             anything with `__arrow_c_stream__`, or an iterable of dicts.
         out: Where to; the suffix names the format, and a name without one is a folder of JINX shards.
         sidecar: Large binary values go to a second file beside (JINX).
-        compression: `"zstd"`, `"zstd:LEVEL"` (1 to 22), or None.
+        compression: `"auto"` is zstd for JINX, snappy for Parquet, and for the others what the suffix says; otherwise
+            `"zstd"`, `"gz"` or `"snappy"`, with a level after a colon (`"zstd:9"`), or None.
         limit: Only the first samples.
         fields: Only these top-level fields.
         rename: New names of fields by their old ones; done after `fields`.
@@ -74,11 +75,13 @@ def convert(
         FileExistsError: The output exists, and `overwrite` was not asked for.
         JinxError: A row cannot be read, or has no exact counterpart in the output; the message says which and why.
     """
-    codec, level = parse_compression(compression)
+    codec, _, level = ("none" if compression is None else compression).partition(":")
+    if level and not level.isdigit():
+        raise ValueError(f"compression {compression!r}: the level must be a number, as in 'zstd:9'")
     options = {
         "sidecar": sidecar,
-        "compression": codec,
-        "level": level,
+        "compression": None if codec == "auto" else codec,
+        "level": int(level) if level else None,
         "limit": limit,
         "fields": None if fields is None else list(fields),
         "rename": None if rename is None else dict(rename),
@@ -200,7 +203,8 @@ class _Run:
         folder = os.path.dirname(os.path.abspath(self.out))  # noqa: PTH100, PTH120
         with tempfile.TemporaryDirectory(dir=folder, prefix=".jinx-") as work:
             middle = os.path.join(work, "rows.jinx")  # noqa: PTH118
-            plain = _Run(middle, "jinx", {**self.options, "overwrite": True, "append": False}, None)
+            changed = {"overwrite": True, "append": False, "shard_size": None, "compression": None, "level": None}
+            plain = _Run(middle, "jinx", {**self.options, **changed}, None)
             plain._write(samples, middle)
             done = {"limit": None, "fields": None, "rename": None}
             final = _Run(self.out, self.target, {**self.options, **done}, self.progress)
@@ -216,7 +220,7 @@ class _Run:
         with Writer(
             out,
             sidecar=options["sidecar"],
-            compression=None if options["compression"] is None else f"zstd:{options['level']}",
+            compression=f"{options['compression'] or 'zstd'}{':' if options['level'] else ''}{options['level'] or ''}",
             columns=options["columns"],
             shard_size=options["shard_size"],
             overwrite=options["overwrite"],

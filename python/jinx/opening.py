@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _Shard = tuple[str, int | None, str | None]
 
 Source = str | os.PathLike[str]
-_PLAIN = (".jsonl", ".ndjson", ".json")
+_PLAIN = (".jsonl", ".ndjson", ".jsonlines", ".json")
 _GLOB = frozenset("*?[")
 
 

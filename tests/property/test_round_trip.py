@@ -49,18 +49,16 @@ SAMPLES = st.lists(st.dictionaries(NAMES, VALUES, max_size=5), max_size=4)
 
 
 def same(one: Any, other: Any) -> bool:
-    """Equal in type and value, NaN and the sign of zero included."""
-    if isinstance(other, np.ndarray | np.generic):
-        return (
-            type(one) is type(other)
-            and one.dtype == other.dtype
-            and one.shape == other.shape
-            and np.ascontiguousarray(one).tobytes() == np.ascontiguousarray(other).tobytes()
-        )
+    """Equal in type and value, the sign of zero and being NaN included; which NaN it was is not kept."""
     if type(one) is not type(other):
         return False
-    if isinstance(other, float):
-        return one == other and math.copysign(1, one) == math.copysign(1, other) if one == one else other != other  # noqa: PLR0124
+    if isinstance(other, float | np.floating):
+        return bool(np.isnan(one) and np.isnan(other)) or (
+            one == other and math.copysign(1, one) == math.copysign(1, other)
+        )
+    if isinstance(other, np.ndarray | np.generic):
+        alike = one.dtype == other.dtype and one.shape == other.shape
+        return alike and np.ascontiguousarray(one).tobytes() == np.ascontiguousarray(other).tobytes()
     if isinstance(other, list):
         return len(one) == len(other) and all(map(same, one, other))
     if isinstance(other, dict):

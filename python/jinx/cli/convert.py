@@ -22,8 +22,8 @@ from jinx.formats.registry import NAMES
 @click.option("--fields", multiple=True, metavar="A,B", help="Only these fields.")
 @click.option("--rename", multiple=True, metavar="OLD=NEW", help="Rename a field.")
 @click.option("--columns", multiple=True, metavar="A,B", help="More columns to sort and filter by.")
-@click.option("--compression", type=click.Choice(["zstd", "none"]), default="zstd", help="How values are compressed.")
-@click.option("--level", type=click.IntRange(1, 22), default=3, help="The level of the compression.")
+@click.option("--compression", type=click.Choice(["zstd", "gz", "snappy", "none"]), help="Instead of the usual one.")
+@click.option("--level", type=click.IntRange(1, 22), help="The level of the compression.  [default: 3]")
 @click.option("--shard-size", metavar="SIZE", help="Where a folder's shards end, e.g. 512MB.")
 @click.option("--split", metavar="NAME", help="The split's name, kept with the data.")
 @click.option("--overwrite", is_flag=True, help="Replace OUT if it exists.")
@@ -51,7 +51,7 @@ def convert(paths: tuple[str, ...], **options: Any) -> None:
             inputs,
             out,
             sidecar=options["sidecar"],
-            compression=None if options["compression"] == "none" else f"zstd:{options['level']}",
+            compression=_compression(options["compression"], options["level"]),
             limit=options["limit"],
             fields=names(options["fields"]),
             rename=pairs(options["rename"]),
@@ -70,6 +70,12 @@ def convert(paths: tuple[str, ...], **options: Any) -> None:
         print_json({**done, "seconds": round(bar.seconds, 3), "out": out})
     else:
         click.echo(_report(done, out, bar.seconds), err=True)
+
+
+def _compression(codec: str | None, level: int | None) -> str:
+    if level is None:
+        return codec or "auto"
+    return f"{codec or 'zstd'}:{level}"
 
 
 def _split_paths(paths: tuple[str, ...]) -> tuple[list[str], str]:

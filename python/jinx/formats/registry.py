@@ -8,9 +8,11 @@ FORMATS = {
     ".pq": "parquet",
     ".jsonl": "jsonl",
     ".ndjson": "jsonl",
+    ".jsonlines": "jsonl",
     ".json": "jsonl",
     ".msgpack": "msgpack",
     ".mpk": "msgpack",
+    ".mp": "msgpack",
 }
 CODECS = (".gz", ".zst", ".bz2", ".xz", ".lz4", ".br", ".sz", ".lzma")
 NAMES = ("jinx", "parquet", "jsonl", "msgpack")
