@@ -170,8 +170,9 @@ def convert(
     progress: Callable[[int, int, int | None], None] | None = None,
 ) -> dict[str, int]:
     """Converts between parquet, jsonl, msgpack and jinx; `options` is JSON with any of: sidecar (bool), compression
-    (by target: "zstd", "gz", "snappy", "none"), level, limit, fields ([str]), rename ({old: new}), columns ([str]), shard_size (bytes), overwrite,
-    append, threads, split, mixed ("error" | "json"), meta (object). A member that is absent or null has its default.
+    (by target: "zstd", "gz", "snappy", "none"), level, limit, fields ([str]), rename ({old: new}), columns ([str]),
+    shard_size (bytes), overwrite, append, threads, split, mixed ("error" | "json"), meta (object). A member that is
+    absent has its default.
     Sources are files (a folder's shards one by one); the codec of jsonl and msgpack follows the suffix (.gz, .zst).
     `progress(rows, bytes_read, total_bytes)` is called about ten times a second and may raise.
     Returns rows, bytes, sidecar_bytes, shards.
