@@ -6,15 +6,27 @@ use jinx_core::jinx::scan::{Members, Span};
 use jinx_core::jinx::shard::Shard;
 use jinx_core::jinx::unique::Unique;
 use jinx_core::{Error, Result};
+use std::borrow::Cow;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// One field: its name, and its value's place in the line.
+/// Names are compared one by one up to this many fields, and hashed beyond.
+const FEW_FIELDS: usize = 32;
+
+/// One field: its name's and its value's place in the line.
 #[derive(Debug)]
 pub struct Field {
-    pub name: Box<str>,
+    name: Name,
     pub chain: Option<Chain>,
-    pub value: (u32, u32),
+    value: (u32, u32),
+}
+
+#[derive(Debug)]
+enum Name {
+    /// As it stands in the line.
+    Plain(u32, u32),
+    /// With its escapes resolved.
+    Owned(Box<str>),
 }
 
 #[derive(Debug)]
@@ -52,8 +64,13 @@ impl Row {
         if self.fields.get().is_none() && stops_early && !self.touched.swap(true, Ordering::Relaxed) {
             return self.find_first(shard, name);
         }
-        let field = self.fields(shard)?.iter().find(|field| &*field.name == name);
+        let field = self.fields(shard)?.iter().find(|field| field.raw_name(&self.line) == name.as_bytes());
         Ok(field.map(|field| Found { chain: field.chain, text: self.text(field) }))
+    }
+
+    pub fn name<'r>(&'r self, field: &'r Field) -> &'r str {
+        // The scan has seen that the name is UTF-8.
+        std::str::from_utf8(field.raw_name(&self.line)).unwrap_or_default()
     }
 
     pub fn text(&self, field: &Field) -> &[u8] {
@@ -78,8 +95,17 @@ impl Row {
     }
 }
 
-fn split<'r>(shard: &Shard, raw: &'r [u8], text: &[u8]) -> Result<(std::borrow::Cow<'r, str>, Option<Chain>)> {
+fn split<'r>(shard: &Shard, raw: &'r [u8], text: &[u8]) -> Result<(Cow<'r, str>, Option<Chain>)> {
     shard.split_key(unescape(raw)?, text)
+}
+
+impl Field {
+    fn raw_name<'r>(&'r self, line: &'r [u8]) -> &'r [u8] {
+        match &self.name {
+            Name::Plain(start, end) => &line[*start as usize..*end as usize],
+            Name::Owned(name) => name.as_bytes(),
+        }
+    }
 }
 
 fn scan_all(shard: &Shard, line: &[u8]) -> Result<Box<[Field]>> {
@@ -89,11 +115,26 @@ fn scan_all(shard: &Shard, line: &[u8]) -> Result<Box<[Field]>> {
     while let Some(Span { key, value }) = members.next_member()? {
         let raw = &line[key.0 as usize..key.1 as usize];
         let (name, chain) = split(shard, raw, &line[value.0 as usize..value.1 as usize])?;
-        let field = Field { name: name.into(), chain, value };
-        match unique.insert(&field.name) {
+        // A name without escapes is the beginning of its key.
+        let place = match (&name, u32::try_from(name.len())) {
+            (Cow::Borrowed(_), Ok(length)) => Name::Plain(key.0, key.0 + length),
+            _ => Name::Owned(name.as_ref().into()),
+        };
+        let field = Field { name: place, chain, value };
+        let twice = if fields.len() < FEW_FIELDS {
+            fields.iter().position(|other| other.raw_name(line) == name.as_bytes())
+        } else {
+            if fields.len() == FEW_FIELDS {
+                for other in &fields {
+                    unique.insert(std::str::from_utf8(other.raw_name(line)).unwrap_or_default());
+                }
+            }
+            unique.insert(&name)
+        };
+        match twice {
             None => fields.push(field),
             Some(_) if shard.rules() == Rules::V1_1 => {
-                return Err(Error::corrupt("the name stands twice in one row").in_field(&field.name));
+                return Err(Error::corrupt("the name stands twice in one row").in_field(&name));
             }
             Some(at) => fields[at] = field,
         }

@@ -166,7 +166,7 @@ impl LazyDict {
         }
         let (home, shard, i, row) = self.stored(py)?;
         let fields = row.fields(shard).map_err(|error| to_py(&shard.here(error, i)))?;
-        let names = fields.iter().filter(|field| home.shows(&field.name)).map(|field| &*field.name);
+        let names = fields.iter().map(|field| row.name(field)).filter(|name| home.shows(name));
         PyList::new(py, names.map(|name| PyString::new(py, name)).collect::<Vec<_>>())
     }
 

@@ -101,7 +101,7 @@ fn jobs<'s>(
         let Ok(found) = row.fields(shard) else { continue };
         for field in found {
             let Some(chain) = field.chain.filter(|chain| chain.kind == Kind::Blob(Payload::Raw)) else { continue };
-            if decoded || !wanted(&field.name) {
+            if decoded || !wanted(row.name(field)) {
                 continue;
             }
             let Ok(stored) = Stored::parse(chain, row.text(field)) else { continue };
@@ -110,7 +110,7 @@ fn jobs<'s>(
                 _ => None,
             };
             if let Some(length) = length {
-                jobs.push(Job { sample, name: &field.name, shard, stored, length });
+                jobs.push(Job { sample, name: row.name(field), shard, stored, length });
             }
         }
     }
