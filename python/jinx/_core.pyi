@@ -201,10 +201,10 @@ def resolve(path: str) -> list[tuple[str, int | None, str | None]]:
     """Shards of a folder: (path, samples, id), by its manifest or by natural order."""
 
 def verify(path: str, progress: Callable[[int, int], None] | None = None) -> list[dict[str, Any]]:
-    """Problems of one pair: {"file", "sample", "field", "byte", "cause", "what"}; empty when it is intact."""
+    """Problems of a pair or folder: {"file", "sample", "field", "byte", "cause", "what"}; empty when it is intact."""
 
 def repair(path: str, out: str | None, dry_run: bool) -> dict[str, Any]:
-    """Rebuilds a pair; returns {"samples", "kept", "lost": [...], "out"}."""
+    """Rebuilds a pair; returns {"samples", "kept", "lost": [{"line", "bytes", "reason"}], "damage": [str], "out"}."""
 
 def row_json(reader: Reader, start: int, stop: int, binary: bool) -> bytes:
     """JSON lines of the samples start..stop of the view, for head and cat."""

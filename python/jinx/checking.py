@@ -12,57 +12,44 @@ def verify(path: str | os.PathLike[str], *, progress: Callable[[int, int], None]
     """Read everything and compare it with the checksums of rows, values, index, columns and footer.
 
     Args:
-        path: A `.jinx` file, a folder of shards, or a pattern.
-        progress: Called with the bytes read and the bytes of the present file.
+        path: A `.jinx` file, a folder of shards (compared with its manifest too), or a pattern.
+        progress: Called with the bytes checked, and the bytes there are; it may raise to stop.
 
     Returns:
         One dict for each problem: `file`, `sample`, `field`, `byte` (None where they do not apply), `cause`, `what`.
-        Empty when the dataset is intact.
+        Empty when the dataset is intact. Files of 1.0 have no checksums; what can be checked without is checked.
+
+    Raises:
+        FileNotFoundError: There is no such file.
     """
-    problems: list[dict[str, Any]] = []
-    for file, samples, digest in files_of(os.fspath(path)):
-        found = _core.verify(file, progress)
-        if not found and (samples is not None or digest is not None):
-            found = _against_manifest(file, samples, digest)
-        problems += found
-    return problems
+    name = os.fspath(path)
+    names = [name] if os.path.lexists(name) else expand_pattern(name)
+    if not names:
+        raise missing(name)
+    return [problem for one in names for problem in _core.verify(one, progress)]
 
 
 def repair(
     path: str | os.PathLike[str], out: str | os.PathLike[str] | None = None, *, dry_run: bool = False
 ) -> dict[str, Any]:
-    """Rebuild a file whose writer died: every whole row is kept, and the index and footer are made anew.
+    """Save every intact sample of a file whose writer died or whose bytes were damaged into a new file.
 
     Args:
-        path: The `.jinx` file, or the temporary file an interrupted writer left.
-        out: Where the result goes; if not given, the file is replaced.
+        path: The `.jinx` file, the temporary file an interrupted writer left, or the name it would have had. It is
+            never changed.
+        out: Where the result goes; `STEM.repaired.jinx` beside the file if not given.
         dry_run: Only say what would be kept and lost.
 
     Returns:
-        `samples` found, `kept`, `lost` (one text for each loss), `out`.
+        `samples` there were, `kept`, `lost` (one entry for each loss, with the reason), `out`.
+
+    Raises:
+        FileNotFoundError: There is no such file.
     """
     name = os.fspath(path)
-    if not os.path.lexists(name):
-        raise missing(name)
-    return _core.repair(name, None if out is None else os.fspath(out), dry_run)
-
-
-def files_of(path: str) -> list[tuple[str, int | None, str | None]]:
-    """Main files with the samples and ids a manifest promises."""
-    if os.path.isdir(path):  # noqa: PTH112
-        return _core.resolve(path)
-    if os.path.lexists(path):
-        return [(path, None, None)]
-    matches = expand_pattern(path)
-    if not matches:
-        raise missing(path)
-    return [entry for match in matches for entry in files_of(match)]
-
-
-def _against_manifest(file: str, samples: int | None, digest: str | None) -> list[dict[str, Any]]:
-    reader = _core.Reader([file], verify="none")
-    actual = reader._identities()[0][1]  # pyright: ignore[reportPrivateUsage]
-    if (digest is None or actual == digest) and (samples is None or len(reader) == samples):
-        return []
-    what = f"the manifest lists {samples} samples with id {digest}, the file has {len(reader)} with id {actual}"
-    return [{"file": file, "sample": None, "field": None, "byte": None, "cause": "mismatch", "what": what}]
+    try:
+        return _core.repair(name, None if out is None else os.fspath(out), dry_run)
+    except FileNotFoundError:
+        if os.path.lexists(name):
+            raise
+        raise missing(name) from None

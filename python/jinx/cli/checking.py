@@ -36,11 +36,14 @@ def verify(paths: tuple[str, ...], progress: str, as_json: bool) -> int:
 
 @click.command(epilog=examples("jinx repair broken.jinx --out whole.jinx", "jinx repair broken.jinx --dry-run"))
 @click.argument("path", type=PATH)
-@click.option("--out", type=PATH, help="Where the result goes; without it the file is replaced.")
+@click.option("--out", type=PATH, help="Where the result goes.  [default: STEM.repaired.jinx beside PATH]")
 @click.option("--dry-run", is_flag=True, help="Only say what would be kept and lost.")
 @click.option("--json", "as_json", is_flag=True, help="The result as JSON.")
 def repair(path: str, out: str | None, dry_run: bool, as_json: bool) -> None:
-    """Rebuild the index of a file whose writer died, and say what was lost."""
+    """Save the intact samples of a file whose writer died, or that was damaged, and say what was lost.
+
+    PATH itself is never changed.
+    """
     from jinx.checking import repair as rebuild
 
     done = rebuild(path, out, dry_run=dry_run)
@@ -51,7 +54,7 @@ def repair(path: str, out: str | None, dry_run: bool, as_json: bool) -> None:
     click.echo(f"{done.get('out') or path}: {done['kept']:,} samples {verb}, {len(done['lost']):,} lost")
     losses: list[Any] = done["lost"]
     for loss in losses:
-        click.echo(f"  lost: {loss}")
+        click.echo(f"  lost: {_loss(loss)}")
 
 
 @click.command(epilog=examples("jinx clean .", "jinx clean shards/"))
@@ -65,6 +68,14 @@ def clean(folder: str) -> None:
         click.echo(f"removed {path}")
     if not removed:
         click.echo(f"{folder}: nothing to clean")
+
+
+def _loss(loss: Any) -> str:
+    if not isinstance(loss, dict):
+        return str(loss)
+    named: dict[str, Any] = {**loss}
+    line = named.get("line")
+    return f"line {line}: {named['reason']}" if line is not None else str(named["reason"])
 
 
 def _line(problem: dict[str, Any]) -> str:
