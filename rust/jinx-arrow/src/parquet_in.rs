@@ -1,7 +1,9 @@
 //! Parquet files as batches: few rows at a time, so that memory stays small whatever the row groups hold.
 
 mod near;
+mod nesting;
 mod pread;
+mod views;
 
 use crate::failure::{from_parquet, guarded};
 use crate::features::Features;
@@ -41,6 +43,7 @@ impl ParquetSource {
         let file = PreadFile::open(&path)?;
         let load = || {
             check_magic(&file)?;
+            nesting::check_footer(&file.footer()?)?;
             ArrowReaderMetadata::load(&file, ArrowReaderOptions::new()).map_err(from_parquet)
         };
         let metadata = guarded(load, "the Parquet footer").map_err(|error| error.in_file(&path))?;
@@ -97,11 +100,38 @@ impl ParquetSource {
         projection: Option<&[String]>,
         limit: Option<u64>,
     ) -> Result<Batches> {
+        self.start(self.metadata.clone(), batch_rows, projection, limit)
+    }
+
+    /// As [`Self::batches`], for rows that are emitted: binary columns are views of the decoded pages, so that
+    /// media are not copied into batches first.
+    ///
+    /// # Errors
+    /// As [`Self::batches`].
+    pub fn row_batches(
+        &self,
+        batch_rows: Option<usize>,
+        projection: Option<&[String]>,
+        limit: Option<u64>,
+    ) -> Result<Batches> {
+        let options = ArrowReaderOptions::new().with_schema(views::with_binary_views(self.metadata.schema()));
+        let load =
+            || ArrowReaderMetadata::try_new(self.metadata.metadata().clone(), options).map_err(from_parquet);
+        let metadata = guarded(load, "the Parquet schema").map_err(|error| error.in_file(&self.path))?;
+        self.start(metadata, batch_rows, projection, limit)
+    }
+
+    fn start(
+        &self,
+        metadata: ArrowReaderMetadata,
+        batch_rows: Option<usize>,
+        projection: Option<&[String]>,
+        limit: Option<u64>,
+    ) -> Result<Batches> {
         let columns = self.columns(projection)?;
         let batch_rows = batch_rows.unwrap_or_else(|| self.batch_rows(&columns)).max(1);
         let build = || {
-            let builder =
-                ParquetRecordBatchReaderBuilder::new_with_metadata(self.file.clone(), self.metadata.clone());
+            let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(self.file.clone(), metadata);
             let mask = ProjectionMask::roots(builder.parquet_schema(), columns);
             let mut builder = builder.with_projection(mask).with_batch_size(batch_rows);
             if let Some(limit) = limit {

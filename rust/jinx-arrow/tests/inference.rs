@@ -1,5 +1,5 @@
 //! Schemas from rows.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::panic)]
 
 mod support;
 

@@ -1,5 +1,5 @@
 //! Parquet files: out and in again, projections, and damage of any kind.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::panic, clippy::cast_possible_truncation)]
 
 mod support;
 
@@ -47,13 +47,26 @@ fn every_type_and_codec() {
     let original = parquet_batch();
     for compression in ["none", "snappy", "lz4", "zstd", "zstd:9", "gzip", "brotli:2"] {
         let compression = ParquetCompression::parse(compression).unwrap();
-        let path = saved(folder.path(), &written(&[original.clone()], compression, 1 << 20));
+        let path = saved(
+            folder.path(),
+            &written(std::slice::from_ref(&original), compression, 1 << 20),
+        );
         let source = ParquetSource::open(&path).unwrap();
         assert_eq!(source.schema(), original.schema());
         assert_eq!(source.num_rows(), 4);
         let batches = read(&source);
         assert_same(&original, &batches[0]);
         assert_eq!(rows(&original), rows(&batches[0]));
+        let views: Vec<_> = source
+            .row_batches(None, None, None)
+            .unwrap()
+            .map(Result::unwrap)
+            .collect();
+        assert_eq!(
+            *views[0].column_by_name("binary").unwrap().data_type(),
+            DataType::BinaryView
+        );
+        assert_eq!(rows(&original), rows(&views[0]));
         // By way of rows, too.
         assert_same(&original, &batch(source.schema(), &rows(&batches[0])));
     }
@@ -187,6 +200,10 @@ fn survive(path: &Path) -> bool {
             .batches(None, None, None)?
             .collect::<jinx_core::Result<Vec<_>>>()?;
         batches.iter().for_each(|batch| drop(rows(batch)));
+        let views = source
+            .row_batches(None, None, None)?
+            .collect::<jinx_core::Result<Vec<_>>>()?;
+        views.iter().for_each(|batch| drop(rows(batch)));
         Ok(())
     });
     match read {
@@ -210,13 +227,13 @@ fn damage_is_an_error_and_never_a_crash() {
     let folder = tempfile::tempdir().unwrap();
     for compression in [ParquetCompression::None, ParquetCompression::Zstd(3)] {
         let whole = written(&[parquet_batch(), parquet_batch()], compression, 1 << 20);
-        for end in (0..whole.len()).step_by(61) {
+        for end in (0..whole.len()).step_by(131) {
             assert!(!survive(&saved(folder.path(), &whole[..end])), "cut at {end}");
         }
         let footer = whole.len() - 4000;
         for at in (0..whole.len())
-            .step_by(23)
-            .chain((footer..whole.len()).step_by(3))
+            .step_by(97)
+            .chain((footer..whole.len()).step_by(7))
         {
             for flip in [0x01, 0x80, 0xff] {
                 let mut damaged = whole.clone();
@@ -234,4 +251,44 @@ fn damage_is_an_error_and_never_a_crash() {
             survive(&saved(folder.path(), &longer));
         }
     }
+}
+
+/// A file without rows whose schema is `depth` groups inside each other.
+fn nested_schema(depth: usize) -> Vec<u8> {
+    // Thrift's compact protocol: version, schema, num_rows and row_groups of FileMetaData.
+    let count = depth + 2;
+    let mut meta = vec![
+        0x15,
+        2,
+        0x19,
+        0xfc,
+        (count & 0x7f) as u8 | 0x80,
+        (count >> 7 & 0x7f) as u8 | 0x80,
+        (count >> 14) as u8,
+    ];
+    meta.extend([0x48, 1, b's', 0x15, 2, 0]);
+    for _ in 0..depth {
+        meta.extend([0x35, 2, 0x18, 1, b'a', 0x15, 2, 0]);
+    }
+    meta.extend([0x15, 2, 0x25, 2, 0x18, 1, b'l', 0]);
+    meta.extend([0x16, 0, 0x19, 0x0c, 0]);
+    let length = u32::try_from(meta.len()).unwrap().to_le_bytes();
+    [b"PAR1".as_slice(), &meta, &length, b"PAR1"].concat()
+}
+
+#[test]
+fn deep_schemas_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let open = |bytes: &[u8]| ParquetSource::open(saved(folder.path(), bytes));
+    assert_eq!(open(&nested_schema(200)).unwrap().num_rows(), 0);
+    assert_eq!(open(&nested_schema(300)).err().unwrap().cause(), Cause::Limit);
+    assert_eq!(open(&nested_schema(100_000)).err().unwrap().cause(), Cause::Limit);
+    // A list of row groups that claims 2^31 elements.
+    let mut claims = nested_schema(1);
+    let at = claims.len() - 8 - 2;
+    claims.splice(at..at + 1, [0xfc, 0xff, 0xff, 0xff, 0xff, 0x07]);
+    let length = u32::try_from(claims.len() - 12).unwrap().to_le_bytes();
+    let end = claims.len() - 8;
+    claims[end..end + 4].copy_from_slice(&length);
+    assert_eq!(open(&claims).err().unwrap().cause(), Cause::Corrupt);
 }

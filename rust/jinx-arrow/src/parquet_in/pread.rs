@@ -1,15 +1,16 @@
 //! A file read by position, so that readers in several threads do not share a cursor, and no length that the
 //! file claims is reserved before it is known to be there.
 
+use crate::failure::from_parquet;
 use bytes::Bytes;
 use jinx_core::error::{Error, Result};
-use jinx_core::num::{range_within, to_u64};
+use jinx_core::num::{range_within, to_u64, to_usize};
 use parquet::errors::ParquetError;
 use parquet::file::reader::{ChunkReader, Length};
 use std::fs::File;
 use std::io::{BufReader, Read};
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 /// Page headers are some 30 bytes; what follows them is read by itself.
 const HEADER_BUFFER_BYTES: usize = 1024;
@@ -18,6 +19,36 @@ const HEADER_BUFFER_BYTES: usize = 1024;
 pub(super) struct PreadFile {
     file: Arc<File>,
     len: u64,
+    spare: Spare,
+}
+
+/// Buffers of pages that are done with. A page of media may have 50 MB: fresh memory for each costs more than
+/// the reading, because the system has to find and clear it.
+type Spare = Arc<Mutex<Vec<Vec<u8>>>>;
+/// Buffers kept. One is mostly enough, as a compressed page is done with once it is decompressed.
+const MAX_SPARE: usize = 1;
+
+/// A page's bytes, whose buffer goes back when they are dropped.
+struct Page {
+    buffer: Vec<u8>,
+    length: usize,
+    spare: Spare,
+}
+
+impl AsRef<[u8]> for Page {
+    fn as_ref(&self) -> &[u8] {
+        self.buffer.get(..self.length).unwrap_or_default()
+    }
+}
+
+impl Drop for Page {
+    fn drop(&mut self) {
+        if let Ok(mut spare) = self.spare.lock()
+            && spare.len() < MAX_SPARE
+        {
+            spare.push(std::mem::take(&mut self.buffer));
+        }
+    }
 }
 
 impl PreadFile {
@@ -30,6 +61,7 @@ impl PreadFile {
         Ok(Self {
             file: Arc::new(file),
             len: metadata.len(),
+            spare: Spare::default(),
         })
     }
 
@@ -43,6 +75,23 @@ impl PreadFile {
 
     pub(super) fn ends_with(&self, magic: &[u8; 4]) -> Result<bool> {
         self.is_at(self.len.saturating_sub(4), magic)
+    }
+
+    /// The metadata in front of the last eight bytes, which are its length and the magic.
+    pub(super) fn footer(&self) -> Result<Bytes> {
+        let mut length = [0; 4];
+        let end = self.len.saturating_sub(8);
+        PreadCursor {
+            file: self.file.clone(),
+            at: end,
+        }
+        .read_exact(&mut length)?;
+        let length = u32::from_le_bytes(length);
+        let start = end
+            .checked_sub(length.into())
+            .ok_or_else(|| Error::truncated("the Parquet footer claims more bytes than the file has"))?;
+        self.get_bytes(start, to_usize(length.into(), "a Parquet footer")?)
+            .map_err(from_parquet)
     }
 
     fn is_at(&self, at: u64, magic: &[u8; 4]) -> Result<bool> {
@@ -79,13 +128,26 @@ impl ChunkReader for PreadFile {
     fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes, ParquetError> {
         let range = range_within(start, to_u64(length), self.len, "a Parquet page")
             .map_err(|error| ParquetError::External(Box::new(error)))?;
-        let mut bytes = vec![0; length];
+        let mut buffer = self
+            .spare
+            .lock()
+            .ok()
+            .and_then(|mut spare| spare.pop())
+            .unwrap_or_default();
+        if buffer.len() < length {
+            buffer.resize(length, 0);
+        }
+        let unread = buffer.get_mut(..length).unwrap_or_default();
         PreadCursor {
             file: self.file.clone(),
             at: range.start,
         }
-        .read_exact(&mut bytes)?;
-        Ok(bytes.into())
+        .read_exact(unread)?;
+        Ok(Bytes::from_owner(Page {
+            buffer,
+            length,
+            spare: self.spare.clone(),
+        }))
     }
 }
 
