@@ -1,6 +1,7 @@
 //! Parquet files and Arrow batches to and from JINX rows.
 //!
 //! ```text
+//! files      -> convert -> file, or JINX folder
 //! Parquet file -> ParquetSource -> RecordBatch -> RowEmitter -> Sink events
 //! Value rows   -> SchemaInference (or a kept schema) -> BatchBuilder -> RecordBatch -> ParquetSink
 //! ```
@@ -10,14 +11,19 @@
 //! maps are lists of `[key, value]`, dictionaries are their values, durations are integers.
 
 pub mod build;
+pub mod convert;
 pub mod emit;
 pub mod features;
 pub mod infer;
 pub mod parquet_in;
 pub mod parquet_out;
+pub mod rows_in;
+pub mod rows_out;
 pub mod schema;
+pub mod spec;
 pub mod stream;
 
+mod agree;
 mod calendar;
 mod column;
 mod decimal;
@@ -25,11 +31,18 @@ mod failure;
 mod iso_text;
 mod json_text;
 mod npy;
+mod observe;
+mod origin;
+mod project;
 
 pub use build::BatchBuilder;
+pub use convert::{convert, convert_rows, stream_rows};
 pub use emit::RowEmitter;
 pub use features::{Features, MediaFeature, MediaPath, media_of};
 pub use infer::{InferOptions, SchemaInference};
 pub use parquet_in::ParquetSource;
 pub use parquet_out::{ParquetCompression, ParquetOptions, ParquetSink};
+pub use rows_in::{ArrowRows, ParquetRows};
+pub use rows_out::ParquetTarget;
 pub use schema::{decode_schema, encode_schema};
+pub use spec::ConvertSpec;

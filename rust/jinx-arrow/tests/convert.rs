@@ -1,5 +1,5 @@
 //! Files of every format to every format, and what goes wrong on the way.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::cast_possible_truncation, clippy::cast_sign_loss)]
 
 mod support;
 

@@ -88,6 +88,13 @@ fn read_all(mut source: Box<dyn RowSource>) -> Result<Vec<Value>> {
     Ok(rows)
 }
 
+/// The `.npy` payload of `items` bytes.
+fn array(items: usize) -> Vec<u8> {
+    let header = format!("{{'descr': '|u1', 'fortran_order': False, 'shape': ({items},), }}\n");
+    let length = u16::try_from(header.len()).unwrap();
+    [b"\x93NUMPY\x01\0", length.to_le_bytes().as_slice(), header.as_bytes(), &vec![1; items]].concat()
+}
+
 fn blob(payload: Payload, data: Vec<u8>) -> Value {
     Value::Blob {
         payload,
@@ -122,7 +129,7 @@ fn rows() -> Vec<Value> {
             if i % 5 == 0 {
                 let size = usize::try_from(i % 200).unwrap();
                 row.push(("image".into(), blob(Payload::Raw, vec![7; size])));
-                row.push(("array".into(), blob(Payload::Npy, vec![1; size / 2])));
+                row.push(("array".into(), blob(Payload::Npy, array(size / 2))));
                 row.push(("tensor".into(), blob(Payload::Pt, vec![2; 3])));
                 row.push((
                     "scalar".into(),
@@ -401,4 +408,28 @@ fn odd_json_lines() {
     assert!(read(b"{\"a\": \"\xff\"}").is_err());
     let long = format!("{{\"a\":\"{}\"}}\n", "x".repeat(3 << 20)).repeat(3);
     assert_eq!(read(long.as_bytes()).unwrap().len(), 3);
+}
+
+/// A terminal at which nobody types.
+struct Silent;
+
+impl std::io::Read for Silent {
+    fn read(&mut self, _: &mut [u8]) -> std::io::Result<usize> {
+        loop {
+            std::thread::park();
+        }
+    }
+}
+
+#[test]
+fn a_source_that_does_not_answer_can_be_left() {
+    let folder = tempfile::tempdir().unwrap();
+    let input = std::io::Read::chain(std::io::Cursor::new(b"{\"a\":1}\n{\"a\":2}\n".to_vec()), Silent);
+    let source = Box::new(JsonLines::new(
+        Input::new(input, Path::new("x.jsonl"), None).unwrap(),
+    ));
+    let stop = &mut |_| Err(Error::interrupted());
+    let error = convert_watched(source, &folder.path().join("a.jinx"), &threads(2), stop).unwrap_err();
+    assert_eq!(error.cause(), Cause::Interrupted);
+    assert_eq!(listing(folder.path()).len(), 0);
 }

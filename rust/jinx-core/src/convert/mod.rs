@@ -17,6 +17,7 @@ mod near;
 mod ordered;
 mod run;
 mod select;
+mod selected;
 mod stream_target;
 
 use crate::error::{Error, Result};
@@ -33,6 +34,7 @@ pub use msgpack_in::MessagePack;
 pub use ordered::{Commit, ordered};
 pub use run::run;
 pub use select::{Select, Selection};
+pub use selected::Selected;
 pub use stream_target::{StreamTarget, json_lines, message_pack};
 
 /// Some rows that follow one another, to be emitted on any thread.

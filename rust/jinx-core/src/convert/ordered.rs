@@ -6,13 +6,17 @@ use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, unbounded};
 use std::any::Any;
 use std::collections::{BTreeMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Input bytes between source and target.
 const BYTES_IN_FLIGHT: u64 = 32 << 20;
 /// How often the caller gets to say that it wants to stop.
 const TICK: Duration = Duration::from_millis(50);
+
+/// How long a source that does not return is waited for when all is to stop.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// The calling thread's half.
 pub trait Commit<E> {
@@ -32,7 +36,7 @@ pub trait Commit<E> {
 struct Job<C> {
     number: u64,
     bytes: u64,
-    input: C,
+    input: Result<C>,
 }
 
 enum Message<E> {
@@ -46,62 +50,61 @@ enum Message<E> {
 /// Runs `produce` on a thread of its own, each of `workers` on one, and `commit` on this one.
 ///
 /// `produce` gives a piece of input with its size in bytes. A worker returns the result, or the last part of it after
-/// handing over others by the function it is given; that may block until it is the input's turn. The first error in the order of the input wins; a panic is an
-/// error. How much is in flight is bounded.
+/// handing over others by the function it is given; that may block until it is the input's turn. The first error in
+/// the order of the input wins; a panic is an error. How much is in flight is bounded.
+///
+/// A `produce` that does not return, such as a read from a terminal, is left behind after a second when all stops.
 ///
 /// # Errors
 /// As said; and `Io` when the system gives no threads.
 pub fn ordered<C, E, P, W>(produce: P, workers: Vec<W>, commit: &mut impl Commit<E>) -> Result<()>
 where
-    C: Send,
+    C: Send + 'static,
     E: Send,
-    P: FnMut() -> Result<Option<(C, u64)>> + Send,
+    P: FnMut() -> Result<Option<(C, u64)>> + Send + 'static,
     W: FnMut(C, &mut dyn FnMut(E) -> Result<()>) -> Result<E> + Send,
 {
-    let gate = Gate::new(workers.len() * 2 + 2, BYTES_IN_FLIGHT);
-    let (job_sender, job_receiver) = unbounded::<Job<C>>();
+    let gate = Arc::new(Gate::new(workers.len() * 2 + 2, BYTES_IN_FLIGHT));
+    let (job_sender, jobs) = unbounded::<Job<C>>();
     let (sender, receiver) = unbounded();
-    thread::scope(|scope| {
-        let start = || -> Result<()> {
-            for worker in workers {
-                let (jobs, results, gate) = (job_receiver.clone(), sender.clone(), &gate);
-                thread::Builder::new().spawn_scoped(scope, move || work(worker, &jobs, &results, gate))?;
-            }
-            let (results, gate) = (sender.clone(), &gate);
-            thread::Builder::new().spawn_scoped(scope, move || feed(produce, &job_sender, &results, gate))?;
-            Ok(())
-        };
-        let started = start();
-        drop((sender, job_receiver));
+    let feeder = {
+        let gate = Arc::clone(&gate);
+        thread::Builder::new().spawn(move || feed(produce, &job_sender, &gate))?
+    };
+    let done = thread::scope(|scope| {
+        let started = workers.into_iter().try_for_each(|worker| {
+            let (jobs, results, gate) = (jobs.clone(), sender.clone(), &*gate);
+            let work = move || work(worker, &jobs, &results, gate);
+            thread::Builder::new().spawn_scoped(scope, work).map(drop)
+        });
+        drop(sender);
+        let started = started.map_err(Error::from);
         let done = started.and_then(|()| collect(&receiver, &gate, commit));
         gate.stop();
         done
-    })
+    });
+    let patience = Instant::now() + PATIENCE;
+    while !feeder.is_finished() && Instant::now() < patience {
+        thread::sleep(PATIENCE / 500);
+    }
+    done
 }
 
-fn feed<C, E>(
-    mut produce: impl FnMut() -> Result<Option<(C, u64)>>,
-    jobs: &Sender<Job<C>>,
-    results: &Sender<(u64, Message<E>)>,
-    gate: &Gate,
-) {
+fn feed<C>(mut produce: impl FnMut() -> Result<Option<(C, u64)>>, jobs: &Sender<Job<C>>, gate: &Gate) {
     let mut number = 0;
-    // A send fails only when all is being stopped.
     while gate.enter() {
-        match caught(&mut produce, "reading the input") {
-            Ok(Some((input, bytes))) => {
-                gate.weigh(bytes);
-                if jobs.send(Job { number, bytes, input }).is_err() {
-                    return;
-                }
-                number += 1;
-            }
+        let (input, bytes) = match caught(&mut produce, "reading the input") {
+            Ok(Some((input, bytes))) => (Ok(input), bytes),
             Ok(None) => return,
-            Err(error) => {
-                let _ = results.send((number, Message::Failed(error)));
-                return;
-            }
+            Err(error) => (Err(error), 0),
+        };
+        let failed = input.is_err();
+        gate.weigh(bytes);
+        // Sending fails only when all is being stopped.
+        if jobs.send(Job { number, bytes, input }).is_err() || failed {
+            return;
         }
+        number += 1;
     }
 }
 
@@ -109,10 +112,12 @@ fn work<C, E, W>(mut worker: W, jobs: &Receiver<Job<C>>, results: &Sender<(u64, 
 where
     W: FnMut(C, &mut dyn FnMut(E) -> Result<()>) -> Result<E>,
 {
-    for Job { number, bytes, input } in jobs {
-        if gate.is_stopped() {
-            return;
-        }
+    loop {
+        let Job { number, bytes, input } = match jobs.recv_timeout(TICK) {
+            Ok(job) if !gate.is_stopped() => job,
+            Err(RecvTimeoutError::Timeout) if !gate.is_stopped() => continue,
+            _ => return,
+        };
         let mut hand_over = |part| {
             let sent = results.send((number, Message::Part(part))).is_ok();
             if sent && gate.part_sent(number) {
@@ -121,7 +126,8 @@ where
                 Err(Error::interrupted())
             }
         };
-        let message = match caught(|| worker(input, &mut hand_over), "a worker thread") {
+        let work = || input.and_then(|input| worker(input, &mut hand_over));
+        let message = match caught(work, "a worker thread") {
             Ok(result) => Message::End(result, bytes),
             Err(error) => Message::Failed(error),
         };

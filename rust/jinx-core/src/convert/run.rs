@@ -44,7 +44,8 @@ pub fn run<T: RowTarget>(
         source.select(selection);
     }
     let total_bytes = source.total_bytes();
-    let bytes_read = AtomicU64::new(0);
+    let bytes_read = Arc::new(AtomicU64::new(0));
+    let read_so_far = Arc::clone(&bytes_read);
     let workers = (0..options.workers())
         .map(|_| {
             let select = selection.clone().map(Select::new);
@@ -59,15 +60,15 @@ pub fn run<T: RowTarget>(
         target,
         progress,
         rows: 0,
-        bytes_read: &bytes_read,
+        bytes_read,
         total_bytes,
         last: Instant::now(),
     };
     let mut left = options.limit.unwrap_or(u64::MAX);
-    let produce = || {
+    let produce = move || {
         while left > 0 {
             let Some(chunk) = source.next_chunk()? else { break };
-            bytes_read.store(source.bytes_read(), Ordering::Relaxed);
+            read_so_far.store(source.bytes_read(), Ordering::Relaxed);
             let rows = chunk.len().min(usize::try_from(left).unwrap_or(usize::MAX));
             left -= to_u64(rows);
             if rows > 0 {
@@ -130,7 +131,7 @@ struct Writing<'a, T> {
     target: T,
     progress: &'a mut dyn FnMut(Progress) -> Result<()>,
     rows: u64,
-    bytes_read: &'a AtomicU64,
+    bytes_read: Arc<AtomicU64>,
     total_bytes: Option<u64>,
     last: Instant,
 }

@@ -1,0 +1,208 @@
+//! Files of any format to a file of any format.
+
+use crate::features::MediaPath;
+use crate::infer::InferOptions;
+use crate::observe::Observer;
+use crate::origin::{Known, Origin};
+use crate::project;
+use crate::rows_out::ParquetTarget;
+use crate::schema::encode_schema;
+use crate::spec::ConvertSpec;
+use arrow_schema::SchemaRef;
+use jinx_core::convert::{
+    ConvertOptions, Format, JinxTarget, Progress, RowSource, Selected, Summary, json_lines, message_pack, run,
+};
+use jinx_core::error::{Error, Result};
+use jinx_core::io::StreamOut;
+use jinx_core::jinx::fields::MediaField;
+use jinx_core::jinx::options::WriteOptions;
+use jinx_core::jinx::writer::DatasetWriter;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Told how far a conversion has come, about ten times a second; an error stops it.
+pub type OnProgress<'a> = &'a mut dyn FnMut(Progress) -> Result<()>;
+
+/// Converts files of one format, in order, to `out`. Nothing is published unless all rows were written.
+///
+/// # Errors
+/// The first thing that is wrong with inputs, options, rows or output, and where.
+pub fn convert(
+    sources: &[PathBuf],
+    source_format: Format,
+    out: &Path,
+    target_format: Format,
+    spec: &ConvertSpec,
+    progress: OnProgress<'_>,
+) -> Result<Summary> {
+    spec.check(out, target_format)?;
+    let options = spec.engine()?;
+    let origin = Origin::new(sources, source_format)?;
+    project::check(origin.known.names.as_deref(), &options)?;
+    if target_format != Format::Parquet {
+        let known = projected(origin.known.clone(), &options);
+        return write(
+            origin.open()?,
+            known,
+            out,
+            target_format,
+            spec,
+            &options,
+            progress,
+        );
+    }
+    // Before the first pass, which may take long.
+    let file = StreamOut::create(out, spec.overwrite)?;
+    let schema = match &origin.known.schema {
+        Some(schema) => Arc::new(project::schema(schema, &options)),
+        None => infer(&origin, spec, &options, progress)?,
+    };
+    let is_second = origin.known.schema.is_none();
+    let target = ParquetTarget::new(file, schema, spec.parquet()?)?;
+    run(origin.open()?, target, &options, &mut |now| {
+        progress(if is_second { second_half(now) } else { now })
+    })
+}
+
+/// Converts rows from anywhere else, such as a table of another library; `schema` is theirs.
+///
+/// # Errors
+/// As [`convert`].
+pub fn convert_rows(
+    source: Box<dyn RowSource>,
+    schema: &SchemaRef,
+    out: &Path,
+    target_format: Format,
+    spec: &ConvertSpec,
+    progress: OnProgress<'_>,
+) -> Result<Summary> {
+    spec.check(out, target_format)?;
+    let options = spec.engine()?;
+    let known = Known::of_schema(schema.clone());
+    project::check(known.names.as_deref(), &options)?;
+    let known = projected(known, &options);
+    write(source, known, out, target_format, spec, &options, progress)
+}
+
+/// The rows of files one by one, with only these top-level fields if given.
+///
+/// # Errors
+/// As [`convert`], for the inputs.
+pub fn stream_rows(
+    sources: &[PathBuf],
+    format: Format,
+    fields: Option<&[String]>,
+) -> Result<Box<dyn RowSource>> {
+    Selected::around(Origin::new(sources, format)?.open()?, fields)
+}
+
+fn write(
+    source: Box<dyn RowSource>,
+    known: Known,
+    out: &Path,
+    target: Format,
+    spec: &ConvertSpec,
+    options: &ConvertOptions,
+    progress: OnProgress<'_>,
+) -> Result<Summary> {
+    match target {
+        Format::Jinx => {
+            let write = jinx_options(spec, known)?;
+            let writer = match spec.append {
+                true => DatasetWriter::append(out, write)?,
+                false => DatasetWriter::create(out, write)?,
+            };
+            run(source, JinxTarget::new(writer), options, progress)
+        }
+        Format::JsonLines => {
+            let codec = spec.stream_codec(out)?;
+            let file = StreamOut::create(out, spec.overwrite)?;
+            run(source, json_lines(file, codec, spec.level)?, options, progress)
+        }
+        Format::MessagePack => {
+            let codec = spec.stream_codec(out)?;
+            let file = StreamOut::create(out, spec.overwrite)?;
+            run(source, message_pack(file, codec, spec.level)?, options, progress)
+        }
+        Format::Parquet => {
+            let schema = known
+                .schema
+                .ok_or_else(|| Error::invalid("Parquet needs a schema"))?;
+            let file = StreamOut::create(out, spec.overwrite)?;
+            run(
+                source,
+                ParquetTarget::new(file, schema, spec.parquet()?)?,
+                options,
+                progress,
+            )
+        }
+    }
+}
+
+/// How a JINX dataset is written, with what is known about its rows.
+fn jinx_options(spec: &ConvertSpec, known: Known) -> Result<WriteOptions> {
+    let media = known.media.into_iter().map(|(path, media)| MediaField {
+        path,
+        kind: media.kind,
+        feature: media.feature_json,
+    });
+    Ok(WriteOptions {
+        split: spec.split.clone().or(known.split),
+        meta: spec.meta.clone().unwrap_or(known.meta),
+        arrow_schema: known.schema.map(|schema| encode_schema(&schema)),
+        media: media.collect(),
+        ..spec.jinx()?
+    })
+}
+
+fn projected(known: Known, options: &ConvertOptions) -> Known {
+    Known {
+        schema: known
+            .schema
+            .map(|schema| Arc::new(project::schema(&schema, options))),
+        media: project::media(known.media, options),
+        ..known
+    }
+}
+
+/// A schema for rows that come without one, by looking at all of them.
+fn infer(
+    origin: &Origin,
+    spec: &ConvertSpec,
+    options: &ConvertOptions,
+    progress: OnProgress<'_>,
+) -> Result<SchemaRef> {
+    if !origin.is_repeatable() {
+        return Err(Error::unsupported(
+            "Parquet needs a schema, and finding one takes a first pass, which a pipe does not allow; save the input to a file",
+        ));
+    }
+    let media: Vec<MediaPath> = project::media(origin.known.media.clone(), options);
+    let observer = Observer::new(InferOptions {
+        media,
+        mixed_json: spec.mixed_json,
+        large: false,
+    });
+    run(origin.open()?, observer.clone(), options, &mut |now| {
+        progress(first_half(now))
+    })?;
+    observer.schema()
+}
+
+/// Two passes read every byte twice.
+fn first_half(now: Progress) -> Progress {
+    Progress {
+        rows: 0,
+        total_bytes: now.total_bytes.map(|total| total.saturating_mul(2)),
+        ..now
+    }
+}
+
+fn second_half(now: Progress) -> Progress {
+    let total = now.total_bytes.unwrap_or(0);
+    Progress {
+        bytes_read: now.bytes_read.saturating_add(total),
+        total_bytes: now.total_bytes.map(|total| total.saturating_mul(2)),
+        ..now
+    }
+}

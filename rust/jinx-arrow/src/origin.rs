@@ -1,0 +1,243 @@
+//! Input files as one source of rows, and what is known about the rows beforehand.
+
+use crate::features::{Features, MediaPath, media_of};
+use crate::parquet_in::ParquetSource;
+use crate::rows_in::ParquetRows;
+use crate::schema::decode_schema;
+use arrow_schema::{Schema, SchemaRef};
+use jinx_core::convert::{
+    Chain, Format, JinxRows, JsonLines, MessagePack, Opener, RowSource, STANDARD_STREAM,
+};
+use jinx_core::error::{Error, Result};
+use jinx_core::io::sidecar_path;
+use jinx_core::jinx::folder::{ShardRef, natural, resolve};
+use jinx_core::jinx::key::Rules;
+use jinx_core::jinx::shard::{OpenOptions, Verify};
+use serde_json::{Map, Value as Json};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The inputs of a conversion.
+pub(crate) struct Origin {
+    format: Format,
+    paths: Vec<PathBuf>,
+    pub(crate) known: Known,
+}
+
+/// What is known about rows before they are read.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Known {
+    pub(crate) schema: Option<SchemaRef>,
+    /// The top-level fields that rows may have.
+    pub(crate) names: Option<Vec<String>>,
+    pub(crate) media: Vec<MediaPath>,
+    pub(crate) meta: Map<String, Json>,
+    pub(crate) split: Option<String>,
+}
+
+impl Known {
+    pub(crate) fn of_schema(schema: SchemaRef) -> Self {
+        let media = Features::from_schema(&schema).media_paths();
+        Self {
+            schema: Some(schema),
+            media,
+            ..Self::default()
+        }
+    }
+}
+
+impl Origin {
+    /// Looks at the inputs; folders become the files in them.
+    ///
+    /// # Errors
+    /// `Io` for inputs that are not there; what is wrong with the files that say something about the rows.
+    pub(crate) fn new(paths: &[PathBuf], format: Format) -> Result<Self> {
+        let mut files = Vec::new();
+        for path in paths {
+            if is_standard(path) {
+                files.push(path.clone());
+                continue;
+            }
+            let metadata = path.metadata().map_err(|error| Error::io(path, &error))?;
+            match metadata.is_dir() && format != Format::Jinx {
+                true => files.extend(files_in(path, format)?),
+                false => files.push(path.clone()),
+            }
+        }
+        if files.is_empty() {
+            return Err(Error::invalid("there is no input"));
+        }
+        let known = match format {
+            Format::Parquet | Format::Jinx if files.iter().any(|path| is_standard(path)) => {
+                let what = format!(
+                    "{} cannot be read from standard input; give a file",
+                    format.name()
+                );
+                return Err(Error::invalid(what));
+            }
+            Format::Parquet => Known::of_schema(first_schema(&files)?),
+            Format::Jinx => known_of_shards(&files)?,
+            Format::JsonLines | Format::MessagePack => Known::default(),
+        };
+        Ok(Self {
+            format,
+            paths: files,
+            known,
+        })
+    }
+
+    /// Whether [`Origin::open`] may be called twice.
+    pub(crate) fn is_repeatable(&self) -> bool {
+        self.paths.iter().all(|path| {
+            path.metadata()
+                .is_ok_and(|metadata| !is_standard(path) && !is_pipe(&metadata))
+        })
+    }
+
+    /// All rows, from the first.
+    ///
+    /// # Errors
+    /// What is wrong with a folder of shards.
+    pub(crate) fn open(&self) -> Result<Box<dyn RowSource>> {
+        let mut openers: Vec<Opener> = Vec::new();
+        for path in &self.paths {
+            if self.format == Format::Jinx {
+                openers.extend(JinxRows::openers(path, &OpenOptions::default())?);
+                continue;
+            }
+            let (path, format, first) = (path.clone(), self.format, self.known.schema.clone());
+            openers.push(Box::new(move || {
+                Ok(match format {
+                    Format::JsonLines => Box::new(JsonLines::open(&path)?),
+                    Format::MessagePack => Box::new(MessagePack::open(&path)?),
+                    _ => Box::new(ParquetRows::open(&path, first.as_ref())?),
+                })
+            }));
+        }
+        Ok(Box::new(Chain::new(openers, self.total_bytes())))
+    }
+
+    /// Bytes of all inputs; `None` when one is a pipe.
+    fn total_bytes(&self) -> Option<u64> {
+        let mut total = 0;
+        for path in &self.paths {
+            let files = match self.format {
+                Format::Jinx => resolve(path).ok()?.into_iter().map(|shard| shard.path).collect(),
+                _ => vec![path.clone()],
+            };
+            for file in files {
+                let metadata = file.metadata().ok().filter(|metadata| metadata.is_file())?;
+                let beside = (self.format == Format::Jinx)
+                    .then(|| sidecar_path(&file).metadata().ok())
+                    .flatten();
+                total += metadata.len() + beside.map_or(0, |metadata| metadata.len());
+            }
+        }
+        Some(total)
+    }
+}
+
+fn is_standard(path: &Path) -> bool {
+    path == Path::new(STANDARD_STREAM)
+}
+
+fn is_pipe(metadata: &std::fs::Metadata) -> bool {
+    !metadata.is_file() && !metadata.is_dir()
+}
+
+/// The files of a format in a folder, in natural order.
+fn files_in(folder: &Path, format: Format) -> Result<Vec<PathBuf>> {
+    let mut names = Vec::new();
+    for entry in std::fs::read_dir(folder).map_err(|error| Error::io(folder, &error))? {
+        let name = entry.map_err(|error| Error::io(folder, &error))?.file_name();
+        if let Some(name) = name.to_str().filter(|name| !name.starts_with('.'))
+            && Format::from_path(Path::new(name)) == Some(format)
+        {
+            names.push(name.to_owned());
+        }
+    }
+    if names.is_empty() {
+        return Err(
+            Error::invalid(format!("there is no {} file in this folder", format.name())).in_file(folder),
+        );
+    }
+    names.sort_by(|a, b| natural(a, b));
+    Ok(names.into_iter().map(|name| folder.join(name)).collect())
+}
+
+fn first_schema(files: &[PathBuf]) -> Result<SchemaRef> {
+    let first = files.first().ok_or_else(|| Error::invalid("there is no input"))?;
+    Ok(ParquetSource::open(first)?.schema())
+}
+
+/// What the footers of all shards say; a schema only if they agree on it.
+fn known_of_shards(paths: &[PathBuf]) -> Result<Known> {
+    let options = OpenOptions {
+        verify: Verify::None,
+        ..OpenOptions::default()
+    };
+    let mut known: Option<(Known, Option<String>)> = None;
+    for path in paths {
+        for shard in resolve(path)? {
+            let (footer, schema) = known_of_shard(&shard, &options)?;
+            known = Some(match known {
+                None => (footer, schema),
+                Some((first, first_schema)) => united(first, first_schema, footer, schema),
+            });
+        }
+    }
+    let Some((mut known, schema)) = known else {
+        return Ok(Known::default());
+    };
+    known.schema = schema
+        .map(|text| decode_schema(&text))
+        .transpose()?
+        .map(|schema: Schema| Arc::new(schema));
+    Ok(known)
+}
+
+fn known_of_shard(shard: &ShardRef, options: &OpenOptions) -> Result<(Known, Option<String>)> {
+    let open = shard.open(options)?;
+    let footer = open.footer();
+    // From 1.1 on the footer lists every top-level field.
+    let names = footer
+        .fields
+        .iter()
+        .filter(|field| field.path.len() == 1)
+        .filter_map(|field| field.path[0].clone());
+    let known = Known {
+        schema: None,
+        names: (open.rules() == Rules::V1_1).then(|| names.collect()),
+        media: media_of(&footer.fields),
+        meta: footer.meta.clone(),
+        split: footer.split.clone(),
+    };
+    Ok((known, footer.arrow_schema.clone()))
+}
+
+fn united(
+    mut first: Known,
+    first_schema: Option<String>,
+    other: Known,
+    schema: Option<String>,
+) -> (Known, Option<String>) {
+    for media in other.media {
+        if first.media.iter().all(|(path, _)| *path != media.0) {
+            first.media.push(media);
+        }
+    }
+    first.names = first.names.zip(other.names).map(|(mut names, others)| {
+        names.extend(others);
+        names
+    });
+    if first.split != other.split {
+        first.split = None;
+    }
+    if first.meta != other.meta {
+        first
+            .meta
+            .retain(|name, value| other.meta.get(name) == Some(value));
+    }
+    let agreed = first_schema.filter(|text| schema.as_ref() == Some(text));
+    (first, agreed)
+}

@@ -1,0 +1,286 @@
+//! Rows of Parquet files and of Arrow batches, emitted on the workers.
+
+use crate::agree;
+use crate::emit::RowEmitter;
+use crate::features::Features;
+use crate::parquet_in::{Batches, ParquetSource};
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchReader};
+use arrow_schema::{DataType, SchemaRef};
+use jinx_core::convert::{RowChunk, RowSource, Selection};
+use jinx_core::error::{Error, Result};
+use jinx_core::num::to_u64;
+use jinx_core::sink::Sink;
+use std::ops::Range;
+use std::path::Path;
+use std::sync::Arc;
+
+/// What a chunk should hold; batches of other libraries may be any size.
+const CHUNK_BYTES: u64 = 4 << 20;
+const MAX_CHUNK_ROWS: u64 = 1024;
+
+/// The rows of one Parquet file.
+pub struct ParquetRows {
+    source: ParquetSource,
+    features: Arc<Features>,
+    batches: Option<Batches>,
+    selection: Option<Arc<Selection>>,
+    cutter: Cutter,
+    total: u64,
+    done: bool,
+}
+
+impl ParquetRows {
+    /// `first` is the schema of the first of several files, which this one must fit.
+    ///
+    /// # Errors
+    /// As [`ParquetSource::open`]; `Mismatch` naming the column that does not fit.
+    pub fn open(path: &Path, first: Option<&SchemaRef>) -> Result<Self> {
+        let source = ParquetSource::open(path)?;
+        let schema = source.schema();
+        let first = first.unwrap_or(&schema);
+        agree::check(first, &schema).map_err(|error| error.in_file(path))?;
+        let total = path.metadata().map_or(0, |metadata| metadata.len());
+        Ok(Self {
+            features: Arc::new(Features::from_schema(first)),
+            batches: None,
+            selection: None,
+            cutter: Cutter::new(path),
+            source,
+            total,
+            done: false,
+        })
+    }
+
+    pub fn schema(&self) -> SchemaRef {
+        self.source.schema()
+    }
+
+    fn start(&self) -> Result<Batches> {
+        let Some(selection) = &self.selection else {
+            return self.source.row_batches(None, None, None);
+        };
+        let schema = self.source.schema();
+        // Every name is asked for, so that a mistyped one can be told from those that exist.
+        let wanted = schema
+            .fields()
+            .iter()
+            .filter(|field| selection.wants(field.name()));
+        let wanted: Vec<String> = wanted.map(|field| field.name().clone()).collect();
+        self.source.row_batches(None, Some(&wanted), None)
+    }
+}
+
+impl RowSource for ParquetRows {
+    fn next_chunk(&mut self) -> Result<Option<Box<dyn RowChunk>>> {
+        loop {
+            if let Some(chunk) = self.cutter.next() {
+                return Ok(Some(Box::new(chunk)));
+            }
+            if self.done {
+                return Ok(None);
+            }
+            let mut batches = match self.batches.take() {
+                Some(batches) => batches,
+                None => self.start()?,
+            };
+            match batches.next().transpose()? {
+                Some(batch) => {
+                    self.batches = Some(batches);
+                    self.cutter.load(&batch, &self.features)?;
+                }
+                None => self.done = true,
+            }
+        }
+    }
+
+    fn bytes_read(&self) -> u64 {
+        let rows = u128::from(self.source.num_rows().max(1));
+        let share = u128::from(self.total) * u128::from(self.cutter.given) / rows;
+        if self.done {
+            self.total
+        } else {
+            u64::try_from(share).unwrap_or(self.total).min(self.total)
+        }
+    }
+
+    fn total_bytes(&self) -> Option<u64> {
+        Some(self.total)
+    }
+
+    fn select(&mut self, selection: &Arc<Selection>) {
+        self.selection = Some(Arc::clone(selection));
+    }
+}
+
+/// The rows of batches that are in memory or come from another library.
+pub struct ArrowRows<I> {
+    schema: SchemaRef,
+    features: Features,
+    batches: Option<I>,
+    cutter: Cutter,
+    bytes: u64,
+}
+
+impl<I: Iterator<Item = Result<RecordBatch>> + Send> ArrowRows<I> {
+    pub fn new(schema: SchemaRef, batches: I) -> Self {
+        let features = Features::from_schema(&schema);
+        Self {
+            schema,
+            features,
+            batches: Some(batches),
+            cutter: Cutter::new(Path::new("<table>")),
+            bytes: 0,
+        }
+    }
+
+    pub fn schema(&self) -> SchemaRef {
+        self.schema.clone()
+    }
+}
+
+/// The rows of any reader of batches.
+pub fn reader_rows(
+    reader: impl RecordBatchReader + Send,
+) -> ArrowRows<impl Iterator<Item = Result<RecordBatch>> + Send> {
+    let schema = reader.schema();
+    ArrowRows::new(
+        schema,
+        reader.map(|batch| batch.map_err(crate::failure::from_arrow)),
+    )
+}
+
+impl<I: Iterator<Item = Result<RecordBatch>> + Send> RowSource for ArrowRows<I> {
+    fn next_chunk(&mut self) -> Result<Option<Box<dyn RowChunk>>> {
+        loop {
+            if let Some(chunk) = self.cutter.next() {
+                self.bytes += chunk.bytes();
+                return Ok(Some(Box::new(chunk)));
+            }
+            let Some(batches) = &mut self.batches else {
+                return Ok(None);
+            };
+            match batches.next().transpose()? {
+                Some(batch) => self.cutter.load(&batch, &self.features)?,
+                None => self.batches = None,
+            }
+        }
+    }
+
+    fn bytes_read(&self) -> u64 {
+        self.bytes
+    }
+
+    fn total_bytes(&self) -> Option<u64> {
+        None
+    }
+}
+
+/// Cuts batches into chunks and counts their rows.
+struct Cutter {
+    name: Arc<Path>,
+    batch: Option<Arc<RowEmitter>>,
+    left: Range<usize>,
+    bytes_per_row: u64,
+    /// Rows given so far.
+    given: u64,
+}
+
+impl Cutter {
+    fn new(name: &Path) -> Self {
+        Self {
+            name: Arc::from(name),
+            batch: None,
+            left: 0..0,
+            bytes_per_row: 0,
+            given: 0,
+        }
+    }
+
+    fn load(&mut self, batch: &RecordBatch, features: &Features) -> Result<()> {
+        let emitter = RowEmitter::new(batch, features).map_err(|error| error.in_file(&self.name))?;
+        let bytes: u64 = batch.columns().iter().map(bytes_of).sum();
+        self.left = 0..emitter.len();
+        self.bytes_per_row = bytes / to_u64(emitter.len()).max(1);
+        self.batch = Some(Arc::new(emitter));
+        Ok(())
+    }
+
+    fn next(&mut self) -> Option<BatchChunk> {
+        let batch = self.batch.as_ref().filter(|_| !self.left.is_empty())?;
+        let rows = (CHUNK_BYTES / self.bytes_per_row.max(1)).clamp(1, MAX_CHUNK_ROWS);
+        let rows = usize::try_from(rows).unwrap_or(1).min(self.left.len());
+        let range = self.left.start..self.left.start + rows;
+        self.left.start = range.end;
+        let first = self.given;
+        self.given += to_u64(rows);
+        let bytes = self.bytes_per_row * to_u64(rows);
+        Some(BatchChunk {
+            batch: Arc::clone(batch),
+            range,
+            first,
+            bytes,
+            name: Arc::clone(&self.name),
+        })
+    }
+}
+
+struct BatchChunk {
+    batch: Arc<RowEmitter>,
+    range: Range<usize>,
+    /// Number of the first row in its file.
+    first: u64,
+    bytes: u64,
+    name: Arc<Path>,
+}
+
+impl RowChunk for BatchChunk {
+    fn len(&self) -> usize {
+        self.range.len()
+    }
+
+    fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    fn emit(&self, i: usize, mut sink: &mut dyn Sink) -> Result<()> {
+        self.batch
+            .emit_row(self.range.start + i, &mut sink)
+            .map_err(|error| self.locate(i, error))
+    }
+
+    fn locate(&self, i: usize, error: Error) -> Error {
+        error.in_sample(self.first + to_u64(i)).in_file(&self.name)
+    }
+}
+
+/// Bytes of the rows themselves: views share pages, of which a batch may use little.
+fn bytes_of(array: &ArrayRef) -> u64 {
+    let views = |views: &[u128]| {
+        views
+            .iter()
+            .map(|view| u64::try_from(view & 0xffff_ffff).unwrap_or(0) + 16)
+            .sum()
+    };
+    match array.data_type() {
+        DataType::BinaryView => views(array.as_binary_view().views()),
+        DataType::Utf8View => views(array.as_string_view().views()),
+        DataType::Struct(_) => array.as_struct().columns().iter().map(bytes_of).sum(),
+        DataType::List(_) => {
+            let lists = array.as_list::<i32>();
+            let offsets = lists.value_offsets();
+            let (first, last) = (
+                offsets.first().copied().unwrap_or(0),
+                offsets.last().copied().unwrap_or(0),
+            );
+            let range = usize::try_from(first)
+                .ok()
+                .zip(usize::try_from(last - first).ok());
+            let items = range.map_or(0, |(start, length)| {
+                bytes_of(&lists.values().slice(start, length))
+            });
+            items + to_u64(lists.len()) * 4
+        }
+        _ => array.to_data().get_slice_memory_size().map_or(0, to_u64),
+    }
+}

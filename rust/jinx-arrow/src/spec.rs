@@ -1,0 +1,290 @@
+//! What a caller may ask of a conversion, as JSON.
+
+use crate::parquet_out::{ParquetCompression, ParquetOptions};
+use jinx_core::codec::Codec;
+use jinx_core::convert::{ConvertOptions, Format, STANDARD_STREAM};
+use jinx_core::error::{Error, Result};
+use jinx_core::jinx::fields::Path as FieldPath;
+use jinx_core::jinx::options::{ColumnChoice, EncodeOptions, WriteOptions};
+use serde::{Deserialize, Deserializer};
+use serde_json::{Map, Value as Json};
+use std::path::Path;
+
+const DEFAULT_LEVEL: i32 = 3;
+
+/// The options of a conversion. Members that are absent have their defaults; unknown ones are an error.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[allow(clippy::struct_excessive_bools)]
+pub struct ConvertSpec {
+    /// JINX: whether big values go to a second file.
+    pub sidecar: bool,
+    /// JINX: `zstd` (default) or none. JSON Lines and MessagePack: `none`, `zstd` or `gz`; the default is what the
+    /// output's suffix says. Parquet: `none`, `snappy` (default), `zstd` or `gzip`. JSON null is none.
+    #[serde(deserialize_with = "given")]
+    pub compression: Option<Option<String>>,
+    pub level: Option<i32>,
+    /// JINX: bytes above which a binary value goes to the sidecar.
+    pub binary_threshold: Option<u64>,
+    /// JINX: dotted paths to keep as columns beside the default ones.
+    pub columns: Option<Vec<String>>,
+    /// JINX: dotted paths to keep as the only columns.
+    pub only_columns: Option<Vec<String>>,
+    /// JINX: top-level fields that are never compressed.
+    pub uncompressed: Vec<String>,
+    /// JINX folders: bytes after which a new shard begins.
+    pub shard_size: Option<u64>,
+    pub overwrite: bool,
+    /// JINX folders: add shards to what is there.
+    pub append: bool,
+    pub split: Option<String>,
+    pub meta: Option<Map<String, Json>>,
+    /// Rows after which to stop.
+    pub limit: Option<u64>,
+    /// Top-level fields to keep.
+    pub fields: Option<Vec<String>>,
+    /// Old names of top-level fields and their new ones.
+    pub rename: Option<Map<String, Json>>,
+    /// Worker threads; 0 = one for each core.
+    pub threads: usize,
+    /// Parquet: keep a field of mixed kinds as JSON text. Also `mixed`, with `"json"` or `"error"`.
+    #[serde(alias = "mixed", deserialize_with = "mixed")]
+    pub mixed_json: bool,
+}
+
+impl Default for ConvertSpec {
+    fn default() -> Self {
+        Self {
+            sidecar: true,
+            compression: None,
+            level: None,
+            binary_threshold: None,
+            columns: None,
+            only_columns: None,
+            uncompressed: Vec::new(),
+            shard_size: None,
+            overwrite: false,
+            append: false,
+            split: None,
+            meta: None,
+            limit: None,
+            fields: None,
+            rename: None,
+            threads: 0,
+            mixed_json: false,
+        }
+    }
+}
+
+fn given<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Option<String>>, D::Error> {
+    Option::<String>::deserialize(from).map(Some)
+}
+
+fn mixed<'de, D: Deserializer<'de>>(from: D) -> Result<bool, D::Error> {
+    match Json::deserialize(from)? {
+        Json::Null => Ok(false),
+        Json::Bool(value) => Ok(value),
+        Json::String(text) if text == "json" => Ok(true),
+        Json::String(text) if text == "error" => Ok(false),
+        other => Err(serde::de::Error::custom(format!(
+            "mixed is {other}; it must be \"error\" or \"json\""
+        ))),
+    }
+}
+
+impl ConvertSpec {
+    /// Reads JSON text.
+    ///
+    /// # Errors
+    /// `Invalid` for an unknown member or a value of the wrong type.
+    pub fn from_json(text: &str) -> Result<Self> {
+        let bad = |error: serde_json::Error| Error::invalid(format!("conversion options: {error}"));
+        // By way of an object, because a list would be taken for the members in order.
+        let members: Map<String, Json> = serde_json::from_str(text).map_err(bad)?;
+        serde_json::from_value(Json::Object(members)).map_err(bad)
+    }
+
+    /// What the engine needs to know.
+    ///
+    /// # Errors
+    /// `Invalid` for a new name that is no text.
+    pub(crate) fn engine(&self) -> Result<ConvertOptions> {
+        let rename = self.rename.iter().flatten().map(|(old, new)| match new {
+            Json::String(new) => Ok((old.clone(), new.clone())),
+            _ => Err(Error::invalid(format!("the new name of '{old}' must be text"))),
+        });
+        Ok(ConvertOptions {
+            limit: self.limit,
+            fields: self.fields.clone(),
+            rename: rename.collect::<Result<_>>()?,
+            threads: self.threads,
+        })
+    }
+
+    /// Refuses options that the target does not have and that would be missed.
+    ///
+    /// # Errors
+    /// `Invalid`.
+    pub(crate) fn check(&self, out: &Path, target: Format) -> Result<()> {
+        let only_jinx = [("append", self.append), ("shard_size", self.shard_size.is_some())];
+        match only_jinx
+            .iter()
+            .find(|(_, asked)| *asked && target != Format::Jinx)
+        {
+            Some((name, _)) => Err(Error::invalid(format!(
+                "{name} is for JINX folders, not for {}",
+                target.name()
+            ))),
+            None if target == Format::Jinx && out == Path::new(STANDARD_STREAM) => Err(Error::invalid(
+                "JINX may take two files and cannot go to standard output; give it a name",
+            )),
+            None => Ok(()),
+        }
+    }
+
+    /// How a JINX dataset is written, without what comes from the source.
+    pub(crate) fn jinx(&self) -> Result<WriteOptions> {
+        let compression = match self.compression.as_ref().map(Option::as_deref) {
+            None => Some(self.level.unwrap_or(DEFAULT_LEVEL)),
+            Some(None | Some("none")) => None,
+            Some(Some(name)) if Codec::from_name(name) == Some(Codec::Zstd) => {
+                Some(self.level.unwrap_or(DEFAULT_LEVEL))
+            }
+            Some(Some(name)) => return Err(unknown(name, "JINX", "zstd or none")),
+        };
+        let paths = |names: &[String]| -> Vec<FieldPath> { names.iter().map(|name| path_of(name)).collect() };
+        let columns = match (&self.only_columns, &self.columns) {
+            (Some(only), _) => ColumnChoice::Only(paths(only)),
+            (None, Some(also)) => ColumnChoice::Also(paths(also)),
+            (None, None) => ColumnChoice::Default,
+        };
+        let listed = match &columns {
+            ColumnChoice::Only(paths) | ColumnChoice::Also(paths) => paths.iter().cloned().collect(),
+            ColumnChoice::Default => Default::default(),
+        };
+        let plain = EncodeOptions::default();
+        Ok(WriteOptions {
+            encode: EncodeOptions {
+                sidecar: self.sidecar,
+                compression,
+                binary_threshold: self.binary_threshold.unwrap_or(plain.binary_threshold),
+                stored_fields: self.uncompressed.iter().cloned().collect(),
+                columns: listed,
+                ..plain
+            },
+            columns,
+            shard_bytes: self.shard_size,
+            overwrite: self.overwrite,
+            // Rows are encoded by the conversion's own workers.
+            threads: 1,
+            ..WriteOptions::default()
+        })
+    }
+
+    /// The codec of a JSON Lines or MessagePack file.
+    pub(crate) fn stream_codec(&self, out: &Path) -> Result<Option<Codec>> {
+        let suffix = out
+            .extension()
+            .and_then(|ext| ext.to_str())
+            .and_then(Codec::from_ext);
+        let asked = match self.compression.as_ref().map(Option::as_deref) {
+            None => return Ok(suffix),
+            Some(None | Some("none")) => None,
+            Some(Some(name)) => match Codec::from_name(name) {
+                Some(codec @ (Codec::Zstd | Codec::Gzip)) => Some(codec),
+                _ => return Err(unknown(name, "JSON lines and MessagePack", "zstd, gz or none")),
+            },
+        };
+        match suffix {
+            Some(codec) if asked != Some(codec) => {
+                let asked = asked.map_or("none", Codec::name);
+                let what = format!(
+                    "the name says {}, the option says {asked}; change one of them",
+                    codec.name()
+                );
+                Err(Error::invalid(what).in_file(out))
+            }
+            _ => Ok(asked),
+        }
+    }
+
+    pub(crate) fn parquet(&self) -> Result<ParquetOptions> {
+        let name = match self.compression.as_ref().map(Option::as_deref) {
+            None => return Ok(ParquetOptions::default()),
+            Some(None) => "none",
+            Some(Some("gz")) => "gzip",
+            Some(Some(name)) => name,
+        };
+        let text = match (name, self.level) {
+            ("zstd" | "gzip" | "brotli", Some(level)) => format!("{name}:{level}"),
+            _ => name.to_owned(),
+        };
+        Ok(ParquetOptions {
+            compression: ParquetCompression::parse(&text)?,
+            ..ParquetOptions::default()
+        })
+    }
+}
+
+fn unknown(name: &str, format: &str, known: &str) -> Error {
+    Error::invalid(format!(
+        "compression '{name}' is not known for {format}; use {known}"
+    ))
+}
+
+/// A dotted path as components.
+fn path_of(name: &str) -> FieldPath {
+    name.split('.').map(|part| Some(part.to_owned())).collect()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn spec(text: &str) -> ConvertSpec {
+        ConvertSpec::from_json(text).unwrap()
+    }
+
+    #[test]
+    fn unknown_and_wrong_members_are_refused() {
+        for wrong in [
+            r#"{"sidecars":true}"#,
+            r#"{"limit":-1}"#,
+            r#"{"mixed":"yes"}"#,
+            r#"{"level":"3"}"#,
+            "[]",
+        ] {
+            assert!(ConvertSpec::from_json(wrong).is_err(), "{wrong}");
+        }
+        assert_eq!(spec("{}"), ConvertSpec::default());
+        assert!(spec(r#"{"mixed":"json"}"#).mixed_json && spec(r#"{"mixed_json":true}"#).mixed_json);
+    }
+
+    #[test]
+    fn compression_by_format() {
+        let jinx = |text: &str| spec(text).jinx().map(|options| options.encode.compression);
+        assert_eq!(jinx("{}").unwrap(), Some(3));
+        assert_eq!(jinx(r#"{"compression":null}"#).unwrap(), None);
+        assert_eq!(jinx(r#"{"compression":"zstd","level":9}"#).unwrap(), Some(9));
+        assert!(jinx(r#"{"compression":"br"}"#).is_err());
+        let codec = |text: &str, out: &str| spec(text).stream_codec(Path::new(out));
+        assert_eq!(codec("{}", "a.jsonl").unwrap(), None);
+        assert_eq!(codec("{}", "a.jsonl.gz").unwrap(), Some(Codec::Gzip));
+        assert_eq!(
+            codec(r#"{"compression":"zstd"}"#, "a.jsonl").unwrap(),
+            Some(Codec::Zstd)
+        );
+        assert!(codec(r#"{"compression":"none"}"#, "a.jsonl.gz").is_err());
+        assert!(codec(r#"{"compression":"xz"}"#, "a.jsonl").is_err());
+        let parquet = |text: &str| spec(text).parquet().map(|options| options.compression);
+        assert_eq!(
+            parquet(r#"{"compression":"zstd","level":5}"#).unwrap(),
+            ParquetCompression::Zstd(5)
+        );
+        assert_eq!(
+            parquet(r#"{"compression":null}"#).unwrap(),
+            ParquetCompression::None
+        );
+    }
+}
