@@ -139,6 +139,10 @@ impl Error {
         self.0.sample
     }
 
+    pub fn byte(&self) -> Option<u64> {
+        self.0.byte
+    }
+
     pub fn line(&self) -> Option<u64> {
         self.0.line
     }

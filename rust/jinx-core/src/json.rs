@@ -3,10 +3,15 @@
 use crate::error::{Error, Result};
 use crate::limits::{MAX_DEPTH, MAX_INT_DIGITS};
 use crate::sink::Sink;
-use jiter::{Jiter, JiterError, Peek};
+use jiter::{Jiter, JiterError, JiterErrorType, JsonErrorType, Peek};
 
+mod overflow;
 pub mod tagged;
+mod twins;
 pub mod write;
+
+pub use overflow::may_overflow;
+pub use twins::{emit_unique, has_twins};
 
 /// Emits the value that `text` consists of; `depth` counts the containers around it.
 ///
@@ -89,8 +94,8 @@ pub fn emit_scalar(jiter: &mut Jiter<'_>, peek: Peek, sink: &mut impl Sink) -> R
 fn number(text: &str, sink: &mut impl Sink) -> Result<()> {
     if text.bytes().any(|byte| matches!(byte, b'.' | b'e' | b'E')) {
         return match text.parse() {
-            Ok(value) => sink.float(value),
-            Err(_) => Err(Error::corrupt("a number that is no number")),
+            Ok(value) if f64::is_finite(value) => sink.float(value),
+            _ => Err(Error::corrupt("a number that is no number")),
         };
     }
     match text.parse::<i64>() {
@@ -133,6 +138,9 @@ pub fn skip(jiter: &mut Jiter<'_>, peek: Peek, depth: usize) -> Result<()> {
 
 /// A parser's error as ours.
 pub fn bad(error: JiterError) -> Error {
+    if error.error_type == JiterErrorType::JsonError(JsonErrorType::NumberOutOfRange) {
+        return Error::limit(format!("an integer of more than {MAX_INT_DIGITS} digits"));
+    }
     Error::corrupt(format!("not valid JSON: {} at column {}", error.error_type, error.index))
 }
 

@@ -211,3 +211,49 @@ impl<S: Sink + ?Sized> Sink for &mut S {
         (**self).end_dict()
     }
 }
+
+/// A sink that keeps nothing: for checking what a source emits.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Discard;
+
+impl Sink for Discard {
+    fn null(&mut self) -> Result<()> {
+        Ok(())
+    }
+    fn bool(&mut self, _value: bool) -> Result<()> {
+        Ok(())
+    }
+    fn int(&mut self, _value: i64) -> Result<()> {
+        Ok(())
+    }
+    fn big_int(&mut self, _digits: &str) -> Result<()> {
+        Ok(())
+    }
+    fn float(&mut self, _value: f64) -> Result<()> {
+        Ok(())
+    }
+    fn str(&mut self, _value: &str) -> Result<()> {
+        Ok(())
+    }
+    fn blob(&mut self, _payload: Payload, _blob: Blob<'_>) -> Result<()> {
+        Ok(())
+    }
+    fn scalar(&mut self, _dtype: Dtype, _value: Number) -> Result<()> {
+        Ok(())
+    }
+    fn begin_list(&mut self, _len: usize) -> Result<()> {
+        Ok(())
+    }
+    fn end_list(&mut self) -> Result<()> {
+        Ok(())
+    }
+    fn begin_dict(&mut self, _len: usize) -> Result<()> {
+        Ok(())
+    }
+    fn key(&mut self, _name: &str) -> Result<()> {
+        Ok(())
+    }
+    fn end_dict(&mut self) -> Result<()> {
+        Ok(())
+    }
+}

@@ -2,6 +2,7 @@
 
 use super::fields::FieldNode;
 use super::key::{self, Form, Kind, Rules};
+use super::npy;
 use super::scan::Members;
 use super::shard::Shard;
 use super::stored::{Place, Stored};
@@ -9,7 +10,7 @@ use super::unique::Unique;
 use crate::error::{Error, Result};
 use crate::json;
 use crate::limits::MAX_DEPTH;
-use crate::sink::{Blob, Dtype, Number, Payload, Sink};
+use crate::sink::{Blob, Payload, Sink};
 use crate::value::{TreeBuilder, Value};
 use bytes::Bytes;
 use jiter::{Jiter, Peek};
@@ -27,6 +28,23 @@ pub fn unescape(raw: &[u8]) -> Result<Cow<'_, str>> {
     let quoted = [b"\"", raw, b"\""].concat();
     let text = Jiter::new(&quoted).next_str().map_err(|_| bad())?.to_owned();
     Ok(Cow::Owned(text))
+}
+
+/// Whether a 1.1 key begins as the quoted empty name does.
+fn is_wrapper(key: &[u8]) -> bool {
+    key.starts_with(b"..")
+}
+
+/// Whether a 1.0 value can carry the chain its key ends with, as far as its form alone does not say.
+fn fits_old(key: &str, form: Form, value: &[u8]) -> bool {
+    if form != Form::Dict || !key.ends_with("bin") {
+        return true;
+    }
+    let (mut members, mut found) = (Members::new(value), 0);
+    while let Ok(Some(span)) = members.next_member() {
+        found += usize::from(matches!(&value[span.key_range()], b"offset" | b"length"));
+    }
+    found >= 2
 }
 
 impl Shard {
@@ -68,22 +86,62 @@ impl Shard {
         sink.end_dict()
     }
 
-    /// Name and chain of a physical key.
+    /// Name and chain of a dict member's physical key.
     ///
     /// # Errors
-    /// As [`key::split`].
+    /// As [`key::split`]; in 1.1 `Corrupt` for the wrapper of list elements, which no dict member has.
     pub fn split_key<'k>(&self, physical: Cow<'k, str>, value: &[u8]) -> Result<(Cow<'k, str>, Option<key::Chain>)> {
-        let form = Form::of(value.first().copied().unwrap_or_default());
+        let (name, chain) = self.split_any(physical.clone(), value)?;
+        if name.is_empty() && self.rules() == Rules::V1_1 && is_wrapper(physical.as_bytes()) {
+            return Err(Error::corrupt("a wrapped value outside a list"));
+        }
+        Ok((name, chain))
+    }
+
+    fn split_any<'k>(&self, physical: Cow<'k, str>, value: &[u8]) -> Result<(Cow<'k, str>, Option<key::Chain>)> {
         let sep = &self.footer().sep;
+        if !physical.contains(sep.as_str()) && !self.footer().mixed_sep {
+            return Ok((physical, None));
+        }
+        let mut form = Form::of(value.first().copied().unwrap_or_default());
+        if self.rules() == Rules::V1_0 && !fits_old(&physical, form, value) {
+            // No chain fits a list.
+            form = Form::List;
+        }
         match physical {
-            Cow::Borrowed(text) => {
-                let (name, chain) = key::split(text, form, self.rules(), sep)?;
-                Ok((Cow::Borrowed(name), chain))
-            }
+            Cow::Borrowed(text) => self.split_text(text, form).map(|(name, chain)| (Cow::Borrowed(name), chain)),
             Cow::Owned(text) => {
-                let (name, chain) = key::split(&text, form, self.rules(), sep)?;
-                Ok((Cow::Owned(name.to_owned()), chain))
+                self.split_text(&text, form).map(|(name, chain)| (Cow::Owned(name.to_owned()), chain))
             }
+        }
+    }
+
+    fn split_text<'k>(&self, text: &'k str, form: Form) -> Result<(&'k str, Option<key::Chain>)> {
+        let sep = &self.footer().sep;
+        if self.footer().mixed_sep {
+            return key::split_mixed(text, form, sep);
+        }
+        key::split(text, form, self.rules(), sep)
+    }
+
+    /// Chain and value of a list element that is wrapped to carry a chain (1.1), `None` for any other.
+    ///
+    /// # Errors
+    /// `Corrupt` for a wrapper without a chain, or with further members.
+    pub fn unwrap_element<'t>(&self, text: &'t [u8]) -> Result<Option<(key::Chain, &'t [u8])>> {
+        if self.rules() != Rules::V1_1 || !text.starts_with(b"{") {
+            return Ok(None);
+        }
+        let mut members = Members::new(text);
+        let Some(span) = members.next_member()? else { return Ok(None) };
+        if !is_wrapper(&text[span.key_range()]) {
+            return Ok(None);
+        }
+        let value = &text[span.value_range()];
+        match self.split_any(unescape(&text[span.key_range()])?, value)? {
+            (name, Some(chain)) if name.is_empty() && members.next_member()?.is_none() => Ok(Some((chain, value))),
+            (name, _) if name.is_empty() => Err(Error::corrupt("a list element that is wrapped without need")),
+            _ => Ok(None),
         }
     }
 
@@ -103,11 +161,12 @@ impl Shard {
             return self.emit_stored(&Stored::parse(chain, text)?, node, sink);
         }
         let plain = match self.rules() {
+            Rules::V1_1 if node.is_none() => return json::emit_unique(text, depth, sink),
+            Rules::V1_1 => false,
             Rules::Plain => true,
-            Rules::V1_0 => memchr::memmem::find(text, self.footer().sep.as_bytes()).is_none(),
-            Rules::V1_1 => node.is_none(),
+            Rules::V1_0 => !self.footer().mixed_sep && memchr::memmem::find(text, self.footer().sep.as_bytes()).is_none(),
         };
-        if plain {
+        if plain && !json::has_twins(text, depth)? {
             return json::emit(text, depth, sink);
         }
         let mut walk = Walk { shard: self, jiter: Jiter::new(text), text, sink };
@@ -124,7 +183,9 @@ impl Shard {
         match stored.chain.kind {
             Kind::Scalar(dtype) => self.emit_scalar(dtype, stored, sink),
             Kind::Blob(payload) => {
-                let mut blob = Blob::shared(Bytes::from(self.load(stored)?));
+                let bytes = self.load(stored)?;
+                npy::check_blob(payload, &bytes)?;
+                let mut blob = Blob::shared(Bytes::from(bytes));
                 let path = match &stored.place {
                     Place::Sidecar(pointer) => pointer.path.as_deref(),
                     _ => None,
@@ -141,68 +202,6 @@ impl Shard {
             Kind::Json => json::emit(&self.load(stored)?, 0, sink),
         }
     }
-
-    fn emit_scalar(&self, dtype: Dtype, stored: &Stored<'_>, sink: &mut impl Sink) -> Result<()> {
-        let misfit = || Error::corrupt(format!("a value that is no {}", dtype.name()));
-        let number = if dtype.is_float() {
-            let value = match &stored.place {
-                Place::Null => f64::NAN,
-                Place::Number(text) => text.parse().map_err(|_| misfit())?,
-                Place::Inline(text) => parse_non_finite(text).ok_or_else(misfit)?,
-                Place::Sidecar(_) => return Err(misfit()),
-            };
-            if dtype == Dtype::Float64 && self.rules() == Rules::V1_1 {
-                return sink.float(value);
-            }
-            Number::Float(value)
-        } else {
-            let Place::Number(text) = &stored.place else { return Err(misfit()) };
-            match (text.parse::<i64>(), text.parse::<u64>()) {
-                (Ok(value), _) => Number::Int(value),
-                (_, Ok(value)) => Number::Uint(value),
-                _ => return Err(misfit()),
-            }
-        };
-        if !fits(dtype, number) {
-            return Err(misfit());
-        }
-        sink.scalar(dtype, number)
-    }
-}
-
-/// Whether a stored number is in the dtype's range.
-fn fits(dtype: Dtype, number: Number) -> bool {
-    let value = match number {
-        Number::Int(value) => i128::from(value),
-        Number::Uint(value) => i128::from(value),
-        Number::Float(_) => return dtype.is_float(),
-    };
-    let (low, high) = match dtype {
-        Dtype::Int8 => (i128::from(i8::MIN), i128::from(i8::MAX)),
-        Dtype::Int16 => (i128::from(i16::MIN), i128::from(i16::MAX)),
-        Dtype::Int32 => (i128::from(i32::MIN), i128::from(i32::MAX)),
-        Dtype::Int64 => (i128::from(i64::MIN), i128::from(i64::MAX)),
-        Dtype::Uint8 => (0, i128::from(u8::MAX)),
-        Dtype::Uint16 => (0, i128::from(u16::MAX)),
-        Dtype::Uint32 => (0, i128::from(u32::MAX)),
-        Dtype::Uint64 => (0, i128::from(u64::MAX)),
-        Dtype::Float32 | Dtype::Float64 => return false,
-    };
-    (low..=high).contains(&value)
-}
-
-/// The texts Python's `float()` takes for what JSON numbers cannot say.
-fn parse_non_finite(text: &str) -> Option<f64> {
-    let text = text.trim();
-    let (sign, rest) = match text.strip_prefix('-') {
-        Some(rest) => (-1.0, rest),
-        None => (1.0, text.strip_prefix('+').unwrap_or(text)),
-    };
-    match rest.to_ascii_lowercase().as_str() {
-        "inf" | "infinity" => Some(sign * f64::INFINITY),
-        "nan" => Some(f64::NAN),
-        other => other.parse::<f64>().ok().filter(|_| !other.is_empty()).map(|value| sign * value),
-    }
 }
 
 /// Walks nested text in which keys may carry chains.
@@ -218,19 +217,19 @@ impl<S: Sink> Walk<'_, '_, S> {
         if depth > MAX_DEPTH {
             return Err(Error::limit(format!("lists and dicts nested deeper than {MAX_DEPTH}")));
         }
-        let is_old = self.shard.rules() == Rules::V1_0;
+        let is_old = self.shard.rules() != Rules::V1_1;
         match peek {
             // In 1.1 nothing below a path without a node carries a chain.
             Peek::Object | Peek::Array if !is_old && node.is_none() => {
                 let start = self.jiter.current_index();
                 json::skip(&mut self.jiter, peek, depth)?;
                 let end = self.jiter.current_index();
-                json::emit(&self.text[start..end], depth, self.sink)
+                json::emit_unique(&self.text[start..end], depth, self.sink)
             }
             Peek::Object if !is_old && node.is_some_and(|node| node.media) => self.media(depth),
             Peek::Object => self.dict(node, depth),
             Peek::Array => {
-                let node = node.and_then(|node| if node.open { Some(node) } else { node.element() });
+                let node = node.and_then(FieldNode::element);
                 self.sink.begin_list(0)?;
                 let mut next = self.jiter.known_array().map_err(json::bad)?;
                 let mut i = 0usize;
@@ -245,33 +244,22 @@ impl<S: Sink> Walk<'_, '_, S> {
         }
     }
 
-    /// A list element: in 1.1 an object whose only member is the quoted empty name is the value itself.
+    /// A list element, which in 1.1 may be wrapped to carry a chain.
     fn element(&mut self, peek: Peek, node: Option<&FieldNode>, depth: usize) -> Result<()> {
-        if peek == Peek::Object && self.shard.rules() == Rules::V1_1 && node.is_some() {
+        if peek == Peek::Object && node.is_some() && self.text[self.jiter.current_index()..].starts_with(b"{\"..") {
             let start = self.jiter.current_index();
-            let sep = &self.shard.footer().sep;
-            let prefix = format!("{{\"{sep}{sep}");
-            let rest = &self.text[start..];
-            if rest.starts_with(prefix.as_bytes())
-                && let Some(span) = Members::new(rest).next_member()?
-            {
-                let value = &rest[span.value_range()];
-                let (name, chain) = self.shard.split_key(unescape(&rest[span.key_range()])?, value)?;
-                if name.is_empty() {
-                    json::skip(&mut self.jiter, peek, depth)?;
-                    let end = self.jiter.current_index();
-                    if self.text[start..end].trim_ascii_end().len() != span.value_range().end + 1 {
-                        return Err(Error::corrupt("a list element that is wrapped and holds more than its value"));
-                    }
-                    return self.shard.emit_value(chain, value, node, depth, self.sink);
-                }
-            }
+            json::skip(&mut self.jiter, peek, depth)?;
+            let text = &self.text[start..self.jiter.current_index()];
+            return match self.shard.unwrap_element(text)? {
+                Some((chain, value)) => self.shard.emit_value(Some(chain), value, node, depth, self.sink),
+                None => self.shard.emit_value(None, text, node, depth, self.sink),
+            };
         }
         self.value(peek, node, depth)
     }
 
     fn dict(&mut self, node: Option<&FieldNode>, depth: usize) -> Result<()> {
-        let is_old = self.shard.rules() == Rules::V1_0;
+        let is_old = self.shard.rules() != Rules::V1_1;
         let start = self.jiter.current_index();
         json::skip(&mut self.jiter, Peek::Object, depth)?;
         let end = self.jiter.current_index();
@@ -291,7 +279,7 @@ impl<S: Sink> Walk<'_, '_, S> {
         self.sink.begin_dict(found.len())?;
         for (name, chain, value) in found {
             self.sink.key(&name)?;
-            let node = node.and_then(|node| if node.open { Some(node) } else { node.member(&name) });
+            let node = node.and_then(|node| node.member(&name));
             self.shard.emit_value(chain, value, node, depth + 1, self.sink).map_err(|error| error.in_field(&name))?;
         }
         self.sink.end_dict()

@@ -5,6 +5,7 @@
 
 use super::fields::{Fact, Measure, Path};
 use super::key::{self, Chain, Kind};
+use super::npy;
 use super::options::EncodeOptions;
 use crate::codec::{self, Codec, Compressor};
 use crate::error::{Error, Result};
@@ -219,9 +220,9 @@ impl RowEncoder {
         self.open_value(Some(&chain))?;
         self.row.text.extend_from_slice(text);
         self.close_value(Some(&chain));
-        let length = to_u64(text.len());
         let path = self.path();
-        self.row.facts.push(Fact { path, kind, coded: Some((length, length)), quoted: false, mime: None, measure });
+        // Lengths are those of binary values and texts; a number has none.
+        self.row.facts.push(Fact { path, kind, coded: Some((0, 0)), quoted: false, mime: None, measure });
         Ok(())
     }
 
@@ -385,6 +386,7 @@ impl Sink for RowEncoder {
     }
 
     fn blob(&mut self, payload: Payload, blob: Blob<'_>) -> Result<()> {
+        npy::check_blob(payload, blob.as_slice()).map_err(|error| Error::invalid(error.what()))?;
         let decoded = to_u64(blob.as_slice().len());
         if blob.media && !(self.options.sidecar && decoded > self.options.binary_threshold) {
             // Inline media keep the struct, so that their file name stays beside them.

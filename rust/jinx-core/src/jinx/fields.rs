@@ -85,12 +85,14 @@ impl FieldNode {
         Self { coded: true, open: true, ..Self::default() }
     }
 
+    /// The place below under `name`; of an open place everything below is like itself.
     pub fn member(&self, name: &str) -> Option<&Self> {
-        self.names.get(name)
+        if self.open { Some(self) } else { self.names.get(name) }
     }
 
+    /// The place of a list's elements.
     pub fn element(&self) -> Option<&Self> {
-        self.any.as_deref()
+        if self.open { Some(self) } else { self.any.as_deref() }
     }
 
     /// Builds the tree of all paths below which the text is not plain JSON.
@@ -193,6 +195,10 @@ impl FieldStats {
             Some((at, _)) => *at,
             None => {
                 let at = self.at(&fact.path);
+                // Names that differ from row to row have a path of their own each time.
+                if self.by_address.len() >= 4 * MAX_PATHS {
+                    self.by_address.clear();
+                }
                 self.by_address.insert(address, (at, Arc::clone(&fact.path)));
                 at
             }

@@ -1,6 +1,6 @@
 //! Which files a path means: a pair, or a folder of pairs.
 
-use super::manifest::{self, Manifest};
+use super::manifest::{self, Manifest, ShardEntry};
 use super::shard::{OpenOptions, Shard};
 use super::sniff::{FileKind, sniff};
 use crate::error::{Error, Result};
@@ -27,6 +27,15 @@ impl ShardRef {
     /// As [`Shard::open_any`]; `Mismatch` when the manifest speaks of another file.
     pub fn open(&self, options: &OpenOptions) -> Result<Shard> {
         let shard = Shard::open_any(&self.path, options)?;
+        self.check(&shard)?;
+        Ok(shard)
+    }
+
+    /// Holds an open shard against the manifest.
+    ///
+    /// # Errors
+    /// `Mismatch` when the manifest speaks of another file.
+    pub fn check(&self, shard: &Shard) -> Result<()> {
         if let Some(samples) = self.samples
             && samples != shard.len()
         {
@@ -37,7 +46,7 @@ impl ShardRef {
             let what = format!("the shard is not the one that {} speaks of (another id)", manifest::NAME);
             return Err(Error::mismatch(what).in_file(&self.path));
         }
-        Ok(shard)
+        Ok(())
     }
 }
 
@@ -46,40 +55,43 @@ impl ShardRef {
 /// # Errors
 /// `Mismatch` for a folder without data, naming its splits if it has some, or for a shard that is missing.
 pub fn resolve(path: &Path) -> Result<Vec<ShardRef>> {
+    entries(path)?.into_iter().collect()
+}
+
+/// As [`resolve`], with an error of its own for each shard that is missing or has another size than the manifest says.
+///
+/// # Errors
+/// As [`resolve`], for what concerns the folder.
+pub fn entries(path: &Path) -> Result<Vec<Result<ShardRef>>> {
     let metadata = std::fs::metadata(path).map_err(|error| Error::io(path, &error))?;
     if !metadata.is_dir() {
-        return Ok(vec![ShardRef::alone(path.to_owned())]);
+        return Ok(vec![Ok(ShardRef::alone(path.to_owned()))]);
     }
     if let Some(manifest) = Manifest::read(path)? {
-        return listed(path, &manifest);
+        return Ok(manifest.shards.iter().map(|entry| listed(path, entry)).collect());
     }
     let names = main_files(path)?;
     if names.is_empty() {
         return Err(nothing_in(path)?);
     }
-    Ok(names.into_iter().map(|name| ShardRef::alone(path.join(name))).collect())
+    Ok(names.into_iter().map(|name| Ok(ShardRef::alone(path.join(name)))).collect())
 }
 
-fn listed(folder: &Path, manifest: &Manifest) -> Result<Vec<ShardRef>> {
-    let mut shards = Vec::with_capacity(manifest.shards.len());
-    for entry in &manifest.shards {
-        let path = folder.join(&entry.name);
-        let metadata = match std::fs::metadata(&path) {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                let what = format!("the shard is missing; {} lists it with {} samples", manifest::NAME, entry.samples);
-                return Err(Error::mismatch(what).in_file(&path));
-            }
-            result => result.map_err(|error| Error::io(&path, &error))?,
-        };
-        let what = format!("the shard has {} bytes, {} were written", metadata.len(), entry.bytes);
-        match metadata.len().cmp(&entry.bytes) {
-            Ordering::Less => return Err(Error::truncated(what).in_file(&path)),
-            Ordering::Greater => return Err(Error::mismatch(what).in_file(&path)),
-            Ordering::Equal => {}
+fn listed(folder: &Path, entry: &ShardEntry) -> Result<ShardRef> {
+    let path = folder.join(&entry.name);
+    let metadata = match std::fs::metadata(&path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            let what = format!("the shard is missing; {} lists it with {} samples", manifest::NAME, entry.samples);
+            return Err(Error::mismatch(what).in_file(&path));
         }
-        shards.push(ShardRef { path, samples: Some(entry.samples), id: Some(entry.id.clone()) });
+        result => result.map_err(|error| Error::io(&path, &error))?,
+    };
+    let what = format!("the shard has {} bytes, {} were written", metadata.len(), entry.bytes);
+    match metadata.len().cmp(&entry.bytes) {
+        Ordering::Less => Err(Error::truncated(what).in_file(&path)),
+        Ordering::Greater => Err(Error::mismatch(what).in_file(&path)),
+        Ordering::Equal => Ok(ShardRef { path, samples: Some(entry.samples), id: Some(entry.id.clone()) }),
     }
-    Ok(shards)
 }
 
 /// Names of the main files in a folder, in natural order: `shard-*.jinx`, or all `*.jinx` if there is none.

@@ -66,6 +66,8 @@ pub struct Footer {
     pub index: IndexRef,
     pub num_samples: u64,
     pub sep: String,
+    /// Keys have `.` before the chain and another separator inside it, as the 1.0 writer makes them.
+    pub mixed_sep: bool,
     /// `None`: the file does not say, so the caller's or the default (Ascii85) holds.
     pub encoding: Option<TextEncoding>,
     pub split: Option<String>,
@@ -110,12 +112,37 @@ pub fn locate(tail: &[u8], total: u64) -> Result<(u64, u64)> {
 }
 
 impl Footer {
+    /// What a footer would say of `rows` lines in a file that has none.
+    pub(super) fn bare(rules: Rules, num_samples: u64) -> Self {
+        Self {
+            version: if rules == Rules::V1_1 { "1.1" } else { "1.0" }.to_owned(),
+            rules,
+            index: IndexRef::Text(String::new(), Vec::new()),
+            num_samples,
+            sep: ".".to_owned(),
+            mixed_sep: false,
+            encoding: (rules != Rules::V1_0).then_some(TextEncoding::Base64),
+            split: None,
+            id: None,
+            sidecar: None,
+            line_hash: None,
+            fields: Vec::new(),
+            columns: Vec::new(),
+            arrow_schema: None,
+            meta: Map::new(),
+            writer: None,
+        }
+    }
+
     /// Parses the footer's text (`{...}`, trailing blanks allowed in 1.0).
     ///
     /// # Errors
     /// `Corrupt` for text that is no footer, `Unsupported` for a newer format, `Limit` for a footer
     /// larger than any writer makes.
     pub fn parse(text: &[u8]) -> Result<Self> {
+        if text.first() != Some(&b'{') {
+            return Err(Error::corrupt("the footer offset does not point to the footer"));
+        }
         refuse_duplicates(text)?;
         let mut map: Map<String, Json> =
             serde_json::from_slice(text).map_err(|error| Error::corrupt(format!("the footer is not JSON: {error}")))?;
@@ -133,10 +160,15 @@ impl Footer {
         }
         let sep = match map.get("ext_sep") {
             None | Some(Json::Null) => ".".to_owned(),
+            Some(Json::String(sep)) if sep != "." && (sep.contains('.') || rules == Rules::V1_1) && !sep.is_empty() => {
+                return Err(Error::unsupported(format!("the separator '{sep}' in the footer")));
+            }
             Some(Json::String(sep)) if !sep.is_empty() => sep.clone(),
             Some(_) => return Err(Error::corrupt("the footer's 'ext_sep' is not a text")),
         };
-        let index = take_index(&mut map, &sep)?;
+        let own_sep = map.keys().find(|key| key.starts_with("index.")).is_some_and(|key| key[6..].contains(&sep));
+        let mixed_sep = sep != "." && !own_sep;
+        let index = take_index(&mut map, if mixed_sep { "." } else { &sep })?;
         if matches!(index, IndexRef::Sidecar(_)) && to_u64(text.len()) > MAX_FOOTER_BYTES {
             return Err(Error::limit(format!("a footer of {} bytes", text.len())));
         }
@@ -164,6 +196,7 @@ impl Footer {
             index,
             num_samples,
             sep,
+            mixed_sep,
             encoding,
             split: text_member(&map, "split"),
             id: if is_new { text_member(&map, "id") } else { None },

@@ -1,6 +1,6 @@
 //! How publishing tells which sidecar belongs to which main file.
 
-use super::shard::read_footer;
+use super::locate::read_footer;
 use super::sidecar::Header;
 use crate::io::{Access, PairIdentity, Source};
 use std::path::Path;

@@ -4,7 +4,7 @@
 //! `raw.zst.bin` = bytes, compressed with zstd, put into the sidecar.
 
 use crate::codec::Codec;
-use crate::error::{Error, Result};
+use crate::error::{Cause, Error, Result};
 use crate::limits::MAX_CHAIN_CODECS;
 use crate::sink::{Dtype, Payload};
 
@@ -69,6 +69,9 @@ impl Chain {
             } else {
                 return Err(Error::corrupt(format!("unknown suffix '{part}' in chain '{text}'")));
             }
+        }
+        if matches!(chain.kind, Kind::Scalar(_)) && (chain.bin || chain.codecs[0].is_some()) {
+            return Err(Error::corrupt(format!("suffix chain '{text}' goes on after a number's type")));
         }
         Ok(chain)
     }
@@ -156,11 +159,11 @@ pub enum Rules {
 /// Splits a physical key into the name and its chain.
 ///
 /// # Errors
-/// Version 1.1: `Corrupt` for a chain or a quoting that the grammar does not allow.
+/// `Limit` for too many codecs; version 1.1: `Corrupt` for a chain or a quoting that the grammar does not allow.
 pub fn split<'k>(key: &'k str, form: Form, rules: Rules, sep: &str) -> Result<(&'k str, Option<Chain>)> {
     match rules {
         Rules::Plain => Ok((key, None)),
-        Rules::V1_0 => Ok(split_1_0(key, form, sep)),
+        Rules::V1_0 => split_1_0(key, form, sep),
         Rules::V1_1 => split_1_1(key, sep),
     }
 }
@@ -183,20 +186,20 @@ fn split_1_1<'k>(key: &'k str, sep: &str) -> Result<(&'k str, Option<Chain>)> {
 }
 
 /// JINX 1.0 has no quoting, so the longest chain that fits the value is taken off from the right.
-fn split_1_0<'k>(key: &'k str, form: Form, sep: &str) -> (&'k str, Option<Chain>) {
+fn split_1_0<'k>(key: &'k str, form: Form, sep: &str) -> Result<(&'k str, Option<Chain>)> {
     let mut name = key;
     let mut parts: Vec<&str> = Vec::new();
     let mut typed = false;
-    while !typed && parts.len() < MAX_CHAIN_CODECS + 2 {
+    while !typed {
         let Some(at) = name.rfind(sep) else { break };
         let part = &name[at + sep.len()..];
         let kind = kind_from_name(part);
         let legal = match kind {
-            Some(kind) => kind_fits(kind, form, parts.last() == Some(&"bin"), parts.is_empty()),
+            Some(kind) => kind_fits(kind, form, parts.first() == Some(&"bin"), parts.is_empty()),
             None if part == "bin" => parts.is_empty() && form == Form::Dict,
             None => {
                 Codec::from_ext(part).is_some()
-                    && (form == Form::Str || (form == Form::Dict && parts.contains(&"bin")))
+                    && (form == Form::Str || (form == Form::Dict && parts.first() == Some(&"bin")))
             }
         };
         if !legal {
@@ -207,12 +210,26 @@ fn split_1_0<'k>(key: &'k str, form: Form, sep: &str) -> (&'k str, Option<Chain>
         name = &name[..at];
     }
     if parts.is_empty() {
-        return (key, None);
+        return Ok((key, None));
     }
     parts.reverse();
     match Chain::parse(&parts.join(sep), sep) {
-        Ok(chain) => (name, Some(chain)),
-        Err(_) => (key, None),
+        Ok(chain) => Ok((name, Some(chain))),
+        Err(error) if error.cause() == Cause::Limit => Err(error),
+        Err(_) => Ok((key, None)),
+    }
+}
+
+/// The form of the 1.0 writer for another separator: `.` before the chain, the separator inside it.
+///
+/// # Errors
+/// `Limit` for too many codecs.
+pub fn split_mixed<'k>(key: &'k str, form: Form, sep: &str) -> Result<(&'k str, Option<Chain>)> {
+    let Some(at) = key.rfind('.') else { return Ok((key, None)) };
+    let alone = format!("{sep}{}", &key[at + 1..]);
+    match split_1_0(&alone, form, sep)? {
+        ("", Some(chain)) => Ok((&key[..at], Some(chain))),
+        _ => Ok((key, None)),
     }
 }
 
@@ -222,8 +239,6 @@ fn kind_fits(kind: Kind, form: Form, in_sidecar: bool, alone: bool) -> bool {
             form == Form::Number || (dtype.is_float() && matches!(form, Form::Null | Form::Str))
         }
         Kind::Scalar(_) => false,
-        // 1.0 writes `x.str: null` for nothing at all, and reads it as "".
-        Kind::Str if alone => matches!(form, Form::Str | Form::Null),
         _ => form == Form::Str || (form == Form::Dict && (in_sidecar || !alone)),
     }
 }
@@ -274,18 +289,18 @@ mod tests {
 
     #[test]
     fn version_1_0_strips_only_what_fits_the_value() {
-        assert_eq!(split_1_0("v1.0", Form::Number, "."), ("v1.0", None));
-        assert_eq!(split_1_0("v1.0.raw", Form::Str, ".").0, "v1.0");
-        assert_eq!(split_1_0("a.bin", Form::Str, "."), ("a.bin", None));
-        assert_eq!(split_1_0("a.bin", Form::Dict, ".").1.unwrap().kind, Kind::Json);
-        assert_eq!(split_1_0("x.int8", Form::Number, ".").1.unwrap().kind, Kind::Scalar(Dtype::Int8));
-        assert_eq!(split_1_0("x.int8", Form::Str, "."), ("x.int8", None));
-        assert_eq!(split_1_0("x.str.gz.zst", Form::Str, ".").1.unwrap().codecs().count(), 2);
+        assert_eq!(split_1_0("v1.0", Form::Number, ".").unwrap(), ("v1.0", None));
+        assert_eq!(split_1_0("v1.0.raw", Form::Str, ".").unwrap().0, "v1.0");
+        assert_eq!(split_1_0("a.bin", Form::Str, ".").unwrap(), ("a.bin", None));
+        assert_eq!(split_1_0("a.bin", Form::Dict, ".").unwrap().1.unwrap().kind, Kind::Json);
+        assert_eq!(split_1_0("x.int8", Form::Number, ".").unwrap().1.unwrap().kind, Kind::Scalar(Dtype::Int8));
+        assert_eq!(split_1_0("x.int8", Form::Str, ".").unwrap(), ("x.int8", None));
+        assert_eq!(split_1_0("x.str.gz.zst", Form::Str, ".").unwrap().1.unwrap().codecs().count(), 2);
     }
 
     #[test]
     fn version_1_1_refuses_unknown_chains() {
-        for bad in ["a.b", "a.raw.raw", "a.bin.zst", "a.", "..", "a..b.", "a.zst.zst.zst.zst"] {
+        for bad in ["a.b", "a.raw.raw", "a.bin.zst", "a.", "..", "a..b.", "a.zst.zst.zst.zst", "a.int8.zst", "a.float64.bin"] {
             assert!(split_1_1(bad, ".").is_err(), "{bad}");
         }
     }
@@ -303,7 +318,8 @@ mod tests {
         #[test]
         fn no_key_panics(key in "[a.bizstnr0]{0,24}") {
             for form in [Form::Null, Form::Number, Form::Str, Form::Dict] {
-                split_1_0(&key, form, ".");
+                let _ = split_1_0(&key, form, ".");
+                let _ = split_mixed(&key, form, "z");
                 let _ = split_1_1(&key, ".");
             }
         }

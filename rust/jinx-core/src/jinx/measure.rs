@@ -51,6 +51,18 @@ impl Shard {
             let parts: Vec<&str> = name.split('.').collect();
             found = self.find(line, &parts)?;
         }
+        self.measure_found(found, kind)
+    }
+
+    /// As [`Shard::measure_line`], with `path` taken as it is.
+    ///
+    /// # Errors
+    /// As [`Shard::measure`].
+    pub fn measure_exactly(&self, line: &[u8], path: &[&str], kind: ColumnKind) -> Result<Measure> {
+        self.measure_found(self.find(line, path)?, kind)
+    }
+
+    fn measure_found(&self, found: Option<Found<'_>>, kind: ColumnKind) -> Result<Measure> {
         match (found, kind) {
             (None, _) => Ok(Measure::None),
             (Some(found), ColumnKind::Value) => self.value_of(&found),
@@ -69,7 +81,7 @@ impl Shard {
                 return Ok(None);
             }
             let Some((chain, value)) = self.member(text, wanted)? else { return Ok(None) };
-            node = node.and_then(|node| if node.open { Some(node) } else { node.member(wanted) });
+            node = node.and_then(|node| node.member(wanted));
             if depth + 1 == path.len() {
                 return Ok(Some(Found { chain, text: value, node }));
             }

@@ -5,6 +5,7 @@
 
 use crate::error::{Error, Result};
 use crate::num::to_u64;
+use crate::sink::Payload;
 
 /// Bytes that say how long the header is.
 pub const PREFIX_BYTES: usize = 12;
@@ -125,6 +126,32 @@ pub fn item_size(descr: &str) -> Result<u64> {
     };
     let count: u32 = digits.parse().ok().filter(|_| !digits.starts_with('+')).ok_or_else(bad)?;
     Ok(u64::from(count) * factor)
+}
+
+/// Checks the payload of an array or of a numpy scalar; others have nothing to be checked.
+///
+/// # Errors
+/// As [`parse_header`], [`NpyHeader::check_payload`] and [`check_scalar`].
+pub fn check_blob(payload: Payload, bytes: &[u8]) -> Result<()> {
+    match payload {
+        Payload::Npy => parse_header(bytes)?.check_payload(to_u64(bytes.len())),
+        Payload::Np => check_scalar(bytes),
+        Payload::Raw | Payload::Pt => Ok(()),
+    }
+}
+
+/// Checks the payload of a numpy scalar: its dtype, a zero byte, and exactly one item.
+///
+/// # Errors
+/// `Corrupt` for anything else.
+pub fn check_scalar(payload: &[u8]) -> Result<()> {
+    let end = memchr::memchr(0, payload).ok_or_else(|| Error::corrupt("a scalar without its type"))?;
+    let descr = std::str::from_utf8(&payload[..end]).map_err(|_| Error::corrupt("a scalar whose type is no text"))?;
+    let (size, found) = (item_size(descr)?, to_u64(payload.len() - end - 1));
+    if size == found {
+        return Ok(());
+    }
+    Err(Error::corrupt(format!("a scalar of type {descr} with {found} bytes, {size} are needed")))
 }
 
 /// The part of Python's literals that a header uses.

@@ -2,15 +2,13 @@
 
 use super::array::Array;
 use super::fields::FieldNode;
-use super::footer::{Footer, IndexRef};
+use super::footer::Footer;
 use super::key::Rules;
 use super::shard::{OpenOptions, Shard};
 use super::sniff::{FileKind, sniff_source};
-use crate::codec::TextEncoding;
 use crate::error::{Error, Result};
 use crate::io::Source;
 use crate::num::to_u64;
-use serde_json::Map;
 use std::path::Path;
 
 const BLOCK_BYTES: u64 = 4 << 20;
@@ -33,10 +31,10 @@ impl Shard {
                 return Err(Error::unsupported(format!("this is {}{hint}", kind.name())).in_file(path));
             }
         }
-        let (index, rows) = scan(&main)?;
         let end = main.len();
-        let footer = footer(rows);
-        Ok(Self::from_parts(main, footer, end, Array::owned(index), FieldNode::default(), options))
+        let (index, rows) = scan(&main, end)?;
+        let footer = Footer::bare(Rules::Plain, rows);
+        Ok(Self::from_parts(main, None, footer, end, Array::owned(index), FieldNode::default(), options))
     }
 
     /// Opens a main file, or a JSON Lines file, whichever `path` is.
@@ -57,9 +55,9 @@ impl Shard {
     }
 }
 
-/// Where each line that is not blank starts, and where the last one ends, as little-endian u64.
-fn scan(main: &Source) -> Result<(Vec<u8>, u64)> {
-    let total = main.len();
+/// Where each line of the first `total` bytes that is not blank starts, and `total`, as little-endian u64;
+/// and how many lines there are.
+pub(super) fn scan(main: &Source, total: u64) -> Result<(Vec<u8>, u64)> {
     let mut starts = Vec::new();
     let mut rows = 0u64;
     let head = main.slice(0, total.min(3))?;
@@ -85,27 +83,6 @@ fn scan(main: &Source) -> Result<(Vec<u8>, u64)> {
     }
     starts.extend_from_slice(&total.to_le_bytes());
     Ok((starts, rows))
-}
-
-/// What a footer would say of such a file.
-fn footer(rows: u64) -> Footer {
-    Footer {
-        version: "1.0".to_owned(),
-        rules: Rules::Plain,
-        index: IndexRef::Text(String::new(), Vec::new()),
-        num_samples: rows,
-        sep: ".".to_owned(),
-        encoding: Some(TextEncoding::Base64),
-        split: None,
-        id: None,
-        sidecar: None,
-        line_hash: None,
-        fields: Vec::new(),
-        columns: Vec::new(),
-        arrow_schema: None,
-        meta: Map::new(),
-        writer: None,
-    }
 }
 
 #[cfg(test)]

@@ -87,6 +87,41 @@ impl<'l> Members<'l> {
     }
 }
 
+/// Steps through the elements of the list that `text` consists of.
+#[derive(Debug)]
+pub struct Elements<'t> {
+    text: &'t [u8],
+    at: usize,
+    started: bool,
+}
+
+impl<'t> Elements<'t> {
+    pub fn new(text: &'t [u8]) -> Self {
+        Self { text, at: 0, started: false }
+    }
+
+    /// Where the next element lies, or `None` after the last.
+    ///
+    /// # Errors
+    /// `Corrupt` where the text is not a list.
+    pub fn next_element(&mut self) -> Result<Option<Range<usize>>> {
+        self.at = skip_blanks(self.text, self.at);
+        let expected: &[u8] = if self.started { b",]" } else { b"[" };
+        let byte = self.text.get(self.at).copied().filter(|byte| expected.contains(byte));
+        let byte = byte.ok_or_else(|| bad("a list expected", self.at))?;
+        if byte == b']' {
+            return Ok(None);
+        }
+        let start = skip_blanks(self.text, self.at + 1);
+        if !self.started && self.text.get(start) == Some(&b']') {
+            return Ok(None);
+        }
+        self.started = true;
+        self.at = skip_value(self.text, start)?;
+        Ok(Some(start..self.at))
+    }
+}
+
 fn narrow(at: usize) -> Result<u32> {
     u32::try_from(at).map_err(|_| Error::limit("a row of 4 GiB or more"))
 }
@@ -224,6 +259,8 @@ mod tests {
             let mut scan = Members::new(&line);
             while let Ok(Some(_)) = scan.next_member() {}
             let _ = count_elements(&line);
+            let mut elements = Elements::new(&line);
+            while let Ok(Some(_)) = elements.next_element() {}
         }
     }
 }

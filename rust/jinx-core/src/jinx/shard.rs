@@ -2,18 +2,18 @@
 
 use super::array::Array;
 use super::fields::FieldNode;
-use super::footer::{ArrayRef, Footer, IndexRef, locate};
+use super::footer::{ArrayRef, Footer, IndexRef};
 use super::key::Rules;
+use super::locate::{foreign, open_sidecar, read_footer};
 use super::sidecar::{self, Header};
-use super::sniff::{FileKind, sniff_source};
 use super::stored::Pointer;
 use crate::codec::TextEncoding;
 use crate::error::{Cause, Error, Result};
 use crate::io::{Access, Source};
-use crate::limits::{Limits, MAX_TRAILER_BYTES};
+use crate::limits::Limits;
 use crate::num::{range_within, to_u64, to_usize};
 use std::borrow::Cow;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use xxhash_rust::xxh3::xxh3_64;
 
 /// How much of what is read is checked against its checksum.
@@ -67,33 +67,64 @@ impl Shard {
     fn open_once(path: &Path, options: &OpenOptions) -> Result<Self> {
         let main = Source::open(path, options.access)?;
         let (footer, footer_offset) = read_footer(&main).map_err(|error| foreign(&main, error).in_file(path))?;
-        let (side, header) = open_sidecar(path, &footer, options)?;
-        let encoding = footer.encoding.or(options.encoding).unwrap_or(TextEncoding::Ascii85);
-        let mut shard = Self {
-            main,
-            side,
-            header,
-            index: Array::default(),
-            line_hash: None,
-            tree: FieldNode::build(&footer.fields).map_err(|error| error.in_file(path))?,
-            footer,
-            footer_offset,
-            encoding,
-            options: options.clone(),
-        };
-        shard.index = shard.open_index().map_err(|error| error.in_file(path))?;
-        if shard.options.verify >= Verify::Rows
-            && let Some(place) = &shard.footer.line_hash
-        {
-            let rows = shard.footer.num_samples;
-            shard.line_hash = Some(shard.open_array(place, rows, "line_hash").map_err(|error| error.in_file(path))?);
-        }
+        let side = open_sidecar(path, &footer, options)?;
+        let mut shard = Self::assemble(main, side, footer, footer_offset, options)?;
+        shard.open_line_hash().map_err(|error| error.in_file(path))?;
         Ok(shard)
     }
 
-    /// A dataset of one file whose index is at hand.
+    /// Opens what can be opened of a damaged pair: footer and index must be whole, the sidecar need not.
+    ///
+    /// # Errors
+    /// All that is wrong, when nothing can be read.
+    pub(super) fn open_damaged(path: &Path, options: &OpenOptions) -> Result<(Self, Vec<Error>), Vec<Error>> {
+        let main = Source::open(path, options.access).map_err(|error| vec![error])?;
+        let footer = read_footer(&main).map_err(|error| vec![foreign(&main, error).in_file(path)]);
+        let (footer, footer_offset) = footer?;
+        let mut problems = Vec::new();
+        let side = open_sidecar(path, &footer, options).unwrap_or_else(|error| {
+            problems.push(error);
+            (Source::open(sidecar::beside(path), options.access).ok(), None)
+        });
+        let mut shard = match Self::assemble(main, side, footer, footer_offset, options) {
+            Ok(shard) => shard,
+            Err(error) => {
+                problems.push(error);
+                return Err(problems);
+            }
+        };
+        problems.extend(shard.open_line_hash().err().map(|error| error.in_file(path)));
+        Ok((shard, problems))
+    }
+
+    fn assemble(
+        main: Source,
+        (side, header): (Option<Source>, Option<Header>),
+        footer: Footer,
+        footer_offset: u64,
+        options: &OpenOptions,
+    ) -> Result<Self> {
+        let path = main.path().to_owned();
+        let tree = FieldNode::build(&footer.fields).map_err(|error| error.in_file(&path))?;
+        let mut shard = Self::from_parts(main, side, footer, footer_offset, Array::default(), tree, options);
+        shard.header = header;
+        shard.index = shard.open_index().map_err(|error| error.in_file(&path))?;
+        Ok(shard)
+    }
+
+    fn open_line_hash(&mut self) -> Result<()> {
+        if self.options.verify >= Verify::Rows
+            && let Some(place) = &self.footer.line_hash
+        {
+            self.line_hash = Some(self.open_array(place, self.footer.num_samples, "line_hash")?);
+        }
+        Ok(())
+    }
+
+    /// A dataset of which all parts are at hand.
     pub(super) fn from_parts(
         main: Source,
+        side: Option<Source>,
         footer: Footer,
         footer_offset: u64,
         index: Array,
@@ -102,7 +133,7 @@ impl Shard {
     ) -> Self {
         let encoding = footer.encoding.or(options.encoding).unwrap_or(TextEncoding::Ascii85);
         let options = options.clone();
-        Self { main, side: None, header: None, footer, footer_offset, index, line_hash: None, tree, encoding, options }
+        Self { main, side, header: None, footer, footer_offset, index, line_hash: None, tree, encoding, options }
     }
 
     fn open_index(&self) -> Result<Array> {
@@ -141,6 +172,9 @@ impl Shard {
     /// An array of `count` 8-byte numbers.
     fn open_array(&self, place: &ArrayRef, count: u64, what: &str) -> Result<Array> {
         let expected = count.checked_mul(8).ok_or_else(|| Error::corrupt(format!("{what} is too long")))?;
+        if self.options.verify == Verify::Full && self.footer.rules == Rules::V1_1 {
+            self.array_bytes(place, Some(expected), what)?;
+        }
         Array::open(place, expected, self.side.as_ref(), what)
     }
 
@@ -238,7 +272,17 @@ impl Shard {
         Ok(line)
     }
 
-    /// The line's stored checksum, whatever the file was opened for.
+    /// Stops holding lines against their checksums.
+    pub(super) fn forget_line_hash(&mut self) {
+        self.line_hash = None;
+    }
+
+    /// All stored line checksums, if the file was opened for them.
+    pub(super) fn stored_line_hashes(&self) -> Option<Result<Cow<'_, [u8]>>> {
+        Some(self.line_hash.as_ref()?.bytes(self.side.as_ref()))
+    }
+
+    /// The line's stored checksum, if the file was opened for it.
     pub fn stored_line_hash(&self, i: u64) -> Option<u64> {
         self.line_hash.as_ref()?.u64_at(i, self.side.as_ref()).ok()
     }
@@ -302,6 +346,9 @@ impl Shard {
 
     fn check_pointer(&self, pointer: &Pointer) -> Result<()> {
         range_within(pointer.offset, pointer.length, self.side()?.len(), "a value in the sidecar")?;
+        if self.footer.rules == Rules::V1_1 && (pointer.x.is_none() || pointer.offset < sidecar::HEADER_BYTES) {
+            return Err(Error::corrupt("a sidecar pointer without a checksum, or into the sidecar's header"));
+        }
         if pointer.length > self.options.limits.max_value_bytes {
             return Err(Error::limit(format!(
                 "a value of {} bytes; raise max_value_bytes to read it",
@@ -320,94 +367,4 @@ impl Shard {
             _ => Ok(()),
         }
     }
-}
-
-/// Reads and parses the footer of a main file.
-///
-/// # Errors
-/// As [`locate`] and [`Footer::parse`].
-pub fn read_footer(main: &Source) -> Result<(Footer, u64)> {
-    let total = main.len();
-    if total == 0 {
-        return Err(Error::truncated("the file is empty: not a JINX file"));
-    }
-    let tail_len = total.min(to_u64(MAX_TRAILER_BYTES));
-    let tail = main.slice(total - tail_len, tail_len)?;
-    let (offset, length) = locate(&tail, total)?;
-    let footer = Footer::parse(&main.slice(offset, length)?).map_err(|error| error.at_byte(offset))?;
-    if footer.rules == Rules::V1_1 {
-        let digits = to_u64(itoa::Buffer::new().format(offset).len());
-        if total != offset + length + digits + 2 {
-            return Err(Error::corrupt("there is foreign text around the footer"));
-        }
-    }
-    Ok((footer, offset))
-}
-
-/// The error for a file without a footer: if it is something else, what it is and what to do.
-fn foreign(main: &Source, error: Error) -> Error {
-    match sniff_source(main) {
-        Ok(FileKind::Jinx | FileKind::Empty | FileKind::Unknown) | Err(_) => error,
-        Ok(kind) => {
-            let hint = kind.hint(main.path()).map(|hint| format!("; {hint}")).unwrap_or_default();
-            Error::new(error.cause(), format!("this is {}, not a JINX file{hint}", kind.name()))
-        }
-    }
-}
-
-/// The sidecar that belongs to the main file, and its header (1.1).
-fn open_sidecar(
-    path: &Path,
-    footer: &Footer,
-    options: &OpenOptions,
-) -> Result<(Option<Source>, Option<Header>)> {
-    let beside = sidecar::beside(path);
-    if footer.rules != Rules::V1_1 {
-        return match Source::open(&beside, options.access) {
-            Ok(side) => Ok((Some(side), None)),
-            Err(error) if error.cause() == Cause::Io(std::io::ErrorKind::NotFound) => Ok((None, None)),
-            Err(error) => Err(error),
-        };
-    }
-    let Some(info) = &footer.sidecar else { return Ok((None, None)) };
-    let id = footer.id.as_deref().unwrap_or_default();
-    crate::io::plain_component(&info.name, "the sidecar's name").map_err(|error| error.in_file(path))?;
-    let mut candidates: Vec<PathBuf> = vec![beside.clone(), crate::io::second_name(path, Some(id))];
-    if let Some(folder) = path.parent() {
-        candidates.push(folder.join(&info.name));
-    }
-    let mut found = None;
-    for candidate in &candidates {
-        let side = match Source::open(candidate, options.access) {
-            Ok(side) => side,
-            Err(error) if error.cause() == Cause::Io(std::io::ErrorKind::NotFound) => continue,
-            Err(error) => return Err(error),
-        };
-        match Header::read(&side) {
-            Ok(header) if header.id == id && side.len() == info.length => return Ok((Some(side), Some(header))),
-            Ok(header) if header.id == id => {
-                let what = format!("the sidecar has {} bytes, {} were written", side.len(), info.length);
-                found = Some(Error::truncated(what).in_file(candidate));
-            }
-            Ok(header) => {
-                let what = format!(
-                    "the sidecar {} belongs to another dataset (id {}, expected {id})",
-                    candidate.display(),
-                    header.id
-                );
-                found.get_or_insert(Error::mismatch(what).in_file(path));
-            }
-            Err(error) => {
-                found.get_or_insert(error.in_file(candidate));
-            }
-        }
-    }
-    Err(found.unwrap_or_else(|| {
-        Error::mismatch(format!(
-            "the sidecar {} is missing ({} bytes, id {id}); copy it beside the main file",
-            beside.display(),
-            info.length
-        ))
-        .in_file(path)
-    }))
 }

@@ -1,8 +1,8 @@
 //! A value that is not its own text: parsing its description and fetching its bytes.
 
-use super::key::Chain;
+use super::key::{Chain, Kind, Rules};
 use super::shard::Shard;
-use crate::codec::{self, Codec};
+use crate::codec::{self, Codec, TextEncoding};
 use crate::error::{Error, Result};
 use crate::num::to_u64;
 use jiter::{Jiter, Peek};
@@ -32,7 +32,7 @@ pub enum Place<'a> {
 pub struct Pointer {
     pub offset: u64,
     pub length: u64,
-    /// xxh3-64 of the stored bytes (1.1).
+    /// xxh3-64 of the stored bytes; 1.1 files always have it.
     pub x: Option<u64>,
     /// A media value's file name.
     pub path: Option<String>,
@@ -46,19 +46,23 @@ impl<'a> Stored<'a> {
     pub fn parse(chain: Chain, text: &'a [u8]) -> Result<Self> {
         let misfit = || Error::corrupt("the value does not fit its suffix");
         let mut jiter = Jiter::new(text);
+        let (is_number, is_float) = match chain.kind {
+            Kind::Scalar(dtype) => (true, dtype.is_float()),
+            _ => (false, false),
+        };
         let place = match jiter.peek().map_err(|_| misfit())? {
-            Peek::String if !chain.bin => {
+            Peek::String if !chain.bin && (is_float || !is_number) => {
                 let inner = text.trim_ascii();
                 if memchr::memchr(b'\\', inner).is_none() {
-                    let body = inner.get(1..inner.len().saturating_sub(1)).ok_or_else(misfit)?;
+                    let body = inner.strip_prefix(b"\"").and_then(|body| body.strip_suffix(b"\"")).ok_or_else(misfit)?;
                     Place::Inline(Cow::Borrowed(std::str::from_utf8(body).map_err(|_| misfit())?))
                 } else {
                     Place::Inline(Cow::Owned(jiter.known_str().map_err(|_| misfit())?.to_owned()))
                 }
             }
             Peek::Object if chain.bin => Place::Sidecar(Pointer::parse(&mut jiter)?),
-            Peek::Null if !chain.bin => Place::Null,
-            peek if peek.is_num() && !chain.bin => {
+            Peek::Null if is_float => Place::Null,
+            peek if peek.is_num() && is_number => {
                 Place::Number(std::str::from_utf8(text.trim_ascii()).map_err(|_| misfit())?)
             }
             _ => return Err(misfit()),
@@ -90,20 +94,14 @@ impl Pointer {
             match name.as_str() {
                 "offset" => offset = Some(natural(jiter)?),
                 "length" => length = Some(natural(jiter)?),
-                "x" => {
+                // 1.0 files may hold anything under these names; 1.1 refuses a pointer without `x` when it is used.
+                "x" if jiter.peek().map_err(bad)? == Peek::String => {
                     let text = jiter.next_str().map_err(bad)?;
                     let valid = text.len() == 16 && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
-                    let parsed = u64::from_str_radix(text, 16).ok().filter(|_| valid);
-                    x = Some(parsed.ok_or_else(|| Error::corrupt("a sidecar pointer whose checksum is no hash"))?);
+                    x = u64::from_str_radix(text, 16).ok().filter(|_| valid);
                 }
-                "path" => {
-                    path = match jiter.peek().map_err(bad)? {
-                        Peek::Null => {
-                            jiter.next_null().map_err(bad)?;
-                            None
-                        }
-                        _ => Some(jiter.next_str().map_err(bad)?.to_owned()),
-                    }
+                "path" if jiter.peek().map_err(bad)? == Peek::String => {
+                    path = Some(jiter.next_str().map_err(bad)?.to_owned());
                 }
                 _ => jiter.next_skip().map_err(bad)?,
             }
@@ -122,6 +120,15 @@ fn natural(jiter: &mut Jiter<'_>) -> Result<u64> {
     std::str::from_utf8(digits).ok().and_then(|text| text.parse().ok()).ok_or_else(bad)
 }
 
+/// Whether `text` is base64 as RFC 4648 has it: the alphabet, whole groups, padding only at the end.
+fn is_strict_base64(text: &[u8]) -> bool {
+    let padding = text.iter().rev().take_while(|byte| **byte == b'=').count();
+    let body = &text[..text.len() - padding];
+    text.len().is_multiple_of(4)
+        && padding <= 2
+        && body.iter().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/'))
+}
+
 impl Shard {
     /// The value's bytes after all codecs.
     ///
@@ -130,13 +137,22 @@ impl Shard {
     pub fn load(&self, stored: &Stored<'_>) -> Result<Vec<u8>> {
         let max = self.limits().max_value_bytes;
         let mut bytes = match &stored.place {
-            Place::Inline(text) => self.encoding().decode(text.as_bytes(), max)?,
+            Place::Inline(text) => {
+                let strict = self.rules() == Rules::V1_1 && self.encoding() == TextEncoding::Base64;
+                if strict && !is_strict_base64(text.as_bytes()) {
+                    return Err(Error::corrupt("text that is not strict base64"));
+                }
+                self.encoding().decode(text.as_bytes(), max)?
+            }
             Place::Sidecar(pointer) => self.fetch(pointer)?,
             Place::Null => Vec::new(),
             Place::Number(_) => return Err(Error::corrupt("a number where encoded bytes belong")),
         };
         for codec in stored.chain.codecs().rev() {
-            bytes = codec::decode(codec, &bytes, max)?;
+            // The 1.0 writer's snappy stream of nothing lacks even its start.
+            if !(bytes.is_empty() && codec == Codec::Snappy && self.rules() == Rules::V1_0) {
+                bytes = codec::decode(codec, &bytes, max)?;
+            }
         }
         Ok(bytes)
     }

@@ -1,0 +1,118 @@
+//! Finds the parts of a pair: the footer in the main file, and the sidecar beside it.
+
+use super::footer::{Footer, locate};
+use super::key::Rules;
+use super::shard::OpenOptions;
+use super::sidecar::{self, Header};
+use super::sniff::{FileKind, sniff_source};
+use crate::error::{Cause, Error, Result};
+use crate::io::Source;
+use crate::limits::MAX_TRAILER_BYTES;
+use crate::num::to_u64;
+use std::path::{Path, PathBuf};
+
+/// Reads and parses the footer of a main file.
+///
+/// # Errors
+/// As [`locate`] and [`Footer::parse`].
+pub fn read_footer(main: &Source) -> Result<(Footer, u64)> {
+    let total = main.len();
+    if total == 0 {
+        return Err(Error::truncated("the file is empty: not a JINX file"));
+    }
+    let tail_len = total.min(to_u64(MAX_TRAILER_BYTES));
+    let tail = main.slice(total - tail_len, tail_len)?;
+    let (offset, length) = locate(&tail, total)?;
+    let footer = Footer::parse(&main.slice(offset, length)?).map_err(|error| error.at_byte(offset))?;
+    if footer.rules == Rules::V1_1 {
+        let digits = to_u64(itoa::Buffer::new().format(offset).len());
+        if total != offset + length + digits + 2 {
+            return Err(Error::corrupt("there is foreign text around the footer"));
+        }
+    }
+    Ok((footer, offset))
+}
+
+/// The error for a file without a footer: if it is something else, what it is and what to do.
+pub(super) fn foreign(main: &Source, error: Error) -> Error {
+    match sniff_source(main) {
+        Ok(FileKind::Jinx | FileKind::Empty | FileKind::Unknown) | Err(_) => error,
+        Ok(kind) => {
+            let hint = kind.hint(main.path()).map(|hint| format!("; {hint}")).unwrap_or_default();
+            Error::new(error.cause(), format!("this is {}, not a JINX file{hint}", kind.name()))
+        }
+    }
+}
+
+/// The sidecar that belongs to the main file, and its header (1.1).
+///
+/// # Errors
+/// As [`super::shard::Shard::open`].
+pub(super) fn open_sidecar(
+    path: &Path,
+    footer: &Footer,
+    options: &OpenOptions,
+) -> Result<(Option<Source>, Option<Header>)> {
+    let beside = sidecar::beside(path);
+    if footer.rules != Rules::V1_1 {
+        return match Source::open(&beside, options.access) {
+            Ok(side) => Ok((Some(old_sidecar(path, side, options)?), None)),
+            Err(error) if error.cause() == Cause::Io(std::io::ErrorKind::NotFound) => Ok((None, None)),
+            Err(error) => Err(error),
+        };
+    }
+    let Some(info) = &footer.sidecar else { return Ok((None, None)) };
+    let id = footer.id.as_deref().unwrap_or_default();
+    crate::io::plain_component(&info.name, "the sidecar's name").map_err(|error| error.in_file(path))?;
+    let mut candidates: Vec<PathBuf> = vec![beside.clone(), crate::io::second_name(path, Some(id))];
+    if let Some(folder) = path.parent() {
+        candidates.push(folder.join(&info.name));
+    }
+    let mut found = None;
+    for candidate in &candidates {
+        let side = match Source::open(candidate, options.access) {
+            Ok(side) => side,
+            Err(error) if error.cause() == Cause::Io(std::io::ErrorKind::NotFound) => continue,
+            Err(error) => return Err(error),
+        };
+        match Header::read(&side) {
+            Ok(header) if header.id == id && side.len() == info.length => return Ok((Some(side), Some(header))),
+            Ok(header) if header.id == id => {
+                let what = format!("the sidecar has {} bytes, {} were written", side.len(), info.length);
+                let cause = if side.len() < info.length { Cause::Truncated } else { Cause::Corrupt };
+                found = Some(Error::new(cause, what).in_file(candidate));
+            }
+            Ok(header) => {
+                let what = format!(
+                    "the sidecar {} belongs to another dataset (id {}, expected {id})",
+                    candidate.display(),
+                    header.id
+                );
+                found.get_or_insert(Error::mismatch(what).in_file(path));
+            }
+            Err(error) => {
+                found.get_or_insert(error.in_file(candidate));
+            }
+        }
+    }
+    Err(found.unwrap_or_else(|| {
+        Error::mismatch(format!(
+            "the sidecar {} is missing ({} bytes, id {id}); copy it beside the main file",
+            beside.display(),
+            info.length
+        ))
+        .in_file(path)
+    }))
+}
+
+/// The sidecar of a 1.0 file: while a 1.1 pair replaces it, it is found under its second name.
+fn old_sidecar(path: &Path, side: Source, options: &OpenOptions) -> Result<Source> {
+    let is_new = side.len() >= sidecar::HEADER_BYTES && *side.slice(0, 8)? == sidecar::MAGIC;
+    if !is_new {
+        return Ok(side);
+    }
+    match Source::open(crate::io::second_name(path, None), options.access) {
+        Err(error) if error.cause() == Cause::Io(std::io::ErrorKind::NotFound) => Ok(side),
+        result => result,
+    }
+}

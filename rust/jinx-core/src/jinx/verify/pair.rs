@@ -1,0 +1,183 @@
+//! One pair: rows on all cores, in waves, so that reports come in the order of the samples.
+
+use super::compare::{FieldTally, OpenColumn};
+use super::layout::{Layout, check_tail};
+use super::walk::{RowReport, check_row};
+use super::{Problems, is_damage};
+use crate::error::{Error, Result};
+use crate::jinx::folder::ShardRef;
+use crate::jinx::key::Rules;
+use crate::jinx::shard::{OpenOptions, Shard, Verify};
+use crate::jinx::sidecar::HEADER_BYTES;
+use crate::jinx::sniff::{FileKind, sniff};
+use crate::num::to_u64;
+use std::ops::Range;
+use xxhash_rust::xxh3::{Xxh3, xxh3_64};
+
+/// Rows of one thread in one wave.
+const WAVE_ROWS: u64 = 512;
+const BLOCK_BYTES: u64 = 4 << 20;
+
+/// What is known of one shard when its rows have been checked.
+struct Pass<'s> {
+    shard: &'s Shard,
+    columns: Vec<OpenColumn<'s>>,
+    layout: Layout,
+    fields: FieldTally,
+    /// Rows that have a problem.
+    bad_rows: u64,
+}
+
+/// Checks one shard; `progress` gets the bytes of rows that are done.
+///
+/// # Errors
+/// Only what stops the pass.
+pub fn check(place: &ShardRef, problems: &mut Problems, progress: &mut dyn FnMut(u64) -> Result<()>) -> Result<()> {
+    let options = OpenOptions { verify: Verify::Full, ..OpenOptions::default() };
+    let is_jinx = place.path.extension().is_some_and(|ext| ext == "jinx");
+    let opened = if !is_jinx && sniff(&place.path)? == FileKind::Jsonl {
+        Shard::open_plain(&place.path, &options).map(|shard| (shard, Vec::new())).map_err(|error| vec![error])
+    } else {
+        Shard::open_damaged(&place.path, &options)
+    };
+    let (shard, found) = match opened {
+        Ok(opened) => opened,
+        Err(errors) => return errors.into_iter().try_for_each(|error| damage(error, problems)),
+    };
+    found.into_iter().chain(place.check(&shard).err()).try_for_each(|error| damage(error, problems))?;
+    let (columns, found) = OpenColumn::open_all(&shard);
+    found.iter().for_each(|error| problems.push(error));
+    let before = problems.count();
+    let mut pass =
+        Pass { shard: &shard, columns, layout: Layout::default(), fields: FieldTally::default(), bad_rows: 0 };
+    pass.rows(problems, progress)?;
+    if shard.rules() == Rules::V1_1 {
+        if pass.bad_rows == 0 {
+            pass.fields.compare(&shard.footer().fields).iter().for_each(|error| problems.push(error));
+        }
+        let mut found = Vec::new();
+        check_tail(&shard, &mut pass.layout, &mut found);
+        found.iter().for_each(|error| problems.push(error));
+        // Damage that is known changes the id too; that says nothing new.
+        if problems.count() == before {
+            check_id(&shard).or_else(|error| damage(error, problems))?;
+        }
+    }
+    Ok(())
+}
+
+fn damage(error: Error, problems: &mut Problems) -> Result<()> {
+    if is_damage(&error) {
+        problems.push(&error);
+        return Ok(());
+    }
+    Err(error)
+}
+
+impl Pass<'_> {
+    fn rows(&mut self, problems: &mut Problems, progress: &mut dyn FnMut(u64) -> Result<()>) -> Result<()> {
+        let threads = std::thread::available_parallelism().map_or(1, |count| to_u64(count.get()));
+        let total = self.shard.len();
+        let mut first = 0;
+        while first < total {
+            let ranges: Vec<Range<u64>> = (0..threads)
+                .map(|i| (first + i * WAVE_ROWS).min(total)..(first + (i + 1) * WAVE_ROWS).min(total))
+                .filter(|range| !range.is_empty())
+                .collect();
+            first = ranges.last().map_or(total, |range| range.end);
+            for reports in self.wave(&ranges) {
+                self.merge(reports?, problems);
+            }
+            let done = self.shard.line_range(first - 1).map_or(0, |(_, end)| end);
+            progress(done)?;
+        }
+        Ok(())
+    }
+
+    fn wave(&self, ranges: &[Range<u64>]) -> Vec<Result<Vec<(u64, RowReport)>>> {
+        let check = |range: Range<u64>| range.map(|i| (i, self.row(i))).collect::<Vec<_>>();
+        if let [range] = ranges {
+            return vec![Ok(check(range.clone()))];
+        }
+        std::thread::scope(|scope| {
+            let workers: Vec<_> = ranges.iter().map(|range| scope.spawn(move || check(range.clone()))).collect();
+            let panicked = |_| Err(Error::invalid("a checking thread panicked"));
+            workers.into_iter().map(|worker| worker.join().map_or_else(panicked, Ok)).collect()
+        })
+    }
+
+    fn row(&self, i: u64) -> RowReport {
+        let mut report = RowReport::default();
+        let line = match self.shard.line_range(i).and_then(|(start, end)| self.shard.main().slice(start, end - start)) {
+            Ok(line) => line,
+            Err(error) => {
+                report.problems.push(error);
+                return report;
+            }
+        };
+        let mut found = Vec::new();
+        if let Some(stored) = self.shard.stored_line_hash(i)
+            && stored != xxh3_64(&line)
+        {
+            found.push(Error::corrupt("the line's checksum does not match"));
+        }
+        let ends_well = memchr::memchr(b'\n', &line).is_some_and(|at| at + 1 == line.len());
+        if self.shard.rules() == Rules::V1_1 && !ends_well {
+            found.push(Error::corrupt("a sample that is not one line"));
+        }
+        let text = line.trim_ascii_end();
+        report = check_row(self.shard, text);
+        if report.problems.is_empty() {
+            found.extend(self.columns.iter().filter_map(|column| column.check(self.shard, i, text).err()));
+        }
+        report.problems.splice(0..0, found);
+        report
+    }
+
+    fn merge(&mut self, reports: Vec<(u64, RowReport)>, problems: &mut Problems) {
+        for (i, report) in reports {
+            let mut bad = !report.problems.is_empty();
+            for error in report.problems {
+                problems.push(&error.in_sample(i));
+            }
+            if bad {
+                self.layout.skip();
+            }
+            if let (Rules::V1_1, Some(side)) = (self.shard.rules(), self.shard.sidecar()) {
+                for (offset, length) in report.values {
+                    if let Err(error) = self.layout.next(side, offset, length) {
+                        problems.push(&error.in_sample(i).in_file(side.path()));
+                        bad = true;
+                    }
+                }
+            }
+            if bad {
+                self.layout.skip();
+            }
+            self.bad_rows += u64::from(bad);
+            for fact in report.facts {
+                self.fields.add(i, fact);
+            }
+        }
+    }
+}
+
+/// Computes the id from the content.
+fn check_id(shard: &Shard) -> Result<()> {
+    let mut id = Xxh3::new();
+    if let (Some(side), Some(header)) = (shard.sidecar(), shard.header()) {
+        let mut at = HEADER_BYTES;
+        while at < header.values_end {
+            let block = side.slice(at, BLOCK_BYTES.min(header.values_end - at))?;
+            id.update(&block);
+            at += to_u64(block.len());
+        }
+    }
+    let hashes = shard.stored_line_hashes().ok_or_else(|| Error::corrupt("the footer has no line hashes"))?;
+    id.update(&hashes?);
+    let id = format!("{:032x}", id.digest128());
+    if shard.footer().id.as_deref() == Some(&id) {
+        return Ok(());
+    }
+    Err(Error::corrupt(format!("the content's id is {id}, the footer says {}", shard.footer().id.as_deref().unwrap_or("none"))))
+}
