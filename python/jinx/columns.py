@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 from jinx import _core
 from jinx.errors import InvalidError, MismatchError
 from jinx.nearest import unknown_field
-from jinx.summary import merged_fields
 
 if TYPE_CHECKING:
     import numpy as np
@@ -134,10 +133,6 @@ class Columns(_core.Reader):
             if list(entry["path"]) == list(path):
                 return not entry.get("coded") and not entry.get("media") and set(entry["kinds"]) <= _SCALAR_KINDS
         return True
-
-    def _field_stats(self) -> list[dict[str, Any]]:
-        """The footers' `fields` entries, summed over the shards; empty for files without them (1.0, plain JSON)."""
-        return merged_fields([self._footer(index) for index in range(len(self._shard_paths))])
 
     def _stored_names(self) -> list[str]:
         """Top-level names over all shards, selected or not."""

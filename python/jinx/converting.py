@@ -186,6 +186,7 @@ class _Run:
             splits: dict[str, Any] = {**source}
             if os.path.splitext(self.out)[1]:  # noqa: PTH122
                 raise ValueError(f"{self.out}: {len(splits)} splits need a folder; give a name without a suffix")
+            os.makedirs(self.out, exist_ok=True)  # noqa: PTH103
             done: dict[str, int] = {}
             for name, part in splits.items():
                 run = _Run(os.path.join(self.out, name), self.target, {**self.options, "split": name}, self.progress)  # noqa: PTH118

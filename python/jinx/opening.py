@@ -70,7 +70,8 @@ def open(
         )
     except CorruptFileError:
         for name, _, _ in shards:
-            explain_foreign(name)
+            # Rows without a footer, or nothing at all, are what a stopped writer leaves: the first error says so.
+            explain_foreign(name, except_for=("a JSON Lines file", "an empty file"))
         raise
     if fields is not None:
         dataset = dataset.select_columns(fields)
@@ -135,13 +136,17 @@ def missing(path: str) -> FileNotFoundError:
     return FileNotFoundError(f"{path}: no such file{near}")
 
 
-def explain_foreign(path: str) -> None:
+def explain_foreign(path: str, *, except_for: Sequence[str] = ()) -> None:
     """Raise an error that says what to do with a file that is no JINX file; return when it may be one.
+
+    Args:
+        path: The file.
+        except_for: Other kinds of files for which to return.
 
     Raises:
         UnsupportedError: It is something else.
     """
     kind, advice = _core.sniff(path)
-    if kind in {"a JINX file", "not a format that jinx knows"}:
+    if kind in {"a JINX file", "not a format that jinx knows", *except_for}:
         return
     raise UnsupportedError(f"{path}: this is {kind}{f'; {advice}' if advice else ''}")

@@ -50,7 +50,7 @@ def only_readable_by_1_1(stats: Sequence[Mapping[str, Any]], separator: str) -> 
     for entry in stats:
         path, kinds = entry["path"], entry.get("kinds", {})
         text = path_text(path)
-        if any(part is not None and separator in part for part in path):
+        if entry.get("quoted") or any(part is not None and separator in part for part in path):
             found.append(f"{text}: a name with {separator!r}")
         elif None in path and entry.get("coded"):
             found.append(f"{text}: binary values in a list")
@@ -59,33 +59,13 @@ def only_readable_by_1_1(stats: Sequence[Mapping[str, Any]], separator: str) -> 
     return found
 
 
-def merged_fields(footers: Sequence[str]) -> list[dict[str, Any]]:
-    """The `fields` entries of several footers as one list: counts and sizes added up, paths in first-seen order."""
-    import json
-
-    merged: dict[tuple[str | None, ...], dict[str, Any]] = {}
-    for text in footers:
-        footer: dict[str, Any] = json.loads(text)
-        entries: list[dict[str, Any]] = footer.get("fields") or []
-        for entry in entries:
-            known = merged.setdefault(tuple(entry["path"]), {"path": entry["path"], "kinds": {}})
-            for kind, count in entry.get("kinds", {}).items():
-                known["kinds"][kind] = known["kinds"].get(kind, 0) + count
-            for size in ("coded", "bytes", "decoded"):
-                known[size] = known.get(size, 0) + entry.get(size, 0)
-            if entry.get("media"):
-                known.setdefault("media", entry["media"])
-    return list(merged.values())
-
-
 def describe(dataset: "Dataset") -> dict[str, Any]:
     """See `Dataset.info`."""
     import json
 
     paths = dataset._shard_paths  # pyright: ignore[reportPrivateUsage]
-    texts = [dataset._footer(index) for index in range(len(paths))]  # pyright: ignore[reportPrivateUsage]
-    footers: list[dict[str, Any]] = [json.loads(text) for text in texts]
-    stats = merged_fields(texts)
+    footers: list[dict[str, Any]] = [json.loads(dataset._footer(index)) for index in range(len(paths))]  # pyright: ignore[reportPrivateUsage]
+    stats = dataset._field_stats()  # pyright: ignore[reportPrivateUsage]
     first: dict[str, Any] = footers[0] if footers else {}
     columns: list[dict[str, Any]] = first.get("columns") or []
     return {

@@ -92,6 +92,7 @@ class Writer:
         arrow_schema: str | None = None,
     ) -> None:
         codec, level = parse_compression(compression)
+        self._done: dict[str, int] | None = None
         self._path = os.fspath(path)
         if not overwrite and not append:
             refuse_existing(self._path)
@@ -147,8 +148,10 @@ class Writer:
         self._core.write_many(samples)
 
     def close(self) -> dict[str, int]:
-        """Finish and publish the dataset; returns rows, bytes, sidecar_bytes and shards."""
-        return self._core.close()
+        """Finish and publish the dataset; returns rows, bytes, sidecar_bytes and shards. Again, it does nothing."""
+        if self._done is None:
+            self._done = self._core.close()
+        return self._done
 
     def abort(self) -> None:
         """Drop what was written; an existing dataset stays as it was."""

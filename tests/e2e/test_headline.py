@@ -69,6 +69,7 @@ def test_info_says_what_is_in_it(folder):
 
 
 @pytest.mark.torch
+@pytest.mark.filterwarnings("ignore:This DataLoader will create")  # there may be fewer cores than workers
 @pytest.mark.parametrize(("workers", "method"), [(0, None), (4, "fork"), (4, "spawn")])
 def test_training_reads_everything_once(folder, workers, method):
     data = pytest.importorskip("torch.utils.data")
