@@ -175,7 +175,7 @@ def convert(
     absent has its default.
     Sources are files (a folder's shards one by one); the codec of jsonl and msgpack follows the suffix (.gz, .zst).
     `progress(rows, bytes_read, total_bytes)` is called about ten times a second and may raise.
-    Returns rows, bytes, sidecar_bytes, shards.
+    Returns rows, bytes (the sidecar's included), sidecar_bytes, shards.
     """
 
 def convert_arrow(

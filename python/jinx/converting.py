@@ -68,7 +68,7 @@ def convert(
         progress: Called about ten times a second with rows, bytes read, and bytes in all (None if unknown).
 
     Returns:
-        `rows`, `bytes`, `sidecar_bytes` and `shards` of what was written.
+        `rows`, `bytes` (the sidecar's included), `sidecar_bytes` and `shards` of what was written.
 
     Raises:
         FileNotFoundError: An input does not exist; the message names the nearest one.

@@ -148,7 +148,10 @@ class Writer:
         self._core.write_many(samples)
 
     def close(self) -> dict[str, int]:
-        """Finish and publish the dataset; returns rows, bytes, sidecar_bytes and shards. Again, it does nothing."""
+        """Finish and publish the dataset; returns rows, bytes (all of them), sidecar_bytes and shards.
+
+        Called again, it returns the same and does nothing.
+        """
         if self._done is None:
             self._done = self._core.close()
         return self._done

@@ -105,18 +105,13 @@ def _report(done: dict[str, int], out: str, seconds: float) -> str:
     from jinx.cli.progress import natural_seconds
     from jinx.sizes import natural_size
 
-    size = done.get("bytes", 0) + done.get("sidecar_bytes", 0)
-    parts = [f"{natural_size(done.get('bytes', 0))}"]
-    if done.get("sidecar_bytes"):
-        parts.append(f"{natural_size(done['sidecar_bytes'])} in the sidecar")
+    rows, size, sidecar = done.get("rows", 0), done.get("bytes", 0), done.get("sidecar_bytes", 0)
+    parts = [f"{rows:,} {'sample' if rows == 1 else 'samples'}", natural_size(size)]
+    if sidecar:
+        parts[1] += f" ({natural_size(sidecar)} of it in the sidecar)"
     if done.get("shards", 1) > 1:
         parts.append(f"{done['shards']} shards")
-    rate = f", {natural_size(size / seconds)}/s" if seconds > 0 else ""
-    rows = done.get("rows", 0)
-    return (
-        f"{out}: {rows:,} {'sample' if rows == 1 else 'samples'}, {' + '.join(parts[:2])}"
-        + (
-            f", {parts[2]}" if len(parts) > 2 else ""  # noqa: PLR2004
-        )
-        + f", in {natural_seconds(seconds)}{rate}"
-    )
+    parts.append(f"in {natural_seconds(seconds)}")
+    if seconds > 0:
+        parts.append(f"{natural_size(size / seconds)}/s")
+    return f"{out}: {', '.join(parts)}"

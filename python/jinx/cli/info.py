@@ -63,7 +63,7 @@ def _gained(fields: list[dict[str, Any]]) -> str:
     if not stored or not decoded:
         return ""
     if stored >= decoded:
-        return f"nothing gained on {natural_size(decoded)} of binary values"
+        return f"{natural_size(decoded)} of binary values are stored as they are, for they do not shrink"
     return f"{natural_size(decoded)} of binary values in {natural_size(stored)} ({decoded / stored:.2f} times smaller)"
 
 
