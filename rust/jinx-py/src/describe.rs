@@ -1,8 +1,10 @@
 //! What a footer says, as JSON text for Python.
 
 use crate::home::Shards;
+use jinx_core::jinx::fields::{FieldInfo, Path};
 use jinx_core::{Error, Result};
 use serde_json::{Map, Value as Json, json};
+use std::collections::HashMap;
 
 /// The footer of shard `i`.
 pub fn footer(shards: &Shards, i: usize) -> Result<String> {
@@ -32,4 +34,37 @@ pub fn footer(shards: &Shards, i: usize) -> Result<String> {
     object.insert("has_arrow_schema".into(), json!(footer.arrow_schema.is_some()));
     object.insert("meta".into(), json!(footer.meta));
     serde_json::to_string(&object).map_err(|error| Error::invalid(error.to_string()))
+}
+
+/// The `fields` entries of all footers, summed, as JSON text.
+pub fn field_stats(shards: &Shards) -> Result<String> {
+    let mut sum: Vec<FieldInfo> = Vec::new();
+    let mut places: HashMap<Path, usize> = HashMap::new();
+    for i in 0..shards.count() {
+        for field in &shards.shard(i)?.footer().fields {
+            match places.get(&field.path) {
+                Some(at) => add(&mut sum[*at], field),
+                None => {
+                    places.insert(field.path.clone(), sum.len());
+                    sum.push(field.clone());
+                }
+            }
+        }
+    }
+    serde_json::to_string(&sum).map_err(|error| Error::invalid(error.to_string()))
+}
+
+fn add(sum: &mut FieldInfo, field: &FieldInfo) {
+    for (kind, count) in &field.kinds {
+        let before = sum.kinds.get(kind).and_then(Json::as_u64).unwrap_or_default();
+        sum.kinds.insert(kind.clone(), json!(before.saturating_add(count.as_u64().unwrap_or_default())));
+    }
+    sum.coded = sum.coded.saturating_add(field.coded);
+    sum.quoted = sum.quoted.saturating_add(field.quoted);
+    sum.bytes = sum.bytes.saturating_add(field.bytes);
+    sum.decoded = sum.decoded.saturating_add(field.decoded);
+    sum.open |= field.open;
+    if sum.media.is_none() {
+        sum.media.clone_from(&field.media);
+    }
 }

@@ -30,8 +30,14 @@ pub fn locate_error(py: Python<'_>, error: PyErr, shard: &Shard, i: u64, name: &
     }
 }
 
-/// One field's value as a Python object.
-pub fn decode_field<'py>(py: Python<'py>, shard: &Shard, name: &str, found: Found<'_>) -> PyResult<Bound<'py, PyAny>> {
+/// One field's value as a Python object; `unique` asks for names that stand twice in a dict below it (1.1).
+pub fn decode_field<'py>(
+    py: Python<'py>,
+    shard: &Shard,
+    name: &str,
+    found: Found<'_>,
+    unique: bool,
+) -> PyResult<Bound<'py, PyAny>> {
     let node = shard.tree().member(name);
     if let Some(chain) = found.chain {
         let stored = Stored::parse(chain, found.text).into_py_result()?;
@@ -43,7 +49,7 @@ pub fn decode_field<'py>(py: Python<'py>, shard: &Shard, name: &str, found: Foun
         return builder.finish().into_py_result();
     }
     if is_plain(shard, name, found.text) {
-        return plain_json(py, found.text);
+        return plain_json(py, found.text, unique && shard.rules() == Rules::V1_1);
     }
     let mut builder = PyBuilder::new(py);
     shard.emit_value(None, found.text, node, 1, &mut builder).into_py_result()?;

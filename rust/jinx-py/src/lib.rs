@@ -2,7 +2,10 @@
 #![deny(unsafe_code)]
 
 mod build;
+mod capsule;
+mod checks;
 mod columns;
+mod conversion;
 mod describe;
 mod errors;
 mod extract;
@@ -36,6 +39,12 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(tools::resolve, module)?)?;
     module.add_function(wrap_pyfunction!(tools::row_json, module)?)?;
     module.add_function(wrap_pyfunction!(tools::clean, module)?)?;
+    module.add_function(wrap_pyfunction!(conversion::convert, module)?)?;
+    module.add_function(wrap_pyfunction!(conversion::convert_arrow, module)?)?;
+    module.add_function(wrap_pyfunction!(conversion::read_schema, module)?)?;
+    module.add_function(wrap_pyfunction!(conversion::stream, module)?)?;
+    module.add_function(wrap_pyfunction!(checks::verify, module)?)?;
+    module.add_function(wrap_pyfunction!(checks::repair, module)?)?;
     register_mapping(module.py())
 }
 

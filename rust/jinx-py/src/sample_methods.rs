@@ -246,7 +246,7 @@ impl LazyDict {
                 Slot::Stored => {
                     let (_, shard, i, row) = self.stored(py)?;
                     let found = row.find(shard, name.to_str()?).map_err(|error| to_py(&shard.here(error, i)))?;
-                    found.map_or_else(String::new, |found| summary::of_stored(shard, name.to_str().unwrap_or(""), found))
+                    found.map_or_else(String::new, |found| summary::of_stored(py, shard, name.to_str().unwrap_or(""), found))
                 }
             };
             parts.push(format!("{}: {text}", name.repr()?));

@@ -51,8 +51,8 @@ fn blob(what: &str, bytes: u64, stored: Option<u64>) -> String {
     }
 }
 
-/// A value that is not decoded; nothing is read but its description.
-pub fn of_stored(shard: &Shard, name: &str, found: Found<'_>) -> String {
+/// A value that is not decoded; nothing is read but its description. Texts and numbers look as in Python.
+pub fn of_stored(py: Python<'_>, shard: &Shard, name: &str, found: Found<'_>) -> String {
     if let Some(chain) = found.chain {
         return of_chain(shard, chain, found.text);
     }
@@ -62,8 +62,12 @@ pub fn of_stored(shard: &Shard, name: &str, found: Found<'_>) -> String {
         Some(b'[') => format!("<list of {}>", count()),
         Some(b'{') if node.is_some_and(|node| node.media) => "<media>".to_owned(),
         Some(b'{') => format!("<dict of {}>", count()),
-        _ => short(&String::from_utf8_lossy(found.text)),
+        _ => scalar(py, found.text).unwrap_or_else(|_| "<damaged>".to_owned()),
     }
+}
+
+fn scalar(py: Python<'_>, text: &[u8]) -> PyResult<String> {
+    Ok(short(&crate::build::plain_json(py, text, false)?.repr()?.to_string()))
 }
 
 fn of_chain(shard: &Shard, chain: Chain, text: &[u8]) -> String {

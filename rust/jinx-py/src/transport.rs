@@ -42,7 +42,7 @@ impl Carried {
     /// The value of a field.
     pub fn value<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
         let text = self.find(name).map_err(|error| crate::errors::to_py(&error))?;
-        plain_json(py, text)
+        plain_json(py, text, false)
     }
 
     fn find(&self, name: &str) -> Result<&[u8]> {

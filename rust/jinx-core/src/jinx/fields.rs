@@ -155,6 +155,8 @@ pub enum Measure {
 /// Gathers facts in row order.
 #[derive(Debug, Default)]
 pub struct FieldStats {
+    /// Fields the source announced as media; they count even if no row brings one.
+    media: Vec<MediaField>,
     fields: Vec<FieldInfo>,
     counts: Vec<HashMap<&'static str, u64>>,
     by_path: HashMap<Path, usize>,
@@ -163,15 +165,9 @@ pub struct FieldStats {
 }
 
 impl FieldStats {
-    /// Starts with the media fields the source announced.
+    /// `media` are the fields the source announced.
     pub fn new(media: &[MediaField]) -> Self {
-        let mut stats = Self::default();
-        for field in media {
-            let at = stats.at(&field.path);
-            stats.fields[at].media = Some(Media { kind: field.kind.clone(), mime: None });
-            stats.fields[at].feature = Some(field.feature.clone());
-        }
-        stats
+        Self { media: media.to_vec(), ..Self::default() }
     }
 
     fn at(&mut self, path: &Path) -> usize {
@@ -183,7 +179,13 @@ impl FieldStats {
             self.fields[at].open = true;
             return at;
         }
-        self.fields.push(FieldInfo { path: path.clone(), ..FieldInfo::default() });
+        let announced = self.media.iter().find(|field| field.path == *path);
+        self.fields.push(FieldInfo {
+            path: path.clone(),
+            media: announced.map(|field| Media { kind: field.kind.clone(), mime: None }),
+            feature: announced.map(|field| field.feature.clone()),
+            ..FieldInfo::default()
+        });
         self.counts.push(HashMap::new());
         self.by_path.insert(path.clone(), self.fields.len() - 1);
         self.fields.len() - 1
@@ -217,7 +219,10 @@ impl FieldStats {
     }
 
     /// The footer's list, kinds in alphabetical order.
-    pub fn finish(self) -> Vec<FieldInfo> {
+    pub fn finish(mut self) -> Vec<FieldInfo> {
+        for field in self.media.clone() {
+            self.at(&field.path);
+        }
         let mut fields = self.fields;
         for (field, counts) in fields.iter_mut().zip(self.counts) {
             let mut counts: Vec<_> = counts.into_iter().collect();

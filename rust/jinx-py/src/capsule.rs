@@ -1,0 +1,25 @@
+//! Takes over an Arrow stream that another library exports: the binding's one place with `unsafe`.
+#![allow(unsafe_code)]
+
+use arrow_array::ffi_stream::FFI_ArrowArrayStream;
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyCapsule, PyCapsuleMethods};
+
+const NAME: &std::ffi::CStr = c"arrow_array_stream";
+
+/// The stream behind `object.__arrow_c_stream__()`.
+///
+/// # Errors
+/// `TypeError` for an object without one.
+pub fn take_stream(object: &Bound<'_, PyAny>) -> PyResult<FFI_ArrowArrayStream> {
+    let capsule = object
+        .call_method0("__arrow_c_stream__")
+        .map_err(|_| PyTypeError::new_err("an object with __arrow_c_stream__ is needed"))?;
+    let capsule = capsule.cast_into::<PyCapsule>()?;
+    let pointer = capsule.pointer_checked(Some(NAME))?.cast::<FFI_ArrowArrayStream>();
+    // SAFETY: the Arrow PyCapsule interface says that a capsule of this name holds a valid, aligned
+    // `ArrowArrayStream` which the consumer may move out; `from_raw` marks the original as released, so that the
+    // capsule's destructor frees nothing twice. The name was checked above; the GIL keeps the capsule alive.
+    Ok(unsafe { FFI_ArrowArrayStream::from_raw(pointer.as_ptr()) })
+}
