@@ -145,6 +145,10 @@ def chains() -> None:
           "r.raw.br.lz4.xz.bin": w.store(CODECS["xz"](CODECS["lz4"](CODECS["br"](text)))), "p.str": w.text("\u20ac".encode())},
          {"s": text.decode(), "r": text, "p": "\u20ac"}),
     ]))  # fmt: skip
+    vector("snappy_empty", "the 1.0 writer's snappy stream of nothing is nothing", by_hand(lambda w: [
+        ({"raw.raw.snappy": "", "text.str.snappy": "", "some.raw.snappy": w.text(CODECS["snappy"](b"some"))},
+         {"raw": b"", "text": "", "some": b"some"}),
+    ]))  # fmt: skip
     vector("type_ends_chain", "a codec left of the type belongs to the name", by_hand(lambda w: [
         ({"x.zst.str": w.text(b"plain"), "raw.zst": w.text(CODECS["zst"](b"7")), ".raw": w.text(b"no name"), "..raw": w.text(b"dot")},
          {"x.zst": "plain", "raw": 7, "": b"no name", ".": b"dot"}),

@@ -155,7 +155,7 @@ class Pair:
             data = payload.from_text(value, self.encoding, self.new)
         need(len(chain) - (chain[:1] != [] and chain[0] in TYPES) <= syntax.MAX_CODECS, "too many codecs", LimitError)
         for codec in reversed([part for part in chain if part in CODECS]):
-            data = payload.unpack(codec, data)
+            data = payload.unpack(codec, data) if data or codec != "snappy" or self.new else b""
         return data
 
     def _fits(self, chain: list[str], value: object) -> bool:
