@@ -413,7 +413,7 @@ proptest! {
     ) {
         for codec in Codec::ALL {
             let mut packed = encode(codec, &data.repeat(5));
-            packed.truncate(packed.len() - cut.index(4));
+            packed.truncate(packed.len().saturating_sub(cut.index(4)));
             for (at, byte) in &damage {
                 if packed.is_empty() {
                     break;
