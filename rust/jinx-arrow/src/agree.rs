@@ -11,16 +11,12 @@ pub(crate) fn check(first: &Schema, other: &Schema) -> Result<()> {
     for field in first.fields() {
         let Ok(found) = other.field_with_name(field.name()) else {
             return Err(
-                Error::mismatch("the first file has this column, this one has not").in_field(field.name()),
+                Error::mismatch("the first file has this column, this one has not").in_field(field.name())
             );
         };
         check_field(field, found)?;
     }
-    match other
-        .fields()
-        .iter()
-        .find(|field| first.field_with_name(field.name()).is_err())
-    {
+    match other.fields().iter().find(|field| first.field_with_name(field.name()).is_err()) {
         Some(field) => {
             Err(Error::mismatch("this file has this column, the first one has not").in_field(field.name()))
         }
@@ -30,16 +26,13 @@ pub(crate) fn check(first: &Schema, other: &Schema) -> Result<()> {
 
 fn check_field(first: &Field, other: &Field) -> Result<()> {
     if !same(first.data_type(), other.data_type()) {
-        let what = format!(
-            "the column is {} here, and {} in the first file",
-            other.data_type(),
-            first.data_type()
-        );
+        let what =
+            format!("the column is {} here, and {} in the first file", other.data_type(), first.data_type());
         return Err(Error::mismatch(what).in_field(first.name()));
     }
     if other.is_nullable() && !first.is_nullable() {
         return Err(
-            Error::mismatch("the column may be null here, but not in the first file").in_field(first.name()),
+            Error::mismatch("the column may be null here, but not in the first file").in_field(first.name())
         );
     }
     Ok(())
@@ -65,11 +58,7 @@ fn same_element(one: &Field, other: &Field) -> bool {
 }
 
 fn same_members(one: &Fields, other: &Fields) -> bool {
-    one.len() == other.len()
-        && one
-            .iter()
-            .zip(other)
-            .all(|(a, b)| a.name() == b.name() && same_element(a, b))
+    one.len() == other.len() && one.iter().zip(other).all(|(a, b)| a.name() == b.name() && same_element(a, b))
 }
 
 #[cfg(test)]
@@ -83,30 +72,18 @@ mod tests {
         let list = |name: &str, inner: DataType| DataType::List(Arc::new(Field::new(name, inner, true)));
         let schema = |fields: Vec<(&str, DataType)>| {
             Schema::new(
-                fields
-                    .into_iter()
-                    .map(|(name, kind)| Field::new(name, kind, true))
-                    .collect::<Vec<_>>(),
+                fields.into_iter().map(|(name, kind)| Field::new(name, kind, true)).collect::<Vec<_>>(),
             )
         };
         let first = schema(vec![("a", DataType::Int64), ("b", list("item", DataType::Utf8))]);
-        let same = schema(vec![
-            ("b", list("element", DataType::Utf8)),
-            ("a", DataType::Int64),
-        ]);
+        let same = schema(vec![("b", list("element", DataType::Utf8)), ("a", DataType::Int64)]);
         check(&first, &same).unwrap();
         let text = |other: Schema| check(&first, &other).unwrap_err().to_string();
         assert!(text(schema(vec![("a", DataType::Int64)])).contains("'b'"));
         let other = schema(vec![("a", DataType::Int32), ("b", list("item", DataType::Utf8))]);
-        assert_eq!(
-            text(other),
-            "field 'a': the column is Int32 here, and Int64 in the first file"
-        );
-        let other = schema(vec![
-            ("a", DataType::Int64),
-            ("b", list("item", DataType::Utf8)),
-            ("c", DataType::Null),
-        ]);
+        assert_eq!(text(other), "field 'a': the column is Int32 here, and Int64 in the first file");
+        let other =
+            schema(vec![("a", DataType::Int64), ("b", list("item", DataType::Utf8)), ("c", DataType::Null)]);
         assert!(text(other).contains("'c'"));
     }
 }

@@ -42,11 +42,7 @@ impl BatchBuilder {
             }
         }
         let columns = nested::Members::new(schema.fields(), 1)?;
-        Ok(Self {
-            schema,
-            columns,
-            rows: 0,
-        })
+        Ok(Self { schema, columns, rows: 0 })
     }
 
     /// Adds one row. A member that is missing is null.
@@ -123,33 +119,24 @@ impl Slot {
             true => json::column(field.data_type(), depth)?,
             false => column_of(field.data_type(), depth)?,
         };
-        Ok(Self {
-            column,
-            nullable: field.is_nullable(),
-        })
+        Ok(Self { column, nullable: field.is_nullable() })
     }
 
     fn push(&mut self, value: &Value) -> Result<()> {
         match value {
             Value::Null if self.nullable => self.column.push_null(),
-            Value::Null => Err(Error::mismatch(
-                "the column must not be null, but the value is null or missing",
-            )),
-            Value::Blob {
-                payload: Payload::Pt, ..
-            } => Err(Error::unsupported(
-                "torch tensors have no Arrow form; store numpy arrays",
-            )),
-            Value::Blob {
-                payload: Payload::Npy,
-                data,
-                ..
-            } => self.column.push_array(&Npy::parse(data)?, 0, 0),
-            Value::Blob {
-                payload: Payload::Np,
-                data,
-                ..
-            } => self.column.push_array(&Npy::scalar(data)?, 0, 0),
+            Value::Null => {
+                Err(Error::mismatch("the column must not be null, but the value is null or missing"))
+            }
+            Value::Blob { payload: Payload::Pt, .. } => {
+                Err(Error::unsupported("torch tensors have no Arrow form; store numpy arrays"))
+            }
+            Value::Blob { payload: Payload::Npy, data, .. } => {
+                self.column.push_array(&Npy::parse(data)?, 0, 0)
+            }
+            Value::Blob { payload: Payload::Np, data, .. } => {
+                self.column.push_array(&Npy::scalar(data)?, 0, 0)
+            }
             value => self.column.push(value),
         }
     }
@@ -157,9 +144,7 @@ impl Slot {
 
 fn column_of(data_type: &DataType, depth: usize) -> Result<Box<dyn Column>> {
     if depth > MAX_DEPTH {
-        return Err(Error::limit(format!(
-            "the type is nested deeper than {MAX_DEPTH}"
-        )));
+        return Err(Error::limit(format!("the type is nested deeper than {MAX_DEPTH}")));
     }
     match data_type {
         DataType::Null | DataType::Boolean => Ok(leaf::plain(data_type)),
@@ -181,9 +166,9 @@ fn column_of(data_type: &DataType, depth: usize) -> Result<Box<dyn Column>> {
         DataType::Map(entries, sorted) => nested::map(entries, *sorted, depth),
         DataType::Dictionary(_, values) => shared_values::column(data_type, values, depth),
         DataType::RunEndEncoded(_, values) => shared_values::column(data_type, values.data_type(), depth),
-        DataType::Union(..) | DataType::Interval(_) => Err(Error::unsupported(format!(
-            "columns of type {data_type} cannot be built from rows"
-        ))),
+        DataType::Union(..) | DataType::Interval(_) => {
+            Err(Error::unsupported(format!("columns of type {data_type} cannot be built from rows")))
+        }
         numeric => numeric::column(numeric),
     }
 }
@@ -192,9 +177,9 @@ fn column_of(data_type: &DataType, depth: usize) -> Result<Box<dyn Column>> {
 fn null_bytes(data_type: &DataType) -> u64 {
     match data_type {
         DataType::FixedSizeBinary(size) => u64::try_from(*size).unwrap_or(u64::MAX),
-        DataType::FixedSizeList(field, size) => u64::try_from(*size)
-            .unwrap_or(u64::MAX)
-            .saturating_mul(null_bytes(field.data_type())),
+        DataType::FixedSizeList(field, size) => {
+            u64::try_from(*size).unwrap_or(u64::MAX).saturating_mul(null_bytes(field.data_type()))
+        }
         DataType::List(field)
         | DataType::LargeList(field)
         | DataType::ListView(field)
@@ -202,10 +187,9 @@ fn null_bytes(data_type: &DataType) -> u64 {
         | DataType::Map(field, _)
         | DataType::RunEndEncoded(_, field) => null_bytes(field.data_type()),
         DataType::Dictionary(_, values) => null_bytes(values),
-        DataType::Struct(fields) => fields
-            .iter()
-            .map(|field| null_bytes(field.data_type()))
-            .fold(1, u64::saturating_add),
+        DataType::Struct(fields) => {
+            fields.iter().map(|field| null_bytes(field.data_type())).fold(1, u64::saturating_add)
+        }
         _ => 8,
     }
 }
@@ -224,16 +208,9 @@ pub(crate) fn describe(value: &Value) -> String {
         Value::BigInt(digits) => format!("the integer {}", shortened(digits)),
         Value::Float(value) => format!("the float {value}"),
         Value::Str(text) => format!("the text '{}'", shortened(text)),
-        Value::Blob {
-            payload: Payload::Npy,
-            ..
-        } => "a numpy array".to_owned(),
-        Value::Blob {
-            payload: Payload::Pt, ..
-        } => "a torch tensor".to_owned(),
-        Value::Blob {
-            payload: Payload::Np, ..
-        } => "a numpy scalar".to_owned(),
+        Value::Blob { payload: Payload::Npy, .. } => "a numpy array".to_owned(),
+        Value::Blob { payload: Payload::Pt, .. } => "a torch tensor".to_owned(),
+        Value::Blob { payload: Payload::Np, .. } => "a numpy scalar".to_owned(),
         Value::Blob { media: true, .. } => "a media value".to_owned(),
         Value::Blob { data, .. } => format!("a value of {} bytes", data.len()),
         Value::Scalar(dtype, _) => format!("a numpy {}", dtype.name()),

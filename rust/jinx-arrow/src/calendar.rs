@@ -71,11 +71,7 @@ pub(crate) fn write_date(text: &mut IsoText, days: i64) {
     let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
     let shifted_month = (5 * day_of_year + 2) / 153;
     let day = day_of_year - (153 * shifted_month + 2) / 5 + 1;
-    let month = if shifted_month < 10 {
-        shifted_month + 3
-    } else {
-        shifted_month - 9
-    };
+    let month = if shifted_month < 10 { shifted_month + 3 } else { shifted_month - 9 };
     let year = era * 400 + year_of_era + i64::from(month <= 2);
     if !(0..=9999).contains(&year) {
         text.byte(if year < 0 { b'-' } else { b'+' });
@@ -194,10 +190,7 @@ fn split_date(text: &str) -> Option<(i64, &str)> {
     let year_of_era = shifted_year.rem_euclid(400);
     let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
     let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
-    Some((
-        shifted_year.div_euclid(400) * DAYS_IN_400_YEARS + day_of_era - EPOCH_FROM_MARCH_0000,
-        rest,
-    ))
+    Some((shifted_year.div_euclid(400) * DAYS_IN_400_YEARS + day_of_era - EPOCH_FROM_MARCH_0000, rest))
 }
 
 fn days_in_month(year: i64, month: i64) -> i64 {
@@ -211,9 +204,7 @@ fn days_in_month(year: i64, month: i64) -> i64 {
 
 /// Whole seconds and ticks of `HH:MM:SS[.fraction]`; digits that the unit cannot hold must be zeros.
 fn parse_clock(text: &str, unit: TimeUnit) -> Option<(i128, i64)> {
-    let (clock, fraction) = text
-        .split_once('.')
-        .map_or((text, None), |(clock, rest)| (clock, Some(rest)));
+    let (clock, fraction) = text.split_once('.').map_or((text, None), |(clock, rest)| (clock, Some(rest)));
     let mut parts = clock.split(':');
     let (hours, minutes, seconds) = (parts.next()?, parts.next()?, parts.next()?);
     if parts.next().is_some() || hours.len() < 2 || minutes.len() != 2 || seconds.len() != 2 {
@@ -232,17 +223,10 @@ fn parse_clock(text: &str, unit: TimeUnit) -> Option<(i128, i64)> {
                 return None;
             }
             let missing = u32::try_from(width - held.len()).ok()?;
-            if held.is_empty() {
-                0
-            } else {
-                number(held)? * 10_i64.pow(missing)
-            }
+            if held.is_empty() { 0 } else { number(held)? * 10_i64.pow(missing) }
         }
     };
-    Some((
-        i128::from(hours) * 3600 + i128::from(minutes) * 60 + i128::from(seconds),
-        ticks,
-    ))
+    Some((i128::from(hours) * 3600 + i128::from(minutes) * 60 + i128::from(seconds), ticks))
 }
 
 /// Seconds east of UTC of `+HH:MM`, `+HHMM` or `+HH`.
@@ -283,21 +267,12 @@ mod tests {
     #[test]
     fn timestamps_come_back() {
         for unit in [Second, Millisecond, Microsecond, Nanosecond] {
-            for ticks in [
-                0,
-                1,
-                -1,
-                i64::MAX,
-                i64::MIN,
-                1_700_000_000_123_456_789,
-                -62_135_596_800,
-                951_782_400,
-            ] {
-                for (zone, zoned) in [
-                    (Zone::None, false),
-                    (Zone::of(Some("UTC")), true),
-                    (Zone::of(Some("-03:30")), true),
-                ] {
+            for ticks in
+                [0, 1, -1, i64::MAX, i64::MIN, 1_700_000_000_123_456_789, -62_135_596_800, 951_782_400]
+            {
+                for (zone, zoned) in
+                    [(Zone::None, false), (Zone::of(Some("UTC")), true), (Zone::of(Some("-03:30")), true)]
+                {
                     let text = text_of(|text| write_timestamp(text, ticks, unit, zone));
                     assert_eq!(parse_timestamp(&text, unit, zoned), Some(ticks), "{text}");
                     assert_eq!(parse_timestamp(&text, unit, !zoned), None, "{text}");
@@ -314,57 +289,32 @@ mod tests {
             at(1_709_210_096_000_000_001, Nanosecond, Zone::of(Some("UTC"))),
             "2024-02-29T12:34:56.000000001Z"
         );
-        assert_eq!(
-            at(0, Millisecond, Zone::of(Some("+05:30"))),
-            "1970-01-01T05:30:00.000+05:30"
-        );
-        assert_eq!(
-            at(253_402_300_800, Second, Zone::of(Some("Europe/Berlin"))),
-            "+10000-01-01T00:00:00Z"
-        );
+        assert_eq!(at(0, Millisecond, Zone::of(Some("+05:30"))), "1970-01-01T05:30:00.000+05:30");
+        assert_eq!(at(253_402_300_800, Second, Zone::of(Some("Europe/Berlin"))), "+10000-01-01T00:00:00Z");
         assert_eq!(text_of(|text| write_date(text, -719_529)), "-0001-12-31");
-        assert_eq!(
-            text_of(|text| write_time(text, 45_296_789, Millisecond)),
-            "12:34:56.789"
-        );
+        assert_eq!(text_of(|text| write_time(text, 45_296_789, Millisecond)), "12:34:56.789");
     }
 
     #[test]
     fn dates_and_times_come_back() {
-        for days in (-800_000..800_000)
-            .step_by(97)
-            .chain([i64::from(i32::MIN), i64::from(i32::MAX)])
-        {
+        for days in (-800_000..800_000).step_by(97).chain([i64::from(i32::MIN), i64::from(i32::MAX)]) {
             assert_eq!(parse_date(&text_of(|text| write_date(text, days))), Some(days));
         }
         for millis in [0, 86_400_000, 86_400_001, -1, i64::MAX, i64::MIN] {
-            assert_eq!(
-                parse_date64(&text_of(|text| write_date64(text, millis))),
-                Some(millis)
-            );
+            assert_eq!(parse_date64(&text_of(|text| write_date64(text, millis))), Some(millis));
         }
         for unit in [Second, Millisecond, Microsecond, Nanosecond] {
             for ticks in [0, 1, -1, 86_399_999, i64::MAX, i64::MIN] {
-                assert_eq!(
-                    parse_time(&text_of(|text| write_time(text, ticks, unit)), unit),
-                    Some(ticks)
-                );
+                assert_eq!(parse_time(&text_of(|text| write_time(text, ticks, unit)), unit), Some(ticks));
             }
         }
     }
 
     #[test]
     fn impossible_texts_are_refused() {
-        for text in [
-            "",
-            "2024",
-            "2024-02-30",
-            "2023-02-29",
-            "2024-13-01",
-            "20240-01-01",
-            "2024-1-1",
-            "é024-01-01",
-        ] {
+        for text in
+            ["", "2024", "2024-02-30", "2023-02-29", "2024-13-01", "20240-01-01", "2024-1-1", "é024-01-01"]
+        {
             assert_eq!(parse_date(text), None, "{text}");
         }
         for text in [
@@ -376,10 +326,7 @@ mod tests {
         ] {
             assert_eq!(parse_timestamp(text, Millisecond, false), None, "{text}");
         }
-        assert_eq!(
-            parse_timestamp("2024-01-01 00:00:00.1", Millisecond, false),
-            Some(1_704_067_200_100)
-        );
+        assert_eq!(parse_timestamp("2024-01-01 00:00:00.1", Millisecond, false), Some(1_704_067_200_100));
         assert_eq!(parse_time("00:00:00.é", Second), None);
     }
 }

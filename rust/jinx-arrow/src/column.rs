@@ -73,9 +73,7 @@ pub(crate) enum Data {
 /// `Unsupported` for unions, intervals and member names that occur twice, naming the column.
 pub(crate) fn resolve(array: &dyn Array, feature: Option<&Node>, depth: usize) -> Result<Column> {
     if depth > MAX_DEPTH {
-        return Err(Error::limit(format!(
-            "the type is nested deeper than {MAX_DEPTH}"
-        )));
+        return Err(Error::limit(format!("the type is nested deeper than {MAX_DEPTH}")));
     }
     let nested = |array: &dyn Array, feature| resolve(array, feature, depth + 1).map(Box::new);
     let element = |array: &dyn Array| {
@@ -109,11 +107,7 @@ pub(crate) fn resolve(array: &dyn Array, feature: Option<&Node>, depth: usize) -
         }
         DataType::BinaryView => {
             let values = array.as_binary_view();
-            let buffers = values
-                .data_buffers()
-                .iter()
-                .map(|buffer| buffer.clone().into())
-                .collect();
+            let buffers = values.data_buffers().iter().map(|buffer| buffer.clone().into()).collect();
             Data::BytesView(values.views().clone(), buffers)
         }
         DataType::FixedSizeBinary(_) => {
@@ -145,28 +139,16 @@ pub(crate) fn resolve(array: &dyn Array, feature: Option<&Node>, depth: usize) -
         }
         DataType::ListView(_) => {
             let lists = array.as_list_view::<i32>();
-            Data::ListView(
-                lists.offsets().clone(),
-                lists.sizes().clone(),
-                element(lists.values())?,
-            )
+            Data::ListView(lists.offsets().clone(), lists.sizes().clone(), element(lists.values())?)
         }
         DataType::LargeListView(_) => {
             let lists = array.as_list_view::<i64>();
-            Data::LargeListView(
-                lists.offsets().clone(),
-                lists.sizes().clone(),
-                element(lists.values())?,
-            )
+            Data::LargeListView(lists.offsets().clone(), lists.sizes().clone(), element(lists.values())?)
         }
         DataType::Struct(_) => {
             let values = array.as_struct();
-            let member = |name: &str| {
-                values
-                    .column_by_name(name)
-                    .map(|column| nested(column, None))
-                    .transpose()
-            };
+            let member =
+                |name: &str| values.column_by_name(name).map(|column| nested(column, None)).transpose();
             match (feature, member("bytes"), member("path")) {
                 (Some(Node::Media(_)), Ok(Some(bytes)), Ok(Some(path))) => Data::Media(bytes, path),
                 _ => Data::Struct(members(
@@ -187,10 +169,7 @@ pub(crate) fn resolve(array: &dyn Array, feature: Option<&Node>, depth: usize) -
             if dictionary.values().is_empty() {
                 Data::Null
             } else {
-                Data::Indirect(
-                    dictionary.normalized_keys(),
-                    nested(dictionary.values(), feature)?,
-                )
+                Data::Indirect(dictionary.normalized_keys(), nested(dictionary.values(), feature)?)
             }
         }
         DataType::RunEndEncoded(ends, _) => match ends.data_type() {
@@ -199,9 +178,7 @@ pub(crate) fn resolve(array: &dyn Array, feature: Option<&Node>, depth: usize) -
             _ => runs::<Int64Type>(array, depth + 1)?,
         },
         DataType::Union(..) => {
-            return Err(Error::unsupported(
-                "union columns have no form in a row; cast the column first",
-            ));
+            return Err(Error::unsupported("union columns have no form in a row; cast the column first"));
         }
         DataType::Interval(_) => {
             return Err(Error::unsupported(
@@ -209,10 +186,7 @@ pub(crate) fn resolve(array: &dyn Array, feature: Option<&Node>, depth: usize) -
             ));
         }
     };
-    Ok(Column {
-        nulls: array.nulls().cloned(),
-        data,
-    })
+    Ok(Column { nulls: array.nulls().cloned(), data })
 }
 
 /// Resolves named children; a name that occurs twice would make a row that cannot be read back.
@@ -254,8 +228,5 @@ fn runs<R: arrow_array::types::RunEndIndexType>(array: &dyn Array, depth: usize)
         )));
     };
     let rows = (0..run.len()).map(|row| run.get_physical_index(row)).collect();
-    Ok(Data::Indirect(
-        rows,
-        Box::new(resolve(run.values(), None, depth)?),
-    ))
+    Ok(Data::Indirect(rows, Box::new(resolve(run.values(), None, depth)?)))
 }

@@ -41,15 +41,7 @@ pub fn convert(
     project::check(origin.known.names.as_deref(), &options)?;
     if target_format != Format::Parquet {
         let known = projected(origin.known.clone(), &options);
-        return write(
-            origin.open()?,
-            known,
-            out,
-            target_format,
-            spec,
-            &options,
-            progress,
-        );
+        return write(origin.open()?, known, out, target_format, spec, &options, progress);
     }
     // Before the first pass, which may take long.
     let file = StreamOut::create(out, spec.overwrite)?;
@@ -59,9 +51,7 @@ pub fn convert(
     };
     let is_second = origin.known.schema.is_none();
     let target = ParquetTarget::new(file, schema, spec.parquet()?)?;
-    run(origin.open()?, target, &options, &mut |now| {
-        progress(if is_second { second_half(now) } else { now })
-    })
+    run(origin.open()?, target, &options, &mut |now| progress(if is_second { second_half(now) } else { now }))
 }
 
 /// Converts rows from anywhere else, such as a table of another library; `schema` is theirs.
@@ -125,16 +115,9 @@ fn write(
             run(source, message_pack(file, codec, spec.level)?, options, progress)
         }
         Format::Parquet => {
-            let schema = known
-                .schema
-                .ok_or_else(|| Error::invalid("Parquet needs a schema"))?;
+            let schema = known.schema.ok_or_else(|| Error::invalid("Parquet needs a schema"))?;
             let file = StreamOut::create(out, spec.overwrite)?;
-            run(
-                source,
-                ParquetTarget::new(file, schema, spec.parquet()?)?,
-                options,
-                progress,
-            )
+            run(source, ParquetTarget::new(file, schema, spec.parquet()?)?, options, progress)
         }
     }
 }
@@ -157,9 +140,7 @@ fn jinx_options(spec: &ConvertSpec, known: Known) -> Result<WriteOptions> {
 
 fn projected(known: Known, options: &ConvertOptions) -> Known {
     Known {
-        schema: known
-            .schema
-            .map(|schema| Arc::new(project::schema(&schema, options))),
+        schema: known.schema.map(|schema| Arc::new(project::schema(&schema, options))),
         media: project::media(known.media, options),
         ..known
     }
@@ -178,24 +159,14 @@ fn infer(
         ));
     }
     let media: Vec<MediaPath> = project::media(origin.known.media.clone(), options);
-    let observer = Observer::new(InferOptions {
-        media,
-        mixed_json: spec.mixed_json,
-        large: false,
-    });
-    run(origin.open()?, observer.clone(), options, &mut |now| {
-        progress(first_half(now))
-    })?;
+    let observer = Observer::new(InferOptions { media, mixed_json: spec.mixed_json, large: false });
+    run(origin.open()?, observer.clone(), options, &mut |now| progress(first_half(now)))?;
     observer.schema()
 }
 
 /// Two passes read every byte twice.
 fn first_half(now: Progress) -> Progress {
-    Progress {
-        rows: 0,
-        total_bytes: now.total_bytes.map(|total| total.saturating_mul(2)),
-        ..now
-    }
+    Progress { rows: 0, total_bytes: now.total_bytes.map(|total| total.saturating_mul(2)), ..now }
 }
 
 fn second_half(now: Progress) -> Progress {

@@ -52,9 +52,7 @@ pub(crate) fn parse(text: &str, scale: i8) -> Option<String> {
         return Some("0".to_owned());
     }
     let fraction_len = i32::try_from(fraction.len()).ok()?;
-    let shift = i32::from(scale)
-        .checked_add(exponent)?
-        .checked_sub(fraction_len)?;
+    let shift = i32::from(scale).checked_add(exponent)?.checked_sub(fraction_len)?;
     let count = usize::try_from(shift.unsigned_abs()).ok()?;
     if shift < 0 {
         let kept = digits.len().checked_sub(count)?;

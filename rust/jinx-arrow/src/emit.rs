@@ -29,10 +29,7 @@ impl RowEmitter {
         let schema = batch.schema_ref();
         let names = schema.fields().iter().map(|field| field.name().as_str());
         let columns = members(names.zip(batch.columns()), |name| features.column(name), 1)?;
-        Ok(Self {
-            columns,
-            rows: batch.num_rows(),
-        })
+        Ok(Self { columns, rows: batch.num_rows() })
     }
 
     /// Rows of the batch.
@@ -50,10 +47,7 @@ impl RowEmitter {
     /// `Invalid` past the last row; else what the sink reports, with the field's name.
     pub fn emit_row(&self, row: usize, sink: &mut impl Sink) -> Result<()> {
         if row >= self.rows {
-            return Err(Error::invalid(format!(
-                "row {row} of a batch of {} rows",
-                self.rows
-            )));
+            return Err(Error::invalid(format!("row {row} of a batch of {} rows", self.rows)));
         }
         emit_members(&self.columns, row, sink)
     }
@@ -95,23 +89,18 @@ impl Column {
             Data::Float32(values) => sink.float(values[row].into()),
             Data::Float64(values) => sink.float(values[row]),
             Data::Text(_) | Data::LargeText(_) | Data::TextView(_) => sink.str(self.text_at(row)),
-            Data::Bytes(..) | Data::LargeBytes(..) | Data::BytesView(..) | Data::FixedBytes(..) => sink.blob(
-                Payload::Raw,
-                Blob {
-                    data: self.bytes_at(row)?,
-                    media: false,
-                    path: None,
-                },
-            ),
+            Data::Bytes(..) | Data::LargeBytes(..) | Data::BytesView(..) | Data::FixedBytes(..) => {
+                sink.blob(Payload::Raw, Blob { data: self.bytes_at(row)?, media: false, path: None })
+            }
             Data::Date32(values) => iso(sink, |text| calendar::write_date(text, values[row].into())),
             Data::Date64(values) => iso(sink, |text| calendar::write_date64(text, values[row])),
             Data::Time32(values, unit) => {
                 iso(sink, |text| calendar::write_time(text, values[row].into(), *unit))
             }
             Data::Time64(values, unit) => iso(sink, |text| calendar::write_time(text, values[row], *unit)),
-            Data::Timestamp(values, unit, zone) => iso(sink, |text| {
-                calendar::write_timestamp(text, values[row], *unit, *zone)
-            }),
+            Data::Timestamp(values, unit, zone) => {
+                iso(sink, |text| calendar::write_timestamp(text, values[row], *unit, *zone))
+            }
             Data::Decimal32(values) => emit_decimal(values, row, values.scale(), sink),
             Data::Decimal64(values) => emit_decimal(values, row, values.scale(), sink),
             Data::Decimal128(values) => emit_decimal(values, row, values.scale(), sink),
@@ -173,10 +162,7 @@ fn view_at<'a>(view: &'a u128, buffers: &'a [Bytes]) -> Result<BlobData<'a>> {
         return raw.get(4..4 + length).map(BlobData::Borrowed).ok_or_else(broken);
     }
     let (number, offset) = part(8).zip(part(12)).ok_or_else(broken)?;
-    shared(
-        buffers.get(number).ok_or_else(broken)?,
-        offset..offset.saturating_add(length),
-    )
+    shared(buffers.get(number).ok_or_else(broken)?, offset..offset.saturating_add(length))
 }
 
 fn span<O: ArrowNativeType>(offsets: &[O], row: usize) -> Range<usize> {
@@ -196,9 +182,7 @@ fn emit_list(items: &Column, range: Range<usize>, sink: &mut impl Sink) -> Resul
     sink.begin_list(range.len())?;
     let first = range.start;
     for at in range {
-        items
-            .emit(at, sink)
-            .map_err(|error| error.in_field(&format!("[{}]", at - first)))?;
+        items.emit(at, sink).map_err(|error| error.in_field(&format!("[{}]", at - first)))?;
     }
     sink.end_list()
 }
@@ -217,14 +201,7 @@ fn emit_map(keys: &Column, values: &Column, range: Range<usize>, sink: &mut impl
 fn emit_media(bytes: &Column, path: &Column, row: usize, sink: &mut impl Sink) -> Result<()> {
     let name = (!path.is_null(row)).then(|| path.text_at(row));
     if !bytes.is_null(row) {
-        return sink.blob(
-            Payload::Raw,
-            Blob {
-                data: bytes.bytes_at(row)?,
-                media: true,
-                path: name,
-            },
-        );
+        return sink.blob(Payload::Raw, Blob { data: bytes.bytes_at(row)?, media: true, path: name });
     }
     if let Some(name) = name {
         return sink.media_path(name);

@@ -55,31 +55,22 @@ pub fn media_of(fields: &[FieldInfo]) -> Vec<MediaPath> {
     let media = fields.iter().filter_map(|field| {
         let kind = field.media.as_ref()?.kind.clone();
         let plain = || serde_json::json!({"_type": kind.clone()});
-        let feature_json = field
-            .feature
-            .clone()
-            .filter(Json::is_object)
-            .unwrap_or_else(plain);
+        let feature_json = field.feature.clone().filter(Json::is_object).unwrap_or_else(plain);
         Some((field.path.clone(), MediaFeature { kind, feature_json }))
     });
     media.collect()
 }
 
 fn find<'a>(members: &'a [(String, Node)], name: &str) -> Option<&'a Node> {
-    members
-        .iter()
-        .find(|(member, _)| member == name)
-        .map(|(_, node)| node)
+    members.iter().find(|(member, _)| member == name).map(|(_, node)| node)
 }
 
 impl Features {
     /// The media features of `schema`. Metadata that is absent, broken or does not fit the Arrow types is
     /// ignored: the columns then stay structs, and nothing is lost.
     pub fn from_schema(schema: &Schema) -> Self {
-        let info = schema
-            .metadata()
-            .get(METADATA_KEY)
-            .and_then(|text| serde_json::from_str::<Json>(text).ok());
+        let info =
+            schema.metadata().get(METADATA_KEY).and_then(|text| serde_json::from_str::<Json>(text).ok());
         let features = info.as_ref().and_then(|info| info.get("info")?.get("features"));
         let columns = schema
             .fields()
@@ -137,12 +128,8 @@ fn align(feature: &Json, data_type: &DataType, depth: usize) -> Option<Node> {
     }
     let members = feature.as_object()?;
     match members.get("_type").and_then(Json::as_str) {
-        Some(kind @ ("Image" | "Audio" | "Video")) => is_media_struct(data_type).then(|| {
-            Node::Media(MediaFeature {
-                kind: kind.to_owned(),
-                feature_json: feature.clone(),
-            })
-        }),
+        Some(kind @ ("Image" | "Audio" | "Video")) => is_media_struct(data_type)
+            .then(|| Node::Media(MediaFeature { kind: kind.to_owned(), feature_json: feature.clone() })),
         Some("Sequence" | "List" | "LargeList") => {
             let inner = members.get("feature")?;
             if let Some(element) = element_type(data_type) {
@@ -150,17 +137,11 @@ fn align(feature: &Json, data_type: &DataType, depth: usize) -> Option<Node> {
             }
             // A Sequence of a dict is stored as a dict of lists.
             dict(inner.as_object()?, data_type, |member, member_type| {
-                Some(Node::List(Box::new(align(
-                    member,
-                    element_type(member_type)?,
-                    depth,
-                )?)))
+                Some(Node::List(Box::new(align(member, element_type(member_type)?, depth)?)))
             })
         }
         Some(_) => None,
-        None => dict(members, data_type, |member, member_type| {
-            align(member, member_type, depth)
-        }),
+        None => dict(members, data_type, |member, member_type| align(member, member_type, depth)),
     }
 }
 
@@ -175,10 +156,7 @@ fn dict(
     let nodes: Vec<_> = fields
         .iter()
         .filter_map(|field| {
-            Some((
-                field.name().clone(),
-                align_member(members.get(field.name())?, field.data_type())?,
-            ))
+            Some((field.name().clone(), align_member(members.get(field.name())?, field.data_type())?))
         })
         .collect();
     (!nodes.is_empty()).then_some(Node::Dict(nodes))
@@ -201,18 +179,11 @@ pub(crate) fn is_media_struct(data_type: &DataType) -> bool {
         return false;
     };
     let has = |name: &str, fits: fn(&DataType) -> bool| {
-        fields
-            .iter()
-            .any(|field| field.name() == name && fits(field.data_type()))
+        fields.iter().any(|field| field.name() == name && fits(field.data_type()))
     };
     fields.len() == 2
         && has("bytes", |kind| {
-            matches!(
-                kind,
-                DataType::Binary | DataType::LargeBinary | DataType::BinaryView
-            )
+            matches!(kind, DataType::Binary | DataType::LargeBinary | DataType::BinaryView)
         })
-        && has("path", |kind| {
-            matches!(kind, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View)
-        })
+        && has("path", |kind| matches!(kind, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View))
 }

@@ -47,10 +47,9 @@ impl SchemaInference {
     pub fn observe(&mut self, row: &Value) -> Result<()> {
         match row {
             Value::Dict(_) => self.root.observe(row, self.options.mixed_json),
-            other => Err(Error::mismatch(format!(
-                "{} is no row; a row is a dict",
-                crate::build::describe(other)
-            ))),
+            other => {
+                Err(Error::mismatch(format!("{} is no row; a row is a dict", crate::build::describe(other))))
+            }
         }
     }
 

@@ -12,17 +12,11 @@ pub(crate) struct IsoText {
 
 impl IsoText {
     pub(crate) fn new() -> Self {
-        Self {
-            bytes: [0; CAPACITY],
-            len: 0,
-        }
+        Self { bytes: [0; CAPACITY], len: 0 }
     }
 
     pub(crate) fn as_str(&self) -> &str {
-        self.bytes
-            .get(..self.len)
-            .and_then(|bytes| std::str::from_utf8(bytes).ok())
-            .unwrap_or_default()
+        self.bytes.get(..self.len).and_then(|bytes| std::str::from_utf8(bytes).ok()).unwrap_or_default()
     }
 
     /// Appends `value` with at least `width` digits; faster than the formatting machinery.

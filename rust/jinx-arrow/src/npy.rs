@@ -30,9 +30,7 @@ impl Element {
 
     fn parse(descr: &str) -> Result<Self> {
         let odd = || {
-            Error::unsupported(format!(
-                "arrays of dtype '{descr}' have no Arrow form; convert them first"
-            ))
+            Error::unsupported(format!("arrays of dtype '{descr}' have no Arrow form; convert them first"))
         };
         let (order, kind) = descr.split_at_checked(1).ok_or_else(odd)?;
         let element = match kind {
@@ -51,9 +49,7 @@ impl Element {
 }
 
 fn width(kind: &str) -> usize {
-    kind.as_bytes()
-        .get(1)
-        .map_or(0, |digit| usize::from(digit.wrapping_sub(b'0')))
+    kind.as_bytes().get(1).map_or(0, |digit| usize::from(digit.wrapping_sub(b'0')))
 }
 
 /// An array: its elements are read in place.
@@ -76,33 +72,24 @@ impl Npy {
             _ => return Err(broken("unknown version")),
         };
         let end = to_usize(header_len, "an array's header")?.saturating_add(start);
-        let header = file
-            .get(start..end)
-            .ok_or_else(|| broken("the header ends early"))?;
+        let header = file.get(start..end).ok_or_else(|| broken("the header ends early"))?;
         let header = std::str::from_utf8(header).map_err(|_| broken("the header is no text"))?;
         let descr = member(header, "descr").and_then(quoted).ok_or_else(|| {
             Error::unsupported("arrays of structured dtypes have no Arrow form; convert them first")
         })?;
         let element = Element::parse(descr)?;
         let fortran = member(header, "fortran_order").is_some_and(|rest| rest.starts_with("True"));
-        let shape = member(header, "shape")
-            .and_then(tuple)
-            .ok_or_else(|| broken("the shape cannot be read"))?;
+        let shape =
+            member(header, "shape").and_then(tuple).ok_or_else(|| broken("the shape cannot be read"))?;
         if shape.len() > MAX_DIMENSIONS {
             return Err(broken("too many dimensions"));
         }
         let body = file.slice(end..);
-        let expected = shape
-            .iter()
-            .try_fold(element.bytes(), |total, length| total.checked_mul(*length));
+        let expected = shape.iter().try_fold(element.bytes(), |total, length| total.checked_mul(*length));
         if expected != Some(body.len()) {
             return Err(broken("its length does not fit its shape"));
         }
-        Ok(Self {
-            element,
-            dimensions: strides(&shape, fortran),
-            body,
-        })
+        Ok(Self { element, dimensions: strides(&shape, fortran), body })
     }
 
     /// A numpy scalar that travels as its dtype, a zero byte and its bytes: an array without dimensions.
@@ -112,27 +99,18 @@ impl Npy {
     pub(crate) fn scalar(data: &Bytes) -> Result<Self> {
         let broken = || Error::corrupt("the stored numpy scalar cannot be read");
         let end = data.iter().position(|byte| *byte == 0).ok_or_else(broken)?;
-        let descr = data
-            .get(..end)
-            .and_then(|descr| std::str::from_utf8(descr).ok())
-            .ok_or_else(broken)?;
+        let descr = data.get(..end).and_then(|descr| std::str::from_utf8(descr).ok()).ok_or_else(broken)?;
         let (element, body) = (Element::parse(descr)?, data.slice(end + 1..));
         if body.len() != element.bytes() {
             return Err(broken());
         }
-        Ok(Self {
-            element,
-            dimensions: Vec::new(),
-            body,
-        })
+        Ok(Self { element, dimensions: Vec::new(), body })
     }
 
     /// The element number `at` of the body; numbers that Python holds come as such.
     pub(crate) fn value(&self, at: usize) -> Value {
         let size = self.element.bytes();
-        let bytes = at
-            .checked_mul(size)
-            .and_then(|start| self.body.get(start..start.checked_add(size)?));
+        let bytes = at.checked_mul(size).and_then(|start| self.body.get(start..start.checked_add(size)?));
         let mut wide = [0; 8];
         let Some(bytes) = bytes else { return Value::Null };
         wide[..size].copy_from_slice(bytes);
@@ -190,12 +168,7 @@ fn quoted(rest: &str) -> Option<&str> {
 
 fn tuple(rest: &str) -> Option<Vec<usize>> {
     let inner = rest.strip_prefix('(')?.split(')').next()?;
-    inner
-        .split(',')
-        .map(str::trim)
-        .filter(|item| !item.is_empty())
-        .map(|item| item.parse().ok())
-        .collect()
+    inner.split(',').map(str::trim).filter(|item| !item.is_empty()).map(|item| item.parse().ok()).collect()
 }
 
 #[cfg(test)]
@@ -215,13 +188,8 @@ mod tests {
 
     #[test]
     fn elements_and_order() {
-        let array = Npy::parse(&file(
-            "<i2",
-            "True",
-            "(2, 3)",
-            &[1, 0, 2, 0, 3, 0, 4, 0, 255, 255, 6, 0],
-        ))
-        .unwrap();
+        let array =
+            Npy::parse(&file("<i2", "True", "(2, 3)", &[1, 0, 2, 0, 3, 0, 4, 0, 255, 255, 6, 0])).unwrap();
         assert_eq!(array.dimensions, [(2, 1), (3, 2)]);
         assert_eq!(array.value(4), Value::Int(-1));
         let array = Npy::parse(&file("<f2", "False", "(1,)", &[0, 0x3c])).unwrap();

@@ -78,21 +78,16 @@ impl ChunkEncoder for Trees {
 fn lightened(value: &mut Value) -> u64 {
     VALUE_BYTES
         + match value {
-            Value::Blob {
-                payload: Payload::Raw,
-                data,
-                ..
-            } => {
+            Value::Blob { payload: Payload::Raw, data, .. } => {
                 *data = Bytes::new();
                 0
             }
             Value::Blob { data, .. } => to_u64(data.len()),
             Value::Str(text) => to_u64(text.len()),
             Value::List(items) => items.iter_mut().map(lightened).sum(),
-            Value::Dict(members) => members
-                .iter_mut()
-                .map(|(name, value)| to_u64(name.len()) + lightened(value))
-                .sum(),
+            Value::Dict(members) => {
+                members.iter_mut().map(|(name, value)| to_u64(name.len()) + lightened(value)).sum()
+            }
             _ => 0,
         }
 }

@@ -38,11 +38,7 @@ pub(crate) struct Known {
 impl Known {
     pub(crate) fn of_schema(schema: SchemaRef) -> Self {
         let media = Features::from_schema(&schema).media_paths();
-        Self {
-            schema: Some(schema),
-            media,
-            ..Self::default()
-        }
+        Self { schema: Some(schema), media, ..Self::default() }
     }
 }
 
@@ -69,29 +65,21 @@ impl Origin {
         }
         let known = match format {
             Format::Parquet | Format::Jinx if files.iter().any(|path| is_standard(path)) => {
-                let what = format!(
-                    "{} cannot be read from standard input; give a file",
-                    format.name()
-                );
+                let what = format!("{} cannot be read from standard input; give a file", format.name());
                 return Err(Error::invalid(what));
             }
             Format::Parquet => Known::of_schema(first_schema(&files)?),
             Format::Jinx => known_of_shards(&files)?,
             Format::JsonLines | Format::MessagePack => Known::default(),
         };
-        Ok(Self {
-            format,
-            paths: files,
-            known,
-        })
+        Ok(Self { format, paths: files, known })
     }
 
     /// Whether [`Origin::open`] may be called twice.
     pub(crate) fn is_repeatable(&self) -> bool {
-        self.paths.iter().all(|path| {
-            path.metadata()
-                .is_ok_and(|metadata| !is_standard(path) && !is_pipe(&metadata))
-        })
+        self.paths
+            .iter()
+            .all(|path| path.metadata().is_ok_and(|metadata| !is_standard(path) && !is_pipe(&metadata)))
     }
 
     /// All rows, from the first.
@@ -127,9 +115,8 @@ impl Origin {
             };
             for file in files {
                 let metadata = file.metadata().ok().filter(|metadata| metadata.is_file())?;
-                let beside = (self.format == Format::Jinx)
-                    .then(|| sidecar_path(&file).metadata().ok())
-                    .flatten();
+                let beside =
+                    (self.format == Format::Jinx).then(|| sidecar_path(&file).metadata().ok()).flatten();
                 total += metadata.len() + beside.map_or(0, |metadata| metadata.len());
             }
         }
@@ -158,7 +145,7 @@ fn files_in(folder: &Path, format: Format) -> Result<Vec<PathBuf>> {
     }
     if names.is_empty() {
         return Err(
-            Error::invalid(format!("there is no {} file in this folder", format.name())).in_file(folder),
+            Error::invalid(format!("there is no {} file in this folder", format.name())).in_file(folder)
         );
     }
     names.sort_by(|a, b| natural(a, b));
@@ -172,10 +159,7 @@ fn first_schema(files: &[PathBuf]) -> Result<SchemaRef> {
 
 /// What the footers of all shards say; a schema only if they agree on it.
 fn known_of_shards(paths: &[PathBuf]) -> Result<Known> {
-    let options = OpenOptions {
-        verify: Verify::None,
-        ..OpenOptions::default()
-    };
+    let options = OpenOptions { verify: Verify::None, ..OpenOptions::default() };
     let mut known: Option<(Known, Option<String>)> = None;
     for path in paths {
         for shard in resolve(path)? {
@@ -189,10 +173,8 @@ fn known_of_shards(paths: &[PathBuf]) -> Result<Known> {
     let Some((mut known, schema)) = known else {
         return Ok(Known::default());
     };
-    known.schema = schema
-        .map(|text| decode_schema(&text))
-        .transpose()?
-        .map(|schema: Schema| Arc::new(schema));
+    known.schema =
+        schema.map(|text| decode_schema(&text)).transpose()?.map(|schema: Schema| Arc::new(schema));
     Ok(known)
 }
 
@@ -200,11 +182,8 @@ fn known_of_shard(shard: &ShardRef, options: &OpenOptions) -> Result<(Known, Opt
     let open = shard.open(options)?;
     let footer = open.footer();
     // From 1.1 on the footer lists every top-level field.
-    let names = footer
-        .fields
-        .iter()
-        .filter(|field| field.path.len() == 1)
-        .filter_map(|field| field.path[0].clone());
+    let names =
+        footer.fields.iter().filter(|field| field.path.len() == 1).filter_map(|field| field.path[0].clone());
     let known = Known {
         schema: None,
         names: (open.rules() == Rules::V1_1).then(|| names.collect()),
@@ -234,9 +213,7 @@ fn united(
         first.split = None;
     }
     if first.meta != other.meta {
-        first
-            .meta
-            .retain(|name, value| other.meta.get(name) == Some(value));
+        first.meta.retain(|name, value| other.meta.get(name) == Some(value));
     }
     let agreed = first_schema.filter(|text| schema.as_ref() == Some(text));
     (first, agreed)

@@ -47,20 +47,11 @@ impl ParquetSource {
             ArrowReaderMetadata::load(&file, ArrowReaderOptions::new()).map_err(from_parquet)
         };
         let metadata = guarded(load, "the Parquet footer").map_err(|error| error.in_file(&path))?;
-        let rows = metadata
-            .metadata()
-            .row_groups()
-            .iter()
-            .map(|group| u64::try_from(group.num_rows()));
+        let rows = metadata.metadata().row_groups().iter().map(|group| u64::try_from(group.num_rows()));
         let rows = rows
             .sum::<Result<u64, _>>()
             .map_err(|_| Error::corrupt("a row group has a negative number of rows").in_file(&path))?;
-        Ok(Self {
-            path,
-            file,
-            metadata,
-            rows,
-        })
+        Ok(Self { path, file, metadata, rows })
     }
 
     /// The Arrow schema with its metadata, Hugging Face's included.
@@ -144,11 +135,7 @@ impl ParquetSource {
         // The reader's own schema lacks the file's metadata where columns were left out.
         let metadata = self.metadata.schema().metadata().clone();
         let schema = SchemaRef::new(schema.as_ref().clone().with_metadata(metadata));
-        Ok(Batches {
-            reader: Some(reader),
-            path: self.path.clone(),
-            schema,
-        })
+        Ok(Batches { reader: Some(reader), path: self.path.clone(), schema })
     }
 
     /// Places of the named columns.
@@ -160,13 +147,10 @@ impl ParquetSource {
         names
             .iter()
             .map(|name| {
-                fields
-                    .iter()
-                    .position(|field| field.name() == name)
-                    .ok_or_else(|| {
-                        let known = fields.iter().map(|field| field.name().as_str());
-                        Error::invalid(near::no_such_column(name, known)).in_file(&self.path)
-                    })
+                fields.iter().position(|field| field.name() == name).ok_or_else(|| {
+                    let known = fields.iter().map(|field| field.name().as_str());
+                    Error::invalid(near::no_such_column(name, known)).in_file(&self.path)
+                })
             })
             .collect()
     }
@@ -175,9 +159,7 @@ impl ParquetSource {
 fn check_magic(file: &PreadFile) -> Result<()> {
     let starts = file.starts_with(MAGIC)?;
     if file.ends_with(ENCRYPTED_MAGIC)? {
-        return Err(Error::unsupported(
-            "the Parquet file is encrypted, which is not supported",
-        ));
+        return Err(Error::unsupported("the Parquet file is encrypted, which is not supported"));
     }
     match (starts, file.ends_with(MAGIC)?) {
         (true, true) if file.len() >= 12 => Ok(()),
@@ -185,9 +167,7 @@ fn check_magic(file: &PreadFile) -> Result<()> {
             "the file begins as Parquet but does not end so: it is incomplete; copy or download it again",
         )),
         (false, _) if file.len() == 0 => Err(Error::truncated("the file is empty")),
-        (false, _) => Err(Error::corrupt(
-            "this is no Parquet file: it does not begin with PAR1",
-        )),
+        (false, _) => Err(Error::corrupt("this is no Parquet file: it does not begin with PAR1")),
     }
 }
 
@@ -226,10 +206,7 @@ impl Iterator for Batches {
         let read = || reader.next().transpose().map_err(crate::failure::from_arrow);
         let next = guarded(read, "the Parquet data").and_then(|batch| {
             let with_schema = |batch: RecordBatch| batch.with_schema(self.schema.clone());
-            batch
-                .map(with_schema)
-                .transpose()
-                .map_err(crate::failure::from_arrow)
+            batch.map(with_schema).transpose().map_err(crate::failure::from_arrow)
         });
         let next = next.map_err(|error| error.in_file(&self.path)).transpose();
         if !matches!(next, Some(Ok(_))) {

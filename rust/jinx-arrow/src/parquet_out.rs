@@ -46,9 +46,7 @@ impl ParquetCompression {
             ("none", None) => Ok(Self::None),
             ("snappy", None) => Ok(Self::Snappy),
             ("lz4", None) => Ok(Self::Lz4),
-            ("zstd", _) => Ok(Self::Zstd(
-                level.map_or(Ok(3), |level| level.parse().map_err(|_| bad()))?,
-            )),
+            ("zstd", _) => Ok(Self::Zstd(level.map_or(Ok(3), |level| level.parse().map_err(|_| bad()))?)),
             ("gzip", _) => Ok(Self::Gzip(number(6)?)),
             ("brotli", _) => Ok(Self::Brotli(number(4)?)),
             _ => Err(bad()),
@@ -77,10 +75,7 @@ pub struct ParquetOptions {
 
 impl Default for ParquetOptions {
     fn default() -> Self {
-        Self {
-            compression: ParquetCompression::Snappy,
-            row_group_bytes: 64 << 20,
-        }
+        Self { compression: ParquetCompression::Snappy, row_group_bytes: 64 << 20 }
     }
 }
 
@@ -101,12 +96,7 @@ impl<W: Write + Send> ParquetSink<W> {
         }
         let properties = properties(&schema, options)?;
         let writer = ArrowWriter::try_new(writer, schema.clone(), Some(properties)).map_err(write_error)?;
-        Ok(Self {
-            writer,
-            schema,
-            row_group_bytes: options.row_group_bytes.max(1),
-            rows: 0,
-        })
+        Ok(Self { writer, schema, row_group_bytes: options.row_group_bytes.max(1), rows: 0 })
     }
 
     /// Adds the rows of `batch`, which must have the schema's columns.
@@ -115,17 +105,13 @@ impl<W: Write + Send> ParquetSink<W> {
     /// `Mismatch` for other columns; `Io` from the writer.
     pub fn write(&mut self, batch: &RecordBatch) -> Result<()> {
         if batch.schema_ref().fields() != self.schema.fields() {
-            return Err(Error::mismatch(
-                "the batch has other columns than the Parquet file",
-            ));
+            return Err(Error::mismatch("the batch has other columns than the Parquet file"));
         }
         // In small steps, so that one large batch does not outgrow the row group's bound.
         let mut start = 0;
         while start < batch.num_rows() {
             let length = ROWS_PER_SIZE_CHECK.min(batch.num_rows() - start);
-            self.writer
-                .write(&batch.slice(start, length))
-                .map_err(write_error)?;
+            self.writer.write(&batch.slice(start, length)).map_err(write_error)?;
             if self.writer.in_progress_size() >= self.row_group_bytes {
                 self.writer.flush().map_err(write_error)?;
             }
@@ -152,19 +138,15 @@ impl<W: Write + Send> ParquetSink<W> {
 fn properties(schema: &Schema, options: ParquetOptions) -> Result<WriterProperties> {
     let mut metadata: Vec<_> = schema.metadata().iter().collect();
     metadata.sort();
-    let metadata = metadata
-        .into_iter()
-        .map(|(key, value)| KeyValue::new(key.clone(), value.clone()))
-        .collect();
+    let metadata =
+        metadata.into_iter().map(|(key, value)| KeyValue::new(key.clone(), value.clone())).collect();
     let mut properties = WriterProperties::builder()
         .set_compression(options.compression.codec()?)
         .set_write_batch_size(ROWS_PER_SIZE_CHECK)
         .set_created_by(concat!("jinx ", env!("CARGO_PKG_VERSION")).to_owned())
         // In the footer as well, where readers of other languages look for Hugging Face's features.
         .set_key_value_metadata(Some(metadata));
-    let leaves = ArrowSchemaConverter::new()
-        .convert(schema)
-        .map_err(from_parquet)?;
+    let leaves = ArrowSchemaConverter::new().convert(schema).map_err(from_parquet)?;
     for leaf in leaves.columns().iter().filter(|leaf| is_plain_bytes(leaf)) {
         // Media never repeat, and their smallest and largest bytes mean nothing.
         properties = properties
@@ -175,10 +157,7 @@ fn properties(schema: &Schema, options: ParquetOptions) -> Result<WriterProperti
 }
 
 fn is_plain_bytes(leaf: &ColumnDescriptor) -> bool {
-    let text = matches!(
-        leaf.logical_type_ref(),
-        Some(LogicalType::String | LogicalType::Decimal { .. })
-    );
+    let text = matches!(leaf.logical_type_ref(), Some(LogicalType::String | LogicalType::Decimal { .. }));
     leaf.physical_type() == Type::BYTE_ARRAY && !text
 }
 
@@ -205,9 +184,7 @@ fn storable(data_type: &DataType) -> Result<()> {
         | DataType::Decimal256(_, scale)
             if *scale < 0 =>
         {
-            Err(Error::unsupported(
-                "Parquet cannot store decimals of negative scale; cast the column first",
-            ))
+            Err(Error::unsupported("Parquet cannot store decimals of negative scale; cast the column first"))
         }
         DataType::Union(..) => Err(Error::unsupported("Parquet cannot store unions")),
         _ => Ok(()),

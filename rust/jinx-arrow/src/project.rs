@@ -20,10 +20,7 @@ pub(crate) fn schema(schema: &Schema, options: &ConvertOptions) -> Schema {
     });
     let mut metadata = schema.metadata().clone();
     metadata.remove(PANDAS_KEY);
-    if let Some(changed) = metadata
-        .get(METADATA_KEY)
-        .and_then(|text| features(text, options))
-    {
+    if let Some(changed) = metadata.get(METADATA_KEY).and_then(|text| features(text, options)) {
         metadata.insert(METADATA_KEY.to_owned(), changed);
     }
     Schema::new_with_metadata(fields.collect::<Vec<_>>(), metadata)
@@ -56,10 +53,7 @@ pub(crate) fn media(media: Vec<MediaPath>, options: &ConvertOptions) -> Vec<Medi
 }
 
 fn new_name<'a>(name: &'a str, options: &'a ConvertOptions) -> Option<&'a str> {
-    let kept = options
-        .fields
-        .as_ref()
-        .is_none_or(|fields| fields.iter().any(|field| field == name));
+    let kept = options.fields.as_ref().is_none_or(|fields| fields.iter().any(|field| field == name));
     let renamed = options.rename.iter().find(|(old, _)| old == name);
     kept.then(|| renamed.map_or(name, |(_, new)| new))
 }

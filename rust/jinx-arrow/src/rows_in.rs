@@ -62,10 +62,7 @@ impl ParquetRows {
         };
         let schema = self.source.schema();
         // Every name is asked for, so that a mistyped one can be told from those that exist.
-        let wanted = schema
-            .fields()
-            .iter()
-            .filter(|field| selection.wants(field.name()));
+        let wanted = schema.fields().iter().filter(|field| selection.wants(field.name()));
         let wanted: Vec<String> = wanted.map(|field| field.name().clone()).collect();
         self.source.row_batches(None, Some(&wanted), None)
     }
@@ -97,11 +94,7 @@ impl RowSource for ParquetRows {
     fn bytes_read(&self) -> u64 {
         let rows = u128::from(self.source.num_rows().max(1));
         let share = u128::from(self.total) * u128::from(self.cutter.given) / rows;
-        if self.done {
-            self.total
-        } else {
-            u64::try_from(share).unwrap_or(self.total).min(self.total)
-        }
+        if self.done { self.total } else { u64::try_from(share).unwrap_or(self.total).min(self.total) }
     }
 
     fn total_bytes(&self) -> Option<u64> {
@@ -125,13 +118,7 @@ pub struct ArrowRows<I> {
 impl<I: Iterator<Item = Result<RecordBatch>> + Send> ArrowRows<I> {
     pub fn new(schema: SchemaRef, batches: I) -> Self {
         let features = Features::from_schema(&schema);
-        Self {
-            schema,
-            features,
-            batches: Some(batches),
-            cutter: Cutter::new(Path::new("<table>")),
-            bytes: 0,
-        }
+        Self { schema, features, batches: Some(batches), cutter: Cutter::new(Path::new("<table>")), bytes: 0 }
     }
 
     pub fn schema(&self) -> SchemaRef {
@@ -144,10 +131,7 @@ pub fn reader_rows(
     reader: impl RecordBatchReader + Send,
 ) -> ArrowRows<impl Iterator<Item = Result<RecordBatch>> + Send> {
     let schema = reader.schema();
-    ArrowRows::new(
-        schema,
-        reader.map(|batch| batch.map_err(crate::failure::from_arrow)),
-    )
+    ArrowRows::new(schema, reader.map(|batch| batch.map_err(crate::failure::from_arrow)))
 }
 
 impl<I: Iterator<Item = Result<RecordBatch>> + Send> RowSource for ArrowRows<I> {
@@ -188,13 +172,7 @@ struct Cutter {
 
 impl Cutter {
     fn new(name: &Path) -> Self {
-        Self {
-            name: Arc::from(name),
-            batch: None,
-            left: 0..0,
-            bytes_per_row: 0,
-            given: 0,
-        }
+        Self { name: Arc::from(name), batch: None, left: 0..0, bytes_per_row: 0, given: 0 }
     }
 
     fn load(&mut self, batch: &RecordBatch, features: &Features) -> Result<()> {
@@ -215,13 +193,7 @@ impl Cutter {
         let first = self.given;
         self.given += to_u64(rows);
         let bytes = self.bytes_per_row * to_u64(rows);
-        Some(BatchChunk {
-            batch: Arc::clone(batch),
-            range,
-            first,
-            bytes,
-            name: Arc::clone(&self.name),
-        })
+        Some(BatchChunk { batch: Arc::clone(batch), range, first, bytes, name: Arc::clone(&self.name) })
     }
 }
 
@@ -244,9 +216,7 @@ impl RowChunk for BatchChunk {
     }
 
     fn emit(&self, i: usize, mut sink: &mut dyn Sink) -> Result<()> {
-        self.batch
-            .emit_row(self.range.start + i, &mut sink)
-            .map_err(|error| self.locate(i, error))
+        self.batch.emit_row(self.range.start + i, &mut sink).map_err(|error| self.locate(i, error))
     }
 
     fn locate(&self, i: usize, error: Error) -> Error {
@@ -256,12 +226,8 @@ impl RowChunk for BatchChunk {
 
 /// Bytes of the rows themselves: views share pages, of which a batch may use little.
 fn bytes_of(array: &ArrayRef) -> u64 {
-    let views = |views: &[u128]| {
-        views
-            .iter()
-            .map(|view| u64::try_from(view & 0xffff_ffff).unwrap_or(0) + 16)
-            .sum()
-    };
+    let views =
+        |views: &[u128]| views.iter().map(|view| u64::try_from(view & 0xffff_ffff).unwrap_or(0) + 16).sum();
     match array.data_type() {
         DataType::BinaryView => views(array.as_binary_view().views()),
         DataType::Utf8View => views(array.as_string_view().views()),
@@ -269,16 +235,9 @@ fn bytes_of(array: &ArrayRef) -> u64 {
         DataType::List(_) => {
             let lists = array.as_list::<i32>();
             let offsets = lists.value_offsets();
-            let (first, last) = (
-                offsets.first().copied().unwrap_or(0),
-                offsets.last().copied().unwrap_or(0),
-            );
-            let range = usize::try_from(first)
-                .ok()
-                .zip(usize::try_from(last - first).ok());
-            let items = range.map_or(0, |(start, length)| {
-                bytes_of(&lists.values().slice(start, length))
-            });
+            let (first, last) = (offsets.first().copied().unwrap_or(0), offsets.last().copied().unwrap_or(0));
+            let range = usize::try_from(first).ok().zip(usize::try_from(last - first).ok());
+            let items = range.map_or(0, |(start, length)| bytes_of(&lists.values().slice(start, length)));
             items + to_u64(lists.len()) * 4
         }
         _ => array.to_data().get_slice_memory_size().map_or(0, to_u64),

@@ -35,10 +35,7 @@ impl RowTarget for ParquetTarget {
 
     fn encoder(&self) -> Result<BatchEncoder> {
         let rows = BatchBuilder::new(self.schema.clone())?;
-        Ok(BatchEncoder {
-            rows,
-            tree: TreeBuilder::default(),
-        })
+        Ok(BatchEncoder { rows, tree: TreeBuilder::default() })
     }
 
     fn commit(&mut self, batch: RecordBatch) -> Result<()> {
@@ -49,12 +46,7 @@ impl RowTarget for ParquetTarget {
         let rows = self.sink.rows();
         let out = self.sink.close().map_err(|error| error.in_file(&self.path))?;
         let bytes = out.commit()?;
-        Ok(Summary {
-            rows,
-            bytes,
-            sidecar_bytes: 0,
-            files: 1,
-        })
+        Ok(Summary { rows, bytes, sidecar_bytes: 0, files: 1 })
     }
 }
 

@@ -86,9 +86,7 @@ fn mixed<'de, D: Deserializer<'de>>(from: D) -> Result<bool, D::Error> {
         Json::Bool(value) => Ok(value),
         Json::String(text) if text == "json" => Ok(true),
         Json::String(text) if text == "error" => Ok(false),
-        other => Err(serde::de::Error::custom(format!(
-            "mixed is {other}; it must be \"error\" or \"json\""
-        ))),
+        other => Err(serde::de::Error::custom(format!("mixed is {other}; it must be \"error\" or \"json\""))),
     }
 }
 
@@ -127,14 +125,10 @@ impl ConvertSpec {
     /// `Invalid`.
     pub(crate) fn check(&self, out: &Path, target: Format) -> Result<()> {
         let only_jinx = [("append", self.append), ("shard_size", self.shard_size.is_some())];
-        match only_jinx
-            .iter()
-            .find(|(_, asked)| *asked && target != Format::Jinx)
-        {
-            Some((name, _)) => Err(Error::invalid(format!(
-                "{name} is for JINX folders, not for {}",
-                target.name()
-            ))),
+        match only_jinx.iter().find(|(_, asked)| *asked && target != Format::Jinx) {
+            Some((name, _)) => {
+                Err(Error::invalid(format!("{name} is for JINX folders, not for {}", target.name())))
+            }
             None if target == Format::Jinx && out == Path::new(STANDARD_STREAM) => Err(Error::invalid(
                 "JINX may take two files and cannot go to standard output; give it a name",
             )),
@@ -183,10 +177,7 @@ impl ConvertSpec {
 
     /// The codec of a JSON Lines or MessagePack file.
     pub(crate) fn stream_codec(&self, out: &Path) -> Result<Option<Codec>> {
-        let suffix = out
-            .extension()
-            .and_then(|ext| ext.to_str())
-            .and_then(Codec::from_ext);
+        let suffix = out.extension().and_then(|ext| ext.to_str()).and_then(Codec::from_ext);
         let asked = match self.compression.as_ref().map(Option::as_deref) {
             None => return Ok(suffix),
             Some(None | Some("none")) => None,
@@ -198,10 +189,8 @@ impl ConvertSpec {
         match suffix {
             Some(codec) if asked != Some(codec) => {
                 let asked = asked.map_or("none", Codec::name);
-                let what = format!(
-                    "the name says {}, the option says {asked}; change one of them",
-                    codec.name()
-                );
+                let what =
+                    format!("the name says {}, the option says {asked}; change one of them", codec.name());
                 Err(Error::invalid(what).in_file(out))
             }
             _ => Ok(asked),
@@ -219,17 +208,12 @@ impl ConvertSpec {
             ("zstd" | "gzip" | "brotli", Some(level)) => format!("{name}:{level}"),
             _ => name.to_owned(),
         };
-        Ok(ParquetOptions {
-            compression: ParquetCompression::parse(&text)?,
-            ..ParquetOptions::default()
-        })
+        Ok(ParquetOptions { compression: ParquetCompression::parse(&text)?, ..ParquetOptions::default() })
     }
 }
 
 fn unknown(name: &str, format: &str, known: &str) -> Error {
-    Error::invalid(format!(
-        "compression '{name}' is not known for {format}; use {known}"
-    ))
+    Error::invalid(format!("compression '{name}' is not known for {format}; use {known}"))
 }
 
 /// A dotted path as components.
@@ -248,13 +232,9 @@ mod tests {
 
     #[test]
     fn unknown_and_wrong_members_are_refused() {
-        for wrong in [
-            r#"{"sidecars":true}"#,
-            r#"{"limit":-1}"#,
-            r#"{"mixed":"yes"}"#,
-            r#"{"level":"3"}"#,
-            "[]",
-        ] {
+        for wrong in
+            [r#"{"sidecars":true}"#, r#"{"limit":-1}"#, r#"{"mixed":"yes"}"#, r#"{"level":"3"}"#, "[]"]
+        {
             assert!(ConvertSpec::from_json(wrong).is_err(), "{wrong}");
         }
         assert_eq!(spec("{}"), ConvertSpec::default());
@@ -271,20 +251,11 @@ mod tests {
         let codec = |text: &str, out: &str| spec(text).stream_codec(Path::new(out));
         assert_eq!(codec("{}", "a.jsonl").unwrap(), None);
         assert_eq!(codec("{}", "a.jsonl.gz").unwrap(), Some(Codec::Gzip));
-        assert_eq!(
-            codec(r#"{"compression":"zstd"}"#, "a.jsonl").unwrap(),
-            Some(Codec::Zstd)
-        );
+        assert_eq!(codec(r#"{"compression":"zstd"}"#, "a.jsonl").unwrap(), Some(Codec::Zstd));
         assert!(codec(r#"{"compression":"none"}"#, "a.jsonl.gz").is_err());
         assert!(codec(r#"{"compression":"xz"}"#, "a.jsonl").is_err());
         let parquet = |text: &str| spec(text).parquet().map(|options| options.compression);
-        assert_eq!(
-            parquet(r#"{"compression":"zstd","level":5}"#).unwrap(),
-            ParquetCompression::Zstd(5)
-        );
-        assert_eq!(
-            parquet(r#"{"compression":null}"#).unwrap(),
-            ParquetCompression::None
-        );
+        assert_eq!(parquet(r#"{"compression":"zstd","level":5}"#).unwrap(), ParquetCompression::Zstd(5));
+        assert_eq!(parquet(r#"{"compression":null}"#).unwrap(), ParquetCompression::None);
     }
 }

@@ -14,10 +14,7 @@ pub struct BatchStream<I> {
 
 impl<I: Iterator<Item = Result<RecordBatch>>> BatchStream<I> {
     pub fn new(schema: SchemaRef, batches: I) -> Self {
-        Self {
-            schema,
-            batches: Some(batches),
-        }
+        Self { schema, batches: Some(batches) }
     }
 }
 
@@ -60,9 +57,7 @@ pub struct ImportedBatches(RecordBatchStreamReader);
 /// # Errors
 /// `Invalid` when the stream was released already or its schema cannot be had.
 pub fn from_c_stream(stream: FFI_ArrowArrayStream) -> Result<ImportedBatches> {
-    RecordBatchStreamReader::try_new(stream)
-        .map(ImportedBatches)
-        .map_err(from_arrow)
+    RecordBatchStreamReader::try_new(stream).map(ImportedBatches).map_err(from_arrow)
 }
 
 impl ImportedBatches {

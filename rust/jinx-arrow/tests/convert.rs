@@ -27,14 +27,7 @@ fn format_of(path: &Path) -> Format {
 
 fn run(sources: &[&Path], out: &Path, options: &str) -> Result<Summary> {
     let paths: Vec<PathBuf> = sources.iter().map(|path| path.to_path_buf()).collect();
-    convert(
-        &paths,
-        format_of(sources[0]),
-        out,
-        format_of(out),
-        &spec(options),
-        &mut |_| Ok(()),
-    )
+    convert(&paths, format_of(sources[0]), out, format_of(out), &spec(options), &mut |_| Ok(()))
 }
 
 fn rows(mut source: Box<dyn RowSource>) -> Result<Vec<Value>> {
@@ -73,18 +66,11 @@ fn ragged() -> String {
         if i % 2 == 0 {
             parts.push(format!(
                 "\"text\":\"é{i}\\n\",\"score\":{}",
-                if i % 4 == 0 {
-                    "null".into()
-                } else {
-                    format!("{i}.25")
-                }
+                if i % 4 == 0 { "null".into() } else { format!("{i}.25") }
             ));
         }
         if i % 3 == 0 {
-            parts.push(format!(
-                "\"blob\":{{\"$bytes\":\"{}\"}}",
-                "AAEC".repeat(i as usize % 90)
-            ));
+            parts.push(format!("\"blob\":{{\"$bytes\":\"{}\"}}", "AAEC".repeat(i as usize % 90)));
         }
         if i % 5 == 0 {
             let inner = format!(
@@ -98,25 +84,15 @@ fn ragged() -> String {
     (0..2500).map(line).collect()
 }
 
-const NAMES: [&str; 7] = [
-    "a.jinx",
-    "folder",
-    "a.jsonl",
-    "a.jsonl.gz",
-    "a.msgpack",
-    "a.msgpack.zst",
-    "a.parquet",
-];
+const NAMES: [&str; 7] =
+    ["a.jinx", "folder", "a.jsonl", "a.jsonl.gz", "a.msgpack", "a.msgpack.zst", "a.parquet"];
 
 fn bytes_of(path: &Path) -> Vec<u8> {
     if !path.is_dir() {
         let beside = fs::read(path.with_extension("binx")).unwrap_or_default();
         return [fs::read(path).unwrap(), beside].concat();
     }
-    let mut files: Vec<_> = fs::read_dir(path)
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .collect();
+    let mut files: Vec<_> = fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.sort();
     files.iter().flat_map(|file| fs::read(file).unwrap()).collect()
 }
@@ -155,11 +131,7 @@ fn write_parquet(path: &Path, batch: &RecordBatch, times: usize) {
 
 fn read_parquet(path: &Path) -> RecordBatch {
     let source = ParquetSource::open(path).unwrap();
-    let batches: Vec<RecordBatch> = source
-        .batches(None, None, None)
-        .unwrap()
-        .map(Result::unwrap)
-        .collect();
+    let batches: Vec<RecordBatch> = source.batches(None, None, None).unwrap().map(Result::unwrap).collect();
     arrow_select::concat::concat_batches(&source.schema(), &batches).unwrap()
 }
 
@@ -169,19 +141,9 @@ fn types_features_and_notes_come_back_from_jinx() {
     let at = |name: &str| folder.path().join(name);
     write_parquet(&at("a.parquet"), &parquet_batch(), 40);
     let original = read_parquet(&at("a.parquet"));
-    run(
-        &[&at("a.parquet")],
-        &at("a.jinx"),
-        r#"{"meta":{"k":[1]},"split":"train","threads":3}"#,
-    )
-    .unwrap();
+    run(&[&at("a.parquet")], &at("a.jinx"), r#"{"meta":{"k":[1]},"split":"train","threads":3}"#).unwrap();
     run(&[&at("a.jinx")], &at("folder"), r#"{"shard_size":3000}"#).unwrap();
-    run(
-        &[&at("folder")],
-        &at("b.jinx"),
-        r#"{"compression":null,"sidecar":false}"#,
-    )
-    .unwrap();
+    run(&[&at("folder")], &at("b.jinx"), r#"{"compression":null,"sidecar":false}"#).unwrap();
     for from in ["a.jinx", "folder", "b.jinx"] {
         let back = at(&format!("{from}.parquet"));
         run(&[&at(from)], &back, "{}").unwrap();
@@ -190,18 +152,11 @@ fn types_features_and_notes_come_back_from_jinx() {
     let footer = Shard::open(&at("b.jinx"), &OpenOptions::default()).unwrap();
     let footer = footer.footer();
     assert_eq!(
-        (
-            footer.split.as_deref(),
-            footer.meta.len(),
-            footer.sidecar.is_none()
-        ),
+        (footer.split.as_deref(), footer.meta.len(), footer.sidecar.is_none()),
         (Some("train"), 1, true)
     );
     assert!(
-        footer
-            .fields
-            .iter()
-            .any(|field| field.path == [Some("image".to_owned())] && field.media.is_some())
+        footer.fields.iter().any(|field| field.path == [Some("image".to_owned())] && field.media.is_some())
     );
 }
 
@@ -217,37 +172,20 @@ fn fields_and_new_names_reach_schema_and_features() {
     run(&[&at("a.jinx")], &at("e.parquet"), "{}").unwrap();
     for parquet in ["b.parquet", "e.parquet"] {
         let source = ParquetSource::open(at(parquet)).unwrap();
-        let mut names: Vec<_> = source
-            .schema()
-            .fields()
-            .iter()
-            .map(|field| field.name().clone())
-            .collect();
+        let mut names: Vec<_> = source.schema().fields().iter().map(|field| field.name().clone()).collect();
         names.sort();
-        assert_eq!(
-            (names, source.num_rows()),
-            (vec!["i64".to_owned(), "picture".to_owned()], 5)
-        );
+        assert_eq!((names, source.num_rows()), (vec!["i64".to_owned(), "picture".to_owned()], 5));
         assert_eq!(source.features().media_paths()[0].0, [Some("picture".to_owned())]);
     }
     for (from, wrong) in [("a.parquet", "immage"), ("a.jinx", "pictre")] {
-        let error = run(
-            &[&at(from)],
-            &at("f.jsonl"),
-            &format!(r#"{{"fields":["{wrong}"]}}"#),
-        )
-        .unwrap_err();
+        let error = run(&[&at(from)], &at("f.jsonl"), &format!(r#"{{"fields":["{wrong}"]}}"#)).unwrap_err();
         assert_eq!(error.cause(), Cause::Invalid);
         assert!(error.to_string().contains("did you mean"), "{error}");
         assert!(!at("f.jsonl").exists());
     }
     let two = ["i64".to_owned(), "image".to_owned()];
     let streamed = rows(stream_rows(&[at("a.parquet")], Format::Parquet, Some(&two)).unwrap()).unwrap();
-    assert!(
-        streamed
-            .iter()
-            .all(|row| matches!(row, Value::Dict(members) if members.len() == 2))
-    );
+    assert!(streamed.iter().all(|row| matches!(row, Value::Dict(members) if members.len() == 2)));
 }
 
 #[test]
@@ -262,38 +200,18 @@ fn files_of_one_kind_follow_one_another() {
     write_parquet(&at("in/p10.parquet"), &batch("x", numbers()), 2);
     write_parquet(&at("in/p9.parquet"), &batch("x", numbers()), 1);
     let inputs = [at("in")];
-    let all = |out: &Path| {
-        convert(
-            &inputs,
-            Format::Parquet,
-            out,
-            Format::JsonLines,
-            &spec("{}"),
-            &mut |_| Ok(()),
-        )
-    };
+    let all =
+        |out: &Path| convert(&inputs, Format::Parquet, out, Format::JsonLines, &spec("{}"), &mut |_| Ok(()));
     assert_eq!(all(&at("a.jsonl")).unwrap().rows, 6);
     write_parquet(&at("in/p11.parquet"), &batch("y", numbers()), 1);
     let error = all(&at("b.jsonl")).unwrap_err();
     assert_eq!((error.cause(), error.field()), (Cause::Mismatch, Some("x")));
     assert!(error.path().unwrap().ends_with("in/p11.parquet"));
-    write_parquet(
-        &at("in/p11.parquet"),
-        &batch("x", Arc::new(StringArray::from(vec!["a"]))),
-        1,
-    );
+    write_parquet(&at("in/p11.parquet"), &batch("x", Arc::new(StringArray::from(vec!["a"]))), 1);
     assert_eq!(all(&at("b.jsonl")).unwrap_err().field(), Some("id"));
     assert!(!at("b.jsonl").exists());
     assert!(
-        convert(
-            &[],
-            Format::Jinx,
-            &at("c.jsonl"),
-            Format::JsonLines,
-            &spec("{}"),
-            &mut |_| Ok(())
-        )
-        .is_err()
+        convert(&[], Format::Jinx, &at("c.jsonl"), Format::JsonLines, &spec("{}"), &mut |_| Ok(())).is_err()
     );
     assert!(run(&[&at("missing.jsonl")], &at("c.jsonl"), "{}").is_err());
 }
@@ -306,23 +224,12 @@ fn tables_of_other_libraries_are_written() {
         let out = folder.path().join(name);
         let batches = vec![Ok(original.slice(0, 1)), Ok(original.slice(1, 3))];
         let source = Box::new(ArrowRows::new(original.schema(), batches.into_iter()));
-        let summary = convert_rows(
-            source,
-            &original.schema(),
-            &out,
-            format_of(&out),
-            &spec("{}"),
-            &mut |_| Ok(()),
-        );
+        let summary =
+            convert_rows(source, &original.schema(), &out, format_of(&out), &spec("{}"), &mut |_| Ok(()));
         assert_eq!(summary.unwrap().rows, 4, "{name}");
     }
     assert_same(&original, &read_parquet(&folder.path().join("a.parquet")));
-    run(
-        &[&folder.path().join("a.jinx")],
-        &folder.path().join("b.parquet"),
-        "{}",
-    )
-    .unwrap();
+    run(&[&folder.path().join("a.jinx")], &folder.path().join("b.parquet"), "{}").unwrap();
     assert_same(&original, &read_parquet(&folder.path().join("b.parquet")));
 }
 
@@ -340,10 +247,7 @@ fn a_failure_leaves_the_old_output_and_no_temporary() {
         let error = run(&[&good], &out, "{}").unwrap_err();
         assert_eq!(error.cause(), Cause::Invalid, "{error}");
         let error = run(&[&bad], &out, r#"{"overwrite":true}"#).unwrap_err();
-        assert!(
-            error.line() >= Some(2501) || error.cause() == Cause::Mismatch,
-            "{error}"
-        );
+        assert!(error.line() >= Some(2501) || error.cause() == Cause::Mismatch, "{error}");
         let paths = [good.clone()];
         let stop = &mut |_| Err(Error::interrupted());
         let spec = spec(r#"{"overwrite":true}"#);
@@ -373,11 +277,7 @@ fn damaged_parquet_is_named() {
     let (from, to) = (folder.path().join("a.parquet"), folder.path().join("a.jinx"));
     let text: StringArray = (0..20_000).map(|i| Some(format!("{i} {}", i * 7919))).collect();
     let schema = Arc::new(Schema::new(vec![Field::new("text", DataType::Utf8, true)]));
-    write_parquet(
-        &from,
-        &RecordBatch::try_new(schema, vec![Arc::new(text)]).unwrap(),
-        1,
-    );
+    write_parquet(&from, &RecordBatch::try_new(schema, vec![Arc::new(text)]).unwrap(), 1);
     let mut bytes = fs::read(&from).unwrap();
     let middle = bytes.len() / 2;
     bytes[middle..middle + 2000].fill(0xff);
@@ -398,14 +298,7 @@ fn options_that_do_not_fit_are_refused() {
     assert!(run(&[&from], &out("b.jsonl.gz"), r#"{"compression":"zstd"}"#).is_err());
     assert!(run(&[&from], &out("b.jsonl.br"), "{}").is_err());
     assert!(run(&[&from], &out("b.jsonl"), r#"{"rename":{"a":1}}"#).is_err());
-    assert!(
-        run(
-            &[&from],
-            &out("b.parquet"),
-            r#"{"compression":"zstd","level":99}"#
-        )
-        .is_err()
-    );
+    assert!(run(&[&from], &out("b.parquet"), r#"{"compression":"zstd","level":99}"#).is_err());
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
     run(&[&from], &out("folder"), "{}").unwrap();
     run(&[&from], &out("folder"), r#"{"append":true}"#).unwrap();

@@ -11,12 +11,7 @@ use jinx_core::{Cause, Error};
 use support::{batch, parquet_batch, rows};
 
 fn dict<const N: usize>(members: [(&str, Value); N]) -> Value {
-    Value::Dict(
-        members
-            .into_iter()
-            .map(|(name, value)| (name.to_owned(), value))
-            .collect(),
-    )
+    Value::Dict(members.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
 }
 
 fn text(text: &str) -> Value {
@@ -50,21 +45,11 @@ fn npy(descr: &str, shape: &str, body: &[u8]) -> Value {
     data.extend(u16::try_from(header.len()).unwrap().to_le_bytes());
     data.extend(header.as_bytes());
     data.extend(body);
-    Value::Blob {
-        payload: Payload::Npy,
-        data: data.into(),
-        media: false,
-        path: None,
-    }
+    Value::Blob { payload: Payload::Npy, data: data.into(), media: false, path: None }
 }
 
 fn blob(payload: Payload, data: &'static [u8]) -> Value {
-    Value::Blob {
-        payload,
-        data: data.into(),
-        media: false,
-        path: None,
-    }
+    Value::Blob { payload, data: data.into(), media: false, path: None }
 }
 
 #[test]
@@ -75,26 +60,11 @@ fn promotion() {
     assert_eq!(column([Null, Null]).unwrap(), DataType::Null);
     assert_eq!(column([Int(1), Null, Int(-1)]).unwrap(), DataType::Int64);
     assert_eq!(column([Int(1), Float(0.5)]).unwrap(), DataType::Float64);
-    assert_eq!(
-        column([Int(0), BigInt(u64::MAX.to_string())]).unwrap(),
-        DataType::UInt64
-    );
-    assert_eq!(
-        column([Int(0), Scalar(Dtype::Int8, Number::Int(1))]).unwrap(),
-        DataType::Int64
-    );
-    assert_eq!(
-        column([Scalar(Dtype::Int8, Number::Int(1))]).unwrap(),
-        DataType::Int8
-    );
-    assert_eq!(
-        column([Scalar(Dtype::Float32, Number::Float(0.5)), Float(0.1)]).unwrap(),
-        DataType::Float64
-    );
-    assert_eq!(
-        column([blob(Payload::Np, b"<f8\0\0\0\0\0\0\0\0\0"), Float(1.0)]).unwrap(),
-        DataType::Float64
-    );
+    assert_eq!(column([Int(0), BigInt(u64::MAX.to_string())]).unwrap(), DataType::UInt64);
+    assert_eq!(column([Int(0), Scalar(Dtype::Int8, Number::Int(1))]).unwrap(), DataType::Int64);
+    assert_eq!(column([Scalar(Dtype::Int8, Number::Int(1))]).unwrap(), DataType::Int8);
+    assert_eq!(column([Scalar(Dtype::Float32, Number::Float(0.5)), Float(0.1)]).unwrap(), DataType::Float64);
+    assert_eq!(column([blob(Payload::Np, b"<f8\0\0\0\0\0\0\0\0\0"), Float(1.0)]).unwrap(), DataType::Float64);
     assert_eq!(column([blob(Payload::Raw, b"x")]).unwrap(), DataType::Binary);
     let ragged = column([list(vec![Null]), list(vec![]), list(vec![Int(1), Float(2.5)])]).unwrap();
     assert!(matches!(ragged, DataType::List(item) if *item.data_type() == DataType::Float64));
@@ -126,20 +96,11 @@ fn what_does_not_mix_names_path_and_kinds() {
 
 #[test]
 fn mixed_kinds_as_json_text() {
-    let options = || InferOptions {
-        mixed_json: true,
-        ..InferOptions::default()
-    };
+    let options = || InferOptions { mixed_json: true, ..InferOptions::default() };
     let values = [
         dict([("a", Value::Int(1)), ("e", dict([]))]),
         dict([("a", text("é\"")), ("e", Value::Null)]),
-        dict([(
-            "a",
-            dict([(
-                "k",
-                Value::List(vec![Value::Float(1.0), Value::BigInt("9".repeat(30))]),
-            )]),
-        )]),
+        dict([("a", dict([("k", Value::List(vec![Value::Float(1.0), Value::BigInt("9".repeat(30))]))]))]),
         dict([("a", Value::Null)]),
     ];
     let schema = infer(&values, options()).unwrap();
@@ -149,26 +110,17 @@ fn mixed_kinds_as_json_text() {
     let long = format!("{{\"k\":[1.0,{}]}}", "9".repeat(30));
     assert_eq!(texts, [text("1"), text("\"é\\\"\""), text(&long), Value::Null]);
     assert_eq!(back[0].get("e"), Some(&text("{}")));
-    let bytes = [
-        dict([("a", Value::Int(1))]),
-        dict([("a", blob(Payload::Raw, b"x"))]),
-    ];
+    let bytes = [dict([("a", Value::Int(1))]), dict([("a", blob(Payload::Raw, b"x"))])];
     assert_eq!(infer(&bytes, options()).unwrap_err().cause(), Cause::Mismatch);
 }
 
 #[test]
 fn arrays_become_nested_lists() {
-    let arrays = [
-        dict([("a", npy("<f4", "(2, 2)", &[0; 16]))]),
-        dict([("a", npy("<f4", "(1, 3)", &[0; 12]))]),
-    ];
+    let arrays =
+        [dict([("a", npy("<f4", "(2, 2)", &[0; 16]))]), dict([("a", npy("<f4", "(1, 3)", &[0; 12]))])];
     let schema = infer(&arrays, InferOptions::default()).unwrap();
-    let DataType::List(outer) = schema.field(0).data_type() else {
-        panic!()
-    };
-    let DataType::List(inner) = outer.data_type() else {
-        panic!()
-    };
+    let DataType::List(outer) = schema.field(0).data_type() else { panic!() };
+    let DataType::List(inner) = outer.data_type() else { panic!() };
     assert_eq!(*inner.data_type(), DataType::Float32);
     let back = rows(&batch(schema.clone(), &arrays));
     let zeros = |count: usize| Value::List(vec![Value::Float(0.0); count]);
@@ -187,28 +139,12 @@ fn media_get_their_struct_and_features() {
     let media = Features::from_schema(original.schema_ref()).media_paths();
     let keep = |row: &Value| {
         let names = ["i64", "image", "images", "messages"];
-        Value::Dict(
-            names
-                .iter()
-                .map(|name| ((*name).to_owned(), row.get(name).cloned().unwrap()))
-                .collect(),
-        )
+        Value::Dict(names.iter().map(|name| ((*name).to_owned(), row.get(name).cloned().unwrap())).collect())
     };
     let kept: Vec<Value> = rows(&original).iter().map(keep).collect();
-    let schema = infer(
-        &kept,
-        InferOptions {
-            media: media.clone(),
-            ..InferOptions::default()
-        },
-    )
-    .unwrap();
+    let schema = infer(&kept, InferOptions { media: media.clone(), ..InferOptions::default() }).unwrap();
     assert_eq!(
-        schema
-            .fields()
-            .iter()
-            .map(|field| field.name().as_str())
-            .collect::<Vec<_>>(),
+        schema.fields().iter().map(|field| field.name().as_str()).collect::<Vec<_>>(),
         ["i64", "image", "images", "messages"]
     );
     assert_eq!(Features::from_schema(&schema).media_paths(), media);
@@ -219,8 +155,5 @@ fn media_get_their_struct_and_features() {
     // Marked or with a file name, a value is media without being announced, but no kind of feature is known.
     let schema = infer(&kept, InferOptions::default()).unwrap();
     assert!(Features::from_schema(&schema).is_empty());
-    assert_eq!(
-        schema.field(1).data_type(),
-        original.column_by_name("image").unwrap().data_type()
-    );
+    assert_eq!(schema.field(1).data_type(), original.column_by_name("image").unwrap().data_type());
 }

@@ -19,10 +19,7 @@ const ROWS: usize = 2000;
 /// Memory that is this process's own: maps of files do not count.
 fn private_bytes() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap();
-    let line = status
-        .lines()
-        .find_map(|line| line.strip_prefix("RssAnon:"))
-        .unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).unwrap();
     line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() * 1024
 }
 
@@ -34,10 +31,7 @@ fn write_images(path: &Path) {
     let metadata = HashMap::from([("huggingface".to_owned(), FEATURES.to_owned())]);
     let image = Field::new("image", DataType::Struct(fields.clone()), true);
     let schema = Arc::new(Schema::new_with_metadata(vec![image], metadata));
-    let options = ParquetOptions {
-        compression: ParquetCompression::None,
-        ..ParquetOptions::default()
-    };
+    let options = ParquetOptions { compression: ParquetCompression::None, ..ParquetOptions::default() };
     let mut sink = ParquetSink::create(fs::File::create(path).unwrap(), schema.clone(), options).unwrap();
     let mut state = 88_172_645_463_325_252u64;
     for first in (0..ROWS).step_by(50) {
@@ -55,8 +49,7 @@ fn write_images(path: &Path) {
         }
         let columns: Vec<ArrayRef> = vec![Arc::new(bytes.finish()), Arc::new(paths.finish())];
         let images: ArrayRef = Arc::new(StructArray::new(fields.clone(), columns, None));
-        sink.write(&RecordBatch::try_new(schema.clone(), vec![images]).unwrap())
-            .unwrap();
+        sink.write(&RecordBatch::try_new(schema.clone(), vec![images]).unwrap()).unwrap();
     }
     sink.close().unwrap();
 }

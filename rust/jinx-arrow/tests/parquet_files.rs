@@ -12,18 +12,12 @@ use std::sync::Arc;
 use support::{assert_same, batch, parquet_batch, rows};
 
 fn written(batches: &[RecordBatch], compression: ParquetCompression, row_group_bytes: usize) -> Vec<u8> {
-    let options = ParquetOptions {
-        compression,
-        row_group_bytes,
-    };
+    let options = ParquetOptions { compression, row_group_bytes };
     let mut sink = ParquetSink::create(Vec::new(), batches[0].schema(), options).unwrap();
     for batch in batches {
         sink.write(batch).unwrap();
     }
-    assert_eq!(
-        sink.rows(),
-        batches.iter().map(|batch| batch.num_rows() as u64).sum::<u64>()
-    );
+    assert_eq!(sink.rows(), batches.iter().map(|batch| batch.num_rows() as u64).sum::<u64>());
     sink.close().unwrap()
 }
 
@@ -34,11 +28,7 @@ fn saved(folder: &Path, bytes: &[u8]) -> PathBuf {
 }
 
 fn read(source: &ParquetSource) -> Vec<RecordBatch> {
-    source
-        .batches(None, None, None)
-        .unwrap()
-        .map(Result::unwrap)
-        .collect()
+    source.batches(None, None, None).unwrap().map(Result::unwrap).collect()
 }
 
 #[test]
@@ -47,84 +37,45 @@ fn every_type_and_codec() {
     let original = parquet_batch();
     for compression in ["none", "snappy", "lz4", "zstd", "zstd:9", "gzip", "brotli:2"] {
         let compression = ParquetCompression::parse(compression).unwrap();
-        let path = saved(
-            folder.path(),
-            &written(std::slice::from_ref(&original), compression, 1 << 20),
-        );
+        let path = saved(folder.path(), &written(std::slice::from_ref(&original), compression, 1 << 20));
         let source = ParquetSource::open(&path).unwrap();
         assert_eq!(source.schema(), original.schema());
         assert_eq!(source.num_rows(), 4);
         let batches = read(&source);
         assert_same(&original, &batches[0]);
         assert_eq!(rows(&original), rows(&batches[0]));
-        let views: Vec<_> = source
-            .row_batches(None, None, None)
-            .unwrap()
-            .map(Result::unwrap)
-            .collect();
-        assert_eq!(
-            *views[0].column_by_name("binary").unwrap().data_type(),
-            DataType::BinaryView
-        );
+        let views: Vec<_> = source.row_batches(None, None, None).unwrap().map(Result::unwrap).collect();
+        assert_eq!(*views[0].column_by_name("binary").unwrap().data_type(), DataType::BinaryView);
         assert_eq!(rows(&original), rows(&views[0]));
         // By way of rows, too.
         assert_same(&original, &batch(source.schema(), &rows(&batches[0])));
     }
-    assert_eq!(
-        ParquetCompression::parse("zip").unwrap_err().cause(),
-        Cause::Invalid
-    );
-    assert_eq!(
-        ParquetCompression::parse("snappy:3").unwrap_err().cause(),
-        Cause::Invalid
-    );
+    assert_eq!(ParquetCompression::parse("zip").unwrap_err().cause(), Cause::Invalid);
+    assert_eq!(ParquetCompression::parse("snappy:3").unwrap_err().cause(), Cause::Invalid);
 }
 
 #[test]
 fn types_that_parquet_lacks_name_the_column() {
-    let field = |data_type| {
-        Field::new(
-            "x",
-            DataType::List(Arc::new(Field::new("item", data_type, true))),
-            true,
-        )
-    };
-    for data_type in [
-        DataType::Decimal128(20, -3),
-        DataType::Struct(Fields::empty()),
-        DataType::Decimal256(76, -1),
-    ] {
+    let field =
+        |data_type| Field::new("x", DataType::List(Arc::new(Field::new("item", data_type, true))), true);
+    for data_type in
+        [DataType::Decimal128(20, -3), DataType::Struct(Fields::empty()), DataType::Decimal256(76, -1)]
+    {
         let schema = Arc::new(Schema::new(vec![field(data_type)]));
-        let error = ParquetSink::create(Vec::new(), schema, ParquetOptions::default())
-            .err()
-            .unwrap();
+        let error = ParquetSink::create(Vec::new(), schema, ParquetOptions::default()).err().unwrap();
         assert_eq!((error.cause(), error.field()), (Cause::Unsupported, Some("x[]")));
     }
     let schema = Arc::new(Schema::new(vec![field(DataType::Int8)]));
-    let options = ParquetOptions {
-        compression: ParquetCompression::Zstd(99),
-        ..ParquetOptions::default()
-    };
-    assert_eq!(
-        ParquetSink::create(Vec::new(), schema, options)
-            .err()
-            .unwrap()
-            .cause(),
-        Cause::Invalid
-    );
+    let options = ParquetOptions { compression: ParquetCompression::Zstd(99), ..ParquetOptions::default() };
+    assert_eq!(ParquetSink::create(Vec::new(), schema, options).err().unwrap().cause(), Cause::Invalid);
 }
 
 #[test]
 fn features_survive() {
     let folder = tempfile::tempdir().unwrap();
-    let path = saved(
-        folder.path(),
-        &written(&[parquet_batch()], ParquetCompression::None, 1 << 20),
-    );
+    let path = saved(folder.path(), &written(&[parquet_batch()], ParquetCompression::None, 1 << 20));
     let paths = ParquetSource::open(path).unwrap().features().media_paths();
-    let [(image, feature), (images, _)] = paths.as_slice() else {
-        panic!("{paths:?}")
-    };
+    let [(image, feature), (images, _)] = paths.as_slice() else { panic!("{paths:?}") };
     assert_eq!(*image, [Some("image".to_owned())]);
     assert_eq!(feature.kind, "Image");
     assert_eq!(feature.feature_json["mode"], "RGB");
@@ -139,34 +90,21 @@ fn row_groups_batches_projection_and_limit() {
     let path = saved(folder.path(), &written(&many, ParquetCompression::Snappy, 20_000));
     let source = ParquetSource::open(&path).unwrap();
     assert_eq!(source.num_rows(), 400);
-    let all: usize = source
-        .batches(Some(7), None, None)
-        .unwrap()
-        .map(|batch| batch.unwrap().num_rows())
-        .sum();
+    let all: usize =
+        source.batches(Some(7), None, None).unwrap().map(|batch| batch.unwrap().num_rows()).sum();
     assert_eq!(all, 400);
     let names = ["image".to_owned(), "i8".to_owned()];
     let chosen = source.batches(Some(32), Some(&names), Some(50)).unwrap();
     let schema = chosen.schema();
     assert_eq!(
-        schema
-            .fields()
-            .iter()
-            .map(|field| field.name().as_str())
-            .collect::<Vec<_>>(),
+        schema.fields().iter().map(|field| field.name().as_str()).collect::<Vec<_>>(),
         ["i8", "image"]
     );
     assert!(schema.metadata().contains_key("huggingface"));
     let batches: Vec<_> = chosen.map(Result::unwrap).collect();
-    assert_eq!(
-        batches.iter().map(RecordBatch::num_rows).collect::<Vec<_>>(),
-        [32, 18]
-    );
+    assert_eq!(batches.iter().map(RecordBatch::num_rows).collect::<Vec<_>>(), [32, 18]);
     assert_eq!(batches[0].schema(), schema);
-    let error = source
-        .batches(None, Some(&["imagee".to_owned()]), None)
-        .err()
-        .unwrap();
+    let error = source.batches(None, Some(&["imagee".to_owned()]), None).err().unwrap();
     assert_eq!(error.cause(), Cause::Invalid);
     assert!(error.to_string().contains("did you mean 'image'"), "{error}");
 }
@@ -174,21 +112,13 @@ fn row_groups_batches_projection_and_limit() {
 #[test]
 fn files_that_are_none() {
     let folder = tempfile::tempdir().unwrap();
-    let cause = |bytes: &[u8]| {
-        ParquetSource::open(saved(folder.path(), bytes))
-            .err()
-            .unwrap()
-            .cause()
-    };
+    let cause = |bytes: &[u8]| ParquetSource::open(saved(folder.path(), bytes)).err().unwrap().cause();
     assert_eq!(cause(b""), Cause::Truncated);
     assert_eq!(cause(b"PAR1"), Cause::Truncated);
     assert_eq!(cause(b"PAR1 and no end"), Cause::Truncated);
     assert_eq!(cause(b"something else entirely"), Cause::Corrupt);
     assert_eq!(cause(b"PAR1 \xff\xff\xff\x7fPAR1"), Cause::Truncated);
-    assert_eq!(
-        ParquetSource::open(folder.path()).err().unwrap().cause(),
-        Cause::Invalid
-    );
+    assert_eq!(ParquetSource::open(folder.path()).err().unwrap().cause(), Cause::Invalid);
     let missing = ParquetSource::open(folder.path().join("none")).err().unwrap();
     assert_eq!(missing.cause(), Cause::Io(std::io::ErrorKind::NotFound));
 }
@@ -196,13 +126,9 @@ fn files_that_are_none() {
 /// Reads all there is; errors must name the file and have a cause that says whose fault it is.
 fn survive(path: &Path) -> bool {
     let read = ParquetSource::open(path).and_then(|source| {
-        let batches = source
-            .batches(None, None, None)?
-            .collect::<jinx_core::Result<Vec<_>>>()?;
+        let batches = source.batches(None, None, None)?.collect::<jinx_core::Result<Vec<_>>>()?;
         batches.iter().for_each(|batch| drop(rows(batch)));
-        let views = source
-            .row_batches(None, None, None)?
-            .collect::<jinx_core::Result<Vec<_>>>()?;
+        let views = source.row_batches(None, None, None)?.collect::<jinx_core::Result<Vec<_>>>()?;
         views.iter().for_each(|batch| drop(rows(batch)));
         Ok(())
     });
@@ -211,10 +137,7 @@ fn survive(path: &Path) -> bool {
         Err(error) => {
             assert!(error.path().is_some(), "{error}");
             assert!(
-                matches!(
-                    error.cause(),
-                    Cause::Corrupt | Cause::Truncated | Cause::Unsupported
-                ),
+                matches!(error.cause(), Cause::Corrupt | Cause::Truncated | Cause::Unsupported),
                 "{error:?}"
             );
             false
@@ -231,10 +154,7 @@ fn damage_is_an_error_and_never_a_crash() {
             assert!(!survive(&saved(folder.path(), &whole[..end])), "cut at {end}");
         }
         let footer = whole.len() - 4000;
-        for at in (0..whole.len())
-            .step_by(97)
-            .chain((footer..whole.len()).step_by(7))
-        {
+        for at in (0..whole.len()).step_by(97).chain((footer..whole.len()).step_by(7)) {
             for flip in [0x01, 0x80, 0xff] {
                 let mut damaged = whole.clone();
                 damaged[at] ^= flip;

@@ -37,15 +37,9 @@ fn forms_are_those_of_the_format() {
     assert_eq!(text(0, "dec_neg"), Value::Str("-7000".into()));
     assert_eq!(text(2, "date64"), Value::Str("1970-01-02".into()));
     assert_eq!(text(0, "ts_ms"), Value::Str("1969-12-31T23:59:59.999Z".into()));
-    assert_eq!(
-        text(2, "ts_us"),
-        Value::Str("1970-01-01T05:30:00.000000+05:30".into())
-    );
+    assert_eq!(text(2, "ts_us"), Value::Str("1970-01-01T05:30:00.000000+05:30".into()));
     assert_eq!(text(3, "u64"), Value::BigInt(u64::MAX.to_string()));
-    assert_eq!(
-        text(3, "map"),
-        Value::List(vec![Value::List(vec![Value::Str("k".into()), Value::Int(2)])])
-    );
+    assert_eq!(text(3, "map"), Value::List(vec![Value::List(vec![Value::Str("k".into()), Value::Int(2)])]));
     let media = |data: &'static [u8], path: Option<&str>| Value::Blob {
         payload: Payload::Raw,
         data: data.into(),
@@ -113,10 +107,7 @@ fn media_share_the_memory_of_the_batch() {
     emitter.emit_row(0, &mut sink).unwrap();
     emitter.emit_row(1, &mut sink).unwrap();
     assert_eq!(sink.0, [start, start.wrapping_add(10)]);
-    assert_eq!(
-        emitter.emit_row(2, &mut sink).unwrap_err().cause(),
-        Cause::Invalid
-    );
+    assert_eq!(emitter.emit_row(2, &mut sink).unwrap_err().cause(), Cause::Invalid);
 }
 
 #[test]
@@ -129,22 +120,12 @@ fn types_without_a_form_name_the_column() {
         array,
         None,
     );
-    let schema = Arc::new(Schema::new(vec![Field::new(
-        "when",
-        list.data_type().clone(),
-        true,
-    )]));
+    let schema = Arc::new(Schema::new(vec![Field::new("when", list.data_type().clone(), true)]));
     let batch = RecordBatch::try_new(schema.clone(), vec![Arc::new(list)]).unwrap();
     let error = RowEmitter::new(&batch, &Features::default()).err().unwrap();
-    assert_eq!(
-        (error.cause(), error.field()),
-        (Cause::Unsupported, Some("when[]"))
-    );
+    assert_eq!((error.cause(), error.field()), (Cause::Unsupported, Some("when[]")));
     let error = BatchBuilder::new(schema).err().unwrap();
-    assert_eq!(
-        (error.cause(), error.field()),
-        (Cause::Unsupported, Some("when[]"))
-    );
+    assert_eq!((error.cause(), error.field()), (Cause::Unsupported, Some("when[]")));
 
     let twice = Arc::new(Schema::new(vec![
         Field::new("a", DataType::Int32, true),
@@ -152,13 +133,7 @@ fn types_without_a_form_name_the_column() {
     ]));
     let column: ArrayRef = Arc::new(Int32Array::from(vec![1]));
     let batch = RecordBatch::try_new(twice, vec![column.clone(), column]).unwrap();
-    assert_eq!(
-        RowEmitter::new(&batch, &Features::default())
-            .err()
-            .unwrap()
-            .field(),
-        Some("a")
-    );
+    assert_eq!(RowEmitter::new(&batch, &Features::default()).err().unwrap().field(), Some("a"));
 }
 
 #[test]
@@ -167,10 +142,7 @@ fn values_that_do_not_fit_name_the_path() {
     let row =
         |name: &str, value: Value| Value::Dict(vec![("required".into(), Value::Null), (name.into(), value)]);
     let fails = |name: &str, value: Value| {
-        let error = BatchBuilder::new(schema.clone())
-            .unwrap()
-            .push(&row(name, value))
-            .unwrap_err();
+        let error = BatchBuilder::new(schema.clone()).unwrap().push(&row(name, value)).unwrap_err();
         assert_eq!(error.cause(), Cause::Mismatch, "{error}");
         error.to_string()
     };
@@ -185,39 +157,24 @@ fn values_that_do_not_fit_name_the_path() {
     assert!(fails("date32", Value::Str("2024-02-30".into())).contains("ISO 8601"));
     assert!(fails("list", Value::List(vec![Value::Null, Value::Str("x".into())])).contains("'list[1]'"));
     assert!(
-        fails(
-            "messages",
-            Value::List(vec![Value::Dict(vec![("rolle".into(), Value::Null)])])
-        )
-        .contains("'messages[0].rolle'")
+        fails("messages", Value::List(vec![Value::Dict(vec![("rolle".into(), Value::Null)])]))
+            .contains("'messages[0].rolle'")
     );
     assert!(fails("fixed_list", Value::List(vec![])).contains("exactly 2"));
     assert!(
         fails(
             "fixed_binary",
-            Value::Blob {
-                payload: Payload::Raw,
-                data: b"ab".as_slice().into(),
-                media: false,
-                path: None
-            }
+            Value::Blob { payload: Payload::Raw, data: b"ab".as_slice().into(), media: false, path: None }
         )
         .contains("exactly 3")
     );
     assert!(fails("unknown", Value::Int(1)).contains("'unknown'"));
     assert!(
-        fails(
-            "map",
-            Value::List(vec![Value::List(vec![Value::Null, Value::Null])])
-        )
-        .contains("'map.key'")
+        fails("map", Value::List(vec![Value::List(vec![Value::Null, Value::Null])])).contains("'map.key'")
     );
     assert!(fails("required", Value::Null).contains("twice"));
     let missing = Value::Dict(vec![("required".into(), Value::Dict(vec![]))]);
-    let error = BatchBuilder::new(schema.clone())
-        .unwrap()
-        .push(&missing)
-        .unwrap_err();
+    let error = BatchBuilder::new(schema.clone()).unwrap().push(&missing).unwrap_err();
     assert_eq!(error.field(), Some("required.must"));
 }
 
@@ -227,17 +184,9 @@ fn missing_members_are_null() {
         Field::new("a", DataType::Int8, true),
         Field::new("b", DataType::Utf8, true),
     ]));
-    let built = batch(
-        schema,
-        &[
-            Value::Dict(vec![("b".into(), Value::Str("x".into()))]),
-            Value::Dict(vec![]),
-        ],
-    );
-    assert_eq!(
-        (built.column(0).null_count(), built.column(1).null_count()),
-        (2, 1)
-    );
+    let built =
+        batch(schema, &[Value::Dict(vec![("b".into(), Value::Str("x".into()))]), Value::Dict(vec![])]);
+    assert_eq!((built.column(0).null_count(), built.column(1).null_count()), (2, 1));
 }
 
 #[test]

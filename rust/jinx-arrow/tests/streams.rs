@@ -34,14 +34,7 @@ fn errors_and_panics_stay_errors() {
         Ok(full_batch())
     });
     let mut imported = from_c_stream(to_c_stream(batch.schema(), panics)).unwrap();
-    assert!(
-        imported
-            .next()
-            .unwrap()
-            .unwrap_err()
-            .to_string()
-            .contains("a bug")
-    );
+    assert!(imported.next().unwrap().unwrap_err().to_string().contains("a bug"));
     assert!(imported.next().is_none());
 
     let released = arrow_array::ffi_stream::FFI_ArrowArrayStream::empty();

@@ -85,7 +85,8 @@ pub fn emit_scalar(jiter: &mut Jiter<'_>, peek: Peek, sink: &mut impl Sink) -> R
         Peek::String => sink.str(jiter.known_str().map_err(bad)?),
         peek => {
             let bytes = jiter.known_number_bytes(peek).map_err(bad)?;
-            let text = std::str::from_utf8(bytes).map_err(|_| Error::corrupt("a number that is no number"))?;
+            let text =
+                std::str::from_utf8(bytes).map_err(|_| Error::corrupt("a number that is no number"))?;
             number(text, sink)
         }
     }

@@ -13,7 +13,12 @@ pub enum Value {
     BigInt(String),
     Float(f64),
     Str(String),
-    Blob { payload: Payload, data: Bytes, media: bool, path: Option<String> },
+    Blob {
+        payload: Payload,
+        data: Bytes,
+        media: bool,
+        path: Option<String>,
+    },
     Scalar(Dtype, Number),
     List(Vec<Self>),
     /// In the order written; names are unique in a valid row.

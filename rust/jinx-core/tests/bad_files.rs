@@ -22,7 +22,18 @@ fn trailer(text: &str) -> Cause {
 
 #[test]
 fn trailers() {
-    for text in ["", "\n", "12", "\n-1\n", "\n1.0\n", "\n1e3\n", "\nabc\n", "\n0x1\n", "\n+1\n", "{}\n123456789012345678901\n"] {
+    for text in [
+        "",
+        "\n",
+        "12",
+        "\n-1\n",
+        "\n1.0\n",
+        "\n1e3\n",
+        "\nabc\n",
+        "\n0x1\n",
+        "\n+1\n",
+        "{}\n123456789012345678901\n",
+    ] {
         assert_eq!(trailer(text), Truncated, "{text:?}");
     }
     for text in ["{}\n99999999999999999999\n", "{}\n2\n", "{}\n3\n", "\n0\n"] {
@@ -73,17 +84,24 @@ fn footers() {
     for text in ["", "{", "[]", "null", " {}", "{\"version\":\"1.1\"}", "{\"a\":1}x"] {
         assert_eq!(Footer::parse(text.as_bytes()).unwrap_err().cause(), Corrupt, "{text}");
     }
-    let deep = format!("{{\"index.npy\":\"\",\"num_samples\":0,\"x\":{}{}}}", "[".repeat(100_000), "]".repeat(100_000));
+    let deep = format!(
+        "{{\"index.npy\":\"\",\"num_samples\":0,\"x\":{}{}}}",
+        "[".repeat(100_000),
+        "]".repeat(100_000)
+    );
     assert_eq!(Footer::parse(deep.as_bytes()).unwrap_err().cause(), Corrupt);
 }
 
 #[test]
 fn indexes_and_arrays() {
-    let decode = |text: &str, codecs: &[Codec]| IndexRef::decode_text(text, codecs, TextEncoding::Base64, 100).map_err(|e| e.cause());
+    let decode = |text: &str, codecs: &[Codec]| {
+        IndexRef::decode_text(text, codecs, TextEncoding::Base64, 100).map_err(|e| e.cause())
+    };
     assert_eq!(decode("A", &[]), Err(Corrupt));
     assert_eq!(decode("AAAA", &[Codec::Zstd]), Err(Corrupt));
     assert_eq!(decode(&"AAAA".repeat(34), &[]), Err(Limit));
-    let inline = |data: &str, length: u64, x: &str| ArrayRef::decode_inline(data, length, x).map_err(|e| e.cause());
+    let inline =
+        |data: &str, length: u64, x: &str| ArrayRef::decode_inline(data, length, x).map_err(|e| e.cause());
     assert_eq!(inline("", 0, ""), Err(Truncated));
     assert_eq!(inline("AAAA", 8, ""), Err(Corrupt));
     assert_eq!(inline("AAAA", u64::MAX, ""), Err(Limit));
@@ -92,7 +110,21 @@ fn indexes_and_arrays() {
 #[test]
 fn keys() {
     let cause = |key: &str| split(key, Form::Str, Rules::V1_1, ".").map(drop).map_err(|error| error.cause());
-    for key in ["a.", "a.b", ".", "..", "a.raw.raw", "a.zst.raw", "a.bin.zst", "a.raw..", "a..raw", "a.RAW", "a.int8.zst", "a. raw", "a.raw.zst.bin.bin"] {
+    for key in [
+        "a.",
+        "a.b",
+        ".",
+        "..",
+        "a.raw.raw",
+        "a.zst.raw",
+        "a.bin.zst",
+        "a.raw..",
+        "a..raw",
+        "a.RAW",
+        "a.int8.zst",
+        "a. raw",
+        "a.raw.zst.bin.bin",
+    ] {
         assert_eq!(cause(key), Err(Corrupt), "{key}");
     }
     assert_eq!(cause("a.zst.gz.br.xz"), Err(Limit));
@@ -103,7 +135,8 @@ fn keys() {
 #[test]
 fn pointers_and_texts() {
     let raw = |bin| Chain::new(Kind::Blob(Payload::Raw), None, bin);
-    let cause = |bin, text: &str| Stored::parse(raw(bin), text.as_bytes()).map(drop).map_err(|error| error.cause());
+    let cause =
+        |bin, text: &str| Stored::parse(raw(bin), text.as_bytes()).map(drop).map_err(|error| error.cause());
     for text in ["", "1", "null", "true", "[]", "\"x", "{}"] {
         assert_eq!(cause(false, text), Err(Corrupt), "{text}");
     }
@@ -128,7 +161,8 @@ fn pointers_and_texts() {
 #[test]
 fn headers() {
     let whole = Header::encode(7, 64);
-    let cause = |bytes: &[u8], length: u64| Header::parse(bytes, length).map(drop).map_err(|error| error.cause());
+    let cause =
+        |bytes: &[u8], length: u64| Header::parse(bytes, length).map(drop).map_err(|error| error.cause());
     assert_eq!(cause(&whole, 64), Ok(()));
     assert_eq!(cause(&whole[..63], 63), Err(Truncated));
     assert_eq!(cause(&whole, 63), Err(Truncated));
@@ -150,7 +184,9 @@ fn headers() {
 /// Opens and reads everything; only that it ends matters.
 fn read_all(path: &std::path::Path) {
     for (access, verify) in [(Access::Auto, Verify::None), (Access::Pread, Verify::Full)] {
-        let Ok(shard) = Shard::open(path, &OpenOptions { access, verify, ..OpenOptions::default() }) else { continue };
+        let Ok(shard) = Shard::open(path, &OpenOptions { access, verify, ..OpenOptions::default() }) else {
+            continue;
+        };
         for i in 0..shard.len().min(10) {
             let _ = shard.emit_row(i, &mut Discard);
             for name in ["id", "name", "image", "zeros", "list", "dict", "dict.a.b"] {

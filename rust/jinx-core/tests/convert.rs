@@ -20,10 +20,7 @@ fn source(path: &Path) -> Box<dyn RowSource> {
     match Format::from_path(path).unwrap_or(Format::Jinx) {
         Format::JsonLines => Box::new(JsonLines::open(path).unwrap()),
         Format::MessagePack => Box::new(MessagePack::open(path).unwrap()),
-        _ => Box::new(Chain::new(
-            JinxRows::openers(path, &Default::default()).unwrap(),
-            None,
-        )),
+        _ => Box::new(Chain::new(JinxRows::openers(path, &Default::default()).unwrap(), None)),
     }
 }
 
@@ -39,41 +36,22 @@ fn convert_watched(
 ) -> Result<Summary> {
     let codec = to.extension().and_then(|ext| Codec::from_ext(ext.to_str()?));
     match Format::from_path(to).unwrap_or(Format::Jinx) {
-        Format::JsonLines => run(
-            source,
-            json_lines(StreamOut::create(to, true)?, codec, None)?,
-            options,
-            progress,
-        ),
-        Format::MessagePack => run(
-            source,
-            message_pack(StreamOut::create(to, true)?, codec, None)?,
-            options,
-            progress,
-        ),
+        Format::JsonLines => {
+            run(source, json_lines(StreamOut::create(to, true)?, codec, None)?, options, progress)
+        }
+        Format::MessagePack => {
+            run(source, message_pack(StreamOut::create(to, true)?, codec, None)?, options, progress)
+        }
         _ => {
             let shard_bytes = to.extension().is_none().then_some(20_000);
-            let write = WriteOptions {
-                overwrite: true,
-                shard_bytes,
-                threads: 1,
-                ..WriteOptions::default()
-            };
-            run(
-                source,
-                JinxTarget::new(DatasetWriter::create(to, write)?),
-                options,
-                progress,
-            )
+            let write = WriteOptions { overwrite: true, shard_bytes, threads: 1, ..WriteOptions::default() };
+            run(source, JinxTarget::new(DatasetWriter::create(to, write)?), options, progress)
         }
     }
 }
 
 fn threads(threads: usize) -> ConvertOptions {
-    ConvertOptions {
-        threads,
-        ..ConvertOptions::default()
-    }
+    ConvertOptions { threads, ..ConvertOptions::default() }
 }
 
 fn read_all(mut source: Box<dyn RowSource>) -> Result<Vec<Value>> {
@@ -96,12 +74,7 @@ fn array(items: usize) -> Vec<u8> {
 }
 
 fn blob(payload: Payload, data: Vec<u8>) -> Value {
-    Value::Blob {
-        payload,
-        data: Bytes::from(data),
-        media: false,
-        path: None,
-    }
+    Value::Blob { payload, data: Bytes::from(data), media: false, path: None }
 }
 
 /// Nested, ragged, with nulls and everything that some format finds hard.
@@ -111,19 +84,12 @@ fn rows() -> Vec<Value> {
         .map(|i| {
             let mut row = vec![("id".to_owned(), Value::Int(i))];
             if i % 2 == 0 {
-                row.push((
-                    "text".into(),
-                    text(&"é\"\\\n😀".repeat(usize::try_from(i % 9).unwrap())),
-                ));
+                row.push(("text".into(), text(&"é\"\\\n😀".repeat(usize::try_from(i % 9).unwrap()))));
             }
             if i % 3 == 0 {
                 row.push((
                     "score".into(),
-                    if i % 6 == 0 {
-                        Value::Null
-                    } else {
-                        Value::Float(1.0 / i as f64)
-                    },
+                    if i % 6 == 0 { Value::Null } else { Value::Float(1.0 / i as f64) },
                 ));
             }
             if i % 5 == 0 {
@@ -131,10 +97,7 @@ fn rows() -> Vec<Value> {
                 row.push(("image".into(), blob(Payload::Raw, vec![7; size])));
                 row.push(("array".into(), blob(Payload::Npy, array(size / 2))));
                 row.push(("tensor".into(), blob(Payload::Pt, vec![2; 3])));
-                row.push((
-                    "scalar".into(),
-                    blob(Payload::Np, b"<f8\0\0\0\0\0\0\0\0\0".to_vec()),
-                ));
+                row.push(("scalar".into(), blob(Payload::Np, b"<f8\0\0\0\0\0\0\0\0\0".to_vec())));
             }
             if i % 7 == 0 {
                 let inner = Value::List(vec![
@@ -150,9 +113,7 @@ fn rows() -> Vec<Value> {
                     Value::Int(i64::MIN),
                 ]);
                 row.push(("nested".into(), inner));
-                let wide = (0..20)
-                    .map(|n| (format!("k{n}"), Value::Bool(n % 2 == 0)))
-                    .collect();
+                let wide = (0..20).map(|n| (format!("k{n}"), Value::Bool(n % 2 == 0))).collect();
                 row.push(("wide".into(), Value::Dict(wide)));
                 row.push(("".into(), Value::Dict(vec![])));
             }
@@ -166,11 +127,7 @@ struct Memory(Vec<Vec<Value>>);
 
 impl RowSource for Memory {
     fn next_chunk(&mut self) -> Result<Option<Box<dyn RowChunk>>> {
-        Ok(if self.0.is_empty() {
-            None
-        } else {
-            Some(Box::new(MemoryChunk(self.0.remove(0))))
-        })
+        Ok(if self.0.is_empty() { None } else { Some(Box::new(MemoryChunk(self.0.remove(0)))) })
     }
     fn bytes_read(&self) -> u64 {
         0
@@ -219,17 +176,10 @@ const NAMES: [&str; 8] = [
 fn bytes_of(path: &Path) -> Vec<u8> {
     if !path.is_dir() {
         let side = path.with_extension("binx");
-        let beside = if side.exists() {
-            fs::read(side).unwrap()
-        } else {
-            Vec::new()
-        };
+        let beside = if side.exists() { fs::read(side).unwrap() } else { Vec::new() };
         return [fs::read(path).unwrap(), beside].concat();
     }
-    let mut files: Vec<_> = fs::read_dir(path)
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .collect();
+    let mut files: Vec<_> = fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.sort();
     files.iter().flat_map(|file| fs::read(file).unwrap()).collect()
 }
@@ -240,10 +190,7 @@ fn every_pair_of_formats_keeps_the_rows() {
     let rows = rows();
     for from in NAMES {
         let first = folder.path().join(from);
-        assert_eq!(
-            convert_from(memory(&rows), &first, &threads(2)).unwrap().rows,
-            3000
-        );
+        assert_eq!(convert_from(memory(&rows), &first, &threads(2)).unwrap().rows, 3000);
         assert!(read_all(source(&first)).unwrap() == rows, "{from}");
         for to in NAMES {
             let second = folder.path().join("second");
@@ -271,10 +218,7 @@ fn all_codecs_are_read_whatever_the_name() {
     let cut = fs::read(&misnamed).unwrap();
     fs::write(&misnamed, &cut[..cut.len() - 9]).unwrap();
     let error = read_all(source(&misnamed)).unwrap_err();
-    assert_eq!(
-        (error.cause(), error.path()),
-        (Cause::Truncated, Some(&*misnamed))
-    );
+    assert_eq!((error.cause(), error.path()), (Cause::Truncated, Some(&*misnamed)));
 }
 
 #[test]
@@ -285,37 +229,18 @@ fn limit_fields_and_rename() {
         convert_from(memory(&rows()), &first, &threads(2)).unwrap();
         let run = |limit, fields: Option<&[&str]>, rename: &[(&str, &str)]| {
             let fields = fields.map(|fields| fields.iter().map(|&name| name.to_owned()).collect());
-            let rename = rename
-                .iter()
-                .map(|&(old, new)| (old.to_owned(), new.to_owned()))
-                .collect();
-            let options = ConvertOptions {
-                limit,
-                fields,
-                rename,
-                threads: 2,
-            };
+            let rename = rename.iter().map(|&(old, new)| (old.to_owned(), new.to_owned())).collect();
+            let options = ConvertOptions { limit, fields, rename, threads: 2 };
             convert_from(source(&first), &second, &options)
         };
-        assert_eq!(
-            run(Some(70), Some(&["score", "id"]), &[("id", "number")])
-                .unwrap()
-                .rows,
-            70
-        );
+        assert_eq!(run(Some(70), Some(&["score", "id"]), &[("id", "number")]).unwrap().rows, 70);
         let text = fs::read_to_string(&second).unwrap();
-        assert!(
-            text.starts_with("{\"number\":0,\"score\":null}\n{\"number\":1}\n"),
-            "{text}"
-        );
+        assert!(text.starts_with("{\"number\":0,\"score\":null}\n{\"number\":1}\n"), "{text}");
         assert_eq!(text.lines().count(), 70);
         let error = run(None, Some(&["scoer"]), &[]).unwrap_err().to_string();
         assert!(error.contains("'scoer'; did you mean 'score'?"), "{error}");
         let error = run(None, None, &[("id", "text")]).unwrap_err().to_string();
-        assert!(
-            error.contains("two fields would be called 'text'") && error.contains(from),
-            "{error}"
-        );
+        assert!(error.contains("two fields would be called 'text'") && error.contains(from), "{error}");
         assert!(run(None, None, &[("id", "x"), ("text", "x")]).is_err());
         assert!(run(None, Some(&["id"]), &[("text", "x")]).is_err());
         assert_eq!(run(Some(0), Some(&["nothing"]), &[]).unwrap().rows, 0);
@@ -336,15 +261,10 @@ fn a_failure_leaves_the_old_output_and_no_temporary() {
         convert_from(memory(&rows()[..100]), &out, &threads(2)).unwrap();
         let (old, names) = (bytes_of(&out), listing(folder.path()));
         let error = convert_from(source(&bad), &out, &threads(3)).unwrap_err();
-        assert_eq!(
-            (error.cause(), error.line(), error.path()),
-            (Cause::Corrupt, Some(3003), Some(&*bad))
-        );
+        assert_eq!((error.cause(), error.line(), error.path()), (Cause::Corrupt, Some(3003), Some(&*bad)));
         let mut broken = rows();
         broken[2000] = Value::Null;
-        let error = convert_from(memory(&broken), &out, &threads(3))
-            .unwrap_err()
-            .to_string();
+        let error = convert_from(memory(&broken), &out, &threads(3)).unwrap_err().to_string();
         assert!(error.contains("a broken source"), "{error}");
         let mut calls = 0;
         let stop = &mut |_| {
@@ -359,10 +279,7 @@ fn a_failure_leaves_the_old_output_and_no_temporary() {
 }
 
 fn listing(folder: &Path) -> Vec<PathBuf> {
-    let mut names: Vec<_> = fs::read_dir(folder)
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .collect();
+    let mut names: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     names.sort();
     names
 }
@@ -372,10 +289,7 @@ fn rows_that_unpack_to_much_more_than_their_text_keep_their_order() {
     let folder = tempfile::tempdir().unwrap();
     let first = folder.path().join("a.jinx");
     let big = |i: usize| {
-        Value::Dict(vec![(
-            "big".into(),
-            blob(Payload::Raw, vec![u8::try_from(i).unwrap(); 1 << 20]),
-        )])
+        Value::Dict(vec![("big".into(), blob(Payload::Raw, vec![u8::try_from(i).unwrap(); 1 << 20]))])
     };
     let rows: Vec<Value> = (0..60).map(big).collect();
     convert_from(memory(&rows), &first, &threads(3)).unwrap();
@@ -399,10 +313,7 @@ fn odd_json_lines() {
     let error = read(b"{}\n\n[1]\n").unwrap_err();
     assert_eq!(
         (error.line(), error.to_string()),
-        (
-            Some(3),
-            "x.jsonl: line 3: a line that is not a JSON object".into()
-        )
+        (Some(3), "x.jsonl: line 3: a line that is not a JSON object".into())
     );
     assert_eq!(read(b"\xff\xfe{\0}\0").unwrap_err().cause(), Cause::Unsupported);
     assert!(read(b"{\"a\": \"\xff\"}").is_err());
@@ -425,9 +336,7 @@ impl std::io::Read for Silent {
 fn a_source_that_does_not_answer_can_be_left() {
     let folder = tempfile::tempdir().unwrap();
     let input = std::io::Read::chain(std::io::Cursor::new(b"{\"a\":1}\n{\"a\":2}\n".to_vec()), Silent);
-    let source = Box::new(JsonLines::new(
-        Input::new(input, Path::new("x.jsonl"), None).unwrap(),
-    ));
+    let source = Box::new(JsonLines::new(Input::new(input, Path::new("x.jsonl"), None).unwrap()));
     let stop = &mut |_| Err(Error::interrupted());
     let error = convert_watched(source, &folder.path().join("a.jinx"), &threads(2), stop).unwrap_err();
     assert_eq!(error.cause(), Cause::Interrupted);

@@ -40,17 +40,11 @@ fn numbers_of_all_widths() {
     assert_eq!(one(b"\xff").unwrap(), Value::Int(-1));
     assert_eq!(one(b"\xcd\x01\x00").unwrap(), Value::Int(256));
     assert_eq!(one(b"\xd0\x80").unwrap(), Value::Int(-128));
-    assert_eq!(
-        one(b"\xcf\xff\xff\xff\xff\xff\xff\xff\xff").unwrap(),
-        Value::BigInt(u64::MAX.to_string())
-    );
+    assert_eq!(one(b"\xcf\xff\xff\xff\xff\xff\xff\xff\xff").unwrap(), Value::BigInt(u64::MAX.to_string()));
     assert_eq!(one(b"\xd3\x80\0\0\0\0\0\0\0").unwrap(), Value::Int(i64::MIN));
     assert_eq!(one(b"\xca\x3f\xc0\0\0").unwrap(), Value::Float(1.5));
     assert_eq!(one(b"\xcb\x3f\xf8\0\0\0\0\0\0").unwrap(), Value::Float(1.5));
-    assert_eq!(
-        one(b"\xd6\xff\0\0\0\0").unwrap(),
-        Value::Str("1970-01-01T00:00:00Z".into())
-    );
+    assert_eq!(one(b"\xd6\xff\0\0\0\0").unwrap(), Value::Str("1970-01-01T00:00:00Z".into()));
     assert_eq!(
         one(b"\xc7\x14\x0412345678901234567890").unwrap(),
         Value::BigInt("12345678901234567890".into())
@@ -61,13 +55,7 @@ fn numbers_of_all_widths() {
 fn the_last_of_equal_names_holds() {
     let rows = read(b"\x83\xa1a\x01\xa1b\x82\xa1c\x05\xa1c\x06\xa1a\x03").unwrap();
     let inner = Value::Dict(vec![("c".into(), Value::Int(6))]);
-    assert_eq!(
-        rows,
-        [Value::Dict(vec![
-            ("a".into(), Value::Int(3)),
-            ("b".into(), inner)
-        ])]
-    );
+    assert_eq!(rows, [Value::Dict(vec![("a".into(), Value::Int(3)), ("b".into(), inner)])]);
 }
 
 #[test]
@@ -79,21 +67,16 @@ fn what_ends_early_is_truncated_at_its_row() {
         if end % row.len() == 0 {
             assert_eq!(read(&rows[..end]).unwrap().len(), end / row.len());
         } else {
-            assert_eq!(
-                cause(&rows[..end]),
-                (Cause::Truncated, Some((end / row.len()) as u64))
-            );
+            assert_eq!(cause(&rows[..end]), (Cause::Truncated, Some((end / row.len()) as u64)));
         }
     }
 }
 
 #[test]
 fn lengths_are_not_believed() {
-    for huge in [
-        b"\xdf\xff\xff\xff\xff".as_slice(),
-        b"\x81\xa1a\xdd\xff\xff\xff\xff",
-        b"\x81\xdb\x00\x0f\xf0\x00",
-    ] {
+    for huge in
+        [b"\xdf\xff\xff\xff\xff".as_slice(), b"\x81\xa1a\xdd\xff\xff\xff\xff", b"\x81\xdb\x00\x0f\xf0\x00"]
+    {
         assert_eq!(cause(huge), (Cause::Truncated, Some(0)));
     }
     assert_eq!(cause(b"\x80\x81\xa1a\xc6\xff\xff\xff\xff").0, Cause::Limit);
@@ -109,22 +92,13 @@ fn lengths_are_not_believed() {
 #[test]
 fn foreign_things_are_named() {
     let error = read(b"\x80\x81\xa1a\xd4\x2a\x00").unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "sample 1, field 'a': MessagePack extension type 42 is not known here"
-    );
+    assert_eq!(error.to_string(), "sample 1, field 'a': MessagePack extension type 42 is not known here");
     assert_eq!(cause(b"\x80\x80\x81\x01\x01"), (Cause::Unsupported, Some(2)));
     assert_eq!(cause(b"\x91\x80"), (Cause::Unsupported, Some(0)));
     assert_eq!(cause(b"\x80\x2a"), (Cause::Corrupt, Some(1)));
     assert_eq!(cause(b"\x80\xc1"), (Cause::Corrupt, Some(1)));
     assert_eq!(cause(b"\x81\xa1a\xa1\xff"), (Cause::Corrupt, Some(0)));
-    for bad in [
-        b"\xd4\x04x".as_slice(),
-        b"\xd5\x0400",
-        b"\xd4\x04-",
-        b"\xc7\0\x04",
-        b"\xd4\xff\0",
-    ] {
+    for bad in [b"\xd4\x04x".as_slice(), b"\xd5\x0400", b"\xd4\x04-", b"\xc7\0\x04", b"\xd4\xff\0"] {
         assert!(one(bad).is_err() || one(bad).unwrap() == Value::Int(0), "{bad:?}");
     }
 }

@@ -50,7 +50,8 @@ fn name() -> impl Strategy<Value = String> {
 }
 
 fn dict(inner: impl Strategy<Value = Value>) -> impl Strategy<Value = Value> {
-    proptest::collection::btree_map(name(), inner, 0..5).prop_map(|map| Value::Dict(map.into_iter().collect()))
+    proptest::collection::btree_map(name(), inner, 0..5)
+        .prop_map(|map| Value::Dict(map.into_iter().collect()))
 }
 
 fn tree() -> impl Strategy<Value = Value> {
@@ -91,7 +92,9 @@ fn the_number_of_threads_does_not_change_a_byte() {
     }
     let bytes = |name: &str| std::fs::read(folder.path().join(name)).unwrap();
     assert_eq!(bytes("1.binx"), bytes("3.binx"));
-    let unnamed = |name: &str| String::from_utf8(bytes(name)).unwrap().lines().take(10_000).map(str::to_owned).collect::<Vec<_>>();
+    let unnamed = |name: &str| {
+        String::from_utf8(bytes(name)).unwrap().lines().take(10_000).map(str::to_owned).collect::<Vec<_>>()
+    };
     assert_eq!(unnamed("1.jinx"), unnamed("3.jinx"));
     assert_eq!(read(&folder.path().join("1.jinx"), Verify::Rows), rows);
 }

@@ -22,7 +22,9 @@ fn vectors() -> Vec<Value> {
     let text = std::fs::read(folder().join("vectors.json")).unwrap();
     let mut tree = TreeBuilder::default();
     json::emit(&text, 0, &mut tree).unwrap();
-    let Some(Value::List(list)) = tree.take().unwrap().get("vectors").cloned() else { panic!("no list of vectors") };
+    let Some(Value::List(list)) = tree.take().unwrap().get("vectors").cloned() else {
+        panic!("no list of vectors")
+    };
     list
 }
 
@@ -73,14 +75,22 @@ fn check_good(path: &Path, expect: &Value, access: Access) -> Result<(), String>
 fn check_column(shard: &Shard, expected: &Value) -> Result<(), String> {
     let Some(Value::List(path)) = expected.get("path") else { panic!("no path") };
     let path: Vec<Option<String>> = path.iter().map(|part| Some(text_of(part).to_owned())).collect();
-    let kind = if text_of(expected.get("kind").unwrap()) == "length" { ColumnKind::Length } else { ColumnKind::Value };
+    let kind = if text_of(expected.get("kind").unwrap()) == "length" {
+        ColumnKind::Length
+    } else {
+        ColumnKind::Value
+    };
     let found = shard.column(&path, kind).map_err(|error| error.to_string())?;
     let column = found.ok_or_else(|| format!("no column {path:?}"))?;
     let Some(Value::List(values)) = expected.get("values") else { panic!("no values") };
     for (i, value) in values.iter().enumerate() {
         let cell = cell(&column, i as u64);
         if !same(value, &cell) {
-            return Err(format!("column {path:?}, row {i}: {} where {} is expected", show(&cell), show(value)));
+            return Err(format!(
+                "column {path:?}, row {i}: {} where {} is expected",
+                show(&cell),
+                show(value)
+            ));
         }
     }
     Ok(())

@@ -78,7 +78,10 @@ fn bits_of_arrays_in_the_sidecar() {
     assert_eq!(problems(&path), []);
     let bits = std::fs::metadata(&side).unwrap().len() * 8;
     let (step, edge) = (bits / 100, bits - 64);
-    assert_eq!(unnoticed(&path, &side, |bit| bit.is_multiple_of(step) || (bit > edge && bit.is_multiple_of(9))), []);
+    assert_eq!(
+        unnoticed(&path, &side, |bit| bit.is_multiple_of(step) || (bit > edge && bit.is_multiple_of(9))),
+        []
+    );
     let bits = std::fs::metadata(&path).unwrap().len() * 8;
     let step = bits / 50;
     assert_eq!(unnoticed(&path, &path, |bit| bit.is_multiple_of(step)), []);
@@ -114,7 +117,10 @@ fn problems_name_sample_and_field_and_the_pass_goes_on() {
     std::fs::write(&path, main).unwrap();
     std::fs::write(&side, values).unwrap();
     let found = problems(&path);
-    assert!(found.iter().any(|problem| problem.sample == Some(17) && problem.what.contains("checksum")), "{found:?}");
+    assert!(
+        found.iter().any(|problem| problem.sample == Some(17) && problem.what.contains("checksum")),
+        "{found:?}"
+    );
     let value = found.iter().find(|problem| problem.sample == Some(0)).unwrap();
     assert_eq!((value.field.as_deref(), value.cause), (Some("image"), Cause::Corrupt));
 }

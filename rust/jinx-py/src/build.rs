@@ -16,14 +16,20 @@ pub fn plain_json<'py>(py: Python<'py>, text: &[u8], unique: bool) -> PyResult<B
     if text.first() != Some(&b'"') && json::may_overflow(text) {
         return slow_json(py, text, unique);
     }
-    let parse = PythonParse { cache_mode: StringCacheMode::Keys, catch_duplicate_keys: unique, ..PythonParse::default() };
+    let parse = PythonParse {
+        cache_mode: StringCacheMode::Keys,
+        catch_duplicate_keys: unique,
+        ..PythonParse::default()
+    };
     match parse.python_parse(py, text) {
         Ok(value) => Ok(value),
         // jiter stops at 200 levels, the format allows 256.
-        Err(error) if error.error_type == JsonErrorType::RecursionLimitExceeded => slow_json(py, text, unique),
-        Err(error) if error.error_type == JsonErrorType::NumberOutOfRange => {
-            Err(crate::errors::to_py(&Error::limit(format!("an integer of more than {MAX_INT_DIGITS} digits"))))
+        Err(error) if error.error_type == JsonErrorType::RecursionLimitExceeded => {
+            slow_json(py, text, unique)
         }
+        Err(error) if error.error_type == JsonErrorType::NumberOutOfRange => Err(crate::errors::to_py(
+            &Error::limit(format!("an integer of more than {MAX_INT_DIGITS} digits")),
+        )),
         Err(error) => {
             let what = format!("not valid JSON: {} at column {}", error.error_type, error.index);
             Err(crate::errors::to_py(&Error::corrupt(what)))
@@ -34,7 +40,8 @@ pub fn plain_json<'py>(py: Python<'py>, text: &[u8], unique: bool) -> PyResult<B
 /// As [`plain_json`], with all checks of the format.
 fn slow_json<'py>(py: Python<'py>, text: &[u8], unique: bool) -> PyResult<Bound<'py, PyAny>> {
     let mut builder = PyBuilder::new(py);
-    let emitted = if unique { json::emit_unique(text, 1, &mut builder) } else { json::emit(text, 1, &mut builder) };
+    let emitted =
+        if unique { json::emit_unique(text, 1, &mut builder) } else { json::emit(text, 1, &mut builder) };
     emitted.into_py_result()?;
     builder.finish().into_py_result()
 }

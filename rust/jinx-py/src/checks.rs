@@ -26,7 +26,9 @@ fn cause_name(cause: Cause) -> &'static str {
 #[pyo3(signature = (path, progress = None))]
 pub fn verify(py: Python<'_>, path: PathBuf, progress: Option<Py<PyAny>>) -> PyResult<Bound<'_, PyList>> {
     let problems = py
-        .detach(|| core_verify::verify(&path, &mut |done, total| call_progress(progress.as_ref(), (done, total))))
+        .detach(|| {
+            core_verify::verify(&path, &mut |done, total| call_progress(progress.as_ref(), (done, total)))
+        })
         .into_py_result()?;
     let list = PyList::empty(py);
     for problem in problems {
@@ -44,7 +46,12 @@ pub fn verify(py: Python<'_>, path: PathBuf, progress: Option<Py<PyAny>>) -> PyR
 
 /// Saves the intact samples of a damaged pair into a new one.
 #[pyfunction]
-pub fn repair(py: Python<'_>, path: PathBuf, out: Option<PathBuf>, dry_run: bool) -> PyResult<Bound<'_, PyDict>> {
+pub fn repair(
+    py: Python<'_>,
+    path: PathBuf,
+    out: Option<PathBuf>,
+    dry_run: bool,
+) -> PyResult<Bound<'_, PyDict>> {
     let report = py.detach(|| core_repair::repair(&path, out.as_deref(), dry_run)).into_py_result()?;
     let lost = PyList::empty(py);
     for loss in report.lost {

@@ -136,7 +136,12 @@ fn widen(from: ColumnType, cell: &[u8], to: ColumnType) -> [u8; 8] {
 }
 
 /// Measures every row of the view, on all cores.
-pub fn scan<'py>(py: Python<'py>, reader: &Reader, path: &[String], kind: &str) -> PyResult<Bound<'py, PyList>> {
+pub fn scan<'py>(
+    py: Python<'py>,
+    reader: &Reader,
+    path: &[String],
+    kind: &str,
+) -> PyResult<Bound<'py, PyList>> {
     let kind = kind_of(kind)?;
     let path: Vec<&str> = path.iter().map(String::as_str).collect();
     let count = reader.count();
@@ -188,7 +193,9 @@ fn measure_block(
 fn object(py: Python<'_>, measure: Measure) -> PyResult<Bound<'_, PyAny>> {
     Ok(match measure {
         Measure::None => py.None().into_bound(py),
-        Measure::Huge => return Err(to_py(&Error::invalid("an integer of more than 64 bits in this column"))),
+        Measure::Huge => {
+            return Err(to_py(&Error::invalid("an integer of more than 64 bits in this column")));
+        }
         Measure::Bool(value) => pyo3::types::PyBool::new(py, value).to_owned().into_any(),
         Measure::Int(value) => value.into_pyobject(py)?.into_any(),
         Measure::Uint(value) | Measure::Length(value) => value.into_pyobject(py)?.into_any(),

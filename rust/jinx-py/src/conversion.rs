@@ -50,7 +50,9 @@ pub fn convert<'py>(
     let (from, to) = (Format::from_name(source_format), Format::from_name(target_format));
     let (from, to) = (from.into_py_result()?, to.into_py_result()?);
     let written = py
-        .detach(|| jinx_arrow::convert(&sources, from, &out, to, &spec, &mut |now| report(progress.as_ref(), now)))
+        .detach(|| {
+            jinx_arrow::convert(&sources, from, &out, to, &spec, &mut |now| report(progress.as_ref(), now))
+        })
         .into_py_result()?;
     summary(py, &written)
 }
@@ -85,7 +87,8 @@ pub fn convert_arrow<'py>(
 /// A Parquet file's Arrow schema as base64 of its IPC message.
 #[pyfunction]
 pub fn read_schema(py: Python<'_>, path: PathBuf) -> PyResult<String> {
-    py.detach(|| Ok(jinx_arrow::encode_schema(&jinx_arrow::ParquetSource::open(path)?.schema()))).into_py_result()
+    py.detach(|| Ok(jinx_arrow::encode_schema(&jinx_arrow::ParquetSource::open(path)?.schema())))
+        .into_py_result()
 }
 
 /// Rows of any input format as plain dicts.
@@ -98,7 +101,8 @@ pub fn stream(
     fields: Option<Vec<String>>,
 ) -> PyResult<RowIterator> {
     let format = Format::from_name(source_format).into_py_result()?;
-    let source = py.detach(|| jinx_arrow::stream_rows(&sources, format, fields.as_deref())).into_py_result()?;
+    let source =
+        py.detach(|| jinx_arrow::stream_rows(&sources, format, fields.as_deref())).into_py_result()?;
     Ok(RowIterator { state: Mutex::new(State { source, chunk: None, next: 0 }) })
 }
 

@@ -18,7 +18,12 @@ struct Classes {
 
 static CLASSES: PyOnceLock<Classes> = PyOnceLock::new();
 
-fn make<'py>(py: Python<'py>, name: &str, doc: &str, bases: &[&Bound<'py, PyAny>]) -> PyResult<Bound<'py, PyAny>> {
+fn make<'py>(
+    py: Python<'py>,
+    name: &str,
+    doc: &str,
+    bases: &[&Bound<'py, PyAny>],
+) -> PyResult<Bound<'py, PyAny>> {
     let members = PyDict::new(py);
     members.set_item("__module__", "jinx.errors")?;
     members.set_item("__doc__", doc)?;
@@ -30,17 +35,46 @@ impl Classes {
         let exception = py.get_type::<PyException>().into_any();
         let value = py.get_type::<PyValueError>().into_any();
         let missing = py.get_type::<PyNotImplementedError>().into_any();
-        let base = make(py, "JinxError", "Base of all errors of jinx; `path`, `sample` and `field` say where.", &[&exception])?;
+        let base = make(
+            py,
+            "JinxError",
+            "Base of all errors of jinx; `path`, `sample` and `field` say where.",
+            &[&exception],
+        )?;
         for name in ["path", "sample", "field"] {
             base.setattr(name, py.None())?;
         }
-        let corrupt = make(py, "CorruptFileError", "Bytes that no writer produces, or a checksum that does not match.", &[&base, &value])?;
+        let corrupt = make(
+            py,
+            "CorruptFileError",
+            "Bytes that no writer produces, or a checksum that does not match.",
+            &[&base, &value],
+        )?;
         Ok(Self {
-            truncated: make(py, "TruncatedFileError", "A file ends before what it announces.", &[&corrupt])?.unbind(),
+            truncated: make(py, "TruncatedFileError", "A file ends before what it announces.", &[&corrupt])?
+                .unbind(),
             limit: make(py, "LimitError", "A cap on untrusted input was met.", &[&base, &value])?.unbind(),
-            unsupported: make(py, "UnsupportedError", "A file that needs what this build does not know.", &[&base, &missing])?.unbind(),
-            mismatch: make(py, "MismatchError", "Files that do not belong together, or a value that does not fit a schema.", &[&base, &value])?.unbind(),
-            invalid: make(py, "InvalidError", "An argument or a value that cannot be used.", &[&base, &value])?.unbind(),
+            unsupported: make(
+                py,
+                "UnsupportedError",
+                "A file that needs what this build does not know.",
+                &[&base, &missing],
+            )?
+            .unbind(),
+            mismatch: make(
+                py,
+                "MismatchError",
+                "Files that do not belong together, or a value that does not fit a schema.",
+                &[&base, &value],
+            )?
+            .unbind(),
+            invalid: make(
+                py,
+                "InvalidError",
+                "An argument or a value that cannot be used.",
+                &[&base, &value],
+            )?
+            .unbind(),
             corrupt: corrupt.unbind(),
             base: base.unbind(),
         })

@@ -9,7 +9,8 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{
-    PyBool, PyByteArray, PyBytes, PyDict, PyFloat, PyInt, PyList, PyMapping, PyMemoryView, PyString, PyTuple, PyType,
+    PyBool, PyByteArray, PyBytes, PyDict, PyFloat, PyInt, PyList, PyMapping, PyMemoryView, PyString, PyTuple,
+    PyType,
 };
 
 /// Emits a sample: a dict, a [`LazyDict`] or another mapping.
@@ -103,7 +104,8 @@ fn check_depth(depth: usize) -> Result<()> {
 }
 
 fn emit_str(text: &Bound<'_, PyString>, sink: &mut impl Sink) -> Result<()> {
-    let text = text.to_str().map_err(|_| Error::invalid("a str with lone surrogates; it has no UTF-8 form"))?;
+    let text =
+        text.to_str().map_err(|_| Error::invalid("a str with lone surrogates; it has no UTF-8 form"))?;
     sink.str(text)
 }
 
@@ -268,7 +270,8 @@ fn emit_numpy_scalar(value: &Bound<'_, PyAny>, sink: &mut impl Sink) -> Result<(
             sink.scalar(dtype, Number::Int(number))
         }
         None => {
-            let has_object = dtype.getattr("hasobject").and_then(|flag| flag.extract::<bool>()).map_err(fail)?;
+            let has_object =
+                dtype.getattr("hasobject").and_then(|flag| flag.extract::<bool>()).map_err(fail)?;
             let is_plain = dtype.getattr("names").map(|names| names.is_none()).map_err(fail)?;
             if has_object || !is_plain {
                 return Err(Error::invalid(format!("a numpy scalar of dtype {name} cannot be stored")));

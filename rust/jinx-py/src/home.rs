@@ -37,7 +37,11 @@ impl Shards {
         let mut expected = expected.map(Vec::into_iter);
         let entries: Vec<Entry> = paths
             .into_iter()
-            .map(|path| Entry { path, expected: expected.as_mut().and_then(Iterator::next), shard: OnceLock::new() })
+            .map(|path| Entry {
+                path,
+                expected: expected.as_mut().and_then(Iterator::next),
+                shard: OnceLock::new(),
+            })
             .collect();
         let mut shards = Self { entries, starts: vec![0], options, plain };
         let mut total = 0u64;
@@ -50,7 +54,9 @@ impl Shards {
                     if other { 0 } else { shard.len() }
                 }
             };
-            total = total.checked_add(samples).ok_or_else(|| Error::corrupt("more samples than 64 bits count"))?;
+            total = total
+                .checked_add(samples)
+                .ok_or_else(|| Error::corrupt("more samples than 64 bits count"))?;
             shards.starts.push(total);
         }
         Ok(shards)
@@ -86,7 +92,8 @@ impl Shards {
         if let Some((samples, id)) = &entry.expected
             && (shard.len() != *samples || shard.footer().id.as_deref().unwrap_or_default() != id.as_str())
         {
-            let what = "the file is not the one that was opened or that the manifest lists (other samples or id)";
+            let what =
+                "the file is not the one that was opened or that the manifest lists (other samples or id)";
             return Err(Error::mismatch(what).in_file(&entry.path));
         }
         Ok(entry.shard.get_or_init(|| Arc::new(shard)))
@@ -94,7 +101,8 @@ impl Shards {
 
     /// The shard of sample `i` and its number in it.
     pub fn locate(&self, i: u64) -> Result<(&Arc<Shard>, u64)> {
-        let at = if self.entries.len() == 1 { 0 } else { self.starts.partition_point(|start| *start <= i) - 1 };
+        let at =
+            if self.entries.len() == 1 { 0 } else { self.starts.partition_point(|start| *start <= i) - 1 };
         Ok((self.shard(at)?, i - self.starts[at]))
     }
 }

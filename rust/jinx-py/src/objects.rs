@@ -1,9 +1,9 @@
 //! Stored values as Python objects: bytes, numpy arrays and scalars, torch tensors.
 
 use crate::errors::{IntoPy, to_py};
+use jinx_core::io::Source;
 use jinx_core::jinx::npy;
 use jinx_core::jinx::shard::Shard;
-use jinx_core::io::Source;
 use jinx_core::jinx::stored::{Place, Stored};
 use jinx_core::limits::FIRST_RESERVATION_BYTES;
 use jinx_core::num::{range_within, to_u64, to_usize};
@@ -65,7 +65,8 @@ pub fn plausible_len(shard: &Shard, stored: &Stored<'_>) -> Option<usize> {
 
 fn is_plausible(shard: &Shard, stored: &Stored<'_>, length: u64) -> bool {
     if let Place::Sidecar(pointer) = &stored.place
-        && range_within(pointer.offset, pointer.length, shard.sidecar().map_or(0, Source::len), "a value").is_err()
+        && range_within(pointer.offset, pointer.length, shard.sidecar().map_or(0, Source::len), "a value")
+            .is_err()
     {
         return false;
     }
@@ -118,12 +119,15 @@ fn numpy_scalar<'py>(py: Python<'py>, data: &[u8]) -> PyResult<Bound<'py, PyAny>
     let bad = || to_py(&Error::corrupt("a numpy scalar without its dtype"));
     let end = data.iter().position(|byte| *byte == 0).ok_or_else(bad)?;
     let descr = std::str::from_utf8(&data[..end]).map_err(|_| bad())?;
-    if !descr.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"<>|=[]".contains(&byte)) || descr.contains('O') {
+    if !descr.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"<>|=[]".contains(&byte))
+        || descr.contains('O')
+    {
         return Err(bad());
     }
     let numpy = numpy(py)?;
     let dtype = numpy.call_method1("dtype", (descr,)).map_err(|_| bad())?;
-    let flat = numpy.call_method1("frombuffer", (PyBytes::new(py, &data[end + 1..]), dtype)).map_err(|_| bad())?;
+    let flat =
+        numpy.call_method1("frombuffer", (PyBytes::new(py, &data[end + 1..]), dtype)).map_err(|_| bad())?;
     if flat.len()? != 1 {
         return Err(bad());
     }
@@ -133,15 +137,17 @@ fn numpy_scalar<'py>(py: Python<'py>, data: &[u8]) -> PyResult<Bound<'py, PyAny>
 /// A tensor as `torch.save` wrote it; nothing but tensors is loaded from it.
 fn tensor<'py>(py: Python<'py>, data: &[u8]) -> PyResult<Bound<'py, PyAny>> {
     let torch = py.import("torch").map_err(|_| {
-        pyo3::exceptions::PyImportError::new_err("this value is a torch tensor: pip install 'jinx-data[torch]'")
+        pyo3::exceptions::PyImportError::new_err(
+            "this value is a torch tensor: pip install 'jinx-data[torch]'",
+        )
     })?;
     let file = py.import("io")?.call_method1("BytesIO", (PyBytes::new(py, data),))?;
     let options = PyDict::new(py);
     options.set_item("weights_only", true)?;
     options.set_item("map_location", "cpu")?;
-    torch.call_method("load", (file,), Some(&options)).map_err(|error| {
-        to_py(&Error::corrupt(format!("not a stored tensor: {error}")))
-    })
+    torch
+        .call_method("load", (file,), Some(&options))
+        .map_err(|error| to_py(&Error::corrupt(format!("not a stored tensor: {error}"))))
 }
 
 /// A numpy scalar from its number.

@@ -129,7 +129,9 @@ pub fn open_options(
         "none" => Verify::None,
         "rows" => Verify::Rows,
         "full" => Verify::Full,
-        other => return Err(PyValueError::new_err(format!("verify={other:?}; give 'none', 'rows' or 'full'"))),
+        other => {
+            return Err(PyValueError::new_err(format!("verify={other:?}; give 'none', 'rows' or 'full'")));
+        }
     };
     let encoding = match encoding {
         None => None,
@@ -192,7 +194,8 @@ impl Reader {
         if key.is_exact_instance_of::<PyInt>() {
             return this.sample(slf.py(), this.checked(key.extract()?)?);
         }
-        let is_number = !key.is_instance_of::<PyString>() && key.hasattr("__index__")? && !key.hasattr("__len__")?;
+        let is_number =
+            !key.is_instance_of::<PyString>() && key.hasattr("__index__")? && !key.hasattr("__len__")?;
         if is_number {
             return this.sample(slf.py(), this.checked(key.extract()?)?);
         }
@@ -205,7 +208,11 @@ impl Reader {
     }
 
     /// Many samples at once, as torch's fetcher asks for them.
-    fn __getitems__<'py>(&self, py: Python<'py>, indices: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
+    fn __getitems__<'py>(
+        &self,
+        py: Python<'py>,
+        indices: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyList>> {
         self.many(py, indices, None)
     }
 
@@ -222,7 +229,10 @@ impl Reader {
 
     /// The same shards under another view; what is not given stays.
     #[pyo3(signature = (**changes))]
-    fn _derive<'py>(slf: &Bound<'py, Self>, changes: Option<&Bound<'py, PyDict>>) -> PyResult<Bound<'py, PyAny>> {
+    fn _derive<'py>(
+        slf: &Bound<'py, Self>,
+        changes: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
         let options = PyDict::new(slf.py());
         options.set_item("_base", slf)?;
         options.set_item("_changes", changes)?;
@@ -312,7 +322,12 @@ impl Reader {
         crate::columns::scan(py, self, &path, kind)
     }
 
-    fn _arrow_stream<'py>(&self, py: Python<'py>, batch_rows: usize, mixed_json: bool) -> PyResult<Bound<'py, PyAny>> {
+    fn _arrow_stream<'py>(
+        &self,
+        py: Python<'py>,
+        batch_rows: usize,
+        mixed_json: bool,
+    ) -> PyResult<Bound<'py, PyAny>> {
         crate::tables::stream(py, self, batch_rows, mixed_json)
     }
 

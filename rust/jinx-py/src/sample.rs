@@ -72,7 +72,8 @@ impl LazyDict {
 
     /// The shard and the row's text. Only for samples that have a home.
     pub fn stored(&self, py: Python<'_>) -> PyResult<(&Home, &Shard, u64, &Row)> {
-        let home = self.home.as_deref().ok_or_else(|| PyTypeError::new_err("this sample has no stored row"))?;
+        let home =
+            self.home.as_deref().ok_or_else(|| PyTypeError::new_err("this sample has no stored row"))?;
         let (shard, i) = home.locate(self.index)?;
         if let Some(row) = self.row.get() {
             return Ok((home, shard, i, row));
@@ -100,7 +101,11 @@ impl LazyDict {
     }
 
     /// The value under `name`, or `None` when there is no such field.
-    pub fn lookup<'py>(&self, py: Python<'py>, name: &Bound<'py, PyString>) -> PyResult<Option<Bound<'py, PyAny>>> {
+    pub fn lookup<'py>(
+        &self,
+        py: Python<'py>,
+        name: &Bound<'py, PyString>,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
         // Looking for names that stand twice would make the parsing of dicts an eighth slower.
         self.value(py, name, false)
     }
@@ -241,7 +246,8 @@ impl LazyDict {
     /// The fields as values, and those that are plain JSON as their text.
     pub fn pack<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyDict>, Carried)> {
         let (values, mut carried) = (PyDict::new(py), Carried::default());
-        let as_stored = self.edited.get(py).is_none() && self.home.as_ref().is_some_and(|home| home.decoders.is_none());
+        let as_stored =
+            self.edited.get(py).is_none() && self.home.as_ref().is_some_and(|home| home.decoders.is_none());
         for name in self.names(py)?.iter() {
             let name = name.cast_into::<PyString>()?;
             if as_stored && matches!(self.slot(py, &name)?, Slot::Stored) {

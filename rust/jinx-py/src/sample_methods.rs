@@ -133,7 +133,12 @@ impl LazyDict {
     }
 
     #[pyo3(signature = (*args, **kwargs))]
-    fn update(&self, py: Python<'_>, args: &Bound<'_, PyTuple>, kwargs: Option<&Bound<'_, PyDict>>) -> PyResult<()> {
+    fn update(
+        &self,
+        py: Python<'_>,
+        args: &Bound<'_, PyTuple>,
+        kwargs: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<()> {
         let given = PyDict::new(py);
         given.call_method("update", args, kwargs)?;
         for (key, value) in given.iter() {
@@ -240,13 +245,16 @@ impl LazyDict {
             let text = match self.slot(py, &name)? {
                 Slot::Value(value) => summary::of_value(&value)?,
                 Slot::Missing => continue,
-                Slot::Stored if self.home.is_none() => {
-                    self.lookup(py, &name)?.map_or_else(|| Ok(String::new()), |value| summary::of_value(&value))?
-                }
+                Slot::Stored if self.home.is_none() => self
+                    .lookup(py, &name)?
+                    .map_or_else(|| Ok(String::new()), |value| summary::of_value(&value))?,
                 Slot::Stored => {
                     let (_, shard, i, row) = self.stored(py)?;
-                    let found = row.find(shard, name.to_str()?).map_err(|error| to_py(&shard.here(error, i)))?;
-                    found.map_or_else(String::new, |found| summary::of_stored(py, shard, name.to_str().unwrap_or(""), found))
+                    let found =
+                        row.find(shard, name.to_str()?).map_err(|error| to_py(&shard.here(error, i)))?;
+                    found.map_or_else(String::new, |found| {
+                        summary::of_stored(py, shard, name.to_str().unwrap_or(""), found)
+                    })
                 }
             };
             parts.push(format!("{}: {text}", name.repr()?));

@@ -63,7 +63,11 @@ impl Rows {
         let mut inference = SchemaInference::new(InferOptions { media, mixed_json, large: false });
         // An empty view has the types of the whole.
         let whole = self.count == 0;
-        let seen = if whole { Self { home: Arc::clone(&self.home), view: None, count: self.total() } } else { self.clone() };
+        let seen = if whole {
+            Self { home: Arc::clone(&self.home), view: None, count: self.total() }
+        } else {
+            self.clone()
+        };
         for i in 0..seen.count {
             inference.observe(&seen.value(i)?).map_err(|error| error.in_sample(jinx_core::num::to_u64(i)))?;
         }
@@ -72,8 +76,10 @@ impl Rows {
 
     fn project(&self, schema: &Schema) -> Result<SchemaRef> {
         let Some(names) = &self.home.fields else { return Ok(Arc::new(schema.clone())) };
-        let fields: Vec<_> =
-            names.iter().filter_map(|name| schema.fields().iter().find(|field| field.name() == name).cloned()).collect();
+        let fields: Vec<_> = names
+            .iter()
+            .filter_map(|name| schema.fields().iter().find(|field| field.name() == name).cloned())
+            .collect();
         if fields.is_empty() && !names.is_empty() {
             return Err(Error::invalid(format!("none of the columns {names:?} occurs")));
         }

@@ -91,16 +91,20 @@ fn jobs<'s>(
     samples: &'s [Bound<'_, LazyDict>],
     fields: Option<&[String]>,
 ) -> Vec<Job<'s>> {
-    let wanted = |name: &str| home.shows(name) && fields.is_none_or(|fields| fields.iter().any(|field| field == name));
+    let wanted =
+        |name: &str| home.shows(name) && fields.is_none_or(|fields| fields.iter().any(|field| field == name));
     let decoded = home.decoders.is_some();
     let mut jobs = Vec::new();
     for (sample, position) in positions.iter().enumerate() {
-        let (Ok((shard, _)), Some(row)) = (home.shards.locate(*position), samples[sample].get().row.get()) else {
+        let (Ok((shard, _)), Some(row)) = (home.shards.locate(*position), samples[sample].get().row.get())
+        else {
             continue;
         };
         let Ok(found) = row.fields(shard) else { continue };
         for field in found {
-            let Some(chain) = field.chain.filter(|chain| chain.kind == Kind::Blob(Payload::Raw)) else { continue };
+            let Some(chain) = field.chain.filter(|chain| chain.kind == Kind::Blob(Payload::Raw)) else {
+                continue;
+            };
             if decoded || !wanted(row.name(field)) {
                 continue;
             }

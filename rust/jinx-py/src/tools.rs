@@ -15,9 +15,12 @@ pub fn sniff(py: Python<'_>, path: PathBuf) -> PyResult<(String, Option<String>)
     Ok((kind.name().to_owned(), kind.hint(&path)))
 }
 
-/// The shards a path stands for: (path, samples, id).
+/// Path, samples and id of a shard.
+type ShardParts = (PathBuf, Option<u64>, Option<String>);
+
+/// The shards a path stands for.
 #[pyfunction]
-pub fn resolve(py: Python<'_>, path: PathBuf) -> PyResult<Vec<(PathBuf, Option<u64>, Option<String>)>> {
+pub fn resolve(py: Python<'_>, path: PathBuf) -> PyResult<Vec<ShardParts>> {
     let shards = py.detach(|| folder::resolve(&path)).into_py_result()?;
     Ok(shards.into_iter().map(|shard| (shard.path, shard.samples, shard.id)).collect())
 }

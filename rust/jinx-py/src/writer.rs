@@ -81,7 +81,11 @@ impl Writer {
             let mut state = self.lock();
             state.batch.push(value);
             state.batch_bytes += size;
-            if state.batch.len() >= BATCH_ROWS || state.batch_bytes >= BATCH_BYTES { state.flush() } else { Ok(()) }
+            if state.batch.len() >= BATCH_ROWS || state.batch_bytes >= BATCH_BYTES {
+                state.flush()
+            } else {
+                Ok(())
+            }
         })
         .map_err(|error| to_py(&error.in_file(&self.path)))
     }
@@ -144,7 +148,9 @@ impl Writer {
         };
         let meta = match meta {
             None => serde_json::Map::new(),
-            Some(text) => serde_json::from_str(text).map_err(|error| PyValueError::new_err(format!("meta: {error}")))?,
+            Some(text) => {
+                serde_json::from_str(text).map_err(|error| PyValueError::new_err(format!("meta: {error}")))?
+            }
         };
         let options = WriteOptions {
             encode: EncodeOptions {
@@ -168,7 +174,13 @@ impl Writer {
             threads,
         };
         let writer = py
-            .detach(|| if append { DatasetWriter::append(&path, options) } else { DatasetWriter::create(&path, options) })
+            .detach(|| {
+                if append {
+                    DatasetWriter::append(&path, options)
+                } else {
+                    DatasetWriter::create(&path, options)
+                }
+            })
             .into_py_result()?;
         let state = State { writer: Some(writer), batch: Vec::new(), batch_bytes: 0, failed: false };
         Ok(Self { state: Mutex::new(state), path })
@@ -232,7 +244,10 @@ fn media_fields(text: Option<&str>) -> PyResult<Vec<MediaField>> {
     let Some(text) = text else { return Ok(Vec::new()) };
     let given: Vec<Given> =
         serde_json::from_str(text).map_err(|error| PyValueError::new_err(format!("media: {error}")))?;
-    Ok(given.into_iter().map(|field| MediaField { path: field.path, kind: field.kind, feature: field.feature }).collect())
+    Ok(given
+        .into_iter()
+        .map(|field| MediaField { path: field.path, kind: field.kind, feature: field.feature })
+        .collect())
 }
 
 pub fn summary_dict<'py>(py: Python<'py>, summary: &Summary) -> PyResult<Bound<'py, PyDict>> {

@@ -22,27 +22,16 @@ pub(super) fn plain(data_type: &DataType) -> Box<dyn Column> {
 
 pub(super) fn text(data_type: &DataType) -> Box<dyn Column> {
     match data_type {
-        DataType::Utf8 => Box::new(Texts {
-            values: GenericStringBuilder::<i32>::new(),
-        }),
-        DataType::LargeUtf8 => Box::new(Texts {
-            values: GenericStringBuilder::<i64>::new(),
-        }),
-        _ => Box::new(TextViews {
-            values: StringViewBuilder::new(),
-            bytes: 0,
-        }),
+        DataType::Utf8 => Box::new(Texts { values: GenericStringBuilder::<i32>::new() }),
+        DataType::LargeUtf8 => Box::new(Texts { values: GenericStringBuilder::<i64>::new() }),
+        _ => Box::new(TextViews { values: StringViewBuilder::new(), bytes: 0 }),
     }
 }
 
 pub(super) fn binary(data_type: &DataType) -> Result<Box<dyn Column>> {
     Ok(match data_type {
-        DataType::Binary => Box::new(Bytes {
-            values: GenericBinaryBuilder::<i32>::new(),
-        }),
-        DataType::LargeBinary => Box::new(Bytes {
-            values: GenericBinaryBuilder::<i64>::new(),
-        }),
+        DataType::Binary => Box::new(Bytes { values: GenericBinaryBuilder::<i32>::new() }),
+        DataType::LargeBinary => Box::new(Bytes { values: GenericBinaryBuilder::<i64>::new() }),
         DataType::FixedSizeBinary(size) => match usize::try_from(*size) {
             Ok(width) => Box::new(FixedBytes {
                 values: Vec::new(),
@@ -52,10 +41,7 @@ pub(super) fn binary(data_type: &DataType) -> Result<Box<dyn Column>> {
             }),
             Err(_) => return Err(Error::invalid("a column of binaries has a negative size")),
         },
-        _ => Box::new(BytesViews {
-            values: BinaryViewBuilder::new(),
-            bytes: 0,
-        }),
+        _ => Box::new(BytesViews { values: BinaryViewBuilder::new(), bytes: 0 }),
     })
 }
 
@@ -63,9 +49,7 @@ pub(super) fn binary(data_type: &DataType) -> Result<Box<dyn Column>> {
 fn check_offset<O: OffsetSizeTrait>(held: usize, more: usize) -> Result<()> {
     match held.checked_add(more).and_then(O::from_usize) {
         Some(_) => Ok(()),
-        None => Err(Error::limit(
-            "more than 2 GiB in one column of a batch; write fewer rows per batch",
-        )),
+        None => Err(Error::limit("more than 2 GiB in one column of a batch; write fewer rows per batch")),
     }
 }
 
@@ -164,17 +148,8 @@ impl Column for TextViews {
 /// The plain bytes of a value; a file name has no place in a plain column and must not be lost.
 fn raw(value: &Value) -> Result<&[u8]> {
     match value {
-        Value::Blob {
-            payload: Payload::Raw,
-            data,
-            path: None,
-            ..
-        } => Ok(data),
-        Value::Blob {
-            payload: Payload::Raw,
-            path: Some(path),
-            ..
-        } => Err(Error::mismatch(format!(
+        Value::Blob { payload: Payload::Raw, data, path: None, .. } => Ok(data),
+        Value::Blob { payload: Payload::Raw, path: Some(path), .. } => Err(Error::mismatch(format!(
             "a media value with the file name '{path}' does not fit a column of plain bytes"
         ))),
         other => Err(misfit(other, "bytes")),

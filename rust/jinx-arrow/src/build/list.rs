@@ -34,9 +34,7 @@ fn slot(field: &FieldRef, depth: usize) -> Result<Slot> {
 /// Pushes the elements, and names the one that fails.
 fn push_items(items: &mut Slot, values: &[Value]) -> Result<()> {
     for (at, value) in values.iter().enumerate() {
-        items
-            .push(value)
-            .map_err(|error| error.in_field(&format!("[{at}]")))?;
+        items.push(value).map_err(|error| error.in_field(&format!("[{at}]")))?;
     }
     Ok(())
 }
@@ -114,11 +112,7 @@ impl<O: OffsetSizeTrait> Column for Lists<O> {
     fn finish(&mut self) -> Result<ArrayRef> {
         let ends = std::mem::replace(&mut self.ends, vec![O::zero()]);
         self.total = 0;
-        let (field, items, nulls) = (
-            self.field.clone(),
-            self.items.column.finish()?,
-            self.nulls.finish(),
-        );
+        let (field, items, nulls) = (self.field.clone(), self.items.column.finish()?, self.nulls.finish());
         if self.view {
             let sizes = ends.windows(2).map(|pair| pair[1] - pair[0]).collect::<Vec<O>>();
             let starts = ends[..sizes.len()].to_vec();
@@ -126,9 +120,7 @@ impl<O: OffsetSizeTrait> Column for Lists<O> {
             return Ok(Arc::new(lists.map_err(from_arrow)?));
         }
         let offsets = OffsetBuffer::new(ScalarBuffer::from(ends));
-        Ok(Arc::new(
-            GenericListArray::try_new(field, offsets, items, nulls).map_err(from_arrow)?,
-        ))
+        Ok(Arc::new(GenericListArray::try_new(field, offsets, items, nulls).map_err(from_arrow)?))
     }
 }
 

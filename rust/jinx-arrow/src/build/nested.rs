@@ -46,32 +46,21 @@ impl Members {
         self.row += 1;
         for (at, (name, value)) in row.iter().enumerate() {
             // Rows mostly have the schema's order, so the guess saves the look-up.
-            let guess = self
-                .names
-                .get(at)
-                .is_some_and(|expected| expected == name)
-                .then_some(at);
+            let guess = self.names.get(at).is_some_and(|expected| expected == name).then_some(at);
             let Some(place) = guess.or_else(|| self.places.get(name).copied()) else {
-                let known = self
-                    .names
-                    .iter()
-                    .map(|known| format!("'{known}'"))
-                    .collect::<Vec<_>>();
+                let known = self.names.iter().map(|known| format!("'{known}'")).collect::<Vec<_>>();
                 let what = format!("the schema has no such member (it has {})", known.join(", "));
                 return Err(Error::mismatch(what).in_field(name));
             };
             if std::mem::replace(&mut self.seen[place], self.row) == self.row {
                 return Err(Error::mismatch("the name occurs twice in one dict").in_field(name));
             }
-            self.slots[place]
-                .push(value)
-                .map_err(|error| error.in_field(name))?;
+            self.slots[place].push(value).map_err(|error| error.in_field(name))?;
         }
         if row.len() < self.slots.len() {
             for (place, slot) in self.slots.iter_mut().enumerate() {
                 if self.seen[place] != self.row {
-                    slot.push(&Value::Null)
-                        .map_err(|error| error.in_field(&self.names[place]))?;
+                    slot.push(&Value::Null).map_err(|error| error.in_field(&self.names[place]))?;
                 }
             }
         }
@@ -83,10 +72,7 @@ impl Members {
     }
 
     pub(super) fn bytes(&self) -> usize {
-        self.slots
-            .iter()
-            .map(|slot| slot.column.bytes())
-            .fold(0, usize::saturating_add)
+        self.slots.iter().map(|slot| slot.column.bytes()).fold(0, usize::saturating_add)
     }
 
     pub(super) fn finish(&mut self) -> Result<Vec<ArrayRef>> {
@@ -114,21 +100,11 @@ impl Column for Structs {
     fn push(&mut self, value: &Value) -> Result<()> {
         match value {
             Value::Dict(row) => self.members.push(row)?,
-            Value::Blob {
-                payload: Payload::Raw,
-                data,
-                path,
-                ..
-            } if self.media => {
-                let bytes = Value::Blob {
-                    payload: Payload::Raw,
-                    data: data.clone(),
-                    media: false,
-                    path: None,
-                };
+            Value::Blob { payload: Payload::Raw, data, path, .. } if self.media => {
+                let bytes =
+                    Value::Blob { payload: Payload::Raw, data: data.clone(), media: false, path: None };
                 let path = path.as_ref().map_or(Value::Null, |path| Value::Str(path.clone()));
-                self.members
-                    .push(&[("bytes".to_owned(), bytes), ("path".to_owned(), path)])?;
+                self.members.push(&[("bytes".to_owned(), bytes), ("path".to_owned(), path)])?;
             }
             other => return Err(misfit(other, if self.media { "media" } else { "dicts" })),
         }
@@ -161,10 +137,7 @@ pub(super) fn map(entries: &FieldRef, sorted: bool, depth: usize) -> Result<Box<
         return Err(Error::invalid("a map's entries are no struct of key and value"));
     };
     Ok(Box::new(Maps {
-        keys: Slot {
-            nullable: false,
-            ..Slot::new(key, depth + 1).map_err(|error| error.in_field("key"))?
-        },
+        keys: Slot { nullable: false, ..Slot::new(key, depth + 1).map_err(|error| error.in_field("key"))? },
         values: Slot::new(value, depth + 1).map_err(|error| error.in_field("value"))?,
         entries: entries.clone(),
         fields: fields.clone(),
@@ -229,10 +202,7 @@ impl Column for Maps {
     }
 
     fn bytes(&self) -> usize {
-        self.keys
-            .column
-            .bytes()
-            .saturating_add(self.values.column.bytes())
+        self.keys.column.bytes().saturating_add(self.values.column.bytes())
     }
 
     fn finish(&mut self) -> Result<ArrayRef> {
@@ -242,13 +212,8 @@ impl Column for Maps {
         let entries =
             StructArray::try_new_with_length(self.fields.clone(), columns, None, rows).map_err(from_arrow)?;
         let offsets = OffsetBuffer::new(ScalarBuffer::from(ends));
-        let maps = MapArray::try_new(
-            self.entries.clone(),
-            offsets,
-            entries,
-            self.nulls.finish(),
-            self.sorted,
-        );
+        let maps =
+            MapArray::try_new(self.entries.clone(), offsets, entries, self.nulls.finish(), self.sorted);
         Ok(Arc::new(maps.map_err(from_arrow)?))
     }
 }

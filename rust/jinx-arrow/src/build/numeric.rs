@@ -35,9 +35,7 @@ pub(super) fn column(data_type: &DataType) -> Result<Box<dyn Column>> {
         DataType::Decimal128(_, scale) => Decimals::<Decimal128Type>::boxed(data_type, *scale),
         DataType::Decimal256(_, scale) => Decimals::<Decimal256Type>::boxed(data_type, *scale),
         other => {
-            return Err(Error::unsupported(format!(
-                "columns of type {other} cannot be built from rows"
-            )));
+            return Err(Error::unsupported(format!("columns of type {other} cannot be built from rows")));
         }
     })
 }
@@ -60,10 +58,7 @@ struct Integers<T: ArrowPrimitiveType> {
 
 impl<T: ArrowPrimitiveType<Native: TryFrom<i128>>> Integers<T> {
     fn boxed(data_type: &DataType) -> Box<dyn Column> {
-        Box::new(Self {
-            values: PrimitiveBuilder::new(),
-            data_type: data_type.clone(),
-        })
+        Box::new(Self { values: PrimitiveBuilder::new(), data_type: data_type.clone() })
     }
 }
 
@@ -92,11 +87,8 @@ impl<T: ArrowPrimitiveType<Native: TryFrom<i128>>> Column for Integers<T> {
 
 /// The same buffers under another type of the same width.
 pub(super) fn retyped(data: ArrayData, data_type: &DataType) -> Result<ArrayRef> {
-    let data = data
-        .into_builder()
-        .data_type(data_type.clone())
-        .build()
-        .map_err(crate::failure::from_arrow)?;
+    let data =
+        data.into_builder().data_type(data_type.clone()).build().map_err(crate::failure::from_arrow)?;
     Ok(make_array(data))
 }
 
@@ -107,10 +99,7 @@ struct Floats<T: ArrowPrimitiveType> {
 
 impl<T: ArrowPrimitiveType<Native: Into<f64>>> Floats<T> {
     fn boxed(round: fn(f64) -> T::Native) -> Box<dyn Column> {
-        Box::new(Self {
-            values: PrimitiveBuilder::new(),
-            round,
-        })
+        Box::new(Self { values: PrimitiveBuilder::new(), round })
     }
 }
 
@@ -175,11 +164,7 @@ struct Decimals<T: DecimalType + ArrowPrimitiveType> {
 
 impl<T: DecimalType<Native: std::str::FromStr>> Decimals<T> {
     fn boxed(data_type: &DataType, scale: i8) -> Box<dyn Column> {
-        Box::new(Self {
-            values: PrimitiveBuilder::new(),
-            data_type: data_type.clone(),
-            scale,
-        })
+        Box::new(Self { values: PrimitiveBuilder::new(), data_type: data_type.clone(), scale })
     }
 
     fn parse(&self, value: &Value) -> Option<T::Native> {

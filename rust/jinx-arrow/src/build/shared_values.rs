@@ -10,10 +10,7 @@ use jinx_core::error::{Error, Result};
 use jinx_core::value::Value;
 
 pub(super) fn column(encoded: &DataType, values: &DataType, depth: usize) -> Result<Box<dyn Column>> {
-    Ok(Box::new(Encoded {
-        values: column_of(values, depth + 1)?,
-        encoded: encoded.clone(),
-    }))
+    Ok(Box::new(Encoded { values: column_of(values, depth + 1)?, encoded: encoded.clone() }))
 }
 
 struct Encoded {
@@ -47,10 +44,9 @@ impl Column for Encoded {
                     self.encoded
                 ))
             }
-            ArrowError::CastError(what) => Error::unsupported(format!(
-                "columns of type {} cannot be built: {what}",
-                self.encoded
-            )),
+            ArrowError::CastError(what) => {
+                Error::unsupported(format!("columns of type {} cannot be built: {what}", self.encoded))
+            }
             other => from_arrow(other),
         })
     }

@@ -13,14 +13,10 @@ use jinx_core::value::Value;
 pub(super) fn column(data_type: &DataType) -> Box<dyn Column> {
     let data_type = data_type.clone();
     match data_type {
-        DataType::Date32 | DataType::Time32(_) => Box::new(Temporal::<Int32Type> {
-            ticks: PrimitiveBuilder::new(),
-            data_type,
-        }),
-        _ => Box::new(Temporal::<Int64Type> {
-            ticks: PrimitiveBuilder::new(),
-            data_type,
-        }),
+        DataType::Date32 | DataType::Time32(_) => {
+            Box::new(Temporal::<Int32Type> { ticks: PrimitiveBuilder::new(), data_type })
+        }
+        _ => Box::new(Temporal::<Int64Type> { ticks: PrimitiveBuilder::new(), data_type }),
     }
 }
 

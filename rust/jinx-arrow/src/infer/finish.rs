@@ -31,10 +31,7 @@ pub(super) fn schema(root: &Node, options: &InferOptions) -> Result<SchemaRef> {
         .collect::<Result<Vec<Field>>>()?;
     let mut metadata = HashMap::new();
     if any_media {
-        metadata.insert(
-            METADATA_KEY.to_owned(),
-            json!({"info": {"features": features}}).to_string(),
-        );
+        metadata.insert(METADATA_KEY.to_owned(), json!({"info": {"features": features}}).to_string());
     }
     Ok(Arc::new(Schema::new_with_metadata(fields, metadata)))
 }
@@ -63,16 +60,8 @@ fn kept_as_json(node: &Node, options: &InferOptions) -> bool {
 
 fn data_type(node: &Node, options: &InferOptions) -> Result<DataType> {
     let list = |element: Field| DataType::List(Arc::new(element));
-    let text = if options.large {
-        DataType::LargeUtf8
-    } else {
-        DataType::Utf8
-    };
-    let bytes = if options.large {
-        DataType::LargeBinary
-    } else {
-        DataType::Binary
-    };
+    let text = if options.large { DataType::LargeUtf8 } else { DataType::Utf8 };
+    let bytes = if options.large { DataType::LargeBinary } else { DataType::Binary };
     Ok(match &node.kind {
         _ if kept_as_json(node, options) => text,
         Kind::Media => media_struct(),
@@ -96,18 +85,15 @@ fn data_type(node: &Node, options: &InferOptions) -> Result<DataType> {
             let fields = members.iter().map(|(name, node)| field(name, node, options));
             DataType::Struct(fields.collect::<Result<Vec<_>>>()?.into())
         }
-        Kind::Array(element, dimensions) => (0..*dimensions).fold(array_element(*element), |inner, _| {
-            list(Field::new(ELEMENT, inner, true))
-        }),
+        Kind::Array(element, dimensions) => {
+            (0..*dimensions).fold(array_element(*element), |inner, _| list(Field::new(ELEMENT, inner, true)))
+        }
     })
 }
 
 /// What `datasets` stores for every media feature.
 fn media_struct() -> DataType {
-    let members = [
-        Field::new("bytes", DataType::Binary, true),
-        Field::new("path", DataType::Utf8, true),
-    ];
+    let members = [Field::new("bytes", DataType::Binary, true), Field::new("path", DataType::Utf8, true)];
     DataType::Struct(Fields::from_iter(members))
 }
 

@@ -95,18 +95,11 @@ pub(super) struct Range {
 impl Range {
     fn int(value: i128) -> Self {
         let inexact = crate::build::exact_f64(value).is_none().then_some(value);
-        Self {
-            ints: Some((value, value)),
-            floats: false,
-            inexact,
-        }
+        Self { ints: Some((value, value)), floats: false, inexact }
     }
 
     fn float() -> Self {
-        Self {
-            floats: true,
-            ..Self::default()
-        }
+        Self { floats: true, ..Self::default() }
     }
 
     fn unite(&mut self, other: Self) {
@@ -253,38 +246,19 @@ fn first(value: &Value) -> Result<Kind> {
             },
         ),
         Value::Str(_) => Kind::Text,
-        Value::Blob {
-            payload: Payload::Raw,
-            media: false,
-            path: None,
-            ..
-        } => Kind::Bytes,
-        Value::Blob {
-            payload: Payload::Raw,
-            ..
-        } => Kind::Media,
-        Value::Blob {
-            payload: Payload::Npy,
-            data,
-            ..
-        } => {
+        Value::Blob { payload: Payload::Raw, media: false, path: None, .. } => Kind::Bytes,
+        Value::Blob { payload: Payload::Raw, .. } => Kind::Media,
+        Value::Blob { payload: Payload::Npy, data, .. } => {
             let array = Npy::parse(data)?;
             Kind::Array(array.element, array.dimensions.len())
         }
-        Value::Blob {
-            payload: Payload::Np,
-            data,
-            ..
-        } => match Npy::scalar(data)?.element {
+        Value::Blob { payload: Payload::Np, data, .. } => match Npy::scalar(data)?.element {
             Element::Bool => Kind::Bool,
             Element::Float(8) => Kind::Number(Range::float()),
             other => Kind::Array(other, 0),
         },
         Value::Blob { .. } => {
-            return Err(Error::unsupported(format!(
-                "{} has no Arrow form",
-                describe(value)
-            )));
+            return Err(Error::unsupported(format!("{} has no Arrow form", describe(value))));
         }
         Value::List(_) => Kind::List(Box::default()),
         Value::Dict(_) => Kind::empty_dict(),

@@ -5,21 +5,13 @@ pub(super) fn no_such_column<'a>(name: &str, known: impl Iterator<Item = &'a str
     let mut known: Vec<(usize, &str)> = known.map(|known| (distance(name, known), known)).collect();
     known.sort_by_key(|(distance, _)| *distance);
     let listed = |names: &[(usize, &str)]| {
-        names
-            .iter()
-            .take(10)
-            .map(|(_, name)| format!("'{name}'"))
-            .collect::<Vec<_>>()
-            .join(", ")
+        names.iter().take(10).map(|(_, name)| format!("'{name}'")).collect::<Vec<_>>().join(", ")
     };
     let bound = 2.max(name.chars().count() / 3);
     let near = known.partition_point(|(distance, _)| *distance <= bound);
     match known.get(..near) {
         Some(near) if !near.is_empty() => {
-            format!(
-                "there is no column '{name}'; did you mean {}?",
-                listed(&near[..near.len().min(3)])
-            )
+            format!("there is no column '{name}'; did you mean {}?", listed(&near[..near.len().min(3)]))
         }
         _ => format!("there is no column '{name}'; the file has {}", listed(&known)),
     }

@@ -139,11 +139,7 @@ impl Compact<'_> {
 
     /// In a collection a bool is a byte.
     fn skip_element(&mut self, kind: u8, depth: usize) -> Result<()> {
-        if matches!(kind, 1 | 2) {
-            self.advance(1)
-        } else {
-            self.skip(kind, depth)
-        }
+        if matches!(kind, 1 | 2) { self.advance(1) } else { self.skip(kind, depth) }
     }
 
     fn schema(&mut self) -> Result<()> {
@@ -173,9 +169,7 @@ impl Compact<'_> {
                 open.push(children);
             }
             if open.len() > MAX_DEPTH {
-                return Err(Error::limit(format!(
-                    "the Parquet schema is nested deeper than {MAX_DEPTH}"
-                )));
+                return Err(Error::limit(format!("the Parquet schema is nested deeper than {MAX_DEPTH}")));
             }
         }
         Ok(())

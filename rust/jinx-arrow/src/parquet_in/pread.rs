@@ -58,11 +58,7 @@ impl PreadFile {
         if metadata.is_dir() {
             return Err(Error::invalid("a folder is no Parquet file; name the files in it").in_file(path));
         }
-        Ok(Self {
-            file: Arc::new(file),
-            len: metadata.len(),
-            spare: Spare::default(),
-        })
+        Ok(Self { file: Arc::new(file), len: metadata.len(), spare: Spare::default() })
     }
 
     pub(super) fn len(&self) -> u64 {
@@ -81,17 +77,12 @@ impl PreadFile {
     pub(super) fn footer(&self) -> Result<Bytes> {
         let mut length = [0; 4];
         let end = self.len.saturating_sub(8);
-        PreadCursor {
-            file: self.file.clone(),
-            at: end,
-        }
-        .read_exact(&mut length)?;
+        PreadCursor { file: self.file.clone(), at: end }.read_exact(&mut length)?;
         let length = u32::from_le_bytes(length);
         let start = end
             .checked_sub(length.into())
             .ok_or_else(|| Error::truncated("the Parquet footer claims more bytes than the file has"))?;
-        self.get_bytes(start, to_usize(length.into(), "a Parquet footer")?)
-            .map_err(from_parquet)
+        self.get_bytes(start, to_usize(length.into(), "a Parquet footer")?).map_err(from_parquet)
     }
 
     fn is_at(&self, at: u64, magic: &[u8; 4]) -> Result<bool> {
@@ -99,11 +90,7 @@ impl PreadFile {
             return Ok(false);
         }
         let mut found = [0; 4];
-        PreadCursor {
-            file: self.file.clone(),
-            at,
-        }
-        .read_exact(&mut found)?;
+        PreadCursor { file: self.file.clone(), at }.read_exact(&mut found)?;
         Ok(found == *magic)
     }
 }
@@ -118,36 +105,20 @@ impl ChunkReader for PreadFile {
     type T = BufReader<PreadCursor>;
 
     fn get_read(&self, start: u64) -> Result<Self::T, ParquetError> {
-        let cursor = PreadCursor {
-            file: self.file.clone(),
-            at: start,
-        };
+        let cursor = PreadCursor { file: self.file.clone(), at: start };
         Ok(BufReader::with_capacity(HEADER_BUFFER_BYTES, cursor))
     }
 
     fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes, ParquetError> {
         let range = range_within(start, to_u64(length), self.len, "a Parquet page")
             .map_err(|error| ParquetError::External(Box::new(error)))?;
-        let mut buffer = self
-            .spare
-            .lock()
-            .ok()
-            .and_then(|mut spare| spare.pop())
-            .unwrap_or_default();
+        let mut buffer = self.spare.lock().ok().and_then(|mut spare| spare.pop()).unwrap_or_default();
         if buffer.len() < length {
             buffer.resize(length, 0);
         }
         let unread = buffer.get_mut(..length).unwrap_or_default();
-        PreadCursor {
-            file: self.file.clone(),
-            at: range.start,
-        }
-        .read_exact(unread)?;
-        Ok(Bytes::from_owner(Page {
-            buffer,
-            length,
-            spare: self.spare.clone(),
-        }))
+        PreadCursor { file: self.file.clone(), at: range.start }.read_exact(unread)?;
+        Ok(Bytes::from_owner(Page { buffer, length, spare: self.spare.clone() }))
     }
 }
 

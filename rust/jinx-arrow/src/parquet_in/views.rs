@@ -4,10 +4,7 @@ use arrow_schema::{DataType, Field, FieldRef, Fields, Schema, SchemaRef};
 use std::sync::Arc;
 
 pub(super) fn with_binary_views(schema: &Schema) -> SchemaRef {
-    Arc::new(Schema::new_with_metadata(
-        fields(schema.fields()),
-        schema.metadata().clone(),
-    ))
+    Arc::new(Schema::new_with_metadata(fields(schema.fields()), schema.metadata().clone()))
 }
 
 fn fields(fields: &Fields) -> Fields {

@@ -21,59 +21,24 @@ fn primitive<T: ArrowPrimitiveType>(values: [T::Native; 3], data_type: DataType)
 fn numbers() -> Vec<(&'static str, ArrayRef)> {
     let half = <Float16Type as ArrowPrimitiveType>::Native::from_f32;
     vec![
-        (
-            "bool",
-            Arc::new(BooleanArray::from(vec![
-                Some(true),
-                None,
-                Some(false),
-                Some(true),
-            ])),
-        ),
+        ("bool", Arc::new(BooleanArray::from(vec![Some(true), None, Some(false), Some(true)]))),
         ("i8", primitive::<Int8Type>([i8::MIN, 0, i8::MAX], DataType::Int8)),
-        (
-            "i16",
-            primitive::<Int16Type>([i16::MIN, 0, i16::MAX], DataType::Int16),
-        ),
-        (
-            "i32",
-            primitive::<Int32Type>([i32::MIN, 0, i32::MAX], DataType::Int32),
-        ),
-        (
-            "i64",
-            primitive::<Int64Type>([i64::MIN, 0, i64::MAX], DataType::Int64),
-        ),
+        ("i16", primitive::<Int16Type>([i16::MIN, 0, i16::MAX], DataType::Int16)),
+        ("i32", primitive::<Int32Type>([i32::MIN, 0, i32::MAX], DataType::Int32)),
+        ("i64", primitive::<Int64Type>([i64::MIN, 0, i64::MAX], DataType::Int64)),
         ("u8", primitive::<UInt8Type>([1, 0, u8::MAX], DataType::UInt8)),
         ("u16", primitive::<UInt16Type>([1, 0, u16::MAX], DataType::UInt16)),
         ("u32", primitive::<UInt32Type>([1, 0, u32::MAX], DataType::UInt32)),
         ("u64", primitive::<UInt64Type>([1, 0, u64::MAX], DataType::UInt64)),
         (
             "f16",
-            primitive::<Float16Type>(
-                [half(0.1), half(-65504.0), half(f32::INFINITY)],
-                DataType::Float16,
-            ),
+            primitive::<Float16Type>([half(0.1), half(-65504.0), half(f32::INFINITY)], DataType::Float16),
         ),
-        (
-            "f32",
-            primitive::<Float32Type>([0.1, f32::MAX, -0.0], DataType::Float32),
-        ),
-        (
-            "f64",
-            primitive::<Float64Type>([0.1, f64::MIN_POSITIVE, f64::NEG_INFINITY], DataType::Float64),
-        ),
-        (
-            "dec32",
-            primitive::<Decimal32Type>([-1, 0, 999_999_999], DataType::Decimal32(9, 4)),
-        ),
-        (
-            "dec64",
-            primitive::<Decimal64Type>([-1, 0, 123], DataType::Decimal64(18, 0)),
-        ),
-        (
-            "dec128",
-            primitive::<Decimal128Type>([-1, 0, i128::pow(10, 38) - 1], DataType::Decimal128(38, 20)),
-        ),
+        ("f32", primitive::<Float32Type>([0.1, f32::MAX, -0.0], DataType::Float32)),
+        ("f64", primitive::<Float64Type>([0.1, f64::MIN_POSITIVE, f64::NEG_INFINITY], DataType::Float64)),
+        ("dec32", primitive::<Decimal32Type>([-1, 0, 999_999_999], DataType::Decimal32(9, 4))),
+        ("dec64", primitive::<Decimal64Type>([-1, 0, 123], DataType::Decimal64(18, 0))),
+        ("dec128", primitive::<Decimal128Type>([-1, 0, i128::pow(10, 38) - 1], DataType::Decimal128(38, 20))),
         (
             "dec256",
             primitive::<Decimal256Type>(
@@ -88,22 +53,10 @@ fn times() -> Vec<(&'static str, ArrayRef)> {
     use TimeUnit::{Microsecond, Millisecond, Nanosecond, Second};
     let zone = |name: &str| Some(Arc::from(name));
     vec![
-        (
-            "date32",
-            primitive::<Date32Type>([-719_529, 0, i32::MAX], DataType::Date32),
-        ),
-        (
-            "date64",
-            primitive::<Date64Type>([-1, 86_400_000, i64::MAX], DataType::Date64),
-        ),
-        (
-            "time_s",
-            primitive::<Time32SecondType>([0, 1, 86_399], DataType::Time32(Second)),
-        ),
-        (
-            "time_ms",
-            primitive::<Time32MillisecondType>([0, 1, 86_399_999], DataType::Time32(Millisecond)),
-        ),
+        ("date32", primitive::<Date32Type>([-719_529, 0, i32::MAX], DataType::Date32)),
+        ("date64", primitive::<Date64Type>([-1, 86_400_000, i64::MAX], DataType::Date64)),
+        ("time_s", primitive::<Time32SecondType>([0, 1, 86_399], DataType::Time32(Second))),
+        ("time_ms", primitive::<Time32MillisecondType>([0, 1, 86_399_999], DataType::Time32(Millisecond))),
         (
             "time_us",
             primitive::<Time64MicrosecondType>([0, 1, 86_399_999_999], DataType::Time64(Microsecond)),
@@ -112,10 +65,7 @@ fn times() -> Vec<(&'static str, ArrayRef)> {
             "time_ns",
             primitive::<Time64NanosecondType>([0, 1, 86_399_999_999_999], DataType::Time64(Nanosecond)),
         ),
-        (
-            "ts_s",
-            primitive::<TimestampSecondType>([-1, 0, 1 << 40], DataType::Timestamp(Second, None)),
-        ),
+        ("ts_s", primitive::<TimestampSecondType>([-1, 0, 1 << 40], DataType::Timestamp(Second, None))),
         (
             "ts_ms",
             primitive::<TimestampMillisecondType>(
@@ -137,21 +87,13 @@ fn times() -> Vec<(&'static str, ArrayRef)> {
                 DataType::Timestamp(Nanosecond, zone("Europe/Berlin")),
             ),
         ),
-        (
-            "dur",
-            primitive::<DurationNanosecondType>([i64::MIN, 1, i64::MAX], DataType::Duration(Nanosecond)),
-        ),
+        ("dur", primitive::<DurationNanosecondType>([i64::MIN, 1, i64::MAX], DataType::Duration(Nanosecond))),
         ("null", Arc::new(NullArray::new(ROWS))),
     ]
 }
 
 fn texts() -> Vec<(&'static str, ArrayRef)> {
-    let texts = [
-        Some("a"),
-        None,
-        Some(""),
-        Some("é\u{1F600} longer than twelve bytes"),
-    ];
+    let texts = [Some("a"), None, Some(""), Some("é\u{1F600} longer than twelve bytes")];
     let bytes: [Option<&[u8]>; 4] = [Some(b"\x00\xff"), None, Some(b""), Some(&[7; 100])];
     let mut fixed = FixedSizeBinaryBuilder::new(3);
     fixed.append_value([1, 2, 3]).unwrap();
@@ -166,33 +108,16 @@ fn texts() -> Vec<(&'static str, ArrayRef)> {
         ("large_binary", Arc::new(LargeBinaryArray::from_iter(bytes))),
         ("binary_view", Arc::new(BinaryViewArray::from_iter(bytes))),
         ("fixed_binary", Arc::new(fixed.finish())),
-        (
-            "dict",
-            Arc::new(DictionaryArray::<Int8Type>::from_iter([
-                Some("x"),
-                None,
-                Some("x"),
-                Some("y"),
-            ])),
-        ),
-        (
-            "dict_empty",
-            Arc::new(DictionaryArray::<Int32Type>::from_iter([None::<&str>; 4])),
-        ),
+        ("dict", Arc::new(DictionaryArray::<Int8Type>::from_iter([Some("x"), None, Some("x"), Some("y")]))),
+        ("dict_empty", Arc::new(DictionaryArray::<Int32Type>::from_iter([None::<&str>; 4]))),
     ]
 }
 
 pub fn media_struct(bytes: [Option<&[u8]>; 4], paths: [Option<&str>; 4], nulls: [bool; 4]) -> StructArray {
-    let fields = vec![
-        Field::new("bytes", DataType::Binary, true),
-        Field::new("path", DataType::Utf8, true),
-    ];
+    let fields = vec![Field::new("bytes", DataType::Binary, true), Field::new("path", DataType::Utf8, true)];
     StructArray::new(
         fields.into(),
-        vec![
-            Arc::new(BinaryArray::from_iter(bytes)),
-            Arc::new(StringArray::from_iter(paths)),
-        ],
+        vec![Arc::new(BinaryArray::from_iter(bytes)), Arc::new(StringArray::from_iter(paths))],
         Some(NullBuffer::from(nulls.to_vec())),
     )
 }
@@ -222,21 +147,14 @@ fn nested() -> Vec<(&'static str, ArrayRef)> {
     map.append(true).unwrap();
     // A list of dicts that hold a list: what chat messages look like.
     let content = ListArray::from_iter_primitive::<Int64Type, _, _>(lists.clone().map(|row| {
-        row.map(|row: Vec<Option<i32>>| {
-            row.into_iter()
-                .map(|item| item.map(i64::from))
-                .collect::<Vec<_>>()
-        })
+        row.map(|row: Vec<Option<i32>>| row.into_iter().map(|item| item.map(i64::from)).collect::<Vec<_>>())
     }));
     let members: Vec<(Arc<Field>, ArrayRef)> = vec![
         (
             Arc::new(Field::new("role", DataType::Utf8, true)),
             Arc::new(StringArray::from(vec![Some("user"), None, Some("x"), Some("y")])),
         ),
-        (
-            Arc::new(Field::new("content", content.data_type().clone(), true)),
-            Arc::new(content),
-        ),
+        (Arc::new(Field::new("content", content.data_type().clone(), true)), Arc::new(content)),
     ];
     let messages = StructArray::from(members);
     let item = Arc::new(Field::new("item", messages.data_type().clone(), true));
@@ -265,10 +183,7 @@ fn nested() -> Vec<(&'static str, ArrayRef)> {
         None,
     );
     vec![
-        (
-            "list",
-            Arc::new(ListArray::from_iter_primitive::<Int32Type, _, _>(lists)),
-        ),
+        ("list", Arc::new(ListArray::from_iter_primitive::<Int32Type, _, _>(lists))),
         ("fixed_list", Arc::new(fixed)),
         ("map", Arc::new(map.finish())),
         ("messages", Arc::new(list_of_structs)),
@@ -295,10 +210,7 @@ fn arrow_only() -> Vec<(&'static str, ArrayRef)> {
     let view = ListViewArray::from(list);
     vec![
         ("runs", Arc::new(runs)),
-        (
-            "dec_neg",
-            primitive::<Decimal128Type>([-7, 0, 123], DataType::Decimal128(20, -3)),
-        ),
+        ("dec_neg", primitive::<Decimal128Type>([-7, 0, 123], DataType::Decimal128(20, -3))),
         ("list_view", Arc::new(view)),
         (
             "empty_dict",
@@ -314,10 +226,8 @@ pub const FEATURES: &str =
     r#"{"info":{"features":{"image":{"_type":"Image","mode":"RGB"},"images":[{"_type":"Image"}]}}}"#;
 
 fn batch_of(columns: Vec<(&'static str, ArrayRef)>) -> RecordBatch {
-    let fields: Vec<Field> = columns
-        .iter()
-        .map(|(name, array)| Field::new(*name, array.data_type().clone(), true))
-        .collect();
+    let fields: Vec<Field> =
+        columns.iter().map(|(name, array)| Field::new(*name, array.data_type().clone(), true)).collect();
     let metadata = std::collections::HashMap::from([("huggingface".to_owned(), FEATURES.to_owned())]);
     let schema = Arc::new(Schema::new_with_metadata(fields, metadata));
     RecordBatch::try_new(schema, columns.into_iter().map(|(_, array)| array).collect()).unwrap()
@@ -354,12 +264,7 @@ pub fn batch(schema: SchemaRef, rows: &[Value]) -> RecordBatch {
 
 pub fn assert_same(one: &RecordBatch, other: &RecordBatch) {
     assert_eq!(one.schema(), other.schema());
-    for (field, (a, b)) in one
-        .schema()
-        .fields()
-        .iter()
-        .zip(one.columns().iter().zip(other.columns()))
-    {
+    for (field, (a, b)) in one.schema().fields().iter().zip(one.columns().iter().zip(other.columns())) {
         if let DataType::RunEndEncoded(..) = field.data_type() {
             let plain = |array: &ArrayRef| {
                 let run = array.as_run::<Int32Type>();

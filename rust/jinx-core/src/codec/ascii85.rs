@@ -12,10 +12,7 @@ pub(super) fn decode(text: &[u8], max: u64) -> Result<Vec<u8>> {
     // A little over the usual length; only `z` and `y` groups can need more.
     reserve(
         &mut out,
-        text.len()
-            .div_ceil(5)
-            .saturating_mul(4)
-            .min(usize::try_from(max).unwrap_or(usize::MAX)),
+        text.len().div_ceil(5).saturating_mul(4).min(usize::try_from(max).unwrap_or(usize::MAX)),
     )?;
     let mut group = [0u8; 5];
     let mut filled = 0;
@@ -40,7 +37,7 @@ pub(super) fn decode(text: &[u8], max: u64) -> Result<Vec<u8>> {
             }
             b'z' | b'y' if filled > 0 => {
                 return Err(
-                    Error::corrupt(format!("'{}' inside an Ascii85 group", byte as char)).at_byte(to_u64(at)),
+                    Error::corrupt(format!("'{}' inside an Ascii85 group", byte as char)).at_byte(to_u64(at))
                 );
             }
             b'z' => append(&mut out, &[0; 4], max)?,
@@ -83,9 +80,7 @@ fn decode_run(text: &[u8], out: &mut Vec<u8>, max: u64) -> Result<usize> {
 
 fn word(group: &[u8; 5]) -> Option<[u8; 4]> {
     // The first four digits stay below 85^4 < 2^26, so only the last step can pass 32 bits.
-    let head = group[..4]
-        .iter()
-        .fold(0u32, |value, &digit| value * 85 + u32::from(digit));
+    let head = group[..4].iter().fold(0u32, |value, &digit| value * 85 + u32::from(digit));
     let value = u64::from(head) * 85 + u64::from(group[4]);
     u32::try_from(value).ok().map(u32::to_be_bytes)
 }

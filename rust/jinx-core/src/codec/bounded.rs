@@ -13,9 +13,7 @@ const MIN_STEP_BYTES: u64 = 4096;
 pub(super) fn first_reservation(hint: Option<u64>, input_len: usize, max: u64) -> u64 {
     let input_len = to_u64(input_len);
     let hint = hint.unwrap_or_else(|| input_len.saturating_mul(4).max(MIN_STEP_BYTES));
-    hint.min(input_len.saturating_mul(64).max(MIN_STEP_BYTES))
-        .min(FIRST_RESERVATION_BYTES)
-        .min(max)
+    hint.min(input_len.saturating_mul(64).max(MIN_STEP_BYTES)).min(FIRST_RESERVATION_BYTES).min(max)
 }
 
 /// Everything `reader` yields, at most `max` bytes.
@@ -60,17 +58,11 @@ pub(super) fn read_all(
 pub(super) fn read_exactly(mut reader: impl Read, out: &mut [u8]) -> Result<()> {
     let got = fill(&mut reader, out)?;
     if got < out.len() {
-        return Err(Error::corrupt(format!(
-            "decodes to {got} bytes, not {}",
-            out.len()
-        )));
+        return Err(Error::corrupt(format!("decodes to {got} bytes, not {}", out.len())));
     }
     match fill(&mut reader, &mut [0; 1])? {
         0 => Ok(()),
-        _ => Err(Error::corrupt(format!(
-            "decodes to more than the expected {} bytes",
-            out.len()
-        ))),
+        _ => Err(Error::corrupt(format!("decodes to more than the expected {} bytes", out.len()))),
     }
 }
 

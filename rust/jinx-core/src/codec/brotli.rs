@@ -45,11 +45,7 @@ impl Step for BrotliStep {
         );
         match result {
             BrotliResult::ResultFailure => Err(Error::corrupt("bad brotli data")),
-            other => Ok(Progress {
-                read,
-                written,
-                ended: matches!(other, BrotliResult::ResultSuccess),
-            }),
+            other => Ok(Progress { read, written, ended: matches!(other, BrotliResult::ResultSuccess) }),
         }
     }
 }

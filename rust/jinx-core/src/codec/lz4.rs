@@ -30,14 +30,8 @@ pub(super) fn declared_len(input: &[u8]) -> Option<u64> {
             break;
         }
         let stored = usize::try_from(header & 0x7FFF_FFFF).ok()?;
-        at = at
-            .checked_add(stored)?
-            .checked_add(if block_checksums { 4 } else { 0 })?;
-        bound = bound.checked_add(if header >> 31 == 1 {
-            to_u64(stored)
-        } else {
-            max_block
-        })?;
+        at = at.checked_add(stored)?.checked_add(if block_checksums { 4 } else { 0 })?;
+        bound = bound.checked_add(if header >> 31 == 1 { to_u64(stored) } else { max_block })?;
     }
     at = at.checked_add(if content_checksum { 4 } else { 0 })?;
     (at == input.len() && content <= bound).then_some(content)
@@ -72,10 +66,7 @@ pub(super) struct Lz4Reader<R: Read> {
 
 impl<R: BufRead> Lz4Reader<R> {
     pub fn new(source: R) -> Self {
-        Self {
-            state: State::Between(source),
-            frames: 0,
-        }
+        Self { state: State::Between(source), frames: 0 }
     }
 
     /// Opens the next data frame, stepping over skippable ones.
@@ -83,17 +74,10 @@ impl<R: BufRead> Lz4Reader<R> {
         loop {
             let prefix = source.fill_buf()?;
             if prefix.is_empty() {
-                return if self.frames == 0 {
-                    Err(io_error(truncated("lz4")))
-                } else {
-                    Ok(State::Ended)
-                };
+                return if self.frames == 0 { Err(io_error(truncated("lz4"))) } else { Ok(State::Ended) };
             }
             if agrees(prefix, &MAGIC.to_le_bytes()) {
-                return Ok(State::Inside(Box::new(FrameDecoder::new(Watched {
-                    source,
-                    dry: false,
-                }))));
+                return Ok(State::Inside(Box::new(FrameDecoder::new(Watched { source, dry: false }))));
             }
             if !((0x50..=0x5F).contains(&prefix[0]) && agrees(&prefix[1..], &SKIPPABLE.to_le_bytes()[1..])) {
                 let what = if self.frames == 0 {

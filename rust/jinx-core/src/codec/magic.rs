@@ -2,13 +2,8 @@
 
 /// Whether `data` begins as a format that is compressed already, so that zstd would only cost time.
 pub fn is_compressed_media(data: &[u8]) -> bool {
-    const ARCHIVES: [&[u8]; 5] = [
-        b"\x1f\x8b\x08",
-        b"PK\x03\x04",
-        b"PK\x05\x06",
-        b"\x28\xb5\x2f\xfd",
-        b"\xfd7zXZ\0",
-    ];
+    const ARCHIVES: [&[u8]; 5] =
+        [b"\x1f\x8b\x08", b"PK\x03\x04", b"PK\x05\x06", b"\x28\xb5\x2f\xfd", b"\xfd7zXZ\0"];
     if ARCHIVES.iter().any(|magic| data.starts_with(magic)) || is_bzip2(data) {
         return true;
     }
@@ -83,10 +78,7 @@ fn matroska(data: &[u8]) -> Option<&'static str> {
 fn is_bmp(data: &[u8]) -> bool {
     data.starts_with(b"BM")
         && data.get(6..10) == Some(&[0; 4])
-        && matches!(
-            data.get(14..18),
-            Some([12 | 40 | 52 | 56 | 64 | 108 | 124, 0, 0, 0])
-        )
+        && matches!(data.get(14..18), Some([12 | 40 | 52 | 56 | 64 | 108 | 124, 0, 0, 0]))
 }
 
 /// A frame header of MPEG audio layer III whose bit rate and sampling rate exist.
@@ -100,22 +92,7 @@ fn is_mpeg_audio(data: &[u8]) -> bool {
 }
 
 fn is_bzip2(data: &[u8]) -> bool {
-    matches!(
-        data,
-        [
-            b'B',
-            b'Z',
-            b'h',
-            b'1'..=b'9',
-            0x31,
-            0x41,
-            0x59,
-            0x26,
-            0x53,
-            0x59,
-            ..
-        ]
-    )
+    matches!(data, [b'B', b'Z', b'h', b'1'..=b'9', 0x31, 0x41, 0x59, 0x26, 0x53, 0x59, ..])
 }
 
 #[cfg(test)]
@@ -130,25 +107,13 @@ mod tests {
             (b"GIF89a\x01\0", Some("image/gif"), true),
             (b"RIFF\x10\0\0\0WEBPVP8 ", Some("image/webp"), true),
             (b"RIFF\x10\0\0\0WAVEfmt ", Some("audio/wav"), false),
-            (
-                b"BM\x46\0\0\0\0\0\0\0\x36\0\0\0\x28\0\0\0",
-                Some("image/bmp"),
-                false,
-            ),
+            (b"BM\x46\0\0\0\0\0\0\0\x36\0\0\0\x28\0\0\0", Some("image/bmp"), false),
             (b"BMW is a car, not a picture", None, false),
             (b"II*\0\x08\0\0\0", Some("image/tiff"), false),
             (b"\0\0\0\x18ftypisom", Some("video/mp4"), true),
             (b"\0\0\0\x14ftypqt  ", Some("video/quicktime"), true),
-            (
-                b"\x1a\x45\xdf\xa3\x9f\x42\x86\x81\x01\x42\x82\x84webm",
-                Some("video/webm"),
-                true,
-            ),
-            (
-                b"\x1a\x45\xdf\xa3\x9f\x42\x82\x88matroska",
-                Some("video/x-matroska"),
-                true,
-            ),
+            (b"\x1a\x45\xdf\xa3\x9f\x42\x86\x81\x01\x42\x82\x84webm", Some("video/webm"), true),
+            (b"\x1a\x45\xdf\xa3\x9f\x42\x82\x88matroska", Some("video/x-matroska"), true),
             (b"OggS\0\x02", Some("audio/ogg"), true),
             (b"fLaC\0\0\0\x22", Some("audio/flac"), true),
             (b"ID3\x03\0", Some("audio/mpeg"), true),

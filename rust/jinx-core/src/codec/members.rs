@@ -42,13 +42,7 @@ pub(super) struct Members<S, R> {
 
 impl<S: Step, R: BufRead> Members<S, R> {
     pub fn new(step: S, source: R) -> Self {
-        Self {
-            step,
-            source,
-            between: true,
-            members: 0,
-            failed: false,
-        }
+        Self { step, source, between: true, members: 0, failed: false }
     }
 
     /// The decoder, for its next use.
@@ -129,10 +123,7 @@ impl<S: Step, R: BufRead> Read for Members<S, R> {
             return Ok(0);
         }
         if self.failed {
-            return Err(io_error(Error::corrupt(format!(
-                "the {} data was already found bad",
-                S::NAME
-            ))));
+            return Err(io_error(Error::corrupt(format!("the {} data was already found bad", S::NAME))));
         }
         let result = self.advance(buf);
         if let Err(error) = &result {

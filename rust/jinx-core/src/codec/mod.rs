@@ -46,16 +46,8 @@ pub enum Codec {
 }
 
 impl Codec {
-    pub const ALL: [Self; 8] = [
-        Self::Zstd,
-        Self::Gzip,
-        Self::Brotli,
-        Self::Bzip2,
-        Self::Lz4,
-        Self::Lzma,
-        Self::Xz,
-        Self::Snappy,
-    ];
+    pub const ALL: [Self; 8] =
+        [Self::Zstd, Self::Gzip, Self::Brotli, Self::Bzip2, Self::Lz4, Self::Lzma, Self::Xz, Self::Snappy];
 
     /// The key and file suffix, without its dot.
     pub fn ext(self) -> &'static str {
@@ -90,10 +82,7 @@ impl Codec {
     pub fn from_name(name: &str) -> Option<Self> {
         match name {
             "pigz" => Some(Self::Gzip),
-            _ => Self::ALL
-                .into_iter()
-                .find(|codec| codec.name() == name)
-                .or_else(|| Self::from_ext(name)),
+            _ => Self::ALL.into_iter().find(|codec| codec.name() == name).or_else(|| Self::from_ext(name)),
         }
     }
 }
@@ -106,12 +95,7 @@ impl Codec {
 pub fn decode(codec: Codec, input: &[u8], max: u64) -> Result<Vec<u8>> {
     match codec {
         Codec::Zstd => zstd::decode(input, max),
-        _ => bounded::read_all(
-            stream::open(codec, input)?,
-            size_hint(codec, input),
-            input.len(),
-            max,
-        ),
+        _ => bounded::read_all(stream::open(codec, input)?, size_hint(codec, input), input.len(), max),
     }
 }
 
@@ -142,26 +126,19 @@ pub fn decode_into(codec: Codec, input: &[u8], out: &mut [u8]) -> Result<()> {
 fn size_hint(codec: Codec, input: &[u8]) -> Option<u64> {
     match codec {
         // The last member's length modulo 2^32.
-        Codec::Gzip => input
-            .last_chunk::<4>()
-            .map(|tail| u64::from(u32::from_le_bytes(*tail))),
+        Codec::Gzip => input.last_chunk::<4>().map(|tail| u64::from(u32::from_le_bytes(*tail))),
         _ => declared_len(codec, input),
     }
 }
 
 fn too_long(max: u64) -> Error {
-    Error::limit(format!(
-        "decodes to more than {max} bytes; raise the limit if you trust the file"
-    ))
+    Error::limit(format!("decodes to more than {max} bytes; raise the limit if you trust the file"))
 }
 
 /// Grows `out` by exactly `additional` bytes of capacity, or says that memory is short.
 fn reserve(out: &mut Vec<u8>, additional: usize) -> Result<()> {
     out.try_reserve_exact(additional).map_err(|_| {
-        Error::limit(format!(
-            "no memory for {} decoded bytes",
-            to_u64(out.len().saturating_add(additional))
-        ))
+        Error::limit(format!("no memory for {} decoded bytes", to_u64(out.len().saturating_add(additional))))
     })
 }
 

@@ -31,9 +31,7 @@ pub fn decode_snappy_raw(input: &[u8], max: u64) -> Result<Vec<u8>> {
     let mut out = Vec::new();
     reserve(&mut out, length)?;
     out.resize(length, 0);
-    let written = Decoder::new()
-        .decompress(input, &mut out)
-        .map_err(|error| raw_error(&error))?;
+    let written = Decoder::new().decompress(input, &mut out).map_err(|error| raw_error(&error))?;
     out.truncate(to_usize(to_u64(written), "a snappy block")?);
     Ok(out)
 }
@@ -59,11 +57,7 @@ pub(super) struct SnappyReader<R: Read> {
 
 impl<R: BufRead> SnappyReader<R> {
     pub fn new(source: R) -> Self {
-        Self {
-            frames: snap::read::FrameDecoder::new(source),
-            started: false,
-            failed: false,
-        }
+        Self { frames: snap::read::FrameDecoder::new(source), started: false, failed: false }
     }
 
     fn advance(&mut self, buf: &mut [u8]) -> io::Result<usize> {
@@ -92,10 +86,7 @@ impl<R: BufRead> Read for SnappyReader<R> {
 }
 
 fn typed(error: io::Error) -> io::Error {
-    match error
-        .get_ref()
-        .and_then(|inner| inner.downcast_ref::<snap::Error>())
-    {
+    match error.get_ref().and_then(|inner| inner.downcast_ref::<snap::Error>()) {
         Some(inner) => io_error(Error::corrupt(format!("bad snappy data: {inner}"))),
         None if error.kind() == ErrorKind::UnexpectedEof && error.raw_os_error().is_none() => {
             io_error(truncated("snappy"))

@@ -57,24 +57,16 @@ pub fn writer<W: Write + Send>(codec: Codec, level: Option<i32>, target: W) -> R
         Codec::Zstd => {
             let level = level.unwrap_or(DEFAULT_ZSTD_LEVEL);
             check_level(level)?;
-            Ok(Writer::Zstd(Box::new(zstd::stream::write::Encoder::new(
-                target, level,
-            )?)))
+            Ok(Writer::Zstd(Box::new(zstd::stream::write::Encoder::new(target, level)?)))
         }
         Codec::Gzip => {
             let level = level.unwrap_or(DEFAULT_GZIP_LEVEL);
             let checked = u32::try_from(level).ok().filter(|&level| level <= 9);
             let level =
                 checked.ok_or_else(|| Error::invalid(format!("gzip has no level {level}; use 0 to 9")))?;
-            Ok(Writer::Gzip(Box::new(GzEncoder::new(
-                target,
-                Compression::new(level),
-            ))))
+            Ok(Writer::Gzip(Box::new(GzEncoder::new(target, Compression::new(level)))))
         }
-        other => Err(Error::invalid(format!(
-            "cannot write {} files; use zstd or gzip",
-            other.name()
-        ))),
+        other => Err(Error::invalid(format!("cannot write {} files; use zstd or gzip", other.name()))),
     }
 }
 
@@ -119,9 +111,6 @@ pub fn sniff(first: &[u8]) -> Option<Codec> {
         (b"\x50\x2a\x4d\x18", Codec::Zstd),
     ];
     let bzip2 = matches!(first, [b'B', b'Z', b'h', b'1'..=b'9', ..]);
-    let by_magic = MAGICS
-        .into_iter()
-        .find(|(magic, _)| first.starts_with(magic))
-        .map(|(_, codec)| codec);
+    let by_magic = MAGICS.into_iter().find(|(magic, _)| first.starts_with(magic)).map(|(_, codec)| codec);
     by_magic.or_else(|| bzip2.then_some(Codec::Bzip2))
 }

@@ -30,9 +30,7 @@ fn encode(codec: Codec, data: &[u8]) -> Vec<u8> {
             encoder.finish().unwrap();
         }
         Codec::Brotli => {
-            ::brotli::CompressorWriter::new(&mut out, 1 << 16, 3, 22)
-                .write_all(data)
-                .unwrap();
+            ::brotli::CompressorWriter::new(&mut out, 1 << 16, 3, 22).write_all(data).unwrap();
         }
         Codec::Bzip2 => {
             let mut encoder = ::bzip2::write::BzEncoder::new(&mut out, ::bzip2::Compression::fast());
@@ -104,24 +102,13 @@ fn exact_limit_is_enough_and_one_less_is_not() {
     let data = sample();
     for codec in Codec::ALL {
         let packed = encode(codec, &data);
-        assert_eq!(
-            decode(codec, &packed, data.len() as u64).unwrap(),
-            data,
-            "{codec:?}"
-        );
-        assert_eq!(
-            cause(decode(codec, &packed, data.len() as u64 - 1)),
-            Cause::Limit,
-            "{codec:?}"
-        );
+        assert_eq!(decode(codec, &packed, data.len() as u64).unwrap(), data, "{codec:?}");
+        assert_eq!(cause(decode(codec, &packed, data.len() as u64 - 1)), Cause::Limit, "{codec:?}");
     }
     let packed = streamed_zstd(&data);
     assert_eq!(declared_len(Codec::Zstd, &packed), None);
     assert_eq!(decode(Codec::Zstd, &packed, data.len() as u64).unwrap(), data);
-    assert_eq!(
-        cause(decode(Codec::Zstd, &packed, data.len() as u64 - 1)),
-        Cause::Limit
-    );
+    assert_eq!(cause(decode(Codec::Zstd, &packed, data.len() as u64 - 1)), Cause::Limit);
 }
 
 #[test]
@@ -131,58 +118,32 @@ fn early_end_is_truncated_at_every_byte() {
         let packed = encode(codec, &data);
         // A snappy stream has no end mark: cut after its first chunk it is a shorter, empty stream.
         for cut in (0..packed.len()).filter(|&cut| !(codec == Codec::Snappy && cut == 10)) {
-            assert_eq!(
-                cause(decode(codec, &packed[..cut], MIB)),
-                Cause::Truncated,
-                "{codec:?} at {cut}"
-            );
+            assert_eq!(cause(decode(codec, &packed[..cut], MIB)), Cause::Truncated, "{codec:?} at {cut}");
         }
     }
     let packed = streamed_zstd(&data);
     for cut in 0..packed.len() {
-        assert_eq!(
-            cause(decode(Codec::Zstd, &packed[..cut], MIB)),
-            Cause::Truncated,
-            "{cut}"
-        );
+        assert_eq!(cause(decode(Codec::Zstd, &packed[..cut], MIB)), Cause::Truncated, "{cut}");
     }
 }
 
 #[test]
 fn bad_or_trailing_bytes_are_corrupt() {
     for codec in Codec::ALL {
-        assert_eq!(
-            cause(decode(codec, b"\xff\xffno such magic", MIB)),
-            Cause::Corrupt,
-            "{codec:?}"
-        );
-        for garbage in [
-            &b"x"[..],
-            b"garbage",
-            b"a long line of other bytes behind the end",
-        ] {
+        assert_eq!(cause(decode(codec, b"\xff\xffno such magic", MIB)), Cause::Corrupt, "{codec:?}");
+        for garbage in [&b"x"[..], b"garbage", b"a long line of other bytes behind the end"] {
             let mut packed = encode(codec, b"data");
             packed.extend_from_slice(garbage);
-            let expected = if codec == Codec::Snappy && garbage.len() < 4 {
-                Cause::Truncated
-            } else {
-                Cause::Corrupt
-            };
-            assert_eq!(
-                cause(decode(codec, &packed, MIB)),
-                expected,
-                "{codec:?} {garbage:?}"
-            );
+            let expected =
+                if codec == Codec::Snappy && garbage.len() < 4 { Cause::Truncated } else { Cause::Corrupt };
+            assert_eq!(cause(decode(codec, &packed, MIB)), expected, "{codec:?} {garbage:?}");
         }
     }
 }
 
 #[test]
 fn members_follow_each_other() {
-    for codec in Codec::ALL
-        .into_iter()
-        .filter(|&codec| !matches!(codec, Codec::Brotli | Codec::Lzma))
-    {
+    for codec in Codec::ALL.into_iter().filter(|&codec| !matches!(codec, Codec::Brotli | Codec::Lzma)) {
         let packed = [encode(codec, b"one "), encode(codec, b""), encode(codec, b"two")].concat();
         assert_eq!(decode(codec, &packed, MIB).unwrap(), b"one two", "{codec:?}");
         decode_into(codec, &packed, &mut [0; 7]).unwrap();
@@ -191,20 +152,10 @@ fn members_follow_each_other() {
     for codec in [Codec::Zstd, Codec::Lz4] {
         let packed = [&skippable[..], &encode(codec, b"one"), skippable].concat();
         assert_eq!(decode(codec, &packed, MIB).unwrap(), b"one", "{codec:?}");
-        assert_eq!(
-            cause(decode(codec, &skippable[..9], MIB)),
-            Cause::Truncated,
-            "{codec:?}"
-        );
+        assert_eq!(cause(decode(codec, &skippable[..9], MIB)), Cause::Truncated, "{codec:?}");
     }
     for codec in [Codec::Gzip, Codec::Xz] {
-        let padded = [
-            &encode(codec, b"one")[..],
-            &[0; 8],
-            &encode(codec, b"two"),
-            &[0; 4],
-        ]
-        .concat();
+        let padded = [&encode(codec, b"one")[..], &[0; 8], &encode(codec, b"two"), &[0; 4]].concat();
         assert_eq!(decode(codec, &padded, MIB).unwrap(), b"onetwo", "{codec:?}");
     }
 }
@@ -216,10 +167,7 @@ fn lzma_takes_both_containers() {
     assert_eq!(decode(Codec::Lzma, alone, MIB).unwrap(), b"hello hello hello");
     assert_eq!(cause(decode(Codec::Xz, alone, MIB)), Cause::Corrupt);
     assert_eq!(decode(Codec::Lzma, XZ, MIB).unwrap(), b"hello hello hello");
-    assert_eq!(
-        decode(Codec::Lzma, &[XZ, XZ].concat(), MIB).unwrap(),
-        b"hello hello hello".repeat(2)
-    );
+    assert_eq!(decode(Codec::Lzma, &[XZ, XZ].concat(), MIB).unwrap(), b"hello hello hello".repeat(2));
     assert_eq!(decode(Codec::Bzip2, BZ2, MIB).unwrap(), b"hello hello hello");
     assert_eq!(decode(Codec::Gzip, GZIP, MIB).unwrap(), b"hello hello hello");
     // With the length in the header instead of an end mark following it.
@@ -251,19 +199,10 @@ fn declared_length_is_believed_only_with_blocks_behind_it() {
     for codec in [Codec::Zstd, Codec::Lz4] {
         let packed = encode(codec, &data);
         assert_eq!(declared_len(codec, &packed), Some(data.len() as u64), "{codec:?}");
-        assert_eq!(
-            declared_len(codec, &packed[..packed.len() - 1]),
-            None,
-            "{codec:?}"
-        );
+        assert_eq!(declared_len(codec, &packed[..packed.len() - 1]), None, "{codec:?}");
     }
     // An empty raw block under a content size of 2^60.
-    let lie = [
-        &b"\x28\xb5\x2f\xfd\xe0"[..],
-        &(1u64 << 60).to_le_bytes(),
-        b"\x01\0\0",
-    ]
-    .concat();
+    let lie = [&b"\x28\xb5\x2f\xfd\xe0"[..], &(1u64 << 60).to_le_bytes(), b"\x01\0\0"].concat();
     assert_eq!(declared_len(Codec::Zstd, &lie), None);
     assert_eq!(cause(decode(Codec::Zstd, &lie, u64::MAX)), Cause::Limit);
 }
@@ -271,10 +210,7 @@ fn declared_length_is_believed_only_with_blocks_behind_it() {
 #[test]
 fn windows_beyond_the_cap_are_refused() {
     // zstd: window log 31 and an empty last block; xz: a dictionary of 1.5 GiB.
-    assert_eq!(
-        cause(decode(Codec::Zstd, b"\x28\xb5\x2f\xfd\0\xa8\x01\0\0", MIB)),
-        Cause::Limit
-    );
+    assert_eq!(cause(decode(Codec::Zstd, b"\x28\xb5\x2f\xfd\0\xa8\x01\0\0", MIB)), Cause::Limit);
     let mut alone = LZMA_ALONE.to_vec();
     alone[1..5].copy_from_slice(&(3u32 << 29).to_le_bytes());
     assert_eq!(cause(decode(Codec::Lzma, &alone, MIB)), Cause::Limit);
@@ -297,11 +233,7 @@ fn bombs_stop_at_the_limit() {
         };
         let start = Instant::now();
         assert_eq!(cause(decode(codec, &bomb, MIB)), Cause::Limit, "{codec:?}");
-        assert!(
-            start.elapsed() < Duration::from_secs(1),
-            "{codec:?} took {:?}",
-            start.elapsed()
-        );
+        assert!(start.elapsed() < Duration::from_secs(1), "{codec:?} took {:?}", start.elapsed());
     }
 }
 
@@ -313,10 +245,7 @@ fn raw_snappy_blocks() {
     assert_eq!(cause(decode_snappy_raw(&packed, 1)), Cause::Limit);
     assert_eq!(cause(decode_snappy_raw(b"", MIB)), Cause::Truncated);
     assert_eq!(cause(decode_snappy_raw(b"\x05\x10ab", MIB)), Cause::Truncated);
-    assert_eq!(
-        cause(decode_snappy_raw(b"\xff\xff\xff\x7f\0a", MIB << 10)),
-        Cause::Corrupt
-    );
+    assert_eq!(cause(decode_snappy_raw(b"\xff\xff\xff\x7f\0a", MIB << 10)), Cause::Corrupt);
     assert_eq!(cause(decode_snappy_raw(b"\x05\x05\x09\x09", MIB)), Cause::Corrupt);
     assert_eq!(decode_snappy_raw(b"\0", MIB).unwrap(), b"");
 }
@@ -339,19 +268,13 @@ fn readers_stream_and_keep_the_cause() {
     for codec in Codec::ALL {
         let packed = encode(codec, &data);
         let mut out = Vec::new();
-        reader(codec, Trickle(packed.clone(), 0))
-            .unwrap()
-            .read_to_end(&mut out)
-            .unwrap();
+        reader(codec, Trickle(packed.clone(), 0)).unwrap().read_to_end(&mut out).unwrap();
         assert_eq!(out, data, "{codec:?}");
         let cut = packed[..packed.len() - 3].to_vec();
         let mut short = reader(codec, Trickle(cut, 0)).unwrap();
         let error = short.read_to_end(&mut out).unwrap_err();
         assert_eq!(Error::from(error).cause(), Cause::Truncated, "{codec:?}");
-        assert!(
-            short.read(&mut [0; 9]).is_err(),
-            "{codec:?} ends cleanly after an error"
-        );
+        assert!(short.read(&mut [0; 9]).is_err(), "{codec:?} ends cleanly after an error");
         if !matches!(codec, Codec::Brotli | Codec::Lzma) {
             assert_eq!(sniff(&packed), Some(codec));
         }
@@ -366,10 +289,7 @@ fn writers_check_codec_and_level() {
         encoder.write_all(b"line\n").unwrap();
         encoder.flush().unwrap();
         encoder.write_all(b"line\n").unwrap();
-        assert_eq!(
-            decode(codec, &encoder.finish().unwrap(), MIB).unwrap(),
-            b"line\nline\n"
-        );
+        assert_eq!(decode(codec, &encoder.finish().unwrap(), MIB).unwrap(), b"line\nline\n");
         assert!(writer(codec, Some(99), Vec::new()).is_err());
     }
     assert!(writer(Codec::Gzip, Some(-1), Vec::new()).is_err());

@@ -124,9 +124,7 @@ fn lenient_base64(text: &[u8], max: u64, mut out: Vec<u8>) -> Result<Vec<u8>> {
     }
     match quad {
         0 => Ok(out),
-        1 => Err(Error::corrupt(
-            "base64 text has one character more than a multiple of four",
-        )),
+        1 => Err(Error::corrupt("base64 text has one character more than a multiple of four")),
         _ => Err(Error::corrupt("base64 text lacks its padding")),
     }
 }

@@ -256,10 +256,7 @@ fn output_stops_at_the_limit() {
         (TextEncoding::Hex, b"00 11 22", 3),
     ] {
         assert_eq!(encoding.decode(text, length).unwrap().len() as u64, length);
-        assert_eq!(
-            encoding.decode(text, length - 1).unwrap_err().cause(),
-            Cause::Limit
-        );
+        assert_eq!(encoding.decode(text, length - 1).unwrap_err().cause(), Cause::Limit);
     }
 }
 

@@ -17,10 +17,7 @@ pub(super) struct XzStep {
 impl XzStep {
     pub fn xz() -> Result<Self> {
         let stream = Stream::new_stream_decoder(MAX_LZMA_MEMORY_BYTES, 0).map_err(error)?;
-        Ok(Self {
-            stream,
-            legacy: false,
-        })
+        Ok(Self { stream, legacy: false })
     }
 
     pub fn lzma() -> Result<Self> {
@@ -57,9 +54,9 @@ impl Step for XzStep {
 
 fn error(error: LzmaError) -> Error {
     match error {
-        LzmaError::MemLimit => Error::limit(format!(
-            "the xz data needs more than {MAX_LZMA_MEMORY_BYTES} bytes of memory"
-        )),
+        LzmaError::MemLimit => {
+            Error::limit(format!("the xz data needs more than {MAX_LZMA_MEMORY_BYTES} bytes of memory"))
+        }
         LzmaError::Mem => Error::limit("no memory for an xz decoder"),
         LzmaError::Options | LzmaError::UnsupportedCheck => {
             Error::unsupported(format!("unknown xz features: {error}"))

@@ -22,9 +22,7 @@ thread_local! {
 
 fn new_context() -> Result<DCtx<'static>> {
     let mut context = DCtx::try_create().ok_or_else(|| Error::limit("no memory for a zstd decoder"))?;
-    context
-        .set_parameter(DParameter::WindowLogMax(MAX_ZSTD_WINDOW_LOG))
-        .map_err(decode_error)?;
+    context.set_parameter(DParameter::WindowLogMax(MAX_ZSTD_WINDOW_LOG)).map_err(decode_error)?;
     Ok(context)
 }
 
@@ -55,9 +53,7 @@ pub(super) fn decode(input: &[u8], max: u64) -> Result<Vec<u8>> {
             context.decompress(&mut out, input).map_err(decode_error)?;
             keep_context(context);
             if to_u64(out.len()) != length {
-                return Err(Error::corrupt(
-                    "the zstd frame does not hold what its header says",
-                ));
+                return Err(Error::corrupt("the zstd frame does not hold what its header says"));
             }
             Ok(out)
         }
@@ -87,9 +83,7 @@ pub(super) struct ZstdStep {
 
 impl ZstdStep {
     pub fn new() -> Result<Self> {
-        Ok(Self {
-            context: new_context()?,
-        })
+        Ok(Self { context: new_context()? })
     }
 
     fn reusing(mut context: DCtx<'static>) -> Result<Self> {
@@ -113,15 +107,8 @@ impl Step for ZstdStep {
     fn step(&mut self, input: &[u8], output: &mut [u8], _last: bool) -> Result<Progress> {
         let mut from = InBuffer::around(input);
         let mut to = OutBuffer::around(output);
-        let hint = self
-            .context
-            .decompress_stream(&mut to, &mut from)
-            .map_err(decode_error)?;
-        Ok(Progress {
-            read: from.pos(),
-            written: to.pos(),
-            ended: hint == 0,
-        })
+        let hint = self.context.decompress_stream(&mut to, &mut from).map_err(decode_error)?;
+        Ok(Progress { read: from.pos(), written: to.pos(), ended: hint == 0 })
     }
 }
 
@@ -130,9 +117,7 @@ fn decode_error(code: usize) -> Error {
     if is(ZSTD_ErrorCode::ZSTD_error_srcSize_wrong) {
         super::members::truncated("zstd")
     } else if is(ZSTD_ErrorCode::ZSTD_error_frameParameter_windowTooLarge) {
-        Error::limit(format!(
-            "the zstd window is larger than 2^{MAX_ZSTD_WINDOW_LOG} bytes"
-        ))
+        Error::limit(format!("the zstd window is larger than 2^{MAX_ZSTD_WINDOW_LOG} bytes"))
     } else if is(ZSTD_ErrorCode::ZSTD_error_memory_allocation) {
         Error::limit("no memory for a zstd decoder")
     } else if is(ZSTD_ErrorCode::ZSTD_error_dictionary_wrong) {
@@ -192,9 +177,7 @@ pub(super) fn check_level(level: i32) -> Result<()> {
     if (low..=high).contains(&level) {
         return Ok(());
     }
-    Err(Error::invalid(format!(
-        "zstd has no level {level}; use {low} to {high}"
-    )))
+    Err(Error::invalid(format!("zstd has no level {level}; use {low} to {high}")))
 }
 
 fn encode_error(code: usize) -> Error {

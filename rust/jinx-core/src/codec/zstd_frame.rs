@@ -46,11 +46,7 @@ fn outline(input: &[u8]) -> Option<Frame> {
     if magic & !0xF == SKIPPABLE {
         let size = u32::from_le_bytes(*input.get(4..)?.first_chunk()?);
         let len = usize::try_from(size).ok()?.checked_add(8)?;
-        return Some(Frame {
-            len,
-            content: Some(0),
-            bound: 0,
-        });
+        return Some(Frame { len, content: Some(0), bound: 0 });
     }
     if magic != MAGIC {
         return None;
@@ -63,10 +59,7 @@ fn outline(input: &[u8]) -> Option<Frame> {
     let (size_bytes, content) = match descriptor >> 6 {
         0 if !single_segment => (0, None),
         0 => (1, Some(u64::from(*size_field.first()?))),
-        1 => (
-            2,
-            Some(u64::from(u16::from_le_bytes(*size_field.first_chunk()?)) + 256),
-        ),
+        1 => (2, Some(u64::from(u16::from_le_bytes(*size_field.first_chunk()?)) + 256)),
         2 => (4, Some(u64::from(u32::from_le_bytes(*size_field.first_chunk()?)))),
         _ => (8, Some(u64::from_le_bytes(*size_field.first_chunk()?))),
     };
@@ -89,9 +82,5 @@ fn outline(input: &[u8]) -> Option<Frame> {
         }
     }
     let checksum_bytes = if descriptor & 4 == 0 { 0 } else { 4 };
-    Some(Frame {
-        len: at.checked_add(checksum_bytes)?,
-        content,
-        bound,
-    })
+    Some(Frame { len: at.checked_add(checksum_bytes)?, content, bound })
 }

@@ -21,13 +21,7 @@ pub struct Chain {
 impl Chain {
     /// `total` is the size of all inputs in bytes, if known.
     pub fn new(sources: Vec<Opener>, total: Option<u64>) -> Self {
-        Self {
-            left: sources.into(),
-            current: None,
-            selection: None,
-            finished: 0,
-            total,
-        }
+        Self { left: sources.into(), current: None, selection: None, finished: 0, total }
     }
 }
 

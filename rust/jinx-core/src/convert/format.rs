@@ -38,14 +38,9 @@ impl Format {
     /// # Errors
     /// `Invalid` for other names than [`Format::name`] gives.
     pub fn from_name(name: &str) -> Result<Self> {
-        Self::ALL
-            .into_iter()
-            .find(|format| format.name() == name)
-            .ok_or_else(|| {
-                Error::invalid(format!(
-                    "unknown format '{name}'; use jinx, jsonl, msgpack or parquet"
-                ))
-            })
+        Self::ALL.into_iter().find(|format| format.name() == name).ok_or_else(|| {
+            Error::invalid(format!("unknown format '{name}'; use jinx, jsonl, msgpack or parquet"))
+        })
     }
 
     /// The format that a name's suffix says, before the suffix of a codec (`a.jsonl.zst`); `None` when it says none.
@@ -57,9 +52,7 @@ impl Format {
             last = parts.next()?;
         }
         parts.next()?;
-        Self::ALL
-            .into_iter()
-            .find(|format| format.suffixes().contains(&last))
+        Self::ALL.into_iter().find(|format| format.suffixes().contains(&last))
     }
 }
 

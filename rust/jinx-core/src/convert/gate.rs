@@ -26,12 +26,7 @@ struct State {
 
 impl Gate {
     pub(super) fn new(max_chunks: usize, max_bytes: u64) -> Self {
-        Self {
-            state: Mutex::default(),
-            changed: Condvar::new(),
-            max_chunks,
-            max_bytes,
-        }
+        Self { state: Mutex::default(), changed: Condvar::new(), max_chunks, max_bytes }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

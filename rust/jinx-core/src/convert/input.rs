@@ -46,10 +46,7 @@ impl Input {
     /// What `source` reports.
     pub fn new(source: impl Read + Send + 'static, name: &Path, total: Option<u64>) -> Result<Self> {
         let read = Arc::new(AtomicU64::new(0));
-        let mut counted = Counted {
-            source,
-            read: Arc::clone(&read),
-        };
+        let mut counted = Counted { source, read: Arc::clone(&read) };
         let mut first = Vec::new();
         counted
             .by_ref()
@@ -63,12 +60,7 @@ impl Input {
             Some(codec) => codec::reader(codec, whole).map_err(|error| error.in_file(name))?,
             None => Box::new(whole),
         };
-        Ok(Self {
-            reader,
-            name: name.to_owned(),
-            read,
-            total,
-        })
+        Ok(Self { reader, name: name.to_owned(), read, total })
     }
 
     pub fn name(&self) -> &Path {

@@ -29,13 +29,7 @@ impl JinxRows {
         let total = shard.main().len() + side;
         let average = total / shard.len().max(1);
         let rows_per_chunk = (CHUNK_BYTES / average.max(1)).clamp(1, MAX_CHUNK_ROWS);
-        Self {
-            shard,
-            selection: None,
-            next: 0,
-            rows_per_chunk,
-            total,
-        }
+        Self { shard, selection: None, next: 0, rows_per_chunk, total }
     }
 
     /// Openers of all shards that `path` stands for, a pair or a folder.

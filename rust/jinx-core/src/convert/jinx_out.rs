@@ -27,16 +27,11 @@ impl RowTarget for JinxTarget {
     type Encoder = JinxEncoder;
 
     fn encoder(&self) -> Result<JinxEncoder> {
-        Ok(JinxEncoder {
-            encoder: RowEncoder::new(Arc::clone(&self.options))?,
-            rows: Vec::new(),
-            bytes: 0,
-        })
+        Ok(JinxEncoder { encoder: RowEncoder::new(Arc::clone(&self.options))?, rows: Vec::new(), bytes: 0 })
     }
 
     fn commit(&mut self, rows: Vec<EncodedRow>) -> Result<()> {
-        rows.into_iter()
-            .try_for_each(|row| self.writer.write_encoded(row))
+        rows.into_iter().try_for_each(|row| self.writer.write_encoded(row))
     }
 
     fn finish(self) -> Result<Summary> {

@@ -29,14 +29,7 @@ pub struct JsonLines {
 impl JsonLines {
     pub fn new(input: Input) -> Self {
         let name = Arc::from(input.name());
-        Self {
-            input,
-            name,
-            rest: Vec::new(),
-            lines: 0,
-            at_start: true,
-            max_record_bytes: MAX_RECORD_BYTES,
-        }
+        Self { input, name, rest: Vec::new(), lines: 0, at_start: true, max_record_bytes: MAX_RECORD_BYTES }
     }
 
     /// # Errors
@@ -49,11 +42,7 @@ impl JsonLines {
     fn next_lines(&mut self) -> Result<Option<Vec<u8>>> {
         let mut text = std::mem::take(&mut self.rest);
         let end = loop {
-            let wanted = if text.len() < CHUNK_BYTES {
-                CHUNK_BYTES - text.len()
-            } else {
-                CHUNK_BYTES
-            };
+            let wanted = if text.len() < CHUNK_BYTES { CHUNK_BYTES - text.len() } else { CHUNK_BYTES };
             let searched = text.len();
             let got = (&mut self.input).take(to_u64(wanted)).read_to_end(&mut text)?;
             if got < wanted {
@@ -91,11 +80,7 @@ impl JsonLines {
             }
             start = end + 1;
         }
-        Ok(JsonChunk {
-            text,
-            rows,
-            name: Arc::clone(&self.name),
-        })
+        Ok(JsonChunk { text, rows, name: Arc::clone(&self.name) })
     }
 }
 

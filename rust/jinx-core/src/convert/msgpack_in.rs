@@ -20,10 +20,7 @@ pub struct MessagePack {
 impl MessagePack {
     pub fn new(input: Input) -> Self {
         let name = Arc::from(input.name());
-        Self {
-            rows: Rows::new(input, MAX_RECORD_BYTES),
-            name,
-        }
+        Self { rows: Rows::new(input, MAX_RECORD_BYTES), name }
     }
 
     /// # Errors
@@ -35,16 +32,9 @@ impl MessagePack {
 
 impl RowSource for MessagePack {
     fn next_chunk(&mut self) -> Result<Option<Box<dyn RowChunk>>> {
-        let block = self
-            .rows
-            .next_block(CHUNK_BYTES)
-            .map_err(|error| error.in_file(&self.name))?;
-        Ok(block.map(|block| -> Box<dyn RowChunk> {
-            Box::new(Chunk {
-                block,
-                name: Arc::clone(&self.name),
-            })
-        }))
+        let block = self.rows.next_block(CHUNK_BYTES).map_err(|error| error.in_file(&self.name))?;
+        Ok(block
+            .map(|block| -> Box<dyn RowChunk> { Box::new(Chunk { block, name: Arc::clone(&self.name) }) }))
     }
 
     fn bytes_read(&self) -> u64 {
@@ -71,11 +61,7 @@ impl RowChunk for Chunk {
     }
 
     fn emit(&self, i: usize, mut sink: &mut dyn Sink) -> Result<()> {
-        let range = self
-            .block
-            .rows
-            .get(i)
-            .ok_or_else(|| Error::invalid("no such row"))?;
+        let range = self.block.rows.get(i).ok_or_else(|| Error::invalid("no such row"))?;
         let row = self.block.bytes.slice(range.clone());
         msgpack::emit(&row, &mut sink).map_err(|error| self.locate(i, error))
     }

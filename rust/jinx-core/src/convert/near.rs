@@ -9,14 +9,7 @@ pub(super) fn near<'a>(wanted: &str, known: impl Iterator<Item = &'a str>) -> Ve
             let name_folded = name.to_lowercase();
             let contains =
                 !folded.is_empty() && (name_folded.contains(&folded) || folded.contains(&name_folded));
-            (
-                if contains && !name.is_empty() {
-                    1
-                } else {
-                    distance(&folded, &name_folded)
-                },
-                name,
-            )
+            (if contains && !name.is_empty() { 1 } else { distance(&folded, &name_folded) }, name)
         })
         .filter(|(distance, _)| *distance <= most)
         .collect();

@@ -120,11 +120,7 @@ where
         };
         let mut hand_over = |part| {
             let sent = results.send((number, Message::Part(part))).is_ok();
-            if sent && gate.part_sent(number) {
-                Ok(())
-            } else {
-                Err(Error::interrupted())
-            }
+            if sent && gate.part_sent(number) { Ok(()) } else { Err(Error::interrupted()) }
         };
         let work = || input.and_then(|input| worker(input, &mut hand_over));
         let message = match caught(work, "a worker thread") {
@@ -179,15 +175,11 @@ fn collect<E>(results: &Receiver<(u64, Message<E>)>, gate: &Gate, commit: &mut i
 fn caught<T>(work: impl FnOnce() -> Result<T>, what: &str) -> Result<T> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
         let message = message_of(&*panic);
-        Err(Error::invalid(format!(
-            "{what} failed unexpectedly: {message}; please report this"
-        )))
+        Err(Error::invalid(format!("{what} failed unexpectedly: {message}; please report this")))
     })
 }
 
 fn message_of(panic: &(dyn Any + Send)) -> &str {
     let owned = panic.downcast_ref::<String>().map(String::as_str);
-    owned
-        .or_else(|| panic.downcast_ref::<&str>().copied())
-        .unwrap_or("no details")
+    owned.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no details")
 }

@@ -49,21 +49,11 @@ pub fn run<T: RowTarget>(
     let workers = (0..options.workers())
         .map(|_| {
             let select = selection.clone().map(Select::new);
-            let mut worker = Worker {
-                encoder: target.encoder()?,
-                select,
-            };
+            let mut worker = Worker { encoder: target.encoder()?, select };
             Ok(move |piece, hand_over: HandOver<'_, T::Part>| worker.work(piece, hand_over))
         })
         .collect::<Result<Vec<_>>>()?;
-    let mut writing = Writing {
-        target,
-        progress,
-        rows: 0,
-        bytes_read,
-        total_bytes,
-        last: Instant::now(),
-    };
+    let mut writing = Writing { target, progress, rows: 0, bytes_read, total_bytes, last: Instant::now() };
     let mut left = options.limit.unwrap_or(u64::MAX);
     let produce = move || {
         while left > 0 {
@@ -84,10 +74,7 @@ pub fn run<T: RowTarget>(
     }
     writing.report()?;
     let rows = writing.rows;
-    Ok(Summary {
-        rows,
-        ..writing.target.finish()?
-    })
+    Ok(Summary { rows, ..writing.target.finish()? })
 }
 
 /// One thread's half of a conversion.
@@ -109,9 +96,7 @@ impl<E: ChunkEncoder> Worker<E> {
                 Some(select) => chunk.emit(i, &mut select.around(sink)),
                 None => chunk.emit(i, sink),
             };
-            self.encoder
-                .encode(&mut emit)
-                .map_err(|error| chunk.locate(i, error))?;
+            self.encoder.encode(&mut emit).map_err(|error| chunk.locate(i, error))?;
             rows += 1;
             if self.encoder.bytes() >= PART_BYTES && i + 1 < piece.rows {
                 let part = self.encoder.take().map_err(|error| chunk.locate(i, error))?;
@@ -119,10 +104,7 @@ impl<E: ChunkEncoder> Worker<E> {
                 rows = 0;
             }
         }
-        let part = self
-            .encoder
-            .take()
-            .map_err(|error| chunk.locate(piece.rows - 1, error))?;
+        let part = self.encoder.take().map_err(|error| chunk.locate(piece.rows - 1, error))?;
         Ok(Encoded { part, rows })
     }
 }
@@ -140,11 +122,7 @@ impl<T: RowTarget> Writing<'_, T> {
     fn report(&mut self) -> Result<()> {
         self.last = Instant::now();
         let bytes_read = self.bytes_read.load(Ordering::Relaxed);
-        (self.progress)(Progress {
-            rows: self.rows,
-            bytes_read,
-            total_bytes: self.total_bytes,
-        })
+        (self.progress)(Progress { rows: self.rows, bytes_read, total_bytes: self.total_bytes })
     }
 }
 
@@ -156,10 +134,6 @@ impl<T: RowTarget> Commit<Encoded<T::Part>> for Writing<'_, T> {
     }
 
     fn tick(&mut self) -> Result<()> {
-        if self.last.elapsed() >= REPORT_EVERY {
-            self.report()
-        } else {
-            Ok(())
-        }
+        if self.last.elapsed() >= REPORT_EVERY { self.report() } else { Ok(()) }
     }
 }

@@ -32,9 +32,7 @@ impl Selection {
         let (mut old, mut new) = (HashSet::new(), HashSet::new());
         for (from, to) in rename {
             if !old.insert(from) {
-                return Err(Error::invalid(format!(
-                    "the field '{from}' is to be renamed twice"
-                )));
+                return Err(Error::invalid(format!("the field '{from}' is to be renamed twice")));
             }
             if !new.insert(to) {
                 return Err(Error::invalid(format!("two fields are to be renamed to '{to}'")));
@@ -49,12 +47,7 @@ impl Selection {
         }
         let names = keep.iter().flatten().chain(rename.iter().map(|(from, _)| from));
         let given = names.map(|name| (name.clone(), AtomicBool::new(false))).collect();
-        Ok(Some(Self {
-            keep,
-            rename: rename.to_vec(),
-            given,
-            others: RwLock::default(),
-        }))
+        Ok(Some(Self { keep, rename: rename.to_vec(), given, others: RwLock::default() }))
     }
 
     /// Whether the field is wanted; also notes that it exists.
@@ -71,19 +64,13 @@ impl Selection {
         let is_new = !others.contains(name) && others.len() < MAX_NAMES;
         drop(others);
         if is_new {
-            self.others
-                .write()
-                .unwrap_or_else(PoisonError::into_inner)
-                .insert(name.to_owned());
+            self.others.write().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned());
         }
     }
 
     /// The name that a field gets.
     pub fn new_name<'a>(&'a self, name: &'a str) -> &'a str {
-        self.rename
-            .iter()
-            .find(|(from, _)| from == name)
-            .map_or(name, |(_, to)| to)
+        self.rename.iter().find(|(from, _)| from == name).map_or(name, |(_, to)| to)
     }
 
     /// Fails for a name the caller gave that no row had; without rows nothing is known.
@@ -102,18 +89,10 @@ impl Selection {
             return Ok(());
         };
         let others = self.others.read().unwrap_or_else(PoisonError::into_inner);
-        let given = self
-            .given
-            .iter()
-            .filter(|(_, seen)| seen.load(Ordering::Relaxed))
-            .map(|(name, _)| name.as_str());
-        let listed = |names: &[&str]| {
-            names
-                .iter()
-                .map(|name| format!("'{name}'"))
-                .collect::<Vec<_>>()
-                .join(", ")
-        };
+        let given =
+            self.given.iter().filter(|(_, seen)| seen.load(Ordering::Relaxed)).map(|(name, _)| name.as_str());
+        let listed =
+            |names: &[&str]| names.iter().map(|name| format!("'{name}'")).collect::<Vec<_>>().join(", ");
         let near = near(name, others.iter().map(String::as_str).chain(given));
         let some: Vec<&str> = others.iter().map(String::as_str).take(8).collect();
         let advice = match (near.is_empty(), some.is_empty()) {
@@ -147,22 +126,13 @@ pub struct Select {
 impl Select {
     pub fn new(selection: Arc<Selection>) -> Self {
         let taken = vec![false; selection.rename.len()];
-        Self {
-            selection,
-            actions: HashMap::new(),
-            taken,
-        }
+        Self { selection, actions: HashMap::new(), taken }
     }
 
     /// A sink for one row that passes on to `inner` what is wanted.
     pub fn around<'a>(&'a mut self, inner: &'a mut dyn Sink) -> impl Sink + 'a {
         self.taken.fill(false);
-        Selecting {
-            select: self,
-            inner,
-            depth: 0,
-            dropping: false,
-        }
+        Selecting { select: self, inner, depth: 0, dropping: false }
     }
 
     fn action(&mut self, name: &str) -> Action {

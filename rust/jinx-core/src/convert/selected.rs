@@ -23,11 +23,7 @@ impl Selected {
             return Ok(source);
         };
         source.select(&selection);
-        Ok(Box::new(Self {
-            source,
-            selection,
-            rows: 0,
-        }))
+        Ok(Box::new(Self { source, selection, rows: 0 }))
     }
 }
 
@@ -66,10 +62,7 @@ impl RowChunk for Chunk {
     }
 
     fn emit(&self, i: usize, sink: &mut dyn Sink) -> Result<()> {
-        let mut select = self
-            .select
-            .try_borrow_mut()
-            .map_err(|_| Error::invalid("a row inside a row"))?;
+        let mut select = self.select.try_borrow_mut().map_err(|_| Error::invalid("a row inside a row"))?;
         self.chunk.emit(i, &mut select.around(sink))
     }
 

@@ -100,11 +100,7 @@ impl<S: RowText> StreamTarget<S> {
             Some(codec) => Out::Coded(codec::writer(codec, level, out)?),
             None => Out::Plain(out),
         };
-        Ok(Self {
-            out,
-            path,
-            rows: std::marker::PhantomData,
-        })
+        Ok(Self { out, path, rows: std::marker::PhantomData })
     }
 }
 
@@ -130,12 +126,7 @@ impl<S: RowText> RowTarget for StreamTarget<S> {
             Out::Coded(out) => out.finish().map_err(|error| Error::io(&self.path, &error))?,
         };
         let bytes = out.commit()?;
-        Ok(Summary {
-            rows: 0,
-            bytes,
-            sidecar_bytes: 0,
-            files: 1,
-        })
+        Ok(Summary { rows: 0, bytes, sidecar_bytes: 0, files: 1 })
     }
 }
 

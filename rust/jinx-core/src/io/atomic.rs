@@ -53,14 +53,7 @@ impl PairWriter {
         wait_for_finisher(&names.main)?;
         // Again, now that nobody else can publish.
         require_free(&names, overwrite)?;
-        let writer = Self {
-            ops,
-            names,
-            identity,
-            overwrite,
-            sidecar: None,
-            lock,
-        };
+        let writer = Self { ops, names, identity, overwrite, sidecar: None, lock };
         writer.settle()?;
         Ok(writer)
     }
@@ -108,16 +101,9 @@ impl PairWriter {
         require_free(&self.names, self.overwrite)?;
         self.finish_files()?;
         self.settle()?;
-        let second = if self.sidecar.is_some() {
-            self.keep_old_sidecar()?
-        } else {
-            None
-        };
+        let second = if self.sidecar.is_some() { self.keep_old_sidecar()? } else { None };
         let mut sidecar_moved = false;
-        if let Err(error) = self
-            .put_sidecar(&mut sidecar_moved)
-            .and_then(|()| self.put_main())
-        {
+        if let Err(error) = self.put_sidecar(&mut sidecar_moved).and_then(|()| self.put_main()) {
             self.take_back(second.as_deref(), sidecar_moved);
             return Err(error);
         }
@@ -163,8 +149,7 @@ impl PairWriter {
 
     fn finish_file(&self, file: &File, path: &Path, mode: Option<u32>) -> Result<()> {
         let set = mode.map_or(Ok(()), |mode| self.ops.set_mode(file, path, mode));
-        set.and_then(|()| self.ops.sync_file(file, path))
-            .map_err(|error| Error::io(path, &error))
+        set.and_then(|()| self.ops.sync_file(file, path)).map_err(|error| Error::io(path, &error))
     }
 
     /// Gives the old sidecar its second name, if it belongs to the old main file.
@@ -173,9 +158,7 @@ impl PairWriter {
             return Ok(None);
         };
         self.remove_there(&second)?;
-        self.ops
-            .link(&self.names.sidecar, &second)
-            .map_err(|error| no_link(&self.names.sidecar, &error))?;
+        self.ops.link(&self.names.sidecar, &second).map_err(|error| no_link(&self.names.sidecar, &error))?;
         if let Err(error) = self.sync_folder() {
             let _ = self.ops.remove(&second);
             return Err(error);
@@ -221,9 +204,7 @@ impl PairWriter {
     }
 
     fn sync_folder(&self) -> Result<()> {
-        self.ops
-            .sync_folder(&self.names.folder)
-            .map_err(|error| Error::io(&self.names.folder, &error))
+        self.ops.sync_folder(&self.names.folder).map_err(|error| Error::io(&self.names.folder, &error))
     }
 }
 

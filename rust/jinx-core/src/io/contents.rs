@@ -55,8 +55,7 @@ impl Contents {
 }
 
 fn is_hidden_of_ours(name: &OsStr) -> bool {
-    let temporary = [".jinx.tmp", ".binx.tmp", ".json.tmp"]
-        .iter()
-        .any(|end| hidden_stem(name, end).is_some());
+    let temporary =
+        [".jinx.tmp", ".binx.tmp", ".json.tmp"].iter().any(|end| hidden_stem(name, end).is_some());
     temporary || split_second_name(name).is_some()
 }

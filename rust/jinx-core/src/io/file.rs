@@ -36,9 +36,7 @@ impl Access {
             "auto" => Ok(Self::Auto),
             "mmap" => Ok(Self::Mmap),
             "pread" => Ok(Self::Pread),
-            _ => Err(Error::invalid(format!(
-                "io is {name:?}; it must be \"auto\", \"mmap\" or \"pread\""
-            ))),
+            _ => Err(Error::invalid(format!("io is {name:?}; it must be \"auto\", \"mmap\" or \"pread\""))),
         }
     }
 
@@ -46,10 +44,7 @@ impl Access {
     pub(crate) fn or_from_environment(self, variable: Option<&OsStr>) -> Result<Self> {
         match variable {
             Some(value) if self == Self::Auto => Self::from_name(&value.to_string_lossy()).map_err(|error| {
-                Error::invalid(format!(
-                    "environment variable {ACCESS_VARIABLE}: {}",
-                    error.what()
-                ))
+                Error::invalid(format!("environment variable {ACCESS_VARIABLE}: {}", error.what()))
             }),
             _ => Ok(self),
         }
@@ -108,13 +103,7 @@ impl Source {
         require_regular(&metadata)?;
         let length = metadata.len();
         let map = map_if_wanted(&file, length, access)?;
-        Ok(Self {
-            file,
-            path: path.to_owned(),
-            length,
-            identity: Identity::from(&metadata),
-            map,
-        })
+        Ok(Self { file, path: path.to_owned(), length, identity: Identity::from(&metadata), map })
     }
 
     /// Bytes in the file when it was opened.
@@ -196,10 +185,7 @@ impl Source {
         self.check(offset, length)?;
         let start = to_usize(offset, "an offset")?;
         let end = to_usize(offset + length, "an offset")?;
-        map.bytes()
-            .get(start..end)
-            .map(Cow::Borrowed)
-            .ok_or_else(|| self.shrunk(offset))
+        map.bytes().get(start..end).map(Cow::Borrowed).ok_or_else(|| self.shrunk(offset))
     }
 
     fn check(&self, offset: u64, length: u64) -> Result<()> {
@@ -209,12 +195,9 @@ impl Source {
     }
 
     fn shrunk(&self, offset: u64) -> Error {
-        Error::truncated(format!(
-            "the file had {} bytes when it was opened and is shorter now",
-            self.length
-        ))
-        .at_byte(offset)
-        .in_file(&self.path)
+        Error::truncated(format!("the file had {} bytes when it was opened and is shorter now", self.length))
+            .at_byte(offset)
+            .in_file(&self.path)
     }
 
     fn failed(&self, error: &io::Error, offset: u64) -> Error {
@@ -226,14 +209,8 @@ fn require_regular(metadata: &Metadata) -> Result<()> {
     if metadata.is_file() {
         return Ok(());
     }
-    let kind = if metadata.is_dir() {
-        "a folder"
-    } else {
-        "a pipe or a device"
-    };
-    Err(Error::invalid(format!(
-        "this is {kind}; a regular file is needed"
-    )))
+    let kind = if metadata.is_dir() { "a folder" } else { "a pipe or a device" };
+    Err(Error::invalid(format!("this is {kind}; a regular file is needed")))
 }
 
 fn map_if_wanted(file: &File, length: u64, access: Access) -> Result<Option<Map>> {

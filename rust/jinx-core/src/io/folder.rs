@@ -35,15 +35,8 @@ impl FolderNames {
     fn of(target: &Path) -> Result<Self> {
         let failed = |error: io::Error| Error::io(target, &error);
         // A link to a folder, usually on a larger disk, keeps its meaning: the folder behind it is replaced.
-        let is_link = look(target)
-            .map_err(failed)?
-            .is_some_and(|metadata| metadata.is_symlink());
-        let whole = if is_link {
-            target.canonicalize()
-        } else {
-            absolute(target)
-        }
-        .map_err(failed)?;
+        let is_link = look(target).map_err(failed)?.is_some_and(|metadata| metadata.is_symlink());
+        let whole = if is_link { target.canonicalize() } else { absolute(target) }.map_err(failed)?;
         match (whole.parent(), whole.file_name()) {
             (Some(parent), Some(name)) => Ok(Self::inside(parent, name)),
             _ => Err(Error::invalid("this names no folder that could be written").in_file(target)),
@@ -104,16 +97,8 @@ impl FolderWriter {
         for left in [&names.work, &names.aside] {
             remove_dataset(&*ops, left, contents)?;
         }
-        ops.create_folder(&names.work)
-            .map_err(|error| Error::io(&names.work, &error))?;
-        Ok(Self {
-            ops,
-            names,
-            contents,
-            overwrite,
-            lock,
-            owns_work: true,
-        })
+        ops.create_folder(&names.work).map_err(|error| Error::io(&names.work, &error))?;
+        Ok(Self { ops, names, contents, overwrite, lock, owns_work: true })
     }
 
     /// The work folder; every file in it is published by `commit`.
@@ -166,8 +151,7 @@ impl FolderWriter {
             synced.map_err(|error| Error::io(&path, &error))?;
         }
         let set = mode.map_or(Ok(()), |mode| self.ops.set_mode(&File::open(work)?, work, mode));
-        set.and_then(|()| self.ops.sync_folder(work))
-            .map_err(|error| Error::io(work, &error))
+        set.and_then(|()| self.ops.sync_folder(work)).map_err(|error| Error::io(work, &error))
     }
 
     fn move_in(&self) -> io::Result<()> {
@@ -209,8 +193,7 @@ fn recover(ops: &dyn FileOps, names: &FolderNames) -> Result<()> {
         if there(&names.target)? || !there(&names.aside)? {
             return Ok(());
         }
-        ops.rename(&names.aside, &names.target)
-            .and_then(|()| ops.sync_folder(&names.parent))
+        ops.rename(&names.aside, &names.target).and_then(|()| ops.sync_folder(&names.parent))
     };
     back().map_err(|error: io::Error| Error::io(&names.target, &error))
 }
@@ -251,10 +234,8 @@ fn remove_dataset(ops: &dyn FileOps, folder: &Path, contents: Contents) -> Resul
 
 fn not_only_ours(folder: &Path, foreign: &OsStr) -> Error {
     let name = foreign.to_string_lossy();
-    Error::invalid(format!(
-        "the folder holds {name:?}, which is no part of a dataset; nothing is removed"
-    ))
-    .in_file(folder)
+    Error::invalid(format!("the folder holds {name:?}, which is no part of a dataset; nothing is removed"))
+        .in_file(folder)
 }
 
 /// Removes what a dead writer of one folder left, and says what. A folder with foreign files stays.
@@ -266,11 +247,8 @@ pub(crate) fn sweep_work(ops: &Arc<dyn FileOps>, names: &FolderNames) -> Result<
     recover(&**ops, names)?;
     let mut removed = Vec::new();
     for left in [&names.work, &names.aside] {
-        let any_kind = || {
-            [Contents::Jinx, Contents::Mds]
-                .iter()
-                .any(|kind| remove_dataset(&**ops, left, *kind).is_ok())
-        };
+        let any_kind =
+            || [Contents::Jinx, Contents::Mds].iter().any(|kind| remove_dataset(&**ops, left, *kind).is_ok());
         if left.exists() && any_kind() {
             removed.push(left.clone());
         }

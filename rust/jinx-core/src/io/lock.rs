@@ -50,7 +50,7 @@ impl Lock {
             let metadata = file.metadata().map_err(|error| failed(&error))?;
             if !metadata.is_file() {
                 return Err(
-                    Error::invalid("this name is needed for a temporary file; remove it").in_file(path),
+                    Error::invalid("this name is needed for a temporary file; remove it").in_file(path)
                 );
             }
             match try_flock(&file, FlockOperation::NonBlockingLockExclusive) {
@@ -80,26 +80,18 @@ impl Lock {
                 continue;
             }
             if metadata.len() > 0 {
-                lock.ops
-                    .truncate(&lock.file, path)
-                    .map_err(|error| failed(&error))?;
+                lock.ops.truncate(&lock.file, path).map_err(|error| failed(&error))?;
             }
             return Ok(Some(lock));
         }
-        Err(Error::new(
-            Cause::Io(io::ErrorKind::WouldBlock),
-            "other processes keep replacing this file",
-        )
-        .in_file(path))
+        Err(Error::new(Cause::Io(io::ErrorKind::WouldBlock), "other processes keep replacing this file")
+            .in_file(path))
     }
 
     /// Whether the name still leads to the locked file.
     pub(crate) fn is_ours(&self) -> Result<bool> {
         let named = look(&self.path).map_err(|error| Error::io(&self.path, &error))?;
-        let held = self
-            .file
-            .metadata()
-            .map_err(|error| Error::io(&self.path, &error))?;
+        let held = self.file.metadata().map_err(|error| Error::io(&self.path, &error))?;
         Ok(named.is_some_and(|named| is_same(&named, &held)))
     }
 
@@ -108,10 +100,8 @@ impl Lock {
         if self.is_ours()? {
             return Ok(());
         }
-        Err(
-            Error::invalid("this temporary file was removed while it was written; write again")
-                .in_file(&self.path),
-        )
+        Err(Error::invalid("this temporary file was removed while it was written; write again")
+            .in_file(&self.path))
     }
 
     pub(crate) fn file(&self) -> &File {
@@ -167,11 +157,8 @@ pub(crate) fn wait_for_finisher(published: &Path) -> Result<()> {
         }
         thread::sleep(FINISH_PAUSE);
     }
-    Err(Error::new(
-        Cause::Io(io::ErrorKind::WouldBlock),
-        "another process is writing this; try again",
-    )
-    .in_file(published))
+    Err(Error::new(Cause::Io(io::ErrorKind::WouldBlock), "another process is writing this; try again")
+        .in_file(published))
 }
 
 fn try_flock(file: &File, operation: FlockOperation) -> io::Result<bool> {

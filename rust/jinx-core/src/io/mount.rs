@@ -60,14 +60,7 @@ mod tests {
             assert!(is_remote_magic(remote));
         }
         // ext4, xfs, btrfs, tmpfs, overlayfs, zfs
-        for local in [
-            0xEF53,
-            0x5846_5342,
-            0x9123_683E,
-            0x0102_1994,
-            0x794C_7630,
-            0x2FC1_2FC1,
-        ] {
+        for local in [0xEF53, 0x5846_5342, 0x9123_683E, 0x0102_1994, 0x794C_7630, 0x2FC1_2FC1] {
             assert!(!is_remote_magic(local));
         }
     }

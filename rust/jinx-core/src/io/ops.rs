@@ -87,13 +87,7 @@ pub(crate) trait FileOps: Send + Sync {
     fn exchange(&self, one: &Path, other: &Path) -> io::Result<()> {
         self.permit(Call::Exchange(one, other))?;
         #[cfg(any(target_os = "linux", target_os = "macos"))]
-        return Ok(rustix::fs::renameat_with(
-            CWD,
-            one,
-            CWD,
-            other,
-            RenameFlags::EXCHANGE,
-        )?);
+        return Ok(rustix::fs::renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE)?);
         #[cfg(not(any(target_os = "linux", target_os = "macos")))]
         Err(io::ErrorKind::Unsupported.into())
     }
@@ -130,10 +124,7 @@ fn open(path: &Path, flags: OFlags) -> io::Result<File> {
 
 /// The file system does not know the call: EINVAL, ENOSYS or EOPNOTSUPP.
 pub(crate) fn is_unsupported(error: &io::Error) -> bool {
-    matches!(
-        error.kind(),
-        io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported
-    )
+    matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported)
 }
 
 /// Success too when the thing to remove is not there.

@@ -48,10 +48,7 @@ pub(crate) fn hidden(stem: &OsStr, suffix: &str) -> OsString {
 
 /// The part between a leading dot and `suffix` of a hidden name of ours.
 pub(crate) fn hidden_stem<'a>(name: &'a OsStr, suffix: &str) -> Option<&'a OsStr> {
-    let stem = name
-        .as_bytes()
-        .strip_prefix(b".")?
-        .strip_suffix(suffix.as_bytes())?;
+    let stem = name.as_bytes().strip_prefix(b".")?.strip_suffix(suffix.as_bytes())?;
     (!stem.is_empty()).then(|| OsStr::from_bytes(stem))
 }
 
@@ -61,9 +58,7 @@ pub(crate) fn split_second_name(name: &OsStr) -> Option<(OsString, String)> {
     let dot = text.iter().rposition(|b| *b == b'.')?;
     let (head, tag) = (text.get(..dot)?, text.get(dot + 1..)?);
     let stem = head.strip_suffix(b".binx").filter(|stem| !stem.is_empty())?;
-    let tag = std::str::from_utf8(tag)
-        .ok()
-        .filter(|tag| *tag == NO_ID || is_id(tag))?;
+    let tag = std::str::from_utf8(tag).ok().filter(|tag| *tag == NO_ID || is_id(tag))?;
     Some((OsString::from_vec(stem.to_vec()), tag.to_owned()))
 }
 
@@ -89,10 +84,8 @@ impl PairNames {
         let stem = OsStr::from_bytes(stem);
         if stem.len() + LONGEST_ADDITION > LONGEST_NAME {
             let most = LONGEST_NAME - LONGEST_ADDITION;
-            return Err(
-                Error::invalid(format!("the name is too long: at most {most} bytes before .jinx"))
-                    .in_file(main),
-            );
+            return Err(Error::invalid(format!("the name is too long: at most {most} bytes before .jinx"))
+                .in_file(main));
         }
         let folder = whole.parent().unwrap_or(Path::new("/"));
         Ok(Self::inside(folder, stem))
@@ -144,9 +137,7 @@ impl PairNames {
         if fits || !exists(&second)? || identity.sidecar_id(&second) != main_id {
             return Ok(());
         }
-        let restored = ops
-            .rename(&second, &self.sidecar)
-            .and_then(|()| ops.sync_folder(&self.folder));
+        let restored = ops.rename(&second, &self.sidecar).and_then(|()| ops.sync_folder(&self.folder));
         restored.map_err(|error| Error::io(&self.sidecar, &error))
     }
 
@@ -204,30 +195,17 @@ mod tests {
         let second = format!("d/.a.b.binx.{ID}");
         assert_eq!(second_name(Path::new("d/a.b.jinx"), Some(ID)), Path::new(&second));
         assert_eq!(second_name(Path::new("a.jinx"), None), Path::new(".a.binx.old"));
-        assert_eq!(
-            second_name(Path::new("a.jinx"), Some("../../x")),
-            Path::new(".a.binx.old")
-        );
+        assert_eq!(second_name(Path::new("a.jinx"), Some("../../x")), Path::new(".a.binx.old"));
     }
 
     #[test]
     fn second_names_are_told_from_temporaries() {
         let split = |name: &str| split_second_name(OsStr::new(name));
-        assert_eq!(
-            split(&format!(".a.b.binx.{ID}")),
-            Some(("a.b".into(), ID.to_owned()))
-        );
+        assert_eq!(split(&format!(".a.b.binx.{ID}")), Some(("a.b".into(), ID.to_owned())));
         assert_eq!(split(".a.binx.old"), Some(("a".into(), "old".to_owned())));
-        for other in [
-            ".a.binx.tmp",
-            "a.binx.old",
-            ".binx.old",
-            ".a.binx.OLD",
-            ".a.jinx.old",
-            ".a.binx.",
-            "",
-            ".",
-        ] {
+        for other in
+            [".a.binx.tmp", "a.binx.old", ".binx.old", ".a.binx.OLD", ".a.jinx.old", ".a.binx.", "", "."]
+        {
             assert_eq!(split(other), None, "{other}");
         }
     }

@@ -33,8 +33,7 @@ pub(crate) fn publish_on(ops: &Arc<dyn FileOps>, path: &Path, bytes: &[u8]) -> R
         .and_then(|()| ops.sync_file(lock.file(), lock.path()))
         .map_err(|error| Error::io(lock.path(), &error))?;
     lock.require_ours()?;
-    ops.rename(lock.path(), path)
-        .map_err(|error| Error::io(path, &error))?;
+    ops.rename(lock.path(), path).map_err(|error| Error::io(path, &error))?;
     lock.set_published();
     ops.sync_folder(folder).map_err(|error| Error::io(folder, &error))
 }

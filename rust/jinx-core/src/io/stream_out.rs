@@ -38,24 +38,14 @@ impl StreamOut {
             let stdout = io::stdout().as_fd().try_clone_to_owned();
             let path = PathBuf::from("<standard output>");
             let file = stdout.map_err(|error| Error::io(&path, &error))?.into();
-            return Ok(Self {
-                to: To::Pipe(file),
-                path,
-                written: 0,
-            });
+            return Ok(Self { to: To::Pipe(file), path, written: 0 });
         }
         let given = path;
         let path = absolute(path).map_err(|error| Error::io(path, &error))?;
         if is_pipe(&path)? {
-            let file = OpenOptions::new()
-                .write(true)
-                .open(&path)
-                .map_err(|error| Error::io(given, &error))?;
-            return Ok(Self {
-                to: To::Pipe(file),
-                path,
-                written: 0,
-            });
+            let file =
+                OpenOptions::new().write(true).open(&path).map_err(|error| Error::io(given, &error))?;
+            return Ok(Self { to: To::Pipe(file), path, written: 0 });
         }
         let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
             return Err(Error::invalid("this names no file").in_file(given));
@@ -65,11 +55,7 @@ impl StreamOut {
         let ops: Arc<dyn FileOps> = Arc::new(RealOps);
         let lock = Lock::take(&ops, &folder.join(hidden(name, ".tmp")), given)?;
         require_free(given, overwrite)?;
-        Ok(Self {
-            to: To::File { lock, overwrite },
-            path,
-            written: 0,
-        })
+        Ok(Self { to: To::File { lock, overwrite }, path, written: 0 })
     }
 
     /// Where the file will be, absolute.
@@ -93,19 +79,15 @@ impl StreamOut {
         };
         let (ops, path) = (RealOps, &self.path);
         if let Some(mode) = mode_of(path)? {
-            ops.set_mode(lock.file(), lock.path(), mode)
-                .map_err(|error| Error::io(lock.path(), &error))?;
+            ops.set_mode(lock.file(), lock.path(), mode).map_err(|error| Error::io(lock.path(), &error))?;
         }
-        ops.sync_file(lock.file(), lock.path())
-            .map_err(|error| Error::io(lock.path(), &error))?;
+        ops.sync_file(lock.file(), lock.path()).map_err(|error| Error::io(lock.path(), &error))?;
         lock.require_ours()?;
         require_free(path, overwrite)?;
-        ops.rename(lock.path(), path)
-            .map_err(|error| Error::io(path, &error))?;
+        ops.rename(lock.path(), path).map_err(|error| Error::io(path, &error))?;
         lock.set_published();
         let folder = path.parent().unwrap_or(Path::new("/"));
-        ops.sync_folder(folder)
-            .map_err(|error| Error::io(folder, &error))?;
+        ops.sync_folder(folder).map_err(|error| Error::io(folder, &error))?;
         Ok(self.written)
     }
 }

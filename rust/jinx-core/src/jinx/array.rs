@@ -40,7 +40,8 @@ impl Array {
                 if *length != expected {
                     return Err(wrong(*length));
                 }
-                let side = side.ok_or_else(|| Error::mismatch(format!("the sidecar with the {what} is missing")))?;
+                let side =
+                    side.ok_or_else(|| Error::mismatch(format!("the sidecar with the {what} is missing")))?;
                 range_within(*offset, *length, side.len(), what)?;
                 Ok(Self::Sidecar { offset: *offset, length: *length })
             }

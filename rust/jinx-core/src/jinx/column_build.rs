@@ -3,8 +3,8 @@
 use super::fields::{Fact, FieldInfo, Measure, Path};
 use super::footer::ColumnInfo;
 use super::options::ColumnChoice;
-use super::spool::Spool;
 use super::pair_build::ArraySink;
+use super::spool::Spool;
 use crate::error::Result;
 use crate::num::{to_u64, u64_at};
 use std::collections::HashMap;
@@ -157,14 +157,16 @@ impl Column {
     fn is_whole(&self, fields: &[FieldInfo]) -> bool {
         let fitting: &[&str] = match self.kind {
             Kind::Value => &[
-                "bool", "int", "float", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
-                "float32", "float64",
+                "bool", "int", "float", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32",
+                "uint64", "float32", "float64",
             ],
             Kind::Length => &["str", "list"],
             Kind::Text => &["str"],
         };
         let field = fields.iter().find(|field| field.path == *self.path);
-        field.is_none_or(|field| field.kinds.keys().all(|kind| kind == "null" || fitting.contains(&kind.as_str())))
+        field.is_none_or(|field| {
+            field.kinds.keys().all(|kind| kind == "null" || fitting.contains(&kind.as_str()))
+        })
     }
 
     fn pad(&mut self, rows: u64) -> Result<()> {

@@ -188,7 +188,8 @@ impl Shard {
                 (None, data)
             }
             (None, Some(place)) => {
-                let expected = rows.checked_add(1).and_then(|count| count.checked_mul(8)).ok_or_else(too_long)?;
+                let expected =
+                    rows.checked_add(1).and_then(|count| count.checked_mul(8)).ok_or_else(too_long)?;
                 let offsets = self.array_bytes(place, Some(expected), "offsets")?;
                 let data = self.array_bytes(&info.data, None, "data")?;
                 check_texts(&offsets, &data)?;

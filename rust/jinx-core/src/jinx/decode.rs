@@ -70,7 +70,9 @@ impl Shard {
             let value = &line[span.value_range()];
             let (name, chain) = self.split_key(physical, value)?;
             match unique.insert(&name) {
-                Some(_) if self.rules() == Rules::V1_1 => return Err(Error::corrupt("the name stands twice").in_field(&name)),
+                Some(_) if self.rules() == Rules::V1_1 => {
+                    return Err(Error::corrupt("the name stands twice").in_field(&name));
+                }
                 Some(at) => rows[at] = (name, chain, value),
                 None => rows.push((name, chain, value)),
             }
@@ -90,7 +92,11 @@ impl Shard {
     ///
     /// # Errors
     /// As [`key::split`]; in 1.1 `Corrupt` for the wrapper of list elements, which no dict member has.
-    pub fn split_key<'k>(&self, physical: Cow<'k, str>, value: &[u8]) -> Result<(Cow<'k, str>, Option<key::Chain>)> {
+    pub fn split_key<'k>(
+        &self,
+        physical: Cow<'k, str>,
+        value: &[u8],
+    ) -> Result<(Cow<'k, str>, Option<key::Chain>)> {
         let (name, chain) = self.split_any(physical.clone(), value)?;
         if name.is_empty() && self.rules() == Rules::V1_1 && is_wrapper(physical.as_bytes()) {
             return Err(Error::corrupt("a wrapped value outside a list"));
@@ -98,7 +104,11 @@ impl Shard {
         Ok((name, chain))
     }
 
-    fn split_any<'k>(&self, physical: Cow<'k, str>, value: &[u8]) -> Result<(Cow<'k, str>, Option<key::Chain>)> {
+    fn split_any<'k>(
+        &self,
+        physical: Cow<'k, str>,
+        value: &[u8],
+    ) -> Result<(Cow<'k, str>, Option<key::Chain>)> {
         let sep = &self.footer().sep;
         if !physical.contains(sep.as_str()) && !self.footer().mixed_sep {
             return Ok((physical, None));
@@ -109,7 +119,9 @@ impl Shard {
             form = Form::List;
         }
         match physical {
-            Cow::Borrowed(text) => self.split_text(text, form).map(|(name, chain)| (Cow::Borrowed(name), chain)),
+            Cow::Borrowed(text) => {
+                self.split_text(text, form).map(|(name, chain)| (Cow::Borrowed(name), chain))
+            }
             Cow::Owned(text) => {
                 self.split_text(&text, form).map(|(name, chain)| (Cow::Owned(name.to_owned()), chain))
             }
@@ -139,8 +151,12 @@ impl Shard {
         }
         let value = &text[span.value_range()];
         match self.split_any(unescape(&text[span.key_range()])?, value)? {
-            (name, Some(chain)) if name.is_empty() && members.next_member()?.is_none() => Ok(Some((chain, value))),
-            (name, _) if name.is_empty() => Err(Error::corrupt("a list element that is wrapped without need")),
+            (name, Some(chain)) if name.is_empty() && members.next_member()?.is_none() => {
+                Ok(Some((chain, value)))
+            }
+            (name, _) if name.is_empty() => {
+                Err(Error::corrupt("a list element that is wrapped without need"))
+            }
             _ => Ok(None),
         }
     }
@@ -164,7 +180,9 @@ impl Shard {
             Rules::V1_1 if node.is_none() => return json::emit_unique(text, depth, sink),
             Rules::V1_1 => false,
             Rules::Plain => true,
-            Rules::V1_0 => !self.footer().mixed_sep && memchr::memmem::find(text, self.footer().sep.as_bytes()).is_none(),
+            Rules::V1_0 => {
+                !self.footer().mixed_sep && memchr::memmem::find(text, self.footer().sep.as_bytes()).is_none()
+            }
         };
         if plain && !json::has_twins(text, depth)? {
             return json::emit(text, depth, sink);
@@ -179,7 +197,12 @@ impl Shard {
     ///
     /// # Errors
     /// As [`Shard::load`].
-    pub fn emit_stored(&self, stored: &Stored<'_>, node: Option<&FieldNode>, sink: &mut impl Sink) -> Result<()> {
+    pub fn emit_stored(
+        &self,
+        stored: &Stored<'_>,
+        node: Option<&FieldNode>,
+        sink: &mut impl Sink,
+    ) -> Result<()> {
         match stored.chain.kind {
             Kind::Scalar(dtype) => self.emit_scalar(dtype, stored, sink),
             Kind::Blob(payload) => {
@@ -246,7 +269,10 @@ impl<S: Sink> Walk<'_, '_, S> {
 
     /// A list element, which in 1.1 may be wrapped to carry a chain.
     fn element(&mut self, peek: Peek, node: Option<&FieldNode>, depth: usize) -> Result<()> {
-        if peek == Peek::Object && node.is_some() && self.text[self.jiter.current_index()..].starts_with(b"{\"..") {
+        if peek == Peek::Object
+            && node.is_some()
+            && self.text[self.jiter.current_index()..].starts_with(b"{\"..")
+        {
             let start = self.jiter.current_index();
             json::skip(&mut self.jiter, peek, depth)?;
             let text = &self.text[start..self.jiter.current_index()];
@@ -280,7 +306,9 @@ impl<S: Sink> Walk<'_, '_, S> {
         for (name, chain, value) in found {
             self.sink.key(&name)?;
             let node = node.and_then(|node| node.member(&name));
-            self.shard.emit_value(chain, value, node, depth + 1, self.sink).map_err(|error| error.in_field(&name))?;
+            self.shard
+                .emit_value(chain, value, node, depth + 1, self.sink)
+                .map_err(|error| error.in_field(&name))?;
         }
         self.sink.end_dict()
     }

@@ -193,10 +193,9 @@ impl RowEncoder {
 
     /// Records a value for `fields` and `columns`, where those want to know of it.
     fn note(&mut self, kind: &'static str, measure: Measure) {
-        let quoted = self
-            .frames
-            .last()
-            .is_some_and(|frame| frame.is_dict && key::needs_quotes(&self.names[frame.name_start..frame.name_end]));
+        let quoted = self.frames.last().is_some_and(|frame| {
+            frame.is_dict && key::needs_quotes(&self.names[frame.name_start..frame.name_end])
+        });
         let wanted = !self.options.columns.is_empty() && !self.frames.is_empty() && {
             let path = self.path();
             self.options.columns.contains(&*path)
@@ -227,7 +226,13 @@ impl RowEncoder {
     }
 
     /// Bytes with a chain: compressed if that helps, then inline or into the sidecar.
-    fn stored(&mut self, kind: Kind, kind_name: &'static str, blob: Blob<'_>, measure: Measure) -> Result<()> {
+    fn stored(
+        &mut self,
+        kind: Kind,
+        kind_name: &'static str,
+        blob: Blob<'_>,
+        measure: Measure,
+    ) -> Result<()> {
         let decoded = to_u64(blob.as_slice().len());
         let to_sidecar = self.options.sidecar && decoded > self.options.binary_threshold;
         let mime = if blob.media { codec::mime(blob.as_slice()) } else { None };

@@ -81,7 +81,8 @@ fn listed(folder: &Path, entry: &ShardEntry) -> Result<ShardRef> {
     let path = folder.join(&entry.name);
     let metadata = match std::fs::metadata(&path) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            let what = format!("the shard is missing; {} lists it with {} samples", manifest::NAME, entry.samples);
+            let what =
+                format!("the shard is missing; {} lists it with {} samples", manifest::NAME, entry.samples);
             return Err(Error::mismatch(what).in_file(&path));
         }
         result => result.map_err(|error| Error::io(&path, &error))?,
@@ -121,7 +122,10 @@ fn nothing_in(folder: &Path) -> Result<Error> {
             if path.join(manifest::NAME).exists() || main_files(&path).is_ok_and(|names| !names.is_empty()) {
                 splits.extend(path.file_name().map(|name| name.to_string_lossy().into_owned()));
             }
-        } else if let Ok(kind @ (FileKind::MdsIndex | FileKind::Parquet | FileKind::Msgpack | FileKind::Jsonl)) = sniff(&path) {
+        } else if let Ok(
+            kind @ (FileKind::MdsIndex | FileKind::Parquet | FileKind::Msgpack | FileKind::Jsonl),
+        ) = sniff(&path)
+        {
             let kind_hint = kind.hint(&path).map(|hint| format!("; it holds {}; {hint}", kind.name()));
             // An MDS index explains the whole folder, anything else only itself.
             if other.is_none() || kind == FileKind::MdsIndex {
@@ -135,7 +139,11 @@ fn nothing_in(folder: &Path) -> Result<Error> {
     }
     splits.sort_by(|a, b| natural(a, b));
     let example = splits.first().map(|split| folder.join(split)).unwrap_or_default();
-    let what = format!("this folder holds the splits {}; open one of them: {}", splits.join(", "), example.display());
+    let what = format!(
+        "this folder holds the splits {}; open one of them: {}",
+        splits.join(", "),
+        example.display()
+    );
     Ok(Error::mismatch(what).in_file(folder))
 }
 

@@ -6,7 +6,8 @@ use crate::value::Value;
 use proptest::prelude::*;
 
 fn write(path: &Path, rows: usize, shard_bytes: Option<u64>) {
-    let mut writer = DatasetWriter::create(path, WriteOptions { shard_bytes, ..WriteOptions::default() }).unwrap();
+    let mut writer =
+        DatasetWriter::create(path, WriteOptions { shard_bytes, ..WriteOptions::default() }).unwrap();
     let row = |i: usize| Value::Dict(vec![("i".into(), Value::Int(i64::try_from(i).unwrap()))]);
     writer.write_values(&(0..rows).map(row).collect::<Vec<_>>()).unwrap();
     writer.close().unwrap();

@@ -90,7 +90,9 @@ pub struct Footer {
 pub fn locate(tail: &[u8], total: u64) -> Result<(u64, u64)> {
     let window = &tail[tail.len().saturating_sub(MAX_TRAILER_BYTES)..];
     let no_trailer = || {
-        Error::truncated("the file does not end with a footer offset: not a JINX file, or its writer was stopped")
+        Error::truncated(
+            "the file does not end with a footer offset: not a JINX file, or its writer was stopped",
+        )
     };
     let end = window.iter().rposition(|byte| !byte.is_ascii_whitespace()).ok_or_else(no_trailer)? + 1;
     let start = window[..end].iter().rposition(|byte| *byte == b'\n').ok_or_else(no_trailer)? + 1;
@@ -144,8 +146,8 @@ impl Footer {
             return Err(Error::corrupt("the footer offset does not point to the footer"));
         }
         refuse_duplicates(text)?;
-        let mut map: Map<String, Json> =
-            serde_json::from_slice(text).map_err(|error| Error::corrupt(format!("the footer is not JSON: {error}")))?;
+        let mut map: Map<String, Json> = serde_json::from_slice(text)
+            .map_err(|error| Error::corrupt(format!("the footer is not JSON: {error}")))?;
         let version = match map.get("version") {
             None => "1.0".to_owned(),
             Some(Json::String(version)) => version.clone(),
@@ -160,13 +162,16 @@ impl Footer {
         }
         let sep = match map.get("ext_sep") {
             None | Some(Json::Null) => ".".to_owned(),
-            Some(Json::String(sep)) if sep != "." && (sep.contains('.') || rules == Rules::V1_1) && !sep.is_empty() => {
+            Some(Json::String(sep))
+                if sep != "." && (sep.contains('.') || rules == Rules::V1_1) && !sep.is_empty() =>
+            {
                 return Err(Error::unsupported(format!("the separator '{sep}' in the footer")));
             }
             Some(Json::String(sep)) if !sep.is_empty() => sep.clone(),
             Some(_) => return Err(Error::corrupt("the footer's 'ext_sep' is not a text")),
         };
-        let own_sep = map.keys().find(|key| key.starts_with("index.")).is_some_and(|key| key[6..].contains(&sep));
+        let own_sep =
+            map.keys().find(|key| key.starts_with("index.")).is_some_and(|key| key[6..].contains(&sep));
         let mixed_sep = sep != "." && !own_sep;
         let index = take_index(&mut map, if mixed_sep { "." } else { &sep })?;
         if matches!(index, IndexRef::Sidecar(_)) && to_u64(text.len()) > MAX_FOOTER_BYTES {
@@ -254,7 +259,9 @@ pub fn check_features(map: &Map<String, Json>) -> Result<()> {
     let required: Vec<String> = serde_json::from_value(required.clone())
         .map_err(|_| Error::corrupt("'features_required' is not a list of names"))?;
     match required.iter().find(|name| !KNOWN_FEATURES.contains(&name.as_str())) {
-        Some(name) => Err(Error::unsupported(format!("the file requires the feature '{name}'; use a newer jinx"))),
+        Some(name) => {
+            Err(Error::unsupported(format!("the file requires the feature '{name}'; use a newer jinx")))
+        }
         None => Ok(()),
     }
 }
@@ -292,7 +299,9 @@ fn take_index(map: &mut Map<String, Json>, sep: &str) -> Result<IndexRef> {
                     .map_err(|_| Error::corrupt("the index in the footer is not a pointer"))?;
                 return match array {
                     ArrayRef::Sidecar { .. } => Ok(IndexRef::Sidecar(array)),
-                    ArrayRef::Inline { .. } => Err(Error::corrupt("the index in the footer is not a pointer")),
+                    ArrayRef::Inline { .. } => {
+                        Err(Error::corrupt("the index in the footer is not a pointer"))
+                    }
                 };
             }
             _ => return Err(Error::unsupported(format!("index form '{key}'"))),
@@ -330,7 +339,10 @@ impl ArrayRef {
         let frame = TextEncoding::Base64.decode(data.as_bytes(), MAX_FOOTER_BYTES)?;
         let bytes = codec::decode(Codec::Zstd, &frame, to_u64(to_usize(length, "array")?))?;
         if to_u64(bytes.len()) != length {
-            return Err(Error::corrupt(format!("an array of {} bytes where {length} were announced", bytes.len())));
+            return Err(Error::corrupt(format!(
+                "an array of {} bytes where {length} were announced",
+                bytes.len()
+            )));
         }
         check_x(&bytes, x)?;
         Ok(bytes)

@@ -293,14 +293,27 @@ mod tests {
         assert_eq!(split_1_0("v1.0.raw", Form::Str, ".").unwrap().0, "v1.0");
         assert_eq!(split_1_0("a.bin", Form::Str, ".").unwrap(), ("a.bin", None));
         assert_eq!(split_1_0("a.bin", Form::Dict, ".").unwrap().1.unwrap().kind, Kind::Json);
-        assert_eq!(split_1_0("x.int8", Form::Number, ".").unwrap().1.unwrap().kind, Kind::Scalar(Dtype::Int8));
+        assert_eq!(
+            split_1_0("x.int8", Form::Number, ".").unwrap().1.unwrap().kind,
+            Kind::Scalar(Dtype::Int8)
+        );
         assert_eq!(split_1_0("x.int8", Form::Str, ".").unwrap(), ("x.int8", None));
         assert_eq!(split_1_0("x.str.gz.zst", Form::Str, ".").unwrap().1.unwrap().codecs().count(), 2);
     }
 
     #[test]
     fn version_1_1_refuses_unknown_chains() {
-        for bad in ["a.b", "a.raw.raw", "a.bin.zst", "a.", "..", "a..b.", "a.zst.zst.zst.zst", "a.int8.zst", "a.float64.bin"] {
+        for bad in [
+            "a.b",
+            "a.raw.raw",
+            "a.bin.zst",
+            "a.",
+            "..",
+            "a..b.",
+            "a.zst.zst.zst.zst",
+            "a.int8.zst",
+            "a.float64.bin",
+        ] {
             assert!(split_1_1(bad, ".").is_err(), "{bad}");
         }
     }

@@ -76,7 +76,9 @@ pub(super) fn open_sidecar(
             Err(error) => return Err(error),
         };
         match Header::read(&side) {
-            Ok(header) if header.id == id && side.len() == info.length => return Ok((Some(side), Some(header))),
+            Ok(header) if header.id == id && side.len() == info.length => {
+                return Ok((Some(side), Some(header)));
+            }
             Ok(header) if header.id == id => {
                 let what = format!("the sidecar has {} bytes, {} were written", side.len(), info.length);
                 let cause = if side.len() < info.length { Cause::Truncated } else { Cause::Corrupt };

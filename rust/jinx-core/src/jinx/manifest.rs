@@ -118,7 +118,9 @@ impl Manifest {
             if !names.insert(&shard.name) {
                 return Err(Error::corrupt(format!("the manifest lists '{}' twice", shard.name)));
             }
-            samples = samples.checked_add(shard.samples).ok_or_else(|| Error::corrupt("the manifest's counts overflow"))?;
+            samples = samples
+                .checked_add(shard.samples)
+                .ok_or_else(|| Error::corrupt("the manifest's counts overflow"))?;
         }
         if samples != manifest.num_samples {
             return Err(Error::corrupt(format!(

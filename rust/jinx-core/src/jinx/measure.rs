@@ -66,7 +66,9 @@ impl Shard {
         match (found, kind) {
             (None, _) => Ok(Measure::None),
             (Some(found), ColumnKind::Value) => self.value_of(&found),
-            (Some(found), _) if found.chain.is_none() && Form::of(first(found.text)) == Form::Null => Ok(Measure::None),
+            (Some(found), _) if found.chain.is_none() && Form::of(first(found.text)) == Form::Null => {
+                Ok(Measure::None)
+            }
             (Some(found), ColumnKind::Length) => {
                 field_length(self, found.chain, found.text, found.node).map(Measure::Length)
             }
@@ -152,7 +154,12 @@ fn first(text: &[u8]) -> u8 {
 ///
 /// # Errors
 /// `Mismatch` for a value without a length, `Corrupt` for damage that is met on the way.
-pub fn field_length(shard: &Shard, chain: Option<Chain>, text: &[u8], node: Option<&FieldNode>) -> Result<u64> {
+pub fn field_length(
+    shard: &Shard,
+    chain: Option<Chain>,
+    text: &[u8],
+    node: Option<&FieldNode>,
+) -> Result<u64> {
     let Some(chain) = chain else {
         return match Form::of(first(text)) {
             Form::Dict if node.is_some_and(|node| node.media) => media_length(shard, text, node),
@@ -164,7 +171,9 @@ pub fn field_length(shard: &Shard, chain: Option<Chain>, text: &[u8], node: Opti
     let stored = Stored::parse(chain, text)?;
     match chain.kind {
         Kind::Scalar(_) | Kind::Blob(Payload::Np) => Err(Error::mismatch("a number has no length")),
-        Kind::Blob(Payload::Pt) => Err(Error::unsupported("the length of a tensor; load it and ask for its shape")),
+        Kind::Blob(Payload::Pt) => {
+            Err(Error::unsupported("the length of a tensor; load it and ask for its shape"))
+        }
         Kind::Blob(Payload::Npy) => array_length(shard, &stored),
         Kind::Blob(Payload::Raw) => byte_length(shard, &stored),
         Kind::Str => {
@@ -222,7 +231,8 @@ fn array_head(shard: &Shard, stored: &Stored<'_>) -> Result<Vec<u8>> {
     match (&stored.place, codecs.next(), codecs.next()) {
         (Place::Sidecar(pointer), None, _) => {
             check_place(shard, pointer)?;
-            let read = |length: usize| shard.sidecar_bytes(pointer.offset, pointer.length.min(to_u64(length)));
+            let read =
+                |length: usize| shard.sidecar_bytes(pointer.offset, pointer.length.min(to_u64(length)));
             let length = npy::header_end(&read(npy::PREFIX_BYTES)?)?;
             Ok(read(length)?.into_owned())
         }

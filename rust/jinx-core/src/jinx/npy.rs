@@ -38,7 +38,10 @@ impl NpyHeader {
         if self.shape.contains(&0) {
             return Ok(0);
         }
-        self.shape.iter().try_fold(self.item_size, |product, size| product.checked_mul(*size)).ok_or_else(huge)
+        self.shape
+            .iter()
+            .try_fold(self.item_size, |product, size| product.checked_mul(*size))
+            .ok_or_else(huge)
     }
 
     /// Holds the shape against the whole payload's length.
@@ -70,11 +73,14 @@ pub fn header_end(prefix: &[u8]) -> Result<usize> {
     if !prefix.starts_with(b"\x93NUMPY") {
         return Err(Error::corrupt("an array that does not begin as .npy does"));
     }
-    let length = |bytes: &[u8]| bytes.iter().rev().fold(0usize, |length, byte| length << 8 | usize::from(*byte));
+    let length =
+        |bytes: &[u8]| bytes.iter().rev().fold(0usize, |length, byte| length << 8 | usize::from(*byte));
     let (start, length) = match (prefix.get(6..8), prefix.get(8..10), prefix.get(8..12)) {
         (Some([1, 0]), Some(two), _) => (10, length(two)),
         (Some([2 | 3, 0]), _, Some(four)) => (12, length(four)),
-        (Some([1..=3, 0]) | None, _, _) => return Err(Error::corrupt("an array that ends inside its header")),
+        (Some([1..=3, 0]) | None, _, _) => {
+            return Err(Error::corrupt("an array that ends inside its header"));
+        }
         (Some(version), _, _) => {
             return Err(Error::corrupt(format!("unknown .npy version {}.{}", version[0], version[1])));
         }
@@ -92,7 +98,8 @@ pub fn header_end(prefix: &[u8]) -> Result<usize> {
 pub fn parse_header(prefix: &[u8]) -> Result<NpyHeader> {
     let end = header_end(prefix)?;
     let start = if prefix.get(6) == Some(&1) { 10 } else { 12 };
-    let text = prefix.get(start..end).ok_or_else(|| Error::corrupt("an array that ends inside its header"))?;
+    let text =
+        prefix.get(start..end).ok_or_else(|| Error::corrupt("an array that ends inside its header"))?;
     let mut literal = Literal { text, at: 0 };
     let (descr, fortran, shape) = literal.header()?;
     let item_size = item_size(&descr)?;
@@ -146,7 +153,8 @@ pub fn check_blob(payload: Payload, bytes: &[u8]) -> Result<()> {
 /// `Corrupt` for anything else.
 pub fn check_scalar(payload: &[u8]) -> Result<()> {
     let end = memchr::memchr(0, payload).ok_or_else(|| Error::corrupt("a scalar without its type"))?;
-    let descr = std::str::from_utf8(&payload[..end]).map_err(|_| Error::corrupt("a scalar whose type is no text"))?;
+    let descr =
+        std::str::from_utf8(&payload[..end]).map_err(|_| Error::corrupt("a scalar whose type is no text"))?;
     let (size, found) = (item_size(descr)?, to_u64(payload.len() - end - 1));
     if size == found {
         return Ok(());
@@ -185,7 +193,9 @@ impl Literal<'_> {
         }
         self.blanks();
         match (descr, fortran, shape) {
-            (Some(descr), Some(fortran), Some(shape)) if self.at == self.text.len() => Ok((descr, fortran, shape)),
+            (Some(descr), Some(fortran), Some(shape)) if self.at == self.text.len() => {
+                Ok((descr, fortran, shape))
+            }
             _ => Err(self.bad()),
         }
     }

@@ -25,7 +25,10 @@ fn reads_what_numpy_writes() {
     for version in [1, 2, 3] {
         let bytes = payload(version, &dict("<f4", "(3, 4)"), 48);
         let header = parse_header(&bytes).unwrap();
-        assert_eq!((header.descr.as_str(), header.fortran, header.shape.as_slice()), ("<f4", false, [3, 4].as_slice()));
+        assert_eq!(
+            (header.descr.as_str(), header.fortran, header.shape.as_slice()),
+            ("<f4", false, [3, 4].as_slice())
+        );
         header.check_payload(bytes.len() as u64).unwrap();
         assert_eq!(header.check_payload(bytes.len() as u64 - 1).unwrap_err().cause(), Cause::Corrupt);
         assert!(header.check_payload(0).is_err());
@@ -46,22 +49,55 @@ fn reads_what_numpy_writes() {
 
 #[test]
 fn refuses_what_is_no_plain_array() {
-    for descr in ["|O", "O", "<f3", "f16", "<M8[x]", "<M8[ns", "S", "S-1", "S+1", "U99999999999", "", "<", "<<f4", "V8"] {
+    for descr in [
+        "|O",
+        "O",
+        "<f3",
+        "f16",
+        "<M8[x]",
+        "<M8[ns",
+        "S",
+        "S-1",
+        "S+1",
+        "U99999999999",
+        "",
+        "<",
+        "<<f4",
+        "V8",
+    ] {
         let error = parse_header(&payload(1, &dict(descr, "(1,)"), 8)).unwrap_err();
         assert_eq!(error.cause(), Cause::Corrupt, "{descr}");
     }
     let structured = "{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (1,)}";
     assert_eq!(parse_header(&payload(1, structured, 4)).unwrap_err().cause(), Cause::Unsupported);
-    for shape in ["(-1,)", "(1.0,)", "3", "(3)", "[3]", "(3,", "(99999999999999999999,)", "(1,2,,)", "(,)", "()()"] {
-        assert_eq!(parse_header(&payload(1, &dict("<f4", shape), 0)).unwrap_err().cause(), Cause::Corrupt, "{shape}");
+    for shape in
+        ["(-1,)", "(1.0,)", "3", "(3)", "[3]", "(3,", "(99999999999999999999,)", "(1,2,,)", "(,)", "()()"]
+    {
+        assert_eq!(
+            parse_header(&payload(1, &dict("<f4", shape), 0)).unwrap_err().cause(),
+            Cause::Corrupt,
+            "{shape}"
+        );
     }
     assert!(parse_header(&payload(1, &dict("<f4", &format!("({})", "1,".repeat(65))), 4)).is_err());
     let huge = parse_header(&payload(1, &dict("<f8", "(4611686018427387904, 4)"), 0)).unwrap();
     assert_eq!(huge.check_payload(128).unwrap_err().cause(), Cause::Corrupt);
-    for bytes in [b"".as_slice(), b"PK\x03\x04", b"\x93NUMPY", b"\x93NUMPY\x01\0\xff\xff{", b"\x93NUMPY\x04\0\0\0\0\0", b"\x93NUMPY\x02\0\xff\xff\xff\xff"] {
+    for bytes in [
+        b"".as_slice(),
+        b"PK\x03\x04",
+        b"\x93NUMPY",
+        b"\x93NUMPY\x01\0\xff\xff{",
+        b"\x93NUMPY\x04\0\0\0\0\0",
+        b"\x93NUMPY\x02\0\xff\xff\xff\xff",
+    ] {
         assert_eq!(parse_header(bytes).unwrap_err().cause(), Cause::Corrupt);
     }
-    for text in ["{}", "{'descr': '<f4'}", "{'descr': '<f4', 'descr': '<f4', 'fortran_order': False, 'shape': ()}", "x"] {
+    for text in [
+        "{}",
+        "{'descr': '<f4'}",
+        "{'descr': '<f4', 'descr': '<f4', 'fortran_order': False, 'shape': ()}",
+        "x",
+    ] {
         assert!(parse_header(&payload(1, text, 0)).is_err(), "{text}");
     }
 }

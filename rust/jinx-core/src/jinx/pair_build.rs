@@ -62,11 +62,7 @@ pub trait ArraySink {
     ///
     /// # Errors
     /// I/O errors, and whatever `fill` reports.
-    fn put_array(
-        &mut self,
-        length: u64,
-        fill: &mut Fill<'_>,
-    ) -> Result<ArrayRef>;
+    fn put_array(&mut self, length: u64, fill: &mut Fill<'_>) -> Result<ArrayRef>;
 }
 
 pub struct PairBuilder {
@@ -285,11 +281,7 @@ impl Side {
 }
 
 impl ArraySink for Side {
-    fn put_array(
-        &mut self,
-        length: u64,
-        fill: &mut Fill<'_>,
-    ) -> Result<ArrayRef> {
+    fn put_array(&mut self, length: u64, fill: &mut Fill<'_>) -> Result<ArrayRef> {
         if length < SIDECAR_ARRAY_BYTES || !self.allowed {
             let mut bytes = Vec::new();
             fill(&mut |block| {

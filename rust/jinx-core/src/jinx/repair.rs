@@ -108,7 +108,11 @@ fn find(path: &Path) -> Result<(PathBuf, PathBuf)> {
     if main.exists() {
         return Ok((main, hidden(".binx.tmp")));
     }
-    Err(Error::new(Cause::Io(std::io::ErrorKind::NotFound), "there is no such file, and no writer left a temporary of it").in_file(path))
+    Err(Error::new(
+        Cause::Io(std::io::ErrorKind::NotFound),
+        "there is no such file, and no writer left a temporary of it",
+    )
+    .in_file(path))
 }
 
 fn require_no_writer(main: &Path) -> Result<()> {
@@ -142,13 +146,16 @@ impl Damaged {
             Ok((shard, problems)) => (Some(shard), problems),
             Err(problems) => (None, problems),
         };
-        if let Some(error) = problems.iter().find(|error| matches!(error.cause(), Cause::Unsupported | Cause::Io(_))) {
+        if let Some(error) =
+            problems.iter().find(|error| matches!(error.cause(), Cause::Unsupported | Cause::Io(_)))
+        {
             return Err(Error::new(error.cause(), error.what()).in_file(error.path().unwrap_or(main)));
         }
         if let Some(shard) = found {
-            let hashes = shard.stored_line_hashes().and_then(Result::ok).map(|bytes| {
-                bytes.chunks_exact(8).filter_map(|chunk| u64_at(chunk, 0)).collect()
-            });
+            let hashes = shard
+                .stored_line_hashes()
+                .and_then(Result::ok)
+                .map(|bytes| bytes.chunks_exact(8).filter_map(|chunk| u64_at(chunk, 0)).collect());
             let expected = Some(shard.len());
             return Ok(Self { shard, hashes, expected, has_footer: true, problems });
         }
@@ -173,7 +180,9 @@ impl Damaged {
         let mut hashes = None;
         if has_footer && let Some(place) = shard.footer().line_hash.clone() {
             match shard.array_bytes(&place, None, "line_hash") {
-                Ok(bytes) => hashes = Some(bytes.chunks_exact(8).filter_map(|chunk| u64_at(chunk, 0)).collect()),
+                Ok(bytes) => {
+                    hashes = Some(bytes.chunks_exact(8).filter_map(|chunk| u64_at(chunk, 0)).collect())
+                }
                 Err(error) => problems.push(error),
             }
         }
@@ -227,7 +236,8 @@ impl Damaged {
             report.samples += 1;
         }
         if let Some(expected) = self.expected.filter(|expected| *expected > report.samples) {
-            let reason = format!("{} samples of {expected} are not in the file any more", expected - report.samples);
+            let reason =
+                format!("{} samples of {expected} are not in the file any more", expected - report.samples);
             report.lost.push(Lost { line: None, bytes: None, reason });
             report.samples = expected;
         }

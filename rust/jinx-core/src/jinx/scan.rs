@@ -230,20 +230,37 @@ mod tests {
         let line = r#"{"a":1,"b":"x\"},","c":[1,{"d":"]"}],"e":{},"f":null}"#;
         let names: Vec<_> = members(line).into_iter().map(|(key, value)| format!("{key}={value}")).collect();
         assert_eq!(names, ["a=1", r#"b="x\"},""#, r#"c=[1,{"d":"]"}]"#, "e={}", "f=null"]);
-        assert_eq!(members(" { \"a\" : 1 , \"b\" : [ ] } "), [("a".into(), "1".into()), ("b".into(), "[ ]".into())]);
+        assert_eq!(
+            members(" { \"a\" : 1 , \"b\" : [ ] } "),
+            [("a".into(), "1".into()), ("b".into(), "[ ]".into())]
+        );
         assert!(members("{}").is_empty());
     }
 
     #[test]
     fn counts_elements_at_the_first_level_only() {
-        for (text, count) in [("[]", 0), ("[ ]", 0), ("[1]", 1), ("[[1,2],{\"a\":1,\"b\":2},\",\"]", 3), ("{\"a\":[1,2]}", 1)] {
+        for (text, count) in
+            [("[]", 0), ("[ ]", 0), ("[1]", 1), ("[[1,2],{\"a\":1,\"b\":2},\",\"]", 3), ("{\"a\":[1,2]}", 1)]
+        {
             assert_eq!(count_elements(text.as_bytes()).unwrap(), count, "{text}");
         }
     }
 
     #[test]
     fn refuses_what_is_no_object() {
-        for text in ["", "[]", "{", "{\"a\"}", "{\"a\":}", "{\"a\":1", "{\"a\":[1}", "{a:1}", "{\"a\":1}x", "{\"a\":1,}", "{\"a\\"] {
+        for text in [
+            "",
+            "[]",
+            "{",
+            "{\"a\"}",
+            "{\"a\":}",
+            "{\"a\":1",
+            "{\"a\":[1}",
+            "{a:1}",
+            "{\"a\":1}x",
+            "{\"a\":1,}",
+            "{\"a\\",
+        ] {
             let mut scan = Members::new(text.as_bytes());
             let mut result = scan.next_member();
             while let Ok(Some(_)) = result {

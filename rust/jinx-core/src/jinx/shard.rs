@@ -66,7 +66,8 @@ impl Shard {
 
     fn open_once(path: &Path, options: &OpenOptions) -> Result<Self> {
         let main = Source::open(path, options.access)?;
-        let (footer, footer_offset) = read_footer(&main).map_err(|error| foreign(&main, error).in_file(path))?;
+        let (footer, footer_offset) =
+            read_footer(&main).map_err(|error| foreign(&main, error).in_file(path))?;
         let side = open_sidecar(path, &footer, options)?;
         let mut shard = Self::assemble(main, side, footer, footer_offset, options)?;
         shard.open_line_hash().map_err(|error| error.in_file(path))?;
@@ -133,7 +134,18 @@ impl Shard {
     ) -> Self {
         let encoding = footer.encoding.or(options.encoding).unwrap_or(TextEncoding::Ascii85);
         let options = options.clone();
-        Self { main, side, header: None, footer, footer_offset, index, line_hash: None, tree, encoding, options }
+        Self {
+            main,
+            side,
+            header: None,
+            footer,
+            footer_offset,
+            index,
+            line_hash: None,
+            tree,
+            encoding,
+            options,
+        }
     }
 
     fn open_index(&self) -> Result<Array> {
@@ -142,8 +154,9 @@ impl Shard {
         let index = match &self.footer.index {
             IndexRef::Sidecar(place) => self.open_array(place, count, "index")?,
             IndexRef::Text(text, codecs) => {
-                let bytes = IndexRef::decode_text(text, codecs, self.encoding, self.options.limits.max_value_bytes)
-                    .map_err(|error| Error::new(error.cause(), format!("the index: {}", error.what())))?;
+                let bytes =
+                    IndexRef::decode_text(text, codecs, self.encoding, self.options.limits.max_value_bytes)
+                        .map_err(|error| Error::new(error.cause(), format!("the index: {}", error.what())))?;
                 if to_u64(bytes.len()) != count.saturating_mul(8) {
                     return Err(Error::corrupt(format!(
                         "the index has {} bytes, {rows} samples need {}",
@@ -156,7 +169,10 @@ impl Shard {
         };
         // The ends are checked now; the rest where it is used, and whole by `verify`.
         let (first, last) = (self.bound(&index, 0)?, self.bound(&index, rows)?);
-        if first > last || last > self.footer_offset || (self.footer.rules == Rules::V1_1 && (first != 0 || last != self.footer_offset)) {
+        if first > last
+            || last > self.footer_offset
+            || (self.footer.rules == Rules::V1_1 && (first != 0 || last != self.footer_offset))
+        {
             return Err(Error::corrupt(format!(
                 "the index covers bytes {first} to {last}, the samples end at {}",
                 self.footer_offset
@@ -259,7 +275,8 @@ impl Shard {
         if let Some(hashes) = &self.line_hash {
             let stored = hashes.u64_at(i, self.side.as_ref()).map_err(|error| self.here(error, i))?;
             if xxh3_64(&line) != stored {
-                let error = Error::corrupt("the line's checksum does not match: the file was changed or damaged");
+                let error =
+                    Error::corrupt("the line's checksum does not match: the file was changed or damaged");
                 return Err(self.here(error, i));
             }
         }
@@ -346,7 +363,8 @@ impl Shard {
 
     fn check_pointer(&self, pointer: &Pointer) -> Result<()> {
         range_within(pointer.offset, pointer.length, self.side()?.len(), "a value in the sidecar")?;
-        if self.footer.rules == Rules::V1_1 && (pointer.x.is_none() || pointer.offset < sidecar::HEADER_BYTES) {
+        if self.footer.rules == Rules::V1_1 && (pointer.x.is_none() || pointer.offset < sidecar::HEADER_BYTES)
+        {
             return Err(Error::corrupt("a sidecar pointer without a checksum, or into the sidecar's header"));
         }
         if pointer.length > self.options.limits.max_value_bytes {
@@ -360,10 +378,9 @@ impl Shard {
 
     fn check_value(&self, pointer: &Pointer, bytes: &[u8]) -> Result<()> {
         match pointer.x {
-            Some(x) if self.options.verify == Verify::Full && xxh3_64(bytes) != x => Err(Error::corrupt(format!(
-                "the value's checksum does not match: the sidecar is damaged at {}",
-                pointer.offset
-            ))),
+            Some(x) if self.options.verify == Verify::Full && xxh3_64(bytes) != x => Err(Error::corrupt(
+                format!("the value's checksum does not match: the sidecar is damaged at {}", pointer.offset),
+            )),
             _ => Ok(()),
         }
     }

@@ -52,7 +52,9 @@ impl Header {
         }
         let values_end = u64_at(bytes, 32).unwrap_or_default();
         if values_end < HEADER_BYTES || values_end > file_len {
-            return Err(Error::truncated(format!("the sidecar's values end at {values_end}, it has {file_len} bytes")));
+            return Err(Error::truncated(format!(
+                "the sidecar's values end at {values_end}, it has {file_len} bytes"
+            )));
         }
         let id = bytes[16..32].iter().map(|byte| format!("{byte:02x}")).collect();
         Ok(Self { id, values_end })

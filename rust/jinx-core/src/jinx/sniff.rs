@@ -146,7 +146,11 @@ impl FileKind {
             Self::Jsonl => convert("jsonl", ".jsonl"),
             Self::MdsIndex | Self::Mds => {
                 let out = folder.file_name().map_or_else(|| "out".into(), |name| name.to_string_lossy());
-                Some(format!("run: jinx convert {} {}", quoted(folder), quoted(Path::new(&format!("{out}.jinx")))))
+                Some(format!(
+                    "run: jinx convert {} {}",
+                    quoted(folder),
+                    quoted(Path::new(&format!("{out}.jinx")))
+                ))
             }
             Self::JsonArray => Some(format!("run: jq -c '.[]' {} > rows.jsonl", quoted(path))),
             Self::Sidecar => Some(format!("open {} instead", quoted(&path.with_extension("jinx")))),
@@ -222,8 +226,14 @@ mod tests {
     fn hints_are_commands_that_can_be_pasted() {
         let hint = |kind: FileKind, path: &str| kind.hint(Path::new(path)).unwrap_or_default();
         assert_eq!(hint(FileKind::Parquet, "in.parquet"), "run: jinx convert in.parquet in.jinx");
-        assert_eq!(hint(FileKind::Parquet, "my data"), "run: jinx convert 'my data' 'my data.jinx' --from parquet");
-        assert_eq!(hint(FileKind::Compressed(Codec::Gzip), "d/a.jsonl.gz"), "run: jinx convert d/a.jsonl.gz d/a.jinx");
+        assert_eq!(
+            hint(FileKind::Parquet, "my data"),
+            "run: jinx convert 'my data' 'my data.jinx' --from parquet"
+        );
+        assert_eq!(
+            hint(FileKind::Compressed(Codec::Gzip), "d/a.jsonl.gz"),
+            "run: jinx convert d/a.jsonl.gz d/a.jinx"
+        );
         assert_eq!(hint(FileKind::MdsIndex, "d/mds/index.json"), "run: jinx convert d/mds mds.jinx");
         assert_eq!(hint(FileKind::Sidecar, "a.binx"), "open a.jinx instead");
     }

@@ -40,7 +40,8 @@ impl Spool {
         let file = match &mut self.file {
             Some(file) => file,
             None => {
-                let file = tempfile::tempfile_in(&self.folder).map_err(|error| Error::io(&self.folder, &error))?;
+                let file =
+                    tempfile::tempfile_in(&self.folder).map_err(|error| Error::io(&self.folder, &error))?;
                 self.file.insert(file)
             }
         };

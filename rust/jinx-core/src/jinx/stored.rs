@@ -54,7 +54,10 @@ impl<'a> Stored<'a> {
             Peek::String if !chain.bin && (is_float || !is_number) => {
                 let inner = text.trim_ascii();
                 if memchr::memchr(b'\\', inner).is_none() {
-                    let body = inner.strip_prefix(b"\"").and_then(|body| body.strip_suffix(b"\"")).ok_or_else(misfit)?;
+                    let body = inner
+                        .strip_prefix(b"\"")
+                        .and_then(|body| body.strip_suffix(b"\""))
+                        .ok_or_else(misfit)?;
                     Place::Inline(Cow::Borrowed(std::str::from_utf8(body).map_err(|_| misfit())?))
                 } else {
                     Place::Inline(Cow::Owned(jiter.known_str().map_err(|_| misfit())?.to_owned()))
@@ -97,7 +100,8 @@ impl Pointer {
                 // 1.0 files may hold anything under these names; 1.1 refuses a pointer without `x` when it is used.
                 "x" if jiter.peek().map_err(bad)? == Peek::String => {
                     let text = jiter.next_str().map_err(bad)?;
-                    let valid = text.len() == 16 && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
+                    let valid =
+                        text.len() == 16 && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
                     x = u64::from_str_radix(text, 16).ok().filter(|_| valid);
                 }
                 "path" if jiter.peek().map_err(bad)? == Peek::String => {

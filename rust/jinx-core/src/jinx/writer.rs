@@ -111,8 +111,9 @@ impl DatasetWriter {
             )
             .in_file(path));
         }
-        let manifest = Manifest::read(path)?
-            .ok_or_else(|| Error::invalid("there is no jinx.json here; only a folder that we wrote can grow").in_file(path))?;
+        let manifest = Manifest::read(path)?.ok_or_else(|| {
+            Error::invalid("there is no jinx.json here; only a folder that we wrote can grow").in_file(path)
+        })?;
         let next_shard = manifest
             .shards
             .iter()
@@ -173,11 +174,15 @@ impl DatasetWriter {
                     .chunks(share)
                     .zip(&mut self.encoders)
                     .enumerate()
-                    .map(|(i, (rows, encoder))| scope.spawn(move || encode_all(encoder, rows, first + to_u64(i * share))))
+                    .map(|(i, (rows, encoder))| {
+                        scope.spawn(move || encode_all(encoder, rows, first + to_u64(i * share)))
+                    })
                     .collect();
                 workers
                     .into_iter()
-                    .map(|worker| worker.join().unwrap_or_else(|_| Err(Error::invalid("an encoder thread panicked"))))
+                    .map(|worker| {
+                        worker.join().unwrap_or_else(|_| Err(Error::invalid("an encoder thread panicked")))
+                    })
                     .collect()
             })
         };
@@ -197,7 +202,8 @@ impl DatasetWriter {
         match &mut self.target {
             Target::Pair(pair) => pair.write(row)?,
             Target::Folder(folder) => {
-                let size = to_u64(row.text.len()) + row.values.iter().map(|value| to_u64(value.data.len())).sum::<u64>();
+                let size = to_u64(row.text.len())
+                    + row.values.iter().map(|value| to_u64(value.data.len())).sum::<u64>();
                 let full = match (&folder.current, self.options.shard_bytes) {
                     (Some(pair), Some(limit)) => pair.rows() > 0 && pair.bytes() + size > limit,
                     _ => false,
@@ -325,9 +331,9 @@ fn create_file(path: &Path) -> Result<File> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
     match options.open(path) {
-        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
-            std::fs::remove_file(path).and_then(|()| options.open(path)).map_err(|error| Error::io(path, &error))
-        }
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => std::fs::remove_file(path)
+            .and_then(|()| options.open(path))
+            .map_err(|error| Error::io(path, &error)),
         result => result.map_err(|error| Error::io(path, &error)),
     }
 }
@@ -345,7 +351,9 @@ impl PairFiles for PlainPair {
     fn publish(self: Box<Self>) -> Result<()> {
         self.main.sync_all().map_err(|error| Error::io(&self.path, &error))?;
         match &self.side {
-            Some(side) => side.sync_all().map_err(|error| Error::io(crate::io::sidecar_path(&self.path), &error)),
+            Some(side) => {
+                side.sync_all().map_err(|error| Error::io(crate::io::sidecar_path(&self.path), &error))
+            }
             None => Ok(()),
         }
     }

@@ -17,7 +17,9 @@ pub fn may_overflow(text: &[u8]) -> bool {
 fn has_large_exponent(text: &[u8]) -> bool {
     (0..text.len()).step_by(WINDOW_BYTES).any(|start| {
         let window = &text[start..text.len().min(start + WINDOW_BYTES + 1)];
-        has_exponent(window) && (0..window.len() - 1).any(|at| is_exponent(window[at], window[at + 1]) && is_large(&text[start + at + 2..]))
+        has_exponent(window)
+            && (0..window.len() - 1)
+                .any(|at| is_exponent(window[at], window[at + 1]) && is_large(&text[start + at + 2..]))
     })
 }
 
@@ -56,7 +58,9 @@ mod tests {
         for before in [0, 1, 509, 510, 511, 512, 513, 1023, 1024] {
             assert!(may_overflow(format!("{}1e309", " ".repeat(before)).as_bytes()), "{before}");
         }
-        for text in ["1e309", "[1.5E+400]", "{\"a\":-1e0000400}", "123e999", &format!("{}e99", "9".repeat(250))] {
+        for text in
+            ["1e309", "[1.5E+400]", "{\"a\":-1e0000400}", "123e999", &format!("{}e99", "9".repeat(250))]
+        {
             assert!(may_overflow(text.as_bytes()), "{text}");
         }
         for length in [209, 309, 310, 616, 617, 1000] {

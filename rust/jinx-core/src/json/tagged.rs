@@ -112,7 +112,12 @@ mod tests {
 
     #[test]
     fn what_json_cannot_say_comes_back() {
-        let blob = |payload| Value::Blob { payload, data: Bytes::from_static(b"\x00\xff"), media: false, path: None };
+        let blob = |payload| Value::Blob {
+            payload,
+            data: Bytes::from_static(b"\x00\xff"),
+            media: false,
+            path: None,
+        };
         let row = Value::Dict(vec![
             ("b".into(), blob(Payload::Raw)),
             ("n".into(), Value::List(vec![blob(Payload::Npy), Value::Float(f64::INFINITY)])),

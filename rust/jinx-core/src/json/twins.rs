@@ -2,8 +2,8 @@
 
 use super::{bad, emit, skip};
 use crate::error::{Error, Result};
-use jiter::{Jiter, Peek};
 use crate::sink::Sink;
+use jiter::{Jiter, Peek};
 use xxhash_rust::xxh3::xxh3_64;
 
 /// As [`emit`], of text in which no object may hold a name twice.

@@ -80,7 +80,13 @@ impl Sink for JsonText {
         } else if self.binary == Binary::Summary {
             self.out.extend_from_slice(b"null");
         } else {
-            let name = if value.is_nan() { "nan" } else if value > 0.0 { "inf" } else { "-inf" };
+            let name = if value.is_nan() {
+                "nan"
+            } else if value > 0.0 {
+                "inf"
+            } else {
+                "-inf"
+            };
             self.out.extend_from_slice(format!("{{\"{}\":\"{name}\"}}", tagged::FLOAT).as_bytes());
         }
         Ok(())

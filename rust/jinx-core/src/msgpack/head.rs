@@ -114,9 +114,7 @@ fn sized(bytes: &[u8], width: usize) -> Result<Option<(usize, usize)>> {
     let Some(digits) = bytes.get(1..=width) else {
         return Ok(None);
     };
-    let value = digits
-        .iter()
-        .fold(0u64, |value, byte| value << 8 | u64::from(*byte));
+    let value = digits.iter().fold(0u64, |value, byte| value << 8 | u64::from(*byte));
     Ok(Some((to_usize(value, "a length")?, 1 + width)))
 }
 

@@ -23,10 +23,7 @@ pub fn emit(bytes: &Bytes, sink: &mut impl Sink) -> Result<()> {
             return Err(Error::unsupported(what));
         }
         other => {
-            return Err(Error::corrupt(format!(
-                "a row must be a map; this is {}",
-                other.kind()
-            )));
+            return Err(Error::corrupt(format!("a row must be a map; this is {}", other.kind())));
         }
     }
     check.at = 0;
@@ -35,10 +32,7 @@ pub fn emit(bytes: &Bytes, sink: &mut impl Sink) -> Result<()> {
     if check.at != bytes.len() {
         return Err(Error::corrupt("more than one value in a row"));
     }
-    let mut walk = Walk {
-        may_repeat: check.may_repeat,
-        ..Walk::new(bytes)
-    };
+    let mut walk = Walk { may_repeat: check.may_repeat, ..Walk::new(bytes) };
     walk.emit(0, sink)
 }
 
@@ -51,11 +45,7 @@ struct Walk<'a> {
 
 impl<'a> Walk<'a> {
     fn new(bytes: &'a Bytes) -> Self {
-        Self {
-            bytes,
-            at: 0,
-            may_repeat: false,
-        }
+        Self { bytes, at: 0, may_repeat: false }
     }
 
     fn head(&mut self) -> Result<Head> {
@@ -82,10 +72,7 @@ impl<'a> Walk<'a> {
     fn name(&mut self) -> Result<&'a str> {
         match self.head()? {
             Head::Str(length) => self.text(length),
-            other => Err(Error::unsupported(format!(
-                "a name must be text; this is {}",
-                other.kind()
-            ))),
+            other => Err(Error::unsupported(format!("a name must be text; this is {}", other.kind()))),
         }
     }
 
@@ -104,8 +91,7 @@ impl<'a> Walk<'a> {
                 for _ in 0..count {
                     let name = self.name()?;
                     hashes.push(xxh3_64(name.as_bytes()));
-                    self.value(depth + 1, hashes)
-                        .map_err(|error| error.in_field(name))?;
+                    self.value(depth + 1, hashes).map_err(|error| error.in_field(name))?;
                 }
                 let own = &mut hashes[start..];
                 own.sort_unstable();
@@ -132,8 +118,7 @@ impl<'a> Walk<'a> {
             Head::Array(count) => {
                 sink.begin_list(count)?;
                 for i in 0..count {
-                    self.emit(depth + 1, sink)
-                        .map_err(|error| error.in_field(&format!("[{i}]")))?;
+                    self.emit(depth + 1, sink).map_err(|error| error.in_field(&format!("[{i}]")))?;
                 }
                 sink.end_list()
             }
@@ -190,9 +175,7 @@ impl<'a> Walk<'a> {
                     return Err(Error::corrupt("an integer (extension type 4) that is no integer"));
                 }
                 if plain.len() > MAX_INT_DIGITS {
-                    return Err(Error::limit(format!(
-                        "an integer of more than {MAX_INT_DIGITS} digits"
-                    )));
+                    return Err(Error::limit(format!("an integer of more than {MAX_INT_DIGITS} digits")));
                 }
                 match digits.parse() {
                     Ok(value) => sink.int(value),
@@ -204,9 +187,7 @@ impl<'a> Walk<'a> {
                 }
             }
             TIMESTAMP => sink.str(&timestamp::text(self.take(length)?)?),
-            kind => Err(Error::unsupported(format!(
-                "MessagePack extension type {kind} is not known here"
-            ))),
+            kind => Err(Error::unsupported(format!("MessagePack extension type {kind} is not known here"))),
         }
     }
 }
@@ -215,9 +196,7 @@ fn check_depth(depth: usize) -> Result<()> {
     if depth < MAX_DEPTH {
         Ok(())
     } else {
-        Err(Error::limit(format!(
-            "arrays and maps nested deeper than {MAX_DEPTH}"
-        )))
+        Err(Error::limit(format!("arrays and maps nested deeper than {MAX_DEPTH}")))
     }
 }
 

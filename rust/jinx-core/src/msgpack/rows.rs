@@ -37,12 +37,7 @@ struct Scan {
 
 impl<R: Read> Rows<R> {
     pub fn new(source: R, max_record_bytes: u64) -> Self {
-        Self {
-            source,
-            rest: Vec::new(),
-            next: 0,
-            max_record_bytes,
-        }
+        Self { source, rest: Vec::new(), next: 0, max_record_bytes }
     }
 
     pub fn source(&self) -> &R {
@@ -63,10 +58,7 @@ impl<R: Read> Rows<R> {
             if start >= at_least {
                 break;
             }
-            match self
-                .row_end(&mut bytes, start)
-                .map_err(|error| error.in_sample(self.next))?
-            {
+            match self.row_end(&mut bytes, start).map_err(|error| error.in_sample(self.next))? {
                 Some(end) => rows.push(start..end),
                 None => break,
             }
@@ -77,11 +69,7 @@ impl<R: Read> Rows<R> {
         };
         self.rest = bytes[end..].to_vec();
         bytes.truncate(end);
-        Ok(Some(Block {
-            bytes: Bytes::from(bytes),
-            rows,
-            first,
-        }))
+        Ok(Some(Block { bytes: Bytes::from(bytes), rows, first }))
     }
 
     /// Where the row that begins at `start` ends, after reading what it takes; `None` when there is no row.
@@ -90,10 +78,7 @@ impl<R: Read> Rows<R> {
         loop {
             let wanted = scan.advance(bytes)?;
             if to_u64(wanted - start) > self.max_record_bytes {
-                return Err(Error::limit(format!(
-                    "a row of more than {} bytes",
-                    self.max_record_bytes
-                )));
+                return Err(Error::limit(format!("a row of more than {} bytes", self.max_record_bytes)));
             }
             if wanted <= bytes.len() {
                 return Ok(Some(wanted));

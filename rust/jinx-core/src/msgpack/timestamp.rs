@@ -26,11 +26,7 @@ pub(super) fn text(data: &[u8]) -> Result<String> {
     }
     let (year, month, day) = date(seconds.div_euclid(DAY));
     let second = seconds.rem_euclid(DAY);
-    let year = if (0..=9999).contains(&year) {
-        format!("{year:04}")
-    } else {
-        format!("{year:+07}")
-    };
+    let year = if (0..=9999).contains(&year) { format!("{year:04}") } else { format!("{year:+07}") };
     let fraction = match nanos {
         0 => String::new(),
         _ if nanos % 1_000_000 == 0 => format!(".{:03}", nanos / 1_000_000),
@@ -38,9 +34,7 @@ pub(super) fn text(data: &[u8]) -> Result<String> {
         _ => format!(".{nanos:09}"),
     };
     let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
-    Ok(format!(
-        "{year}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}{fraction}Z"
-    ))
+    Ok(format!("{year}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}{fraction}Z"))
 }
 
 /// Year, month and day of a day counted from 1970-01-01, in the proleptic Gregorian calendar.
@@ -53,11 +47,7 @@ fn date(day: i64) -> (i64, i64, i64) {
     let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
     let month_from_march = (5 * of_year + 2) / 153;
     let day = of_year - (153 * month_from_march + 2) / 5 + 1;
-    let month = if month_from_march < 10 {
-        month_from_march + 3
-    } else {
-        month_from_march - 9
-    };
+    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
     let year = era * 400 + year_of_era + i64::from(month <= 2);
     (year, month, day)
 }
@@ -74,10 +64,7 @@ mod tests {
     #[test]
     fn all_three_forms_are_read() {
         assert_eq!(text(&[0; 4]).unwrap(), "1970-01-01T00:00:00Z");
-        assert_eq!(
-            text(&1_709_210_096u32.to_be_bytes()).unwrap(),
-            "2024-02-29T12:34:56Z"
-        );
+        assert_eq!(text(&1_709_210_096u32.to_be_bytes()).unwrap(), "2024-02-29T12:34:56Z");
         let both = (5_000_000u64 << 34) | 1_709_210_096;
         assert_eq!(text(&both.to_be_bytes()).unwrap(), "2024-02-29T12:34:56.005Z");
         assert_eq!(long(-1, 1), "1969-12-31T23:59:59.000000001Z");

@@ -33,20 +33,12 @@ impl RowWriter {
         self.before_value();
         let (start, head) = (self.out.len(), head_bytes(len));
         self.out.resize(start + head, 0);
-        self.open.push(Open {
-            start,
-            head,
-            is_map,
-            count: 0,
-        });
+        self.open.push(Open { start, head, is_map, count: 0 });
         Ok(())
     }
 
     fn end(&mut self) -> Result<()> {
-        let open = self
-            .open
-            .pop()
-            .ok_or_else(|| Error::invalid("an end without its begin"))?;
+        let open = self.open.pop().ok_or_else(|| Error::invalid("an end without its begin"))?;
         let mut head = Vec::with_capacity(5);
         let count = length(open.count)?;
         if open.is_map {
@@ -158,10 +150,7 @@ impl Sink for RowWriter {
         self.begin(true, len)
     }
     fn key(&mut self, name: &str) -> Result<()> {
-        let open = self
-            .open
-            .last_mut()
-            .ok_or_else(|| Error::invalid("a key outside a dict"))?;
+        let open = self.open.last_mut().ok_or_else(|| Error::invalid("a key outside a dict"))?;
         open.count += 1;
         self.text(name)
     }
@@ -186,7 +175,5 @@ fn length(length: usize) -> Result<u32> {
 
 /// Writing to memory does not fail; the type says it may.
 fn wrote<T, E: std::fmt::Display>(result: std::result::Result<T, E>) -> Result<()> {
-    result
-        .map(drop)
-        .map_err(|error| Error::invalid(error.to_string()))
+    result.map(drop).map_err(|error| Error::invalid(error.to_string()))
 }

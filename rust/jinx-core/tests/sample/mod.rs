@@ -48,7 +48,10 @@ pub fn row(i: usize) -> Value {
         ("half".to_owned(), Value::Scalar(Dtype::Int8, Number::Int(-3))),
     ];
     if i.is_multiple_of(2) {
-        members.push(("image".to_owned(), blob(Payload::Raw, noise(i as u64, 70 + i % 40), true, Some("a.jpg"))));
+        members.push((
+            "image".to_owned(),
+            blob(Payload::Raw, noise(i as u64, 70 + i % 40), true, Some("a.jpg")),
+        ));
         members.push(("zeros".to_owned(), blob(Payload::Raw, vec![0; 200], false, None)));
         let list = vec![blob(Payload::Raw, noise(7, 5), false, None), Value::Str("x".to_owned())];
         members.push(("list".to_owned(), Value::List(list)));

@@ -84,8 +84,10 @@ fn same_array(expected: &Value, payload: &[u8]) -> bool {
     let header = npy::parse_header(payload).unwrap();
     header.check_payload(payload.len() as u64).unwrap();
     let Some(Value::List(shape)) = expected.get("shape") else { panic!("no shape") };
-    let shape: Vec<u64> =
-        shape.iter().map(|size| if let Value::Int(size) = size { size.cast_unsigned() } else { panic!("no size") }).collect();
+    let shape: Vec<u64> = shape
+        .iter()
+        .map(|size| if let Value::Int(size) = size { size.cast_unsigned() } else { panic!("no size") })
+        .collect();
     let item = header.item_size as usize;
     let data = &payload[header.data_offset..];
     let data = if header.fortran { c_order(data, &shape, item) } else { data.to_vec() };
@@ -117,7 +119,9 @@ fn c_order(data: &[u8], shape: &[u64], item: usize) -> Vec<u8> {
 fn same_scalar(expected: &Value, found: &Value) -> bool {
     let dtype = text_of(expected.get("dtype").unwrap());
     match (expected.get("value"), found) {
-        (Some(value), Value::Scalar(found_dtype, number)) => dtype == found_dtype.name() && same_number(value, *number),
+        (Some(value), Value::Scalar(found_dtype, number)) => {
+            dtype == found_dtype.name() && same_number(value, *number)
+        }
         (Some(value), Value::Blob { payload: Payload::Np, data, .. }) => {
             let (descr, item) = split_scalar(data);
             let name = Dtype::ALL.into_iter().find(|other| descr_of(*other) == descr);

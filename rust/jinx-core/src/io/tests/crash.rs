@@ -38,10 +38,7 @@ fn calls(case: &Case) -> Vec<Step> {
 fn assert_old_or_new(case: &Case, main: &Path, when: &str) {
     let seen = read_pair(main).unwrap_or_else(|broken| panic!("{case:?} {when}: {broken}"));
     let old = case.0.map(|(id, _)| id.to_owned());
-    assert!(
-        seen == old || seen.as_deref() == Some(case.1.0),
-        "{case:?} {when}: {seen:?}"
-    );
+    assert!(seen == old || seen.as_deref() == Some(case.1.0), "{case:?} {when}: {seen:?}");
 }
 
 #[test]
@@ -52,10 +49,8 @@ fn any_one_failing_call_leaves_old_or_new_and_no_temporary() {
             let (folder, main) = prepared(case);
             let layer = Layer::new(Fault::Fail(number));
             let done = write_on(layer.clone(), &main, case.1.0, case.1.1);
-            let when = format!(
-                "call {number} {step:?} fails, {:?}",
-                done.as_ref().map_err(ToString::to_string)
-            );
+            let when =
+                format!("call {number} {step:?} fails, {:?}", done.as_ref().map_err(ToString::to_string));
             assert_old_or_new(case, &main, &when);
             let cleanup = matches!(step, Step::Remove(_));
             assert_eq!(done.is_ok(), cleanup, "{case:?} {when}");
@@ -65,18 +60,10 @@ fn any_one_failing_call_leaves_old_or_new_and_no_temporary() {
             if !cleanup && !last_sync {
                 assert_eq!(hidden_in(folder.path()), Vec::<String>::new(), "{case:?} {when}");
                 let old = case.0.map(|(id, _)| id.to_owned());
-                assert_eq!(
-                    read_pair(&main),
-                    Ok(old),
-                    "{case:?} {when}: an error means nothing happened"
-                );
+                assert_eq!(read_pair(&main), Ok(old), "{case:?} {when}: an error means nothing happened");
             }
             write_pair(&main, NEW, true).unwrap();
-            assert_eq!(
-                names_in(folder.path()),
-                ["a.b.binx", "a.b.jinx"],
-                "{case:?} {when}"
-            );
+            assert_eq!(names_in(folder.path()), ["a.b.binx", "a.b.jinx"], "{case:?} {when}");
         }
     }
 }
@@ -103,15 +90,9 @@ fn death_after_any_call_leaves_old_or_new_and_the_next_writer_recovers() {
 #[test]
 fn recovery_itself_may_die_at_any_call() {
     let case = (Some((OLD, true)), (NEW, true));
-    let between = calls(&case)
-        .iter()
-        .filter(|step| matches!(step, Step::Rename(..)))
-        .count();
+    let between = calls(&case).iter().filter(|step| matches!(step, Step::Rename(..))).count();
     assert_eq!(between, 2);
-    let second_rename = calls(&case)
-        .iter()
-        .rposition(|step| matches!(step, Step::Rename(..)))
-        .unwrap();
+    let second_rename = calls(&case).iter().rposition(|step| matches!(step, Step::Rename(..))).unwrap();
     for number in 0..20 {
         let (folder, main) = prepared(&case);
         let _ = write_on(Layer::new(Fault::Stop(second_rename)), &main, NEW, true);

@@ -42,10 +42,7 @@ fn creates_replaces_and_leaves_nothing_else() {
     assert_eq!(read_folder(&target).as_deref(), Some(NEW));
     assert_eq!(fs::metadata(&target).unwrap().permissions().mode() & 0o777, 0o750);
     assert_eq!(names_in(folder.path()), ["out.d"]);
-    assert_eq!(
-        names_in(&target),
-        ["jinx.json", "shard-00000.binx", "shard-00000.jinx"]
-    );
+    assert_eq!(names_in(&target), ["jinx.json", "shard-00000.binx", "shard-00000.jinx"]);
 }
 
 #[test]
@@ -97,10 +94,7 @@ fn second_writer_is_told_and_dropping_cleans_up() {
     let first = FolderWriter::begin(&target, false).unwrap();
     fs::write(first.path().join("anything"), "x").unwrap();
     let error = FolderWriter::begin(&target, true).err().unwrap();
-    assert!(
-        error.to_string().contains("another process is writing"),
-        "{error}"
-    );
+    assert!(error.to_string().contains("another process is writing"), "{error}");
     drop(first);
     assert_eq!(names_in(folder.path()), Vec::<String>::new());
 }
@@ -111,11 +105,7 @@ fn any_failing_call_or_death_leaves_old_or_new() {
         for number in 0..40 {
             for fault in [Fault::Fail(number), Fault::Stop(number)] {
                 let (folder, target) = prepared(old);
-                let mut layer = Layer {
-                    fault,
-                    steps: Mutex::default(),
-                    refuse: None,
-                };
+                let mut layer = Layer { fault, steps: Mutex::default(), refuse: None };
                 if !exchange {
                     layer.refuse = Some(("Exchange", io::ErrorKind::Unsupported));
                 }
@@ -128,10 +118,8 @@ fn any_failing_call_or_death_leaves_old_or_new() {
                     seen == wanted || seen.as_deref() == Some(NEW),
                     "{old} {exchange} {fault:?}: {seen:?}"
                 );
-                let left: Vec<_> = names_in(folder.path())
-                    .into_iter()
-                    .filter(|name| name != "out.d")
-                    .collect();
+                let left: Vec<_> =
+                    names_in(folder.path()).into_iter().filter(|name| name != "out.d").collect();
                 assert_eq!(left, Vec::<String>::new(), "{old} {exchange} {fault:?}");
             }
         }

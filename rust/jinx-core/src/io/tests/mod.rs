@@ -50,19 +50,11 @@ pub(crate) struct Layer {
 
 impl Layer {
     pub(crate) fn new(fault: Fault) -> Arc<Self> {
-        Arc::new(Self {
-            fault,
-            steps: Mutex::new(Vec::new()),
-            refuse: None,
-        })
+        Arc::new(Self { fault, steps: Mutex::new(Vec::new()), refuse: None })
     }
 
     pub(crate) fn refusing(call: &'static str, kind: io::ErrorKind) -> Arc<Self> {
-        Arc::new(Self {
-            fault: Fault::None,
-            steps: Mutex::new(Vec::new()),
-            refuse: Some((call, kind)),
-        })
+        Arc::new(Self { fault: Fault::None, steps: Mutex::new(Vec::new()), refuse: Some((call, kind)) })
     }
 
     pub(crate) fn steps(&self) -> Vec<Step> {
@@ -118,12 +110,7 @@ impl PairIdentity for FirstWord {
 /// Writes a pair on `ops`: `sidecar` says whether it has one.
 pub(crate) fn write_on(ops: Arc<dyn FileOps>, main: &Path, id: &str, sidecar: bool) -> Result<()> {
     let mut writer = PairWriter::begin_on(ops, main, true, Box::new(FirstWord))?;
-    write!(
-        writer.main_file(),
-        "{id} {}",
-        if sidecar { "with" } else { "alone" }
-    )
-    .unwrap();
+    write!(writer.main_file(), "{id} {}", if sidecar { "with" } else { "alone" }).unwrap();
     if sidecar {
         write!(writer.sidecar_file()?, "{id} media").unwrap();
     }
@@ -139,9 +126,7 @@ pub(crate) fn read_pair(main: &Path) -> std::result::Result<Option<String>, Stri
     let Ok(text) = fs::read_to_string(main) else {
         return Ok(None);
     };
-    let (id, rest) = text
-        .split_once(' ')
-        .ok_or_else(|| format!("bad main file {text:?}"))?;
+    let (id, rest) = text.split_once(' ').ok_or_else(|| format!("bad main file {text:?}"))?;
     if rest == "alone" {
         return Ok(Some(id.to_owned()));
     }
@@ -166,8 +151,5 @@ pub(crate) fn names_in(folder: &Path) -> Vec<String> {
 }
 
 pub(crate) fn hidden_in(folder: &Path) -> Vec<String> {
-    names_in(folder)
-        .into_iter()
-        .filter(|name| name.starts_with('.'))
-        .collect()
+    names_in(folder).into_iter().filter(|name| name.starts_with('.')).collect()
 }

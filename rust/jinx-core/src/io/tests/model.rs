@@ -14,11 +14,8 @@ fn apply(disk: &mut Disk, step: &Step) {
         }
         // The content travels with the inode, whichever of the changes before it are lost.
         Step::Rename(from, to) => {
-            let content = if from.ends_with(".a.binx.tmp") {
-                format!("{NEW} media")
-            } else {
-                format!("{NEW} with")
-            };
+            let content =
+                if from.ends_with(".a.binx.tmp") { format!("{NEW} media") } else { format!("{NEW} with") };
             disk.insert(to.clone(), content);
             disk.remove(from);
         }
@@ -60,22 +57,14 @@ fn disks_after_a_cut(main: &Path, steps: &[Step]) -> Vec<Disk> {
     start.insert(sidecar_path(main), format!("{OLD} media"));
     let mut disks = Vec::new();
     for end in 0..=steps.len() {
-        let synced = steps[..end]
-            .iter()
-            .rposition(|step| *step == Step::SyncFolder)
-            .unwrap_or(0);
+        let synced = steps[..end].iter().rposition(|step| *step == Step::SyncFolder).unwrap_or(0);
         let mut sure = start.clone();
         steps[..synced].iter().for_each(|step| apply(&mut sure, step));
-        let open: Vec<_> = steps[synced..end]
-            .iter()
-            .filter(|step| !matches!(step, Step::SyncFolder))
-            .collect();
+        let open: Vec<_> =
+            steps[synced..end].iter().filter(|step| !matches!(step, Step::SyncFolder)).collect();
         for subset in 0..1_u32 << open.len() {
             let mut disk = sure.clone();
-            let kept = open
-                .iter()
-                .enumerate()
-                .filter(|(bit, _)| subset & (1 << bit) != 0);
+            let kept = open.iter().enumerate().filter(|(bit, _)| subset & (1 << bit) != 0);
             kept.for_each(|(_, step)| apply(&mut disk, step));
             disks.push(disk);
         }
@@ -96,32 +85,15 @@ fn every_power_cut_leaves_old_or_new() {
 #[test]
 fn the_model_finds_the_fault_when_syncs_are_left_out() {
     let (main, steps) = recorded();
-    let unsynced: Vec<_> = steps
-        .into_iter()
-        .filter(|step| *step != Step::SyncFolder)
-        .collect();
-    assert!(
-        disks_after_a_cut(&main, &unsynced)
-            .iter()
-            .any(|disk| state(disk, &main).is_err())
-    );
+    let unsynced: Vec<_> = steps.into_iter().filter(|step| *step != Step::SyncFolder).collect();
+    assert!(disks_after_a_cut(&main, &unsynced).iter().any(|disk| state(disk, &main).is_err()));
 }
 
 #[test]
 fn files_are_synced_before_they_are_renamed() {
     let (_, steps) = recorded();
-    let first_rename = steps
-        .iter()
-        .position(|step| matches!(step, Step::Rename(..)))
-        .unwrap();
-    let syncs = steps[..first_rename]
-        .iter()
-        .filter(|step| matches!(step, Step::SyncFile(_)))
-        .count();
+    let first_rename = steps.iter().position(|step| matches!(step, Step::Rename(..))).unwrap();
+    let syncs = steps[..first_rename].iter().filter(|step| matches!(step, Step::SyncFile(_))).count();
     assert_eq!(syncs, 2);
-    assert!(
-        !steps[first_rename..]
-            .iter()
-            .any(|step| matches!(step, Step::SyncFile(_)))
-    );
+    assert!(!steps[first_rename..].iter().any(|step| matches!(step, Step::SyncFile(_))));
 }

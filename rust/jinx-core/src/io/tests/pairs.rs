@@ -45,10 +45,7 @@ fn second_writer_waits_for_nobody_and_the_first_goes_on() {
     let mut first = begin(&main, false).unwrap();
     let error = begin(&main, true).err().unwrap();
     assert_eq!(error.cause(), Cause::Io(io::ErrorKind::WouldBlock));
-    assert!(
-        error.to_string().contains("another process is writing"),
-        "{error}"
-    );
+    assert!(error.to_string().contains("another process is writing"), "{error}");
     write!(first.main_file(), "{NEW} alone").unwrap();
     first.commit().unwrap();
     assert_eq!(read_pair(&main), Ok(Some(NEW.to_owned())));
@@ -59,11 +56,7 @@ fn of_many_writers_at_once_each_dataset_is_whole() {
     let folder = tempfile::tempdir().unwrap();
     let main = folder.path().join("a.jinx");
     let written: usize = thread::scope(|scope| {
-        let write = || {
-            (0..40)
-                .filter(|round| write_pair(&main, [OLD, NEW][round % 2], true).is_ok())
-                .count()
-        };
+        let write = || (0..40).filter(|round| write_pair(&main, [OLD, NEW][round % 2], true).is_ok()).count();
         let writers: Vec<_> = (0..8).map(|_| scope.spawn(write)).collect();
         writers.into_iter().map(|writer| writer.join().unwrap()).sum()
     });
@@ -94,13 +87,7 @@ fn readers_see_old_or_new_while_a_writer_replaces() {
             write_pair(&main, [NEW, OLD][round % 2], true).unwrap();
         }
         stop.store(true, Ordering::Relaxed);
-        assert!(
-            readers
-                .into_iter()
-                .map(|reader| reader.join().unwrap())
-                .sum::<u64>()
-                > 0
-        );
+        assert!(readers.into_iter().map(|reader| reader.join().unwrap()).sum::<u64>() > 0);
     });
     assert_eq!(hidden_in(folder.path()), Vec::<String>::new());
 }
@@ -161,13 +148,8 @@ fn permissions_are_the_users_or_the_old_files() {
 #[test]
 fn names_need_not_be_text() {
     let folder = tempfile::tempdir().unwrap();
-    for name in [
-        &b"\xff\xfe.jinx"[..],
-        b" .jinx",
-        b"-a\nb.jinx",
-        b"a.jinx.jinx",
-        "données.jinx".as_bytes(),
-    ] {
+    for name in [&b"\xff\xfe.jinx"[..], b" .jinx", b"-a\nb.jinx", b"a.jinx.jinx", "données.jinx".as_bytes()]
+    {
         let main = folder.path().join(OsStr::from_bytes(name));
         for id in [OLD, NEW] {
             write_pair(&main, id, true).unwrap();

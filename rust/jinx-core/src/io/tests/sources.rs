@@ -24,14 +24,7 @@ fn ranges_read_alike_by_map_and_by_pread() {
         let source = Source::open(file.path(), access).unwrap();
         assert_eq!(source.len(), 400_000);
         assert_eq!(source.is_mapped(), access == Access::Mmap);
-        for (start, length) in [
-            (0, 0),
-            (0, 1),
-            (7, 4096),
-            (399_999, 1),
-            (400_000, 0),
-            (0, 400_000),
-        ] {
+        for (start, length) in [(0, 0), (0, 1), (7, 4096), (399_999, 1), (400_000, 0), (0, 400_000)] {
             let wanted = &bytes[start..start + length];
             let (offset, count) = (start as u64, length as u64);
             assert_eq!(source.read_vec(offset, count).unwrap(), wanted);
@@ -40,10 +33,7 @@ fn ranges_read_alike_by_map_and_by_pread() {
             source.read_at(offset, &mut out).unwrap();
             assert_eq!(out, wanted);
         }
-        assert_eq!(
-            matches!(source.slice(0, 4).unwrap(), Cow::Borrowed(_)),
-            access == Access::Mmap
-        );
+        assert_eq!(matches!(source.slice(0, 4).unwrap(), Cow::Borrowed(_)), access == Access::Mmap);
     }
 }
 
@@ -52,26 +42,15 @@ fn ranges_outside_are_truncated_and_allocate_nothing() {
     let (file, _) = sample();
     for access in BOTH {
         let source = Source::open(file.path(), access).unwrap();
-        for (offset, length) in [
-            (0, 400_001),
-            (400_000, 1),
-            (400_001, 0),
-            (u64::MAX, 1),
-            (1, u64::MAX),
-            (u64::MAX, u64::MAX),
-        ] {
-            assert_eq!(
-                source.read_vec(offset, length).unwrap_err().cause(),
-                Cause::Truncated
-            );
+        for (offset, length) in
+            [(0, 400_001), (400_000, 1), (400_001, 0), (u64::MAX, 1), (1, u64::MAX), (u64::MAX, u64::MAX)]
+        {
+            assert_eq!(source.read_vec(offset, length).unwrap_err().cause(), Cause::Truncated);
             let error = source.slice(offset, length).unwrap_err();
             assert_eq!(error.cause(), Cause::Truncated);
             assert_eq!(error.path(), Some(file.path()));
         }
-        assert_eq!(
-            source.read_at(399_999, &mut [0; 2]).unwrap_err().cause(),
-            Cause::Truncated
-        );
+        assert_eq!(source.read_at(399_999, &mut [0; 2]).unwrap_err().cause(), Cause::Truncated);
     }
 }
 
@@ -80,24 +59,11 @@ fn a_file_that_was_shrunk_is_truncated_by_pread() {
     let (file, _) = sample();
     for access in BOTH {
         let (file, source) = (file.path(), Source::open(file.path(), access).unwrap());
-        fs::OpenOptions::new()
-            .write(true)
-            .open(file)
-            .unwrap()
-            .set_len(1000)
-            .unwrap();
-        assert_eq!(
-            source.read_at(990, &mut [0; 20]).unwrap_err().cause(),
-            Cause::Truncated
-        );
+        fs::OpenOptions::new().write(true).open(file).unwrap().set_len(1000).unwrap();
+        assert_eq!(source.read_at(990, &mut [0; 20]).unwrap_err().cause(), Cause::Truncated);
         assert_eq!(source.read_vec(990, 20).unwrap_err().cause(), Cause::Truncated);
         assert!(source.read_at(990, &mut [0; 10]).is_ok());
-        fs::OpenOptions::new()
-            .write(true)
-            .open(file)
-            .unwrap()
-            .set_len(400_000)
-            .unwrap();
+        fs::OpenOptions::new().write(true).open(file).unwrap().set_len(400_000).unwrap();
     }
 }
 
@@ -147,9 +113,7 @@ fn the_environment_decides_auto_only() {
     assert_eq!(Access::Auto.or_from_environment(pread).unwrap(), Access::Pread);
     assert_eq!(Access::Mmap.or_from_environment(pread).unwrap(), Access::Mmap);
     assert_eq!(Access::Auto.or_from_environment(None).unwrap(), Access::Auto);
-    let error = Access::Auto
-        .or_from_environment(Some(OsStr::new("fast")))
-        .unwrap_err();
+    let error = Access::Auto.or_from_environment(Some(OsStr::new("fast"))).unwrap_err();
     assert!(error.to_string().contains("JINX_IO"), "{error}");
 }
 
@@ -157,23 +121,13 @@ fn the_environment_decides_auto_only() {
 fn identity_tells_a_replaced_file() {
     let (file, _) = sample();
     let source = Source::open(file.path(), Access::Pread).unwrap();
-    assert_eq!(
-        source.identity(),
-        Source::open(file.path(), Access::Mmap).unwrap().identity()
-    );
+    assert_eq!(source.identity(), Source::open(file.path(), Access::Mmap).unwrap().identity());
     assert_eq!(source.identity().size, 400_000);
     let other = file.path().with_extension("new");
     fs::write(&other, b"x").unwrap();
     fs::rename(&other, file.path()).unwrap();
-    assert_ne!(
-        source.identity(),
-        Source::open(file.path(), Access::Pread).unwrap().identity()
-    );
-    assert_eq!(
-        source.read_vec(0, 4).unwrap(),
-        [0; 4],
-        "the old file stays readable"
-    );
+    assert_ne!(source.identity(), Source::open(file.path(), Access::Pread).unwrap().identity());
+    assert_eq!(source.read_vec(0, 4).unwrap(), [0; 4], "the old file stays readable");
 }
 
 #[test]

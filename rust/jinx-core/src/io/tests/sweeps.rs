@@ -21,13 +21,7 @@ fn swept(folder: &Path) -> Vec<String> {
 fn stale_temporaries_go_and_living_or_foreign_ones_stay() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path();
-    for name in [
-        ".a.jinx.tmp",
-        ".a.binx.tmp",
-        ".b.binx.tmp",
-        ".jinx.json.tmp",
-        ".c.jinx.json.tmp",
-    ] {
+    for name in [".a.jinx.tmp", ".a.binx.tmp", ".b.binx.tmp", ".jinx.json.tmp", ".c.jinx.json.tmp"] {
         put(path, name, "stale");
     }
     for name in [".x.tmp", "y.jinx.tmp", ".z.jinx.bak", ".profile", ".q.binx.123"] {
@@ -38,27 +32,13 @@ fn stale_temporaries_go_and_living_or_foreign_ones_stay() {
     let living = PairWriter::begin(&path.join("live.jinx"), false, FirstWord).unwrap();
     let work = FolderWriter::begin(&path.join("out"), false).unwrap();
     put(work.path(), "jinx.json", "{}");
-    let stale = [
-        ".a.binx.tmp",
-        ".a.jinx.tmp",
-        ".b.binx.tmp",
-        ".c.jinx.json.tmp",
-        ".jinx.json.tmp",
-    ];
+    let stale = [".a.binx.tmp", ".a.jinx.tmp", ".b.binx.tmp", ".c.jinx.json.tmp", ".jinx.json.tmp"];
     assert_eq!(swept(path), stale);
     assert_eq!(swept(path), Vec::<String>::new());
     work.commit().unwrap();
     living.commit().unwrap();
-    let rest = [
-        ".cache.tmp",
-        ".profile",
-        ".q.binx.123",
-        ".x.tmp",
-        ".z.jinx.bak",
-        "live.jinx",
-        "out",
-        "y.jinx.tmp",
-    ];
+    let rest =
+        [".cache.tmp", ".profile", ".q.binx.123", ".x.tmp", ".z.jinx.bak", "live.jinx", "out", "y.jinx.tmp"];
     assert_eq!(names_in(path), rest);
 }
 
@@ -83,36 +63,23 @@ fn second_names_stay_while_a_main_file_needs_them() {
     fs::hard_link(path.join("early.binx"), path.join(second("early", OLD))).unwrap();
     // Its dataset was removed.
     put(path, &second("gone", OLD), &format!("{OLD} media"));
-    let mut garbage = [
-        second("done", OLD),
-        ".done.binx.old".into(),
-        second("early", OLD),
-        second("gone", OLD),
-    ];
+    let mut garbage =
+        [second("done", OLD), ".done.binx.old".into(), second("early", OLD), second("gone", OLD)];
     garbage.sort();
     assert_eq!(swept(path), garbage);
     for (name, id) in [("needed", OLD), ("first", "-"), ("done", NEW), ("early", OLD)] {
-        assert_eq!(
-            read_pair(&path.join(format!("{name}.jinx"))),
-            Ok(Some(id.to_owned())),
-            "{name}"
-        );
+        assert_eq!(read_pair(&path.join(format!("{name}.jinx"))), Ok(Some(id.to_owned())), "{name}");
     }
-    assert_eq!(
-        hidden_in(path),
-        [".first.binx.old".to_owned(), second("needed", OLD)]
-    );
+    assert_eq!(hidden_in(path), [".first.binx.old".to_owned(), second("needed", OLD)]);
 }
 
 #[test]
 fn work_folders_of_dead_writers_go_and_old_folders_come_back() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path();
-    for (name, file) in [
-        (".a.tmp", "shard-00000.jinx"),
-        (".b.tmp.old", "jinx.json"),
-        (".c.tmp", "index.json"),
-    ] {
+    for (name, file) in
+        [(".a.tmp", "shard-00000.jinx"), (".b.tmp.old", "jinx.json"), (".c.tmp", "index.json")]
+    {
         fs::create_dir(path.join(name)).unwrap();
         put(&path.join(name), file, "x");
     }

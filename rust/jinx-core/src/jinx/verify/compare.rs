@@ -64,15 +64,22 @@ impl FieldTally {
                 Some(_) if is_open => continue,
                 Some(field) => difference(field, seen),
                 None if is_open => continue,
-                None if seen.coded == 0 && seen.quoted == 0 => Some("the footer's 'fields' lacks the name".to_owned()),
-                None => Some("the footer's 'fields' lacks the path, which carries chains or quoted names".to_owned()),
+                None if seen.coded == 0 && seen.quoted == 0 => {
+                    Some("the footer's 'fields' lacks the name".to_owned())
+                }
+                None => Some(
+                    "the footer's 'fields' lacks the path, which carries chains or quoted names".to_owned(),
+                ),
             };
             if let Some(what) = what {
                 problems.push(at_path(Error::corrupt(what).in_sample(seen.first), path));
             }
         }
         for field in fields {
-            if !self.0.contains_key(&field.path) && (field.coded > 0 || field.quoted > 0) && !open(&field.path) {
+            if !self.0.contains_key(&field.path)
+                && (field.coded > 0 || field.quoted > 0)
+                && !open(&field.path)
+            {
                 let what = format!("the footer counts {} values with chains, there are none", field.coded);
                 problems.push(at_path(Error::corrupt(what), &field.path));
             }
@@ -98,9 +105,14 @@ fn difference(field: &FieldInfo, seen: &Seen) -> Option<String> {
     }
     let kinds: BTreeMap<&str, u64> =
         field.kinds.iter().map(|(kind, count)| (kind.as_str(), count.as_u64().unwrap_or_default())).collect();
-    let same = kinds.len() == seen.kinds.len() && kinds.iter().all(|(kind, count)| seen.kinds.get(kind) == Some(count));
+    let same = kinds.len() == seen.kinds.len()
+        && kinds.iter().all(|(kind, count)| seen.kinds.get(kind) == Some(count));
     (!same).then(|| {
-        format!("the footer counts {}, there are {}", Json::Object(field.kinds.clone()), serde_json::json!(seen.kinds))
+        format!(
+            "the footer counts {}, there are {}",
+            Json::Object(field.kinds.clone()),
+            serde_json::json!(seen.kinds)
+        )
     })
 }
 

@@ -50,16 +50,22 @@ impl Layout {
         self.end = end.max(before);
         self.unsure = false;
         if offset < before {
-            return Err(Error::corrupt(format!("bytes {offset} to {end} of the sidecar overlap what ends at {before}")));
+            return Err(Error::corrupt(format!(
+                "bytes {offset} to {end} of the sidecar overlap what ends at {before}"
+            )));
         }
         if !offset.is_multiple_of(ALIGNMENT) {
-            return Err(Error::corrupt(format!("the value at {offset} of the sidecar is not aligned to {ALIGNMENT}")));
+            return Err(Error::corrupt(format!(
+                "the value at {offset} of the sidecar is not aligned to {ALIGNMENT}"
+            )));
         }
         if was_unsure {
             return Ok(());
         }
         if offset != expected {
-            return Err(Error::corrupt(format!("bytes {before} to {offset} of the sidecar belong to nothing")));
+            return Err(Error::corrupt(format!(
+                "bytes {before} to {offset} of the sidecar belong to nothing"
+            )));
         }
         zeros(side, before, offset)
     }
@@ -71,7 +77,9 @@ fn zeros(side: &Source, start: u64, end: u64) -> Result<()> {
         return Ok(());
     }
     match side.slice(start, end - start)?.iter().position(|byte| *byte != 0) {
-        Some(at) => Err(Error::corrupt("padding in the sidecar that is not zero").at_byte(start + to_u64(at))),
+        Some(at) => {
+            Err(Error::corrupt("padding in the sidecar that is not zero").at_byte(start + to_u64(at)))
+        }
         None => Ok(()),
     }
 }
@@ -86,7 +94,9 @@ fn arrays(footer: &Footer) -> Vec<(String, &ArrayRef)> {
     for column in &footer.columns {
         let name: Vec<&str> = column.path.iter().map(|part| part.as_deref().unwrap_or("[]")).collect();
         let parts = [column.validity.as_ref(), Some(&column.data), column.offsets.as_ref()];
-        found.extend(parts.into_iter().flatten().map(|place| (format!("the column '{}'", name.join(".")), place)));
+        found.extend(
+            parts.into_iter().flatten().map(|place| (format!("the column '{}'", name.join(".")), place)),
+        );
     }
     found.retain(|(_, place)| matches!(place, ArrayRef::Sidecar { .. }));
     found
@@ -96,7 +106,8 @@ fn arrays(footer: &Footer) -> Vec<(String, &ArrayRef)> {
 pub fn check_tail(shard: &Shard, layout: &mut Layout, problems: &mut Vec<Error>) {
     let (Some(side), Some(header)) = (shard.sidecar(), shard.header()) else { return };
     if layout.is_sure() && layout.end() != header.values_end {
-        let what = format!("the sidecar's values end at {}, its header says {}", layout.end(), header.values_end);
+        let what =
+            format!("the sidecar's values end at {}, its header says {}", layout.end(), header.values_end);
         problems.push(Error::corrupt(what));
     }
     for (name, place) in arrays(shard.footer()) {

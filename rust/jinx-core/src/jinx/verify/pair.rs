@@ -32,7 +32,11 @@ struct Pass<'s> {
 ///
 /// # Errors
 /// Only what stops the pass.
-pub fn check(place: &ShardRef, problems: &mut Problems, progress: &mut dyn FnMut(u64) -> Result<()>) -> Result<()> {
+pub fn check(
+    place: &ShardRef,
+    problems: &mut Problems,
+    progress: &mut dyn FnMut(u64) -> Result<()>,
+) -> Result<()> {
     let options = OpenOptions { verify: Verify::Full, ..OpenOptions::default() };
     let is_jinx = place.path.extension().is_some_and(|ext| ext == "jinx");
     let opened = if !is_jinx && sniff(&place.path)? == FileKind::Jsonl {
@@ -48,8 +52,13 @@ pub fn check(place: &ShardRef, problems: &mut Problems, progress: &mut dyn FnMut
     let (columns, found) = OpenColumn::open_all(&shard);
     found.iter().for_each(|error| problems.push(error));
     let before = problems.count();
-    let mut pass =
-        Pass { shard: &shard, columns, layout: Layout::default(), fields: FieldTally::default(), bad_rows: 0 };
+    let mut pass = Pass {
+        shard: &shard,
+        columns,
+        layout: Layout::default(),
+        fields: FieldTally::default(),
+        bad_rows: 0,
+    };
     pass.rows(problems, progress)?;
     if shard.rules() == Rules::V1_1 {
         if pass.bad_rows == 0 {
@@ -100,7 +109,8 @@ impl Pass<'_> {
             return vec![Ok(check(range.clone()))];
         }
         std::thread::scope(|scope| {
-            let workers: Vec<_> = ranges.iter().map(|range| scope.spawn(move || check(range.clone()))).collect();
+            let workers: Vec<_> =
+                ranges.iter().map(|range| scope.spawn(move || check(range.clone()))).collect();
             let panicked = |_| Err(Error::invalid("a checking thread panicked"));
             workers.into_iter().map(|worker| worker.join().map_or_else(panicked, Ok)).collect()
         })
@@ -108,7 +118,11 @@ impl Pass<'_> {
 
     fn row(&self, i: u64) -> RowReport {
         let mut report = RowReport::default();
-        let line = match self.shard.line_range(i).and_then(|(start, end)| self.shard.main().slice(start, end - start)) {
+        let line = match self
+            .shard
+            .line_range(i)
+            .and_then(|(start, end)| self.shard.main().slice(start, end - start))
+        {
             Ok(line) => line,
             Err(error) => {
                 report.problems.push(error);
@@ -179,5 +193,8 @@ fn check_id(shard: &Shard) -> Result<()> {
     if shard.footer().id.as_deref() == Some(&id) {
         return Ok(());
     }
-    Err(Error::corrupt(format!("the content's id is {id}, the footer says {}", shard.footer().id.as_deref().unwrap_or("none"))))
+    Err(Error::corrupt(format!(
+        "the content's id is {id}, the footer says {}",
+        shard.footer().id.as_deref().unwrap_or("none")
+    )))
 }

@@ -2,6 +2,7 @@
 //!
 //! It trusts nothing the footer says about the row; what it finds is compared with the footer afterwards.
 
+use crate::Cause;
 use crate::error::{Error, Result};
 use crate::jinx::decode::unescape;
 use crate::jinx::fields::Path;
@@ -15,7 +16,6 @@ use crate::json;
 use crate::limits::MAX_DEPTH;
 use crate::num::to_u64;
 use crate::sink::{Discard, Payload};
-use crate::Cause;
 
 /// One value below a row that the footer must know of.
 #[derive(Debug)]
