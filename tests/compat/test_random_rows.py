@@ -4,7 +4,7 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
@@ -46,7 +46,6 @@ OUR_OPTIONS = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=60)
 @given(samples=ROWS, options=THEIR_OPTIONS)
 def test_it_writes_we_read(samples, options):
     with tempfile.TemporaryDirectory() as folder:
@@ -58,7 +57,6 @@ def test_it_writes_we_read(samples, options):
             assert difference(reference.read(path, lazy=lazy, mmap=mmap), samples, ordered=not lazy) is None
 
 
-@settings(max_examples=60)
 @given(samples=ROWS, options=OUR_OPTIONS)
 def test_we_write_it_reads(samples, options):
     with tempfile.TemporaryDirectory() as folder:
