@@ -7,7 +7,11 @@ HERE = Path(__file__).parent
 HEX16, HEX32 = {"type": "string", "pattern": "^[0-9a-f]{16}$"}, {"type": "string", "pattern": "^[0-9a-f]{32}$"}
 UINT = {"type": "integer", "minimum": 0, "maximum": 2**64 - 1}
 TEXT = {"type": "string"}
-BASE64 = {"type": "string", "contentEncoding": "base64", "pattern": "^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$"}
+BASE64 = {
+    "type": "string",
+    "contentEncoding": "base64",
+    "pattern": "^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$",
+}
 FEATURES = {"type": "array", "items": TEXT, "maxItems": 0, "description": "No feature is defined in 1.1."}
 
 
@@ -30,7 +34,22 @@ def record(properties: dict, optional: tuple[str, ...] = (), **more: object) -> 
 
 
 INT_TYPES = [f"{sign}int{width}" for sign in ("", "u") for width in (8, 16, 32, 64)]
-KINDS = ["null", "bool", "int", "float", "str", "list", "dict", "bytes", "ndarray", "tensor", "np", *INT_TYPES, "float32", "float64"]
+KINDS = [
+    "null",
+    "bool",
+    "int",
+    "float",
+    "str",
+    "list",
+    "dict",
+    "bytes",
+    "ndarray",
+    "tensor",
+    "np",
+    *INT_TYPES,
+    "float32",
+    "float64",
+]
 ARRAY = {"oneOf": [{"$ref": "#/$defs/pointer"}, {"$ref": "#/$defs/inline"}]}
 REF = {"$ref": "#/$defs/array"}
 
@@ -46,7 +65,11 @@ COLUMN = record(
     },
     optional=("validity", "offsets"),
     allOf=[
-        {"if": {"properties": {"dtype": {"const": "utf8"}}}, "then": {"required": ["offsets"]}, "else": {"not": {"required": ["offsets"]}}},
+        {
+            "if": {"properties": {"dtype": {"const": "utf8"}}},
+            "then": {"required": ["offsets"]},
+            "else": {"not": {"required": ["offsets"]}},
+        },
         {"if": {"properties": {"kind": {"const": "length"}}}, "then": {"properties": {"dtype": {"enum": INT_TYPES}}}},
     ],
 )
@@ -89,8 +112,18 @@ FOOTER = record(
         "meta": {"type": "object"},
         "digest": HEX16,
     },
-    optional=("shard_id", "binary_threshold", "compression", "index_compression", "compress_threshold", "compress_ratio",
-              "split", "writer", "arrow_schema", "meta"),
+    optional=(
+        "shard_id",
+        "binary_threshold",
+        "compression",
+        "index_compression",
+        "compress_threshold",
+        "compress_ratio",
+        "split",
+        "writer",
+        "arrow_schema",
+        "meta",
+    ),
 )
 FOOTER["oneOf"] = [
     {"required": ["index.npy.zst"], "properties": {"index.npy.zst": TEXT}},
@@ -113,7 +146,9 @@ MANIFEST = record(
         "num_samples": UINT,
         "shards": {
             "type": "array",
-            "items": record({"name": component(r"\.jinx"), "samples": UINT, "bytes": UINT, "sidecar_bytes": UINT, "id": HEX32}),
+            "items": record(
+                {"name": component(r"\.jinx"), "samples": UINT, "bytes": UINT, "sidecar_bytes": UINT, "id": HEX32}
+            ),
         },
         "meta": {"type": "object"},
         "digest": HEX16,
@@ -124,7 +159,10 @@ MANIFEST = record(
 
 def main() -> None:
     """Writes both files next to this script."""
-    for name, title, schema in (("footer", "Footer of a JINX 1.1 main file", FOOTER), ("manifest", "Manifest of a JINX 1.1 folder", MANIFEST)):
+    for name, title, schema in (
+        ("footer", "Footer of a JINX 1.1 main file", FOOTER),
+        ("manifest", "Manifest of a JINX 1.1 folder", MANIFEST),
+    ):
         head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": title}
         (HERE / f"{name}.schema.json").write_text(json.dumps({**head, **schema}, indent=1) + "\n", encoding="utf-8")
 
