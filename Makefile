@@ -84,7 +84,8 @@ lint-rust: need-cargo
 	cargo fmt --check
 	cargo clippy --quiet --locked --workspace --all-targets -- -D warnings
 
-lint-python: $(STAMPS)/test $(STAMPS)/lint
+# pyright looks into the installed package.
+lint-python: $(STAMPS)/test $(STAMPS)/lint develop
 	$(BIN)/ruff check --quiet
 	$(BIN)/ruff format --check --quiet
 	$(BIN)/pyright

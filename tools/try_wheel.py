@@ -1,7 +1,7 @@
 """Install the wheel into a fresh environment and run the headline command there.
 
 Usage: try_wheel.py DIST
-Shows that the base install (numpy, click and orjson alone) converts Parquet and reads the result.
+Shows that the base install (numpy and click alone) converts Parquet and reads the result.
 """
 
 import argparse
@@ -15,7 +15,7 @@ from pathlib import Path
 from draw import write_parquet
 
 MAX_WHEEL_BYTES = 9_000_000
-BASE_PACKAGES = {"click", "jinx-data", "numpy", "orjson"}
+BASE_PACKAGES = {"click", "jinx-data", "numpy"}
 
 READ_BACK = """
 import jinx, sys
@@ -44,7 +44,7 @@ def main() -> int:
         write_parquet(work / "in.parquet", samples=20, seed=0)
         _run([bin_dir / "jinx", "convert", work / "in.parquet", work / "out.jinx", "--sidecar"])
         _run([bin_dir / "python", "-c", READ_BACK, work / "out.jinx"])
-    print(f"{wheel}: {size_bytes / 1e6:.1f} MB, installs and converts with numpy, click and orjson alone")
+    print(f"{wheel}: {size_bytes / 1e6:.1f} MB, installs and converts with numpy and click alone")
     return 0
 
 
