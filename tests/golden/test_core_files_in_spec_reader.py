@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from golden.tagged import difference
-from spec_reader import folder
+from spec_reader import reader
 
 jinx = pytest.importorskip("jinx")
 
@@ -24,10 +24,10 @@ def test_samples_come_back(tmp_path, sidecar):
     with jinx.Writer(str(path), sidecar=sidecar) as writer:
         for sample in SAMPLES:
             writer.write(sample)
-    dataset = folder.Dataset(path)
-    assert len(dataset) == len(SAMPLES)
+    [pair] = reader.open_pairs(path)
+    assert pair.count == len(SAMPLES)
     for i, sample in enumerate(SAMPLES):
-        assert difference(dataset[i], sample) is None
+        assert difference(pair[i], sample) is None
 
 
 def test_index_and_columns_in_the_sidecar_come_back(tmp_path):
@@ -37,14 +37,14 @@ def test_index_and_columns_in_the_sidecar_come_back(tmp_path):
             writer.write(
                 {"i": i, "score": i / 7, "even": i % 2 == 0, "tags": ["t"] * (i % 5), "maybe": i if i % 3 else None}
             )
-    dataset = folder.Dataset(path)
-    columns = {(*path, kind): values for path, kind, values in dataset.columns()}
+    [pair] = reader.open_pairs(path)
+    columns = {(*entry["path"], entry["kind"]): pair.column(entry) for entry in pair.footer["columns"]}
     assert columns["i", "value"] == list(range(9000))
     assert columns["score", "value"] == [i / 7 for i in range(9000)]
     assert columns["even", "value"] == [i % 2 == 0 for i in range(9000)]
     assert columns["tags", "length"] == [i % 5 for i in range(9000)]
     assert columns["maybe", "value"] == [i if i % 3 else None for i in range(9000)]
-    assert dataset[8999]["i"] == 8999
+    assert pair[8999]["i"] == 8999
 
 
 def test_a_folder_comes_back(tmp_path):
@@ -52,6 +52,6 @@ def test_a_folder_comes_back(tmp_path):
     with jinx.Writer(str(path), shard_size=4096) as writer:
         for i in range(300):
             writer.write({"i": i, "text": WORDS * 3})
-    dataset = folder.Dataset(path)
-    assert len(dataset.pairs) > 1
-    assert [dataset[i]["i"] for i in range(300)] == list(range(300))
+    pairs = reader.open_pairs(path)
+    assert len(pairs) > 1
+    assert [pair[i]["i"] for pair in pairs for i in range(pair.count)] == list(range(300))

@@ -1,261 +1,299 @@
-"""A second reader of JINX 1.0 and 1.1, written from the pages in spec/ alone.
+"""A complete reader of JINX 1.0 and 1.1 in plain Python, written from the pages of spec/ alone.
 
-Slow and small on purpose. It makes all checks of level "full".
+It is slow, holds files in memory and makes every check of level "full". Whoever has no library needs only this
+file and the packages it imports: `open_pairs(path)[0][i]` is a sample. Comments name the page that the code follows.
 """
 
+import io
+import json
 import re
 import struct
-from itertools import pairwise
+from base64 import a85decode, b16decode, b64decode
+from bz2 import BZ2Decompressor
+from contextlib import contextmanager
+from functools import cached_property, partial
+from lzma import LZMADecompressor
 from pathlib import Path
+from zlib import decompressobj
 
+import brotli
+import cramjam
 import numpy as np
-import xxhash
+from lz4.frame import LZ4FrameDecompressor
+from numpy.lib.format import dtype_to_descr, read_array
+from xxhash import xxh3_64_hexdigest, xxh3_64_intdigest
+from zstandard import CONTENTSIZE_UNKNOWN, ZstdDecompressor, get_frame_parameters
 
-from spec_reader import payload, syntax
-from spec_reader.syntax import (
-    CODECS,
-    FLOATS,
-    INTS,
-    TYPES,
-    CorruptFileError,
-    JinxError,
-    LimitError,
-    Members,
-    MismatchError,
-    TruncatedFileError,
-    UnsupportedError,
-    check_digest,
-    check_name,
-    member,
-    need,
-    parse,
-    parse_object,
-    plain,
-    version_of,
-)
+MAX_VALUE, MAX_WINDOW, MAX_DEPTH, MAX_CODECS = 2 << 30, 1 << 27, 256, 3  # limits.md
+SIDECAR_MAGIC, SNAPPY_MAGIC, ZSTD_MAGIC = b"\x89BINX\r\n\x1a", b"\xff\x06\x00\x00sNaPpY", b"\x28\xb5\x2f\xfd"
+INTS, FLOATS = [f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)], ["float32", "float64"]
+FLOAT, NUMBER, CODEC = "|".join(FLOATS), "|".join(INTS + FLOATS), "(?:zst|gz|br|bz2|lz4|lzma|xz|snappy)"
+PAYLOAD = rf"(?:str|raw|npy|np|pt|{CODEC})(?:\.{CODEC})*"
+CHAINS = {str: f"{PAYLOAD}|{FLOAT}", dict: rf"(?:{PAYLOAD}\.)?bin", int: NUMBER, float: NUMBER, type(None): FLOAT}
+NUMPY_TYPE = r"[<>|=]?(b1|[iu][1248]|f[248]|c8|c16|[Mm]8(\[\d*[A-Za-z]+\])?|[SU]\d+)"  # values.md 7
+EVIL_NAME = r"[/\\\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\u2028\u2029\ufeff]|\A[A-Za-z]:|\A\s|[\s.]\Z"  # limits.md
+TEXTS = {"a85": partial(a85decode, foldspaces=True), "hex": partial(b16decode, casefold=True), "b64": b64decode}
+STREAMS = {"bz2": BZ2Decompressor, "lz4": LZ4FrameDecompressor, "xz": LZMADecompressor, "lzma": LZMADecompressor}
+STREAMS |= {"gz": partial(decompressobj, wbits=31), "zst": ZstdDecompressor(max_window_size=1 << 31).decompressobj}
 
 
-class Pair:
-    """`pair[i]` is a sample; `pair.column(entry)` a list with None for missing rows."""
+# fmt: off
+class JinxError(Exception): ...           # its subclasses are the causes of jinx.md 6
+class CorruptFileError(JinxError): ...    # bytes that no writer produces, or a hash that does not match
+class TruncatedFileError(JinxError): ...  # a file, a range or a stream that ends early
+class LimitError(JinxError): ...          # more than limits.md allows
+class UnsupportedError(JinxError): ...    # legal, but unknown to this reader
+class MismatchError(JinxError): ...       # files that do not belong together, or a missing one
+# fmt: on
 
-    def __init__(self, path: Path) -> None:
-        self.path, self.data, self._sidecar = path, path.read_bytes(), None
-        tail = self.data[-1024:].rstrip(syntax.BLANKS)
-        last = tail[tail.rfind(b"\n") + 1 :]
-        need(re.fullmatch(rb"[0-9]{1,20}", last), "no trailer", TruncatedFileError)
-        self.end = int(last)
-        line = len(self.data) - len(self.data[-1024:]) + len(tail) - len(last)
-        need(self.end < line, "footer offset past the end")
-        footer = self.data[self.end : line].rstrip(syntax.BLANKS)
+
+def need(condition: object, what: str, error: type[JinxError] = CorruptFileError) -> None:
+    if not condition:
+        raise error(what)
+
+
+@contextmanager
+def failures_mean_damage():
+    try:
+        yield
+    except (JinxError, FileNotFoundError, PermissionError):
+        raise
+    except Exception as error:  # every package has its own classes
+        raise CorruptFileError(repr(error)) from error
+
+
+def take(table: object, **kinds: type) -> list:  # no negative integers, no evil file names (limits.md)
+    for name, kind in kinds.items():
+        value = table.get(name) if isinstance(table, dict) else None
+        need(type(value) is kind and (kind is not int or value >= 0), f"{name} is missing or not a good {kind}")
+        need(name != "name" or (0 < len(value.encode()) < 256 and not re.search(EVIL_NAME, value)), "evil file name")
+    return [table[name] for name in kinds]
+
+
+def parse(data: bytes, *, unique: bool, max_depth: int = MAX_DEPTH, error: type[JinxError] = LimitError) -> object:
+    def members(pairs: list) -> dict:
+        need(not unique or len(dict(pairs)) == len(pairs), "a name occurs twice")
+        return dict(pairs)
+
+    bare = re.sub(rb'"(?:[^"\\]|\\.)*"', b"", data)
+    depths = np.cumsum([1 if bracket in b"[{" else -1 for bracket in re.findall(rb"[\[\]{}]", bare)])
+    need(max(depths, default=0) <= max_depth, "nesting too deep", error)
+    need(not re.search(rb"(?:^|[\s:,\[])-?\d{4301,}(?![\d.eE])", bare), "integer too long", error)
+    value = json.loads(data.decode(), object_pairs_hook=members)  # values.md 9
+    json.dumps(value, ensure_ascii=False, allow_nan=False).encode()  # fails for NaN, infinity and lone surrogates
+    return value
+
+
+def parse_table(data: bytes) -> tuple[dict, bool]:  # and whether it is 1.1 (versions.md 1, checksums.md)
+    table = parse(data, unique=True, max_depth=128, error=CorruptFileError)
+    version = re.fullmatch("([0-9]+)[.]([0-9]+)", table.get("version", "1.0"))
+    need(version, "malformed version")
+    need(version[1] == "1", "unknown major version", UnsupportedError)
+    new, digest = int(version[2]) > 0, re.search(rb',"digest":"([0-9a-f]{16})"}\Z', data)
+    need(xxh3_64_hexdigest(data[: digest.start()]).encode() == digest[1] if digest else not new, "no or wrong digest")
+    need(not new or take(table, features_required=list) == [[]], "unknown required feature", UnsupportedError)
+    return table, new
+
+
+def unpack(codec: str, data: bytes) -> bytes:  # values.md 6
+    need(data, f"empty {codec} stream", TruncatedFileError)
+    out, at, end = bytearray(), 0, len(data)
+    if codec == "br":
+        stream = brotli.Decompressor()
+        out = stream.process(data, output_buffer_limit=MAX_VALUE)
+        need(stream.is_finished(), "br stream", TruncatedFileError if stream.can_accept_more_data() else LimitError)
+    elif codec == "snappy":
+        while at < end:  # chunks: one byte of type, three of length, content
+            at += 4 + int.from_bytes(data[at + 1 : at + 4], "little")
+        need(SNAPPY_MAGIC.startswith(data[:10]), "no snappy stream")
+        need(at == end, "snappy stream is cut", TruncatedFileError)
+        out = cramjam.snappy.decompress(data)
+    while codec in STREAMS and at < end:  # streams may follow each other
+        if codec == "zst" and data[at : at + 4] == ZSTD_MAGIC:
+            frame = get_frame_parameters(data[at : at + 18])
+            size = frame.content_size % CONTENTSIZE_UNKNOWN  # 0 if it is unknown
+            need(frame.dict_id == 0, "zstd dictionary", UnsupportedError)
+            need(size <= MAX_VALUE and (data[at + 4] & 32 or frame.window_size <= MAX_WINDOW), "zstd frame", LimitError)
+        stream = STREAMS[codec]()
+        while at < end and not stream.eof:
+            out += stream.decompress(data[at : at + 4096])
+            at = min(at + 4096, end)
+            need(len(out) <= MAX_VALUE, "value too large", LimitError)
+        need(stream.eof, f"{codec} stream is cut", TruncatedFileError)
+        at -= len(stream.unused_data or b"")
+    return bytes(out)
+
+
+def numpy_value(kind: str, data: bytes) -> np.ndarray | np.generic:  # values.md 2 and 7
+    stream, (text, _, item) = io.BytesIO(data), data.partition(b"\0")
+    array = read_array(stream, allow_pickle=False) if kind == "npy" else np.frombuffer(item, text.decode("ascii"))
+    dtype = dtype_to_descr(array.dtype) if kind == "npy" else text.decode("ascii")
+    need(not isinstance(dtype, list), "structured dtype", UnsupportedError)
+    need(re.fullmatch(NUMPY_TYPE, dtype), f"dtype {dtype}")
+    need(stream.tell() == len(data) if kind == "npy" else len(array) == 1, "bytes after the array or scalar")
+    return array if kind == "npy" else array[0]
+
+
+class Pair:  # a main file and its sidecar; `pair[i]` is a sample
+    def __init__(self, path: Path) -> None:  # jinx.md 2 to 4
+        self.path, self.data, self.media, self.identity = path, path.read_bytes(), set(), None
+        trailer = re.compile(rb"(?:\A|\n)([0-9]{1,20})[ \t\r\n]*\Z").search(self.data, max(0, len(self.data) - 1024))
+        need(trailer, "no trailer", TruncatedFileError)
+        end = int(trailer[1])
+        footer = self.data[end : trailer.start(1)].rstrip(b" \t\r\n")
         need(footer[:1] == b"{", "no footer at the footer offset")
-        self.footer = table = parse_object(footer, "footer")
-        self.new = version_of(table) >= (1, 1)
-        check_digest(footer, table, self.new)
-        self.sep, self.encoding, self.media = table.get("ext_sep", "."), table.get("encoding", "a85"), set()
-        need(self.sep and isinstance(self.sep, str), "ext_sep")
-        need(self.sep == "." or (not self.new and "." not in self.sep), "ext_sep", UnsupportedError)
-        need(self.encoding in ("a85", "b64", "hex"), "unknown text encoding", UnsupportedError)
-        self.count = member(table, "num_samples", int)
-        if self.new:
-            self._open_new(len(footer), last)
-        key = next((key for key in table if key.startswith("index.")), None)
-        need(key, "no index")
-        self.mixed = self.sep not in key
-        chain = key.split("." if self.mixed else self.sep)[1:]
-        need(chain[0] == "npy" and (chain[1:] == ["bin"] or set(chain[1:]) <= CODECS), "index chain", UnsupportedError)
-        raw = self._payload(table[key], chain[1:])
-        need(len(raw) == 8 * (self.count + 1), "index length")
-        self.offsets = np.frombuffer(raw, "<u8").tolist()
-        need(
-            all(a < b for a, b in pairwise(self.offsets)) and self.offsets[-1] <= self.end,
-            "index order",
-        )
-        need(not self.new or (self.offsets[0] == 0 and self.offsets[-1] == self.end), "index ends")
+        self.footer, self.new = table, new = parse_table(footer)
+        defaults = {} if new else {"ext_sep": ".", "encoding": "a85"}
+        self.count, sep, encoding = take(defaults | table, num_samples=int, ext_sep=str, encoding=str)
+        need(encoding in TEXTS and (sep == "." or not (new or "." in sep)), "encoding or ext_sep", UnsupportedError)
+        self.from_text = partial(b64decode, validate=True) if new and encoding == "b64" else TEXTS[encoding]
+        if new:
+            around = self.data[:end][-1:], self.data[end:]
+            need(around[0] in (b"", b"\n") and around[1] == footer + b"\n%d\n" % end, "bytes around the footer")
+            self.id, _, hashes, fields = take(table, id=str, columns=list, line_hash=dict, fields=list)
+            need(re.fullmatch("[0-9a-f]{32}", self.id), "malformed id")
+            self.identity = [self.count, len(self.data), self.id, len(self.sidecar or b"")]
+            self.hashes = self._array(hashes, "<u8")
+            self.media = {tuple(field["path"]) for field in fields if "media" in field}
+        key = next((key for key in table if key.startswith("index.")), "")
+        need(key and sep, "no index, or an empty ext_sep")
+        joint = sep if sep in key else "."  # what separates name and chain
+        self.sep, self.joint, chain = sep, re.escape(joint), key.split(joint)[1:]
+        need(re.fullmatch(rf"npy(\.bin|(\.{CODEC})*)", ".".join(chain)), "unknown form of index", UnsupportedError)
+        self.offsets = offsets = np.frombuffer(self._payload(table[key], chain), "<u8").tolist()
+        need(offsets == sorted(set(offsets)) and len(offsets) == self.count + 1 and offsets[-1] <= end, "index")
+        ends = not new or (offsets[0] == 0 and offsets[-1] == end and len(self.hashes) == self.count)
+        need(ends, "ends of the index, or length of line_hash")
 
-    def _open_new(self, footer_size: int, last: bytes) -> None:
-        table = self.footer
-        need(
-            len(self.data) == self.end + footer_size + len(last) + 2 and (last[:1] != b"0" or last == b"0"), "file size"
-        )
-        need(self.end == 0 or self.data[self.end - 1] == 10, "no line end before the footer")
-        need(re.fullmatch("[0-9a-f]{32}", member(table, "id", str)) and "sidecar" in table, "id or sidecar")
-        if table["sidecar"] is not None:
-            name, length = (
-                member(table["sidecar"] if isinstance(table["sidecar"], dict) else {}, "name", str),
-                member(table["sidecar"], "length", int),
-            )
-            check_name(name)
-            first = None
-            for candidate in (self.path.with_suffix(".binx").name, name, f".{self.path.stem}.binx.{table['id']}"):
-                try:
-                    self._sidecar = self._check_sidecar(self.path.with_name(candidate), length)
-                    break
-                except JinxError as error:
-                    if not isinstance(error, MismatchError) or "absent" not in str(error):
-                        first = first or error
-            else:
-                raise first or MismatchError(f"sidecar {name} of {length} bytes with id {table['id']} is missing")
-        self.media = {tuple(f["path"]) for f in member(table, "fields", list) if "media" in f}
-        self.hashes = np.frombuffer(self._array(table.get("line_hash"), 8 * self.count), "<u8").tolist()
-        member(table, "columns", list)
-
-    def _check_sidecar(self, path: Path, length: int) -> bytes:
-        need(path.exists(), f"{path} is absent", MismatchError)
-        data = path.read_bytes()
+    @cached_property
+    def sidecar(self) -> bytes | None:  # binx.md 2 to 4
+        near, hidden = self.path.with_suffix(".binx"), f".{self.path.stem}.binx."
+        if not self.new:
+            need(near.exists(), f"{near} is missing", MismatchError)
+            old = near.with_name(f"{hidden}old")
+            return (old if old.exists() and near.read_bytes()[:8] == SIDECAR_MAGIC else near).read_bytes()
+        if self.footer["sidecar"] is None:
+            return None
+        name, length = take(self.footer["sidecar"], name=str, length=int)
+        found = [p.read_bytes() for p in (near, near.with_name(name), near.with_name(hidden + self.id)) if p.exists()]
+        need(found, f"sidecar {name} is missing", MismatchError)
+        data = next((data for data in found if data[16:32].hex() == self.id), found[0])
         need(len(data) >= 64, "sidecar header is cut", TruncatedFileError)
-        need(
-            data[:8] == syntax.MAGIC and xxhash.xxh3_64_intdigest(data[:56]) == int.from_bytes(data[56:64], "little"),
-            "sidecar header",
-        )
-        major, _, flags = struct.unpack_from("<HHI", data, 8)
+        magic, major, _, flags, data_id, values_end, _, digest = struct.unpack("<8sHHI16sQ16sQ", data[:64])
+        need(magic == SIDECAR_MAGIC and digest == xxh3_64_intdigest(data[:56]), "sidecar header")
         need(major == 1 and flags == 0, "sidecar version or flags", UnsupportedError)
-        need(data[16:32].hex() == self.footer["id"], "sidecar of another main file", MismatchError)
-        need(64 <= int.from_bytes(data[32:40], "little") <= len(data), "values_end", TruncatedFileError)
-        need(len(data) >= length, "sidecar is cut", TruncatedFileError)
+        need(data_id.hex() == self.id, "sidecar of another main file", MismatchError)
+        need(64 <= values_end <= len(data) >= length, "sidecar is cut", TruncatedFileError)
         need(len(data) == length, "sidecar is too long")
         return data
 
-    def _beside(self) -> bytes:
-        if self._sidecar is None:
-            need(not self.new, "pointer without a sidecar", MismatchError)
-            path, old = self.path.with_suffix(".binx"), self.path.with_name(f".{self.path.stem}.binx.old")
-            need(path.exists(), f"sidecar {path} is missing", MismatchError)
-            self._sidecar = path.read_bytes()
-            if self._sidecar[:8] == syntax.MAGIC and old.exists():
-                self._sidecar = old.read_bytes()
-        return self._sidecar
-
-    def _pointed(self, pointer: dict) -> bytes:
-        offset, length = member(pointer, "offset", int), member(pointer, "length", int)
-        if self.new:
-            need(re.fullmatch("[0-9a-f]{16}", member(pointer, "x", str)), "x is malformed")
-        data = self._beside()
-        need(not self.new or offset >= 64, "pointer into the header")
-        need(offset + length <= len(data), "pointer past the end", TruncatedFileError)
-        data = data[offset : offset + length]
-        need(not self.new or xxhash.xxh3_64_hexdigest(data) == pointer["x"], "x does not match")
+    def _pointed(self, pointer: dict) -> bytes:  # values.md 2
+        offset, length = take(pointer, offset=int, length=int)
+        [x] = take(pointer, x=str) if self.new else [None]
+        need(not self.new or (offset >= 64 and re.fullmatch("[0-9a-f]{16}", x)), "pointer")
+        need(self.sidecar is not None, "pointer without a sidecar", MismatchError)
+        need(offset + length <= len(self.sidecar), "pointer past the end", TruncatedFileError)
+        data = self.sidecar[offset : offset + length]
+        need(x in (None, xxh3_64_hexdigest(data)), "hash of a value")
         return data
 
-    def _array(self, entry: object, size: int | None) -> bytes:
-        need(isinstance(entry, dict), "array is missing")
-        if "data" in entry:
-            data = payload.unpack("zst", payload.from_text(member(entry, "data", str), "b64", strict=True))
-            need(xxhash.xxh3_64_hexdigest(data) == member(entry, "x", str), "x of an array")
-        else:
-            data = self._pointed(entry)
-        need(len(data) == member(entry, "length", int) and size in (None, len(data)), "length of an array")
-        return data
+    def _array(self, entry: dict, dtype: str) -> list:  # jinx.md 5
+        data = unpack("zst", b64decode(entry["data"], validate=True)) if "data" in entry else self._pointed(entry)
+        need(len(data) == entry["length"] and xxh3_64_hexdigest(data) == entry["x"], "length or hash of an array")
+        return np.frombuffer(data, np.dtype(dtype).newbyteorder("<")).tolist()
 
     def _payload(self, value: object, chain: list[str]) -> bytes:
-        if chain[-1:] == ["bin"]:
-            need(isinstance(value, (Members, dict)), "not a pointer")
-            data, chain = self._pointed(dict(value)), chain[:-1]
-        else:
-            need(isinstance(value, str), "not a text")
-            data = payload.from_text(value, self.encoding, self.new)
-        need(len(chain) - (chain[:1] != [] and chain[0] in TYPES) <= syntax.MAX_CODECS, "too many codecs", LimitError)
-        for codec in reversed([part for part in chain if part in CODECS]):
-            data = payload.unpack(codec, data) if data or codec != "snappy" or self.new else b""
+        data = self._pointed(value) if chain[-1] == "bin" else self.from_text(value)
+        codecs = [part for part in chain if re.fullmatch(CODEC, part)]
+        need(len(codecs) <= MAX_CODECS, "too many codecs", LimitError)
+        for codec in reversed(codecs):
+            data = unpack(codec, data) if data or self.new or codec != "snappy" else b""
         return data
 
-    def _fits(self, chain: list[str], value: object) -> bool:
-        """Whether `chain` is in the grammar and fits the JSON value."""
-        if isinstance(value, bool) or (isinstance(value, list) and not isinstance(value, Members)):
-            return False
-        if len(chain) == 1 and chain[0] in INTS | FLOATS:
-            return isinstance(value, (int, float)) or (chain[0] in FLOATS and (value is None or isinstance(value, str)))
-        if isinstance(value, Members):
-            pointer = self.new or {"offset", "length"} <= {key for key, _ in value}
-            return bool(chain) and chain[-1] == "bin" and pointer and set(chain[:-1][chain[0] in TYPES :]) <= CODECS
-        return isinstance(value, str) and bool(chain) and set(chain[chain[0] in TYPES :]) <= CODECS
-
-    def _split_old(self, key: str, value: object) -> tuple[str, list[str]]:
-        if self.mixed and self.sep != ".":
-            name, dot, text = key.rpartition(".")
-            return (name, text.split(self.sep)) if dot and self._fits(text.split(self.sep), value) else (key, [])
-        parts = key.split(self.sep)
-        best = next((cut for cut in range(1, len(parts)) if self._fits(parts[cut:], value)), len(parts))
-        return self.sep.join(parts[:best]), parts[best:]
-
-    def _split_new(self, key: str, value: object, wrapper: bool) -> tuple[str, list[str]]:
-        if not key.endswith("."):
-            name, dot, text = key.partition(".")
-            need(not dot or text, "empty chain")
-        else:
-            name, dots, text = key[:-1].rpartition("..")
-            need(dots and (bool(name) != wrapper), "malformed quoted key")
-            need(text or not wrapper, "wrapper without a chain")
-        chain = text.split(".") if text else []
-        need(not chain or self._fits(chain, value), f"chain {text!r} is unknown or does not fit")
-        return name, chain
-
-    def _decode(self, value: object, chain: list[str]) -> object:
-        if chain[0] in INTS:
-            bounds = np.iinfo(chain[0])
-            need(type(value) is int and bounds.min <= value <= bounds.max, f"not an {chain[0]}")
-            return np.dtype(chain[0]).type(value)
-        if chain[0] in FLOATS:
-            if isinstance(value, str):
-                legal = re.fullmatch("[+-]?(inf|infinity|nan)", value, re.IGNORECASE)
-                need(legal, f"{value!r} is no float")
-            number = float("nan" if value is None else value)
-            return number if self.new and chain[0] == "float64" else np.dtype(chain[0]).type(number)
-        data, kind = self._payload(value, chain), chain[0]
-        if kind == "str":
-            try:
-                return data.decode()
-            except ValueError as error:
-                raise CorruptFileError(str(error)) from error
-        decoders = {"raw": bytes, "npy": payload.array_of, "np": payload.scalar_of}
-        need(kind != "pt", "tensors need torch", UnsupportedError)
-        return decoders[kind](data) if kind in decoders else plain(parse(data, unique=self.new))
-
-    def _tree(self, value: object, path: tuple) -> object:
-        if isinstance(value, Members):
-            if (
-                self.new
-                and path[-1:] == (None,)
-                and len(value) == 1
-                and re.fullmatch(r"\.\..*\.", value[0][0], re.DOTALL)
-                and value[0][0][:-1].rfind("..") == 0
-            ):
-                return self._decode(value[0][1], self._split_new(*value[0], wrapper=True)[1])
-            result = {}
-            for key, item in value:
-                name, chain = self._split_new(key, item, wrapper=False) if self.new else self._split_old(key, item)
-                need(not self.new or name not in result, f"name {name!r} occurs twice")
-                result[name] = self._decode(item, chain) if chain else self._tree(item, (*path, name))
-            if path in self.media and result.keys() == {"bytes", "path"} and isinstance(result["bytes"], bytes):
-                return result["bytes"]
-            return result
-        return [self._tree(item, (*path, None)) for item in value] if isinstance(value, list) else value
-
-    def __len__(self) -> int:
-        return self.count
-
-    def __getitem__(self, i: int) -> dict:
-        line = self.data[self.offsets[i] : self.offsets[i + 1]]
+    def _split(self, key: str, value: object) -> tuple[str, list[str], bool]:  # values.md 3 and 5
+        chains = CHAINS.get(type(value), "(?!)").replace(r"\.", re.escape(self.sep))
         if self.new:
-            need(xxhash.xxh3_64_intdigest(line) == self.hashes[i], f"hash of line {i} does not match")
-            need(line.endswith(b"\n"), f"line {i} has no end")
-        row = parse(line)
-        need(isinstance(row, Members), f"line {i} is not an object")
-        return self._tree(row, ())
+            quoted = key.endswith(".")
+            name, dot, chain = key[:-1].rpartition("..") if quoted else key.partition(".")
+            fits = not chain or re.fullmatch(chains, chain)
+            need((dot or not quoted) and fits, f"key {key!r} is malformed or its chain does not fit the value")
+            return name, chain.split(".") if chain else [], quoted
+        found = re.fullmatch(f"(?s)(.*?){self.joint}({chains})", key)
+        if not found or (isinstance(value, dict) and not {"offset", "length"} <= value.keys()):
+            return key, [], False
+        return found[1], found[2].split(self.sep), False
 
-    def column(self, entry: dict) -> list:
-        rows, dtype = member(entry, "rows", int), member(entry, "dtype", str)
-        need(rows == self.count and dtype in INTS | {"bool", "float64", "utf8"}, "column")
-        size = None if dtype == "utf8" else rows * np.dtype(dtype).itemsize
-        data = self._array(entry.get("data"), size)
-        if dtype == "utf8":
-            cuts = np.frombuffer(self._array(entry.get("offsets"), 8 * (rows + 1)), "<u8").tolist()
-            need(cuts[0] == 0 and cuts == sorted(cuts) and cuts[-1] == len(data), "offsets of a column")
-            values = [data[a:b].decode() for a, b in pairwise(cuts)]
-        else:
-            values = np.frombuffer(data, np.dtype(dtype).newbyteorder("<")).tolist()
-        if "validity" not in entry:
-            return values
-        bits = np.unpackbits(
-            np.frombuffer(self._array(entry["validity"], (rows + 7) // 8), np.uint8), bitorder="little"
-        )
-        return [value if bit else None for value, bit in zip(values, bits, strict=False)]
+    def _decode(self, value: object, chain: list[str]) -> object:  # values.md 2
+        kind = chain[0]
+        if kind in INTS + FLOATS:
+            need(kind in FLOATS or type(value) is int, f"not an {kind}")
+            need(not isinstance(value, str) or re.fullmatch("(?i)[+-]?(inf|infinity|nan)", value), f"not a {kind}")
+            number = value if kind in INTS else float("nan" if value is None else value)
+            return number if self.new and kind == "float64" else np.dtype(kind).type(number)
+        data = self._payload(value, chain)
+        need(kind != "pt", "tensors need PyTorch", UnsupportedError)
+        if kind in ("npy", "np"):
+            return numpy_value(kind, data)
+        return data if kind == "raw" else data.decode() if kind == "str" else parse(data, unique=self.new)
+
+    def _tree(self, value: object, path: tuple) -> object:  # path: columns.md 2
+        if isinstance(value, list):
+            return [self._tree(item, (*path, None)) for item in value]
+        if not isinstance(value, dict):
+            return value
+        result = {}
+        for key, item in value.items():
+            name, chain, quoted = self._split(key, item)
+            if quoted and not name:  # a list element that needs a chain
+                need(chain and path[-1:] == (None,) and len(value) == 1, "misplaced wrapper")
+                return self._decode(item, chain)
+            need(not self.new or name not in result, f"name {name!r} occurs twice")
+            result[name] = self._decode(item, chain) if chain else self._tree(item, (*path, name))
+        media = path in self.media and result.keys() == {"bytes", "path"} and isinstance(result["bytes"], bytes)
+        return result["bytes"] if media else result
+
+    def __getitem__(self, i: int) -> dict:  # jinx.md 1
+        line = self.data[self.offsets[i] : self.offsets[i + 1]]
+        with failures_mean_damage():
+            need(not self.new or xxh3_64_intdigest(line) == self.hashes[i], f"hash of line {i}")
+            need(not self.new or line.endswith(b"\n"), f"line {i} has no end")
+            need(line.lstrip(b" \t\r\n")[:1] == b"{", f"line {i} is not an object")
+            return self._tree(parse(line, unique=self.new), ())
+
+    @failures_mean_damage()
+    def column(self, entry: dict) -> list:  # columns.md 1
+        values = self._array(entry["data"], "u1" if entry["dtype"] == "utf8" else entry["dtype"])
+        if entry["dtype"] == "utf8":
+            text, cuts = bytes(values), self._array(entry["offsets"], "<u8")
+            need(cuts[0] == 0 and cuts == sorted(cuts) and cuts[-1] == len(text), "offsets of a column")
+            values = [text[cuts[i] : cuts[i + 1]].decode() for i in range(self.count)]
+        if "validity" in entry:
+            bits = np.unpackbits(np.array(self._array(entry["validity"], "u1"), "u1"), bitorder="little")
+            values = [value if bit else None for value, bit in zip(values, bits[: self.count], strict=True)]
+        known = entry["dtype"] in [*INTS, "bool", "float64", "utf8"]
+        need(known and len(values) == entry["rows"] == self.count, "dtype or rows of a column")
+        return values
+
+
+@failures_mean_damage()
+def open_pairs(path: str | Path) -> list[Pair]:
+    """The pairs of a dataset: one, or the shards of a folder in order (manifest.md 1)."""
+    path = Path(path)
+    if not path.is_dir():
+        return [Pair(path)]
+    if not (path / "jinx.json").exists():
+        shards = sorted(path.glob("shard-*.jinx"), key=lambda p: (re.sub(r"\d+", lambda n: n[0].zfill(255), p.name), p))
+        need(shards, "no shards", MismatchError)
+        return [Pair(shard) for shard in shards]
+    data, pairs = (path / "jinx.json").read_bytes(), []
+    table, new = parse_table(data[:-1])
+    need(new and data.endswith(b"\n") and table.get("format") == "jinx", "not a manifest")
+    total, shards = take(table, num_samples=int, shards=list)
+    shards = [take(shard, name=str, samples=int, bytes=int, id=str, sidecar_bytes=int) for shard in shards]
+    need(sum(samples for _, samples, *_ in shards) == total, "num_samples")
+    for name, *identity in shards:
+        need((path / name).exists(), f"shard {name} is missing", MismatchError)
+        need((path / name).stat().st_size >= identity[1], f"shard {name} is cut", TruncatedFileError)
+        pairs.append(Pair(path / name))
+        need(pairs[-1].identity == identity, f"shard {name} is not the one in the manifest", MismatchError)
+    return pairs
