@@ -71,12 +71,23 @@ pub fn is_pair_name(path: &Path) -> bool {
     path.extension().is_some_and(|ext| ext == "jinx")
 }
 
+/// `OUT.JINX` would be a folder, which nobody means.
+fn require_usual_suffix(path: &Path) -> Result<()> {
+    let is_meant = path.extension().is_some_and(|ext| ext.eq_ignore_ascii_case("jinx"));
+    if is_meant && !is_pair_name(path) {
+        let what = format!("write the suffix in small letters: {}", path.with_extension("jinx").display());
+        return Err(Error::invalid(what).in_file(path));
+    }
+    Ok(())
+}
+
 impl DatasetWriter {
     /// Starts a dataset at `path`: a pair when the name ends in `.jinx`, else a folder.
     ///
     /// # Errors
     /// `Invalid` when the target exists and is not to be overwritten, or another writer is at it.
     pub fn create(path: &Path, options: WriteOptions) -> Result<Self> {
+        require_usual_suffix(path)?;
         let options = Arc::new(options);
         let target = if is_pair_name(path) {
             if options.shard_bytes.is_some() {
