@@ -1,0 +1,50 @@
+"""Many samples in one call are what they are one by one, however their values fall into chunks."""
+
+import random
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+import jinx
+
+NAMES = [f"b{k}" for k in range(7)]
+
+
+@pytest.fixture
+def path(tmp_path):
+    draw = random.Random(1)
+    with jinx.Writer(tmp_path / "a.jinx") as writer:
+        for index in range(60):
+            blobs = {name: draw.randbytes(draw.choice([70, 3000, 60_000])) for name in NAMES}
+            writer.write({"n": index, **blobs, "zeros": bytes(50_000), "text": "x" * index})
+    return tmp_path / "a.jinx"
+
+
+@pytest.mark.parametrize("fields", [None, ["b3"], [*NAMES, "text"], []])
+@pytest.mark.parametrize("io", ["mmap", "pread"])
+def test_take_gives_what_indexing_gives(path, io, fields):
+    ds = jinx.open(path, io=io, verify="full")
+    order = random.Random(2).choices(range(-60, 60), k=150)
+    assert [dict(sample) for sample in ds.take(order, fields)] == [dict(ds[index]) for index in order]
+
+
+def test_many_threads_take_at_once(path):
+    ds = jinx.open(path)
+    expected = [dict(sample) for sample in ds]
+    with ThreadPoolExecutor(8) as pool:
+        for samples in pool.map(lambda _: ds.take(range(60)), range(24)):
+            assert [dict(sample) for sample in samples] == expected
+
+
+def test_the_first_damaged_sample_is_named(path):
+    side = path.with_suffix(".binx")
+    data = bytearray(side.read_bytes())
+    for at in (len(data) // 3, len(data) // 2):
+        data[at] ^= 1
+    side.write_bytes(data)
+    ds = jinx.open(path, verify="full")
+    with pytest.raises(jinx.CorruptFileError) as one_by_one:
+        [dict(sample) for sample in ds]
+    with pytest.raises(jinx.CorruptFileError) as together:
+        ds.take(range(60))
+    assert (together.value.sample, together.value.field) == (one_by_one.value.sample, one_by_one.value.field)
