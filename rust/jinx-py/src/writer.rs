@@ -202,8 +202,11 @@ impl Writer {
         let summary = py
             .detach(|| {
                 let mut state = self.lock();
-                state.flush()?;
-                match state.writer.take() {
+                let flushed = state.flush();
+                // Taken in any case: a writer that failed must not hold its lock as long as its error is remembered.
+                let writer = state.writer.take();
+                flushed?;
+                match writer {
                     Some(writer) => writer.close(),
                     None => Err(Error::invalid("the writer is closed")),
                 }

@@ -9,11 +9,12 @@
 //! after a crash in it until the next writer begins, NAME is absent. That case is not atomic.
 //! The lock is a file beside the work folder and not in it, because after the exchange the work folder is another one.
 
+use super::append::remove_unlisted;
 use super::atomic::{already_there, require_folder};
 use super::contents::Contents;
 use super::lock::Lock;
 use super::ops::{FileOps, RealOps, if_there, is_unsupported, look};
-use super::pair::hidden;
+use super::pair::{PairIdentity, hidden};
 use crate::error::{Error, Result};
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -24,15 +25,15 @@ use std::sync::Arc;
 
 /// Every path that publishing one folder touches.
 pub(crate) struct FolderNames {
-    parent: PathBuf,
-    target: PathBuf,
-    work: PathBuf,
-    lock: PathBuf,
-    aside: PathBuf,
+    pub parent: PathBuf,
+    pub target: PathBuf,
+    pub work: PathBuf,
+    pub lock: PathBuf,
+    pub aside: PathBuf,
 }
 
 impl FolderNames {
-    fn of(target: &Path) -> Result<Self> {
+    pub(crate) fn of(target: &Path) -> Result<Self> {
         let failed = |error: io::Error| Error::io(target, &error);
         // A link to a folder, usually on a larger disk, keeps its meaning: the folder behind it is replaced.
         let is_link = look(target).map_err(failed)?.is_some_and(|metadata| metadata.is_symlink());
@@ -187,7 +188,7 @@ impl Drop for FolderWriter {
 }
 
 /// Moves an old folder back that was set aside by a writer that died. Only under the lock.
-fn recover(ops: &dyn FileOps, names: &FolderNames) -> Result<()> {
+pub(crate) fn recover(ops: &dyn FileOps, names: &FolderNames) -> Result<()> {
     let there = |path: &Path| look(path).map(|found| found.is_some());
     let back = || {
         if there(&names.target)? || !there(&names.aside)? {
@@ -216,7 +217,7 @@ fn require_free(names: &FolderNames, overwrite: bool, contents: Contents) -> Res
 }
 
 /// Removes a folder file by file, if it holds nothing but a dataset. Only under the lock.
-fn remove_dataset(ops: &dyn FileOps, folder: &Path, contents: Contents) -> Result<()> {
+pub(crate) fn remove_dataset(ops: &dyn FileOps, folder: &Path, contents: Contents) -> Result<()> {
     let failed = |error: io::Error| Error::io(folder, &error);
     if look(folder).map_err(failed)?.is_none() {
         return Ok(());
@@ -239,13 +240,22 @@ fn not_only_ours(folder: &Path, foreign: &OsStr) -> Error {
 }
 
 /// Removes what a dead writer of one folder left, and says what. A folder with foreign files stays.
-pub(crate) fn sweep_work(ops: &Arc<dyn FileOps>, names: &FolderNames) -> Result<Vec<PathBuf>> {
+pub(crate) fn sweep_work(
+    ops: &Arc<dyn FileOps>,
+    names: &FolderNames,
+    identity: &dyn PairIdentity,
+) -> Result<Vec<PathBuf>> {
     let had_lock = names.lock.exists();
-    let Some(_lock) = Lock::try_take(ops, &names.lock)? else {
+    let Some(lock) = Lock::try_take_kept(ops, &names.lock)? else {
         return Ok(Vec::new());
     };
     recover(&**ops, names)?;
-    let mut removed = Vec::new();
+    let mut removed = remove_unlisted(&**ops, &names.target, &lock, identity)?;
+    let manifest = names.target.join(".jinx.json.tmp");
+    // Dropping the lock removes the file.
+    if manifest.is_file() && Lock::try_take(ops, &manifest)?.is_some() {
+        removed.push(manifest);
+    }
     for left in [&names.work, &names.aside] {
         let any_kind =
             || [Contents::Jinx, Contents::Mds].iter().any(|kind| remove_dataset(&**ops, left, *kind).is_ok());

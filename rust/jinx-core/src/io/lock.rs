@@ -33,17 +33,23 @@ impl Lock {
     ///
     /// A file that is there and can be locked was left by a writer that died; it is emptied and used.
     pub(crate) fn take(ops: &Arc<dyn FileOps>, path: &Path, target: &Path) -> Result<Self> {
-        Self::try_take(ops, path)?.ok_or_else(|| {
-            Error::new(
-                Cause::Io(io::ErrorKind::WouldBlock),
-                "another process is writing this; wait until it has ended, or write to another name",
-            )
-            .in_file(target)
-        })
+        Self::try_take(ops, path)?.ok_or_else(|| held(target))
+    }
+
+    /// As [`Lock::take`]; a file that was left keeps its content.
+    pub(crate) fn take_kept(ops: &Arc<dyn FileOps>, path: &Path, target: &Path) -> Result<Self> {
+        Self::try_take_kept(ops, path)?.ok_or_else(|| held(target))
     }
 
     /// As [`Lock::take`]; `None` when a living writer holds it.
     pub(crate) fn try_take(ops: &Arc<dyn FileOps>, path: &Path) -> Result<Option<Self>> {
+        let lock = Self::try_take_kept(ops, path)?;
+        lock.as_ref().map_or(Ok(()), Self::clear)?;
+        Ok(lock)
+    }
+
+    /// As [`Lock::try_take`]; a file that was left keeps its content.
+    pub(crate) fn try_take_kept(ops: &Arc<dyn FileOps>, path: &Path) -> Result<Option<Self>> {
         let failed = |error: &io::Error| Error::io(path, error);
         for _ in 0..ATTEMPTS {
             let file = ops.open_lockable(path).map_err(|error| failed(&error))?;
@@ -79,13 +85,19 @@ impl Lock {
                 drop(lock);
                 continue;
             }
-            if metadata.len() > 0 {
-                lock.ops.truncate(&lock.file, path).map_err(|error| failed(&error))?;
-            }
             return Ok(Some(lock));
         }
         Err(Error::new(Cause::Io(io::ErrorKind::WouldBlock), "other processes keep replacing this file")
             .in_file(path))
+    }
+
+    /// Empties the file.
+    pub(crate) fn clear(&self) -> Result<()> {
+        let failed = |error: &io::Error| Error::io(&self.path, error);
+        if self.file.metadata().map_err(|error| failed(&error))?.len() > 0 {
+            self.ops.truncate(&self.file, &self.path).map_err(|error| failed(&error))?;
+        }
+        Ok(())
     }
 
     /// Whether the name still leads to the locked file.
@@ -159,6 +171,14 @@ pub(crate) fn wait_for_finisher(published: &Path) -> Result<()> {
     }
     Err(Error::new(Cause::Io(io::ErrorKind::WouldBlock), "another process is writing this; try again")
         .in_file(published))
+}
+
+fn held(target: &Path) -> Error {
+    Error::new(
+        Cause::Io(io::ErrorKind::WouldBlock),
+        "another process is writing this; wait until it has ended, or write to another name",
+    )
+    .in_file(target)
 }
 
 fn try_flock(file: &File, operation: FlockOperation) -> io::Result<bool> {

@@ -2,6 +2,7 @@
 //!
 //! Unix only (Linux and macOS): positioned reads, `flock`, hard links and atomic renames carry the promises.
 
+pub mod append;
 pub mod atomic;
 mod contents;
 pub mod file;
@@ -20,6 +21,7 @@ pub mod sweep;
 #[allow(clippy::unwrap_used, clippy::panic)]
 mod tests;
 
+pub use append::FolderAppend;
 pub use atomic::PairWriter;
 pub use contents::Contents;
 pub use file::{Access, Identity, Source};

@@ -45,7 +45,7 @@ pub(crate) trait FileOps: Send + Sync {
 
     fn create_folder(&self, path: &Path) -> io::Result<()> {
         self.permit(Call::CreateFolder(path))?;
-        fs::create_dir(path)
+        again(|| fs::create_dir(path))
     }
 
     /// Sets the permission bits of an open file or folder.
@@ -75,38 +75,38 @@ pub(crate) trait FileOps: Send + Sync {
 
     fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
         self.permit(Call::Link(from, to))?;
-        fs::hard_link(from, to)
+        again(|| fs::hard_link(from, to))
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         self.permit(Call::Rename(from, to))?;
-        fs::rename(from, to)
+        again(|| fs::rename(from, to))
     }
 
     /// Swaps two names in one step.
     fn exchange(&self, one: &Path, other: &Path) -> io::Result<()> {
         self.permit(Call::Exchange(one, other))?;
         #[cfg(any(target_os = "linux", target_os = "macos"))]
-        return Ok(rustix::fs::renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE)?);
+        return Ok(retry_on_intr(|| rustix::fs::renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE))?);
         #[cfg(not(any(target_os = "linux", target_os = "macos")))]
         Err(io::ErrorKind::Unsupported.into())
     }
 
     fn remove(&self, path: &Path) -> io::Result<()> {
         self.permit(Call::Remove(path))?;
-        fs::remove_file(path)
+        again(|| fs::remove_file(path))
     }
 
     /// Removes an empty folder.
     fn remove_folder(&self, path: &Path) -> io::Result<()> {
         self.permit(Call::RemoveFolder(path))?;
-        fs::remove_dir(path)
+        again(|| fs::remove_dir(path))
     }
 
     /// Removes a folder with all that is in it.
     fn remove_tree(&self, path: &Path) -> io::Result<()> {
         self.permit(Call::RemoveTree(path))?;
-        fs::remove_dir_all(path)
+        again(|| fs::remove_dir_all(path))
     }
 }
 
@@ -120,6 +120,16 @@ fn open(path: &Path, flags: OFlags) -> io::Result<File> {
     let mode = Mode::from_raw_mode(0o666);
     let flags = flags | OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     Ok(retry_on_intr(|| rustix::fs::open(path, flags, mode))?.into())
+}
+
+/// Network file systems answer with EINTR when a signal arrives, also to calls that local ones finish.
+fn again<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+    loop {
+        match call() {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            done => return done,
+        }
+    }
 }
 
 /// The file system does not know the call: EINVAL, ENOSYS or EOPNOTSUPP.

@@ -20,6 +20,10 @@ pub trait PairIdentity: Send + Sync {
     fn main_id(&self, main: &Path) -> Option<String>;
     /// The `id` in the header of a sidecar, 32 hex digits.
     fn sidecar_id(&self, sidecar: &Path) -> Option<String>;
+    /// The main files that the manifest of `folder` lists; `None` when that cannot be told.
+    fn listed(&self, _folder: &Path) -> Option<Vec<String>> {
+        None
+    }
 }
 
 /// The sidecar beside a main file: the last suffix replaced (`a.b.jinx` -> `a.b.binx`).
@@ -139,6 +143,16 @@ impl PairNames {
         }
         let restored = ops.rename(&second, &self.sidecar).and_then(|()| ops.sync_folder(&self.folder));
         restored.map_err(|error| Error::io(&self.sidecar, &error))
+    }
+
+    /// The sidecar of a new pair whose writer died before its main file got its name. Only under the pair's lock.
+    pub(crate) fn unfinished_sidecar(&self, identity: &dyn PairIdentity) -> Result<Option<PathBuf>> {
+        if self.main_exists()? || !exists(&self.sidecar)? {
+            return Ok(None);
+        }
+        let written = identity.main_id(&self.main_temp).filter(|id| is_id(id));
+        let is_its = written.is_some() && identity.sidecar_id(&self.sidecar) == written;
+        Ok(is_its.then(|| self.sidecar.clone()))
     }
 
     /// Second names of this pair that no main file needs any more. Only under the pair's lock.

@@ -35,5 +35,8 @@ pub(crate) fn publish_on(ops: &Arc<dyn FileOps>, path: &Path, bytes: &[u8]) -> R
     lock.require_ours()?;
     ops.rename(lock.path(), path).map_err(|error| Error::io(path, &error))?;
     lock.set_published();
-    ops.sync_folder(folder).map_err(|error| Error::io(folder, &error))
+    ops.sync_folder(folder).map_err(|error| {
+        let what = format!("published, but the folder could not be synced: {error}");
+        Error::new(Error::from(&error).cause(), what).in_file(path)
+    })
 }

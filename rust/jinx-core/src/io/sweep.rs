@@ -36,6 +36,12 @@ pub fn sweep(folder: &Path, identity: &dyn PairIdentity) -> Result<Vec<PathBuf>>
     let ops: Arc<dyn FileOps> = Arc::new(RealOps);
     let suspects = find(&folder).map_err(|error| Error::io(&folder, &error))?;
     let mut removed = Vec::new();
+    // Whoever died while adding to this very folder left its lock beside it.
+    if let Ok(names) = folder::FolderNames::of(&folder)
+        && names.lock.exists()
+    {
+        removed.extend(folder::sweep_work(&ops, &names, identity)?);
+    }
     for stem in &suspects.pairs {
         sweep_pair(&ops, &PairNames::inside(&folder, stem), identity, &mut removed)?;
     }
@@ -48,7 +54,7 @@ pub fn sweep(folder: &Path, identity: &dyn PairIdentity) -> Result<Vec<PathBuf>>
     }
     for name in &suspects.folders {
         let names = folder::FolderNames::inside(&folder, name);
-        removed.extend(folder::sweep_work(&ops, &names)?);
+        removed.extend(folder::sweep_work(&ops, &names, identity)?);
     }
     Ok(removed)
 }
@@ -97,11 +103,16 @@ fn sweep_pair(
     removed: &mut Vec<PathBuf>,
 ) -> Result<()> {
     let was_there = names.main_temp.exists();
-    let Some(_lock) = Lock::try_take(ops, &names.main_temp)? else {
+    let Some(_lock) = Lock::try_take_kept(ops, &names.main_temp)? else {
         return Ok(());
     };
     wait_for_finisher(&names.main)?;
+    if identity.main_id(&names.main).is_some() {
+        // Died between the two renames: the old sidecar goes back to its place.
+        names.recover(&**ops, identity)?;
+    }
     let mut leftovers = names.garbage(identity)?;
+    leftovers.extend(names.unfinished_sidecar(identity)?);
     if names.sidecar_temp.exists() {
         leftovers.push(names.sidecar_temp.clone());
     }

@@ -1,6 +1,7 @@
 //! How publishing tells which sidecar belongs to which main file.
 
 use super::locate::read_footer;
+use super::manifest::Manifest;
 use super::sidecar::Header;
 use crate::io::{Access, PairIdentity, Source};
 use std::path::Path;
@@ -15,5 +16,9 @@ impl PairIdentity for JinxIdentity {
 
     fn sidecar_id(&self, sidecar: &Path) -> Option<String> {
         Header::read(&Source::open(sidecar, Access::Pread).ok()?).ok().map(|header| header.id)
+    }
+    fn listed(&self, folder: &Path) -> Option<Vec<String>> {
+        let manifest = Manifest::read(folder).ok()??;
+        Some(manifest.shards.into_iter().map(|shard| shard.name).collect())
     }
 }

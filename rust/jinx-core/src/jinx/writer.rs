@@ -6,7 +6,7 @@ use super::manifest::{self, Manifest, ShardEntry};
 use super::options::WriteOptions;
 use super::pair_build::{PairBuilder, PairFiles, PairSummary};
 use crate::error::{Error, Result};
-use crate::io::{FolderWriter, PairWriter, publish_file};
+use crate::io::{FolderAppend, FolderWriter, PairWriter, publish_file};
 use crate::num::to_u64;
 use crate::value::Value;
 use std::fs::{File, OpenOptions};
@@ -48,22 +48,8 @@ struct FolderTarget {
 
 enum Publish {
     Folder(FolderWriter),
-    /// Shards written by this appender, removed again unless the manifest names them.
-    Append(AppendGuard),
-}
-
-struct AppendGuard {
-    shards: Vec<PathBuf>,
-}
-
-impl Drop for AppendGuard {
-    fn drop(&mut self) {
-        for shard in &self.shards {
-            // Nothing names these files; what cannot be removed now is overwritten by the next append.
-            let _ = std::fs::remove_file(shard);
-            let _ = std::fs::remove_file(crate::io::sidecar_path(shard));
-        }
-    }
+    /// Shards that are removed again unless the manifest lists them.
+    Append(FolderAppend),
 }
 
 /// Whether an output name means one pair: it ends in `.jinx`.
@@ -122,6 +108,8 @@ impl DatasetWriter {
             )
             .in_file(path));
         }
+        // Before the manifest is read: whoever publishes another one waits until this one is there.
+        let append = FolderAppend::begin(path, &JinxIdentity)?;
         let manifest = Manifest::read(path)?.ok_or_else(|| {
             Error::invalid("there is no jinx.json here; only a folder that we wrote can grow").in_file(path)
         })?;
@@ -132,8 +120,8 @@ impl DatasetWriter {
             .max()
             .map_or(0, |last| last + 1);
         let target = Target::Folder(Box::new(FolderTarget {
-            folder: path.to_owned(),
-            publish: Publish::Append(AppendGuard { shards: Vec::new() }),
+            folder: append.folder().to_owned(),
+            publish: Publish::Append(append),
             manifest,
             current: None,
             next_shard,
@@ -253,9 +241,15 @@ impl DatasetWriter {
                         std::fs::write(&path, text).map_err(|error| Error::io(&path, &error))?;
                         work.commit()?;
                     }
-                    Publish::Append(mut guard) => {
-                        publish_file(&path, text.as_bytes())?;
-                        guard.shards.clear();
+                    Publish::Append(append) => {
+                        append.sync()?;
+                        let published = publish_file(&path, text.as_bytes());
+                        // The last sync may fail when the manifest is there already. When in doubt, keep the shards.
+                        let is_other = std::fs::read(&path).is_ok_and(|there| there != text.as_bytes());
+                        if published.is_ok() || !is_other {
+                            append.keep();
+                        }
+                        published?;
                     }
                 }
             }
@@ -278,18 +272,19 @@ fn encode_all(encoder: &mut RowEncoder, rows: &[Value], first: u64) -> Result<Ve
     rows.iter().enumerate().map(encode).collect()
 }
 
-impl FolderTarget {
-    fn shard_path(&self, number: u64) -> PathBuf {
-        self.folder.join(format!("shard-{number:05}.jinx"))
-    }
+fn shard_name(number: u64) -> String {
+    format!("shard-{number:05}.jinx")
+}
 
+impl FolderTarget {
     /// The shard that rows go to, started if there is none.
     fn current(&mut self, options: &Arc<WriteOptions>) -> Result<&mut PairBuilder> {
         if self.current.is_none() {
-            let path = self.shard_path(self.next_shard);
-            if let Publish::Append(guard) = &mut self.publish {
-                guard.shards.push(path.clone());
+            let name = shard_name(self.next_shard);
+            if let Publish::Append(append) = &mut self.publish {
+                append.add(&name)?;
             }
+            let path = self.folder.join(name);
             let files = PlainPair::create(&path)?;
             self.current = Some(Box::new(PairBuilder::new(&path, Box::new(files), options)));
         }
@@ -302,8 +297,7 @@ impl FolderTarget {
         let (summary, files) = pair.finish(i64::try_from(number).unwrap_or(-1))?;
         files.publish()?;
         add(written, &summary);
-        let name = format!("shard-{number:05}.jinx");
-        self.manifest.push(ShardEntry::new(name, &summary));
+        self.manifest.push(ShardEntry::new(shard_name(number), &summary));
         self.next_shard += 1;
         Ok(())
     }

@@ -70,7 +70,7 @@ fn second_names_stay_while_a_main_file_needs_them() {
     for (name, id) in [("needed", OLD), ("first", "-"), ("done", NEW), ("early", OLD)] {
         assert_eq!(read_pair(&path.join(format!("{name}.jinx"))), Ok(Some(id.to_owned())), "{name}");
     }
-    assert_eq!(hidden_in(path), [".first.binx.old".to_owned(), second("needed", OLD)]);
+    assert_eq!(hidden_in(path), [".first.binx.old"], "the needed one is in its place again");
 }
 
 #[test]

@@ -1,0 +1,123 @@
+//! Adds shards to a folder that is published already: one writer at a time, and what a dead one added goes.
+//!
+//! ```text
+//! .NAME.tmp.lock    held from begin to the end, the same as for replacing; lists the shards that are being added
+//! shard files       under their final names, which count once the manifest lists them
+//! ```
+
+use super::atomic::require_folder;
+use super::contents::Contents;
+use super::folder::{FolderNames, recover, remove_dataset};
+use super::lock::Lock;
+use super::ops::{FileOps, RealOps, if_there};
+use super::pair::{PairIdentity, sidecar_path};
+use crate::error::{Error, Result};
+use crate::num::to_usize;
+use std::io::Write;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// A list of added shards is read up to here: 50,000 names.
+const MAX_LIST_BYTES: u64 = 1 << 20;
+
+/// Adds shards to a folder; dropping it without [`FolderAppend::keep`] removes them.
+pub struct FolderAppend {
+    ops: Arc<dyn FileOps>,
+    folder: PathBuf,
+    added: Vec<String>,
+    lock: Lock,
+}
+
+impl FolderAppend {
+    /// Locks the folder `target`, and undoes what a writer that died left half done.
+    ///
+    /// # Errors
+    /// `Invalid` when the folder around it is missing; `Io` (`WouldBlock`) when another process is writing it.
+    pub fn begin(target: &Path, identity: &dyn PairIdentity) -> Result<Self> {
+        let ops: Arc<dyn FileOps> = Arc::new(RealOps);
+        let names = FolderNames::of(target)?;
+        require_folder(&names.parent)?;
+        let lock = Lock::take_kept(&ops, &names.lock, &names.target)?;
+        recover(&*ops, &names)?;
+        remove_unlisted(&*ops, &names.target, &lock, identity)?;
+        for left in [&names.work, &names.aside] {
+            remove_dataset(&*ops, left, Contents::Jinx)?;
+        }
+        lock.clear()?;
+        Ok(Self { ops, folder: names.target, added: Vec::new(), lock })
+    }
+
+    /// The folder, absolute.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// To be called before the main file `name` is created.
+    pub fn add(&mut self, name: &str) -> Result<()> {
+        let noted = writeln!(self.lock.file_mut(), "{name}");
+        noted.map_err(|error| Error::io(self.lock.path(), &error))?;
+        self.added.push(name.to_owned());
+        Ok(())
+    }
+
+    /// Makes the names of the added files durable: a manifest must not list what a power cut takes away.
+    pub fn sync(&self) -> Result<()> {
+        self.ops.sync_folder(&self.folder).map_err(|error| Error::io(&self.folder, &error))
+    }
+
+    /// The manifest lists the added shards now.
+    pub fn keep(mut self) {
+        self.added.clear();
+    }
+}
+
+impl Drop for FolderAppend {
+    fn drop(&mut self) {
+        if self.lock.is_own_process() {
+            for name in &self.added {
+                // No manifest lists them: what stays costs space only.
+                let _ = remove_shard(&*self.ops, &self.folder, name);
+            }
+        }
+    }
+}
+
+fn remove_shard(ops: &dyn FileOps, folder: &Path, name: &str) -> Result<Vec<PathBuf>> {
+    let main = folder.join(name);
+    let mut removed = vec![sidecar_path(&main), main];
+    removed.retain(|path| path.exists());
+    for path in &removed {
+        if_there(ops.remove(path)).map_err(|error| Error::io(path, &error))?;
+    }
+    Ok(removed)
+}
+
+/// Removes the shards that a dead appender noted in its lock and the manifest does not list. Only under the lock.
+pub(crate) fn remove_unlisted(
+    ops: &dyn FileOps,
+    folder: &Path,
+    lock: &Lock,
+    identity: &dyn PairIdentity,
+) -> Result<Vec<PathBuf>> {
+    let failed = |error: &std::io::Error| Error::io(lock.path(), error);
+    let length = lock.file().metadata().map_err(|error| failed(&error))?.len().min(MAX_LIST_BYTES);
+    let mut text = vec![0; to_usize(length, "a length")?];
+    lock.file().read_exact_at(&mut text, 0).map_err(|error| failed(&error))?;
+    let text = String::from_utf8_lossy(&text);
+    // Without a manifest that can be read, nobody knows which shards count.
+    let Some(listed) = identity.listed(folder).filter(|_| !text.is_empty()) else {
+        return Ok(Vec::new());
+    };
+    let mut removed = Vec::new();
+    for name in text.lines().filter(|name| is_shard(name) && !listed.iter().any(|other| other == name)) {
+        removed.extend(remove_shard(ops, folder, name)?);
+    }
+    Ok(removed)
+}
+
+/// `shard-DIGITS.jinx`: nothing else is ever added.
+fn is_shard(name: &str) -> bool {
+    let number = name.strip_prefix("shard-").and_then(|rest| rest.strip_suffix(".jinx"));
+    number.is_some_and(|digits| !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()))
+}
