@@ -31,17 +31,14 @@ impl NpyHeader {
     /// Bytes of all elements.
     ///
     /// # Errors
-    /// `Corrupt` when they do not fit 64 bits.
+    /// `Corrupt` when they do not fit 63 bits with a sign, zeros left out: numpy could not make that array.
     pub fn data_len(&self) -> Result<u64> {
         let huge = || Error::corrupt("an array whose shape does not fit 64 bits");
-        // A zero dimension anywhere makes the array empty, whatever the others are.
-        if self.shape.contains(&0) {
-            return Ok(0);
-        }
-        self.shape
-            .iter()
-            .try_fold(self.item_size, |product, size| product.checked_mul(*size))
-            .ok_or_else(huge)
+        let mut sizes = self.shape.iter().copied().filter(|size| *size != 0);
+        let full = sizes.try_fold(self.item_size.max(1), u64::checked_mul);
+        let full = full.filter(|length| i64::try_from(*length).is_ok()).ok_or_else(huge)?;
+        // A zero dimension anywhere makes the array empty, and so do items of no bytes.
+        Ok(if self.shape.contains(&0) || self.item_size == 0 { 0 } else { full })
     }
 
     /// Holds the shape against the whole payload's length.
