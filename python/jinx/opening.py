@@ -4,11 +4,12 @@ import glob
 import os
 import re
 from collections.abc import Iterable, Sequence
+from io import IOBase
 from typing import TYPE_CHECKING, Any, Literal
 
 from jinx import _core
 from jinx.dataset import Dataset
-from jinx.errors import CorruptFileError, UnsupportedError
+from jinx.errors import CorruptFileError, JinxError, MismatchError, UnsupportedError
 from jinx.nearest import hint
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ _Shard = tuple[str, int | None, str | None]
 Source = str | os.PathLike[str]
 _PLAIN = (".jsonl", ".ndjson", ".jsonlines", ".json")
 _GLOB = frozenset("*?[")
+_ATTEMPTS = 20
 
 
 def open(
@@ -53,18 +55,46 @@ def open(
         CorruptFileError: The file is damaged.
         UnsupportedError: It is no JINX file; the message holds the command that makes it one.
     """
+    # A writer may replace the folder while its files are looked up and opened: then all of it is done again.
+    for _ in range(_ATTEMPTS):
+        state = _state(path)
+        try:
+            dataset = _open(
+                path, split, lazy=lazy, io=io, verify=verify, encoding=encoding, max_value_bytes=max_value_bytes
+            )
+        except (JinxError, OSError):
+            if _state(path) == state:
+                raise
+        else:
+            if _state(path) == state:
+                break
+    else:
+        raise MismatchError(f"{path}: this folder keeps changing while it is opened; try again")
+    if fields is not None:
+        dataset = dataset.select_columns(fields)
+    return dataset.decode(decode) if decode else dataset
+
+
+def _state(path: Source | Sequence[Source]) -> tuple[int, ...] | None:
+    """What changes when the folder `path` is replaced or grows; None for all else."""
+    if not isinstance(path, str | bytes | os.PathLike):
+        return None
+    try:
+        status = os.stat(os.path.join(os.fsdecode(path), "jinx.json"))  # noqa: PTH116, PTH118 - text in, text out
+    except (OSError, ValueError):  # ValueError: a NUL in the name
+        return None
+    return status.st_dev, status.st_ino, status.st_mtime_ns
+
+
+def _open(path: Source | Sequence[Source], split: str | None, **options: Any) -> Dataset:
     shards, plain = _shards(path, split)
     expected = [(samples, digest) for _, samples, digest in shards if samples is not None and digest is not None]
     try:
-        dataset = Dataset(
+        return Dataset(
             [name for name, _, _ in shards],
-            io=io,
-            verify=verify,
-            lazy=lazy,
-            encoding=encoding,
             split=split,
             plain=plain,
-            max_value_bytes=max_value_bytes,
+            **options,
             # With a split every shard is opened to see whether it counts.
             expected=expected if split is None and expected and len(expected) == len(shards) else None,
         )
@@ -73,19 +103,18 @@ def open(
             # Rows without a footer, or nothing at all, are what a stopped writer leaves: the first error says so.
             explain_foreign(name, except_for=("a JSON Lines file", "an empty file"))
         raise
-    if fields is not None:
-        dataset = dataset.select_columns(fields)
-    return dataset.decode(decode) if decode else dataset
 
 
 def _shards(path: Source | Sequence[Source], split: str | None) -> tuple[list[_Shard], bool]:
     """The files in order, and whether they are plain JSON lines."""
-    if isinstance(path, str | os.PathLike):
-        return _shards_of_one(os.fspath(path), split)
+    if isinstance(path, str | bytes | os.PathLike):
+        return _shards_of_one(os.fsdecode(path), split)
+    if not isinstance(path, Iterable) or isinstance(path, IOBase):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise TypeError(f"a dataset is opened by a path or a list of paths, not by {type(path).__name__}")
     found: list[_Shard] = []
     kinds: set[bool] = set()
     for one in path:
-        shards, plain = _shards_of_one(os.fspath(one), split)
+        shards, plain = _shards_of_one(os.fsdecode(one), split)
         found += shards
         kinds.add(plain)
     if not found:

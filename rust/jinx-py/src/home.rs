@@ -8,7 +8,10 @@ use pyo3::types::PyDict;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
-/// Shards as one sequence; those whose size the manifest tells are opened at first access.
+/// A folder of at most so many shards is opened whole, so that replacing it does not touch who reads it.
+const OPENED_AT_ONCE: usize = 16;
+
+/// Shards as one sequence; of many, those whose size the manifest tells are opened at first access.
 #[derive(Debug)]
 pub struct Shards {
     entries: Vec<Entry>,
@@ -59,6 +62,12 @@ impl Shards {
                 .ok_or_else(|| Error::corrupt("more samples than 64 bits count"))?;
             shards.starts.push(total);
         }
+        if shards.entries.len() <= OPENED_AT_ONCE {
+            for i in 0..shards.entries.len() {
+                // One that cannot be opened is an error for those who touch its samples.
+                let _ = shards.shard(i);
+            }
+        }
         Ok(shards)
     }
 
@@ -97,6 +106,15 @@ impl Shards {
             return Err(Error::mismatch(what).in_file(&entry.path));
         }
         Ok(entry.shard.get_or_init(|| Arc::new(shard)))
+    }
+
+    /// Samples and id of shard `i`; one that was told them beforehand is not opened.
+    pub fn identity(&self, i: usize) -> Result<(u64, String)> {
+        if let Some(expected) = &self.entries[i].expected {
+            return Ok(expected.clone());
+        }
+        let shard = self.shard(i)?;
+        Ok((shard.len(), shard.footer().id.clone().unwrap_or_default()))
     }
 
     /// The shard of sample `i` and its number in it.
