@@ -26,7 +26,7 @@ STAMPS := .venv/.stamps
 INSTALL = $(if $(wildcard $(BIN)/uv),$(BIN)/uv pip install --quiet --python $(PY),$(PY) -m pip install --quiet)
 CRATES := --workspace --exclude jinx-py
 
-.PHONY: help setup develop demo test test-rust test-python lint lint-rust lint-python bench fuzz docs wheel pins clean need-cargo
+.PHONY: help setup develop demo test test-rust test-python lint lint-rust lint-python bench soak fuzz docs wheel pins clean need-cargo
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -89,6 +89,9 @@ lint-python: $(STAMPS)/test $(STAMPS)/lint develop
 	$(BIN)/ruff check --quiet
 	$(BIN)/ruff format --check --quiet
 	$(BIN)/pyright
+
+soak: $(STAMPS)/test develop ## kills, failing calls and damaged files at length (hours)
+	JINX_SOAK=1 $(PY) -m pytest -n 2 --dist loadfile tests/fault
 
 bench: develop $(STAMPS)/test ## wall times on this machine, beside Hugging Face datasets
 	PYTHONPATH=examples $(PY) -m bench.run

@@ -1,0 +1,53 @@
+"""What the fault tests share: how long they go on, and the shim that makes calls fail."""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+
+
+@pytest.fixture(scope="session")
+def soak() -> bool:
+    """Whether to go on for long: `make soak`."""
+    return os.environ.get("JINX_SOAK") == "1"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, soak: bool) -> Iterator[Path]:
+    """An empty folder: in memory, where a sync costs nothing, and on the disk when there is time."""
+    memory = Path("/dev/shm")
+    if soak or not os.access(memory, os.W_OK) or shutil.disk_usage(memory).free < 1 << 28:
+        yield tmp_path
+        return
+    with tempfile.TemporaryDirectory(dir=memory, prefix="jinx-fault-") as name:
+        yield Path(name)
+
+
+@pytest.fixture(scope="session")
+def child_environment() -> dict[str, str]:
+    """For child processes: the tests can be imported, and few threads take address space."""
+    found = os.pathsep.join([str(HERE.parent), str(HERE.parent.parent / "spec" / "vectors")])
+    calm = {"PYTHONDONTWRITEBYTECODE": "1", "OPENBLAS_NUM_THREADS": "1", "MALLOC_ARENA_MAX": "2"}
+    return {**os.environ, **calm, "PYTHONPATH": found}
+
+
+@pytest.fixture(scope="session")
+def shim(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The compiled shim; the test is skipped where it cannot be compiled or may not trace."""
+    compiler = shutil.which("cc")
+    if compiler is None:
+        pytest.skip("no C compiler (cc) to build tests/fault/shim.c with")
+    program = tmp_path_factory.mktemp("shim") / "shim"
+    subprocess.run([compiler, "-O2", "-Wall", "-Werror", "-o", program, HERE / "shim.c"], check=True)
+    tried = subprocess.run([program, sys.executable, "-c", ""], check=False, capture_output=True)
+    if tried.returncode in {98, 99}:
+        pytest.skip("calls cannot be traced here (the machine's kind or its rules forbid it)")
+    assert tried.returncode == 0
+    return program

@@ -1,0 +1,142 @@
+/* shim COMMAND...: runs COMMAND and makes one of its file-system calls fail.
+ *
+ * A tracer instead of a preloaded library, because calls that bypass the C library count too. The command arms it by
+ * write(-1000 - ACTION, bytes, N): the N-th call from now on is treated as ACTION says. write(-1000, bytes, 0) disarms
+ * it and returns the number of calls seen, plus 2^20 if the call that failed was one that removes. Calls of threads and
+ * forked children count as well.
+ * Exit code 99: tracing is not allowed here. 98: not this kind of machine.
+ */
+#define _GNU_SOURCE
+#if defined(__x86_64__) && defined(__linux__)
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/user.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { NONE, NO_SPACE, IO_ERROR, QUOTA, INTERRUPT, SHORT_WRITE, KILL, ALWAYS_SHORT, OFTEN_INTERRUPT, STAYS_FULL };
+enum { MARKER = -1000, REMOVED = 1 << 20 };
+
+static const int watched[] = {
+    SYS_write,  SYS_writev,    SYS_pwrite64, SYS_pwritev, SYS_fsync,     SYS_fdatasync, SYS_rename,   SYS_renameat,
+    SYS_link,   SYS_linkat,    SYS_open,     SYS_openat,  SYS_ftruncate, SYS_creat,     SYS_mkdir,    SYS_mkdirat,
+    SYS_fchmod, SYS_renameat2, SYS_unlink,   SYS_unlinkat, SYS_rmdir,    SYS_copy_file_range,
+};
+enum { WATCHED = sizeof watched / sizeof *watched };
+
+static int action;
+static long wanted, seen, removal;
+
+static int is_write(long call) {
+    return call == SYS_write || call == SYS_writev || call == SYS_pwrite64 || call == SYS_pwritev;
+}
+
+/* What could need a new block or inode: the calls a full disk refuses. */
+static int needs_space(long call, long flags) {
+    return is_write(call) || call == SYS_fsync || call == SYS_fdatasync || call == SYS_link || call == SYS_linkat ||
+           call == SYS_mkdir || call == SYS_mkdirat || call == SYS_copy_file_range ||
+           ((call == SYS_open || call == SYS_openat) && flags & O_CREAT);
+}
+
+static void skip(struct user_regs_struct *regs, long result) {
+    regs->orig_rax = -1;
+    regs->rax = result;
+}
+
+static void decide(pid_t pid, struct user_regs_struct *regs) {
+    long call = regs->orig_rax;
+    int fd = (int)regs->rdi;
+    if (call == SYS_write && fd <= MARKER && fd > MARKER - 10) {
+        int next = MARKER - fd;
+        skip(regs, next == NONE ? seen + removal : 0);
+        action = next, wanted = regs->rdx, seen = removal = 0;
+        return;
+    }
+    long flags = call == SYS_open ? regs->rsi : call == SYS_openat ? regs->rdx : 0;
+    int opens = call == SYS_open || call == SYS_openat;
+    /* Opening for reading changes nothing; the standard streams are not files under test. */
+    if (action == NONE || (opens && !(flags & (O_CREAT | (O_TMPFILE & ~O_DIRECTORY)))) || (is_write(call) && fd <= 2))
+        return;
+    seen++;
+    int now = seen == wanted;
+    static const int errors[] = {[NO_SPACE] = ENOSPC, [IO_ERROR] = EIO, [QUOTA] = EDQUOT, [INTERRUPT] = EINTR};
+    if (now && (call == SYS_unlink || call == SYS_unlinkat || call == SYS_rmdir))
+        removal = REMOVED;
+    if (now && action >= NO_SPACE && action <= INTERRUPT)
+        skip(regs, -errors[action]);
+    else if (now && action == KILL)
+        kill(pid, SIGKILL);
+    else if (action == OFTEN_INTERRUPT && seen % 2)
+        skip(regs, -EINTR);
+    else if (action == STAYS_FULL && seen >= wanted && needs_space(call, flags))
+        skip(regs, -ENOSPC);
+    else if ((action == ALWAYS_SHORT || (now && action == SHORT_WRITE)) && is_write(call)) {
+        /* Of a gathered write, the first slices; of any other, half. */
+        if (regs->rdx > 1)
+            regs->rdx = call == SYS_writev || call == SYS_pwritev ? 1 : regs->rdx / 2;
+    }
+}
+
+static void trace_calls(void) {
+    struct sock_filter code[WATCHED + 3];
+    code[0] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr));
+    for (int i = 0; i < WATCHED; i++)
+        code[i + 1] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, watched[i], WATCHED - i, 0);
+    code[WATCHED + 1] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+    code[WATCHED + 2] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_TRACE);
+    struct sock_fprog program = {.len = WATCHED + 3, .filter = code};
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
+        _exit(99);
+}
+
+int main(int count, char **words) {
+    if (count < 2)
+        return 2;
+    pid_t first = fork();
+    if (first == 0) {
+        if (ptrace(PTRACE_TRACEME, 0, 0, 0))
+            _exit(99);
+        raise(SIGSTOP);
+        trace_calls();
+        execvp(words[1], words + 1);
+        perror(words[1]);
+        _exit(127);
+    }
+    int status;
+    long options = PTRACE_O_TRACESECCOMP | PTRACE_O_TRACECLONE | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK |
+                   PTRACE_O_TRACEEXEC | PTRACE_O_EXITKILL;
+    if (waitpid(first, &status, 0) < 0 || !WIFSTOPPED(status) || ptrace(PTRACE_SETOPTIONS, first, 0, options))
+        return 99;
+    ptrace(PTRACE_CONT, first, 0, 0);
+    for (pid_t pid; (pid = waitpid(-1, &status, __WALL)) > 0;) {
+        if (WIFEXITED(status) || WIFSIGNALED(status)) {
+            if (pid == first)
+                return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+            continue;
+        }
+        int event = status >> 16, signal = WSTOPSIG(status);
+        if (event == PTRACE_EVENT_SECCOMP) {
+            struct user_regs_struct regs;
+            if (ptrace(PTRACE_GETREGS, pid, 0, &regs) == 0) {
+                decide(pid, &regs);
+                ptrace(PTRACE_SETREGS, pid, 0, &regs);
+            }
+        }
+        /* A new thread or child begins with a stop of its own, which is not a signal for it. */
+        ptrace(PTRACE_CONT, pid, 0, event || signal == SIGSTOP || signal == SIGTRAP ? 0 : signal);
+    }
+    return 1;
+}
+#else
+int main(void) { return 98; }
+#endif

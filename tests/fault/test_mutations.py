@@ -1,0 +1,65 @@
+"""Damaged files of every variant, at random: an error of ours or values, never a crash, a hang or another exception."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import jinx
+from fault.mutating import FULL_LENGTH
+from samples import sample
+
+SEED = 1
+
+
+def write_variants(folder: Path, vectors: Path) -> None:
+    """One folder for each dataset: what we write in every variant, and the specification's vectors."""
+    few = [sample(index) for index in range(12)]
+    variants = {
+        "usual": {},
+        "inline": {"sidecar": False},
+        "stored": {"compression": None},
+        "columns": {"columns": ["id", "meta.source", "meta.width"]},
+        "described": {"meta": {"a": [1]}, "split": "train", "media": {"image": "Image"}},
+    }
+    for name, options in variants.items():
+        (folder / name).mkdir(parents=True)
+        with jinx.Writer(folder / name / "a.jinx", **options) as writer:
+            writer.write_many(few)
+    with jinx.Writer(folder / "shards", shard_size=2000) as writer:
+        writer.write_many(few)
+    (folder / "many").mkdir()
+    with jinx.Writer(folder / "many" / "a.jinx") as writer:
+        writer.write_many({"n": index, "t": np.int8(index % 3)} for index in range(9000))
+    for main in [*vectors.glob("1_0/*.jinx"), *vectors.glob("1_1/*.jinx")]:
+        files = [main, main.with_suffix(".binx")]
+        if sum(file.stat().st_size for file in files if file.exists()) < FULL_LENGTH:
+            place = folder / f"{main.parent.name}-{main.stem}"
+            place.mkdir()
+            for file in files:
+                if file.exists():
+                    shutil.copy(file, place)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(7200)
+def test_mutated_files_give_values_or_our_errors(folder, vectors, soak, child_environment):
+    write_variants(folder / "sources", vectors)
+    total, processes = (1_000_000, 2) if soak else (20_000, 2)
+    share = total // processes
+    running = []
+    for start in range(0, total, share):
+        command = [sys.executable, "-m", "fault.mutating", folder, SEED, start, start + share]
+        words = [str(word) for word in command]
+        running.append((start, subprocess.Popen(words, env=child_environment, stdout=subprocess.PIPE, text=True)))
+    wrong = []
+    for start, process in running:
+        said, _ = process.communicate()
+        wrong += said.splitlines()
+        if process.returncode not in {0, 1}:
+            at = int.from_bytes((folder / f"at{start}").read_bytes(), "little")
+            wrong.append(f"case {at}: the process ended with {process.returncode} (-14: it hung)")
+    assert wrong == [], f"do it again with: python -m fault.mutating FOLDER {SEED} N N+1"

@@ -1,0 +1,77 @@
+"""The writers that are killed and that meet failing calls."""
+
+import contextlib
+import io
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jinx
+from fault.rows import rows
+from jinx.cli.program import run
+
+SHARD_BYTES = 8000  # a few shards
+
+
+def write_pair(path: Path, version: int) -> None:
+    with jinx.Writer(path, overwrite=True, threads=1) as writer:
+        writer.write_many(rows(version))
+
+
+def source_of(path: Path, version: int) -> Path:
+    return path.parent.parent / f"{version}.jinx"
+
+
+def convert_pair(path: Path, version: int) -> None:
+    with io.StringIO() as said, contextlib.redirect_stderr(said):
+        if run(["convert", "--overwrite", "--progress", "none", str(source_of(path, version)), str(path)]):
+            raise OSError(said.getvalue().strip())
+
+
+def write_folder(path: Path, version: int) -> None:
+    with jinx.Writer(path, overwrite=True, shard_size=SHARD_BYTES, threads=1) as writer:
+        writer.write_many(rows(version))
+
+
+def append_folder(path: Path, version: int) -> None:
+    with jinx.Writer(path, append=True, shard_size=SHARD_BYTES, threads=1) as writer:
+        writer.write_many(rows(version))
+
+
+Write = Callable[[Path, int], None]
+
+
+class Case:
+    """One way to write: what is there before, and what must be there after."""
+
+    def __init__(self, file: str, write: Write, *, old: Write | None) -> None:
+        self.file = file
+        self.write = write
+        self.old = old
+
+    def prepare(self, path: Path, old: int) -> list[dict[str, Any]] | None:
+        """Writes what is there before, and returns it; None where nothing is."""
+        path.parent.mkdir(parents=True)
+        if self.old is None:
+            return None
+        self.old(path, old)
+        return rows(old)
+
+    def prepare_source(self, path: Path, new: int) -> None:
+        """What the writer reads, if it reads something."""
+        if self.write is convert_pair:
+            write_pair(source_of(path, new), new)
+
+    def after(self, before: list[dict[str, Any]] | None, new: int) -> list[dict[str, Any]]:
+        """What is there when the writer is done."""
+        return [*(before or []), *rows(new)] if self.write is append_folder else rows(new)
+
+
+CASES = {
+    "create pair": Case("data.jinx", write_pair, old=None),
+    "replace pair": Case("data.jinx", write_pair, old=write_pair),
+    "convert": Case("data.jinx", convert_pair, old=write_pair),
+    "create folder": Case("data", write_folder, old=None),
+    "replace folder": Case("data", write_folder, old=write_folder),
+    "append": Case("data", append_folder, old=write_folder),
+}
