@@ -2,6 +2,7 @@
 
 use crate::errors::from_py;
 use crate::sample::LazyDict;
+use jinx_core::jinx::npy;
 use jinx_core::limits::MAX_DEPTH;
 use jinx_core::sink::{Blob, Dtype, Number, Payload, Sink};
 use jinx_core::{Error, Result};
@@ -13,13 +14,16 @@ use pyo3::types::{
     PyType,
 };
 
+/// What is wrong with a name that cannot be written.
+pub const SURROGATE_KEY: &str = "a dict key with lone surrogates; it has no UTF-8 form";
+
 /// Emits a sample: a dict, a [`LazyDict`] or another mapping.
 ///
 /// # Errors
 /// `Invalid` naming the path and the type of what cannot be stored.
 pub fn emit_sample(sample: &Bound<'_, PyAny>, sink: &mut impl Sink) -> Result<()> {
     if let Ok(lazy) = sample.cast::<LazyDict>() {
-        return lazy.get().emit(sample.py(), sink);
+        return lazy.get().emit(sample.py(), 0, sink);
     }
     if let Ok(dict) = sample.cast::<PyDict>() {
         return emit_dict(dict, 0, sink);
@@ -63,7 +67,7 @@ pub fn emit_value(value: &Bound<'_, PyAny>, depth: usize, sink: &mut impl Sink) 
     }
     if let Ok(lazy) = value.cast::<LazyDict>() {
         check_depth(depth)?;
-        return lazy.get().emit(py, sink);
+        return lazy.get().emit(py, depth, sink);
     }
     if value.cast::<PyByteArray>().is_ok() || value.cast::<PyMemoryView>().is_ok() {
         let bytes = py.get_type::<PyBytes>().call1((value,)).map_err(fail)?;
@@ -155,7 +159,7 @@ fn emit_member(
         .cast::<PyString>()
         .map_err(|_| Error::invalid(format!("a dict key of type {}; keys must be str", type_name(key))))?
         .to_str()
-        .map_err(|_| Error::invalid("a dict key with lone surrogates; it has no UTF-8 form"))?;
+        .map_err(|_| Error::invalid(SURROGATE_KEY))?;
     sink.key(name)?;
     emit_value(value, depth + 1, sink).map_err(|error| error.in_field(name))
 }
@@ -187,6 +191,7 @@ struct Foreign {
 
 static NDARRAY: Foreign = Foreign { module: "numpy", name: "ndarray", class: PyOnceLock::new() };
 static GENERIC: Foreign = Foreign { module: "numpy", name: "generic", class: PyOnceLock::new() };
+static MASKED: Foreign = Foreign { module: "numpy.ma", name: "MaskedArray", class: PyOnceLock::new() };
 static TENSOR: Foreign = Foreign { module: "torch", name: "Tensor", class: PyOnceLock::new() };
 
 impl Foreign {
@@ -220,7 +225,8 @@ fn emit_foreign(value: &Bound<'_, PyAny>, sink: &mut impl Sink) -> Result<bool> 
         return emit_numpy_scalar(value, sink).map(|()| true);
     }
     if TENSOR.has(value).map_err(fail)? {
-        let file = tensor_file(value).map_err(fail)?;
+        let file = tensor_file(value)
+            .map_err(|error| Error::invalid(format!("this torch tensor cannot be stored: {error}")))?;
         sink.blob(Payload::Pt, Blob::borrowed(file.as_bytes()))?;
         return Ok(true);
     }
@@ -242,7 +248,23 @@ fn npy_file<'py>(array: &Bound<'py, PyAny>) -> Result<Bound<'py, PyBytes>> {
     if has_object.unwrap_or(true) {
         return Err(Error::invalid("a numpy array of Python objects cannot be stored; use a list"));
     }
+    let is_plain = dtype_str(&dtype).is_ok_and(|descr| npy::item_size(&descr).is_ok());
+    if !is_plain {
+        return Err(Error::invalid(format!(
+            "a numpy array of dtype {dtype} cannot be stored; give arrays of numbers, bools, texts or times, a \
+             structured one as a dict of its fields"
+        )));
+    }
+    if MASKED.has(array).map_err(|error| from_py(py, error))? {
+        return Err(Error::invalid("a masked numpy array cannot be stored; give its data and its mask"));
+    }
     write().map_err(|error| Error::invalid(format!("this numpy array cannot be stored: {error}")))
+}
+
+/// `dtype.str`, which is the whole type unless it is structured.
+fn dtype_str(dtype: &Bound<'_, PyAny>) -> PyResult<String> {
+    let is_structured = !dtype.getattr("names")?.is_none();
+    if is_structured { Ok(String::new()) } else { dtype.getattr("str")?.extract() }
 }
 
 fn tensor_file<'py>(tensor: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
@@ -272,11 +294,10 @@ fn emit_numpy_scalar(value: &Bound<'_, PyAny>, sink: &mut impl Sink) -> Result<(
         None => {
             let has_object =
                 dtype.getattr("hasobject").and_then(|flag| flag.extract::<bool>()).map_err(fail)?;
-            let is_plain = dtype.getattr("names").map(|names| names.is_none()).map_err(fail)?;
-            if has_object || !is_plain {
+            let descr = dtype_str(&dtype).map_err(fail)?;
+            if has_object || npy::item_size(&descr).is_err() {
                 return Err(Error::invalid(format!("a numpy scalar of dtype {name} cannot be stored")));
             }
-            let descr: String = dtype.getattr("str").and_then(|text| text.extract()).map_err(fail)?;
             let data = value.call_method0("tobytes").map_err(fail)?;
             let data = data.cast_into::<PyBytes>().map_err(|error| fail(error.into()))?;
             let payload = [descr.as_bytes(), b"\0", data.as_bytes()].concat();

@@ -6,9 +6,9 @@ use crate::field::{decode_field, is_plain, locate_error};
 use crate::home::Home;
 use crate::row::{Found, Row};
 use crate::transport::Carried;
-use jinx_core::Result;
 use jinx_core::jinx::shard::Shard;
 use jinx_core::sink::Sink;
+use jinx_core::{Error, Result};
 use pyo3::exceptions::{PyKeyError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -120,7 +120,8 @@ impl LazyDict {
             Slot::Value(value) => Ok(Some(value)),
             Slot::Missing => Ok(None),
             Slot::Stored => {
-                let text = name.to_str()?;
+                // No row holds a name that has no UTF-8 form.
+                let Ok(text) = name.to_str() else { return Ok(None) };
                 if self.home.is_none() {
                     let value = self.carried.value(py, text)?;
                     return self.remember(py, name, value).map(Some);
@@ -149,7 +150,9 @@ impl LazyDict {
             .map_err(|error| locate_error(py, error, shard, i, name))?;
         match &home.decoders {
             Some(decoders) => match decoders.bind(py).get_item(name)? {
-                Some(decoder) => decoder.call1((value,)),
+                Some(decoder) => {
+                    decoder.call1((value,)).map_err(|error| locate_error(py, error, shard, i, name))
+                }
                 None => Ok(value),
             },
             None => Ok(value),
@@ -171,6 +174,10 @@ impl LazyDict {
                 return Ok(other);
             }
             edited.set_item(name, &value)?;
+            if self.home.is_some() {
+                // Tells later whether the field still is as stored.
+                self.cache.get_or_init(py, || PyDict::new(py).unbind()).bind(py).set_item(name, &value)?;
+            }
             return Ok(value);
         }
         let cache = self.cache.get_or_init(py, || PyDict::new(py).unbind()).bind(py);
@@ -222,25 +229,66 @@ impl LazyDict {
         Ok(dict)
     }
 
-    /// Emits the sample; from its row when it is as stored.
-    pub fn emit(&self, py: Python<'_>, sink: &mut impl Sink) -> Result<()> {
-        let fail = |error: PyErr| from_py(py, error);
-        let untouched = self.edited.get(py).is_none();
-        if untouched && self.home.as_ref().is_some_and(|home| home.decoders.is_none()) {
-            let (home, shard, i, row) = self.stored(py).map_err(fail)?;
-            let mutable = match self.cache.get(py) {
-                Some(cache) => cache.bind(py).iter().any(|(_, value)| is_mutable(&value)),
+    /// Whether the field is as stored: not touched, or handed out as something that cannot be changed in place.
+    fn keeps_stored(&self, py: Python<'_>, name: &Bound<'_, PyString>) -> PyResult<bool> {
+        let Some(home) = &self.home else { return Ok(false) };
+        if let Some(decoders) = &home.decoders
+            && decoders.bind(py).contains(name)?
+        {
+            return Ok(false);
+        }
+        Ok(match self.slot(py, name)? {
+            Slot::Stored => true,
+            Slot::Missing => false,
+            Slot::Value(value) if is_mutable(&value) => false,
+            Slot::Value(value) => match self.cache.get(py) {
+                Some(cache) => cache.bind(py).get_item(name)?.is_some_and(|stored| stored.is(&value)),
                 None => false,
-            };
-            // A list or dict that was handed out may have been changed in place.
-            if !mutable {
-                return shard
-                    .emit_line(&row.line, &|name| home.shows(name), sink)
-                    .map_err(|error| shard.here(error, i));
+            },
+        })
+    }
+
+    /// Emits the sample inside `depth` containers; what is as stored goes on with all that is known of it, such as
+    /// the file names of media.
+    pub fn emit(&self, py: Python<'_>, depth: usize, sink: &mut impl Sink) -> Result<()> {
+        let fail = |error: PyErr| from_py(py, error);
+        let is_new = self.edited.get(py).is_none() && self.cache.get(py).is_none();
+        if depth == 0 && is_new && self.home.as_ref().is_some_and(|home| home.decoders.is_none()) {
+            let (home, shard, i, row) = self.stored(py).map_err(fail)?;
+            return shard
+                .emit_line(&row.line, &|name| home.shows(name), sink)
+                .map_err(|error| shard.here(error, i));
+        }
+        let names = self.names(py).map_err(fail)?;
+        sink.begin_dict(names.len())?;
+        for name in names.iter() {
+            let name = name.cast_into::<PyString>().map_err(|error| fail(error.into()))?;
+            let text = name.to_str().map_err(|_| Error::invalid(extract::SURROGATE_KEY))?;
+            sink.key(text)?;
+            self.emit_field(py, &name, text, depth + 1, sink).map_err(|error| error.in_field(text))?;
+        }
+        sink.end_dict()
+    }
+
+    fn emit_field(
+        &self,
+        py: Python<'_>,
+        name: &Bound<'_, PyString>,
+        text: &str,
+        depth: usize,
+        sink: &mut impl Sink,
+    ) -> Result<()> {
+        let fail = |error: PyErr| from_py(py, error);
+        if self.keeps_stored(py, name).map_err(fail)? {
+            let (_, shard, i, row) = self.stored(py).map_err(fail)?;
+            let place = |error| shard.here(error, i);
+            if let Some(found) = row.find(shard, text).map_err(place)? {
+                let node = shard.tree().member(text);
+                return shard.emit_value(found.chain, found.text, node, depth, sink).map_err(place);
             }
         }
-        let dict = self.decoded(py).map_err(fail)?;
-        extract::emit_value(dict.as_any(), 0, sink)
+        let value = self.value(py, name, true).and_then(|value| value.ok_or_else(|| missing(name)));
+        extract::emit_value(&value.map_err(fail)?, depth, sink)
     }
 
     /// The fields as values, and those that are plain JSON as their text.
@@ -314,8 +362,13 @@ fn is_mutable(value: &Bound<'_, PyAny>) -> bool {
         || value.is_exact_instance_of::<pyo3::types::PyBytes>())
 }
 
+/// A `KeyError` whose only argument is the key, also when that is a tuple.
+pub fn no_key(key: &Bound<'_, PyAny>) -> PyErr {
+    PyKeyError::new_err((key.clone().unbind(),))
+}
+
 pub fn missing(name: &Bound<'_, PyString>) -> PyErr {
-    PyKeyError::new_err(name.clone().unbind())
+    no_key(name.as_any())
 }
 
 /// A sample from another process: its names in order, its values, and the JSON text of the others.

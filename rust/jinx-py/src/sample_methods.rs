@@ -1,12 +1,14 @@
 //! `LazyDict` as Python sees it: the whole interface of a mutable mapping.
 
 use crate::errors::to_py;
-use crate::sample::{LazyDict, Slot, missing};
+use crate::sample::{LazyDict, Slot, missing, no_key};
 use crate::summary;
 use crate::transport::Carried;
+use jinx_core::Cause;
 use jinx_core::jinx::measure::field_length;
 use pyo3::exceptions::{PyKeyError, PyTypeError};
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple};
 
 fn text_key<'a, 'py>(key: &'a Bound<'py, PyAny>) -> Option<&'a Bound<'py, PyString>> {
@@ -16,7 +18,7 @@ fn text_key<'a, 'py>(key: &'a Bound<'py, PyAny>) -> Option<&'a Bound<'py, PyStri
 #[pymethods]
 impl LazyDict {
     fn __getitem__<'py>(&self, py: Python<'py>, key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        let Some(name) = text_key(key) else { return Err(PyKeyError::new_err(key.clone().unbind())) };
+        let Some(name) = text_key(key) else { return Err(no_key(key)) };
         self.lookup(py, name)?.ok_or_else(|| missing(name))
     }
 
@@ -30,7 +32,7 @@ impl LazyDict {
     fn __delitem__(&self, py: Python<'_>, key: &Bound<'_, PyAny>) -> PyResult<()> {
         let edited = self.edit(py)?;
         if !edited.contains(key)? {
-            return Err(PyKeyError::new_err(key.clone().unbind()));
+            return Err(no_key(key));
         }
         edited.del_item(key)
     }
@@ -40,7 +42,8 @@ impl LazyDict {
         if let Some(edited) = self.edited.get(py) {
             return edited.bind(py).contains(key);
         }
-        let text = name.to_str()?;
+        // No row holds a name that has no UTF-8 form.
+        let Ok(text) = name.to_str() else { return Ok(false) };
         let (home, shard, i, row) = self.stored(py)?;
         let found = row.find(shard, text).map_err(|error| to_py(&shard.here(error, i)))?;
         Ok(home.shows(text) && found.is_some())
@@ -59,15 +62,15 @@ impl LazyDict {
     }
 
     fn keys<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        mapping_view(slf, "KeysView")
+        mapping_view(slf, "SampleKeys")
     }
 
     fn values<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        mapping_view(slf, "ValuesView")
+        mapping_view(slf, "SampleValues")
     }
 
     fn items<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        mapping_view(slf, "ItemsView")
+        mapping_view(slf, "SampleItems")
     }
 
     #[pyo3(signature = (key, default = None, /))]
@@ -100,7 +103,7 @@ impl LazyDict {
                 self.edit(py)?.del_item(key)?;
                 Ok(value)
             }
-            None => default.get_item(0).map_err(|_| PyKeyError::new_err(key.clone().unbind())),
+            None => default.get_item(0).map_err(|_| no_key(key)),
         }
     }
 
@@ -161,9 +164,17 @@ impl LazyDict {
         self.duplicate(py)
     }
 
-    fn __deepcopy__(&self, py: Python<'_>, memo: &Bound<'_, PyAny>) -> PyResult<Self> {
-        let copy = py.import("copy")?.call_method1("deepcopy", (self.decoded(py)?, memo))?;
-        Ok(Self::of_dict(py, copy.cast_into::<PyDict>()?.unbind(), Carried::default()))
+    fn __deepcopy__<'py>(slf: &Bound<'py, Self>, memo: &Bound<'py, PyAny>) -> PyResult<Bound<'py, Self>> {
+        let py = slf.py();
+        let values = PyDict::new(py);
+        let copy = Bound::new(py, Self::of_dict(py, values.clone().unbind(), Carried::default()))?;
+        // Before its values are copied: one of them may lead back here.
+        memo.set_item(slf.as_ptr().addr(), &copy)?;
+        let deepcopy = py.import("copy")?.getattr("deepcopy")?;
+        for (name, value) in slf.get().decoded(py)?.iter() {
+            values.set_item(name, deepcopy.call1((value, memo))?)?;
+        }
+        Ok(copy)
     }
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
@@ -192,7 +203,7 @@ impl LazyDict {
     }
 
     /// Elements of a list or dict, characters of a string, bytes of a binary value, rows of an array;
-    /// counted without decoding.
+    /// counted without decoding (except for torch tensors). `TypeError` for what has no length.
     fn length(&self, py: Python<'_>, key: &Bound<'_, PyString>) -> PyResult<u64> {
         match self.slot(py, key)? {
             Slot::Value(value) => return value.len().map(jinx_core::num::to_u64),
@@ -202,13 +213,22 @@ impl LazyDict {
         if self.home.is_none() {
             return self.__getitem__(py, key)?.len().map(jinx_core::num::to_u64);
         }
-        let name = key.to_str()?;
+        let name = key.to_str().map_err(|_| missing(key))?;
         let (home, shard, i, row) = self.stored(py)?;
         let place = |error| to_py(&shard.here(error, i));
         let found = row.find(shard, name).map_err(place)?.filter(|_| home.shows(name));
         let found = found.ok_or_else(|| missing(key))?;
         let node = shard.tree().member(name);
-        field_length(shard, found.chain, found.text, node).map_err(|error| place(error.in_field(name)))
+        match field_length(shard, found.chain, found.text, node) {
+            // A tensor's shape is known to torch alone.
+            Err(error) if error.cause() == Cause::Unsupported => {
+                self.__getitem__(py, key)?.len().map(jinx_core::num::to_u64)
+            }
+            Err(error) if error.cause() == Cause::Mismatch => {
+                Err(PyTypeError::new_err(shard.here(error.in_field(name), i).to_string()))
+            }
+            length => length.map_err(|error| place(error.in_field(name))),
+        }
     }
 
     fn __eq__<'py>(&self, py: Python<'py>, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
@@ -262,6 +282,11 @@ impl LazyDict {
         Ok(format!("LazyDict({{{}}})", parts.join(", ")))
     }
 
+    /// A table of the fields, images as small pictures, for notebooks.
+    fn _repr_html_<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        slf.py().import("jinx.notebook")?.call_method1("sample_html", (slf,))
+    }
+
     #[allow(clippy::needless_pass_by_value)]
     fn _ipython_key_completions_<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         self.names(py)
@@ -276,5 +301,8 @@ fn as_dict<'py>(other: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyDict>
 }
 
 fn mapping_view<'py>(slf: &Bound<'py, LazyDict>, class: &str) -> PyResult<Bound<'py, PyAny>> {
-    slf.py().import("collections.abc")?.getattr(class)?.call1((slf,))
+    static VIEWS: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
+    let py = slf.py();
+    let views = VIEWS.get_or_try_init(py, || py.import("jinx.lazydict").map(Bound::unbind))?;
+    views.bind(py).getattr(class)?.call1((slf,))
 }

@@ -1,13 +1,15 @@
 //! Short texts for values in a sample's `repr`: what is not decoded is shown by type and size.
 
 use crate::row::Found;
+use crate::sample::LazyDict;
+use jinx_core::codec::TextEncoding;
 use jinx_core::jinx::key::{Chain, Kind};
 use jinx_core::jinx::measure::field_length;
 use jinx_core::jinx::shard::Shard;
 use jinx_core::jinx::stored::{Place, Stored};
 use jinx_core::sink::Payload;
 use pyo3::prelude::*;
-use pyo3::types::{PyByteArray, PyBytes, PyList, PyString};
+use pyo3::types::{PyByteArray, PyBytes, PyDict, PyList, PyString};
 
 /// Longest text shown for one value.
 const MAX_CHARS: usize = 80;
@@ -32,6 +34,12 @@ pub fn of_value(value: &Bound<'_, PyAny>) -> PyResult<String> {
     }
     if let Ok(list) = value.cast::<PyList>() {
         return Ok(format!("<list of {}>", list.len()));
+    }
+    if let Ok(dict) = value.cast_exact::<PyDict>() {
+        return Ok(format!("<dict of {}>", dict.len()));
+    }
+    if let Ok(sample) = value.cast::<LazyDict>() {
+        return Ok(format!("<LazyDict of {}>", sample.get().names(value.py())?.len()));
     }
     if value.hasattr("shape")? && value.hasattr("dtype")? {
         let shape = value.getattr("shape")?.str()?;
@@ -70,24 +78,39 @@ fn scalar(py: Python<'_>, text: &[u8]) -> PyResult<String> {
     Ok(short(&crate::build::plain_json(py, text, false)?.repr()?.to_string()))
 }
 
+/// Bytes that a base64 or hex text stands for.
+fn encoded_len(shard: &Shard, text: &str) -> Option<u64> {
+    let padding = text.bytes().rev().take_while(|byte| *byte == b'=').count();
+    let length = match shard.encoding() {
+        TextEncoding::Base64 => (text.len() / 4 * 3).checked_sub(padding)?,
+        TextEncoding::Hex => text.len() / 2,
+        TextEncoding::Ascii85 => return None,
+    };
+    Some(to_u64(length))
+}
+
 fn of_chain(shard: &Shard, chain: Chain, text: &[u8]) -> String {
     let Ok(stored) = Stored::parse(chain, text) else { return "<damaged>".to_owned() };
-    let size = stored.announced_len(shard).unwrap_or_else(|| Shard::stored_len(&stored));
-    let kept = match stored.place {
-        Place::Sidecar(_) => Some(Shard::stored_len(&stored)),
-        _ => None,
+    let (size, kept) = match (stored.announced_len(shard), &stored.place) {
+        (Some(size), Place::Sidecar(_)) => (Some(size), Some(Shard::stored_len(&stored))),
+        (None, Place::Inline(text)) if chain.codecs().next().is_none() => (encoded_len(shard, text), None),
+        (size, _) => (size, None),
+    };
+    let blob = |what: &str| match size {
+        Some(size) => blob(what, size, kept),
+        None => format!("<{what}, {} bytes stored>", Shard::stored_len(&stored)),
     };
     match chain.kind {
-        Kind::Blob(Payload::Raw) => blob("bytes", size, kept),
-        Kind::Blob(Payload::Npy) => blob("ndarray", size, kept),
-        Kind::Blob(Payload::Pt) => blob("tensor", size, kept),
+        Kind::Blob(Payload::Raw) => blob("bytes"),
+        Kind::Blob(Payload::Npy) => blob("ndarray"),
+        Kind::Blob(Payload::Pt) => blob("tensor"),
         Kind::Blob(Payload::Np) => "<numpy scalar>".to_owned(),
-        Kind::Str => blob("str", size, kept),
+        Kind::Str => blob("str"),
         Kind::Scalar(dtype) => match &stored.place {
             Place::Number(number) => format!("{}({number})", dtype.name()),
             Place::Inline(text) => format!("{}({text})", dtype.name()),
             _ => format!("{}(nan)", dtype.name()),
         },
-        Kind::Json => blob("json", size, kept),
+        Kind::Json => blob("json"),
     }
 }
