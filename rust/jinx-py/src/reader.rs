@@ -8,9 +8,9 @@ use jinx_core::io::Access;
 use jinx_core::jinx::shard::{OpenOptions, Verify};
 use jinx_core::limits::Limits;
 use jinx_core::num::to_u64;
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::{PyIndexError, PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyInt, PyList, PyString};
+use pyo3::types::{PyBool, PyBytes, PyDict, PyInt, PyList, PyString};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -65,7 +65,13 @@ impl Reader {
     ) -> PyResult<Bound<'py, PyList>> {
         let mut checked = Vec::new();
         for index in indices.try_iter()? {
-            checked.push(self.checked(index?.extract::<isize>()?)?);
+            let index = index?;
+            if index.is_instance_of::<PyBool>() {
+                return Err(PyTypeError::new_err(
+                    "samples are taken by position; a mask makes a view: ds[mask]",
+                ));
+            }
+            checked.push(self.checked(number(&index)?)?);
         }
         let positions: Vec<u64> = checked.iter().map(|i| self.position(*i)).collect();
         let samples = crate::take::samples(py, &self.home, &positions, fields.as_deref())?;
@@ -101,6 +107,17 @@ impl Reader {
         }
         Ok(sample)
     }
+}
+
+/// An index; one beyond any machine's memory is out of range as any other.
+fn number(index: &Bound<'_, PyAny>) -> PyResult<isize> {
+    index.extract::<isize>().map_err(|error| {
+        if error.is_instance_of::<PyOverflowError>(index.py()) {
+            PyIndexError::new_err("this index is out of range for any dataset")
+        } else {
+            error
+        }
+    })
 }
 
 /// Little-endian u64 positions from bytes, or from a sequence of integers.
@@ -192,12 +209,12 @@ impl Reader {
     fn __getitem__<'py>(slf: &Bound<'py, Self>, key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let this = slf.get();
         if key.is_exact_instance_of::<PyInt>() {
-            return this.sample(slf.py(), this.checked(key.extract()?)?);
+            return this.sample(slf.py(), this.checked(number(key)?)?);
         }
         let is_number =
             !key.is_instance_of::<PyString>() && key.hasattr("__index__")? && !key.hasattr("__len__")?;
         if is_number {
-            return this.sample(slf.py(), this.checked(key.extract()?)?);
+            return this.sample(slf.py(), this.checked(number(key)?)?);
         }
         slf.call_method1("_select", (key,))
     }
@@ -277,12 +294,7 @@ impl Reader {
     fn _identities(&self, py: Python<'_>) -> PyResult<Vec<(u64, String)>> {
         py.detach(|| {
             let shards = &self.home.shards;
-            (0..shards.count())
-                .map(|i| {
-                    let id = shards.shard(i)?.footer().id.clone().unwrap_or_default();
-                    Ok((shards.shard(i)?.len(), id))
-                })
-                .collect::<jinx_core::Result<Vec<_>>>()
+            (0..shards.count()).map(|i| shards.identity(i)).collect::<jinx_core::Result<Vec<_>>>()
         })
         .into_py_result()
     }

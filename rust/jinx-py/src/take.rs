@@ -11,13 +11,13 @@ use jinx_core::jinx::stored::{Place, Stored};
 use jinx_core::sink::Payload;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// Values allocated together; each takes a stack frame while they are filled.
 const CHUNK_VALUES: usize = 64;
-/// Threads that read; a trainer's own workers want cores too.
+/// Threads that read, the calling one included; a trainer's own workers want cores too.
 const MAX_THREADS: usize = 4;
-/// Bytes of media for which a second thread pays.
+/// Bytes of media for which one more thread pays.
 const MIN_BYTES_PER_THREAD: usize = 256 << 10;
 
 /// One value to be read into a bytes object.
@@ -47,8 +47,9 @@ pub fn samples<'py>(
         .collect::<PyResult<Vec<_>>>()?;
     let jobs = jobs(home, positions, &samples, fields);
     let mut touched = 0;
-    for chunk in jobs.chunks(CHUNK_VALUES) {
-        let end = chunk.last().map_or(touched, |job| job.sample + 1);
+    for (i, chunk) in jobs.chunks(CHUNK_VALUES).enumerate() {
+        // A sample whose values go on in the next chunk waits for it.
+        let end = jobs.get((i + 1) * CHUNK_VALUES).map_or(samples.len(), |job| job.sample);
         read_chunk(py, chunk, &samples, &mut || {
             while touched < end {
                 touch_others(py, &samples[touched], chunk, touched, fields)?;
@@ -163,7 +164,7 @@ fn allocate<'py>(
     Ok(())
 }
 
-/// Reads every job into its slice; returns the jobs that failed.
+/// Reads every job into its slice, this thread too once `meanwhile` is done; returns the jobs that failed.
 fn fill(
     py: Python<'_>,
     chunk: &[Job<'_>],
@@ -172,23 +173,30 @@ fn fill(
 ) -> PyResult<Vec<usize>> {
     let total: usize = chunk.iter().map(|job| job.length).sum();
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let threads = cores.min(MAX_THREADS).min(total / MIN_BYTES_PER_THREAD + 1).max(1);
-    let mut shares: Vec<Vec<(usize, &mut [u8])>> = (0..threads).map(|_| Vec::new()).collect();
-    for (at, slice) in slices.into_iter().enumerate() {
-        shares[at % threads].push((at, slice));
-    }
-    let read = |share: Vec<(usize, &mut [u8])>| -> Vec<usize> {
-        let failed = share.into_iter().filter_map(|(at, slice)| {
-            chunk[at].shard.load_into(&chunk[at].stored, slice).is_err().then_some(at)
-        });
-        failed.collect()
+    let helpers = (cores.min(MAX_THREADS) - 1).min(total / MIN_BYTES_PER_THREAD);
+    let queue = Mutex::new(slices.into_iter().enumerate());
+    let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).next();
+    let read = || -> Vec<usize> {
+        let mut failed = Vec::new();
+        while let Some((at, slice)) = next() {
+            if chunk[at].shard.load_into(&chunk[at].stored, slice).is_err() {
+                failed.push(at);
+            }
+        }
+        failed
     };
     std::thread::scope(|scope| {
-        let workers: Vec<_> = shares.into_iter().map(|share| scope.spawn(|| read(share))).collect();
+        // Where no thread can be had, this one does all.
+        let start = |_| std::thread::Builder::new().spawn_scoped(scope, read).ok();
+        let workers: Vec<_> = (0..helpers).filter_map(start).collect();
         let built = meanwhile();
         let failed = py.detach(|| {
-            let all = (0..chunk.len()).collect::<Vec<_>>();
-            workers.into_iter().flat_map(|worker| worker.join().unwrap_or_else(|_| all.clone())).collect()
+            let mut failed = read();
+            for worker in workers {
+                // A job of a thread that died counts as failed, and nobody knows which they were.
+                failed.extend(worker.join().unwrap_or_else(|_| (0..chunk.len()).collect()));
+            }
+            failed
         });
         built.map(|()| failed)
     })
