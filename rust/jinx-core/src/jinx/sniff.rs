@@ -168,7 +168,9 @@ fn target(path: &Path) -> std::path::PathBuf {
     if out.extension().and_then(|ext| ext.to_str()).is_some_and(|ext| Codec::from_ext(ext).is_some()) {
         out.set_extension("");
     }
-    out.with_extension("jinx")
+    let named = out.with_extension("jinx");
+    // A file that only calls itself so is not to be converted onto itself.
+    if named == path { out.with_extension("converted.jinx") } else { named }
 }
 
 /// A path as a shell takes it.
@@ -236,5 +238,9 @@ mod tests {
         );
         assert_eq!(hint(FileKind::MdsIndex, "d/mds/index.json"), "run: jinx convert d/mds mds.jinx");
         assert_eq!(hint(FileKind::Sidecar, "a.binx"), "open a.jinx instead");
+        assert_eq!(
+            hint(FileKind::Parquet, "a.jinx"),
+            "run: jinx convert a.jinx a.converted.jinx --from parquet"
+        );
     }
 }
