@@ -1,10 +1,10 @@
 """One field of all samples: from a stored column where there is one, else by scanning the rows."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from jinx import _core
-from jinx.errors import InvalidError, MismatchError
+from jinx.errors import InvalidError, MismatchError, UnsupportedError
 from jinx.nearest import unknown_field
 
 if TYPE_CHECKING:
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 _SCANNED_FOR_NAMES = 1000
+_DTYPE_KINDS: dict[type[Any], str] = {bool: "b", int: "iu", float: "f"}
 _SCALAR_KINDS = {"null", "bool", "int", "float", "str"}
 
 
@@ -36,7 +37,8 @@ def packed(values: list[Any]) -> Any:
             array = np.array(values)
         except OverflowError:
             return values
-        return array if array.dtype.kind in "bif" else values
+        # numpy makes floats of integers that are both negative and beyond int64.
+        return array if array.dtype.kind in _DTYPE_KINDS[kinds.pop()] else values
     return values
 
 
@@ -47,7 +49,8 @@ class Columns(_core.Reader):
     def column_names(self) -> list[str]:
         """The top-level fields, in the order in which they were first seen."""
         if self._transforms:
-            return list(self[0]) if len(self) else []
+            first: Any = self[0] if len(self) else {}
+            return list(first) if isinstance(first, Mapping) else []  # pyright: ignore[reportUnknownArgumentType]
         if self._fields is not None:
             return list(self._fields)
         return self._stored_names()
@@ -56,6 +59,29 @@ class Columns(_core.Reader):
     def num_rows(self) -> int:
         """The number of samples, as `len(ds)`."""
         return len(self)
+
+    def take(self, indices: Any, fields: str | Iterable[str] | None = None) -> list[Any]:
+        """The samples at `indices`, in that order, read in one call: media by several threads at once.
+
+        Args:
+            indices: Ints; negative ones count from the end.
+            fields: Read and decode only these now; all if not given. The others stay lazy.
+
+        Raises:
+            IndexError: An index is out of range.
+            KeyError: A field does not exist.
+        """
+        if fields is None:
+            return super().take(indices)
+        names = [fields] if isinstance(fields, str) else list(fields)
+        samples = super().take(indices, names)
+        # A sample may lack what others have, so the names are asked for only then.
+        if samples and not self._transforms and not all(name in samples[0] for name in names):
+            known = self.column_names
+            for name in names:
+                if known and name not in known:
+                    raise KeyError(unknown_field(name, known))
+        return samples
 
     def column(self, name: str) -> Any:
         """One field of every sample; `ds["score"]` is the same.
@@ -87,6 +113,9 @@ class Columns(_core.Reader):
         """How long one field is in every sample, as int64 of shape (len(ds),), without decoding it.
 
         Elements of a list or dict, characters of a text, bytes of a binary value; 0 where a sample has no value.
+
+        Raises:
+            TypeError: A value has no length.
         """
         import numpy as np
 
@@ -99,10 +128,15 @@ class Columns(_core.Reader):
         found = self._from_column(path, "length")
         if found is not None and not isinstance(found[0], list):
             return found[0].astype(np.int64), found[1]
-        if self._transforms or self._decoded(path):
-            scanned = [length_of(lookup(sample, path)) for sample in self._only(path[0])]
+        if self._transforms:
+            scanned = [length_of(lookup(sample, path)) for sample in self]
         else:
-            scanned = self._scan(path, "length")
+            try:
+                scanned = self._scan(path, "length")
+            except UnsupportedError:  # tensors: only torch knows
+                scanned = [length_of(lookup(sample, path)) for sample in self._only(path[0])]
+            except MismatchError as error:
+                raise TypeError(str(error)) from None
         values = np.array([0 if value is None else value for value in scanned], dtype=np.int64)
         if None not in scanned:
             return values, None
@@ -186,8 +220,9 @@ def texts(data: bytes, offsets: bytes, rows: Any, present: Any) -> list[str | No
 
 
 def length_of(value: Any) -> int | None:
-    """`len(value)`, or None for what has no length."""
-    try:
-        return len(value)
-    except TypeError:
-        return None
+    """`len(value)`, or None for None.
+
+    Raises:
+        TypeError: The value has no length.
+    """
+    return None if value is None else len(value)

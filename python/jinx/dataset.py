@@ -61,8 +61,9 @@ class Dataset(Tables):
         """What each top-level field holds, e.g. `{"image": "bytes (image/jpeg)", "score": "float or None"}`."""
         stats = {entry["path"][0]: entry for entry in self._field_stats() if len(entry["path"]) == 1}
         if self._transforms or not stats:
-            first: dict[str, Any] = self[0] if len(self) else {}
-            return {name: type(first.get(name)).__name__ for name in self.column_names}
+            names = self.column_names
+            first: Any = self[0] if names else {}
+            return {name: type(first.get(name)).__name__ for name in names}
         return {name: type_summary(stats[name]) for name in self.column_names if name in stats}
 
     def info(self) -> dict[str, Any]:

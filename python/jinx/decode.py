@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 from jinx._optional import require
-from jinx.errors import CorruptFileError
+from jinx.errors import CorruptFileError, LimitError
 
 Kind = Literal["pil", "numpy", "audio"]
 DecodeSpec = bool | Mapping[str, Kind] | None
@@ -64,16 +64,20 @@ class MediaDecoder:
             try:
                 array, rate = soundfile.read(BytesIO(data), dtype="float32")
             except RuntimeError as error:
-                raise CorruptFileError(f"field {self.field!r}: {len(data)} bytes that are no sound: {error}") from error
+                raise CorruptFileError(f"{len(data)} bytes that are no sound: {error}") from error
             return {"array": array, "sampling_rate": rate}
         image = require("PIL.Image", extra="image", what=f"decoding the images of {self.field!r}")
         try:
             picture = image.open(BytesIO(data))
             picture.load()
-        except (OSError, SyntaxError, ValueError) as error:
-            raise CorruptFileError(
-                f"field {self.field!r}: {len(data)} bytes that are no image Pillow can read: {error}"
-            ) from error
+        except image.DecompressionBombError as error:
+            raise LimitError(f"{len(data)} bytes of an image that is too large: {error}") from error
+        except MemoryError:
+            raise
+        except image.UnidentifiedImageError:  # its text tells of nothing but the object in memory
+            raise CorruptFileError(f"{len(data)} bytes that are no image Pillow can read") from None
+        except Exception as error:  # Pillow raises what its parsers meet: struct.error, IndexError, ...
+            raise CorruptFileError(f"{len(data)} bytes that are no image Pillow can read: {error}") from error
         if self.kind == "numpy":
             import numpy as np
 
@@ -99,8 +103,11 @@ def decoders_for(spec: DecodeSpec, stats: Sequence[Mapping[str, Any]]) -> dict[s
         stats: The footers' field statistics.
 
     Raises:
+        TypeError: The spec is neither a bool nor a dict.
         ValueError: A kind is not known.
     """
+    if spec is not None and not isinstance(spec, bool | Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise TypeError(f"decode={spec!r}: give True, or a dict such as {{'image': 'pil'}}")
     media = media_paths(stats)
     if spec is True:
         return {

@@ -44,7 +44,7 @@ class Views(Columns):
         Raises:
             KeyError: A field does not exist.
         """
-        fields = [names] if isinstance(names, str) else list(names)
+        fields = [names] if isinstance(names, str) else list(dict.fromkeys(names))
         if self._transforms:
             return self._derive(transforms=[*self._transforms, Pick(fields)])
         known = self.column_names

@@ -8,6 +8,8 @@ from jinx import _core
 from jinx.sizes import parse_size
 
 DEFAULT_LEVEL = 3
+# More only cost memory: each compressor has its own tables.
+MAX_THREADS = 256
 
 
 def parse_compression(compression: str | None) -> tuple[str | None, int]:
@@ -74,9 +76,9 @@ class Writer:
         *,
         sidecar: bool = True,
         compression: str | None = "zstd",
-        columns: Sequence[str] | None = None,
-        only_columns: Sequence[str] | None = None,
-        uncompressed: Sequence[str] = (),
+        columns: str | Sequence[str] | None = None,
+        only_columns: str | Sequence[str] | None = None,
+        uncompressed: str | Sequence[str] = (),
         shard_size: int | str | None = None,
         overwrite: bool = False,
         append: bool = False,
@@ -93,7 +95,10 @@ class Writer:
     ) -> None:
         codec, level = parse_compression(compression)
         self._done: dict[str, int] | None = None
-        self._path = os.fspath(path)
+        self._aborted = False
+        self._path = os.fsdecode(path)
+        if not self._path:
+            raise ValueError("a dataset cannot be written to an empty path")
         if not overwrite and not append:
             refuse_existing(self._path)
         self._core = _core.Writer(
@@ -105,9 +110,9 @@ class Writer:
             compress_threshold=compress_threshold,
             compress_ratio=compress_ratio,
             text_threshold=text_threshold,
-            uncompressed=list(uncompressed),
-            columns=None if columns is None else list(columns),
-            only_columns=None if only_columns is None else list(only_columns),
+            uncompressed=_names(uncompressed),
+            columns=None if columns is None else _names(columns),
+            only_columns=None if only_columns is None else _names(only_columns),
             shard_size=None if shard_size is None else parse_size(shard_size),
             overwrite=overwrite,
             append=append,
@@ -115,7 +120,7 @@ class Writer:
             meta=None if meta is None else _json(meta),
             arrow_schema=arrow_schema,
             media=None if media is None else _json([_media_field(*entry) for entry in media.items()]),
-            threads=threads,
+            threads=min(threads, MAX_THREADS),
             max_record_bytes=max_record_bytes,
         )
 
@@ -157,20 +162,26 @@ class Writer:
         return self._done
 
     def abort(self) -> None:
-        """Drop what was written; an existing dataset stays as it was."""
+        """Drop what was written; an existing dataset stays as it was. After `close` this does nothing."""
+        self._aborted = self._done is None
         self._core.abort()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if kind is None:
-            self.close()
-        else:
+        if kind is not None:
             self.abort()
+        elif not self._aborted:
+            self.close()
 
     def __repr__(self) -> str:
         return f"Writer({self._path!r}, {self.rows:,} samples)"
+
+
+def _names(names: Sequence[str]) -> list[str]:
+    """A list of names; one alone may be given as it is."""
+    return [names] if isinstance(names, str) else list(names)
 
 
 def _media_field(name: str, kind: str) -> dict[str, Any]:

@@ -1,0 +1,175 @@
+"""What users give by mistake, or a little differently: refused by name, or understood."""
+
+import collections
+import json
+import os
+import pickle
+
+import numpy as np
+import pytest
+import torch
+
+import jinx
+import samples
+from jinx.decode import MediaDecoder
+
+
+@pytest.fixture
+def ds(tmp_path) -> jinx.Dataset:
+    return jinx.open(samples.write(tmp_path / "a.jinx", 8))
+
+
+@pytest.mark.parametrize("index", [8, -9, 10**30, -(10**30), np.uint64(2**63 + 5)])
+def test_no_such_sample(ds, index):
+    with pytest.raises(IndexError):
+        ds[index]
+
+
+def test_take_refuses_a_mask_and_unknown_fields(ds):
+    with pytest.raises(TypeError, match="mask"):
+        ds.take([True, False])
+    with pytest.raises(KeyError, match="did you mean 'image'"):
+        ds.take([1], fields=["imag"])
+    assert [sample["n"] for sample in ds.take([2, -1], fields="n")] == [2, 7]
+
+
+def test_a_field_that_one_sample_lacks_may_be_taken(tmp_path):
+    with jinx.Writer(tmp_path / "a.jinx") as writer:
+        writer.write_many([{"a": 1}, {"a": 2, "b": 3}])
+    assert [dict(sample) for sample in jinx.open(tmp_path / "a.jinx").take([0, 1], fields=["b"])][1]["b"] == 3
+
+
+def test_map_to_something_else_than_dicts(ds):
+    numbers = ds.map(len)
+    assert list(numbers) == [8] * 8
+    assert numbers.column_names == []
+    assert numbers.fields == {}
+    assert "8 samples" in repr(numbers)
+
+
+def test_a_column_named_twice_is_one(ds):
+    assert ds.select_columns(["n", "n"]).column_names == ["n"]
+
+
+def test_integers_are_never_made_floats(tmp_path):
+    with jinx.Writer(tmp_path / "a.jinx") as writer:
+        writer.write_many([{"n": -1}, {"n": 2**63}])
+    assert jinx.open(tmp_path / "a.jinx")["n"] == [-1, 2**63]
+
+
+def test_lengths_of_numbers_are_an_error(ds):
+    for view in (ds, ds.map(dict)):
+        with pytest.raises(TypeError):
+            view.lengths("n")
+
+
+def test_lengths_of_decoded_media_are_those_of_the_bytes(tmp_path):
+    with jinx.Writer(tmp_path / "a.jinx", media={"image": "Image"}) as writer:
+        writer.write({"image": samples.PNG})
+    assert jinx.open(tmp_path / "a.jinx", decode=True).lengths("image").tolist() == [len(samples.PNG)]
+
+
+@pytest.mark.parametrize("path", [None, 5, object()])
+def test_open_names_what_it_wants(path):
+    with pytest.raises(TypeError, match="path or a list of paths"):
+        jinx.open(path)
+
+
+def test_open_refuses_an_open_file(ds):
+    with open(ds.path, "rb") as file, pytest.raises(TypeError, match="not by BufferedReader"):  # noqa: PTH123
+        jinx.open(file)
+
+
+def test_paths_may_be_bytes(tmp_path):
+    path = os.fsencode(tmp_path / "a.jinx")
+    with jinx.Writer(path) as writer:
+        writer.write({"a": 1})
+    assert jinx.open(path)["a"].tolist() == jinx.open([path])["a"].tolist() == [1]
+    with pytest.raises(ValueError, match="empty path"):
+        jinx.Writer("")
+
+
+@pytest.mark.parametrize("spec", ["pil", 3, ["image"]])
+def test_decode_names_what_it_wants(ds, spec):
+    with pytest.raises(TypeError, match="decode="):
+        ds.decode(spec)
+
+
+def test_a_picture_bomb_is_an_error_of_ours():
+    with pytest.raises(jinx.LimitError, match="too large"):
+        MediaDecoder("image", "pil")(b"P6 200000 200000 255\n" + bytes(40))
+
+
+def test_an_undecodable_picture_is_located(tmp_path):
+    with jinx.Writer(tmp_path / "a.jinx") as writer:
+        writer.write_many([{"x": b"no picture" * 20}] * 3)
+    sample = jinx.open(tmp_path / "a.jinx", decode={"x": "pil"})[2]
+    with pytest.raises(jinx.CorruptFileError, match=r"a\.jinx: sample 2, field 'x': 200 bytes") as caught:
+        sample["x"]
+    assert (caught.value.sample, caught.value.field) == (2, "x")
+
+
+def test_one_name_is_a_list_of_one(tmp_path):
+    with jinx.Writer(tmp_path / "a.jinx", columns="id", uncompressed="data") as writer:
+        writer.write({"id": "x", "data": bytes(50_000)})
+    assert (tmp_path / "a.binx").stat().st_size > 50_000
+    columns = json.loads(jinx.open(tmp_path / "a.jinx")._footer(0))["columns"]
+    assert (["id"], "value") in [(column["path"], column["kind"]) for column in columns]
+
+
+def test_an_aborted_writer_leaves_its_block_quietly(tmp_path):
+    with jinx.Writer(tmp_path / "a.jinx") as writer:
+        writer.write({"a": 1})
+        writer.abort()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_writer_that_failed_at_the_end_leaves_nothing(tmp_path):
+    writer = jinx.Writer(tmp_path / "a.jinx", max_record_bytes=100, sidecar=False)
+    writer.write({"a": "x" * 500})
+    with pytest.raises(jinx.LimitError, match="sample 0") as caught:
+        writer.close()
+    assert list(tmp_path.iterdir()) == []
+    samples.write(tmp_path / "a.jinx", 1)
+    assert caught.value.sample == 0
+
+
+def test_absurd_numbers_of_threads_cost_nothing(tmp_path):
+    with jinx.Writer(tmp_path / "a.jinx", threads=10**9) as writer:
+        writer.write({"a": 1})
+
+
+STRUCTURED = np.zeros(2, [("a", "<i4"), ("b", "<f8")])
+
+
+@pytest.mark.parametrize(
+    ("value", "what"),
+    [
+        (STRUCTURED, "dtype"),
+        (STRUCTURED[0], "dtype"),
+        (np.array([b"abc"], "V3"), "dtype"),
+        (np.arange(2, dtype=np.longdouble), "dtype"),
+        (np.longdouble(1), "dtype"),
+        (np.ma.array([1, 2], mask=[0, 1]), "masked"),
+        (torch.empty(3, device="meta"), "tensor"),
+        (collections.deque([1]), "deque"),
+    ],
+)
+def test_what_cannot_be_stored_is_named_at_once(tmp_path, value, what):
+    with jinx.Writer(tmp_path / "a.jinx") as writer:
+        with pytest.raises(jinx.InvalidError, match=what) as caught:
+            writer.write({"a": {"b": [0, value]}})
+        assert caught.value.field == "a.b[1]"
+        writer.write({"a": 1})
+    assert len(jinx.open(tmp_path / "a.jinx")) == 1
+
+
+def test_pickling_opens_no_shard_whose_entry_is_known(tmp_path):
+    folder = samples.write(tmp_path / "out", 20, shard_size=3000)
+    ds = jinx.open(folder)
+    first, second = sorted(folder.glob("*.jinx"))[:2]
+    second.unlink()
+    again = pickle.loads(pickle.dumps(ds))
+    assert len(again) == 20
+    assert samples.plain(again[0]) == samples.plain(samples.sample(0))
+    assert first.exists()
