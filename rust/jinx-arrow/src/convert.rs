@@ -97,6 +97,8 @@ fn write(
 ) -> Result<Summary> {
     match target {
         Format::Jinx => {
+            let columns = spec.only_columns.as_deref().or(spec.columns.as_deref()).unwrap_or_default();
+            project::check_columns(known.names.as_deref(), columns, options)?;
             let write = jinx_options(spec, known)?;
             let writer = match spec.append {
                 true => DatasetWriter::append(out, write)?,

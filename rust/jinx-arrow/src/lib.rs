@@ -33,6 +33,7 @@ mod json_text;
 mod npy;
 mod observe;
 mod origin;
+mod parquet_types;
 mod project;
 
 pub use build::BatchBuilder;

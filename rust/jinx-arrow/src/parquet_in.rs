@@ -1,9 +1,10 @@
 //! Parquet files as batches: few rows at a time, so that memory stays small whatever the row groups hold.
 
-mod near;
+pub(crate) mod near;
 mod nesting;
 mod pread;
 mod views;
+mod zones;
 
 use crate::failure::{from_parquet, guarded};
 use crate::features::Features;
@@ -44,7 +45,10 @@ impl ParquetSource {
         let load = || {
             check_magic(&file)?;
             nesting::check_footer(&file.footer()?)?;
-            ArrowReaderMetadata::load(&file, ArrowReaderOptions::new()).map_err(from_parquet)
+            let read = ArrowReaderMetadata::load(&file, ArrowReaderOptions::new()).map_err(from_parquet)?;
+            let Some(schema) = zones::restored(read.schema(), read.metadata()) else { return Ok(read) };
+            let options = ArrowReaderOptions::new().with_schema(schema);
+            ArrowReaderMetadata::try_new(read.metadata().clone(), options).map_err(from_parquet)
         };
         let metadata = guarded(load, "the Parquet footer").map_err(|error| error.in_file(&path))?;
         let rows = metadata.metadata().row_groups().iter().map(|group| u64::try_from(group.num_rows()));

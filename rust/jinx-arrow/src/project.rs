@@ -1,9 +1,10 @@
 //! A schema and its media after fields were left out and renamed.
 
 use crate::features::{METADATA_KEY, MediaPath};
+use crate::parquet_in::near::no_such_column;
 use arrow_schema::{Field, Schema};
 use jinx_core::convert::{ConvertOptions, Selection};
-use jinx_core::error::Result;
+use jinx_core::error::{Error, Result};
 use serde_json::{Map, Value as Json};
 
 /// pandas' own notes name columns, so they hold no longer when columns change.
@@ -39,6 +40,28 @@ pub(crate) fn check(names: Option<&[String]>, options: &ConvertOptions) -> Resul
         selection.wants(name);
     }
     selection.check(1)
+}
+
+/// Fails for columns of fields that the rows cannot have, as [`check`] does for `options`.
+///
+/// # Errors
+/// `Invalid`, with the names that come near.
+pub(crate) fn check_columns(
+    names: Option<&[String]>,
+    columns: &[String],
+    options: &ConvertOptions,
+) -> Result<()> {
+    let Some(names) = names else { return Ok(()) };
+    let left: Vec<&str> = names.iter().filter_map(|name| new_name(name, options)).collect();
+    let is_known = |column: &str| {
+        left.iter()
+            .filter_map(|name| column.strip_prefix(name))
+            .any(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+    };
+    match columns.iter().find(|column| !is_known(column)) {
+        Some(column) => Err(Error::invalid(no_such_column(column, left.iter().copied()))),
+        None => Ok(()),
+    }
 }
 
 /// The media that `options` leave.

@@ -2,10 +2,11 @@
 
 use crate::build::BatchBuilder;
 use crate::parquet_out::{ParquetOptions, ParquetSink};
+use crate::parquet_types::storable;
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use jinx_core::convert::{ChunkEncoder, RowTarget, Summary};
-use jinx_core::error::Result;
+use jinx_core::error::{Error, Result};
 use jinx_core::io::StreamOut;
 use jinx_core::num::to_u64;
 use jinx_core::sink::Sink;
@@ -20,10 +21,13 @@ pub struct ParquetTarget {
 }
 
 impl ParquetTarget {
+    /// Columns of `schema` that Parquet has no type for are written as the nearest one.
+    ///
     /// # Errors
     /// As [`ParquetSink::create`].
     pub fn new(out: StreamOut, schema: SchemaRef, options: ParquetOptions) -> Result<Self> {
         let path = out.path().to_owned();
+        let schema = storable(&schema);
         let sink = ParquetSink::create(out, schema.clone(), options).map_err(|error| error.in_file(&path))?;
         Ok(Self { sink, schema, path })
     }
@@ -39,6 +43,11 @@ impl RowTarget for ParquetTarget {
     }
 
     fn commit(&mut self, batch: RecordBatch) -> Result<()> {
+        if batch.num_columns() == 0 && batch.num_rows() > 0 {
+            let what =
+                "no row has a field, and a Parquet file without columns does not keep the number of rows";
+            return Err(Error::unsupported(what).in_file(&self.path));
+        }
         self.sink.write(&batch).map_err(|error| error.in_file(&self.path))
     }
 

@@ -15,7 +15,7 @@ use jinx_core::value::{TreeBuilder, Value};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use support::{assert_same, parquet_batch};
+use support::{assert_same, parquet_batch, storable_batch};
 
 fn spec(text: &str) -> ConvertSpec {
     ConvertSpec::from_json(text).unwrap()
@@ -139,7 +139,7 @@ fn read_parquet(path: &Path) -> RecordBatch {
 fn types_features_and_notes_come_back_from_jinx() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
-    write_parquet(&at("a.parquet"), &parquet_batch(), 40);
+    write_parquet(&at("a.parquet"), &storable_batch(), 40);
     let original = read_parquet(&at("a.parquet"));
     run(&[&at("a.parquet")], &at("a.jinx"), r#"{"meta":{"k":[1]},"split":"train","threads":3}"#).unwrap();
     run(&[&at("a.jinx")], &at("folder"), r#"{"shard_size":3000}"#).unwrap();
@@ -219,7 +219,7 @@ fn files_of_one_kind_follow_one_another() {
 #[test]
 fn tables_of_other_libraries_are_written() {
     let folder = tempfile::tempdir().unwrap();
-    let original = parquet_batch();
+    let original = storable_batch();
     for name in ["a.jinx", "a.jsonl", "a.msgpack", "a.parquet"] {
         let out = folder.path().join(name);
         let batches = vec![Ok(original.slice(0, 1)), Ok(original.slice(1, 3))];

@@ -1,7 +1,7 @@
 //! Which name was probably meant.
 
 /// The message for a column that is not there.
-pub(super) fn no_such_column<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> String {
+pub(crate) fn no_such_column<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> String {
     let mut known: Vec<(usize, &str)> = known.map(|known| (distance(name, known), known)).collect();
     known.sort_by_key(|(distance, _)| *distance);
     let listed = |names: &[(usize, &str)]| {
