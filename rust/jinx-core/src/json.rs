@@ -96,7 +96,11 @@ fn number(text: &str, sink: &mut impl Sink) -> Result<()> {
     if text.bytes().any(|byte| matches!(byte, b'.' | b'e' | b'E')) {
         return match text.parse() {
             Ok(value) if f64::is_finite(value) => sink.float(value),
-            _ => Err(Error::corrupt("a number that is no number")),
+            Ok(_) => Err(Error::corrupt(format!(
+                "the number {} is too large for a float",
+                text.get(..40).unwrap_or(text)
+            ))),
+            Err(_) => Err(Error::corrupt("a number that is no number")),
         };
     }
     match text.parse::<i64>() {

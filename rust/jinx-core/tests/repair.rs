@@ -83,6 +83,41 @@ fn a_writer_that_died_leaves_everything_it_wrote() {
 }
 
 #[test]
+fn lines_reach_the_disk_with_their_values() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.jinx");
+    let image: Vec<u8> =
+        (0..200_000u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 13).to_le_bytes()[0]).collect();
+    let row = |i: i64| {
+        let data = bytes::Bytes::from([&i.to_le_bytes(), image.as_slice()].concat());
+        let blob = Value::Blob { payload: jinx_core::sink::Payload::Raw, data, media: false, path: None };
+        Value::Dict(vec![("id".into(), Value::Int(i)), ("image".into(), blob)])
+    };
+    let mut writer = jinx_core::jinx::writer::DatasetWriter::create(&path, options(true, None)).unwrap();
+    for i in 0..100 {
+        writer.write_values(&[row(i)]).unwrap();
+    }
+    // What a writer that is killed here leaves.
+    for (from, to) in [(".a.jinx.tmp", "dead.jinx"), (".a.binx.tmp", "dead.binx")] {
+        std::fs::copy(folder.path().join(from), folder.path().join(to)).unwrap();
+    }
+    drop(writer);
+    let report = repair(&folder.path().join("dead.jinx"), None, true).unwrap();
+    assert!(report.kept >= 75, "of 100 rows of 200 kB, {} were saved", report.kept);
+}
+
+#[test]
+fn a_file_of_another_format_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.parquet");
+    std::fs::write(&path, b"PAR1\x15\x04\n\nPAR1").unwrap();
+    let error = repair(&path, None, false).unwrap_err();
+    assert_eq!(error.cause(), jinx_core::Cause::Unsupported);
+    assert!(error.to_string().contains("this is a Parquet file"), "{error}");
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+}
+
+#[test]
 fn a_damaged_footer_costs_no_sample() {
     let pair = Pair::new(20, true);
     Pair::change(&pair.path(), |bytes| {

@@ -76,11 +76,14 @@ pub struct PairBuilder {
     stats: FieldStats,
     columns: ColumnBuilder,
     rows: u64,
+    /// Bytes of values since lines were last handed to the system.
+    values_since_lines: u64,
 }
 
 /// The sidecar's stream.
 struct Side {
     files: Box<dyn PairFiles>,
+    path: PathBuf,
     allowed: bool,
     len: u64,
     pending: Vec<Bytes>,
@@ -102,6 +105,7 @@ impl PairBuilder {
             main_len: 0,
             side: Side {
                 files,
+                path: crate::io::sidecar_path(path),
                 allowed: options.encode.sidecar,
                 len: 0,
                 pending: Vec::new(),
@@ -113,6 +117,7 @@ impl PairBuilder {
             stats: FieldStats::new(&options.media),
             columns: ColumnBuilder::new(options.columns.clone(), folder),
             rows: 0,
+            values_since_lines: 0,
         }
     }
 
@@ -135,6 +140,7 @@ impl PairBuilder {
         for value in row.values {
             self.lines.extend_from_slice(&row.text[done..value.at]);
             done = value.at;
+            self.values_since_lines += to_u64(value.data.len());
             let offset = self.side.put(value.data)?;
             self.lines.extend_from_slice(itoa::Buffer::new().format(offset).as_bytes());
         }
@@ -149,11 +155,13 @@ impl PairBuilder {
         }
         self.columns.add_row(&row.facts)?;
         self.rows += 1;
-        if self.lines.len() >= LINE_BUFFER_BYTES {
-            self.flush_lines()?;
-        }
         if self.side.pending_bytes >= VALUE_BUFFER_BYTES || self.side.pending.len() >= MAX_SLICES {
             self.side.flush()?;
+        }
+        // Short lines may stand for gigabytes of values, which a killed writer must not lose for want of the lines.
+        if self.lines.len() >= LINE_BUFFER_BYTES || self.values_since_lines >= VALUE_BUFFER_BYTES {
+            self.side.flush()?;
+            self.flush_lines()?;
         }
         Ok(())
     }
@@ -162,6 +170,7 @@ impl PairBuilder {
         let file = self.side.files.main_file();
         file.write_all(&self.lines).map_err(|error| Error::io(&self.path, &error))?;
         self.lines.clear();
+        self.values_since_lines = 0;
         Ok(())
     }
 
@@ -268,10 +277,13 @@ impl Side {
         IoSlice::advance_slices(&mut left, 0);
         while !left.is_empty() {
             match file.write_vectored(left) {
-                Ok(0) => return Err(Error::from(std::io::Error::from(std::io::ErrorKind::WriteZero))),
+                Ok(0) => {
+                    let error = std::io::Error::from(std::io::ErrorKind::WriteZero);
+                    return Err(Error::io(&self.path, &error));
+                }
                 Ok(count) => IoSlice::advance_slices(&mut left, count),
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(Error::from(error)),
+                Err(error) => return Err(Error::io(&self.path, &error)),
             }
         }
         self.pending.clear();

@@ -12,6 +12,7 @@ use super::options::WriteOptions;
 use super::plain::scan;
 use super::shard::{OpenOptions, Shard, Verify};
 use super::sidecar::{MAGIC, beside};
+use super::sniff::{FileKind, sniff};
 use super::verify::check_row;
 use super::writer::DatasetWriter;
 use crate::error::{Cause, Error, Result};
@@ -59,12 +60,17 @@ pub struct RepairReport {
 pub fn repair(path: &Path, out: Option<&Path>, dry_run: bool) -> Result<RepairReport> {
     let (main, side) = find(path)?;
     require_no_writer(&main)?;
+    require_kind(&main)?;
     let damaged = Damaged::open(&main, &side)?;
     let target = out.map_or_else(|| path_for(path), Path::to_owned);
     let mut report = RepairReport { samples: 0, kept: 0, lost: Vec::new(), damage: Vec::new(), out: None };
     if dry_run {
         damaged.each_row(&mut report, &mut |_| Ok(()))?;
         return Ok(report);
+    }
+    if target.exists() {
+        let what = "this exists already; choose another name with --out (out=...)";
+        return Err(Error::invalid(what).in_file(&target));
     }
     let mut writer = DatasetWriter::create(&target, damaged.options())?;
     let mut batch = Vec::new();
@@ -125,6 +131,27 @@ fn require_no_writer(main: &Path) -> Result<()> {
         }
         _ => Ok(()),
     }
+}
+
+/// Another format's file holds no lines to save.
+fn require_kind(main: &Path) -> Result<()> {
+    let kind = sniff(main)?;
+    // Kinds that a few damaged bytes cannot imitate.
+    let is_foreign = matches!(
+        kind,
+        FileKind::Sidecar
+            | FileKind::Parquet
+            | FileKind::Arrow
+            | FileKind::Compressed(_)
+            | FileKind::Zip
+            | FileKind::Tar
+            | FileKind::GitLfs
+    );
+    if !is_foreign {
+        return Ok(());
+    }
+    let hint = kind.hint(main).map(|hint| format!("; {hint}")).unwrap_or_default();
+    Err(Error::unsupported(format!("this is {}, not a damaged JINX file{hint}", kind.name())).in_file(main))
 }
 
 /// A pair as far as it can be understood.

@@ -4,7 +4,7 @@
 //! first name is one of these is written as `{"$dict": {..}}`.
 
 use crate::codec::TextEncoding;
-use crate::error::{Error, Result};
+use crate::error::{Cause, Error, Result};
 use crate::jinx::unique::Unique;
 use crate::limits::MAX_VALUE_BYTES;
 use crate::sink::{Blob, Payload, Sink};
@@ -29,12 +29,33 @@ pub fn is_reserved(name: &str) -> bool {
 /// # Errors
 /// `Corrupt` when the line is not a JSON object.
 pub fn emit_line(line: &[u8], sink: &mut impl Sink) -> Result<()> {
-    if line.trim_ascii_start().first() != Some(&b'{') {
-        return Err(Error::corrupt("a line that is not a JSON object"));
+    match line.trim_ascii_start().first() {
+        Some(b'{') => {}
+        Some(b'[') => {
+            return Err(Error::corrupt(
+                "a JSON array in place of an object; an array becomes lines with: jq -c '.[]'",
+            ));
+        }
+        _ => return Err(Error::corrupt("a line that is not a JSON object")),
     }
     let mut tree = TreeBuilder::default();
-    super::emit(line, 0, &mut tree)?;
+    super::emit(line, 0, &mut tree).map_err(|error| advised(error, line))?;
     emit_tree(&tree.take()?, sink)
+}
+
+/// Adds what to do about the two mistakes that are made most.
+fn advised(error: Error, line: &[u8]) -> Error {
+    let not_json = error.cause() == Cause::Corrupt && error.what().starts_with("not valid JSON");
+    let advice = if !not_json {
+        return error;
+    } else if line.trim_ascii_end().last() != Some(&b'}') {
+        "each line must hold one whole object"
+    } else if memchr::memmem::find(line, b"NaN").or(memchr::memmem::find(line, b"Infinity")).is_some() {
+        r#"JSON has no NaN and no Infinity: write null, or {"$float":"nan"}, {"$float":"inf"}"#
+    } else {
+        return error;
+    };
+    Error::corrupt(format!("{}; {advice}", error.what()))
 }
 
 fn emit_tree(value: &Value, sink: &mut impl Sink) -> Result<()> {
