@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -145,8 +146,14 @@ def test_convert_from_standard_input(lines, tmp_path):
         (["head", "a.jinx", "--fields", "scroe"], 2, "did you mean 'score'"),
         (["convert"], 2, "jinx convert IN OUT"),
         (["convert", "a.jinx", "x.jinx", "--rename", "n"], 2, "old=new"),
-        (["convert", "a.jinx", "x.parquet", "--shard-size", "huge"], 1, "not a size"),
-        (["get", "a.jinx", "99", "image"], 1, "99"),
+        (["convert", "a.jinx", "x.parquet", "--shard-size", "huge"], 2, "not a size"),
+        (["convert", "a.jinx", "x.foo"], 2, "its suffix names no format"),
+        (["convert", "a.jinx", "missing/x.jinx"], 2, "no such folder"),
+        (["convert", "a.jinx", "OUT.JINX"], 2, "OUT.jinx"),
+        (["convert", "a.jinx", "x.jinx", "--fields", "scroe"], 2, "did you mean 'score'"),
+        (["convert", "a.jinx", "x.jinx", "--columns", "scroe"], 2, "did you mean 'score'"),
+        (["get", "a.jinx", "99", "image"], 2, "99"),
+        (["repair", "a.binx"], 1, "the sidecar of a JINX file"),
         (["get", "a.jinx", "0", "imge"], 2, "did you mean 'image'"),
         (["info", "broken.jinx"], 1, "broken.jinx"),
         (["info", "--nonsense", "a.jinx"], 2, "nonsense"),
@@ -182,6 +189,70 @@ def test_a_closed_pipe_ends_silently(tmp_path):
     assert cat.wait() == 0
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_leaves_the_old_output_and_nothing_else(tmp_path, number):
+    out = tmp_path / "out.jsonl"
+    out.write_text("old\n", "utf-8")
+    words = ("convert", "-", out, "--from", "jsonl", "--overwrite", "--progress", "plain")
+    command = [sys.executable, "-m", "jinx", *map(str, words)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdin is not None
+        assert process.stderr is not None
+        deadline = time.monotonic() + 30
+        while len(list(tmp_path.iterdir())) == 1 and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert len(list(tmp_path.iterdir())) == 2
+        process.send_signal(number)
+        time.sleep(0.1)
+        process.stdin.close()
+        errors = process.stderr.read()
+        assert process.wait() == 130
+    assert errors.strip() == b"jinx: interrupted"
+    assert [file.name for file in tmp_path.iterdir()] == ["out.jsonl"]
+    assert out.read_text("utf-8") == "old\n"
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+@pytest.mark.parametrize("words", [("cat",), ("info",), ("get", "0", "image")])
+def test_a_full_disk_is_named(path, words):
+    with open("/dev/full", "wb") as full:  # noqa: PTH123
+        done = subprocess.run(
+            [sys.executable, "-m", "jinx", words[0], path, *words[1:]], stdout=full, stderr=subprocess.PIPE, check=False
+        )
+    assert done.returncode == 1
+    assert done.stderr == b"jinx: <standard output>: No space left on device; make room, or write elsewhere\n"
+
+
+def test_head_takes_a_bare_number(cli, path):
+    assert len(cli("head", "-3", path).out.splitlines()) == 3
+
+
+def test_media_in_a_struct_are_written_as_files(tmp_path):
+    path = tmp_path / "a.jinx"
+    jinx.convert([{"image": {"bytes": b"\xff\xd8\xff", "path": None}, "all": [b"x"]}], path)
+    assert jinx_command("get", path, 0, "image").stdout == b"\xff\xd8\xff"
+    assert json.loads(jinx_command("get", path, 0, "all").stdout) == [{"$bytes": "eA=="}]
+    assert jinx_command("extract", path, tmp_path / "files", "--field", "image").returncode == 0
+    assert (tmp_path / "files" / "0.jpg").read_bytes() == b"\xff\xd8\xff"
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ('[{"a": 1}]', "jq -c"),
+        ('{\n"a": 1}', "one whole object"),
+        ('{"a": NaN}', '{"$float":"nan"}'),
+        ('{"a": 1e999}', "1e999 is too large"),
+    ],
+)
+def test_lines_that_are_no_json_say_what_to_do(cli, tmp_path, text, says):
+    (tmp_path / "a.jsonl").write_text(text, "utf-8")
+    done = cli("convert", tmp_path / "a.jsonl", tmp_path / "a.jinx")
+    assert (done.code, len(done.err.splitlines())) == (1, 1)
+    assert "a.jsonl: line 1: " in done.err
+    assert says in done.err
+
+
 def test_verify(cli, path):
     done = cli("verify", path)
     assert (done.code, "intact" in done.out) == (0, True)
@@ -200,7 +271,9 @@ def test_repair(cli, path, tmp_path):
     lines = text.split(b"\n")
     (tmp_path / "dead.jinx").write_bytes(b"\n".join(lines[:10]) + b"\n" + lines[10][:20])
     (tmp_path / "dead.binx").write_bytes(path.with_suffix(".binx").read_bytes())
-    assert "10" in cli("repair", tmp_path / "dead.jinx", "--dry-run").out
+    dry = cli("repair", tmp_path / "dead.jinx", "--dry-run").out
+    assert "10 samples would be kept" in dry
+    assert "line 11:" in dry
     done = cli("repair", tmp_path / "dead.jinx", "--out", tmp_path / "whole.jinx")
     assert done.code == 0, done.err
     assert "10 samples kept" in done.out

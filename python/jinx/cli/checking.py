@@ -74,8 +74,9 @@ def _loss(loss: Any) -> str:
     if not isinstance(loss, dict):
         return str(loss)
     named: dict[str, Any] = {**loss}
-    line = named.get("line")
-    return f"line {line}: {named['reason']}" if line is not None else str(named["reason"])
+    line: int | None = named.get("line")
+    # Lines are counted from 1 here, as editors and the other messages do.
+    return f"line {line + 1}: {named['reason']}" if line is not None else str(named["reason"])
 
 
 def _line(problem: dict[str, Any]) -> str:

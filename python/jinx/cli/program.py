@@ -1,14 +1,19 @@
 """The commands by name, loaded when they are used, and what becomes of their errors."""
 
+import errno
 import os
+import signal
 import sys
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
 import click
 
 from jinx import __version__
-from jinx.errors import JinxError
+from jinx.errors import InvalidError, JinxError
 
 # Name: (module, what `jinx --help` says).
 COMMANDS = {
@@ -22,6 +27,24 @@ COMMANDS = {
     "repair": ("jinx.cli.checking", "Rebuild a file whose writer died."),
     "clean": ("jinx.cli.checking", "Remove what dead writers left in a folder."),
     "completion": ("jinx.cli.completion", "Print the completion script for a shell."),
+}
+
+_USAGE = (
+    FileNotFoundError,
+    FileExistsError,
+    IsADirectoryError,
+    NotADirectoryError,
+    KeyError,
+    IndexError,
+    TypeError,
+    ValueError,
+    ImportError,
+)
+_ADVICE = {
+    errno.ENOSPC: "; make room, or write elsewhere",
+    errno.EDQUOT: "; make room, or write elsewhere",
+    errno.EFBIG: "; raise the limit (ulimit -f), or write shards (--shard-size)",
+    errno.EEXIST: "; choose another name",
 }
 
 DONE, DATA_PROBLEM, USAGE_PROBLEM, INTERRUPTED = 0, 1, 2, 130
@@ -90,12 +113,36 @@ def run(arguments: list[str]) -> int:
     debug = "--debug" in arguments
     arguments = [word for word in arguments if word != "--debug"]
     try:
-        code = _run(arguments, debug=debug)
-        sys.stdout.flush()
+        with _terminated_as_interrupted():
+            code = _run(arguments, debug=debug)
+            sys.stdout.flush()
     except (BrokenPipeError, ClosedPipeError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return DONE
+    except OSError as error:
+        if debug:
+            raise
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return _say(one_line(error), DATA_PROBLEM)
     return code
+
+
+@contextmanager
+def _terminated_as_interrupted() -> Generator[None]:
+    """What schedulers send (SIGTERM) stops a command as Ctrl-C does, so that nothing half-written stays behind."""
+
+    def stop(number: int, frame: object) -> None:
+        del number, frame
+        raise KeyboardInterrupt
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _run(arguments: list[str], *, debug: bool) -> int:
@@ -118,14 +165,17 @@ def _run(arguments: list[str], *, debug: bool) -> int:
 def one_line(error: BaseException) -> str:
     """An error's message on one line."""
     text: object = error.args[0] if isinstance(error, KeyError) and error.args else error
-    if isinstance(error, OSError) and error.filename and error.strerror:
-        text = f"{os.fspath(error.filename)}: {error.strerror}"
+    if isinstance(error, OSError) and error.strerror:
+        where: str = error.filename or "<standard output>"
+        text = f"{where}: {error.strerror}{_ADVICE.get(error.errno or 0, '')}"
     return " ".join(str(text).split()) or type(error).__name__
 
 
 def _code_of(error: BaseException) -> int:
-    """A name that does not exist or exists already is a problem with the command."""
-    return USAGE_PROBLEM if isinstance(error, FileNotFoundError | FileExistsError | KeyError) else DATA_PROBLEM
+    """What the core says is about the data, unless it is about the arguments alone; what Python says is about these."""
+    if isinstance(error, InvalidError):
+        return DATA_PROBLEM if getattr(error, "sample", None) is not None else USAGE_PROBLEM
+    return USAGE_PROBLEM if isinstance(error, _USAGE) and not isinstance(error, JinxError) else DATA_PROBLEM
 
 
 def _say(message: str, code: int) -> int:

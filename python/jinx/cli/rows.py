@@ -15,7 +15,16 @@ if TYPE_CHECKING:
 _BLOCK = 256
 
 
-@click.command(epilog=examples("jinx head out.jinx | jq .", "jinx head -n 3 in.parquet --no-binary"))
+class Head(click.Command):
+    """Takes `-5` for `-n 5`, as head(1) does."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """As click does, with a bare number as the number of lines."""
+        words = [f"--lines={word[1:]}" if word[:1] == "-" and word[1:].isdigit() else word for word in args]
+        return super().parse_args(ctx, words)
+
+
+@click.command(cls=Head, epilog=examples("jinx head out.jinx | jq .", "jinx head -3 in.parquet --no-binary"))
 @click.argument("path", type=PATH)
 @click.option("-n", "--lines", type=click.IntRange(min=0), default=10, help="How many samples.", show_default=True)
 @click.option("--fields", multiple=True, metavar="A,B", help="Only these fields.")
@@ -73,11 +82,11 @@ def _other_blocks(
 
     rows = _core.stream(files, source_format=format, fields=fields)
     for row in rows if limit is None else islice(rows, limit):
-        yield json_line(row, binary=binary)
+        yield json_text(row, binary=binary)
 
 
-def json_line(row: dict[str, Any], *, binary: bool) -> bytes:
-    """One row as JSON and a newline; bytes as `{"$bytes": base64}`, or a text that says how many there are."""
+def json_text(row: Any, *, binary: bool) -> bytes:
+    """A row or a value as JSON and a newline; bytes as `{"$bytes": base64}`, or a text that says how many there are."""
     import json
     from base64 import b64encode
 

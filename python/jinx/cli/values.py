@@ -1,6 +1,5 @@
 """`jinx get` and `jinx extract`: stored values out of the file."""
 
-import json
 import os
 import sys
 from typing import Any
@@ -8,6 +7,7 @@ from typing import Any
 import click
 
 from jinx.cli.options import PATH, examples
+from jinx.cli.rows import json_text
 
 _SUFFIXES = (
     (b"\xff\xd8\xff", ".jpg"),
@@ -77,18 +77,26 @@ def extract(path: str, folder: str, field: str, limit: int | None) -> None:
     click.echo(f"{folder}: {written:,} files", err=True)
 
 
+def media_bytes(value: Any) -> bytes | None:
+    """The bytes of a binary value, or of a dict of a media file and its path as Hugging Face has it."""
+    if isinstance(value, dict):
+        members: dict[str, Any] = {**value}
+        value = members["bytes"] if members.keys() == {"bytes", "path"} else None
+    return value if isinstance(value, bytes) else None
+
+
 def as_bytes(value: Any) -> bytes:
     """A value as it is written out."""
-    if isinstance(value, bytes):
-        return value
+    media = media_bytes(value)
+    if media is not None:
+        return media
     if isinstance(value, str):
         return value.encode("utf-8")
-    plain = value.tolist() if hasattr(value, "tolist") else value
-    return json.dumps(plain, ensure_ascii=False).encode() + b"\n"
+    return json_text(value, binary=True)
 
 
 def _suffix(value: Any, data: bytes) -> str:
-    if isinstance(value, bytes):
+    if media_bytes(value) is not None:
         if data[:4] == b"RIFF" and data[8:12] == b"WAVE":
             return ".wav"
         return next((suffix for magic, suffix in _SUFFIXES if data.startswith(magic)), ".bin")
