@@ -185,14 +185,17 @@ class _Run:
         if isinstance(source, Mapping):
             splits: dict[str, Any] = {**source}
             if os.path.splitext(self.out)[1]:  # noqa: PTH122
-                raise ValueError(f"{self.out}: {len(splits)} splits need a folder; give a name without a suffix")
+                raise ValueError(f"{self.out}: a DatasetDict becomes a folder of splits; give a name without a suffix")
             os.makedirs(self.out, exist_ok=True)  # noqa: PTH103
             done: dict[str, int] = {}
             for name, part in splits.items():
-                run = _Run(os.path.join(self.out, name), self.target, {**self.options, "split": name}, self.progress)  # noqa: PTH118
+                file = name if self.target == "jinx" else f"{name}.{self.target}"
+                run = _Run(os.path.join(self.out, file), self.target, {**self.options, "split": name}, self.progress)  # noqa: PTH118
                 for key, value in run._hugging_face(part).items():
                     done[key] = done.get(key, 0) + value
             return done
+        if source.features is None:
+            return self._samples(huggingface.plain_rows(source))
         return self._arrow(huggingface.arrow_reader(source))
 
     def _samples(self, samples: Iterable[Any]) -> dict[str, int]:

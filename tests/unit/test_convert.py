@@ -185,14 +185,28 @@ def test_hugging_face_datasets(chat_parquet, tmp_path):
     assert next(iter(ds.to_hf()))["image"].size == (raw[5]["width"], raw[5]["height"])
 
     both = datasets.DatasetDict(train=chosen, test=whole.select([1]))
-    with pytest.raises(ValueError, match="2 splits need a folder"):
+    with pytest.raises(ValueError, match="a folder of splits"):
         jinx.convert(both, tmp_path / "b.jinx")
     assert jinx.convert(both, tmp_path / "both")["rows"] == 4
     assert jinx.open(tmp_path / "both", split="test")["id"] == [raw[1]["id"]]
     assert jinx.open(tmp_path / "both" / "train").info()["split"] == "train"
 
+    jinx.convert(both, tmp_path / "tables", to="parquet")
+    assert sorted(path.name for path in (tmp_path / "tables").iterdir()) == ["test.parquet", "train.parquet"]
+
     jinx.convert(chosen.to_iterable_dataset(), tmp_path / "c.jinx")
     assert jinx.open(tmp_path / "c.jinx")["id"] == ds["id"]
+
+
+def test_hugging_face_rows_without_features(chat_parquet, tmp_path):
+    datasets = pytest.importorskip("datasets")
+    raw = datasets.Dataset(pq.read_table(chat_parquet)).select(range(3))
+    mapped = raw.to_iterable_dataset().map(lambda row: {"more": None if row["id"] == raw[0]["id"] else 1})
+    assert mapped.features is None
+    jinx.convert(mapped, tmp_path / "a.jinx")
+    ds = jinx.open(tmp_path / "a.jinx")
+    assert ds["more"] == [None, 1, 1]
+    assert ds[1]["image"]["bytes"][:3] == b"\xff\xd8\xff"
 
 
 def test_stream(lines, tmp_path):
@@ -220,6 +234,32 @@ def test_bad_sources_are_named(lines, tmp_path):
     with pytest.raises(FileNotFoundError, match="no file in this folder"):
         jinx.convert(tmp_path / "nothing", tmp_path / "a.jinx")
     assert not (tmp_path / "a.jinx").exists()
+
+
+def test_types_that_parquet_lacks_come_back_as_pyarrow_writes_them(tmp_path):
+    zone = pa.timestamp("s", tz="Europe/Paris")
+    table = pa.table(
+        {
+            "s": pa.array([1_700_000_000, None], pa.timestamp("s")),
+            "zone": pa.array([1_700_000_000, None], zone),
+            "deep": pa.array([[{"t": 5}], None], pa.list_(pa.struct([("t", zone)]))),
+            "day": pa.array([86_400_000, None], pa.date64()),
+            "time": pa.array([61, None], pa.time32("s")),
+        }
+    )
+    pq.write_table(table, tmp_path / "in.parquet")
+    expected = pq.read_table(tmp_path / "in.parquet")
+    jinx.convert(table, tmp_path / "a.jinx")
+    assert pa.table(jinx.open(tmp_path / "a.jinx")).equals(table)
+    jinx.convert(tmp_path / "in.parquet", tmp_path / "b.jinx")
+    for source in (tmp_path / "a.jinx", tmp_path / "b.jinx", table):
+        jinx.convert(source, tmp_path / "out.parquet", overwrite=True)
+        assert pq.read_table(tmp_path / "out.parquet").equals(expected)
+
+
+def test_rows_without_fields_are_not_lost_in_parquet(tmp_path):
+    with pytest.raises(jinx.UnsupportedError, match="no row has a field"):
+        jinx.convert([{}, {}], tmp_path / "a.parquet")
 
 
 def test_what_parquet_cannot_hold_names_the_column(tmp_path):
