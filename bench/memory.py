@@ -2,23 +2,32 @@
 
     python -m bench.memory                    # 0.5, 2 and 5 GB
     python -m bench.memory --gb 0.1 --folder /data
+    python -m bench.memory --json             # one object a line
 
 Private memory is what the process would not share and could not drop: the anonymous pages. Pages of mapped files are
 given apart, for the kernel takes them back when it needs room. Linux only.
 """
 
 import argparse
+import json
 import random
 import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 ROW_BYTES = 48_000
 _GROUP_ROWS = 1_000
 _SAMPLE_SECONDS = 0.005
+_STEPS = (
+    ("parquet -> jinx", "in.parquet", "out.jinx"),
+    ("iterate jinx", "out.jinx", None),
+    ("jinx -> parquet", "out.jinx", "back.parquet"),
+    ("jinx -> jsonl.zst", "out.jinx", "out.jsonl.zst"),
+    ("jsonl.zst -> jinx", "out.jsonl.zst", "again.jinx"),
+)
 _JPEG_START = b"\xff\xd8\xff\xe0\x00\x10JFIF\x00"
 
 _ITERATE = """
@@ -44,8 +53,6 @@ class Peak:
 
 def write_parquet(path: Path, size: int, *, row_bytes: int = ROW_BYTES) -> int:
     """About `size` bytes of rows as Hugging Face writes image columns, a row group at a time; returns the rows."""
-    import json
-
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -120,26 +127,24 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Peak private memory by size of the input.")
     parser.add_argument("--gb", type=float, nargs="+", default=[0.5, 2, 5], help="sizes in GB")
     parser.add_argument("--folder", help="where the files go; they are removed afterwards")
+    parser.add_argument("--json", action="store_true", help="one JSON object a line")
     options = parser.parse_args()
-    steps = (
-        ("parquet -> jinx", "in.parquet", "out.jinx"),
-        ("iterate jinx", "out.jinx", None),
-        ("jinx -> parquet", "out.jinx", "back.parquet"),
-        ("jinx -> jsonl.zst", "out.jinx", "out.jsonl.zst"),
-        ("jsonl.zst -> jinx", "out.jsonl.zst", "again.jinx"),
-    )
-    print(f"{'GB':>5}  {'step':<18} {'private MB':>10} {'mapped MB':>10} {'seconds':>8}")
+    if not options.json:
+        print(f"{'GB':>5}  {'step':<18} {'private MB':>10} {'mapped MB':>10} {'seconds':>8}")
     for gigabytes in options.gb:
         with tempfile.TemporaryDirectory(dir=options.folder) as work:
             folder = Path(work)
-            write_parquet(folder / "in.parquet", int(gigabytes * 1e9))
-            for name, source, out in steps:
+            rows = write_parquet(folder / "in.parquet", int(gigabytes * 1e9))
+            for name, source, out in _STEPS:
                 peak = iterate(folder / source) if out is None else convert(folder / source, folder / out)
-                print(
-                    f"{gigabytes:>5g}  {name:<18} {peak.private / 1e6:>10.1f} {peak.mapped / 1e6:>10.1f}"
-                    f" {peak.seconds:>8.1f}",
-                    flush=True,
-                )
+                if options.json:
+                    line = json.dumps({"gb": gigabytes, "rows": rows, "step": name, **asdict(peak)})
+                else:
+                    line = (
+                        f"{gigabytes:>5g}  {name:<18} {peak.private / 1e6:>10.1f} {peak.mapped / 1e6:>10.1f}"
+                        f" {peak.seconds:>8.1f}"
+                    )
+                print(line, flush=True)
 
 
 if __name__ == "__main__":
