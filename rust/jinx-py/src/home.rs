@@ -1,5 +1,6 @@
 //! What all samples of a dataset share: its shards, its choice of fields and its decoders.
 
+use crate::ahead::Touched;
 use crate::errors::IntoPy;
 use jinx_core::jinx::shard::{OpenOptions, Shard};
 use jinx_core::{Error, Result};
@@ -133,6 +134,8 @@ pub struct Home {
     pub fields: Option<Vec<String>>,
     /// Functions applied to a field's value when it is touched.
     pub decoders: Option<Py<PyDict>>,
+    /// What the samples of an iterator are asked for.
+    pub touched: Option<Touched>,
 }
 
 impl Home {

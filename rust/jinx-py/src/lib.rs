@@ -1,6 +1,7 @@
 //! The extension module `jinx._core`: conversion between Python and `jinx-core`, nothing else.
 #![deny(unsafe_code)]
 
+mod ahead;
 mod build;
 mod capsule;
 mod checks;
@@ -11,7 +12,9 @@ mod errors;
 mod extract;
 mod field;
 mod home;
+mod iterator;
 mod objects;
+mod pending;
 mod reader;
 mod row;
 mod sample;
@@ -21,6 +24,7 @@ mod tables;
 mod take;
 mod tools;
 mod transport;
+mod unfilled;
 mod writer;
 
 use pyo3::prelude::*;
