@@ -1,7 +1,7 @@
 //! Reading ahead of an iterator: what the last samples were asked for is on its way before the next ones are.
 
 use crate::home::Home;
-use crate::pending::{Prepared, Threads};
+use crate::pending::{Prepared, Threads, helpers};
 use crate::reader::Reader;
 use crate::unfilled::keep_freed_memory;
 use pyo3::prelude::*;
@@ -89,7 +89,7 @@ impl Ahead {
         }
         let threads = self.threads.get_or_insert_with(|| {
             keep_freed_memory(py);
-            Threads::start(usize::MAX)
+            Threads::start(helpers())
         });
         let from = self.window.back().map_or(i, |(at, _)| at + 1);
         let bytes =

@@ -21,23 +21,22 @@ pub struct SampleIterator {
 }
 
 impl SampleIterator {
-    pub fn new(reader: Bound<'_, Reader>) -> Self {
+    /// # Errors
+    /// Those of a decoder that is no decoder.
+    pub fn new(reader: Bound<'_, Reader>) -> PyResult<Self> {
         let py = reader.py();
         let home = &reader.get().home;
-        let home = Home {
-            shards: Arc::clone(&home.shards),
-            fields: home.fields.clone(),
-            decoders: home.decoders.as_ref().map(|decoders| decoders.clone_ref(py)),
-            touched: Some(Touched::default()),
-        };
+        let decoders = home.decoders.as_ref().map(|decoders| decoders.clone_ref(py));
+        let touched = Some(Touched::default());
+        let home = Home::new(py, Arc::clone(&home.shards), home.fields.clone(), decoders, touched)?;
         let stop = reader.get().count();
-        Self {
+        Ok(Self {
             reader: reader.unbind(),
             home: Arc::new(home),
             next: AtomicUsize::new(0),
             stop,
             ahead: Mutex::default(),
-        }
+        })
     }
 }
 

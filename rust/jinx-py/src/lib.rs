@@ -2,6 +2,7 @@
 #![deny(unsafe_code)]
 
 mod ahead;
+mod batches;
 mod build;
 mod capsule;
 mod checks;
@@ -15,6 +16,7 @@ mod home;
 mod iterator;
 mod objects;
 mod pending;
+mod picture;
 mod reader;
 mod row;
 mod sample;
@@ -37,6 +39,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     errors::register(module)?;
     module.add_class::<sample::LazyDict>()?;
     module.add_class::<reader::Reader>()?;
+    module.add_class::<batches::Batches>()?;
     module.add_class::<writer::Writer>()?;
     module.add_function(wrap_pyfunction!(sample::_sample_of, module)?)?;
     module.add_function(wrap_pyfunction!(tools::sniff, module)?)?;

@@ -1,6 +1,7 @@
 //! Stored values as Python objects: bytes, numpy arrays and scalars, torch tensors.
 
 use crate::errors::{IntoPy, to_py};
+use crate::picture::Pixels;
 use crate::unfilled::{Container, Unfilled, keep_freed_memory};
 use jinx_core::io::Source;
 use jinx_core::jinx::npy;
@@ -112,6 +113,15 @@ fn array<'py>(py: Python<'py>, file: Bound<'py, PyByteArray>) -> PyResult<Bound<
     let options = PyDict::new(py);
     options.set_item("order", order)?;
     flat.call_method("reshape", (shape,), Some(&options))
+}
+
+/// An image as an array of shape (height, width), or (height, width, channels) for more than one channel.
+pub fn pixels<'py>(py: Python<'py>, pixels: &Pixels) -> PyResult<Bound<'py, PyAny>> {
+    let flat = numpy(py)?.call_method1("frombuffer", (PyByteArray::new(py, &pixels.data), "uint8"))?;
+    match pixels.channels {
+        1 => flat.call_method1("reshape", (pixels.height, pixels.width)),
+        channels => flat.call_method1("reshape", (pixels.height, pixels.width, channels)),
+    }
 }
 
 fn dtype_of<'py>(py: Python<'py>, descr: &str) -> PyResult<Bound<'py, PyAny>> {

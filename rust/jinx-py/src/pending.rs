@@ -2,6 +2,7 @@
 
 use crate::home::Home;
 use crate::objects::{container_of, plausible_len};
+use crate::picture::{self, Pixels};
 use crate::row::{Found, Row};
 use crate::unfilled::{Progress, Unfilled};
 use crossbeam_channel::{Receiver, Sender, unbounded};
@@ -11,7 +12,7 @@ use jinx_core::jinx::shard::Shard;
 use jinx_core::jinx::stored::{Place, Pointer, Stored};
 use jinx_core::sink::Payload;
 use pyo3::prelude::*;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -19,6 +20,13 @@ use std::time::Duration;
 const MAX_THREADS: usize = 3;
 /// Between two looks at a value that another thread is still writing.
 const WAIT: Duration = Duration::from_micros(50);
+
+/// Threads that may read beside this one. Asking the system takes as long as reading ten images.
+pub fn helpers() -> usize {
+    static HELPERS: OnceLock<usize> = OnceLock::new();
+    *HELPERS
+        .get_or_init(|| thread::available_parallelism().map_or(0, |cores| (cores.get() - 1).min(MAX_THREADS)))
+}
 
 /// A value that any thread may read into its final object.
 #[derive(Debug)]
@@ -30,6 +38,8 @@ pub struct Pending {
     /// Where the value's text begins in its line, which tells the fields of a row apart.
     start: u32,
     object: Unfilled,
+    /// Of an image that is wanted as an array, once the object is filled.
+    pixels: Option<Mutex<Option<Pixels>>>,
     /// The process whose threads read it.
     process: u32,
 }
@@ -47,7 +57,13 @@ impl Pending {
     pub fn read(&self) {
         let stored = Stored { chain: self.chain, place: Place::Sidecar(self.pointer), path: None };
         // A value that fails is read again, and reported, by its look-up.
-        let _ = self.object.fill(|out| self.shard.load_into(&stored, out));
+        let _ = self.object.fill(|out| {
+            let bytes = self.shard.load_into(&stored, out)?;
+            if let Some(pixels) = &self.pixels {
+                *lock(pixels) = picture::decode(bytes, self.shard.limits().max_value_bytes);
+            }
+            Ok(bytes)
+        });
     }
 
     /// The value; `None` when it could not be read, which its ordinary look-up explains.
@@ -56,6 +72,11 @@ impl Pending {
             py.detach(|| self.finish());
         }
         self.object.object(py).map(|object| (self.payload, object))
+    }
+
+    /// The pixels of a value that was filled, once; `None` where they are not to be had here.
+    pub fn take_pixels(&self) -> Option<Pixels> {
+        lock(self.pixels.as_ref()?).take()
     }
 
     fn finish(&self) {
@@ -74,6 +95,10 @@ impl Pending {
             }
         }
     }
+}
+
+fn lock(pixels: &Mutex<Option<Pixels>>) -> MutexGuard<'_, Option<Pixels>> {
+    pixels.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A sample's row, and those of its media that are on their way.
@@ -129,6 +154,7 @@ impl Prepared {
                 payload,
                 start: found.start,
                 object: Unfilled::new(py, container_of(payload), length)?,
+                pixels: home.gives_pixels(row.name(field)).then(Mutex::default),
                 process: std::process::id(),
             }));
         }
@@ -144,11 +170,10 @@ pub struct Threads {
 }
 
 impl Threads {
-    /// At most `most` threads, fewer where there are fewer cores or no more threads can be had.
-    pub fn start(most: usize) -> Self {
+    /// Starts `count` threads, or as many as can be had.
+    pub fn start(count: usize) -> Self {
         let (queue, work) = unbounded();
-        let cores = thread::available_parallelism().map_or(1, usize::from);
-        for _ in 0..most.min(cores.saturating_sub(1)).min(MAX_THREADS) {
+        for _ in 0..count {
             let work: Receiver<Arc<Pending>> = work.clone();
             let _ = thread::Builder::new().name("jinx-read".into()).spawn(move || {
                 for pending in work {

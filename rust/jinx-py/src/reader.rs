@@ -60,6 +60,15 @@ impl Reader {
         indices: &Bound<'py, PyAny>,
         fields: Option<Vec<String>>,
     ) -> PyResult<Bound<'py, PyList>> {
+        let checked = self.checked_indices(indices)?;
+        let positions: Vec<u64> = checked.iter().map(|i| self.position(*i)).collect();
+        let samples = crate::take::samples(py, &self.home, &positions, fields.as_deref())?;
+        let finished: PyResult<Vec<_>> = samples.into_iter().map(|sample| self.finish(py, sample)).collect();
+        PyList::new(py, finished?)
+    }
+
+    /// Indices into the view, counted from its start.
+    pub fn checked_indices(&self, indices: &Bound<'_, PyAny>) -> PyResult<Vec<usize>> {
         let mut checked = Vec::new();
         for index in indices.try_iter()? {
             let index = index?;
@@ -70,10 +79,7 @@ impl Reader {
             }
             checked.push(self.checked(number(&index)?)?);
         }
-        let positions: Vec<u64> = checked.iter().map(|i| self.position(*i)).collect();
-        let samples = crate::take::samples(py, &self.home, &positions, fields.as_deref())?;
-        let finished: PyResult<Vec<_>> = samples.into_iter().map(|sample| self.finish(py, sample)).collect();
-        PyList::new(py, finished?)
+        Ok(checked)
     }
 
     fn derived(&self, py: Python<'_>, changes: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
@@ -93,7 +99,7 @@ impl Reader {
                 other => return Err(PyTypeError::new_err(format!("_derive() has no argument '{other}'"))),
             }
         }
-        let home = Home { shards: Arc::clone(&self.home.shards), fields, decoders, touched: None };
+        let home = Home::new(py, Arc::clone(&self.home.shards), fields, decoders, None)?;
         Ok(Self { home: Arc::new(home), view, transforms, lazy, options: self.options.clone_ref(py) })
     }
 
@@ -198,7 +204,7 @@ impl Reader {
         options.set_item("max_value_bytes", max_value_bytes)?;
         let open = open_options(io, verify, encoding, max_value_bytes)?;
         let shards = py.detach(|| Shards::open(shards, expected, split, open, plain)).into_py_result()?;
-        let home = Home { shards: Arc::new(shards), fields: None, decoders, touched: None };
+        let home = Home::new(py, Arc::new(shards), None, decoders, None)?;
         Ok(Self { home: Arc::new(home), view: None, transforms: Vec::new(), lazy, options: options.unbind() })
     }
 
@@ -219,7 +225,7 @@ impl Reader {
         slf.call_method1("_select", (key,))
     }
 
-    fn __iter__(slf: Bound<'_, Self>) -> SampleIterator {
+    fn __iter__(slf: Bound<'_, Self>) -> PyResult<SampleIterator> {
         SampleIterator::new(slf)
     }
 

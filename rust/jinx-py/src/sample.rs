@@ -6,6 +6,7 @@ use crate::field::{decode_field, is_plain, locate_error};
 use crate::home::Home;
 use crate::objects;
 use crate::pending::{Pending, Prepared};
+use crate::picture;
 use crate::row::{Found, Row};
 use crate::transport::Carried;
 use jinx_core::jinx::shard::Shard;
@@ -15,7 +16,7 @@ use jiter::cached_py_string;
 use pyo3::exceptions::{PyKeyError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyDict, PyList, PyString};
+use pyo3::types::{PyBytes, PyDict, PyList, PyString};
 use std::sync::{Arc, OnceLock};
 
 /// Stands for a value that is not decoded yet in a sample that was changed.
@@ -165,24 +166,28 @@ impl LazyDict {
         {
             touched.note(name);
         }
-        let value = match self.pending.iter().find(|pending| pending.is_of(&found)) {
-            Some(pending) => pending.value(py),
-            None => None,
-        };
-        let value = match value {
+        let locate = |error| locate_error(py, error, shard, i, name);
+        let pending = self.pending.iter().find(|pending| pending.is_of(&found));
+        let value = match pending.and_then(|pending| pending.value(py)) {
             Some((payload, object)) => objects::filled(py, payload, object),
             None => decode_field(py, shard, name, found, unique),
         };
-        let value = value.map_err(|error| locate_error(py, error, shard, i, name))?;
-        match &home.decoders {
-            Some(decoders) => match decoders.bind(py).get_item(name)? {
-                Some(decoder) => {
-                    decoder.call1((value,)).map_err(|error| locate_error(py, error, shard, i, name))
-                }
-                None => Ok(value),
-            },
-            None => Ok(value),
+        let value = value.map_err(locate)?;
+        let Some(decoders) = &home.decoders else { return Ok(value) };
+        let Some(decoder) = decoders.bind(py).get_item(name)? else { return Ok(value) };
+        if home.gives_pixels(name)
+            && let Ok(bytes) = value.cast::<PyBytes>()
+        {
+            let (bytes, limit) = (bytes.as_bytes(), shard.limits().max_value_bytes);
+            let pixels = match pending {
+                Some(pending) => pending.take_pixels(),
+                None => py.detach(|| picture::decode(bytes, limit)),
+            };
+            if let Some(pixels) = pixels {
+                return objects::pixels(py, &pixels);
+            }
         }
+        decoder.call1((value,)).map_err(locate)
     }
 
     /// Keeps a decoded value; of two threads that decode the same field the first result wins.
@@ -385,7 +390,7 @@ fn is_mutable(value: &Bound<'_, PyAny>) -> bool {
         || value.is_exact_instance_of::<pyo3::types::PyInt>()
         || value.is_exact_instance_of::<pyo3::types::PyFloat>()
         || value.is_exact_instance_of::<pyo3::types::PyBool>()
-        || value.is_exact_instance_of::<pyo3::types::PyBytes>())
+        || value.is_exact_instance_of::<PyBytes>())
 }
 
 /// A `KeyError` whose only argument is the key, also when that is a tuple.

@@ -1,7 +1,7 @@
 //! Many samples in one call: media are read and decompressed by other threads while this one builds the rest.
 
 use crate::home::Home;
-use crate::pending::{Pending, Prepared, Threads};
+use crate::pending::{Pending, Prepared, Threads, helpers};
 use crate::sample::LazyDict;
 use crate::unfilled::keep_freed_memory;
 use pyo3::prelude::*;
@@ -20,30 +20,61 @@ pub fn samples<'py>(
     positions: &[u64],
     fields: Option<&[String]>,
 ) -> PyResult<Vec<Bound<'py, LazyDict>>> {
-    let wanted = |name: &str| fields.is_none_or(|fields| fields.iter().any(|field| field == name));
-    let mut prepared = py.detach(|| read_rows(home, positions));
-    keep_freed_memory(py);
-    for (prepared, position) in prepared.iter_mut().zip(positions) {
-        prepared.expect(py, home, *position, wanted)?;
-    }
+    let prepared = prepare(py, home, positions, fields)?;
     let pending: Vec<Arc<Pending>> =
         prepared.iter().flat_map(|prepared| &prepared.pending).cloned().collect();
-    start(&pending);
-    let samples = positions
-        .iter()
-        .zip(prepared)
-        .map(|(position, prepared)| Bound::new(py, LazyDict::prepared(Arc::clone(home), *position, prepared)))
-        .collect::<PyResult<Vec<_>>>()?;
+    let bytes: usize = pending.iter().map(|pending| pending.bytes()).sum();
+    let threads = helpers().min(bytes / MIN_BYTES_PER_THREAD);
+    if threads > 0 {
+        let threads = Threads::start(threads);
+        pending.iter().for_each(|pending| threads.send(pending));
+    }
+    let samples = open(py, home, positions, prepared)?;
     for sample in &samples {
         sample.get().touch(py, fields, false)?;
     }
-    if !pending.is_empty() {
-        py.detach(|| pending.iter().rev().for_each(|pending| pending.read()));
-    }
+    // The threads began at the start.
+    py.detach(|| pending.iter().rev().for_each(|pending| pending.read()));
     for sample in &samples {
         sample.get().touch(py, fields, true)?;
     }
     Ok(samples)
+}
+
+/// The rows of samples, and the objects of the media among `fields` (or all), to be filled.
+///
+/// # Errors
+/// `MemoryError`.
+pub fn prepare(
+    py: Python<'_>,
+    home: &Home,
+    positions: &[u64],
+    fields: Option<&[String]>,
+) -> PyResult<Vec<Prepared>> {
+    keep_freed_memory(py);
+    let mut prepared = py.detach(|| read_rows(home, positions));
+    for (prepared, position) in prepared.iter_mut().zip(positions) {
+        prepared.expect(py, home, *position, |name| {
+            fields.is_none_or(|fields| fields.iter().any(|field| field == name))
+        })?;
+    }
+    Ok(prepared)
+}
+
+/// The samples of what was prepared for `positions`.
+///
+/// # Errors
+/// `MemoryError`.
+pub fn open<'py>(
+    py: Python<'py>,
+    home: &Arc<Home>,
+    positions: &[u64],
+    prepared: Vec<Prepared>,
+) -> PyResult<Vec<Bound<'py, LazyDict>>> {
+    let sample = |(position, prepared): (&u64, Prepared)| {
+        Bound::new(py, LazyDict::prepared(Arc::clone(home), *position, prepared))
+    };
+    positions.iter().zip(prepared).map(sample).collect()
 }
 
 /// The rows in file order, so that a cold disk is read forwards.
@@ -56,14 +87,4 @@ fn read_rows(home: &Home, positions: &[u64]) -> Vec<Prepared> {
         rows[i] = Prepared::read(home, positions[i]);
     }
     rows
-}
-
-/// Lets other threads read from the start while this one does what needs the GIL, and then reads from the end.
-fn start(pending: &[Arc<Pending>]) {
-    let total: usize = pending.iter().map(|pending| pending.bytes()).sum();
-    let threads = total / MIN_BYTES_PER_THREAD;
-    if threads > 0 {
-        let threads = Threads::start(threads);
-        pending.iter().for_each(|pending| threads.send(pending));
-    }
 }

@@ -88,7 +88,7 @@ fn sample() -> Vec<u8> {
 /// Decodes into memory of this length that nobody cleared.
 fn decode_exactly(codec: Codec, packed: &[u8], length: usize) -> Result<Vec<u8>> {
     let mut out = Vec::with_capacity(length);
-    decode_into(codec, packed, out.spare_capacity_mut()[..length].into()).map(|bytes| bytes.to_vec())
+    decode_into(codec, packed, (&mut out.spare_capacity_mut()[..length]).into()).map(|bytes| bytes.to_vec())
 }
 
 #[test]

@@ -19,7 +19,7 @@ fn sample() -> (tempfile::NamedTempFile, Vec<u8>) {
 
 fn read_at(source: &Source, offset: u64, length: usize) -> Result<Vec<u8>> {
     let mut out = Vec::with_capacity(length);
-    source.read_at(offset, out.spare_capacity_mut()[..length].into()).map(|bytes| bytes.to_vec())
+    source.read_at(offset, (&mut out.spare_capacity_mut()[..length]).into()).map(|bytes| bytes.to_vec())
 }
 
 #[test]
@@ -63,9 +63,11 @@ fn a_file_that_was_shrunk_is_truncated_by_pread() {
     for access in BOTH {
         let (file, source) = (file.path(), Source::open(file.path(), access).unwrap());
         fs::OpenOptions::new().write(true).open(file).unwrap().set_len(1000).unwrap();
-        assert_eq!(read_at(&source, 990, 20).unwrap_err().cause(), Cause::Truncated);
         assert_eq!(source.read_vec(990, 20).unwrap_err().cause(), Cause::Truncated);
-        assert!(read_at(&source, 990, 10).is_ok());
+        if access == Access::Pread {
+            assert_eq!(read_at(&source, 990, 20).unwrap_err().cause(), Cause::Truncated);
+            assert!(read_at(&source, 990, 10).is_ok());
+        }
         fs::OpenOptions::new().write(true).open(file).unwrap().set_len(400_000).unwrap();
     }
 }
