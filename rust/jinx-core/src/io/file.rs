@@ -7,12 +7,15 @@ use crate::limits::FIRST_RESERVATION_BYTES;
 use crate::num::{range_within, to_u64, to_usize};
 use rustix::buffer::spare_capacity;
 use rustix::io::retry_on_intr;
+use rustix::process::{Resource, getrlimit};
 use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::fs::{File, Metadata};
 use std::io;
+use std::ops::Deref;
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, MetadataExt};
-use std::path::{Path, PathBuf};
+use std::path::{Path, PathBuf, absolute};
 
 /// The environment variable that decides what [`Access::Auto`] does.
 pub const ACCESS_VARIABLE: &str = "JINX_IO";
@@ -76,11 +79,30 @@ impl From<&Metadata> for Identity {
 /// An open file whose content does not change. It has no position, so threads and forked processes may share it.
 #[derive(Debug)]
 pub struct Source {
-    file: File,
+    handle: Handle,
     path: PathBuf,
     length: u64,
     identity: Identity,
     map: Option<Map>,
+}
+
+/// How the file is reached: a process has few handles, a dataset may have thousands of files.
+#[derive(Debug)]
+enum Handle {
+    Held(File),
+    /// Opened again for each read, under its absolute path.
+    Released(PathBuf),
+}
+
+impl Handle {
+    /// Keeps the file open, unless half of the handles this process may have are in use.
+    fn of(file: File, path: &Path) -> io::Result<Self> {
+        let number = u64::try_from(file.as_raw_fd()).unwrap_or_default();
+        match getrlimit(Resource::Nofile).current {
+            Some(limit) if number >= limit / 2 => Ok(Self::Released(absolute(path)?)),
+            _ => Ok(Self::Held(file)),
+        }
+    }
 }
 
 impl Source {
@@ -103,7 +125,8 @@ impl Source {
         require_regular(&metadata)?;
         let length = metadata.len();
         let map = map_if_wanted(&file, length, access)?;
-        Ok(Self { file, path: path.to_owned(), length, identity: Identity::from(&metadata), map })
+        let handle = Handle::of(file, path)?;
+        Ok(Self { handle, path: path.to_owned(), length, identity: Identity::from(&metadata), map })
     }
 
     /// Bytes in the file when it was opened.
@@ -130,14 +153,19 @@ impl Source {
         self.identity
     }
 
-    /// Fills `out` with the bytes from `offset` on, always by positioned reads: for media this is faster than a map
-    /// on the first touch, and a file that was shrunk is an error and no signal.
+    /// Fills `out` with the bytes from `offset` on, by positioned reads wherever the file is held open: for media
+    /// this is faster than a map on the first touch, and a file that was shrunk is an error and no signal.
     ///
     /// # Errors
-    /// `Truncated` when the range lies outside the file, or the file has become shorter.
+    /// `Truncated` when the range lies outside the file, or the file has become shorter; `Mismatch` when it had to be
+    /// opened again and is another one now.
     pub fn read_at(&self, offset: u64, out: &mut [u8]) -> Result<()> {
         self.check(offset, to_u64(out.len()))?;
-        self.file.read_exact_at(out, offset).map_err(|error| {
+        if let Some(bytes) = self.only_mapped(offset, to_u64(out.len()))? {
+            out.copy_from_slice(bytes);
+            return Ok(());
+        }
+        self.file()?.read_exact_at(out, offset).map_err(|error| {
             if error.kind() == io::ErrorKind::UnexpectedEof {
                 self.shrunk(offset)
             } else {
@@ -155,15 +183,19 @@ impl Source {
         let wanted = to_usize(length, "a length")?;
         let first = to_usize(FIRST_RESERVATION_BYTES, "a length")?;
         let mut bytes = Vec::new();
+        if let Some(mapped) = self.only_mapped(offset, length)? {
+            bytes.try_reserve_exact(wanted).map_err(|_| self.no_memory(length))?;
+            bytes.extend_from_slice(mapped);
+            return Ok(bytes);
+        }
+        let file = self.file()?;
         while bytes.len() < wanted {
             if bytes.len() == bytes.capacity() {
                 let more = bytes.len().max(first).min(wanted - bytes.len());
-                bytes
-                    .try_reserve_exact(more)
-                    .map_err(|_| Error::limit(format!("no memory for {length} bytes")).in_file(&self.path))?;
+                bytes.try_reserve_exact(more).map_err(|_| self.no_memory(length))?;
             }
             let at = offset + to_u64(bytes.len());
-            let got = retry_on_intr(|| rustix::io::pread(&self.file, spare_capacity(&mut bytes), at))
+            let got = retry_on_intr(|| rustix::io::pread(&*file, spare_capacity(&mut bytes), at))
                 .map_err(|error| self.failed(&error.into(), at))?;
             if got == 0 {
                 return Err(self.shrunk(at));
@@ -179,13 +211,44 @@ impl Source {
     /// # Errors
     /// As [`Source::read_vec`].
     pub fn slice(&self, offset: u64, length: u64) -> Result<Cow<'_, [u8]>> {
-        let Some(map) = &self.map else {
-            return self.read_vec(offset, length).map(Cow::Owned);
-        };
         self.check(offset, length)?;
+        match &self.map {
+            Some(map) => self.mapped(map, offset, length).map(Cow::Borrowed),
+            None => self.read_vec(offset, length).map(Cow::Owned),
+        }
+    }
+
+    fn mapped<'m>(&self, map: &'m Map, offset: u64, length: u64) -> Result<&'m [u8]> {
         let start = to_usize(offset, "an offset")?;
         let end = to_usize(offset + length, "an offset")?;
-        map.bytes().get(start..end).map(Cow::Borrowed).ok_or_else(|| self.shrunk(offset))
+        map.bytes().get(start..end).ok_or_else(|| self.shrunk(offset))
+    }
+
+    /// The bytes in the map, where that is all there is.
+    fn only_mapped(&self, offset: u64, length: u64) -> Result<Option<&[u8]>> {
+        match (&self.handle, &self.map) {
+            (Handle::Released(_), Some(map)) => self.mapped(map, offset, length).map(Some),
+            _ => Ok(None),
+        }
+    }
+
+    /// The file, opened again if its handle was released.
+    fn file(&self) -> Result<OpenFile<'_>> {
+        let path = match &self.handle {
+            Handle::Held(file) => return Ok(OpenFile::Held(file)),
+            Handle::Released(path) => path,
+        };
+        let file = File::open(path).map_err(|error| Error::io(&self.path, &error))?;
+        let metadata = file.metadata().map_err(|error| Error::io(&self.path, &error))?;
+        if Identity::from(&metadata) != self.identity {
+            let what = "the file was changed or replaced after it was opened; open the dataset again";
+            return Err(Error::mismatch(what).in_file(&self.path));
+        }
+        Ok(OpenFile::Own(file))
+    }
+
+    fn no_memory(&self, length: u64) -> Error {
+        Error::limit(format!("no memory for {length} bytes")).in_file(&self.path)
     }
 
     fn check(&self, offset: u64, length: u64) -> Result<()> {
@@ -205,6 +268,23 @@ impl Source {
     }
 }
 
+/// A file for one read.
+enum OpenFile<'s> {
+    Held(&'s File),
+    Own(File),
+}
+
+impl Deref for OpenFile<'_> {
+    type Target = File;
+
+    fn deref(&self) -> &File {
+        match self {
+            Self::Held(file) => file,
+            Self::Own(file) => file,
+        }
+    }
+}
+
 fn require_regular(metadata: &Metadata) -> Result<()> {
     if metadata.is_file() {
         return Ok(());
@@ -215,7 +295,10 @@ fn require_regular(metadata: &Metadata) -> Result<()> {
 
 fn map_if_wanted(file: &File, length: u64, access: Access) -> Result<Option<Map>> {
     // An empty file cannot be mapped, and there is nothing to see in it.
-    if length == 0 || access == Access::Pread || (access == Access::Auto && is_remote(file)) {
+    if length == 0
+        || access == Access::Pread
+        || (access == Access::Auto && (is_remote(file) || Map::are_many()))
+    {
         return Ok(None);
     }
     let mapped =
