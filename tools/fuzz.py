@@ -9,6 +9,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -51,25 +52,47 @@ def build(target: Path) -> Path:
 def fuzz(program: Path, corpus: Path, seconds: int) -> Outcome:
     """Fuzzes one target for so long."""
     log = corpus.with_suffix(".log")
+    log.unlink(missing_ok=True)
     artifacts = FUZZ / "artifacts" / program.name
     artifacts.mkdir(parents=True, exist_ok=True)
-    options = [*LIMITS, f"-max_total_time={seconds}", "-print_final_stats=1", f"-artifact_prefix={artifacts}/"]
-    with log.open("w") as file:
-        done = subprocess.run([program, corpus, *options], check=False, stdout=file, stderr=subprocess.STDOUT)
+    options = [*LIMITS, "-print_final_stats=1", f"-artifact_prefix={artifacts}/"]
+    end = time.monotonic() + seconds
+    code = 0
+    while code == 0 and (left := int(end - time.monotonic())) > 0:
+        with log.open("a") as file:
+            words = [program, corpus, f"-max_total_time={left}", *options]
+            code = subprocess.run(words, check=False, stdout=file, stderr=subprocess.STDOUT).returncode
+        if code and is_only_starved(program, artifacts):
+            code = 0
     text = log.read_text(errors="replace")
-    runs = re.search(r"stat::number_of_executed_units: (\d+)", text)
+    runs = sum(map(int, re.findall(r"stat::number_of_executed_units: (\d+)", text)))
     covered = re.findall(r" cov: (\d+)", text)
-    return Outcome(program.name, done.returncode, int(runs[1]) if runs else 0, int(covered[-1]) if covered else 0, log)
+    return Outcome(program.name, code, runs, int(covered[-1]) if covered else 0, log)
+
+
+def is_only_starved(program: Path, artifacts: Path) -> bool:
+    """Whether all that was found are inputs that hung on a busy machine and take no time by themselves."""
+    found = list(artifacts.iterdir())
+    for path in found:
+        if (
+            not path.name.startswith("timeout-")
+            or subprocess.run([program, *LIMITS, path], check=False, capture_output=True).returncode
+        ):
+            return False
+    for path in found:
+        path.unlink()
+    return bool(found)
 
 
 def main() -> None:
     """Builds, seeds, runs and reports."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("seconds", type=int, help="for all targets together, on one core")
+    parser.add_argument("--only", nargs="*", help="these targets; all if none is named")
     parser.add_argument("--jobs", type=int, default=2, help="targets that run at the same time")
     parser.add_argument("--work", type=Path, default=Path.home() / ".cache" / "jinx" / "fuzz")
     arguments = parser.parse_args()
-    targets = sorted(path.stem for path in (FUZZ / "fuzz_targets").glob("*.rs"))
+    targets = arguments.only or sorted(path.stem for path in (FUZZ / "fuzz_targets").glob("*.rs"))
     programs = build(arguments.work)
     corpora = arguments.work / "corpora"
     seeds = ["run", "--quiet", "--locked", "--package", "jinx-core", "--example", "fuzz_seeds", corpora]
