@@ -12,6 +12,7 @@ pub mod convert;
 pub mod error;
 #[doc(hidden)]
 pub mod fuzzing;
+pub mod interrupt;
 pub mod io;
 pub mod jinx;
 pub mod json;

@@ -3,6 +3,7 @@
 use super::map::Map;
 use super::mount::is_remote;
 use crate::error::{Error, Result};
+use crate::interrupt;
 use crate::limits::FIRST_RESERVATION_BYTES;
 use crate::num::{range_within, to_u64, to_usize};
 use rustix::buffer::spare_capacity;
@@ -19,6 +20,9 @@ use std::path::{Path, PathBuf, absolute};
 
 /// The environment variable that decides what [`Access::Auto`] does.
 pub const ACCESS_VARIABLE: &str = "JINX_IO";
+
+/// Read at once, some 30 ms from memory: then the program may stop it.
+const MAX_READ_BYTES: usize = 64 << 20;
 
 /// How the bytes of a file are reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -165,13 +169,21 @@ impl Source {
             out.copy_from_slice(bytes);
             return Ok(());
         }
-        self.file()?.read_exact_at(out, offset).map_err(|error| {
-            if error.kind() == io::ErrorKind::UnexpectedEof {
-                self.shrunk(offset)
-            } else {
-                self.failed(&error, offset)
+        let (file, mut at) = (self.file()?, offset);
+        for part in out.chunks_mut(MAX_READ_BYTES) {
+            if at > offset {
+                interrupt::check()?;
             }
-        })
+            file.read_exact_at(part, at).map_err(|error| {
+                if error.kind() == io::ErrorKind::UnexpectedEof {
+                    self.shrunk(at)
+                } else {
+                    self.failed(&error, at)
+                }
+            })?;
+            at += to_u64(part.len());
+        }
+        Ok(())
     }
 
     /// The `length` bytes from `offset` on, as own memory that grows as bytes really come.
@@ -191,7 +203,10 @@ impl Source {
         let file = self.file()?;
         while bytes.len() < wanted {
             if bytes.len() == bytes.capacity() {
-                let more = bytes.len().max(first).min(wanted - bytes.len());
+                if !bytes.is_empty() {
+                    interrupt::check()?;
+                }
+                let more = bytes.len().max(first).min(wanted - bytes.len()).min(MAX_READ_BYTES);
                 bytes.try_reserve_exact(more).map_err(|_| self.no_memory(length))?;
             }
             let at = offset + to_u64(bytes.len());
