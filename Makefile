@@ -16,6 +16,9 @@ export CARGO_TARGET_DIR
 # An index that has CPU builds of torch; empty: the default index (a CUDA build on Linux, about 3 GB).
 TORCH_INDEX ?=
 PYTEST_ARGS ?=
+# Of the fuzzer, for all targets together on one core; two run at the same time.
+FUZZ_SECONDS ?= 3600
+# Of each property test in Rust.
 FUZZ_CASES ?= 20000
 SAMPLES ?= 3000
 
@@ -96,7 +99,8 @@ soak: $(STAMPS)/test develop ## kills, failing calls and damaged files at length
 bench: develop $(STAMPS)/test ## wall times on this machine, beside Hugging Face datasets
 	PYTHONPATH=examples $(PY) -m bench.run
 
-fuzz: need-cargo $(STAMPS)/test develop ## property tests at length, in Python and in Rust
+fuzz: need-cargo $(STAMPS)/test develop ## fuzz every reader for FUZZ_SECONDS, then the property tests at length
+	$(PY) tools/fuzz.py $(FUZZ_SECONDS)
 	HYPOTHESIS_PROFILE=thorough $(PY) -m pytest --timeout 3600 tests/property
 	PROPTEST_CASES=$(FUZZ_CASES) cargo test --quiet --locked $(CRATES)
 

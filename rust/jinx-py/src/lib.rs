@@ -21,6 +21,7 @@ mod reader;
 mod row;
 mod sample;
 mod sample_methods;
+mod signals;
 mod summary;
 mod tables;
 mod take;
@@ -37,6 +38,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add("build_profile", if cfg!(debug_assertions) { "debug" } else { "release" })?;
     errors::register(module)?;
+    signals::listen();
     module.add_class::<sample::LazyDict>()?;
     module.add_class::<reader::Reader>()?;
     module.add_class::<batches::Batches>()?;
