@@ -16,6 +16,7 @@ export CARGO_TARGET_DIR
 # An index that has CPU builds of torch; empty: the default index (a CUDA build on Linux, about 3 GB).
 TORCH_INDEX ?=
 PYTEST_ARGS ?=
+BENCH_ARGS ?=
 FUZZ_CASES ?= 20000
 SAMPLES ?= 3000
 
@@ -93,8 +94,8 @@ lint-python: $(STAMPS)/test $(STAMPS)/lint develop
 soak: $(STAMPS)/test develop ## kills, failing calls and damaged files at length (hours)
 	JINX_SOAK=1 $(PY) -m pytest -n 2 --dist loadfile tests/fault
 
-bench: develop $(STAMPS)/test ## wall times on this machine, beside Hugging Face datasets
-	PYTHONPATH=examples $(PY) -m bench.run
+bench: develop $(STAMPS)/test ## speed, memory and disk beside the peers, on this machine
+	$(PY) -m bench.run $(BENCH_ARGS)
 
 fuzz: need-cargo $(STAMPS)/test develop ## property tests at length, in Python and in Rust
 	HYPOTHESIS_PROFILE=thorough $(PY) -m pytest --timeout 3600 tests/property

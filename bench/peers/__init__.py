@@ -1,0 +1,12 @@
+"""The contestants by name, in the order of the tables."""
+
+from importlib import import_module
+
+from bench.peers.peer import Peer
+
+MODULES = ("ref", "jinx")
+
+
+def every() -> dict[str, Peer]:
+    """All contestants; nothing heavy is imported."""
+    return {peer.name: peer for module in MODULES for peer in import_module(f"bench.peers.{module}").PEERS}
