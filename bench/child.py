@@ -27,6 +27,7 @@ def main() -> None:
     """Do the task that stands on the command line."""
     order = json.loads(sys.argv[1])
     peer = peers.every()[order["peer"]]
+    peer.out = Path(order["out"])
     task = Task(peer, Path(order["out"]), Path(order["source"]), order["samples"], order["reads"])
     try:
         if order["case"] == "content":

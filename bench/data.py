@@ -25,13 +25,13 @@ ROW_GROUP = 100
 POOL = 256
 SIDE = 416
 REVISION = 2
-_WORDS = (
+_WORDS = (  # noqa: SIM905 - words read better than a list of them
     "the a of in on with under above beside two three red green small large bright dark old young person dog cat "
     "horse bicycle car truck street field beach mountain kitchen table window sky tree water boat train sign "
     "umbrella ball standing sitting holding riding looking walking what where how many which colour picture shows "
     "appears likely because there are is and it while near left right behind front people group blue yellow white "
     "scene image "
-).split()  # noqa: SIM905 - words read better than a list of them
+).split()
 _CONTENT = pa.struct([("type", pa.string()), ("text", pa.string())])
 _MESSAGE = pa.struct([("role", pa.string()), ("content", pa.list_(_CONTENT))])
 _IMAGE = pa.struct([("bytes", pa.binary()), ("path", pa.string())])

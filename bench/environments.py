@@ -30,14 +30,15 @@ def python_of(name: str) -> Path:
     if not name:
         return Path(sys.executable)
     pins = REQUIREMENTS / f"{name}.txt"
-    text = pins.read_text()
+    wanted = (REQUIREMENTS / f"{name}.in").read_text()
+    text = pins.read_text() + wanted
     folder = cache() / "environments" / f"{name}-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
     python = folder / "bin" / "python"
     if not (folder / ".complete").exists():
         shutil.rmtree(folder, ignore_errors=True)
         folder.parent.mkdir(parents=True, exist_ok=True)
         print(f"setting up {name} in {folder}", file=sys.stderr, flush=True)
-        _install(folder, python, pins, _without_dependencies(text))
+        _install(folder, python, pins, _without_dependencies(wanted))
         (folder / ".complete").touch()
     return python
 
@@ -61,9 +62,9 @@ def _install(folder: Path, python: Path, pins: Path, alone: list[str]) -> None:
         _do([*install, "--no-deps", *foreign, requirement])
 
 
-def _without_dependencies(pins: str) -> list[str]:
+def _without_dependencies(wanted: str) -> list[str]:
     """What stands behind `# alone:`, packages whose own list of dependencies is not followed."""
-    return [line.removeprefix("# alone:").strip() for line in pins.splitlines() if line.startswith("# alone:")]
+    return [line.removeprefix("# alone:").strip() for line in wanted.splitlines() if line.startswith("# alone:")]
 
 
 def _do(command: list[str]) -> None:

@@ -110,7 +110,7 @@ def check(contestant: Contestant, source: Source, out: Path, settings: Settings)
     Raises:
         Failure: They differ.
     """
-    if content(contestant, source, out, settings) != source.digest:
+    if contestant.peer.checked and content(contestant, source, out, settings) != source.digest:
         raise Failure("what it reads back differs from the source")
 
 

@@ -4,7 +4,21 @@ from importlib import import_module
 
 from bench.peers.peer import Peer
 
-MODULES = ("ref", "jinx")
+MODULES = (
+    "ref",
+    "jinx",
+    "copy",
+    "mldataforge",
+    "streaming",
+    "datasets",
+    "parquet",
+    "lance",
+    "array_record",
+    "litdata",
+    "webdataset",
+    "msgpack",
+    "jsonl",
+)
 
 
 def every() -> dict[str, Peer]:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from bench.peers.peer import Peer, Unsupported
+from bench.peers.peer import FIELDS, Peer, Unsupported, data_loader
 from bench.peers.rows import parquet_rows
 
 FILE = "data.jinx"
@@ -37,14 +37,22 @@ sample["id"], sample["image"]
         for start in range(0, len(order), size):
             yield ds.take(order[start : start + size])
 
-    def shuffled(self, ds: Any, order: Sequence[int]) -> Iterable[Any]:
+    def shuffled(self, ds: Any, order: Sequence[int], fields: Sequence[str] = FIELDS) -> Iterable[Any]:
+        del fields
         return ds.select(order)
 
-    def sorted(self, ds: Any) -> Iterable[Any]:
+    def sorted(self, ds: Any, fields: Sequence[str] = FIELDS) -> Iterable[Any]:
+        del fields
         return ds.sort("len(messages)")
 
     def lengths(self, ds: Any) -> Iterable[int]:
         return ds.lengths("messages").tolist()
+
+    def loader(self, ds: Any, size: int, workers: int) -> Iterable[Iterable[Any]]:
+        return data_loader(ds, size, workers)
+
+    def image_loader(self, ds: Any, size: int, workers: int) -> Iterable[Iterable[Any]]:
+        return data_loader(ds.select_columns(["id", "image", "messages"]).map(self.decoded), size, workers)
 
     def touch_count(self, sample: Any) -> int:
         return len(sample["id"]) + sample.length("messages")
@@ -67,7 +75,8 @@ class ByKey(Jinx):
     store = "jinx"
     only = ("sort_nothing", "sort_all")
 
-    def sorted(self, ds: Any) -> Iterable[Any]:
+    def sorted(self, ds: Any, fields: Sequence[str] = FIELDS) -> Iterable[Any]:
+        del fields
         return ds.sort(key=lambda sample: sample.length("messages"))
 
 

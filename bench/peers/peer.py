@@ -1,6 +1,7 @@
 """What a contestant can do. One file each derives from `Peer`; heavy packages are imported when they are used."""
 
-from collections.abc import Iterable, Iterator, Sequence
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,8 @@ class Peer:
         only: The cases it takes part in; empty for all.
         data: The kinds of data it takes part in.
         modules: Imported before any clock starts; only the cold start pays for imports.
+        checked: Whether what it wrote is read back and compared.
+        out: The store that is being read; set by the harness.
         snippet: Python that opens `path` and reads the first sample's id and image, for the cold start.
     """
 
@@ -37,6 +40,8 @@ class Peer:
     only: tuple[str, ...] = ()
     data: tuple[str, ...] = ("jpeg", "pixels")
     modules: tuple[str, ...] = ()
+    checked = True
+    out = Path()
     snippet = ""
 
     def write(self, source: Path, out: Path) -> None:
@@ -62,31 +67,34 @@ class Peer:
         for start in range(0, len(order), size):
             yield self.pick(ds, order[start : start + size])
 
-    def shuffled(self, ds: Any, order: Sequence[int]) -> Iterable[Any]:
+    def shuffled(self, ds: Any, order: Sequence[int], fields: Sequence[str] = FIELDS) -> Iterable[Any]:
         """Iterate in the given order."""
-        return self.pick(ds, order)
+        return self.pick(ds, order, fields)
 
-    def sorted(self, ds: Any) -> Iterable[Any]:
+    def sorted(self, ds: Any, fields: Sequence[str] = FIELDS) -> Iterable[Any]:
         """Sort by the number of messages with a function of the sample, then iterate."""
         lengths = [len(self.messages(sample)) for sample in self.pick(ds, range(len(ds)), ["messages"])]
-        return self.pick(ds, sorted(range(len(ds)), key=lengths.__getitem__))
+        return self.pick(ds, sorted(range(len(ds)), key=lengths.__getitem__), fields)
 
     def lengths(self, ds: Any) -> Iterable[int]:
         """The number of messages of every sample, by the peer's fastest way."""
         return (len(self.messages(sample)) for sample in self.stream(ds, ["messages"]))
 
     def loader(self, ds: Any, size: int, workers: int) -> Iterable[Iterable[Any]]:
-        """Batches of whole samples in order, by torch's DataLoader or what the peer has in its place."""
-        import torch.utils.data
-
-        return torch.utils.data.DataLoader(ds, batch_size=size, num_workers=workers, collate_fn=list)
+        """Batches of whole samples, by torch's DataLoader or what the peer has in its place."""
+        return data_loader(Opened(self, ds), size, workers)
 
     def image_loader(self, ds: Any, size: int, workers: int) -> Iterable[Iterable[Any]]:
         """The same with every JPEG decoded into an array of shape (height, width, 3)."""
-        import torch.utils.data
+        return data_loader(Opened(self, ds, self.decoded), size, workers)
 
-        decoded = Decoded(ds, self)
-        return torch.utils.data.DataLoader(decoded, batch_size=size, num_workers=workers, collate_fn=list)
+    def picklable(self, sample: Any) -> Any:
+        """What a worker process sends; by default the sample as it is."""
+        return sample
+
+    def decoded(self, sample: Any) -> dict[str, Any]:
+        """A sample with its image as an array."""
+        return {"id": sample["id"], "messages": self.messages(sample), "image": decode(self.image(sample))}
 
     def image(self, sample: Any) -> Any:
         """The image's bytes."""
@@ -115,18 +123,7 @@ class Peer:
 
     def touch_all(self, sample: Any) -> int:
         """Read every field."""
-        image, messages = sample["image"], sample["messages"]
-        return (
-            len(image)
-            + image[-1000]
-            + len(messages)
-            + len(messages[-1]["content"][-1]["text"])
-            + len(sample["id"])
-            + len(sample["source"])
-            + sample["width"]
-            + sample["height"]
-            + int(sample["score"] * 10_000)
-        )
+        return touched(sample, sample["image"], sample["messages"])
 
     def touch_decoded(self, sample: Any) -> int:
         """Read a decoded image's shape."""
@@ -134,19 +131,52 @@ class Peer:
         return int(height * 10_000 + width)
 
 
-class Decoded:
-    """A map-style dataset whose images are decoded by Pillow, as most training scripts do it."""
+class Opened:
+    """A map-style dataset that each worker process opens for itself: open files must not be shared."""
 
-    def __init__(self, ds: Any, peer: Peer) -> None:
-        self.ds = ds
-        self.peer = peer
+    def __init__(self, peer: Peer, ds: Any, convert: Callable[[Any], Any] | None = None) -> None:
+        self.peer, self.ds, self.convert = peer, ds, convert or peer.picklable
+        self.length, self.process = len(ds), os.getpid()
 
     def __len__(self) -> int:
-        return len(self.ds)
+        return self.length
 
-    def __getitem__(self, index: int) -> dict[str, Any]:
-        sample = self.ds[index]
-        return {"id": sample["id"], "messages": self.peer.messages(sample), "image": decode(self.peer.image(sample))}
+    def __getitem__(self, index: int) -> Any:
+        return self.__getitems__([index])[0]
+
+    def __getitems__(self, indices: list[int]) -> list[Any]:
+        if self.process != os.getpid():
+            self.ds, self.process = self.peer.open(self.peer.out), os.getpid()
+        (samples,) = self.peer.batches(self.ds, indices, len(indices))
+        return list(map(self.convert, samples))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "ds": None, "process": None}
+
+
+def data_loader(ds: Any, size: int | None, workers: int, context: str = "fork") -> Iterable[Iterable[Any]]:
+    """Torch's own."""
+    import torch.utils.data
+
+    collate = list if size else None
+    return torch.utils.data.DataLoader(
+        ds, batch_size=size, num_workers=workers, collate_fn=collate, multiprocessing_context=context
+    )
+
+
+def touched(sample: Any, image: Any, messages: Any) -> int:
+    """A number that depends on every field."""
+    return (
+        len(image)
+        + image[-1000]
+        + len(messages)
+        + len(messages[-1]["content"][-1]["text"])
+        + len(sample["id"])
+        + len(sample["source"])
+        + sample["width"]
+        + sample["height"]
+        + int(sample["score"] * 10_000)
+    )
 
 
 def decode(jpeg: Any) -> Any:

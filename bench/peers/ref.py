@@ -2,11 +2,11 @@
 
 import mmap
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from bench.peers.peer import Peer
+from bench.peers.peer import Peer, touched
 
 
 class Rows:
@@ -74,14 +74,8 @@ sample["id"], bytes(sample["image"])
     def open(self, out: Path) -> Rows:
         return Rows(out)
 
-    def loader(self, ds: Any, size: int, workers: int) -> Iterable[Iterable[Any]]:
-        import torch.utils.data
-
-        return torch.utils.data.DataLoader(ds, batch_size=size, num_workers=workers, collate_fn=self.picklable)
-
-    def picklable(self, samples: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """The same samples with their images as bytes."""
-        return [{**sample, "image": self.image(sample)} for sample in samples]
+    def picklable(self, sample: Any) -> dict[str, Any]:
+        return {**sample, "image": self.image(sample)}
 
     def stored(self, image: bytes) -> bytes:
         """How an image stands in the sidecar."""
@@ -91,8 +85,7 @@ sample["id"], bytes(sample["image"])
         return bytes(sample["image"])
 
     def touch_all(self, sample: Any) -> int:
-        sample["image"] = self.image(sample)
-        return super().touch_all(sample)
+        return touched(sample, self.image(sample), sample["messages"])
 
 
 class Compressed(Ref):
