@@ -16,9 +16,10 @@ from typing import Any
 
 from bench import data, environments, runner
 from bench.cases import Case
+from bench.contestant import Contestant, Failure
 from bench.peers.peer import Peer
 from bench.results import Results
-from bench.runner import Contestant, Failure, Settings
+from bench.runner import Settings
 
 
 @dataclass
@@ -50,6 +51,8 @@ class Campaign:
                     if number == 0 or not self.results.reason(case.name, contestant.peer.name):
                         self._measure(contestant, case, source, number)
             self._compare(case)
+        for contestant in contestants:
+            contestant.close()
         return self.results
 
     def _environments(self, peers: list[Peer]) -> tuple[list[Contestant], dict[str, str]]:
@@ -71,12 +74,19 @@ class Campaign:
         reason = self._broken.get(out)
         if reason is None and not self._stands(contestant, out):
             _say(f"{contestant.store}: writing {source.samples} samples")
-            writer = Contestant(_owner(contestant), contestant.python)
+            writer = (
+                contestant
+                if contestant.peer.name == contestant.store
+                else Contestant(_owner(contestant), contestant.python)
+            )
             try:
                 runner.write(writer, source, out, self.settings)
                 self._mark(contestant, out)
             except Failure as failure:
                 reason = self._broken[out] = str(failure)
+            finally:
+                if writer is not contestant:
+                    writer.close()
         if reason is not None:
             self._note(case, contestant.peer, 0, {"failed": f"could not be written: {reason}"})
         return reason is None
@@ -194,6 +204,8 @@ def _commit() -> str:
 
 def _takes_part(peer: Peer, case: Case) -> bool:
     name = case.name.removeprefix("pixels_")
+    if case.kind == "write" and peer.store:
+        return False
     return case.data in peer.data and (not peer.only or name in peer.only)
 
 

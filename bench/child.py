@@ -1,6 +1,8 @@
-"""One measurement in a process of its own: `python -m bench.child TASK`, with the task as JSON; prints a JSON line.
+"""The measuring side: `python -m bench.child PEER`, in the contestant's environment.
 
-It runs in the contestant's environment, so it imports nothing but the standard library and the contestant.
+It imports the contestant once, then forks a process for each task that it reads, a JSON object a line. Every
+measurement so has a process of its own without paying for imports. What a task reports goes to a file it names, for
+some libraries print.
 """
 
 import gc
@@ -8,15 +10,17 @@ import json
 import os
 import resource
 import sys
+import tempfile
 import time
+import traceback
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from bench import peers
-from bench.cases import CASES, Case, Tally, Task, cap
+from bench.cases import CASES, Case, Tally, Task, TimeCap, cap
 from bench.content import digest
-from bench.peers.peer import Unsupported
+from bench.peers.peer import Peer, Unsupported
 
 ENOUGH_SECONDS = 0.3
 MOST_PASSES = 30
@@ -24,11 +28,43 @@ _BLOCK = 1 << 20
 
 
 def main() -> None:
-    """Do the task that stands on the command line."""
-    order = json.loads(sys.argv[1])
-    peer = peers.every()[order["peer"]]
+    """Serve tasks until the input ends."""
+    peer = peers.every()[sys.argv[1]]
+    answers = os.fdopen(os.dup(1), "w", buffering=1)
+    os.dup2(2, 1)
+    for line in sys.stdin:
+        task = json.loads(line)
+        failure = _prepare(peer, task["case"])
+        pid = os.fork() if failure is None else 0
+        if pid == 0 and failure is None:
+            _work(peer, task)
+        answers.write(json.dumps({"pid": pid}) + "\n")
+        status = 0
+        if failure is None:
+            status = os.waitpid(pid, 0)[1]
+        else:
+            Path(task["report"]).write_text(json.dumps({"failed": failure}))
+        answers.write(json.dumps({"status": status}) + "\n")
+
+
+def _prepare(peer: Peer, case: str) -> str | None:
+    """Import what the clock must not see; the error's text when that fails."""
+    try:
+        for module in (*peer.modules, *(CASES[case].modules if case in CASES else ())):
+            import_module(module)
+    except Exception as error:  # noqa: BLE001 - whatever it is stands in the report
+        return f"cannot be imported: {type(error).__name__}: {error}"
+    return None
+
+
+def _work(peer: Peer, order: dict[str, Any]) -> None:
+    """Do one task in this process and end it."""
+    scratch = Path(order["scratch"])
+    os.chdir(scratch)
+    os.environ.update(TMPDIR=str(scratch), HF_HOME=str(scratch / "huggingface"))
+    tempfile.tempdir = str(scratch)
     peer.out = Path(order["out"])
-    task = Task(peer, Path(order["out"]), Path(order["source"]), order["samples"], order["reads"])
+    task = Task(peer, peer.out, Path(order["source"]), order["samples"], order["reads"])
     try:
         if order["case"] == "content":
             report: dict[str, Any] = {"digest": digest(map(peer.plain, peer.stream(peer.open(task.out))))}
@@ -36,8 +72,10 @@ def main() -> None:
             report = measure(CASES[order["case"]], task, order["cap"])
     except Unsupported as reason:
         report = {"unsupported": str(reason)}
-    sys.stdout.write("\n" + json.dumps(report) + "\n")
-    sys.stdout.flush()
+    except BaseException as error:  # noqa: BLE001 - the process ends here in any case
+        traceback.print_exc()
+        report = {"failed": f"{type(error).__name__}: {error}"[:300]}
+    Path(order["report"]).write_text(json.dumps(report))
     # Without the peer's farewell: some hang in threads of their own.
     os._exit(0)
 
@@ -45,8 +83,6 @@ def main() -> None:
 def measure(case: Case, task: Task, seconds: float) -> dict[str, Any]:
     """Prepare and run until enough time has been measured; every pass opens anew and must give the same number."""
     _ = task.permutation, task.some
-    for module in (*task.peer.modules, *case.modules):
-        import_module(module)
     wall = cpu = 0.0
     tally = Tally()
     passes = 0
@@ -56,12 +92,15 @@ def measure(case: Case, task: Task, seconds: float) -> dict[str, Any]:
     while passes == 0 or (case.kind == "read" and not case.cold and wall < ENOUGH_SECONDS and passes < MOST_PASSES):
         if not case.cold:
             warm(task.source if case.kind == "write" else task.out)
-        else:
+        prepared = _prepared(case, task)
+        if case.cold:
             chill(task.out)
-        prepared = case.prepare(task)
         gc.collect()
         before = clock()
-        done = case.run(task, prepared)
+        try:
+            done = case.run(task, prepared)
+        except TimeCap:
+            done = Tally(capped=True)
         after = clock()
         wall, cpu = wall + after[0] - before[0], cpu + after[1] - before[1]
         if passes and not done.capped and done.checksum != tally.checksum:
@@ -85,6 +124,13 @@ def measure(case: Case, task: Task, seconds: float) -> dict[str, Any]:
     }
 
 
+def _prepared(case: Case, task: Task) -> Any:
+    try:
+        return case.prepare(task)
+    except TimeCap:
+        raise RuntimeError("opening took longer than the time for the whole case") from None
+
+
 def clock() -> tuple[float, float]:
     """Wall seconds, and CPU seconds of this process and of its children that have ended."""
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
@@ -101,7 +147,7 @@ def warm(path: Path) -> None:
 
 
 def chill(path: Path) -> None:
-    """Have none of it in the page cache."""
+    """Have none of it in the page cache; pages that are mapped and touched stay."""
     for file in _files(path):
         with file.open("rb") as reader:
             os.fsync(reader.fileno())

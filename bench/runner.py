@@ -1,11 +1,9 @@
 """Runs one measurement in a process of the contestant's environment and looks at its memory and disk meanwhile."""
 
-import json
 import os
 import shutil
 import subprocess
 import tempfile
-import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,31 +11,14 @@ from typing import Any
 
 from bench.cases import CASES, Case
 from bench.child import warm
+from bench.contestant import Contestant, Failure, environment, last_line, size
 from bench.data import Source
 from bench.environments import ROOT
-from bench.peers.peer import Peer
 
-_MEMORY_SECONDS = 0.01
-_DISK_SECONDS = 0.05
-_START_TIMES = 5
-_GRACE_SECONDS = 120
-
-
-class Failure(Exception):  # noqa: N818 - a result like any other
-    """The contestant failed; the text is its last line."""
-
-
-@dataclass(frozen=True)
-class Contestant:
-    """A peer whose environment stands."""
-
-    peer: Peer
-    python: Path
-
-    @property
-    def store(self) -> str:
-        """The name of the folder it reads."""
-        return self.peer.store or self.peer.name
+_START_TIMES = 4
+_GRACE_SECONDS = 60
+# Writing may take this many times as long as reading.
+_WRITE_CAPS = 10
 
 
 @dataclass(frozen=True)
@@ -58,15 +39,14 @@ def measure(contestant: Contestant, case: Case, source: Source, out: Path, setti
         return _start(contestant, out)
     parquet = source.snappy if case.name == "write_snappy" else source.parquet
     task = {
-        "peer": contestant.peer.name,
         "case": case.name,
         "out": str(out),
         "source": str(parquet),
         "samples": source.samples,
         "reads": settings.reads,
-        "cap": settings.cap,
+        "cap": settings.cap * (_WRITE_CAPS if case.kind == "write" else 1),
     }
-    report, watched = _child(contestant, task, settings.cap + _GRACE_SECONDS, out if case.kind == "write" else None)
+    report, watched = contestant.do(task, task["cap"] + _GRACE_SECONDS, out if case.kind == "write" else None)
     if case.kind == "write":
         report["bytes"] = size(out)
         report["bytes_peak"] = max(watched.disk, report["bytes"])
@@ -82,8 +62,8 @@ def content(contestant: Contestant, source: Source, out: Path, settings: Setting
     Raises:
         Failure: It cannot be read.
     """
-    task = {"peer": contestant.peer.name, "case": "content", "out": str(out), "source": "", "samples": 0, "reads": 0}
-    report, _ = _child(contestant, {**task, "samples": source.samples}, 10 * settings.cap + _GRACE_SECONDS)
+    task = {"case": "content", "out": str(out), "source": "", "samples": source.samples, "reads": settings.reads}
+    report, _ = contestant.do(task, _WRITE_CAPS * settings.cap + _GRACE_SECONDS)
     if "unsupported" in report:
         raise Failure(report["unsupported"])
     return report["digest"]
@@ -114,123 +94,28 @@ def check(contestant: Contestant, source: Source, out: Path, settings: Settings)
         raise Failure("what it reads back differs from the source")
 
 
-def size(folder: Path) -> int:
-    """Bytes of all files below a folder, also while they come and go."""
-    total = 0
-    for parent, _, names in os.walk(folder):
-        for name in names:
-            try:
-                total += os.lstat(os.path.join(parent, name)).st_size  # noqa: PTH118 - many small calls
-            except OSError:
-                continue
-    return total
-
-
-class _Watch(threading.Thread):
-    """Looks at the memory of a process and its children, and at the bytes in a folder, until told to stop."""
-
-    def __init__(self, pid: int, folder: Path | None) -> None:
-        super().__init__(daemon=True)
-        self.pid, self.folder = pid, folder
-        self.memory: list[tuple[float, int]] = []
-        self.disk = 0
-        self.done = threading.Event()
-
-    def run(self) -> None:
-        looked = 0.0
-        while not self.done.wait(_MEMORY_SECONDS):
-            now = time.monotonic()
-            self.memory.append((now, _private(self.pid)))
-            if self.folder is not None and now - looked > _DISK_SECONDS:
-                self.disk, looked = max(self.disk, size(self.folder)), now
-
-
-def _private(pid: int) -> int:
-    """Anonymous bytes of a process and its children. Pages that forked processes share count in each."""
-    total = 0
-    try:
-        with open(f"/proc/{pid}/status") as status:  # noqa: PTH123 - read very often
-            total = sum(int(line.split()[1]) * 1024 for line in status if line.startswith(("RssAnon", "RssShmem")))
-        with open(f"/proc/{pid}/task/{pid}/children") as children:  # noqa: PTH123
-            total += sum(_private(int(child)) for child in children.read().split())
-    except OSError:
-        pass
-    return total
-
-
-def _environment(scratch: Path) -> dict[str, str]:
-    """What a contestant sees: no network look-ups, its caches and temporary files where they are counted."""
-    return {
-        **os.environ,
-        "PYTHONPATH": str(ROOT),
-        "TMPDIR": str(scratch),
-        "HF_HOME": str(scratch / "huggingface"),
-        "HF_HUB_OFFLINE": "1",
-        "HF_DATASETS_DISABLE_PROGRESS_BARS": "1",
-        "LITDATA_DISABLE_VERSION_CHECK": "1",
-        "TOKENIZERS_PARALLELISM": "false",
-        "PYTHONWARNINGS": "ignore",
-    }
-
-
-def _child(
-    contestant: Contestant, task: dict[str, Any], seconds: float, folder: Path | None = None
-) -> tuple[dict[str, Any], _Watch]:
-    with tempfile.TemporaryDirectory(dir=folder, prefix=".scratch-") as scratch:
-        process = subprocess.Popen(
-            [contestant.python, "-m", "bench.child", json.dumps(task)],
-            env=_environment(Path(scratch)),
-            cwd=scratch,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        watch = _Watch(process.pid, folder)
-        watch.start()
-        try:
-            output, errors = process.communicate(timeout=seconds)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.communicate()
-            raise Failure(f"took longer than {seconds:.0f} s and was stopped") from None
-        finally:
-            watch.done.set()
-            watch.join()
-    lines = output.strip().splitlines()
-    if process.returncode != 0 or not lines:
-        raise Failure(_last_line(errors) or f"ended with {process.returncode}")
-    return json.loads(lines[-1]), watch
-
-
-def _last_line(errors: str) -> str:
-    lines = [line.strip() for line in errors.splitlines() if line.strip()]
-    return lines[-1][:300] if lines else ""
-
-
 def _start(contestant: Contestant, out: Path) -> dict[str, Any]:
     """From starting the interpreter to the first sample's id and image; the median of a few new processes."""
     snippet = contestant.peer.snippet
     if not snippet:
-        return {"unsupported": "no script of its own"}
+        return {"unsupported": "has no script for this"}
     script = f"path, root = {str(out)!r}, {str(ROOT)!r}\n{snippet}\nimport time\nprint(time.monotonic())\n"
     warm(out)
     with tempfile.TemporaryDirectory() as scratch:
         # The first process compiles what was never imported before.
-        seconds = sorted(_seconds_to_print(contestant, script, Path(scratch)) for _ in range(_START_TIMES + 1))
+        seconds = sorted(_seconds_to_print(contestant, script, scratch) for _ in range(_START_TIMES + 1))
     wall, cpu = seconds[_START_TIMES // 2]
-    return {"wall": wall, "cpu": cpu, "samples": 1, "checksum": 0, "capped": False}
+    return {"wall": wall, "cpu": cpu, "samples": 1, "passes": 1, "checksum": 0, "capped": False}
 
 
-def _seconds_to_print(contestant: Contestant, script: str, scratch: Path) -> tuple[float, float]:
-    environment = _environment(scratch)
-    del environment["PYTHONPATH"]
+def _seconds_to_print(contestant: Contestant, script: str, scratch: str) -> tuple[float, float]:
     before = os.times()
     started = time.monotonic()
     done = subprocess.run(
-        [contestant.python, "-c", script], env=environment, cwd=scratch, capture_output=True, text=True, check=False
+        [contestant.python, "-c", script], env=environment(), cwd=scratch, capture_output=True, text=True, check=False
     )
     after = os.times()
     if done.returncode != 0:
-        raise Failure(_last_line(done.stderr))
+        raise Failure(last_line(done.stderr))
     cpu = after.children_user + after.children_system - before.children_user - before.children_system
     return float(done.stdout.strip().splitlines()[-1]) - started, cpu

@@ -4,17 +4,21 @@ from bench.cases import CASES
 from bench.results import Results
 
 _WIDTH = 22
+_COLUMNS = 6
 
 
 def table(results: Results) -> str:
-    """A line for each case, a column for each contestant: `cpu|wall us`, then the ratio to ref on the case's basis."""
-    names = results.peers()
-    lines = ["us a sample, CPU / wall, and times as fast as ref (by what `by` says)", ""]
-    lines.append(f"{'':24}{'by':5}" + "".join(f"{name:>{_WIDTH}}" for name in names))
-    for case in results.cases():
-        basis = CASES[case].basis
-        cells = "".join(f"{_cell(results, case, name, basis):>{_WIDTH}}" for name in names)
-        lines.append(f"{case:24}{basis:5}{cells}")
+    """A line for each contestant, a column for each case: `cpu/wall us`, then the ratio to ref on the case's basis."""
+    cases, names = results.cases(), results.peers()
+    lines = ["us a sample, CPU/wall, and times as fast as ref (by what stands below the case)"]
+    for start in range(0, len(cases), _COLUMNS):
+        some = cases[start : start + _COLUMNS]
+        lines += ["", f"{'':20}" + "".join(f"{case:>{_WIDTH}}" for case in some)]
+        lines.append(f"{'':20}" + "".join(f"{'by ' + CASES[case].basis:>{_WIDTH}}" for case in some))
+        for name in names:
+            cells = [_cell(results, case, name, CASES[case].basis) for case in some]
+            if set(cells) != {"-"}:
+                lines.append(f"{name:20}" + "".join(f"{cell:>{_WIDTH}}" for cell in cells))
     return "\n".join(lines)
 
 

@@ -26,6 +26,6 @@ compile docs test torch lint
 # One environment for each set of benchmark peers: they need not fit with the others.
 for peer in ../bench/peers/requirements/*.in; do
     others=(torch test)
-    case $peer in */streaming.in) others=() ;; esac # it wants older numpy and fsspec
+    case $peer in */streaming.in | */litdata.in) others=() ;; esac # they want older versions
     compile "${peer%.in}" "${others[@]}"
 done
