@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from bench import data, environments, runner
+from bench import data, environments, peers, runner
 from bench.cases import Case
 from bench.contestant import Contestant, Failure
 from bench.peers.peer import Peer
@@ -30,18 +30,21 @@ class Campaign:
     samples: dict[str, int]
     settings: Settings
     fresh: bool = False
+    limits: bool = False
     results: Results = field(default_factory=Results)
     _written: set[Path] = field(default_factory=set)
     _broken: dict[Path, str] = field(default_factory=dict)
 
-    def run(self, peers: list[Peer], cases: list[Case], repeat: int) -> Results:
+    def run(self, chosen: list[Peer], cases: list[Case], repeat: int) -> Results:
         """Measure every case with every contestant, `repeat` times in turns."""
-        contestants, missing = self._environments(peers)
+        contestants, missing = self._environments(chosen)
         sources = {kind: data.make(self.root, kind, self.samples[kind]) for kind in sorted({c.data for c in cases})}
         self._describe(contestants, sources)
+        if self.limits:
+            self._measure_limits(sources["jpeg"])
         for case in cases:
             source = sources[case.data]
-            for peer in peers:
+            for peer in chosen:
                 if peer.name in missing and _takes_part(peer, case):
                     self._note(case, peer, 0, {"failed": f"not installed: {missing[peer.name]}"})
             ready = [one for one in contestants if _takes_part(one.peer, case) and self._ready(one, case, source)]
@@ -55,10 +58,23 @@ class Campaign:
             contestant.close()
         return self.results
 
-    def _environments(self, peers: list[Peer]) -> tuple[list[Contestant], dict[str, str]]:
+    def _measure_limits(self, source: data.Source) -> None:
+        ref = Contestant(peers.every()["ref"], environments.python_of("ref"))
+        store = self._store(ref, source)
+        if not self._stands(ref, store):
+            runner.write(ref, source, store, self.settings)
+            self._mark(ref, store)
+        ref.close()
+        command = [ref.python, "-m", "bench.limits", store]
+        here = {**os.environ, "PYTHONPATH": str(environments.ROOT)}
+        done = subprocess.run(command, env=here, capture_output=True, text=True, check=True)
+        self.results.about["limits"] = json.loads(done.stdout)
+        _say(done.stdout.strip())
+
+    def _environments(self, chosen: list[Peer]) -> tuple[list[Contestant], dict[str, str]]:
         contestants: list[Contestant] = []
         missing: dict[str, str] = {}
-        for peer in peers:
+        for peer in chosen:
             try:
                 contestants.append(Contestant(peer, environments.python_of(peer.environment)))
             except environments.InstallError as error:
@@ -211,8 +227,6 @@ def _takes_part(peer: Peer, case: Case) -> bool:
 
 def _owner(contestant: Contestant) -> Peer:
     """The peer that writes the store this one reads."""
-    from bench import peers
-
     return peers.every()[contestant.store]
 
 

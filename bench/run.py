@@ -33,6 +33,7 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, help="where data and stores go (default: ~/.cache/jinx/bench)")
     parser.add_argument("--save", type=Path, help="add the results to this JSON file")
     parser.add_argument("--fresh", action="store_true", help="write all stores again")
+    parser.add_argument("--limits", action="store_true", help="measure what the machine allows, too")
     parser.add_argument("--list", action="store_true", help="name contestants and cases, and stop")
     options = parser.parse_args()
     contestants = peers.every()
@@ -45,6 +46,7 @@ def main() -> None:
         samples={"jpeg": options.samples, "pixels": options.pixels},
         settings=Settings(options.reads, options.cap),
         fresh=options.fresh,
+        limits=options.limits,
     )
     results = campaign.run(
         [contestants[name] for name in _chosen(options.peers, list(contestants))],
