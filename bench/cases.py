@@ -2,7 +2,8 @@
 
 import random
 import signal
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -123,14 +124,19 @@ def pass_over(samples: Iterable[Any]) -> Tally:
     return Tally(count, 0, capped)
 
 
-def cap(seconds: float) -> None:
+@contextmanager
+def cap(seconds: float) -> Iterator[None]:
     """Raise `TimeCap` in this process after that many seconds."""
 
     def stop(*_: object) -> None:
         raise TimeCap
 
     signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    signal.setitimer(signal.ITIMER_REAL, max(seconds, 0.01))
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
 
 
 def _opened(task: Task) -> Any:

@@ -26,6 +26,8 @@ def _cell(results: Results, case: str, peer: str, basis: str) -> str:
     cpu, wall = results.seconds(case, peer, "cpu"), results.seconds(case, peer, "wall")
     if cpu is None or wall is None:
         reason = results.reason(case, peer)
+        if results.of(case, peer):
+            return "> cap"
         return reason[0] if reason else "-"
     ratio = None if peer == "ref" else results.ratio(case, peer, "ref", basis)
     tail = f" x{_short(ratio)}" if ratio else ""

@@ -56,6 +56,9 @@ sample["id"], sample["image"]
     def picklable(self, sample: Any) -> Any:
         return sample.materialize() if self.lazy else sample
 
+    def decoded(self, sample: Any) -> dict[str, Any]:
+        return super().decoded(self.picklable(sample))
+
     def plain(self, sample: Any) -> dict[str, Any]:
         return dict(self.picklable(sample))
 
