@@ -31,6 +31,7 @@ class Campaign:
     settings: Settings
     fresh: bool = False
     limits: bool = False
+    paper_data: list[Path] = field(default_factory=list)
     results: Results = field(default_factory=Results)
     _written: set[Path] = field(default_factory=set)
     _broken: dict[Path, str] = field(default_factory=dict)
@@ -38,7 +39,7 @@ class Campaign:
     def run(self, chosen: list[Peer], cases: list[Case], repeat: int) -> Results:
         """Measure every case with every contestant, `repeat` times in turns."""
         contestants, missing = self._environments(chosen)
-        sources = {kind: data.make(self.root, kind, self.samples[kind]) for kind in sorted({c.data for c in cases})}
+        sources = {kind: self._source(kind) for kind in sorted({case.data for case in cases})}
         self._describe(contestants, sources)
         if self.limits:
             self._measure_limits(sources["jpeg"])
@@ -51,12 +52,21 @@ class Campaign:
             for number in range(repeat):
                 turn = number % len(ready) if ready else 0
                 for contestant in ready[turn:] + ready[:turn]:
-                    if number == 0 or not self.results.reason(case.name, contestant.peer.name):
+                    if number == 0 or self._worth_repeating(case, contestant.peer):
                         self._measure(contestant, case, source, number)
             self._compare(case)
         for contestant in contestants:
             contestant.close()
         return self.results
+
+    def _worth_repeating(self, case: Case, peer: Peer) -> bool:
+        """Neither failed nor cut off."""
+        return not self.results.reason(case.name, peer.name) and not self.results.capped(case.name, peer.name)
+
+    def _source(self, kind: str) -> data.Source:
+        if kind == "paper" and self.paper_data:
+            return data.take(self.root, self.paper_data)
+        return data.make(self.root, kind, self.samples[kind])
 
     def _measure_limits(self, source: data.Source) -> None:
         ref = Contestant(peers.every()["ref"], environments.python_of("ref"))
@@ -90,11 +100,9 @@ class Campaign:
         reason = self._broken.get(out)
         if reason is None and not self._stands(contestant, out):
             _say(f"{contestant.store}: writing {source.samples} samples")
-            writer = (
-                contestant
-                if contestant.peer.name == contestant.store
-                else Contestant(_owner(contestant), contestant.python)
-            )
+            own = contestant.peer.name == contestant.store
+            owner = _owner(contestant)
+            writer = contestant if own else Contestant(owner, environments.python_of(owner.environment))
             try:
                 runner.write(writer, source, out, self.settings)
                 self._mark(contestant, out)
@@ -144,9 +152,16 @@ class Campaign:
 
     def _compare(self, case: Case) -> None:
         """All contestants that finished must have read the same."""
+        if case.kind not in ("read", "paper"):
+            return
         seen: dict[tuple[int, int], list[str]] = {}
         for record in self.results.records:
-            if record["case"] == case.name and "wall" in record and not record["capped"] and case.kind == "read":
+            if (
+                record["case"] == case.name
+                and "wall" in record
+                and not record["capped"]
+                and case.kind in ("read", "paper")
+            ):
                 key = (record["checksum"], record["samples"] // record["passes"])
                 seen.setdefault(key, []).append(record["peer"])
         if len(seen) > 1:
@@ -233,7 +248,7 @@ def _owner(contestant: Contestant) -> Peer:
 def _fingerprint(contestant: Contestant) -> str:
     """Changes when the writer does: its source here, its pinned environment, and for JINX the built module."""
     owner = _owner(contestant)
-    parts = [inspect.getsource(type(owner)), str(contestant.python)]
+    parts = [inspect.getsource(type(owner)), str(environments.python_of(owner.environment))]
     if not owner.environment:
         parts += [f"{path.stat().st_mtime_ns}" for path in (environments.ROOT / "python" / "jinx").glob("*.so")]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()

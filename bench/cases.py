@@ -69,7 +69,7 @@ class Case:
         data: Which data it reads.
         basis: "wall" or "cpu": which of the two the ratios are made of.
         cold: Whether the page cache is emptied of the files before.
-        kind: "read", "write" or "start" (the runner times a whole process).
+        kind: "read", "write", "start" (the runner times a whole process) or "paper" (opening counts, disk is watched).
         modules: What is imported before the clock starts, beside what the contestant names.
     """
 
@@ -286,4 +286,18 @@ def _pixels() -> list[Case]:
     ]
 
 
-CASES = {case.name: case for case in [*_listed(), *_pixels()]}
+def _paper() -> list[Case]:
+    """What the MLDataForge paper measures: open, then go over all samples; nothing is said about touching them."""
+
+    def over(samples: Callable[[Peer, Any, Task], Iterable[Any]]) -> Callable[[Task, Any], Tally]:
+        return lambda task, _: pass_over(samples(task.peer, task.peer.open(task.out), task))
+
+    jobs: dict[str, tuple[str, Callable[[Task, Any], Tally]]] = {
+        "paper_iterate": ("iterate", over(lambda peer, ds, _: peer.stream(ds))),
+        "paper_shuffle": ("shuffle", over(lambda peer, ds, task: peer.shuffled(ds, task.permutation))),
+        "paper_sort": ("sort", over(lambda peer, ds, _: peer.sorted(ds))),
+    }
+    return [Case(name, title, run, lambda _: None, data="paper", kind="paper") for name, (title, run) in jobs.items()]
+
+
+CASES = {case.name: case for case in [*_listed(), *_pixels(), *_paper()]}

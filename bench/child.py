@@ -87,10 +87,11 @@ def _work(peer: Peer, order: dict[str, Any]) -> None:
 def measure(case: Case, task: Task, seconds: float) -> dict[str, Any]:
     """Prepare and run until enough time has been measured; every pass opens anew and must give the same number."""
     _ = task.permutation, task.some
-    wall = cpu = 0.0
+    wall = user = system = 0.0
     tally = Tally()
     passes = 0
     private = _private()
+    Path("/proc/self/clear_refs").write_text("5")  # begins the highest resident size anew
     started = time.monotonic()
     while passes == 0 or (
         case.kind == "read"
@@ -112,7 +113,9 @@ def measure(case: Case, task: Task, seconds: float) -> dict[str, Any]:
         except TimeCap:
             done = Tally(capped=True)
         after = clock()
-        wall, cpu = wall + after[0] - before[0], cpu + after[1] - before[1]
+        wall, user, system = (
+            total + now - then for total, now, then in zip((wall, user, system), after, before, strict=True)
+        )
         if passes and not done.capped and done.checksum != tally.checksum:
             raise RuntimeError("two passes over the same store read different things")
         tally = Tally(tally.samples + done.samples, done.checksum, done.capped)
@@ -122,7 +125,10 @@ def measure(case: Case, task: Task, seconds: float) -> dict[str, Any]:
             break
     return {
         "wall": wall,
-        "cpu": cpu,
+        "cpu": user + system,
+        "user": user,
+        "system": system,
+        "rss_peak": _status("VmHWM"),
         "samples": tally.samples,
         "passes": passes,
         "checksum": tally.checksum,
@@ -134,10 +140,10 @@ def measure(case: Case, task: Task, seconds: float) -> dict[str, Any]:
     }
 
 
-def clock() -> tuple[float, float]:
-    """Wall seconds, and CPU seconds of this process and of its children that have ended."""
+def clock() -> tuple[float, float, float]:
+    """Wall seconds; user and system seconds of this process and of its children that have ended."""
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    return time.perf_counter(), sum(usage.ru_utime + usage.ru_stime for usage in used)
+    return time.perf_counter(), sum(one.ru_utime for one in used), sum(one.ru_stime for one in used)
 
 
 def warm(path: Path) -> None:
@@ -162,8 +168,13 @@ def _files(path: Path) -> list[Path]:
 
 
 def _private() -> int:
+    return _status("RssAnon") + _status("RssShmem")
+
+
+def _status(name: str) -> int:
+    """A figure of this process in bytes."""
     with Path("/proc/self/status").open() as status:
-        return sum(int(line.split()[1]) for line in status if line.startswith(("RssAnon", "RssShmem"))) * 1024
+        return sum(int(line.split()[1]) for line in status if line.startswith(name)) * 1024
 
 
 if __name__ == "__main__":

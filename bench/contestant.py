@@ -22,11 +22,11 @@ class Failure(Exception):  # noqa: N818 - a result like any other
 
 
 class Watch(threading.Thread):
-    """Looks at the memory of a process and its children, and at the bytes in a folder; stops it when it is late."""
+    """Looks at the memory of a process and its children, and at the bytes in folders; stops it when it is late."""
 
-    def __init__(self, pid: int, folder: Path | None, seconds: float) -> None:
+    def __init__(self, pid: int, folders: list[Path], seconds: float) -> None:
         super().__init__(daemon=True)
-        self.pid, self.folder = pid, folder
+        self.pid, self.folders = pid, folders
         self.deadline = time.monotonic() + seconds
         self.late = False
         self.memory: list[tuple[float, int]] = []
@@ -42,8 +42,8 @@ class Watch(threading.Thread):
                 self.late = True
                 os.kill(self.pid, signal.SIGKILL)
             self.memory.append((now, _private(self.pid)))
-            if self.folder is not None and now - looked > _DISK_SECONDS:
-                self.disk, looked = max(self.disk, size(self.folder)), now
+            if self.folders and now - looked > _DISK_SECONDS:
+                self.disk, looked = max(self.disk, sum(map(size, self.folders))), now
 
 
 def _private(pid: int) -> int:
@@ -106,17 +106,21 @@ class Contestant:
             self._process.wait()
             self._process = None
 
-    def do(self, task: dict[str, Any], seconds: float, folder: Path | None = None) -> tuple[dict[str, Any], Watch]:
-        """Have a task done in a forked process; `folder` is watched for its size, and holds its temporary files.
+    def do(
+        self, task: dict[str, Any], seconds: float, beside: Path | None = None, watched: Path | None = None
+    ) -> tuple[dict[str, Any], Watch]:
+        """Have a task done in a forked process.
+
+        Its temporary files stand in the folder `beside`. The bytes in `watched` and of temporary files are watched.
 
         Raises:
             Failure: It ended badly or took too long.
         """
-        with tempfile.TemporaryDirectory(dir=folder, prefix=".scratch-", ignore_cleanup_errors=True) as scratch:
+        with tempfile.TemporaryDirectory(dir=beside, prefix=".scratch-", ignore_cleanup_errors=True) as scratch:
             report = Path(scratch) / "report.json"
             order = {**task, "peer": self.peer.name, "scratch": scratch, "report": str(report)}
             pid = self._send(order)
-            watch = Watch(pid, folder, seconds)
+            watch = Watch(pid, [] if watched is None else [watched, Path(scratch)], seconds)
             watch.start()
             answer = self._answer()
             watch.done.set()

@@ -1,9 +1,10 @@
 """The data: chats about pictures, made on the spot and always the same, as Parquet like Hugging Face writes it.
 
 A sample has a JPEG of about 47 kB, a chat of 2 to 12 messages and four small fields, 1.25 kB as a JSON line. In the
-other kind of data the image is 416 x 416 x 3 raw bytes.
+other kinds the image is raw bytes: 416 x 416 x 3 as "pixels", 488 x 488 x 3 as "paper".
 """
 
+import hashlib
 import io
 import json
 import random
@@ -23,7 +24,8 @@ from bench.peers.rows import parquet_rows
 
 ROW_GROUP = 100
 POOL = 256
-SIDE = 416
+# Side of the raw picture in pixels, and the step between its shades: a coarser one is easier on zstd.
+RAW = {"pixels": (416, 8), "paper": (488, 16)}
 REVISION = 2
 _WORDS = (  # noqa: SIM905 - words read better than a list of them
     "the a of in on with under above beside two three red green small large bright dark old young person dog cat "
@@ -67,23 +69,56 @@ class Source:
 
 
 def make(root: Path, kind: str, samples: int) -> Source:
-    """Draw `samples` rows of "jpeg" or "pixels" below `root`, unless they stand there already."""
+    """Draw `samples` rows of "jpeg", "pixels" or "paper" below `root`, unless they stand there already."""
     folder = root / f"{kind}-{samples}-r{REVISION}"
-    about = folder / "data.json"
-    parquet, snappy = folder / "data.parquet", folder / "snappy.parquet"
-    if not about.exists():
+    if not (folder / "data.json").exists():
         folder.mkdir(parents=True, exist_ok=True)
-        _write(parquet, kind, samples, "none")
+        _write_rows(folder / "data.parquet", _rows(kind, samples), "none")
         if kind == "jpeg":
-            _write(snappy, kind, samples, "snappy")
-        rows = list(_sizes(parquet))
+            _write_rows(folder / "snappy.parquet", _rows(kind, samples), "snappy")
+    return _described(folder, kind, samples)
+
+
+def _described(folder: Path, kind: str, samples: int) -> Source:
+    """What is known about the rows in a folder; found out once."""
+    about, parquet = folder / "data.json", folder / "data.parquet"
+    if not about.exists():
+        sizes = list(_sizes(parquet))
         facts = {
             "digest": digest(parquet_rows(parquet)),
-            "row_bytes": sum(row for row, _ in rows) / samples,
-            "image_bytes": sum(image for _, image in rows) / samples,
+            "row_bytes": sum(row for row, _ in sizes) / samples,
+            "image_bytes": sum(image for _, image in sizes) / samples,
         }
         about.write_text(json.dumps(facts))
-    return Source(kind, samples, parquet, snappy, **json.loads(about.read_text()))
+    return Source(kind, samples, parquet, folder / "snappy.parquet", **json.loads(about.read_text()))
+
+
+def take(root: Path, files: list[Path]) -> Source:
+    """The paper's own data, from local Parquet files of llava-instruct-mix-vsft: images decoded, as there."""
+    folder = root / f"paper-{hashlib.sha256(' '.join(map(str, files)).encode()).hexdigest()[:12]}"
+    if not (folder / "data.json").exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        _write_rows(folder / "data.parquet", _decoded(files), "none")
+    return _described(folder, "paper", pq.read_metadata(folder / "data.parquet").num_rows)
+
+
+def _decoded(files: list[Path]) -> Iterator[dict[str, Any]]:
+    rows = (row for path in files for batch in pq.ParquetFile(path).iter_batches(32) for row in batch.to_pylist())
+    for index, row in enumerate(rows):
+        picture = Image.open(io.BytesIO(row["images"][0]["bytes"])).convert("RGB")
+        messages = [
+            {"role": m["role"], "content": [{"type": c["type"], "text": c["text"]} for c in m["content"]]}
+            for m in row["messages"]
+        ]
+        yield {
+            "id": f"llava-{index:07d}",
+            "image": {"bytes": picture.tobytes(), "path": None},
+            "messages": messages,
+            "source": "llava-instruct-mix-vsft",
+            "width": picture.width,
+            "height": picture.height,
+            "score": 0.0,
+        }
 
 
 def described(source: Source) -> dict[str, Any]:
@@ -91,10 +126,9 @@ def described(source: Source) -> dict[str, Any]:
     return {name: value for name, value in asdict(source).items() if not isinstance(value, Path)}
 
 
-def _write(path: Path, kind: str, samples: int, compression: str) -> None:
+def _write_rows(path: Path, rows: Iterator[dict[str, Any]], compression: str) -> None:
     features = {"image": {"_type": "Image"}}
     schema = _SCHEMA.with_metadata({"huggingface": json.dumps({"info": {"features": features}})})
-    rows = _rows(kind, samples)
     with pq.ParquetWriter(path, schema, compression=compression) as writer:
         while group := list(islice(rows, ROW_GROUP)):
             writer.write_table(pa.Table.from_pylist(group, schema=schema))
@@ -125,12 +159,13 @@ def _rows(kind: str, samples: int) -> Iterator[dict[str, Any]]:
 def _picture(number: int, kind: str) -> tuple[bytes, int, int]:
     """Smooth shapes with grain; raw pixels in 32 steps and with grain in the upper part, so that zstd finds a third."""
     draw = np.random.Generator(np.random.PCG64(number))
-    width, height = (SIDE, SIDE) if kind == "pixels" else (int(draw.integers(336, 640)), int(draw.integers(288, 480)))
+    side, step = RAW.get(kind, (0, 0))
+    width, height = (side, side) if side else (int(draw.integers(336, 640)), int(draw.integers(288, 480)))
     coarse = Image.fromarray(draw.integers(0, 256, (9, 12, 3), dtype=np.uint8)).resize((width, height), 3)
-    grain = draw.normal(0, 7 if kind == "jpeg" else 3, (height, width, 1))
-    if kind == "pixels":
+    grain = draw.normal(0, 3 if side else 7, (height, width, 1))
+    if side:
         grain[height * 3 // 5 :] = 0
-        return _clipped(np.asarray(coarse) // 8 * 8 + grain).tobytes(), width, height
+        return _clipped(np.asarray(coarse) // step * step + grain).tobytes(), width, height
     out = io.BytesIO()
     pixels = _clipped(np.asarray(coarse) + grain)
     Image.fromarray(pixels).save(out, "JPEG", quality=int(draw.integers(78, 88)))
@@ -143,7 +178,7 @@ def _clipped(values: np.ndarray) -> np.ndarray:
 
 def _own(image: bytes, draw: random.Random, kind: str) -> bytes:
     """No two samples are equal: a comment segment of its own in a JPEG, another start of the raw bytes."""
-    if kind == "pixels":
+    if kind in RAW:
         start = draw.randrange(len(image))
         return image[start:] + image[:start]
     comment = draw.randbytes(draw.randrange(16, 64))

@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from bench import paper
 from bench.cases import CASES
 from bench.results import Results
 
@@ -31,8 +32,7 @@ def draw(results: Results, folder: Path) -> dict[str, str]:
             name = f"{title.replace(' ', '-').lower()}.svg"
             _bars(results, known, folder / name)
             drawn[f"Samples a second: {title}"] = name
-    written = _written(results, folder)
-    return drawn | written
+    return drawn | _written(results, folder) | _paper(results, folder)
 
 
 def _bars(results: Results, cases: list[str], path: Path) -> None:
@@ -72,8 +72,42 @@ def _written(results: Results, folder: Path) -> dict[str, str]:
     return {"Writing": "writing.svg"}
 
 
+def _paper(results: Results, folder: Path) -> dict[str, str]:
+    """The paper's figures: throughput by operation, and throughput over memory."""
+    cases = [case for case in paper.CASES if case in results.cases()]
+    if not cases:
+        return {}
+    from matplotlib import pyplot as plt
+
+    figure, axes = plt.subplots(1, len(cases), figsize=(4 * len(cases), 6.2), squeeze=False, layout="constrained")
+    scatter, fields = plt.subplots(1, len(cases), figsize=(4 * len(cases), 4), squeeze=False, layout="constrained")
+    for axis, field, case in zip(axes[0], fields[0], cases, strict=True):
+        speeds = {p: s for p in results.peers() if (s := paper.throughput(results, case, p))}
+        names = sorted(speeds, key=speeds.__getitem__)
+        axis.barh(names, [speeds[name] for name in names], color=[_colour(name) for name in names])
+        for name in names:
+            memory = (results.figure(case, name, "rss_peak") or 0) / 1e6
+            field.scatter([memory], [speeds[name]], color=_colour(name), s=14)
+            field.annotate(name.removeprefix("paper-"), (memory, speeds[name]), fontsize=5, alpha=0.8)
+        axis.set_xscale("log")
+        axis.set_xlabel("samples by user + system second")
+        field.set_xscale("log")
+        field.set_yscale("log")
+        field.set_xlabel("memory MB")
+        field.set_ylabel("samples by user + system second")
+        for one in (axis, field):
+            one.set_title(paper.CASES[case])
+            one.spines[["top", "right"]].set_visible(False)
+    _save(figure, folder / "paper-throughput.svg")
+    _save(scatter, folder / "paper-memory.svg")
+    return {
+        "Throughput, as in the paper's figure 1": "paper-throughput.svg",
+        "Throughput over memory, as in the paper's figures 2 and 3": "paper-memory.svg",
+    }
+
+
 def _colour(peer: str) -> str:
-    return _OURS if peer.startswith("jinx") else _REF if peer.startswith("ref") else _OTHERS
+    return _OURS if peer.startswith(("jinx", "ours")) else _REF if peer.startswith("ref") else _OTHERS
 
 
 def _save(figure: Any, path: Path) -> None:

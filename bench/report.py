@@ -9,7 +9,7 @@ import os
 import subprocess
 from pathlib import Path
 
-from bench import environments, peers
+from bench import environments, paper, peers
 from bench.cases import CASES, Case
 from bench.results import Results
 from bench.targets import best_peer, outcomes
@@ -36,7 +36,10 @@ def main() -> None:
     results = Results.load(options.results)
     options.out.mkdir(parents=True, exist_ok=True)
     pictures = _draw(options.results, options.out)
-    (options.out / "report.md").write_text(page(results, pictures))
+    of_paper = {title: name for title, name in pictures.items() if name.startswith("paper")}
+    if of_paper:
+        (options.out / "paper.md").write_text(paper.page(results, of_paper))
+    (options.out / "report.md").write_text(page(results, {t: n for t, n in pictures.items() if t not in of_paper}))
     (options.out / "report.json").write_text(json.dumps(_document(results), indent=1) + "\n")
 
 
@@ -80,8 +83,13 @@ def _about(results: Results) -> str:
         f"{kind}: {facts['samples']:,} samples with {facts['image_bytes'] / 1000:.1f} kB of image and a JSON line of"
         f" {facts['row_bytes'] / 1000:.2f} kB."
         for kind, facts in about["data"].items()
+        if kind != "paper"
     )
-    runs = "\n".join(f"- {run['at']}, commit `{run['commit']}`: `{run['command']}`" for run in about["runs"])
+    runs = "\n".join(
+        f"- {run['at']}, commit `{run['commit']}`: `{run['command']}`"
+        for run in about["runs"]
+        if "paper" not in run["command"]
+    )
     return (
         f"{machine['cpu']}, {machine['cores']} cores, {machine['memory_gib']} GiB, Linux {machine['kernel']}, Python"
         f" {machine['python']}.\nData: {data}\n\n"
@@ -160,6 +168,8 @@ def _contestants(results: Results) -> str:
     known, versions = peers.every(), results.about["versions"]
     lines = ["| | what it is | versions |", "|---|---|---|"]
     for peer in results.peers():
+        if peer in known and known[peer].data == ("paper",):
+            continue
         text = ", ".join(f"{name} {version}" for name, version in versions.get(peer, {}).items())
         lines.append(f"| {peer} | {known[peer].title if peer in known else ''} | {text} |")
     return "\n".join(lines)

@@ -27,6 +27,8 @@ def main() -> None:
     parser.add_argument("--cases", "--ops", help="cases by name, with commas; a trailing * matches any (default: all)")
     parser.add_argument("--samples", type=int, default=3000, help="samples with JPEG (default: 3000)")
     parser.add_argument("--pixels", type=int, default=300, help="samples with raw pixels (default: 300)")
+    parser.add_argument("--paper", type=int, default=400, help="samples of the paper's shape (default: 400)")
+    parser.add_argument("--paper-data", type=Path, nargs="+", help="the paper's data itself, as Parquet files")
     parser.add_argument("--reads", type=int, default=2000, help="samples that the random cases read (default: 2000)")
     parser.add_argument("--repeat", type=int, default=3, help="rounds (default: 3)")
     parser.add_argument("--cap", type=float, default=6.0, help="seconds after which a case is cut off (default: 6)")
@@ -43,7 +45,8 @@ def main() -> None:
         return
     campaign = Campaign(
         root=options.folder or environments.cache(),
-        samples={"jpeg": options.samples, "pixels": options.pixels},
+        samples={"jpeg": options.samples, "pixels": options.pixels, "paper": options.paper},
+        paper_data=options.paper_data or [],
         settings=Settings(options.reads, options.cap),
         fresh=options.fresh,
         limits=options.limits,

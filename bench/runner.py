@@ -45,10 +45,11 @@ def measure(contestant: Contestant, case: Case, source: Source, out: Path, setti
         "source": str(parquet),
         "samples": source.samples,
         "reads": settings.reads,
-        "cap": settings.cap * (_WRITE_CAPS if case.kind == "write" else 1),
+        "cap": settings.cap * (1 if case.kind == "read" else _WRITE_CAPS),
     }
-    report, watched = contestant.do(task, task["cap"] + _GRACE_SECONDS, out if case.kind == "write" else None)
-    if case.kind == "write":
+    on_disk = out if case.kind in ("write", "paper") else None
+    report, watched = contestant.do(task, task["cap"] + _GRACE_SECONDS, on_disk and on_disk.parent, on_disk)
+    if on_disk:
         report["bytes"] = size(out)
         report["bytes_peak"] = max(watched.disk, report["bytes"])
     if "started" in report:
@@ -78,8 +79,7 @@ def write(contestant: Contestant, source: Source, out: Path, settings: Settings)
     """
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir(parents=True)
-    name = "write" if source.kind == "jpeg" else "pixels_write"
-    report = measure(contestant, CASES[name], source, out, Settings(settings.reads, 600))
+    report = measure(contestant, CASES["write"], source, out, Settings(settings.reads, 600))
     if "unsupported" in report:
         raise Failure(report["unsupported"])
     check(contestant, source, out, settings)

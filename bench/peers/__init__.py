@@ -18,6 +18,7 @@ MODULES = (
     "webdataset",
     "msgpack",
     "jsonl",
+    "paper",
 )
 
 
