@@ -100,6 +100,7 @@ class Campaign:
         reason = self._broken.get(out)
         if reason is None and not self._stands(contestant, out):
             _say(f"{contestant.store}: writing {source.samples} samples")
+            out.with_suffix(".done").unlink(missing_ok=True)
             own = contestant.peer.name == contestant.store
             owner = _owner(contestant)
             writer = contestant if own else Contestant(owner, environments.python_of(owner.environment))

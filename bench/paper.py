@@ -6,6 +6,17 @@ from bench import peers
 from bench.results import Results
 
 CASES = {"paper_iterate": "Iteration", "paper_shuffle": "Shuffling", "paper_sort": "Sorting"}
+_WHAT = """
+The paper (Blasi Núñez, Galke and Schneider-Kamp) goes over all samples of `llava-instruct-mix-vsft`, in order, shuffled
+and sorted, and reports CPU and system time, memory and storage; its throughput is samples by user + system second.
+Here the same is done with MLDataForge and the libraries it compares with, on generated data of the same shape
+({shape}), with our rows added. Opening is part of every measurement, and so are the copies that some readers make of
+their files; importing is not. Memory is the highest resident size, pages of mapped files included, as in the paper.
+
+To take the paper's own data where there is room (188 to 290 GB for its training set):
+
+    make bench BENCH_ARGS="--cases paper* --repeat 5 --paper-data /data/llava/train-*.parquet"
+""".strip()
 _QUARTILES = 4
 _ENOUGH = 2
 
@@ -14,17 +25,13 @@ def page(results: Results, pictures: dict[str, str]) -> str:
     """The page; `pictures` are file names by title."""
     facts = results.about["data"]["paper"]
     runs = [run for run in results.about["runs"] if "paper" in run["command"]]
+    shape = (
+        f"{facts['samples']:,} samples of {facts['image_bytes'] / 1000:.0f} kB of decoded image and"
+        f" {facts['row_bytes'] / 1000:.2f} kB of JSON; the paper's test set has 13,640"
+    )
     parts = [
         "# The MLDataForge paper's benchmark",
-        "The paper (Blasi Núñez, Galke and Schneider-Kamp) goes over all samples of `llava-instruct-mix-vsft`, in order,"
-        " shuffled and sorted, and reports CPU and system time, memory and storage; its throughput is samples by user +"
-        " system second. Here the same is done with MLDataForge and the libraries it compares with, on generated data"
-        f" of the same shape ({facts['samples']:,} samples of {facts['image_bytes'] / 1000:.0f} kB of decoded image"
-        f" and {facts['row_bytes'] / 1000:.2f} kB of JSON; the paper's test set has 13,640), with our rows added."
-        " Opening is part of every measurement, and so are the copies that some readers make of their files; importing"
-        " is not. Memory is the highest resident size, pages of mapped files included, as in the paper.",
-        "To take the paper's own data where there is room (188 to 290 GB for its training set):\n\n"
-        '```\nmake bench BENCH_ARGS="--cases paper* --repeat 5 --paper-data /data/llava/train-*.parquet"\n```',
+        _WHAT.format(shape=shape),
         "\n".join(f"- {run['at']}, commit `{run['commit']}`: `{run['command']}`" for run in runs),
         *(f"![{title}]({name})" for title, name in pictures.items()),
         *(f"## {title}\n\n{_table(results, case)}" for case, title in CASES.items() if case in results.cases()),
