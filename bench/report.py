@@ -1,6 +1,6 @@
-"""Writes the page that docs/benchmarks shows: `python -m bench.report RESULTS.json [--out docs/benchmarks]`.
+"""Writes the pages that docs/benchmarks shows: `python -m bench.report docs/benchmarks/results.json`.
 
-The page names every contestant and every reason why one is missing; the JSON beside it holds all records.
+The page names every contestant and every reason why one is missing; all records stand in the results beside it.
 """
 
 import argparse
@@ -31,16 +31,16 @@ def main() -> None:
     """Read results, write page, data and plots."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("results", type=Path)
-    parser.add_argument("--out", type=Path, default=Path("docs/benchmarks"))
+    parser.add_argument("--out", type=Path, help="folder of the pages (default: the results' own)")
     options = parser.parse_args()
     results = Results.load(options.results)
-    options.out.mkdir(parents=True, exist_ok=True)
-    pictures = _draw(options.results, options.out)
+    out = options.out or options.results.parent
+    out.mkdir(parents=True, exist_ok=True)
+    pictures = _draw(options.results, out)
     of_paper = {title: name for title, name in pictures.items() if name.startswith("paper")}
     if of_paper:
-        (options.out / "paper.md").write_text(paper.page(results, of_paper))
-    (options.out / "report.md").write_text(page(results, {t: n for t, n in pictures.items() if t not in of_paper}))
-    (options.out / "report.json").write_text(json.dumps(_document(results), indent=1) + "\n")
+        (out / "paper.md").write_text(paper.page(results, of_paper))
+    (out / "report.md").write_text(page(results, {t: n for t, n in pictures.items() if t not in of_paper}))
 
 
 def _draw(results: Path, out: Path) -> dict[str, str]:
@@ -70,11 +70,6 @@ def page(results: Results, pictures: dict[str, str]) -> str:
     if results.wrong:
         parts.insert(1, '!!! failure "Contestants read different things"\n\n    ' + "\n    ".join(results.wrong))
     return "\n\n".join(parts) + "\n"
-
-
-def _document(results: Results) -> dict[str, object]:
-    targets = [vars(outcome) for outcome in outcomes(results)]
-    return {"about": results.about, "targets": targets, "records": results.records, "wrong": results.wrong}
 
 
 def _about(results: Results) -> str:

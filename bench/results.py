@@ -72,9 +72,14 @@ class Results:
         kept = [record for record in old.records if (record["case"], record["peer"]) not in new]
         about = {**old.about, **self.about, "versions": old.about.get("versions", {}) | self.about.get("versions", {})}
         about["runs"] = old.about.get("runs", []) + self.about.get("runs", [])
+        Results(about, kept + self.records, old.wrong + self.wrong)._dump(path)
+
+    def _dump(self, path: Path) -> None:
+        """A record a line."""
         path.parent.mkdir(parents=True, exist_ok=True)
-        document = {"about": about, "records": kept + self.records, "wrong": old.wrong + self.wrong}
-        path.write_text(json.dumps(document, indent=1) + "\n")
+        lines = ",\n".join(json.dumps(record) for record in self.records)
+        head = json.dumps({"about": self.about, "wrong": self.wrong}, indent=1)
+        path.write_text(f'{head[:-2]},\n "records": [\n{lines}\n ]\n}}\n')
 
     @classmethod
     def load(cls, path: Path) -> "Results":

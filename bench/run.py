@@ -6,7 +6,7 @@
 
 Every measurement is a process of its own; contestants take turns in every round, and a ratio compares measurements of
 the same round. Environments, data and stores are kept in ~/.cache/jinx/bench. With --save the results are added to a
-file from which `python -m bench.report` writes the page.
+file, in place of older ones of the same case and contestant; `python -m bench.report` writes the pages from it.
 """
 
 import argparse
@@ -58,6 +58,8 @@ def main() -> None:
     )
     print(table(results))
     if options.save:
+        if not options.cases and not options.peers:
+            options.save.unlink(missing_ok=True)
         results.save(options.save)
     if results.wrong:
         sys.exit("bench: contestants read different things: " + "; ".join(results.wrong))
