@@ -70,12 +70,13 @@ class Results:
         old = Results.load(path) if path.exists() else Results()
         new = {(record["case"], record["peer"]) for record in self.records}
         kept = [record for record in old.records if (record["case"], record["peer"]) not in new]
-        about = {**old.about, **self.about, "versions": old.about.get("versions", {}) | self.about.get("versions", {})}
+        merged = {name: old.about.get(name, {}) | self.about.get(name, {}) for name in ("versions", "data", "limits")}
+        about = {**old.about, **self.about, **merged}
         about["runs"] = old.about.get("runs", []) + self.about.get("runs", [])
-        Results(about, kept + self.records, old.wrong + self.wrong)._dump(path)
+        Results(about, kept + self.records, old.wrong + self.wrong).dump(path)
 
-    def _dump(self, path: Path) -> None:
-        """A record a line."""
+    def dump(self, path: Path) -> None:
+        """Write everything, a record a line."""
         path.parent.mkdir(parents=True, exist_ok=True)
         lines = ",\n".join(json.dumps(record) for record in self.records)
         head = json.dumps({"about": self.about, "wrong": self.wrong}, indent=1)

@@ -10,7 +10,7 @@ from bench.results import Results
 
 PATH = Path(__file__).parent / "targets.json"
 _NOT_MEASURED = ("not measured", None)
-_OURS = ("jinx", "ref", "cp")
+_OURS = ("jinx", "ours", "ref", "cp")
 
 
 @dataclass(frozen=True)

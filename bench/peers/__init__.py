@@ -19,6 +19,7 @@ MODULES = (
     "msgpack",
     "jsonl",
     "paper",
+    "jinx_mds",
 )
 
 
