@@ -113,6 +113,7 @@ def measure(case: Case, task: Task, seconds: float) -> dict[str, Any]:
         except TimeCap:
             done = Tally(capped=True)
         after = clock()
+        done.settle()
         wall, user, system = (
             total + now - then for total, now, then in zip((wall, user, system), after, before, strict=True)
         )

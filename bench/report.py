@@ -140,14 +140,14 @@ def _row(results: Results, case: Case, peer: str, best: str | None) -> str:
         f"{peer}{mark}",
         _digits(cpu * 1e6),
         _digits(wall * 1e6),
-        f"{1 / wall:,.0f}",
+        _digits(1 / wall),
         _ratio(results.ratio(name, peer, "ref", basis)),
         _ratio(results.ratio(name, peer, best, basis) if best else None),
         "" if peak is None else f"{max(peak, 0) / 1e6:.1f}",
     ]
     if case.kind == "write":
         cells += [f"{results.figure(name, peer, key) or 0:,.0f}" for key in ("bytes", "bytes_peak")]
-    return "| " + " | ".join(f"**{cell}**" if peer == "jinx" else cell for cell in cells) + " |"
+    return "| " + " | ".join(f"**{cell}**" if cell and peer == "jinx" else cell for cell in cells) + " |"
 
 
 def _limits(results: Results) -> str:

@@ -46,7 +46,7 @@ sample["id"], sample["image"]
         return ds.sort("len(messages)")
 
     def lengths(self, ds: Any) -> Iterable[int]:
-        return ds.lengths("messages").tolist()
+        return ds.lengths("messages")
 
     def loader(self, ds: Any, size: int, workers: int) -> Iterable[Iterable[Any]]:
         return data_loader(ds, size, workers)

@@ -62,13 +62,13 @@ sample["id"], sample["image"]
             yield from ds.take(order[start : start + 256], columns=list(fields) or ["id"]).to_pylist()
 
     def sorted(self, ds: Any, fields: Sequence[str] = FIELDS) -> Iterable[Any]:
-        lengths = list(self.lengths(ds))
+        lengths = self.lengths(ds).to_pylist()
         return self.shuffled(ds, sorted(range(len(lengths)), key=lengths.__getitem__), fields)
 
-    def lengths(self, ds: Any) -> Iterable[int]:
+    def lengths(self, ds: Any) -> Any:
         import pyarrow.compute as pc
 
-        return pc.list_value_length(ds.to_table(columns=["messages"]).column("messages")).to_pylist()
+        return pc.list_value_length(ds.to_table(columns=["messages"]).column("messages"))
 
     def loader(self, ds: Any, size: int, workers: int) -> Iterable[Iterable[Any]]:
         return data_loader(_Counted(self, ds), size, workers, "spawn")  # its threads do not survive a fork

@@ -61,13 +61,13 @@ sample["id"], sample["image"]["bytes"]
         for index in order:
             yield ds.row(index, fields or ["id"])
 
-    def lengths(self, ds: Rows) -> Iterable[int]:
+    def lengths(self, ds: Rows) -> Any:
         import pyarrow.compute as pc
 
-        return pc.list_value_length(ds.file.read(columns=["messages"]).column("messages")).to_pylist()
+        return pc.list_value_length(ds.file.read(columns=["messages"]).column("messages"))
 
     def sorted(self, ds: Rows, fields: Sequence[str] = FIELDS) -> Iterable[Any]:
-        lengths = list(self.lengths(ds))
+        lengths = self.lengths(ds).to_pylist()
         return self.pick(ds, sorted(range(len(lengths)), key=lengths.__getitem__), fields)
 
     def image(self, sample: Any) -> Any:

@@ -77,7 +77,7 @@ class Peer:
         return self.pick(ds, sorted(range(len(ds)), key=lengths.__getitem__), fields)
 
     def lengths(self, ds: Any) -> Iterable[int]:
-        """The number of messages of every sample, by the peer's fastest way."""
+        """The number of messages of every sample, by the peer's fastest way, as whatever that gives."""
         return (len(self.messages(sample)) for sample in self.stream(ds, ["messages"]))
 
     def loader(self, ds: Any, size: int, workers: int) -> Iterable[Iterable[Any]]:
