@@ -147,7 +147,8 @@ class Contestant:
     def _start(self) -> None:
         self._process = subprocess.Popen(
             [self.python, "-m", "bench.child", self.peer.name],
-            env=environment() | {"PYTHONPATH": str(ROOT)},
+            env=environment()
+            | {"PYTHONPATH": os.pathsep.join(filter(None, [os.environ.get("PYTHONPATH"), str(ROOT)]))},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,
