@@ -96,21 +96,19 @@ class WithoutColumns(Jinx):
 
 
 class Loader(Jinx):
-    """Threads in the training process in place of worker processes."""
+    """Threads in the training process in place of worker processes; as many as it takes by default."""
 
     name = "jinx-loader"
-    title = "jinx.torch.Loader"
+    title = "jinx.torch.Loader in place of DataLoader, no worker processes"
     store = "jinx"
     only = ("loader", "loader_decode")
 
     def loader(self, ds: Any, size: int, workers: int) -> Iterable[Iterable[Any]]:
-        return self._loader()(ds, batch_size=size, num_workers=workers, collate_fn=list)
+        return self._loader()(ds, batch_size=size, collate_fn=list)
 
     def image_loader(self, ds: Any, size: int, workers: int) -> Iterable[Iterable[Any]]:
         fields = ["id", "image", "messages"]
-        return self._loader()(
-            ds.select_columns(fields), batch_size=size, num_workers=workers, decode={"image": "numpy"}, collate_fn=list
-        )
+        return self._loader()(ds, batch_size=size, collate_fn=list, fields=fields, decode={"image": "numpy"})
 
     @staticmethod
     def _loader() -> Any:
