@@ -16,6 +16,9 @@ export CARGO_TARGET_DIR
 # An index that has CPU builds of torch; empty: the default index (a CUDA build on Linux, about 3 GB).
 TORCH_INDEX ?=
 PYTEST_ARGS ?=
+# make bench BENCH_ARGS="--peers ref,jinx --cases take,random_all --samples 3000" BENCH_OUT=/tmp/bench
+BENCH_ARGS ?=
+BENCH_OUT ?= docs/benchmarks
 # Of the fuzzer, for all targets together on one core; two run at the same time.
 FUZZ_SECONDS ?= 3600
 # Of each property test in Rust.
@@ -29,7 +32,7 @@ STAMPS := .venv/.stamps
 INSTALL = $(if $(wildcard $(BIN)/uv),$(BIN)/uv pip install --quiet --python $(PY),$(PY) -m pip install --quiet)
 CRATES := --workspace --exclude jinx-py
 
-.PHONY: help setup develop demo test test-rust test-python lint lint-rust lint-python bench soak fuzz docs wheel pins clean need-cargo
+.PHONY: help setup develop demo test test-rust test-python lint lint-rust lint-python bench bench-micro soak fuzz docs wheel pins clean need-cargo
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -96,8 +99,13 @@ lint-python: $(STAMPS)/test $(STAMPS)/lint develop
 soak: $(STAMPS)/test develop ## kills, failing calls and damaged files at length (hours)
 	JINX_SOAK=1 $(PY) -m pytest -n 2 --dist loadfile tests/fault
 
-bench: develop $(STAMPS)/test ## wall times on this machine, beside Hugging Face datasets
-	PYTHONPATH=examples $(PY) -m bench.run
+bench: develop $(STAMPS)/test ## speed, memory and disk beside the peers: an hour, and the pages in docs/benchmarks
+	$(PY) -m bench.run --limits --save $(BENCH_OUT)/results.json $(or $(BENCH_ARGS),--samples 13640 --pixels 1000 --paper 1000)
+	$(PY) -m bench.report $(BENCH_OUT)/results.json
+
+bench-micro: need-cargo develop ## what single steps cost, in Rust and in Python
+	cargo bench --quiet --locked -p jinx-core
+	$(PY) -m bench.micro $(BENCH_ARGS)
 
 fuzz: need-cargo $(STAMPS)/test develop ## fuzz every reader for FUZZ_SECONDS, then the property tests at length
 	$(PY) tools/fuzz.py $(FUZZ_SECONDS)

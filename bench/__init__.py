@@ -1,1 +1,1 @@
-"""Wall times of JINX beside its peers, measured in the same run. Never part of a test."""
+"""JINX beside its peers, measured in the same run. Never part of a test; nothing imports it."""

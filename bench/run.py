@@ -1,55 +1,81 @@
-"""Measure every case, our side and the peer's in turns, and print medians. Run it with `make bench`."""
+"""Measures JINX beside its peers over the same data, and says who is how fast.
+
+    python -m bench.run                                   # everyone, everything
+    python -m bench.run --peers ref,jinx --cases random_all,take --samples 3000
+    python -m bench.run --list
+
+Every measurement is a process of its own; contestants take turns in every round, and a ratio compares measurements of
+the same round. Environments, data and stores are kept in ~/.cache/jinx/bench. With --save the results are added to a
+file, in place of older ones of the same case and contestant; `python -m bench.report` writes the pages from it.
+"""
 
 import argparse
-import platform
-import statistics
-import tempfile
-import time
-from collections.abc import Callable
+import sys
 from pathlib import Path
 
-import datasets
-
-import jinx
-from bench.cases import CASES, Case
-from bench.data import Files, make
-
-datasets.disable_progress_bars()
+from bench import environments, peers
+from bench.campaign import Campaign
+from bench.cases import CASES
+from bench.runner import Settings
+from bench.table import table
 
 
 def main() -> None:
-    """Make the data, measure, print."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--samples", type=int, default=3000)
-    parser.add_argument("--rounds", type=int, default=5)
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--peers", help="contestants by name, with commas (default: all)")
+    parser.add_argument("--cases", "--ops", help="cases by name, with commas; a trailing * matches any (default: all)")
+    parser.add_argument("--samples", type=int, default=3000, help="samples with JPEG (default: 3000)")
+    parser.add_argument("--pixels", type=int, default=300, help="samples with raw pixels (default: 300)")
+    parser.add_argument("--paper", type=int, default=400, help="samples of the paper's shape (default: 400)")
+    parser.add_argument("--paper-data", type=Path, nargs="+", help="the paper's data itself, as Parquet files")
+    parser.add_argument("--reads", type=int, default=2000, help="samples that the random cases read (default: 2000)")
+    parser.add_argument("--repeat", type=int, default=3, help="rounds (default: 3)")
+    parser.add_argument("--cap", type=float, default=6.0, help="seconds after which a case is cut off (default: 6)")
+    parser.add_argument("--folder", type=Path, help="where data and stores go (default: ~/.cache/jinx/bench)")
+    parser.add_argument("--save", type=Path, help="add the results to this JSON file")
+    parser.add_argument("--fresh", action="store_true", help="write all stores again")
+    parser.add_argument("--limits", action="store_true", help="measure what the machine allows, too")
+    parser.add_argument("--list", action="store_true", help="name contestants and cases, and stop")
     options = parser.parse_args()
-    print(
-        f"jinx {jinx.__version__}, datasets {datasets.__version__}, Python {platform.python_version()}, "
-        f"{platform.machine()}; {options.samples} samples, median of {options.rounds} alternating rounds, warm files"
+    contestants = peers.every()
+    if options.list:
+        print(*(f"{name:16} {peer.title}" for name, peer in contestants.items()), sep="\n", end="\n\n")
+        print(*(f"{name:24} {case.title}" for name, case in CASES.items()), sep="\n")
+        return
+    campaign = Campaign(
+        root=options.folder or environments.cache(),
+        samples={"jpeg": options.samples, "pixels": options.pixels, "paper": options.paper},
+        paper_data=options.paper_data or [],
+        settings=Settings(options.reads, options.cap),
+        fresh=options.fresh,
+        limits=options.limits,
     )
-    print(f"{'':44}{'jinx':>11}{'datasets':>11}{'ratio':>8}")
-    with tempfile.TemporaryDirectory() as folder:
-        files = make(Path(folder), options.samples)
-        for case in CASES:
-            ours, peer = measure(case, files, options.rounds)
-            print(f"{case.name:44}{ours * 1e3:8.1f} ms{peer * 1e3:8.1f} ms{peer / ours:7.1f}x")
+    results = campaign.run(
+        [contestants[name] for name in _chosen(options.peers, list(contestants))],
+        [CASES[name] for name in _chosen(options.cases, list(CASES))],
+        options.repeat,
+    )
+    print(table(results))
+    if options.save:
+        if not options.cases and not options.peers:
+            options.save.unlink(missing_ok=True)
+        results.save(options.save)
+    if results.wrong:
+        sys.exit("bench: contestants read different things: " + "; ".join(results.wrong))
 
 
-def measure(case: Case, files: Files, rounds: int) -> tuple[float, float]:
-    """Median seconds of our side and of the peer's, measured in turns after one unmeasured round."""
-    ours, peer = [], []
-    if case.ours(files) != case.peer(files):
-        raise SystemExit(f"bench: the two sides of {case.name!r} give different answers")
-    for _ in range(rounds):
-        ours.append(_seconds(case.ours, files))
-        peer.append(_seconds(case.peer, files))
-    return statistics.median(ours), statistics.median(peer)
-
-
-def _seconds(job: Callable[[Files], object], files: Files) -> float:
-    start = time.perf_counter()
-    job(files)
-    return time.perf_counter() - start
+def _chosen(wanted: str | None, known: list[str]) -> list[str]:
+    if not wanted:
+        return known
+    chosen: list[str] = []
+    for word in wanted.split(","):
+        name = word.strip()
+        found = [one for one in known if one == name or (name.endswith("*") and one.startswith(name[:-1]))]
+        if not found:
+            sys.exit(f"bench: no {name!r}; --list names all")
+        chosen += [one for one in found if one not in chosen]
+    return chosen
 
 
 if __name__ == "__main__":

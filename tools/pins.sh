@@ -22,3 +22,10 @@ compile torch test
 compile mldataforge test torch
 compile lint test torch
 compile docs test torch lint
+
+# One environment for each set of benchmark peers: they need not fit with the others.
+for peer in ../bench/peers/requirements/*.in; do
+    others=(torch test)
+    case $peer in */streaming.in | */litdata.in) others=() ;; esac # they want older versions
+    compile "${peer%.in}" "${others[@]}"
+done

@@ -1,0 +1,1 @@
+"""Feeding a GPU: what the loaders deliver into its memory, and how long it waits for them."""

@@ -1,0 +1,134 @@
+"""What the machine allows: `python -m bench.limits FOLDER` in ref's environment, over ref's store; prints JSON.
+
+Every figure is the median of a few passes, warm, on one thread.
+"""
+
+import io
+import json
+import mmap
+import os
+import statistics
+import sys
+import time
+from array import array
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+PASSES = 5
+_BLOCK = 1 << 20
+_COPY = 1 << 28
+
+
+def main() -> None:
+    """Measure and print."""
+    folder = Path(sys.argv[1])
+    print(json.dumps({**_memory(), **_files(folder), **_objects(folder), **_codecs(folder)}))
+
+
+def _seconds(job: Callable[[], Any]) -> float:
+    times = []
+    for _ in range(PASSES):
+        before = time.perf_counter()
+        job()
+        times.append(time.perf_counter() - before)
+    return statistics.median(times)
+
+
+def _memory() -> dict[str, float]:
+    import numpy as np
+
+    source = np.ones(_COPY, np.uint8)
+    target = np.empty_like(source)
+    np.copyto(target, source)
+
+    def fault() -> None:
+        with mmap.mmap(-1, _COPY) as pages:
+            memoryview(pages)[:: mmap.PAGESIZE].tolist()
+
+    return {
+        "memcpy_gb_s": _COPY / _seconds(lambda: np.copyto(target, source)) / 1e9,
+        "page_fault_us": _seconds(fault) / (_COPY / mmap.PAGESIZE) * 1e6,
+    }
+
+
+def _files(folder: Path) -> dict[str, float]:
+    images = folder / "images.bin"
+    offsets = array("q", (folder / "offsets.bin").read_bytes())[1::2]
+    size = images.stat().st_size
+    buffer = bytearray(_BLOCK)
+    with images.open("rb", buffering=0) as file:
+        descriptor = file.fileno()
+
+        def blocks() -> None:
+            for start in range(0, size, _BLOCK):
+                os.preadv(descriptor, [buffer], start)
+
+        def values() -> None:
+            for start, stop in pairwise(offsets):
+                os.pread(descriptor, stop - start, start)
+
+        def touch() -> None:
+            with mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ) as pages:
+                for start, stop in pairwise(offsets):
+                    pages[start:stop]
+
+        blocks()
+        count = len(offsets) - 1
+        return {
+            "pread_blocks_gb_s": size / _seconds(blocks) / 1e9,
+            "pread_image_us": _seconds(values) / count * 1e6,
+            "copy_image_from_fresh_map_us": _seconds(touch) / count * 1e6,
+        }
+
+
+def _objects(folder: Path) -> dict[str, float]:
+    import orjson
+
+    lines = (folder / "rows.jsonl").read_bytes().splitlines()
+
+    def parse() -> None:
+        for line in lines:
+            orjson.loads(line)
+
+    def loop() -> None:
+        for _ in range(1_000_000):
+            object()
+
+    return {"json_line_us": _seconds(parse) / len(lines) * 1e6, "object_ns": _seconds(loop) * 1e3}
+
+
+def _codecs(folder: Path) -> dict[str, float]:
+    import numpy as np
+    import zstandard
+    from PIL import Image
+
+    offsets = array("q", (folder / "offsets.bin").read_bytes())[1:400:2]
+    whole = (folder / "images.bin").read_bytes()[: offsets[-1]]
+    jpegs = [whole[start:stop] for start, stop in pairwise(offsets)]
+    raw = np.random.Generator(np.random.PCG64(1)).integers(0, 256, (9, 12, 3), dtype=np.uint8)
+    # As in bench.data: steps of 8 with grain in the upper part.
+    coarse = np.asarray(Image.fromarray(raw).resize((416, 416), Image.Resampling.BICUBIC)) // 8 * 8
+    grain = np.random.Generator(np.random.PCG64(2)).normal(0, 3, (416, 416, 1))
+    grain[249:] = 0
+    pixels = np.clip(coarse + grain, 0, 255).astype(np.uint8).tobytes()
+    frame = zstandard.ZstdCompressor(level=3).compress(pixels)
+    decoder = zstandard.ZstdDecompressor()
+
+    def unpack() -> None:
+        for _ in range(100):
+            decoder.decompress(frame)
+
+    def decode() -> None:
+        for jpeg in jpegs:
+            np.asarray(Image.open(io.BytesIO(jpeg)).convert("RGB"))
+
+    return {
+        "zstd_decode_gb_s": 100 * len(pixels) / _seconds(unpack) / 1e9,
+        "jpeg_decode_pillow_us": _seconds(decode) / len(jpegs) * 1e6,
+    }
+
+
+if __name__ == "__main__":
+    main()
