@@ -116,6 +116,7 @@ fn write(
             let file = StreamOut::create(out, spec.overwrite)?;
             run(source, message_pack(file, codec, spec.level)?, options, progress)
         }
+        Format::Tar => Err(Error::unsupported("WebDataset tars are read, not written")),
         Format::Parquet => {
             let schema = known.schema.ok_or_else(|| Error::invalid("Parquet needs a schema"))?;
             let file = StreamOut::create(out, spec.overwrite)?;

@@ -1,12 +1,12 @@
 //! Input files as one source of rows, and what is known about the rows beforehand.
 
-use crate::features::{Features, MediaPath, media_of};
+use crate::features::{Features, MediaFeature, MediaPath, media_of};
 use crate::parquet_in::ParquetSource;
 use crate::rows_in::ParquetRows;
 use crate::schema::decode_schema;
 use arrow_schema::{Schema, SchemaRef};
 use jinx_core::convert::{
-    Chain, Format, JinxRows, JsonLines, MessagePack, Opener, RowSource, STANDARD_STREAM,
+    Chain, Format, Input, JinxRows, MessagePack, Opener, RowSource, STANDARD_STREAM, TarSamples, json_rows,
 };
 use jinx_core::error::{Error, Result};
 use jinx_core::io::sidecar_path;
@@ -70,6 +70,7 @@ impl Origin {
             }
             Format::Parquet => Known::of_schema(first_schema(&files)?),
             Format::Jinx => known_of_shards(&files)?,
+            Format::Tar => Known { media: media_in_tar(&files)?, ..Known::default() },
             Format::JsonLines | Format::MessagePack => Known::default(),
         };
         Ok(Self { format, paths: files, known })
@@ -96,7 +97,8 @@ impl Origin {
             let (path, format, first) = (path.clone(), self.format, self.known.schema.clone());
             openers.push(Box::new(move || {
                 Ok(match format {
-                    Format::JsonLines => Box::new(JsonLines::open(&path)?),
+                    Format::JsonLines => json_rows(Input::open(&path)?)?,
+                    Format::Tar => Box::new(TarSamples::open(&path)?),
                     Format::MessagePack => Box::new(MessagePack::open(&path)?),
                     _ => Box::new(ParquetRows::open(&path, first.as_ref())?),
                 })
@@ -150,6 +152,13 @@ fn files_in(folder: &Path, format: Format) -> Result<Vec<PathBuf>> {
     }
     names.sort_by(|a, b| natural(a, b));
     Ok(names.into_iter().map(|name| folder.join(name)).collect())
+}
+
+/// The media fields of the first sample; a pipe can be read once only.
+fn media_in_tar(files: &[PathBuf]) -> Result<Vec<MediaPath>> {
+    let Some(first) = files.first().filter(|path| path.is_file()) else { return Ok(Vec::new()) };
+    let media = TarSamples::media(first).map_err(|error| error.in_file(first))?;
+    Ok(media.into_iter().map(|(name, kind)| (vec![Some(name)], MediaFeature::of(kind))).collect())
 }
 
 fn first_schema(files: &[PathBuf]) -> Result<SchemaRef> {

@@ -129,6 +129,9 @@ impl ConvertSpec {
             Some((name, _)) => {
                 Err(Error::invalid(format!("{name} is for JINX folders, not for {}", target.name())))
             }
+            None if target == Format::Tar => {
+                Err(Error::unsupported("WebDataset tars are read, not written").in_file(out))
+            }
             None if target == Format::Jinx && out == Path::new(STANDARD_STREAM) => Err(Error::invalid(
                 "JINX may take two files and cannot go to standard output; give it a name",
             )),

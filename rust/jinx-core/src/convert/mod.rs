@@ -11,6 +11,7 @@ mod gate;
 mod input;
 mod jinx_in;
 mod jinx_out;
+mod json_array_in;
 mod jsonl_in;
 mod msgpack_in;
 mod near;
@@ -19,6 +20,7 @@ mod run;
 mod select;
 mod selected;
 mod stream_target;
+mod tar_in;
 
 use crate::error::{Error, Result};
 use crate::sink::Sink;
@@ -29,6 +31,7 @@ pub use format::Format;
 pub use input::{Input, STANDARD_STREAM};
 pub use jinx_in::JinxRows;
 pub use jinx_out::JinxTarget;
+pub use json_array_in::{JsonArray, json_rows};
 pub use jsonl_in::JsonLines;
 pub use msgpack_in::MessagePack;
 pub use ordered::{Commit, ordered};
@@ -36,6 +39,7 @@ pub use run::run;
 pub use select::{Select, Selection};
 pub use selected::Selected;
 pub use stream_target::{StreamTarget, json_lines, message_pack};
+pub use tar_in::TarSamples;
 
 /// Some rows that follow one another, to be emitted on any thread.
 pub trait RowChunk: Send {
