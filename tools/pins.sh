@@ -22,3 +22,4 @@ compile torch test
 compile mldataforge test torch
 compile lint test torch
 compile docs test torch lint
+compile trainers test torch

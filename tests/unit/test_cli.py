@@ -239,7 +239,7 @@ def test_media_in_a_struct_are_written_as_files(tmp_path):
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ('[{"a": 1}]', "jq -c"),
+        ('{}\n[{"a": 1}]', "jq -c"),
         ('{\n"a": 1}', "one whole object"),
         ('{"a": NaN}', '{"$float":"nan"}'),
         ('{"a": 1e999}', "1e999 is too large"),

@@ -4,6 +4,7 @@ use crate::features::{Features, MediaFeature, MediaPath, media_of};
 use crate::parquet_in::ParquetSource;
 use crate::rows_in::ParquetRows;
 use crate::schema::decode_schema;
+use crate::unify::unify;
 use arrow_schema::{Schema, SchemaRef};
 use jinx_core::convert::{
     Chain, Format, Input, JinxRows, MessagePack, Opener, RowSource, STANDARD_STREAM, TarSamples, json_rows,
@@ -68,7 +69,7 @@ impl Origin {
                 let what = format!("{} cannot be read from standard input; give a file", format.name());
                 return Err(Error::invalid(what));
             }
-            Format::Parquet => Known::of_schema(first_schema(&files)?),
+            Format::Parquet => Known::of_schema(whole_schema(&files)?),
             Format::Jinx => known_of_shards(&files)?,
             Format::Tar => Known { media: media_in_tar(&files)?, ..Known::default() },
             Format::JsonLines | Format::MessagePack => Known::default(),
@@ -94,13 +95,13 @@ impl Origin {
                 openers.extend(JinxRows::openers(path, &OpenOptions::default())?);
                 continue;
             }
-            let (path, format, first) = (path.clone(), self.format, self.known.schema.clone());
+            let (path, format, whole) = (path.clone(), self.format, self.known.schema.clone());
             openers.push(Box::new(move || {
                 Ok(match format {
                     Format::JsonLines => json_rows(Input::open(&path)?)?,
                     Format::Tar => Box::new(TarSamples::open(&path)?),
                     Format::MessagePack => Box::new(MessagePack::open(&path)?),
-                    _ => Box::new(ParquetRows::open(&path, first.as_ref())?),
+                    _ => Box::new(ParquetRows::open(&path, whole.as_ref())?),
                 })
             }));
         }
@@ -161,9 +162,17 @@ fn media_in_tar(files: &[PathBuf]) -> Result<Vec<MediaPath>> {
     Ok(media.into_iter().map(|(name, kind)| (vec![Some(name)], MediaFeature::of(kind))).collect())
 }
 
-fn first_schema(files: &[PathBuf]) -> Result<SchemaRef> {
-    let first = files.first().ok_or_else(|| Error::invalid("there is no input"))?;
-    Ok(ParquetSource::open(first)?.schema())
+/// The schema of all files together.
+fn whole_schema(files: &[PathBuf]) -> Result<SchemaRef> {
+    let (first, others) = files.split_first().ok_or_else(|| Error::invalid("there is no input"))?;
+    let mut whole = ParquetSource::open(first)?.schema();
+    for file in others {
+        let schema = ParquetSource::open(file)?.schema();
+        if schema != whole {
+            whole = Arc::new(unify(&whole, &schema).map_err(|error| error.in_file(file))?);
+        }
+    }
+    Ok(whole)
 }
 
 /// What the footers of all shards say; a schema only if they agree on it.

@@ -71,7 +71,6 @@ struct Sample {
 
 /// The samples of one tar, which may be compressed or a pipe.
 pub struct TarSamples {
-    name: Arc<Path>,
     chunks: Receiver<Result<Chunk>>,
     read: Arc<AtomicU64>,
     total: Option<u64>,
@@ -84,14 +83,13 @@ impl TarSamples {
         let name: Arc<Path> = Arc::from(input.name());
         let (total, read) = (input.total_bytes(), input.counter());
         let (sender, chunks) = bounded(CHUNKS_AHEAD);
-        let of = Arc::clone(&name);
         // On a thread of its own, because the archive's iterator borrows the archive.
         thread::Builder::new().spawn(move || {
-            if let Err(error) = walk(input, &of, &sender) {
-                let _ = sender.send(Err(error.in_file(&of)));
+            if let Err(error) = walk(input, &name, &sender) {
+                let _ = sender.send(Err(error.in_file(&name)));
             }
         })?;
-        Ok(Self { name, chunks, read, total })
+        Ok(Self { chunks, read, total })
     }
 
     /// # Errors
