@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from jinx import _core
+from jinx.conversion.remote import fetched, is_address
+from jinx.conversion.run import Embedding, Progress, Run
 from jinx.formats.registry import target_format
-from jinx.formats.remote import fetched, is_address
-from jinx.formats.run import Embedding, Progress, Run
 from jinx.formats.sources import Inputs, find_inputs
 from jinx.parts import parse_part, part_folder
 from jinx.sizes import parse_size

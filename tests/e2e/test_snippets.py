@@ -75,7 +75,7 @@ def test_commands(page, workplace):
             command = command.split("|")[0]
         if command.startswith("jinx convert") and "--append" not in command:
             out = Path(command.split("--")[0].split()[-1])
-            for path in (out, out.with_suffix(".binx")):
+            for path in (out, out.with_suffix(".binx")) if out.suffix == ".jinx" else ():
                 (workplace / path).unlink(missing_ok=True)
             if out.name == "out.jinx":
                 shutil.copy(workplace / "in.parquet", workplace / "part-1.parquet")

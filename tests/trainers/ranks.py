@@ -84,9 +84,9 @@ def accelerate(path: str, out: Path) -> None:
 
 def lightning(path: str, out: Path) -> None:
     """Lightning puts its own sampler around the dataset."""
-    import lightning as L
+    from lightning import LightningModule, Trainer
 
-    class Module(L.LightningModule):
+    class Module(LightningModule):
         def __init__(self) -> None:
             super().__init__()
             self.seen = Seen()
@@ -98,7 +98,7 @@ def lightning(path: str, out: Path) -> None:
             return torch.optim.SGD(self.parameters(), 1e-6)
 
     module = Module()
-    trainer = L.Trainer(
+    trainer = Trainer(
         max_epochs=1,
         accelerator="cpu",
         devices=1,

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from jinx import _core
-from jinx.formats.embedding import embed_options
-from jinx.formats.remote import fetched
+from jinx.conversion.embedding import embed_options
+from jinx.conversion.remote import fetched
+from jinx.conversion.splits import splits_of
 from jinx.formats.sources import Inputs, find_inputs
-from jinx.formats.splits import splits_of
 from jinx.nearest import hint
 from jinx.writer import refuse_existing, shard_bytes
 
