@@ -51,7 +51,7 @@ def convert(
     to: str | None = None,
     progress: Progress | None = None,
 ) -> dict[str, int]:
-    """Convert between Parquet, JSON lines or arrays, MessagePack, WebDataset tars (as input) and JINX, any to any.
+    """Convert between Parquet, JSON lines or arrays, MessagePack, WebDataset tars and JINX, any to any.
 
     Rows stream through: memory does not grow with the data. The same input gives the same bytes. An output that
     exists stays as it was until everything is written, and for good when something fails.
@@ -61,7 +61,8 @@ def convert(
             (copied beside the output meanwhile), or a list of these; or a Hugging Face `datasets.Dataset` (nothing is
             decoded) or `DatasetDict`, a `jinx.Dataset`, anything with `__arrow_c_stream__`, or an iterable of dicts.
             A folder whose files are named after splits, and a `DatasetDict`, become one dataset for each split.
-        out: Where to; the suffix names the format, and a name without one is a folder of JINX shards.
+        out: Where to; the suffix names the format, and a name without one is a folder of JINX shards, or with
+            `to="parquet"` one of files named as the Hub expects them (`train-00000-of-00004.parquet`).
         sidecar: Large binary values go to a second file beside (JINX).
         compression: `"auto"` is zstd for JINX, snappy for Parquet, and for the others what the suffix says; otherwise
             `"zstd"`, `"gz"` or `"snappy"`, with a level after a colon (`"zstd:9"`), or None.

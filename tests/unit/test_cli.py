@@ -249,7 +249,7 @@ def test_lines_that_are_no_json_say_what_to_do(cli, tmp_path, text, says):
     (tmp_path / "a.jsonl").write_text(text, "utf-8")
     done = cli("convert", tmp_path / "a.jsonl", tmp_path / "a.jinx")
     assert (done.code, len(done.err.splitlines())) == (1, 1)
-    assert "a.jsonl: line 1: " in done.err
+    assert "a.jsonl: line " in done.err
     assert says in done.err
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from jinx.cli.options import PATH, examples, names, pairs, print_json
-from jinx.formats.registry import NAMES, WRITTEN
+from jinx.formats.registry import NAMES
 
 BIG_PAIR_BYTES = 20_000_000_000
 
@@ -47,14 +47,15 @@ BIG_PAIR_BYTES = 20_000_000_000
 @click.option("--mixed", type=click.Choice(["error", "json"]), default="error", help="Values without a common type.")
 @click.option("--threads", type=click.IntRange(min=0), default=0, help="How many threads; 0: one per core.")
 @click.option("--from", "from_", type=click.Choice(NAMES), help="The input's format, if the suffix does not say.")
-@click.option("--to", type=click.Choice(WRITTEN), help="The output's format, likewise.")
+@click.option("--to", type=click.Choice(NAMES), help="The output's format, likewise.")
 @click.option("--progress", type=click.Choice(["auto", "plain", "none"]), default="auto", help="How to show progress.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def convert(paths: tuple[str, ...], **options: Any) -> None:
-    """Convert Parquet, JSON lines or arrays, MessagePack, WebDataset tars and JINX, from any to any but tars.
+    """Convert Parquet, JSON lines or arrays, MessagePack, WebDataset tars and JINX, from any to any.
 
     IN is a file, a folder, a quoted pattern, an address such as s3://, or - for standard input. The suffixes name the
-    formats. OUT appears when everything is written, and not before.
+    formats; OUT without one is a folder of JINX shards, or with --to parquet of Parquet files. OUT appears when
+    everything is written, and not before.
     """
     inputs, out = _split_paths(paths)
     if os.path.lexists(out) and out != "-" and not (options["overwrite"] or options["append"] or options["part"]):

@@ -90,6 +90,8 @@ class Run:
 
     def files(self, inputs: Inputs, embedding: Embedding | None = None) -> dict[str, int]:
         """From files of one format."""
+        if self.target == "tar" or self._is_parquet_folder():
+            return self._by_samples(inputs, embedding)
         options = dict(self.options)
         if embedding is not None:
             options["embed"] = embed_options(embedding.fields, embedding.root, embedding.missing, inputs)
@@ -106,6 +108,42 @@ class Run:
             options=_json(options),
             progress=self.progress,
         )
+
+    def _is_parquet_folder(self) -> bool:
+        return self.target == "parquet" and self.out != "-" and not os.path.splitext(self.out)[1]  # noqa: PTH122
+
+    def _by_samples(self, inputs: Inputs, embedding: Embedding | None) -> dict[str, int]:
+        """What Python writes: from JINX directly, from anything else by way of a JINX file beside the output."""
+        from jinx.opening import open
+
+        if inputs.format == "jinx" and embedding is None:
+            return self._dataset(open(inputs.files))
+        folder = os.path.dirname(os.path.abspath(self.out))  # noqa: PTH100, PTH120
+        with tempfile.TemporaryDirectory(dir=folder, prefix=".jinx-") as work:
+            middle = os.path.join(work, "rows.jinx")  # noqa: PTH118
+            plain = {"overwrite": True, "append": False, "shard_size": None, "compression": None, "level": None}
+            Run(middle, "jinx", {**self.options, **plain}, self.progress).files(inputs, embedding)
+            done = {"limit": None, "fields": None, "drop": None, "rename": None}
+            return Run(self.out, self.target, {**self.options, **done}, None)._dataset(open(middle))
+
+    def _written_by_python(self, source: "Dataset") -> dict[str, int]:
+        from itertools import islice
+
+        from jinx.conversion.parquet_folder import write_parquet_folder
+        from jinx.formats.webdataset import write_tar
+
+        if self.target == "tar":
+            progress = self.progress
+            chosen = (self._projected(sample) for sample in islice(source, self.options["limit"]))
+            return write_tar(chosen, self.out, lambda rows, size: progress(rows, size, None) if progress else None)
+        if self.options["rename"]:
+            raise ValueError(f"{self.out}: fields are renamed in a single file only")
+        if self.options["fields"] or self.options["drop"]:
+            names = self.options["fields"] or source.column_names
+            source = source.select_columns([name for name in names if name not in (self.options["drop"] or [])])
+        if self.options["limit"] is not None:
+            source = source[: self.options["limit"]]
+        return write_parquet_folder(source, self.out, self.options, self.progress)
 
     def objects(self, source: Any) -> dict[str, int]:
         """From what other libraries and Python hold."""
@@ -128,6 +166,8 @@ class Run:
         )
 
     def _dataset(self, source: "Dataset") -> dict[str, int]:
+        if self.target == "tar" or self._is_parquet_folder():
+            return self._written_by_python(source)
         kept_schema = source._arrow_schema()  # pyright: ignore[reportPrivateUsage]
         if not source._transforms and (kept_schema is not None or self.target == "parquet"):  # pyright: ignore[reportPrivateUsage]
             return self._arrow(source)
@@ -152,6 +192,8 @@ class Run:
 
         if self.target == "jinx":
             return self._write(samples, self.out)
+        if self.target == "tar":
+            raise ValueError(f"{self.out}: write a .jinx file first, then convert that")
         folder = os.path.dirname(os.path.abspath(self.out))  # noqa: PTH100, PTH120
         with tempfile.TemporaryDirectory(dir=folder, prefix=".jinx-") as work:
             middle = os.path.join(work, "rows.jinx")  # noqa: PTH118

@@ -18,7 +18,6 @@ FORMATS = {
 }
 CODECS = (".gz", ".zst", ".bz2", ".xz", ".lz4", ".br", ".sz", ".lzma")
 NAMES = ("jinx", "parquet", "jsonl", "msgpack", "tar")
-WRITTEN = ("jinx", "parquet", "jsonl", "msgpack")
 
 
 def format_of(path: str) -> str | None:
@@ -34,11 +33,10 @@ def target_format(out: str) -> str:
         ValueError: The suffix is not one we write.
     """
     found = format_of(out)
-    if found in WRITTEN:
+    if found is not None:
         return found
     if not PurePath(out).suffix:
         return "jinx"
-    written = ", ".join(name for name, kind in FORMATS.items() if kind in WRITTEN)
     raise ValueError(
-        f"{out}: its suffix names no format that is written; use one of {written} (with .gz or .zst), or say the format"
+        f"{out}: its suffix names no format; use one of {', '.join(FORMATS)} (with .gz or .zst), or say the format"
     )
