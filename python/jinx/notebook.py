@@ -23,7 +23,7 @@ _MAX_ITEMS = 8
 
 def dataset_text(dataset: "Dataset") -> str:
     """The path, the number of samples, and one line for each field with type and stored size."""
-    head = f"Dataset({dataset.path!r}, {len(dataset):,} samples)"
+    head = f"Dataset({dataset.path!r}, {_samples(len(dataset))})"
     rows = _field_rows(dataset)
     if not rows:
         return head
@@ -41,7 +41,7 @@ def dataset_html(dataset: "Dataset") -> str:
         for name, kind, size in _field_rows(dataset)
     ]
     page = (
-        f"<div><b>Dataset</b> <code>{escape(_short(dataset.path))}</code>, {len(dataset):,} samples"
+        f"<div><b>Dataset</b> <code>{escape(_short(dataset.path))}</code>, {_samples(len(dataset))}"
         "<table><thead><tr><th>field</th><th>type</th><th>stored</th></tr></thead><tbody>"
         f"{''.join(rows)}</tbody></table>"
     )
@@ -58,7 +58,8 @@ def sample_html(sample: Mapping[str, Any]) -> str:
         value = sample[name]
         pictures = "".join(filter(None, map(thumbnail, islice(_binary(value), _THUMBNAILS))))
         text = "" if pictures and isinstance(value, bytes) else escape(_short(_shown(value)))
-        row = f"<tr><td><code>{escape(_short(name))}</code></td><td>{pictures}{text}</td></tr>"
+        between = "<br/>" if pictures and text else ""
+        row = f"<tr><td><code>{escape(_short(name))}</code></td><td>{pictures}{between}{text}</td></tr>"
         if len(page.encode()) + len(row.encode()) < MAX_HTML_BYTES - 100:
             page += row
     return f"{page}</tbody></table>"
@@ -89,7 +90,9 @@ def thumbnail(data: Any) -> str | None:
             picture.convert("RGB").save(out, "JPEG", quality=75)
     except Exception:  # noqa: BLE001 - Pillow raises what its parsers meet, and a picture is decoration here
         return None
-    return f"<img alt='' src='data:image/jpeg;base64,{base64.b64encode(out.getvalue()).decode()}'/>"
+    return (
+        f"<img alt='' style='display:inline' src='data:image/jpeg;base64,{base64.b64encode(out.getvalue()).decode()}'/>"
+    )
 
 
 def _field_rows(dataset: "Dataset") -> list[tuple[str, str, str]]:
@@ -136,6 +139,10 @@ def _shown(value: Any, depth: int = 0) -> str:
         members: list[tuple[Any, Any]] = list(value.items())[:_MAX_ITEMS]  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
         return f"{{{', '.join(f'{_short(str(name))!r}: {_shown(member, depth + 1)}' for name, member in members)}}}"
     return repr(value[:_MAX_TEXT] if isinstance(value, str) else value)
+
+
+def _samples(count: int) -> str:
+    return f"{count:,} sample{'' if count == 1 else 's'}"
 
 
 def _short(text: str) -> str:
