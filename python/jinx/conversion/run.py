@@ -62,20 +62,20 @@ class Run:
             one = Run(self.out, self.target, {**self.options, "split": wanted}, self.progress)
             return one.files(Inputs(splits[wanted], inputs.format), embedding)
         self._folder_of_splits(f"the input has the splits {', '.join(splits)}", ", or choose one (--split)")
-        parts = (
-            (name, lambda run, files=files: run.files(Inputs(files, inputs.format), embedding))
-            for name, files in splits.items()
-        )
-        return self._each_split(parts)
+
+        def convert(name: str, run: Run) -> dict[str, int]:
+            return run.files(Inputs(splits[name], inputs.format), embedding)
+
+        return self._each_split(splits, convert)
 
     def _folder_of_splits(self, what: str, more: str = "") -> None:
         if os.path.splitext(self.out)[1]:  # noqa: PTH122
             raise ValueError(f"{self.out}: {what}, which become a folder; give a name without a suffix{more}")
         os.makedirs(self.out, exist_ok=True)  # noqa: PTH103
 
-    def _each_split(self, parts: "Iterable[tuple[str, Callable[[Run], dict[str, int]]]]") -> dict[str, int]:
+    def _each_split(self, names: Iterable[str], convert: "Callable[[str, Run], dict[str, int]]") -> dict[str, int]:
         done: dict[str, int] = {}
-        for name, convert in parts:
+        for name in names:
             file = os.path.join(self.out, name if self.target == "jinx" else f"{name}.{self.target}")  # noqa: PTH118
             if self.options["resume"] and os.path.lexists(file):
                 continue
@@ -84,7 +84,7 @@ class Run:
             options = {**self.options, "split": name}
             if self.target == "jinx":
                 options["shard_size"] = shard_bytes(file, options["shard_size"])
-            for key, value in convert(Run(file, self.target, options, self.progress)).items():
+            for key, value in convert(name, Run(file, self.target, options, self.progress)).items():
                 done[key] = done.get(key, 0) + value
         return done
 
@@ -179,9 +179,11 @@ class Run:
         if isinstance(source, Mapping):
             splits: dict[str, Any] = {**source}
             self._folder_of_splits(f"a DatasetDict has the splits {', '.join(splits)}")
-            return self._each_split(
-                (name, lambda run, part=part: run._hugging_face(part)) for name, part in splits.items()
-            )
+
+            def convert(name: str, run: Run) -> dict[str, int]:
+                return run._hugging_face(splits[name])
+
+            return self._each_split(splits, convert)
         if source.features is None:
             return self._samples(huggingface.plain_rows(source))
         return self._arrow(huggingface.arrow_reader(source))
