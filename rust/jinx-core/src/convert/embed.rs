@@ -101,7 +101,8 @@ impl Embed {
         let full = root.join(path.strip_prefix("./").unwrap_or(path));
         let leaves = Path::new(path).components().any(|part| part == Component::ParentDir);
         if leaves || !full.starts_with(root) || path.contains('\0') {
-            let what = format!("'{path}' leads out of the folder {}; name another one (--root)", root.display());
+            let what =
+                format!("'{path}' leads out of the folder {}; name another one (--root)", root.display());
             return Err(Error::invalid(what));
         }
         Ok(full)

@@ -16,8 +16,7 @@ pub enum Format {
 }
 
 impl Format {
-    pub const ALL: [Self; 5] =
-        [Self::Jinx, Self::JsonLines, Self::MessagePack, Self::Parquet, Self::Tar];
+    pub const ALL: [Self; 5] = [Self::Jinx, Self::JsonLines, Self::MessagePack, Self::Parquet, Self::Tar];
 
     /// The name on the command line.
     pub fn name(self) -> &'static str {

@@ -102,8 +102,15 @@ enum State {
     #[default]
     Start,
     /// Before an element; after a comma one must come.
-    Between { comma: bool },
-    Element { start: usize, depth: usize, string: bool, escaped: bool },
+    Between {
+        comma: bool,
+    },
+    Element {
+        start: usize,
+        depth: usize,
+        string: bool,
+        escaped: bool,
+    },
     /// Behind an element: a comma or the end.
     End,
 }
@@ -140,13 +147,7 @@ impl Cutter {
     }
 
     /// One byte outside of texts.
-    fn element(
-        &self,
-        byte: u8,
-        start: usize,
-        depth: usize,
-        found: &mut Vec<Range<usize>>,
-    ) -> Result<State> {
+    fn element(&self, byte: u8, start: usize, depth: usize, found: &mut Vec<Range<usize>>) -> Result<State> {
         let inside = |depth, string| State::Element { start, depth, string, escaped: false };
         Ok(match byte {
             b'"' => inside(depth, true),
@@ -229,7 +230,10 @@ mod tests {
     #[test]
     fn what_is_wrong_is_named() {
         let text = |json: &str| rows(json).unwrap_err().to_string();
-        assert_eq!(text(r#"[{"a":1}"#), "a.json: the JSON array does not end with ']': the file is incomplete");
+        assert_eq!(
+            text(r#"[{"a":1}"#),
+            "a.json: the JSON array does not end with ']': the file is incomplete"
+        );
         assert!(text("[{},]").contains("byte 4: not a JSON array: ']' where an element should begin"));
         assert!(text("[{}] x").contains("'x' after the end"));
         assert!(text("[{},3]").contains("sample 1: an element that is not a JSON object"));

@@ -148,8 +148,7 @@ impl RowChunk for JsonChunk {
         if self.numbers == Numbers::Elements && text.first() != Some(&b'{') {
             return Err(self.locate(i, Error::corrupt("an element that is not a JSON object")));
         }
-        tagged::emit_line(text, &mut sink)
-            .map_err(|error| self.locate(i, error))
+        tagged::emit_line(text, &mut sink).map_err(|error| self.locate(i, error))
     }
 
     fn locate(&self, i: usize, error: Error) -> Error {

@@ -162,9 +162,9 @@ fn walk(input: Input, name: &Arc<Path>, out: &Sender<Result<Chunk>>) -> Result<(
                 return Ok(());
             }
         }
-        chunk.add(key, suffix, Bytes::from(data), is_new).map_err(|error| {
-            error.in_sample(chunk.first + to_u64(chunk.samples.len().saturating_sub(1)))
-        })?;
+        chunk
+            .add(key, suffix, Bytes::from(data), is_new)
+            .map_err(|error| error.in_sample(chunk.first + to_u64(chunk.samples.len().saturating_sub(1))))?;
     }
     if !chunk.samples.is_empty() {
         let _ = out.send(Ok(chunk));
@@ -209,7 +209,9 @@ impl Chunk {
         }
         let Some(sample) = self.samples.last_mut() else { return Ok(()) };
         if suffix == KEY || sample.files.iter().any(|(other, _)| *other == suffix) {
-            return Err(Error::corrupt(format!("the sample '{key}' has two files with the suffix .{suffix}")));
+            return Err(Error::corrupt(format!(
+                "the sample '{key}' has two files with the suffix .{suffix}"
+            )));
         }
         sample.files.push((suffix, data));
         Ok(())

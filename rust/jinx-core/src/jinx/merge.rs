@@ -102,7 +102,8 @@ fn check(parts: &[(u32, u32)]) -> Result<()> {
         return Err(Error::invalid("there are no parts here; a part is written with --part I/N"));
     };
     if let Some((_, other)) = parts.iter().find(|(_, parts)| *parts != count) {
-        let what = format!("there are parts of {count} and parts of {other}; remove those that do not belong");
+        let what =
+            format!("there are parts of {count} and parts of {other}; remove those that do not belong");
         return Err(Error::mismatch(what));
     }
     let missing: Vec<String> = (0..count)
@@ -113,7 +114,8 @@ fn check(parts: &[(u32, u32)]) -> Result<()> {
     if missing.is_empty() {
         return Ok(());
     }
-    let what = format!("of {count} parts these are missing: {}; write them, then merge again", missing.join(", "));
+    let what =
+        format!("of {count} parts these are missing: {}; write them, then merge again", missing.join(", "));
     Err(Error::mismatch(what))
 }
 
