@@ -46,7 +46,13 @@ def merge(out: str | os.PathLike[str]) -> dict[str, int]:
         `rows`, `bytes` (the sidecars' included), `sidecar_bytes` and `shards` of the dataset.
 
     Raises:
+        FileNotFoundError: There is no such folder.
         JinxError: Parts are missing, unfinished or of different numbers; the message names them. Nothing is changed.
     """
-    rows, size, sidecar, shards = _core.merge(os.fspath(out))
+    folder = os.fspath(out)
+    if not os.path.isdir(folder):  # noqa: PTH112 - text in, text out
+        from jinx.opening import missing
+
+        raise missing(folder) if not os.path.lexists(folder) else NotADirectoryError(f"{folder}: this is no folder")
+    rows, size, sidecar, shards = _core.merge(folder)
     return {"rows": rows, "bytes": size, "sidecar_bytes": sidecar, "shards": shards}
