@@ -22,7 +22,7 @@ fn rows(tar: Vec<u8>) -> Result<Vec<Vec<(String, Value)>>> {
             chunk.emit(i, &mut tree)?;
             match tree.take()? {
                 Value::Dict(members) => found.push(members),
-                other => panic!("{other:?}"),
+                other => unreachable!("{other:?}"),
             }
         }
     }
