@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 import jinx
+from jinx.cli.program import run
 
 
 def write_rows(path: Path, rows: range) -> Path:
@@ -60,6 +61,13 @@ def test_resume_goes_on_and_gives_the_same(tmp_path, long_input):
     assert [path.name for path in sorted(out.iterdir())] == [path.name for path in sorted(whole.iterdir())]
     assert jinx.open(out).info()["ids"] == jinx.open(whole).info()["ids"]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["long.jsonl", "out", "piece.jsonl", "whole"]
+
+
+def test_clean_removes_what_was_kept(tmp_path, long_input):
+    interrupt(long_input, tmp_path / "out")
+    assert (tmp_path / ".out.tmp").exists()
+    assert run(["clean", str(tmp_path)]) == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["long.jsonl", "piece.jsonl"]
 
 
 def test_resume_refuses_other_inputs_and_options(tmp_path, long_input):
