@@ -48,6 +48,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(tools::resolve, module)?)?;
     module.add_function(wrap_pyfunction!(tools::row_json, module)?)?;
     module.add_function(wrap_pyfunction!(tools::clean, module)?)?;
+    module.add_function(wrap_pyfunction!(tools::merge, module)?)?;
     module.add_function(wrap_pyfunction!(conversion::convert, module)?)?;
     module.add_function(wrap_pyfunction!(conversion::convert_arrow, module)?)?;
     module.add_function(wrap_pyfunction!(conversion::read_schema, module)?)?;
