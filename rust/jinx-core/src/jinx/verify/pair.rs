@@ -13,6 +13,7 @@ use crate::jinx::sidecar::HEADER_BYTES;
 use crate::jinx::sniff::{FileKind, sniff};
 use crate::num::to_u64;
 use std::ops::Range;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
@@ -111,8 +112,10 @@ impl Pass<'_> {
     }
 
     fn wave(&self, ranges: &[Range<u64>]) -> Vec<Result<Vec<(u64, RowReport)>>> {
-        let stop = AtomicBool::new(false);
+        let stop = Arc::new(AtomicBool::new(false));
         let others = |range: Range<u64>| {
+            let asked = Arc::clone(&stop);
+            interrupt::also_ask(move || asked.load(Ordering::Relaxed));
             range.take_while(|_| !stop.load(Ordering::Relaxed)).map(|i| (i, self.row(i))).collect::<Vec<_>>()
         };
         // Only the caller's thread hears of signals, so it takes its share.
