@@ -85,7 +85,7 @@ def test_a_million_small_changes_give_values_or_our_errors(folder, vectors, soak
         said, _ = process.communicate()
         assert process.returncode == 0, f"{process.args} ended with {process.returncode} (-14: it hung)"
         results.append(json.loads(said))
-    record_property("outcomes", [result["outcomes"] for result in results])
+    record_property("outcomes", [dict(result["outcomes"]) for result in results])
     assert [text for result in results for text in result["wrong"]] == []
     assert sum(result["cases"] for result in results) == blocks * flipping.BLOCK >= 1_000_000
     # Changes that no checksum covers are read as other values; most are found.
