@@ -11,6 +11,7 @@ mod errors;
 mod extract;
 mod field;
 mod home;
+mod mds;
 mod objects;
 mod reader;
 mod row;
@@ -34,6 +35,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<sample::LazyDict>()?;
     module.add_class::<reader::Reader>()?;
     module.add_class::<writer::Writer>()?;
+    module.add_class::<mds::shard::MdsShard>()?;
     module.add_function(wrap_pyfunction!(sample::_sample_of, module)?)?;
     module.add_function(wrap_pyfunction!(tools::sniff, module)?)?;
     module.add_function(wrap_pyfunction!(tools::resolve, module)?)?;

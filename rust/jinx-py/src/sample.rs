@@ -17,11 +17,11 @@ use std::sync::{Arc, OnceLock};
 
 /// Stands for a value that is not decoded yet in a sample that was changed.
 #[pyclass(frozen, module = "jinx._core")]
-struct Undecoded;
+pub(crate) struct Undecoded;
 
 static UNDECODED: PyOnceLock<Py<Undecoded>> = PyOnceLock::new();
 
-fn undecoded(py: Python<'_>) -> PyResult<&Bound<'_, Undecoded>> {
+pub(crate) fn undecoded(py: Python<'_>) -> PyResult<&Bound<'_, Undecoded>> {
     Ok(UNDECODED.get_or_try_init(py, || Py::new(py, Undecoded))?.bind(py))
 }
 
@@ -286,6 +286,12 @@ impl LazyDict {
                 let node = shard.tree().member(text);
                 return shard.emit_value(found.chain, found.text, node, depth, sink).map_err(place);
             }
+        }
+        if self.home.is_none()
+            && matches!(self.slot(py, name).map_err(fail)?, Slot::Stored)
+            && self.carried.emit(py, text, sink)?
+        {
+            return Ok(());
         }
         let value = self.value(py, name, true).and_then(|value| value.ok_or_else(|| missing(name)));
         extract::emit_value(&value.map_err(fail)?, depth, sink)
