@@ -152,6 +152,29 @@ class MdsShard:
     def is_stale(self) -> bool:
         """Whether the file is open although it was removed or replaced."""
 
+class MdsWriter:
+    """Writes samples whose values are bytes already into an MDS folder; `jinx.mds.MDSWriter` encodes them."""
+
+    def __new__(
+        cls,
+        path: str | PathLike[str],
+        columns: Mapping[str, str],
+        *,
+        compression: str | None = None,
+        hashes: Sequence[str] = (),
+        size_limit: int | None = None,
+        overwrite: bool = False,
+        threads: int = 0,
+    ) -> Self: ...
+    @property
+    def columns(self) -> list[tuple[str, str]]:
+        """Names and encodings in the order in which `write` takes values."""
+    @property
+    def samples(self) -> int: ...
+    def write(self, values: Sequence[bytes]) -> None: ...
+    def finish(self) -> dict[str, int]: ...
+    def abort(self) -> None: ...
+
 class Writer:
     def __new__(
         cls,
@@ -229,6 +252,9 @@ def resolve(path: str) -> list[tuple[str, int | None, str | None]]:
 
 def verify(path: str, progress: Callable[[int, int], None] | None = None) -> list[dict[str, Any]]:
     """Problems of a pair or folder: {"file", "sample", "field", "byte", "cause", "what"}; empty when it is intact."""
+
+def mds_verify(path: str, progress: Callable[[int, int], None] | None = None) -> list[dict[str, Any]]:
+    """As `verify`, for an MDS folder."""
 
 def repair(path: str, out: str | None, dry_run: bool) -> dict[str, Any]:
     """Rebuilds a pair; returns {"samples", "kept", "lost": [{"line", "bytes", "reason"}], "damage": [str], "out"}."""

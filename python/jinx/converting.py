@@ -75,7 +75,9 @@ def convert(
         FileExistsError: The output exists, and `overwrite` was not asked for.
         JinxError: A row cannot be read, or has no exact counterpart in the output; the message says which and why.
     """
-    codec, _, level = ("none" if compression is None else compression).partition(":")
+    target = os.fspath(out)
+    kind = to or target_format(target)
+    codec, _, level = _codec(compression, kind)
     if level and not level.isdigit():
         raise ValueError(f"compression {compression!r}: the level must be a number, as in 'zstd:9'")
     options = {
@@ -94,13 +96,21 @@ def convert(
         "mixed": mixed,
         "threads": threads,
     }
-    target = os.fspath(out)
     if not overwrite and not append:
         refuse_existing(target)
-    run = _Run(target, to or target_format(target), options, progress)
+    run = _Run(target, kind, options, progress)
     if _is_paths(source):
         return run.files(find_inputs(source, from_))
     return run.objects(source)
+
+
+def _codec(compression: str | None, kind: str) -> tuple[str, str, str]:
+    """The codec's name and level; in MDS `sample::` before it says that samples are compressed one by one."""
+    text = "none" if compression is None else compression
+    if kind == "mds" and text.startswith("sample::"):
+        name, colon, level = text.removeprefix("sample::").partition(":")
+        return f"sample::{name}", colon, level
+    return text.partition(":")
 
 
 def from_arrow(data: Any, path: Path, **options: Any) -> "Dataset":
@@ -169,13 +179,15 @@ class _Run:
         return self._samples(source)
 
     def _arrow(self, source: Any) -> dict[str, int]:
+        if self.target == "mds":  # which takes two passes over the rows
+            return self._by_way_of_jinx(lambda run: run._arrow(source))
         return _core.convert_arrow(
             source, self.out, target_format=self.target, options=self._json(), progress=self.progress
         )
 
     def _dataset(self, source: "Dataset") -> dict[str, int]:
         kept_schema = source._arrow_schema()  # pyright: ignore[reportPrivateUsage]
-        if not source._transforms and (kept_schema is not None or self.target == "parquet"):  # pyright: ignore[reportPrivateUsage]
+        if self.target != "mds" and not source._transforms and (kept_schema is not None or self.target == "parquet"):  # pyright: ignore[reportPrivateUsage]
             return self._arrow(source)
         return self._samples(source)
 
@@ -200,16 +212,20 @@ class _Run:
 
     def _samples(self, samples: Iterable[Any]) -> dict[str, int]:
         """Dicts from Python; what is not JINX is converted from a JINX file beside the output."""
-        import tempfile
-
         if self.target == "jinx":
             return self._write(samples, self.out)
+        return self._by_way_of_jinx(lambda run: run._write(samples, run.out))
+
+    def _by_way_of_jinx(self, write: "Callable[[_Run], Any]") -> dict[str, int]:
+        """What `write` puts into a JINX file, converted to the output."""
+        import tempfile
+
         folder = os.path.dirname(os.path.abspath(self.out))  # noqa: PTH100, PTH120
         with tempfile.TemporaryDirectory(dir=folder, prefix=".jinx-") as work:
             middle = os.path.join(work, "rows.jinx")  # noqa: PTH118
             changed = {"overwrite": True, "append": False, "shard_size": None, "compression": None, "level": None}
             plain = _Run(middle, "jinx", {**self.options, **changed}, None)
-            plain._write(samples, middle)
+            write(plain)
             done = {"limit": None, "fields": None, "rename": None}
             final = _Run(self.out, self.target, {**self.options, **done}, self.progress)
             return final.files(Inputs([middle], "jinx"))

@@ -13,9 +13,10 @@ FORMATS = {
     ".msgpack": "msgpack",
     ".mpk": "msgpack",
     ".mp": "msgpack",
+    ".mds": "mds",
 }
 CODECS = (".gz", ".zst", ".bz2", ".xz", ".lz4", ".br", ".sz", ".lzma")
-NAMES = ("jinx", "parquet", "jsonl", "msgpack")
+NAMES = ("jinx", "parquet", "jsonl", "msgpack", "mds")
 
 
 def format_of(path: str) -> str | None:

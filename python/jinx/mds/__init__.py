@@ -8,11 +8,14 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from jinx.mds.readers import BulkReader, RamReader
     from jinx.mds.streaming import MDSReader, patch_streaming, unpatch, unpatch_streaming
+    from jinx.mds.writer import MDSWriter, merge_index
 
 __all__ = [
     "BulkReader",
     "MDSReader",
+    "MDSWriter",
     "RamReader",
+    "merge_index",
     "patch_streaming",
     "unpatch",
     "unpatch_streaming",
@@ -21,7 +24,9 @@ __all__ = [
 _LAZY = {
     "BulkReader": "jinx.mds.readers",
     "MDSReader": "jinx.mds.streaming",
+    "MDSWriter": "jinx.mds.writer",
     "RamReader": "jinx.mds.readers",
+    "merge_index": "jinx.mds.writer",
     "patch_streaming": "jinx.mds.streaming",
     "unpatch": "jinx.mds.streaming",
     "unpatch_streaming": "jinx.mds.streaming",

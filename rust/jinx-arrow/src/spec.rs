@@ -7,7 +7,9 @@ use jinx_core::error::{Error, Result};
 use jinx_core::jinx::fields::Path as FieldPath;
 use jinx_core::jinx::options::{ColumnChoice, EncodeOptions, WriteOptions};
 use serde::{Deserialize, Deserializer};
+use jinx_core::mds::writer::{DEFAULT_SIZE_LIMIT, Settings};
 use serde_json::{Map, Value as Json};
+use std::collections::BTreeMap;
 use std::path::Path;
 
 const DEFAULT_LEVEL: i32 = 3;
@@ -124,10 +126,17 @@ impl ConvertSpec {
     /// # Errors
     /// `Invalid`.
     pub(crate) fn check(&self, out: &Path, target: Format) -> Result<()> {
-        let only_jinx = [("append", self.append), ("shard_size", self.shard_size.is_some())];
-        match only_jinx.iter().find(|(_, asked)| *asked && target != Format::Jinx) {
+        let has_shards = matches!(target, Format::Jinx | Format::Mds);
+        let refused = [
+            ("append", self.append && target != Format::Jinx),
+            ("shard_size", self.shard_size.is_some() && !has_shards),
+        ];
+        match refused.iter().find(|(_, refused)| *refused) {
             Some((name, _)) => {
                 Err(Error::invalid(format!("{name} is for JINX folders, not for {}", target.name())))
+            }
+            None if target == Format::Mds && out == Path::new(STANDARD_STREAM) => {
+                Err(Error::invalid("MDS is a folder and cannot go to standard output; give it a name"))
             }
             None if target == Format::Jinx && out == Path::new(STANDARD_STREAM) => Err(Error::invalid(
                 "JINX may take two files and cannot go to standard output; give it a name",
@@ -172,6 +181,25 @@ impl ConvertSpec {
             // Rows are encoded by the conversion's own workers.
             threads: 1,
             ..WriteOptions::default()
+        })
+    }
+
+    /// How an MDS folder is written.
+    pub(crate) fn mds(&self, columns: BTreeMap<String, String>) -> Result<Settings> {
+        let compression = match self.compression.as_ref().map(Option::as_deref) {
+            None | Some(None | Some("none")) => None,
+            Some(Some(name)) => Some(match self.level {
+                Some(level) => format!("{name}:{level}"),
+                None => name.to_owned(),
+            }),
+        };
+        Ok(Settings {
+            columns,
+            compression,
+            hashes: Vec::new(),
+            size_limit: Some(self.shard_size.unwrap_or(DEFAULT_SIZE_LIMIT)),
+            overwrite: self.overwrite,
+            threads: self.threads,
         })
     }
 

@@ -36,6 +36,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<reader::Reader>()?;
     module.add_class::<writer::Writer>()?;
     module.add_class::<mds::shard::MdsShard>()?;
+    module.add_class::<mds::writer::MdsWriter>()?;
+    module.add_function(wrap_pyfunction!(mds::checks::mds_verify, module)?)?;
     module.add_function(wrap_pyfunction!(sample::_sample_of, module)?)?;
     module.add_function(wrap_pyfunction!(tools::sniff, module)?)?;
     module.add_function(wrap_pyfunction!(tools::resolve, module)?)?;

@@ -11,10 +11,12 @@ pub enum Format {
     JsonLines,
     MessagePack,
     Parquet,
+    /// A folder of Mosaic Data Shards.
+    Mds,
 }
 
 impl Format {
-    pub const ALL: [Self; 4] = [Self::Jinx, Self::JsonLines, Self::MessagePack, Self::Parquet];
+    pub const ALL: [Self; 5] = [Self::Jinx, Self::JsonLines, Self::MessagePack, Self::Parquet, Self::Mds];
 
     /// The name on the command line.
     pub fn name(self) -> &'static str {
@@ -23,6 +25,7 @@ impl Format {
             Self::JsonLines => "jsonl",
             Self::MessagePack => "msgpack",
             Self::Parquet => "parquet",
+            Self::Mds => "mds",
         }
     }
 
@@ -32,6 +35,7 @@ impl Format {
             Self::JsonLines => &["jsonl", "ndjson", "json", "jsonlines"],
             Self::MessagePack => &["msgpack", "mpk", "mp"],
             Self::Parquet => &["parquet", "pq"],
+            Self::Mds => &["mds"],
         }
     }
 
@@ -39,7 +43,7 @@ impl Format {
     /// `Invalid` for other names than [`Format::name`] gives.
     pub fn from_name(name: &str) -> Result<Self> {
         Self::ALL.into_iter().find(|format| format.name() == name).ok_or_else(|| {
-            Error::invalid(format!("unknown format '{name}'; use jinx, jsonl, msgpack or parquet"))
+            Error::invalid(format!("unknown format '{name}'; use jinx, jsonl, mds, msgpack or parquet"))
         })
     }
 

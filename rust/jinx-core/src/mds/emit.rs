@@ -74,7 +74,7 @@ pub fn emit_value(encoding: &Encoding, data: Vec<u8>, sink: &mut impl Sink) -> R
         }
         Encoding::StrInt => integer(text(&data)?, sink),
         Encoding::StrFloat => sink.float(float(text(&data)?)?),
-        Encoding::Json => json::emit(&data, 1, sink),
+        Encoding::Json => json::emit_python(&data, 1, sink),
         Encoding::Image(Image::Pil) => pixels(&data, sink),
         Encoding::JpegArray => list(true, Image::Jpeg, &data, sink),
         Encoding::List(image) => list(false, *image, &data, sink),
