@@ -20,5 +20,6 @@ compile demo test
 compile build test
 compile torch test
 compile mldataforge test torch
+compile streaming
 compile lint test torch
 compile docs test torch lint

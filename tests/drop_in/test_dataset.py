@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from drop_in.shards import SMALL, differences, small, write, write_small
 from streaming import Stream, StreamingDataLoader, StreamingDataset
+from streaming.base.shuffle import algos
 
 import jinx.mds
 from jinx.mds import MDSReader
@@ -13,8 +14,9 @@ from jinx.mds import MDSReader
 pytestmark = pytest.mark.timeout(300)
 
 
-def unbatched(samples: list[Any]) -> list[Any]:
-    return samples
+def unbatched(samples: list[Any]) -> dict[str, list[Any]]:
+    """Streaming counts a batch by the length of its first value."""
+    return {"samples": samples}
 
 
 class Runs:
@@ -50,12 +52,12 @@ def remote(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-def epoch(dataset: StreamingDataset, workers: int = 0, batch: int = 8) -> list[Any]:
-    loader = StreamingDataLoader(dataset, batch_size=batch, num_workers=workers, collate_fn=unbatched)
-    return [sample for samples in loader for sample in samples]
+def epoch(dataset: StreamingDataset, workers: int = 0, size: int = 8) -> list[Any]:
+    loader = StreamingDataLoader(dataset, batch_size=size, num_workers=workers, collate_fn=unbatched)
+    return [sample for batch in loader for sample in batch["samples"]]
 
 
-@pytest.mark.parametrize("algorithm", ["naive", "py1b", "py1br", "py1e", "py1s", "py2s"])
+@pytest.mark.parametrize("algorithm", sorted(algos))
 @pytest.mark.parametrize("form", ["raw", "zstd"])
 def test_shuffling(runs: Runs, remote: Path, algorithm: str, form: str) -> None:
     def work(local: str) -> list[Any]:
@@ -66,6 +68,7 @@ def test_shuffling(runs: Runs, remote: Path, algorithm: str, form: str) -> None:
             shuffle_algo=algorithm,
             shuffle_seed=3,
             shuffle_block_size=50,
+            num_canonical_nodes=1,
             batch_size=8,
         )
         return epoch(dataset) + epoch(dataset)
@@ -98,16 +101,17 @@ def test_batching_of_streams_with_proportions(runs: Runs, remote: Path, method: 
 def test_workers_and_resuming_in_an_epoch(runs: Runs, remote: Path, workers: int, form: str) -> None:
     def work(local: str) -> tuple[list[Any], list[Any]]:
         options: dict[str, Any] = {"remote": str(remote / form), "shuffle": True, "shuffle_seed": 9, "batch_size": 8}
+        options["num_canonical_nodes"] = 1
         dataset = StreamingDataset(local=local, **options)
         loader = StreamingDataLoader(dataset, batch_size=8, num_workers=workers, collate_fn=unbatched)
         batches = iter(loader)
-        seen = [sample for _ in range(9) for sample in next(batches)]
+        seen = [sample for _ in range(9) for sample in next(batches)["samples"]]
         state = loader.state_dict()
         del batches, loader, dataset
         again = StreamingDataset(local=local + "-again", **options)
         loader = StreamingDataLoader(again, batch_size=8, num_workers=workers, collate_fn=unbatched)
         loader.load_state_dict(state)
-        return seen, [sample for samples in loader for sample in samples]
+        return seen, [sample for batch in loader for sample in batch["samples"]]
 
     (seen, rest), (theirs_seen, theirs_rest) = runs.both(work)
     assert len(seen) == 72
@@ -128,7 +132,7 @@ def test_cache_limit_in_several_processes(runs: Runs, remote: Path) -> None:
             num_canonical_nodes=1,
             predownload=8,
         )
-        samples = epoch(dataset, workers=2, batch=4)
+        samples = epoch(dataset, workers=2, size=4)
         kept = sum(file.stat().st_size for file in Path(local).rglob("*.mds*"))
         assert kept <= 25_000, "eviction frees the disk"
         return samples

@@ -10,7 +10,8 @@ use crate::schema::encode_schema;
 use crate::spec::ConvertSpec;
 use arrow_schema::SchemaRef;
 use jinx_core::convert::{
-    ConvertOptions, Format, JinxTarget, MdsObserver, MdsTarget, Progress, RowSource, Selected, Summary, json_lines, message_pack, run,
+    ConvertOptions, Format, JinxTarget, MdsObserver, MdsTarget, Progress, RowSource, Selected, Summary,
+    json_lines, message_pack, run,
 };
 use jinx_core::error::{Error, Result};
 use jinx_core::io::StreamOut;

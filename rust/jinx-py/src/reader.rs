@@ -224,7 +224,8 @@ impl Reader {
         options.set_item("mds", mds)?;
         if let Some(mds) = mds {
             let mds = crate::mds::open::open(py, shards, io, max_value_bytes, mds)?;
-            let none = Shards::open(Vec::new(), None, None, OpenOptions::default(), false).into_py_result()?;
+            let none =
+                Shards::open(Vec::new(), None, None, OpenOptions::default(), false).into_py_result()?;
             let home = Home { shards: Arc::new(none), mds: Some(Arc::new(mds)), fields: None, decoders };
             let options = options.unbind();
             return Ok(Self { home: Arc::new(home), view: None, transforms: Vec::new(), lazy, options });

@@ -8,8 +8,8 @@ use crate::mds::row::MdsRow;
 use jinx_core::jinx::decode::unescape;
 use jinx_core::jinx::encode::push_json_str;
 use jinx_core::jinx::scan::Members;
-use jinx_core::{Error, Result};
 use jinx_core::sink::Sink;
+use jinx_core::{Error, Result};
 use pyo3::prelude::*;
 use std::sync::Arc;
 

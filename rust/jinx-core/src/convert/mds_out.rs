@@ -94,7 +94,12 @@ impl RowTarget for MdsTarget {
     type Encoder = Samples;
 
     fn encoder(&self) -> Result<Samples> {
-        Ok(Samples { encoder: self.0.encoder()?, tree: TreeBuilder::default(), samples: Vec::new(), bytes: 0 })
+        Ok(Samples {
+            encoder: self.0.encoder()?,
+            tree: TreeBuilder::default(),
+            samples: Vec::new(),
+            bytes: 0,
+        })
     }
 
     fn commit(&mut self, samples: Vec<Vec<u8>>) -> Result<()> {

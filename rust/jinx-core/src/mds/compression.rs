@@ -100,7 +100,9 @@ fn setting(text: &str) -> Result<Setting> {
     let (name, level) = text.split_once(':').map_or((text, None), |(name, level)| (name, Some(level)));
     let unknown = || {
         let shown: String = text.chars().take(40).collect();
-        Error::unsupported(format!("the compression {shown:?} is not known; there are br, bz2, gz, snappy and zstd"))
+        Error::unsupported(format!(
+            "the compression {shown:?} is not known; there are br, bz2, gz, snappy and zstd"
+        ))
     };
     let algorithm = Algorithm::ALL.into_iter().find(|known| known.name() == name).ok_or_else(unknown)?;
     let level = match level {

@@ -28,8 +28,12 @@ pub fn encode(encoding: &Encoding, value: Option<&Value>) -> Result<Vec<u8>> {
         (Encoding::StrInt, Value::Int(value)) => Ok(value.to_string().into_bytes()),
         (Encoding::StrInt, Value::BigInt(digits)) => Ok(digits.as_bytes().to_vec()),
         (Encoding::Scalar(Dtype::Float64), Value::Float(value)) => Ok(value.to_le_bytes().to_vec()),
-        (Encoding::Scalar(Dtype::Float64), Value::Scalar(_, Number::Float(value))) => Ok(value.to_le_bytes().to_vec()),
-        (Encoding::Scalar(dtype), Value::Scalar(_, number)) => number_bytes(*dtype, *number).ok_or_else(misfit),
+        (Encoding::Scalar(Dtype::Float64), Value::Scalar(_, Number::Float(value))) => {
+            Ok(value.to_le_bytes().to_vec())
+        }
+        (Encoding::Scalar(dtype), Value::Scalar(_, number)) => {
+            number_bytes(*dtype, *number).ok_or_else(misfit)
+        }
         (Encoding::Scalar(dtype), Value::Blob { payload: Payload::Np, data, .. })
             if scalar_type(data) == Some(*dtype) =>
         {

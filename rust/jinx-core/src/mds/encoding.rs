@@ -190,7 +190,9 @@ fn array_type(text: &str) -> Option<Encoding> {
     let dtype = Dtype::from_name(dtype)?;
     let shape = match shape {
         None => None,
-        Some(shape) => Some(shape.split(',').map(|size| size.trim().parse().ok()).collect::<Option<Vec<u64>>>()?),
+        Some(shape) => {
+            Some(shape.split(',').map(|size| size.trim().parse().ok()).collect::<Option<Vec<u64>>>()?)
+        }
     };
     if shape.as_ref().is_some_and(|shape| shape.contains(&0)) {
         return None;
@@ -210,7 +212,9 @@ mod tests {
         assert_eq!(fixed, Encoding::NdArray(Some(Dtype::Int16), Some(vec![3, 4])));
         assert_eq!(fixed.fixed_size(), Some(24));
         assert_eq!(Encoding::parse("ndarray:uint8").unwrap().fixed_size(), None);
-        for evil in ["", "int128", "ndarray:", "ndarray:bool", "ndarray:int8:0", "ndarray:int8:-1", "list[pkl]"] {
+        for evil in
+            ["", "int128", "ndarray:", "ndarray:bool", "ndarray:int8:0", "ndarray:int8:-1", "list[pkl]"]
+        {
             let parsed = Encoding::parse(evil);
             assert!(evil == "ndarray:" || parsed.is_err(), "{evil}");
         }

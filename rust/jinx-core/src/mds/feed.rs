@@ -87,9 +87,10 @@ fn decode(folder: &Folder, shard: usize, skip: u64, sender: &SyncSender<Piece>) 
         let whole = Arc::new(Shard::in_memory(Bytes::from(bytes), path, info, limits)?);
         return send(Piece { first: folder.start(shard), count: info.samples, shard: whole, index: 0 });
     }
-    let mut reader = Hashing { inner: unpack::stream(source, info)?, hashers: Hashers::of(
-        info.raw.hashes.keys().map(String::as_str).filter(|_| verify),
-    ) };
+    let mut reader = Hashing {
+        inner: unpack::stream(source, info)?,
+        hashers: Hashers::of(info.raw.hashes.keys().map(String::as_str).filter(|_| verify)),
+    };
     let ends = read_offsets(&mut reader, info.samples, info.raw.bytes)?;
     let mut at = 0usize;
     while at + 1 < ends.len() {

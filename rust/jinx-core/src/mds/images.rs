@@ -36,7 +36,8 @@ impl Pixels {
         if let Some(needed) = pixels.data_len()
             && to_u64(data.len() - start) != needed
         {
-            let what = format!("an image of {width}x{height} {mode} pixels with {} bytes", data.len() - start);
+            let what =
+                format!("an image of {width}x{height} {mode} pixels with {} bytes", data.len() - start);
             return Err(Error::corrupt(what));
         }
         Ok(pixels)

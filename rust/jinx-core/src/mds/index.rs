@@ -101,19 +101,16 @@ impl ShardInfo {
     }
 
     fn from_entry(entry: Entry, before: Option<&Arc<Columns>>) -> Self {
-        let mut info = Self::new(
-            Arc::default(),
-            Compression::None,
-            entry.raw_data,
-            entry.zip_data,
-            entry.samples,
-        );
+        let mut info =
+            Self::new(Arc::default(), Compression::None, entry.raw_data, entry.zip_data, entry.samples);
         let filled = (|| {
             match entry.format.as_deref() {
                 Some("mds") => {}
                 Some(other) => {
                     let shown: String = other.chars().take(40).collect();
-                    return Err(Error::unsupported(format!("a shard of the format {shown:?}; only mds is read")));
+                    return Err(Error::unsupported(format!(
+                        "a shard of the format {shown:?}; only mds is read"
+                    )));
                 }
                 None => return Err(Error::corrupt("a shard without a format")),
             }
@@ -150,7 +147,10 @@ pub fn parse(text: &[u8]) -> Result<Vec<ShardInfo>> {
     let file: File =
         serde_json::from_slice(text).map_err(|error| Error::corrupt(format!("not an MDS index: {error}")))?;
     if file.version != 2 {
-        return Err(Error::unsupported(format!("an MDS index of version {}; version 2 is read", file.version)));
+        return Err(Error::unsupported(format!(
+            "an MDS index of version {}; version 2 is read",
+            file.version
+        )));
     }
     let mut shards: Vec<ShardInfo> = Vec::with_capacity(file.shards.len());
     for entry in file.shards {

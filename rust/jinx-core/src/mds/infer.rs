@@ -40,7 +40,8 @@ impl Kind {
         match (self, other) {
             (a, b) if a == b => Some(a),
             (Self::Int | Self::BigInt, Self::Int | Self::BigInt) => Some(Self::BigInt),
-            (Self::Bytes | Self::Array | Self::Scalar(_), _) | (_, Self::Bytes | Self::Array | Self::Scalar(_)) => None,
+            (Self::Bytes | Self::Array | Self::Scalar(_), _)
+            | (_, Self::Bytes | Self::Array | Self::Scalar(_)) => None,
             _ => Some(Self::Json),
         }
     }
@@ -57,7 +58,10 @@ impl Kind {
             Value::Blob { payload: Payload::Raw, .. } => Self::Bytes,
             Value::Blob { payload: Payload::Npy, data, .. } => {
                 let header = npy::parse_header(data)?;
-                if Dtype::from_descr(&header.descr).is_none() || header.shape.is_empty() || header.shape.contains(&0) {
+                if Dtype::from_descr(&header.descr).is_none()
+                    || header.shape.is_empty()
+                    || header.shape.contains(&0)
+                {
                     let what = "MDS holds no array of type '{}' and shape {}"
                         .replacen("{}", &header.descr, 1)
                         .replacen("{}", &format!("{:?}", header.shape), 1);
@@ -87,7 +91,9 @@ pub(super) fn scalar_type(data: &[u8]) -> Option<Dtype> {
 
 fn json_only(value: &Value) -> Result<()> {
     match value {
-        Value::Blob { .. } => Err(Error::mismatch("bytes or an array inside a list or dict, which MDS cannot hold")),
+        Value::Blob { .. } => {
+            Err(Error::mismatch("bytes or an array inside a list or dict, which MDS cannot hold"))
+        }
         Value::List(items) => items.iter().try_for_each(json_only),
         Value::Dict(members) => members.iter().try_for_each(|(_, value)| json_only(value)),
         _ => Ok(()),
@@ -139,5 +145,4 @@ impl Inference {
     pub fn columns(&self) -> BTreeMap<String, String> {
         self.kinds.iter().map(|(name, kind)| (name.clone(), kind.name().to_owned())).collect()
     }
-
 }

@@ -25,12 +25,7 @@ pub fn parse(dtype: Option<Dtype>, shape: Option<&[u64]>, data: &[u8]) -> Result
 ///
 /// # Errors
 /// As [`parse`].
-pub fn parse_head(
-    dtype: Option<Dtype>,
-    shape: Option<&[u64]>,
-    data: &[u8],
-    total: u64,
-) -> Result<ArrayHead> {
+pub fn parse_head(dtype: Option<Dtype>, shape: Option<&[u64]>, data: &[u8], total: u64) -> Result<ArrayHead> {
     let cut = || Error::corrupt("an array that ends inside its head");
     let mut start = 0;
     let dtype = match dtype {
@@ -38,7 +33,8 @@ pub fn parse_head(
         None => {
             let code = *data.get(start).ok_or_else(cut)?;
             start += 1;
-            Dtype::from_code(code).ok_or_else(|| Error::corrupt(format!("an array of the type code {code}")))?
+            Dtype::from_code(code)
+                .ok_or_else(|| Error::corrupt(format!("an array of the type code {code}")))?
         }
     };
     let shape = match shape {
@@ -56,7 +52,8 @@ pub fn parse_head(
     let needed = shape.iter().try_fold(dtype.size(), |size, dimension| size.checked_mul(*dimension));
     let there = total.saturating_sub(to_u64(start));
     if needed != Some(there) {
-        let what = format!("an array of shape {shape:?} and type {} with {there} bytes of data", dtype.name());
+        let what =
+            format!("an array of shape {shape:?} and type {} with {there} bytes of data", dtype.name());
         return Err(Error::corrupt(what));
     }
     Ok(ArrayHead { dtype, shape, start })
@@ -74,7 +71,8 @@ pub fn npy_file(head: &ArrayHead, data: &[u8]) -> Result<Vec<u8>> {
     let sizes: Vec<String> = head.shape.iter().map(u64::to_string).collect();
     let comma = if sizes.len() == 1 { "," } else { "" };
     let descr = head.dtype.descr();
-    let text = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({}{comma}), }}", sizes.join(", "));
+    let text =
+        format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({}{comma}), }}", sizes.join(", "));
     // numpy pads with blanks so that the data begin at a multiple of 64.
     let length = (10 + text.len() + 1).next_multiple_of(64) - 10;
     let total = 10 + length + (data.len() - head.start);

@@ -20,7 +20,11 @@ enum Data {
     /// A file-compressed shard, decoded.
     Memory(Bytes),
     /// Some samples of one, one after the other: their ends, and the number of the first.
-    Part { bytes: Bytes, ends: Vec<u32>, first: u64 },
+    Part {
+        bytes: Bytes,
+        ends: Vec<u32>,
+        first: u64,
+    },
 }
 
 /// A shard whose samples can be read.
@@ -171,7 +175,9 @@ impl Shard {
         if let Data::Part { ends, first, .. } = &self.data {
             let at = i.checked_sub(*first).and_then(|at| usize::try_from(at).ok());
             let end = at.and_then(|at| ends.get(at));
-            let (Some(at), Some(end)) = (at, end) else { return Err(Error::invalid("a sample of another part")) };
+            let (Some(at), Some(end)) = (at, end) else {
+                return Err(Error::invalid("a sample of another part"));
+            };
             let start = at.checked_sub(1).map_or(0, |before| ends[before]);
             return Ok(u64::from(start)..u64::from(*end));
         }
@@ -235,7 +241,11 @@ impl Shard {
                 _ => {
                     let whole = self.sample(i)?;
                     if whole.len() != out.len() {
-                        return Err(Error::corrupt(format!("decodes to {} bytes, not {}", whole.len(), out.len())));
+                        return Err(Error::corrupt(format!(
+                            "decodes to {} bytes, not {}",
+                            whole.len(),
+                            out.len()
+                        )));
                     }
                     out.copy_from_slice(&whole);
                     Ok(())

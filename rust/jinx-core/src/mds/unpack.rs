@@ -94,7 +94,12 @@ pub(super) fn stream(source: Source, info: &ShardInfo) -> Result<Box<dyn Read + 
 }
 
 /// The whole shard in memory, with its raw hashes on request.
-pub(super) fn to_memory(info: &ShardInfo, folder: &Path, verify: bool, max: u64) -> Result<(Vec<u8>, PathBuf)> {
+pub(super) fn to_memory(
+    info: &ShardInfo,
+    folder: &Path,
+    verify: bool,
+    max: u64,
+) -> Result<(Vec<u8>, PathBuf)> {
     let source = open_zip(info, folder, verify)?;
     let path = source.path().to_owned();
     let decode = || {

@@ -272,15 +272,20 @@ impl SampleEncoder {
     /// `Mismatch` for a value whose size is not the column's.
     pub fn encode(&mut self, values: &[impl AsRef<[u8]>]) -> Result<Vec<u8>> {
         if values.len() != self.columns.len() {
-            return Err(Error::invalid(format!("{} values for {} columns", values.len(), self.columns.len())));
+            return Err(Error::invalid(format!(
+                "{} values for {} columns",
+                values.len(),
+                self.columns.len()
+            )));
         }
         let mut sample = Vec::with_capacity(values.iter().map(|value| value.as_ref().len() + 4).sum());
         for (column, value) in self.columns.iter().zip(values) {
             let length = to_u64(value.as_ref().len());
             match column.size {
                 None => {
-                    let short = u32::try_from(length)
-                        .map_err(|_| Error::limit(format!("a value of {length} bytes")).in_field(&column.name))?;
+                    let short = u32::try_from(length).map_err(|_| {
+                        Error::limit(format!("a value of {length} bytes")).in_field(&column.name)
+                    })?;
                     sample.extend_from_slice(&short.to_le_bytes());
                 }
                 Some(size) if size != length => {
@@ -350,7 +355,8 @@ impl ShardJob {
     fn put(&self, name: &str, parts: &[&[u8]]) -> Result<()> {
         use std::io::Write;
         let path = self.folder.join(name);
-        let written = fs::File::create(&path).and_then(|mut file| parts.iter().try_for_each(|part| file.write_all(part)));
+        let written = fs::File::create(&path)
+            .and_then(|mut file| parts.iter().try_for_each(|part| file.write_all(part)));
         written.map_err(|error| Error::io(&path, &error))
     }
 

@@ -137,12 +137,8 @@ pub fn array<'py>(
     // The head is short, and nobody else has the bytearray yet.
     let end = start + to_usize(length, "an array").into_py_result()?;
     let head_end = end.min(start + 2 + 8 * 63);
-    let head = file.get_item(pyo3::types::PySlice::new(
-        py,
-        isize::try_from(start)?,
-        isize::try_from(head_end)?,
-        1,
-    ))?;
+    let head =
+        file.get_item(pyo3::types::PySlice::new(py, isize::try_from(start)?, isize::try_from(head_end)?, 1))?;
     let head: Vec<u8> = head.extract()?;
     let parsed = ndarray::parse_head(dtype, shape, &head, length).into_py_result()?;
     let numpy = numpy(py)?;
@@ -179,7 +175,9 @@ fn scalar<'py>(py: Python<'py>, dtype: Dtype, data: &[u8]) -> PyResult<Bound<'py
     let word = fixed(data).into_py_result()?;
     let low4 = [word[0], word[1], word[2], word[3]];
     match dtype {
-        Dtype::Uint8 | Dtype::Uint16 | Dtype::Uint32 | Dtype::Uint64 => class.call1((u64::from_le_bytes(word),)),
+        Dtype::Uint8 | Dtype::Uint16 | Dtype::Uint32 | Dtype::Uint64 => {
+            class.call1((u64::from_le_bytes(word),))
+        }
         Dtype::Int8 => class.call1((i8::from_le_bytes([word[0]]),)),
         Dtype::Int16 => class.call1((i16::from_le_bytes([word[0], word[1]]),)),
         Dtype::Int32 => class.call1((i32::from_le_bytes(low4),)),
@@ -278,4 +276,3 @@ fn images<'py>(
     }
     Ok(pyo3::types::PyList::new(py, found)?.into_any())
 }
-
