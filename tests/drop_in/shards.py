@@ -65,7 +65,13 @@ def full(k: int) -> dict[str, Any]:
 
 
 def small(k: int) -> dict[str, Any]:
-    return {"id": k, "text": f"text {k}", "data": bytes([k % 256]) * (k % 50), "value": np.float32(k), "meta": {"k": [k]}}
+    return {
+        "id": k,
+        "text": f"text {k}",
+        "data": bytes([k % 256]) * (k % 50),
+        "value": np.float32(k),
+        "meta": {"k": [k]},
+    }
 
 
 def write(out: Path, make: Any, count: int, columns: dict[str, str], **options: Any) -> Path:

@@ -59,7 +59,9 @@ def test_what_we_write_streaming_reads(tmp_path: Path, compression: str | None) 
 def test_one_shard_without_a_limit_is_the_same_too(tmp_path: Path) -> None:
     for name in ("a", "b"):
         options = {"size_limit": None, "hashes": []}
-        write_ours(tmp_path / name, 5, **options) if name == "a" else write(tmp_path / name, full, 5, COLUMNS, **options)
+        write_ours(tmp_path / name, 5, **options) if name == "a" else write(
+            tmp_path / name, full, 5, COLUMNS, **options
+        )
     for name in ("index.json", "shard.00000.mds"):
         assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
 

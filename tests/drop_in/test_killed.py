@@ -15,7 +15,15 @@ SCRIPT = Path(__file__).with_name("training.py")
 def run(remote: Path, work: Path, kind: str) -> list[str]:
     """The samples in the order in which they came, over two processes, of which the first is killed."""
     work.mkdir()
-    command = [sys.executable, str(SCRIPT), str(remote), str(work / "local"), str(work / "state"), str(work / "log"), kind]
+    command = [
+        sys.executable,
+        str(SCRIPT),
+        str(remote),
+        str(work / "local"),
+        str(work / "state"),
+        str(work / "log"),
+        kind,
+    ]
     # A group of its own, so that the workers are killed too.
     with subprocess.Popen(command, stdout=subprocess.PIPE, start_new_session=True) as process:
         assert process.stdout is not None

@@ -142,5 +142,3 @@ def unpatch_streaming() -> None:
 
 
 unpatch = unpatch_streaming
-
-

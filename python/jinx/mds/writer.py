@@ -79,7 +79,9 @@ class MDSWriter:
             try:
                 values.append(encode(sample[name]))
             except KeyError:
-                raise MismatchError(f"sample {self._writer.samples}: there is no value for the column {name!r}") from None
+                raise MismatchError(
+                    f"sample {self._writer.samples}: there is no value for the column {name!r}"
+                ) from None
             except JinxError as error:
                 raise type(error)(f"sample {self._writer.samples}, column {name!r}: {error}") from None
         self._writer.write(values)

@@ -2,6 +2,7 @@
 
 use crate::errors::{IntoPy, out_of_range, to_py};
 use crate::home::{Home, Shards};
+use crate::iterator::SampleIterator;
 use crate::sample::LazyDict;
 use jinx_core::codec::TextEncoding;
 use jinx_core::io::Access;
@@ -45,15 +46,11 @@ impl Reader {
             Some(_) => crate::mds::row::sample(py, &self.home, self.position(i))?,
             None => LazyDict::new(Arc::clone(&self.home), self.position(i)),
         };
-        let sample = Bound::new(py, sample)?;
-        if self.lazy && self.transforms.is_empty() {
-            return Ok(sample.into_any());
-        }
-        self.finish(py, sample)
+        self.finish(py, Bound::new(py, sample)?)
     }
 
     /// As [`Reader::sample`], for a walk over the samples.
-    fn next_sample<'py>(
+    pub fn next_sample<'py>(
         &self,
         py: Python<'py>,
         i: usize,
@@ -83,6 +80,15 @@ impl Reader {
         indices: &Bound<'py, PyAny>,
         fields: Option<Vec<String>>,
     ) -> PyResult<Bound<'py, PyList>> {
+        let checked = self.checked_indices(indices)?;
+        let positions: Vec<u64> = checked.iter().map(|i| self.position(*i)).collect();
+        let samples = crate::take::samples(py, &self.home, &positions, fields.as_deref())?;
+        let finished: PyResult<Vec<_>> = samples.into_iter().map(|sample| self.finish(py, sample)).collect();
+        PyList::new(py, finished?)
+    }
+
+    /// Indices into the view, counted from its start.
+    pub fn checked_indices(&self, indices: &Bound<'_, PyAny>) -> PyResult<Vec<usize>> {
         let mut checked = Vec::new();
         for index in indices.try_iter()? {
             let index = index?;
@@ -93,13 +99,7 @@ impl Reader {
             }
             checked.push(self.checked(number(&index)?)?);
         }
-        let positions: Vec<u64> = checked.iter().map(|i| self.position(*i)).collect();
-        let samples = match &self.home.mds {
-            Some(_) => crate::mds::take::samples(py, &self.home, &positions, fields.as_deref())?,
-            None => crate::take::samples(py, &self.home, &positions, fields.as_deref())?,
-        };
-        let finished: PyResult<Vec<_>> = samples.into_iter().map(|sample| self.finish(py, sample)).collect();
-        PyList::new(py, finished?)
+        Ok(checked)
     }
 
     fn derived(&self, py: Python<'_>, changes: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
@@ -120,11 +120,14 @@ impl Reader {
             }
         }
         let mds = self.home.mds.as_ref().map(|mds| Arc::new(mds.again()));
-        let home = Home { shards: Arc::clone(&self.home.shards), mds, fields, decoders };
+        let home = Home::new(py, Arc::clone(&self.home.shards), fields, decoders, None)?.with_mds(mds);
         Ok(Self { home: Arc::new(home), view, transforms, lazy, options: self.options.clone_ref(py) })
     }
 
-    fn finish<'py>(&self, py: Python<'py>, sample: Bound<'py, LazyDict>) -> PyResult<Bound<'py, PyAny>> {
+    pub fn finish<'py>(&self, py: Python<'py>, sample: Bound<'py, LazyDict>) -> PyResult<Bound<'py, PyAny>> {
+        if self.lazy && self.transforms.is_empty() {
+            return Ok(sample.into_any());
+        }
         let mut sample = if self.lazy { sample.into_any() } else { sample.get().decoded(py)?.into_any() };
         for transform in &self.transforms {
             sample = transform.bind(py).call1((sample,))?;
@@ -226,13 +229,13 @@ impl Reader {
             let mds = crate::mds::open::open(py, shards, io, max_value_bytes, mds)?;
             let none =
                 Shards::open(Vec::new(), None, None, OpenOptions::default(), false).into_py_result()?;
-            let home = Home { shards: Arc::new(none), mds: Some(Arc::new(mds)), fields: None, decoders };
+            let home = Home::new(py, Arc::new(none), None, decoders, None)?.with_mds(Some(Arc::new(mds)));
             let options = options.unbind();
             return Ok(Self { home: Arc::new(home), view: None, transforms: Vec::new(), lazy, options });
         }
         let open = open_options(io, verify, encoding, max_value_bytes)?;
         let shards = py.detach(|| Shards::open(shards, expected, split, open, plain)).into_py_result()?;
-        let home = Home { shards: Arc::new(shards), mds: None, fields: None, decoders };
+        let home = Home::new(py, Arc::new(shards), None, decoders, None)?;
         Ok(Self { home: Arc::new(home), view: None, transforms: Vec::new(), lazy, options: options.unbind() })
     }
 
@@ -253,14 +256,8 @@ impl Reader {
         slf.call_method1("_select", (key,))
     }
 
-    fn __iter__(slf: Bound<'_, Self>) -> SampleIterator {
-        let stop = slf.get().count();
-        SampleIterator {
-            reader: slf.unbind(),
-            next: std::sync::atomic::AtomicUsize::new(0),
-            stop,
-            ahead: crate::mds::iterate::Ahead::default(),
-        }
+    fn __iter__(slf: Bound<'_, Self>) -> PyResult<SampleIterator> {
+        SampleIterator::new(slf)
     }
 
     /// Many samples at once, as torch's fetcher asks for them.
@@ -398,33 +395,5 @@ impl Reader {
 
     fn _arrow_schema_capsule<'py>(&self, py: Python<'py>, mixed_json: bool) -> PyResult<Bound<'py, PyAny>> {
         crate::tables::schema(py, self, mixed_json)
-    }
-}
-
-/// Walks a view from its first sample to its last.
-#[pyclass(frozen, module = "jinx._core")]
-pub struct SampleIterator {
-    reader: Py<Reader>,
-    next: std::sync::atomic::AtomicUsize,
-    stop: usize,
-    ahead: crate::mds::iterate::Ahead,
-}
-
-#[pymethods]
-impl SampleIterator {
-    fn __iter__(slf: Py<Self>) -> Py<Self> {
-        slf
-    }
-
-    fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let i = self.next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-        if i >= self.stop {
-            return Ok(None);
-        }
-        self.reader.get().next_sample(py, i, &self.ahead).map(Some)
-    }
-
-    fn __length_hint__(&self) -> usize {
-        self.stop.saturating_sub(self.next.load(std::sync::atomic::Ordering::Relaxed))
     }
 }

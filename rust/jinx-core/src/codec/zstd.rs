@@ -4,6 +4,7 @@ use super::bounded::{first_reservation, read_all, read_exactly};
 use super::members::{Members, Progress, Step};
 use super::{reserve, too_long, zstd_frame};
 use crate::error::{Error, Result};
+use crate::io::Blank;
 use crate::limits::MAX_ZSTD_WINDOW_LOG;
 use crate::num::{to_u64, to_usize};
 use std::cell::RefCell;
@@ -66,14 +67,18 @@ pub(super) fn decode(input: &[u8], max: u64) -> Result<Vec<u8>> {
     }
 }
 
-pub(super) fn decode_into(input: &[u8], out: &mut [u8]) -> Result<()> {
+pub(super) fn decode_into<'o>(input: &[u8], mut out: Blank<'o>) -> Result<&'o mut [u8]> {
     let mut context = take_context()?;
-    if !input.is_empty() && context.decompress(out, input) == Ok(out.len()) {
+    if !input.is_empty() && context.decompress(&mut out, input) == Ok(out.len()) {
         keep_context(context);
-        return Ok(());
+        return out
+            .written()
+            .ok_or_else(|| Error::corrupt("the zstd frame does not hold what its header says"));
     }
     // The slower way tells exactly what is wrong.
-    read_exactly(Members::new(ZstdStep::new()?, input), out)
+    let out = out.cleared();
+    read_exactly(Members::new(ZstdStep::new()?, input), out)?;
+    Ok(out)
 }
 
 /// Streaming decoder; the window is capped by [`MAX_ZSTD_WINDOW_LOG`].

@@ -204,15 +204,21 @@ impl Folder {
         self.shard(shard)?.row(i)
     }
 
+    /// A shard, if it is open.
+    pub fn opened(&self, shard: usize) -> Option<Arc<Shard>> {
+        let slot = self.slots.get(shard)?;
+        slot.used.store(self.clock.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
+        slot.shard.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     /// A shard, opened if it is not.
     ///
     /// # Errors
     /// What is wrong with its entry in the index or with its file.
     pub fn shard(&self, shard: usize) -> Result<Arc<Shard>> {
         let slot = self.slots.get(shard).ok_or_else(|| Error::invalid(format!("shard {shard}")))?;
-        slot.used.store(self.clock.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
-        if let Some(open) = &*slot.shard.read().unwrap_or_else(PoisonError::into_inner) {
-            return Ok(Arc::clone(open));
+        if let Some(open) = self.opened(shard) {
+            return Ok(open);
         }
         let opened = Arc::new(self.open_shard(slot).map_err(|error| {
             let index = self.paths[slot.folder].join(INDEX_NAME);

@@ -4,7 +4,7 @@ use super::columns::{Columns, Span};
 use super::compression::{Algorithm, Compression};
 use super::index::ShardInfo;
 use crate::error::{Error, Result};
-use crate::io::Source;
+use crate::io::{Blank, Source};
 use crate::limits::Limits;
 use crate::num::{range_within, to_u64, to_usize};
 use bytes::Bytes;
@@ -227,34 +227,6 @@ impl Shard {
         read().map_err(|error| self.here(error, i))
     }
 
-    /// Decompresses sample `i` into `out`, which must have the announced length.
-    ///
-    /// # Errors
-    /// As [`Shard::sample`].
-    pub fn sample_into(&self, i: u64, out: &mut [u8]) -> Result<()> {
-        let mut read = || {
-            let extent = self.extent(i)?;
-            let length = extent.end - extent.start;
-            match (self.codec.and_then(Algorithm::stream), &self.data) {
-                (Some(codec), _) => crate::codec::decode_into(codec, &self.slice(extent.start, length)?, out),
-                (None, Data::File(source)) if self.codec.is_none() => source.read_at(extent.start, out),
-                _ => {
-                    let whole = self.sample(i)?;
-                    if whole.len() != out.len() {
-                        return Err(Error::corrupt(format!(
-                            "decodes to {} bytes, not {}",
-                            whole.len(),
-                            out.len()
-                        )));
-                    }
-                    out.copy_from_slice(&whole);
-                    Ok(())
-                }
-            }
-        };
-        read().map_err(|error| self.here(error, i))
-    }
-
     /// Whether samples are compressed one by one.
     pub fn is_sample_compressed(&self) -> bool {
         self.codec.is_some()
@@ -319,21 +291,17 @@ impl Row {
         }
     }
 
-    /// A column's bytes into `out`, which must have their length; by a positioned read where they lie in a file.
+    /// A column's bytes into `out`, which must have their length.
     ///
     /// # Errors
     /// Those of reading.
-    pub fn read_into(&self, column: usize, out: &mut [u8]) -> Result<()> {
+    pub fn read_into<'o>(&self, column: usize, out: Blank<'o>) -> Result<&'o mut [u8]> {
         let span = self.span(column)?;
         match (&self.whole, &self.shard.data) {
             (None, Data::File(source)) => source.read_at(self.start + u64::from(span.0), out),
             _ => {
                 let bytes = self.slice(column)?;
-                if bytes.len() != out.len() {
-                    return Err(Error::invalid("a buffer of another length than the value"));
-                }
-                out.copy_from_slice(&bytes);
-                Ok(())
+                out.copied(&bytes).ok_or_else(|| Error::invalid("a buffer of another length than the value"))
             }
         }
     }

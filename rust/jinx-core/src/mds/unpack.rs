@@ -30,9 +30,11 @@ impl Read for Cursor {
     fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
         let left = self.source.len() - self.at;
         let length = usize::try_from(left).unwrap_or(usize::MAX).min(out.len());
-        self.source
-            .read_at(self.at, &mut out[..length])
+        let bytes = self
+            .source
+            .slice(self.at, to_u64(length))
             .map_err(|error| std::io::Error::new(std::io::ErrorKind::InvalidData, error))?;
+        out[..length].copy_from_slice(&bytes);
         self.at += to_u64(length);
         Ok(length)
     }

@@ -61,7 +61,10 @@ impl MdsRow {
         }
         let mds = self.home.mds.as_deref().ok_or_else(|| to_py(&Error::invalid("not an MDS dataset")))?;
         let (shard, i) = mds.folder.place(self.position);
-        let shard = py.detach(|| mds.folder.shard(shard)).into_py_result()?;
+        let shard = match mds.folder.opened(shard) {
+            Some(open) => open,
+            None => py.detach(|| mds.folder.shard(shard)).into_py_result()?,
+        };
         // A mapped head is a few words; anything that may take long is done without the GIL.
         let quick = !shard.is_sample_compressed() && shard.source().is_none_or(|source| source.is_mapped());
         let row = if quick { shard.row(i) } else { py.detach(|| shard.row(i)) }.into_py_result()?;

@@ -25,7 +25,7 @@ pub fn samples<'py>(
         let rows = py.detach(|| read_rows(home, chunk));
         for (position, row) in chunk.iter().zip(rows) {
             let sample = Bound::new(py, with_row(py, home, *position, row)?)?;
-            sample.get().touch(py, fields)?;
+            sample.get().touch(py, fields, false)?;
             samples.push(sample);
         }
     }

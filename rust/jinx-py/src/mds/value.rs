@@ -4,6 +4,7 @@ use super::open::Taste;
 use crate::build::plain_json;
 use crate::errors::{IntoPy, to_py};
 use crate::objects::numpy;
+use crate::unfilled::{Container, Unfilled, keep_freed_memory};
 use jinx_core::mds::emit::{exactly, pickled, text, unknown};
 use jinx_core::mds::encoding::{Dtype, Encoding, Image};
 use jinx_core::mds::images::{Pixels, elements};
@@ -34,15 +35,13 @@ fn decode_field<'py>(
     let encoding = known.encoding.as_ref().ok_or_else(|| to_py(&unknown(&known.encoding_name)))?;
     let length = row.len_of(column);
     match encoding {
-        Encoding::Bytes => return Ok(stored_bytes(py, row, column)?.into_any()),
+        Encoding::Bytes => return stored(py, row, column, Container::Bytes),
         Encoding::Image(Image::Jpeg | Image::Png) => {
-            let bytes = stored_bytes(py, row, column)?;
-            return if taste.image_bytes { Ok(bytes.into_any()) } else { open_image(py, &bytes) };
+            let bytes = stored(py, row, column, Container::Bytes)?;
+            return if taste.image_bytes { Ok(bytes) } else { open_image(py, bytes.cast()?) };
         }
         Encoding::NdArray(dtype, shape) => {
-            let file = PyByteArray::new_with(py, to_usize(length, "an array").into_py_result()?, |out| {
-                read(py, row, column, out)
-            })?;
+            let file = stored(py, row, column, Container::Bytearray)?.cast_into()?;
             return array(py, file, *dtype, shape.as_deref(), 0, length);
         }
         _ => {}
@@ -59,16 +58,19 @@ fn decode_field<'py>(
     decode(py, encoding, data, taste)
 }
 
-fn stored_bytes<'py>(py: Python<'py>, row: &Row, column: usize) -> PyResult<Bound<'py, PyBytes>> {
-    let length = to_usize(row.len_of(column), "a value").into_py_result()?;
-    PyBytes::new_with(py, length, |out| read(py, row, column, out))
-}
-
-fn read(py: Python<'_>, row: &Row, column: usize, out: &mut [u8]) -> PyResult<()> {
-    if to_u64(out.len()) < DETACH_BYTES {
-        return row.read_into(column, out).into_py_result();
-    }
-    py.detach(|| row.read_into(column, out)).into_py_result()
+/// A column's bytes, read straight into their object.
+fn stored<'py>(
+    py: Python<'py>,
+    row: &Row,
+    column: usize,
+    container: Container,
+) -> PyResult<Bound<'py, PyAny>> {
+    keep_freed_memory(py);
+    let length = row.len_of(column);
+    let object = Unfilled::new(py, container, to_usize(length, "a value").into_py_result()?)?;
+    let fill = || object.fill(|out| row.read_into(column, out));
+    if length < DETACH_BYTES { fill() } else { py.detach(fill) }.into_py_result()?;
+    object.object(py).ok_or_else(|| to_py(&Error::corrupt("a value that was not read to its end")))
 }
 
 /// The value of a column's bytes; whether pickles may be loaded was decided before.
@@ -162,11 +164,20 @@ fn dtype_object<'py>(py: Python<'py>, dtype: Dtype) -> PyResult<Bound<'py, PyAny
     found.ok_or_else(|| to_py(&Error::unsupported(dtype.name())))
 }
 
+/// numpy's class for one number.
+fn scalar_class<'py>(py: Python<'py>, dtype: Dtype) -> PyResult<&'py Bound<'py, PyAny>> {
+    static CLASSES: [PyOnceLock<Py<PyAny>>; Dtype::ALL.len()] =
+        [const { PyOnceLock::new() }; Dtype::ALL.len()];
+    let at = Dtype::ALL.iter().position(|other| *other == dtype).unwrap_or_default();
+    let class = CLASSES[at].get_or_try_init(py, || numpy(py)?.getattr(dtype.name()).map(Bound::unbind))?;
+    Ok(class.bind(py))
+}
+
 fn scalar<'py>(py: Python<'py>, dtype: Dtype, data: &[u8]) -> PyResult<Bound<'py, PyAny>> {
     if to_u64(data.len()) != dtype.size() {
         return Err(to_py(&Error::corrupt(format!("a {} of {} bytes", dtype.name(), data.len()))));
     }
-    let class = dtype_object(py, dtype)?.getattr(intern!(py, "type"))?;
+    let class = scalar_class(py, dtype)?;
     let fixed = |data: &[u8]| -> Result<[u8; 8]> {
         let mut all = [0; 8];
         all[..data.len()].copy_from_slice(data);
