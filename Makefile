@@ -29,11 +29,14 @@ MANYLINUX := $(if $(filter Linux,$(shell uname -s)),--zig --compatibility manyli
 BIN := .venv/bin
 PY := $(BIN)/python
 STAMPS := .venv/.stamps
+# mosaicml-streaming wants an older numpy, so it has an environment of its own.
+STREAMING := .venv-streaming
 # uv where it could be installed, pip otherwise.
 INSTALL = $(if $(wildcard $(BIN)/uv),$(BIN)/uv pip install --quiet --python $(PY),$(PY) -m pip install --quiet)
+INSTALL_STREAMING = $(if $(wildcard $(BIN)/uv),$(BIN)/uv pip install --quiet --python $(STREAMING)/bin/python,$(STREAMING)/bin/python -m pip install --quiet)
 CRATES := --workspace --exclude jinx-py
 
-.PHONY: help setup develop demo test test-rust test-python test-trainers lint lint-rust lint-python bench bench-micro soak fuzz docs wheel pins clean need-cargo
+.PHONY: help setup develop demo test test-rust test-streaming test-python test-trainers lint lint-rust lint-python bench bench-micro soak fuzz docs wheel pins clean need-cargo
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -69,7 +72,14 @@ $(STAMPS)/test: requirements/test.txt requirements/mldataforge.txt $(STAMPS)/dem
 	$(INSTALL) --no-deps $(if $(wildcard $(BIN)/uv),--python-version 3.12,--ignore-requires-python) mldataforge==0.6.10
 	@mkdir -p $(@D) && touch $@
 
-setup: need-cargo $(STAMPS)/test $(STAMPS)/lint $(STAMPS)/docs develop ## everything a developer needs, into .venv
+$(STREAMING)/.stamp: requirements/streaming.txt | $(PY)
+	test -x $(STREAMING)/bin/python || $(PYTHON) -m venv $(STREAMING)
+	$(if $(TORCH_INDEX),$(INSTALL_STREAMING) --index-url $(TORCH_INDEX) $(shell grep -E '^torch(vision)?==' requirements/streaming.txt))
+	$(INSTALL_STREAMING) -r $<
+	$(INSTALL_STREAMING) --no-deps $(if $(wildcard $(BIN)/uv),--python-version 3.12,--ignore-requires-python) mosaicml-streaming==0.13.0 mldataforge==0.6.10
+	@touch $@
+
+setup: need-cargo $(STAMPS)/test $(STAMPS)/lint $(STAMPS)/docs $(STREAMING)/.stamp develop ## everything a developer needs, into .venv
 
 develop: need-cargo $(STAMPS)/demo ## build the extension and install the package in place
 	VIRTUAL_ENV=$(CURDIR)/.venv $(BIN)/maturin develop --quiet --locked --profile $(PROFILE) $(if $(wildcard $(BIN)/uv),--uv)
@@ -77,13 +87,17 @@ develop: need-cargo $(STAMPS)/demo ## build the extension and install the packag
 demo: develop ## convert, open and train from a data set made on the spot
 	$(PY) examples/demo.py --samples $(SAMPLES)
 
-test: lint test-rust docs test-python ## every check
+test: lint test-rust docs test-streaming test-python ## every check
 
 test-rust: need-cargo
 	cargo test --quiet --locked $(CRATES)
 
 test-python: need-cargo $(STAMPS)/test develop
 	$(PY) -m pytest -n 2 --dist loadfile $(PYTEST_ARGS)
+
+# Other people's warnings are theirs to heed.
+test-streaming: need-cargo $(STREAMING)/.stamp develop ## our MDS reader and writer beside mosaicml-streaming's
+	PYTHONPATH=python $(STREAMING)/bin/python -m pytest -p no:warnings -q $(PYTEST_ARGS) tests/drop_in
 
 lint: lint-rust lint-python ## formatting, clippy, ruff, pyright
 
@@ -133,4 +147,4 @@ pins: $(PY) ## resolve requirements/*.in again
 	tools/pins.sh $(BIN)/uv
 
 clean: ## remove what was made here (the build cache outside stays)
-	rm -rf .venv dist site demo-data .pytest_cache .ruff_cache .hypothesis python/jinx/*.so
+	rm -rf .venv $(STREAMING) dist site demo-data .pytest_cache .ruff_cache .hypothesis python/jinx/*.so

@@ -20,6 +20,7 @@ compile demo test
 compile build test
 compile torch test
 compile mldataforge test torch
+compile streaming
 compile lint test torch
 compile docs test torch lint
 compile trainers test torch

@@ -75,10 +75,12 @@ class Reader:
         max_value_bytes: int | None = None,
         expected: Sequence[tuple[int, str]] | None = None,
         decoders: Mapping[str, Callable[[Any], Any]] | None = None,
+        mds: Mapping[str, Any] | None = None,
     ) -> Self:
         """`expected`: samples and id of every shard, from a manifest, so that a shard opens on first access and is
         checked then. `decoders`: for each top-level field, what turns its value into what the user sees; applied once,
-        at first touch.
+        at first touch. `mds`: `shards` are folders with an index.json, opened with these options: unpack ("private",
+        "memory" or a folder), hashes (bool), image_bytes (bool), allow_unsafe_types (bool or names).
         """
     def __len__(self) -> int: ...
     def __getitem__(self, key: Any) -> Any: ...
@@ -135,6 +137,54 @@ class Reader:
         """The `fields` entries of the footers, summed over the shards: path, kinds, coded, bytes, decoded, media.
         Empty for files without them (1.0, plain JSON lines).
         """
+
+class MdsShard:
+    """One raw or sample-compressed MDS shard, for readers whose datasets belong to another library."""
+
+    def __new__(
+        cls,
+        path: str | PathLike[str],
+        *,
+        names: Sequence[str],
+        encodings: Sequence[str],
+        sizes: Sequence[int | None],
+        compression: str | None,
+        samples: int,
+        bytes: int,
+        allow_unsafe_types: bool | Sequence[str] | None = None,
+    ) -> Self: ...
+    def get(self, i: int) -> dict[str, Any]:
+        """Sample `i`, decoded. FileNotFoundError when the file is gone, IndexError for a sample it does not have."""
+    def data(self, i: int) -> bytes:
+        """The bytes of sample `i`, decompressed."""
+    def decode(self, data: bytes) -> dict[str, Any]:
+        """A sample's bytes, decoded."""
+    def close(self) -> bool: ...
+    def is_stale(self) -> bool:
+        """Whether the file is open although it was removed or replaced."""
+
+class MdsWriter:
+    """Writes samples whose values are bytes already into an MDS folder; `jinx.mds.MDSWriter` encodes them."""
+
+    def __new__(
+        cls,
+        path: str | PathLike[str],
+        columns: Mapping[str, str],
+        *,
+        compression: str | None = None,
+        hashes: Sequence[str] = (),
+        size_limit: int | None = None,
+        overwrite: bool = False,
+        threads: int = 0,
+    ) -> Self: ...
+    @property
+    def columns(self) -> list[tuple[str, str]]:
+        """Names and encodings in the order in which `write` takes values."""
+    @property
+    def samples(self) -> int: ...
+    def write(self, values: Sequence[bytes]) -> None: ...
+    def finish(self) -> dict[str, int]: ...
+    def abort(self) -> None: ...
 
 class Writer:
     def __new__(
@@ -213,6 +263,9 @@ def resolve(path: str) -> list[tuple[str, int | None, str | None]]:
 
 def verify(path: str, progress: Callable[[int, int], None] | None = None) -> list[dict[str, Any]]:
     """Problems of a pair or folder: {"file", "sample", "field", "byte", "cause", "what"}; empty when it is intact."""
+
+def mds_verify(path: str, progress: Callable[[int, int], None] | None = None) -> list[dict[str, Any]]:
+    """As `verify`, for an MDS folder."""
 
 def repair(path: str, out: str | None, dry_run: bool) -> dict[str, Any]:
     """Rebuilds a pair; returns {"samples", "kept", "lost": [{"line", "bytes", "reason"}], "damage": [str], "out"}."""

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from jinx import _core
+from jinx.mds.folders import find_folders
 from jinx.opening import expand_pattern, missing
 
 
@@ -12,7 +13,8 @@ def verify(path: str | os.PathLike[str], *, progress: Callable[[int, int], None]
     """Read everything and compare it with the checksums of rows, values, index, columns and footer.
 
     Args:
-        path: A `.jinx` file, a folder of shards (compared with its manifest too), or a pattern.
+        path: A `.jinx` file, a folder of shards (compared with its manifest too), an MDS folder (compared with the
+            hashes in its index), or a pattern.
         progress: Called with the bytes checked, and the bytes there are; it may raise to stop.
 
     Returns:
@@ -26,7 +28,14 @@ def verify(path: str | os.PathLike[str], *, progress: Callable[[int, int], None]
     names = [name] if os.path.lexists(name) else expand_pattern(name)
     if not names:
         raise missing(name)
-    return [problem for one in names for problem in _core.verify(one, progress)]
+    return [problem for one in names for problem in _verify_one(one, progress)]
+
+
+def _verify_one(name: str, progress: Callable[[int, int], None] | None) -> list[dict[str, Any]]:
+    folders = find_folders(name)
+    if folders is None:
+        return _core.verify(name, progress)
+    return [problem for folder in folders for problem in _core.mds_verify(folder, progress)]
 
 
 def repair(

@@ -103,11 +103,11 @@ def convert(
         FileExistsError: The output exists, and `overwrite` was not asked for.
         JinxError: A row cannot be read, or has no exact counterpart in the output; the message says which and why.
     """
-    codec, _, level = ("none" if compression is None else compression).partition(":")
-    if level and not level.isdigit():
-        raise ValueError(f"compression {compression!r}: the level must be a number, as in 'zstd:9'")
     target = os.fspath(out)
     kind = to or target_format(target)
+    codec, _, level = _codec(compression, kind)
+    if level and not level.isdigit():
+        raise ValueError(f"compression {compression!r}: the level must be a number, as in 'zstd:9'")
     if on_error == "skip" and rejects is None:
         rejects = f"{target.rstrip('/')}.rejected.jsonl" if target != "-" else os.devnull
     options = {
@@ -170,6 +170,15 @@ def _part(  # noqa: PLR0917 - what convert has at hand
     target = part_folder(out, number, parts)
     run = Run(target, "jinx", {**options, "overwrite": True, "resume": False}, progress)
     return run.files(Inputs(inputs.files[first:last], inputs.format))
+
+
+def _codec(compression: str | None, kind: str) -> tuple[str, str, str]:
+    """The codec's name and level; in MDS `sample::` before it says that samples are compressed one by one."""
+    text = "none" if compression is None else compression
+    if kind == "mds" and text.startswith("sample::"):
+        name, colon, level = text.removeprefix("sample::").partition(":")
+        return f"sample::{name}", colon, level
+    return text.partition(":")
 
 
 def from_arrow(data: Any, path: Path, **options: Any) -> "Dataset":

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from jinx import _core
 from jinx.dataset import Dataset
 from jinx.errors import CorruptFileError, JinxError, MismatchError, UnsupportedError
+from jinx.mds.folders import find_folders, open_folders
 from jinx.nearest import hint
 
 if TYPE_CHECKING:
@@ -34,45 +35,68 @@ def open(
     fields: Iterable[str] | None = None,
     encoding: str | None = None,
     max_value_bytes: int | None = None,
+    cache: Source | None = None,
+    allow_unsafe_types: bool | Sequence[str] = False,
 ) -> Dataset:
     """Open a dataset; nothing is read but its index.
 
     Args:
         path: A `.jinx` file, a folder of shards, a pattern such as `"shard-*.jinx"`, or a list of these. A plain
-            `.jsonl` file works too; its index is built by one scan.
+            `.jsonl` file works too; its index is built by one scan. So does an MDS folder (one with `index.json`).
         lazy: Samples are mappings whose values are decoded when touched; False gives plain dicts.
         io: `"mmap"` maps the files into memory, `"pread"` never does, `"auto"` maps local files.
         verify: Which checksums are compared on reading: those of the rows, of the values too (`"full"`), or none.
         decode: True decodes images and audio when they are touched; a dict says which fields and how, e.g.
-            `{"image": "numpy"}`. The default gives bytes. See `Dataset.decode`.
+            `{"image": "numpy"}`. The default gives bytes, and what MDS columns are declared as (False: bytes there
+            too). See `Dataset.decode`.
         split: Only the shards of this split, or the sub-folder of that name.
         fields: Only these fields; see `Dataset.select_columns`.
         encoding: How binary values in the rows are encoded, for 1.0 files that do not say: `"a85"`, `"b64"`, `"hex"`.
         max_value_bytes: No value may be larger than this when decoded; 2 GiB if not given.
+        cache: MDS: the folder in which shards compressed as files are kept decoded for random access; a temporary
+            folder if not given, or `"memory"` for two at a time in memory.
+        allow_unsafe_types: MDS: True, or the columns, to load pickles, which may run any code.
 
     Raises:
         FileNotFoundError: There is no such file; the message names the nearest one.
         CorruptFileError: The file is damaged.
         UnsupportedError: It is no JINX file; the message holds the command that makes it one.
     """
-    # A writer may replace the folder while its files are looked up and opened: then all of it is done again.
+    folders = find_folders(path, split)
+    if folders is not None:
+        dataset = open_folders(
+            Dataset,
+            folders,
+            io=io,
+            lazy=lazy,
+            hashes=verify == "full",
+            cache=cache,
+            image_bytes=decode is False,
+            allow_unsafe_types=allow_unsafe_types,
+            max_value_bytes=max_value_bytes,
+        )
+    else:
+        dataset = _steadily(
+            path, split, lazy=lazy, io=io, verify=verify, encoding=encoding, max_value_bytes=max_value_bytes
+        )
+    if fields is not None:
+        dataset = dataset.select_columns(fields)
+    return dataset.decode(decode) if decode else dataset
+
+
+def _steadily(path: Source | Sequence[Source], split: str | None, **options: Any) -> Dataset:
+    """Open while a writer may be replacing the folder: when it does, all is done again."""
     for _ in range(_ATTEMPTS):
         state = _state(path)
         try:
-            dataset = _open(
-                path, split, lazy=lazy, io=io, verify=verify, encoding=encoding, max_value_bytes=max_value_bytes
-            )
+            dataset = _open(path, split, **options)
         except (JinxError, OSError):
             if _state(path) == state:
                 raise
         else:
             if _state(path) == state:
-                break
-    else:
-        raise MismatchError(f"{path}: this folder keeps changing while it is opened; try again")
-    if fields is not None:
-        dataset = dataset.select_columns(fields)
-    return dataset.decode(decode) if decode else dataset
+                return dataset
+    raise MismatchError(f"{path}: this folder keeps changing while it is opened; try again")
 
 
 def _state(path: Source | Sequence[Source]) -> tuple[int, ...] | None:

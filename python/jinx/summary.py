@@ -63,6 +63,10 @@ def describe(dataset: "Dataset") -> dict[str, Any]:
     """See `Dataset.info`."""
     import json
 
+    if dataset._options.get("mds") is not None:  # pyright: ignore[reportPrivateUsage]
+        from jinx.mds.summary import describe as describe_mds
+
+        return describe_mds(dataset)
     paths = dataset._shard_paths  # pyright: ignore[reportPrivateUsage]
     footers: list[dict[str, Any]] = [json.loads(dataset._footer(index)) for index in range(len(paths))]  # pyright: ignore[reportPrivateUsage]
     stats = dataset._field_stats()  # pyright: ignore[reportPrivateUsage]
@@ -70,6 +74,7 @@ def describe(dataset: "Dataset") -> dict[str, Any]:
     columns: list[dict[str, Any]] = first.get("columns") or []
     return {
         "path": dataset.path,
+        "format": "jinx" if first.get("version") else "jsonl",
         "version": first.get("version"),
         "writer": first.get("writer"),
         "shards": len(paths),

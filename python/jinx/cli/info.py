@@ -8,6 +8,7 @@ from jinx.cli.options import PATH, examples, print_json
 from jinx.sizes import natural_size
 
 _MAX_COLUMNS = 12
+_FORMATS = {"jinx": "JINX", "jsonl": "plain JSON lines", "mds": "MDS"}
 
 
 @click.command(epilog=examples("jinx info out.jinx", "jinx info out.jinx --json | jq .samples"))
@@ -27,7 +28,7 @@ def info(path: str, as_json: bool) -> None:
 
 def text(found: dict[str, Any]) -> list[str]:
     """The lines `jinx info` prints."""
-    version = f"JINX {found['version']}" if found["version"] else "plain JSON lines"
+    version = f"{_FORMATS[found['format']]}{' ' if found['version'] else ''}{found['version'] or ''}"
     facts = [
         ("file", found["path"]),
         ("format", f"{version}, by {found['writer']}" if found["writer"] else version),
@@ -36,6 +37,8 @@ def text(found: dict[str, Any]) -> list[str]:
     ]
     if found["split"]:
         facts.append(("split", found["split"]))
+    if found["format"] == "mds":
+        facts.append(("compression", ", ".join(found["compression"]) or "none"))
     gained = _gained(found["fields"])
     if gained:
         facts.append(("compression", gained))

@@ -55,7 +55,7 @@ def _print_rows(path: str, limit: int | None, fields: list[str] | None, *, binar
     from jinx.formats.sources import find_inputs
 
     inputs = find_inputs(path, from_)
-    if inputs.format == "jinx":
+    if inputs.format in {"jinx", "mds"}:
         from jinx.opening import open
 
         blocks = _jinx_blocks(open(inputs.files, fields=fields), limit, binary=binary)

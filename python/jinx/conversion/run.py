@@ -161,6 +161,8 @@ class Run:
         return self._samples(source)
 
     def _arrow(self, source: Any) -> dict[str, int]:
+        if self.target == "mds":  # which takes two passes over the rows
+            return self._by_way_of_jinx(lambda run: run._arrow(source))
         return _core.convert_arrow(
             source, self.out, target_format=self.target, options=_json(self.options), progress=self.progress
         )
@@ -169,7 +171,7 @@ class Run:
         if self.target == "tar" or self._is_parquet_folder():
             return self._written_by_python(source)
         kept_schema = source._arrow_schema()  # pyright: ignore[reportPrivateUsage]
-        if not source._transforms and (kept_schema is not None or self.target == "parquet"):  # pyright: ignore[reportPrivateUsage]
+        if self.target != "mds" and not source._transforms and (kept_schema is not None or self.target == "parquet"):  # pyright: ignore[reportPrivateUsage]
             return self._arrow(source)
         return self._samples(source)
 
@@ -190,18 +192,19 @@ class Run:
 
     def _samples(self, samples: Iterable[Any]) -> dict[str, int]:
         """Dicts from Python; what is not JINX is converted from a JINX file beside the output."""
-        import tempfile
-
         if self.target == "jinx":
             return self._write(samples, self.out)
         if self.target == "tar":
             raise ValueError(f"{self.out}: write a .jinx file first, then convert that")
+        return self._by_way_of_jinx(lambda run: run._write(samples, run.out))
+
+    def _by_way_of_jinx(self, write: "Callable[[Run], Any]") -> dict[str, int]:
+        """What `write` puts into a JINX file, converted to the output."""
         folder = os.path.dirname(os.path.abspath(self.out))  # noqa: PTH100, PTH120
         with tempfile.TemporaryDirectory(dir=folder, prefix=".jinx-") as work:
             middle = os.path.join(work, "rows.jinx")  # noqa: PTH118
             changed = {"overwrite": True, "append": False, "shard_size": None, "compression": None, "level": None}
-            plain = Run(middle, "jinx", {**self.options, **changed}, None)
-            plain._write(samples, middle)
+            write(Run(middle, "jinx", {**self.options, **changed}, None))
             done = {"limit": None, "fields": None, "drop": None, "rename": None}
             final = Run(self.out, self.target, {**self.options, **done}, self.progress)
             return final.files(Inputs([middle], "jinx"))

@@ -15,9 +15,10 @@ FORMATS = {
     ".mp": "msgpack",
     ".tar": "tar",
     ".tgz": "tar",
+    ".mds": "mds",
 }
 CODECS = (".gz", ".zst", ".bz2", ".xz", ".lz4", ".br", ".sz", ".lzma")
-NAMES = ("jinx", "parquet", "jsonl", "msgpack", "tar")
+NAMES = ("jinx", "parquet", "jsonl", "msgpack", "tar", "mds")
 
 
 def format_of(path: str) -> str | None:

@@ -7,6 +7,7 @@ from typing import cast
 
 from jinx import _core
 from jinx.errors import UnsupportedError
+from jinx.mds.folders import find_folders
 from jinx.formats.registry import FORMATS, NAMES, format_of
 from jinx.opening import expand_pattern, missing, natural_key
 
@@ -65,6 +66,12 @@ def _inputs_of(path: str, format: str | None) -> list[tuple[str, str]]:
         return [(path, format)]
     if "://" in path:
         raise UnsupportedError(f"{path}: only local files can be read; run: jinx convert {path} out.jinx")
+    if format in {None, "mds"} and os.path.isdir(path):  # noqa: PTH112
+        folders = find_folders(path)
+        if folders is not None:
+            return [(folder, "mds") for folder in folders]
+        if format == "mds":
+            raise FileNotFoundError(f"{path}: no index.json in this folder, so it is no MDS folder")
     if os.path.isdir(path):  # noqa: PTH112
         return _inputs_in(path, format)
     if os.path.lexists(path):

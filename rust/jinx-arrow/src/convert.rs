@@ -10,13 +10,15 @@ use crate::schema::encode_schema;
 use crate::spec::ConvertSpec;
 use arrow_schema::SchemaRef;
 use jinx_core::convert::{
-    ConvertOptions, Format, JinxTarget, Progress, RowSource, Selected, Summary, json_lines, message_pack, run,
+    ConvertOptions, Format, JinxTarget, MdsObserver, MdsTarget, Progress, RowSource, Selected, Summary,
+    json_lines, message_pack, run,
 };
 use jinx_core::error::{Error, Result};
 use jinx_core::io::StreamOut;
 use jinx_core::jinx::fields::MediaField;
 use jinx_core::jinx::options::WriteOptions;
 use jinx_core::jinx::writer::DatasetWriter;
+use jinx_core::mds::writer::Writer;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -39,6 +41,18 @@ pub fn convert(
     let options = spec.engine()?;
     let origin = Origin::new(sources, source_format)?;
     project::check(origin.known.names.as_deref(), &options)?;
+    if target_format == Format::Mds {
+        if !origin.is_repeatable() {
+            return Err(Error::unsupported(
+                "MDS needs an encoding for each column, and finding them takes a first pass, which a pipe does not \
+                 allow; save the input to a file",
+            ));
+        }
+        let observer = MdsObserver::default();
+        run(origin.open()?, observer.clone(), &options, &mut |now| progress(first_half(now)))?;
+        let writer = Writer::create(out, spec.mds(observer.columns())?)?;
+        return run(origin.open()?, MdsTarget::new(writer), &options, &mut |now| progress(second_half(now)));
+    }
     if target_format != Format::Parquet {
         let known = projected(origin.known.clone(), spec, &options);
         return write(origin.open()?, known, out, target_format, spec, &options, progress);
@@ -124,6 +138,9 @@ fn write(
             run(source, message_pack(file, codec, spec.level)?, options, progress)
         }
         Format::Tar => Err(Error::unsupported("WebDataset tars are read, not written")),
+        Format::Mds => Err(Error::unsupported(
+            "MDS needs an encoding for each column, and finding them takes a first pass over files",
+        )),
         Format::Parquet => {
             let schema = known.schema.ok_or_else(|| Error::invalid("Parquet needs a schema"))?;
             let file = StreamOut::create(out, spec.overwrite)?;

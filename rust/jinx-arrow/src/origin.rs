@@ -7,7 +7,8 @@ use crate::schema::decode_schema;
 use crate::unify::unify;
 use arrow_schema::{Schema, SchemaRef};
 use jinx_core::convert::{
-    Chain, Format, Input, JinxRows, MessagePack, Opener, RowSource, STANDARD_STREAM, TarSamples, json_rows,
+    Chain, Format, Input, JinxRows, MdsRows, MessagePack, Opener, RowSource, STANDARD_STREAM, TarSamples,
+    json_rows, mds_columns,
 };
 use jinx_core::error::{Error, Result};
 use jinx_core::io::sidecar_path;
@@ -56,7 +57,7 @@ impl Origin {
                 continue;
             }
             let metadata = path.metadata().map_err(|error| Error::io(path, &error))?;
-            match metadata.is_dir() && format != Format::Jinx {
+            match metadata.is_dir() && !matches!(format, Format::Jinx | Format::Mds) {
                 true => files.extend(files_in(path, format)?),
                 false => files.push(path.clone()),
             }
@@ -65,13 +66,14 @@ impl Origin {
             return Err(Error::invalid("there is no input"));
         }
         let known = match format {
-            Format::Parquet | Format::Jinx if files.iter().any(|path| is_standard(path)) => {
+            Format::Parquet | Format::Jinx | Format::Mds if files.iter().any(|path| is_standard(path)) => {
                 let what = format!("{} cannot be read from standard input; give a file", format.name());
                 return Err(Error::invalid(what));
             }
             Format::Parquet => Known::of_schema(whole_schema(&files)?),
             Format::Jinx => known_of_shards(&files)?,
             Format::Tar => Known { media: media_in_tar(&files)?, ..Known::default() },
+            Format::Mds => known_of_mds(&files)?,
             Format::JsonLines | Format::MessagePack => Known::default(),
         };
         Ok(Self { format, paths: files, known })
@@ -95,6 +97,10 @@ impl Origin {
                 openers.extend(JinxRows::openers(path, &OpenOptions::default())?);
                 continue;
             }
+            if self.format == Format::Mds {
+                openers.push(MdsRows::opener(path));
+                continue;
+            }
             let (path, format, whole) = (path.clone(), self.format, self.known.schema.clone());
             openers.push(Box::new(move || {
                 Ok(match format {
@@ -112,6 +118,10 @@ impl Origin {
     fn total_bytes(&self) -> Option<u64> {
         let mut total = 0;
         for path in &self.paths {
+            if self.format == Format::Mds {
+                total += mds_columns(path).ok()?.1;
+                continue;
+            }
             let files = match self.format {
                 Format::Jinx => resolve(path).ok()?.into_iter().map(|shard| shard.path).collect(),
                 _ => vec![path.clone()],
@@ -125,6 +135,19 @@ impl Origin {
         }
         Some(total)
     }
+}
+
+/// What the indexes of MDS folders say.
+fn known_of_mds(folders: &[PathBuf]) -> Result<Known> {
+    let mut names: Vec<String> = Vec::new();
+    for folder in folders {
+        for (name, _) in mds_columns(folder)?.0 {
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+    }
+    Ok(Known { names: Some(names), ..Known::default() })
 }
 
 fn is_standard(path: &Path) -> bool {

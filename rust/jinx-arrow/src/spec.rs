@@ -7,8 +7,10 @@ use jinx_core::convert::{ConvertOptions, EmbedOptions, Format, Missing, STANDARD
 use jinx_core::error::{Error, Result};
 use jinx_core::jinx::fields::Path as FieldPath;
 use jinx_core::jinx::options::{ColumnChoice, EncodeOptions, Resume, WriteOptions};
+use jinx_core::mds::writer::{DEFAULT_SIZE_LIMIT, Settings};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value as Json};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 const DEFAULT_LEVEL: i32 = 3;
@@ -184,8 +186,12 @@ impl ConvertSpec {
     /// # Errors
     /// `Invalid`.
     pub(crate) fn check(&self, out: &Path, target: Format) -> Result<()> {
-        let only_jinx = [("append", self.append), ("shard_size", self.shard_size.is_some())];
-        match only_jinx.iter().find(|(_, asked)| *asked && target != Format::Jinx) {
+        let has_shards = matches!(target, Format::Jinx | Format::Mds);
+        let refused = [
+            ("append", self.append && target != Format::Jinx),
+            ("shard_size", self.shard_size.is_some() && !has_shards),
+        ];
+        match refused.iter().find(|(_, refused)| *refused) {
             Some((name, _)) => {
                 Err(Error::invalid(format!("{name} is for JINX folders, not for {}", target.name())))
             }
@@ -194,6 +200,9 @@ impl ConvertSpec {
             }
             None if target == Format::Tar => {
                 Err(Error::unsupported("WebDataset tars are read, not written").in_file(out))
+            }
+            None if target == Format::Mds && out == Path::new(STANDARD_STREAM) => {
+                Err(Error::invalid("MDS is a folder and cannot go to standard output; give it a name"))
             }
             None if target == Format::Jinx && out == Path::new(STANDARD_STREAM) => Err(Error::invalid(
                 "JINX may take two files and cannot go to standard output; give it a name",
@@ -239,6 +248,25 @@ impl ConvertSpec {
             threads: 1,
             resume: self.resume_key.clone().map(|key| Resume { key, proceed: self.resume }),
             ..WriteOptions::default()
+        })
+    }
+
+    /// How an MDS folder is written.
+    pub(crate) fn mds(&self, columns: BTreeMap<String, String>) -> Result<Settings> {
+        let compression = match self.compression.as_ref().map(Option::as_deref) {
+            None | Some(None | Some("none")) => None,
+            Some(Some(name)) => Some(match self.level {
+                Some(level) => format!("{name}:{level}"),
+                None => name.to_owned(),
+            }),
+        };
+        Ok(Settings {
+            columns,
+            compression,
+            hashes: Vec::new(),
+            size_limit: Some(self.shard_size.unwrap_or(DEFAULT_SIZE_LIMIT)),
+            overwrite: self.overwrite,
+            threads: self.threads,
         })
     }
 

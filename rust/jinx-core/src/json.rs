@@ -24,6 +24,17 @@ pub fn emit(text: &[u8], depth: usize, sink: &mut impl Sink) -> Result<()> {
     jiter.finish().map_err(bad)
 }
 
+/// As [`emit`], of text that Python's `json.dumps` wrote, in which NaN and the infinities stand as words.
+///
+/// # Errors
+/// As [`emit`].
+pub fn emit_python(text: &[u8], depth: usize, sink: &mut impl Sink) -> Result<()> {
+    let mut jiter = Jiter::new(text).with_allow_inf_nan();
+    let peek = jiter.peek().map_err(bad)?;
+    emit_value(&mut jiter, peek, depth, sink)?;
+    jiter.finish().map_err(bad)
+}
+
 fn emit_value(jiter: &mut Jiter<'_>, peek: Peek, depth: usize, sink: &mut impl Sink) -> Result<()> {
     match peek {
         Peek::Array => {
@@ -93,6 +104,12 @@ pub fn emit_scalar(jiter: &mut Jiter<'_>, peek: Peek, sink: &mut impl Sink) -> R
 }
 
 fn number(text: &str, sink: &mut impl Sink) -> Result<()> {
+    match text {
+        "NaN" => return sink.float(f64::NAN),
+        "Infinity" => return sink.float(f64::INFINITY),
+        "-Infinity" => return sink.float(f64::NEG_INFINITY),
+        _ => {}
+    }
     if text.bytes().any(|byte| matches!(byte, b'.' | b'e' | b'E')) {
         return match text.parse() {
             Ok(value) if f64::is_finite(value) => sink.float(value),

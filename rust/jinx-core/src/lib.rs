@@ -17,6 +17,7 @@ pub mod io;
 pub mod jinx;
 pub mod json;
 pub mod limits;
+pub mod mds;
 pub mod msgpack;
 pub mod num;
 pub mod sink;

@@ -30,6 +30,11 @@ pub fn verify(py: Python<'_>, path: PathBuf, progress: Option<Py<PyAny>>) -> PyR
             core_verify::verify(&path, &mut |done, total| call_progress(progress.as_ref(), (done, total)))
         })
         .into_py_result()?;
+    problem_list(py, problems)
+}
+
+/// Problems as dicts.
+pub fn problem_list(py: Python<'_>, problems: Vec<core_verify::Problem>) -> PyResult<Bound<'_, PyList>> {
     let list = PyList::empty(py);
     for problem in problems {
         let dict = PyDict::new(py);

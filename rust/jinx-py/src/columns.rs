@@ -33,6 +33,18 @@ struct Joined {
     has_missing: bool,
 }
 
+/// A column of an MDS folder whose values have one fixed form; `None` for other columns.
+pub fn fixed<'py>(
+    py: Python<'py>,
+    folder: &jinx_core::mds::folder::Folder,
+    path: &[Option<String>],
+    kind: &str,
+) -> PyResult<Option<ColumnParts<'py>>> {
+    let ([Some(name)], ColumnKind::Value) = (path, kind_of(kind)?) else { return Ok(None) };
+    let found = py.detach(|| crate::mds::column::numbers(folder, name)).into_py_result()?;
+    Ok(found.map(|(dtype, data)| (dtype, PyBytes::new(py, &data), None, None)))
+}
+
 /// A stored column over all shards before the view; `None` when a shard has none or the types do not join.
 pub fn stored<'py>(
     py: Python<'py>,
@@ -167,6 +179,9 @@ fn measure_block(
     threads: usize,
 ) -> Result<Vec<Measure>> {
     let measure = |i: usize| -> Result<Measure> {
+        if reader.home.mds.is_some() {
+            return crate::mds::column::measure(&reader.home, reader.position(i), path, kind);
+        }
         let (shard, row) = reader.home.shards.locate(reader.position(i))?;
         shard.measure(row, path, kind)
     };

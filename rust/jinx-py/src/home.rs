@@ -1,8 +1,10 @@
-//! What all samples of a dataset share: its shards, its choice of fields and its decoders.
+//! What all samples of a dataset share: its shards or MDS folders, its choice of fields and its decoders.
 
 use crate::ahead::Touched;
 use crate::errors::IntoPy;
+use crate::mds::open::Mds;
 use jinx_core::jinx::shard::{OpenOptions, Shard};
+use jinx_core::sink::Sink;
 use jinx_core::{Error, Result};
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -128,9 +130,10 @@ impl Shards {
 }
 
 /// Shared by a dataset, its iterators and its samples.
-#[derive(Debug)]
 pub struct Home {
     pub shards: Arc<Shards>,
+    /// Takes the place of the shards, of which there are none then.
+    pub mds: Option<Arc<Mds>>,
     /// The fields that exist for the view, or all.
     pub fields: Option<Vec<String>>,
     /// Functions applied to a field's value when it is touched.
@@ -159,7 +162,12 @@ impl Home {
                 pixels.push(name.extract()?);
             }
         }
-        Ok(Self { shards, fields, decoders, pixels, touched })
+        Ok(Self { shards, mds: None, fields, decoders, pixels, touched })
+    }
+
+    /// With MDS folders in the place of shards.
+    pub fn with_mds(self, mds: Option<Arc<Mds>>) -> Self {
+        Self { mds, ..self }
     }
 
     /// Whether the field's decoder makes arrays of images, which is done here where it can be.
@@ -169,6 +177,21 @@ impl Home {
 
     pub fn shows(&self, name: &str) -> bool {
         self.fields.as_ref().is_none_or(|fields| fields.iter().any(|field| field == name))
+    }
+
+    /// Samples in the files.
+    pub fn len(&self) -> u64 {
+        self.mds.as_ref().map_or_else(|| self.shards.len(), |mds| mds.folder.len())
+    }
+
+    /// Emits the shown fields of sample `i` over all shards.
+    pub fn emit(&self, i: u64, sink: &mut impl Sink) -> Result<()> {
+        if let Some(mds) = &self.mds {
+            return mds.folder.row(i)?.emit(&|name| self.shows(name), sink);
+        }
+        let (shard, row) = self.shards.locate(i)?;
+        let line = shard.line(row)?;
+        shard.emit_line(&line, &|name| self.shows(name), sink).map_err(|error| shard.here(error, row))
     }
 
     pub fn locate(&self, i: u64) -> PyResult<(&Arc<Shard>, u64)> {

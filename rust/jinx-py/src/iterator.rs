@@ -18,6 +18,8 @@ pub struct SampleIterator {
     next: AtomicUsize,
     stop: usize,
     ahead: Mutex<Ahead>,
+    /// The same for compressed shards of MDS folders.
+    feed: crate::mds::iterate::Ahead,
 }
 
 impl SampleIterator {
@@ -36,6 +38,7 @@ impl SampleIterator {
             next: AtomicUsize::new(0),
             stop,
             ahead: Mutex::default(),
+            feed: crate::mds::iterate::Ahead::default(),
         })
     }
 }
@@ -52,6 +55,9 @@ impl SampleIterator {
             return Ok(None);
         }
         let reader = self.reader.get();
+        if reader.home.mds.is_some() {
+            return reader.next_sample(py, i, &self.feed).map(Some);
+        }
         // Threads that share an iterator do not wait for each other: one of them reads ahead.
         let prepared = match self.ahead.try_lock() {
             Ok(mut ahead) => ahead.next(py, reader, &self.home, i, self.stop)?,

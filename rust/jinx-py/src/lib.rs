@@ -14,6 +14,7 @@ mod extract;
 mod field;
 mod home;
 mod iterator;
+mod mds;
 mod objects;
 mod pending;
 mod picture;
@@ -43,6 +44,9 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<reader::Reader>()?;
     module.add_class::<batches::Batches>()?;
     module.add_class::<writer::Writer>()?;
+    module.add_class::<mds::shard::MdsShard>()?;
+    module.add_class::<mds::writer::MdsWriter>()?;
+    module.add_function(wrap_pyfunction!(mds::checks::mds_verify, module)?)?;
     module.add_function(wrap_pyfunction!(sample::_sample_of, module)?)?;
     module.add_function(wrap_pyfunction!(tools::sniff, module)?)?;
     module.add_function(wrap_pyfunction!(tools::resolve, module)?)?;

@@ -31,7 +31,7 @@ impl Reader {
     pub fn count(&self) -> usize {
         match &self.view {
             Some(view) => view.len(),
-            None => usize::try_from(self.home.shards.len()).unwrap_or(usize::MAX),
+            None => usize::try_from(self.home.len()).unwrap_or(usize::MAX),
         }
     }
 
@@ -42,7 +42,27 @@ impl Reader {
 
     /// Sample `i` of the view, transformed.
     pub fn sample<'py>(&self, py: Python<'py>, i: usize) -> PyResult<Bound<'py, PyAny>> {
-        self.finish(py, Bound::new(py, LazyDict::new(Arc::clone(&self.home), self.position(i)))?)
+        let sample = match &self.home.mds {
+            Some(_) => crate::mds::row::sample(py, &self.home, self.position(i))?,
+            None => LazyDict::new(Arc::clone(&self.home), self.position(i)),
+        };
+        self.finish(py, Bound::new(py, sample)?)
+    }
+
+    /// As [`Reader::sample`], for a walk over the samples.
+    pub fn next_sample<'py>(
+        &self,
+        py: Python<'py>,
+        i: usize,
+        ahead: &crate::mds::iterate::Ahead,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        match &self.home.mds {
+            Some(mds) if mds.feeds && self.view.is_none() => {
+                let sample = ahead.sample(py, &self.home, to_u64(i))?;
+                self.finish(py, sample)
+            }
+            _ => self.sample(py, i),
+        }
     }
 
     fn checked(&self, index: isize) -> PyResult<usize> {
@@ -91,7 +111,7 @@ impl Reader {
         for (name, value) in changes.into_iter().flat_map(|changes| changes.iter()) {
             match name.extract::<String>()?.as_str() {
                 "indices" if value.is_none() => view = None,
-                "indices" => view = Some(Arc::new(positions(&value, self.home.shards.len())?)),
+                "indices" => view = Some(Arc::new(positions(&value, self.home.len())?)),
                 "fields" => fields = value.extract()?,
                 "decoders" => decoders = value.extract()?,
                 "transforms" => transforms = value.extract()?,
@@ -99,7 +119,8 @@ impl Reader {
                 other => return Err(PyTypeError::new_err(format!("_derive() has no argument '{other}'"))),
             }
         }
-        let home = Home::new(py, Arc::clone(&self.home.shards), fields, decoders, None)?;
+        let mds = self.home.mds.as_ref().map(|mds| Arc::new(mds.again()));
+        let home = Home::new(py, Arc::clone(&self.home.shards), fields, decoders, None)?.with_mds(mds);
         Ok(Self { home: Arc::new(home), view, transforms, lazy, options: self.options.clone_ref(py) })
     }
 
@@ -173,8 +194,8 @@ pub fn open_options(
 impl Reader {
     #[new]
     #[pyo3(signature = (shards = Vec::new(), *, io = "auto", verify = "rows", lazy = true, encoding = None, split = None,
-                        plain = false, max_value_bytes = None, expected = None, decoders = None, _base = None,
-                        _changes = None))]
+                        plain = false, max_value_bytes = None, expected = None, decoders = None, mds = None,
+                        _base = None, _changes = None))]
     #[allow(clippy::too_many_arguments, clippy::fn_params_excessive_bools)]
     fn new(
         py: Python<'_>,
@@ -188,6 +209,7 @@ impl Reader {
         max_value_bytes: Option<u64>,
         expected: Option<Vec<(u64, String)>>,
         decoders: Option<Py<PyDict>>,
+        mds: Option<&Bound<'_, PyDict>>,
         _base: Option<&Bound<'_, Self>>,
         _changes: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Self> {
@@ -202,6 +224,15 @@ impl Reader {
         options.set_item("split", split)?;
         options.set_item("plain", plain)?;
         options.set_item("max_value_bytes", max_value_bytes)?;
+        options.set_item("mds", mds)?;
+        if let Some(mds) = mds {
+            let mds = crate::mds::open::open(py, shards, io, max_value_bytes, mds)?;
+            let none =
+                Shards::open(Vec::new(), None, None, OpenOptions::default(), false).into_py_result()?;
+            let home = Home::new(py, Arc::new(none), None, decoders, None)?.with_mds(Some(Arc::new(mds)));
+            let options = options.unbind();
+            return Ok(Self { home: Arc::new(home), view: None, transforms: Vec::new(), lazy, options });
+        }
         let open = open_options(io, verify, encoding, max_value_bytes)?;
         let shards = py.detach(|| Shards::open(shards, expected, split, open, plain)).into_py_result()?;
         let home = Home::new(py, Arc::new(shards), None, decoders, None)?;
@@ -292,11 +323,18 @@ impl Reader {
 
     #[getter]
     fn _shard_paths(&self) -> Vec<String> {
-        self.home.shards.paths().map(|path| path.to_string_lossy().into_owned()).collect()
+        let text = |path: &PathBuf| path.to_string_lossy().into_owned();
+        match &self.home.mds {
+            Some(mds) => mds.folder.paths().iter().map(text).collect(),
+            None => self.home.shards.paths().map(text).collect(),
+        }
     }
 
     /// (samples, id) of each shard, to make sure that the same files are found again.
     fn _identities(&self, py: Python<'_>) -> PyResult<Vec<(u64, String)>> {
+        if let Some(mds) = &self.home.mds {
+            return Ok(mds.folder.ids().to_vec());
+        }
         py.detach(|| {
             let shards = &self.home.shards;
             (0..shards.count()).map(|i| shards.identity(i)).collect::<jinx_core::Result<Vec<_>>>()
@@ -305,7 +343,7 @@ impl Reader {
     }
 
     fn _base_len(&self) -> u64 {
-        self.home.shards.len()
+        self.home.len()
     }
 
     /// A shard's footer, as far as its version has it, as JSON text.
@@ -315,6 +353,10 @@ impl Reader {
 
     /// The `fields` entries of the footers, summed over the shards.
     fn _field_stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        if let Some(mds) = &self.home.mds {
+            let text = crate::mds::column::stats(&mds.folder).to_string();
+            return crate::build::plain_json(py, text.as_bytes(), false);
+        }
         let text = py.detach(|| crate::describe::field_stats(&self.home.shards)).into_py_result()?;
         crate::build::plain_json(py, text.as_bytes(), false)
     }
@@ -332,6 +374,9 @@ impl Reader {
         path: Vec<Option<String>>,
         kind: &str,
     ) -> PyResult<Option<crate::columns::ColumnParts<'py>>> {
+        if let Some(mds) = &self.home.mds {
+            return crate::columns::fixed(py, &mds.folder, &path, kind);
+        }
         crate::columns::stored(py, &self.home.shards, &path, kind)
     }
 

@@ -21,11 +21,11 @@ use std::sync::{Arc, OnceLock};
 
 /// Stands for a value that is not decoded yet in a sample that was changed.
 #[pyclass(frozen, module = "jinx._core")]
-struct Undecoded;
+pub(crate) struct Undecoded;
 
 static UNDECODED: PyOnceLock<Py<Undecoded>> = PyOnceLock::new();
 
-fn undecoded(py: Python<'_>) -> PyResult<&Bound<'_, Undecoded>> {
+pub(crate) fn undecoded(py: Python<'_>) -> PyResult<&Bound<'_, Undecoded>> {
     Ok(UNDECODED.get_or_try_init(py, || Py::new(py, Undecoded))?.bind(py))
 }
 
@@ -318,6 +318,12 @@ impl LazyDict {
                 return shard.emit_value(found.chain, found.text, node, depth, sink).map_err(place);
             }
         }
+        if self.home.is_none()
+            && matches!(self.slot(py, name).map_err(fail)?, Slot::Stored)
+            && self.carried.emit(py, text, sink)?
+        {
+            return Ok(());
+        }
         let value = self.value(py, name, true).and_then(|value| value.ok_or_else(|| missing(name)));
         extract::emit_value(&value.map_err(fail)?, depth, sink)
     }
@@ -368,6 +374,9 @@ impl LazyDict {
 
     /// Reads the given fields (or all) of a sample as stored: those that are pending, or the others.
     pub fn touch(&self, py: Python<'_>, fields: Option<&[String]>, pending: bool) -> PyResult<()> {
+        if self.home.is_none() {
+            return if pending { Ok(()) } else { self.touch_values(py, fields) };
+        }
         let (home, shard, i, row) = self.stored(py)?;
         let stored = row.fields(shard).map_err(|error| to_py(&shard.here(error, i)))?;
         for field in stored {
@@ -379,6 +388,20 @@ impl LazyDict {
             }
             let value = self.decode(py, name, found, false)?;
             self.remember(py, &cached_py_string(py, name), value)?;
+        }
+        Ok(())
+    }
+}
+
+impl LazyDict {
+    /// Decodes the given fields (or all) of a sample without a JINX row.
+    fn touch_values(&self, py: Python<'_>, fields: Option<&[String]>) -> PyResult<()> {
+        for name in self.names(py)?.iter() {
+            let name = name.cast_into::<PyString>()?;
+            let text = name.to_str()?;
+            if fields.is_none_or(|fields| fields.iter().any(|field| field == text)) {
+                self.lookup(py, &name)?;
+            }
         }
         Ok(())
     }

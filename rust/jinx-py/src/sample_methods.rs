@@ -211,6 +211,9 @@ impl LazyDict {
             Slot::Stored => {}
         }
         if self.home.is_none() {
+            if let Some(length) = self.carried.length(py, key.to_str()?)? {
+                return Ok(length);
+            }
             return self.__getitem__(py, key)?.len().map(jinx_core::num::to_u64);
         }
         let name = key.to_str().map_err(|_| missing(key))?;
@@ -269,9 +272,12 @@ impl LazyDict {
             let text = match self.slot(py, &name)? {
                 Slot::Value(value) => summary::of_value(&value)?,
                 Slot::Missing => continue,
-                Slot::Stored if self.home.is_none() => self
-                    .lookup(py, &name)?
-                    .map_or_else(|| Ok(String::new()), |value| summary::of_value(&value))?,
+                Slot::Stored if self.home.is_none() => match self.carried.summary(py, name.to_str()?)? {
+                    Some(text) => text,
+                    None => self
+                        .lookup(py, &name)?
+                        .map_or_else(|| Ok(String::new()), |value| summary::of_value(&value))?,
+                },
                 Slot::Stored => {
                     let (_, shard, i, row) = self.stored(py)?;
                     let found =

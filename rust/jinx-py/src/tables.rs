@@ -32,17 +32,13 @@ impl Rows {
 
     /// Samples in the files, in the view or not.
     fn total(&self) -> usize {
-        usize::try_from(self.home.shards.len()).unwrap_or(usize::MAX)
+        usize::try_from(self.home.len()).unwrap_or(usize::MAX)
     }
 
     fn value(&self, i: usize) -> Result<Value> {
         let position = self.view.as_ref().map_or_else(|| jinx_core::num::to_u64(i), |view| view[i]);
-        let (shard, row) = self.home.shards.locate(position)?;
-        let line = shard.line(row)?;
         let mut tree = TreeBuilder::default();
-        shard
-            .emit_line(&line, &|name| self.home.shows(name), &mut tree)
-            .map_err(|error| shard.here(error, row))?;
+        self.home.emit(position, &mut tree)?;
         tree.take()
     }
 

@@ -20,6 +20,9 @@ pub fn samples<'py>(
     positions: &[u64],
     fields: Option<&[String]>,
 ) -> PyResult<Vec<Bound<'py, LazyDict>>> {
+    if home.mds.is_some() {
+        return crate::mds::take::samples(py, home, positions, fields);
+    }
     let prepared = prepare(py, home, positions, fields)?;
     let pending: Vec<Arc<Pending>> =
         prepared.iter().flat_map(|prepared| &prepared.pending).cloned().collect();
@@ -51,6 +54,9 @@ pub fn prepare(
     positions: &[u64],
     fields: Option<&[String]>,
 ) -> PyResult<Vec<Prepared>> {
+    if home.mds.is_some() {
+        return Ok(positions.iter().map(|_| Prepared::default()).collect());
+    }
     keep_freed_memory(py);
     let mut prepared = py.detach(|| read_rows(home, positions));
     for (prepared, position) in prepared.iter_mut().zip(positions) {
@@ -71,6 +77,10 @@ pub fn open<'py>(
     positions: &[u64],
     prepared: Vec<Prepared>,
 ) -> PyResult<Vec<Bound<'py, LazyDict>>> {
+    if home.mds.is_some() {
+        let sample = |position: &u64| Bound::new(py, crate::mds::row::sample(py, home, *position)?);
+        return positions.iter().map(sample).collect();
+    }
     let sample = |(position, prepared): (&u64, Prepared)| {
         Bound::new(py, LazyDict::prepared(Arc::clone(home), *position, prepared))
     };

@@ -39,11 +39,7 @@ pub fn row_json<'py>(
         .detach(|| {
             let mut text = JsonText::new(if binary { Binary::Tagged } else { Binary::Summary });
             for i in start..stop.min(reader.count()) {
-                let (shard, row) = reader.home.shards.locate(reader.position(i))?;
-                let line = shard.line(row)?;
-                shard
-                    .emit_line(&line, &|name| reader.home.shows(name), &mut text)
-                    .map_err(|error| shard.here(error, row))?;
+                reader.home.emit(reader.position(i), &mut text)?;
                 text.out.push(b'\n');
             }
             jinx_core::Result::Ok(text.out)

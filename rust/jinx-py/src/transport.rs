@@ -4,21 +4,29 @@
 //! parsed on the other side only if somebody looks at it.
 
 use crate::build::plain_json;
+use crate::mds::row::MdsRow;
 use jinx_core::jinx::decode::unescape;
 use jinx_core::jinx::encode::push_json_str;
 use jinx_core::jinx::scan::Members;
+use jinx_core::sink::Sink;
 use jinx_core::{Error, Result};
 use pyo3::prelude::*;
+use std::sync::Arc;
 
-/// JSON text of the fields that are plain.
-#[derive(Debug, Default, Clone)]
+/// Where the values of a sample without a JINX row come from: JSON text of fields, or a row of an MDS folder.
+#[derive(Default, Clone)]
 pub struct Carried {
     line: Vec<u8>,
+    mds: Option<Arc<MdsRow>>,
 }
 
 impl Carried {
     pub fn new(line: Vec<u8>) -> Self {
-        Self { line }
+        Self { line, mds: None }
+    }
+
+    pub fn of_mds(row: Arc<MdsRow>) -> Self {
+        Self { line: Vec::new(), mds: Some(row) }
     }
 
     /// Adds a field with its JSON text.
@@ -41,8 +49,26 @@ impl Carried {
 
     /// The value of a field.
     pub fn value<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+        if let Some(mds) = &self.mds {
+            return mds.value(py, name);
+        }
         let text = self.find(name).map_err(|error| crate::errors::to_py(&error))?;
         plain_json(py, text, false)
+    }
+
+    /// Emits a field as it is stored; false where it is known only as a Python object.
+    pub fn emit(&self, py: Python<'_>, name: &str, sink: &mut impl Sink) -> Result<bool> {
+        self.mds.as_ref().map_or(Ok(false), |mds| mds.emit(py, name, sink))
+    }
+
+    /// The length of a field, where it can be told without decoding.
+    pub fn length(&self, py: Python<'_>, name: &str) -> PyResult<Option<u64>> {
+        self.mds.as_ref().map_or(Ok(None), |mds| mds.length(py, name))
+    }
+
+    /// A short text for a field, where there is one without decoding.
+    pub fn summary(&self, py: Python<'_>, name: &str) -> PyResult<Option<String>> {
+        self.mds.as_ref().map_or(Ok(None), |mds| mds.summary(py, name))
     }
 
     fn find(&self, name: &str) -> Result<&[u8]> {

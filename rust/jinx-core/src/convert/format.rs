@@ -13,10 +13,13 @@ pub enum Format {
     Parquet,
     /// WebDataset: files that share a name are a sample.
     Tar,
+    /// A folder of Mosaic Data Shards.
+    Mds,
 }
 
 impl Format {
-    pub const ALL: [Self; 5] = [Self::Jinx, Self::JsonLines, Self::MessagePack, Self::Parquet, Self::Tar];
+    pub const ALL: [Self; 6] =
+        [Self::Jinx, Self::JsonLines, Self::MessagePack, Self::Parquet, Self::Tar, Self::Mds];
 
     /// The name on the command line.
     pub fn name(self) -> &'static str {
@@ -26,6 +29,7 @@ impl Format {
             Self::MessagePack => "msgpack",
             Self::Parquet => "parquet",
             Self::Tar => "tar",
+            Self::Mds => "mds",
         }
     }
 
@@ -36,6 +40,7 @@ impl Format {
             Self::MessagePack => &["msgpack", "mpk", "mp"],
             Self::Parquet => &["parquet", "pq"],
             Self::Tar => &["tar", "tgz"],
+            Self::Mds => &["mds"],
         }
     }
 
@@ -43,7 +48,7 @@ impl Format {
     /// `Invalid` for other names than [`Format::name`] gives.
     pub fn from_name(name: &str) -> Result<Self> {
         Self::ALL.into_iter().find(|format| format.name() == name).ok_or_else(|| {
-            Error::invalid(format!("unknown format '{name}'; use jinx, jsonl, msgpack, parquet or tar"))
+            Error::invalid(format!("unknown format '{name}'; use jinx, jsonl, mds, msgpack, parquet or tar"))
         })
     }
 

@@ -29,7 +29,8 @@ pub struct Problem {
 }
 
 impl Problem {
-    fn new(error: &Error, file: &Path) -> Self {
+    /// What an error says, in `file` unless it names another.
+    pub fn of(error: &Error, file: &Path) -> Self {
         Self {
             file: error.path().unwrap_or(file).to_owned(),
             sample: error.sample(),
@@ -67,7 +68,7 @@ struct Problems {
 impl Problems {
     fn push(&mut self, error: &Error) {
         if self.found.len() < MAX_PROBLEMS {
-            self.found.push(Problem::new(error, &self.file));
+            self.found.push(Problem::of(error, &self.file));
         } else {
             self.more += 1;
         }
@@ -80,7 +81,7 @@ impl Problems {
     fn finish(mut self) -> Vec<Problem> {
         if self.more > 0 {
             let error = Error::corrupt(format!("and {} more problems", self.more));
-            self.found.push(Problem::new(&error, &self.file));
+            self.found.push(Problem::of(&error, &self.file));
         }
         self.found
     }

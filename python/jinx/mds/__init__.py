@@ -1,0 +1,47 @@
+"""Mosaic Data Shards: our readers and writer for them, and a reader for Streaming itself.
+
+`jinx.open("folder")` opens an MDS folder as any other dataset.
+"""
+
+# Spelt out instead of imported: Streaming and what it needs is loaded only for the names that are about it.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from jinx.mds.readers import BulkReader, RamReader
+    from jinx.mds.streaming import MDSReader, patch_streaming, unpatch, unpatch_streaming
+    from jinx.mds.writer import MDSWriter, merge_index
+
+__all__ = [
+    "BulkReader",
+    "MDSReader",
+    "MDSWriter",
+    "RamReader",
+    "merge_index",
+    "patch_streaming",
+    "unpatch",
+    "unpatch_streaming",
+]
+
+_LAZY = {
+    "BulkReader": "jinx.mds.readers",
+    "MDSReader": "jinx.mds.streaming",
+    "MDSWriter": "jinx.mds.writer",
+    "RamReader": "jinx.mds.readers",
+    "merge_index": "jinx.mds.writer",
+    "patch_streaming": "jinx.mds.streaming",
+    "unpatch": "jinx.mds.streaming",
+    "unpatch_streaming": "jinx.mds.streaming",
+}
+
+
+def __getattr__(name: str) -> object:
+    from importlib import import_module
+
+    if name not in _LAZY:
+        raise AttributeError(f"module 'jinx.mds' has no attribute {name!r}")
+    value = getattr(import_module(_LAZY[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,144 @@
+"""A reader of MDS shards for mosaicml-streaming 0.13, in place of its own.
+
+```python
+from streaming.base.format import _readers
+from jinx.mds import MDSReader
+
+_readers["mds"] = MDSReader
+```
+`patch_streaming()` does the same. Streaming must be installed: `pip install 'jinx-data[streaming]'`.
+"""
+
+import os
+from collections import OrderedDict
+from typing import Any
+
+from jinx import _core
+from jinx._optional import require
+
+_format = require("streaming.base.format", extra="streaming", what="reading shards for Streaming")
+_own = require("streaming.base.format.mds.reader", extra="streaming", what="reading shards for Streaming")
+
+_SAMPLE = "sample::"
+_MAX_OPEN = 64
+"""Shards that one process keeps open: what is evicted elsewhere leaves the disk when its last reader lets go."""
+_SWEEP_EVERY = 256
+"""Shards are looked at for files that others removed after so many changes from one shard to another."""
+
+_open: "OrderedDict[int, _core.MdsShard]" = OrderedDict()
+_turns = 0
+
+
+def _note(shard: _core.MdsShard) -> None:
+    """Remember that a shard was used; close the one that was not used for longest, and those whose files are gone."""
+    global _turns  # noqa: PLW0603 - one limit for the whole process
+    key = id(shard)
+    if key in _open:
+        _open.move_to_end(key)
+    else:
+        _open[key] = shard
+        while len(_open) > _MAX_OPEN:
+            _open.popitem(last=False)[1].close()
+    _turns += 1
+    if _turns % _SWEEP_EVERY == 0:
+        for other in list(_open.values()):
+            if other.is_stale():
+                other.close()
+
+
+class MDSReader(_own.MDSReader):
+    """Reads the samples of one shard, raw or with samples compressed one by one (`sample::zstd`).
+
+    It is made, validated, prepared, evicted and pickled as Streaming's own, and gives the same samples. Files stay open
+    between samples, so that nothing but the sample is read. A file that is missing raises FileNotFoundError, upon which
+    Streaming fetches it; one that was replaced is opened again.
+    """
+
+    _shard: _core.MdsShard | None = None
+    _last: "list[MDSReader | None]" = [None]  # noqa: RUF012 - one for the process: who was used last
+
+    def __init__(self, dirname: str, split: str | None, *args: Any, **options: Any) -> None:
+        compression = options.get("compression")
+        self._sample_compression = compression if compression and compression.startswith(_SAMPLE) else None
+        if self._sample_compression:
+            # To Streaming such a shard is a raw one: there is nothing to prepare.
+            options["compression"] = None
+        super().__init__(dirname, split, *args, **options)
+
+    def _handle(self) -> _core.MdsShard:
+        shard = self._shard
+        if shard is None:
+            shard = self._shard = _core.MdsShard(
+                os.path.join(self.dirname, self.split, self.raw_data.basename),  # noqa: PTH118
+                names=self.column_names,
+                encodings=self.column_encodings,
+                sizes=self.column_sizes,
+                compression=self._sample_compression,
+                samples=self.samples,
+                bytes=self.raw_data.bytes,
+            )
+        if self._last[0] is not self:
+            self._last[0] = self
+            _note(shard)
+        return shard
+
+    def __getitem__(self, at: Any) -> Any:
+        """A sample, or a list of samples for slices, lists and arrays, as Streaming's `Array` has it."""
+        if type(at) is int and at >= 0:
+            return self._handle().get(at)
+        return super().__getitem__(at)
+
+    def get_item(self, idx: int) -> dict[str, Any]:
+        """The sample at `idx`, decoded.
+
+        Raises:
+            FileNotFoundError: The file is not there.
+            IndexError: The shard has no such sample.
+        """
+        return self._handle().get(int(idx))
+
+    def get_sample_data(self, idx: int) -> bytes:
+        """The sample's bytes; see `get_item`."""
+        return self._handle().data(int(idx))
+
+    def decode_sample(self, data: bytes) -> dict[str, Any]:
+        """A sample's bytes as a dict."""
+        return self._handle().decode(data)
+
+    def set_up_local(self, listing: set[str], safe_keep_zip: bool) -> int:  # noqa: FBT001 - Streaming's signature
+        """Bring the local files into a consistent state; the bytes that are present.
+
+        Where both forms are there and the compressed one need not be kept, that one goes (Streaming removes the other,
+        and then takes it for present).
+        """
+        if self.compression and self.zip_data and not safe_keep_zip:
+            folder = os.path.join(self.dirname, self.split)  # noqa: PTH118
+            raw, packed = (os.path.join(folder, info.basename) for info in (self.raw_data, self.zip_data))  # noqa: PTH118
+            if raw in listing and packed in listing:
+                self._evict_zip()
+                listing = listing - {packed}
+        return super().set_up_local(listing, safe_keep_zip)
+
+    def evict(self) -> int:
+        """Remove the shard's files; the bytes that were freed."""
+        if self._shard is not None:
+            self._shard.close()
+        return super().evict()
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = dict(self.__dict__)
+        state.pop("_shard", None)
+        return state
+
+
+def patch_streaming() -> None:
+    """Let Streaming read MDS shards with `MDSReader`, in this process and those it forks."""
+    _format._readers["mds"] = MDSReader
+
+
+def unpatch_streaming() -> None:
+    """Let Streaming read MDS shards with its own reader again."""
+    _format._readers["mds"] = _own.MDSReader
+
+
+unpatch = unpatch_streaming

@@ -1,0 +1,24 @@
+//! Checking MDS folders.
+
+use crate::errors::IntoPy;
+use crate::tools::call_progress;
+use pyo3::prelude::*;
+use std::path::PathBuf;
+
+/// Problems of an MDS folder, as dicts.
+#[pyfunction]
+#[pyo3(signature = (path, progress = None))]
+pub fn mds_verify<'py>(
+    py: Python<'py>,
+    path: PathBuf,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Bound<'py, pyo3::types::PyList>> {
+    let problems = py
+        .detach(|| {
+            jinx_core::mds::verify::verify(&path, &mut |done, total| {
+                call_progress(progress.as_ref(), (done, total))
+            })
+        })
+        .into_py_result()?;
+    crate::checks::problem_list(py, problems)
+}

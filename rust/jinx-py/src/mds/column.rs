@@ -1,0 +1,153 @@
+//! Columns of MDS folders: numbers straight from their bytes, everything else measured value by value.
+
+use crate::home::Home;
+use jinx_core::jinx::columns::ColumnKind;
+use jinx_core::jinx::fields::Measure;
+use jinx_core::jinx::npy;
+use jinx_core::mds::encoding::{Dtype, Encoding, Image};
+use jinx_core::mds::folder::Folder;
+use jinx_core::num::to_u64;
+use jinx_core::sink::{Number, Payload};
+use jinx_core::value::{TreeBuilder, Value};
+use jinx_core::{Error, Result};
+use serde_json::{Value as Json, json};
+use std::collections::HashMap;
+
+/// dtype and little-endian bytes of a column whose values all have one fixed form; `None` for other columns.
+pub fn numbers(folder: &Folder, name: &str) -> Result<Option<(&'static str, Vec<u8>)>> {
+    let mut dtype = None;
+    for shard in 0..folder.count() {
+        let Some(info) = folder.info(shard) else { return Ok(None) };
+        let column = info.columns.all.iter().find(|column| column.name == name);
+        let this = match column.and_then(|column| column.encoding.as_ref()) {
+            Some(Encoding::Int) => Dtype::Int64,
+            Some(Encoding::Scalar(Dtype::Float16)) | None => return Ok(None),
+            Some(Encoding::Scalar(dtype)) => *dtype,
+            Some(_) => return Ok(None),
+        };
+        if *dtype.get_or_insert(this) != this {
+            return Ok(None);
+        }
+    }
+    let Some(dtype) = dtype else { return Ok(None) };
+    let mut data = Vec::new();
+    for at in 0..folder.count() {
+        let shard = folder.shard(at)?;
+        let Some(column) = shard.columns.position(name) else { return Ok(None) };
+        for i in 0..shard.samples() {
+            let row = shard.row(i)?;
+            if row.len_of(column) != dtype.size() {
+                let error = Error::corrupt(format!("a {} of {} bytes", dtype.name(), row.len_of(column)));
+                return Err(row.here(error, column));
+            }
+            data.extend_from_slice(&row.slice(column).map_err(|error| row.here(error, column))?);
+        }
+    }
+    Ok(Some((dtype.name(), data)))
+}
+
+/// The value or length at a path in one sample.
+pub fn measure(home: &Home, position: u64, path: &[&str], kind: ColumnKind) -> Result<Measure> {
+    let (Some(mds), Some((name, rest))) = (home.mds.as_deref(), path.split_first()) else {
+        return Ok(Measure::None);
+    };
+    let row = mds.folder.row(position)?;
+    let Some(column) = row.columns().position(name) else { return Ok(Measure::None) };
+    let here = |error| row.here(error, column);
+    if rest.is_empty()
+        && kind == ColumnKind::Length
+        && let Some(length) = super::row::length(&row, column).map_err(here)?
+    {
+        return Ok(Measure::Length(length));
+    }
+    let mut tree = TreeBuilder::default();
+    row.emit_field(column, &mut tree)?;
+    let whole = tree.take()?;
+    let mut value = &whole;
+    for name in rest {
+        match value.get(name) {
+            Some(inner) => value = inner,
+            None => return Ok(Measure::None),
+        }
+    }
+    let measured = match kind {
+        ColumnKind::Value => value_of(value),
+        ColumnKind::Length => length_of(value),
+    };
+    measured.map_err(here)
+}
+
+fn value_of(value: &Value) -> Result<Measure> {
+    Ok(match value {
+        Value::Null => Measure::None,
+        Value::Bool(value) => Measure::Bool(*value),
+        Value::Int(value) => Measure::Int(*value),
+        Value::BigInt(_) => Measure::Huge,
+        Value::Float(value) => Measure::Float(*value),
+        Value::Str(value) => Measure::Text(value.clone()),
+        Value::Scalar(_, Number::Int(value)) => Measure::Int(*value),
+        Value::Scalar(_, Number::Uint(value)) => Measure::Uint(*value),
+        Value::Scalar(_, Number::Float(value)) => Measure::Float(*value),
+        Value::Blob { .. } | Value::List(_) | Value::Dict(_) => {
+            return Err(Error::mismatch("a value that is no number, bool or text"));
+        }
+    })
+}
+
+fn length_of(value: &Value) -> Result<Measure> {
+    Ok(Measure::Length(match value {
+        Value::Null => return Ok(Measure::None),
+        Value::Str(text) => to_u64(text.chars().count()),
+        Value::List(items) => to_u64(items.len()),
+        Value::Dict(members) => to_u64(members.len()),
+        Value::Blob { payload: Payload::Raw, data, .. } => to_u64(data.len()),
+        Value::Blob { payload: Payload::Npy, data, .. } => {
+            let header = npy::parse_header(data)?;
+            *header.shape.first().ok_or_else(|| Error::mismatch("a value that has no length"))?
+        }
+        _ => return Err(Error::mismatch("a value that has no length")),
+    }))
+}
+
+/// What is known about the columns without opening a shard, as entries of a JINX footer's `fields`.
+pub fn stats(folder: &Folder) -> Json {
+    let mut entries: Vec<(String, HashMap<&'static str, u64>, Option<&'static str>)> = Vec::new();
+    for shard in 0..folder.count() {
+        let Some(info) = folder.info(shard) else { continue };
+        for column in &info.columns.all {
+            let at = entries.iter().position(|(name, ..)| *name == column.name).unwrap_or_else(|| {
+                entries.push((column.name.clone(), HashMap::new(), None));
+                entries.len() - 1
+            });
+            let (kind, mime) = kind_of(column.encoding.as_ref());
+            *entries[at].1.entry(kind).or_default() += info.samples;
+            entries[at].2 = entries[at].2.or(mime);
+        }
+    }
+    let entry = |(name, kinds, mime): (String, HashMap<&'static str, u64>, Option<&'static str>)| {
+        let mut entry = json!({"path": [name], "kinds": kinds});
+        if let Some(mime) = mime {
+            entry["media"] = json!({"type": "Image", "mime": mime});
+        }
+        entry
+    };
+    Json::Array(entries.into_iter().map(entry).collect())
+}
+
+fn kind_of(encoding: Option<&Encoding>) -> (&'static str, Option<&'static str>) {
+    match encoding {
+        Some(Encoding::Bytes) => ("bytes", None),
+        Some(Encoding::Image(Image::Jpeg)) => ("bytes", Some("image/jpeg")),
+        Some(Encoding::Image(Image::Png)) => ("bytes", Some("image/png")),
+        Some(Encoding::Str | Encoding::StrDecimal) => ("str", None),
+        Some(Encoding::Int | Encoding::StrInt) => ("int", None),
+        Some(Encoding::StrFloat) => ("float", None),
+        Some(Encoding::Scalar(dtype)) => (dtype.name(), None),
+        Some(Encoding::NdArray(..)) => ("ndarray", None),
+        Some(Encoding::Image(Image::Pil)) => ("image", None),
+        Some(Encoding::JpegArray | Encoding::List(_)) => ("list", None),
+        Some(Encoding::Json) => ("json", None),
+        Some(Encoding::Pickle) => ("pickle", None),
+        None => ("unknown", None),
+    }
+}

@@ -1,0 +1,158 @@
+//! What a lazy sample of an MDS folder is made of.
+
+use super::value;
+use crate::errors::{IntoPy, from_py, to_py};
+use crate::home::Home;
+use crate::sample::{LazyDict, undecoded};
+use crate::transport::Carried;
+use jinx_core::mds::encoding::{Encoding, Image};
+use jinx_core::mds::images::elements;
+use jinx_core::mds::shard::Row;
+use jinx_core::mds::{columns::Columns, ndarray};
+use jinx_core::sink::Sink;
+use jinx_core::{Error, Result};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use std::sync::{Arc, OnceLock};
+
+/// A sample that is read when its first field is touched.
+pub struct MdsRow {
+    home: Arc<Home>,
+    position: u64,
+    row: OnceLock<Row>,
+}
+
+/// Sample `position` over all shards, nothing of it read.
+pub fn sample(py: Python<'_>, home: &Arc<Home>, position: u64) -> PyResult<LazyDict> {
+    with_row(py, home, position, OnceLock::new())
+}
+
+/// A sample whose fields may have been found already.
+pub fn with_row(py: Python<'_>, home: &Arc<Home>, position: u64, row: OnceLock<Row>) -> PyResult<LazyDict> {
+    let names = template(py, home, position)?;
+    let row = MdsRow { home: Arc::clone(home), position, row };
+    Ok(LazyDict::of_dict(py, names.unbind(), Carried::of_mds(Arc::new(row))))
+}
+
+/// The names of a sample's fields with placeholders for their values.
+fn template<'py>(py: Python<'py>, home: &Home, position: u64) -> PyResult<Bound<'py, PyDict>> {
+    let mds = home.mds.as_deref().ok_or_else(|| to_py(&Error::invalid("not an MDS dataset")))?;
+    let (shard, _) = mds.folder.place(position);
+    let columns = mds.folder.info(shard).map(|info| Arc::clone(&info.columns)).unwrap_or_default();
+    let build = |columns: &Columns| -> PyResult<Bound<'py, PyDict>> {
+        let dict = PyDict::new(py);
+        let placeholder = undecoded(py)?;
+        for column in columns.all.iter().filter(|column| home.shows(&column.name)) {
+            dict.set_item(pyo3::types::PyString::intern(py, &column.name), placeholder)?;
+        }
+        Ok(dict)
+    };
+    let (of, dict) = mds
+        .template
+        .get_or_try_init(py, || PyResult::Ok((Arc::clone(&columns), build(&columns)?.unbind())))?;
+    if Arc::ptr_eq(of, &columns) { dict.bind(py).copy() } else { build(&columns) }
+}
+
+impl MdsRow {
+    /// The row, found at the first call.
+    pub fn row(&self, py: Python<'_>) -> PyResult<&Row> {
+        if let Some(row) = self.row.get() {
+            return Ok(row);
+        }
+        let mds = self.home.mds.as_deref().ok_or_else(|| to_py(&Error::invalid("not an MDS dataset")))?;
+        let (shard, i) = mds.folder.place(self.position);
+        let shard = match mds.folder.opened(shard) {
+            Some(open) => open,
+            None => py.detach(|| mds.folder.shard(shard)).into_py_result()?,
+        };
+        // A mapped head is a few words; anything that may take long is done without the GIL.
+        let quick = !shard.is_sample_compressed() && shard.source().is_none_or(|source| source.is_mapped());
+        let row = if quick { shard.row(i) } else { py.detach(|| shard.row(i)) }.into_py_result()?;
+        Ok(self.row.get_or_init(|| row))
+    }
+
+    fn column(&self, py: Python<'_>, name: &str) -> PyResult<(&Row, usize)> {
+        let row = self.row(py)?;
+        let column = row.columns().position(name);
+        Ok((row, column.ok_or_else(|| to_py(&Error::invalid(format!("no column '{name}'"))))?))
+    }
+
+    /// The value of a field, through its decoder if it has one.
+    pub fn value<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+        let (row, column) = self.column(py, name)?;
+        let mds = self.home.mds.as_deref().ok_or_else(|| to_py(&Error::invalid("not an MDS dataset")))?;
+        let decoder = match &self.home.decoders {
+            Some(decoders) => decoders.bind(py).get_item(name)?,
+            None => None,
+        };
+        match decoder {
+            None => value::field(py, row, column, &mds.taste),
+            Some(decoder) => {
+                let taste = super::open::Taste { image_bytes: true, ..mds.taste.clone() };
+                decoder.call1((value::field(py, row, column, &taste)?,))
+            }
+        }
+    }
+
+    /// Whether a field's value is changed by a decoder.
+    fn is_decoded(&self, py: Python<'_>, name: &str) -> PyResult<bool> {
+        match &self.home.decoders {
+            Some(decoders) => decoders.bind(py).contains(name),
+            None => Ok(false),
+        }
+    }
+
+    /// Emits a field as it is stored; false when only Python knows its value.
+    pub fn emit(&self, py: Python<'_>, name: &str, sink: &mut impl Sink) -> Result<bool> {
+        let fail = |error: PyErr| from_py(py, error);
+        let (row, column) = self.column(py, name).map_err(fail)?;
+        let is_pickle = row.columns().all[column].encoding == Some(Encoding::Pickle);
+        if is_pickle || self.is_decoded(py, name).map_err(fail)? {
+            return Ok(false);
+        }
+        row.emit_field(column, sink).map(|()| true)
+    }
+
+    /// The length of a field that can be told without decoding it.
+    pub fn length(&self, py: Python<'_>, name: &str) -> PyResult<Option<u64>> {
+        if self.is_decoded(py, name)? {
+            return Ok(None);
+        }
+        let (row, column) = self.column(py, name)?;
+        length(row, column).map_err(|error| to_py(&row.here(error, column)))
+    }
+
+    /// A short text for a field that is not decoded.
+    pub fn summary(&self, py: Python<'_>, name: &str) -> PyResult<Option<String>> {
+        let (row, column) = self.column(py, name)?;
+        let known = &row.columns().all[column];
+        Ok(match &known.encoding {
+            Some(Encoding::Bytes) => Some(format!("<bytes, {} bytes>", row.len_of(column))),
+            Some(
+                Encoding::NdArray(..)
+                | Encoding::Image(_)
+                | Encoding::List(_)
+                | Encoding::JpegArray
+                | Encoding::Pickle,
+            )
+            | None => Some(format!("<{}, {} bytes>", known.encoding_name, row.len_of(column))),
+            _ => None,
+        })
+    }
+}
+
+/// Bytes of a binary value, elements of a list, rows of an array; `None` for what must be decoded first.
+pub fn length(row: &Row, column: usize) -> Result<Option<u64>> {
+    let known = &row.columns().all[column];
+    let Some(encoding) = &known.encoding else { return Ok(None) };
+    Ok(match encoding {
+        Encoding::Bytes | Encoding::Image(Image::Jpeg | Image::Png) => Some(row.len_of(column)),
+        Encoding::NdArray(dtype, shape) => {
+            let head = ndarray::parse(*dtype, shape.as_deref(), &row.slice(column)?)?;
+            head.shape.first().copied()
+        }
+        Encoding::JpegArray => Some(jinx_core::num::to_u64(elements(true, &row.slice(column)?)?.len())),
+        Encoding::List(_) => Some(jinx_core::num::to_u64(elements(false, &row.slice(column)?)?.len())),
+        _ => None,
+    })
+}

@@ -1,0 +1,143 @@
+//! `MdsShard`: one shard by itself, for readers whose datasets belong to another library.
+
+use super::open::{Taste, pickles};
+use super::value;
+use crate::errors::{IntoPy, to_py};
+use jinx_core::io::{Access, Identity, Source};
+use jinx_core::limits::Limits;
+use jinx_core::mds::columns::Columns;
+use jinx_core::mds::compression::Compression;
+use jinx_core::mds::index::{FileInfo, ShardInfo};
+use jinx_core::mds::shard::Shard;
+
+use jinx_core::{Error, Result};
+use pyo3::exceptions::PyIndexError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PyString};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::{Arc, PoisonError, RwLock};
+
+/// A raw or sample-compressed shard whose file may be removed and put back at any time.
+#[pyclass(frozen, module = "jinx._core", name = "MdsShard")]
+pub struct MdsShard {
+    path: PathBuf,
+    info: ShardInfo,
+    taste: Taste,
+    names: Vec<Py<PyString>>,
+    open: RwLock<Option<(Arc<Shard>, Identity)>>,
+}
+
+impl MdsShard {
+    /// The shard as its file is now; a file that was removed is `NotFound`, one that was replaced is opened again.
+    fn current(&self) -> Result<Arc<Shard>> {
+        let now = std::fs::metadata(&self.path).map_err(|error| {
+            self.forget();
+            Error::io(&self.path, &error)
+        })?;
+        let now = Identity::from(&now);
+        if let Some((shard, identity)) = &*self.open.read().unwrap_or_else(PoisonError::into_inner)
+            && *identity == now
+        {
+            return Ok(Arc::clone(shard));
+        }
+        let source = Source::open(&self.path, Access::Auto)?;
+        let identity = source.identity();
+        let shard = Arc::new(Shard::open(source, &self.info, Limits::default())?);
+        *self.open.write().unwrap_or_else(PoisonError::into_inner) = Some((Arc::clone(&shard), identity));
+        Ok(shard)
+    }
+
+    fn forget(&self) {
+        *self.open.write().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+}
+
+#[pymethods]
+impl MdsShard {
+    #[new]
+    #[pyo3(signature = (path, *, names, encodings, sizes, compression, samples, bytes, allow_unsafe_types = None))]
+    #[allow(clippy::too_many_arguments)]
+    fn new(
+        py: Python<'_>,
+        path: PathBuf,
+        names: Vec<String>,
+        encodings: Vec<String>,
+        sizes: Vec<Option<u64>>,
+        compression: Option<&str>,
+        samples: u64,
+        bytes: u64,
+        allow_unsafe_types: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Self> {
+        let interned = names.iter().map(|name| PyString::intern(py, name).unbind()).collect();
+        let columns = Columns::new(names, encodings, sizes).into_py_result()?;
+        let compression = match Compression::parse(compression).into_py_result()? {
+            // Who asks for this shard has decompressed its file.
+            Compression::File(_) => Compression::None,
+            other => other,
+        };
+        let raw = FileInfo { basename: String::new(), bytes, hashes: BTreeMap::new() };
+        let info = ShardInfo::new(Arc::new(columns), compression, raw, None, samples);
+        let taste = Taste {
+            pickles: allow_unsafe_types.map_or(Ok(super::open::Pickles::All), pickles)?,
+            image_bytes: false,
+        };
+        Ok(Self { path, info, taste, names: interned, open: RwLock::new(None) })
+    }
+
+    /// Sample `i` as a plain dict.
+    fn get<'py>(&self, py: Python<'py>, i: i64) -> PyResult<Bound<'py, PyDict>> {
+        let shard = self.current().into_py_result()?;
+        let i = u64::try_from(i).ok().filter(|i| *i < shard.samples()).ok_or_else(|| {
+            let name = self.path.file_name().unwrap_or_default().to_string_lossy();
+            PyIndexError::new_err(format!("Relative sample index {i} is not present in the {name} file."))
+        })?;
+        let row = match shard.is_sample_compressed() {
+            true => py.detach(|| shard.row(i)),
+            false => shard.row(i),
+        };
+        let row = row.into_py_result()?;
+        let sample = PyDict::new(py);
+        for (column, name) in self.names.iter().enumerate() {
+            sample.set_item(name, value::field(py, &row, column, &self.taste)?)?;
+        }
+        Ok(sample)
+    }
+
+    /// The bytes of sample `i`, decompressed.
+    fn data<'py>(&self, py: Python<'py>, i: i64) -> PyResult<Bound<'py, PyBytes>> {
+        let shard = self.current().into_py_result()?;
+        let i = u64::try_from(i).ok().filter(|i| *i < shard.samples()).ok_or_else(|| {
+            let name = self.path.file_name().unwrap_or_default().to_string_lossy();
+            PyIndexError::new_err(format!("Relative sample index {i} is not present in the {name} file."))
+        })?;
+        let bytes = py.detach(|| shard.sample(i)).into_py_result()?;
+        Ok(PyBytes::new(py, &bytes))
+    }
+
+    /// A sample's bytes as a plain dict.
+    fn decode<'py>(&self, py: Python<'py>, data: &[u8]) -> PyResult<Bound<'py, PyDict>> {
+        let spans = self.info.columns.split(data).into_py_result()?;
+        let sample = PyDict::new(py);
+        for ((column, name), span) in self.info.columns.all.iter().zip(&self.names).zip(spans.iter()) {
+            let encoding = column.encoding.as_ref().ok_or_else(|| {
+                to_py(&jinx_core::mds::emit::unknown(&column.encoding_name).in_field(&column.name))
+            })?;
+            let bytes = jinx_core::mds::columns::part(data, *span).into_py_result()?.to_vec();
+            sample.set_item(name, value::decode(py, encoding, bytes, &self.taste)?)?;
+        }
+        Ok(sample)
+    }
+
+    /// Closes the file, and says whether it was open.
+    fn close(&self) -> bool {
+        self.open.write().unwrap_or_else(PoisonError::into_inner).take().is_some()
+    }
+
+    /// Whether the file is open although it is no longer where it was.
+    fn is_stale(&self) -> bool {
+        let open = self.open.read().unwrap_or_else(PoisonError::into_inner);
+        let Some((_, identity)) = &*open else { return false };
+        std::fs::metadata(&self.path).map_or(true, |now| Identity::from(&now) != *identity)
+    }
+}

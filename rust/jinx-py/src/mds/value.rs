@@ -1,0 +1,289 @@
+//! One column's value as a Python object.
+
+use super::open::Taste;
+use crate::build::plain_json;
+use crate::errors::{IntoPy, to_py};
+use crate::objects::numpy;
+use crate::unfilled::{Container, Unfilled, keep_freed_memory};
+use jinx_core::mds::emit::{exactly, pickled, text, unknown};
+use jinx_core::mds::encoding::{Dtype, Encoding, Image};
+use jinx_core::mds::images::{Pixels, elements};
+use jinx_core::mds::ndarray;
+use jinx_core::mds::shard::Row;
+use jinx_core::num::{to_u64, to_usize};
+use jinx_core::{Error, Result};
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyByteArray, PyBytes, PyDict, PyFloat, PyInt, PyString};
+
+/// Values below this are read without giving up the GIL: handing it over costs more than the copy.
+const DETACH_BYTES: u64 = 16 << 10;
+
+/// A column of a row; the error names its place.
+pub fn field<'py>(py: Python<'py>, row: &Row, column: usize, taste: &Taste) -> PyResult<Bound<'py, PyAny>> {
+    decode_field(py, row, column, taste).map_err(|error| locate(py, error, row, column))
+}
+
+fn decode_field<'py>(
+    py: Python<'py>,
+    row: &Row,
+    column: usize,
+    taste: &Taste,
+) -> PyResult<Bound<'py, PyAny>> {
+    let known = &row.columns().all[column];
+    let encoding = known.encoding.as_ref().ok_or_else(|| to_py(&unknown(&known.encoding_name)))?;
+    let length = row.len_of(column);
+    match encoding {
+        Encoding::Bytes => return stored(py, row, column, Container::Bytes),
+        Encoding::Image(Image::Jpeg | Image::Png) => {
+            let bytes = stored(py, row, column, Container::Bytes)?;
+            return if taste.image_bytes { Ok(bytes) } else { open_image(py, bytes.cast()?) };
+        }
+        Encoding::NdArray(dtype, shape) => {
+            let file = stored(py, row, column, Container::Bytearray)?.cast_into()?;
+            return array(py, file, *dtype, shape.as_deref(), 0, length);
+        }
+        _ => {}
+    }
+    // Copied before it is looked at: a map may change under us.
+    let data = match length {
+        0..DETACH_BYTES => row.slice(column).map(std::borrow::Cow::into_owned),
+        _ => py.detach(|| row.slice(column).map(std::borrow::Cow::into_owned)),
+    }
+    .into_py_result()?;
+    if *encoding == Encoding::Pickle && !taste.pickles.allows(&known.name) {
+        return Err(to_py(&pickled()));
+    }
+    decode(py, encoding, data, taste)
+}
+
+/// A column's bytes, read straight into their object.
+fn stored<'py>(
+    py: Python<'py>,
+    row: &Row,
+    column: usize,
+    container: Container,
+) -> PyResult<Bound<'py, PyAny>> {
+    keep_freed_memory(py);
+    let length = row.len_of(column);
+    let object = Unfilled::new(py, container, to_usize(length, "a value").into_py_result()?)?;
+    let fill = || object.fill(|out| row.read_into(column, out));
+    if length < DETACH_BYTES { fill() } else { py.detach(fill) }.into_py_result()?;
+    object.object(py).ok_or_else(|| to_py(&Error::corrupt("a value that was not read to its end")))
+}
+
+/// The value of a column's bytes; whether pickles may be loaded was decided before.
+pub fn decode<'py>(
+    py: Python<'py>,
+    encoding: &Encoding,
+    data: Vec<u8>,
+    taste: &Taste,
+) -> PyResult<Bound<'py, PyAny>> {
+    match encoding {
+        Encoding::Bytes => Ok(PyBytes::new(py, &data).into_any()),
+        Encoding::Str => Ok(PyString::new(py, text(&data).into_py_result()?).into_any()),
+        Encoding::Int => {
+            let value = i64::from_le_bytes(exactly(&data).into_py_result()?);
+            Ok(PyInt::new(py, value).into_any())
+        }
+        Encoding::Scalar(dtype) => scalar(py, *dtype, &data),
+        Encoding::NdArray(dtype, shape) => {
+            let length = to_u64(data.len());
+            array(py, PyByteArray::new(py, &data), *dtype, shape.as_deref(), 0, length)
+        }
+        Encoding::StrInt => integer(py, text(&data).into_py_result()?),
+        Encoding::StrFloat => float(py, text(&data).into_py_result()?),
+        Encoding::StrDecimal => decimal(py, text(&data).into_py_result()?),
+        Encoding::Json => json(py, &data),
+        Encoding::Image(Image::Pil) => pil_image(py, &data),
+        Encoding::Image(_) if taste.image_bytes => Ok(PyBytes::new(py, &data).into_any()),
+        Encoding::Image(_) => open_image(py, &PyBytes::new(py, &data)),
+        Encoding::JpegArray => images(py, true, Image::Jpeg, &data, taste),
+        Encoding::List(image) => images(py, false, *image, &data, taste),
+        Encoding::Pickle => py.import("pickle")?.call_method1("loads", (PyBytes::new(py, &data),)),
+    }
+}
+
+/// The error with the place of the value, if it is one of ours.
+fn locate(py: Python<'_>, error: PyErr, row: &Row, column: usize) -> PyErr {
+    let name = &row.columns().all[column].name;
+    let value = error.value(py);
+    let is_ours = value.getattr("field").is_ok_and(|field| field.is_none())
+        && value.getattr("sample").is_ok_and(|sample| sample.is_none());
+    if !is_ours {
+        return error;
+    }
+    let path = row.shard().path();
+    let text = format!("{}: sample {}, field '{name}': {value}", path.display(), row.index);
+    match value.get_type().call1((text,)) {
+        Ok(located) => {
+            let _ = located.setattr("path", path.as_os_str());
+            let _ = located.setattr("sample", row.index);
+            let _ = located.setattr("field", name);
+            PyErr::from_value(located)
+        }
+        Err(_) => error,
+    }
+}
+
+/// The array whose head and data lie at `start` of a bytearray, which it keeps; it is writable.
+pub fn array<'py>(
+    py: Python<'py>,
+    file: Bound<'py, PyByteArray>,
+    dtype: Option<Dtype>,
+    shape: Option<&[u64]>,
+    start: usize,
+    length: u64,
+) -> PyResult<Bound<'py, PyAny>> {
+    // The head is short, and nobody else has the bytearray yet.
+    let end = start + to_usize(length, "an array").into_py_result()?;
+    let head_end = end.min(start + 2 + 8 * 63);
+    let head =
+        file.get_item(pyo3::types::PySlice::new(py, isize::try_from(start)?, isize::try_from(head_end)?, 1))?;
+    let head: Vec<u8> = head.extract()?;
+    let parsed = ndarray::parse_head(dtype, shape, &head, length).into_py_result()?;
+    let numpy = numpy(py)?;
+    let count = (length - to_u64(parsed.start)) / parsed.dtype.size();
+    let offset = start + parsed.start;
+    let arguments = (file, dtype_object(py, parsed.dtype)?, count, offset);
+    let flat = numpy.call_method1(intern!(py, "frombuffer"), arguments)?;
+    flat.call_method1(intern!(py, "reshape"), (parsed.shape,))
+}
+
+fn dtype_object<'py>(py: Python<'py>, dtype: Dtype) -> PyResult<Bound<'py, PyAny>> {
+    static OBJECTS: PyOnceLock<Py<PyDict>> = PyOnceLock::new();
+    let objects = OBJECTS.get_or_try_init(py, || {
+        let objects = PyDict::new(py);
+        for dtype in Dtype::ALL {
+            objects.set_item(dtype.code(), numpy(py)?.call_method1("dtype", (dtype.descr(),))?)?;
+        }
+        PyResult::Ok(objects.unbind())
+    })?;
+    let found = objects.bind(py).get_item(dtype.code())?;
+    found.ok_or_else(|| to_py(&Error::unsupported(dtype.name())))
+}
+
+/// numpy's class for one number.
+fn scalar_class<'py>(py: Python<'py>, dtype: Dtype) -> PyResult<&'py Bound<'py, PyAny>> {
+    static CLASSES: [PyOnceLock<Py<PyAny>>; Dtype::ALL.len()] =
+        [const { PyOnceLock::new() }; Dtype::ALL.len()];
+    let at = Dtype::ALL.iter().position(|other| *other == dtype).unwrap_or_default();
+    let class = CLASSES[at].get_or_try_init(py, || numpy(py)?.getattr(dtype.name()).map(Bound::unbind))?;
+    Ok(class.bind(py))
+}
+
+fn scalar<'py>(py: Python<'py>, dtype: Dtype, data: &[u8]) -> PyResult<Bound<'py, PyAny>> {
+    if to_u64(data.len()) != dtype.size() {
+        return Err(to_py(&Error::corrupt(format!("a {} of {} bytes", dtype.name(), data.len()))));
+    }
+    let class = scalar_class(py, dtype)?;
+    let fixed = |data: &[u8]| -> Result<[u8; 8]> {
+        let mut all = [0; 8];
+        all[..data.len()].copy_from_slice(data);
+        Ok(all)
+    };
+    let word = fixed(data).into_py_result()?;
+    let low4 = [word[0], word[1], word[2], word[3]];
+    match dtype {
+        Dtype::Uint8 | Dtype::Uint16 | Dtype::Uint32 | Dtype::Uint64 => {
+            class.call1((u64::from_le_bytes(word),))
+        }
+        Dtype::Int8 => class.call1((i8::from_le_bytes([word[0]]),)),
+        Dtype::Int16 => class.call1((i16::from_le_bytes([word[0], word[1]]),)),
+        Dtype::Int32 => class.call1((i32::from_le_bytes(low4),)),
+        Dtype::Int64 => class.call1((i64::from_le_bytes(word),)),
+        Dtype::Float32 => class.call1((f32::from_le_bytes(low4),)),
+        Dtype::Float64 => class.call1((f64::from_le_bytes(word),)),
+        Dtype::Float16 => {
+            let arguments = (PyBytes::new(py, data), dtype_object(py, dtype)?);
+            numpy(py)?.call_method1(intern!(py, "frombuffer"), arguments)?.get_item(0)
+        }
+    }
+}
+
+fn not_a_number(error: &PyErr) -> PyErr {
+    to_py(&Error::corrupt(format!("text that is no number: {error}")))
+}
+
+fn integer<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyAny>> {
+    match text.parse::<i64>() {
+        Ok(value) => Ok(PyInt::new(py, value).into_any()),
+        Err(_) => py.get_type::<PyInt>().call1((text,)).map_err(|error| not_a_number(&error)),
+    }
+}
+
+fn float<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyAny>> {
+    py.get_type::<PyFloat>().call1((text,)).map_err(|error| not_a_number(&error))
+}
+
+fn decimal<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyAny>> {
+    let class = py.import("decimal")?.getattr("Decimal")?;
+    class.call1((text,)).map_err(|error| not_a_number(&error))
+}
+
+/// What `json.loads` gives. What our stricter parser refuses may still be what Python's `dumps` writes: NaN and the
+/// infinities, lone surrogates.
+fn json<'py>(py: Python<'py>, data: &[u8]) -> PyResult<Bound<'py, PyAny>> {
+    plain_json(py, data, false).or_else(|ours| {
+        let loaded = py.import("json")?.call_method1("loads", (PyBytes::new(py, data),));
+        loaded.map_err(|_| ours)
+    })
+}
+
+fn pillow<'py>(py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+    static PILLOW: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    let module = PILLOW.get_or_try_init(py, || {
+        py.import("PIL.Image").map(|module| module.into_any().unbind()).map_err(|_| {
+            pyo3::exceptions::PyImportError::new_err(
+                "this value is an image: pip install 'jinx-data[image]', or open with decode=False for its bytes",
+            )
+        })
+    })?;
+    Ok(module.bind(py).clone())
+}
+
+/// A picture that Pillow decodes when its pixels are wanted.
+fn open_image<'py>(py: Python<'py>, file: &Bound<'py, PyBytes>) -> PyResult<Bound<'py, PyAny>> {
+    static OPEN: PyOnceLock<(Py<PyAny>, Py<PyAny>)> = PyOnceLock::new();
+    let (open, bytes_io) = OPEN.get_or_try_init(py, || {
+        let open = pillow(py)?.getattr("open")?.unbind();
+        PyResult::Ok((open, py.import("io")?.getattr("BytesIO")?.unbind()))
+    })?;
+    let stream = bytes_io.bind(py).call1((file,))?;
+    open.bind(py).call1((stream,)).map_err(|error| bad_image(py, &error))
+}
+
+fn bad_image(py: Python<'_>, error: &PyErr) -> PyErr {
+    if error.is_instance_of::<pyo3::exceptions::PyMemoryError>(py) {
+        return error.clone_ref(py);
+    }
+    to_py(&Error::corrupt(format!("an image that Pillow cannot read: {}", error.get_type(py))))
+}
+
+fn pil_image<'py>(py: Python<'py>, data: &[u8]) -> PyResult<Bound<'py, PyAny>> {
+    let pixels = Pixels::parse(data).into_py_result()?;
+    let raw = PyBytes::new(py, &data[pixels.start..]);
+    pillow(py)?
+        .call_method1("frombytes", (pixels.mode, (pixels.width, pixels.height), raw))
+        .map_err(|error| bad_image(py, &error))
+}
+
+fn images<'py>(
+    py: Python<'py>,
+    is_array: bool,
+    image: Image,
+    data: &[u8],
+    taste: &Taste,
+) -> PyResult<Bound<'py, PyAny>> {
+    let mut found = Vec::new();
+    for range in elements(is_array, data).into_py_result()? {
+        let bytes = &data[range];
+        found.push(match image {
+            Image::Pil => pil_image(py, bytes)?,
+            _ if taste.image_bytes => PyBytes::new(py, bytes).into_any(),
+            _ => open_image(py, &PyBytes::new(py, bytes))?,
+        });
+    }
+    Ok(pyo3::types::PyList::new(py, found)?.into_any())
+}

@@ -1,0 +1,102 @@
+//! `MdsWriter`: encoded values into an MDS folder.
+
+use crate::errors::{IntoPy, to_py};
+use jinx_core::Error;
+use jinx_core::mds::writer::{SampleEncoder, Settings, Writer};
+use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
+use pyo3::types::PyDict;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+
+/// Writes samples whose values are bytes already; `jinx.mds.MDSWriter` encodes them.
+#[pyclass(frozen, module = "jinx._core", name = "MdsWriter")]
+pub struct MdsWriter {
+    state: Mutex<Option<(Writer, SampleEncoder)>>,
+    names: Vec<(String, String)>,
+}
+
+impl MdsWriter {
+    fn with<T>(
+        &self,
+        py: Python<'_>,
+        act: impl FnOnce(&mut (Writer, SampleEncoder)) -> jinx_core::Result<T> + Send,
+    ) -> PyResult<T>
+    where
+        T: Send,
+    {
+        let closed = || Error::invalid("this writer is closed");
+        py.detach(|| {
+            let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+            act(state.as_mut().ok_or_else(closed)?)
+        })
+        .into_py_result()
+    }
+}
+
+#[pymethods]
+impl MdsWriter {
+    #[new]
+    #[pyo3(signature = (path, columns, *, compression = None, hashes = Vec::new(), size_limit = None,
+                        overwrite = false, threads = 0))]
+    #[allow(clippy::too_many_arguments)]
+    fn new(
+        py: Python<'_>,
+        path: PathBuf,
+        columns: BTreeMap<String, String>,
+        compression: Option<String>,
+        hashes: Vec<String>,
+        size_limit: Option<u64>,
+        overwrite: bool,
+        threads: usize,
+    ) -> PyResult<Self> {
+        let names = columns.iter().map(|(name, encoding)| (name.clone(), encoding.clone())).collect();
+        let settings = Settings { columns, compression, hashes, size_limit, overwrite, threads };
+        let state = py
+            .detach(|| {
+                let writer = Writer::create(&path, settings)?;
+                let encoder = writer.encoder()?;
+                jinx_core::Result::Ok((writer, encoder))
+            })
+            .into_py_result()?;
+        Ok(Self { state: Mutex::new(Some(state)), names })
+    }
+
+    /// Names and encodings in the order in which `write` takes values.
+    #[getter]
+    fn columns(&self) -> Vec<(String, String)> {
+        self.names.clone()
+    }
+
+    #[getter]
+    fn samples(&self, py: Python<'_>) -> PyResult<u64> {
+        self.with(py, |(writer, _)| Ok(writer.written()))
+    }
+
+    /// Adds a sample by the bytes of its values.
+    fn write(&self, py: Python<'_>, values: Vec<PyBackedBytes>) -> PyResult<()> {
+        self.with(py, |(writer, encoder)| {
+            let sample = encoder.encode(&values).map_err(|error| error.in_sample(writer.written()))?;
+            writer.push(&sample)
+        })
+    }
+
+    /// Publishes the folder.
+    fn finish<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let taken = self.state.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let (writer, _) = taken.ok_or_else(|| to_py(&Error::invalid("this writer is closed")))?;
+        let written = py.detach(|| writer.finish()).into_py_result()?;
+        let dict = PyDict::new(py);
+        dict.set_item("rows", written.samples)?;
+        dict.set_item("bytes", written.bytes)?;
+        dict.set_item("shards", written.shards)?;
+        Ok(dict)
+    }
+
+    /// Drops what was written; what was there before stays.
+    fn abort(&self, py: Python<'_>) {
+        let taken = self.state.lock().unwrap_or_else(PoisonError::into_inner).take();
+        py.detach(|| drop(taken));
+    }
+}
