@@ -179,15 +179,17 @@ def natural_key(name: str) -> list[tuple[int, Any]]:
     return [(0, int(part)) if part.isdigit() else (1, part) for part in re.split(r"(\d+)", name)]
 
 
-def missing(path: str) -> FileNotFoundError:
+def missing(path: str) -> OSError:
     """The error for a path that does not exist, with the nearest name of its folder."""
     folder, name = os.path.split(path)
     if _GLOB & set(name):
         return FileNotFoundError(f"{path}: no file matches this pattern")
     try:
         near = hint(name, os.listdir(folder or "."))  # noqa: PTH208
-    except OSError:
+    except FileNotFoundError:
         return FileNotFoundError(f"{path}: no such file; the folder {folder} does not exist either")
+    except OSError as error:  # the name is too long, a part of it is a file, or may not be read
+        return OSError(error.errno, error.strerror, path)
     return FileNotFoundError(f"{path}: no such file{near}")
 
 
