@@ -56,7 +56,7 @@ class MDSWriter:
         given: Any = out
         if not isinstance(given, str | os.PathLike) or "://" in os.fspath(out):
             raise InvalidError(f"out={given!r}: shards are written to a folder on this machine; copy them from there")
-        target: str = os.path.expanduser(str(given))  # noqa: PTH111 - text in, text out
+        target: str = os.path.expanduser(str(given))  # pyright: ignore[reportUnknownArgumentType]  # noqa: PTH111 - text in, text out
         self._encoders = {name: encoder_of(columns[name]) for name in sorted(columns)}
         os.makedirs(os.path.dirname(os.path.abspath(target)), exist_ok=True)  # noqa: PTH100, PTH103, PTH120
         self._writer = _core.MdsWriter(
