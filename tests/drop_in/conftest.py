@@ -1,4 +1,4 @@
-"""Skips this folder where mosaicml-streaming is not installed: it has an environment of its own (`make test-streaming`)."""
+"""Skips this folder where mosaicml-streaming is not installed: `make test-streaming` has an environment for it."""
 
 import importlib.util
 import os
@@ -19,7 +19,6 @@ else:
         from streaming.base.util import clean_stale_shared_memory
 
         clean_stale_shared_memory()
-        yield
 
     @pytest.fixture
     def patched():

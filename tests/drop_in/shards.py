@@ -86,7 +86,7 @@ def write_small(out: Path, count: int = 200, **options: Any) -> Path:
     return write(out, small, count, SMALL, **{"size_limit": 2_500, **options})
 
 
-def same(ours: Any, theirs: Any) -> bool:
+def same(ours: Any, theirs: Any) -> bool:  # noqa: PLR0911 - one for each kind
     """Equal in type and content, all the way down."""
     if isinstance(theirs, Image.Image):
         return isinstance(ours, Image.Image) and (ours.mode, ours.size, ours.tobytes()) == (

@@ -2,15 +2,14 @@
 
 import json
 import multiprocessing
-import os
 import pickle
 from pathlib import Path
 from typing import Any
 
 import pytest
-from drop_in.shards import differences, write_small
 from streaming.base.format.mds.reader import MDSReader as TheirReader
 
+from drop_in.shards import differences, write_small
 from jinx.errors import CorruptFileError, TruncatedFileError
 from jinx.mds import MDSReader
 from jinx.mds import streaming as ours
@@ -75,8 +74,8 @@ def test_files_removed_by_others_are_let_go(tmp_path: Path, monkeypatch: pytest.
 
 def held() -> list[str]:
     """The files that this process has open."""
-    links = [f"/proc/self/fd/{fd}" for fd in os.listdir("/proc/self/fd")]
-    return [os.readlink(link) for link in links if os.path.islink(link)]
+    links = list(Path("/proc/self/fd").iterdir())
+    return [str(link.readlink()) for link in links if link.is_symlink()]
 
 
 def test_open_files_are_few(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,11 +4,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from drop_in.shards import SMALL, differences, small, write, write_small
 from streaming import Stream, StreamingDataLoader, StreamingDataset
 from streaming.base.shuffle import algos
 
 import jinx.mds
+from drop_in.shards import SMALL, differences, small, write, write_small
 from jinx.mds import MDSReader
 
 pytestmark = pytest.mark.timeout(300)

@@ -4,11 +4,11 @@ import json
 from pathlib import Path
 
 import pytest
-from drop_in.shards import COLUMNS, differences, full, write, write_small
 from streaming import LocalDataset, StreamingDataset
 from streaming.base.format import reader_from_json
 
 import jinx
+from drop_in.shards import COLUMNS, differences, full, write, write_small
 from jinx.mds import BulkReader, MDSReader, MDSWriter, RamReader
 
 COMPRESSIONS = [None, "zstd", "zstd:7", "gz", "bz2:1", "br:4", "snappy"]

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from drop_in.shards import write_small
 
 SCRIPT = Path(__file__).with_name("training.py")

@@ -4,9 +4,9 @@ import json
 from pathlib import Path
 
 import pytest
-from drop_in.shards import COLUMNS, differences, full, write
 
 import jinx
+from drop_in.shards import COLUMNS, differences, full, write
 from jinx.mds import BulkReader, MDSReader, MDSWriter
 
 COUNT = 20

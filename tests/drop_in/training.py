@@ -6,7 +6,6 @@ waits after some batches for its end, its workers reading ahead.
 
 import hashlib
 import json
-import os
 import sys
 import time
 from pathlib import Path
@@ -44,9 +43,10 @@ def main(remote: str, local: str, state: Path, out: Path, *, patched: bool) -> N
             work.write_text(json.dumps(loader.state_dict()))
             log.write(" ".join(batch["digests"]) + "\n")
             log.flush()
-            os.replace(work, state)
+            work.replace(state)
             if number == BATCHES and not resumed:
-                print("ready", flush=True)
+                sys.stdout.write("ready\n")
+                sys.stdout.flush()
                 time.sleep(300)
 
 

@@ -7,8 +7,8 @@ from typing import cast
 
 from jinx import _core
 from jinx.errors import UnsupportedError
-from jinx.mds.folders import find_folders
 from jinx.formats.registry import FORMATS, NAMES, format_of
+from jinx.mds.folders import find_folders
 from jinx.opening import expand_pattern, missing, natural_key
 
 Path = str | os.PathLike[str]

@@ -25,12 +25,12 @@ def find_folders(path: Any, split: str | None = None) -> list[str] | None:
         FileNotFoundError: The folder has MDS folders below it, and none was named.
     """
     if isinstance(path, str | bytes | os.PathLike):
-        found = _folder(os.fsdecode(path), split)
+        found = _folder(os.fsdecode(path), split)  # pyright: ignore[reportUnknownArgumentType]
         return None if found is None else [found]
     if not isinstance(path, Sequence):
         return None
     folders = [
-        _folder(os.fsdecode(one), split)
+        _folder(os.fsdecode(one), split)  # pyright: ignore[reportUnknownArgumentType]
         for one in path  # pyright: ignore[reportUnknownVariableType]
         if isinstance(one, str | bytes | os.PathLike)
     ]

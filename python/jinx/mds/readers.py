@@ -48,7 +48,7 @@ class _MdsReader(Dataset):
             return super().__new__(cls, path, io=io, **options)
         folders = find_folders(path, split)
         if folders is None:
-            where = os.path.join(os.fspath(path), split or "")  # noqa: PTH118
+            where = os.path.join(str(path), split or "")  # noqa: PTH118
             raise FileNotFoundError(f"{where}: no {INDEX} here")
         opened = open_folders(
             cls,

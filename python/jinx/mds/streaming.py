@@ -54,6 +54,15 @@ class MDSReader(_own.MDSReader):
     Streaming fetches it; one that was replaced is opened again.
     """
 
+    dirname: str
+    split: str
+    compression: str | None
+    samples: int
+    raw_data: Any
+    zip_data: Any
+    column_names: list[str]
+    column_encodings: list[str]
+    column_sizes: list[int | None]
     _shard: _core.MdsShard | None = None
     _last: "list[MDSReader | None]" = [None]  # noqa: RUF012 - one for the process: who was used last
 
@@ -63,7 +72,8 @@ class MDSReader(_own.MDSReader):
         if self._sample_compression:
             # To Streaming such a shard is a raw one: there is nothing to prepare.
             options["compression"] = None
-        super().__init__(dirname, split, *args, **options)
+        base: Any = super()
+        base.__init__(dirname, split, *args, **options)
 
     def _handle(self) -> _core.MdsShard:
         shard = self._shard
@@ -86,7 +96,8 @@ class MDSReader(_own.MDSReader):
         """A sample, or a list of samples for slices, lists and arrays, as Streaming's `Array` has it."""
         if type(at) is int and at >= 0:
             return self._handle().get(at)
-        return super().__getitem__(at)
+        base: Any = super()
+        return base.__getitem__(at)
 
     def get_item(self, idx: int) -> dict[str, Any]:
         """The sample at `idx`, decoded.
@@ -115,15 +126,18 @@ class MDSReader(_own.MDSReader):
             folder = os.path.join(self.dirname, self.split)  # noqa: PTH118
             raw, packed = (os.path.join(folder, info.basename) for info in (self.raw_data, self.zip_data))  # noqa: PTH118
             if raw in listing and packed in listing:
-                self._evict_zip()
+                evict: Any = self._evict_zip
+                evict()
                 listing = listing - {packed}
-        return super().set_up_local(listing, safe_keep_zip)
+        base: Any = super()
+        return base.set_up_local(listing, safe_keep_zip)
 
     def evict(self) -> int:
         """Remove the shard's files; the bytes that were freed."""
         if self._shard is not None:
             self._shard.close()
-        return super().evict()
+        base: Any = super()
+        return base.evict()
 
     def __getstate__(self) -> dict[str, Any]:
         state = dict(self.__dict__)

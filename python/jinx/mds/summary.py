@@ -22,6 +22,7 @@ def describe(dataset: "Dataset") -> dict[str, Any]:
         for name, encoding in zip(shard.get("column_names", ()), shard.get("column_encodings", ()), strict=False):
             encodings.setdefault(name, encoding)
     stats = {entry["path"][0]: entry for entry in dataset._field_stats()}  # pyright: ignore[reportPrivateUsage]
+    hashes: set[str] = {name for shard in shards for name in dict[str, str](shard["raw_data"].get("hashes") or {})}
     stored = sum((shard.get("zip_data") or shard["raw_data"])["bytes"] for shard in shards)
     return {
         "path": dataset.path,
@@ -49,7 +50,7 @@ def describe(dataset: "Dataset") -> dict[str, Any]:
             if name in encodings
         ],
         "columns": [],
-        "checksums": sorted({name for shard in shards for name in (shard["raw_data"].get("hashes") or {})}),
+        "checksums": sorted(hashes),
         "needs_1_1": [],
         "arrow_schema": False,
         "ids": [identity for _, identity in dataset._identities()],  # pyright: ignore[reportPrivateUsage]

@@ -53,9 +53,10 @@ class MDSWriter:
         unknown = sorted(set(options) - _IGNORED)
         if unknown:
             raise TypeError(f"MDSWriter has no argument {unknown[0]!r}")
-        if not isinstance(out, str | os.PathLike) or "://" in os.fspath(out):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InvalidError(f"out={out!r}: shards are written to a folder on this machine; copy them from there")
-        target = os.path.expanduser(os.fspath(out))  # noqa: PTH111 - text in, text out
+        given: Any = out
+        if not isinstance(given, str | os.PathLike) or "://" in os.fspath(out):
+            raise InvalidError(f"out={given!r}: shards are written to a folder on this machine; copy them from there")
+        target: str = os.path.expanduser(str(given))  # pyright: ignore[reportUnknownArgumentType]  # noqa: PTH111 - text in, text out
         self._encoders = {name: encoder_of(columns[name]) for name in sorted(columns)}
         os.makedirs(os.path.dirname(os.path.abspath(target)), exist_ok=True)  # noqa: PTH100, PTH103, PTH120
         self._writer = _core.MdsWriter(

@@ -7,6 +7,7 @@ use crate::sample::{LazyDict, undecoded};
 use crate::transport::Carried;
 use jinx_core::mds::encoding::{Encoding, Image};
 use jinx_core::mds::images::elements;
+use jinx_core::mds::index::INDEX_NAME;
 use jinx_core::mds::shard::Row;
 use jinx_core::mds::{columns::Columns, ndarray};
 use jinx_core::sink::Sink;
@@ -39,6 +40,16 @@ fn template<'py>(py: Python<'py>, home: &Home, position: u64) -> PyResult<Bound<
     let mds = home.mds.as_deref().ok_or_else(|| to_py(&Error::invalid("not an MDS dataset")))?;
     let (shard, _) = mds.folder.place(position);
     let columns = mds.folder.info(shard).map(|info| Arc::clone(&info.columns)).unwrap_or_default();
+    if columns.all.is_empty()
+        && let Some(info) = mds.folder.info(shard)
+    {
+        // Without columns there is nothing that could be touched and tell what is wrong.
+        let index = mds.folder.folder_of(shard).join(INDEX_NAME);
+        let named = |error: Error| {
+            Error::new(error.cause(), format!("shard {shard}: {}", error.what())).in_file(&index)
+        };
+        info.check().map_err(named).into_py_result()?;
+    }
     let build = |columns: &Columns| -> PyResult<Bound<'py, PyDict>> {
         let dict = PyDict::new(py);
         let placeholder = undecoded(py)?;

@@ -1,0 +1,294 @@
+"""MDS folders as datasets: views, columns, lazy samples, pickling, bad shards, conversion, checks."""
+
+import json
+import multiprocessing
+import pickle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import jinx
+from jinx.cli.program import run
+from jinx.errors import CorruptFileError, InvalidError, MismatchError, TruncatedFileError, UnsupportedError
+from jinx.mds import BulkReader, MDSWriter, RamReader, merge_index
+
+COLUMNS = {"id": "int", "text": "str", "data": "bytes", "value": "float32", "meta": "json", "grid": "ndarray"}
+COUNT = 60
+
+
+def sample(k: int) -> dict[str, Any]:
+    return {
+        "id": k,
+        "text": f"text {k}",
+        "data": bytes([k % 256]) * (k % 9 * 4000),
+        "value": np.float32(k / 2),
+        "meta": {"k": [k]},
+        "grid": np.full((k % 3 + 1, 2), k, np.int16),
+    }
+
+
+def write(folder: Path, count: int = COUNT, **options: Any) -> Path:
+    with MDSWriter(columns=COLUMNS, out=folder, **{"size_limit": "64kb", **options}) as writer:
+        for k in range(count):
+            writer.write(sample(k))
+    return folder
+
+
+def is_same(ours: Any, k: int) -> bool:
+    wanted = sample(k)
+    return list(ours) == sorted(wanted) and all(np.array_equal(ours[name], wanted[name]) for name in wanted)
+
+
+@pytest.fixture(params=[None, "zstd", "gz", "snappy", "sample::zstd", "sample::br:3"])
+def folder(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    return write(tmp_path / "shards", compression=request.param, hashes=["sha256", "xxh64"])
+
+
+def test_every_way_to_read(folder: Path, tmp_path: Path) -> None:
+    for dataset in (jinx.open(folder, verify="full"), BulkReader(folder), RamReader(folder, cache=tmp_path / "cache")):
+        assert isinstance(dataset, jinx.Dataset)
+        assert len(dataset) == COUNT
+        assert all(is_same(dataset[k], k) for k in (0, 7, 59, 31))
+        assert is_same(dataset[-1], COUNT - 1)
+        assert all(is_same(one, k) for k, one in enumerate(dataset))
+        assert [one["id"] for one in dataset.take([5, 50, 5], fields=["id"])] == [5, 50, 5]
+        assert dataset["id"].tolist() == list(range(COUNT))
+        assert dataset.shuffle(1)[10:20]["text"] == [f"text {k}" for k in dataset.shuffle(1)[10:20]["id"].tolist()]
+        assert list(dataset.select_columns(["value", "id"])[3]) == ["id", "value"]
+        assert dataset.sort("-id")[0]["id"] == COUNT - 1
+        assert dataset.lengths("data").tolist() == [k % 9 * 4000 for k in range(COUNT)]
+    assert not list(folder.glob("*.tmp"))
+
+
+def test_views_pickle_and_processes(folder: Path) -> None:
+    view = jinx.open(folder).select([9, 3, 50]).select_columns(["id", "data"])
+    again = pickle.loads(pickle.dumps(view))
+    assert [dict(one) for one in again] == [dict(one) for one in view]
+    assert pickle.loads(pickle.dumps(view[1])) == view[1]
+    for method in ("fork", "spawn"):
+        with multiprocessing.get_context(method).Pool(2) as pool:
+            assert pool.map(_first_ids, [view, view]) == [[9, 3, 50]] * 2
+
+
+def _first_ids(view: Any) -> list[int]:
+    return [one["id"] for one in view]
+
+
+def test_an_iterator_goes_on_in_a_forked_process(tmp_path: Path) -> None:
+    walk = iter(jinx.open(write(tmp_path / "d", compression="zstd")))
+    assert next(walk)["id"] == 0
+    context = multiprocessing.get_context("fork")
+    queue = context.Queue()
+    process = context.Process(target=lambda: queue.put([one["id"] for one in walk]))
+    process.start()
+    assert queue.get(timeout=30) == list(range(1, COUNT))
+    process.join()
+    assert [one["id"] for one in walk] == list(range(1, COUNT))
+
+
+def test_samples_are_lazy_mappings(tmp_path: Path) -> None:
+    one = jinx.open(write(tmp_path / "d"))[8]
+    assert "bytes, 32000 bytes" in repr(one)
+    assert one.length("data") == 32000
+    assert one.length("grid") == 3
+    assert "id" in one
+    assert one.get("nothing") is None
+    one["new"] = 1
+    del one["data"]
+    assert {**one}.keys() == {"id", "text", "value", "meta", "grid", "new"}
+    assert one["grid"].flags.writeable
+
+
+def test_merged_folders_and_splits(tmp_path: Path) -> None:
+    write(tmp_path / "all" / "a", 10)
+    write(tmp_path / "all" / "b" / "c", 10, compression="zstd")
+    with pytest.raises(FileNotFoundError, match="split="):
+        jinx.open(tmp_path / "all")
+    assert merge_index([tmp_path / "all" / "a", tmp_path / "all" / "b" / "c"], tmp_path / "all") >= 2
+    assert jinx.open(tmp_path / "all")["id"].tolist() == [*range(10), *range(10)]
+    assert len(jinx.open(tmp_path / "all", split="a")) == 10
+    both = jinx.concat([jinx.open(tmp_path / "all" / "a"), jinx.open(tmp_path / "all" / "a")])
+    assert len(both) == 20
+
+
+def damage(folder: Path, number: int, change: Any) -> None:
+    path = folder / f"shard.{number:05}.mds"
+    path.write_bytes(change(path.read_bytes()))
+
+
+@pytest.mark.parametrize(
+    ("change", "error"),
+    [
+        (lambda data: data[:-1], TruncatedFileError),
+        (lambda data: data + b"x", CorruptFileError),
+        (lambda data: b"\0\0\0\0" + data[4:], CorruptFileError),
+        (lambda data: data[:4] + b"\xff" * 8 + data[12:], CorruptFileError),
+        (lambda data: b"", TruncatedFileError),
+    ],
+)
+def test_one_bad_shard_is_named_and_the_others_stay(tmp_path: Path, change: Any, error: type[Exception]) -> None:
+    folder = write(tmp_path / "d")
+    damage(folder, 0, change)
+    dataset = jinx.open(folder)
+    with pytest.raises(error, match=r"shard\.00000\.mds"):
+        dataset[0]["id"]
+    assert is_same(dataset[COUNT - 1], COUNT - 1)
+    problems = jinx.verify(folder)
+    assert problems
+    assert all("shard.00000.mds" in str(problem["file"]) for problem in problems)
+
+
+def test_missing_shards_and_wrong_hashes(tmp_path: Path) -> None:
+    folder = write(tmp_path / "d", hashes=["md5"])
+    damage(folder, 1, lambda data: data[:-1] + bytes([data[-1] ^ 1]))
+    (folder / "shard.00000.mds").unlink()
+    dataset = jinx.open(folder, verify="full")
+    with pytest.raises(FileNotFoundError):
+        dataset[0]["id"]
+    second = json.loads((folder / "index.json").read_text())["shards"][0]["samples"]
+    with pytest.raises(CorruptFileError, match="md5"):
+        dataset[second]["id"]
+    assert is_same(dataset[COUNT - 1], COUNT - 1)
+
+
+def edit(folder: Path, **changes: Any) -> None:
+    index = json.loads((folder / "index.json").read_text())
+    index["shards"][0].update(changes)
+    (folder / "index.json").write_text(json.dumps(index))
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "text"),
+    [
+        ({"raw_data": {"basename": "../x.mds", "bytes": 1, "hashes": {}}}, CorruptFileError, "plain file name"),
+        ({"compression": "lz4"}, UnsupportedError, "lz4"),
+        ({"format": "csv"}, UnsupportedError, "csv"),
+        ({"column_sizes": [8]}, CorruptFileError, "sizes"),
+    ],
+)
+def test_bad_entries_spoil_only_their_shard(
+    tmp_path: Path, changes: dict[str, Any], error: type[Exception], text: str
+) -> None:
+    folder = write(tmp_path / "d")
+    edit(folder, **changes)
+    dataset = jinx.open(folder)
+    with pytest.raises(error, match=text):
+        dataset[0].to_dict() or dataset.take([0])[0]["id"]
+    assert is_same(dataset[COUNT - 1], COUNT - 1)
+
+
+def test_unknown_encodings_and_pickles_leave_the_other_columns(tmp_path: Path) -> None:
+    with MDSWriter(columns={"a": "int", "p": "pkl"}, out=tmp_path / "d") as writer:
+        writer.write({"a": 1, "p": {2, 3}})
+    dataset = jinx.open(tmp_path / "d")
+    assert dataset[0]["a"] == 1
+    with pytest.raises(UnsupportedError, match="allow_unsafe_types"):
+        dataset[0]["p"]
+    assert jinx.open(tmp_path / "d", allow_unsafe_types=["p"])[0]["p"] == {2, 3}
+    edit(tmp_path / "d", column_encodings=["int", "hologram"])
+    with pytest.raises(UnsupportedError, match="hologram"):
+        jinx.open(tmp_path / "d")[0]["p"]
+    assert jinx.open(tmp_path / "d")[0]["a"] == 1
+
+
+@pytest.mark.parametrize("compression", ["zstd", "gz", "bz2", "br:1"])
+def test_a_bomb_is_stopped_at_the_size_in_the_index(tmp_path: Path, compression: str) -> None:
+    with MDSWriter(columns={"a": "bytes"}, out=tmp_path / "d", compression=compression) as writer:
+        writer.write({"a": bytes(50_000_000)})
+    edit(tmp_path / "d", raw_data={"basename": "shard.00000.mds", "bytes": 1000, "hashes": {}})
+    for dataset in (jinx.open(tmp_path / "d"), BulkReader(tmp_path / "d")):
+        with pytest.raises(jinx.JinxError):
+            dataset[0]["a"]
+        with pytest.raises(jinx.JinxError):
+            [one["a"] for one in dataset]
+
+
+def write_two(folder: Path) -> None:
+    with MDSWriter(columns={"a": "int"}, out=folder) as writer:
+        writer.write({"a": 1})
+        writer.write({"a": "x"})
+
+
+def test_the_writer_publishes_all_or_nothing(tmp_path: Path) -> None:
+    with pytest.raises(MismatchError, match="sample 1, column 'a'"):
+        write_two(tmp_path / "d")
+    assert not (tmp_path / "d").exists()
+    write(tmp_path / "d", 3)
+    (tmp_path / "d" / "notes.txt").write_text("mine")
+    with pytest.raises((InvalidError, FileExistsError)):
+        write(tmp_path / "d", 3, exist_ok=True)
+    (tmp_path / "d" / "notes.txt").unlink()
+    with pytest.raises((InvalidError, FileExistsError)):
+        write(tmp_path / "d", 3)
+    assert len(jinx.open(write(tmp_path / "d", 5, exist_ok=True))) == 5
+
+
+@pytest.mark.parametrize("middle", ["rows.jinx", "rows.msgpack", "rows.parquet", "rows.jsonl"])
+def test_conversion_keeps_types(tmp_path: Path, middle: str) -> None:
+    folder = write(tmp_path / "a", 20)
+    jinx.convert(folder, tmp_path / middle)
+    jinx.convert(tmp_path / middle, tmp_path / "b.mds", compression="sample::zstd")
+    again = jinx.open(tmp_path / "b.mds")
+    assert len(again) == 20
+    for k, one in enumerate(again):
+        wanted = sample(k)
+        for name in ("id", "text", "data", "meta"):
+            assert one[name] == wanted[name], (k, name)
+        assert float(one["value"]) == float(wanted["value"])
+        if middle.endswith((".jinx", ".msgpack")):
+            assert np.array_equal(one["grid"], wanted["grid"])
+            assert one["grid"].dtype == np.int16
+            assert type(one["value"]) is (np.float32 if middle == "rows.jinx" else np.float64)
+
+
+def test_images_convert_as_files_and_as_pixels(tmp_path: Path) -> None:
+    from PIL import Image
+
+    picture = Image.fromarray(np.arange(48, dtype=np.uint8).reshape(4, 4, 3))
+    columns = {"png": "png", "pil": "pil"}
+    with MDSWriter(columns=columns, out=tmp_path / "d") as writer:
+        writer.write({"png": picture, "pil": picture})
+    one = jinx.open(tmp_path / "d")[0]
+    assert one["png"].tobytes() == one["pil"].tobytes() == picture.tobytes()
+    assert jinx.open(tmp_path / "d", decode=False)[0]["png"].startswith(b"\x89PNG")
+    jinx.convert(tmp_path / "d", tmp_path / "d.jinx")
+    kept = jinx.open(tmp_path / "d.jinx")[0]
+    assert kept["png"].startswith(b"\x89PNG")
+    assert np.array_equal(kept["pil"], np.asarray(picture))
+
+
+def test_fields_without_an_encoding_are_named(tmp_path: Path) -> None:
+    with pytest.raises(MismatchError, match="'a'"):
+        jinx.convert([{"a": b"x"}, {"a": None}], tmp_path / "x.mds")
+
+
+def test_info_head_and_verify(tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    folder = str(write(tmp_path / "d", hashes=["sha1"]))
+
+    def out(*words: str, code: int = 0) -> str:
+        assert run(list(words)) == code
+        return capfdbinary.readouterr().out.decode()
+
+    told = out("info", folder)
+    assert "MDS 2" in told
+    assert "ndarray" in told
+    assert json.loads(out("head", "-1", folder, "--fields", "id,text")) == {"id": 0, "text": "text 0"}
+    out("verify", folder)
+    damage(Path(folder), 0, lambda data: data[:-1] + bytes([data[-1] ^ 1]))
+    assert "sha1" in out("verify", folder, code=1)
+
+
+def test_many_shards_open_quickly_and_few_stay_open(tmp_path: Path) -> None:
+    import resource
+
+    folder = write(tmp_path / "d", 300, size_limit=1)
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(128, soft), hard))
+    try:
+        dataset = jinx.open(folder)
+        assert [dataset[k]["id"] for k in range(300)] == list(range(300))
+        assert [one["id"] for one in dataset.shuffle(0)[:100]] == dataset.shuffle(0)["id"].tolist()[:100]
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
