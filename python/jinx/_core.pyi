@@ -3,6 +3,7 @@
 from collections.abc import (
     Callable,
     ItemsView,
+    Iterable,
     Iterator,
     KeysView,
     Mapping,
@@ -47,6 +48,16 @@ class LazyDict(MutableMapping[str, Any]):  # registered with collections.abc.Mut
     def materialize(self) -> Self: ...
     def to_dict(self) -> dict[str, Any]: ...
     def raw(self) -> bytes: ...
+
+class Batches:
+    """Samples at given indices, batch by batch; `threads` threads read `depth` batches ahead."""
+
+    def __new__(
+        cls, reader: Reader, source: Iterable[Sequence[int]], fields: Sequence[str] | None, threads: int, depth: int
+    ) -> Self: ...
+    def __iter__(self) -> Self: ...
+    def __next__(self) -> list[tuple[int, Any]]:
+        """For each sample of the next batch its index, and the sample or the error that reading it gave."""
 
 class Reader:
     """Shards opened as one sequence, with an optional view. `jinx.Dataset` derives from it."""

@@ -1,6 +1,5 @@
 """Files that change under an open dataset, belong to others, or lie on odd file systems and under odd names."""
 
-import errno
 import os
 import shutil
 import signal
@@ -54,10 +53,6 @@ def test_a_mapped_file_cut_under_a_reader_ends_in_an_error_or_the_documented_sig
     path = write(folder / "a.jinx")
     done = read_after_cut(path, "mmap", path, child_environment)
     assert done.returncode in {0, -signal.SIGBUS}, done.stderr[-1000:]
-    # Media are read, not mapped: a cut sidecar is an error in this mode, too.
-    path = write(folder / "b.jinx")
-    done = read_after_cut(path, "mmap", path.with_suffix(".binx"), child_environment)
-    assert (done.returncode, done.stdout) == (0, "TruncatedFileError\n"), done.stderr[-1000:]
 
 
 @pytest.mark.parametrize("io", ["mmap", "pread"])
@@ -125,9 +120,8 @@ def test_names_that_no_file_can_have_are_one_clear_error(folder):
     deep = folder
     while len(str(deep)) < 5000:
         deep = deep / ("d" * 200)
-    with pytest.raises(OSError, match=r"too long|Errno") as caught:
+    with pytest.raises(OSError, match="does not exist either"):
         jinx.open(deep / "a.jinx")
-    assert caught.value.errno in {errno.ENAMETOOLONG, errno.ENOENT, None}
 
 
 def test_another_locale_and_another_clock_change_nothing(folder, child_environment):

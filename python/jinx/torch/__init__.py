@@ -1,5 +1,6 @@
-"""What PyTorch needs: a dataset is a map-style dataset as it is, `collate` makes batches of its samples."""
+"""What PyTorch needs: a dataset is a map-style dataset as it is, `collate` makes batches, `Loader` reads ahead."""
 
 from jinx.torch.collate import collate
+from jinx.torch.loader import Loader
 
-__all__ = ["collate"]
+__all__ = ["Loader", "collate"]

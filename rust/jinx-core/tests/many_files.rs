@@ -22,9 +22,6 @@ fn handles_and_maps_are_left_for_others() {
     for access in [Access::Mmap, Access::Pread] {
         let sources: Vec<_> = (0..400).map(|_| Source::open(one.path(), access).unwrap()).collect();
         for source in &sources {
-            let mut out = [0; 16];
-            source.read_at(100, &mut out).unwrap();
-            assert_eq!(out, bytes[100..116]);
             assert_eq!(source.read_vec(200, 56).unwrap(), bytes[200..]);
             assert_eq!(*source.slice(7, 9).unwrap(), bytes[7..16]);
             assert_eq!(source.read_vec(200, 57).unwrap_err().cause(), Cause::Truncated);

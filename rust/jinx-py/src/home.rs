@@ -1,8 +1,10 @@
 //! What all samples of a dataset share: its shards, its choice of fields and its decoders.
 
+use crate::ahead::Touched;
 use crate::errors::IntoPy;
 use jinx_core::jinx::shard::{OpenOptions, Shard};
 use jinx_core::{Error, Result};
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::path::PathBuf;
@@ -133,9 +135,38 @@ pub struct Home {
     pub fields: Option<Vec<String>>,
     /// Functions applied to a field's value when it is touched.
     pub decoders: Option<Py<PyDict>>,
+    /// Fields whose decoder makes an array of pixels of an image.
+    pixels: Vec<String>,
+    /// What the samples of an iterator are asked for.
+    pub touched: Option<Touched>,
 }
 
 impl Home {
+    /// # Errors
+    /// Those of a decoder that is no decoder.
+    pub fn new(
+        py: Python<'_>,
+        shards: Arc<Shards>,
+        fields: Option<Vec<String>>,
+        decoders: Option<Py<PyDict>>,
+        touched: Option<Touched>,
+    ) -> PyResult<Self> {
+        let mut pixels = Vec::new();
+        for (name, decoder) in decoders.iter().flat_map(|decoders| decoders.bind(py).iter()) {
+            if let Some(flag) = decoder.getattr_opt(intern!(py, "gives_pixels"))?
+                && flag.is_truthy()?
+            {
+                pixels.push(name.extract()?);
+            }
+        }
+        Ok(Self { shards, fields, decoders, pixels, touched })
+    }
+
+    /// Whether the field's decoder makes arrays of images, which is done here where it can be.
+    pub fn gives_pixels(&self, name: &str) -> bool {
+        self.pixels.iter().any(|field| field == name)
+    }
+
     pub fn shows(&self, name: &str) -> bool {
         self.fields.as_ref().is_none_or(|fields| fields.iter().any(|field| field == name))
     }

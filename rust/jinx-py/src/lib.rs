@@ -1,6 +1,8 @@
 //! The extension module `jinx._core`: conversion between Python and `jinx-core`, nothing else.
 #![deny(unsafe_code)]
 
+mod ahead;
+mod batches;
 mod build;
 mod capsule;
 mod checks;
@@ -11,7 +13,10 @@ mod errors;
 mod extract;
 mod field;
 mod home;
+mod iterator;
 mod objects;
+mod pending;
+mod picture;
 mod reader;
 mod row;
 mod sample;
@@ -22,6 +27,7 @@ mod tables;
 mod take;
 mod tools;
 mod transport;
+mod unfilled;
 mod writer;
 
 use pyo3::prelude::*;
@@ -35,6 +41,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     signals::listen();
     module.add_class::<sample::LazyDict>()?;
     module.add_class::<reader::Reader>()?;
+    module.add_class::<batches::Batches>()?;
     module.add_class::<writer::Writer>()?;
     module.add_function(wrap_pyfunction!(sample::_sample_of, module)?)?;
     module.add_function(wrap_pyfunction!(tools::sniff, module)?)?;

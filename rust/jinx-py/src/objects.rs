@@ -1,6 +1,8 @@
 //! Stored values as Python objects: bytes, numpy arrays and scalars, torch tensors.
 
 use crate::errors::{IntoPy, to_py};
+use crate::picture::Pixels;
+use crate::unfilled::{Container, Unfilled, keep_freed_memory};
 use jinx_core::io::Source;
 use jinx_core::jinx::npy;
 use jinx_core::jinx::shard::Shard;
@@ -11,13 +13,10 @@ use jinx_core::sink::{Dtype, Number, Payload};
 use jinx_core::{Error, Result};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyByteArray, PyBytes, PyDict, PyModule};
+use pyo3::types::{PyByteArray, PyBytes, PyDict, PyModule, PySlice};
 
 /// Values below this are read without giving up the GIL: handing it over costs more than the copy.
 const DETACH_BYTES: usize = 4096;
-
-/// A `.npy` header is at most its length field allows, and version 1 files allow 64 KiB.
-const MAX_NPY_HEADER_BYTES: usize = 10 + (64 << 10);
 
 static NUMPY: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
 
@@ -36,24 +35,30 @@ pub fn stored_blob<'py>(
         let bytes = py.detach(|| shard.load(stored)).into_py_result()?;
         return blob(py, payload, &bytes);
     };
-    let fill = |out: &mut [u8]| -> PyResult<()> {
-        if length < DETACH_BYTES {
-            return shard.load_into(stored, out).into_py_result();
-        }
-        py.detach(|| shard.load_into(stored, out)).into_py_result()
-    };
+    keep_freed_memory(py);
+    let object = Unfilled::new(py, container_of(payload), length)?;
+    let fill = || object.fill(|out| shard.load_into(stored, out));
+    if length < DETACH_BYTES { fill() } else { py.detach(fill) }.into_py_result()?;
+    let object =
+        object.object(py).ok_or_else(|| to_py(&Error::corrupt("a value that was not read to its end")))?;
+    filled(py, payload, object)
+}
+
+/// What holds a payload's bytes: an array needs memory that it may write to.
+pub fn container_of(payload: Payload) -> Container {
+    if payload == Payload::Npy { Container::Bytearray } else { Container::Bytes }
+}
+
+/// The value whose bytes are in an object of [`container_of`].
+pub fn filled<'py>(
+    py: Python<'py>,
+    payload: Payload,
+    object: Bound<'py, PyAny>,
+) -> PyResult<Bound<'py, PyAny>> {
     match payload {
-        Payload::Raw => Ok(PyBytes::new_with(py, length, fill)?.into_any()),
-        Payload::Npy => {
-            let mut head = Vec::new();
-            let file = PyByteArray::new_with(py, length, |out| {
-                fill(out)?;
-                head.extend_from_slice(&out[..out.len().min(MAX_NPY_HEADER_BYTES)]);
-                Ok(())
-            })?;
-            array(py, file, &head)
-        }
-        Payload::Pt | Payload::Np => blob(py, payload, PyBytes::new_with(py, length, fill)?.as_bytes()),
+        Payload::Raw => Ok(object),
+        Payload::Npy => array(py, object.cast_into::<PyByteArray>()?),
+        Payload::Pt | Payload::Np => blob(py, payload, object.cast::<PyBytes>()?.as_bytes()),
     }
 }
 
@@ -78,15 +83,20 @@ fn is_plausible(shard: &Shard, stored: &Stored<'_>, length: u64) -> bool {
 pub fn blob<'py>(py: Python<'py>, payload: Payload, data: &[u8]) -> PyResult<Bound<'py, PyAny>> {
     match payload {
         Payload::Raw => Ok(PyBytes::new(py, data).into_any()),
-        Payload::Npy => array(py, PyByteArray::new(py, data), &data[..data.len().min(MAX_NPY_HEADER_BYTES)]),
+        Payload::Npy => array(py, PyByteArray::new(py, data)),
         Payload::Np => numpy_scalar(py, data),
         Payload::Pt => tensor(py, data),
     }
 }
 
 /// The array in a `.npy` file that begins with `head`; it owns the memory and is writable.
-fn array<'py>(py: Python<'py>, file: Bound<'py, PyByteArray>, head: &[u8]) -> PyResult<Bound<'py, PyAny>> {
-    let header = npy::parse_header(head).into_py_result()?;
+fn array<'py>(py: Python<'py>, file: Bound<'py, PyByteArray>) -> PyResult<Bound<'py, PyAny>> {
+    let start = |length: usize| -> PyResult<Vec<u8>> {
+        let end = isize::try_from(length.min(file.len()))?;
+        Ok(file.as_any().get_item(PySlice::new(py, 0, end, 1))?.cast_into::<PyByteArray>()?.to_vec())
+    };
+    let head = start(npy::header_end(&start(npy::PREFIX_BYTES)?).into_py_result()?)?;
+    let header = npy::parse_header(&head).into_py_result()?;
     header.check_payload(to_u64(file.len())).into_py_result()?;
     let numpy = numpy(py)?;
     let dtype = dtype_of(py, &header.descr)?;
@@ -103,6 +113,15 @@ fn array<'py>(py: Python<'py>, file: Bound<'py, PyByteArray>, head: &[u8]) -> Py
     let options = PyDict::new(py);
     options.set_item("order", order)?;
     flat.call_method("reshape", (shape,), Some(&options))
+}
+
+/// An image as an array of shape (height, width), or (height, width, channels) for more than one channel.
+pub fn pixels<'py>(py: Python<'py>, pixels: &Pixels) -> PyResult<Bound<'py, PyAny>> {
+    let flat = numpy(py)?.call_method1("frombuffer", (PyByteArray::new(py, &pixels.data), "uint8"))?;
+    match pixels.channels {
+        1 => flat.call_method1("reshape", (pixels.height, pixels.width)),
+        channels => flat.call_method1("reshape", (pixels.height, pixels.width, channels)),
+    }
 }
 
 fn dtype_of<'py>(py: Python<'py>, descr: &str) -> PyResult<Bound<'py, PyAny>> {

@@ -2,6 +2,7 @@
 
 use crate::errors::{IntoPy, out_of_range, to_py};
 use crate::home::{Home, Shards};
+use crate::iterator::SampleIterator;
 use crate::sample::LazyDict;
 use jinx_core::codec::TextEncoding;
 use jinx_core::io::Access;
@@ -41,11 +42,7 @@ impl Reader {
 
     /// Sample `i` of the view, transformed.
     pub fn sample<'py>(&self, py: Python<'py>, i: usize) -> PyResult<Bound<'py, PyAny>> {
-        let sample = Bound::new(py, LazyDict::new(Arc::clone(&self.home), self.position(i)))?;
-        if self.lazy && self.transforms.is_empty() {
-            return Ok(sample.into_any());
-        }
-        self.finish(py, sample)
+        self.finish(py, Bound::new(py, LazyDict::new(Arc::clone(&self.home), self.position(i)))?)
     }
 
     fn checked(&self, index: isize) -> PyResult<usize> {
@@ -63,6 +60,15 @@ impl Reader {
         indices: &Bound<'py, PyAny>,
         fields: Option<Vec<String>>,
     ) -> PyResult<Bound<'py, PyList>> {
+        let checked = self.checked_indices(indices)?;
+        let positions: Vec<u64> = checked.iter().map(|i| self.position(*i)).collect();
+        let samples = crate::take::samples(py, &self.home, &positions, fields.as_deref())?;
+        let finished: PyResult<Vec<_>> = samples.into_iter().map(|sample| self.finish(py, sample)).collect();
+        PyList::new(py, finished?)
+    }
+
+    /// Indices into the view, counted from its start.
+    pub fn checked_indices(&self, indices: &Bound<'_, PyAny>) -> PyResult<Vec<usize>> {
         let mut checked = Vec::new();
         for index in indices.try_iter()? {
             let index = index?;
@@ -73,10 +79,7 @@ impl Reader {
             }
             checked.push(self.checked(number(&index)?)?);
         }
-        let positions: Vec<u64> = checked.iter().map(|i| self.position(*i)).collect();
-        let samples = crate::take::samples(py, &self.home, &positions, fields.as_deref())?;
-        let finished: PyResult<Vec<_>> = samples.into_iter().map(|sample| self.finish(py, sample)).collect();
-        PyList::new(py, finished?)
+        Ok(checked)
     }
 
     fn derived(&self, py: Python<'_>, changes: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
@@ -96,11 +99,14 @@ impl Reader {
                 other => return Err(PyTypeError::new_err(format!("_derive() has no argument '{other}'"))),
             }
         }
-        let home = Home { shards: Arc::clone(&self.home.shards), fields, decoders };
+        let home = Home::new(py, Arc::clone(&self.home.shards), fields, decoders, None)?;
         Ok(Self { home: Arc::new(home), view, transforms, lazy, options: self.options.clone_ref(py) })
     }
 
-    fn finish<'py>(&self, py: Python<'py>, sample: Bound<'py, LazyDict>) -> PyResult<Bound<'py, PyAny>> {
+    pub fn finish<'py>(&self, py: Python<'py>, sample: Bound<'py, LazyDict>) -> PyResult<Bound<'py, PyAny>> {
+        if self.lazy && self.transforms.is_empty() {
+            return Ok(sample.into_any());
+        }
         let mut sample = if self.lazy { sample.into_any() } else { sample.get().decoded(py)?.into_any() };
         for transform in &self.transforms {
             sample = transform.bind(py).call1((sample,))?;
@@ -198,7 +204,7 @@ impl Reader {
         options.set_item("max_value_bytes", max_value_bytes)?;
         let open = open_options(io, verify, encoding, max_value_bytes)?;
         let shards = py.detach(|| Shards::open(shards, expected, split, open, plain)).into_py_result()?;
-        let home = Home { shards: Arc::new(shards), fields: None, decoders };
+        let home = Home::new(py, Arc::new(shards), None, decoders, None)?;
         Ok(Self { home: Arc::new(home), view: None, transforms: Vec::new(), lazy, options: options.unbind() })
     }
 
@@ -219,9 +225,8 @@ impl Reader {
         slf.call_method1("_select", (key,))
     }
 
-    fn __iter__(slf: Bound<'_, Self>) -> SampleIterator {
-        let stop = slf.get().count();
-        SampleIterator { reader: slf.unbind(), next: std::sync::atomic::AtomicUsize::new(0), stop }
+    fn __iter__(slf: Bound<'_, Self>) -> PyResult<SampleIterator> {
+        SampleIterator::new(slf)
     }
 
     /// Many samples at once, as torch's fetcher asks for them.
@@ -345,32 +350,5 @@ impl Reader {
 
     fn _arrow_schema_capsule<'py>(&self, py: Python<'py>, mixed_json: bool) -> PyResult<Bound<'py, PyAny>> {
         crate::tables::schema(py, self, mixed_json)
-    }
-}
-
-/// Walks a view from its first sample to its last.
-#[pyclass(frozen, module = "jinx._core")]
-pub struct SampleIterator {
-    reader: Py<Reader>,
-    next: std::sync::atomic::AtomicUsize,
-    stop: usize,
-}
-
-#[pymethods]
-impl SampleIterator {
-    fn __iter__(slf: Py<Self>) -> Py<Self> {
-        slf
-    }
-
-    fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let i = self.next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-        if i >= self.stop {
-            return Ok(None);
-        }
-        self.reader.get().sample(py, i).map(Some)
-    }
-
-    fn __length_hint__(&self) -> usize {
-        self.stop.saturating_sub(self.next.load(std::sync::atomic::Ordering::Relaxed))
     }
 }

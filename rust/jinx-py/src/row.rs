@@ -19,6 +19,7 @@ pub struct Field {
     name: Name,
     pub chain: Option<Chain>,
     value: (u32, u32),
+    elements: u32,
 }
 
 #[derive(Debug)]
@@ -41,6 +42,10 @@ pub struct Row {
 pub struct Found<'r> {
     pub chain: Option<Chain>,
     pub text: &'r [u8],
+    /// Where the text begins in its line, which tells the fields of a row apart.
+    pub start: u32,
+    /// Elements or members of a list or dict, counted when it was found.
+    pub elements: u32,
 }
 
 impl Row {
@@ -65,7 +70,7 @@ impl Row {
             return self.find_first(shard, name);
         }
         let field = self.fields(shard)?.iter().find(|field| field.raw_name(&self.line) == name.as_bytes());
-        Ok(field.map(|field| Found { chain: field.chain, text: self.text(field) }))
+        Ok(field.map(|field| self.found(field)))
     }
 
     pub fn name<'r>(&'r self, field: &'r Field) -> &'r str {
@@ -73,7 +78,11 @@ impl Row {
         std::str::from_utf8(field.raw_name(&self.line)).unwrap_or_default()
     }
 
-    pub fn text(&self, field: &Field) -> &[u8] {
+    pub fn found(&self, field: &Field) -> Found<'_> {
+        Found { chain: field.chain, text: self.text(field), start: field.value.0, elements: field.elements }
+    }
+
+    fn text(&self, field: &Field) -> &[u8] {
         &self.line[field.value.0 as usize..field.value.1 as usize]
     }
 
@@ -88,7 +97,7 @@ impl Row {
             let text = &self.line[span.value_range()];
             let (found, chain) = split(shard, raw, text)?;
             if found == name {
-                return Ok(Some(Found { chain, text }));
+                return Ok(Some(Found { chain, text, start: span.value.0, elements: span.elements }));
             }
         }
         Ok(None)
@@ -112,7 +121,7 @@ fn scan_all(shard: &Shard, line: &[u8]) -> Result<Box<[Field]>> {
     let mut members = Members::new(line);
     let mut fields: Vec<Field> = Vec::with_capacity(8);
     let mut unique = Unique::default();
-    while let Some(Span { key, value }) = members.next_member()? {
+    while let Some(Span { key, value, elements }) = members.next_member()? {
         let raw = &line[key.0 as usize..key.1 as usize];
         let (name, chain) = split(shard, raw, &line[value.0 as usize..value.1 as usize])?;
         // A name without escapes is the beginning of its key.
@@ -120,7 +129,7 @@ fn scan_all(shard: &Shard, line: &[u8]) -> Result<Box<[Field]>> {
             (Cow::Borrowed(_), Ok(length)) => Name::Plain(key.0, key.0 + length),
             _ => Name::Owned(name.as_ref().into()),
         };
-        let field = Field { name: place, chain, value };
+        let field = Field { name: place, chain, value, elements };
         let twice = if fields.len() < FEW_FIELDS {
             fields.iter().position(|other| other.raw_name(line) == name.as_bytes())
         } else {

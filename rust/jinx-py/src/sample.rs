@@ -4,15 +4,19 @@ use crate::errors::{IntoPy, from_py, to_py};
 use crate::extract;
 use crate::field::{decode_field, is_plain, locate_error};
 use crate::home::Home;
+use crate::objects;
+use crate::pending::{Pending, Prepared};
+use crate::picture;
 use crate::row::{Found, Row};
 use crate::transport::Carried;
 use jinx_core::jinx::shard::Shard;
 use jinx_core::sink::Sink;
 use jinx_core::{Error, Result};
+use jiter::cached_py_string;
 use pyo3::exceptions::{PyKeyError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyDict, PyList, PyString};
+use pyo3::types::{PyBytes, PyDict, PyList, PyString};
 use std::sync::{Arc, OnceLock};
 
 /// Stands for a value that is not decoded yet in a sample that was changed.
@@ -38,6 +42,8 @@ pub struct LazyDict {
     pub(crate) edited: PyOnceLock<Py<PyDict>>,
     /// Fields of a sample from another process that are not parsed yet.
     pub(crate) carried: Carried,
+    /// Media that were sent for before anybody asked.
+    pending: Vec<Arc<Pending>>,
 }
 
 /// What a name refers to.
@@ -49,25 +55,34 @@ pub enum Slot<'py> {
 
 impl LazyDict {
     pub fn new(home: Arc<Home>, index: u64) -> Self {
-        Self::with_row(home, index, OnceLock::new())
+        Self::prepared(home, index, Prepared::default())
     }
 
-    /// A sample whose row may have been read already.
-    pub fn with_row(home: Arc<Home>, index: u64, row: OnceLock<Row>) -> Self {
+    /// A sample of which some is read already.
+    pub fn prepared(home: Arc<Home>, index: u64, prepared: Prepared) -> Self {
         Self {
             home: Some(home),
             index,
-            row,
+            row: prepared.row,
             cache: PyOnceLock::new(),
             edited: PyOnceLock::new(),
             carried: Carried::default(),
+            pending: prepared.pending,
         }
     }
 
     pub fn of_dict(py: Python<'_>, dict: Py<PyDict>, carried: Carried) -> Self {
         let edited = PyOnceLock::new();
         let _ = edited.set(py, dict);
-        Self { home: None, index: 0, row: OnceLock::new(), cache: PyOnceLock::new(), edited, carried }
+        Self {
+            home: None,
+            index: 0,
+            row: OnceLock::new(),
+            cache: PyOnceLock::new(),
+            edited,
+            carried,
+            pending: Vec::new(),
+        }
     }
 
     /// The shard and the row's text. Only for samples that have a home.
@@ -146,17 +161,33 @@ impl LazyDict {
         unique: bool,
     ) -> PyResult<Bound<'py, PyAny>> {
         let (home, shard, i, _) = self.stored(py)?;
-        let value = decode_field(py, shard, name, found, unique)
-            .map_err(|error| locate_error(py, error, shard, i, name))?;
-        match &home.decoders {
-            Some(decoders) => match decoders.bind(py).get_item(name)? {
-                Some(decoder) => {
-                    decoder.call1((value,)).map_err(|error| locate_error(py, error, shard, i, name))
-                }
-                None => Ok(value),
-            },
-            None => Ok(value),
+        if let (Some(touched), Some(chain)) = (&home.touched, found.chain)
+            && chain.bin
+        {
+            touched.note(name);
         }
+        let locate = |error| locate_error(py, error, shard, i, name);
+        let pending = self.pending.iter().find(|pending| pending.is_of(&found));
+        let value = match pending.and_then(|pending| pending.value(py)) {
+            Some((payload, object)) => objects::filled(py, payload, object),
+            None => decode_field(py, shard, name, found, unique),
+        };
+        let value = value.map_err(locate)?;
+        let Some(decoders) = &home.decoders else { return Ok(value) };
+        let Some(decoder) = decoders.bind(py).get_item(name)? else { return Ok(value) };
+        if home.gives_pixels(name)
+            && let Ok(bytes) = value.cast::<PyBytes>()
+        {
+            let (bytes, limit) = (bytes.as_bytes(), shard.limits().max_value_bytes);
+            let pixels = match pending {
+                Some(pending) => pending.take_pixels(),
+                None => py.detach(|| picture::decode(bytes, limit)),
+            };
+            if let Some(pixels) = pixels {
+                return objects::pixels(py, &pixels);
+            }
+        }
+        decoder.call1((value,)).map_err(locate)
     }
 
     /// Keeps a decoded value; of two threads that decode the same field the first result wins.
@@ -196,7 +227,7 @@ impl LazyDict {
         let (home, shard, i, row) = self.stored(py)?;
         let fields = row.fields(shard).map_err(|error| to_py(&shard.here(error, i)))?;
         let names = fields.iter().map(|field| row.name(field)).filter(|name| home.shows(name));
-        PyList::new(py, names.map(|name| PyString::new(py, name)).collect::<Vec<_>>())
+        PyList::new(py, names.map(|name| cached_py_string(py, name)).collect::<Vec<_>>())
     }
 
     /// Turns the sample into an ordered dict of values and placeholders, so that it can be changed.
@@ -331,25 +362,25 @@ impl LazyDict {
             cache: copy(self.cache.get(py))?,
             edited: copy(self.edited.get(py))?,
             carried: self.carried.clone(),
+            pending: self.pending.clone(),
         })
     }
 
-    /// Reads the given fields (or all) now.
-    pub fn touch(&self, py: Python<'_>, fields: Option<&[String]>) -> PyResult<()> {
-        match fields {
-            None => {
-                for name in self.names(py)?.iter() {
-                    self.lookup(py, &name.cast_into::<PyString>()?)?;
-                }
-                Ok(())
+    /// Reads the given fields (or all) of a sample as stored: those that are pending, or the others.
+    pub fn touch(&self, py: Python<'_>, fields: Option<&[String]>, pending: bool) -> PyResult<()> {
+        let (home, shard, i, row) = self.stored(py)?;
+        let stored = row.fields(shard).map_err(|error| to_py(&shard.here(error, i)))?;
+        for field in stored {
+            let (name, found) = (row.name(field), row.found(field));
+            let wanted = fields.is_none_or(|fields| fields.iter().any(|field| field == name));
+            if !wanted || !home.shows(name) || pending != self.pending.iter().any(|other| other.is_of(&found))
+            {
+                continue;
             }
-            Some(fields) => {
-                for field in fields {
-                    self.lookup(py, &PyString::new(py, field))?;
-                }
-                Ok(())
-            }
+            let value = self.decode(py, name, found, false)?;
+            self.remember(py, &cached_py_string(py, name), value)?;
         }
+        Ok(())
     }
 }
 
@@ -359,7 +390,7 @@ fn is_mutable(value: &Bound<'_, PyAny>) -> bool {
         || value.is_exact_instance_of::<pyo3::types::PyInt>()
         || value.is_exact_instance_of::<pyo3::types::PyFloat>()
         || value.is_exact_instance_of::<pyo3::types::PyBool>()
-        || value.is_exact_instance_of::<pyo3::types::PyBytes>())
+        || value.is_exact_instance_of::<PyBytes>())
 }
 
 /// A `KeyError` whose only argument is the key, also when that is a tuple.

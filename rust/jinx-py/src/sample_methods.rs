@@ -219,6 +219,10 @@ impl LazyDict {
         let found = row.find(shard, name).map_err(place)?.filter(|_| home.shows(name));
         let found = found.ok_or_else(|| missing(key))?;
         let node = shard.tree().member(name);
+        let is_media = node.is_some_and(|node| node.media);
+        if found.chain.is_none() && !is_media && matches!(found.text.first(), Some(b'[' | b'{')) {
+            return Ok(u64::from(found.elements));
+        }
         match field_length(shard, found.chain, found.text, node) {
             // A tensor's shape is known to torch alone.
             Err(error) if error.cause() == Cause::Unsupported => {

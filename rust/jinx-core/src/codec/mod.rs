@@ -20,6 +20,7 @@ mod zstd;
 mod zstd_frame;
 
 use crate::error::{Error, Result};
+use crate::io::Blank;
 use crate::num::to_u64;
 
 pub use magic::{is_compressed_media, mime};
@@ -115,10 +116,14 @@ pub fn declared_len(codec: Codec, input: &[u8]) -> Option<u64> {
 ///
 /// # Errors
 /// As [`decode`], and `Corrupt` when the decoded length is not `out.len()`; `out` then holds anything.
-pub fn decode_into(codec: Codec, input: &[u8], out: &mut [u8]) -> Result<()> {
+pub fn decode_into<'o>(codec: Codec, input: &[u8], out: Blank<'o>) -> Result<&'o mut [u8]> {
     match codec {
         Codec::Zstd => zstd::decode_into(input, out),
-        _ => bounded::read_exactly(stream::open(codec, input)?, out),
+        _ => {
+            let out = out.cleared();
+            bounded::read_exactly(stream::open(codec, input)?, out)?;
+            Ok(out)
+        }
     }
 }
 

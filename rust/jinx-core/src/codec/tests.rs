@@ -85,6 +85,12 @@ fn sample() -> Vec<u8> {
     (0..40_000u32).flat_map(|i| (i * i / 7).to_le_bytes()).collect()
 }
 
+/// Decodes into memory of this length that nobody cleared.
+fn decode_exactly(codec: Codec, packed: &[u8], length: usize) -> Result<Vec<u8>> {
+    let mut out = Vec::with_capacity(length);
+    decode_into(codec, packed, (&mut out.spare_capacity_mut()[..length]).into()).map(|bytes| bytes.to_vec())
+}
+
 #[test]
 fn names_and_suffixes_come_back() {
     for codec in Codec::ALL {
@@ -146,7 +152,7 @@ fn members_follow_each_other() {
     for codec in Codec::ALL.into_iter().filter(|&codec| !matches!(codec, Codec::Brotli | Codec::Lzma)) {
         let packed = [encode(codec, b"one "), encode(codec, b""), encode(codec, b"two")].concat();
         assert_eq!(decode(codec, &packed, MIB).unwrap(), b"one two", "{codec:?}");
-        decode_into(codec, &packed, &mut [0; 7]).unwrap();
+        assert_eq!(decode_exactly(codec, &packed, 7).unwrap(), b"one two", "{codec:?}");
     }
     let skippable = b"\x5a\x2a\x4d\x18\x03\0\0\0abc";
     for codec in [Codec::Zstd, Codec::Lz4] {
@@ -181,14 +187,12 @@ fn decode_into_wants_the_exact_length() {
     let data = sample();
     for codec in Codec::ALL {
         let packed = encode(codec, &data);
-        let mut out = vec![0; data.len()];
-        decode_into(codec, &packed, &mut out).unwrap();
-        assert_eq!(out, data, "{codec:?}");
+        assert_eq!(decode_exactly(codec, &packed, data.len()).unwrap(), data, "{codec:?}");
         for wrong in [0, data.len() - 1, data.len() + 1] {
-            let error = decode_into(codec, &packed, &mut vec![0; wrong]).unwrap_err();
+            let error = decode_exactly(codec, &packed, wrong).unwrap_err();
             assert_eq!(error.cause(), Cause::Corrupt, "{codec:?} {wrong}");
         }
-        let error = decode_into(codec, &packed[..packed.len() / 2], &mut out).unwrap_err();
+        let error = decode_exactly(codec, &packed[..packed.len() / 2], data.len()).unwrap_err();
         assert_eq!(error.cause(), Cause::Truncated, "{codec:?}");
     }
 }
@@ -318,9 +322,7 @@ proptest! {
         for codec in Codec::ALL {
             let packed = encode(codec, &data);
             prop_assert_eq!(&decode(codec, &packed, data.len() as u64).unwrap(), &data);
-            let mut out = vec![0; data.len()];
-            decode_into(codec, &packed, &mut out).unwrap();
-            prop_assert_eq!(&out, &data);
+            prop_assert_eq!(&decode_exactly(codec, &packed, data.len()).unwrap(), &data);
         }
         prop_assert_eq!(&decode(Codec::Zstd, &streamed_zstd(&data), data.len() as u64).unwrap(), &data);
     }
@@ -344,7 +346,7 @@ proptest! {
             if let Ok(out) = decode(codec, &packed, 4096) {
                 prop_assert!(out.len() <= 4096);
             }
-            let _ = decode_into(codec, &packed, &mut vec![0; data.len() * 5]);
+            let _ = decode_exactly(codec, &packed, data.len() * 5);
             let _ = declared_len(codec, &packed);
             let _ = decode_snappy_raw(&packed, 4096);
         }

@@ -4,6 +4,7 @@ use super::bounded::{first_reservation, read_all, read_exactly};
 use super::members::{Members, Progress, Step};
 use super::{reserve, too_long, zstd_frame};
 use crate::error::{Error, Result};
+use crate::io::Blank;
 use crate::limits::MAX_ZSTD_WINDOW_LOG;
 use crate::num::{to_u64, to_usize};
 use std::cell::RefCell;
@@ -68,16 +69,20 @@ pub(super) fn decode(input: &[u8], max: u64) -> Result<Vec<u8>> {
     }
 }
 
-pub(super) fn decode_into(input: &[u8], out: &mut [u8]) -> Result<()> {
+pub(super) fn decode_into<'o>(input: &[u8], mut out: Blank<'o>) -> Result<&'o mut [u8]> {
     if !input.is_empty() && out.len() <= MAX_AT_ONCE_BYTES {
         let mut context = take_context()?;
-        if context.decompress(out, input) == Ok(out.len()) {
+        if context.decompress(&mut out, input) == Ok(out.len()) {
             keep_context(context);
-            return Ok(());
+            return out
+                .written()
+                .ok_or_else(|| Error::corrupt("the zstd frame does not hold what its header says"));
         }
     }
     // The slower way tells exactly what is wrong, and can be stopped.
-    read_exactly(Members::new(ZstdStep::new()?, input), out)
+    let out = out.cleared();
+    read_exactly(Members::new(ZstdStep::new()?, input), out)?;
+    Ok(out)
 }
 
 /// Streaming decoder; the window is capped by [`MAX_ZSTD_WINDOW_LOG`].

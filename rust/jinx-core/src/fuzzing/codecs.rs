@@ -2,8 +2,10 @@
 
 use super::footers::MAX_BYTES;
 use crate::codec::{self, Codec, TextEncoding, push_base64};
+use crate::io::Blank;
 use crate::num::to_u64;
 use std::io::{Cursor, Read, Write};
+use std::mem::MaybeUninit;
 
 pub(super) fn each_codec(data: &[u8]) {
     let Some((head, data)) = data.split_first() else { return };
@@ -31,10 +33,10 @@ pub(super) fn each_codec(data: &[u8]) {
         announced.is_none_or(|length| length == to_u64(whole.len())),
         "{codec:?}: announces {announced:?}"
     );
-    let mut exact = vec![0; whole.len()];
-    assert!(codec::decode_into(codec, data, &mut exact).is_ok() && exact == whole, "{codec:?}");
-    let mut longer = vec![0; whole.len() + 1];
-    assert!(codec::decode_into(codec, data, &mut longer).is_err(), "{codec:?}");
+    let mut memory = vec![MaybeUninit::<u8>::uninit(); whole.len() + 1];
+    let exact = codec::decode_into(codec, data, Blank::from(&mut memory[1..]));
+    assert!(exact.is_ok_and(|exact| exact == whole), "{codec:?}");
+    assert!(codec::decode_into(codec, data, Blank::from(&mut memory[..])).is_err(), "{codec:?}");
 }
 
 fn round_trip(codec: Codec, data: &[u8]) {

@@ -1,4 +1,4 @@
-//! Read-only memory maps: the one place of the crate with `unsafe`.
+//! Read-only memory maps: beside `blank.rs` the only place of the crate with `unsafe`.
 #![allow(unsafe_code)]
 
 use memmap2::{Mmap, MmapOptions};

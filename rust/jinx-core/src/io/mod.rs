@@ -4,6 +4,7 @@
 
 pub mod append;
 pub mod atomic;
+mod blank;
 mod contents;
 pub mod file;
 pub mod folder;
@@ -23,6 +24,7 @@ mod tests;
 
 pub use append::FolderAppend;
 pub use atomic::PairWriter;
+pub use blank::Blank;
 pub use contents::Contents;
 pub use file::{Access, Identity, Source};
 pub use folder::FolderWriter;

@@ -5,7 +5,7 @@ use super::key::{self, Form, Kind, Rules};
 use super::npy;
 use super::scan::Members;
 use super::shard::Shard;
-use super::stored::{Place, Stored};
+use super::stored::Stored;
 use super::unique::Unique;
 use crate::error::{Error, Result};
 use crate::json;
@@ -209,10 +209,7 @@ impl Shard {
                 let bytes = self.load(stored)?;
                 npy::check_blob(payload, &bytes)?;
                 let mut blob = Blob::shared(Bytes::from(bytes));
-                let path = match &stored.place {
-                    Place::Sidecar(pointer) => pointer.path.as_deref(),
-                    _ => None,
-                };
+                let path = stored.path.as_deref();
                 if path.is_some() || node.is_some_and(|node| node.media) {
                     blob = blob.with_path(path);
                 }

@@ -5,7 +5,11 @@
 //! to stay inside the line; whoever converts a value parses it fully.
 
 use crate::error::{Error, Result};
+use crate::num::to_u64;
 use std::ops::Range;
+
+/// Eight bytes each, which are looked at before a string counts as long.
+const SHORT_WORDS: usize = 3;
 
 /// Where one member lies in its line. Lines are below 4 GiB (`MAX_RECORD_BYTES`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,6 +17,8 @@ pub struct Span {
     /// The key's raw text between its quotes.
     pub key: (u32, u32),
     pub value: (u32, u32),
+    /// Elements or members of a value that is a list or object.
+    pub elements: u32,
 }
 
 impl Span {
@@ -70,11 +76,12 @@ impl<'l> Members<'l> {
             return Err(bad("':' expected", colon));
         }
         let value_start = skip_blanks(self.line, colon + 1);
-        let value_end = skip_value(self.line, value_start)?;
+        let (value_end, elements) = skip_value(self.line, value_start)?;
         self.at = value_end;
         Ok(Some(Span {
             key: (narrow(key_start)?, narrow(after_key - 1)?),
             value: (narrow(value_start)?, narrow(value_end)?),
+            elements: narrow(elements)?,
         }))
     }
 
@@ -117,7 +124,7 @@ impl<'t> Elements<'t> {
             return Ok(None);
         }
         self.started = true;
-        self.at = skip_value(self.text, start)?;
+        (self.at, _) = skip_value(self.text, start)?;
         Ok(Some(start..self.at))
     }
 }
@@ -137,9 +144,33 @@ fn skip_blanks(line: &[u8], mut at: usize) -> usize {
     at
 }
 
+/// Eight times the same byte.
+const fn eight(byte: u8) -> u64 {
+    u64::from_le_bytes([byte; 8])
+}
+
+/// The first quote or backslash among eight bytes.
+#[inline]
+fn first_mark(bytes: [u8; 8]) -> Option<usize> {
+    // The highest bit of each byte that is zero; bytes above the first such may be marked wrongly.
+    let zeros = |word: u64| word.wrapping_sub(eight(1)) & !word & eight(0x80);
+    let word = u64::from_le_bytes(bytes);
+    let marks = zeros(word ^ eight(b'"')) | zeros(word ^ eight(b'\\'));
+    (marks != 0).then(|| (marks.trailing_zeros() / 8) as usize)
+}
+
 /// The position after the closing quote of a string whose content starts at `at`.
 #[inline]
 fn skip_string(line: &[u8], mut at: usize) -> Result<usize> {
+    // Names and many values are shorter than what a call of `memchr` costs.
+    for _ in 0..SHORT_WORDS {
+        let Some(bytes) = line.get(at..).and_then(<[u8]>::first_chunk::<8>) else { break };
+        match first_mark(*bytes) {
+            Some(found) if bytes[found] == b'"' => return Ok(at + found + 1),
+            Some(found) => at += found + 2,
+            None => at += 8,
+        }
+    }
     loop {
         let rest = line.get(at..).unwrap_or_default();
         match memchr::memchr2(b'"', b'\\', rest) {
@@ -150,42 +181,41 @@ fn skip_string(line: &[u8], mut at: usize) -> Result<usize> {
     }
 }
 
-/// The position after the value that starts at `at`.
-fn skip_value(line: &[u8], at: usize) -> Result<usize> {
+/// The position after the value that starts at `at`, and how many elements it has.
+fn skip_value(line: &[u8], at: usize) -> Result<(usize, usize)> {
     match line.get(at) {
-        Some(b'"') => skip_string(line, at + 1),
-        Some(b'{' | b'[') => walk(line, at, |_, _| {}),
+        Some(b'"') => Ok((skip_string(line, at + 1)?, 0)),
+        Some(b'{' | b'[') => skip_container(line, at),
         Some(_) => {
             let rest = &line[at..];
             let end = rest
                 .iter()
                 .position(|byte| matches!(byte, b',' | b'}' | b']' | b' ' | b'\n' | b'\r' | b'\t'))
                 .unwrap_or(rest.len());
-            if end == 0 { Err(bad("a value expected", at)) } else { Ok(at + end) }
+            if end == 0 { Err(bad("a value expected", at)) } else { Ok((at + end, 0)) }
         }
         None => Err(bad("a value expected", at)),
     }
 }
 
-/// Walks over one list or object; calls `see(depth, byte)` for each bracket and comma outside strings.
+/// The position after the list or object that starts at `at`, and the number of its elements or members.
 #[inline]
-fn walk(line: &[u8], mut at: usize, mut see: impl FnMut(usize, u8)) -> Result<usize> {
-    let mut depth = 0usize;
+fn skip_container(line: &[u8], mut at: usize) -> Result<(usize, usize)> {
+    let inner = skip_blanks(line, at + 1);
+    let is_empty = matches!(line.get(inner), Some(b']' | b'}'));
+    let (mut depth, mut commas) = (0usize, 0usize);
     while let Some(&byte) = line.get(at) {
         at += 1;
         match byte {
             b'"' => at = skip_string(line, at)?,
-            b'{' | b'[' => {
-                see(depth, byte);
-                depth += 1;
-            }
+            b'{' | b'[' => depth += 1,
             b'}' | b']' => {
-                depth = depth.saturating_sub(1);
+                depth -= 1;
                 if depth == 0 {
-                    return Ok(at);
+                    return Ok((at, if is_empty { 0 } else { commas + 1 }));
                 }
             }
-            b',' => see(depth, byte),
+            b',' if depth == 1 => commas += 1,
             _ => {}
         }
     }
@@ -197,17 +227,10 @@ fn walk(line: &[u8], mut at: usize, mut see: impl FnMut(usize, u8)) -> Result<us
 /// # Errors
 /// `Corrupt` when the brackets do not close.
 pub fn count_elements(value: &[u8]) -> Result<u64> {
-    let inner = skip_blanks(value, 1);
-    if matches!(value.get(inner), Some(b']' | b'}')) {
-        return Ok(0);
+    match value.first() {
+        Some(b'{' | b'[') => skip_container(value, 0).map(|(_, elements)| to_u64(elements)),
+        _ => Err(bad("a list or object expected", 0)),
     }
-    let mut commas = 0u64;
-    walk(value, 0, |depth, byte| {
-        if depth == 1 && byte == b',' {
-            commas += 1;
-        }
-    })?;
-    Ok(commas + 1)
 }
 
 #[cfg(test)]
@@ -267,6 +290,19 @@ mod tests {
                 result = scan.next_member();
             }
             assert!(result.is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn strings_of_every_length_end_at_their_quote() {
+        for length in 0..80 {
+            for escape in 0..=length {
+                let text = format!("{}{}{}", "é".repeat(escape), "\\\"\\\\", "x".repeat(length - escape));
+                let line = format!("{{\"k\":\"{text}\",\"after\":[\"{text}\",1]}}");
+                let expected =
+                    [("k".into(), format!("\"{text}\"")), ("after".into(), format!("[\"{text}\",1]"))];
+                assert_eq!(members(&line), expected);
+            }
         }
     }
 

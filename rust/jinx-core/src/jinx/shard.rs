@@ -9,7 +9,7 @@ use super::sidecar::{self, Header};
 use super::stored::Pointer;
 use crate::codec::TextEncoding;
 use crate::error::{Cause, Error, Result};
-use crate::io::{Access, Source};
+use crate::io::{Access, Blank, Source};
 use crate::limits::Limits;
 use crate::num::{range_within, to_u64, to_usize};
 use std::borrow::Cow;
@@ -332,9 +332,7 @@ impl Shard {
     /// `Truncated` outside the sidecar, `Limit`, and `Corrupt` under `Verify::Full`.
     pub fn fetch(&self, pointer: &Pointer) -> Result<Vec<u8>> {
         self.check_pointer(pointer)?;
-        let bytes = self.side()?.read_vec(pointer.offset, pointer.length)?;
-        self.check_value(pointer, &bytes)?;
-        Ok(bytes)
+        self.fetch_cow(pointer).map(Cow::into_owned)
     }
 
     /// As [`Shard::fetch`], without a copy where the sidecar is mapped.
@@ -352,13 +350,14 @@ impl Shard {
     ///
     /// # Errors
     /// As [`Shard::fetch`].
-    pub fn fetch_into(&self, pointer: &Pointer, out: &mut [u8]) -> Result<()> {
+    pub fn fetch_into<'o>(&self, pointer: &Pointer, out: Blank<'o>) -> Result<&'o mut [u8]> {
         self.check_pointer(pointer)?;
         if to_u64(out.len()) != pointer.length {
             return Err(Error::invalid("memory of another length than the value"));
         }
-        self.side()?.read_at(pointer.offset, out)?;
-        self.check_value(pointer, out)
+        let bytes = self.side()?.read_at(pointer.offset, out)?;
+        self.check_value(pointer, bytes)?;
+        Ok(bytes)
     }
 
     fn check_pointer(&self, pointer: &Pointer) -> Result<()> {

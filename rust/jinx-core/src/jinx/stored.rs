@@ -1,9 +1,12 @@
 //! A value that is not its own text: parsing its description and fetching its bytes.
 
+use super::decode::unescape;
 use super::key::{Chain, Kind, Rules};
+use super::scan::Members;
 use super::shard::Shard;
 use crate::codec::{self, Codec, TextEncoding};
 use crate::error::{Error, Result};
+use crate::io::Blank;
 use crate::num::to_u64;
 use jiter::{Jiter, Peek};
 use std::borrow::Cow;
@@ -16,6 +19,8 @@ const ZSTD_HEADER_BYTES: u64 = 18;
 pub struct Stored<'a> {
     pub chain: Chain,
     pub place: Place<'a>,
+    /// A media value's file name.
+    pub path: Option<Cow<'a, str>>,
 }
 
 #[derive(Debug)]
@@ -28,14 +33,12 @@ pub enum Place<'a> {
     Number(&'a str),
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pointer {
     pub offset: u64,
     pub length: u64,
     /// xxh3-64 of the stored bytes; 1.1 files always have it.
     pub x: Option<u64>,
-    /// A media value's file name.
-    pub path: Option<String>,
 }
 
 impl<'a> Stored<'a> {
@@ -50,6 +53,7 @@ impl<'a> Stored<'a> {
             Kind::Scalar(dtype) => (true, dtype.is_float()),
             _ => (false, false),
         };
+        let mut path = None;
         let place = match jiter.peek().map_err(|_| misfit())? {
             Peek::String if !chain.bin && (is_float || !is_number) => {
                 let inner = text.trim_ascii();
@@ -63,14 +67,18 @@ impl<'a> Stored<'a> {
                     Place::Inline(Cow::Owned(jiter.known_str().map_err(|_| misfit())?.to_owned()))
                 }
             }
-            Peek::Object if chain.bin => Place::Sidecar(Pointer::parse(&mut jiter)?),
+            Peek::Object if chain.bin => {
+                let (pointer, name) = parse_pointer(text)?;
+                path = name;
+                Place::Sidecar(pointer)
+            }
             Peek::Null if is_float => Place::Null,
             peek if peek.is_num() && is_number => {
                 Place::Number(std::str::from_utf8(text.trim_ascii()).map_err(|_| misfit())?)
             }
             _ => return Err(misfit()),
         };
-        Ok(Self { chain, place })
+        Ok(Self { chain, place, path })
     }
 
     /// Decoded length, where the stored form says it: of a plain value surely, of a compressed one by its
@@ -88,40 +96,41 @@ impl<'a> Stored<'a> {
     }
 }
 
-impl Pointer {
-    fn parse(jiter: &mut Jiter<'_>) -> Result<Self> {
-        let bad = |_| Error::corrupt("a sidecar pointer that is not {\"offset\",\"length\"}");
-        let (mut offset, mut length, mut x, mut path) = (None, None, None, None);
-        let mut key = jiter.next_object().map_err(bad)?.map(str::to_owned);
-        while let Some(name) = key {
-            match name.as_str() {
-                "offset" => offset = Some(natural(jiter)?),
-                "length" => length = Some(natural(jiter)?),
-                // 1.0 files may hold anything under these names; 1.1 refuses a pointer without `x` when it is used.
-                "x" if jiter.peek().map_err(bad)? == Peek::String => {
-                    let text = jiter.next_str().map_err(bad)?;
-                    let valid =
-                        text.len() == 16 && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
-                    x = u64::from_str_radix(text, 16).ok().filter(|_| valid);
-                }
-                "path" if jiter.peek().map_err(bad)? == Peek::String => {
-                    path = Some(jiter.next_str().map_err(bad)?.to_owned());
-                }
-                _ => jiter.next_skip().map_err(bad)?,
-            }
-            key = jiter.next_key().map_err(bad)?.map(str::to_owned);
+/// A pointer and the file name of a media value, from their object's text.
+fn parse_pointer(text: &[u8]) -> Result<(Pointer, Option<Cow<'_, str>>)> {
+    let (mut offset, mut length, mut x, mut path) = (None, None, None, None);
+    let mut members = Members::new(text);
+    while let Some(span) = members.next_member()? {
+        let value = &text[span.value_range()];
+        match unescape(&text[span.key_range()])?.as_ref() {
+            "offset" => offset = Some(natural(value)?),
+            "length" => length = Some(natural(value)?),
+            // 1.0 files may hold anything under these names; 1.1 refuses a pointer without `x` when it is used.
+            "x" => x = checksum(value).or(x),
+            "path" if value.first() == Some(&b'"') => path = Some(unescape(&value[1..value.len() - 1])?),
+            _ => {}
         }
-        match (offset, length) {
-            (Some(offset), Some(length)) => Ok(Self { offset, length, x, path }),
-            _ => Err(Error::corrupt("a sidecar pointer without offset and length")),
-        }
+    }
+    match (offset, length) {
+        (Some(offset), Some(length)) => Ok((Pointer { offset, length, x }, path)),
+        _ => Err(Error::corrupt("a sidecar pointer without offset and length")),
     }
 }
 
-fn natural(jiter: &mut Jiter<'_>) -> Result<u64> {
-    let bad = || Error::corrupt("a sidecar pointer with a number that is no length");
-    let digits = jiter.next_number_bytes().map_err(|_| bad())?;
-    std::str::from_utf8(digits).ok().and_then(|text| text.parse().ok()).ok_or_else(bad)
+fn natural(digits: &[u8]) -> Result<u64> {
+    let is_number =
+        digits.iter().all(u8::is_ascii_digit) && (digits.len() == 1 || digits.first() != Some(&b'0'));
+    let text = std::str::from_utf8(digits).ok().filter(|_| is_number);
+    text.and_then(|text| text.parse().ok())
+        .ok_or_else(|| Error::corrupt("a sidecar pointer with a number that is no length"))
+}
+
+/// Sixteen lower-case hex digits between quotes.
+fn checksum(value: &[u8]) -> Option<u64> {
+    let digits = value.strip_prefix(b"\"")?.strip_suffix(b"\"")?;
+    let valid = digits.len() == 16 && digits.iter().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+    let text = std::str::from_utf8(digits).ok().filter(|_| valid)?;
+    u64::from_str_radix(text, 16).ok()
 }
 
 /// Whether `text` is base64 as RFC 4648 has it: the alphabet, whole groups, padding only at the end.
@@ -165,7 +174,7 @@ impl Shard {
     ///
     /// # Errors
     /// As [`Shard::load`], and `Corrupt` when the length differs.
-    pub fn load_into(&self, stored: &Stored<'_>, out: &mut [u8]) -> Result<()> {
+    pub fn load_into<'o>(&self, stored: &Stored<'_>, out: Blank<'o>) -> Result<&'o mut [u8]> {
         let mut codecs = stored.chain.codecs();
         match (&stored.place, codecs.next(), codecs.next()) {
             (Place::Sidecar(pointer), None, _) => self.fetch_into(pointer, out),
@@ -182,8 +191,9 @@ impl Shard {
                         out.len()
                     )));
                 }
+                let out = out.cleared();
                 out.copy_from_slice(&bytes);
-                Ok(())
+                Ok(out)
             }
         }
     }

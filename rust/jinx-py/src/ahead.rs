@@ -1,0 +1,111 @@
+//! Reading ahead of an iterator: what the last samples were asked for is on its way before the next ones are.
+
+use crate::home::Home;
+use crate::pending::{Prepared, Threads, helpers};
+use crate::reader::Reader;
+use crate::unfilled::keep_freed_memory;
+use pyo3::prelude::*;
+use std::collections::VecDeque;
+use std::sync::{Mutex, PoisonError};
+
+/// Samples after which is looked at what they were asked for.
+const LOOK: usize = 8;
+/// Samples that are on their way together; half of them are started at a time.
+const WINDOW: usize = 16;
+/// Media bytes on their way; at least one sample is.
+const WINDOW_BYTES: usize = 8 << 20;
+
+/// How often samples of one iterator were asked for each of their media.
+#[derive(Debug, Default)]
+pub struct Touched(Mutex<Vec<(String, usize)>>);
+
+impl Touched {
+    pub fn note(&self, name: &str) {
+        let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match counts.iter_mut().find(|(known, _)| known == name) {
+            Some((_, count)) => *count += 1,
+            None => counts.push((name.to_owned(), 1)),
+        }
+    }
+
+    /// The names that every second of the last `samples` samples was asked for; counts anew.
+    fn take_frequent(&self, samples: usize) -> Vec<String> {
+        let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let frequent = |(name, count): (String, usize)| (count * 2 >= samples).then_some(name);
+        counts.drain(..).filter_map(frequent).collect()
+    }
+}
+
+/// The samples of one iterator that are on their way.
+#[derive(Debug, Default)]
+pub struct Ahead {
+    window: VecDeque<(usize, Prepared)>,
+    names: Vec<String>,
+    threads: Option<Threads>,
+}
+
+impl Ahead {
+    /// What is known of sample `i` of the view; starts reading later ones when the former were asked for media.
+    ///
+    /// # Errors
+    /// `MemoryError`.
+    pub fn next(
+        &mut self,
+        py: Python<'_>,
+        reader: &Reader,
+        home: &Home,
+        i: usize,
+        stop: usize,
+    ) -> PyResult<Prepared> {
+        if i > 0 && i.is_multiple_of(LOOK) {
+            self.names = home.touched.as_ref().map_or_else(Vec::new, |touched| touched.take_frequent(LOOK));
+        }
+        if self.names.is_empty() {
+            self.window.clear();
+            return Ok(Prepared::default());
+        }
+        while self.window.front().is_some_and(|(at, _)| *at < i) {
+            self.window.pop_front();
+        }
+        if self.window.len() <= WINDOW / 2 {
+            self.extend(py, reader, home, i, stop)?;
+        }
+        let is_next = self.window.front().is_some_and(|(at, _)| *at == i);
+        let next = if is_next { self.window.pop_front() } else { None };
+        Ok(next.map(|(_, prepared)| prepared).unwrap_or_default())
+    }
+
+    fn extend(
+        &mut self,
+        py: Python<'_>,
+        reader: &Reader,
+        home: &Home,
+        i: usize,
+        stop: usize,
+    ) -> PyResult<()> {
+        if self.threads.as_ref().is_some_and(Threads::are_elsewhere) {
+            // A lock of theirs may have been held when the process was forked.
+            std::mem::forget(self.threads.take());
+        }
+        let threads = self.threads.get_or_insert_with(|| {
+            keep_freed_memory(py);
+            Threads::start(helpers())
+        });
+        let from = self.window.back().map_or(i, |(at, _)| at + 1);
+        let bytes =
+            |prepared: &Prepared| prepared.pending.iter().map(|pending| pending.bytes()).sum::<usize>();
+        let mut total: usize = self.window.iter().map(|(_, prepared)| bytes(prepared)).sum();
+        for at in from..(i + WINDOW).min(stop) {
+            if total > WINDOW_BYTES {
+                break;
+            }
+            let position = reader.position(at);
+            let mut prepared = Prepared::read(home, position);
+            prepared.expect(py, home, position, |name| self.names.iter().any(|wanted| wanted == name))?;
+            prepared.pending.iter().for_each(|pending| threads.send(pending));
+            total += bytes(&prepared);
+            self.window.push_back((at, prepared));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,196 @@
+//! Media values that are read before their sample asks for them, and the threads that read.
+
+use crate::home::Home;
+use crate::objects::{container_of, plausible_len};
+use crate::picture::{self, Pixels};
+use crate::row::{Found, Row};
+use crate::unfilled::{Progress, Unfilled};
+use crossbeam_channel::{Receiver, Sender, unbounded};
+use jinx_core::Result;
+use jinx_core::jinx::key::{Chain, Kind};
+use jinx_core::jinx::shard::Shard;
+use jinx_core::jinx::stored::{Place, Pointer, Stored};
+use jinx_core::sink::Payload;
+use pyo3::prelude::*;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+/// Threads that read beside the caller's; a trainer's own workers want cores too.
+const MAX_THREADS: usize = 3;
+/// Between two looks at a value that another thread is still writing.
+const WAIT: Duration = Duration::from_micros(50);
+
+/// Threads that may read beside this one. Asking the system takes as long as reading ten images.
+pub fn helpers() -> usize {
+    static HELPERS: OnceLock<usize> = OnceLock::new();
+    *HELPERS
+        .get_or_init(|| thread::available_parallelism().map_or(0, |cores| (cores.get() - 1).min(MAX_THREADS)))
+}
+
+/// A value that any thread may read into its final object.
+#[derive(Debug)]
+pub struct Pending {
+    shard: Arc<Shard>,
+    chain: Chain,
+    pointer: Pointer,
+    payload: Payload,
+    /// Where the value's text begins in its line, which tells the fields of a row apart.
+    start: u32,
+    object: Unfilled,
+    /// Of an image that is wanted as an array, once the object is filled.
+    pixels: Option<Mutex<Option<Pixels>>>,
+    /// The process whose threads read it.
+    process: u32,
+}
+
+impl Pending {
+    pub fn is_of(&self, found: &Found<'_>) -> bool {
+        self.start == found.start
+    }
+
+    pub fn bytes(&self) -> usize {
+        self.object.len()
+    }
+
+    /// Reads the value, unless another thread does.
+    pub fn read(&self) {
+        let stored = Stored { chain: self.chain, place: Place::Sidecar(self.pointer), path: None };
+        // A value that fails is read again, and reported, by its look-up.
+        let _ = self.object.fill(|out| {
+            let bytes = self.shard.load_into(&stored, out)?;
+            if let Some(pixels) = &self.pixels {
+                *lock(pixels) = picture::decode(bytes, self.shard.limits().max_value_bytes);
+            }
+            Ok(bytes)
+        });
+    }
+
+    /// The value; `None` when it could not be read, which its ordinary look-up explains.
+    pub fn value<'py>(&self, py: Python<'py>) -> Option<(Payload, Bound<'py, PyAny>)> {
+        if matches!(self.object.progress(), Progress::Empty | Progress::Busy) {
+            py.detach(|| self.finish());
+        }
+        self.object.object(py).map(|object| (self.payload, object))
+    }
+
+    /// The pixels of a value that was filled, once; `None` where they are not to be had here.
+    pub fn take_pixels(&self) -> Option<Pixels> {
+        lock(self.pixels.as_ref()?).take()
+    }
+
+    fn finish(&self) {
+        self.read();
+        for turn in 0_u32.. {
+            // The threads of another process are not here to finish what they began before the fork.
+            if self.object.progress() != Progress::Busy || self.process != std::process::id() {
+                return;
+            }
+            if turn < 64 {
+                std::hint::spin_loop();
+            } else if turn < 128 {
+                thread::yield_now();
+            } else {
+                thread::sleep(WAIT);
+            }
+        }
+    }
+}
+
+fn lock(pixels: &Mutex<Option<Pixels>>) -> MutexGuard<'_, Option<Pixels>> {
+    pixels.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A sample's row, and those of its media that are on their way.
+#[derive(Debug, Default)]
+pub struct Prepared {
+    pub row: OnceLock<Row>,
+    pub pending: Vec<Arc<Pending>>,
+}
+
+impl Prepared {
+    /// A row that was read; one that fails is read again, and reported, when it is touched.
+    pub fn read(home: &Home, position: u64) -> Self {
+        let read = || -> Result<Row> {
+            let (shard, i) = home.shards.locate(position)?;
+            let row = Row::new(shard.line(i)?);
+            row.fields(shard)?;
+            Ok(row)
+        };
+        Self { row: read().map(OnceLock::from).unwrap_or_default(), pending: Vec::new() }
+    }
+
+    /// Makes the objects of the media that `wanted` names.
+    ///
+    /// # Errors
+    /// `MemoryError`.
+    pub fn expect(
+        &mut self,
+        py: Python<'_>,
+        home: &Home,
+        position: u64,
+        wanted: impl Fn(&str) -> bool,
+    ) -> PyResult<()> {
+        let (Ok((shard, _)), Some(row)) = (home.shards.locate(position), self.row.get()) else {
+            return Ok(());
+        };
+        let Ok(fields) = row.fields(shard) else { return Ok(()) };
+        for field in fields {
+            let Some(chain) = field.chain.filter(|chain| chain.bin) else { continue };
+            let Kind::Blob(payload @ (Payload::Raw | Payload::Npy)) = chain.kind else { continue };
+            if !home.shows(row.name(field)) || !wanted(row.name(field)) {
+                continue;
+            }
+            let found = row.found(field);
+            let Ok(stored) = Stored::parse(chain, found.text) else { continue };
+            let (Place::Sidecar(pointer), Some(length)) = (&stored.place, plausible_len(shard, &stored))
+            else {
+                continue;
+            };
+            self.pending.push(Arc::new(Pending {
+                shard: Arc::clone(shard),
+                chain,
+                pointer: *pointer,
+                payload,
+                start: found.start,
+                object: Unfilled::new(py, container_of(payload), length)?,
+                pixels: home.gives_pixels(row.name(field)).then(Mutex::default),
+                process: std::process::id(),
+            }));
+        }
+        Ok(())
+    }
+}
+
+/// Threads that read what they are sent; they end with this.
+#[derive(Debug)]
+pub struct Threads {
+    queue: Sender<Arc<Pending>>,
+    process: u32,
+}
+
+impl Threads {
+    /// Starts `count` threads, or as many as can be had.
+    pub fn start(count: usize) -> Self {
+        let (queue, work) = unbounded();
+        for _ in 0..count {
+            let work: Receiver<Arc<Pending>> = work.clone();
+            let _ = thread::Builder::new().name("jinx-read".into()).spawn(move || {
+                for pending in work {
+                    pending.read();
+                }
+            });
+        }
+        Self { queue, process: std::process::id() }
+    }
+
+    /// What no thread takes is read by whoever asks for it.
+    pub fn send(&self, pending: &Arc<Pending>) {
+        let _ = self.queue.send(Arc::clone(pending));
+    }
+
+    /// Whether the threads were left behind in the parent process.
+    pub fn are_elsewhere(&self) -> bool {
+        self.process != std::process::id()
+    }
+}
