@@ -11,8 +11,8 @@ import pytest
 from write_1_0 import Writer
 
 ZEROS = bytes(16 << 20)
-# Each decodes to 1.6 GiB, which takes seconds, from some hundred bytes.
-MEMBERS = 100
+# Each decodes to 640 MiB, which takes seconds, from some hundred bytes.
+MEMBERS = 40
 ROWS = 4
 
 CALLS = {
