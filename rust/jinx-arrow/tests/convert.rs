@@ -204,11 +204,13 @@ fn files_of_one_kind_follow_one_another() {
         |out: &Path| convert(&inputs, Format::Parquet, out, Format::JsonLines, &spec("{}"), &mut |_| Ok(()));
     assert_eq!(all(&at("a.jsonl")).unwrap().rows, 6);
     write_parquet(&at("in/p11.parquet"), &batch("y", numbers()), 1);
-    let error = all(&at("b.jsonl")).unwrap_err();
-    assert_eq!((error.cause(), error.field()), (Cause::Mismatch, Some("x")));
-    assert!(error.path().unwrap().ends_with("in/p11.parquet"));
+    assert_eq!(all(&at("joined.jsonl")).unwrap().rows, 8);
+    let text = fs::read_to_string(at("joined.jsonl")).unwrap();
+    assert!(text.contains("{\"id\":2,\"y\":2,\"x\":null}\n"), "{text}");
     write_parquet(&at("in/p11.parquet"), &batch("x", Arc::new(StringArray::from(vec!["a"]))), 1);
-    assert_eq!(all(&at("b.jsonl")).unwrap_err().field(), Some("id"));
+    let error = all(&at("b.jsonl")).unwrap_err();
+    assert_eq!((error.cause(), error.field()), (Cause::Mismatch, Some("id")));
+    assert!(error.path().unwrap().ends_with("in/p11.parquet"));
     assert!(!at("b.jsonl").exists());
     assert!(
         convert(&[], Format::Jinx, &at("c.jsonl"), Format::JsonLines, &spec("{}"), &mut |_| Ok(())).is_err()
