@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -36,8 +37,10 @@ class Campaign:
     _written: set[Path] = field(default_factory=set)
     _broken: dict[Path, str] = field(default_factory=dict)
 
-    def run(self, chosen: list[Peer], cases: list[Case], repeat: int) -> Results:
-        """Measure every case with every contestant, `repeat` times in turns."""
+    def run(
+        self, chosen: list[Peer], cases: list[Case], repeat: int, after: Callable[[Results], None] | None = None
+    ) -> Results:
+        """Measure every case with every contestant, `repeat` times in turns; `after` sees what there is by then."""
         contestants, missing = self._environments(chosen)
         sources = {kind: self._source(kind) for kind in sorted({case.data for case in cases})}
         self._describe(contestants, sources)
@@ -55,6 +58,8 @@ class Campaign:
                     if number == 0 or self._worth_repeating(case, contestant.peer):
                         self._measure(contestant, case, source, number)
             self._compare(case)
+            if after is not None:
+                after(self.results)
         for contestant in contestants:
             contestant.close()
         return self.results

@@ -16,6 +16,7 @@ from pathlib import Path
 from bench import environments, peers
 from bench.campaign import Campaign
 from bench.cases import CASES
+from bench.results import Results
 from bench.runner import Settings
 from bench.table import table
 
@@ -51,16 +52,17 @@ def main() -> None:
         fresh=options.fresh,
         limits=options.limits,
     )
+    if options.save and not options.cases and not options.peers:
+        options.save.unlink(missing_ok=True)
+    earlier = Results.load(options.save) if options.save and options.save.exists() else Results()
     results = campaign.run(
         [contestants[name] for name in _chosen(options.peers, list(contestants))],
         [CASES[name] for name in _chosen(options.cases, list(CASES))],
         options.repeat,
+        # After every case, so that little is lost when a long run is stopped.
+        lambda so_far: earlier.with_newer(so_far).dump(options.save) if options.save else None,
     )
     print(table(results))
-    if options.save:
-        if not options.cases and not options.peers:
-            options.save.unlink(missing_ok=True)
-        results.save(options.save)
     if results.wrong:
         sys.exit("bench: contestants read different things: " + "; ".join(results.wrong))
 
