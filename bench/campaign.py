@@ -32,6 +32,7 @@ class Campaign:
     settings: Settings
     fresh: bool = False
     limits: bool = False
+    note: str = ""
     paper_data: list[Path] = field(default_factory=list)
     results: Results = field(default_factory=Results)
     _written: set[Path] = field(default_factory=set)
@@ -148,6 +149,8 @@ class Campaign:
         return record
 
     def _note(self, case: Case, peer: Peer, number: int, record: dict[str, Any]) -> None:
+        if "failed" in record:  # nobody's home folder stands in a report
+            record = {"failed": record["failed"].replace(str(Path.home()), "~")}
         self.results.records.append({"case": case.name, "peer": peer.name, "round": number, **record})
         text = record.get("failed") or record.get("unsupported")
         if text:
@@ -197,10 +200,13 @@ class Campaign:
         run = {
             "command": "python -m bench.run " + " ".join(sys.argv[1:]),
             "commit": _commit(),
+            "data": sorted(sources),
+            "load": round(os.getloadavg()[0], 1),
             "at": dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
         }
         self.results.about = {
             "runs": [run],
+            "note": self.note,
             "machine": machine(),
             "versions": versions,
             "data": {kind: data.described(source) for kind, source in sources.items()},

@@ -35,6 +35,7 @@ def main() -> None:
     parser.add_argument("--cap", type=float, default=6.0, help="seconds after which a case is cut off (default: 6)")
     parser.add_argument("--folder", type=Path, help="where data and stores go (default: ~/.cache/jinx/bench)")
     parser.add_argument("--save", type=Path, help="add the results to this JSON file")
+    parser.add_argument("--note", help="a sentence for the report, such as what else the machine was doing")
     parser.add_argument("--fresh", action="store_true", help="write all stores again")
     parser.add_argument("--limits", action="store_true", help="measure what the machine allows, too")
     parser.add_argument("--list", action="store_true", help="name contestants and cases, and stop")
@@ -51,6 +52,7 @@ def main() -> None:
         settings=Settings(options.reads, options.cap),
         fresh=options.fresh,
         limits=options.limits,
+        note=options.note or "",
     )
     if options.save and not options.cases and not options.peers:
         options.save.unlink(missing_ok=True)
