@@ -19,8 +19,12 @@ PYTEST_ARGS ?=
 # make bench BENCH_ARGS="--peers ref,jinx --cases take,random_all --samples 3000" BENCH_OUT=/tmp/bench
 BENCH_ARGS ?=
 BENCH_OUT ?= docs/benchmarks
+# Of the fuzzer, for all targets together on one core; two run at the same time.
+FUZZ_SECONDS ?= 3600
+# Of each property test in Rust.
 FUZZ_CASES ?= 20000
 SAMPLES ?= 3000
+MANYLINUX := $(if $(filter Linux,$(shell uname -s)),--zig --compatibility manylinux_2_28)
 
 BIN := .venv/bin
 PY := $(BIN)/python
@@ -29,7 +33,7 @@ STAMPS := .venv/.stamps
 INSTALL = $(if $(wildcard $(BIN)/uv),$(BIN)/uv pip install --quiet --python $(PY),$(PY) -m pip install --quiet)
 CRATES := --workspace --exclude jinx-py
 
-.PHONY: help setup develop demo test test-rust test-python lint lint-rust lint-python bench bench-micro soak fuzz docs wheel pins clean need-cargo
+.PHONY: help setup develop demo test test-rust test-python test-trainers lint lint-rust lint-python bench bench-micro soak fuzz docs wheel pins clean need-cargo
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -93,6 +97,13 @@ lint-python: $(STAMPS)/test $(STAMPS)/lint develop
 	$(BIN)/ruff format --check --quiet
 	$(BIN)/pyright
 
+$(STAMPS)/trainers: requirements/trainers.txt $(STAMPS)/test
+	$(INSTALL) -r $<
+	@mkdir -p $(@D) && touch $@
+
+test-trainers: $(STAMPS)/trainers develop ## two ranks with Accelerate, Lightning, Trainer and TRL
+	$(PY) -m pytest --timeout 300 tests/trainers
+
 soak: $(STAMPS)/test develop ## kills, failing calls and damaged files at length (hours)
 	JINX_SOAK=1 $(PY) -m pytest -n 2 --dist loadfile tests/fault
 
@@ -104,16 +115,18 @@ bench-micro: need-cargo develop ## what single steps cost, in Rust and in Python
 	cargo bench --quiet --locked -p jinx-core
 	$(PY) -m bench.micro $(BENCH_ARGS)
 
-fuzz: need-cargo $(STAMPS)/test develop ## property tests at length, in Python and in Rust
+fuzz: need-cargo $(STAMPS)/test develop ## fuzz every reader for FUZZ_SECONDS, then the property tests at length
+	$(PY) tools/fuzz.py $(FUZZ_SECONDS)
 	HYPOTHESIS_PROFILE=thorough $(PY) -m pytest --timeout 3600 tests/property
 	PROPTEST_CASES=$(FUZZ_CASES) cargo test --quiet --locked $(CRATES)
 
 docs: $(STAMPS)/docs ## the documentation, into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 
+# zig links against the glibc of 2018, so that the wheel installs on clusters with old systems.
 wheel: need-cargo $(STAMPS)/demo ## an abi3 wheel into dist/, tried out in a fresh environment
 	rm -rf dist
-	$(BIN)/maturin build --quiet --locked --release --out dist
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/maturin build --quiet --locked --release --out dist $(MANYLINUX)
 	PYTHONPATH=examples $(PY) tools/try_wheel.py dist
 
 pins: $(PY) ## resolve requirements/*.in again

@@ -22,6 +22,7 @@ compile torch test
 compile mldataforge test torch
 compile lint test torch
 compile docs test torch lint
+compile trainers test torch
 
 # One environment for each set of benchmark peers: they need not fit with the others.
 for peer in ../bench/peers/requirements/*.in; do

@@ -15,6 +15,7 @@ from pathlib import Path
 from draw import write_parquet
 
 MAX_WHEEL_BYTES = 9_000_000
+OLD_ENOUGH = ("manylinux_2_28_", "manylinux_2_17_", "manylinux2014_")
 BASE_PACKAGES = {"click", "jinx-data", "numpy"}
 
 READ_BACK = """
@@ -36,6 +37,8 @@ def main() -> int:
     size_bytes = wheel.stat().st_size
     if "-abi3-" not in wheel.name:
         return _fail(f"{wheel.name}: not an abi3 wheel")
+    if sys.platform == "linux" and not any(tag in wheel.name for tag in OLD_ENOUGH):
+        return _fail(f"{wheel.name}: not for glibc 2.28, so not for the systems that clusters have")
     if size_bytes > MAX_WHEEL_BYTES:
         return _fail(f"{wheel.name}: {size_bytes} bytes, more than {MAX_WHEEL_BYTES}")
     with tempfile.TemporaryDirectory() as folder:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from jinx.converting import convert, from_arrow, stream
     from jinx.dataset import Dataset, concat
     from jinx.opening import open
+    from jinx.parts import merge
     from jinx.writer import Writer
 
 __all__ = [
@@ -43,6 +44,7 @@ __all__ = [
     "convert",
     "errors",
     "from_arrow",
+    "merge",
     "open",
     "repair",
     "stream",
@@ -55,6 +57,7 @@ _LAZY = {
     "concat": "jinx.dataset",
     "convert": "jinx.converting",
     "from_arrow": "jinx.converting",
+    "merge": "jinx.parts",
     "open": "jinx.opening",
     "repair": "jinx.checking",
     "stream": "jinx.converting",

@@ -1,19 +1,22 @@
 """Conversion between formats, and from what other libraries hold in memory."""
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from jinx import _core
+from jinx.conversion.remote import fetched, is_address
+from jinx.conversion.run import Embedding, Progress, Run
 from jinx.formats.registry import target_format
 from jinx.formats.sources import Inputs, find_inputs
+from jinx.parts import parse_part, part_folder
 from jinx.sizes import parse_size
-from jinx.writer import refuse_existing
+from jinx.writer import refuse_existing, shard_bytes
 
 if TYPE_CHECKING:
     from jinx.dataset import Dataset
 
-Progress = Callable[[int, int, int | None], None]
 Path = str | os.PathLike[str]
 
 
@@ -25,7 +28,13 @@ def convert(
     compression: str | None = "auto",
     limit: int | None = None,
     fields: Iterable[str] | None = None,
+    drop: Iterable[str] | None = None,
     rename: Mapping[str, str] | None = None,
+    embed: str | Sequence[str] | None = None,
+    root: Path | None = None,
+    missing: Literal["fail", "skip", "null"] = "fail",
+    media_dir: Path | None = None,
+    drop_nulls: bool = False,
     columns: Sequence[str] | None = None,
     shard_size: int | str | None = None,
     overwrite: bool = False,
@@ -33,42 +42,61 @@ def convert(
     split: str | None = None,
     meta: Mapping[str, Any] | None = None,
     mixed: Literal["error", "json"] = "error",
+    on_error: Literal["fail", "skip"] = "fail",
+    rejects: Path | None = None,
+    resume: bool = False,
+    part: str | tuple[int, int] | None = None,
     threads: int = 0,
     from_: str | None = None,
     to: str | None = None,
     progress: Progress | None = None,
 ) -> dict[str, int]:
-    """Convert between Parquet, JSON lines, MessagePack and JINX, any to any.
+    """Convert between Parquet, JSON lines or arrays, MessagePack, WebDataset tars and JINX, any to any.
 
     Rows stream through: memory does not grow with the data. The same input gives the same bytes. An output that
     exists stays as it was until everything is written, and for good when something fails.
 
     Args:
-        source: A file, a folder, a pattern such as `"part-*.parquet"`, or a list of these; or a Hugging Face
-            `datasets.Dataset` (nothing is decoded) or `DatasetDict` (one folder for each split), a `jinx.Dataset`,
-            anything with `__arrow_c_stream__`, or an iterable of dicts.
-        out: Where to; the suffix names the format, and a name without one is a folder of JINX shards.
+        source: A file, a folder, a pattern such as `"part-*.parquet"`, an address such as `"s3://bucket/*.parquet"`
+            (copied beside the output meanwhile), or a list of these; or a Hugging Face `datasets.Dataset` (nothing is
+            decoded) or `DatasetDict`, a `jinx.Dataset`, anything with `__arrow_c_stream__`, or an iterable of dicts.
+            A folder whose files are named after splits, and a `DatasetDict`, become one dataset for each split.
+        out: Where to; the suffix names the format, and a name without one is a folder of JINX shards, or with
+            `to="parquet"` one of files named as the Hub expects them (`train-00000-of-00004.parquet`).
         sidecar: Large binary values go to a second file beside (JINX).
         compression: `"auto"` is zstd for JINX, snappy for Parquet, and for the others what the suffix says; otherwise
             `"zstd"`, `"gz"` or `"snappy"`, with a level after a colon (`"zstd:9"`), or None.
         limit: Only the first samples.
         fields: Only these top-level fields.
+        drop: Leave out these top-level fields.
         rename: New names of fields by their old ones; done after `fields`.
+        embed: Fields that hold paths of files, which are read in; dotted, and lists on the way are gone through.
+        root: Where these paths count from; the folder of the first input if None. Paths that lead out of it are errors.
+        missing: What to do when such a file is not there: an error, leave the row out, or None in its place.
+        media_dir: Binary values go to files in this folder, and their paths stand in the rows (not for JINX).
+        drop_nulls: Leave out the members that are None inside nested dicts, which Arrow fills in.
         columns: More columns for sorting and filtering (JINX); see `Writer`.
-        shard_size: Where a folder's shards end: `"512MB"` or bytes.
+        shard_size: Where a folder's shards end: `"512MB"` or bytes; 1 GB if None.
         overwrite: Replace an output that exists.
         append: Add shards to a folder that exists.
-        split: The split's name, kept with the data.
+        split: The split's name, kept with the data; of a folder with several splits, the one to convert.
         meta: Anything JSON can hold, kept in the footer (JINX).
         mixed: What to do with a field whose values have no common type, where the output needs one (Parquet): an error
             that names it, or its values as JSON text.
+        on_error: `"skip"` leaves out rows that cannot be read or written, counts them, and lists them in `rejects`.
+        rejects: Where they are listed as JSON lines (source, line or row, field, reason); if None,
+            `OUT.rejected.jsonl`.
+        resume: Go on where an interrupted conversion of the same inputs with the same options into a folder has ended.
+        part: `"3/8"` writes the fourth of eight parts of the folder `out`, from its share of the input files; when all
+            are written, `jinx.merge` makes them one dataset.
         threads: How many threads; 0 for one per core. The bytes written do not depend on it.
         from_: The input's format (`"parquet"`, `"jsonl"`, `"msgpack"`, `"jinx"`), if the suffix does not say.
         to: The output's format, likewise.
         progress: Called about ten times a second with rows, bytes read, and bytes in all (None if unknown).
 
     Returns:
-        `rows`, `bytes` (the sidecar's included), `sidecar_bytes` and `shards` of what was written.
+        `rows`, `bytes` (the sidecar's included), `sidecar_bytes` and `shards` of what was written, and how many rows
+        were `skipped`.
 
     Raises:
         FileNotFoundError: An input does not exist; the message names the nearest one.
@@ -78,29 +106,70 @@ def convert(
     codec, _, level = ("none" if compression is None else compression).partition(":")
     if level and not level.isdigit():
         raise ValueError(f"compression {compression!r}: the level must be a number, as in 'zstd:9'")
+    target = os.fspath(out)
+    kind = to or target_format(target)
+    if on_error == "skip" and rejects is None:
+        rejects = f"{target.rstrip('/')}.rejected.jsonl" if target != "-" else os.devnull
     options = {
         "sidecar": sidecar,
         "compression": None if codec == "auto" else codec,
         "level": int(level) if level else None,
         "limit": limit,
         "fields": None if fields is None else list(fields),
+        "drop": None if drop is None else list(drop),
         "rename": None if rename is None else dict(rename),
+        "drop_nulls": drop_nulls,
+        "media_dir": None if media_dir is None else os.fspath(media_dir),
         "columns": None if columns is None else list(columns),
-        "shard_size": None if shard_size is None else parse_size(shard_size),
+        "shard_size": shard_bytes(target, shard_size) if kind == "jinx" else _given(shard_size),
         "overwrite": overwrite,
         "append": append,
         "split": split,
         "meta": None if meta is None else dict(meta),
         "mixed": mixed,
+        "rejects": None if on_error == "fail" or rejects is None else os.path.abspath(rejects),  # noqa: PTH100
+        "resume": resume,
         "threads": threads,
     }
-    target = os.fspath(out)
+    if part is not None:
+        return _part(source, target, part, options, from_, progress)
     if not overwrite and not append:
         refuse_existing(target)
-    run = _Run(target, to or target_format(target), options, progress)
-    if _is_paths(source):
-        return run.files(find_inputs(source, from_))
-    return run.objects(source)
+    run = Run(target, kind, options, progress)
+    if not _is_paths(source):
+        if embed is not None or resume:
+            raise ValueError("embed and resume are for files as inputs")
+        return run.objects(source)
+    embedding = None
+    if embed is not None:
+        names = [embed] if isinstance(embed, str) else list(embed)
+        embedding = Embedding(names, None if root is None else os.fspath(root), missing)
+    return run.paths(source, from_, embedding)
+
+
+def _given(shard_size: int | str | None) -> int | None:
+    return None if shard_size is None else parse_size(shard_size)
+
+
+def _part(  # noqa: PLR0917 - what convert has at hand
+    source: Any,
+    out: str,
+    part: str | tuple[int, int],
+    options: dict[str, Any],
+    from_: str | None,
+    progress: Progress | None,
+) -> dict[str, int]:
+    """One part of a folder, from its share of the input files."""
+    number, parts = parse_part(part)
+    if not _is_paths(source):
+        raise ValueError("part is for files as inputs; from Python, use Writer(out, part=i, parts=n)")
+    inputs = find_inputs(source, from_)
+    if len(inputs.files) < parts:
+        raise ValueError(f"{len(inputs.files)} input files cannot be shared by {parts} parts; use at most as many")
+    first, last = (len(inputs.files) * edge // parts for edge in (number, number + 1))
+    target = part_folder(out, number, parts)
+    run = Run(target, "jinx", {**options, "overwrite": True, "resume": False}, progress)
+    return run.files(Inputs(inputs.files[first:last], inputs.format))
 
 
 def from_arrow(data: Any, path: Path, **options: Any) -> "Dataset":
@@ -127,130 +196,22 @@ def stream(
     """The rows of any input format as plain dicts, one by one.
 
     Args:
-        path: A file, a folder, a pattern, or a list of these.
+        path: A file, a folder, a pattern, an address, or a list of these.
         fields: Only these top-level fields.
         from_: The format, if the suffix does not say.
     """
-    inputs = find_inputs(path, from_)
-    return _core.stream(inputs.files, source_format=inputs.format, fields=None if fields is None else list(fields))
+    names = None if fields is None else list(fields)
+    paths = [os.fspath(one) for one in ([path] if isinstance(path, str | os.PathLike) else path)]
+    if any(is_address(one) for one in paths):
+        return _stream_fetched(paths, names, from_)
+    inputs = find_inputs(paths, from_)
+    return _core.stream(inputs.files, source_format=inputs.format, fields=names)
 
 
-class _Run:
-    """One conversion: where to and how."""
-
-    def __init__(self, out: str, target: str, options: dict[str, Any], progress: Progress | None) -> None:
-        self.out = out
-        self.target = target
-        self.options = options
-        self.progress = progress
-
-    def files(self, inputs: Inputs) -> dict[str, int]:
-        return _core.convert(
-            inputs.files,
-            self.out,
-            source_format=inputs.format,
-            target_format=self.target,
-            options=self._json(),
-            progress=self.progress,
-        )
-
-    def objects(self, source: Any) -> dict[str, int]:
-        from jinx.dataset import Dataset
-
-        if isinstance(source, Dataset):
-            return self._dataset(source)
-        if type(source).__module__.split(".")[0] == "datasets":
-            return self._hugging_face(source)
-        if hasattr(source, "__arrow_c_stream__"):
-            return self._arrow(source)
-        if not hasattr(source, "__iter__") or isinstance(source, bytes | Mapping):
-            kind = type(source).__name__  # pyright: ignore[reportUnknownArgumentType]
-            raise TypeError(f"{kind} cannot be converted: give paths, a table, or an iterable of dicts")
-        return self._samples(source)
-
-    def _arrow(self, source: Any) -> dict[str, int]:
-        return _core.convert_arrow(
-            source, self.out, target_format=self.target, options=self._json(), progress=self.progress
-        )
-
-    def _dataset(self, source: "Dataset") -> dict[str, int]:
-        kept_schema = source._arrow_schema()  # pyright: ignore[reportPrivateUsage]
-        if not source._transforms and (kept_schema is not None or self.target == "parquet"):  # pyright: ignore[reportPrivateUsage]
-            return self._arrow(source)
-        return self._samples(source)
-
-    def _hugging_face(self, source: Any) -> dict[str, int]:
-        from jinx.formats import huggingface
-
-        if isinstance(source, Mapping):
-            splits: dict[str, Any] = {**source}
-            if os.path.splitext(self.out)[1]:  # noqa: PTH122
-                raise ValueError(f"{self.out}: a DatasetDict becomes a folder of splits; give a name without a suffix")
-            os.makedirs(self.out, exist_ok=True)  # noqa: PTH103
-            done: dict[str, int] = {}
-            for name, part in splits.items():
-                file = name if self.target == "jinx" else f"{name}.{self.target}"
-                run = _Run(os.path.join(self.out, file), self.target, {**self.options, "split": name}, self.progress)  # noqa: PTH118
-                for key, value in run._hugging_face(part).items():
-                    done[key] = done.get(key, 0) + value
-            return done
-        if source.features is None:
-            return self._samples(huggingface.plain_rows(source))
-        return self._arrow(huggingface.arrow_reader(source))
-
-    def _samples(self, samples: Iterable[Any]) -> dict[str, int]:
-        """Dicts from Python; what is not JINX is converted from a JINX file beside the output."""
-        import tempfile
-
-        if self.target == "jinx":
-            return self._write(samples, self.out)
-        folder = os.path.dirname(os.path.abspath(self.out))  # noqa: PTH100, PTH120
-        with tempfile.TemporaryDirectory(dir=folder, prefix=".jinx-") as work:
-            middle = os.path.join(work, "rows.jinx")  # noqa: PTH118
-            changed = {"overwrite": True, "append": False, "shard_size": None, "compression": None, "level": None}
-            plain = _Run(middle, "jinx", {**self.options, **changed}, None)
-            plain._write(samples, middle)
-            done = {"limit": None, "fields": None, "rename": None}
-            final = _Run(self.out, self.target, {**self.options, **done}, self.progress)
-            return final.files(Inputs([middle], "jinx"))
-
-    def _write(self, samples: Iterable[Any], out: str) -> dict[str, int]:
-        from itertools import islice
-
-        from jinx.writer import Writer
-
-        options = self.options
-        chosen = islice(samples, options["limit"])
-        with Writer(
-            out,
-            sidecar=options["sidecar"],
-            compression=f"{options['compression'] or 'zstd'}{':' if options['level'] else ''}{options['level'] or ''}",
-            columns=options["columns"],
-            shard_size=options["shard_size"],
-            overwrite=options["overwrite"],
-            append=options["append"],
-            split=options["split"],
-            meta=options["meta"],
-            threads=options["threads"],
-        ) as writer:
-            for sample in chosen:
-                writer.write(self._projected(sample))
-                if self.progress is not None:
-                    self.progress(writer.rows, writer.bytes, None)
-            return writer.close()
-
-    def _projected(self, sample: Mapping[str, Any]) -> Mapping[str, Any]:
-        fields: list[str] | None = self.options["fields"]
-        rename: dict[str, str] = self.options["rename"] or {}
-        if fields is None and not rename:
-            return sample
-        names = sample if fields is None else [name for name in fields if name in sample]
-        return {rename.get(name, name): sample[name] for name in names}
-
-    def _json(self) -> str:
-        import json
-
-        return json.dumps({name: value for name, value in self.options.items() if value is not None})
+def _stream_fetched(paths: list[str], names: list[str] | None, from_: str | None) -> Iterator[dict[str, Any]]:
+    with fetched(paths, tempfile.gettempdir()) as local:
+        inputs = find_inputs(local, from_)
+        yield from _core.stream(inputs.files, source_format=inputs.format, fields=names)
 
 
 def _is_paths(source: Any) -> bool:

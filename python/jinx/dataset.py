@@ -9,8 +9,19 @@ from jinx.nearest import unknown_field
 from jinx.summary import describe, type_summary
 from jinx.tables import Tables
 
+if TYPE_CHECKING:
+    from torch.utils.data import Dataset as TorchDataset
 
-class Dataset(Tables):
+    # Torch knows its datasets by their base class, not by what they can do; only type checkers see this one.
+    class Base(Tables, TorchDataset[Any]):
+        """A dataset that PyTorch takes."""
+
+
+else:
+    Base = Tables
+
+
+class Dataset(Base):
     """Samples in files, read when they are touched. `jinx.open` makes it; views share the files.
 
     `ds[42]` is a sample; `ds[10:20]`, `ds[[3, 1, 2]]` and `ds[mask]` are views; `ds["score"]` is a column. A dataset

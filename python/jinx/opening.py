@@ -126,7 +126,7 @@ def _shards(path: Source | Sequence[Source], split: str | None) -> tuple[list[_S
 
 def _shards_of_one(path: str, split: str | None) -> tuple[list[_Shard], bool]:
     if "://" in path:
-        raise UnsupportedError(f"{path}: only local files can be opened; copy it here first, then open the copy")
+        raise UnsupportedError(f"{path}: only local files can be opened; run: jinx convert {path} out.jinx")
     if os.path.isdir(path):  # noqa: PTH112
         inner = os.path.join(path, split) if split else path  # noqa: PTH118
         return _core.resolve(inner if os.path.isdir(inner) else path), False  # noqa: PTH112
@@ -137,6 +137,8 @@ def _shards_of_one(path: str, split: str | None) -> tuple[list[_Shard], bool]:
         return _shards(matches, split)
     lower = path.lower()
     if lower.endswith(_PLAIN):
+        if lower.endswith(".json") and _core.sniff(path)[0] == "a JSON array":
+            explain_foreign(path)
         return [(path, None, None)], True
     if not lower.endswith(".jinx"):
         explain_foreign(path)

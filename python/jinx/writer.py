@@ -5,9 +5,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, Self
 
 from jinx import _core
+from jinx.parts import part_folder
 from jinx.sizes import parse_size
 
 DEFAULT_LEVEL = 3
+DEFAULT_SHARD_BYTES = 1_000_000_000
 # More only cost memory: each compressor has its own tables.
 MAX_THREADS = 256
 
@@ -36,6 +38,13 @@ def refuse_existing(path: str) -> None:
         raise FileExistsError(f"{path} exists; replace it with overwrite=True (--overwrite), or choose another name")
 
 
+def shard_bytes(path: str, shard_size: int | str | None) -> int | None:
+    """Where the shards of `path` end, in bytes; None for a single file."""
+    if shard_size is not None:
+        return parse_size(shard_size)
+    return None if path.endswith(".jinx") else DEFAULT_SHARD_BYTES
+
+
 class Writer:
     """Writes a dataset; it exists under its name only when everything was written.
 
@@ -52,9 +61,13 @@ class Writer:
             Numbers, bools and the lengths of lists and texts at top level always have one.
         only_columns: These columns and no others.
         uncompressed: Fields to store as they are.
-        shard_size: A folder's shards are closed at about this size, sidecar included: `"512MB"` or bytes.
+        shard_size: A folder's shards are closed at about this size, sidecar included: `"512MB"` or bytes;
+            1 GB if not given.
         overwrite: Replace an existing dataset, at the end and at once.
         append: Add shards to an existing folder.
+        part: Write this one of `parts` parts of a folder, from 0; each by a process of its own, on any machine. Writing
+            it again replaces it. `jinx.merge(path)` makes the parts one dataset.
+        parts: How many parts there are.
         split: The split's name, kept in the footer.
         meta: Anything JSON can hold, kept in the footer.
         media: Fields that hold media files, e.g. `{"image": "Image", "clips[].sound": "Audio"}` ([] for the elements of
@@ -82,6 +95,8 @@ class Writer:
         shard_size: int | str | None = None,
         overwrite: bool = False,
         append: bool = False,
+        part: int | None = None,
+        parts: int | None = None,
         split: str | None = None,
         meta: Mapping[str, Any] | None = None,
         media: Mapping[str, Literal["Image", "Audio", "Video"]] | None = None,
@@ -99,6 +114,10 @@ class Writer:
         self._path = os.fsdecode(path)
         if not self._path:
             raise ValueError("a dataset cannot be written to an empty path")
+        if part is not None or parts is not None:
+            if part is None or parts is None or append:
+                raise ValueError("a part is written by part=I and parts=N together, and nothing is appended to it")
+            self._path, overwrite = part_folder(self._path, part, parts), True
         if not overwrite and not append:
             refuse_existing(self._path)
         self._core = _core.Writer(
@@ -113,7 +132,7 @@ class Writer:
             uncompressed=_names(uncompressed),
             columns=None if columns is None else _names(columns),
             only_columns=None if only_columns is None else _names(only_columns),
-            shard_size=None if shard_size is None else parse_size(shard_size),
+            shard_size=shard_bytes(self._path, shard_size),
             overwrite=overwrite,
             append=append,
             split=split,

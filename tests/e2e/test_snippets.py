@@ -17,9 +17,13 @@ PAGES = [
     "README.md",
     "docs/index.md",
     "docs/quickstart.md",
-    *(f"docs/how-to/{n}.md" for n in ("read", "train", "convert")),
+    *(f"docs/how-to/{n}.md" for n in ("read", "train", "trainers", "tables", "convert")),
 ]
-COMMANDS = ["README.md", "docs/quickstart.md", *(f"docs/how-to/{n}.md" for n in ("convert", "inspect", "repair"))]
+COMMANDS = [
+    "README.md",
+    "docs/quickstart.md",
+    *(f"docs/how-to/{n}.md" for n in ("convert", "inspect", "leave", "repair")),
+]
 # What a page takes for granted: the data, the import, an open dataset.
 BEFORE = "import jinx\nimport numpy as np\nds = jinx.open('out.jinx')\nindices = [3, 1]\nmask = ds['width'] > 300\n"
 
@@ -33,6 +37,9 @@ def workplace(tmp_path, chat_parquet, monkeypatch):
         shutil.copy(chat_parquet, tmp_path / f"part-{number}.parquet")
     (tmp_path / "plain.jsonl").write_text('{"a":1}\n', "utf-8")
     jinx.convert(tmp_path / "plain.jsonl", tmp_path / "rows.jsonl.gz")
+    (tmp_path / "pictures").mkdir()
+    (tmp_path / "pictures" / "a.jpg").write_bytes(draw.sample(0)["image"]["bytes"])
+    (tmp_path / "llava.json").write_text('[{"image": "a.jpg", "conversations": []}]', "utf-8")
     (tmp_path / "a.jpg").write_bytes(draw.sample(0)["image"]["bytes"])
     monkeypatch.chdir(tmp_path)
     return tmp_path
@@ -66,9 +73,9 @@ def test_commands(page, workplace):
         command = line.split("  #")[0]
         if "| jq" in command and shutil.which("jq") is None:
             command = command.split("|")[0]
-        if command.startswith("jinx convert"):
+        if command.startswith("jinx convert") and "--append" not in command:
             out = Path(command.split("--")[0].split()[-1])
-            for path in (out, out.with_suffix(".binx")):
+            for path in (out, out.with_suffix(".binx")) if out.suffix == ".jinx" else ():
                 (workplace / path).unlink(missing_ok=True)
             if out.name == "out.jinx":
                 shutil.copy(workplace / "in.parquet", workplace / "part-1.parquet")

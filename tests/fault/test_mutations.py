@@ -1,5 +1,6 @@
 """Damaged files of every variant, at random: an error of ours or values, never a crash, a hang or another exception."""
 
+import json
 import shutil
 import subprocess
 import sys
@@ -9,15 +10,16 @@ import numpy as np
 import pytest
 
 import jinx
+from fault import flipping
 from fault.mutating import FULL_LENGTH
 from samples import sample
 
 SEED = 1
 
 
-def write_variants(folder: Path, vectors: Path) -> None:
+def write_variants(folder: Path, vectors: Path, rows: int = 12) -> None:
     """One folder for each dataset: what we write in every variant, and the specification's vectors."""
-    few = [sample(index) for index in range(12)]
+    few = [sample(index) for index in range(rows)]
     variants = {
         "usual": {},
         "inline": {"sidecar": False},
@@ -63,3 +65,28 @@ def test_mutated_files_give_values_or_our_errors(folder, vectors, soak, child_en
             at = int.from_bytes((folder / f"at{start}").read_bytes(), "little")
             wrong.append(f"case {at}: the process ended with {process.returncode} (-14: it hung)")
     assert wrong == [], f"do it again with: python -m fault.mutating FOLDER {SEED} N N+1"
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(7200)
+def test_a_million_small_changes_give_values_or_our_errors(folder, vectors, soak, child_environment, record_property):
+    write_variants(folder / "sources", vectors, rows=2)
+    shutil.copytree(folder / "sources", folder / "other")
+    shutil.copytree(folder / "sources", folder / "here")
+    blocks, here = (10_000, 0) if soak else (1000, 40)
+    share = (blocks - here) // 2
+    running = []
+    for place, start in (("sources", here), ("other", here + share)):
+        command = [sys.executable, "-m", "fault.flipping", folder / place, SEED, start, start + share]
+        pipe = subprocess.PIPE
+        running.append(subprocess.Popen([str(word) for word in command], env=child_environment, stdout=pipe, text=True))
+    results = [flipping.main(folder / "here", SEED, 0, here)]
+    for process in running:
+        said, _ = process.communicate()
+        assert process.returncode == 0, f"{process.args} ended with {process.returncode} (-14: it hung)"
+        results.append(json.loads(said))
+    record_property("outcomes", [dict(result["outcomes"]) for result in results])
+    assert [text for result in results for text in result["wrong"]] == []
+    assert sum(result["cases"] for result in results) == blocks * flipping.BLOCK >= 1_000_000
+    # Changes that no checksum covers are read as other values; most are found.
+    assert all(0 < result["outcomes"]["a row"] < result["cases"] / 2 for result in results if result["cases"])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from golden.tagged import difference
-from spec_reader import reader
+from jinx.reference import reader
 
 jinx = pytest.importorskip("jinx")
 

@@ -239,7 +239,7 @@ def test_media_in_a_struct_are_written_as_files(tmp_path):
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ('[{"a": 1}]', "jq -c"),
+        ('{}\n[{"a": 1}]', "jq -c"),
         ('{\n"a": 1}', "one whole object"),
         ('{"a": NaN}', '{"$float":"nan"}'),
         ('{"a": 1e999}', "1e999 is too large"),
@@ -249,7 +249,7 @@ def test_lines_that_are_no_json_say_what_to_do(cli, tmp_path, text, says):
     (tmp_path / "a.jsonl").write_text(text, "utf-8")
     done = cli("convert", tmp_path / "a.jsonl", tmp_path / "a.jinx")
     assert (done.code, len(done.err.splitlines())) == (1, 1)
-    assert "a.jsonl: line 1: " in done.err
+    assert "a.jsonl: line " in done.err
     assert says in done.err
 
 
@@ -348,3 +348,54 @@ def test_progress_lines(monkeypatch):
             bar(1000, 5, None)
     assert log.getvalue().count("\n") == 1
     assert progress.natural_seconds(3725) == "1 h 2 min"
+
+
+def test_convert_reports_what_it_left_out_and_what_is_large(cli, tmp_path, monkeypatch):
+    (tmp_path / "a.jsonl").write_text('{"n":1}\nbroken\n{"n":2}\n', "utf-8")
+    done = cli("convert", tmp_path / "a.jsonl", tmp_path / "a.jinx", "--on-error", "skip")
+    assert done.code == 0
+    assert f"1 row was skipped; see {tmp_path}/a.jinx.rejected.jsonl" in done.err
+    monkeypatch.setattr("jinx.cli.convert.BIG_PAIR_BYTES", 10)
+    done = cli("convert", tmp_path / "a.jinx", tmp_path / "b.jinx")
+    assert "in one pair: a folder (a name without .jinx) can be resumed" in done.err
+
+
+def test_an_interrupted_conversion_says_how_to_go_on(tmp_path):
+    source, out = tmp_path / "a.jsonl", tmp_path / "out"
+    source.write_text("".join(json.dumps({"n": n, "t": "x" * 500}) + "\n" for n in range(400_000)), "utf-8")
+    command = [sys.executable, "-m", "jinx", "convert", str(source), str(out), "--shard-size", "200kB"]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    while not (tmp_path / ".out.tmp" / ".progress.json.tmp").exists():
+        time.sleep(0.01)
+    process.send_signal(signal.SIGTERM)
+    _, error = process.communicate()
+    assert process.returncode == 130
+    assert f"go on with: jinx convert {source} {out} --resume" in error
+    assert not out.exists()
+    done = subprocess.run([*command, "--resume"], capture_output=True, text=True, check=False)
+    assert (done.returncode, len(jinx.open(out))) == (0, 400_000)
+    assert not (tmp_path / ".out.tmp").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["merge", "rows"], "no such file"),
+        (["convert", "a.jsonl", "x.jinx", "--part", "3"], "write NUMBER/COUNT"),
+        (["convert", "a.jsonl", "x", "--part", "2/2"], "write NUMBER/COUNT"),
+        (["convert", "a.jsonl", "x.jinx", "--resume"], "folder of shards can be resumed"),
+        (["convert", "a.jsonl", "x.jinx", "--embed", "imge"], "did you mean 'image'"),
+        (["convert", "a.jsonl", "x.jinx", "--embed", "image", "--root", "nowhere"], "nowhere: there is no such folder"),
+        (["convert", "a.jsonl", "x.jinx", "--embed", "image"], "'a.png' is not in"),
+        (["convert", "a.jsonl", "x.jinx", "--media-dir", "m"], "JINX keeps them in its sidecar"),
+        (["convert", "a.jsonl", "x.zip"], "names no format"),
+    ],
+)
+def test_new_options_fail_in_one_line(cli, tmp_path, monkeypatch, words, says):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.jsonl").write_text('{"image":"a.png"}\n', "utf-8")
+    done = cli(*words)
+    assert done.code in {1, 2}
+    assert says in done.err
+    assert done.err.count("\n") == 1
+    assert sorted(path.name for path in tmp_path.iterdir() if path.name != "x") == ["a.jsonl"]

@@ -185,7 +185,7 @@ def test_hugging_face_datasets(chat_parquet, tmp_path):
     assert next(iter(ds.to_hf()))["image"].size == (raw[5]["width"], raw[5]["height"])
 
     both = datasets.DatasetDict(train=chosen, test=whole.select([1]))
-    with pytest.raises(ValueError, match="a folder of splits"):
+    with pytest.raises(ValueError, match="the splits train, test, which become a folder"):
         jinx.convert(both, tmp_path / "b.jinx")
     assert jinx.convert(both, tmp_path / "both")["rows"] == 4
     assert jinx.open(tmp_path / "both", split="test")["id"] == [raw[1]["id"]]
@@ -275,7 +275,8 @@ def test_what_parquet_cannot_hold_names_the_column(tmp_path):
     [
         ("a.JSONL.gz", "jsonl"),
         ("b/a.parquet", "parquet"),
-        ("a.tar.gz", None),
+        ("a.tar.gz", "tar"),
+        ("a.zip", None),
         ("a.msgpack.zst", "msgpack"),
         ("a", None),
     ],

@@ -86,3 +86,17 @@ def test_bad_requests_are_named(path):
         jinx.open(path, decode={"imge": "pil"})
     with pytest.raises(ValueError, match="use 'pil', 'numpy' or 'audio'"):
         jinx.open(path, decode={"image": "jpeg"})
+
+
+def test_audio_anywhere_in_a_sample(tmp_path):
+    soundfile = pytest.importorskip("soundfile")
+    out = io.BytesIO()
+    soundfile.write(out, np.linspace(-0.5, 0.5, 800), 8000, format="WAV")
+    media = {"sound": "Audio", "turns[].sound": "Audio"}
+    with jinx.Writer(tmp_path / "a.jinx", media=media) as writer:
+        writer.write({"sound": out.getvalue(), "turns": [{"sound": out.getvalue()}, {"sound": None}]})
+    sample = jinx.open(tmp_path / "a.jinx", decode=True)[0]
+    for sound in (sample["sound"], sample["turns"][0]["sound"]):
+        assert (sound["sampling_rate"], sound["array"].shape, sound["array"].dtype) == (8000, (800,), np.float32)
+        assert sound["array"][-1] == pytest.approx(0.5, abs=1e-3)
+    assert sample["turns"][1] == {"sound": None}

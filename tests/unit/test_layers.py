@@ -15,7 +15,13 @@ PIPELINE = ROOT / "python" / "pipeline" / "jinx_pipeline"
 ABOVE_JINX = {"jinx_pipeline", "bench", "tests", "draw", "demo"}
 
 # Third-party packages a folder of the package may import when it is itself imported.
-AT_TOP_LEVEL = {"": set(), "cli": {"click"}, "torch": {"torch"}}
+AT_TOP_LEVEL = {
+    "": set(),
+    "cli": {"click"},
+    "torch": {"torch"},
+    # Nothing else of the package imports it, and it imports nothing of the package.
+    "reference": {"brotli", "cramjam", "lz4", "numpy", "xxhash", "zstandard"},
+}
 
 
 def modules(package: Path) -> list[Path]:

@@ -52,7 +52,21 @@ def test_html_is_escaped_and_bounded(tmp_path):
     for page in (ds._repr_html_(), sample_html(ds[0])):
         assert "<script>" not in page
         assert "data:image/jpeg;base64," in page
-        assert len(page) < MAX_HTML_BYTES
+        assert len(page.encode()) < MAX_HTML_BYTES
+
+
+def test_html_shows_nested_pictures_and_no_flood(tmp_path):
+    with jinx.Writer(tmp_path / "a.jinx", media={"turns[].image": "Image"}) as writer:
+        turns = [{"image": noise(300), "text": "t" * 5000}, {"image": noise(200)}]
+        writer.write(
+            {"turns": turns, "raw": {"data": bytes(1 << 20)}, "numbers": list(range(100_000)), "é": "é" * 100_000}
+        )
+    ds = jinx.open(tmp_path / "a.jinx")
+    for page in (ds._repr_html_(), ds[0]._repr_html_(), ds.decode(True)[0]._repr_html_()):
+        assert page.count("data:image/jpeg;base64,") == 2
+        assert len(page.encode()) < 30_000
+    assert "bytes, 1.0 MB" in ds[0]._repr_html_()
+    assert len(repr(ds[0])) < 2000
 
 
 def test_html_without_pillow(ds, monkeypatch):

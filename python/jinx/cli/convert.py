@@ -1,6 +1,8 @@
 """`jinx convert`."""
 
 import os
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import PurePath
 from typing import Any
 
@@ -8,6 +10,8 @@ import click
 
 from jinx.cli.options import PATH, examples, names, pairs, print_json
 from jinx.formats.registry import NAMES
+
+BIG_PAIR_BYTES = 20_000_000_000
 
 
 @click.command(
@@ -20,14 +24,26 @@ from jinx.formats.registry import NAMES
 @click.option("--sidecar/--no-sidecar", default=True, help="Large binary values into a second file (the default).")
 @click.option("--limit", type=click.IntRange(min=0), metavar="N", help="Only the first N samples.")
 @click.option("--fields", multiple=True, metavar="A,B", help="Only these fields.")
+@click.option("--drop", multiple=True, metavar="A,B", help="All fields but these.")
 @click.option("--rename", multiple=True, metavar="OLD=NEW", help="Rename a field.")
+@click.option("--embed", multiple=True, metavar="A,B", help="Read in the files whose paths these fields hold.")
+@click.option("--root", type=PATH, metavar="DIR", help="Where the paths count from.  [default: the input's folder]")
+@click.option(
+    "--missing", type=click.Choice(["fail", "skip", "null"]), default="fail", help="Files that are not there."
+)
+@click.option("--media-dir", type=PATH, metavar="DIR", help="Binary values into files, their paths into the rows.")
+@click.option("--drop-nulls", is_flag=True, help="Leave out null members of nested dicts.")
 @click.option("--columns", multiple=True, metavar="A,B", help="More columns to sort and filter by.")
 @click.option("--compression", type=click.Choice(["zstd", "gz", "snappy", "none"]), help="Instead of the usual one.")
 @click.option("--level", type=click.IntRange(1, 22), help="The level of the compression.  [default: 3]")
-@click.option("--shard-size", metavar="SIZE", help="Where a folder's shards end, e.g. 512MB.")
-@click.option("--split", metavar="NAME", help="The split's name, kept with the data.")
+@click.option("--shard-size", metavar="SIZE", help="Where a folder's shards end.  [default: 1GB]")
+@click.option("--split", metavar="NAME", help="The split's name; of several, the one to convert.")
 @click.option("--overwrite", is_flag=True, help="Replace OUT if it exists.")
 @click.option("--append", is_flag=True, help="Add shards to the folder OUT.")
+@click.option("--on-error", type=click.Choice(["fail", "skip"]), default="fail", help="Rows that cannot be read.")
+@click.option("--rejects", type=PATH, metavar="FILE", help="Where skipped rows go.  [default: OUT.rejected.jsonl]")
+@click.option("--resume", is_flag=True, help="Go on where the same command was interrupted (folders).")
+@click.option("--part", metavar="I/N", help="Write one of N parts of the folder OUT; see jinx merge.")
 @click.option("--mixed", type=click.Choice(["error", "json"]), default="error", help="Values without a common type.")
 @click.option("--threads", type=click.IntRange(min=0), default=0, help="How many threads; 0: one per core.")
 @click.option("--from", "from_", type=click.Choice(NAMES), help="The input's format, if the suffix does not say.")
@@ -35,18 +51,20 @@ from jinx.formats.registry import NAMES
 @click.option("--progress", type=click.Choice(["auto", "plain", "none"]), default="auto", help="How to show progress.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def convert(paths: tuple[str, ...], **options: Any) -> None:
-    """Convert between Parquet, JSON lines, MessagePack and JINX, any to any.
+    """Convert Parquet, JSON lines or arrays, MessagePack, WebDataset tars and JINX, from any to any.
 
-    IN is a file, a folder, a quoted pattern, or - for standard input. The suffixes name the formats. OUT appears when
+    IN is a file, a folder, a quoted pattern, an address such as s3://, or - for standard input. The suffixes name the
+    formats; OUT without one is a folder of JINX shards, or with --to parquet of Parquet files. OUT appears when
     everything is written, and not before.
     """
     inputs, out = _split_paths(paths)
-    if os.path.lexists(out) and not (options["overwrite"] or options["append"]):
+    if os.path.lexists(out) and out != "-" and not (options["overwrite"] or options["append"] or options["part"]):
         raise click.UsageError(f"{out} exists; to replace it: {_command(inputs, out)} --overwrite")
     from jinx.cli.progress import ProgressBar
     from jinx.converting import convert as run
 
-    with ProgressBar("samples", "none" if options["as_json"] else options["progress"]) as bar:
+    mode = "none" if options["as_json"] else options["progress"]
+    with _interruption_explained(inputs, out), ProgressBar("samples", mode) as bar:
         done = run(
             inputs,
             out,
@@ -54,6 +72,16 @@ def convert(paths: tuple[str, ...], **options: Any) -> None:
             compression=_compression(options["compression"], options["level"]),
             limit=options["limit"],
             fields=names(options["fields"]),
+            drop=names(options["drop"]),
+            embed=names(options["embed"]),
+            root=options["root"],
+            missing=options["missing"],
+            media_dir=options["media_dir"],
+            drop_nulls=options["drop_nulls"],
+            on_error=options["on_error"],
+            rejects=options["rejects"],
+            resume=options["resume"],
+            part=options["part"],
             rename=pairs(options["rename"]),
             columns=names(options["columns"]),
             shard_size=options["shard_size"],
@@ -70,6 +98,37 @@ def convert(paths: tuple[str, ...], **options: Any) -> None:
         print_json({**done, "seconds": round(bar.seconds, 3), "out": out})
     else:
         click.echo(_report(done, out, bar.seconds), err=True)
+        for line in _remarks(done, out, options["rejects"]):
+            click.echo(line, err=True)
+
+
+@contextmanager
+def _interruption_explained(inputs: list[str], out: str) -> Generator[None]:
+    """After a failure, say when finished shards were kept."""
+    try:
+        yield
+    except BaseException:
+        folder, name = os.path.split(os.path.abspath(out))  # noqa: PTH100
+        notes = os.path.join(folder, f".{name}.tmp", ".progress.json.tmp")  # noqa: PTH118
+        if os.path.exists(notes):  # noqa: PTH110
+            again = _command(inputs, out)
+            click.echo(f"finished shards are kept; go on with: {again} --resume (and the other options)", err=True)
+        raise
+
+
+def _remarks(done: dict[str, int], out: str, rejects: str | None) -> list[str]:
+    from jinx.sizes import natural_size
+
+    found: list[str] = []
+    if done.get("skipped"):
+        rows = "row was" if done["skipped"] == 1 else "rows were"
+        found.append(f"{done['skipped']:,} {rows} skipped; see {rejects or out.rstrip('/') + '.rejected.jsonl'}")
+    if done.get("bytes", 0) > BIG_PAIR_BYTES and out.endswith(".jinx"):
+        size = natural_size(done["bytes"])
+        found.append(
+            f"{size} in one pair: a folder (a name without .jinx) can be resumed, appended to and copied in parts"
+        )
+    return found
 
 
 def _compression(codec: str | None, level: int | None) -> str:

@@ -25,6 +25,10 @@ COMMANDS = {
     "info": ("jinx.cli.info", "Say what is in a file."),
     "verify": ("jinx.cli.checking", "Compare everything with its checksums."),
     "repair": ("jinx.cli.checking", "Rebuild a file whose writer died."),
+    "merge": ("jinx.cli.merge", "Make one dataset of parts that many writers wrote."),
+    "mv": ("jinx.cli.files", "Move or rename datasets, their sidecars with them."),
+    "cp": ("jinx.cli.files", "Copy datasets, their sidecars with them."),
+    "rm": ("jinx.cli.files", "Remove datasets, their sidecars with them."),
     "clean": ("jinx.cli.checking", "Remove what dead writers left in a folder."),
     "completion": ("jinx.cli.completion", "Print the completion script for a shell."),
 }

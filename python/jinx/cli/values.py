@@ -8,17 +8,7 @@ import click
 
 from jinx.cli.options import PATH, examples
 from jinx.cli.rows import json_text
-
-_SUFFIXES = (
-    (b"\xff\xd8\xff", ".jpg"),
-    (b"\x89PNG", ".png"),
-    (b"GIF8", ".gif"),
-    (b"RIFF", ".webp"),
-    (b"OggS", ".ogg"),
-    (b"fLaC", ".flac"),
-    (b"ID3", ".mp3"),
-    (b"%PDF", ".pdf"),
-)
+from jinx.media import media_bytes, suffix_of
 
 
 # Unknown options are ignored so that -1 is an index.
@@ -77,14 +67,6 @@ def extract(path: str, folder: str, field: str, limit: int | None) -> None:
     click.echo(f"{folder}: {written:,} files", err=True)
 
 
-def media_bytes(value: Any) -> bytes | None:
-    """The bytes of a binary value, or of a dict of a media file and its path as Hugging Face has it."""
-    if isinstance(value, dict):
-        members: dict[str, Any] = {**value}
-        value = members["bytes"] if members.keys() == {"bytes", "path"} else None
-    return value if isinstance(value, bytes) else None
-
-
 def as_bytes(value: Any) -> bytes:
     """A value as it is written out."""
     media = media_bytes(value)
@@ -97,7 +79,5 @@ def as_bytes(value: Any) -> bytes:
 
 def _suffix(value: Any, data: bytes) -> str:
     if media_bytes(value) is not None:
-        if data[:4] == b"RIFF" and data[8:12] == b"WAVE":
-            return ".wav"
-        return next((suffix for magic, suffix in _SUFFIXES if data.startswith(magic)), ".bin")
+        return suffix_of(data)
     return ".txt" if isinstance(value, str) else ".json"

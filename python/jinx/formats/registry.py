@@ -13,9 +13,11 @@ FORMATS = {
     ".msgpack": "msgpack",
     ".mpk": "msgpack",
     ".mp": "msgpack",
+    ".tar": "tar",
+    ".tgz": "tar",
 }
 CODECS = (".gz", ".zst", ".bz2", ".xz", ".lz4", ".br", ".sz", ".lzma")
-NAMES = ("jinx", "parquet", "jsonl", "msgpack")
+NAMES = ("jinx", "parquet", "jsonl", "msgpack", "tar")
 
 
 def format_of(path: str) -> str | None:

@@ -16,8 +16,13 @@ _BY_CONTENT = {
     "a JINX file": "jinx",
     "a Parquet file": "parquet",
     "a JSON Lines file": "jsonl",
+    "a JSON array": "jsonl",
+    "a tar archive": "tar",
     "a MessagePack file": "msgpack",
 }
+
+
+_POINTER_BYTES = 1024
 
 
 @dataclass(frozen=True)
@@ -48,6 +53,8 @@ def find_inputs(source: Path | Sequence[Path], format: str | None = None) -> Inp
     formats = sorted({kind for _, kind in found})
     if len(formats) > 1:
         raise ValueError(f"the inputs have different formats ({', '.join(formats)}); convert them one by one")
+    for path, _ in found:
+        _refuse_pointer(path)
     return Inputs([path for path, _ in found], formats[0])
 
 
@@ -57,7 +64,7 @@ def _inputs_of(path: str, format: str | None) -> list[tuple[str, str]]:
             raise ValueError("standard input has no suffix that names its format; give it, for instance --from jsonl")
         return [(path, format)]
     if "://" in path:
-        raise UnsupportedError(f"{path}: only local files can be read; copy it here first")
+        raise UnsupportedError(f"{path}: only local files can be read; run: jinx convert {path} out.jinx")
     if os.path.isdir(path):  # noqa: PTH112
         return _inputs_in(path, format)
     if os.path.lexists(path):
@@ -82,6 +89,9 @@ def _inputs_in(folder: str, format: str | None) -> list[tuple[str, str]]:
         return [(path, "jinx") for path, _, _ in _core.resolve(folder)]
     found = [(file, kind) for file in files if (kind := format_of(file)) is not None and format in {None, kind}]
     if not found:
+        if any(file.endswith(".arrow") for file in files):
+            what = f"jinx.convert(datasets.load_from_disk({folder!r}), 'out.jinx')"
+            raise UnsupportedError(f"{folder}: this folder was saved by Hugging Face datasets; in Python: {what}")
         raise FileNotFoundError(f"{folder}: no file in this folder ends in one of {', '.join(FORMATS)}")
     return sorted(found, key=lambda entry: natural_key(entry[0]))
 
@@ -90,6 +100,21 @@ def _hide(folders: list[str]) -> bool:
     """Keep `os.walk` out of hidden folders."""
     folders[:] = [name for name in folders if not name.startswith(".")]
     return False
+
+
+def _refuse_pointer(path: str) -> None:
+    """A few lines of text in the place of a file are what git leaves without its extension for large files.
+
+    Raises:
+        UnsupportedError: That is what it is.
+    """
+    try:
+        is_small = 0 < os.stat(path).st_size < _POINTER_BYTES  # noqa: PTH116 - text in, text out
+    except OSError:
+        return
+    kind, advice = _core.sniff(path) if is_small and os.path.isfile(path) else ("", None)  # noqa: PTH113
+    if "Git LFS" in kind:
+        raise UnsupportedError(f"{path}: this is {kind}; {advice}")
 
 
 def _by_content(path: str) -> str:

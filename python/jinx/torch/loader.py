@@ -228,6 +228,8 @@ def _pinned(batch: Any) -> Any:
         return batch.pin_memory()
     if isinstance(batch, dict):
         return {name: _pinned(value) for name, value in batch.items()}  # pyright: ignore[reportUnknownVariableType]
-    if isinstance(batch, list | tuple):
-        return type(batch)(_pinned(value) for value in batch)  # pyright: ignore[reportUnknownVariableType]
+    if isinstance(batch, list):
+        return [_pinned(value) for value in batch]  # pyright: ignore[reportUnknownVariableType]
+    if isinstance(batch, tuple):
+        return tuple(_pinned(value) for value in batch)  # pyright: ignore[reportUnknownVariableType]
     return batch

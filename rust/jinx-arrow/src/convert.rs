@@ -40,16 +40,17 @@ pub fn convert(
     let origin = Origin::new(sources, source_format)?;
     project::check(origin.known.names.as_deref(), &options)?;
     if target_format != Format::Parquet {
-        let known = projected(origin.known.clone(), &options);
+        let known = projected(origin.known.clone(), spec, &options);
         return write(origin.open()?, known, out, target_format, spec, &options, progress);
     }
     // Before the first pass, which may take long.
     let file = StreamOut::create(out, spec.overwrite)?;
-    let schema = match &origin.known.schema {
-        Some(schema) => Arc::new(project::schema(schema, &options)),
-        None => infer(&origin, spec, &options, progress)?,
+    let known = projected(origin.known.clone(), spec, &options);
+    let is_second = known.schema.is_none();
+    let schema = match known.schema {
+        Some(schema) => schema,
+        None => infer(&origin, known.media, spec, &options, progress)?,
     };
-    let is_second = origin.known.schema.is_none();
     let target = ParquetTarget::new(file, schema, spec.parquet()?)?;
     run(origin.open()?, target, &options, &mut |now| progress(if is_second { second_half(now) } else { now }))
 }
@@ -70,7 +71,7 @@ pub fn convert_rows(
     let options = spec.engine()?;
     let known = Known::of_schema(schema.clone());
     project::check(known.names.as_deref(), &options)?;
-    let known = projected(known, &options);
+    let known = projected(known, spec, &options);
     write(source, known, out, target_format, spec, &options, progress)
 }
 
@@ -100,11 +101,17 @@ fn write(
             let columns = spec.only_columns.as_deref().or(spec.columns.as_deref()).unwrap_or_default();
             project::check_columns(known.names.as_deref(), columns, options)?;
             let write = jinx_options(spec, known)?;
-            let writer = match spec.append {
+            let mut writer = match spec.append {
                 true => DatasetWriter::append(out, write)?,
                 false => DatasetWriter::create(out, write)?,
             };
-            run(source, JinxTarget::new(writer), options, progress)
+            let mut options = options.clone();
+            // Where rows are left out, only looking at them tells which ones were written.
+            match options.rejects.is_some() || options.embed.is_some() {
+                true => writer.skip(writer.resumed()),
+                false => options.skip = writer.resumed(),
+            }
+            run(source, JinxTarget::new(writer), &options, progress)
         }
         Format::JsonLines => {
             let codec = spec.stream_codec(out)?;
@@ -116,6 +123,7 @@ fn write(
             let file = StreamOut::create(out, spec.overwrite)?;
             run(source, message_pack(file, codec, spec.level)?, options, progress)
         }
+        Format::Tar => Err(Error::unsupported("WebDataset tars are read, not written")),
         Format::Parquet => {
             let schema = known.schema.ok_or_else(|| Error::invalid("Parquet needs a schema"))?;
             let file = StreamOut::create(out, spec.overwrite)?;
@@ -140,10 +148,16 @@ fn jinx_options(spec: &ConvertSpec, known: Known) -> Result<WriteOptions> {
     })
 }
 
-fn projected(known: Known, options: &ConvertOptions) -> Known {
+fn projected(known: Known, spec: &ConvertSpec, options: &ConvertOptions) -> Known {
+    let mut media = known.media;
+    media.extend(spec.embedded_media());
     Known {
-        schema: known.schema.map(|schema| Arc::new(project::schema(&schema, options))),
-        media: project::media(known.media, options),
+        // Files in place of paths, or the other way round, are of other types.
+        schema: known
+            .schema
+            .filter(|_| options.embed.is_none() && options.media_dir.is_none())
+            .map(|schema| Arc::new(project::schema(&schema, options))),
+        media: if options.media_dir.is_some() { Vec::new() } else { project::media(media, options) },
         ..known
     }
 }
@@ -151,6 +165,7 @@ fn projected(known: Known, options: &ConvertOptions) -> Known {
 /// A schema for rows that come without one, by looking at all of them.
 fn infer(
     origin: &Origin,
+    media: Vec<MediaPath>,
     spec: &ConvertSpec,
     options: &ConvertOptions,
     progress: OnProgress<'_>,
@@ -160,7 +175,6 @@ fn infer(
             "Parquet needs a schema, and finding one takes a first pass, which a pipe does not allow; save the input to a file",
         ));
     }
-    let media: Vec<MediaPath> = project::media(origin.known.media.clone(), options);
     let observer = Observer::new(InferOptions { media, mixed_json: spec.mixed_json, large: false });
     run(origin.open()?, observer.clone(), options, &mut |now| progress(first_half(now)))?;
     observer.schema()

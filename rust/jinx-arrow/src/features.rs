@@ -18,6 +18,13 @@ pub struct MediaFeature {
     pub feature_json: Json,
 }
 
+impl MediaFeature {
+    /// A feature without options; `kind` is `Image`, `Audio` or `Video`.
+    pub(crate) fn of(kind: &str) -> Self {
+        Self { kind: kind.to_owned(), feature_json: serde_json::json!({"_type": kind}) }
+    }
+}
+
 /// Where media lie: member names from the outside in, `None` for any element of a list.
 pub type MediaPath = (Vec<Option<String>>, MediaFeature);
 
@@ -54,8 +61,8 @@ impl Node {
 pub fn media_of(fields: &[FieldInfo]) -> Vec<MediaPath> {
     let media = fields.iter().filter_map(|field| {
         let kind = field.media.as_ref()?.kind.clone();
-        let plain = || serde_json::json!({"_type": kind.clone()});
-        let feature_json = field.feature.clone().filter(Json::is_object).unwrap_or_else(plain);
+        let plain = MediaFeature::of(&kind);
+        let feature_json = field.feature.clone().filter(Json::is_object).unwrap_or(plain.feature_json);
         Some((field.path.clone(), MediaFeature { kind, feature_json }))
     });
     media.collect()

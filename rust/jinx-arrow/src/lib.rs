@@ -23,7 +23,6 @@ pub mod schema;
 pub mod spec;
 pub mod stream;
 
-mod agree;
 mod calendar;
 mod column;
 mod decimal;
@@ -35,6 +34,7 @@ mod observe;
 mod origin;
 mod parquet_types;
 mod project;
+mod unify;
 
 pub use build::BatchBuilder;
 pub use convert::{convert, convert_rows, stream_rows};

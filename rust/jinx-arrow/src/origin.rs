@@ -1,12 +1,13 @@
 //! Input files as one source of rows, and what is known about the rows beforehand.
 
-use crate::features::{Features, MediaPath, media_of};
+use crate::features::{Features, MediaFeature, MediaPath, media_of};
 use crate::parquet_in::ParquetSource;
 use crate::rows_in::ParquetRows;
 use crate::schema::decode_schema;
+use crate::unify::unify;
 use arrow_schema::{Schema, SchemaRef};
 use jinx_core::convert::{
-    Chain, Format, JinxRows, JsonLines, MessagePack, Opener, RowSource, STANDARD_STREAM,
+    Chain, Format, Input, JinxRows, MessagePack, Opener, RowSource, STANDARD_STREAM, TarSamples, json_rows,
 };
 use jinx_core::error::{Error, Result};
 use jinx_core::io::sidecar_path;
@@ -68,8 +69,9 @@ impl Origin {
                 let what = format!("{} cannot be read from standard input; give a file", format.name());
                 return Err(Error::invalid(what));
             }
-            Format::Parquet => Known::of_schema(first_schema(&files)?),
+            Format::Parquet => Known::of_schema(whole_schema(&files)?),
             Format::Jinx => known_of_shards(&files)?,
+            Format::Tar => Known { media: media_in_tar(&files)?, ..Known::default() },
             Format::JsonLines | Format::MessagePack => Known::default(),
         };
         Ok(Self { format, paths: files, known })
@@ -93,12 +95,13 @@ impl Origin {
                 openers.extend(JinxRows::openers(path, &OpenOptions::default())?);
                 continue;
             }
-            let (path, format, first) = (path.clone(), self.format, self.known.schema.clone());
+            let (path, format, whole) = (path.clone(), self.format, self.known.schema.clone());
             openers.push(Box::new(move || {
                 Ok(match format {
-                    Format::JsonLines => Box::new(JsonLines::open(&path)?),
+                    Format::JsonLines => json_rows(Input::open(&path)?)?,
+                    Format::Tar => Box::new(TarSamples::open(&path)?),
                     Format::MessagePack => Box::new(MessagePack::open(&path)?),
-                    _ => Box::new(ParquetRows::open(&path, first.as_ref())?),
+                    _ => Box::new(ParquetRows::open(&path, whole.as_ref())?),
                 })
             }));
         }
@@ -152,9 +155,24 @@ fn files_in(folder: &Path, format: Format) -> Result<Vec<PathBuf>> {
     Ok(names.into_iter().map(|name| folder.join(name)).collect())
 }
 
-fn first_schema(files: &[PathBuf]) -> Result<SchemaRef> {
-    let first = files.first().ok_or_else(|| Error::invalid("there is no input"))?;
-    Ok(ParquetSource::open(first)?.schema())
+/// The media fields of the first sample; a pipe can be read once only.
+fn media_in_tar(files: &[PathBuf]) -> Result<Vec<MediaPath>> {
+    let Some(first) = files.first().filter(|path| path.is_file()) else { return Ok(Vec::new()) };
+    let media = TarSamples::media(first).map_err(|error| error.in_file(first))?;
+    Ok(media.into_iter().map(|(name, kind)| (vec![Some(name)], MediaFeature::of(kind))).collect())
+}
+
+/// The schema of all files together.
+fn whole_schema(files: &[PathBuf]) -> Result<SchemaRef> {
+    let (first, others) = files.split_first().ok_or_else(|| Error::invalid("there is no input"))?;
+    let mut whole = ParquetSource::open(first)?.schema();
+    for file in others {
+        let schema = ParquetSource::open(file)?.schema();
+        if schema != whole {
+            whole = Arc::new(unify(&whole, &schema).map_err(|error| error.in_file(file))?);
+        }
+    }
+    Ok(whole)
 }
 
 /// What the footers of all shards say; a schema only if they agree on it.

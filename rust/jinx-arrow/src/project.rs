@@ -12,7 +12,7 @@ const PANDAS_KEY: &str = "pandas";
 
 /// The schema of the rows that `options` leave, Hugging Face's features included.
 pub(crate) fn schema(schema: &Schema, options: &ConvertOptions) -> Schema {
-    if options.fields.is_none() && options.rename.is_empty() {
+    if options.fields.is_none() && options.drop.is_empty() && options.rename.is_empty() {
         return schema.clone();
     }
     let fields = schema.fields().iter().filter_map(|field| {
@@ -32,7 +32,7 @@ pub(crate) fn schema(schema: &Schema, options: &ConvertOptions) -> Schema {
 /// # Errors
 /// `Invalid`, with the names that come near.
 pub(crate) fn check(names: Option<&[String]>, options: &ConvertOptions) -> Result<()> {
-    let selection = Selection::new(options.fields.as_deref(), &options.rename)?;
+    let selection = Selection::without(options.fields.as_deref(), &options.drop, &options.rename)?;
     let (Some(selection), Some(names)) = (selection, names) else {
         return Ok(());
     };
@@ -76,7 +76,8 @@ pub(crate) fn media(media: Vec<MediaPath>, options: &ConvertOptions) -> Vec<Medi
 }
 
 fn new_name<'a>(name: &'a str, options: &'a ConvertOptions) -> Option<&'a str> {
-    let kept = options.fields.as_ref().is_none_or(|fields| fields.iter().any(|field| field == name));
+    let kept = options.fields.as_ref().is_none_or(|fields| fields.iter().any(|field| field == name))
+        && options.drop.iter().all(|field| field != name);
     let renamed = options.rename.iter().find(|(old, _)| old == name);
     kept.then(|| renamed.map_or(name, |(_, new)| new))
 }

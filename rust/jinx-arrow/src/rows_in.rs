@@ -1,12 +1,12 @@
 //! Rows of Parquet files and of Arrow batches, emitted on the workers.
 
-use crate::agree;
 use crate::emit::RowEmitter;
 use crate::features::Features;
 use crate::parquet_in::{Batches, ParquetSource};
+use crate::unify::unify;
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchReader};
-use arrow_schema::{DataType, SchemaRef};
+use arrow_array::{Array, ArrayRef, NullArray, RecordBatch, RecordBatchOptions, RecordBatchReader};
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use jinx_core::convert::{RowChunk, RowSource, Selection};
 use jinx_core::error::{Error, Result};
 use jinx_core::num::to_u64;
@@ -26,26 +26,31 @@ pub struct ParquetRows {
     batches: Option<Batches>,
     selection: Option<Arc<Selection>>,
     cutter: Cutter,
+    /// Columns that other files have; here they are null.
+    absent: Vec<String>,
     total: u64,
     done: bool,
 }
 
 impl ParquetRows {
-    /// `first` is the schema of the first of several files, which this one must fit.
+    /// `whole` is the schema of several files together, which this one must fit.
     ///
     /// # Errors
     /// As [`ParquetSource::open`]; `Mismatch` naming the column that does not fit.
-    pub fn open(path: &Path, first: Option<&SchemaRef>) -> Result<Self> {
+    pub fn open(path: &Path, whole: Option<&SchemaRef>) -> Result<Self> {
         let source = ParquetSource::open(path)?;
         let schema = source.schema();
-        let first = first.unwrap_or(&schema);
-        agree::check(first, &schema).map_err(|error| error.in_file(path))?;
+        let whole = whole.unwrap_or(&schema);
+        unify(whole, &schema).map_err(|error| error.in_file(path))?;
+        let names = whole.fields().iter().map(|field| field.name());
+        let absent = names.filter(|name| schema.field_with_name(name).is_err()).cloned().collect();
         let total = path.metadata().map_or(0, |metadata| metadata.len());
         Ok(Self {
-            features: Arc::new(Features::from_schema(first)),
+            features: Arc::new(Features::from_schema(whole)),
             batches: None,
             selection: None,
             cutter: Cutter::new(path),
+            absent,
             source,
             total,
             done: false,
@@ -54,6 +59,25 @@ impl ParquetRows {
 
     pub fn schema(&self) -> SchemaRef {
         self.source.schema()
+    }
+
+    /// The batch with the columns that the file lacks.
+    fn completed(&self, batch: RecordBatch) -> Result<RecordBatch> {
+        let wants = |name: &str| self.selection.as_ref().is_none_or(|selection| selection.wants(name));
+        let absent: Vec<&String> = self.absent.iter().filter(|name| wants(name)).collect();
+        if absent.is_empty() {
+            return Ok(batch);
+        }
+        let mut fields: Vec<_> = batch.schema().fields().iter().cloned().collect();
+        let mut columns = batch.columns().to_vec();
+        for name in absent {
+            fields.push(Arc::new(Field::new(name, DataType::Null, true)));
+            columns.push(Arc::new(NullArray::new(batch.num_rows())));
+        }
+        let schema = Schema::new_with_metadata(fields, batch.schema().metadata().clone());
+        let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+        RecordBatch::try_new_with_options(Arc::new(schema), columns, &options)
+            .map_err(crate::failure::from_arrow)
     }
 
     fn start(&self) -> Result<Batches> {
@@ -84,7 +108,7 @@ impl RowSource for ParquetRows {
             match batches.next().transpose()? {
                 Some(batch) => {
                     self.batches = Some(batches);
-                    self.cutter.load(&batch, &self.features)?;
+                    self.cutter.load(&self.completed(batch)?, &self.features)?;
                 }
                 None => self.done = true,
             }

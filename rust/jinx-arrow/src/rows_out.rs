@@ -55,7 +55,7 @@ impl RowTarget for ParquetTarget {
         let rows = self.sink.rows();
         let out = self.sink.close().map_err(|error| error.in_file(&self.path))?;
         let bytes = out.commit()?;
-        Ok(Summary { rows, bytes, sidecar_bytes: 0, files: 1 })
+        Ok(Summary { rows, bytes, files: 1, ..Summary::default() })
     }
 }
 

@@ -1,14 +1,15 @@
 //! What a caller may ask of a conversion, as JSON.
 
+use crate::features::{MediaFeature, MediaPath};
 use crate::parquet_out::{ParquetCompression, ParquetOptions};
 use jinx_core::codec::Codec;
-use jinx_core::convert::{ConvertOptions, Format, STANDARD_STREAM};
+use jinx_core::convert::{ConvertOptions, EmbedOptions, Format, Missing, STANDARD_STREAM};
 use jinx_core::error::{Error, Result};
 use jinx_core::jinx::fields::Path as FieldPath;
-use jinx_core::jinx::options::{ColumnChoice, EncodeOptions, WriteOptions};
+use jinx_core::jinx::options::{ColumnChoice, EncodeOptions, Resume, WriteOptions};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value as Json};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 const DEFAULT_LEVEL: i32 = 3;
 
@@ -43,6 +44,8 @@ pub struct ConvertSpec {
     pub limit: Option<u64>,
     /// Top-level fields to keep.
     pub fields: Option<Vec<String>>,
+    /// Top-level fields to leave out.
+    pub drop: Vec<String>,
     /// Old names of top-level fields and their new ones.
     pub rename: Option<Map<String, Json>>,
     /// Worker threads; 0 = one for each core.
@@ -50,6 +53,44 @@ pub struct ConvertSpec {
     /// Parquet: keep a field of mixed kinds as JSON text. Also `mixed`, with `"json"` or `"error"`.
     #[serde(alias = "mixed", deserialize_with = "mixed")]
     pub mixed_json: bool,
+    /// Texts that are paths of files to read in.
+    pub embed: Option<EmbedSpec>,
+    /// Leave out null members of nested dicts.
+    pub drop_nulls: bool,
+    /// Not JINX: binary values go to files in this folder.
+    pub media_dir: Option<PathBuf>,
+    /// Leave out rows with errors, and list them in this file.
+    pub rejects: Option<PathBuf>,
+    /// JINX folders: stands for inputs and options, so that an interrupted run can be gone on with.
+    pub resume_key: Option<String>,
+    /// Go on with an interrupted run of the same key.
+    pub resume: bool,
+}
+
+/// Which files to read in.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EmbedSpec {
+    /// Dotted paths.
+    pub fields: Vec<String>,
+    pub root: PathBuf,
+    /// `fail`, `skip` or `null`.
+    pub missing: String,
+    /// What the files are, as far as that is known: places and `Image`, `Audio` or `Video`.
+    #[serde(default)]
+    pub media: Vec<(FieldPath, String)>,
+}
+
+impl EmbedSpec {
+    fn options(&self) -> Result<EmbedOptions> {
+        let missing = match self.missing.as_str() {
+            "fail" => Missing::Fail,
+            "skip" => Missing::Skip,
+            "null" => Missing::Null,
+            other => return Err(Error::invalid(format!("missing='{other}'; use fail, skip or null"))),
+        };
+        Ok(EmbedOptions { fields: self.fields.clone(), root: self.root.clone(), missing })
+    }
 }
 
 impl Default for ConvertSpec {
@@ -72,6 +113,13 @@ impl Default for ConvertSpec {
             rename: None,
             threads: 0,
             mixed_json: false,
+            drop: Vec::new(),
+            embed: None,
+            drop_nulls: false,
+            media_dir: None,
+            rejects: None,
+            resume_key: None,
+            resume: false,
         }
     }
 }
@@ -114,9 +162,21 @@ impl ConvertSpec {
         Ok(ConvertOptions {
             limit: self.limit,
             fields: self.fields.clone(),
+            drop: self.drop.clone(),
             rename: rename.collect::<Result<_>>()?,
             threads: self.threads,
+            embed: self.embed.as_ref().map(EmbedSpec::options).transpose()?,
+            drop_nulls: self.drop_nulls,
+            media_dir: self.media_dir.clone(),
+            rejects: self.rejects.clone(),
+            skip: 0,
         })
+    }
+
+    /// What the files that are read in are.
+    pub(crate) fn embedded_media(&self) -> Vec<MediaPath> {
+        let media = self.embed.iter().flat_map(|embed| &embed.media);
+        media.map(|(path, kind)| (path.clone(), MediaFeature::of(kind))).collect()
     }
 
     /// Refuses options that the target does not have and that would be missed.
@@ -128,6 +188,12 @@ impl ConvertSpec {
         match only_jinx.iter().find(|(_, asked)| *asked && target != Format::Jinx) {
             Some((name, _)) => {
                 Err(Error::invalid(format!("{name} is for JINX folders, not for {}", target.name())))
+            }
+            None if target == Format::Jinx && self.media_dir.is_some() => {
+                Err(Error::invalid("a folder for media is for JSON lines; JINX keeps them in its sidecar"))
+            }
+            None if target == Format::Tar => {
+                Err(Error::unsupported("WebDataset tars are read, not written").in_file(out))
             }
             None if target == Format::Jinx && out == Path::new(STANDARD_STREAM) => Err(Error::invalid(
                 "JINX may take two files and cannot go to standard output; give it a name",
@@ -171,6 +237,7 @@ impl ConvertSpec {
             overwrite: self.overwrite,
             // Rows are encoded by the conversion's own workers.
             threads: 1,
+            resume: self.resume_key.clone().map(|key| Resume { key, proceed: self.resume }),
             ..WriteOptions::default()
         })
     }

@@ -1,6 +1,6 @@
 //! The one error type of the core: a cause, a place, and one clear line of text.
 
-use std::fmt;
+use std::fmt::{self, Write};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -181,7 +181,14 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let inner = &*self.0;
         if let Some(path) = &inner.path {
-            write!(f, "{}: ", path.display())?;
+            for letter in path.display().to_string().chars() {
+                // A message is one line, whatever the file is called.
+                match letter {
+                    letter if letter.is_control() => write!(f, "{}", letter.escape_default())?,
+                    letter => f.write_char(letter)?,
+                }
+            }
+            f.write_str(": ")?;
         }
         let mut places = Vec::new();
         if let Some(line) = inner.line {
@@ -218,6 +225,11 @@ mod tests {
             .in_sample(42)
             .in_file("a.jinx");
         assert_eq!(error.to_string(), "a.jinx: sample 42, field 'images[3]', byte 7: bad text");
+    }
+
+    #[test]
+    fn a_message_is_one_line_whatever_the_file_is_called() {
+        assert_eq!(Error::corrupt("x").in_file("a\nb\u{7}ä.jinx").to_string(), "a\\nb\\u{7}ä.jinx: x");
     }
 
     #[test]

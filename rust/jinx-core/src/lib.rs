@@ -10,6 +10,9 @@
 pub mod codec;
 pub mod convert;
 pub mod error;
+#[doc(hidden)]
+pub mod fuzzing;
+pub mod interrupt;
 pub mod io;
 pub mod jinx;
 pub mod json;

@@ -230,7 +230,7 @@ fn limit_fields_and_rename() {
         let run = |limit, fields: Option<&[&str]>, rename: &[(&str, &str)]| {
             let fields = fields.map(|fields| fields.iter().map(|&name| name.to_owned()).collect());
             let rename = rename.iter().map(|&(old, new)| (old.to_owned(), new.to_owned())).collect();
-            let options = ConvertOptions { limit, fields, rename, threads: 2 };
+            let options = ConvertOptions { limit, fields, rename, threads: 2, ..ConvertOptions::default() };
             convert_from(source(&first), &second, &options)
         };
         assert_eq!(run(Some(70), Some(&["score", "id"]), &[("id", "number")]).unwrap().rows, 70);

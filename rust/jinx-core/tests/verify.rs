@@ -6,6 +6,7 @@ mod sample;
 use jinx_core::Cause;
 use jinx_core::jinx::options::WriteOptions;
 use jinx_core::jinx::verify::{Problem, verify};
+use jinx_core::value::Value;
 use sample::{options, rows, write};
 use std::fs::OpenOptions;
 use std::os::unix::fs::FileExt;
@@ -123,6 +124,17 @@ fn problems_name_sample_and_field_and_the_pass_goes_on() {
     );
     let value = found.iter().find(|problem| problem.sample == Some(0)).unwrap();
     assert_eq!((value.field.as_deref(), value.cause), (Some("image"), Cause::Corrupt));
+}
+
+#[test]
+fn a_name_that_is_a_text_here_and_a_list_there_has_no_column() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.jinx");
+    let row = |value| Value::Dict(vec![("name".to_owned(), value)]);
+    let rows = [row(Value::List(Vec::new())), row(Value::Str("abc".to_owned()))];
+    // The options ask for the texts of `name`.
+    write(&path, &rows, options(true, None));
+    assert_eq!(problems(&path), []);
 }
 
 #[test]

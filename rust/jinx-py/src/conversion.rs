@@ -31,6 +31,7 @@ fn summary<'py>(py: Python<'py>, written: &Summary) -> PyResult<Bound<'py, PyDic
     dict.set_item("bytes", written.bytes)?;
     dict.set_item("sidecar_bytes", written.sidecar_bytes)?;
     dict.set_item("shards", written.files)?;
+    dict.set_item("skipped", written.skipped)?;
     Ok(dict)
 }
 

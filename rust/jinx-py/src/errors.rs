@@ -114,7 +114,9 @@ fn convert(py: Python<'_>, error: &Error) -> PyResult<PyErr> {
         Cause::Io(kind) => return Ok(io_error(error, kind)),
         Cause::Interrupted => {
             // A signal handler raised; its exception is the one to show.
-            return Ok(PyErr::take(py).unwrap_or_else(|| pyo3::exceptions::PyKeyboardInterrupt::new_err(())));
+            return Ok(crate::signals::take()
+                .or_else(|| PyErr::take(py))
+                .unwrap_or_else(|| pyo3::exceptions::PyKeyboardInterrupt::new_err(())));
         }
         Cause::Corrupt => &classes.corrupt,
         Cause::Truncated => &classes.truncated,

@@ -21,6 +21,7 @@ mod reader;
 mod row;
 mod sample;
 mod sample_methods;
+mod signals;
 mod summary;
 mod tables;
 mod take;
@@ -37,6 +38,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add("build_profile", if cfg!(debug_assertions) { "debug" } else { "release" })?;
     errors::register(module)?;
+    signals::listen();
     module.add_class::<sample::LazyDict>()?;
     module.add_class::<reader::Reader>()?;
     module.add_class::<batches::Batches>()?;
@@ -46,6 +48,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(tools::resolve, module)?)?;
     module.add_function(wrap_pyfunction!(tools::row_json, module)?)?;
     module.add_function(wrap_pyfunction!(tools::clean, module)?)?;
+    module.add_function(wrap_pyfunction!(tools::merge, module)?)?;
     module.add_function(wrap_pyfunction!(conversion::convert, module)?)?;
     module.add_function(wrap_pyfunction!(conversion::convert_arrow, module)?)?;
     module.add_function(wrap_pyfunction!(conversion::read_schema, module)?)?;

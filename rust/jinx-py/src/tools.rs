@@ -63,6 +63,13 @@ pub fn call_progress(progress: Option<&Py<PyAny>>, arguments: (u64, u64)) -> jin
     })
 }
 
+/// Makes one dataset of the parts in a folder; returns samples, bytes, sidecar bytes and shards.
+#[pyfunction]
+pub fn merge(py: Python<'_>, folder: PathBuf) -> PyResult<(u64, u64, u64, u64)> {
+    let merged = py.detach(|| jinx_core::jinx::merge::merge(&folder)).into_py_result()?;
+    Ok((merged.samples, merged.bytes, merged.sidecar_bytes, merged.shards))
+}
+
 /// Removes what dead writers left in a folder; returns the paths.
 #[pyfunction]
 pub fn clean(py: Python<'_>, folder: PathBuf) -> PyResult<Vec<PathBuf>> {

@@ -172,6 +172,7 @@ impl Writer {
             arrow_schema,
             media: media_fields(media)?,
             threads,
+            resume: None,
         };
         let writer = py
             .detach(|| {

@@ -2,12 +2,15 @@
 
 use super::{reserve, too_long};
 use crate::error::{Error, Result};
+use crate::interrupt;
 use crate::limits::FIRST_RESERVATION_BYTES;
 use crate::num::{to_u64, to_usize};
 use std::io::{ErrorKind, Read};
 
 /// The least that is reserved at once, when the caps allow it.
 const MIN_STEP_BYTES: u64 = 4096;
+/// Decoded at once, some 20 ms for the slowest codec: then the program may stop it.
+const PIECE_BYTES: usize = 1 << 20;
 
 /// How much to reserve before the first byte has come: `hint`, but no more than the input makes likely.
 pub(super) fn first_reservation(hint: Option<u64>, input_len: usize, max: u64) -> u64 {
@@ -69,8 +72,14 @@ pub(super) fn read_exactly(mut reader: impl Read, out: &mut [u8]) -> Result<()> 
 /// Reads until `out` is full or the end; says how much came.
 fn fill(reader: &mut impl Read, out: &mut [u8]) -> Result<usize> {
     let mut got = 0;
+    let mut asked = 0;
     while got < out.len() {
-        match reader.read(&mut out[got..]) {
+        if got - asked >= PIECE_BYTES {
+            asked = got;
+            interrupt::check()?;
+        }
+        let end = out.len().min(got + PIECE_BYTES);
+        match reader.read(&mut out[got..end]) {
             Ok(0) => break,
             Ok(n) => got += n,
             Err(error) if error.kind() == ErrorKind::Interrupted => {}

@@ -16,6 +16,8 @@ use zstd::zstd_safe::{
 
 /// A context that grew past this (a large window) is not kept for the thread's next value.
 const MAX_KEPT_CONTEXT_BYTES: usize = 8 << 20;
+/// Longer values are decoded piece by piece, so that the program may stop it.
+const MAX_AT_ONCE_BYTES: usize = 64 << 20;
 
 thread_local! {
     static CONTEXT: RefCell<Option<DCtx<'static>>> = const { RefCell::new(None) };
@@ -68,14 +70,16 @@ pub(super) fn decode(input: &[u8], max: u64) -> Result<Vec<u8>> {
 }
 
 pub(super) fn decode_into<'o>(input: &[u8], mut out: Blank<'o>) -> Result<&'o mut [u8]> {
-    let mut context = take_context()?;
-    if !input.is_empty() && context.decompress(&mut out, input) == Ok(out.len()) {
-        keep_context(context);
-        return out
-            .written()
-            .ok_or_else(|| Error::corrupt("the zstd frame does not hold what its header says"));
+    if !input.is_empty() && out.len() <= MAX_AT_ONCE_BYTES {
+        let mut context = take_context()?;
+        if context.decompress(&mut out, input) == Ok(out.len()) {
+            keep_context(context);
+            return out
+                .written()
+                .ok_or_else(|| Error::corrupt("the zstd frame does not hold what its header says"));
+        }
     }
-    // The slower way tells exactly what is wrong.
+    // The slower way tells exactly what is wrong, and can be stopped.
     let out = out.cleared();
     read_exactly(Members::new(ZstdStep::new()?, input), out)?;
     Ok(out)

@@ -11,10 +11,12 @@ pub enum Format {
     JsonLines,
     MessagePack,
     Parquet,
+    /// WebDataset: files that share a name are a sample.
+    Tar,
 }
 
 impl Format {
-    pub const ALL: [Self; 4] = [Self::Jinx, Self::JsonLines, Self::MessagePack, Self::Parquet];
+    pub const ALL: [Self; 5] = [Self::Jinx, Self::JsonLines, Self::MessagePack, Self::Parquet, Self::Tar];
 
     /// The name on the command line.
     pub fn name(self) -> &'static str {
@@ -23,6 +25,7 @@ impl Format {
             Self::JsonLines => "jsonl",
             Self::MessagePack => "msgpack",
             Self::Parquet => "parquet",
+            Self::Tar => "tar",
         }
     }
 
@@ -32,6 +35,7 @@ impl Format {
             Self::JsonLines => &["jsonl", "ndjson", "json", "jsonlines"],
             Self::MessagePack => &["msgpack", "mpk", "mp"],
             Self::Parquet => &["parquet", "pq"],
+            Self::Tar => &["tar", "tgz"],
         }
     }
 
@@ -39,7 +43,7 @@ impl Format {
     /// `Invalid` for other names than [`Format::name`] gives.
     pub fn from_name(name: &str) -> Result<Self> {
         Self::ALL.into_iter().find(|format| format.name() == name).ok_or_else(|| {
-            Error::invalid(format!("unknown format '{name}'; use jinx, jsonl, msgpack or parquet"))
+            Error::invalid(format!("unknown format '{name}'; use jinx, jsonl, msgpack, parquet or tar"))
         })
     }
 
@@ -68,6 +72,7 @@ mod tests {
         assert_eq!(of("a.ndjson.gz"), Some(Format::JsonLines));
         assert_eq!(of("a.msgpack.br"), Some(Format::MessagePack));
         assert_eq!(of("a.parquet"), Some(Format::Parquet));
+        assert_eq!(of("a.tar.gz"), Some(Format::Tar));
         assert_eq!(of("jsonl"), None);
         assert_eq!(of("a.gz"), None);
         assert_eq!(of("folder"), None);

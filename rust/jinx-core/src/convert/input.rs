@@ -13,6 +13,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub const STANDARD_STREAM: &str = "-";
 /// Enough for every codec's magic bytes.
 const FIRST_BYTES: u64 = 16;
+/// Blanks before the first sign that are looked through to tell an array from lines.
+const MAX_BLANKS: usize = 1 << 16;
 
 /// A stream of decoded bytes that counts what it takes from its file.
 pub struct Input {
@@ -63,6 +65,26 @@ impl Input {
         Ok(Self { reader, name: name.to_owned(), read, total })
     }
 
+    /// The first byte that is no blank, leaving out the mark of UTF-8; reading begins before it all the same.
+    ///
+    /// # Errors
+    /// What reading reports.
+    pub fn first_sign(&mut self) -> io::Result<Option<u8>> {
+        let mut taken = Vec::new();
+        let mut found = None;
+        while found.is_none() && taken.len() < MAX_BLANKS {
+            let before = taken.len();
+            if (&mut self.reader).take(64).read_to_end(&mut taken)? == 0 {
+                break;
+            }
+            let is_mark = |byte: &u8| byte.is_ascii_whitespace() || b"\xef\xbb\xbf".contains(byte);
+            found = taken[before..].iter().copied().find(|byte| !is_mark(byte));
+        }
+        let rest = std::mem::replace(&mut self.reader, Box::new(io::empty()));
+        self.reader = Box::new(Cursor::new(taken).chain(rest));
+        Ok(found)
+    }
+
     pub fn name(&self) -> &Path {
         &self.name
     }
@@ -70,6 +92,11 @@ impl Input {
     /// Bytes taken from the file.
     pub fn bytes_read(&self) -> u64 {
         self.read.load(Ordering::Relaxed)
+    }
+
+    /// What [`Input::bytes_read`] says, for those who hand the input on.
+    pub fn counter(&self) -> Arc<AtomicU64> {
+        Arc::clone(&self.read)
     }
 
     /// Size of the file in bytes; unknown for pipes.

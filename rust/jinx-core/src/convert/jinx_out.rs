@@ -41,6 +41,7 @@ impl RowTarget for JinxTarget {
             bytes: written.bytes,
             sidecar_bytes: written.sidecar_bytes,
             files: written.shards,
+            skipped: 0,
         })
     }
 }

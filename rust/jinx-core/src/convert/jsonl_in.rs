@@ -80,7 +80,7 @@ impl JsonLines {
             }
             start = end + 1;
         }
-        Ok(JsonChunk { text, rows, name: Arc::clone(&self.name) })
+        Ok(JsonChunk::new(text, rows, Arc::clone(&self.name), Numbers::Lines))
     }
 }
 
@@ -105,11 +105,32 @@ impl RowSource for JsonLines {
     }
 }
 
-struct JsonChunk {
+/// What the numbers of rows count.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Numbers {
+    /// Lines, from 1.
+    Lines,
+    /// Elements of an array, from 0.
+    Elements,
+}
+
+pub(super) struct JsonChunk {
     text: Vec<u8>,
-    /// Where each row is, and the number of its line.
+    /// Where each row is, and its number.
     rows: Vec<(Range<usize>, u64)>,
     name: Arc<Path>,
+    numbers: Numbers,
+}
+
+impl JsonChunk {
+    pub(super) fn new(
+        text: Vec<u8>,
+        rows: Vec<(Range<usize>, u64)>,
+        name: Arc<Path>,
+        numbers: Numbers,
+    ) -> Self {
+        Self { text, rows, name, numbers }
+    }
 }
 
 impl RowChunk for JsonChunk {
@@ -123,12 +144,19 @@ impl RowChunk for JsonChunk {
 
     fn emit(&self, i: usize, mut sink: &mut dyn Sink) -> Result<()> {
         let (range, _) = self.rows.get(i).ok_or_else(|| Error::invalid("no such row"))?;
-        tagged::emit_line(self.text[range.clone()].trim_ascii(), &mut sink)
-            .map_err(|error| self.locate(i, error))
+        let text = self.text[range.clone()].trim_ascii();
+        if self.numbers == Numbers::Elements && text.first() != Some(&b'{') {
+            return Err(self.locate(i, Error::corrupt("an element that is not a JSON object")));
+        }
+        tagged::emit_line(text, &mut sink).map_err(|error| self.locate(i, error))
     }
 
     fn locate(&self, i: usize, error: Error) -> Error {
-        let line = self.rows.get(i).map_or(0, |(_, line)| *line);
-        error.in_line(line).in_file(&self.name)
+        let number = self.rows.get(i).map_or(0, |(_, number)| *number);
+        let placed = match self.numbers {
+            Numbers::Lines => error.in_line(number),
+            Numbers::Elements => error.in_sample(number),
+        };
+        placed.in_file(&self.name)
     }
 }

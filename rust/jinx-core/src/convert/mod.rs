@@ -6,29 +6,40 @@
 //! The output depends on the rows only, never on the number of threads.
 
 mod chain;
+mod drop_nulls;
+mod embed;
+mod filters;
 mod format;
+mod forward;
 mod gate;
 mod input;
 mod jinx_in;
 mod jinx_out;
+mod json_array_in;
 mod jsonl_in;
+mod media_out;
 mod msgpack_in;
 mod near;
 mod ordered;
+mod rejects;
 mod run;
 mod select;
 mod selected;
 mod stream_target;
+mod tar_in;
 
 use crate::error::{Error, Result};
 use crate::sink::Sink;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 pub use chain::{Chain, Opener};
+pub use embed::{EmbedOptions, Missing};
 pub use format::Format;
 pub use input::{Input, STANDARD_STREAM};
 pub use jinx_in::JinxRows;
 pub use jinx_out::JinxTarget;
+pub use json_array_in::{JsonArray, json_rows};
 pub use jsonl_in::JsonLines;
 pub use msgpack_in::MessagePack;
 pub use ordered::{Commit, ordered};
@@ -36,6 +47,7 @@ pub use run::run;
 pub use select::{Select, Selection};
 pub use selected::Selected;
 pub use stream_target::{StreamTarget, json_lines, message_pack};
+pub use tar_in::TarSamples;
 
 /// Some rows that follow one another, to be emitted on any thread.
 pub trait RowChunk: Send {
@@ -91,6 +103,9 @@ pub trait ChunkEncoder: Send {
     /// Bytes that were added since the last part, roughly.
     fn bytes(&self) -> u64;
 
+    /// Makes good what a row that failed has left behind.
+    fn undo(&mut self) {}
+
     /// The rows that were added since the last part.
     ///
     /// # Errors
@@ -126,10 +141,22 @@ pub struct ConvertOptions {
     pub limit: Option<u64>,
     /// Top-level fields to keep, by their old names; all if `None`.
     pub fields: Option<Vec<String>>,
+    /// Top-level fields to leave out, by their old names.
+    pub drop: Vec<String>,
     /// Old and new names of top-level fields.
     pub rename: Vec<(String, String)>,
     /// Worker threads; 0 = one for each core.
     pub threads: usize,
+    /// Texts that are paths of files to read in.
+    pub embed: Option<EmbedOptions>,
+    /// Leave out null members of nested dicts.
+    pub drop_nulls: bool,
+    /// Binary values go to files in this folder, and their paths stand in the rows.
+    pub media_dir: Option<PathBuf>,
+    /// Leave out rows that cannot be read or written, and list them in this file.
+    pub rejects: Option<PathBuf>,
+    /// Rows at the beginning that an earlier run has written.
+    pub skip: u64,
 }
 
 impl ConvertOptions {
@@ -158,4 +185,6 @@ pub struct Summary {
     pub sidecar_bytes: u64,
     /// Pairs of a JINX dataset, else 1.
     pub files: u64,
+    /// Rows that were left out because something was wrong with them.
+    pub skipped: u64,
 }

@@ -2,6 +2,7 @@
 
 use super::gate::Gate;
 use crate::error::{Error, Result};
+use crate::interrupt;
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, unbounded};
 use std::any::Any;
 use std::collections::{BTreeMap, VecDeque};
@@ -73,8 +74,12 @@ where
     };
     let done = thread::scope(|scope| {
         let started = workers.into_iter().try_for_each(|worker| {
-            let (jobs, results, gate) = (jobs.clone(), sender.clone(), &*gate);
-            let work = move || work(worker, &jobs, &results, gate);
+            let (jobs, results, gate) = (jobs.clone(), sender.clone(), Arc::clone(&gate));
+            let work = move || {
+                let asked = Arc::clone(&gate);
+                interrupt::also_ask(move || asked.is_stopped());
+                work(worker, &jobs, &results, &gate);
+            };
             thread::Builder::new().spawn_scoped(scope, work).map(drop)
         });
         drop(sender);

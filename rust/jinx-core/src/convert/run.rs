@@ -1,11 +1,13 @@
 //! One conversion from start to end.
 
+use super::filters::Filters;
 use super::ordered::{Commit, ordered};
-use super::select::{Select, Selection};
+use super::rejects::Rejects;
+use super::select::Selection;
 use super::{ChunkEncoder, ConvertOptions, Progress, RowChunk, RowSource, RowTarget, Summary};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::num::to_u64;
-use crate::sink::Sink;
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -20,12 +22,14 @@ const REPORT_EVERY: Duration = Duration::from_millis(80);
 struct Piece {
     chunk: Box<dyn RowChunk>,
     /// Rows of it that count.
-    rows: usize,
+    rows: Range<usize>,
 }
 
 struct Encoded<P> {
     part: P,
     rows: u64,
+    /// Why rows were left out.
+    rejected: Vec<Error>,
 }
 
 /// Converts all rows of `source`. `progress` is called now and then on this thread, and once at the end.
@@ -39,7 +43,8 @@ pub fn run<T: RowTarget>(
     options: &ConvertOptions,
     progress: &mut dyn FnMut(Progress) -> Result<()>,
 ) -> Result<Summary> {
-    let selection = Selection::new(options.fields.as_deref(), &options.rename)?.map(Arc::new);
+    let selection = Selection::without(options.fields.as_deref(), &options.drop, &options.rename)?;
+    let selection = selection.map(Arc::new);
     if let Some(selection) = &selection {
         source.select(selection);
     }
@@ -48,22 +53,29 @@ pub fn run<T: RowTarget>(
     let read_so_far = Arc::clone(&bytes_read);
     let workers = (0..options.workers())
         .map(|_| {
-            let select = selection.clone().map(Select::new);
-            let mut worker = Worker { encoder: target.encoder()?, select };
+            let filters = Filters::new(options, selection.as_ref());
+            let filters = (selection.is_some() || !options.is_plain()).then_some(filters);
+            let mut worker = Worker { encoder: target.encoder()?, filters };
             Ok(move |piece, hand_over: HandOver<'_, T::Part>| worker.work(piece, hand_over))
         })
         .collect::<Result<Vec<_>>>()?;
-    let mut writing = Writing { target, progress, rows: 0, bytes_read, total_bytes, last: Instant::now() };
+    let rejects = Rejects::new(options.rejects.as_deref());
+    let last = Instant::now();
+    let mut writing =
+        Writing { target, progress, rows: options.skip, rejects, bytes_read, total_bytes, last };
     let mut left = options.limit.unwrap_or(u64::MAX);
+    let mut skip = options.skip;
     let produce = move || {
         while left > 0 {
             let Some(chunk) = source.next_chunk()? else { break };
             read_so_far.store(source.bytes_read(), Ordering::Relaxed);
             let rows = chunk.len().min(usize::try_from(left).unwrap_or(usize::MAX));
             left -= to_u64(rows);
-            if rows > 0 {
+            let start = rows.min(usize::try_from(skip).unwrap_or(usize::MAX));
+            skip -= to_u64(start);
+            if start < rows {
                 let bytes = chunk.bytes();
-                return Ok(Some((Piece { chunk, rows }, bytes)));
+                return Ok(Some((Piece { chunk, rows: start..rows }, bytes)));
             }
         }
         Ok(None)
@@ -73,14 +85,14 @@ pub fn run<T: RowTarget>(
         selection.check(writing.rows)?;
     }
     writing.report()?;
-    let rows = writing.rows;
-    Ok(Summary { rows, ..writing.target.finish()? })
+    let (rows, skipped) = (writing.rows, writing.rejects.finish()?);
+    Ok(Summary { rows, skipped, ..writing.target.finish()? })
 }
 
 /// One thread's half of a conversion.
 struct Worker<E> {
     encoder: E,
-    select: Option<Select>,
+    filters: Option<Filters>,
 }
 
 /// Takes a part of a result that goes on.
@@ -89,23 +101,43 @@ type HandOver<'a, P> = &'a mut dyn FnMut(Encoded<P>) -> Result<()>;
 impl<E: ChunkEncoder> Worker<E> {
     fn work(&mut self, piece: Piece, hand_over: HandOver<'_, E::Part>) -> Result<Encoded<E::Part>> {
         let chunk = &*piece.chunk;
-        let mut rows = 0;
-        for i in 0..piece.rows {
-            let select = &mut self.select;
-            let mut emit = |sink: &mut dyn Sink| match select {
-                Some(select) => chunk.emit(i, &mut select.around(sink)),
-                None => chunk.emit(i, sink),
-            };
-            self.encoder.encode(&mut emit).map_err(|error| chunk.locate(i, error))?;
-            rows += 1;
-            if self.encoder.bytes() >= PART_BYTES && i + 1 < piece.rows {
+        let end = piece.rows.end;
+        let (mut rows, mut rejected) = (0, Vec::new());
+        for i in piece.rows {
+            match self.row(chunk, i).map_err(|error| chunk.locate(i, error))? {
+                None => rows += 1,
+                Some(error) => rejected.push(chunk.locate(i, error)),
+            }
+            if self.encoder.bytes() >= PART_BYTES && i + 1 < end {
                 let part = self.encoder.take().map_err(|error| chunk.locate(i, error))?;
-                hand_over(Encoded { part, rows })?;
+                hand_over(Encoded { part, rows, rejected: std::mem::take(&mut rejected) })?;
                 rows = 0;
             }
         }
-        let part = self.encoder.take().map_err(|error| chunk.locate(piece.rows - 1, error))?;
-        Ok(Encoded { part, rows })
+        let part = self.encoder.take().map_err(|error| chunk.locate(end - 1, error))?;
+        Ok(Encoded { part, rows, rejected })
+    }
+
+    /// Encodes one row, or gives the reason why it is left out.
+    fn row(&mut self, chunk: &dyn RowChunk, i: usize) -> Result<Option<Error>> {
+        let Some(filters) = &mut self.filters else {
+            return self.encoder.encode(&mut |sink| chunk.emit(i, sink)).map(|()| None);
+        };
+        if !filters.may_skip() {
+            return self.encoder.encode(&mut |sink| filters.emit(chunk, i, sink)).map(|()| None);
+        }
+        let row = match filters.whole(chunk, i)? {
+            Ok(row) => row,
+            Err(reason) => return Ok(Some(reason)),
+        };
+        match self.encoder.encode(&mut |mut sink| row.emit(&mut sink)) {
+            Ok(()) => Ok(None),
+            Err(error) if filters.skips(&error) => {
+                self.encoder.undo();
+                Ok(Some(error))
+            }
+            Err(error) => Err(error),
+        }
     }
 }
 
@@ -113,6 +145,7 @@ struct Writing<'a, T> {
     target: T,
     progress: &'a mut dyn FnMut(Progress) -> Result<()>,
     rows: u64,
+    rejects: Rejects,
     bytes_read: Arc<AtomicU64>,
     total_bytes: Option<u64>,
     last: Instant,
@@ -130,7 +163,7 @@ impl<T: RowTarget> Commit<Encoded<T::Part>> for Writing<'_, T> {
     fn commit(&mut self, encoded: Encoded<T::Part>) -> Result<()> {
         self.target.commit(encoded.part)?;
         self.rows += encoded.rows;
-        Ok(())
+        encoded.rejected.iter().try_for_each(|error| self.rejects.add(error))
     }
 
     fn tick(&mut self) -> Result<()> {

@@ -14,6 +14,7 @@ const MAX_NAMES: usize = 1000;
 #[derive(Debug)]
 pub struct Selection {
     keep: Option<HashSet<String>>,
+    drop: HashSet<String>,
     rename: Vec<(String, String)>,
     /// The names that the caller gave, and whether a row had them.
     given: HashMap<String, AtomicBool>,
@@ -26,8 +27,23 @@ impl Selection {
     /// # Errors
     /// `Invalid` when a name is to be renamed twice, or two get one name.
     pub fn new(fields: Option<&[String]>, rename: &[(String, String)]) -> Result<Option<Self>> {
-        if fields.is_none() && rename.is_empty() {
+        Self::without(fields, &[], rename)
+    }
+
+    /// As [`Selection::new`], with fields to leave out.
+    ///
+    /// # Errors
+    /// As [`Selection::new`]; `Invalid` when a field is both to keep and to leave out.
+    pub fn without(
+        fields: Option<&[String]>,
+        drop: &[String],
+        rename: &[(String, String)],
+    ) -> Result<Option<Self>> {
+        if fields.is_none() && drop.is_empty() && rename.is_empty() {
             return Ok(None);
+        }
+        if let Some(name) = drop.iter().find(|name| fields.is_some_and(|fields| fields.contains(name))) {
+            return Err(Error::invalid(format!("the field '{name}' is both to keep and to leave out")));
         }
         let (mut old, mut new) = (HashSet::new(), HashSet::new());
         for (from, to) in rename {
@@ -45,9 +61,10 @@ impl Selection {
             let what = format!("the field '{from}' is to be renamed, but is not among the fields to keep");
             return Err(Error::invalid(what));
         }
-        let names = keep.iter().flatten().chain(rename.iter().map(|(from, _)| from));
+        let names = keep.iter().flatten().chain(drop).chain(rename.iter().map(|(from, _)| from));
         let given = names.map(|name| (name.clone(), AtomicBool::new(false))).collect();
-        Ok(Some(Self { keep, rename: rename.to_vec(), given, others: RwLock::default() }))
+        let drop = drop.iter().cloned().collect();
+        Ok(Some(Self { keep, drop, rename: rename.to_vec(), given, others: RwLock::default() }))
     }
 
     /// Whether the field is wanted; also notes that it exists.
@@ -56,7 +73,7 @@ impl Selection {
             Some(seen) => seen.store(true, Ordering::Relaxed),
             None => self.note(name),
         }
-        self.keep.as_ref().is_none_or(|keep| keep.contains(name))
+        !self.drop.contains(name) && self.keep.as_ref().is_none_or(|keep| keep.contains(name))
     }
 
     fn note(&self, name: &str) {

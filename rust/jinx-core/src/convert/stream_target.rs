@@ -13,8 +13,8 @@ use std::path::PathBuf;
 
 /// A sink that leaves rows as bytes.
 pub trait RowText: Sink + Send {
-    /// Makes an empty one.
-    fn new() -> Self;
+    /// Makes one that holds these rows already.
+    fn with(out: Vec<u8>) -> Self;
 
     fn len(&self) -> usize;
 
@@ -26,8 +26,10 @@ pub trait RowText: Sink + Send {
 }
 
 impl RowText for JsonText {
-    fn new() -> Self {
-        Self::new(Binary::Tagged)
+    fn with(out: Vec<u8>) -> Self {
+        let mut text = Self::new(Binary::Tagged);
+        text.out = out;
+        text
     }
 
     fn len(&self) -> usize {
@@ -44,8 +46,10 @@ impl RowText for JsonText {
 }
 
 impl RowText for RowWriter {
-    fn new() -> Self {
-        Self::default()
+    fn with(out: Vec<u8>) -> Self {
+        let mut rows = Self::default();
+        rows.out = out;
+        rows
     }
 
     fn len(&self) -> usize {
@@ -109,7 +113,7 @@ impl<S: RowText> RowTarget for StreamTarget<S> {
     type Encoder = TextEncoder<S>;
 
     fn encoder(&self) -> Result<TextEncoder<S>> {
-        Ok(TextEncoder { text: S::new() })
+        Ok(TextEncoder { text: S::with(Vec::new()), whole: 0 })
     }
 
     fn commit(&mut self, part: Vec<u8>) -> Result<()> {
@@ -126,12 +130,14 @@ impl<S: RowText> RowTarget for StreamTarget<S> {
             Out::Coded(out) => out.finish().map_err(|error| Error::io(&self.path, &error))?,
         };
         let bytes = out.commit()?;
-        Ok(Summary { rows: 0, bytes, sidecar_bytes: 0, files: 1 })
+        Ok(Summary { bytes, files: 1, ..Summary::default() })
     }
 }
 
 pub struct TextEncoder<S> {
     text: S,
+    /// Bytes of the rows that are complete.
+    whole: usize,
 }
 
 impl<S: RowText> ChunkEncoder for TextEncoder<S> {
@@ -140,7 +146,14 @@ impl<S: RowText> ChunkEncoder for TextEncoder<S> {
     fn encode(&mut self, emit: &mut dyn FnMut(&mut dyn Sink) -> Result<()>) -> Result<()> {
         emit(&mut self.text)?;
         self.text.end_row();
+        self.whole = self.text.len();
         Ok(())
+    }
+
+    fn undo(&mut self) {
+        let mut out = self.text.take();
+        out.truncate(self.whole);
+        self.text = S::with(out);
     }
 
     fn bytes(&self) -> u64 {
@@ -148,6 +161,7 @@ impl<S: RowText> ChunkEncoder for TextEncoder<S> {
     }
 
     fn take(&mut self) -> Result<Vec<u8>> {
+        self.whole = 0;
         Ok(self.text.take())
     }
 }

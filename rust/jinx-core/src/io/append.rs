@@ -35,7 +35,14 @@ impl FolderAppend {
     /// # Errors
     /// `Invalid` when the folder around it is missing; `Io` (`WouldBlock`) when another process is writing it.
     pub fn begin(target: &Path, identity: &dyn PairIdentity) -> Result<Self> {
-        let ops: Arc<dyn FileOps> = Arc::new(RealOps);
+        Self::begin_on(Arc::new(RealOps), target, identity)
+    }
+
+    pub(crate) fn begin_on(
+        ops: Arc<dyn FileOps>,
+        target: &Path,
+        identity: &dyn PairIdentity,
+    ) -> Result<Self> {
         let names = FolderNames::of(target)?;
         require_folder(&names.parent)?;
         let lock = Lock::take_kept(&ops, &names.lock, &names.target)?;

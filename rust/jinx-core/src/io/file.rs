@@ -4,19 +4,26 @@ use super::Blank;
 use super::map::Map;
 use super::mount::is_remote;
 use crate::error::{Error, Result};
+use crate::interrupt;
 use crate::limits::FIRST_RESERVATION_BYTES;
 use crate::num::{range_within, to_u64, to_usize};
 use rustix::buffer::spare_capacity;
 use rustix::io::retry_on_intr;
+use rustix::process::{Resource, getrlimit};
 use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::fs::{File, Metadata};
 use std::io;
+use std::ops::Deref;
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::{Path, PathBuf, absolute};
 
 /// The environment variable that decides what [`Access::Auto`] does.
 pub const ACCESS_VARIABLE: &str = "JINX_IO";
+
+/// Read at once, some 30 ms from memory: then the program may stop it.
+const MAX_READ_BYTES: usize = 64 << 20;
 
 /// How the bytes of a file are reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -77,11 +84,30 @@ impl From<&Metadata> for Identity {
 /// An open file whose content does not change. It has no position, so threads and forked processes may share it.
 #[derive(Debug)]
 pub struct Source {
-    file: File,
+    handle: Handle,
     path: PathBuf,
     length: u64,
     identity: Identity,
     map: Option<Map>,
+}
+
+/// How the file is reached: a process has few handles, a dataset may have thousands of files.
+#[derive(Debug)]
+enum Handle {
+    Held(File),
+    /// Opened again for each read, under its absolute path.
+    Released(PathBuf),
+}
+
+impl Handle {
+    /// Keeps the file open, unless half of the handles this process may have are in use.
+    fn of(file: File, path: &Path) -> io::Result<Self> {
+        let number = u64::try_from(file.as_raw_fd()).unwrap_or_default();
+        match getrlimit(Resource::Nofile).current {
+            Some(limit) if number >= limit / 2 => Ok(Self::Released(absolute(path)?)),
+            _ => Ok(Self::Held(file)),
+        }
+    }
 }
 
 impl Source {
@@ -104,7 +130,8 @@ impl Source {
         require_regular(&metadata)?;
         let length = metadata.len();
         let map = map_if_wanted(&file, length, access)?;
-        Ok(Self { file, path: path.to_owned(), length, identity: Identity::from(&metadata), map })
+        let handle = Handle::of(file, path)?;
+        Ok(Self { handle, path: path.to_owned(), length, identity: Identity::from(&metadata), map })
     }
 
     /// Bytes in the file when it was opened.
@@ -137,21 +164,26 @@ impl Source {
     /// by a positioned read (Linux 6.18, page cache warm); from a cold disk all three wait for the disk.
     ///
     /// # Errors
-    /// `Truncated` when the range lies outside the file, or the file has become shorter.
-    pub fn read_at<'o>(&self, offset: u64, out: Blank<'o>) -> Result<&'o mut [u8]> {
+    /// `Truncated` when the range lies outside the file, or the file has become shorter; `Mismatch` when it had to be
+    /// opened again and is another one now; `Interrupted`.
+    pub fn read_at<'o>(&self, offset: u64, mut out: Blank<'o>) -> Result<&'o mut [u8]> {
         let length = to_u64(out.len());
         self.check(offset, length)?;
-        if self.map.is_some() {
-            let bytes = self.slice(offset, length)?;
-            return out.copied(&bytes).ok_or_else(|| self.shrunk(offset));
+        if let Some(map) = &self.map {
+            let bytes = self.mapped(map, offset, length)?;
+            return out.copied(bytes).ok_or_else(|| self.shrunk(offset));
         }
-        out.read_exact_at(&self.file, offset).map_err(|error| {
-            if error.kind() == io::ErrorKind::UnexpectedEof {
-                self.shrunk(offset)
-            } else {
-                self.failed(&error, offset)
+        let file = self.file()?;
+        loop {
+            let at = offset + to_u64(out.filled());
+            match out.read_some(&file, at, MAX_READ_BYTES) {
+                Ok(0) => break,
+                Ok(_) if out.filled() < out.len() => interrupt::check()?,
+                Ok(_) => {}
+                Err(error) => return Err(self.failed(&error, at)),
             }
-        })
+        }
+        out.written().ok_or_else(|| self.shrunk(offset))
     }
 
     /// The `length` bytes from `offset` on, as own memory that grows as bytes really come.
@@ -163,15 +195,22 @@ impl Source {
         let wanted = to_usize(length, "a length")?;
         let first = to_usize(FIRST_RESERVATION_BYTES, "a length")?;
         let mut bytes = Vec::new();
+        if let Some(mapped) = self.only_mapped(offset, length)? {
+            bytes.try_reserve_exact(wanted).map_err(|_| self.no_memory(length))?;
+            bytes.extend_from_slice(mapped);
+            return Ok(bytes);
+        }
+        let file = self.file()?;
         while bytes.len() < wanted {
             if bytes.len() == bytes.capacity() {
-                let more = bytes.len().max(first).min(wanted - bytes.len());
-                bytes
-                    .try_reserve_exact(more)
-                    .map_err(|_| Error::limit(format!("no memory for {length} bytes")).in_file(&self.path))?;
+                if !bytes.is_empty() {
+                    interrupt::check()?;
+                }
+                let more = bytes.len().max(first).min(wanted - bytes.len()).min(MAX_READ_BYTES);
+                bytes.try_reserve_exact(more).map_err(|_| self.no_memory(length))?;
             }
             let at = offset + to_u64(bytes.len());
-            let got = retry_on_intr(|| rustix::io::pread(&self.file, spare_capacity(&mut bytes), at))
+            let got = retry_on_intr(|| rustix::io::pread(&*file, spare_capacity(&mut bytes), at))
                 .map_err(|error| self.failed(&error.into(), at))?;
             if got == 0 {
                 return Err(self.shrunk(at));
@@ -187,13 +226,44 @@ impl Source {
     /// # Errors
     /// As [`Source::read_vec`].
     pub fn slice(&self, offset: u64, length: u64) -> Result<Cow<'_, [u8]>> {
-        let Some(map) = &self.map else {
-            return self.read_vec(offset, length).map(Cow::Owned);
-        };
         self.check(offset, length)?;
+        match &self.map {
+            Some(map) => self.mapped(map, offset, length).map(Cow::Borrowed),
+            None => self.read_vec(offset, length).map(Cow::Owned),
+        }
+    }
+
+    fn mapped<'m>(&self, map: &'m Map, offset: u64, length: u64) -> Result<&'m [u8]> {
         let start = to_usize(offset, "an offset")?;
         let end = to_usize(offset + length, "an offset")?;
-        map.bytes().get(start..end).map(Cow::Borrowed).ok_or_else(|| self.shrunk(offset))
+        map.bytes().get(start..end).ok_or_else(|| self.shrunk(offset))
+    }
+
+    /// The bytes in the map, where that is all there is.
+    fn only_mapped(&self, offset: u64, length: u64) -> Result<Option<&[u8]>> {
+        match (&self.handle, &self.map) {
+            (Handle::Released(_), Some(map)) => self.mapped(map, offset, length).map(Some),
+            _ => Ok(None),
+        }
+    }
+
+    /// The file, opened again if its handle was released.
+    fn file(&self) -> Result<OpenFile<'_>> {
+        let path = match &self.handle {
+            Handle::Held(file) => return Ok(OpenFile::Held(file)),
+            Handle::Released(path) => path,
+        };
+        let file = File::open(path).map_err(|error| Error::io(&self.path, &error))?;
+        let metadata = file.metadata().map_err(|error| Error::io(&self.path, &error))?;
+        if Identity::from(&metadata) != self.identity {
+            let what = "the file was changed or replaced after it was opened; open the dataset again";
+            return Err(Error::mismatch(what).in_file(&self.path));
+        }
+        Ok(OpenFile::Own(file))
+    }
+
+    fn no_memory(&self, length: u64) -> Error {
+        Error::limit(format!("no memory for {length} bytes")).in_file(&self.path)
     }
 
     fn check(&self, offset: u64, length: u64) -> Result<()> {
@@ -213,6 +283,23 @@ impl Source {
     }
 }
 
+/// A file for one read.
+enum OpenFile<'s> {
+    Held(&'s File),
+    Own(File),
+}
+
+impl Deref for OpenFile<'_> {
+    type Target = File;
+
+    fn deref(&self) -> &File {
+        match self {
+            Self::Held(file) => file,
+            Self::Own(file) => file,
+        }
+    }
+}
+
 fn require_regular(metadata: &Metadata) -> Result<()> {
     if metadata.is_file() {
         return Ok(());
@@ -223,7 +310,10 @@ fn require_regular(metadata: &Metadata) -> Result<()> {
 
 fn map_if_wanted(file: &File, length: u64, access: Access) -> Result<Option<Map>> {
     // An empty file cannot be mapped, and there is nothing to see in it.
-    if length == 0 || access == Access::Pread || (access == Access::Auto && is_remote(file)) {
+    if length == 0
+        || access == Access::Pread
+        || (access == Access::Auto && (is_remote(file) || Map::are_many()))
+    {
         return Ok(None);
     }
     let mapped =

@@ -68,6 +68,13 @@ pub struct FolderWriter {
     owns_work: bool,
 }
 
+/// What to do with the work folder that an interrupted writer left.
+#[derive(Clone, Copy, PartialEq)]
+enum Left {
+    Remove,
+    Keep,
+}
+
 impl FolderWriter {
     /// Starts to write the folder `target` of JINX shards.
     ///
@@ -83,11 +90,34 @@ impl FolderWriter {
         Self::begin_on(Arc::new(RealOps), target, overwrite, contents)
     }
 
+    /// As [`FolderWriter::begin`], in the work folder that an interrupted writer left, if there is one.
+    ///
+    /// # Errors
+    /// As [`FolderWriter::begin`].
+    pub fn resume(target: &Path, overwrite: bool) -> Result<Self> {
+        Self::start(Arc::new(RealOps), target, overwrite, Contents::Jinx, Left::Keep)
+    }
+
+    /// From now on the work folder stays when this is dropped without `commit`.
+    pub fn keep_work(&mut self) {
+        self.owns_work = false;
+    }
+
     pub(crate) fn begin_on(
         ops: Arc<dyn FileOps>,
         target: &Path,
         overwrite: bool,
         contents: Contents,
+    ) -> Result<Self> {
+        Self::start(ops, target, overwrite, contents, Left::Remove)
+    }
+
+    fn start(
+        ops: Arc<dyn FileOps>,
+        target: &Path,
+        overwrite: bool,
+        contents: Contents,
+        left: Left,
     ) -> Result<Self> {
         let names = FolderNames::of(target)?;
         require_folder(&names.parent)?;
@@ -95,9 +125,11 @@ impl FolderWriter {
         let lock = Lock::take(&ops, &names.lock, &names.target)?;
         recover(&*ops, &names)?;
         require_free(&names, overwrite, contents)?;
-        for left in [&names.work, &names.aside] {
-            remove_dataset(&*ops, left, contents)?;
+        remove_dataset(&*ops, &names.aside, contents)?;
+        if left == Left::Keep && names.work.is_dir() {
+            return Ok(Self { ops, names, contents, overwrite, lock, owns_work: true });
         }
+        remove_dataset(&*ops, &names.work, contents)?;
         ops.create_folder(&names.work).map_err(|error| Error::io(&names.work, &error))?;
         Ok(Self { ops, names, contents, overwrite, lock, owns_work: true })
     }

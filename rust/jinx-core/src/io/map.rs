@@ -2,8 +2,15 @@
 #![allow(unsafe_code)]
 
 use memmap2::{Mmap, MmapOptions};
-use std::fs::File;
+use std::fs::{self, File};
 use std::io;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Maps that are there now.
+static COUNT: AtomicUsize = AtomicUsize::new(0);
+/// Linux's own default.
+const DEFAULT_LIMIT: usize = 65_530;
 
 /// A whole file mapped for reading.
 #[derive(Debug)]
@@ -18,10 +25,28 @@ impl Map {
         // writes in place can change bytes we see: every consumer copies first and then checks and parses the
         // copy, so no bounds decision is taken on bytes that are read twice. One that shrinks the file makes a
         // touch behind the end a SIGBUS, which ends the process but exposes no memory; `io="pread"` avoids it.
-        unsafe { MmapOptions::new().len(length).map(file) }.map(Self)
+        let map = unsafe { MmapOptions::new().len(length).map(file) }?;
+        COUNT.fetch_add(1, Ordering::Relaxed);
+        Ok(Self(map))
+    }
+
+    /// Whether ours are half of the maps that a process may have: the rest is for its memory and its libraries.
+    pub(crate) fn are_many() -> bool {
+        static LIMIT: OnceLock<usize> = OnceLock::new();
+        let limit = LIMIT.get_or_init(|| {
+            let text = fs::read_to_string("/proc/sys/vm/max_map_count").unwrap_or_default();
+            text.trim().parse().unwrap_or(DEFAULT_LIMIT)
+        });
+        COUNT.load(Ordering::Relaxed) >= limit / 2
     }
 
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.0
+    }
+}
+
+impl Drop for Map {
+    fn drop(&mut self) {
+        COUNT.fetch_sub(1, Ordering::Relaxed);
     }
 }

@@ -140,7 +140,11 @@ impl ColumnBuilder {
     pub fn finish(mut self, fields: &[FieldInfo], out: &mut impl ArraySink) -> Result<Vec<ColumnInfo>> {
         let mut infos = Vec::new();
         for mut column in std::mem::take(&mut self.columns) {
-            if !column.is_whole(fields) {
+            let asked = match &self.choice {
+                ColumnChoice::Default => false,
+                ColumnChoice::Also(paths) | ColumnChoice::Only(paths) => paths.contains(&*column.path),
+            };
+            if !column.is_whole(fields, asked) {
                 continue;
             }
             column.pad(self.rows)?;
@@ -154,12 +158,14 @@ impl ColumnBuilder {
 
 impl Column {
     /// Whether every value at the path is in the column: a name that is a number here and a text there has none.
-    fn is_whole(&self, fields: &[FieldInfo]) -> bool {
+    /// Of a path that was asked for, texts are in a column of their own and their lengths in none.
+    fn is_whole(&self, fields: &[FieldInfo], asked: bool) -> bool {
         let fitting: &[&str] = match self.kind {
             Kind::Value => &[
                 "bool", "int", "float", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32",
                 "uint64", "float32", "float64",
             ],
+            Kind::Length if asked => &["list"],
             Kind::Length => &["str", "list"],
             Kind::Text => &["str"],
         };

@@ -2,7 +2,7 @@
 
 use super::manifest::{self, Manifest, ShardEntry};
 use super::shard::{OpenOptions, Shard};
-use super::sniff::{FileKind, sniff};
+use super::sniff::{FileKind, quoted, sniff};
 use crate::error::{Error, Result};
 use std::cmp::Ordering;
 use std::path::{Path, PathBuf};
@@ -132,6 +132,10 @@ fn nothing_in(folder: &Path) -> Result<Error> {
                 other = kind_hint;
             }
         }
+    }
+    if !super::merge::parts_in(folder)?.is_empty() {
+        let what = format!("this folder holds parts of a dataset; run: jinx merge {}", quoted(folder));
+        return Err(Error::mismatch(what).in_file(folder));
     }
     if splits.is_empty() {
         let what = format!("there is no .jinx file in this folder{}", other.unwrap_or_default());

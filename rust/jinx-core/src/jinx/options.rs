@@ -69,6 +69,17 @@ pub struct WriteOptions {
     pub media: Vec<MediaField>,
     /// Worker threads; 0 = one for each core.
     pub threads: usize,
+    /// Folders: keep the finished shards of a run that fails, so that another can go on.
+    pub resume: Option<Resume>,
+}
+
+/// How an interrupted run and the one that goes on with it know each other.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Resume {
+    /// Stands for inputs and options: a run goes on only with shards of the same key.
+    pub key: String,
+    /// Go on with what an interrupted run left, if it left anything.
+    pub proceed: bool,
 }
 
 impl Default for WriteOptions {
@@ -83,6 +94,7 @@ impl Default for WriteOptions {
             arrow_schema: None,
             media: Vec::new(),
             threads: 0,
+            resume: None,
         }
     }
 }

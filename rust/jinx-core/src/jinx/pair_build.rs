@@ -9,6 +9,7 @@ use super::sidecar::{ALIGNMENT, HEADER_BYTES, Header};
 use super::spool::Spool;
 use crate::codec::{self, Compressor};
 use crate::error::{Error, Result};
+use crate::io::plain_component;
 use crate::num::to_u64;
 use bytes::Bytes;
 use serde_json::{Map, Value as Json, json};
@@ -373,13 +374,8 @@ fn footer_text(parts: &FooterParts<'_>) -> Result<String> {
     put("features_required", json!([]));
     put("writer", json!(concat!("jinx-data ", env!("CARGO_PKG_VERSION"))));
     put("id", json!(parts.id));
-    let sidecar = (parts.sidecar_bytes > 0).then(|| SidecarInfo {
-        name: super::sidecar::beside(parts.path)
-            .file_name()
-            .map(|name| name.to_string_lossy().into_owned())
-            .unwrap_or_default(),
-        length: parts.sidecar_bytes,
-    });
+    let sidecar = (parts.sidecar_bytes > 0)
+        .then(|| SidecarInfo { name: sidecar_name(parts.path), length: parts.sidecar_bytes });
     put("sidecar", json!(sidecar));
     put("line_hash", json!(parts.line_hash));
     put("fields", json!(parts.fields));
@@ -401,4 +397,12 @@ pub fn with_digest(object: Map<String, Json>) -> Result<String> {
     let digest = xxh3_64(text.as_bytes());
     text.push_str(&format!(",\"digest\":\"{digest:016x}\"}}"));
     Ok(text)
+}
+
+/// The name that the footer gives the sidecar. Readers look beside the main file first; where the user's own name is
+/// none that a file may give (it has a control character, or is no text), another one stands for it.
+fn sidecar_name(main: &Path) -> String {
+    let beside = super::sidecar::beside(main);
+    let name = beside.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    if plain_component(&name, "the sidecar's name").is_ok() { name } else { "sidecar.binx".to_owned() }
 }

@@ -16,6 +16,7 @@ use super::sniff::{FileKind, sniff};
 use super::verify::check_row;
 use super::writer::DatasetWriter;
 use crate::error::{Cause, Error, Result};
+use crate::interrupt;
 use crate::io::Source;
 use crate::num::{to_u64, u64_at};
 use crate::value::{TreeBuilder, Value};
@@ -243,6 +244,7 @@ impl Damaged {
     fn each_row(&self, report: &mut RepairReport, keep: &mut dyn FnMut(Value) -> Result<()>) -> Result<()> {
         let lines = self.shard.len();
         for i in 0..lines {
+            interrupt::check()?;
             let place = self.shard.line_range(i).ok();
             match self.row(i) {
                 Ok(Some(row)) => {
@@ -251,7 +253,9 @@ impl Damaged {
                 }
                 // Remains of a footer are no sample.
                 Ok(None) => continue,
-                Err(error) if matches!(error.cause(), Cause::Io(_)) => return Err(error),
+                Err(error) if matches!(error.cause(), Cause::Io(_) | Cause::Interrupted) => {
+                    return Err(error);
+                }
                 Err(error) => {
                     let reason = match error.field() {
                         Some(field) => format!("field '{field}': {}", error.what()),

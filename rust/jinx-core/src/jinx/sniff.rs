@@ -152,10 +152,11 @@ impl FileKind {
                     quoted(Path::new(&format!("{out}.jinx")))
                 ))
             }
-            Self::JsonArray => Some(format!("run: jq -c '.[]' {} > rows.jsonl", quoted(path))),
+            Self::JsonArray => convert("jsonl", ".json"),
+            Self::Tar => convert("tar", ".tar"),
             Self::Sidecar => Some(format!("open {} instead", quoted(&path.with_extension("jinx")))),
             Self::GitLfs => Some("run: git lfs pull".to_owned()),
-            Self::Zip | Self::Tar => Some("unpack it first".to_owned()),
+            Self::Zip => Some("unpack it first".to_owned()),
             Self::Arrow => Some("write it as Parquet first".to_owned()),
             Self::Jinx | Self::Empty | Self::Unknown => None,
         }
@@ -174,7 +175,7 @@ fn target(path: &Path) -> std::path::PathBuf {
 }
 
 /// A path as a shell takes it.
-fn quoted(path: &Path) -> String {
+pub(super) fn quoted(path: &Path) -> String {
     let text = path.to_string_lossy();
     let plain = |c: char| c.is_alphanumeric() || "/._-+=:@,".contains(c);
     if !text.is_empty() && text.chars().all(plain) {

@@ -2,6 +2,7 @@
 
 use super::encode::{EncodedRow, RowEncoder};
 use super::identity::JinxIdentity;
+use super::journal::Journal;
 use super::manifest::{self, Manifest, ShardEntry};
 use super::options::WriteOptions;
 use super::pair_build::{PairBuilder, PairFiles, PairSummary};
@@ -29,6 +30,8 @@ pub struct DatasetWriter {
     target: Target,
     encoders: Vec<RowEncoder>,
     rows: u64,
+    /// Rows that are finished already and come again.
+    skip: u64,
     written: Summary,
 }
 
@@ -44,6 +47,8 @@ struct FolderTarget {
     manifest: Manifest,
     current: Option<Box<PairBuilder>>,
     next_shard: u64,
+    /// Tells a later run which shards are finished.
+    journal: Option<Journal>,
 }
 
 enum Publish {
@@ -85,16 +90,38 @@ impl DatasetWriter {
             let files = PairWriter::begin(path, options.overwrite, JinxIdentity)?;
             Target::Pair(Box::new(PairBuilder::new(path, Box::new(AtomicPair(files)), &options)))
         } else {
-            let work = FolderWriter::begin(path, options.overwrite)?;
+            let mut work = match &options.resume {
+                Some(resume) if resume.proceed => FolderWriter::resume(path, options.overwrite)?,
+                _ => FolderWriter::begin(path, options.overwrite)?,
+            };
+            let mut manifest = Manifest::new(options.split.clone(), options.meta.clone());
+            let journal = match &options.resume {
+                Some(resume) => Some(Journal::begin(&mut work, resume, &mut manifest)?),
+                None => None,
+            };
             Target::Folder(Box::new(FolderTarget {
                 folder: work.path().to_owned(),
                 publish: Publish::Folder(work),
-                manifest: Manifest::new(options.split.clone(), options.meta.clone()),
                 current: None,
-                next_shard: 0,
+                next_shard: to_u64(manifest.shards.len()),
+                manifest,
+                journal,
             }))
         };
         Self::new(options, target)
+    }
+
+    /// Rows that an interrupted run has finished.
+    pub fn resumed(&self) -> u64 {
+        match &self.target {
+            Target::Folder(folder) if folder.journal.is_some() => folder.manifest.num_samples,
+            _ => 0,
+        }
+    }
+
+    /// Leaves out the next `rows` rows, which come again although they are finished.
+    pub fn skip(&mut self, rows: u64) {
+        self.skip = rows;
     }
 
     /// Starts new shards in the folder `path`; they count once the manifest is published.
@@ -125,6 +152,7 @@ impl DatasetWriter {
             manifest,
             current: None,
             next_shard,
+            journal: None,
         }));
         Self::new(Arc::new(options), target)
     }
@@ -136,7 +164,17 @@ impl DatasetWriter {
         };
         let encode = Arc::new(options.encode.clone());
         let encoders = (0..threads).map(|_| RowEncoder::new(Arc::clone(&encode))).collect::<Result<_>>()?;
-        Ok(Self { options, target, encoders, rows: 0, written: Summary::default() })
+        let mut writer = Self { options, target, encoders, rows: 0, skip: 0, written: Summary::default() };
+        writer.rows = writer.resumed();
+        if let (true, Target::Folder(folder)) = (writer.rows > 0, &writer.target) {
+            for shard in &folder.manifest.shards {
+                writer.written.samples += shard.samples;
+                writer.written.shards += 1;
+                writer.written.bytes += shard.bytes + shard.sidecar_bytes;
+                writer.written.sidecar_bytes += shard.sidecar_bytes;
+            }
+        }
+        Ok(writer)
     }
 
     pub fn options(&self) -> &WriteOptions {
@@ -198,6 +236,10 @@ impl DatasetWriter {
     /// # Errors
     /// I/O errors; the writer is then unusable.
     pub fn write_encoded(&mut self, row: EncodedRow) -> Result<()> {
+        if self.skip > 0 {
+            self.skip -= 1;
+            return Ok(());
+        }
         match &mut self.target {
             Target::Pair(pair) => pair.write(row)?,
             Target::Folder(folder) => {
@@ -238,6 +280,9 @@ impl DatasetWriter {
                 let path = folder.folder.join(manifest::NAME);
                 match folder.publish {
                     Publish::Folder(work) => {
+                        if let Some(journal) = &folder.journal {
+                            journal.remove()?;
+                        }
                         std::fs::write(&path, text).map_err(|error| Error::io(&path, &error))?;
                         work.commit()?;
                     }
@@ -299,6 +344,10 @@ impl FolderTarget {
         add(written, &summary);
         self.manifest.push(ShardEntry::new(shard_name(number), &summary));
         self.next_shard += 1;
+        if let (Some(journal), Publish::Folder(work)) = (&self.journal, &mut self.publish) {
+            journal.write(&self.manifest.shards)?;
+            work.keep_work();
+        }
         Ok(())
     }
 }

@@ -43,6 +43,16 @@ pub fn emit_line(line: &[u8], sink: &mut impl Sink) -> Result<()> {
     emit_tree(&tree.take()?, sink)
 }
 
+/// Emits any JSON value that stands alone. Of a name that stands twice the last one holds.
+///
+/// # Errors
+/// `Corrupt` when the text is not JSON.
+pub fn emit_value(text: &[u8], sink: &mut impl Sink) -> Result<()> {
+    let mut tree = TreeBuilder::default();
+    super::emit(text, 1, &mut tree)?;
+    emit_tree(&tree.take()?, sink)
+}
+
 /// Adds what to do about the two mistakes that are made most.
 fn advised(error: Error, line: &[u8]) -> Error {
     let not_json = error.cause() == Cause::Corrupt && error.what().starts_with("not valid JSON");

@@ -4,6 +4,7 @@ mod crash;
 mod folders;
 mod model;
 mod pairs;
+mod power_cuts;
 mod sources;
 mod sweeps;
 

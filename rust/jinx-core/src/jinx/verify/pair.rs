@@ -4,7 +4,8 @@ use super::compare::{FieldTally, OpenColumn};
 use super::layout::{Layout, check_tail};
 use super::walk::{RowReport, check_row};
 use super::{Problems, is_damage};
-use crate::error::{Error, Result};
+use crate::error::{Cause, Error, Result};
+use crate::interrupt;
 use crate::jinx::folder::ShardRef;
 use crate::jinx::key::Rules;
 use crate::jinx::shard::{OpenOptions, Shard, Verify};
@@ -12,6 +13,8 @@ use crate::jinx::sidecar::HEADER_BYTES;
 use crate::jinx::sniff::{FileKind, sniff};
 use crate::num::to_u64;
 use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 /// Rows of one thread in one wave.
@@ -95,7 +98,12 @@ impl Pass<'_> {
                 .collect();
             first = ranges.last().map_or(total, |range| range.end);
             for reports in self.wave(&ranges) {
-                self.merge(reports?, problems);
+                let reports = reports?;
+                let stopped = reports.iter().flat_map(|(_, report)| &report.problems);
+                if stopped.into_iter().any(|error| error.cause() == Cause::Interrupted) {
+                    return Err(Error::interrupted());
+                }
+                self.merge(reports, problems);
             }
             let done = self.shard.line_range(first - 1).map_or(0, |(_, end)| end);
             progress(done)?;
@@ -104,15 +112,24 @@ impl Pass<'_> {
     }
 
     fn wave(&self, ranges: &[Range<u64>]) -> Vec<Result<Vec<(u64, RowReport)>>> {
-        let check = |range: Range<u64>| range.map(|i| (i, self.row(i))).collect::<Vec<_>>();
-        if let [range] = ranges {
-            return vec![Ok(check(range.clone()))];
-        }
+        let stop = Arc::new(AtomicBool::new(false));
+        let others = |range: Range<u64>| {
+            let asked = Arc::clone(&stop);
+            interrupt::also_ask(move || asked.load(Ordering::Relaxed));
+            range.take_while(|_| !stop.load(Ordering::Relaxed)).map(|i| (i, self.row(i))).collect::<Vec<_>>()
+        };
+        // Only the caller's thread hears of signals, so it takes its share.
+        let here = |range: Range<u64>| {
+            let rows = range.map(|i| interrupt::check().map(|()| (i, self.row(i))));
+            rows.collect::<Result<Vec<_>>>().inspect_err(|_| stop.store(true, Ordering::Relaxed))
+        };
+        let Some((first, rest)) = ranges.split_first() else { return Vec::new() };
         std::thread::scope(|scope| {
-            let workers: Vec<_> =
-                ranges.iter().map(|range| scope.spawn(move || check(range.clone()))).collect();
+            let workers: Vec<_> = rest.iter().map(|range| scope.spawn(|| others(range.clone()))).collect();
+            let mut reports = vec![here(first.clone())];
             let panicked = |_| Err(Error::invalid("a checking thread panicked"));
-            workers.into_iter().map(|worker| worker.join().map_or_else(panicked, Ok)).collect()
+            reports.extend(workers.into_iter().map(|worker| worker.join().map_or_else(panicked, Ok)));
+            reports
         })
     }
 

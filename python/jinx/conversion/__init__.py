@@ -1,0 +1,1 @@
+"""How a conversion finds, fetches and reads what it is given."""

@@ -1,0 +1,49 @@
+"""Splits by the names of files, as Hugging Face finds them."""
+
+import os
+import re
+from collections.abc import Sequence
+from pathlib import PurePath
+
+_SPELT = {
+    "train": "train",
+    "training": "train",
+    "validation": "validation",
+    "valid": "validation",
+    "val": "validation",
+    "dev": "validation",
+    "test": "test",
+    "testing": "test",
+    "eval": "test",
+    "evaluation": "test",
+}
+_NUMBERED = re.compile(r"^(?P<split>.+)-\d{5}-of-\d{5}\.")
+_WORDS = re.compile(r"[-_. 0-9/]+")
+
+
+def splits_of(folder: str, files: Sequence[str]) -> dict[str, list[str]]:
+    """The files of each split, in the order of the files; empty when a file belongs to none.
+
+    Args:
+        folder: Where the files lie; names above it mean nothing.
+        files: Their paths. `data/train-00000-of-00004.parquet`, `train.jsonl` and `val/part-3.parquet` name a split.
+    """
+    found: dict[str, list[str]] = {}
+    for file in files:
+        name = _split_of(os.path.relpath(file, folder))
+        if name is None:
+            return {}
+        found.setdefault(name, []).append(file)
+    return found
+
+
+def _split_of(path: str) -> str | None:
+    numbered = _NUMBERED.match(os.path.basename(path))  # noqa: PTH119 - text in, text out
+    if numbered:
+        name = numbered["split"]
+        return _SPELT.get(name.lower(), name if name.isidentifier() and name != "part" else None)
+    for part in reversed(PurePath(path).parts):
+        words = [_SPELT[word] for word in _WORDS.split(part.lower()) if word in _SPELT]
+        if words:
+            return words[0]
+    return None

@@ -1,0 +1,155 @@
+"""Datasets moved, copied and removed as a whole, in an order that leaves no half of one behind."""
+
+import os
+import shutil
+from dataclasses import dataclass
+from typing import Self
+
+from jinx.errors import MismatchError
+from jinx.opening import missing
+from jinx.writer import refuse_existing
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The files of a dataset.
+
+    Attributes:
+        path: The `.jinx` file or the folder.
+        files: All of them, the one without which nothing is a dataset first.
+        is_folder: Whether it is a folder of shards.
+    """
+
+    path: str
+    files: list[str]
+    is_folder: bool
+
+    @classmethod
+    def of(cls, path: str) -> Self:
+        """The files of the dataset `path`.
+
+        Raises:
+            FileNotFoundError: There is no such file.
+            MismatchError: It is no JINX dataset, or a folder that holds other files too.
+        """
+        path = path.rstrip("/") or path
+        if os.path.isdir(path):
+            names = os.listdir(path)
+            others = [name for name in names if not _is_ours(name)]
+            if others or not any(name.endswith(".jinx") or name == "jinx.json" for name in names):
+                what = f"it holds {min(others)!r}" if others else "there is no .jinx file in it"
+                raise MismatchError(f"{path}: this folder is no dataset of shards alone: {what}")
+            ordered = sorted(names, key=lambda name: (name != "jinx.json", name))
+            return cls(path, [os.path.join(path, name) for name in ordered], True)  # noqa: FBT003
+        if not os.path.lexists(path):
+            raise missing(path)
+        if not path.endswith(".jinx"):
+            raise MismatchError(f"{path}: this is no .jinx file and no folder of shards")
+        beside = f"{path[:-5]}.binx"
+        return cls(path, [path, beside] if os.path.lexists(beside) else [path], False)  # noqa: FBT003
+
+    @classmethod
+    def is_dataset(cls, path: str) -> bool:
+        """Whether `path` is a dataset."""
+        try:
+            cls.of(path)
+        except (OSError, MismatchError):
+            return False
+        return True
+
+
+def move(source: str, target: str, *, overwrite: bool = False) -> None:
+    """Give a dataset another name; on another disk it is copied, then removed.
+
+    Raises:
+        FileExistsError: There is something under the new name, and `overwrite` was not asked for.
+    """
+    parts, target = _checked(source, target, overwrite=overwrite)
+    if os.stat(parts.path).st_dev != os.stat(os.path.dirname(os.path.abspath(target))).st_dev:
+        copy(source, target, overwrite=overwrite)
+        remove(parts.path)
+        return
+    if os.path.lexists(target):
+        remove(target)
+    if parts.is_folder:
+        os.rename(parts.path, target)
+        return
+    # The sidecar has both names while the main file changes its own, so that it is never without one.
+    linked: list[str] = []
+    for file, new in _renamed(parts, target)[1:]:
+        try:
+            os.link(file, new)
+            linked.append(file)
+        except OSError:  # a file system without hard links
+            os.rename(file, new)
+    os.rename(parts.path, target)
+    for file in linked:
+        os.unlink(file)
+
+
+def copy(source: str, target: str, *, overwrite: bool = False) -> None:
+    """Copy a dataset; the copy has its name when it is complete.
+
+    Raises:
+        FileExistsError: There is something under the new name, and `overwrite` was not asked for.
+    """
+    parts, target = _checked(source, target, overwrite=overwrite)
+    folder, name = os.path.split(os.path.abspath(target))
+    work = os.path.join(folder, f".{name}.copy")
+    shutil.rmtree(work, ignore_errors=True)
+    os.mkdir(work)
+    try:
+        copies = [(shutil.copy2(file, work), new) for file, new in _renamed(parts, target)]
+        for file, _ in copies:
+            with open(file, "rb") as synced:
+                os.fsync(synced.fileno())
+        if os.path.lexists(target):
+            remove(target)
+        if parts.is_folder:
+            os.rename(work, target)
+            return
+        for file, new in reversed(copies):
+            os.rename(file, new)
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+
+
+def remove(path: str) -> None:
+    """Remove a dataset with all its files.
+
+    Raises:
+        FileNotFoundError: There is no such dataset.
+    """
+    parts = Parts.of(path)
+    for file in parts.files:
+        os.unlink(file)
+    if parts.is_folder:
+        os.rmdir(parts.path)
+
+
+def _checked(source: str, target: str, *, overwrite: bool) -> tuple[Parts, str]:
+    parts, target = Parts.of(source), target.rstrip("/") or target
+    if not parts.is_folder and not target.endswith(".jinx"):
+        raise ValueError(f"{target}: the new name of a .jinx file must end in .jinx")
+    if parts.is_folder and target.endswith(".jinx"):
+        raise ValueError(f"{target}: the new name of a folder must not end in .jinx")
+    folder = os.path.dirname(os.path.abspath(target))
+    if not os.path.isdir(folder):
+        raise FileNotFoundError(f"{folder}: there is no such folder")
+    if os.path.lexists(target) and os.path.samefile(parts.path, target):
+        raise ValueError(f"{target}: this is the dataset itself")
+    if not overwrite:
+        for _, new in [(None, target)] if parts.is_folder else _renamed(parts, target):
+            refuse_existing(new)
+    return parts, target
+
+
+def _renamed(parts: Parts, target: str) -> list[tuple[str, str]]:
+    """Every file and its new name."""
+    if parts.is_folder:
+        return [(file, os.path.join(target, os.path.basename(file))) for file in parts.files]
+    return [(file, target[:-5] + os.path.splitext(file)[1]) for file in parts.files]
+
+
+def _is_ours(name: str) -> bool:
+    return name == "jinx.json" or (name.endswith((".jinx", ".binx", ".jinx.json")) and not name.startswith("."))

@@ -1,0 +1,143 @@
+//! One schema for the rows of many files: columns that only some have may be null, and types widen where no value
+//! changes.
+
+use arrow_schema::{DataType, Field, Fields, Schema};
+use jinx_core::error::{Error, Result};
+use std::sync::Arc;
+
+/// The schema that holds the rows of both; the first one's order and metadata come first.
+///
+/// # Errors
+/// `Mismatch` naming the column and what differs.
+pub(crate) fn unify(first: &Schema, other: &Schema) -> Result<Schema> {
+    let fields = members(first.fields(), other.fields())?;
+    let mut metadata = other.metadata().clone();
+    metadata.extend(first.metadata().clone());
+    Ok(Schema::new_with_metadata(fields, metadata))
+}
+
+/// The members of both, by name.
+fn members(first: &Fields, other: &Fields) -> Result<Fields> {
+    let nullable = |field: &Field| Arc::new(field.clone().with_nullable(true));
+    let mut all = Vec::with_capacity(first.len());
+    for field in first {
+        all.push(match other.iter().find(|other| other.name() == field.name()) {
+            Some(found) => Arc::new(one_field(field, found).map_err(|error| error.in_field(field.name()))?),
+            None => nullable(field),
+        });
+    }
+    let is_new = |field: &&Arc<Field>| first.iter().all(|known| known.name() != field.name());
+    all.extend(other.iter().filter(is_new).map(|field| nullable(field)));
+    Ok(all.into())
+}
+
+fn one_field(first: &Field, other: &Field) -> Result<Field> {
+    let wide = wider(first.data_type(), other.data_type())?;
+    Ok(first.clone().with_data_type(wide).with_nullable(first.is_nullable() || other.is_nullable()))
+}
+
+fn element(first: &Field, other: &Field) -> Result<Arc<Field>> {
+    one_field(first, other).map(Arc::new).map_err(|error| error.in_field("[]"))
+}
+
+/// The type that holds all values of both, as they are.
+fn wider(one: &DataType, other: &DataType) -> Result<DataType> {
+    use DataType::{Dictionary, FixedSizeList, LargeList, List, Map, Null, Struct};
+    Ok(match (one, other) {
+        _ if one == other => one.clone(),
+        (Null, kind) | (kind, Null) => kind.clone(),
+        (Dictionary(_, kind), _) => wider(kind, other)?,
+        (_, Dictionary(_, kind)) => wider(one, kind)?,
+        (List(a), List(b)) => List(element(a, b)?),
+        (List(a) | LargeList(a), List(b) | LargeList(b)) => LargeList(element(a, b)?),
+        (FixedSizeList(a, size), FixedSizeList(b, size_b)) if size == size_b => {
+            FixedSizeList(element(a, b)?, *size)
+        }
+        (FixedSizeList(a, _) | List(a), FixedSizeList(b, _) | List(b)) => List(element(a, b)?),
+        (Map(a, sorted), Map(b, _)) => Map(element(a, b)?, *sorted),
+        (Struct(a), Struct(b)) => Struct(members(a, b)?),
+        _ => ladder(one, other).ok_or_else(|| {
+            Error::mismatch(format!("the column is {other} here, and {one} in the files before it"))
+        })?,
+    })
+}
+
+/// The later of two types of one ladder, on which each type holds the values of all before it.
+fn ladder(one: &DataType, other: &DataType) -> Option<DataType> {
+    use DataType::{
+        Binary, BinaryView, Float16, Float32, Float64, Int8, Int16, Int32, Int64, LargeBinary, LargeUtf8,
+        UInt8, UInt16, UInt32, UInt64, Utf8, Utf8View,
+    };
+    const LADDERS: [&[DataType]; 7] = [
+        &[Int8, Int16, Int32, Int64],
+        &[UInt8, Int16, Int32, Int64],
+        &[UInt8, UInt16, Int32, Int64],
+        &[UInt8, UInt16, UInt32, UInt64],
+        &[Float16, Float32, Float64],
+        &[Utf8, Utf8View, LargeUtf8],
+        &[Binary, BinaryView, LargeBinary],
+    ];
+    LADDERS.iter().find_map(|steps| {
+        let place = |kind: &DataType| steps.iter().position(|step| step == kind);
+        let later = place(one)?.max(place(other)?);
+        steps.get(later).cloned()
+    })
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use DataType::{Float64, Int8, Int32, Int64, LargeUtf8, Null, UInt8, UInt64, Utf8};
+
+    fn schema(fields: &[(&str, DataType)]) -> Schema {
+        let field = |(name, kind): &(&str, DataType)| Field::new(*name, kind.clone(), false);
+        Schema::new(fields.iter().map(field).collect::<Vec<_>>())
+    }
+
+    fn list(name: &str, inner: DataType) -> DataType {
+        DataType::List(Arc::new(Field::new(name, inner, true)))
+    }
+
+    #[test]
+    fn types_widen_and_columns_join() {
+        let both = unify(
+            &schema(&[("a", Int32), ("b", list("item", Null)), ("only", Utf8), ("t", Utf8)]),
+            &schema(&[("b", list("element", Utf8)), ("a", Int64), ("new", Int8), ("t", LargeUtf8)]),
+        );
+        let both = both.unwrap();
+        let names: Vec<&str> = both.fields().iter().map(|field| field.name().as_str()).collect();
+        assert_eq!(names, ["a", "b", "only", "t", "new"]);
+        let kind = |name: &str| both.field_with_name(name).unwrap().data_type().clone();
+        assert_eq!(
+            (kind("a"), kind("b"), kind("t"), kind("new")),
+            (Int64, list("item", Utf8), LargeUtf8, Int8)
+        );
+        let nullable = |name: &str| both.field_with_name(name).unwrap().is_nullable();
+        assert!(!nullable("a") && nullable("only") && nullable("new"));
+    }
+
+    #[test]
+    fn structs_join_their_members() {
+        let of = |members: &[(&str, DataType)]| {
+            schema(&[("m", DataType::Struct(schema(members).fields().clone()))])
+        };
+        let both = unify(&of(&[("x", UInt8)]), &of(&[("y", Utf8), ("x", Int32)])).unwrap();
+        let DataType::Struct(members) = both.field(0).data_type() else { unreachable!() };
+        assert_eq!((members[0].data_type(), members[1].data_type()), (&Int32, &Utf8));
+    }
+
+    #[test]
+    fn what_would_change_values_is_refused_by_name() {
+        let text =
+            |one: DataType, two: DataType| unify(&schema(&[("c", one)]), &schema(&[("c", two)])).unwrap_err();
+        assert_eq!(
+            text(Int64, Utf8).to_string(),
+            "field 'c': the column is Utf8 here, and Int64 in the files before it"
+        );
+        for (one, two) in [(Int64, Float64), (Int8, UInt64), (list("i", Int8), Int8)] {
+            text(one, two);
+        }
+        assert!(text(list("i", Int8), list("i", Utf8)).to_string().contains("field 'c[]'"));
+    }
+}

@@ -1,0 +1,266 @@
+//! Samples of WebDataset tars: files that follow one another and share their name up to its first dot.
+//!
+//! ```text
+//! 000017.jpg 000017.json 000017.txt  ->  {"__key__": "000017", "jpg": bytes, "json": {..}, "txt": "..."}
+//! ```
+
+use super::{Input, RowChunk, RowSource};
+use crate::codec;
+use crate::error::{Error, Result};
+use crate::jinx::npy;
+use crate::json::tagged;
+use crate::limits::MAX_VALUE_BYTES;
+use crate::num::to_u64;
+use crate::sink::{Blob, Payload, Sink};
+use bytes::Bytes;
+use crossbeam_channel::{Receiver, Sender, bounded};
+use std::io::Read;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+
+const CHUNK_BYTES: u64 = 1 << 20;
+const MAX_CHUNK_SAMPLES: usize = 1024;
+/// Chunks that wait for a worker.
+const CHUNKS_AHEAD: usize = 2;
+/// The field that holds a sample's name.
+pub const KEY: &str = "__key__";
+
+const TEXTS: [&str; 3] = ["txt", "text", "transcript"];
+const NUMBERS: [&str; 7] = ["cls", "cls2", "class", "count", "index", "inx", "id"];
+const JSON: [&str; 2] = ["json", "jsn"];
+const IMAGES: [&str; 8] = ["jpg", "jpeg", "png", "webp", "gif", "bmp", "tif", "tiff"];
+const SOUNDS: [&str; 6] = ["wav", "flac", "mp3", "ogg", "opus", "m4a"];
+const VIDEOS: [&str; 5] = ["mp4", "webm", "mkv", "avi", "mov"];
+
+/// What a file of a sample holds, by the last part of its suffix.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Text,
+    Number,
+    Json,
+    Npy,
+    /// `Image`, `Audio` or `Video`.
+    Media(&'static str),
+    Bytes,
+}
+
+impl Kind {
+    fn of(suffix: &str) -> Self {
+        let last = suffix.rsplit('.').next().unwrap_or(suffix);
+        let one_of = |names: &[&str]| names.contains(&last);
+        match () {
+            () if one_of(&TEXTS) => Self::Text,
+            () if one_of(&NUMBERS) => Self::Number,
+            () if one_of(&JSON) => Self::Json,
+            () if last == "npy" => Self::Npy,
+            () if one_of(&IMAGES) => Self::Media("Image"),
+            () if one_of(&SOUNDS) => Self::Media("Audio"),
+            () if one_of(&VIDEOS) => Self::Media("Video"),
+            () => Self::Bytes,
+        }
+    }
+}
+
+struct Sample {
+    key: String,
+    /// Suffixes and contents, in the order of the tar.
+    files: Vec<(String, Bytes)>,
+}
+
+/// The samples of one tar, which may be compressed or a pipe.
+pub struct TarSamples {
+    chunks: Receiver<Result<Chunk>>,
+    read: Arc<AtomicU64>,
+    total: Option<u64>,
+}
+
+impl TarSamples {
+    /// # Errors
+    /// `Io` when the system gives no thread.
+    pub fn new(input: Input) -> Result<Self> {
+        let name: Arc<Path> = Arc::from(input.name());
+        let (total, read) = (input.total_bytes(), input.counter());
+        let (sender, chunks) = bounded(CHUNKS_AHEAD);
+        // On a thread of its own, because the archive's iterator borrows the archive.
+        thread::Builder::new().spawn(move || {
+            if let Err(error) = walk(input, &name, &sender) {
+                let _ = sender.send(Err(error.in_file(&name)));
+            }
+        })?;
+        Ok(Self { chunks, read, total })
+    }
+
+    /// # Errors
+    /// As [`Input::open`].
+    pub fn open(path: &Path) -> Result<Self> {
+        Self::new(Input::open(path)?)
+    }
+
+    /// The fields of the first sample that hold media files, and which: `Image`, `Audio` or `Video`.
+    ///
+    /// # Errors
+    /// What is wrong with the tar up to there.
+    pub fn media(path: &Path) -> Result<Vec<(String, &'static str)>> {
+        let first = Self::open(path)?.chunks.recv();
+        let Ok(chunk) = first else { return Ok(Vec::new()) };
+        let sample = chunk?.samples.into_iter().next();
+        let files = sample.map(|sample| sample.files).unwrap_or_default().into_iter();
+        Ok(files
+            .filter_map(|(suffix, _)| match Kind::of(&suffix) {
+                Kind::Media(kind) => Some((suffix, kind)),
+                _ => None,
+            })
+            .collect())
+    }
+}
+
+impl RowSource for TarSamples {
+    fn next_chunk(&mut self) -> Result<Option<Box<dyn RowChunk>>> {
+        match self.chunks.recv() {
+            Ok(chunk) => Ok(Some(Box::new(chunk?))),
+            // The other side is done.
+            Err(_) => Ok(None),
+        }
+    }
+
+    fn bytes_read(&self) -> u64 {
+        self.read.load(Ordering::Relaxed)
+    }
+
+    fn total_bytes(&self) -> Option<u64> {
+        self.total
+    }
+}
+
+/// Sends the samples on until there are none left or nobody wants them.
+fn walk(input: Input, name: &Arc<Path>, out: &Sender<Result<Chunk>>) -> Result<()> {
+    let mut archive = tar::Archive::new(input);
+    let mut chunk = Chunk::new(name, 0);
+    for entry in archive.entries()? {
+        let entry = entry.map_err(not_a_tar)?;
+        if !entry.header().entry_type().is_file() {
+            continue;
+        }
+        let path = String::from_utf8(entry.path_bytes().into_owned())
+            .map_err(|_| Error::corrupt("the tar holds a file whose name is not UTF-8"))?;
+        let Some((key, suffix)) = split(&path) else { continue };
+        let size = entry.size();
+        if size > MAX_VALUE_BYTES {
+            return Err(Error::limit(format!("{path} has {size} bytes; at most {MAX_VALUE_BYTES} are read")));
+        }
+        let mut data = Vec::new();
+        let got = entry.take(size).read_to_end(&mut data).map_err(not_a_tar)?;
+        if to_u64(got) < size {
+            return Err(Error::truncated(format!("the tar ends inside {path}: the file is incomplete")));
+        }
+        let is_new = chunk.samples.last().is_none_or(|sample| sample.key != key);
+        if is_new && (chunk.bytes >= CHUNK_BYTES || chunk.samples.len() >= MAX_CHUNK_SAMPLES) {
+            let next = Chunk::new(name, chunk.first + to_u64(chunk.samples.len()));
+            if out.send(Ok(std::mem::replace(&mut chunk, next))).is_err() {
+                return Ok(());
+            }
+        }
+        chunk
+            .add(key, suffix, Bytes::from(data), is_new)
+            .map_err(|error| error.in_sample(chunk.first + to_u64(chunk.samples.len().saturating_sub(1))))?;
+    }
+    if !chunk.samples.is_empty() {
+        let _ = out.send(Ok(chunk));
+    }
+    Ok(())
+}
+
+fn not_a_tar(error: std::io::Error) -> Error {
+    match Error::from(error) {
+        error if error.errno().is_some() => error,
+        error => Error::new(error.cause(), format!("not a whole tar archive: {}", error.what())),
+    }
+}
+
+/// The sample's name and the suffix of a file; `None` for hidden files and for those that are no part of a sample.
+fn split(path: &str) -> Option<(&str, String)> {
+    let path = path.strip_prefix("./").unwrap_or(path);
+    let start = path.rfind('/').map_or(0, |slash| slash + 1);
+    let file = &path[start..];
+    let dot = file.find('.').filter(|dot| *dot > 0)?;
+    let is_note = file.starts_with("__") && file.ends_with("__");
+    (!is_note).then(|| (&path[..start + dot], file[dot + 1..].to_lowercase()))
+}
+
+struct Chunk {
+    samples: Vec<Sample>,
+    /// Number of the first sample in its tar.
+    first: u64,
+    bytes: u64,
+    name: Arc<Path>,
+}
+
+impl Chunk {
+    fn new(name: &Arc<Path>, first: u64) -> Self {
+        Self { samples: Vec::new(), first, bytes: 0, name: Arc::clone(name) }
+    }
+
+    fn add(&mut self, key: &str, suffix: String, data: Bytes, is_new: bool) -> Result<()> {
+        self.bytes += to_u64(data.len());
+        if is_new {
+            self.samples.push(Sample { key: key.to_owned(), files: Vec::new() });
+        }
+        let Some(sample) = self.samples.last_mut() else { return Ok(()) };
+        if suffix == KEY || sample.files.iter().any(|(other, _)| *other == suffix) {
+            return Err(Error::corrupt(format!(
+                "the sample '{key}' has two files with the suffix .{suffix}"
+            )));
+        }
+        sample.files.push((suffix, data));
+        Ok(())
+    }
+}
+
+impl RowChunk for Chunk {
+    fn len(&self) -> usize {
+        self.samples.len()
+    }
+
+    fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    fn emit(&self, i: usize, mut sink: &mut dyn Sink) -> Result<()> {
+        let sample = self.samples.get(i).ok_or_else(|| Error::invalid("no such row"))?;
+        sink.begin_dict(sample.files.len() + 1)?;
+        sink.key(KEY)?;
+        sink.str(&sample.key)?;
+        for (suffix, data) in &sample.files {
+            sink.key(suffix)?;
+            emit_file(suffix, data, &mut sink).map_err(|error| self.locate(i, error.in_field(suffix)))?;
+        }
+        sink.end_dict()
+    }
+
+    fn locate(&self, i: usize, error: Error) -> Error {
+        error.in_sample(self.first + to_u64(i)).in_file(&self.name)
+    }
+}
+
+fn emit_file(suffix: &str, data: &Bytes, sink: &mut impl Sink) -> Result<()> {
+    let text = || std::str::from_utf8(data).map_err(|_| Error::corrupt("text that is not UTF-8"));
+    let blob = || Blob::shared(data.clone());
+    match Kind::of(suffix) {
+        Kind::Text => sink.str(text()?),
+        Kind::Number => match text()?.trim().parse() {
+            Ok(number) => sink.int(number),
+            Err(_) => Err(Error::corrupt("a file that should hold one whole number")),
+        },
+        Kind::Json => tagged::emit_value(data.trim_ascii(), sink),
+        Kind::Npy if npy::check_blob(Payload::Npy, data).is_ok() => sink.blob(Payload::Npy, blob()),
+        Kind::Media(_) if codec::mime(data).is_some() => sink.blob(Payload::Raw, blob().with_path(None)),
+        _ => sink.blob(Payload::Raw, blob()),
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+#[path = "tar_tests.rs"]
+mod tests;

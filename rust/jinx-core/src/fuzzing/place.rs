@@ -1,0 +1,36 @@
+//! A folder in memory for the targets that need files.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use tempfile::TempDir;
+
+/// Files by name.
+pub(super) type Files = Vec<(String, Vec<u8>)>;
+
+pub(super) struct Place(TempDir);
+
+impl Place {
+    /// `None` where nothing can be written, which is nothing the targets are about.
+    pub(super) fn new() -> Option<Self> {
+        let memory = Path::new("/dev/shm");
+        let folder = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
+        tempfile::Builder::new().prefix("jinx-fuzz-").tempdir_in(folder).ok().map(Self)
+    }
+
+    pub(super) fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    pub(super) fn put(&self, files: &Files) -> Option<()> {
+        files.iter().try_for_each(|(name, bytes)| fs::write(self.path(name), bytes)).ok()
+    }
+
+    /// The files of a folder in it, or of its own with an empty name.
+    pub(super) fn files(&self, folder: &str) -> Files {
+        let Ok(entries) = fs::read_dir(self.path(folder)) else { return Files::new() };
+        let file = |path: PathBuf| Some((path.file_name()?.to_str()?.to_owned(), fs::read(&path).ok()?));
+        let mut files: Files = entries.flatten().filter_map(|entry| file(entry.path())).collect();
+        files.sort();
+        files
+    }
+}

@@ -1,0 +1,71 @@
+"""Ctrl-C in a call that takes long: it is answered at once, not when the call has ended."""
+
+import bz2
+import json
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from write_1_0 import Writer
+
+ZEROS = bytes(16 << 20)
+# Each decodes to 1.6 GiB, which takes seconds, from some hundred bytes.
+MEMBERS = 100
+ROWS = 4
+
+CALLS = {
+    "look at a value": "ds[0]['a']",
+    "take": "ds.take([0, 1, 2])",
+    "verify": "jinx.verify(path)",
+    "repair": "jinx.repair(path, dry_run=True)",
+    "convert": "jinx.convert(path, path + '.out.jinx')",
+    "measure": "[len(value) for value in ds.take(range(4), fields=['a'])]",
+    "write": "write(jinx.Writer(path + '.new.jinx'), ({'n': n, 'text': 'x' * 2000} for n in itertools.count()))",
+}
+CODE = """
+import itertools, sys, time
+import jinx
+path = sys.argv[1]
+ds = jinx.open(path)
+def write(writer, rows):
+    with writer:
+        writer.write_many(rows)
+print("started", flush=True)
+try:
+    {call}
+    print("finished", flush=True)
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+"""
+
+
+@pytest.fixture(scope="module")
+def heavy(tmp_path_factory):
+    path = tmp_path_factory.mktemp("heavy") / "a.jinx"
+    writer = Writer(path, binary_threshold=1)
+    for _ in range(ROWS):
+        place = writer.store(bz2.compress(ZEROS) * MEMBERS)
+        writer.line(json.dumps({"a.raw.bz2.bin": place}).encode())
+    writer.close()
+    return path
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("name", CALLS)
+def test_ctrl_c_is_answered_before_the_call_ends(name, heavy, child_environment, record_property):
+    words = [sys.executable, "-c", CODE.format(call=CALLS[name]), str(heavy)]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(words, env=child_environment, stdout=pipe, stderr=pipe, text=True) as process:
+        assert process.stdout.readline() == "started\n"
+        time.sleep(0.5)
+        process.send_signal(signal.SIGINT)
+        start = time.perf_counter()
+        answer = process.stdout.readline()
+        record_property("seconds", round(time.perf_counter() - start, 3))
+        said, errors = process.communicate(timeout=100)
+    assert (answer, said, process.returncode) == ("interrupted\n", "", 0), errors[-2000:]
+    left = {file.name for file in heavy.parent.iterdir()} - {"a.jinx", "a.binx"}
+    assert left == set()

@@ -1,0 +1,66 @@
+"""The ways out: tars, folders of Parquet, and a reader that needs nothing of the package."""
+
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+import jinx
+import samples
+from jinx.reference import reader
+
+
+def test_parquet_as_the_hub_expects_it(chat_parquet, tmp_path):
+    jinx.convert(chat_parquet, tmp_path / "a.jinx")
+    out = tmp_path / "out"
+    assert jinx.convert(tmp_path / "a.jinx", out, to="parquet", shard_size="300kB")["rows"] == 60
+    files = sorted(out.iterdir())
+    assert [file.name for file in files] == [f"train-{k:05}-of-{len(files):05}.parquet" for k in range(len(files))]
+    assert len(files) > 1
+    whole = pq.read_table(chat_parquet)
+    assert pq.read_table(out).equals(whole)
+    assert pq.read_schema(files[-1]).metadata[b"huggingface"] == whole.schema.metadata[b"huggingface"]
+    import datasets
+
+    loaded = datasets.load_dataset(str(out), split="train", cache_dir=str(tmp_path / "cache"))
+    assert loaded[59]["image"].size[0] >= 300
+    with pytest.raises(FileExistsError):
+        jinx.convert(tmp_path / "a.jinx", out, to="parquet")
+
+
+def test_files_of_rows_without_a_schema_agree(tmp_path):
+    rows = [{"n": k, "late": None if k < 900 else "x"} for k in range(1000)]
+    jinx.convert(rows, tmp_path / "a.jinx")
+    jinx.convert(tmp_path / "a.jinx", tmp_path / "out", to="parquet", shard_size="5kB", split="test")
+    files = sorted((tmp_path / "out").iterdir())
+    assert len(files) > 2
+    assert len({pq.read_schema(file) for file in files}) == 1
+    assert pq.read_table(tmp_path / "out").to_pylist() == rows
+
+
+@pytest.mark.parametrize("name", ["out.tar", "out.tar.gz", "out.tgz"])
+def test_tar_and_back(chat_parquet, tmp_path, name):
+    done = jinx.convert(chat_parquet, tmp_path / name, limit=10)
+    assert done["rows"] == 10
+    with tarfile.open(tmp_path / name) as tar:
+        assert tar.getnames()[:2] == ["000000000.image.jpg", "000000000.json"]
+    jinx.convert(tmp_path / name, tmp_path / "back.jinx")
+    jinx.convert(chat_parquet, tmp_path / "a.jinx")
+    for one, two in zip(jinx.open(tmp_path / "a.jinx")[:10], jinx.open(tmp_path / "back.jinx"), strict=True):
+        assert two["image.jpg"] == one["image"]
+        assert two["json"] == {name: value for name, value in one.to_dict().items() if name != "image"}
+    assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
+    jinx.convert(tmp_path / "back.jinx", tmp_path / "again.tar")
+    assert next(jinx.stream(tmp_path / "again.tar")) == next(jinx.stream(tmp_path / name))
+
+
+def test_the_plain_reader_needs_nothing_of_the_package(tmp_path):
+    samples.write(tmp_path / "a.jinx", 5)
+    alone = tmp_path / "reader.py"
+    alone.write_bytes(Path(reader.__file__).read_bytes())
+    code = "import sys, reader; print(reader.open_pairs('a.jinx')[0][4]['id'], 'jinx' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stdout == "s004 False\n"

@@ -1,0 +1,240 @@
+"""Every kind of input that people have: arrays, folders, tars, addresses, paths to pictures."""
+
+import gzip
+import io
+import json
+import tarfile
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from PIL import Image
+
+import jinx
+
+
+def png(number: int) -> bytes:
+    out = io.BytesIO()
+    Image.new("RGB", (number + 8, 8), (number, 0, 0)).save(out, "PNG")
+    return out.getvalue()
+
+
+@pytest.fixture
+def pictures(tmp_path: Path) -> Path:
+    folder = tmp_path / "pictures"
+    (folder / "coco").mkdir(parents=True)
+    for number in range(4):
+        (folder / "coco" / f"{number}.png").write_bytes(png(number))
+    return folder
+
+
+def llava(number: int) -> dict[str, Any]:
+    return {
+        "id": str(number),
+        "image": f"coco/{number}.png",
+        "conversations": [{"from": "human", "value": '<image>\n[{"what": "]"}]'}, {"from": "gpt", "value": "é\\"}],
+    }
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+@pytest.mark.parametrize("name", ["llava.json", "llava.json.gz"])
+def test_a_json_array(tmp_path, indent, name):
+    rows = [llava(number) for number in range(4)]
+    text = json.dumps(rows, indent=indent).encode()
+    (tmp_path / name).write_bytes(gzip.compress(text) if name.endswith("gz") else text)
+    assert jinx.convert(tmp_path / name, tmp_path / "out.jinx")["rows"] == 4
+    assert jinx.open(tmp_path / "out.jinx").to_list() == rows
+    assert list(jinx.stream(tmp_path / name)) == rows
+
+
+def test_a_json_array_that_is_cut_off_or_broken(tmp_path):
+    (tmp_path / "a.json").write_text('[{"a": 1}, {"a": ', "utf-8")
+    with pytest.raises(jinx.TruncatedFileError, match="does not end"):
+        jinx.convert(tmp_path / "a.json", tmp_path / "out.jinx")
+    (tmp_path / "a.json").write_text('[{"a": 1}, {"a" 2}, {"a": 3}]', "utf-8")
+    with pytest.raises(jinx.CorruptFileError, match="sample 1"):
+        jinx.convert(tmp_path / "a.json", tmp_path / "out.jinx")
+    assert not (tmp_path / "out.jinx").exists()
+    with pytest.raises(jinx.UnsupportedError, match=r"a JSON array; run: jinx convert .*a\.json"):
+        jinx.open(tmp_path / "a.json")
+
+
+def test_embedded_pictures(tmp_path, pictures):
+    rows = [llava(number) for number in range(4)]
+    (tmp_path / "llava.json").write_text(json.dumps(rows), "utf-8")
+    jinx.convert(tmp_path / "llava.json", tmp_path / "out.jinx", embed="image", root=pictures)
+    ds = jinx.open(tmp_path / "out.jinx")
+    assert [sample["image"] for sample in ds] == [png(number) for number in range(4)]
+    assert ds.fields["image"] == "bytes (image/png)"
+    jinx.convert(tmp_path / "out.jinx", tmp_path / "out.parquet")
+    assert pq.read_table(tmp_path / "out.parquet")["image"][3].as_py() == {"bytes": png(3), "path": "coco/3.png"}
+
+
+def test_embedded_lists_and_nested_fields(tmp_path, pictures):
+    row = {"images": ["coco/0.png", "coco/1.png"], "turns": [{"image": "coco/2.png", "text": "coco/2.png"}, {}]}
+    (tmp_path / "rows.jsonl").write_text(json.dumps(row) + "\n", "utf-8")
+    jinx.convert(tmp_path / "rows.jsonl", tmp_path / "out.jinx", embed=["images", "turns.image"], root=pictures)
+    sample = jinx.open(tmp_path / "out.jinx")[0]
+    assert sample["images"] == [png(0), png(1)]
+    assert sample["turns"] == [{"image": png(2), "text": "coco/2.png"}, {}]
+    decoded = jinx.open(tmp_path / "out.jinx", decode=True)[0]
+    assert [picture.size for picture in [*decoded["images"], decoded["turns"][0]["image"]]] == [(8, 8), (9, 8), (10, 8)]
+
+
+def test_pictures_that_are_missing(tmp_path, pictures):
+    (pictures / "coco" / "1.png").unlink()
+    lines = "".join(json.dumps(llava(number)) + "\n" for number in range(4))
+    (pictures / "rows.jsonl").write_text(lines, "utf-8")
+    with pytest.raises(OSError, match=r"rows.jsonl: line 2, field 'image'.*'coco/1.png' is not in.*--missing skip"):
+        jinx.convert(pictures / "rows.jsonl", tmp_path / "a.jinx", embed="image")
+    assert not (tmp_path / "a.jinx").exists()
+    done = jinx.convert(pictures / "rows.jsonl", tmp_path / "b.jinx", embed="image", missing="skip")
+    assert (done["rows"], done["skipped"]) == (3, 1)
+    assert list(jinx.open(tmp_path / "b.jinx")["id"]) == ["0", "2", "3"]
+    jinx.convert(pictures / "rows.jsonl", tmp_path / "c.jinx", embed="image", missing="null")
+    assert [sample["image"] is None for sample in jinx.open(tmp_path / "c.jinx")] == [False, True, False, False]
+    with pytest.raises(KeyError, match="did you mean 'image'"):
+        jinx.convert(pictures / "rows.jsonl", tmp_path / "d.jinx", embed="imgae")
+
+
+def test_no_file_outside_of_the_root_is_read(tmp_path, pictures):
+    (tmp_path / "secret.png").write_bytes(png(9))
+    for path in ("../secret.png", str(tmp_path / "secret.png"), "https://example.org/a.png"):
+        (tmp_path / "rows.jsonl").write_text(json.dumps({"image": path}) + "\n", "utf-8")
+        with pytest.raises(jinx.JinxError, match=r"leads out|is an address"):
+            jinx.convert(tmp_path / "rows.jsonl", tmp_path / "a.jinx", embed="image", root=pictures, missing="null")
+
+
+def test_media_beside_the_lines_and_back(tmp_path, pictures):
+    rows = "".join(json.dumps(llava(number % 2)) + "\n" for number in range(4))
+    (pictures / "rows.jsonl").write_text(rows, "utf-8")
+    jinx.convert(pictures / "rows.jsonl", tmp_path / "a.jinx", embed="image")
+    jinx.convert(tmp_path / "a.jinx", tmp_path / "b.jsonl", media_dir=tmp_path / "media")
+    paths = [row["image"] for row in jinx.stream(tmp_path / "b.jsonl")]
+    assert len(set(tmp_path.glob("media/*/*.png"))) == 2
+    assert (tmp_path / paths[1]).read_bytes() == png(1)
+    jinx.convert(tmp_path / "b.jsonl", tmp_path / "c.jinx", embed="image")
+    assert [sample["image"] for sample in jinx.open(tmp_path / "c.jinx")] == [png(number % 2) for number in range(4)]
+
+
+def tar_of(path: Path, files: dict[str, bytes]) -> None:
+    with tarfile.open(path, "w:gz" if path.suffix in {".gz", ".tgz"} else "w") as tar:
+        for name, data in files.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(data)
+            tar.addfile(member, io.BytesIO(data))
+
+
+@pytest.mark.parametrize("suffix", ["tar", "tar.gz", "tgz"])
+def test_webdataset_tars(tmp_path, suffix):
+    for shard in range(2):
+        files: dict[str, bytes] = {}
+        for number in range(shard * 3, shard * 3 + 3):
+            files[f"{number:06}.png"] = png(number)
+            files[f"{number:06}.json"] = json.dumps({"n": number}).encode()
+            files[f"{number:06}.txt"] = f"text {number}".encode()
+            files[f"{number:06}.cls"] = str(number).encode()
+        tar_of(tmp_path / f"shard-{shard:04}.{suffix}", files)
+    assert jinx.convert(str(tmp_path / f"shard-*.{suffix}"), tmp_path / "out.jinx")["rows"] == 6
+    ds = jinx.open(tmp_path / "out.jinx")
+    expected = {"__key__": "000004", "png": png(4), "json": {"n": 4}, "txt": "text 4", "cls": 4}
+    assert ds[4] == expected
+    assert jinx.open(tmp_path / "out.jinx", decode=True)[4]["png"].size == (12, 8)
+
+
+def test_a_tar_that_ends_too_early(tmp_path):
+    tar_of(tmp_path / "a.tar", {"0.bin": bytes(5000)})
+    (tmp_path / "a.tar").write_bytes((tmp_path / "a.tar").read_bytes()[:2000])
+    with pytest.raises(jinx.JinxError, match=r"a\.tar: .*ends inside 0\.bin"):
+        jinx.convert(tmp_path / "a.tar", tmp_path / "out.jinx")
+
+
+def test_folders_by_split(tmp_path):
+    folder = tmp_path / "hub"
+    (folder / "data").mkdir(parents=True)
+    for split, number, count in [("train", 0, 10), ("train", 1, 5), ("test", 0, 3)]:
+        table = pa.table({"split": [split] * count, "n": list(range(count))})
+        pq.write_table(table, folder / "data" / f"{split}-{number:05}-of-00002.parquet")
+    (folder / "README.md").write_text("---\n---\n", "utf-8")
+    assert jinx.convert(folder, tmp_path / "out")["rows"] == 18
+    train, test = jinx.open(tmp_path / "out" / "train"), jinx.open(tmp_path / "out", split="test")
+    assert (len(train), len(test)) == (15, 3)
+    assert set(train["split"]) == {"train"}
+    assert train.info()["split"] == "train"
+    jinx.convert(folder, tmp_path / "one.jinx", split="test")
+    assert len(jinx.open(tmp_path / "one.jinx")) == 3
+    with pytest.raises(ValueError, match=r"the splits .*train.*a name without a suffix.*--split"):
+        jinx.convert(folder, tmp_path / "all.jinx")
+    with pytest.raises(ValueError, match="did you mean 'train'"):
+        jinx.convert(folder, tmp_path / "x.jinx", split="trian")
+
+
+def test_files_without_splits_are_one_dataset(tmp_path):
+    for name in ("part-00000-of-00002.jsonl", "part-00001-of-00002.jsonl"):
+        (tmp_path / name).write_text('{"a":1}\n', "utf-8")
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "deep" / "10.jsonl").write_text('{"a":10}\n', "utf-8")
+    (tmp_path / "deep" / "9.jsonl").write_text('{"a":9}\n', "utf-8")
+    out = tmp_path.parent / f"{tmp_path.name}.jinx"
+    jinx.convert(tmp_path, out)
+    assert jinx.open(out)["a"].tolist() == [9, 10, 1, 1]
+
+
+def test_schemas_of_many_parquet_files_are_one(tmp_path):
+    pq.write_table(pa.table({"a": pa.array([1], pa.int32()), "b": ["x"]}), tmp_path / "0.parquet")
+    pq.write_table(pa.table({"c": [[1.5]], "a": pa.array([2**40], pa.int64())}), tmp_path / "1.parquet")
+    jinx.convert(str(tmp_path / "*.parquet"), tmp_path / "out.jinx")
+    ds = jinx.open(tmp_path / "out.jinx")
+    assert ds.to_list() == [{"a": 1, "b": "x", "c": None}, {"c": [1.5], "a": 2**40, "b": None}]
+    assert ds.to_arrow().schema.field("a").type == pa.int64()
+    jinx.convert(str(tmp_path / "[01].parquet"), tmp_path / "out.parquet")
+    assert pq.read_table(tmp_path / "out.parquet").to_pylist()[1] == {"a": 2**40, "b": None, "c": [1.5]}
+    pq.write_table(pa.table({"a": ["text"]}), tmp_path / "2.parquet")
+    with pytest.raises(jinx.MismatchError, match=r"2\.parquet: field 'a': the column is Utf8 here, and Int64 in"):
+        jinx.convert(str(tmp_path / "[012].parquet"), tmp_path / "x.jinx")
+
+
+def test_nulls_that_arrow_fills_in_go(tmp_path):
+    content = [[{"type": "text", "text": "hi"}], [{"type": "image", "image": 1}]]
+    pq.write_table(pa.table({"content": content, "top": [None, 1]}), tmp_path / "a.parquet")
+    jinx.convert(tmp_path / "a.parquet", tmp_path / "a.jinx", drop_nulls=True)
+    assert jinx.open(tmp_path / "a.jinx").to_list() == [
+        {"content": content[0], "top": None},
+        {"content": content[1], "top": 1},
+    ]
+
+
+def test_fields_left_out(tmp_path):
+    (tmp_path / "a.jsonl").write_text('{"a":1,"b":2,"c":3}\n', "utf-8")
+    jinx.convert(tmp_path / "a.jsonl", tmp_path / "a.jinx", drop=["b"], rename={"c": "d"})
+    assert jinx.open(tmp_path / "a.jinx")[0] == {"a": 1, "d": 3}
+    with pytest.raises(jinx.JinxError, match="no row has a field 'bb'; did you mean 'b'"):
+        jinx.convert(tmp_path / "a.jsonl", tmp_path / "b.jinx", drop=["bb"])
+
+
+def test_addresses(tmp_path):
+    fsspec = pytest.importorskip("fsspec")
+    memory = fsspec.filesystem("memory")
+    for number in (10, 9):
+        memory.pipe(f"/bucket/part-{number}.jsonl", json.dumps({"n": number}).encode() + b"\n")
+    memory.pipe("/bucket/bad.jsonl", b"{\n")
+    jinx.convert("memory://bucket/part-*.jsonl", tmp_path / "a.jinx")
+    assert jinx.open(tmp_path / "a.jinx")["n"].tolist() == [9, 10]
+    assert [row["n"] for row in jinx.stream("memory://bucket/part-9.jsonl")] == [9]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.jinx"]
+    with pytest.raises(FileNotFoundError, match="memory://bucket/none"):
+        jinx.convert("memory://bucket/none.jsonl", tmp_path / "b.jinx")
+    with pytest.raises(jinx.JinxError, match=r"^memory://.*bad\.jsonl: line 1"):
+        jinx.convert("memory://bucket/bad.jsonl", tmp_path / "b.jinx")
+    with pytest.raises(jinx.UnsupportedError, match=r"run: jinx convert s3://b/a\.parquet out\.jinx"):
+        jinx.open("s3://b/a.parquet")
+
+
+def test_pointers_of_git_lfs(tmp_path):
+    text = "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 12345\n"
+    (tmp_path / "a.parquet").write_text(text, "utf-8")
+    for use in (jinx.convert, lambda source, _: jinx.open(source)):
+        with pytest.raises(jinx.UnsupportedError, match=r"Git LFS pointer.*git lfs pull"):
+            use(tmp_path / "a.parquet", tmp_path / "out.jinx")

@@ -1,0 +1,179 @@
+"""Conversions that are interrupted, meet broken rows, or are shared by many writers."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import jinx
+from jinx.cli.program import run
+
+
+def write_rows(path: Path, rows: range) -> Path:
+    path.write_text("".join(json.dumps({"n": n, "text": "x" * 200}) + "\n" for n in rows), "utf-8")
+    return path
+
+
+@pytest.fixture
+def inputs(tmp_path: Path) -> list[Path]:
+    (tmp_path / "in").mkdir()
+    return [write_rows(tmp_path / "in" / f"{k}.jsonl", range(k * 3000, k * 3000 + 3000)) for k in range(4)]
+
+
+class Stop:
+    """Interrupts a conversion after a while."""
+
+    def __init__(self, rows: int) -> None:
+        self.rows = rows
+
+    def __call__(self, rows: int, *_: object) -> None:
+        if rows >= self.rows:
+            raise KeyboardInterrupt
+
+
+def interrupt(source: Any, out: Path, **options: Any) -> None:
+    # Reports come every 80 ms: a large input makes sure that there is one.
+    with pytest.raises(KeyboardInterrupt):
+        jinx.convert(source, out, shard_size="100kB", progress=Stop(1), **options)
+
+
+@pytest.fixture
+def long_input(tmp_path: Path) -> Path:
+    path = tmp_path / "long.jsonl"
+    path.write_bytes(write_rows(tmp_path / "piece.jsonl", range(3000)).read_bytes() * 150)
+    return path
+
+
+def test_resume_goes_on_and_gives_the_same(tmp_path, long_input):
+    out = tmp_path / "out"
+    interrupt(long_input, out)
+    assert not out.exists()
+    notes = json.loads((tmp_path / ".out.tmp" / ".progress.json.tmp").read_text("utf-8"))
+    assert notes["shards"]
+    first = tmp_path / ".out.tmp" / "shard-00000.jinx"
+    inode = first.stat().st_ino
+    done = jinx.convert(long_input, out, shard_size="100kB", resume=True)
+    assert (out / "shard-00000.jinx").stat().st_ino == inode
+    assert done["rows"] == len(jinx.open(out)) == 450_000
+    whole = tmp_path / "whole"
+    assert jinx.convert(long_input, whole, shard_size="100kB") == done
+    assert [path.name for path in sorted(out.iterdir())] == [path.name for path in sorted(whole.iterdir())]
+    assert jinx.open(out).info()["ids"] == jinx.open(whole).info()["ids"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["long.jsonl", "out", "piece.jsonl", "whole"]
+
+
+def test_clean_removes_what_was_kept(tmp_path, long_input):
+    interrupt(long_input, tmp_path / "out")
+    assert (tmp_path / ".out.tmp").exists()
+    assert run(["clean", str(tmp_path)]) == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["long.jsonl", "piece.jsonl"]
+
+
+def test_resume_refuses_other_inputs_and_options(tmp_path, long_input):
+    out = tmp_path / "out"
+    interrupt(long_input, out)
+    with pytest.raises(jinx.MismatchError, match=r"not those of the interrupted run.*leave out --resume"):
+        jinx.convert(long_input, out, shard_size="100kB", resume=True, fields=["n"])
+    assert (tmp_path / ".out.tmp" / "shard-00000.jinx").exists()
+    write_rows(long_input, range(10))
+    with pytest.raises(jinx.MismatchError, match="interrupted run"):
+        jinx.convert(long_input, out, shard_size="100kB", resume=True)
+    assert jinx.convert(long_input, out)["rows"] == 10
+    with pytest.raises(ValueError, match="folder of shards can be resumed"):
+        jinx.convert(long_input, tmp_path / "a.jinx", resume=True)
+
+
+def test_broken_rows_are_listed(tmp_path):
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"n":0}\n{"n":\n{"n":2}\n[3]\n{"n":4}\n', "utf-8")
+    for name in ("out.jinx", "out", "out.jsonl", "out.msgpack", "out.parquet"):
+        done = jinx.convert(path, tmp_path / name, on_error="skip")
+        assert (done["rows"], done["skipped"]) == (3, 2)
+        assert [row["n"] for row in jinx.stream(tmp_path / name)] == [0, 2, 4]
+        lines = (tmp_path / f"{name}.rejected.jsonl").read_text("utf-8").splitlines()
+        found = [json.loads(line) for line in lines]
+        assert [(Path(one["source"]).name, one["line"]) for one in found] == [("a.jsonl", 2), ("a.jsonl", 4)]
+        assert all(one["reason"] for one in found)
+
+
+def test_broken_rows_and_resume(tmp_path, long_input):
+    with long_input.open("ab") as file:
+        file.write(b'broken\n{"n":-1}\n')
+    out = tmp_path / "out"
+    options: dict[str, Any] = {"on_error": "skip"}
+    interrupt(long_input, out, **options)
+    done = jinx.convert(long_input, out, shard_size="100kB", resume=True, **options)
+    assert (done["rows"], done["skipped"]) == (450_001, 1)
+    assert jinx.open(out)[-1] == {"n": -1}
+
+
+def test_parts_by_convert(tmp_path, inputs):
+    out = tmp_path / "out"
+    for part in (2, 0, 1):
+        jinx.convert(inputs, out, part=f"{part}/3", shard_size="100kB")
+    with pytest.raises(jinx.MismatchError, match="jinx merge"):
+        jinx.open(out)
+    done = jinx.merge(out)
+    assert done["rows"] == 12_000
+    assert jinx.open(out)["n"].tolist() == list(range(12_000))
+    assert {path.suffix for path in out.iterdir()} <= {".jinx", ".binx", ".json"}
+    assert jinx.verify(out) == []
+    with pytest.raises(FileExistsError, match="is a dataset already"):
+        jinx.convert(inputs, out, part="0/3")
+    with pytest.raises(ValueError, match="4 input files cannot be shared by 5 parts"):
+        jinx.convert(inputs, tmp_path / "more", part="0/5")
+
+
+def test_parts_by_writers(tmp_path):
+    out = tmp_path / "out"
+    for part in range(3):
+        with jinx.Writer(out, part=part, parts=3) as writer:
+            writer.write_many({"n": part * 10 + k, "data": bytes([part]) * 100} for k in range(part * 2))
+    with jinx.Writer(out, part=3, parts=4) as writer:
+        writer.write({"n": 0})
+    with pytest.raises(jinx.MismatchError, match="parts of 3 and parts of 4"):
+        jinx.merge(out)
+    for file in (out / ".part-00003-of-00004").iterdir():
+        file.unlink()
+    (out / ".part-00003-of-00004").rmdir()
+    with jinx.Writer(out, part=1, parts=3) as writer:  # again: replaces
+        writer.write({"n": 5, "data": b"new"})
+    assert jinx.merge(out)["rows"] == 5
+    ds = jinx.open(out)
+    assert ds["n"].tolist() == [5, 20, 21, 22, 23]
+    assert (ds[0]["data"], ds[4]["data"]) == (b"new", b"\2" * 100)
+
+
+def test_missing_and_unfinished_parts_are_named(tmp_path):
+    out = tmp_path / "out"
+    with jinx.Writer(out, part=1, parts=4) as writer:
+        writer.write({"n": 1})
+    with pytest.raises(jinx.MismatchError, match="of 4 parts these are missing: 0, 2, 3"):
+        jinx.merge(out)
+    with pytest.raises(RuntimeError), jinx.Writer(out, part=0, parts=4):
+        raise RuntimeError
+    with pytest.raises(jinx.MismatchError, match="missing: 0, 2, 3"):
+        jinx.merge(out)
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(jinx.JinxError, match="no parts here"):
+        jinx.merge(tmp_path / "empty")
+    for wrong in ({"part": 0}, {"part": 4, "parts": 4}, {"part": 0, "parts": 4, "append": True}):
+        with pytest.raises(ValueError, match="part"):
+            jinx.Writer(out, **wrong)
+    with pytest.raises(ValueError, match="folder"):
+        jinx.Writer(tmp_path / "a.jinx", part=0, parts=4)
+
+
+def test_an_interrupted_merge_goes_on(tmp_path):
+    out = tmp_path / "out"
+    for part in range(2):
+        with jinx.Writer(out, part=part, parts=2) as writer:
+            writer.write({"n": part, "data": bytes(100)})
+    for suffix in (".binx", ".jinx"):
+        (out / f".part-00000-of-00002/shard-00000{suffix}").rename(out / f"shard-00000{suffix}")
+        (out / f".part-00001-of-00002/shard-00000{suffix}").rename(out / f"shard-00001{suffix}")
+        if suffix == ".binx":
+            continue
+    assert jinx.merge(out)["rows"] == 2
+    assert jinx.open(out)["n"].tolist() == [0, 1]

@@ -1,0 +1,81 @@
+"""mv, cp, rm: datasets as a whole."""
+
+from pathlib import Path
+
+import pytest
+
+import jinx
+import samples
+from jinx.cli.program import run
+
+
+@pytest.fixture
+def pair(tmp_path: Path) -> Path:
+    return samples.write(tmp_path / "a.jinx", 5)
+
+
+@pytest.fixture
+def shards(tmp_path: Path) -> Path:
+    return samples.write(tmp_path / "shards", 20, shard_size="2kB")
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_a_pair_moves_with_its_sidecar(pair, tmp_path):
+    assert run(["mv", str(pair), str(tmp_path / "b.jinx")]) == 0
+    assert names(tmp_path) == ["b.binx", "b.jinx"]
+    assert jinx.verify(tmp_path / "b.jinx") == []
+    (tmp_path / "into").mkdir()
+    assert run(["mv", str(tmp_path / "b.jinx"), str(tmp_path / "into")]) == 0
+    assert names(tmp_path / "into") == ["b.binx", "b.jinx"]
+    assert samples.plain(jinx.open(tmp_path / "into" / "b.jinx")[4]) == samples.plain(samples.sample(4))
+
+
+def test_folders_move_and_are_copied(shards, tmp_path):
+    before = names(shards)
+    assert run(["cp", str(shards) + "/", str(tmp_path / "copy")]) == 0
+    assert names(shards) == names(tmp_path / "copy") == before
+    assert run(["mv", str(shards), str(tmp_path / "moved")]) == 0
+    assert not shards.exists()
+    assert len(jinx.open(tmp_path / "moved")) == len(jinx.open(tmp_path / "copy")) == 20
+    assert run(["rm", str(tmp_path / "moved"), str(tmp_path / "copy")]) == 0
+    assert names(tmp_path) == []
+
+
+def test_a_copy_is_whole(pair, tmp_path):
+    assert run(["cp", str(pair), str(tmp_path / "b.jinx")]) == 0
+    assert names(tmp_path) == ["a.binx", "a.jinx", "b.binx", "b.jinx"]
+    assert (tmp_path / "b.binx").read_bytes() == (tmp_path / "a.binx").read_bytes()
+    assert run(["rm", str(pair)]) == 0
+    assert names(tmp_path) == ["b.binx", "b.jinx"]
+
+
+def test_nothing_is_replaced_or_lost_by_mistake(pair, shards, tmp_path, capsys):
+    other = samples.write(tmp_path / "b.jinx", 3)
+    foreign = tmp_path / "mine"
+    foreign.mkdir()
+    (foreign / "notes.txt").write_text("keep", "utf-8")
+    (tmp_path / "a.txt").write_text("", "utf-8")
+    before = names(tmp_path)
+    for words, says in [
+        (["mv", pair, other], "exists"),
+        (["cp", pair, tmp_path / "c.txt"], "must end in .jinx"),
+        (["cp", shards, tmp_path / "c.jinx"], "must not end in .jinx"),
+        (["mv", pair, pair], "the dataset itself"),
+        (["mv", pair, tmp_path / "no" / "b.jinx"], "no such folder"),
+        (["mv", pair], "where to?"),
+        (["mv", pair, other, tmp_path / "c.jinx"], "must be a folder that exists"),
+        (["rm", tmp_path / "aa.jinx"], "did you mean 'a.jinx'"),
+        (["rm", foreign], "holds 'notes.txt'"),
+        (["rm", tmp_path / "a.txt"], "no .jinx file"),
+        (["rm", pair, tmp_path / "gone.jinx"], "no such file"),
+    ]:
+        assert run([str(word) for word in words]) != 0
+        error = capsys.readouterr().err
+        assert says in error
+        assert error.count("\n") == 1
+        assert names(tmp_path) == before
+    assert run(["mv", "--overwrite", str(pair), str(other)]) == 0
+    assert len(jinx.open(other)) == 5
