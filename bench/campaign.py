@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -31,13 +32,16 @@ class Campaign:
     settings: Settings
     fresh: bool = False
     limits: bool = False
+    note: str = ""
     paper_data: list[Path] = field(default_factory=list)
     results: Results = field(default_factory=Results)
     _written: set[Path] = field(default_factory=set)
     _broken: dict[Path, str] = field(default_factory=dict)
 
-    def run(self, chosen: list[Peer], cases: list[Case], repeat: int) -> Results:
-        """Measure every case with every contestant, `repeat` times in turns."""
+    def run(
+        self, chosen: list[Peer], cases: list[Case], repeat: int, after: Callable[[Results], None] | None = None
+    ) -> Results:
+        """Measure every case with every contestant, `repeat` times in turns; `after` sees what there is by then."""
         contestants, missing = self._environments(chosen)
         sources = {kind: self._source(kind) for kind in sorted({case.data for case in cases})}
         self._describe(contestants, sources)
@@ -55,6 +59,8 @@ class Campaign:
                     if number == 0 or self._worth_repeating(case, contestant.peer):
                         self._measure(contestant, case, source, number)
             self._compare(case)
+            if after is not None:
+                after(self.results)
         for contestant in contestants:
             contestant.close()
         return self.results
@@ -143,6 +149,8 @@ class Campaign:
         return record
 
     def _note(self, case: Case, peer: Peer, number: int, record: dict[str, Any]) -> None:
+        if "failed" in record:  # nobody's home folder stands in a report
+            record = {"failed": record["failed"].replace(str(Path.home()), "~")}
         self.results.records.append({"case": case.name, "peer": peer.name, "round": number, **record})
         text = record.get("failed") or record.get("unsupported")
         if text:
@@ -192,10 +200,13 @@ class Campaign:
         run = {
             "command": "python -m bench.run " + " ".join(sys.argv[1:]),
             "commit": _commit(),
+            "data": sorted(sources),
+            "load": round(os.getloadavg()[0], 1),
             "at": dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
         }
         self.results.about = {
             "runs": [run],
+            "note": self.note,
             "machine": machine(),
             "versions": versions,
             "data": {kind: data.described(source) for kind, source in sources.items()},

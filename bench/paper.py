@@ -1,6 +1,7 @@
 """The page with the MLDataForge paper's own benchmark: its Table 1 and figures 1 to 3, and our rows."""
 
 import statistics
+from typing import Any
 
 from bench import peers
 from bench.results import Results
@@ -24,7 +25,8 @@ _ENOUGH = 2
 def page(results: Results, pictures: dict[str, str]) -> str:
     """The page; `pictures` are file names by title."""
     facts = results.about["data"]["paper"]
-    runs = [run for run in results.about["runs"] if "paper" in run["command"]]
+    runs = [run for run in results.about["runs"] if "paper" in run["data"]]
+    note = results.about.get("note", "")
     shape = (
         f"{facts['samples']:,} samples of {facts['image_bytes'] / 1000:.0f} kB of decoded image and"
         f" {facts['row_bytes'] / 1000:.2f} kB of JSON; the paper's test set has 13,640"
@@ -32,11 +34,18 @@ def page(results: Results, pictures: dict[str, str]) -> str:
     parts = [
         "# The MLDataForge paper's benchmark",
         _WHAT.format(shape=shape),
-        "\n".join(f"- {run['at']}, commit `{run['commit']}`: `{run['command']}`" for run in runs),
+        *([f'!!! warning "About this run"\n\n    {note}'] if note else []),
+        "\n".join(map(run_line, runs)),
         *(f"![{title}]({name})" for title, name in pictures.items()),
         *(f"## {title}\n\n{_table(results, case)}" for case, title in CASES.items() if case in results.cases()),
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def run_line(run: dict[str, Any]) -> str:
+    """Which command gave figures, at which commit and when, and how busy the machine was as it began."""
+    load = f", load average {run['load']}" if "load" in run else ""
+    return f"- {run['at']}, commit `{run['commit']}`{load}: `{run['command']}`"
 
 
 def throughput(results: Results, case: str, peer: str) -> float | None:

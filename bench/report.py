@@ -11,6 +11,7 @@ from pathlib import Path
 
 from bench import environments, paper, peers
 from bench.cases import CASES, Case
+from bench.paper import run_line
 from bench.results import Results
 from bench.targets import best_peer, outcomes
 
@@ -80,14 +81,11 @@ def _about(results: Results) -> str:
         for kind, facts in about["data"].items()
         if kind != "paper"
     )
-    runs = "\n".join(
-        f"- {run['at']}, commit `{run['commit']}`: `{run['command']}`"
-        for run in about["runs"]
-        if "paper" not in run["command"]
-    )
+    runs = "\n".join(map(run_line, (run for run in about["runs"] if run["data"] != ["paper"])))
+    note = f'!!! warning "About this run"\n\n    {about["note"]}\n\n' if about.get("note") else ""
     return (
-        f"{machine['cpu']}, {machine['cores']} cores, {machine['memory_gib']} GiB, Linux {machine['kernel']}, Python"
-        f" {machine['python']}.\nData: {data}\n\n"
+        f"{note}{machine['cpu']}, {machine['cores']} cores, {machine['memory_gib']} GiB, Linux {machine['kernel']},"
+        f" Python {machine['python']}.\nData: {data}\n\n"
         "Every figure is the median of the rounds; a ratio is the median of the ratios of each round, so above 1 means"
         " faster than ref. Each measurement is a process of its own, contestants take turns, the page cache is warm"
         " unless said. Everyone reads the same number of samples in the same order and must arrive at the same"

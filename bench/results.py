@@ -65,15 +65,15 @@ class Results:
         """Names in the order of measuring."""
         return _unique(record["peer"] for record in self.records)
 
-    def save(self, path: Path) -> None:
-        """Add to what stands in a file; a case of a contestant that is measured again replaces the old figures."""
-        old = Results.load(path) if path.exists() else Results()
-        new = {(record["case"], record["peer"]) for record in self.records}
-        kept = [record for record in old.records if (record["case"], record["peer"]) not in new]
-        merged = {name: old.about.get(name, {}) | self.about.get(name, {}) for name in ("versions", "data", "limits")}
-        about = {**old.about, **self.about, **merged}
-        about["runs"] = old.about.get("runs", []) + self.about.get("runs", [])
-        Results(about, kept + self.records, old.wrong + self.wrong).dump(path)
+    def with_newer(self, newer: "Results") -> "Results":
+        """Both; a case of a contestant that was measured again has the newer figures alone."""
+        again = {(record["case"], record["peer"]) for record in newer.records}
+        kept = [record for record in self.records if (record["case"], record["peer"]) not in again]
+        cases = {record["case"] for record in newer.records}
+        wrong = [text for text in self.wrong if text.partition(":")[0] not in cases]
+        merged = {name: self.about.get(name, {}) | newer.about.get(name, {}) for name in ("versions", "data", "limits")}
+        runs = self.about.get("runs", []) + newer.about.get("runs", [])
+        return Results({**self.about, **newer.about, **merged, "runs": runs}, kept + newer.records, wrong + newer.wrong)
 
     def dump(self, path: Path) -> None:
         """Write everything, a record a line."""
@@ -84,7 +84,7 @@ class Results:
 
     @classmethod
     def load(cls, path: Path) -> "Results":
-        """Read what `save` wrote."""
+        """Read what `dump` wrote."""
         return cls(**json.loads(path.read_text()))
 
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from bench import environments, peers
 from bench.campaign import Campaign
 from bench.cases import CASES
+from bench.results import Results
 from bench.runner import Settings
 from bench.table import table
 
@@ -34,6 +35,7 @@ def main() -> None:
     parser.add_argument("--cap", type=float, default=6.0, help="seconds after which a case is cut off (default: 6)")
     parser.add_argument("--folder", type=Path, help="where data and stores go (default: ~/.cache/jinx/bench)")
     parser.add_argument("--save", type=Path, help="add the results to this JSON file")
+    parser.add_argument("--note", help="a sentence for the report, such as what else the machine was doing")
     parser.add_argument("--fresh", action="store_true", help="write all stores again")
     parser.add_argument("--limits", action="store_true", help="measure what the machine allows, too")
     parser.add_argument("--list", action="store_true", help="name contestants and cases, and stop")
@@ -50,17 +52,19 @@ def main() -> None:
         settings=Settings(options.reads, options.cap),
         fresh=options.fresh,
         limits=options.limits,
+        note=options.note or "",
     )
+    if options.save and not options.cases and not options.peers:
+        options.save.unlink(missing_ok=True)
+    earlier = Results.load(options.save) if options.save and options.save.exists() else Results()
     results = campaign.run(
         [contestants[name] for name in _chosen(options.peers, list(contestants))],
         [CASES[name] for name in _chosen(options.cases, list(CASES))],
         options.repeat,
+        # After every case, so that little is lost when a long run is stopped.
+        lambda so_far: earlier.with_newer(so_far).dump(options.save) if options.save else None,
     )
     print(table(results))
-    if options.save:
-        if not options.cases and not options.peers:
-            options.save.unlink(missing_ok=True)
-        results.save(options.save)
     if results.wrong:
         sys.exit("bench: contestants read different things: " + "; ".join(results.wrong))
 

@@ -18,6 +18,10 @@ _DATA = ("paper",)
 class SingleJinx(OldJinx):
     """Images as base64 in the lines, as the paper has it."""
 
+    def __init__(self, name: str, *, lazy: bool, compression: str | None, store: str = "") -> None:
+        super().__init__(name, lazy=lazy, compression=compression, store=store)
+        self.title = self.title.replace("sidecar", "one file")
+
     def write(self, source: Path, out: Path) -> None:
         from mldataforge.utils import save_jinx
 
