@@ -118,13 +118,7 @@ class Run:
 
         if inputs.format == "jinx" and embedding is None:
             return self._dataset(open(inputs.files))
-        folder = os.path.dirname(os.path.abspath(self.out))  # noqa: PTH100, PTH120
-        with tempfile.TemporaryDirectory(dir=folder, prefix=".jinx-") as work:
-            middle = os.path.join(work, "rows.jinx")  # noqa: PTH118
-            plain = {"overwrite": True, "append": False, "shard_size": None, "compression": None, "level": None}
-            Run(middle, "jinx", {**self.options, **plain}, self.progress).files(inputs, embedding)
-            done = {"limit": None, "fields": None, "drop": None, "rename": None}
-            return Run(self.out, self.target, {**self.options, **done}, None)._dataset(open(middle))
+        return self._by_way_of_jinx(lambda run: run.files(inputs, embedding), first=self.progress)
 
     def _written_by_python(self, source: "Dataset") -> dict[str, int]:
         from itertools import islice
@@ -198,15 +192,15 @@ class Run:
             raise ValueError(f"{self.out}: write a .jinx file first, then convert that")
         return self._by_way_of_jinx(lambda run: run._write(samples, run.out))
 
-    def _by_way_of_jinx(self, write: "Callable[[Run], Any]") -> dict[str, int]:
-        """What `write` puts into a JINX file, converted to the output."""
+    def _by_way_of_jinx(self, write: "Callable[[Run], Any]", first: Progress | None = None) -> dict[str, int]:
+        """What `write` puts into a JINX file, converted to the output; `first` shows the first step, not the second."""
         folder = os.path.dirname(os.path.abspath(self.out))  # noqa: PTH100, PTH120
         with tempfile.TemporaryDirectory(dir=folder, prefix=".jinx-") as work:
             middle = os.path.join(work, "rows.jinx")  # noqa: PTH118
             changed = {"overwrite": True, "append": False, "shard_size": None, "compression": None, "level": None}
-            write(Run(middle, "jinx", {**self.options, **changed}, None))
+            write(Run(middle, "jinx", {**self.options, **changed}, first))
             done = {"limit": None, "fields": None, "drop": None, "rename": None}
-            final = Run(self.out, self.target, {**self.options, **done}, self.progress)
+            final = Run(self.out, self.target, {**self.options, **done}, None if first else self.progress)
             return final.files(Inputs([middle], "jinx"))
 
     def _write(self, samples: Iterable[Any], out: str) -> dict[str, int]:

@@ -1,8 +1,7 @@
 //! Files of any format to a file of any format.
 
 use crate::features::MediaPath;
-use crate::infer::InferOptions;
-use crate::observe::Observer;
+use crate::infer::{InferOptions, SchemaInference};
 use crate::origin::{Known, Origin};
 use crate::project;
 use crate::rows_out::ParquetTarget;
@@ -10,7 +9,7 @@ use crate::schema::encode_schema;
 use crate::spec::ConvertSpec;
 use arrow_schema::SchemaRef;
 use jinx_core::convert::{
-    ConvertOptions, Format, JinxTarget, MdsObserver, MdsTarget, Progress, RowSource, Selected, Summary,
+    ConvertOptions, Format, JinxTarget, MdsTarget, Observer, Progress, RowSource, Selected, Summary,
     json_lines, message_pack, run,
 };
 use jinx_core::error::{Error, Result};
@@ -18,6 +17,7 @@ use jinx_core::io::StreamOut;
 use jinx_core::jinx::fields::MediaField;
 use jinx_core::jinx::options::WriteOptions;
 use jinx_core::jinx::writer::DatasetWriter;
+use jinx_core::mds::infer::Inference;
 use jinx_core::mds::writer::Writer;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -48,9 +48,9 @@ pub fn convert(
                  allow; save the input to a file",
             ));
         }
-        let observer = MdsObserver::default();
+        let observer = Observer::new(Inference::default());
         run(origin.open()?, observer.clone(), &options, &mut |now| progress(first_half(now)))?;
-        let writer = Writer::create(out, spec.mds(observer.columns())?)?;
+        let writer = Writer::create(out, spec.mds(observer.findings().columns())?)?;
         return run(origin.open()?, MdsTarget::new(writer), &options, &mut |now| progress(second_half(now)));
     }
     if target_format != Format::Parquet {
@@ -192,9 +192,10 @@ fn infer(
             "Parquet needs a schema, and finding one takes a first pass, which a pipe does not allow; save the input to a file",
         ));
     }
-    let observer = Observer::new(InferOptions { media, mixed_json: spec.mixed_json, large: false });
+    let infer = InferOptions { media, mixed_json: spec.mixed_json, large: false };
+    let observer = Observer::new(SchemaInference::new(infer));
     run(origin.open()?, observer.clone(), options, &mut |now| progress(first_half(now)))?;
-    observer.schema()
+    observer.findings().finish()
 }
 
 /// Two passes read every byte twice.

@@ -83,14 +83,8 @@ impl Ahead {
         i: usize,
         stop: usize,
     ) -> PyResult<()> {
-        if self.threads.as_ref().is_some_and(Threads::are_elsewhere) {
-            // A lock of theirs may have been held when the process was forked.
-            std::mem::forget(self.threads.take());
-        }
-        let threads = self.threads.get_or_insert_with(|| {
-            keep_freed_memory(py);
-            Threads::start(helpers())
-        });
+        keep_freed_memory(py);
+        let threads = Threads::here(&mut self.threads, helpers());
         let from = self.window.back().map_or(i, |(at, _)| at + 1);
         let bytes =
             |prepared: &Prepared| prepared.pending.iter().map(|pending| pending.bytes()).sum::<usize>();

@@ -102,11 +102,7 @@ impl Batches {
         let indices = reader.checked_indices(indices)?;
         let positions: Vec<u64> = indices.iter().map(|i| reader.position(*i)).collect();
         let prepared = take::prepare(py, &reader.home, &positions, self.fields.as_deref())?;
-        if threads.as_ref().is_some_and(Threads::are_elsewhere) {
-            // A lock of theirs may have been held when the process was forked.
-            std::mem::forget(threads.take());
-        }
-        let threads = threads.get_or_insert_with(|| Threads::start(self.threads));
+        let threads = Threads::here(threads, self.threads);
         prepared.iter().flat_map(|prepared| &prepared.pending).for_each(|pending| threads.send(pending));
         Ok(Batch { indices, positions, prepared })
     }

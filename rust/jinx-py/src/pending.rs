@@ -189,8 +189,12 @@ impl Threads {
         let _ = self.queue.send(Arc::clone(pending));
     }
 
-    /// Whether the threads were left behind in the parent process.
-    pub fn are_elsewhere(&self) -> bool {
-        self.process != std::process::id()
+    /// The threads in `slot`, started if there are none in this process.
+    pub fn here(slot: &mut Option<Self>, count: usize) -> &Self {
+        if slot.as_ref().is_some_and(|threads| threads.process != std::process::id()) {
+            // Left behind in the parent process, where a lock of theirs may have been held when it was forked.
+            std::mem::forget(slot.take());
+        }
+        slot.get_or_insert_with(|| Self::start(count))
     }
 }
