@@ -81,6 +81,8 @@ def environment() -> dict[str, str]:
         "LITDATA_DISABLE_VERSION_CHECK": "1",
         "TOKENIZERS_PARALLELISM": "false",
         "PYTHONWARNINGS": "ignore",
+        # Numpy's second thread spins for a moment after its start, which counts as CPU time of whoever imports it.
+        "OPENBLAS_NUM_THREADS": "1",
     }
 
 

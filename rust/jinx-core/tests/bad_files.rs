@@ -14,7 +14,7 @@ use jinx_core::jinx::sidecar::Header;
 use jinx_core::jinx::stored::Stored;
 use jinx_core::sink::{Discard, Payload};
 use proptest::prelude::*;
-use xxhash_rust::xxh3::xxh3_64;
+use twox_hash::XxHash3_64;
 
 fn trailer(text: &str) -> Cause {
     locate(text.as_bytes(), text.len() as u64).unwrap_err().cause()
@@ -46,7 +46,7 @@ fn trailers() {
 /// A 1.1 footer from its members without the digest.
 fn footer(members: &str) -> Result<Footer, Cause> {
     let body = format!("{{{members}");
-    let text = format!("{body},\"digest\":\"{:016x}\"}}", xxh3_64(body.as_bytes()));
+    let text = format!("{body},\"digest\":\"{:016x}\"}}", XxHash3_64::oneshot(body.as_bytes()));
     Footer::parse(text.as_bytes()).map_err(|error| error.cause())
 }
 
@@ -175,7 +175,7 @@ fn headers() {
     for (at, value) in [(8, 2), (12, 1), (15, 1)] {
         let mut bytes = whole;
         bytes[at] = value;
-        let hash = xxh3_64(&bytes[..56]);
+        let hash = XxHash3_64::oneshot(&bytes[..56]);
         bytes[56..].copy_from_slice(&hash.to_le_bytes());
         assert_eq!(cause(&bytes, 64), Err(Unsupported), "byte {at}");
     }
@@ -205,7 +205,7 @@ fn sealed(bytes: &mut [u8]) -> Option<()> {
     let (offset, length) = locate(bytes, bytes.len() as u64).ok()?;
     let footer = bytes.get_mut(usize::try_from(offset).ok()?..)?.get_mut(..usize::try_from(length).ok()?)?;
     let body = footer.len().checked_sub(28)?;
-    let digest = format!("{:016x}", xxh3_64(&footer[..body]));
+    let digest = format!("{:016x}", XxHash3_64::oneshot(&footer[..body]));
     footer[body + 11..body + 27].copy_from_slice(digest.as_bytes());
     Some(())
 }

@@ -12,7 +12,7 @@ use jinx_core::jinx::shard::Shard;
 use jinx_core::jinx::stored::{Place, Pointer, Stored};
 use jinx_core::sink::Payload;
 use pyo3::prelude::*;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::thread;
 use std::time::Duration;
 
@@ -42,7 +42,12 @@ pub struct Pending {
     pixels: Option<Mutex<Option<Pixels>>>,
     /// The process whose threads read it.
     process: u32,
+    /// What the threads it was sent to have still to read.
+    queue: OnceLock<Weak<Queue>>,
 }
+
+/// What is sent to threads.
+type Queue = Receiver<Arc<Pending>>;
 
 impl Pending {
     pub fn is_of(&self, found: &Found<'_>) -> bool {
@@ -81,19 +86,25 @@ impl Pending {
 
     fn finish(&self) {
         self.read();
-        for turn in 0_u32.. {
-            // The threads of another process are not here to finish what they began before the fork.
-            if self.object.progress() != Progress::Busy || self.process != std::process::id() {
-                return;
-            }
-            if turn < 64 {
-                std::hint::spin_loop();
-            } else if turn < 128 {
-                thread::yield_now();
-            } else {
-                thread::sleep(WAIT);
-            }
+        // The threads of another process are not here to finish what they began before the fork.
+        if self.process != std::process::id() {
+            return;
         }
+        let mut turn = 0_u32;
+        while self.object.progress() == Progress::Busy {
+            // Who waits reads what will be asked for next.
+            match self.next() {
+                Some(next) => next.read(),
+                None if turn < 64 => std::hint::spin_loop(),
+                None if turn < 128 => thread::yield_now(),
+                None => thread::sleep(WAIT),
+            }
+            turn = turn.saturating_add(1);
+        }
+    }
+
+    fn next(&self) -> Option<Arc<Self>> {
+        self.queue.get()?.upgrade()?.try_recv().ok()
     }
 }
 
@@ -156,6 +167,7 @@ impl Prepared {
                 object: Unfilled::new(py, container_of(payload), length)?,
                 pixels: home.gives_pixels(row.name(field)).then(Mutex::default),
                 process: std::process::id(),
+                queue: OnceLock::new(),
             }));
         }
         Ok(())
@@ -165,28 +177,30 @@ impl Prepared {
 /// Threads that read what they are sent; they end with this.
 #[derive(Debug)]
 pub struct Threads {
-    queue: Sender<Arc<Pending>>,
+    sender: Sender<Arc<Pending>>,
+    queue: Arc<Queue>,
     process: u32,
 }
 
 impl Threads {
     /// Starts `count` threads, or as many as can be had.
     pub fn start(count: usize) -> Self {
-        let (queue, work) = unbounded();
+        let (sender, queue) = unbounded::<Arc<Pending>>();
         for _ in 0..count {
-            let work: Receiver<Arc<Pending>> = work.clone();
+            let queue = queue.clone();
             let _ = thread::Builder::new().name("jinx-read".into()).spawn(move || {
-                for pending in work {
+                for pending in queue {
                     pending.read();
                 }
             });
         }
-        Self { queue, process: std::process::id() }
+        Self { sender, queue: Arc::new(queue), process: std::process::id() }
     }
 
     /// What no thread takes is read by whoever asks for it.
     pub fn send(&self, pending: &Arc<Pending>) {
-        let _ = self.queue.send(Arc::clone(pending));
+        let _ = pending.queue.set(Arc::downgrade(&self.queue));
+        let _ = self.sender.send(Arc::clone(pending));
     }
 
     /// The threads in `slot`, started if there are none in this process.

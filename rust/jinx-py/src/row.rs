@@ -7,11 +7,13 @@ use jinx_core::jinx::shard::Shard;
 use jinx_core::jinx::unique::Unique;
 use jinx_core::{Error, Result};
 use std::borrow::Cow;
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::mem;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// Names are compared one by one up to this many fields, and hashed beyond.
 const FEW_FIELDS: usize = 32;
+/// Room for these is made at once.
+const EXPECTED_FIELDS: usize = 8;
 
 /// One field: its name's and its value's place in the line.
 #[derive(Debug)]
@@ -33,8 +35,10 @@ enum Name {
 #[derive(Debug)]
 pub struct Row {
     pub line: Vec<u8>,
-    fields: OnceLock<Box<[Field]>>,
-    touched: AtomicBool,
+    /// All fields, once the whole line is scanned.
+    fields: OnceLock<Vec<Field>>,
+    /// Those before the place where the last look-up stopped.
+    scanned: Mutex<Vec<Field>>,
 }
 
 /// A field found in a row.
@@ -50,7 +54,7 @@ pub struct Found<'r> {
 
 impl Row {
     pub fn new(line: Vec<u8>) -> Self {
-        Self { line, fields: OnceLock::new(), touched: AtomicBool::new(false) }
+        Self { line, fields: OnceLock::new(), scanned: Mutex::default() }
     }
 
     /// All fields in order, scanned at the first call.
@@ -58,19 +62,30 @@ impl Row {
         if let Some(fields) = self.fields.get() {
             return Ok(fields);
         }
-        let fields = scan_all(shard, &self.line)?;
+        let mut fields = mem::take(&mut *self.scanned());
+        scan(shard, &self.line, &mut fields, None)?;
         Ok(self.fields.get_or_init(|| fields))
     }
 
-    /// Looks a field up. The first look-up stops at the field, the second scans the whole row once for all.
+    /// Looks a field up; scans on from where the last look-up stopped, and stops at the field.
     pub fn find(&self, shard: &Shard, name: &str) -> Result<Option<Found<'_>>> {
+        let is_it = |field: &&Field| field.raw_name(&self.line) == name.as_bytes();
         // Of two equal names the last one holds in old files, which only a whole scan tells.
         let stops_early = shard.rules() == Rules::V1_1;
-        if self.fields.get().is_none() && stops_early && !self.touched.swap(true, Ordering::Relaxed) {
-            return self.find_first(shard, name);
+        if self.fields.get().is_none() && stops_early {
+            let mut scanned = self.scanned();
+            if let Some(field) = scanned.iter().find(is_it) {
+                return Ok(Some(self.found(field)));
+            }
+            if scanned.len() < FEW_FIELDS && scan(shard, &self.line, &mut scanned, Some(name))? {
+                return Ok(scanned.last().map(|field| self.found(field)));
+            }
         }
-        let field = self.fields(shard)?.iter().find(|field| field.raw_name(&self.line) == name.as_bytes());
-        Ok(field.map(|field| self.found(field)))
+        Ok(self.fields(shard)?.iter().find(is_it).map(|field| self.found(field)))
+    }
+
+    fn scanned(&self) -> MutexGuard<'_, Vec<Field>> {
+        self.scanned.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub fn name<'r>(&'r self, field: &'r Field) -> &'r str {
@@ -84,23 +99,6 @@ impl Row {
 
     fn text(&self, field: &Field) -> &[u8] {
         &self.line[field.value.0 as usize..field.value.1 as usize]
-    }
-
-    fn find_first(&self, shard: &Shard, name: &str) -> Result<Option<Found<'_>>> {
-        let mut members = Members::new(&self.line);
-        while let Some(span) = members.next_member()? {
-            let raw = &self.line[span.key_range()];
-            // A physical key begins with its name, unless something is escaped.
-            if !raw.starts_with(name.as_bytes()) && !raw.contains(&b'\\') {
-                continue;
-            }
-            let text = &self.line[span.value_range()];
-            let (found, chain) = split(shard, raw, text)?;
-            if found == name {
-                return Ok(Some(Found { chain, text, start: span.value.0, elements: span.elements }));
-            }
-        }
-        Ok(None)
     }
 }
 
@@ -117,10 +115,16 @@ impl Field {
     }
 }
 
-fn scan_all(shard: &Shard, line: &[u8]) -> Result<Box<[Field]>> {
-    let mut members = Members::new(line);
-    let mut fields: Vec<Field> = Vec::with_capacity(8);
+/// Adds the fields behind the last of `fields`, up to the one called `stop`; says whether that was found.
+fn scan(shard: &Shard, line: &[u8], fields: &mut Vec<Field>, stop: Option<&str>) -> Result<bool> {
+    let mut members = match fields.last() {
+        Some(last) => Members::behind(line, last.value.1 as usize),
+        None => Members::new(line),
+    };
     let mut unique = Unique::default();
+    if fields.capacity() == 0 {
+        fields.reserve(EXPECTED_FIELDS);
+    }
     while let Some(Span { key, value, elements }) = members.next_member()? {
         let raw = &line[key.0 as usize..key.1 as usize];
         let (name, chain) = split(shard, raw, &line[value.0 as usize..value.1 as usize])?;
@@ -130,23 +134,29 @@ fn scan_all(shard: &Shard, line: &[u8]) -> Result<Box<[Field]>> {
             _ => Name::Owned(name.as_ref().into()),
         };
         let field = Field { name: place, chain, value, elements };
-        let twice = if fields.len() < FEW_FIELDS {
-            fields.iter().position(|other| other.raw_name(line) == name.as_bytes())
-        } else {
-            if fields.len() == FEW_FIELDS {
-                for other in &fields {
-                    unique.insert(std::str::from_utf8(other.raw_name(line)).unwrap_or_default());
-                }
-            }
-            unique.insert(&name)
-        };
-        match twice {
+        match place_of(&name, line, fields, &mut unique) {
             None => fields.push(field),
             Some(_) if shard.rules() == Rules::V1_1 => {
                 return Err(Error::corrupt("the name stands twice in one row").in_field(&name));
             }
             Some(at) => fields[at] = field,
         }
+        if stop.is_some_and(|stop| stop == name) {
+            return Ok(true);
+        }
     }
-    Ok(fields.into_boxed_slice())
+    Ok(false)
+}
+
+/// Where a name stands among the fields; `None` when it is new.
+fn place_of(name: &str, line: &[u8], fields: &[Field], unique: &mut Unique) -> Option<usize> {
+    if fields.len() < FEW_FIELDS {
+        return fields.iter().position(|other| other.raw_name(line) == name.as_bytes());
+    }
+    if unique.is_empty() {
+        for other in fields {
+            unique.insert(std::str::from_utf8(other.raw_name(line)).unwrap_or_default());
+        }
+    }
+    unique.insert(name)
 }

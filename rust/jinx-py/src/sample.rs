@@ -145,9 +145,9 @@ impl LazyDict {
                 if !home.shows(text) {
                     return Ok(None);
                 }
-                let place = |error| to_py(&shard.here(error, i));
-                let Some(found) = row.find(shard, text).map_err(place)? else { return Ok(None) };
-                let value = self.decode(py, text, found, unique)?;
+                let found = row.find(shard, text).map_err(|error| to_py(&shard.here(error, i)))?;
+                let Some(found) = found else { return Ok(None) };
+                let value = self.decode(py, (home, shard, i), text, found, unique)?;
                 self.remember(py, name, value).map(Some)
             }
         }
@@ -156,11 +156,11 @@ impl LazyDict {
     fn decode<'py>(
         &self,
         py: Python<'py>,
+        (home, shard, i): (&Home, &Shard, u64),
         name: &str,
         found: Found<'_>,
         unique: bool,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let (home, shard, i, _) = self.stored(py)?;
         if let (Some(touched), Some(chain)) = (&home.touched, found.chain)
             && chain.bin
         {
@@ -207,16 +207,25 @@ impl LazyDict {
             edited.set_item(name, &value)?;
             if self.home.is_some() {
                 // Tells later whether the field still is as stored.
-                self.cache.get_or_init(py, || PyDict::new(py).unbind()).bind(py).set_item(name, &value)?;
+                self.cached(py).set_item(name, &value)?;
             }
             return Ok(value);
         }
-        let cache = self.cache.get_or_init(py, || PyDict::new(py).unbind()).bind(py);
+        let cache = self.cached(py);
         if let Some(other) = cache.get_item(name)? {
             return Ok(other);
         }
         cache.set_item(name, &value)?;
         Ok(value)
+    }
+
+    fn cached<'py>(&self, py: Python<'py>) -> &Bound<'py, PyDict> {
+        if let Some(cache) = self.cache.get(py) {
+            return cache.bind(py);
+        }
+        // `get_or_init` would give up the GIL and take it back, which costs more than a look-up.
+        let _ = self.cache.set(py, PyDict::new(py).unbind());
+        self.cache.get_or_init(py, || PyDict::new(py).unbind()).bind(py)
     }
 
     /// The names in order.
@@ -337,13 +346,13 @@ impl LazyDict {
             let name = name.cast_into::<PyString>()?;
             if as_stored && matches!(self.slot(py, &name)?, Slot::Stored) {
                 let text = name.to_str()?;
-                let (_, shard, i, row) = self.stored(py)?;
+                let (home, shard, i, row) = self.stored(py)?;
                 let found = row.find(shard, text).map_err(|error| to_py(&shard.here(error, i)))?;
                 let found = found.ok_or_else(|| missing(&name))?;
                 if found.chain.is_none() && is_plain(shard, text, found.text) {
                     carried.push(text, found.text).into_py_result()?;
                 } else {
-                    values.set_item(&name, self.decode(py, text, found, true)?)?;
+                    values.set_item(&name, self.decode(py, (home, shard, i), text, found, true)?)?;
                 }
                 continue;
             }
@@ -386,7 +395,7 @@ impl LazyDict {
             {
                 continue;
             }
-            let value = self.decode(py, name, found, false)?;
+            let value = self.decode(py, (home, shard, i), name, found, false)?;
             self.remember(py, &cached_py_string(py, name), value)?;
         }
         Ok(())

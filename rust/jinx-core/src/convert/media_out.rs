@@ -8,7 +8,7 @@ use crate::sink::{Blob, Dtype, Number, Payload, Sink};
 use std::fs::{self, OpenOptions};
 use std::io::{ErrorKind, Write};
 use std::path::Path;
-use xxhash_rust::xxh3::xxh3_128;
+use twox_hash::XxHash3_128;
 
 /// Passes on all but binary values, in whose place it puts paths.
 pub(super) struct MediaOut<'a, S> {
@@ -23,7 +23,7 @@ impl<'a, S: Sink> MediaOut<'a, S> {
 
     /// Writes a file named by its content, so that equal media are one file, whoever writes them.
     fn write(&self, data: &[u8]) -> Result<String> {
-        let name = format!("{:032x}{}", xxh3_128(data), suffix(data));
+        let name = format!("{:032x}{}", XxHash3_128::oneshot(data), suffix(data));
         let path = self.folder.join(&name[..2]).join(&name);
         let failed = |error: std::io::Error| Error::io(&path, &error);
         if path.metadata().is_ok_and(|there| there.len() == crate::num::to_u64(data.len())) {

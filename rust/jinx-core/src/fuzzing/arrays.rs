@@ -7,7 +7,7 @@ use crate::jinx::npy;
 use crate::jinx::sidecar::Header;
 use crate::num::to_u64;
 use crate::sink::Payload;
-use xxhash_rust::xxh3::xxh3_64;
+use twox_hash::XxHash3_64;
 
 const LINE: &[u8] = b"{\"a\":1}\n";
 
@@ -57,7 +57,7 @@ pub(super) fn npy(data: &[u8]) {
 pub(super) fn sidecar_header(data: &[u8]) {
     let mut sealed = data.to_vec();
     if let Some(head) = sealed.get_mut(..64) {
-        let hash = xxh3_64(&head[..56]).to_le_bytes();
+        let hash = XxHash3_64::oneshot(&head[..56]).to_le_bytes();
         head[56..].copy_from_slice(&hash);
     }
     for bytes in [data, &sealed] {

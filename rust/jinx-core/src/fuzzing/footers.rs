@@ -5,7 +5,7 @@ use crate::jinx::fields::FieldNode;
 use crate::jinx::footer::{ArrayRef, Footer, IndexRef, locate};
 use crate::jinx::manifest::Manifest;
 use crate::num::{to_u64, to_usize};
-use xxhash_rust::xxh3::xxh3_64;
+use twox_hash::XxHash3_64;
 
 /// More decoded bytes than this make a run slow and find nothing else.
 pub(super) const MAX_BYTES: u64 = 1 << 20;
@@ -67,5 +67,5 @@ pub(super) fn signed(text: &[u8]) -> Vec<u8> {
     let mark = b",\"digest\":\"";
     let end = text.windows(mark.len()).rposition(|part| part == mark);
     let body = text.get(..end.unwrap_or(text.len().saturating_sub(1))).unwrap_or_default();
-    [body, format!(",\"digest\":\"{:016x}\"}}", xxh3_64(body)).as_bytes()].concat()
+    [body, format!(",\"digest\":\"{:016x}\"}}", XxHash3_64::oneshot(body)).as_bytes()].concat()
 }

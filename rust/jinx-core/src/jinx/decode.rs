@@ -97,6 +97,9 @@ impl Shard {
         physical: Cow<'k, str>,
         value: &[u8],
     ) -> Result<(Cow<'k, str>, Option<key::Chain>)> {
+        if !self.may_carry(&physical) {
+            return Ok((physical, None));
+        }
         let (name, chain) = self.split_any(physical.clone(), value)?;
         if name.is_empty() && self.rules() == Rules::V1_1 && is_wrapper(physical.as_bytes()) {
             return Err(Error::corrupt("a wrapped value outside a list"));
@@ -104,13 +107,19 @@ impl Shard {
         Ok((name, chain))
     }
 
+    /// Whether a key may be more than a name; no means no.
+    fn may_carry(&self, physical: &str) -> bool {
+        let footer = self.footer();
+        let first = footer.sep.as_bytes().first();
+        footer.mixed_sep || first.is_none_or(|byte| memchr::memchr(*byte, physical.as_bytes()).is_some())
+    }
+
     fn split_any<'k>(
         &self,
         physical: Cow<'k, str>,
         value: &[u8],
     ) -> Result<(Cow<'k, str>, Option<key::Chain>)> {
-        let sep = &self.footer().sep;
-        if !physical.contains(sep.as_str()) && !self.footer().mixed_sep {
+        if !physical.contains(self.footer().sep.as_str()) && !self.footer().mixed_sep {
             return Ok((physical, None));
         }
         let mut form = Form::of(value.first().copied().unwrap_or_default());

@@ -15,7 +15,7 @@ use crate::sink::{Blob, Dtype, Number, Payload, Sink};
 use bytes::Bytes;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-use xxhash_rust::xxh3::xxh3_64;
+use twox_hash::XxHash3_64;
 
 /// A row ready for the writer.
 #[derive(Debug, Default)]
@@ -292,7 +292,7 @@ impl RowEncoder {
         let at = text.len();
         text.extend_from_slice(b",\"length\":");
         text.extend_from_slice(itoa::Buffer::new().format(length).as_bytes());
-        text.extend_from_slice(format!(",\"x\":\"{:016x}\"", xxh3_64(&data)).as_bytes());
+        text.extend_from_slice(format!(",\"x\":\"{:016x}\"", XxHash3_64::oneshot(&data)).as_bytes());
         if let Some(path) = path {
             text.extend_from_slice(b",\"path\":");
             push_json_str(text, path)?;
@@ -456,7 +456,7 @@ impl Sink for RowEncoder {
         self.names.truncate(frame.name_start);
         self.names.push_str(name);
         frame.name_end = self.names.len();
-        let hash = xxh3_64(name.as_bytes());
+        let hash = XxHash3_64::oneshot(name.as_bytes());
         let seen = &self.seen[frame.seen_start..];
         let twice = match &mut frame.many {
             Some(many) => !many.insert(hash),

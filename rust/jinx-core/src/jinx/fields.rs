@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::limits::MAX_DEPTH;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 /// A path into a row: a dict member's name, or `None` for any element of a list.
@@ -70,7 +70,7 @@ fn is_zero(value: &u64) -> bool {
 /// One path of the tree the reader walks beside a row.
 #[derive(Debug, Default)]
 pub struct FieldNode {
-    names: HashMap<String, FieldNode>,
+    names: BTreeMap<String, FieldNode>,
     any: Option<Box<FieldNode>>,
     /// This value may carry a chain or a quoted name, or something below may.
     pub coded: bool,

@@ -10,7 +10,7 @@ use crate::num::{to_u64, to_usize};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
 use std::collections::HashSet;
-use xxhash_rust::xxh3::xxh3_64;
+use twox_hash::XxHash3_64;
 
 /// What features a file may require of its reader; none are defined yet.
 const KNOWN_FEATURES: [&str; 0] = [];
@@ -248,7 +248,7 @@ pub fn check_digest(text: &[u8], map: &Map<String, Json>) -> Result<()> {
     let Some(Json::String(digest)) = map.get("digest") else { return Err(missing()) };
     let tail = format!(",\"digest\":\"{digest}\"}}");
     let body = text.trim_ascii_end().strip_suffix(tail.as_bytes()).ok_or_else(missing)?;
-    if *digest != format!("{:016x}", xxh3_64(body)) {
+    if *digest != format!("{:016x}", XxHash3_64::oneshot(body)) {
         return Err(Error::corrupt("the digest does not match: the text was changed after it was written"));
     }
     Ok(())
@@ -351,6 +351,6 @@ impl ArrayRef {
 
 /// Compares bytes with a stored xxh3-64.
 pub fn check_x(bytes: &[u8], x: &str) -> Result<()> {
-    let found = format!("{:016x}", xxh3_64(bytes));
+    let found = format!("{:016x}", XxHash3_64::oneshot(bytes));
     if found == x { Ok(()) } else { Err(Error::corrupt(format!("checksum {found} where {x} was stored"))) }
 }

@@ -14,11 +14,12 @@ use crate::num::to_u64;
 use bytes::Bytes;
 use serde_json::{Map, Value as Json, json};
 use std::fs::File;
+use std::hash::Hasher as _;
 use std::io::{IoSlice, Write};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use xxhash_rust::xxh3::{Xxh3, xxh3_64};
+use twox_hash::{XxHash3_64, XxHash3_128};
 
 /// Arrays from this size on lie in the sidecar, where they can be mapped instead of decoded.
 const SIDECAR_ARRAY_BYTES: u64 = 64 << 10;
@@ -89,7 +90,7 @@ struct Side {
     len: u64,
     pending: Vec<Bytes>,
     pending_bytes: u64,
-    body: Xxh3,
+    body: XxHash3_128,
 }
 
 impl PairBuilder {
@@ -111,7 +112,7 @@ impl PairBuilder {
                 len: 0,
                 pending: Vec::new(),
                 pending_bytes: 0,
-                body: Xxh3::new(),
+                body: XxHash3_128::new(),
             },
             ends: Spool::new(&folder),
             hashes: Spool::new(&folder),
@@ -149,7 +150,7 @@ impl PairBuilder {
         self.lines.push(b'\n');
         let line = &self.lines[start..];
         self.main_len += to_u64(line.len());
-        self.hashes.push(&xxh3_64(line).to_le_bytes())?;
+        self.hashes.push(&XxHash3_64::oneshot(line).to_le_bytes())?;
         self.ends.push(&self.main_len.to_le_bytes())?;
         for fact in &row.facts {
             self.stats.add(fact);
@@ -184,10 +185,10 @@ impl PairBuilder {
         self.side.flush()?;
         let mut id = self.side.body.clone();
         self.hashes.read(8, |block| {
-            id.update(block);
+            id.write(block);
             Ok(())
         })?;
-        let id = id.digest128();
+        let id = id.finish_128();
         let values_end = self.side.len;
         let index_bytes = (self.rows + 1) * 8;
         let index = {
@@ -237,7 +238,7 @@ impl Side {
         self.start();
         self.align();
         let offset = self.len;
-        self.body.update(&data);
+        self.body.write(&data);
         self.append(data);
         if self.pending_bytes >= VALUE_BUFFER_BYTES || self.pending.len() >= MAX_SLICES {
             self.flush()?;
@@ -256,7 +257,7 @@ impl Side {
         let over = self.len % ALIGNMENT;
         if over > 0 {
             let pad = usize::try_from(ALIGNMENT - over).unwrap_or_default();
-            self.body.update(&ZEROS[..pad]);
+            self.body.write(&ZEROS[..pad]);
             self.append(Bytes::from_static(&ZEROS).slice(..pad));
         }
     }
@@ -306,21 +307,21 @@ impl ArraySink for Side {
         self.start();
         self.align();
         let offset = self.len;
-        let mut hash = Xxh3::new();
+        let mut hash = XxHash3_64::new();
         let mut block = Vec::with_capacity(LINE_BUFFER_BYTES);
         fill(&mut |piece| {
             block.extend_from_slice(piece);
             if block.len() >= LINE_BUFFER_BYTES {
-                hash.update(&block);
+                hash.write(&block);
                 self.append(Bytes::from(std::mem::take(&mut block)));
                 self.flush()?;
             }
             Ok(())
         })?;
-        hash.update(&block);
+        hash.write(&block);
         self.append(Bytes::from(block));
         self.flush()?;
-        let x = Some(format!("{:016x}", hash.digest()));
+        let x = Some(format!("{:016x}", hash.finish()));
         Ok(ArrayRef::Sidecar { offset, length: self.len - offset, x })
     }
 }
@@ -331,7 +332,7 @@ fn inline_array(bytes: &[u8]) -> Result<ArrayRef> {
     Ok(ArrayRef::Inline {
         data: String::from_utf8(data).map_err(|_| Error::invalid("base64 is ASCII"))?,
         length: to_u64(bytes.len()),
-        x: format!("{:016x}", xxh3_64(bytes)),
+        x: format!("{:016x}", XxHash3_64::oneshot(bytes)),
     })
 }
 
@@ -394,7 +395,7 @@ fn footer_text(parts: &FooterParts<'_>) -> Result<String> {
 pub fn with_digest(object: Map<String, Json>) -> Result<String> {
     let mut text = serde_json::to_string(&object).map_err(|error| Error::invalid(error.to_string()))?;
     text.pop();
-    let digest = xxh3_64(text.as_bytes());
+    let digest = XxHash3_64::oneshot(text.as_bytes());
     text.push_str(&format!(",\"digest\":\"{digest:016x}\"}}"));
     Ok(text)
 }

@@ -25,7 +25,7 @@ use std::collections::HashSet;
 use std::ffi::OsString;
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use xxhash_rust::xxh3::xxh3_64;
+use twox_hash::XxHash3_64;
 
 /// Rows that are written at once.
 const BATCH_ROWS: usize = 256;
@@ -286,7 +286,7 @@ impl Damaged {
         if let Some(hashes) = &self.hashes {
             // Blank lines that were not there belong to the range.
             let whole = text.len() + usize::from(line.len() > text.len());
-            if !hashes.contains(&xxh3_64(&line[..whole])) {
+            if !hashes.contains(&XxHash3_64::oneshot(&line[..whole])) {
                 return Err(Error::corrupt("the line's checksum does not match"));
             }
         }

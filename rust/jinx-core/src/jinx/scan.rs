@@ -44,6 +44,11 @@ impl<'l> Members<'l> {
         Self { line, at: 0, started: false }
     }
 
+    /// Goes on behind the member whose value ends at `at`.
+    pub fn behind(line: &'l [u8], at: usize) -> Self {
+        Self { line, at, started: true }
+    }
+
     /// The next member, or `None` after the last.
     ///
     /// # Errors
@@ -149,14 +154,16 @@ const fn eight(byte: u8) -> u64 {
     u64::from_le_bytes([byte; 8])
 }
 
-/// The first quote or backslash among eight bytes.
+/// The first quote or backslash among eight bytes, and whether it is a quote.
 #[inline]
-fn first_mark(bytes: [u8; 8]) -> Option<usize> {
+fn first_mark(bytes: [u8; 8]) -> Option<(usize, bool)> {
     // The highest bit of each byte that is zero; bytes above the first such may be marked wrongly.
     let zeros = |word: u64| word.wrapping_sub(eight(1)) & !word & eight(0x80);
     let word = u64::from_le_bytes(bytes);
-    let marks = zeros(word ^ eight(b'"')) | zeros(word ^ eight(b'\\'));
-    (marks != 0).then(|| (marks.trailing_zeros() / 8) as usize)
+    let quotes = zeros(word ^ eight(b'"'));
+    let marks = quotes | zeros(word ^ eight(b'\\'));
+    let first = marks & marks.wrapping_neg();
+    (marks != 0).then(|| ((marks.trailing_zeros() / 8) as usize, quotes & first != 0))
 }
 
 /// The position after the closing quote of a string whose content starts at `at`.
@@ -166,8 +173,8 @@ fn skip_string(line: &[u8], mut at: usize) -> Result<usize> {
     for _ in 0..SHORT_WORDS {
         let Some(bytes) = line.get(at..).and_then(<[u8]>::first_chunk::<8>) else { break };
         match first_mark(*bytes) {
-            Some(found) if bytes[found] == b'"' => return Ok(at + found + 1),
-            Some(found) => at += found + 2,
+            Some((found, true)) => return Ok(at + found + 1),
+            Some((found, false)) => at += found + 2,
             None => at += 8,
         }
     }

@@ -14,7 +14,7 @@ use crate::limits::Limits;
 use crate::num::{range_within, to_u64, to_usize};
 use std::borrow::Cow;
 use std::path::Path;
-use xxhash_rust::xxh3::xxh3_64;
+use twox_hash::XxHash3_64;
 
 /// How much of what is read is checked against its checksum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
@@ -274,7 +274,7 @@ impl Shard {
         let mut line = self.main.slice(start, end - start).map_err(|error| self.here(error, i))?.into_owned();
         if let Some(hashes) = &self.line_hash {
             let stored = hashes.u64_at(i, self.side.as_ref()).map_err(|error| self.here(error, i))?;
-            if xxh3_64(&line) != stored {
+            if XxHash3_64::oneshot(&line) != stored {
                 let error =
                     Error::corrupt("the line's checksum does not match: the file was changed or damaged");
                 return Err(self.here(error, i));
@@ -380,9 +380,12 @@ impl Shard {
 
     fn check_value(&self, pointer: &Pointer, bytes: &[u8]) -> Result<()> {
         match pointer.x {
-            Some(x) if self.options.verify == Verify::Full && xxh3_64(bytes) != x => Err(Error::corrupt(
-                format!("the value's checksum does not match: the sidecar is damaged at {}", pointer.offset),
-            )),
+            Some(x) if self.options.verify == Verify::Full && XxHash3_64::oneshot(bytes) != x => {
+                Err(Error::corrupt(format!(
+                    "the value's checksum does not match: the sidecar is damaged at {}",
+                    pointer.offset
+                )))
+            }
             _ => Ok(()),
         }
     }

@@ -4,7 +4,7 @@ use crate::error::{Error, Result};
 use crate::io::Source;
 use crate::num::u64_at;
 use std::path::{Path, PathBuf};
-use xxhash_rust::xxh3::xxh3_64;
+use twox_hash::XxHash3_64;
 
 pub const MAGIC: [u8; 8] = *b"\x89BINX\r\n\x1a";
 pub const HEADER_BYTES: u64 = 64;
@@ -28,7 +28,7 @@ impl Header {
         bytes[10..12].copy_from_slice(&1u16.to_le_bytes());
         bytes[16..32].copy_from_slice(&id.to_be_bytes());
         bytes[32..40].copy_from_slice(&values_end.to_le_bytes());
-        let hash = xxh3_64(&bytes[..56]);
+        let hash = XxHash3_64::oneshot(&bytes[..56]);
         bytes[56..].copy_from_slice(&hash.to_le_bytes());
         bytes
     }
@@ -44,7 +44,7 @@ impl Header {
         if bytes[..8] != MAGIC {
             return Err(Error::corrupt("not a JINX 1.1 sidecar (magic bytes differ)"));
         }
-        if u64_at(bytes, 56) != Some(xxh3_64(&bytes[..56])) {
+        if u64_at(bytes, 56) != Some(XxHash3_64::oneshot(&bytes[..56])) {
             return Err(Error::corrupt("the sidecar's header is damaged (checksum)"));
         }
         if bytes[8..10] != 1u16.to_le_bytes() || bytes[12..16] != [0; 4] {

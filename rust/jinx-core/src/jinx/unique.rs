@@ -11,6 +11,10 @@ pub struct Unique {
 }
 
 impl Unique {
+    pub fn is_empty(&self) -> bool {
+        self.names.is_empty()
+    }
+
     /// Where `name` was first seen, or `None` when it is new.
     pub fn insert(&mut self, name: &str) -> Option<usize> {
         if self.names.len() <= LINEAR {

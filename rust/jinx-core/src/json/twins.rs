@@ -4,7 +4,7 @@ use super::{bad, emit, skip};
 use crate::error::{Error, Result};
 use crate::sink::Sink;
 use jiter::{Jiter, Peek};
-use xxhash_rust::xxh3::xxh3_64;
+use twox_hash::XxHash3_64;
 
 /// As [`emit`], of text in which no object may hold a name twice.
 ///
@@ -55,12 +55,14 @@ impl Finder<'_> {
             Peek::Object => {
                 super::check_depth(depth)?;
                 let start = self.names.len();
-                let mut name = self.jiter.known_object().map_err(bad)?.map(|name| xxh3_64(name.as_bytes()));
+                let mut name =
+                    self.jiter.known_object().map_err(bad)?.map(|name| XxHash3_64::oneshot(name.as_bytes()));
                 while let Some(hash) = name {
                     self.names.push(hash);
                     let peek = self.jiter.peek().map_err(bad)?;
                     self.value(peek, depth + 1)?;
-                    name = self.jiter.next_key().map_err(bad)?.map(|name| xxh3_64(name.as_bytes()));
+                    name =
+                        self.jiter.next_key().map_err(bad)?.map(|name| XxHash3_64::oneshot(name.as_bytes()));
                 }
                 let names = &mut self.names[start..];
                 names.sort_unstable();

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf, absolute};
 use std::process;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
-use xxhash_rust::xxh3::xxh3_64;
+use twox_hash::XxHash3_64;
 
 /// Shards that are kept open, unless the system allows fewer.
 const MAX_OPEN: usize = 4096;
@@ -274,7 +274,7 @@ impl Folder {
         let whole = path.canonicalize().or_else(|_| absolute(path)).unwrap_or_else(|_| path.clone());
         let name = whole.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let text = format!("{}\n{}", whole.display(), self.ids[slot.folder].1);
-        format!("{name}-{:016x}", xxh3_64(text.as_bytes()))
+        format!("{name}-{:016x}", XxHash3_64::oneshot(text.as_bytes()))
     }
 
     fn private_folder(&self) -> Result<PathBuf> {
@@ -326,7 +326,7 @@ fn read_index(folder: &Path) -> Result<(Vec<ShardInfo>, String)> {
     }
     let text = source.read_vec(0, source.len())?;
     let shards = parse(&text).map_err(|error| error.in_file(&path))?;
-    Ok((shards, format!("{:016x}", xxh3_64(&text))))
+    Ok((shards, format!("{:016x}", XxHash3_64::oneshot(&text))))
 }
 
 /// Half of what the system lets a process open or map.

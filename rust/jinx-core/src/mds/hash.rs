@@ -3,7 +3,8 @@
 use crate::error::{Error, Result};
 use digest::{Digest, DynDigest};
 use std::collections::BTreeMap;
-use xxhash_rust::{xxh3::Xxh3, xxh32::Xxh32, xxh64::Xxh64};
+use std::hash::Hasher as _;
+use twox_hash::{XxHash3_64, XxHash3_128, XxHash32, XxHash64};
 
 /// One running hash.
 pub struct Hasher {
@@ -13,10 +14,10 @@ pub struct Hasher {
 
 enum State {
     Digest(Box<dyn DynDigest + Send>),
-    Xxh32(Box<Xxh32>),
-    Xxh64(Box<Xxh64>),
-    Xxh3(Box<Xxh3>),
-    Xxh128(Box<Xxh3>),
+    Xxh32(Box<XxHash32>),
+    Xxh64(Box<XxHash64>),
+    Xxh3(Box<XxHash3_64>),
+    Xxh128(Box<XxHash3_128>),
 }
 
 impl Hasher {
@@ -38,10 +39,10 @@ impl Hasher {
             "sha3_512" => boxed::<sha3::Sha3_512>(),
             "blake2b" => boxed::<blake2::Blake2b512>(),
             "blake2s" => boxed::<blake2::Blake2s256>(),
-            "xxh32" => State::Xxh32(Box::new(Xxh32::new(0))),
-            "xxh64" => State::Xxh64(Box::new(Xxh64::new(0))),
-            "xxh3_64" => State::Xxh3(Box::new(Xxh3::new())),
-            "xxh128" | "xxh3_128" => State::Xxh128(Box::new(Xxh3::new())),
+            "xxh32" => State::Xxh32(Box::new(XxHash32::with_seed(0))),
+            "xxh64" => State::Xxh64(Box::new(XxHash64::with_seed(0))),
+            "xxh3_64" => State::Xxh3(Box::new(XxHash3_64::new())),
+            "xxh128" | "xxh3_128" => State::Xxh128(Box::new(XxHash3_128::new())),
             _ => return None,
         };
         Some(Self { name: name.to_owned(), state })
@@ -54,9 +55,10 @@ impl Hasher {
     pub fn update(&mut self, data: &[u8]) {
         match &mut self.state {
             State::Digest(digest) => digest.update(data),
-            State::Xxh32(hash) => hash.update(data),
-            State::Xxh64(hash) => hash.update(data),
-            State::Xxh3(hash) | State::Xxh128(hash) => hash.update(data),
+            State::Xxh32(hash) => hash.write(data),
+            State::Xxh64(hash) => hash.write(data),
+            State::Xxh3(hash) => hash.write(data),
+            State::Xxh128(hash) => hash.write(data),
         }
     }
 
@@ -64,10 +66,10 @@ impl Hasher {
     pub fn finish(self) -> String {
         match self.state {
             State::Digest(digest) => digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect(),
-            State::Xxh32(hash) => format!("{:08x}", hash.digest()),
-            State::Xxh64(hash) => format!("{:016x}", hash.digest()),
-            State::Xxh3(hash) => format!("{:016x}", hash.digest()),
-            State::Xxh128(hash) => format!("{:032x}", hash.digest128()),
+            State::Xxh32(hash) => format!("{:08x}", hash.finish_32()),
+            State::Xxh64(hash) => format!("{:016x}", hash.finish()),
+            State::Xxh3(hash) => format!("{:016x}", hash.finish()),
+            State::Xxh128(hash) => format!("{:032x}", hash.finish_128()),
         }
     }
 }
@@ -132,6 +134,8 @@ mod tests {
         assert_eq!(of("sha256"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
         assert_eq!(of("xxh32"), "32d153ff");
         assert_eq!(of("xxh64"), "44bc2cf5ad770999");
+        assert_eq!(of("xxh3_64"), "78af5f94892f3950");
+        assert_eq!(of("xxh128"), "06b05ab6733a618578af5f94892f3950");
         assert!(Hasher::new("shake_128").is_none());
     }
 

@@ -7,7 +7,7 @@ use crate::jinx::unique::Unique;
 use crate::limits::{MAX_DEPTH, MAX_INT_DIGITS};
 use crate::sink::{Blob, Payload, Sink};
 use bytes::Bytes;
-use xxhash_rust::xxh3::xxh3_64;
+use twox_hash::XxHash3_64;
 
 /// Emits the row that `bytes` consists of. Binary values share its memory; of a name that stands twice in a map the
 /// last one holds.
@@ -90,7 +90,7 @@ impl<'a> Walk<'a> {
                 let start = hashes.len();
                 for _ in 0..count {
                     let name = self.name()?;
-                    hashes.push(xxh3_64(name.as_bytes()));
+                    hashes.push(XxHash3_64::oneshot(name.as_bytes()));
                     self.value(depth + 1, hashes).map_err(|error| error.in_field(name))?;
                 }
                 let own = &mut hashes[start..];

@@ -15,7 +15,7 @@ use crate::num::to_u64;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use xxhash_rust::xxh3::{Xxh3, xxh3_64};
+use twox_hash::{XxHash3_64, XxHash3_128};
 
 /// Rows of one thread in one wave.
 const WAVE_ROWS: u64 = 512;
@@ -148,7 +148,7 @@ impl Pass<'_> {
         };
         let mut found = Vec::new();
         if let Some(stored) = self.shard.stored_line_hash(i)
-            && stored != xxh3_64(&line)
+            && stored != XxHash3_64::oneshot(&line)
         {
             found.push(Error::corrupt("the line's checksum does not match"));
         }
@@ -195,18 +195,18 @@ impl Pass<'_> {
 
 /// Computes the id from the content.
 fn check_id(shard: &Shard) -> Result<()> {
-    let mut id = Xxh3::new();
+    let mut id = XxHash3_128::new();
     if let (Some(side), Some(header)) = (shard.sidecar(), shard.header()) {
         let mut at = HEADER_BYTES;
         while at < header.values_end {
             let block = side.slice(at, BLOCK_BYTES.min(header.values_end - at))?;
-            id.update(&block);
+            id.write(&block);
             at += to_u64(block.len());
         }
     }
     let hashes = shard.stored_line_hashes().ok_or_else(|| Error::corrupt("the footer has no line hashes"))?;
-    id.update(&hashes?);
-    let id = format!("{:032x}", id.digest128());
+    id.write(&hashes?);
+    let id = format!("{:032x}", id.finish_128());
     if shard.footer().id.as_deref() == Some(&id) {
         return Ok(());
     }
