@@ -65,7 +65,8 @@ def convert(
             `to="parquet"` one of files named as the Hub expects them (`train-00000-of-00004.parquet`).
         sidecar: Large binary values go to a second file beside (JINX).
         compression: `"auto"` is zstd for JINX, snappy for Parquet, and for the others what the suffix says; otherwise
-            `"zstd"`, `"gz"` or `"snappy"`, with a level after a colon (`"zstd:9"`), or None.
+            `"zstd"`, `"gz"` or `"snappy"`, with a level after a colon (`"zstd:9"`), or None. MDS takes `"sample::zstd"`
+            too, which compresses every sample by itself.
         limit: Only the first samples.
         fields: Only these top-level fields.
         drop: Leave out these top-level fields.
@@ -175,7 +176,9 @@ def _part(  # noqa: PLR0917 - what convert has at hand
 def _codec(compression: str | None, kind: str) -> tuple[str, str, str]:
     """The codec's name and level; in MDS `sample::` before it says that samples are compressed one by one."""
     text = "none" if compression is None else compression
-    if kind == "mds" and text.startswith("sample::"):
+    if text.startswith("sample::"):
+        if kind != "mds":
+            raise ValueError(f"compression {text!r}: only MDS compresses samples one by one; leave out 'sample::'")
         name, colon, level = text.removeprefix("sample::").partition(":")
         return f"sample::{name}", colon, level
     return text.partition(":")

@@ -34,7 +34,7 @@ BIG_PAIR_BYTES = 20_000_000_000
 @click.option("--media-dir", type=PATH, metavar="DIR", help="Binary values into files, their paths into the rows.")
 @click.option("--drop-nulls", is_flag=True, help="Leave out null members of nested dicts.")
 @click.option("--columns", multiple=True, metavar="A,B", help="More columns to sort and filter by.")
-@click.option("--compression", type=click.Choice(["zstd", "gz", "snappy", "none"]), help="Instead of the usual one.")
+@click.option("--compression", metavar="CODEC", help="zstd, gz, snappy, none, ...  [default: what suits the output]")
 @click.option("--level", type=click.IntRange(1, 22), help="The level of the compression.  [default: 3]")
 @click.option("--shard-size", metavar="SIZE", help="Where a folder's shards end.  [default: 1GB]")
 @click.option("--split", metavar="NAME", help="The split's name; of several, the one to convert.")

@@ -1,12 +1,11 @@
 """`jinx get` and `jinx extract`: stored values out of the file."""
 
 import os
-import sys
 from typing import Any
 
 import click
 
-from jinx.cli.options import PATH, examples
+from jinx.cli.options import PATH, examples, write_all, write_out
 from jinx.cli.rows import json_text
 from jinx.media import media_bytes, suffix_of
 
@@ -32,8 +31,7 @@ def get(path: str, index: int, field: str) -> None:
     parts = [field] if field in sample else field.split(".")
     if parts[0] not in sample:
         raise KeyError(unknown_field(field, sample))
-    sys.stdout.buffer.write(as_bytes(lookup(sample, parts)))
-    sys.stdout.buffer.flush()
+    write_out(as_bytes(lookup(sample, parts)))
 
 
 @click.command(
@@ -61,10 +59,21 @@ def extract(path: str, folder: str, field: str, limit: int | None) -> None:
             continue
         data = as_bytes(value)
         name = f"{index:0{digits}d}{_suffix(value, data)}"
-        with click.open_file(os.path.join(folder, name), "xb") as file:  # noqa: PTH118
-            file.write(data)
+        _write_file(os.path.join(folder, name), data)  # noqa: PTH118
         written += 1
     click.echo(f"{folder}: {written:,} files", err=True)
+
+
+def _write_file(path: str, data: bytes) -> None:
+    """A new file; none where it cannot be written to its end."""
+    with open(path, "xb", buffering=0) as file:  # noqa: PTH123
+        try:
+            write_all(file, data)
+        except BaseException as error:
+            os.unlink(path)  # noqa: PTH108
+            if isinstance(error, OSError):
+                error.filename = path
+            raise
 
 
 def as_bytes(value: Any) -> bytes:
