@@ -123,7 +123,7 @@ def run(folder: Path, codes: list[str], before: str = "", after: str = "") -> No
     done = subprocess.run(
         [sys.executable, "page.py"],
         cwd=folder,
-        env={**os.environ, "PATH": path},
+        env={**os.environ, "PATH": path, "PYTHONPATH": str(Path(jinx.__file__).parents[1])},
         capture_output=True,
         text=True,
         check=False,

@@ -51,7 +51,7 @@ def convert(
     to: str | None = None,
     progress: Progress | None = None,
 ) -> dict[str, int]:
-    """Convert between Parquet, JSON lines or arrays, MessagePack, WebDataset tars and JINX, any to any.
+    """Convert between Parquet, JSON lines or arrays, MessagePack, WebDataset tars, MDS and JINX; reads Arrow too.
 
     Rows stream through: memory does not grow with the data. The same input gives the same bytes. An output that
     exists stays as it was until everything is written, and for good when something fails.
@@ -91,7 +91,8 @@ def convert(
         part: `"3/8"` writes the fourth of eight parts of the folder `out`, from its share of the input files; when all
             are written, `jinx.merge` makes them one dataset.
         threads: How many threads; 0 for one per core. The bytes written do not depend on it.
-        from_: The input's format (`"parquet"`, `"jsonl"`, `"msgpack"`, `"jinx"`), if the suffix does not say.
+        from_: The input's format (`"parquet"`, `"arrow"`, `"jsonl"`, `"msgpack"`, `"jinx"`, ...), if the suffix does
+            not say.
         to: The output's format, likewise.
         progress: Called about ten times a second with rows, bytes read, and bytes in all (None if unknown).
 

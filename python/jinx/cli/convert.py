@@ -51,7 +51,7 @@ BIG_PAIR_BYTES = 20_000_000_000
 @click.option("--progress", type=click.Choice(["auto", "plain", "none"]), default="auto", help="How to show progress.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def convert(paths: tuple[str, ...], **options: Any) -> None:
-    """Convert Parquet, JSON lines or arrays, MessagePack, WebDataset tars and JINX, from any to any.
+    """Convert Parquet, Arrow, JSON lines or arrays, MessagePack, WebDataset tars, MDS and JINX.
 
     IN is a file, a folder, a quoted pattern, an address such as s3://, or - for standard input. The suffixes name the
     formats; OUT without one is a folder of JINX shards, or with --to parquet of Parquet files. OUT appears when

@@ -16,6 +16,7 @@ Path = str | os.PathLike[str]
 _BY_CONTENT = {
     "a JINX file": "jinx",
     "a Parquet file": "parquet",
+    "an Arrow IPC file": "arrow",
     "a JSON Lines file": "jsonl",
     "a JSON array": "jsonl",
     "a tar archive": "tar",
@@ -23,6 +24,8 @@ _BY_CONTENT = {
 }
 
 
+# Of Hugging Face `datasets`.
+_NOTES = {"dataset_info.json", "dataset_infos.json", "dataset_dict.json", "state.json"}
 _POINTER_BYTES = 1024
 
 
@@ -94,13 +97,22 @@ def _inputs_in(folder: str, format: str | None) -> list[tuple[str, str]]:
         "jinx",
     }:
         return [(path, "jinx") for path, _, _ in _core.resolve(folder)]
+    files = _without_notes(files)
     found = [(file, kind) for file in files if (kind := format_of(file)) is not None and format in {None, kind}]
     if not found:
-        if any(file.endswith(".arrow") for file in files):
-            what = f"jinx.convert(datasets.load_from_disk({folder!r}), 'out.jinx')"
-            raise UnsupportedError(f"{folder}: this folder was saved by Hugging Face datasets; in Python: {what}")
         raise FileNotFoundError(f"{folder}: no file in this folder ends in one of {', '.join(FORMATS)}")
     return sorted(found, key=lambda entry: natural_key(entry[0]))
+
+
+def _without_notes(files: Sequence[str]) -> list[str]:
+    """The files without those that `datasets` keeps beside its data: notes, and results of `map` and `filter`."""
+    names = [os.path.split(file) for file in files]
+    saved = {folder for folder, name in names if name == "dataset_info.json"}
+    return [
+        os.path.join(folder, name)  # noqa: PTH118
+        for folder, name in names
+        if name not in _NOTES and not (folder in saved and name.startswith("cache-"))
+    ]
 
 
 def _hide(folders: list[str]) -> bool:
