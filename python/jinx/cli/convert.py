@@ -98,7 +98,7 @@ def convert(paths: tuple[str, ...], **options: Any) -> None:
         print_json({**done, "seconds": round(bar.seconds, 3), "out": out})
     else:
         click.echo(_report(done, out, bar.seconds), err=True)
-        for line in _remarks(done, out, options["rejects"]):
+        for line in [*_remarks(done, out, options["rejects"]), *_missing_columns(out, names(options["columns"]))]:
             click.echo(line, err=True)
 
 
@@ -129,6 +129,19 @@ def _remarks(done: dict[str, int], out: str, rejects: str | None) -> list[str]:
             f"{size} in one pair: a folder (a name without .jinx) can be resumed, appended to and copied in parts"
         )
     return found
+
+
+def _missing_columns(out: str, asked: list[str] | None) -> list[str]:
+    """Columns that were asked for and that no row gave a value for, or only values that make no column."""
+    is_dataset = out.endswith(".jinx") or os.path.exists(os.path.join(out, "jinx.json"))  # noqa: PTH110, PTH118
+    if not asked or not is_dataset:
+        return []
+    from jinx.nearest import hint
+    from jinx.opening import open
+
+    dataset = open(out)
+    made = {column["path"] for column in dataset.info()["columns"]}
+    return [f"no column was made for {name!r}{hint(name, dataset.column_names)}" for name in asked if name not in made]
 
 
 def _compression(codec: str | None, level: int | None) -> str:

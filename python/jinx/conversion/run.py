@@ -12,7 +12,7 @@ from jinx.conversion.embedding import embed_options
 from jinx.conversion.remote import fetched
 from jinx.conversion.splits import splits_of
 from jinx.formats.sources import Inputs, find_inputs
-from jinx.nearest import hint
+from jinx.nearest import hint, unknown_field
 from jinx.writer import refuse_existing, shard_bytes
 
 if TYPE_CHECKING:
@@ -59,7 +59,8 @@ class Run:
             wanted = next(iter(splits))
         if wanted is not None:
             if wanted not in splits:
-                raise ValueError(f"there is no split {wanted!r}{hint(wanted, splits)}; there are {', '.join(splits)}")
+                near = hint(wanted, splits) or f"; there are {', '.join(splits)}"
+                raise ValueError(f"there is no split {wanted!r}{near}")
             one = Run(self.out, self.target, {**self.options, "split": wanted}, self.progress)
             return one.files(Inputs(splits[wanted], inputs.format), embedding)
         self._check_folder_of_splits(f"the input has the splits {', '.join(splits)}", ", or choose one (--split)")
@@ -134,6 +135,11 @@ class Run:
         from jinx.conversion.parquet_folder import write_parquet_folder
         from jinx.formats.webdataset import check_compression, write_tar
 
+        known = source.column_names
+        for option in ("fields", "drop", "rename"):
+            for name in self.options[option] or ():
+                if known and name not in known:
+                    raise KeyError(unknown_field(name, known))
         if self.target == "tar":
             check_compression(self.out, self.options["compression"])
             progress = self.progress

@@ -41,7 +41,8 @@ pub(crate) struct Known {
 impl Known {
     pub(crate) fn of_schema(schema: SchemaRef) -> Self {
         let media = Features::from_schema(&schema).media_paths();
-        Self { schema: Some(schema), media, ..Self::default() }
+        let names = schema.fields().iter().map(|field| field.name().clone()).collect();
+        Self { schema: Some(schema), names: Some(names), media, ..Self::default() }
     }
 }
 
