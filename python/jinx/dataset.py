@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self, overload
 
-from jinx.decode import DecodeSpec, decoders_for
+from jinx.decode import DecodeSpec, decoders_for, media_in, media_paths
 from jinx.errors import MismatchError
 from jinx.nearest import unknown_field
 from jinx.summary import describe, type_summary
@@ -42,8 +42,9 @@ class Dataset(Base):
         """The samples with their media decoded when touched.
 
         Args:
-            spec: True decodes every field that is known as an image (to a PIL image) or as audio; a dict names fields
-                and kinds, `{"image": "pil" | "numpy" | "audio"}`; False or None gives the stored bytes.
+            spec: True decodes every field that is known as an image (to a PIL image) or as audio; where the writer named
+                no such field, those whose first value begins as such a file. A dict names fields and kinds,
+                `{"image": "pil" | "numpy" | "audio"}`; False or None gives the stored bytes.
 
         Raises:
             KeyError: A field does not exist.
@@ -53,7 +54,10 @@ class Dataset(Base):
             for name in spec:
                 if known and name not in known:
                     raise KeyError(unknown_field(name, known))
-        return self._derive(decoders=decoders_for(spec, self._field_stats()) or None)
+        media = media_paths(self._field_stats())
+        if spec is True and not media and len(self):
+            media = media_in(self._derive(decoders=None, transforms=())[0])
+        return self._derive(decoders=decoders_for(spec, media) or None)
 
     @property
     def path(self) -> str:
