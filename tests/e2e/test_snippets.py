@@ -4,6 +4,8 @@ import pytest
 
 import pages
 
+pytestmark = pytest.mark.timeout(240)
+
 # Their tables say in the last column what to type.
 WITH_TABLES = ["docs/how-to/coming-from.md", "docs/how-to/read.md"]
 BEFORE_TABLES = """

@@ -25,6 +25,7 @@ HERE = {
 }
 
 
+@pytest.mark.timeout(300)
 def test_the_page_about_trainers(numbers, tmp_path):
     if find_spec("trl") is None:
         pytest.skip("trl is not installed; run: make test-trainers")
