@@ -57,6 +57,11 @@ def test_every_command_explains_itself_with_two_examples(cli):
         assert COMMANDS[name][1]
 
 
+def test_every_command_is_in_the_reference(repository):
+    page = (repository / "docs" / "reference" / "cli.md").read_text("utf-8")
+    assert [name for name in COMMANDS if f"| `jinx {name} " not in page] == []
+
+
 def test_help_costs_little_more_than_importing_click():
     spent: dict[str, list[float]] = {"help": [], "click": []}
     commands = {"help": ["-m", "jinx", "--help"], "click": ["-c", "import click"]}
