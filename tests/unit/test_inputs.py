@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import datasets
+import polars as pl
 import pyarrow as pa
 import pytest
 from PIL import Image
@@ -220,6 +221,16 @@ def test_arrow_files_and_streams(tmp_path, name):
     (tmp_path / "cut.arrow").write_bytes((gzip.decompress(whole) if name.endswith("gz") else whole)[:700])
     with pytest.raises(jinx.JinxError, match=r"cut\.arrow: the Arrow data ends early"):
         jinx.convert(tmp_path / "cut.arrow", tmp_path / "b.jinx")
+
+
+def test_arrow_from_polars(tmp_path):
+    frame = pl.DataFrame({"n": [1, 2], "t": ["a", "a text of more than twelve letters"]})
+    frame.write_ipc_stream(tmp_path / "a.arrows")
+    jinx.convert(tmp_path / "a.arrows", tmp_path / "a.jinx")
+    assert jinx.open(tmp_path / "a.jinx").to_list() == frame.to_dicts()
+    frame.write_ipc(tmp_path / "b.ipc")
+    with pytest.raises(jinx.UnsupportedError, match=r"b\.ipc: .* write it with df\.write_ipc_stream"):
+        jinx.convert(tmp_path / "b.ipc", tmp_path / "b.jinx")
 
 
 def test_what_hugging_face_saved(chat_parquet, tmp_path):
