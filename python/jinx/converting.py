@@ -51,7 +51,7 @@ def convert(
     to: str | None = None,
     progress: Progress | None = None,
 ) -> dict[str, int]:
-    """Convert between Parquet, JSON lines or arrays, MessagePack, WebDataset tars and JINX, any to any.
+    """Convert between Parquet, JSON lines or arrays, MessagePack, WebDataset tars, MDS and JINX; reads Arrow too.
 
     Rows stream through: memory does not grow with the data. The same input gives the same bytes. An output that
     exists stays as it was until everything is written, and for good when something fails.
@@ -65,7 +65,8 @@ def convert(
             `to="parquet"` one of files named as the Hub expects them (`train-00000-of-00004.parquet`).
         sidecar: Large binary values go to a second file beside (JINX).
         compression: `"auto"` is zstd for JINX, snappy for Parquet, and for the others what the suffix says; otherwise
-            `"zstd"`, `"gz"` or `"snappy"`, with a level after a colon (`"zstd:9"`), or None.
+            `"zstd"`, `"gz"` or `"snappy"`, with a level after a colon (`"zstd:9"`), or None. MDS takes `"sample::zstd"`
+            too, which compresses every sample by itself.
         limit: Only the first samples.
         fields: Only these top-level fields.
         drop: Leave out these top-level fields.
@@ -90,7 +91,8 @@ def convert(
         part: `"3/8"` writes the fourth of eight parts of the folder `out`, from its share of the input files; when all
             are written, `jinx.merge` makes them one dataset.
         threads: How many threads; 0 for one per core. The bytes written do not depend on it.
-        from_: The input's format (`"parquet"`, `"jsonl"`, `"msgpack"`, `"jinx"`), if the suffix does not say.
+        from_: The input's format (`"parquet"`, `"arrow"`, `"jsonl"`, `"msgpack"`, `"jinx"`, ...), if the suffix does
+            not say.
         to: The output's format, likewise.
         progress: Called about ten times a second with rows, bytes read, and bytes in all (None if unknown).
 
@@ -175,7 +177,9 @@ def _part(  # noqa: PLR0917 - what convert has at hand
 def _codec(compression: str | None, kind: str) -> tuple[str, str, str]:
     """The codec's name and level; in MDS `sample::` before it says that samples are compressed one by one."""
     text = "none" if compression is None else compression
-    if kind == "mds" and text.startswith("sample::"):
+    if text.startswith("sample::"):
+        if kind != "mds":
+            raise ValueError(f"compression {text!r}: only MDS compresses samples one by one; leave out 'sample::'")
         name, colon, level = text.removeprefix("sample::").partition(":")
         return f"sample::{name}", colon, level
     return text.partition(":")

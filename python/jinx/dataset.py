@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self, overload
 
-from jinx.decode import DecodeSpec, decoders_for
+from jinx.decode import DecodeSpec, decoders_for, media_in, media_paths
 from jinx.errors import MismatchError
-from jinx.nearest import unknown_field
+from jinx.nearest import FROM_ELSEWHERE, unknown_field
 from jinx.summary import describe, type_summary
 from jinx.tables import Tables
 
@@ -42,8 +42,9 @@ class Dataset(Base):
         """The samples with their media decoded when touched.
 
         Args:
-            spec: True decodes every field that is known as an image (to a PIL image) or as audio; a dict names fields
-                and kinds, `{"image": "pil" | "numpy" | "audio"}`; False or None gives the stored bytes.
+            spec: True decodes every field that is known as an image (to a PIL image) or as audio; where the writer
+                named no such field, those whose first value begins as such a file. A dict names fields and kinds,
+                `{"image": "pil" | "numpy" | "audio"}`; False or None gives the stored bytes.
 
         Raises:
             KeyError: A field does not exist.
@@ -53,7 +54,10 @@ class Dataset(Base):
             for name in spec:
                 if known and name not in known:
                     raise KeyError(unknown_field(name, known))
-        return self._derive(decoders=decoders_for(spec, self._field_stats()) or None)
+        media = media_paths(self._field_stats())
+        if spec is True and not media and len(self):
+            media = media_in(self._derive(decoders=None, transforms=())[0])
+        return self._derive(decoders=decoders_for(spec, media) or None)
 
     @property
     def path(self) -> str:
@@ -108,6 +112,13 @@ class Dataset(Base):
         return joined._derive(
             indices=indices, fields=first._fields, transforms=first._transforms, decoders=first._decoders
         )
+
+    if not TYPE_CHECKING:  # which would take any name for a good one
+
+        def __getattr__(self, name: str) -> Any:
+            """Never a value: says what to write for a name that is another library's."""
+            advice = f"; use {FROM_ELSEWHERE[name]}" if name in FROM_ELSEWHERE else ""
+            raise AttributeError(f"a Dataset has no attribute {name!r}{advice}", name=name, obj=self)
 
     def __enter__(self) -> Self:
         return self

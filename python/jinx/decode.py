@@ -1,10 +1,11 @@
 """Media decoded when a field is touched: images with Pillow, audio with soundfile."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from jinx._optional import require
 from jinx.errors import CorruptFileError, LimitError
+from jinx.media import media_type
 
 Kind = Literal["pil", "numpy", "audio"]
 DecodeSpec = bool | Mapping[str, Kind] | None
@@ -92,9 +93,12 @@ class MediaDecoder:
         return picture
 
 
-def media_paths(stats: Sequence[Mapping[str, Any]]) -> dict[str, list[tuple[str, list[str | None]]]]:
-    """For each top-level field with media: the media type and the path inside the field."""
-    found: dict[str, list[tuple[str, list[str | None]]]] = {}
+Media = dict[str, list[tuple[str, list[str | None]]]]
+
+
+def media_paths(stats: Sequence[Mapping[str, Any]]) -> Media:
+    """For each top-level field with media: the media type and the path inside the field, as the footers say."""
+    found: Media = {}
     for entry in stats:
         if entry.get("media"):
             path = list(entry["path"])
@@ -102,12 +106,36 @@ def media_paths(stats: Sequence[Mapping[str, Any]]) -> dict[str, list[tuple[str,
     return found
 
 
-def decoders_for(spec: DecodeSpec, stats: Sequence[Mapping[str, Any]]) -> dict[str, Callable[[Any], Any]]:
+def media_in(sample: Mapping[str, Any]) -> Media:
+    """As `media_paths`, by the first bytes of a sample's values: for files whose writer did not say."""
+    found: Media = {}
+    for name in sample:
+        places = list(dict.fromkeys(_places(sample[name], ())))
+        if places:
+            found[name] = [(kind, list(path)) for kind, path in places]
+    return found
+
+
+def _places(value: Any, path: tuple[str | None, ...]) -> Iterator[tuple[str, tuple[str | None, ...]]]:
+    if isinstance(value, bytes):
+        kind = media_type(value)
+        if kind is not None:
+            yield kind, path
+    elif isinstance(value, list):
+        for element in value:  # pyright: ignore[reportUnknownVariableType]
+            yield from _places(element, (*path, None))
+    elif isinstance(value, dict):
+        members: dict[str, Any] = {**value}
+        for name, member in members.items():
+            yield from _places(member, (*path, name))
+
+
+def decoders_for(spec: DecodeSpec, media: Media) -> dict[str, Callable[[Any], Any]]:
     """The decoder of each field.
 
     Args:
-        spec: True for all fields that the file knows as media, or the kind for each named field.
-        stats: The footers' field statistics.
+        spec: True for all media, or the kind for each named field.
+        media: Where media are.
 
     Raises:
         TypeError: The spec is neither a bool nor a dict.
@@ -115,7 +143,6 @@ def decoders_for(spec: DecodeSpec, stats: Sequence[Mapping[str, Any]]) -> dict[s
     """
     if spec is not None and not isinstance(spec, bool | Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TypeError(f"decode={spec!r}: give True, or a dict such as {{'image': 'pil'}}")
-    media = media_paths(stats)
     if spec is True:
         return {
             field: MediaDecoder(field, _BY_MEDIA.get(places[0][0], "pil"), [path for _, path in places])

@@ -24,5 +24,13 @@ def media_bytes(value: Any) -> bytes | None:
 def suffix_of(data: bytes) -> str:
     """The usual suffix of a file with this content; `.bin` if nobody knows."""
     if data[:4] == b"RIFF":
-        return ".wav" if data[8:12] == b"WAVE" else ".webp"
+        return {b"WAVE": ".wav", b"WEBP": ".webp"}.get(data[8:12], ".bin")
     return next((suffix for magic, suffix in _SUFFIXES if data.startswith(magic)), ".bin")
+
+
+def media_type(data: bytes) -> str | None:
+    """`"Image"` or `"Audio"`, by the first bytes; None for anything else."""
+    suffix = suffix_of(data)
+    if suffix in {".jpg", ".png", ".gif", ".webp"}:
+        return "Image"
+    return "Audio" if suffix in {".wav", ".ogg", ".flac", ".mp3"} else None

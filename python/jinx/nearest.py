@@ -1,6 +1,29 @@
-"""The name that was probably meant."""
+"""The name that was probably meant, and names of other libraries."""
 
 from collections.abc import Iterable
+
+# What people type who come from other libraries, and what it is called here.
+FROM_ELSEWHERE = {
+    "add_column": "ds.map(lambda sample: {**sample, ...})",
+    "batch": "ds.iter_batches(size)",
+    "cast_column": "ds.map(f), or ds.decode({field: kind})",
+    "features": "ds.fields",
+    "head": "ds[:5]",
+    "remove_columns": "ds.drop_columns(names)",
+    "rename_column": "ds.map(f), or jinx convert --rename old=new",
+    "rename_columns": "ds.map(f), or jinx convert --rename old=new",
+    "save_to_disk": "jinx.convert(ds, path)",
+    "set_format": "ds.iter_batches(size, format='numpy')",
+    "shape": "(len(ds), len(ds.column_names))",
+    "skip": "ds[n:]",
+    "to_dict": "ds.to_list(), or next(ds.iter_batches(len(ds), format='columns'))",
+    "to_json": "jinx.convert(ds, 'out.jsonl')",
+    "to_parquet": "jinx.convert(ds, 'out.parquet')",
+    "to_polars": "polars.DataFrame(ds)",
+    "train_test_split": "train, test = ds.split(0.9, seed=1)",
+    "with_format": "ds.iter_batches(size, format='numpy'), or jinx.torch.Loader",
+    "with_transform": "ds.map(f)",
+}
 
 
 def hint(name: str, candidates: Iterable[str]) -> str:

@@ -59,7 +59,8 @@ def sample_html(sample: Mapping[str, Any]) -> str:
         pictures = "".join(filter(None, map(thumbnail, islice(_binary(value), _THUMBNAILS))))
         text = "" if pictures and isinstance(value, bytes) else escape(_short(_shown(value)))
         between = "<br/>" if pictures and text else ""
-        row = f"<tr><td><code>{escape(_short(name))}</code></td><td>{pictures}{between}{text}</td></tr>"
+        cell = f"<td style='overflow-wrap:anywhere'>{pictures}{between}{text}</td>"
+        row = f"<tr><td><code>{escape(_short(name))}</code></td>{cell}</tr>"
         if len(page.encode()) + len(row.encode()) < MAX_HTML_BYTES - 100:
             page += row
     return f"{page}</tbody></table>"
@@ -128,6 +129,8 @@ def _shown(value: Any, depth: int = 0) -> str:
     """A value as text: bytes and arrays by their sizes, containers as far as anybody reads."""
     if isinstance(value, bytes):
         return f"bytes, {natural_size(len(value))}"
+    if hasattr(value, "thumbnail"):
+        return f"{value.width} x {value.height} pixels, {value.mode}"
     shape = getattr(value, "shape", None)
     if shape is not None:
         return f"{type(value).__name__} of shape {shape}"

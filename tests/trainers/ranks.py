@@ -82,9 +82,9 @@ def accelerate(path: str, out: Path) -> None:
     finish(out, seen.numbers)
 
 
-def lightning(path: str, out: Path) -> None:
-    """Lightning puts its own sampler around the dataset."""
-    from lightning import LightningModule, Trainer
+def make_module() -> Any:
+    """The same model as Lightning wants it."""
+    from lightning import LightningModule
 
     class Module(LightningModule):
         def __init__(self) -> None:
@@ -97,7 +97,14 @@ def lightning(path: str, out: Path) -> None:
         def configure_optimizers(self) -> torch.optim.Optimizer:
             return torch.optim.SGD(self.parameters(), 1e-6)
 
-    module = Module()
+    return Module()
+
+
+def lightning(path: str, out: Path) -> None:
+    """Lightning puts its own sampler around the dataset."""
+    from lightning import Trainer
+
+    module = make_module()
     trainer = Trainer(
         max_epochs=1,
         accelerator="cpu",
@@ -136,17 +143,9 @@ def hf_trainer(path: str, out: Path) -> None:
 
 def trl(path: str, out: Path) -> None:
     """TRL's `SFTTrainer` with a tiny random model and a tokenizer made on the spot, from conversations in the file."""
-    from tokenizers import Tokenizer, models, pre_tokenizers
-    from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+    from tiny import make_model, make_tokenizer
     from trl import SFTConfig, SFTTrainer
 
-    words = {word: place for place, word in enumerate(["<pad>", "<eos>", "<unk>", "user", "assistant", "hi", "there"])}
-    plain = Tokenizer(models.WordLevel(words, unk_token="<unk>"))
-    plain.pre_tokenizer = pre_tokenizers.Whitespace()
-    tokenizer = PreTrainedTokenizerFast(tokenizer_object=plain, pad_token="<pad>", eos_token="<eos>", unk_token="<unk>")
-    tokenizer.chat_template = "{% for m in messages %}{{ m['role'] }} {{ m['content'] }} <eos>{% endfor %}"
-    size = {"hidden_size": 8, "intermediate_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2}
-    model = LlamaForCausalLM(LlamaConfig(vocab_size=len(words), max_position_embeddings=64, **size))
     arguments = SFTConfig(
         output_dir=str(out / "work"),
         per_device_train_batch_size=BATCH,
@@ -160,7 +159,7 @@ def trl(path: str, out: Path) -> None:
         gradient_checkpointing=False,
     )
     dataset = jinx.open(path).select_columns(["messages"]).to_hf(streaming=False)
-    trainer = SFTTrainer(model=model, args=arguments, train_dataset=dataset, processing_class=tokenizer)
+    trainer = SFTTrainer(make_model(), args=arguments, train_dataset=dataset, processing_class=make_tokenizer())
     result = trainer.train()
     finish(out, [trainer.state.global_step, int(result.training_loss > 0)])
 

@@ -1,5 +1,7 @@
 """Datasets as Arrow tables, in the libraries that read them."""
 
+import os
+
 import duckdb
 import polars as pl
 import pyarrow as pa
@@ -49,6 +51,21 @@ def test_duckdb_opens_the_stream_again_and_again(ds):
     assert rows is not None
 
 
+def test_sql_on_metadata_reads_no_image(chat_parquet, tmp_path):
+    jinx.convert(chat_parquet, tmp_path / "a.jinx")
+    ds = jinx.open(tmp_path / "a.jinx")
+    expected = sum(sample["width"] > 300 for sample in ds)
+    # Whatever is read from the sidecar from here on is an error.
+    os.truncate(tmp_path / "a.binx", 64)
+    rows = ds.select_columns(["id", "messages", "width"])
+    assert duckdb.sql("select count(*) from rows where width > 300").fetchall() == [(expected,)]
+    assert pl.DataFrame(rows).filter(pl.col("width") > 300).height == expected
+    assert (pa.table(rows)["width"].to_pandas() > 300).sum() == expected
+    assert len(ds.filter(ds["width"] > 300)) == expected
+    with pytest.raises(jinx.JinxError, match=r"a\.binx"):
+        ds[0]["image"]
+
+
 def test_arrow_batches_have_the_size_asked_for(ds):
     batches = list(ds.iter_batches(20, fields=["n"], format="arrow"))
     assert [batch.num_rows for batch in batches] == [20, 20, 10]
@@ -68,7 +85,9 @@ def test_mixed_types_are_an_error_or_json(tmp_path):
     ds = jinx.open(tmp_path / "mixed.jinx")
     with pytest.raises(jinx.JinxError, match="x"):
         ds.to_arrow()
-    assert ds.to_arrow(mixed="json")["x"].to_pylist() == ["1", '"a"', "[1]"]
+    rows = ds.to_arrow(mixed="json")
+    assert rows["x"].to_pylist() == ["1", '"a"', "[1]"]
+    assert duckdb.sql("select x from rows where json_type(x) = 'ARRAY'").fetchall() == [("[1]",)]
 
 
 def test_from_arrow(tmp_path):

@@ -57,6 +57,11 @@ def test_every_command_explains_itself_with_two_examples(cli):
         assert COMMANDS[name][1]
 
 
+def test_every_command_is_in_the_reference(repository):
+    page = (repository / "docs" / "reference" / "cli.md").read_text("utf-8")
+    assert [name for name in COMMANDS if f"| `jinx {name} " not in page] == []
+
+
 def test_help_costs_little_more_than_importing_click():
     spent: dict[str, list[float]] = {"help": [], "click": []}
     commands = {"help": ["-m", "jinx", "--help"], "click": ["-c", "import click"]}
@@ -153,6 +158,14 @@ def test_convert_from_standard_input(lines, tmp_path):
         (["convert", "a.jinx", "x.jinx", "--fields", "scroe"], 2, "did you mean 'score'"),
         (["convert", "a.jinx", "x.jinx", "--columns", "scroe"], 2, "did you mean 'score'"),
         (["get", "a.jinx", "99", "image"], 2, "99"),
+        (["get", "a.jinx", "0", "messages.role"], 2, "'messages' is a list"),
+        (["get", "a.jinx", "0", "meta.widht"], 2, "did you mean 'width'? in 'meta'"),
+        (["get", "a.jinx", "0", "id.x"], 2, "'id' is str"),
+        (["convert", "a.jinx", "x.tar", "--drop", "scroe"], 2, "did you mean 'score'"),
+        (["convert", "a.jinx", "x.tar.zst"], 2, "choose by the suffix"),
+        (["convert", "a.jinx", "x.jinx", "--compression", "sample::zstd"], 2, "only MDS"),
+        (["info", "tables"], 1, "it holds a Parquet file; run: jinx convert tables tables-jinx"),
+        (["convert", "tables/data", "x.jinx", "--columns", "scroe"], 2, "did you mean 'score'"),
         (["repair", "a.binx"], 1, "the sidecar of a JINX file"),
         (["get", "a.jinx", "0", "imge"], 2, "did you mean 'image'"),
         (["info", "broken.jinx"], 1, "broken.jinx"),
@@ -162,6 +175,9 @@ def test_convert_from_standard_input(lines, tmp_path):
 def test_errors_are_one_line_with_the_right_code(cli, path, monkeypatch, words, code, says):  # noqa: PLR0917 - a table
     monkeypatch.chdir(path.parent)
     Path("broken.jinx").write_bytes(path.read_bytes()[:-100])
+    if words[1:] and words[1].startswith("tables"):
+        Path("tables/data").mkdir(parents=True)
+        jinx.convert(jinx.open(path).drop_columns("array"), "tables/data/0.parquet")
     done = cli(*words)
     assert done.code == code
     assert done.out == ""
@@ -280,6 +296,12 @@ def test_repair(cli, path, tmp_path):
     assert jinx.open(tmp_path / "whole.jinx")["n"].tolist() == list(range(10))
 
 
+def test_columns_that_no_row_had_are_named(cli, lines, tmp_path):
+    done = cli("convert", lines, tmp_path / "c.jinx", "--columns", "nope")
+    assert "no column was made for 'nope'" in done.err
+    assert done.code == 0
+
+
 def test_clean(cli, tmp_path):
     assert "nothing to clean" in cli("clean", tmp_path).out
 
@@ -290,6 +312,7 @@ def test_get(path):
     assert jinx_command("get", path, -1, "id").stdout == b"s019"
     assert json.loads(jinx_command("get", path, 3, "messages").stdout) == samples.sample(3)["messages"]
     assert jinx_command("get", path, 3, "meta.width").stdout == b"6\n"
+    assert jinx_command("get", path, 3, "messages.0.role").stdout == samples.sample(3)["messages"][0]["role"].encode()
     assert json.loads(jinx_command("get", path, 1, "array").stdout) == [[1, 2, 3], [4, 5, 6]]
 
 

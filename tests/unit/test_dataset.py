@@ -1,5 +1,6 @@
 """Opening and indexing."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest
 
 import jinx
 import samples
+from jinx.nearest import FROM_ELSEWHERE
 
 
 @pytest.fixture(scope="module")
@@ -168,3 +170,13 @@ def test_every_public_name_exists():
     assert set(jinx.__all__) <= set(dir(jinx))
     with pytest.raises(AttributeError, match="no attribute 'opne'"):
         _ = jinx.opne
+
+
+def test_names_of_other_libraries_are_answered(tmp_path):
+    ds = jinx.open(samples.write(tmp_path / "other.jinx", 3))
+    for name, advice in FROM_ELSEWHERE.items():
+        assert not hasattr(jinx.Dataset, name), "it is ours by now"
+        with pytest.raises(AttributeError, match=re.escape(f"no attribute {name!r}; use {advice}")):
+            getattr(ds, name)
+    assert getattr(ds, "nonsense", 1) == 1
+    assert not hasattr(ds, "__dataframe__")

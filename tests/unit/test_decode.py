@@ -48,6 +48,17 @@ def test_true_decodes_what_is_known_as_media(path):
     assert sample["other"] == picture("green")
 
 
+def test_true_looks_at_the_first_sample_where_the_writer_named_no_media(tmp_path):
+    with jinx.Writer(tmp_path / "a.jinx") as writer:
+        for colour in ("red", "green"):
+            frames = [{"picture": picture(colour), "text": "t"}]
+            writer.write({"image": picture(colour), "frames": frames, "blob": b"no picture" * 20, "none": None})
+    sample = jinx.open(tmp_path / "a.jinx", decode=True)[1]
+    assert (sample["image"].size, sample["frames"][0]["picture"].size) == (SIZE, SIZE)
+    assert (sample["frames"][0]["text"], sample["blob"], sample["none"]) == ("t", b"no picture" * 20, None)
+    assert isinstance(jinx.open(tmp_path / "a.jinx")[1]["image"], bytes)
+
+
 def test_named_fields_and_kinds(path):
     sample = jinx.open(path, decode={"image": "numpy", "other": "pil"})[0]
     assert sample["image"].shape == (*SIZE[::-1], 3)

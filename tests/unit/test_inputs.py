@@ -7,10 +7,13 @@ import tarfile
 from pathlib import Path
 from typing import Any
 
+import datasets
+import polars as pl
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from PIL import Image
+from pyarrow import feather
+from pyarrow import parquet as pq
 
 import jinx
 
@@ -194,6 +197,54 @@ def test_schemas_of_many_parquet_files_are_one(tmp_path):
     pq.write_table(pa.table({"a": ["text"]}), tmp_path / "2.parquet")
     with pytest.raises(jinx.MismatchError, match=r"2\.parquet: field 'a': the column is Utf8 here, and Int64 in"):
         jinx.convert(str(tmp_path / "[012].parquet"), tmp_path / "x.jinx")
+
+
+@pytest.mark.parametrize("name", ["a.arrow", "a.arrows", "a.feather", "a.arrow.gz"])
+def test_arrow_files_and_streams(tmp_path, name):
+    table = pa.table({"n": [1, 2, None], "t": ["a", None, "c"], "l": [[1], [], None], "b": [b"x" * 100, b"", None]})
+    if name.endswith("feather"):
+        feather.write_feather(table, tmp_path / name)  # compressed with lz4
+    else:
+        kind = pa.ipc.new_stream if "arrows" in name else pa.ipc.new_file
+        buffer = io.BytesIO()
+        with kind(buffer, table.schema) as writer:
+            writer.write_table(table, max_chunksize=2)
+        whole = buffer.getvalue()
+        (tmp_path / name).write_bytes(gzip.compress(whole) if name.endswith("gz") else whole)
+    jinx.convert(tmp_path / name, tmp_path / "a.jinx")
+    assert jinx.open(tmp_path / "a.jinx").to_arrow().equals(table)
+    assert list(jinx.stream(tmp_path / name, fields=["n"])) == [{"n": 1}, {"n": 2}, {"n": None}]
+    if not name.endswith("gz"):
+        with pytest.raises(jinx.UnsupportedError, match=r"an Arrow IPC file; run: jinx convert .* .*a\.jinx"):
+            jinx.open(tmp_path / name)
+    whole = (tmp_path / name).read_bytes()
+    (tmp_path / "cut.arrow").write_bytes((gzip.decompress(whole) if name.endswith("gz") else whole)[:700])
+    with pytest.raises(jinx.JinxError, match=r"cut\.arrow: the Arrow data ends early"):
+        jinx.convert(tmp_path / "cut.arrow", tmp_path / "b.jinx")
+
+
+def test_arrow_from_polars(tmp_path):
+    frame = pl.DataFrame({"n": [1, 2], "t": ["a", "a text of more than twelve letters"]})
+    frame.write_ipc_stream(tmp_path / "a.arrows")
+    jinx.convert(tmp_path / "a.arrows", tmp_path / "a.jinx")
+    assert jinx.open(tmp_path / "a.jinx").to_list() == frame.to_dicts()
+    frame.write_ipc(tmp_path / "b.ipc")
+    with pytest.raises(jinx.UnsupportedError, match=r"b\.ipc: .* write it with df\.write_ipc_stream"):
+        jinx.convert(tmp_path / "b.ipc", tmp_path / "b.jinx")
+
+
+def test_what_hugging_face_saved(chat_parquet, tmp_path):
+    whole = datasets.load_dataset("parquet", data_files=str(chat_parquet), split="train", cache_dir=str(tmp_path / "c"))
+    whole.save_to_disk(tmp_path / "one", num_shards=2)
+    datasets.load_from_disk(tmp_path / "one").filter(lambda row: row["width"] > 300)  # leaves a file beside the data
+    assert jinx.convert(tmp_path / "one", tmp_path / "one.jinx")["rows"] == len(whole)
+    jinx.convert(chat_parquet, tmp_path / "direct.jinx")
+    ds = jinx.open(tmp_path / "one.jinx")
+    assert ds.to_list() == jinx.open(tmp_path / "direct.jinx").to_list()
+    assert ds.fields["image"] == "bytes (image/jpeg)"
+    datasets.DatasetDict({"train": whole, "test": whole.select(range(7))}).save_to_disk(tmp_path / "two")
+    jinx.convert(tmp_path / "two", tmp_path / "out")
+    assert [len(jinx.open(tmp_path / "out" / split)) for split in ("train", "test")] == [len(whole), 7]
 
 
 def test_nulls_that_arrow_fills_in_go(tmp_path):

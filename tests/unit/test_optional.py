@@ -1,5 +1,6 @@
 """Optional packages: what is said when one is missing."""
 
+import importlib
 import sys
 
 import pytest
@@ -41,3 +42,11 @@ def test_every_use_names_its_extra(tmp_path, monkeypatch, module, extra, use):
     monkeypatch.delitem(sys.modules, f"{module}.Image", raising=False)
     with pytest.raises(ImportError, match=rf"pip install 'jinx-data\[{extra}\]'"):
         use(ds)
+
+
+def test_torch_is_named_too(monkeypatch):
+    for name in [name for name in sys.modules if name.split(".")[0] == "torch" or name.startswith("jinx.torch")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "torch", None)
+    with pytest.raises(ImportError, match=r"jinx\.torch needs torch, .*pip install 'jinx-data\[torch\]'"):
+        importlib.import_module("jinx.torch")

@@ -69,6 +69,14 @@ def test_html_shows_nested_pictures_and_no_flood(tmp_path):
     assert len(repr(ds[0])) < 2000
 
 
+def test_a_decoded_picture_is_told_by_its_size(tmp_path):
+    with jinx.Writer(tmp_path / "p.jinx") as writer:
+        writer.write({"image": noise(30)})
+    page = jinx.open(tmp_path / "p.jinx", decode=True)[0]._repr_html_()
+    assert "data:image/jpeg" in page
+    assert "30 x 30 pixels, RGB" in page
+
+
 def test_html_without_pillow(ds, monkeypatch):
     import sys
 

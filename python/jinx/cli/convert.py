@@ -34,7 +34,7 @@ BIG_PAIR_BYTES = 20_000_000_000
 @click.option("--media-dir", type=PATH, metavar="DIR", help="Binary values into files, their paths into the rows.")
 @click.option("--drop-nulls", is_flag=True, help="Leave out null members of nested dicts.")
 @click.option("--columns", multiple=True, metavar="A,B", help="More columns to sort and filter by.")
-@click.option("--compression", type=click.Choice(["zstd", "gz", "snappy", "none"]), help="Instead of the usual one.")
+@click.option("--compression", metavar="CODEC", help="zstd, gz, snappy, none, ...  [default: what suits the output]")
 @click.option("--level", type=click.IntRange(1, 22), help="The level of the compression.  [default: 3]")
 @click.option("--shard-size", metavar="SIZE", help="Where a folder's shards end.  [default: 1GB]")
 @click.option("--split", metavar="NAME", help="The split's name; of several, the one to convert.")
@@ -51,7 +51,7 @@ BIG_PAIR_BYTES = 20_000_000_000
 @click.option("--progress", type=click.Choice(["auto", "plain", "none"]), default="auto", help="How to show progress.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def convert(paths: tuple[str, ...], **options: Any) -> None:
-    """Convert Parquet, JSON lines or arrays, MessagePack, WebDataset tars and JINX, from any to any.
+    """Convert Parquet, Arrow, JSON lines or arrays, MessagePack, WebDataset tars, MDS and JINX.
 
     IN is a file, a folder, a quoted pattern, an address such as s3://, or - for standard input. The suffixes name the
     formats; OUT without one is a folder of JINX shards, or with --to parquet of Parquet files. OUT appears when
@@ -98,7 +98,7 @@ def convert(paths: tuple[str, ...], **options: Any) -> None:
         print_json({**done, "seconds": round(bar.seconds, 3), "out": out})
     else:
         click.echo(_report(done, out, bar.seconds), err=True)
-        for line in _remarks(done, out, options["rejects"]):
+        for line in [*_remarks(done, out, options["rejects"]), *_missing_columns(out, names(options["columns"]))]:
             click.echo(line, err=True)
 
 
@@ -129,6 +129,19 @@ def _remarks(done: dict[str, int], out: str, rejects: str | None) -> list[str]:
             f"{size} in one pair: a folder (a name without .jinx) can be resumed, appended to and copied in parts"
         )
     return found
+
+
+def _missing_columns(out: str, asked: list[str] | None) -> list[str]:
+    """Columns that were asked for and that no row gave a value for, or only values that make no column."""
+    is_dataset = out.endswith(".jinx") or os.path.exists(os.path.join(out, "jinx.json"))  # noqa: PTH110, PTH118
+    if not asked or not is_dataset:
+        return []
+    from jinx.nearest import hint
+    from jinx.opening import open
+
+    dataset = open(out)
+    made = {column["path"] for column in dataset.info()["columns"]}
+    return [f"no column was made for {name!r}{hint(name, dataset.column_names)}" for name in asked if name not in made]
 
 
 def _compression(codec: str | None, level: int | None) -> str:

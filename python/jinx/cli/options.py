@@ -1,9 +1,12 @@
-"""What several commands share: paths with completion, lists of names, the examples at the end of the help."""
+"""What several commands share: paths with completion, lists of names, examples, bytes on standard output."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
+
+if TYPE_CHECKING:
+    from io import RawIOBase
 
 
 class PathWithCompletion(click.Path):
@@ -35,6 +38,21 @@ def pairs(values: Sequence[str]) -> dict[str, str] | None:
             raise click.UsageError(f"--rename {part!r}: write old=new")
         found[old] = new
     return found or None
+
+
+def write_out(data: bytes) -> None:
+    """Bytes on standard output."""
+    import sys
+
+    write_all(sys.stdout.buffer, data)
+    sys.stdout.buffer.flush()
+
+
+def write_all(file: "BinaryIO | RawIOBase", data: bytes) -> None:
+    """All of the bytes: a file without a buffer (and standard output is one under PYTHONUNBUFFERED) may take less."""
+    left = memoryview(data)
+    while left:
+        left = left[file.write(left) or 0 :]
 
 
 def print_json(value: Any) -> None:

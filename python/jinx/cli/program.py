@@ -171,6 +171,8 @@ def one_line(error: BaseException) -> str:
     text: object = error.args[0] if isinstance(error, KeyError) and error.args else error
     if isinstance(error, OSError) and error.strerror:
         where: str = error.filename or "<standard output>"
+        if error.filename2:
+            where = f"{where} -> {error.filename2}"
         text = f"{where}: {error.strerror}{_ADVICE.get(error.errno or 0, '')}"
     return " ".join(str(text).split()) or type(error).__name__
 

@@ -1,13 +1,12 @@
 """`jinx head` and `jinx cat`: samples as JSON lines."""
 
-import sys
 from collections.abc import Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from jinx.cli.options import PATH, examples, names
+from jinx.cli.options import PATH, examples, names, write_out
 
 if TYPE_CHECKING:
     from jinx.dataset import Dataset
@@ -61,10 +60,8 @@ def _print_rows(path: str, limit: int | None, fields: list[str] | None, *, binar
         blocks = _jinx_blocks(open(inputs.files, fields=fields), limit, binary=binary)
     else:
         blocks = _other_blocks(inputs.files, inputs.format, limit, fields, binary=binary)
-    out = sys.stdout.buffer
     for block in blocks:
-        out.write(block)
-    out.flush()
+        write_out(block)
 
 
 def _jinx_blocks(dataset: "Dataset", limit: int | None, *, binary: bool) -> Iterator[bytes]:

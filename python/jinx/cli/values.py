@@ -1,12 +1,12 @@
 """`jinx get` and `jinx extract`: stored values out of the file."""
 
 import os
-import sys
+from collections.abc import Mapping
 from typing import Any
 
 import click
 
-from jinx.cli.options import PATH, examples
+from jinx.cli.options import PATH, examples, write_all, write_out
 from jinx.cli.rows import json_text
 from jinx.media import media_bytes, suffix_of
 
@@ -22,18 +22,13 @@ from jinx.media import media_bytes, suffix_of
 def get(path: str, index: int, field: str) -> None:
     """Write FIELD of sample INDEX of PATH to standard output: bytes as they are, text as text, the rest as JSON.
 
-    A negative INDEX counts from the end. FIELD may be a dotted path.
+    A negative INDEX counts from the end. FIELD may be a dotted path, with numbers for the elements of lists:
+    messages.0.content
     """
-    from jinx.columns import lookup
-    from jinx.nearest import unknown_field
     from jinx.opening import open
 
     sample = open(path)[index]
-    parts = [field] if field in sample else field.split(".")
-    if parts[0] not in sample:
-        raise KeyError(unknown_field(field, sample))
-    sys.stdout.buffer.write(as_bytes(lookup(sample, parts)))
-    sys.stdout.buffer.flush()
+    write_out(as_bytes(_value_at(sample, [field] if field in sample else field.split("."))))
 
 
 @click.command(
@@ -61,10 +56,47 @@ def extract(path: str, folder: str, field: str, limit: int | None) -> None:
             continue
         data = as_bytes(value)
         name = f"{index:0{digits}d}{_suffix(value, data)}"
-        with click.open_file(os.path.join(folder, name), "xb") as file:  # noqa: PTH118
-            file.write(data)
+        _write_file(os.path.join(folder, name), data)  # noqa: PTH118
         written += 1
     click.echo(f"{folder}: {written:,} files", err=True)
+
+
+def _value_at(sample: Any, path: list[str]) -> Any:
+    """The value that a path leads to.
+
+    Raises:
+        KeyError: A name on the way does not exist.
+    """
+    from jinx.nearest import unknown_field
+
+    value, way = sample, ""
+    for step in path:
+        if isinstance(value, list):
+            items: list[Any] = value  # pyright: ignore[reportUnknownVariableType]
+            if not step.removeprefix("-").isdigit() or not -len(items) <= int(step) < len(items):
+                raise KeyError(f"{way!r} is a list of {len(items)}, which has no element {step!r}; write {way}.0")
+            value = items[int(step)]
+        elif not isinstance(value, Mapping):
+            raise KeyError(f"{way!r} is {type(value).__name__}, which has no member {step!r}")
+        else:
+            members: Mapping[str, Any] = value  # pyright: ignore[reportUnknownVariableType]
+            if step not in members:
+                raise KeyError(unknown_field(step, members) + (f" in {way!r}" if way else ""))
+            value = members[step]
+        way = f"{way}.{step}" if way else step
+    return value
+
+
+def _write_file(path: str, data: bytes) -> None:
+    """A new file; none where it cannot be written to its end."""
+    with open(path, "xb", buffering=0) as file:  # noqa: PTH123
+        try:
+            write_all(file, data)
+        except BaseException as error:
+            os.unlink(path)  # noqa: PTH108
+            if isinstance(error, OSError):
+                error.filename = path
+            raise
 
 
 def as_bytes(value: Any) -> bytes:

@@ -23,19 +23,22 @@ def write_parquet_folder(
 
     Args:
         dataset: All files get its schema.
-        out: The folder; it must not exist.
+        out: The folder; with `overwrite` one of Parquet files alone is replaced.
         options: Those of a conversion; `shard_size` is about the bytes of a file, `split` the name they begin with.
         progress: Called with rows and bytes.
 
     Raises:
-        FileExistsError: There is something named `out`.
+        FileExistsError: What is to be replaced holds other files.
     """
+    folder, base = os.path.split(os.path.abspath(out))  # noqa: PTH100 - text in, text out
+    work, old = (os.path.join(folder, f".{base}.parquet.{kind}") for kind in ("tmp", "old"))  # noqa: PTH118
+    _settle(old, out)
+    if os.path.lexists(out):
+        _refuse_others(out)
     found = dataset.info()
     size = found["bytes"] + found["sidecar_bytes"]
     files = max(1, min(len(dataset), -(-size // (options["shard_size"] or DEFAULT_BYTES))))
     name = options["split"] or found["split"] or "train"
-    folder, base = os.path.split(os.path.abspath(out))  # noqa: PTH100 - text in, text out
-    work = os.path.join(folder, f".{base}.parquet.tmp")  # noqa: PTH118
     kept = {key: options[key] for key in ("compression", "level", "mixed", "threads") if options[key] is not None}
     done = {"rows": 0, "bytes": 0, "sidecar_bytes": 0, "shards": files, "skipped": 0}
     shutil.rmtree(work, ignore_errors=True)
@@ -54,10 +57,27 @@ def write_parquet_folder(
             done["bytes"] += part["bytes"]
             if progress is not None:
                 progress(done["rows"], done["bytes"], None)
+        if os.path.lexists(out):
+            os.rename(out, old)  # noqa: PTH104
         os.rename(work, out)  # noqa: PTH104
     finally:
+        _settle(old, out)
         shutil.rmtree(work, ignore_errors=True)
     return done
+
+
+def _settle(old: str, out: str) -> None:
+    """After a replacement, or one that was cut off: the old folder comes back where there is no new one, and goes."""
+    if os.path.lexists(old) and not os.path.lexists(out):
+        os.rename(old, out)  # noqa: PTH104
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def _refuse_others(out: str) -> None:
+    names = os.listdir(out) if os.path.isdir(out) else [out]  # noqa: PTH112, PTH208
+    others = [name for name in names if not name.endswith(".parquet")]
+    if others:
+        raise FileExistsError(f"{out} holds other files than Parquet ({min(others)}), so it is not replaced")
 
 
 def _alike(dataset: "Dataset", part: "Dataset") -> Any:

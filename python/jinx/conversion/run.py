@@ -3,6 +3,7 @@
 import os
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,7 @@ from jinx.conversion.embedding import embed_options
 from jinx.conversion.remote import fetched
 from jinx.conversion.splits import splits_of
 from jinx.formats.sources import Inputs, find_inputs
-from jinx.nearest import hint
+from jinx.nearest import hint, unknown_field
 from jinx.writer import refuse_existing, shard_bytes
 
 if TYPE_CHECKING:
@@ -58,22 +59,30 @@ class Run:
             wanted = next(iter(splits))
         if wanted is not None:
             if wanted not in splits:
-                raise ValueError(f"there is no split {wanted!r}{hint(wanted, splits)}; there are {', '.join(splits)}")
+                near = hint(wanted, splits) or f"; there are {', '.join(splits)}"
+                raise ValueError(f"there is no split {wanted!r}{near}")
             one = Run(self.out, self.target, {**self.options, "split": wanted}, self.progress)
             return one.files(Inputs(splits[wanted], inputs.format), embedding)
-        self._folder_of_splits(f"the input has the splits {', '.join(splits)}", ", or choose one (--split)")
+        self._check_folder_of_splits(f"the input has the splits {', '.join(splits)}", ", or choose one (--split)")
 
         def convert(name: str, run: Run) -> dict[str, int]:
             return run.files(Inputs(splits[name], inputs.format), embedding)
 
         return self._each_split(splits, convert)
 
-    def _folder_of_splits(self, what: str, more: str = "") -> None:
+    def _check_folder_of_splits(self, what: str, more: str = "") -> None:
         if os.path.splitext(self.out)[1]:  # noqa: PTH122
             raise ValueError(f"{self.out}: {what}, which become a folder; give a name without a suffix{more}")
-        os.makedirs(self.out, exist_ok=True)  # noqa: PTH103
 
     def _each_split(self, names: Iterable[str], convert: "Callable[[str, Run], dict[str, int]]") -> dict[str, int]:
+        os.makedirs(self.out, exist_ok=True)  # noqa: PTH103
+        try:
+            return self._splits_inside(names, convert)
+        finally:
+            with suppress(OSError):  # it holds something: a dataset, or what --resume goes on with
+                os.rmdir(self.out)  # noqa: PTH106
+
+    def _splits_inside(self, names: Iterable[str], convert: "Callable[[str, Run], dict[str, int]]") -> dict[str, int]:
         done: dict[str, int] = {}
         for name in names:
             file = os.path.join(self.out, name if self.target == "jinx" else f"{name}.{self.target}")  # noqa: PTH118
@@ -124,9 +133,15 @@ class Run:
         from itertools import islice
 
         from jinx.conversion.parquet_folder import write_parquet_folder
-        from jinx.formats.webdataset import write_tar
+        from jinx.formats.webdataset import check_compression, write_tar
 
+        known = source.column_names
+        for option in ("fields", "drop", "rename"):
+            for name in self.options[option] or ():
+                if known and name not in known:
+                    raise KeyError(unknown_field(name, known))
         if self.target == "tar":
+            check_compression(self.out, self.options["compression"])
             progress = self.progress
             chosen = (self._projected(sample) for sample in islice(source, self.options["limit"]))
             return write_tar(chosen, self.out, lambda rows, size: progress(rows, size, None) if progress else None)
@@ -174,7 +189,7 @@ class Run:
 
         if isinstance(source, Mapping):
             splits: dict[str, Any] = {**source}
-            self._folder_of_splits(f"a DatasetDict has the splits {', '.join(splits)}")
+            self._check_folder_of_splits(f"a DatasetDict has the splits {', '.join(splits)}")
 
             def convert(name: str, run: Run) -> dict[str, int]:
                 return run._hugging_face(splits[name])

@@ -18,6 +18,8 @@ _SPELT = {
     "evaluation": "test",
 }
 _NUMBERED = re.compile(r"^(?P<split>.+)-\d{5}-of-\d{5}\.")
+# What `part-00000-of-00002` and the files of `save_to_disk` begin with.
+_NO_SPLITS = {"part", "data"}
 _WORDS = re.compile(r"[-_. 0-9/]+")
 
 
@@ -39,9 +41,9 @@ def splits_of(folder: str, files: Sequence[str]) -> dict[str, list[str]]:
 
 def _split_of(path: str) -> str | None:
     numbered = _NUMBERED.match(os.path.basename(path))  # noqa: PTH119 - text in, text out
-    if numbered:
+    if numbered and numbered["split"] not in _NO_SPLITS:
         name = numbered["split"]
-        return _SPELT.get(name.lower(), name if name.isidentifier() and name != "part" else None)
+        return _SPELT.get(name.lower(), name if name.isidentifier() else None)
     for part in reversed(PurePath(path).parts):
         words = [_SPELT[word] for word in _WORDS.split(part.lower()) if word in _SPELT]
         if words:

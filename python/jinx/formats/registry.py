@@ -6,6 +6,10 @@ FORMATS = {
     ".jinx": "jinx",
     ".parquet": "parquet",
     ".pq": "parquet",
+    ".arrow": "arrow",
+    ".arrows": "arrow",
+    ".feather": "arrow",
+    ".ipc": "arrow",
     ".jsonl": "jsonl",
     ".ndjson": "jsonl",
     ".jsonlines": "jsonl",
@@ -18,7 +22,7 @@ FORMATS = {
     ".mds": "mds",
 }
 CODECS = (".gz", ".zst", ".bz2", ".xz", ".lz4", ".br", ".sz", ".lzma")
-NAMES = ("jinx", "parquet", "jsonl", "msgpack", "tar", "mds")
+NAMES = ("jinx", "parquet", "arrow", "jsonl", "msgpack", "tar", "mds")
 
 
 def format_of(path: str) -> str | None:

@@ -16,6 +16,7 @@ Path = str | os.PathLike[str]
 _BY_CONTENT = {
     "a JINX file": "jinx",
     "a Parquet file": "parquet",
+    "an Arrow IPC file": "arrow",
     "a JSON Lines file": "jsonl",
     "a JSON array": "jsonl",
     "a tar archive": "tar",
@@ -23,6 +24,8 @@ _BY_CONTENT = {
 }
 
 
+# Of Hugging Face `datasets`.
+_NOTES = {"dataset_info.json", "dataset_infos.json", "dataset_dict.json", "state.json"}
 _POINTER_BYTES = 1024
 
 
@@ -54,8 +57,10 @@ def find_inputs(source: Path | Sequence[Path], format: str | None = None) -> Inp
     formats = sorted({kind for _, kind in found})
     if len(formats) > 1:
         raise ValueError(f"the inputs have different formats ({', '.join(formats)}); convert them one by one")
-    for path, _ in found:
+    for path, kind in found:
         _refuse_pointer(path)
+        if kind == "arrow":
+            _refuse_schema_at_the_end(path)
     return Inputs([path for path, _ in found], formats[0])
 
 
@@ -94,13 +99,22 @@ def _inputs_in(folder: str, format: str | None) -> list[tuple[str, str]]:
         "jinx",
     }:
         return [(path, "jinx") for path, _, _ in _core.resolve(folder)]
+    files = _without_notes(files)
     found = [(file, kind) for file in files if (kind := format_of(file)) is not None and format in {None, kind}]
     if not found:
-        if any(file.endswith(".arrow") for file in files):
-            what = f"jinx.convert(datasets.load_from_disk({folder!r}), 'out.jinx')"
-            raise UnsupportedError(f"{folder}: this folder was saved by Hugging Face datasets; in Python: {what}")
         raise FileNotFoundError(f"{folder}: no file in this folder ends in one of {', '.join(FORMATS)}")
     return sorted(found, key=lambda entry: natural_key(entry[0]))
+
+
+def _without_notes(files: Sequence[str]) -> list[str]:
+    """The files without those that `datasets` keeps beside its data: notes, and results of `map` and `filter`."""
+    names = [os.path.split(file) for file in files]
+    saved = {folder for folder, name in names if name == "dataset_info.json"}
+    return [
+        os.path.join(folder, name)  # noqa: PTH118
+        for folder, name in names
+        if name not in _NOTES and not (folder in saved and name.startswith("cache-"))
+    ]
 
 
 def _hide(folders: list[str]) -> bool:
@@ -122,6 +136,22 @@ def _refuse_pointer(path: str) -> None:
     kind, advice = _core.sniff(path) if is_small and os.path.isfile(path) else ("", None)  # noqa: PTH113
     if "Git LFS" in kind:
         raise UnsupportedError(f"{path}: this is {kind}; {advice}")
+
+
+def _refuse_schema_at_the_end(path: str) -> None:
+    """Arrow files are read from the front, where all writers but polars put a message with the schema.
+
+    Raises:
+        UnsupportedError: This one has none there.
+    """
+    try:
+        with open(path, "rb") as file:  # noqa: PTH123
+            start = file.read(12)
+    except OSError:
+        return
+    if start.startswith(b"ARROW1\0\0") and start[8:] not in {b"\xff\xff\xff\xff", bytes(4), b""}:
+        ways = "df.write_ipc_stream or df.write_parquet in polars"
+        raise UnsupportedError(f"{path}: this Arrow file does not begin with its schema; write it with {ways}")
 
 
 def _by_content(path: str) -> str:

@@ -14,6 +14,20 @@ _NUMBERS = {"cls", "cls2", "class", "count", "index", "inx", "id"}
 _KEY = "__key__"
 
 
+_COMPRESSED = (".gz", ".tgz")
+
+
+def check_compression(out: str, codec: str | None) -> None:
+    """A tar is compressed when its suffix says so.
+
+    Raises:
+        ValueError: The suffix or the option asks for another compression.
+    """
+    is_other = not out.endswith((".tar", *_COMPRESSED))
+    if is_other or codec not in {None, "gz" if out.endswith(_COMPRESSED) else "none"}:
+        raise ValueError(f"{out}: a tar is written as it is (.tar) or with gzip (.tar.gz, .tgz); choose by the suffix")
+
+
 def write_tar(samples: Iterable[Mapping[str, Any]], out: str, tick: Callable[[int, int], None]) -> dict[str, int]:
     """Write samples to `out`, which has its name when it is complete; `.tar.gz` and `.tgz` are compressed.
 
@@ -33,7 +47,7 @@ def write_tar(samples: Iterable[Mapping[str, Any]], out: str, tick: Callable[[in
     count = 0
     try:
         with open(work, "wb") as file:  # noqa: PTH123
-            mode = "w:gz" if out.endswith((".gz", ".tgz")) else "w"
+            mode = "w:gz" if out.endswith(_COMPRESSED) else "w"
             with tarfile.open(fileobj=file, mode=mode, format=tarfile.PAX_FORMAT) as tar:
                 for count, sample in enumerate(samples, start=1):
                     key = str(sample.get(_KEY) or f"{count - 1:09d}")
@@ -46,6 +60,9 @@ def write_tar(samples: Iterable[Mapping[str, Any]], out: str, tick: Callable[[in
             os.fsync(file.fileno())
         size = os.path.getsize(work)  # noqa: PTH202
         os.replace(work, out)  # noqa: PTH105
+    except OSError as error:
+        error.filename = error.filename or out
+        raise
     finally:
         if os.path.lexists(work):
             os.unlink(work)  # noqa: PTH108

@@ -1,6 +1,10 @@
 """What PyTorch needs: a dataset is a map-style dataset as it is, `collate` makes batches, `Loader` reads ahead."""
 
-from jinx.torch.collate import collate
-from jinx.torch.loader import Loader
+from jinx._optional import require
+
+require("torch", extra="torch", what="jinx.torch")  # before the modules that begin with it
+
+from jinx.torch.collate import collate  # noqa: E402
+from jinx.torch.loader import Loader  # noqa: E402
 
 __all__ = ["Loader", "collate"]

@@ -138,6 +138,7 @@ fn write(
             run(source, message_pack(file, codec, spec.level)?, options, progress)
         }
         Format::Tar => Err(Error::unsupported("WebDataset tars are read, not written")),
+        Format::Arrow => Err(Error::unsupported("Arrow files are read, not written; write Parquet")),
         Format::Mds => Err(Error::unsupported(
             "MDS needs an encoding for each column, and finding them takes a first pass over files",
         )),

@@ -1,8 +1,8 @@
-//! Parquet files and Arrow batches to and from JINX rows.
+//! Parquet and Arrow files and Arrow batches to and from JINX rows.
 //!
 //! ```text
 //! files      -> convert -> file, or JINX folder
-//! Parquet file -> ParquetSource -> RecordBatch -> RowEmitter -> Sink events
+//! Parquet file -> ParquetSource -> RecordBatch -> RowEmitter -> Sink events     (Arrow file: IpcSource)
 //! Value rows   -> SchemaInference (or a kept schema) -> BatchBuilder -> RecordBatch -> ParquetSink
 //! ```
 //!
@@ -15,6 +15,7 @@ pub mod convert;
 pub mod emit;
 pub mod features;
 pub mod infer;
+pub mod ipc_in;
 pub mod parquet_in;
 pub mod parquet_out;
 pub mod rows_in;
@@ -41,9 +42,10 @@ pub use convert::{convert, convert_rows, stream_rows};
 pub use emit::RowEmitter;
 pub use features::{Features, MediaFeature, MediaPath, media_of};
 pub use infer::{InferOptions, SchemaInference};
+pub use ipc_in::IpcSource;
 pub use parquet_in::ParquetSource;
 pub use parquet_out::{ParquetCompression, ParquetOptions, ParquetSink};
-pub use rows_in::{ArrowRows, ParquetRows};
+pub use rows_in::{ArrowRows, FileRows};
 pub use rows_out::ParquetTarget;
 pub use schema::{decode_schema, encode_schema};
 pub use spec::ConvertSpec;

@@ -1,8 +1,9 @@
 //! Input files as one source of rows, and what is known about the rows beforehand.
 
 use crate::features::{Features, MediaFeature, MediaPath, media_of};
+use crate::ipc_in::IpcSource;
 use crate::parquet_in::ParquetSource;
-use crate::rows_in::ParquetRows;
+use crate::rows_in::FileRows;
 use crate::schema::decode_schema;
 use crate::unify::unify;
 use arrow_schema::{Schema, SchemaRef};
@@ -40,7 +41,8 @@ pub(crate) struct Known {
 impl Known {
     pub(crate) fn of_schema(schema: SchemaRef) -> Self {
         let media = Features::from_schema(&schema).media_paths();
-        Self { schema: Some(schema), media, ..Self::default() }
+        let names = schema.fields().iter().map(|field| field.name().clone()).collect();
+        Self { schema: Some(schema), names: Some(names), media, ..Self::default() }
     }
 }
 
@@ -66,11 +68,18 @@ impl Origin {
             return Err(Error::invalid("there is no input"));
         }
         let known = match format {
-            Format::Parquet | Format::Jinx | Format::Mds if files.iter().any(|path| is_standard(path)) => {
+            Format::Parquet | Format::Arrow | Format::Jinx | Format::Mds
+                if files.iter().any(|path| is_standard(path)) =>
+            {
                 let what = format!("{} cannot be read from standard input; give a file", format.name());
                 return Err(Error::invalid(what));
             }
-            Format::Parquet => Known::of_schema(whole_schema(&files)?),
+            Format::Parquet => {
+                Known::of_schema(whole_schema(&files, |file| Ok(ParquetSource::open(file)?.schema()))?)
+            }
+            Format::Arrow => {
+                Known::of_schema(whole_schema(&files, |file| Ok(IpcSource::open(file)?.schema()))?)
+            }
             Format::Jinx => known_of_shards(&files)?,
             Format::Tar => Known { media: media_in_tar(&files)?, ..Known::default() },
             Format::Mds => known_of_mds(&files)?,
@@ -107,7 +116,8 @@ impl Origin {
                     Format::JsonLines => json_rows(Input::open(&path)?)?,
                     Format::Tar => Box::new(TarSamples::open(&path)?),
                     Format::MessagePack => Box::new(MessagePack::open(&path)?),
-                    _ => Box::new(ParquetRows::open(&path, whole.as_ref())?),
+                    Format::Arrow => Box::new(FileRows::new(IpcSource::open(&path)?, &path, whole.as_ref())?),
+                    _ => Box::new(FileRows::new(ParquetSource::open(&path)?, &path, whole.as_ref())?),
                 })
             }));
         }
@@ -186,11 +196,11 @@ fn media_in_tar(files: &[PathBuf]) -> Result<Vec<MediaPath>> {
 }
 
 /// The schema of all files together.
-fn whole_schema(files: &[PathBuf]) -> Result<SchemaRef> {
+fn whole_schema(files: &[PathBuf], schema_of: impl Fn(&Path) -> Result<SchemaRef>) -> Result<SchemaRef> {
     let (first, others) = files.split_first().ok_or_else(|| Error::invalid("there is no input"))?;
-    let mut whole = ParquetSource::open(first)?.schema();
+    let mut whole = schema_of(first)?;
     for file in others {
-        let schema = ParquetSource::open(file)?.schema();
+        let schema = schema_of(file)?;
         if schema != whole {
             whole = Arc::new(unify(&whole, &schema).map_err(|error| error.in_file(file))?);
         }

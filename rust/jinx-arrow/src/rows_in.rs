@@ -1,7 +1,8 @@
-//! Rows of Parquet files and of Arrow batches, emitted on the workers.
+//! Rows of Parquet and Arrow files and of Arrow batches, emitted on the workers.
 
 use crate::emit::RowEmitter;
 use crate::features::Features;
+use crate::ipc_in::{IpcBatches, IpcSource};
 use crate::parquet_in::{Batches, ParquetSource};
 use crate::unify::unify;
 use arrow_array::cast::AsArray;
@@ -19,11 +20,60 @@ use std::sync::Arc;
 const CHUNK_BYTES: u64 = 4 << 20;
 const MAX_CHUNK_ROWS: u64 = 1024;
 
-/// The rows of one Parquet file.
-pub struct ParquetRows {
-    source: ParquetSource,
+/// A file of batches.
+pub trait BatchFile: Send {
+    type Batches: Iterator<Item = Result<RecordBatch>> + Send;
+
+    fn schema(&self) -> SchemaRef;
+
+    /// All batches in order, of the named columns if given.
+    ///
+    /// # Errors
+    /// What is wrong with the file.
+    fn batches(&mut self, columns: Option<&[String]>) -> Result<Self::Batches>;
+
+    /// How far reading has come when `rows` rows were given, of `total` bytes.
+    fn bytes_read(&self, rows: u64, total: u64) -> u64;
+}
+
+impl BatchFile for ParquetSource {
+    type Batches = Batches;
+
+    fn schema(&self) -> SchemaRef {
+        Self::schema(self)
+    }
+
+    fn batches(&mut self, columns: Option<&[String]>) -> Result<Batches> {
+        self.row_batches(None, columns, None)
+    }
+
+    fn bytes_read(&self, rows: u64, total: u64) -> u64 {
+        let share = u128::from(total) * u128::from(rows) / u128::from(self.num_rows().max(1));
+        u64::try_from(share).unwrap_or(total)
+    }
+}
+
+impl BatchFile for IpcSource {
+    type Batches = IpcBatches;
+
+    fn schema(&self) -> SchemaRef {
+        Self::schema(self)
+    }
+
+    fn batches(&mut self, columns: Option<&[String]>) -> Result<IpcBatches> {
+        Self::batches(self, columns)
+    }
+
+    fn bytes_read(&self, _: u64, _: u64) -> u64 {
+        Self::bytes_read(self)
+    }
+}
+
+/// The rows of one file of batches.
+pub struct FileRows<F: BatchFile> {
+    source: F,
     features: Arc<Features>,
-    batches: Option<Batches>,
+    batches: Option<F::Batches>,
     selection: Option<Arc<Selection>>,
     cutter: Cutter,
     /// Columns that other files have; here they are null.
@@ -32,13 +82,12 @@ pub struct ParquetRows {
     done: bool,
 }
 
-impl ParquetRows {
-    /// `whole` is the schema of several files together, which this one must fit.
+impl<F: BatchFile> FileRows<F> {
+    /// `whole` is the schema of several files together, which the one at `path` must fit.
     ///
     /// # Errors
-    /// As [`ParquetSource::open`]; `Mismatch` naming the column that does not fit.
-    pub fn open(path: &Path, whole: Option<&SchemaRef>) -> Result<Self> {
-        let source = ParquetSource::open(path)?;
+    /// `Mismatch` naming the column that does not fit.
+    pub fn new(source: F, path: &Path, whole: Option<&SchemaRef>) -> Result<Self> {
         let schema = source.schema();
         let whole = whole.unwrap_or(&schema);
         unify(whole, &schema).map_err(|error| error.in_file(path))?;
@@ -55,10 +104,6 @@ impl ParquetRows {
             total,
             done: false,
         })
-    }
-
-    pub fn schema(&self) -> SchemaRef {
-        self.source.schema()
     }
 
     /// The batch with the columns that the file lacks.
@@ -80,19 +125,19 @@ impl ParquetRows {
             .map_err(crate::failure::from_arrow)
     }
 
-    fn start(&self) -> Result<Batches> {
+    fn start(&mut self) -> Result<F::Batches> {
         let Some(selection) = &self.selection else {
-            return self.source.row_batches(None, None, None);
+            return self.source.batches(None);
         };
         let schema = self.source.schema();
         // Every name is asked for, so that a mistyped one can be told from those that exist.
         let wanted = schema.fields().iter().filter(|field| selection.wants(field.name()));
         let wanted: Vec<String> = wanted.map(|field| field.name().clone()).collect();
-        self.source.row_batches(None, Some(&wanted), None)
+        self.source.batches(Some(&wanted))
     }
 }
 
-impl RowSource for ParquetRows {
+impl<F: BatchFile> RowSource for FileRows<F> {
     fn next_chunk(&mut self) -> Result<Option<Box<dyn RowChunk>>> {
         loop {
             if let Some(chunk) = self.cutter.next() {
@@ -116,9 +161,11 @@ impl RowSource for ParquetRows {
     }
 
     fn bytes_read(&self) -> u64 {
-        let rows = u128::from(self.source.num_rows().max(1));
-        let share = u128::from(self.total) * u128::from(self.cutter.given) / rows;
-        if self.done { self.total } else { u64::try_from(share).unwrap_or(self.total).min(self.total) }
+        if self.done {
+            self.total
+        } else {
+            self.source.bytes_read(self.cutter.given, self.total).min(self.total)
+        }
     }
 
     fn total_bytes(&self) -> Option<u64> {

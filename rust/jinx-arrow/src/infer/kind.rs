@@ -212,7 +212,7 @@ impl Node {
             return Ok(());
         }
         Err(Error::mismatch(format!(
-            "rows mix kinds: {} before, {} here; make them the same or keep the field as JSON text",
+            "rows mix kinds: {} before, {} here; make them the same, or keep the field as JSON text (mixed=\"json\", --mixed json)",
             self.kind.name(),
             describe(value)
         )))

@@ -11,6 +11,8 @@ pub enum Format {
     JsonLines,
     MessagePack,
     Parquet,
+    /// Arrow IPC, as a file or a stream.
+    Arrow,
     /// WebDataset: files that share a name are a sample.
     Tar,
     /// A folder of Mosaic Data Shards.
@@ -18,8 +20,8 @@ pub enum Format {
 }
 
 impl Format {
-    pub const ALL: [Self; 6] =
-        [Self::Jinx, Self::JsonLines, Self::MessagePack, Self::Parquet, Self::Tar, Self::Mds];
+    pub const ALL: [Self; 7] =
+        [Self::Jinx, Self::JsonLines, Self::MessagePack, Self::Parquet, Self::Arrow, Self::Tar, Self::Mds];
 
     /// The name on the command line.
     pub fn name(self) -> &'static str {
@@ -28,6 +30,7 @@ impl Format {
             Self::JsonLines => "jsonl",
             Self::MessagePack => "msgpack",
             Self::Parquet => "parquet",
+            Self::Arrow => "arrow",
             Self::Tar => "tar",
             Self::Mds => "mds",
         }
@@ -39,6 +42,7 @@ impl Format {
             Self::JsonLines => &["jsonl", "ndjson", "json", "jsonlines"],
             Self::MessagePack => &["msgpack", "mpk", "mp"],
             Self::Parquet => &["parquet", "pq"],
+            Self::Arrow => &["arrow", "arrows", "feather", "ipc"],
             Self::Tar => &["tar", "tgz"],
             Self::Mds => &["mds"],
         }
@@ -48,7 +52,9 @@ impl Format {
     /// `Invalid` for other names than [`Format::name`] gives.
     pub fn from_name(name: &str) -> Result<Self> {
         Self::ALL.into_iter().find(|format| format.name() == name).ok_or_else(|| {
-            Error::invalid(format!("unknown format '{name}'; use jinx, jsonl, mds, msgpack, parquet or tar"))
+            Error::invalid(format!(
+                "unknown format '{name}'; use arrow, jinx, jsonl, mds, msgpack, parquet or tar"
+            ))
         })
     }
 
@@ -78,6 +84,7 @@ mod tests {
         assert_eq!(of("a.msgpack.br"), Some(Format::MessagePack));
         assert_eq!(of("a.parquet"), Some(Format::Parquet));
         assert_eq!(of("a.tar.gz"), Some(Format::Tar));
+        assert_eq!(of("a.feather"), Some(Format::Arrow));
         assert_eq!(of("jsonl"), None);
         assert_eq!(of("a.gz"), None);
         assert_eq!(of("folder"), None);

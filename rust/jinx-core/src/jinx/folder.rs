@@ -7,6 +7,9 @@ use crate::error::{Error, Result};
 use std::cmp::Ordering;
 use std::path::{Path, PathBuf};
 
+/// Folders inside each other in which something to convert is looked for: `hub/data/train` is as deep as people go.
+const MAX_SEARCH_DEPTH: usize = 2;
+
 /// One shard and what the manifest says of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ShardRef {
@@ -115,22 +118,13 @@ fn main_files(folder: &Path) -> Result<Vec<String>> {
 /// The error for a folder in which there is no main file.
 fn nothing_in(folder: &Path) -> Result<Error> {
     let mut splits = Vec::new();
-    let mut other = None;
     for entry in std::fs::read_dir(folder).map_err(|error| Error::io(folder, &error))? {
         let path = entry.map_err(|error| Error::io(folder, &error))?.path();
-        if path.is_dir() {
-            if path.join(manifest::NAME).exists() || main_files(&path).is_ok_and(|names| !names.is_empty()) {
-                splits.extend(path.file_name().map(|name| name.to_string_lossy().into_owned()));
-            }
-        } else if let Ok(
-            kind @ (FileKind::MdsIndex | FileKind::Parquet | FileKind::Msgpack | FileKind::Jsonl),
-        ) = sniff(&path)
-        {
-            let kind_hint = kind.hint(&path).map(|hint| format!("; it holds {}; {hint}", kind.name()));
-            // An MDS index explains the whole folder, anything else only itself.
-            if other.is_none() || kind == FileKind::MdsIndex {
-                other = kind_hint;
-            }
+        let is_dataset = |path: &Path| {
+            path.join(manifest::NAME).exists() || main_files(path).is_ok_and(|names| !names.is_empty())
+        };
+        if path.is_dir() && is_dataset(&path) {
+            splits.extend(path.file_name().map(|name| name.to_string_lossy().into_owned()));
         }
     }
     if !super::merge::parts_in(folder)?.is_empty() {
@@ -138,7 +132,12 @@ fn nothing_in(folder: &Path) -> Result<Error> {
         return Err(Error::mismatch(what).in_file(folder));
     }
     if splits.is_empty() {
-        let what = format!("there is no .jinx file in this folder{}", other.unwrap_or_default());
+        let advice = input_in(folder, 0).map(|kind| {
+            let out = folder.file_name().map_or("out".into(), |name| name.to_string_lossy() + "-jinx");
+            let out = quoted(Path::new(out.as_ref()));
+            format!("; it holds {}; run: jinx convert {} {out}", kind.name(), quoted(folder))
+        });
+        let what = format!("there is no .jinx file in this folder{}", advice.unwrap_or_default());
         return Ok(Error::mismatch(what).in_file(folder));
     }
     splits.sort_by(|a, b| natural(a, b));
@@ -149,6 +148,34 @@ fn nothing_in(folder: &Path) -> Result<Error> {
         example.display()
     );
     Ok(Error::mismatch(what).in_file(folder))
+}
+
+/// What a folder, or one in it, holds that can be converted. An object in JSON may be a note beside the data.
+fn input_in(folder: &Path, depth: usize) -> Option<FileKind> {
+    let mut note = None;
+    for entry in std::fs::read_dir(folder).ok()?.flatten() {
+        let path = entry.path();
+        let is_hidden = entry.file_name().to_string_lossy().starts_with('.');
+        let found = match path.is_dir() {
+            _ if is_hidden => None,
+            true if depth < MAX_SEARCH_DEPTH => input_in(&path, depth + 1),
+            true => None,
+            false => sniff(&path).ok(),
+        };
+        match found {
+            Some(FileKind::Jsonl) => note = found,
+            Some(
+                FileKind::MdsIndex
+                | FileKind::Parquet
+                | FileKind::Arrow
+                | FileKind::Tar
+                | FileKind::Msgpack
+                | FileKind::JsonArray,
+            ) => return found,
+            _ => {}
+        }
+    }
+    note
 }
 
 /// Natural order: runs of digits compare as numbers; names that are then equal compare as text.

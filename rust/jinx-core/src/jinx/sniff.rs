@@ -60,6 +60,9 @@ fn kind_of(head: &[u8], tail: &[u8], path: &Path) -> FileKind {
         (b"\x89BINX\r\n\x1a".as_slice(), FileKind::Sidecar),
         (b"PAR1", FileKind::Parquet),
         (b"ARROW1", FileKind::Arrow),
+        (b"FEA1", FileKind::Arrow),
+        // A stream begins with its first message.
+        (b"\xff\xff\xff\xff", FileKind::Arrow),
         (b"PK\x03\x04", FileKind::Zip),
         (b"version https://git-lfs", FileKind::GitLfs),
     ] {
@@ -137,6 +140,7 @@ impl FileKind {
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         match self {
             Self::Parquet => convert("parquet", ".parquet"),
+            Self::Arrow => convert("arrow", ".arrow"),
             Self::Compressed(_) => convert("", ""),
             Self::Msgpack => convert("msgpack", ".msgpack"),
             // The name of a main file and lines of JSON: its writer was stopped.
@@ -157,7 +161,6 @@ impl FileKind {
             Self::Sidecar => Some(format!("open {} instead", quoted(&path.with_extension("jinx")))),
             Self::GitLfs => Some("run: git lfs pull".to_owned()),
             Self::Zip => Some("unpack it first".to_owned()),
-            Self::Arrow => Some("write it as Parquet first".to_owned()),
             Self::Jinx | Self::Empty | Self::Unknown => None,
         }
     }
@@ -205,6 +208,7 @@ mod tests {
             (b"\x89BINX\r\n\x1a\x01", FileKind::Sidecar),
             (b"PAR1\x15", FileKind::Parquet),
             (b"ARROW1\0\0", FileKind::Arrow),
+            (b"\xff\xff\xff\xff\x10\0\0\0", FileKind::Arrow),
             (b"\x1f\x8b\x08\0", FileKind::Compressed(Codec::Gzip)),
             (b"\x28\xb5\x2f\xfd", FileKind::Compressed(Codec::Zstd)),
             (b"BZh9", FileKind::Compressed(Codec::Bzip2)),

@@ -1,0 +1,87 @@
+"""Ctrl-C in the middle of every command that writes by way of Python: nothing half-written, what was there stays.
+
+The signal is raised inside a call that each command makes again and again, as Python does when it comes during it.
+Conversions by the core are interrupted in `test_signals.py` and `tests/unit/test_long_runs.py`.
+"""
+
+import hashlib
+import os
+import shutil
+import tarfile
+
+import pytest
+
+import draw
+import jinx
+from jinx import _core
+from jinx.cli import values
+from jinx.cli.program import run
+
+# The command, and where the signal comes: the owner of a function, its name, and in which call.
+CASES = {
+    "tar": ("convert in.jinx out.tar", (tarfile.TarFile, "addfile", 5)),
+    "tar over another": ("convert in.jinx old.tar --overwrite", (tarfile.TarFile, "addfile", 5)),
+    "folder of parquet": ("convert in.jinx out --to parquet --shard-size 100kB", (_core, "convert_arrow", 2)),
+    "folder of parquet over another": (
+        "convert in.jinx tables --to parquet --shard-size 100kB --overwrite",
+        (_core, "convert_arrow", 2),
+    ),
+    "folder of parquet, while it is replaced": (
+        "convert in.jinx tables --to parquet --overwrite",
+        (os, "rename", 2),
+    ),
+    "splits": ("convert hub out", (_core, "convert", 1)),
+    "cp": ("cp in.jinx out.jinx", (shutil, "copy2", 2)),
+    "cp over another": ("cp in.jinx old.jinx --overwrite", (os, "fsync", 2)),
+    "cp of a folder": ("cp shards out", (shutil, "copy2", 3)),
+    "extract": ("extract in.jinx out --field image", (values, "write_all", 3)),
+}
+
+
+@pytest.fixture(scope="module")
+def given(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("given")
+    draw.write_parquet(folder / "in.parquet", samples=20)
+    jinx.convert(folder / "in.parquet", folder / "in.jinx")
+    for name in ("old.jinx", "old.tar"):
+        jinx.convert(folder / "in.jinx", folder / name, limit=3)
+    jinx.convert(folder / "in.jinx", folder / "tables", to="parquet", limit=3)
+    jinx.convert(folder / "in.parquet", folder / "shards", shard_size="100kB")
+    (folder / "hub").mkdir()
+    for split in ("train", "test"):
+        shutil.copy(folder / "in.parquet", folder / "hub" / f"{split}-00000-of-00001.parquet")
+    return folder
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_ctrl_c(name, given, tmp_path, monkeypatch, capsys):
+    words, (owner, function, number) = CASES[name]
+    place = tmp_path / "place"
+    shutil.copytree(given, place)
+    before = contents(place)
+    monkeypatch.chdir(place)
+    original, calls = getattr(owner, function), []
+
+    def interrupted(*args, **options):
+        calls.append(args)
+        if len(calls) == number:
+            raise KeyboardInterrupt
+        return original(*args, **options)
+
+    monkeypatch.setattr(owner, function, interrupted)
+    code = run([*words.split(), "--progress", "none"] if words.startswith("convert") else words.split())
+    assert len(calls) >= number
+    # A line ends before: on a terminal it holds the ^C.
+    assert (code, capsys.readouterr().err) == (130, "\njinx: interrupted\n")
+    after = contents(place)
+    whole = {f"out/{index:02}.jpg" for index in range(2)} if name == "extract" else set()
+    assert {path: digest for path, digest in after.items() if path not in whole} == before
+    assert whole <= set(after)
+
+
+def contents(folder):
+    return {
+        str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
+        for path in folder.rglob("*")
+        if path.is_file() or not any(path.iterdir())
+    }
