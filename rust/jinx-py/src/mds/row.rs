@@ -151,6 +151,20 @@ impl MdsRow {
         }
     }
 
+    /// Whether `value`, which may have been drawn upon, shows what is stored: then an image is written as its file.
+    pub fn is_unchanged(&self, py: Python<'_>, name: &str, value: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let row = self.row(py)?;
+        let column = row.columns().all.iter().find(|column| column.name == name);
+        let is_image = matches!(
+            column.and_then(|column| column.encoding.as_ref()),
+            Some(Encoding::Image(_) | Encoding::List(_) | Encoding::JpegArray)
+        );
+        if !is_image || self.is_decoded(py, name)? {
+            return Ok(false);
+        }
+        self.value(py, name)?.eq(value)
+    }
+
     /// Emits a field as it is stored; false when only Python knows its value.
     pub fn emit(&self, py: Python<'_>, name: &str, sink: &mut impl Sink) -> Result<bool> {
         let fail = |error: PyErr| from_py(py, error);
