@@ -36,7 +36,7 @@ INSTALL = $(if $(wildcard $(BIN)/uv),$(BIN)/uv pip install --quiet --python $(PY
 INSTALL_STREAMING = $(if $(wildcard $(BIN)/uv),$(BIN)/uv pip install --quiet --python $(STREAMING)/bin/python,$(STREAMING)/bin/python -m pip install --quiet)
 CRATES := --workspace --exclude jinx-py
 
-.PHONY: help setup develop demo test test-rust test-streaming test-python test-trainers lint lint-rust lint-python bench bench-micro soak fuzz docs wheel pins clean need-cargo
+.PHONY: help setup develop demo test test-rust test-streaming test-python test-trainers lint lint-rust lint-python bench bench-mds bench-micro soak fuzz docs wheel pins clean need-cargo
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -124,6 +124,9 @@ soak: $(STAMPS)/test develop ## kills, failing calls and damaged files at length
 bench: develop $(STAMPS)/test ## speed, memory and disk beside the peers: an hour, and the pages in docs/benchmarks
 	$(PY) -m bench.run --limits --save $(BENCH_OUT)/results.json $(or $(BENCH_ARGS),--samples 13640 --pixels 1000 --paper 1000)
 	$(PY) -m bench.report $(BENCH_OUT)/results.json
+
+bench-mds: need-cargo $(STREAMING)/.stamp develop ## MDS readers beside each other: minutes, and a page in docs/benchmarks
+	PYTHONPATH=python $(STREAMING)/bin/python -m bench.mds --save $(BENCH_OUT) $(BENCH_ARGS)
 
 bench-micro: need-cargo develop ## what single steps cost, in Rust and in Python
 	cargo bench --quiet --locked -p jinx-core

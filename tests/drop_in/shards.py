@@ -97,12 +97,12 @@ def same(ours: Any, theirs: Any) -> bool:  # noqa: PLR0911 - one for each kind
     if type(ours) is not type(theirs):
         return False
     if isinstance(theirs, np.ndarray):
-        return ours.dtype == theirs.dtype and ours.shape == theirs.shape and np.array_equal(ours, theirs)
+        return ours.dtype == theirs.dtype and ours.shape == theirs.shape and ours.tobytes() == theirs.tobytes()
     if isinstance(theirs, dict):
         return list(ours) == list(theirs) and all(same(ours[name], theirs[name]) for name in theirs)
     if isinstance(theirs, list):
         return len(ours) == len(theirs) and all(map(same, ours, theirs))
-    if isinstance(theirs, float) and math.isnan(theirs):
+    if isinstance(theirs, float | np.floating) and math.isnan(theirs):
         return math.isnan(ours)
     return bool(ours == theirs)
 

@@ -8,7 +8,7 @@ from streaming import Stream, StreamingDataLoader, StreamingDataset
 from streaming.base.shuffle import algos
 
 import jinx.mds
-from drop_in.shards import SMALL, differences, small, write, write_small
+from drop_in.shards import COLUMNS, SMALL, differences, full, small, write, write_small
 from jinx.mds import MDSReader
 
 pytestmark = pytest.mark.timeout(300)
@@ -96,9 +96,34 @@ def test_batching_of_streams_with_proportions(runs: Runs, remote: Path, method: 
     assert differences(ours, theirs) == []
 
 
-@pytest.mark.parametrize("workers", [0, 1, 2])
+@pytest.mark.parametrize("share", [{"repeat": 2}, {"choose": 30}, {"proportion": 0.5}])
+def test_shares_of_streams(runs: Runs, remote: Path, share: dict[str, Any]) -> None:
+    def work(local: str) -> list[Any]:
+        streams = [Stream(remote=str(remote / name), local=f"{local}/{name}", **share) for name in ("raw", "zstd")]
+        return epoch(StreamingDataset(streams=streams, shuffle=True, batch_size=4, shuffle_seed=2))
+
+    ours, theirs = runs.both(work)
+    assert len(ours) >= 60
+    assert differences(ours, theirs) == []
+
+
+@pytest.mark.parametrize("compression", [None, "zstd", "snappy", "bz2"])
+def test_every_encoding(runs: Runs, tmp_path: Path, compression: str | None) -> None:
+    columns = {**COLUMNS, "pkl": "pkl"}
+    folder = write(tmp_path / "d", lambda k: {**full(k), "pkl": {k}}, 24, columns, compression=compression)
+
+    def work(local: str) -> list[Any]:
+        options: dict[str, Any] = {"shuffle": True, "batch_size": 4, "allow_unsafe_types": True}
+        return epoch(StreamingDataset(local=local, remote=str(folder), **options), workers=1, size=4)
+
+    ours, theirs = runs.both(work)
+    assert len(ours) == 24
+    assert differences(ours, theirs) == []
+
+
+@pytest.mark.parametrize(("workers", "resumed"), [(0, 0), (1, 1), (2, 2), (0, 2), (2, 1)])
 @pytest.mark.parametrize("form", ["raw", "zstd"])
-def test_workers_and_resuming_in_an_epoch(runs: Runs, remote: Path, workers: int, form: str) -> None:
+def test_workers_and_resuming_in_an_epoch(runs: Runs, remote: Path, workers: int, resumed: int, form: str) -> None:
     def work(local: str) -> tuple[list[Any], list[Any]]:
         options: dict[str, Any] = {"remote": str(remote / form), "shuffle": True, "shuffle_seed": 9, "batch_size": 8}
         options["num_canonical_nodes"] = 1
@@ -109,7 +134,7 @@ def test_workers_and_resuming_in_an_epoch(runs: Runs, remote: Path, workers: int
         state = loader.state_dict()
         del batches, loader, dataset
         again = StreamingDataset(local=local + "-again", **options)
-        loader = StreamingDataLoader(again, batch_size=8, num_workers=workers, collate_fn=unbatched)
+        loader = StreamingDataLoader(again, batch_size=8, num_workers=resumed, collate_fn=unbatched)
         loader.load_state_dict(state)
         return seen, [sample for batch in loader for sample in batch["samples"]]
 

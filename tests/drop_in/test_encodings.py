@@ -1,18 +1,28 @@
 """Every encoding and compression, both ways between Streaming and us."""
 
 import json
+import tempfile
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import array_shapes, arrays
 from streaming import LocalDataset, StreamingDataset
+from streaming import MDSWriter as StreamingWriter
 from streaming.base.format import reader_from_json
 
 import jinx
-from drop_in.shards import COLUMNS, differences, full, write, write_small
+from drop_in.shards import COLUMNS, differences, full, jpeg_bytes, picture, write, write_small
 from jinx.mds import BulkReader, MDSReader, MDSWriter, RamReader
 
 COMPRESSIONS = [None, "zstd", "zstd:7", "gz", "bz2:1", "br:4", "snappy"]
 COUNT = 24
+UNSIGNED = ["uint8", "uint16", "uint32", "uint64"]
+SIGNED = ["int8", "int16", "int32", "int64"]
+ARRAY_TYPES = [*UNSIGNED, *SIGNED, "float16", "float32", "float64"]
 
 
 def theirs(folder: Path, local: Path) -> list[dict]:
@@ -90,3 +100,52 @@ def test_local_dataset(tmp_path: Path, patched: None) -> None:
     assert not isinstance(other.shards[0], MDSReader)
     assert differences([ours[i] for i in range(len(ours))], [other[i] for i in range(len(other))]) == []
     assert len(jinx.open(folder)) == len(jinx.open(tmp_path / "d", split="train")) == len(ours)
+
+
+COLUMN_VALUES = {
+    "bytes": st.binary(max_size=40),
+    "str": st.text(max_size=20),
+    "int": st.integers(-(2**63), 2**63 - 1),
+    **{name: st.integers(0, 2 ** int(name[4:]) - 1).map(getattr(np, name)) for name in UNSIGNED},
+    **{name: st.integers(int(np.iinfo(name).min), int(np.iinfo(name).max)).map(getattr(np, name)) for name in SIGNED},
+    "float16": st.floats(width=16).map(np.float16),
+    "float32": st.floats(width=32).map(np.float32),
+    "float64": st.floats().map(np.float64),
+    "str_int": st.integers(),
+    "str_float": st.floats(),
+    "str_decimal": st.decimals(allow_nan=False),
+    "json": st.recursive(
+        st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+        max_leaves=8,
+    ),
+    "ndarray": arrays(st.sampled_from(ARRAY_TYPES), array_shapes(max_dims=4, max_side=4)),
+    "ndarray:int16": arrays(np.int16, array_shapes(max_dims=1, max_side=300)),
+    "ndarray:float32:2,3": arrays(np.float32, (2, 3)),
+    "pkl": st.frozensets(st.integers()),
+    **{name: st.builds(picture, st.sampled_from(["L", "RGB"]), st.integers(0, 9)) for name in ("pil", "jpeg", "png")},
+    "jpeg_array": st.lists(st.builds(jpeg_bytes, st.integers(0, 9)), min_size=1, max_size=3),
+    **{
+        f"list[{name}]": st.lists(st.builds(picture, st.sampled_from(["L", "RGB"]), st.integers(0, 9)), max_size=3)
+        for name in ("pil", "jpeg", "png")
+    },
+}
+
+
+@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(samples=st.lists(st.fixed_dictionaries(COLUMN_VALUES), min_size=1, max_size=4))
+def test_random_samples_are_the_same_both_ways(samples: list[dict[str, Any]]) -> None:
+    columns = {name: name for name in COLUMN_VALUES}
+    with tempfile.TemporaryDirectory() as work:
+        folders = [Path(work, "ours"), Path(work, "theirs")]
+        for writer_class, folder in zip((MDSWriter, StreamingWriter), folders, strict=True):
+            with writer_class(columns=columns, out=str(folder), size_limit=60_000) as writer:
+                for sample in samples:
+                    writer.write(sample)
+        names = sorted(file.name for file in folders[1].iterdir())
+        assert names == sorted(file.name for file in folders[0].iterdir())
+        for name in names:
+            assert (folders[0] / name).read_bytes() == (folders[1] / name).read_bytes(), name
+        expected = list(LocalDataset(str(folders[0])))
+        ours = [sample.to_dict() for sample in jinx.open(folders[1], allow_unsafe_types=True)]
+        assert differences(ours, expected) == []

@@ -259,6 +259,109 @@ def test_images_convert_as_files_and_as_pixels(tmp_path: Path) -> None:
     assert np.array_equal(kept["pil"], np.asarray(picture))
 
 
+def test_touched_images_are_written_as_they_are_stored(tmp_path: Path) -> None:
+    from PIL import Image, ImageDraw
+
+    picture = Image.fromarray(np.arange(48, dtype=np.uint8).reshape(4, 4, 3))
+    columns = {"file": "jpeg", "pixels": "pil", "several": "list[png]"}
+    with MDSWriter(columns=columns, out=tmp_path / "d") as writer:
+        writer.write({"file": picture, "pixels": picture, "several": [picture]})
+    untouched, touched, drawn = (jinx.open(tmp_path / "d")[0] for _ in range(3))
+    for one in (touched, drawn):
+        one["file"].load()
+        one["pixels"].load()
+        one["several"][0].load()
+    ImageDraw.Draw(drawn["file"]).rectangle((0, 0, 3, 3), fill=(9, 99, 199))
+    for name, one in (("untouched", untouched), ("touched", touched)):
+        with jinx.Writer(tmp_path / f"{name}.jinx") as writer:
+            writer.write(one)
+    first, second = (jinx.open(tmp_path / f"{name}.jinx")[0] for name in ("untouched", "touched"))
+    assert first["file"] == second["file"]
+    assert first["several"] == second["several"]
+    assert np.array_equal(first["pixels"], second["pixels"])
+    with pytest.raises(InvalidError, match="'file'"), jinx.Writer(tmp_path / "drawn.jinx") as writer:
+        writer.write(drawn)
+
+
+DAMAGED = [
+    ("str", b"\xff"),
+    ("str_int", b"x"),
+    ("str_float", b"1.2.3"),
+    ("str_decimal", b"one"),
+    ("json", b'{"a": '),
+    ("ndarray", b""),
+    ("ndarray", b"\x07\x04\x01"),
+    ("ndarray", b"\x08"),
+    ("ndarray", b"\x42\xff" + b"\xff" * 40),
+    ("ndarray:int16", b"\x04\x03abc"),
+    ("pil", b"\xff\xff\xff\x7f\xff\xff\xff\x7f\x03\0\0\0RGB"),
+    ("pil", b"\x01\0\0\0\x01\0\0\0\xff\xff\xff\xffRGB"),
+    ("jpeg", b"no image"),
+    ("png", b"\x89PNG\r\n\x1a\n"),
+    ("jpeg_array", b"\xff\xff\xff\xff"),
+    ("list[png]", b"\0\0\0\0\xff\xff\xff\xff"),
+    ("list[jpeg]", b"\0\0\0\0\x01\0\0\0\xff\0\0\0x"),
+    ("list[pil]", b"\x01"),
+]
+
+
+@pytest.mark.parametrize(("encoding", "damaged"), DAMAGED)
+def test_damaged_values_are_named_and_the_others_stay(tmp_path: Path, encoding: str, damaged: bytes) -> None:
+    # Bytes are written as they are under any encoding.
+    with MDSWriter(columns={"id": "int", "v": encoding}, out=tmp_path / "d") as writer:
+        writer.write({"id": 7, "v": damaged})
+        writer.write({"id": 8, "v": b"also damaged, elsewhere"})
+    dataset = jinx.open(tmp_path / "d")
+    for sample in (dataset[:1], dataset.take([0], fields=["id"])):
+        with pytest.raises(jinx.JinxError, match=r"shard\.00000\.mds: sample 0, field 'v'"):
+            sample[0]["v"].load()
+    with pytest.raises(jinx.JinxError, match=r"shard\.00000\.mds: sample 0, field 'v'"):
+        dataset.take([0])[0]["v"].load()
+    assert dataset["id"].tolist() == [7, 8]
+
+
+@pytest.mark.parametrize("compression", ["zstd", "gz", "snappy", "sample::zstd", "sample::gz", "sample::snappy"])
+def test_a_damaged_compressed_shard_leaves_the_others(tmp_path: Path, compression: str) -> None:
+    folder = write(tmp_path / "d", compression=compression, size_limit=1500 if "::" in compression else "64kb")
+    path = next(folder.glob("shard.00000.mds*"))
+    data = bytearray(path.read_bytes())
+    data[-200:] = b"\xa5" * 200
+    path.write_bytes(data)
+    last = json.loads((folder / "index.json").read_text())["shards"][0]["samples"] - 1
+    for dataset in (jinx.open(folder), BulkReader(folder)):
+        with pytest.raises(jinx.JinxError, match=r"shard\.00000\.mds"):
+            dataset[last].to_dict()
+        assert is_same(dataset[COUNT - 1], COUNT - 1)
+    path.unlink()
+    with pytest.raises(FileNotFoundError, match=r"shard\.00000\.mds"):
+        jinx.open(folder)[0].to_dict()
+    assert is_same(jinx.open(folder)[COUNT - 1], COUNT - 1)
+
+
+def test_a_shard_of_four_gigabytes(tmp_path: Path) -> None:
+    size = 2**32 - 1
+    entry = {
+        "column_names": ["b"],
+        "column_encodings": ["bytes"],
+        "column_sizes": [None],
+        "compression": None,
+        "format": "mds",
+        "samples": 2,
+        "version": 2,
+        "zip_data": None,
+        "raw_data": {"basename": "shard.00000.mds", "bytes": size, "hashes": {}},
+    }
+    (tmp_path / "index.json").write_text(json.dumps({"version": 2, "shards": [entry]}))
+    with (tmp_path / "shard.00000.mds").open("wb") as file:
+        file.write(b"".join(word.to_bytes(4, "little") for word in (2, 16, size - 9, size, size - 9 - 20)))
+        file.seek(size - 9)
+        file.write((5).to_bytes(4, "little") + b"hello")
+    for io in ("auto", "pread"):
+        dataset = RamReader(tmp_path, io=io)
+        assert dataset[1]["b"] == dataset.take([1])[0]["b"] == b"hello"
+        assert dataset.lengths("b").tolist() == [size - 9 - 20, 5]
+
+
 def test_fields_without_an_encoding_are_named(tmp_path: Path) -> None:
     with pytest.raises(MismatchError, match="'a'"):
         jinx.convert([{"a": b"x"}, {"a": None}], tmp_path / "x.mds")

@@ -327,11 +327,15 @@ impl LazyDict {
                 return shard.emit_value(found.chain, found.text, node, depth, sink).map_err(place);
             }
         }
-        if self.home.is_none()
-            && matches!(self.slot(py, name).map_err(fail)?, Slot::Stored)
-            && self.carried.emit(py, text, sink)?
-        {
-            return Ok(());
+        if self.home.is_none() {
+            let is_stored = match self.slot(py, name).map_err(fail)? {
+                Slot::Stored => true,
+                Slot::Value(value) => self.carried.is_unchanged(py, text, &value).map_err(fail)?,
+                Slot::Missing => false,
+            };
+            if is_stored && self.carried.emit(py, text, sink)? {
+                return Ok(());
+            }
         }
         let value = self.value(py, name, true).and_then(|value| value.ok_or_else(|| missing(name)));
         extract::emit_value(&value.map_err(fail)?, depth, sink)

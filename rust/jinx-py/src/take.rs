@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use std::sync::Arc;
 
 /// Bytes of media for which one more thread pays.
-const MIN_BYTES_PER_THREAD: usize = 256 << 10;
+pub const MIN_BYTES_PER_THREAD: usize = 256 << 10;
 
 /// The samples at `positions`, with `fields` (or all) decoded.
 ///

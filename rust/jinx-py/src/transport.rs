@@ -61,6 +61,11 @@ impl Carried {
         self.mds.as_ref().map_or(Ok(false), |mds| mds.emit(py, name, sink))
     }
 
+    /// Whether a value that was handed out is an image that still is as stored.
+    pub fn is_unchanged(&self, py: Python<'_>, name: &str, value: &Bound<'_, PyAny>) -> PyResult<bool> {
+        self.mds.as_ref().map_or(Ok(false), |mds| mds.is_unchanged(py, name, value))
+    }
+
     /// The length of a field, where it can be told without decoding.
     pub fn length(&self, py: Python<'_>, name: &str) -> PyResult<Option<u64>> {
         self.mds.as_ref().map_or(Ok(None), |mds| mds.length(py, name))

@@ -25,14 +25,18 @@ pub struct MdsRow {
 
 /// Sample `position` over all shards, nothing of it read.
 pub fn sample(py: Python<'_>, home: &Arc<Home>, position: u64) -> PyResult<LazyDict> {
-    with_row(py, home, position, OnceLock::new())
+    of_row(py, Arc::new(MdsRow::new(Arc::clone(home), position)))
 }
 
 /// A sample whose fields may have been found already.
 pub fn with_row(py: Python<'_>, home: &Arc<Home>, position: u64, row: OnceLock<Row>) -> PyResult<LazyDict> {
-    let names = template(py, home, position)?;
-    let row = MdsRow { home: Arc::clone(home), position, row };
-    Ok(LazyDict::of_dict(py, names.unbind(), Carried::of_mds(Arc::new(row))))
+    of_row(py, Arc::new(MdsRow { home: Arc::clone(home), position, row }))
+}
+
+/// The sample of a row.
+pub fn of_row(py: Python<'_>, row: Arc<MdsRow>) -> PyResult<LazyDict> {
+    let names = template(py, &row.home, row.position)?;
+    Ok(LazyDict::of_dict(py, names.unbind(), Carried::of_mds(row)))
 }
 
 /// The names of a sample's fields with placeholders for their values.
@@ -65,6 +69,30 @@ fn template<'py>(py: Python<'py>, home: &Home, position: u64) -> PyResult<Bound<
 }
 
 impl MdsRow {
+    /// Sample `position` over all shards, of which nothing is read.
+    pub fn new(home: Arc<Home>, position: u64) -> Self {
+        Self { home, position, row: OnceLock::new() }
+    }
+
+    pub fn position(&self) -> u64 {
+        self.position
+    }
+
+    /// The row, if it was found.
+    pub fn found(&self) -> Option<&Row> {
+        self.row.get()
+    }
+
+    /// Finds the row, unless that fails: then it is looked for again, and the error told, when it is touched.
+    pub fn find(&self) -> Option<&Row> {
+        if let (None, Some(mds)) = (self.row.get(), &self.home.mds)
+            && let Ok(row) = mds.folder.row(self.position)
+        {
+            let _ = self.row.set(row);
+        }
+        self.row.get()
+    }
+
     /// The row, found at the first call.
     pub fn row(&self, py: Python<'_>) -> PyResult<&Row> {
         if let Some(row) = self.row.get() {
@@ -90,6 +118,16 @@ impl MdsRow {
 
     /// The value of a field, through its decoder if it has one.
     pub fn value<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+        self.value_of(py, name, None)
+    }
+
+    /// As [`MdsRow::value`], of bytes that may have been read before.
+    pub fn value_of<'py>(
+        &self,
+        py: Python<'py>,
+        name: &str,
+        read: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
         let (row, column) = self.column(py, name)?;
         let mds = self.home.mds.as_deref().ok_or_else(|| to_py(&Error::invalid("not an MDS dataset")))?;
         let decoder = match &self.home.decoders {
@@ -97,10 +135,10 @@ impl MdsRow {
             None => None,
         };
         match decoder {
-            None => value::field(py, row, column, &mds.taste),
+            None => value::field(py, row, column, &mds.taste, read),
             Some(decoder) => {
                 let taste = super::open::Taste { image_bytes: true, ..mds.taste.clone() };
-                decoder.call1((value::field(py, row, column, &taste)?,))
+                decoder.call1((value::field(py, row, column, &taste, read)?,))
             }
         }
     }
@@ -111,6 +149,20 @@ impl MdsRow {
             Some(decoders) => decoders.bind(py).contains(name),
             None => Ok(false),
         }
+    }
+
+    /// Whether `value`, which may have been drawn upon, shows what is stored: then an image is written as its file.
+    pub fn is_unchanged(&self, py: Python<'_>, name: &str, value: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let row = self.row(py)?;
+        let column = row.columns().all.iter().find(|column| column.name == name);
+        let is_image = matches!(
+            column.and_then(|column| column.encoding.as_ref()),
+            Some(Encoding::Image(_) | Encoding::List(_) | Encoding::JpegArray)
+        );
+        if !is_image || self.is_decoded(py, name)? {
+            return Ok(false);
+        }
+        self.value(py, name)?.eq(value)
     }
 
     /// Emits a field as it is stored; false when only Python knows its value.

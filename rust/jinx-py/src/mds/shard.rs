@@ -99,7 +99,7 @@ impl MdsShard {
         let row = row.into_py_result()?;
         let sample = PyDict::new(py);
         for (column, name) in self.names.iter().enumerate() {
-            sample.set_item(name, value::field(py, &row, column, &self.taste)?)?;
+            sample.set_item(name, value::field(py, &row, column, &self.taste, None)?)?;
         }
         Ok(sample)
     }
@@ -123,7 +123,7 @@ impl MdsShard {
             let encoding = column.encoding.as_ref().ok_or_else(|| {
                 to_py(&jinx_core::mds::emit::unknown(&column.encoding_name).in_field(&column.name))
             })?;
-            let bytes = jinx_core::mds::columns::part(data, *span).into_py_result()?.to_vec();
+            let bytes = jinx_core::mds::columns::part(data, *span).into_py_result()?;
             sample.set_item(name, value::decode(py, encoding, bytes, &self.taste)?)?;
         }
         Ok(sample)

@@ -16,13 +16,31 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyByteArray, PyBytes, PyDict, PyFloat, PyInt, PyString};
+use std::borrow::Cow;
 
 /// Values below this are read without giving up the GIL: handing it over costs more than the copy.
-const DETACH_BYTES: u64 = 16 << 10;
+pub const DETACH_BYTES: u64 = 16 << 10;
+/// Values up to this are copied to the stack.
+const SMALL_BYTES: usize = 64;
 
-/// A column of a row; the error names its place.
-pub fn field<'py>(py: Python<'py>, row: &Row, column: usize, taste: &Taste) -> PyResult<Bound<'py, PyAny>> {
-    decode_field(py, row, column, taste).map_err(|error| locate(py, error, row, column))
+/// A column of a row, from its bytes where they were read before (see [`container`]); the error names its place.
+pub fn field<'py>(
+    py: Python<'py>,
+    row: &Row,
+    column: usize,
+    taste: &Taste,
+    read: Option<Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    decode_field(py, row, column, taste, read).map_err(|error| locate(py, error, row, column))
+}
+
+/// The object that the bytes of a column's values go into as they are, if there is one.
+pub fn container(encoding: &Encoding) -> Option<Container> {
+    match encoding {
+        Encoding::Bytes | Encoding::Image(Image::Jpeg | Image::Png) => Some(Container::Bytes),
+        Encoding::NdArray(..) => Some(Container::Bytearray),
+        _ => None,
+    }
 }
 
 fn decode_field<'py>(
@@ -30,32 +48,38 @@ fn decode_field<'py>(
     row: &Row,
     column: usize,
     taste: &Taste,
+    read: Option<Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let known = &row.columns().all[column];
     let encoding = known.encoding.as_ref().ok_or_else(|| to_py(&unknown(&known.encoding_name)))?;
-    let length = row.len_of(column);
-    match encoding {
-        Encoding::Bytes => return stored(py, row, column, Container::Bytes),
-        Encoding::Image(Image::Jpeg | Image::Png) => {
-            let bytes = stored(py, row, column, Container::Bytes)?;
-            return if taste.image_bytes { Ok(bytes) } else { open_image(py, bytes.cast()?) };
-        }
-        Encoding::NdArray(dtype, shape) => {
-            let file = stored(py, row, column, Container::Bytearray)?.cast_into()?;
-            return array(py, file, *dtype, shape.as_deref(), 0, length);
-        }
-        _ => {}
+    if let Some(container) = container(encoding) {
+        let object = match read {
+            Some(object) => object,
+            None => stored(py, row, column, container)?,
+        };
+        return match encoding {
+            Encoding::NdArray(dtype, shape) => {
+                array(py, object.cast_into()?, *dtype, shape.as_deref(), 0, row.len_of(column))
+            }
+            Encoding::Image(_) if !taste.image_bytes => open_image(py, object.cast()?),
+            _ => Ok(object),
+        };
     }
-    // Copied before it is looked at: a map may change under us.
-    let data = match length {
-        0..DETACH_BYTES => row.slice(column).map(std::borrow::Cow::into_owned),
-        _ => py.detach(|| row.slice(column).map(std::borrow::Cow::into_owned)),
-    }
-    .into_py_result()?;
     if *encoding == Encoding::Pickle && !taste.pickles.allows(&known.name) {
         return Err(to_py(&pickled()));
     }
-    decode(py, encoding, data, taste)
+    let slice = || row.slice(column).map(Cow::into_owned);
+    // Copied before it is looked at: a map may change under us.
+    let length = row.len_of(column);
+    if length <= to_u64(SMALL_BYTES) {
+        let bytes = row.slice(column).into_py_result()?;
+        let mut small = [0; SMALL_BYTES];
+        let small = &mut small[..bytes.len()];
+        small.copy_from_slice(&bytes);
+        return decode(py, encoding, small, taste);
+    }
+    let data = if length < DETACH_BYTES { slice() } else { py.detach(slice) };
+    decode(py, encoding, &data.into_py_result()?, taste)
 }
 
 /// A column's bytes, read straight into their object.
@@ -77,31 +101,31 @@ fn stored<'py>(
 pub fn decode<'py>(
     py: Python<'py>,
     encoding: &Encoding,
-    data: Vec<u8>,
+    data: &[u8],
     taste: &Taste,
 ) -> PyResult<Bound<'py, PyAny>> {
     match encoding {
-        Encoding::Bytes => Ok(PyBytes::new(py, &data).into_any()),
-        Encoding::Str => Ok(PyString::new(py, text(&data).into_py_result()?).into_any()),
+        Encoding::Bytes => Ok(PyBytes::new(py, data).into_any()),
+        Encoding::Str => Ok(PyString::new(py, text(data).into_py_result()?).into_any()),
         Encoding::Int => {
-            let value = i64::from_le_bytes(exactly(&data).into_py_result()?);
+            let value = i64::from_le_bytes(exactly(data).into_py_result()?);
             Ok(PyInt::new(py, value).into_any())
         }
-        Encoding::Scalar(dtype) => scalar(py, *dtype, &data),
+        Encoding::Scalar(dtype) => scalar(py, *dtype, data),
         Encoding::NdArray(dtype, shape) => {
             let length = to_u64(data.len());
-            array(py, PyByteArray::new(py, &data), *dtype, shape.as_deref(), 0, length)
+            array(py, PyByteArray::new(py, data), *dtype, shape.as_deref(), 0, length)
         }
-        Encoding::StrInt => integer(py, text(&data).into_py_result()?),
-        Encoding::StrFloat => float(py, text(&data).into_py_result()?),
-        Encoding::StrDecimal => decimal(py, text(&data).into_py_result()?),
-        Encoding::Json => json(py, &data),
-        Encoding::Image(Image::Pil) => pil_image(py, &data),
-        Encoding::Image(_) if taste.image_bytes => Ok(PyBytes::new(py, &data).into_any()),
-        Encoding::Image(_) => open_image(py, &PyBytes::new(py, &data)),
-        Encoding::JpegArray => images(py, true, Image::Jpeg, &data, taste),
-        Encoding::List(image) => images(py, false, *image, &data, taste),
-        Encoding::Pickle => py.import("pickle")?.call_method1("loads", (PyBytes::new(py, &data),)),
+        Encoding::StrInt => integer(py, text(data).into_py_result()?),
+        Encoding::StrFloat => float(py, text(data).into_py_result()?),
+        Encoding::StrDecimal => decimal(py, text(data).into_py_result()?),
+        Encoding::Json => json(py, data),
+        Encoding::Image(Image::Pil) => pil_image(py, data),
+        Encoding::Image(_) if taste.image_bytes => Ok(PyBytes::new(py, data).into_any()),
+        Encoding::Image(_) => open_image(py, &PyBytes::new(py, data)),
+        Encoding::JpegArray => images(py, true, Image::Jpeg, data, taste),
+        Encoding::List(image) => images(py, false, *image, data, taste),
+        Encoding::Pickle => py.import("pickle")?.call_method1("loads", (PyBytes::new(py, data),)),
     }
 }
 

@@ -1,0 +1,1 @@
+"""MDS readers beside each other: mosaicml-streaming's, MLDataForge's and ours."""

@@ -1,0 +1,106 @@
+"""MDS readers beside each other: mosaicml-streaming's, MLDataForge's and ours.
+
+Runs in the environment of `make test-streaming`:
+
+    PYTHONPATH=python .venv-streaming/bin/python -m bench.mds --save docs/benchmarks
+
+Every measurement is a process of its own; the readers take turns, and medians count.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from bench.campaign import machine
+from bench.mds.cases import measure, pieces, plan
+from bench.mds.data import make
+from bench.mds.page import page
+from bench.memory import measure as watch
+
+_PACKAGES = ("mosaicml-streaming", "mldataforge", "torch", "zstandard", "numpy")
+
+
+def child(arguments: list[str]) -> dict[str, float]:
+    """One measurement in a fresh process, which is looked at from here for its memory."""
+    os.environ["BENCH_CHILD"] = "1"
+    peak = watch([sys.executable, "-W", "ignore", "-m", "bench.mds", *arguments])
+    found: dict[str, float] = json.loads(peak.output.splitlines()[-1])
+    if "before" in found:
+        found["memory"] = max(peak.private - found.pop("before"), 0)
+    return found
+
+
+def run(folder: Path, limit: int, rounds: int) -> list[dict[str, Any]]:
+    """Every case by every reader, in turns."""
+    records: list[dict[str, Any]] = []
+    for form, case, readers in plan():
+        for number in range(rounds):
+            for reader in readers:
+                found = child([case, reader, form, str(folder), str(limit)])
+                records.append({"shards": form, "case": case, "reader": reader, "round": number, **found})
+                line = f"{form:12} {case:28} {reader:14} {found['cpu'] * 1e6:10.1f} us CPU"
+                print(f"{line} {found['wall'] * 1e6:10.1f} us wall {found['memory'] / 1e6:6.1f} MB", flush=True)
+    return records
+
+
+def about(options: argparse.Namespace, started: float) -> dict[str, Any]:
+    """What has to be known of a run."""
+    commit = subprocess.run(
+        ["git", "rev-parse", "--short=12", "HEAD"],  # noqa: S607
+        cwd=Path(__file__).parent,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return {
+        "time": datetime.now(UTC).isoformat(timespec="seconds"),
+        "commit": commit.stdout.strip(),
+        "command": f"python -m bench.mds --samples {options.samples} --limit {options.limit} --rounds {options.rounds}",
+        "machine": machine(),
+        "load": os.getloadavg()[0],
+        "versions": {name: version(name) for name in _PACKAGES},
+        "seconds": round(time.monotonic() - started),
+        "note": options.note,
+    }
+
+
+def main() -> None:
+    """Command line."""
+    if os.environ.get("BENCH_CHILD"):
+        case, reader, form, folder, limit = sys.argv[1:]
+        at = Path(folder)
+        print(json.dumps(pieces(at) if case == "pieces" else measure(case, reader, form, at, int(limit))))
+        return
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--samples", type=int, default=4000)
+    parser.add_argument("--limit", type=int, default=4000, help="samples of a random case")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--folder", type=Path, help="where the shards are kept and found again")
+    parser.add_argument("--save", type=Path, help="folder that mds.json and mds.md are written to")
+    parser.add_argument("--note", default="", help="a sentence for the page")
+    options = parser.parse_args()
+    started = time.monotonic()
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = options.folder or Path(temporary)
+        if not (folder / "many" / "index.json").exists():
+            make(folder, options.samples)
+        records = run(folder, options.limit, options.rounds)
+        parts = child(["pieces", "", "", str(folder), "0"])
+    results = {"about": about(options, started), "records": records, "pieces": parts}
+    if options.save:
+        (options.save / "mds.json").write_text(json.dumps(results, indent=1) + "\n")
+        (options.save / "mds.md").write_text(page(results))
+    else:
+        print(page(results))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,153 @@
+"""The page of a run as Markdown: what was to be reached, what was reached, and where the time goes."""
+
+import statistics
+from dataclasses import dataclass
+from typing import Any
+
+Record = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """How many times as fast as another reader ours must be; `per_core` multiplies the other's speed by the cores."""
+
+    title: str
+    shards: str
+    case: str
+    ours: str
+    other: str
+    at_least: float
+    basis: str = "cpu"
+    per_core: bool = False
+
+
+RATIOS = (
+    Ratio("random, all fields one by one, CPU", "raw", "random", "jinx ram", "mldf ram", 2),
+    Ratio("random, all fields one by one, CPU", "raw", "random", "jinx ram", "streaming", 2.5),
+    Ratio("sequential, all fields, CPU", "raw", "iterate", "jinx bulk", "mldf bulk", 2),
+    Ratio("columns other than the image, CPU", "raw", "iterate, no image", "jinx bulk", "mldf bulk", 6),
+    Ratio("columns other than the image, CPU", "raw", "iterate, no image", "jinx ram", "mldf ram", 6),
+    Ratio("columns other than the image, CPU", "raw", "iterate, no image", "jinx ram", "streaming", 6),
+    Ratio("raw pixels, sample-zstd, one by one, CPU", "pixels", "pixels", "jinx ram", "libzstd", 0.95),
+    Ratio(
+        "raw pixels, sample-zstd, `take` of 64, wall, all cores",
+        "pixels",
+        "pixels",
+        "jinx take",
+        "libzstd",
+        0.95,
+        "wall",
+        per_core=True,
+    ),
+    Ratio("file-compressed shards, sequential, CPU", "zstd", "iterate", "jinx bulk", "streaming", 3),
+    Ratio("`StreamingDataset[i]`, patched, CPU", "raw", "StreamingDataset[i]", "jinx patched", "streaming", 1.7),
+    Ratio(
+        "`StreamingDataset`, iterated, patched, CPU",
+        "raw",
+        "StreamingDataset, iterate",
+        "jinx patched",
+        "streaming",
+        1,
+    ),
+)
+MEMORY_BYTES = 60_000_000
+OPEN_SECONDS = 0.5
+
+
+class Results:
+    """The records of a run."""
+
+    def __init__(self, results: dict[str, Any]) -> None:
+        self.about: dict[str, Any] = results["about"]
+        self.pieces: dict[str, float] = results["pieces"]
+        self.records: list[Record] = results["records"]
+
+    def of(self, shards: str, case: str, reader: str) -> list[Record]:
+        """The records of one reader, by round."""
+        wanted = (shards, case, reader)
+        return [one for one in self.records if (one["shards"], one["case"], one["reader"]) == wanted]
+
+    def ratio(self, target: Ratio) -> float:
+        """The median over the rounds."""
+        pairs = zip(
+            self.of(target.shards, target.case, target.other),
+            self.of(target.shards, target.case, target.ours),
+            strict=True,
+        )
+        cores = self.about["machine"]["cores"] if target.per_core else 1
+        return statistics.median(other[target.basis] / cores / own[target.basis] for other, own in pairs)
+
+
+def page(results: dict[str, Any]) -> str:
+    """The whole page."""
+    run = Results(results)
+    parts = [
+        "# MDS readers",
+        _about(run),
+        "## What was to be reached\n\n" + _targets(run),
+        "## Where the time goes\n\n" + _pieces(run),
+        "## All figures\n\n" + _figures(run),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _about(run: Results) -> str:
+    about, machine = run.about, run.about["machine"]
+    versions = ", ".join(f"{name} {number}" for name, number in about["versions"].items())
+    return (
+        f"`{about['command']}`, {about['time']}, commit `{about['commit']}`, {about['seconds']} s, load average "
+        f"{about['load']:.1f}. {about['note']}\n\n{machine['cpu']}, {machine['cores']} cores, "
+        f"{machine['memory_gib']} GiB, Linux {machine['kernel']}, Python {machine['python']}; {versions}.\n\n"
+        "Samples of 47 kB of image, 1 kB of messages and five small columns; page cache warm. Every measurement is a "
+        "process of its own, opening and unpacking included, the readers take turns, and the tables give medians "
+        "of the rounds (ratios: of measurements of one round). `jinx patched` is Streaming with "
+        "`jinx.mds.patch_streaming()`. Private memory is the peak of the process above what it had after its imports."
+    )
+
+
+def _targets(run: Results) -> str:
+    lines = ["| operation | to reach | reached | met |", "|---|---|---|---|"]
+    for target in RATIOS:
+        ratio = run.ratio(target)
+        cores = " on each core" if target.per_core else ""
+        met = "yes" if ratio >= target.at_least else "no"
+        lines.append(
+            f"| {target.title} | {target.ours} >= {target.at_least:g}x {target.other}{cores} | {ratio:.2f}x | {met} |"
+        )
+    ours = [one for one in run.records if one["reader"].startswith("jinx") and one["reader"] != "jinx patched"]
+    bulk = max(one["disk"] for one in ours if one["reader"] == "jinx bulk")
+    lines.append(f"| extra disk of BulkReader | none | {bulk / 1e6:.0f} MB | {'yes' if bulk == 0 else 'no'} |")
+    peak = max(ours, key=lambda one: one["memory"])
+    met = "yes" if peak["memory"] <= MEMORY_BYTES else "no"
+    where = f"{peak['reader']}, {peak['case']}, {peak['shards']}"
+    lines.append(
+        f"| peak private memory of the readers | <= {MEMORY_BYTES / 1e6:.0f} MB "
+        f"| {peak['memory'] / 1e6:.0f} MB ({where}) | {met} |"
+    )
+    seconds = statistics.median(one["wall"] for one in run.of("many", "open", "jinx ram"))
+    met = "yes" if seconds <= OPEN_SECONDS else "no"
+    lines.append(f"| opening 10,000 shards | <= {OPEN_SECONDS} s | {seconds:.3f} s | {met} |")
+    return "\n".join(lines)
+
+
+def _pieces(run: Results) -> str:
+    told = (
+        "CPU time of RamReader for a sample of the raw shards in random order, by what is touched; each line includes "
+        "the loop. The last three lines are other work for comparison, on data at hand."
+    )
+    lines = [told, "", "| piece | us |", "|---|--:|"]
+    lines += [f"| {name} | {seconds * 1e6:.2f} |" for name, seconds in run.pieces.items()]
+    return "\n".join(lines)
+
+
+def _figures(run: Results) -> str:
+    lines = ["| shards | case | reader | us CPU | us wall | private MB | disk MB |", "|---|---|---|--:|--:|--:|--:|"]
+    for shards, case, reader in dict.fromkeys((one["shards"], one["case"], one["reader"]) for one in run.records):
+        found = run.of(shards, case, reader)
+        middle = {key: statistics.median(one[key] for one in found) for key in ("cpu", "wall", "disk")}
+        memory = max(one["memory"] for one in found)
+        lines.append(
+            f"| {shards} | {case} | {reader} | {middle['cpu'] * 1e6:.1f} | {middle['wall'] * 1e6:.1f} "
+            f"| {memory / 1e6:.0f} | {middle['disk'] / 1e6:.0f} |"
+        )
+    return "\n".join(lines)
