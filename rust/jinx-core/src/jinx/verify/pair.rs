@@ -12,6 +12,7 @@ use crate::jinx::shard::{OpenOptions, Shard, Verify};
 use crate::jinx::sidecar::HEADER_BYTES;
 use crate::jinx::sniff::{FileKind, sniff};
 use crate::num::to_u64;
+use crate::panics::error_of;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -127,8 +128,11 @@ impl Pass<'_> {
         std::thread::scope(|scope| {
             let workers: Vec<_> = rest.iter().map(|range| scope.spawn(|| others(range.clone()))).collect();
             let mut reports = vec![here(first.clone())];
-            let panicked = |_| Err(Error::invalid("a checking thread panicked"));
-            reports.extend(workers.into_iter().map(|worker| worker.join().map_or_else(panicked, Ok)));
+            reports.extend(
+                workers
+                    .into_iter()
+                    .map(|worker| worker.join().map_err(|panic| error_of(&*panic, "a checking thread"))),
+            );
             reports
         })
     }
