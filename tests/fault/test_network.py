@@ -1,4 +1,4 @@
-"""Network file systems, by a shim: no maps there, and a handle that goes stale is an error by name or no error at all."""
+"""Network file systems, by a shim: no maps there, and a handle that goes stale is a clear error or none at all."""
 
 import importlib.util
 import json

@@ -1,7 +1,7 @@
 """A panic of the core: an error of ours, no end of the process, and nothing half written or published.
 
-A Python callback that raises `PanicError` is a real panic in Rust from there on. What panics on the core's own threads is
-in `rust/jinx-core/tests/panics.rs`.
+A Python callback that raises `PanicError` is a real panic in Rust from there on. `rust/jinx-core/tests/panics.rs` has
+panics on the core's own threads.
 """
 
 import pickle
@@ -54,7 +54,7 @@ def test_a_panic_is_an_error_of_ours_and_leaves_what_was_there(name, folder):
     path = folder / "a.jinx"
     with jinx.Writer(path) as writer:
         writer.write_many(rows(1))
-    with pytest.raises(jinx.InternalError, match="boom.* this is a bug in jinx, please report it") as caught:
+    with pytest.raises(jinx.InternalError, match=r"boom.* this is a bug in jinx, please report it") as caught:
         CALLS[name](path)
     assert isinstance(caught.value, PanicError)
     assert isinstance(caught.value, jinx.JinxError)
