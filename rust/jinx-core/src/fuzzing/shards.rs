@@ -8,7 +8,6 @@ use crate::mds::encoding::Encoding;
 use crate::mds::folder::{Folder, Options, Unpack};
 use crate::mds::index::{INDEX_NAME, parse};
 use crate::mds::verify::verify;
-use crate::num::to_u64;
 use crate::value::{TreeBuilder, Value};
 use serde_json::json;
 use std::io::Write;
