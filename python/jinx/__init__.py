@@ -7,6 +7,7 @@ ds[42]["image"]
 
 from jinx._core import (
     CorruptFileError,
+    InternalError,
     InvalidError,
     JinxError,
     LazyDict,
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 __all__ = [
     "CorruptFileError",
     "Dataset",
+    "InternalError",
     "InvalidError",
     "JinxError",
     "LazyDict",

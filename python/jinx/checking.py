@@ -6,7 +6,7 @@ from typing import Any
 
 from jinx import _core
 from jinx.mds.folders import find_folders
-from jinx.opening import expand_pattern, missing
+from jinx.opening import expand_pattern, look, missing
 
 
 def verify(path: str | os.PathLike[str], *, progress: Callable[[int, int], None] | None = None) -> list[dict[str, Any]]:
@@ -25,7 +25,7 @@ def verify(path: str | os.PathLike[str], *, progress: Callable[[int, int], None]
         FileNotFoundError: There is no such file.
     """
     name = os.fspath(path)
-    names = [name] if os.path.lexists(name) else expand_pattern(name)
+    names = [name] if look(name) is not None else expand_pattern(name)
     if not names:
         raise missing(name)
     return [problem for one in names for problem in _verify_one(one, progress)]
@@ -59,6 +59,6 @@ def repair(
     try:
         return _core.repair(name, None if out is None else os.fspath(out), dry_run)
     except FileNotFoundError:
-        if os.path.lexists(name):
+        if look(name) is not None:
             raise
         raise missing(name) from None

@@ -6,20 +6,24 @@ message, so that worker processes can hand them on.
 
 from jinx._core import (
     CorruptFileError,
+    InternalError,
     InvalidError,
     JinxError,
     LimitError,
     MismatchError,
+    PanicError,
     TruncatedFileError,
     UnsupportedError,
 )
 
 __all__ = [
     "CorruptFileError",
+    "InternalError",
     "InvalidError",
     "JinxError",
     "LimitError",
     "MismatchError",
+    "PanicError",
     "TruncatedFileError",
     "UnsupportedError",
 ]

@@ -1,8 +1,10 @@
 """Opening what a user names: a file, a folder, a pattern, or a list of these."""
 
+import errno
 import glob
 import os
 import re
+import stat
 from collections.abc import Iterable, Sequence
 from io import IOBase
 from typing import TYPE_CHECKING, Any, Literal
@@ -151,10 +153,11 @@ def _shards(path: Source | Sequence[Source], split: str | None) -> tuple[list[_S
 def _shards_of_one(path: str, split: str | None) -> tuple[list[_Shard], bool]:
     if "://" in path:
         raise UnsupportedError(f"{path}: only local files can be opened; run: jinx convert {path} out.jinx")
-    if os.path.isdir(path):  # noqa: PTH112
+    there = look(path)
+    if there is not None and stat.S_ISDIR(there.st_mode):
         inner = os.path.join(path, split) if split else path  # noqa: PTH118
         return _core.resolve(inner if os.path.isdir(inner) else path), False  # noqa: PTH112
-    if not os.path.lexists(path):
+    if there is None:
         matches = expand_pattern(path)
         if not matches:
             raise missing(path)
@@ -167,6 +170,19 @@ def _shards_of_one(path: str, split: str | None) -> tuple[list[_Shard], bool]:
     if not lower.endswith(".jinx"):
         explain_foreign(path)
     return [(path, None, None)], False
+
+
+def look(path: str) -> os.stat_result | None:
+    """What lies at a path, or None; a file system that fails is an error and no missing file."""
+    for stat_of in (os.stat, os.lstat):  # a link that leads nowhere is there, too
+        try:
+            return stat_of(path)
+        except (FileNotFoundError, NotADirectoryError, ValueError):  # ValueError: a NUL in the name
+            continue
+        except OSError as error:
+            if error.errno != errno.ENAMETOOLONG:  # a pattern may be longer than a name
+                raise
+    return None
 
 
 def expand_pattern(pattern: str) -> list[str]:

@@ -1,9 +1,10 @@
-/* shim COMMAND...: runs COMMAND and makes one of its file-system calls fail.
+/* shim [--reads] COMMAND...: runs COMMAND and makes one of its file-system calls fail.
  *
  * A tracer instead of a preloaded library, because calls that bypass the C library count too. The command arms it by
  * write(-1000 - ACTION, bytes, N): the N-th call from now on is treated as ACTION says. write(-1000, bytes, 0) disarms
  * it and returns the number of calls seen, plus 2^20 if the call that failed was one that removes. Calls of threads and
- * forked children count as well.
+ * forked children count as well. With --reads those count that open, ask about, map and read files whose path holds
+ * "under-test", and the actions are the last four.
  * Exit code 99: tracing is not allowed here. 98: not this kind of machine.
  */
 #define _GNU_SOURCE
@@ -17,23 +18,31 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <sys/user.h>
+#include <sys/vfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { NONE, NO_SPACE, IO_ERROR, QUOTA, INTERRUPT, SHORT_WRITE, KILL, ALWAYS_SHORT, OFTEN_INTERRUPT, STAYS_FULL };
-enum { MARKER = -1000, REMOVED = 1 << 20 };
+enum { NONE, NO_SPACE, IO_ERROR, QUOTA, INTERRUPT, SHORT_WRITE, KILL, ALWAYS_SHORT, OFTEN_INTERRUPT, STAYS_FULL,
+       STALE, STAYS_STALE, NO_MAPS, REMOTE, ACTIONS };
+enum { MARKER = -1000, REMOVED = 1 << 20, NFS_MAGIC = 0x6969 };
 
 static const int watched[] = {
     SYS_write,  SYS_writev,    SYS_pwrite64, SYS_pwritev, SYS_fsync,     SYS_fdatasync, SYS_rename,   SYS_renameat,
     SYS_link,   SYS_linkat,    SYS_open,     SYS_openat,  SYS_ftruncate, SYS_creat,     SYS_mkdir,    SYS_mkdirat,
     SYS_fchmod, SYS_renameat2, SYS_unlink,   SYS_unlinkat, SYS_rmdir,    SYS_copy_file_range,
 };
-enum { WATCHED = sizeof watched / sizeof *watched };
+static const int watched_reads[] = {
+    SYS_write, SYS_open, SYS_openat, SYS_stat, SYS_newfstatat, SYS_statx, SYS_fstat, SYS_fstatfs, SYS_mmap, SYS_pread64,
+};
+enum { WATCHED = sizeof watched / sizeof *watched, READS = sizeof watched_reads / sizeof *watched_reads };
 
+static int reads;
 static int action;
 static long wanted, seen, removal;
 
@@ -53,13 +62,58 @@ static void skip(struct user_regs_struct *regs, long result) {
     regs->rax = result;
 }
 
+/* Whether a call that reads is about a file under test. */
+static int is_under_test(pid_t pid, struct user_regs_struct *regs) {
+    long call = regs->orig_rax;
+    char link[64], path[4096] = "";
+    unsigned long name = call == SYS_open || call == SYS_stat ? regs->rdi : regs->rsi;
+    if (call == SYS_open || call == SYS_stat || call == SYS_openat || call == SYS_newfstatat || call == SYS_statx) {
+        /* Up to the end of a page: what lies behind it may not be there. */
+        for (size_t have = 0, part; have < sizeof path - 1 && !memchr(path, 0, have); have += part) {
+            part = 4096 - (name + have) % 4096;
+            part = part < sizeof path - 1 - have ? part : sizeof path - 1 - have;
+            struct iovec to = {path + have, part}, from = {(void *)(name + have), part};
+            if (process_vm_readv(pid, &to, 1, &from, 1, 0) != (ssize_t)part)
+                return 0;
+        }
+    }
+    if (!*path) {
+        snprintf(link, sizeof link, "/proc/%d/fd/%d", pid, (int)(call == SYS_mmap ? regs->r8 : regs->rdi));
+        ssize_t length = readlink(link, path, sizeof path - 1);
+        path[length > 0 ? length : 0] = 0;
+    }
+    return strstr(path, "under-test") != NULL;
+}
+
+static void decide_read(pid_t pid, struct user_regs_struct *regs) {
+    long call = regs->orig_rax;
+    if (action == NONE || call == SYS_write || !is_under_test(pid, regs) || (call == SYS_mmap) != (action >= NO_MAPS)) {
+        /* A file system of another machine: what statfs tells begins with its kind. */
+        if (action == REMOTE && call == SYS_fstatfs && is_under_test(pid, regs)) {
+            struct statfs told = {.f_type = NFS_MAGIC, .f_bsize = 4096};
+            struct iovec from = {&told, sizeof told}, to = {(void *)regs->rsi, sizeof told};
+            skip(regs, process_vm_writev(pid, &from, 1, &to, 1, 0) == sizeof told ? 0 : -EFAULT);
+        }
+        return;
+    }
+    seen++;
+    if (action == NO_MAPS)
+        skip(regs, -ENODEV);
+    else if (action == STALE ? seen == wanted : action == STAYS_STALE && seen >= wanted)
+        skip(regs, -ESTALE);
+}
+
 static void decide(pid_t pid, struct user_regs_struct *regs) {
     long call = regs->orig_rax;
     int fd = (int)regs->rdi;
-    if (call == SYS_write && fd <= MARKER && fd > MARKER - 10) {
+    if (call == SYS_write && fd <= MARKER && fd > MARKER - ACTIONS) {
         int next = MARKER - fd;
         skip(regs, next == NONE ? seen + removal : 0);
         action = next, wanted = regs->rdx, seen = removal = 0;
+        return;
+    }
+    if (reads) {
+        decide_read(pid, regs);
         return;
     }
     long flags = call == SYS_open ? regs->rsi : call == SYS_openat ? regs->rdx : 0;
@@ -88,18 +142,22 @@ static void decide(pid_t pid, struct user_regs_struct *regs) {
 }
 
 static void trace_calls(void) {
-    struct sock_filter code[WATCHED + 3];
+    const int *calls = reads ? watched_reads : watched;
+    int count = reads ? READS : WATCHED;
+    struct sock_filter code[WATCHED + READS + 3];
     code[0] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr));
-    for (int i = 0; i < WATCHED; i++)
-        code[i + 1] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, watched[i], WATCHED - i, 0);
-    code[WATCHED + 1] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
-    code[WATCHED + 2] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_TRACE);
-    struct sock_fprog program = {.len = WATCHED + 3, .filter = code};
+    for (int i = 0; i < count; i++)
+        code[i + 1] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, calls[i], count - i, 0);
+    code[count + 1] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+    code[count + 2] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_TRACE);
+    struct sock_fprog program = {.len = count + 3, .filter = code};
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
         _exit(99);
 }
 
 int main(int count, char **words) {
+    if (count > 1 && strcmp(words[1], "--reads") == 0)
+        reads = 1, count--, words++;
     if (count < 2)
         return 2;
     pid_t first = fork();

@@ -11,9 +11,9 @@ import pytest
 from write_1_0 import Writer
 
 ZEROS = bytes(16 << 20)
-# Each decodes to 640 MiB, which takes seconds, from some hundred bytes.
+# Each decodes to 640 MiB, which takes seconds, from some hundred bytes; all of them together take minutes.
 MEMBERS = 40
-ROWS = 4
+ROWS = 60
 
 CALLS = {
     "look at a value": "ds[0]['a']",
@@ -22,11 +22,23 @@ CALLS = {
     "repair": "jinx.repair(path, dry_run=True)",
     "convert": "jinx.convert(path, path + '.out.jinx')",
     "measure": "[len(value) for value in ds.take(range(4), fields=['a'])]",
+    "iterate": "[dict(sample) for sample in ds]",
+    "iter_batches": "list(ds.iter_batches(2))",
+    "Loader": "list(Loader(ds, num_workers=1))",
+    "stream": "list(jinx.stream(path))",
+    "filter": "ds.filter(lambda sample: len(sample['a']) > 0)",
+    "sort": "ds.sort(lambda sample: len(sample['a']))",
+    "to_arrow": "ds.to_arrow()",
+    "convert to JSON lines": "jinx.convert(path, path + '.out.jsonl')",
+    "convert to Parquet": "jinx.convert(path, path + '.out.parquet')",
+    "convert to MDS": "jinx.convert(path, path + '.out.mds', to='mds')",
     "write": "write(jinx.Writer(path + '.new.jinx'), ({'n': n, 'text': 'x' * 2000} for n in itertools.count()))",
 }
 CODE = """
 import itertools, sys, time
 import jinx
+if "Loader" in {call!r}:
+    from jinx.torch import Loader
 path = sys.argv[1]
 ds = jinx.open(path)
 def write(writer, rows):
@@ -45,8 +57,8 @@ except KeyboardInterrupt:
 def heavy(tmp_path_factory):
     path = tmp_path_factory.mktemp("heavy") / "a.jinx"
     writer = Writer(path, binary_threshold=1)
+    place = writer.store(bz2.compress(ZEROS) * MEMBERS)
     for _ in range(ROWS):
-        place = writer.store(bz2.compress(ZEROS) * MEMBERS)
         writer.line(json.dumps({"a.raw.bz2.bin": place}).encode())
     writer.close()
     return path
@@ -54,7 +66,9 @@ def heavy(tmp_path_factory):
 
 @pytest.mark.slow
 @pytest.mark.timeout(120)
-@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.torch) if name == "Loader" else name for name in CALLS]
+)
 def test_ctrl_c_is_answered_before_the_call_ends(name, heavy, child_environment, record_property):
     words = [sys.executable, "-c", CODE.format(call=CALLS[name]), str(heavy)]
     pipe = subprocess.PIPE

@@ -2,7 +2,9 @@
 
 use arrow_schema::ArrowError;
 use jinx_core::error::{Error, Result};
+use jinx_core::panics::message_of;
 use parquet::errors::ParquetError;
+use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// An error met while bytes from a file were decoded.
@@ -52,15 +54,8 @@ fn from_source(source: Box<dyn std::error::Error + Send + Sync>, format: &str) -
 
 /// Runs a decoder of another crate; bytes that make it panic are corrupt, not a crash.
 pub(crate) fn guarded<T>(decode: impl FnOnce() -> Result<T>, what: &str) -> Result<T> {
-    match catch_unwind(AssertUnwindSafe(decode)) {
-        Ok(result) => result,
-        Err(panic) => {
-            let message = panic
-                .downcast_ref::<&str>()
-                .map(|text| (*text).to_owned())
-                .or_else(|| panic.downcast_ref::<String>().cloned())
-                .unwrap_or_else(|| "no details".to_owned());
-            Err(Error::corrupt(format!("{what} is damaged: {message}")))
-        }
-    }
+    let damaged = |panic: Box<dyn Any + Send>| {
+        Err(Error::corrupt(format!("{what} is damaged: {}", message_of(&*panic))))
+    };
+    catch_unwind(AssertUnwindSafe(decode)).unwrap_or_else(damaged)
 }

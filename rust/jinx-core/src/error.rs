@@ -23,6 +23,8 @@ pub enum Cause {
     Invalid,
     /// The caller asked to stop.
     Interrupted,
+    /// A panic: a bug of this library.
+    Internal,
 }
 
 /// An error with its place: file, sample, field and byte are filled in by the layers that know them.

@@ -20,6 +20,7 @@ pub mod limits;
 pub mod mds;
 pub mod msgpack;
 pub mod num;
+pub mod panics;
 pub mod sink;
 pub mod value;
 

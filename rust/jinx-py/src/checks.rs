@@ -18,6 +18,7 @@ fn cause_name(cause: Cause) -> &'static str {
         Cause::Mismatch => "mismatch",
         Cause::Invalid => "invalid",
         Cause::Interrupted => "interrupted",
+        Cause::Internal => "internal",
     }
 }
 

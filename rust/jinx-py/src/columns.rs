@@ -5,6 +5,7 @@ use crate::home::Shards;
 use crate::reader::Reader;
 use jinx_core::jinx::columns::{Column, ColumnKind, ColumnType};
 use jinx_core::jinx::fields::Measure;
+use jinx_core::panics::error_of;
 use jinx_core::{Error, Result};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
@@ -195,8 +196,10 @@ fn measure_block(
                 scope.spawn(move || (start..end).map(measure).collect())
             })
             .collect();
-        let panicked = || Err(Error::invalid("a reading thread panicked"));
-        workers.into_iter().map(|worker| worker.join().unwrap_or_else(|_| panicked())).collect()
+        workers
+            .into_iter()
+            .map(|worker| worker.join().unwrap_or_else(|panic| Err(error_of(&*panic, "a reading thread"))))
+            .collect()
     });
     let mut all = Vec::with_capacity(range.len());
     for part in parts {

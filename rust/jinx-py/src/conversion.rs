@@ -9,7 +9,7 @@ use jinx_core::{Error, Result};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, TryLockError};
 
 /// Calls `progress(rows, bytes_read, total_bytes)`, which may raise, and lets signals through.
 fn report(progress: Option<&Py<PyAny>>, now: Progress) -> Result<()> {
@@ -140,11 +140,12 @@ impl RowIterator {
     }
 
     fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let broken = || crate::errors::to_py(&Error::invalid("an earlier row ended in a panic; start again"));
         let busy = || crate::errors::to_py(&Error::invalid("another thread is reading from this iterator"));
         let mut state = match self.state.try_lock() {
             Ok(state) => state,
-            Err(std::sync::TryLockError::Poisoned(poisoned)) => PoisonError::into_inner(poisoned),
-            Err(std::sync::TryLockError::WouldBlock) => return Err(busy()),
+            Err(TryLockError::Poisoned(_)) => return Err(broken()),
+            Err(TryLockError::WouldBlock) => return Err(busy()),
         };
         let state = &mut *state;
         if state.chunk.as_ref().is_none_or(|chunk| state.next >= chunk.len())

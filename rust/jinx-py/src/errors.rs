@@ -1,7 +1,10 @@
 //! One Rust error, one Python exception class by cause.
 
 use jinx_core::{Cause, Error};
-use pyo3::exceptions::{PyException, PyIndexError, PyNotImplementedError, PyOSError, PyValueError};
+use pyo3::exceptions::{
+    PyException, PyIndexError, PyNotImplementedError, PyOSError, PyRuntimeError, PyValueError,
+};
+use pyo3::panic::PanicException;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyTuple, PyType};
@@ -14,6 +17,7 @@ struct Classes {
     unsupported: Py<PyAny>,
     mismatch: Py<PyAny>,
     invalid: Py<PyAny>,
+    internal: Py<PyAny>,
 }
 
 static CLASSES: PyOnceLock<Classes> = PyOnceLock::new();
@@ -27,6 +31,8 @@ fn make<'py>(
     let members = PyDict::new(py);
     members.set_item("__module__", "jinx.errors")?;
     members.set_item("__doc__", doc)?;
+    // Of the memory layout of Python's own exceptions, which `adopt_panics` needs.
+    members.set_item("__slots__", ())?;
     py.get_type::<PyType>().call1((name, PyTuple::new(py, bases)?, members))
 }
 
@@ -75,6 +81,13 @@ impl Classes {
                 &[&base, &value],
             )?
             .unbind(),
+            internal: make(
+                py,
+                "InternalError",
+                "A bug in jinx: please report it. A writer that raised it publishes nothing.",
+                &[&base, &py.get_type::<PyRuntimeError>().into_any()],
+            )?
+            .unbind(),
             corrupt: corrupt.unbind(),
             base: base.unbind(),
         })
@@ -96,11 +109,39 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
         &classes.unsupported,
         &classes.mismatch,
         &classes.invalid,
+        &classes.internal,
     ] {
         let class = class.bind(module.py());
         module.add(class.getattr("__name__")?.extract::<String>()?.as_str(), class)?;
     }
-    Ok(())
+    adopt_panics(module, classes.internal.bind(module.py()))
+}
+
+/// Makes what a panic raises in Python an `InternalError`.
+///
+/// PyO3 turns a panic in any function or method of this module into an exception of one class of its own. That derives
+/// from `BaseException`, so that no `except Exception` of a data loader's worker sees it and the worker is gone.
+fn adopt_panics(module: &Bound<'_, PyModule>, internal: &Bound<'_, PyAny>) -> PyResult<()> {
+    let py = module.py();
+    let explained = wrap_pyfunction!(explain, module)?;
+    internal.setattr("__str__", py.import("functools")?.call_method1("partialmethod", (explained,))?)?;
+    let class = py.get_type::<PanicException>();
+    class.setattr("__bases__", (internal,))?;
+    class.setattr("__module__", "jinx.errors")?;
+    class.setattr("__name__", "PanicError")?;
+    class.setattr("__qualname__", "PanicError")?;
+    class.setattr("__doc__", "A panic in Rust.")?;
+    module.add("PanicError", class)
+}
+
+/// The text of an `InternalError`.
+#[pyfunction]
+fn explain(error: &Bound<'_, PyAny>) -> PyResult<String> {
+    let what = match error.getattr("args")?.get_item(0) {
+        Ok(what) => what.str()?.to_string(),
+        Err(_) => "no details".to_owned(),
+    };
+    Ok(format!("{what}; this is a bug in jinx, please report it"))
 }
 
 /// The Python exception for an error of the core.
@@ -124,6 +165,7 @@ fn convert(py: Python<'_>, error: &Error) -> PyResult<PyErr> {
         Cause::Unsupported => &classes.unsupported,
         Cause::Mismatch => &classes.mismatch,
         Cause::Invalid => &classes.invalid,
+        Cause::Internal => &classes.internal,
     };
     let instance = class.bind(py).call1((error.to_string(),))?;
     if let Some(path) = error.path() {

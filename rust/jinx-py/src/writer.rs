@@ -52,6 +52,8 @@ impl State {
         }
         let batch = std::mem::take(&mut self.batch);
         self.batch_bytes = 0;
+        // Should it panic, that stays.
+        self.failed = true;
         let result = writer.write_values(&batch);
         self.failed = result.is_err();
         result

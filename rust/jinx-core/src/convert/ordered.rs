@@ -3,10 +3,9 @@
 use super::gate::Gate;
 use crate::error::{Error, Result};
 use crate::interrupt;
+use crate::panics::caught;
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, unbounded};
-use std::any::Any;
 use std::collections::{BTreeMap, VecDeque};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -98,7 +97,7 @@ where
 fn feed<C>(mut produce: impl FnMut() -> Result<Option<(C, u64)>>, jobs: &Sender<Job<C>>, gate: &Gate) {
     let mut number = 0;
     while gate.enter() {
-        let (input, bytes) = match caught(&mut produce, "reading the input") {
+        let (input, bytes) = match caught(&mut produce, "the reading thread") {
             Ok(Some((input, bytes))) => (Ok(input), bytes),
             Ok(None) => return,
             Err(error) => (Err(error), 0),
@@ -174,17 +173,4 @@ fn collect<E>(results: &Receiver<(u64, Message<E>)>, gate: &Gate, commit: &mut i
             early.remove(&turn);
         }
     }
-}
-
-/// Runs `work`; a panic becomes an error.
-fn caught<T>(work: impl FnOnce() -> Result<T>, what: &str) -> Result<T> {
-    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
-        let message = message_of(&*panic);
-        Err(Error::invalid(format!("{what} failed unexpectedly: {message}; please report this")))
-    })
-}
-
-fn message_of(panic: &(dyn Any + Send)) -> &str {
-    let owned = panic.downcast_ref::<String>().map(String::as_str);
-    owned.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no details")
 }

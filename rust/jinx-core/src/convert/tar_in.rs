@@ -11,6 +11,7 @@ use crate::jinx::npy;
 use crate::json::tagged;
 use crate::limits::MAX_VALUE_BYTES;
 use crate::num::to_u64;
+use crate::panics::caught;
 use crate::sink::{Blob, Payload, Sink};
 use bytes::Bytes;
 use crossbeam_channel::{Receiver, Sender, bounded};
@@ -85,7 +86,7 @@ impl TarSamples {
         let (sender, chunks) = bounded(CHUNKS_AHEAD);
         // On a thread of its own, because the archive's iterator borrows the archive.
         thread::Builder::new().spawn(move || {
-            if let Err(error) = walk(input, &name, &sender) {
+            if let Err(error) = caught(|| walk(input, &name, &sender), "the reading thread") {
                 let _ = sender.send(Err(error.in_file(&name)));
             }
         })?;

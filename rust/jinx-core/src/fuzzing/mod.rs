@@ -10,6 +10,7 @@ mod footers;
 mod mutate;
 mod place;
 mod records;
+mod shards;
 mod whole_files;
 mod write_read;
 
@@ -33,6 +34,8 @@ pub const TARGETS: &[Target] = &[
     Target { name: "manifest", run: footers::manifest },
     Target { name: "sidecar_header", run: arrays::sidecar_header },
     Target { name: "open_whole_file", run: whole_files::open_whole_file },
+    Target { name: "mds_index_json", run: shards::mds_index_json },
+    Target { name: "mds_shard", run: shards::mds_shard },
     Target { name: "write_read", run: write_read::write_read },
 ];
 

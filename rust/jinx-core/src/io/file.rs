@@ -173,13 +173,14 @@ impl Source {
         if let Some(bytes) = self.only_mapped(offset, length)? {
             return out.copied(bytes).ok_or_else(|| self.shrunk(offset));
         }
-        let file = self.file()?;
+        let mut file = self.file()?;
         loop {
             let at = offset + to_u64(out.filled());
             match out.read_some(&file, at, MAX_READ_BYTES) {
                 Ok(0) => break,
                 Ok(_) if out.filled() < out.len() => interrupt::check()?,
                 Ok(_) => {}
+                Err(error) if file.may_be_stale(&error) => file = self.opened_again(&self.path)?,
                 Err(error) => return Err(self.failed(&error, at)),
             }
         }
@@ -200,7 +201,7 @@ impl Source {
             bytes.extend_from_slice(mapped);
             return Ok(bytes);
         }
-        let file = self.file()?;
+        let mut file = self.file()?;
         while bytes.len() < wanted {
             if bytes.len() == bytes.capacity() {
                 if !bytes.is_empty() {
@@ -210,10 +211,11 @@ impl Source {
                 bytes.try_reserve_exact(more).map_err(|_| self.no_memory(length))?;
             }
             let at = offset + to_u64(bytes.len());
-            let got = retry_on_intr(|| rustix::io::pread(&*file, spare_capacity(&mut bytes), at))
-                .map_err(|error| self.failed(&error.into(), at))?;
-            if got == 0 {
-                return Err(self.shrunk(at));
+            match retry_on_intr(|| rustix::io::pread(&*file, spare_capacity(&mut bytes), at)) {
+                Ok(0) => return Err(self.shrunk(at)),
+                Ok(_) => {}
+                Err(error) if file.may_be_stale(&error.into()) => file = self.opened_again(&self.path)?,
+                Err(error) => return Err(self.failed(&error.into(), at)),
             }
         }
         // An allocator may give more room than was asked for, and the last read then brings more bytes.
@@ -249,10 +251,13 @@ impl Source {
 
     /// The file, opened again if its handle was released.
     fn file(&self) -> Result<OpenFile<'_>> {
-        let path = match &self.handle {
-            Handle::Held(file) => return Ok(OpenFile::Held(file)),
-            Handle::Released(path) => path,
-        };
+        match &self.handle {
+            Handle::Held(file) => Ok(OpenFile::Held(file)),
+            Handle::Released(path) => self.opened_again(path),
+        }
+    }
+
+    fn opened_again(&self, path: &Path) -> Result<OpenFile<'_>> {
         let file = File::open(path).map_err(|error| Error::io(&self.path, &error))?;
         let metadata = file.metadata().map_err(|error| Error::io(&self.path, &error))?;
         if Identity::from(&metadata) != self.identity {
@@ -287,6 +292,13 @@ impl Source {
 enum OpenFile<'s> {
     Held(&'s File),
     Own(File),
+}
+
+impl OpenFile<'_> {
+    /// A network file system forgets what a handle stands for when its server starts anew; the name still leads there.
+    fn may_be_stale(&self, error: &io::Error) -> bool {
+        matches!(self, Self::Held(_)) && error.kind() == io::ErrorKind::StaleNetworkFileHandle
+    }
 }
 
 impl Deref for OpenFile<'_> {

@@ -22,7 +22,7 @@ use std::borrow::Cow;
 /// `Corrupt` for text that is no JSON string.
 pub fn unescape(raw: &[u8]) -> Result<Cow<'_, str>> {
     let bad = || Error::corrupt("a name that is not valid text");
-    if memchr::memchr(b'\\', raw).is_none() {
+    if raw.iter().all(|byte| *byte >= b' ' && *byte != b'\\') {
         return std::str::from_utf8(raw).map(Cow::Borrowed).map_err(|_| bad());
     }
     let quoted = [b"\"", raw, b"\""].concat();

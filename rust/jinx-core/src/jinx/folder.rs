@@ -104,8 +104,15 @@ fn main_files(folder: &Path) -> Result<Vec<String>> {
     for entry in std::fs::read_dir(folder).map_err(|error| Error::io(folder, &error))? {
         let entry = entry.map_err(|error| Error::io(folder, &error))?;
         let Ok(name) = entry.file_name().into_string() else { continue };
-        if name.ends_with(".jinx") && !name.starts_with('.') && entry.path().is_file() {
-            names.push(name);
+        if !name.ends_with(".jinx") || name.starts_with('.') {
+            continue;
+        }
+        match std::fs::metadata(entry.path()) {
+            Ok(metadata) if metadata.is_file() => names.push(name),
+            Ok(_) => {}
+            // A link that leads nowhere; what merely cannot be looked at must not be missing without a word.
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Err(error) => return Err(Error::io(entry.path(), &error)),
         }
     }
     if names.iter().any(|name| name.starts_with("shard-")) {

@@ -9,6 +9,7 @@ use super::pair_build::{PairBuilder, PairFiles, PairSummary};
 use crate::error::{Error, Result};
 use crate::io::{FolderAppend, FolderWriter, PairWriter, publish_file};
 use crate::num::to_u64;
+use crate::panics::error_of;
 use crate::value::Value;
 use std::fs::{File, OpenOptions};
 use std::path::{Path, PathBuf};
@@ -218,7 +219,7 @@ impl DatasetWriter {
                 workers
                     .into_iter()
                     .map(|worker| {
-                        worker.join().unwrap_or_else(|_| Err(Error::invalid("an encoder thread panicked")))
+                        worker.join().unwrap_or_else(|panic| Err(error_of(&*panic, "an encoder thread")))
                     })
                     .collect()
             })

@@ -8,7 +8,7 @@ use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyDict;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 /// Writes samples whose values are bytes already; `jinx.mds.MDSWriter` encodes them.
 #[pyclass(frozen, module = "jinx._core", name = "MdsWriter")]
@@ -17,7 +17,20 @@ pub struct MdsWriter {
     names: Vec<(String, String)>,
 }
 
+fn closed() -> Error {
+    Error::invalid("this writer is closed")
+}
+
 impl MdsWriter {
+    /// Nothing may be published after a panic, which left who knows what.
+    fn lock(&self) -> MutexGuard<'_, Option<(Writer, SampleEncoder)>> {
+        self.state.lock().unwrap_or_else(|poisoned| {
+            let mut state = poisoned.into_inner();
+            *state = None;
+            state
+        })
+    }
+
     fn with<T>(
         &self,
         py: Python<'_>,
@@ -26,12 +39,7 @@ impl MdsWriter {
     where
         T: Send,
     {
-        let closed = || Error::invalid("this writer is closed");
-        py.detach(|| {
-            let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-            act(state.as_mut().ok_or_else(closed)?)
-        })
-        .into_py_result()
+        py.detach(|| act(self.lock().as_mut().ok_or_else(closed)?)).into_py_result()
     }
 }
 
@@ -84,8 +92,8 @@ impl MdsWriter {
 
     /// Publishes the folder.
     fn finish<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let taken = self.state.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let (writer, _) = taken.ok_or_else(|| to_py(&Error::invalid("this writer is closed")))?;
+        let taken = self.lock().take();
+        let (writer, _) = taken.ok_or_else(|| to_py(&closed()))?;
         let written = py.detach(|| writer.finish()).into_py_result()?;
         let dict = PyDict::new(py);
         dict.set_item("rows", written.samples)?;
@@ -96,7 +104,7 @@ impl MdsWriter {
 
     /// Drops what was written; what was there before stays.
     fn abort(&self, py: Python<'_>) {
-        let taken = self.state.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let taken = self.lock().take();
         py.detach(|| drop(taken));
     }
 }

@@ -12,6 +12,7 @@ use crate::jinx::shard::{OpenOptions, Shard, Verify};
 use crate::jinx::sidecar::HEADER_BYTES;
 use crate::jinx::sniff::{FileKind, sniff};
 use crate::num::to_u64;
+use crate::panics::error_of;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -98,12 +99,7 @@ impl Pass<'_> {
                 .collect();
             first = ranges.last().map_or(total, |range| range.end);
             for reports in self.wave(&ranges) {
-                let reports = reports?;
-                let stopped = reports.iter().flat_map(|(_, report)| &report.problems);
-                if stopped.into_iter().any(|error| error.cause() == Cause::Interrupted) {
-                    return Err(Error::interrupted());
-                }
-                self.merge(reports, problems);
+                self.merge(reports?, problems);
             }
             let done = self.shard.line_range(first - 1).map_or(0, |(_, end)| end);
             progress(done)?;
@@ -116,21 +112,30 @@ impl Pass<'_> {
         let others = |range: Range<u64>| {
             let asked = Arc::clone(&stop);
             interrupt::also_ask(move || asked.load(Ordering::Relaxed));
-            range.take_while(|_| !stop.load(Ordering::Relaxed)).map(|i| (i, self.row(i))).collect::<Vec<_>>()
+            range.map(|i| self.row_unless_stopped(i)).collect()
         };
         // Only the caller's thread hears of signals, so it takes its share.
         let here = |range: Range<u64>| {
-            let rows = range.map(|i| interrupt::check().map(|()| (i, self.row(i))));
-            rows.collect::<Result<Vec<_>>>().inspect_err(|_| stop.store(true, Ordering::Relaxed))
+            let rows = range.map(|i| self.row_unless_stopped(i)).collect::<Result<_>>();
+            rows.inspect_err(|_| stop.store(true, Ordering::Relaxed))
         };
         let Some((first, rest)) = ranges.split_first() else { return Vec::new() };
         std::thread::scope(|scope| {
             let workers: Vec<_> = rest.iter().map(|range| scope.spawn(|| others(range.clone()))).collect();
             let mut reports = vec![here(first.clone())];
-            let panicked = |_| Err(Error::invalid("a checking thread panicked"));
-            reports.extend(workers.into_iter().map(|worker| worker.join().map_or_else(panicked, Ok)));
+            reports.extend(workers.into_iter().map(|worker| {
+                worker.join().unwrap_or_else(|panic| Err(error_of(&*panic, "a checking thread")))
+            }));
             reports
         })
+    }
+
+    /// A signal is told of once: nothing may go on after it.
+    fn row_unless_stopped(&self, i: u64) -> Result<(u64, RowReport)> {
+        interrupt::check()?;
+        let report = self.row(i);
+        let is_stopped = report.problems.iter().any(|error| error.cause() == Cause::Interrupted);
+        if is_stopped { Err(Error::interrupted()) } else { Ok((i, report)) }
     }
 
     fn row(&self, i: u64) -> RowReport {
