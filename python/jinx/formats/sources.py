@@ -57,10 +57,8 @@ def find_inputs(source: Path | Sequence[Path], format: str | None = None) -> Inp
     formats = sorted({kind for _, kind in found})
     if len(formats) > 1:
         raise ValueError(f"the inputs have different formats ({', '.join(formats)}); convert them one by one")
-    for path, kind in found:
+    for path, _ in found:
         _refuse_pointer(path)
-        if kind == "arrow":
-            _refuse_schema_at_the_end(path)
     return Inputs([path for path, _ in found], formats[0])
 
 
@@ -136,22 +134,6 @@ def _refuse_pointer(path: str) -> None:
     kind, advice = _core.sniff(path) if is_small and os.path.isfile(path) else ("", None)  # noqa: PTH113
     if "Git LFS" in kind:
         raise UnsupportedError(f"{path}: this is {kind}; {advice}")
-
-
-def _refuse_schema_at_the_end(path: str) -> None:
-    """Arrow files are read from the front, where all writers but polars put a message with the schema.
-
-    Raises:
-        UnsupportedError: This one has none there.
-    """
-    try:
-        with open(path, "rb") as file:  # noqa: PTH123
-            start = file.read(12)
-    except OSError:
-        return
-    if start.startswith(b"ARROW1\0\0") and start[8:] not in {b"\xff\xff\xff\xff", bytes(4), b""}:
-        ways = "df.write_ipc_stream or df.write_parquet in polars"
-        raise UnsupportedError(f"{path}: this Arrow file does not begin with its schema; write it with {ways}")
 
 
 def _by_content(path: str) -> str:

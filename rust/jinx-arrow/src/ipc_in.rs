@@ -1,7 +1,9 @@
 //! Arrow IPC as batches: files (`.arrow`, `.feather`) and streams, as Hugging Face `datasets` keeps its data.
 //!
-//! Both hold the same messages in a row. A file has a mark before them and an index behind them, which reading in
-//! order does not need.
+//! Both hold the same messages in a row. A file has a mark before them and an index behind them; where the index
+//! cannot be had (in a compressed file, or one that is cut off), the messages are read as those of a stream.
+
+mod indexed;
 
 use crate::failure::{from_arrow, guarded};
 use crate::parquet_in::near::no_such_column;
@@ -11,6 +13,7 @@ use arrow_ipc::convert::try_fb_to_schema;
 use arrow_ipc::reader::{read_dictionary, read_record_batch};
 use arrow_ipc::{MessageHeader, root_as_message};
 use arrow_schema::{ArrowError, SchemaRef};
+use indexed::Indexed;
 use jinx_core::convert::Input;
 use jinx_core::error::{Error, Result};
 use jinx_core::limits::FIRST_RESERVATION_BYTES;
@@ -72,13 +75,14 @@ impl IpcSource {
         };
         let columns = columns.map(|names| names.iter().map(place).collect()).transpose()?;
         let batches = IpcBatches { columns, ..IpcBatches::open(&self.path)? };
-        self.read = batches.messages.input.counter();
+        self.read = batches.messages.counter();
         Ok(batches)
     }
 }
 
 /// The batches of one reading; ends after the first error.
 pub struct IpcBatches {
+    path: PathBuf,
     messages: Messages,
     schema: SchemaRef,
     dictionaries: HashMap<i64, ArrayRef>,
@@ -89,7 +93,10 @@ pub struct IpcBatches {
 impl IpcBatches {
     fn open(path: &Path) -> Result<Self> {
         let begin = || {
-            let mut messages = Messages::begin(Input::open(path)?)?;
+            if let Some((indexed, schema)) = Indexed::open(path)? {
+                return Ok(Self::over(path, Messages::Indexed(indexed), schema));
+            }
+            let mut messages = Stream::begin(Input::open(path)?)?;
             let Some(first) = messages.next()? else {
                 return Err(Error::truncated("the Arrow data ends before its schema"));
             };
@@ -98,9 +105,14 @@ impl IpcBatches {
                 .header_as_schema()
                 .ok_or_else(|| Error::corrupt("the Arrow data does not begin with a schema"))?;
             let schema = Arc::new(try_fb_to_schema(schema).map_err(damaged)?);
-            Ok(Self { messages, schema, dictionaries: HashMap::new(), columns: None, done: false })
+            Ok(Self::over(path, Messages::Stream(messages), schema))
         };
         guarded(begin, "the Arrow schema").map_err(|error| error.in_file(path))
+    }
+
+    fn over(path: &Path, messages: Messages, schema: SchemaRef) -> Self {
+        let path = path.to_owned();
+        Self { path, messages, schema, dictionaries: HashMap::new(), columns: None, done: false }
     }
 
     fn read(&mut self) -> Result<Option<RecordBatch>> {
@@ -147,14 +159,37 @@ impl Iterator for IpcBatches {
             return None;
         }
         let read = guarded(|| self.read(), "the Arrow data");
-        let next = read.map_err(|error| error.in_file(self.messages.input.name())).transpose();
+        let next = read.map_err(|error| error.in_file(&self.path)).transpose();
         self.done = !matches!(next, Some(Ok(_)));
         next
     }
 }
 
 /// Messages in their order.
-struct Messages {
+enum Messages {
+    Stream(Stream),
+    Indexed(Indexed),
+}
+
+impl Messages {
+    fn next(&mut self) -> Result<Option<Found>> {
+        match self {
+            Self::Stream(stream) => stream.next(),
+            Self::Indexed(indexed) => indexed.next(),
+        }
+    }
+
+    /// Counts the bytes that are read.
+    fn counter(&self) -> Arc<AtomicU64> {
+        match self {
+            Self::Stream(stream) => stream.input.counter(),
+            Self::Indexed(indexed) => Arc::clone(&indexed.read),
+        }
+    }
+}
+
+/// Messages that follow one another.
+struct Stream {
     input: Input,
     /// A word that was read already.
     first: Option<u32>,
@@ -172,7 +207,7 @@ impl Found {
     }
 }
 
-impl Messages {
+impl Stream {
     fn begin(input: Input) -> Result<Self> {
         let mut messages = Self { input, first: None };
         let mark = messages.word()?.ok_or_else(ends_early)?.to_le_bytes();

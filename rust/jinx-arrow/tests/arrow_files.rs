@@ -61,6 +61,18 @@ fn every_type_and_codec() {
 }
 
 #[test]
+fn a_file_is_read_by_its_index_and_without_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut bytes = written(&[full_batch(), full_batch()], None, true);
+    let without = saved(folder.path(), &bytes[..bytes.len() - 6]);
+    assert_eq!(read(&without).unwrap().len(), 2);
+    // What stands before the batches is not looked at, as polars puts something else there.
+    bytes[64..72].fill(0x55);
+    assert_eq!(read(&saved(folder.path(), &bytes)).unwrap().len(), 2);
+    assert_eq!(read(&saved(folder.path(), &bytes[..bytes.len() - 6])).unwrap_err().cause(), Cause::Limit);
+}
+
+#[test]
 fn a_stream_may_end_without_saying_so() {
     let folder = tempfile::tempdir().unwrap();
     let whole = written(&[full_batch()], None, false);
