@@ -44,9 +44,20 @@ def run(folder: Path, limit: int, rounds: int) -> list[dict[str, Any]]:
     for form, case, readers in plan():
         for number in range(rounds):
             for reader in readers:
-                found = child([case, reader, form, str(folder), str(limit)])
-                records.append({"shards": form, "case": case, "reader": reader, "round": number, **found})
-                line = f"{form:12} {case:28} {reader:14} {found['cpu'] * 1e6:10.1f} us CPU"
+                record = {"shards": form, "case": case, "reader": reader, "round": number}
+                line = f"{form:12} {case:28} {reader:14}"
+                try:
+                    found = child([case, reader, form, str(folder), str(limit)])
+                except RuntimeError as error:
+                    if reader.startswith("jinx"):
+                        raise
+                    # The error's last line, without the paths of this machine.
+                    reason = str(error).splitlines()[-1].partition(": '")[0]
+                    records.append({**record, "failed": reason})
+                    print(line, reason, flush=True)
+                    continue
+                records.append({**record, **found})
+                line += f" {found['cpu'] * 1e6:10.1f} us CPU"
                 print(f"{line} {found['wall'] * 1e6:10.1f} us wall {found['memory'] / 1e6:6.1f} MB", flush=True)
     return records
 

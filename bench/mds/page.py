@@ -60,7 +60,8 @@ class Results:
     def __init__(self, results: dict[str, Any]) -> None:
         self.about: dict[str, Any] = results["about"]
         self.pieces: dict[str, float] = results["pieces"]
-        self.records: list[Record] = results["records"]
+        self.records: list[Record] = [one for one in results["records"] if "failed" not in one]
+        self.failures: list[Record] = [one for one in results["records"] if "failed" in one]
 
     def of(self, shards: str, case: str, reader: str) -> list[Record]:
         """The records of one reader, by round."""
@@ -150,4 +151,7 @@ def _figures(run: Results) -> str:
             f"| {shards} | {case} | {reader} | {middle['cpu'] * 1e6:.1f} | {middle['wall'] * 1e6:.1f} "
             f"| {memory / 1e6:.0f} | {middle['disk'] / 1e6:.0f} |"
         )
-    return "\n".join(lines)
+    failures = dict.fromkeys(
+        f"- {one['reader']} cannot do `{one['case']}` of {one['shards']}: {one['failed']}" for one in run.failures
+    )
+    return "\n".join([*lines, "", *failures] if failures else lines)
