@@ -23,7 +23,7 @@ ELSEWHERE = {
     "trl": "tests/trainers/test_page.py",
 }
 # Commands that build, measure for hours or want a clone; the rest of the checks is what they run.
-NOT_RUN = ("make", "git ", "cargo ", ".venv/bin/python -m bench")
+NOT_RUN = ("make", "git ", "cargo ", ".venv/bin/python -m bench", "OPENBLAS_NUM_THREADS=1 .venv/bin/python -m bench")
 # What tells a command from Python.
 SHELL = ("jinx ", "head ")
 # What pages take for granted beside the files that `prepare` makes.

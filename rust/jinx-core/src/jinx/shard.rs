@@ -57,10 +57,16 @@ impl Shard {
     /// # Errors
     /// Names the file and what is wrong with it; `Mismatch` when the sidecar belongs to another file.
     pub fn open(path: &Path, options: &OpenOptions) -> Result<Self> {
-        match Self::open_once(path, options) {
-            // A writer may just have replaced the pair between our two opens: look again, once.
-            Err(error) if error.cause() == Cause::Mismatch => Self::open_once(path, options),
-            result => result,
+        let mut seen = String::new();
+        loop {
+            match Self::open_once(path, options) {
+                // A writer may just have replaced the pair between our two opens: look again, until the same two
+                // files do not belong together twice.
+                Err(error) if error.cause() == Cause::Mismatch && error.to_string() != seen => {
+                    seen = error.to_string();
+                }
+                result => return result,
+            }
         }
     }
 
