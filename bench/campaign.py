@@ -199,7 +199,7 @@ class Campaign:
         }
         run = {
             "command": "python -m bench.run " + " ".join(sys.argv[1:]),
-            "commit": _commit(),
+            "commit": commit(),
             "data": sorted(sources),
             "load": round(os.getloadavg()[0], 1),
             "at": dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
@@ -235,7 +235,8 @@ def _lines(path: str) -> list[str]:
     return file.read_text().splitlines() if file.exists() else []
 
 
-def _commit() -> str:
+def commit() -> str:
+    """What is measured."""
     done = subprocess.run(
         ["git", "-C", environments.ROOT, "rev-parse", "--short=12", "HEAD"],  # noqa: S607
         capture_output=True,

@@ -90,7 +90,7 @@ def measure(command: list[str]) -> Peak:
     private = mapped = 0
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         while process.poll() is None:
-            now = _memory(process.pid)
+            now = memory(process.pid)
             private, mapped = max(private, now[0]), max(mapped, now[1])
             time.sleep(_SAMPLE_SECONDS)
         output, errors = process.communicate()
@@ -99,7 +99,7 @@ def measure(command: list[str]) -> Peak:
     return Peak(private, mapped, time.monotonic() - started, output.strip())
 
 
-def _memory(pid: int) -> tuple[int, int]:
+def memory(pid: int) -> tuple[int, int]:
     """Anonymous and file-backed resident bytes; zeros when the process has just ended."""
     try:
         lines = Path(f"/proc/{pid}/status").read_text().splitlines()

@@ -10,7 +10,6 @@ Every measurement is a process of its own; the readers take turns, and medians c
 import argparse
 import json
 import os
-import subprocess
 import sys
 import tempfile
 import time
@@ -19,7 +18,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from bench.campaign import machine
+from bench.campaign import commit, machine
 from bench.mds.cases import measure, pieces, plan
 from bench.mds.data import make
 from bench.mds.page import page
@@ -65,16 +64,9 @@ def run(folder: Path, limit: int, rounds: int) -> list[dict[str, Any]]:
 
 def about(options: argparse.Namespace, started: float) -> dict[str, Any]:
     """What has to be known of a run."""
-    commit = subprocess.run(
-        ["git", "rev-parse", "--short=12", "HEAD"],  # noqa: S607
-        cwd=Path(__file__).parent,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
     return {
         "time": datetime.now(UTC).isoformat(timespec="seconds"),
-        "commit": commit.stdout.strip(),
+        "commit": commit(),
         "command": f"python -m bench.mds --samples {options.samples} --limit {options.limit} --rounds {options.rounds}",
         "machine": machine(),
         "load": os.getloadavg()[0],

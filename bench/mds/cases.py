@@ -1,5 +1,6 @@
 """What is measured, and by whom; each measurement runs in a process of its own."""
 
+import os
 import random
 import resource
 import shutil
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.mds.data import COLUMNS, FORMS, packed_pixels
+from bench.memory import memory
 
 SMALL = [name for name in COLUMNS if name != "image"]
 READERS: dict[str, tuple[str, ...]] = {
@@ -112,12 +114,6 @@ def work(case: str, reader: str, dataset: Any, limit: int) -> int:
     return len(order)
 
 
-def private_bytes() -> int:
-    """Memory of this process that no file backs."""
-    with open("/proc/self/smaps_rollup", encoding="ascii") as file:  # noqa: PTH123
-        return sum(int(line.split()[1]) for line in file if line.startswith("Anonymous:")) * 1024
-
-
 def cpu() -> float:
     """User and system seconds of this process and those it has waited for."""
     own, others = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -130,7 +126,7 @@ def measure(case: str, reader: str, form: str, folder: Path, limit: int) -> dict
     with tempfile.TemporaryDirectory(dir=folder) as work_folder:
         local = Path(work_folder)
         samples = packed_pixels(folder) if reader == "libzstd" else []
-        before = private_bytes()
+        before, _ = memory(os.getpid())
         # What is opened and unpacked counts too, for that is what a reader costs.
         start, wall = cpu(), time.perf_counter()
         if reader == "libzstd":

@@ -97,9 +97,6 @@ impl Shard {
         physical: Cow<'k, str>,
         value: &[u8],
     ) -> Result<(Cow<'k, str>, Option<key::Chain>)> {
-        if !self.may_carry(&physical) {
-            return Ok((physical, None));
-        }
         let (name, chain) = self.split_any(physical.clone(), value)?;
         if name.is_empty() && self.rules() == Rules::V1_1 && is_wrapper(physical.as_bytes()) {
             return Err(Error::corrupt("a wrapped value outside a list"));
@@ -119,7 +116,7 @@ impl Shard {
         physical: Cow<'k, str>,
         value: &[u8],
     ) -> Result<(Cow<'k, str>, Option<key::Chain>)> {
-        if !physical.contains(self.footer().sep.as_str()) && !self.footer().mixed_sep {
+        if !self.may_carry(&physical) {
             return Ok((physical, None));
         }
         let mut form = Form::of(value.first().copied().unwrap_or_default());

@@ -338,7 +338,6 @@ impl Shard {
     /// `Truncated` outside the sidecar, `Limit`, and `Corrupt` under `Verify::Full`.
     pub fn fetch(&self, pointer: &Pointer) -> Result<Vec<u8>> {
         self.check_pointer(pointer)?;
-        self.check_pointer(pointer)?;
         let bytes = self.side()?.read_vec(pointer.offset, pointer.length)?;
         self.check_value(pointer, &bytes)?;
         Ok(bytes)
