@@ -2,6 +2,7 @@
 
 import gc
 import os
+import signal
 import threading
 
 import numpy as np
@@ -93,6 +94,22 @@ def test_a_forked_process_iterates_on(dataset):
         os._exit(0 if good else 1)
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
     assert all(is_right(sample, number) for number, sample in enumerate(iterator, 20))
+
+
+def test_a_process_forked_while_values_are_read_iterates(dataset):
+    # What the iterator no longer wants, its threads drop; whatever they hold at that moment, nobody frees in the child.
+    for _ in range(150):
+        iterator = iter(dataset)
+        for number in range(20):
+            assert is_right(next(iterator), number)
+        del iterator
+        pid = os.fork()
+        if pid == 0:
+            signal.signal(signal.SIGALRM, signal.SIG_DFL)  # a hang ends; what pytest set needs the interpreter
+            signal.alarm(20)
+            good = all(is_right(sample, number) for number, sample in enumerate(dataset))
+            os._exit(0 if good else 1)
+        assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
 
 
 def test_a_damaged_value_is_an_error_of_its_own_sample_alone(path, tmp_path):

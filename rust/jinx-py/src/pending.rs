@@ -46,8 +46,8 @@ pub struct Pending {
     queue: OnceLock<Weak<Queue>>,
 }
 
-/// What is sent to threads.
-type Queue = Receiver<Arc<Pending>>;
+/// What is sent to threads; a value whose sample is gone is not read any more.
+type Queue = Receiver<Weak<Pending>>;
 
 impl Pending {
     pub fn is_of(&self, found: &Found<'_>) -> bool {
@@ -94,7 +94,7 @@ impl Pending {
         while self.object.progress() == Progress::Busy {
             // Who waits reads what will be asked for next.
             match self.next() {
-                Some(next) => next.read(),
+                Some(next) => read_wanted(&next),
                 None if turn < 64 => std::hint::spin_loop(),
                 None if turn < 128 => thread::yield_now(),
                 None => thread::sleep(WAIT),
@@ -103,8 +103,19 @@ impl Pending {
         }
     }
 
-    fn next(&self) -> Option<Arc<Self>> {
+    fn next(&self) -> Option<Weak<Self>> {
         self.queue.get()?.upgrade()?.try_recv().ok()
+    }
+}
+
+/// Reads a value for whoever still holds it.
+fn read_wanted(pending: &Weak<Pending>) {
+    let Some(pending) = pending.upgrade() else { return };
+    pending.read();
+    // Whoever drops a Python object last must hold the GIL: PyO3 keeps what is dropped without it behind a lock, and a
+    // process that is forked while another thread has that lock waits for it forever.
+    if let Some(last) = Arc::into_inner(pending) {
+        let _ = Python::try_attach(|_| drop(last));
     }
 }
 
@@ -177,7 +188,7 @@ impl Prepared {
 /// Threads that read what they are sent; they end with this.
 #[derive(Debug)]
 pub struct Threads {
-    sender: Sender<Arc<Pending>>,
+    sender: Sender<Weak<Pending>>,
     queue: Arc<Queue>,
     process: u32,
 }
@@ -185,12 +196,12 @@ pub struct Threads {
 impl Threads {
     /// Starts `count` threads, or as many as can be had.
     pub fn start(count: usize) -> Self {
-        let (sender, queue) = unbounded::<Arc<Pending>>();
+        let (sender, queue) = unbounded::<Weak<Pending>>();
         for _ in 0..count {
             let queue = queue.clone();
             let _ = thread::Builder::new().name("jinx-read".into()).spawn(move || {
                 for pending in queue {
-                    pending.read();
+                    read_wanted(&pending);
                 }
             });
         }
@@ -200,7 +211,7 @@ impl Threads {
     /// What no thread takes is read by whoever asks for it.
     pub fn send(&self, pending: &Arc<Pending>) {
         let _ = pending.queue.set(Arc::downgrade(&self.queue));
-        let _ = self.sender.send(Arc::clone(pending));
+        let _ = self.sender.send(Arc::downgrade(pending));
     }
 
     /// The threads in `slot`, started if there are none in this process.
