@@ -103,7 +103,7 @@ lint: lint-rust lint-python ## formatting, clippy, ruff, pyright
 
 lint-rust: need-cargo
 	cargo fmt --check
-	cargo clippy --quiet --locked --workspace --all-targets -- -D warnings
+	PYO3_PYTHON=$(PYTHON) cargo clippy --quiet --locked --workspace --all-targets -- -D warnings
 
 # pyright looks into the installed package.
 lint-python: $(STAMPS)/test $(STAMPS)/lint develop
@@ -140,10 +140,12 @@ fuzz: need-cargo $(STAMPS)/test develop ## fuzz every reader for FUZZ_SECONDS, t
 docs: $(STAMPS)/docs ## the documentation, into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 
-# zig links against the glibc of 2018, so that the wheel installs on clusters with old systems.
-wheel: need-cargo $(STAMPS)/demo ## an abi3 wheel into dist/, tried out in a fresh environment
+# zig links against the glibc of 2018, so that the wheels install on clusters with old systems.
+wheel: need-cargo $(STAMPS)/demo ## wheels for this Python and for any into dist/, tried out in fresh environments
 	rm -rf dist
-	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/maturin build --quiet --locked --release --out dist $(MANYLINUX)
+	for features in "" "--features abi3"; do \
+	  PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/maturin build --quiet --locked --release --out dist --interpreter $(PY) $(MANYLINUX) $$features; \
+	done
 	PYTHONPATH=examples $(PY) tools/try_wheel.py dist
 
 pins: $(PY) ## resolve requirements/*.in again

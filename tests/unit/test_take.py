@@ -3,9 +3,11 @@
 import random
 from concurrent.futures import ThreadPoolExecutor
 
+import numpy as np
 import pytest
 
 import jinx
+import jinx.mds
 
 NAMES = [f"b{k}" for k in range(7)]
 
@@ -48,3 +50,44 @@ def test_the_first_damaged_sample_is_named(path):
     with pytest.raises(jinx.CorruptFileError) as together:
         ds.take(range(60))
     assert (together.value.sample, together.value.field) == (one_by_one.value.sample, one_by_one.value.field)
+
+
+@pytest.fixture(params=[None, "sample::zstd"])
+def mds(tmp_path, request):
+    draw = random.Random(3)
+    columns = {"n": "int", "text": "str", "blob": "bytes", "pixels": "ndarray"}
+    out = tmp_path / "mds"
+    with jinx.mds.MDSWriter(columns=columns, out=out, compression=request.param, size_limit=1_000_000) as writer:
+        for index in range(90):
+            pixels = np.full((draw.choice([1, 60, 300]), 300), index)
+            writer.write({"n": index, "text": "x" * index, "blob": draw.randbytes(30_000), "pixels": pixels})
+    return tmp_path / "mds"
+
+
+@pytest.mark.parametrize("fields", [None, ["pixels", "n"], ["n"]])
+def test_take_of_an_mds_folder_gives_what_indexing_gives(mds, fields):
+    ds = jinx.open(mds)
+    order = random.Random(2).choices(range(90), k=150)
+    for index, sample in zip(order, ds.take(order, fields), strict=True):
+        one = ds[index]
+        assert list(sample) == list(one)
+        assert (sample["pixels"] == one["pixels"]).all()
+        assert [sample[name] for name in ("n", "text", "blob")] == [one[name] for name in ("n", "text", "blob")]
+
+
+def test_the_first_damaged_sample_of_an_mds_folder_is_named(mds):
+    shard = sorted(mds.glob("shard.*"))[1]
+    data = bytearray(shard.read_bytes())
+    data[16:5_000] = b"\xff" * 4_984
+    shard.write_bytes(data)
+    ds = jinx.open(mds)
+
+    def failure(read) -> tuple[str, int | None] | None:
+        try:
+            read()
+        except jinx.JinxError as error:
+            return str(error), error.sample
+        return None
+
+    one_by_one = [failed for i in range(90) if (failed := failure(lambda i=i: ds.take([i])))]
+    assert failure(lambda: ds.take(range(90))) == one_by_one[0]

@@ -1,4 +1,7 @@
 //! Many samples of an MDS folder in one call: other threads read and decompress while this one builds the rest.
+//!
+//! A sample that is compressed as one piece is found by any thread and built by this one, in the caller's order. Of raw
+//! samples, whose fields are found at once, the long values are read by any thread into objects made before.
 
 use super::row::{MdsRow, of_row};
 use super::value::{DETACH_BYTES, container};
@@ -11,14 +14,14 @@ use crate::unfilled::{Unfilled, keep_freed_memory};
 use jinx_core::num::to_u64;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Once};
 use std::thread;
 
 /// Samples that are read before any of them is decoded.
 const CHUNK: usize = 64;
-/// Bytes of them, decompressed, unless one sample has more.
-const CHUNK_BYTES: u64 = 4 << 20;
+/// Bytes of them, decompressed, unless one sample has more: between two chunks the threads wait for each other.
+const CHUNK_BYTES: u64 = 16 << 20;
 
 /// A long value on its way into its final object.
 struct Media<'r> {
@@ -45,13 +48,17 @@ pub fn samples<'py>(
     let mut samples = Vec::with_capacity(positions.len());
     let mut rest = positions;
     while !rest.is_empty() {
-        let (count, threads) = py.detach(|| chunk(home, rest));
-        let rows: Vec<_> =
-            rest[..count].iter().map(|position| Arc::new(MdsRow::new(Arc::clone(home), *position))).collect();
-        rest = &rest[count..];
-        py.detach(|| find(&rows, threads));
-        for (sample, row) in take_rows(py, &rows, &wanted, threads)?.into_iter().zip(&rows) {
-            samples.push(if fields.is_none() { alone(py, sample, row)? } else { sample });
+        let chunk = py.detach(|| Chunk::of(home, rest));
+        let rows: Vec<_> = rest[..chunk.count]
+            .iter()
+            .map(|position| Arc::new(MdsRow::new(Arc::clone(home), *position)))
+            .collect();
+        rest = &rest[chunk.count..];
+        if chunk.is_packed {
+            take_packed(py, &rows, &wanted, fields.is_none(), chunk.threads, &mut samples)?;
+        } else {
+            py.detach(|| find_in_file_order(&rows));
+            samples.extend(take_raw(py, &rows, &wanted, chunk.threads)?);
         }
     }
     Ok(samples)
@@ -66,87 +73,153 @@ fn alone<'py>(py: Python<'py>, sample: Bound<'py, LazyDict>, row: &MdsRow) -> Py
     Bound::new(py, LazyDict::of_dict(py, values, Carried::default()))
 }
 
-/// How many of the samples to read together, and for how many threads beside this one they are work.
-fn chunk(home: &Home, positions: &[u64]) -> (usize, usize) {
-    let mut bytes = 0u64;
-    let mut count = 0;
-    for position in positions.iter().take(CHUNK) {
-        let length = home.mds.as_ref().and_then(|mds| {
-            let (shard, i) = mds.folder.place(*position);
-            mds.folder.shard(shard).and_then(|shard| shard.announced_len(i)).ok().flatten()
-        });
-        let sum = bytes.saturating_add(length.unwrap_or_default());
-        if count > 0 && sum > CHUNK_BYTES {
-            break;
-        }
-        bytes = sum;
-        count += 1;
-    }
-    let threads = usize::try_from(bytes / to_u64(MIN_BYTES_PER_THREAD)).unwrap_or(usize::MAX);
-    (count, helpers().min(threads).min(count - 1))
+/// Samples that are read together.
+struct Chunk {
+    count: usize,
+    /// Whether any of them is compressed as one piece.
+    is_packed: bool,
+    /// For how many threads beside this one they are work.
+    threads: usize,
 }
 
-/// Does `work` for every number below `count`, on `threads` threads beside this one, which does `here` meanwhile; that
-/// is given what joins in the work.
-fn share<R>(
-    threads: usize,
-    count: usize,
-    work: impl Fn(usize) + Sync,
-    here: impl FnOnce(&(dyn Fn() + Sync)) -> R,
-) -> R {
-    let next = AtomicUsize::new(0);
-    let run = || {
-        while let Some(i) = Some(next.fetch_add(1, Ordering::Relaxed)).filter(|i| *i < count) {
-            work(i);
+impl Chunk {
+    /// The first of the samples at `positions`, at least one.
+    fn of(home: &Home, positions: &[u64]) -> Self {
+        let (mut bytes, mut count, mut is_packed) = (0u64, 0, false);
+        for position in positions.iter().take(CHUNK) {
+            let shard = home.mds.as_ref().and_then(|mds| {
+                let (shard, i) = mds.folder.place(*position);
+                mds.folder.shard(shard).ok().map(|shard| (shard, i))
+            });
+            let length = shard.as_ref().and_then(|(shard, i)| shard.announced_len(*i).ok().flatten());
+            let sum = bytes.saturating_add(length.unwrap_or_default());
+            if count > 0 && sum > CHUNK_BYTES {
+                break;
+            }
+            is_packed |= shard.is_some_and(|(shard, _)| shard.is_sample_compressed());
+            bytes = sum;
+            count += 1;
         }
-    };
+        let threads = usize::try_from(bytes / to_u64(MIN_BYTES_PER_THREAD)).unwrap_or(usize::MAX);
+        Self { count, is_packed, threads: helpers().min(threads).min(count - 1) }
+    }
+}
+
+/// Does `here` while `threads` threads do `there`; fewer where they cannot be had.
+fn with_threads<R>(threads: usize, there: impl Fn() + Sync, here: impl FnOnce() -> R) -> R {
     thread::scope(|scope| {
         for _ in 0..threads {
-            // Where no thread can be had, this one does all.
-            let _ = thread::Builder::new().name("jinx-read".into()).spawn_scoped(scope, run);
+            let _ = thread::Builder::new().name("jinx-read".into()).spawn_scoped(scope, &there);
         }
-        here(&run)
+        here()
     })
 }
 
-/// Finds the fields of samples, in file order.
-fn find(rows: &[Arc<MdsRow>], threads: usize) {
-    let mut order: Vec<&MdsRow> = rows.iter().map(|row| &**row).collect();
-    order.sort_unstable_by_key(|row| row.position());
-    let is_packed = order.first().and_then(|row| row.find()).is_some_and(|row| row.whole().is_some());
-    // Finding the fields of a raw sample is not worth a thread.
-    let threads = if is_packed { threads } else { 0 };
-    share(threads, order.len(), |i| _ = order[i].find(), |run| run());
+/// Decodes the `wanted` fields of a sample.
+fn look_up(py: Python<'_>, sample: &Bound<'_, LazyDict>, wanted: &dyn Fn(&str) -> bool) -> PyResult<()> {
+    for name in sample.get().names(py)?.iter() {
+        let name = name.cast_into::<PyString>()?;
+        if wanted(name.to_str()?) {
+            sample.get().lookup(py, &name)?;
+        }
+    }
+    Ok(())
 }
 
-fn take_rows<'py>(
+/// Finds the fields of raw samples, so that a cold disk is read forwards; not worth a thread.
+fn find_in_file_order(rows: &[Arc<MdsRow>]) {
+    let mut order: Vec<&MdsRow> = rows.iter().map(|row| &**row).collect();
+    order.sort_unstable_by_key(|row| row.position());
+    for row in order {
+        let _ = row.find();
+    }
+}
+
+/// Rows that any thread finds before they are asked for, one after the other.
+struct Ahead<'r> {
+    rows: &'r [Arc<MdsRow>],
+    next: AtomicUsize,
+    tried: Vec<Once>,
+}
+
+impl<'r> Ahead<'r> {
+    fn new(rows: &'r [Arc<MdsRow>]) -> Self {
+        Self { rows, next: AtomicUsize::new(0), tried: rows.iter().map(|_| Once::new()).collect() }
+    }
+
+    fn find(&self, i: usize) {
+        // Where a row is not found, or a thread panicked, its first look-up tries again and tells.
+        self.tried[i].call_once_force(|_| _ = self.rows[i].find());
+    }
+
+    /// Finds the first row that nobody has begun to look for, if there is one.
+    fn find_next(&self) -> bool {
+        let i = self.next.fetch_add(1, Ordering::Relaxed);
+        let is_there = i < self.rows.len();
+        if is_there {
+            self.find(i);
+        }
+        is_there
+    }
+
+    /// Waits until row `i` was looked for; who waits looks for what is next.
+    fn wait(&self, i: usize) {
+        while !self.tried[i].is_completed() && self.find_next() {}
+        self.find(i);
+    }
+}
+
+fn take_packed<'py>(
+    py: Python<'py>,
+    rows: &[Arc<MdsRow>],
+    wanted: &dyn Fn(&str) -> bool,
+    all: bool,
+    threads: usize,
+    samples: &mut Vec<Bound<'py, LazyDict>>,
+) -> PyResult<()> {
+    let ahead = Ahead::new(rows);
+    with_threads(
+        threads,
+        || while ahead.find_next() {},
+        || {
+            for (i, row) in rows.iter().enumerate() {
+                py.detach(|| ahead.wait(i));
+                let sample = Bound::new(py, of_row(py, Arc::clone(row))?)?;
+                look_up(py, &sample, wanted)?;
+                samples.push(if all { alone(py, sample, row)? } else { sample });
+            }
+            Ok(())
+        },
+    )
+}
+
+fn take_raw<'py>(
     py: Python<'py>,
     rows: &[Arc<MdsRow>],
     wanted: &dyn Fn(&str) -> bool,
     threads: usize,
 ) -> PyResult<Vec<Bound<'py, LazyDict>>> {
     let media = media(py, rows, wanted)?;
-    let read = |i: usize| {
-        let Media { sample, column, object, .. } = &media[i];
-        // A value that fails is read again, and reported, by its look-up.
-        if let Some(row) = rows[*sample].found() {
-            let _ = object.fill(|out| row.read_into(*column, out));
+    let next = AtomicUsize::new(0);
+    let read = || {
+        while let Some(Media { sample, column, object, .. }) = media.get(next.fetch_add(1, Ordering::Relaxed))
+        {
+            // A value that fails is read again, and reported, by its look-up.
+            if let Some(row) = rows[*sample].found() {
+                let _ = object.fill(|out| row.read_into(*column, out));
+            }
         }
     };
-    let samples = share(threads, media.len(), read, |run| -> PyResult<Vec<_>> {
+    let samples = with_threads(threads, read, || -> PyResult<Vec<_>> {
         let mut samples = Vec::with_capacity(rows.len());
         for (i, row) in rows.iter().enumerate() {
             let sample = Bound::new(py, of_row(py, Arc::clone(row))?)?;
-            for name in sample.get().names(py)?.iter() {
-                let name = name.cast_into::<PyString>()?;
-                let text = name.to_str()?;
-                if wanted(text) && !media.iter().any(|media| media.sample == i && media.name == text) {
-                    sample.get().lookup(py, &name)?;
-                }
-            }
+            look_up(py, &sample, &|name| {
+                wanted(name) && !media.iter().any(|media| media.sample == i && media.name == name)
+            })?;
             samples.push(sample);
         }
-        py.detach(run);
+        py.detach(read);
         Ok(samples)
     })?;
     for Media { sample, name, object, .. } in &media {
