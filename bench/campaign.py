@@ -43,7 +43,9 @@ class Campaign:
     ) -> Results:
         """Measure every case with every contestant, `repeat` times in turns; `after` sees what there is by then."""
         contestants, missing = self._environments(chosen)
-        sources = {kind: self._source(kind) for kind in sorted({case.data for case in cases})}
+        # The limits are measured over JPEG data, whatever is read.
+        kinds = {case.data for case in cases} | ({"jpeg"} if self.limits else set())
+        sources = {kind: self._source(kind) for kind in sorted(kinds)}
         self._describe(contestants, sources)
         if self.limits:
             self._measure_limits(sources["jpeg"])
