@@ -141,10 +141,10 @@ docs: $(STAMPS)/docs ## the documentation, into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 
 # zig links against the glibc of 2018, so that the wheels install on clusters with old systems.
-wheel: need-cargo $(STAMPS)/demo ## wheels for this Python and for any into dist/, tried out in fresh environments
+wheel: need-cargo $(STAMPS)/demo ## a wheel for this Python into dist/, one for any into dist/abi3/, tried out in fresh environments
 	rm -rf dist
-	for features in "" "--features abi3"; do \
-	  PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/maturin build --quiet --locked --release --out dist --interpreter $(PY) $(MANYLINUX) $$features; \
+	for out in dist "dist/abi3 --features abi3"; do \
+	  PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/maturin build --quiet --locked --release --interpreter $(PY) $(MANYLINUX) --out $$out; \
 	done
 	PYTHONPATH=examples $(PY) tools/try_wheel.py dist
 

@@ -28,10 +28,10 @@ assert ds[7]["image"][:3] == bytes([0xFF, 0xD8, 0xFF]), "not a JPEG"
 
 
 def main() -> int:
-    """Try the wheels in the folder named on the command line."""
+    """Try the wheels below the folder named on the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("dist", type=Path)
-    wheels = sorted(parser.parse_args().dist.glob("*.whl"))
+    wheels = sorted(parser.parse_args().dist.rglob("*.whl"))
     version = f"cp{sys.version_info.major}{sys.version_info.minor}"
     if sorted(wheel.name.split("-")[3] for wheel in wheels) != ["abi3", version]:
         return _fail(f"expected an abi3 wheel and one for {version}, found {[wheel.name for wheel in wheels]}")
