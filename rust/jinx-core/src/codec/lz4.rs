@@ -1,4 +1,5 @@
-//! LZ4 frames. The frame decoder stops without a word at a cut between blocks, so its source is watched.
+//! LZ4 frames. The frame decoder stops without a word at a cut between blocks and at a block without content, so the
+//! layout of what it takes from its source is followed beside it.
 
 use super::members::{agrees, io_error, truncated};
 use crate::error::Error;
@@ -37,16 +38,78 @@ pub(super) fn declared_len(input: &[u8]) -> Option<u64> {
     (at == input.len() && content <= bound).then_some(content)
 }
 
-/// Notes when the source has run dry.
+/// What the next bytes of a frame belong to.
+enum Part {
+    /// The magic number and the flags.
+    Start,
+    RestOfHeader,
+    BlockLength,
+    Block,
+    Ended,
+}
+
+/// Follows the layout of one frame in the source, and notes when that has run dry.
 struct Watched<R> {
     source: R,
     dry: bool,
+    part: Part,
+    /// Bytes of the part that are still to come.
+    left: usize,
+    /// The last four bytes.
+    word: [u8; 4],
+    block_checksums: bool,
+}
+
+impl<R> Watched<R> {
+    fn new(source: R) -> Self {
+        Self { source, dry: false, part: Part::Start, left: 5, word: [0; 4], block_checksums: false }
+    }
+
+    fn has_ended(&self) -> bool {
+        matches!(self.part, Part::Ended)
+    }
+
+    fn follow(&mut self, mut bytes: &[u8]) {
+        while !self.has_ended() && !bytes.is_empty() {
+            let (taken, rest) = bytes.split_at(self.left.min(bytes.len()));
+            for byte in &taken[taken.len().saturating_sub(4)..] {
+                self.word.rotate_left(1);
+                self.word[3] = *byte;
+            }
+            self.left -= taken.len();
+            while self.left == 0 && !self.has_ended() {
+                self.next_part();
+            }
+            bytes = rest;
+        }
+    }
+
+    fn next_part(&mut self) {
+        (self.part, self.left) = match self.part {
+            Part::Start => {
+                let flags = self.word[3];
+                self.block_checksums = flags & 0x10 != 0;
+                (Part::RestOfHeader, if flags & 0x08 != 0 { 10 } else { 2 })
+            }
+            Part::RestOfHeader | Part::Block => (Part::BlockLength, 4),
+            Part::BlockLength => match u32::from_le_bytes(self.word) {
+                0 => (Part::Ended, 0),
+                length => {
+                    let checksum = if self.block_checksums { 4 } else { 0 };
+                    // A block is 4 MiB at most; of a longer one the decoder takes no byte.
+                    (Part::Block, usize::try_from(length & 0x7FFF_FFFF).unwrap_or(usize::MAX - 4) + checksum)
+                }
+            },
+            Part::Ended => (Part::Ended, 0),
+        };
+    }
 }
 
 impl<R: Read> Read for Watched<R> {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
         let got = self.source.read(buf)?;
         self.dry = got == 0 && !buf.is_empty();
+        self.follow(&buf[..got]);
         Ok(got)
     }
 }
@@ -77,7 +140,7 @@ impl<R: BufRead> Lz4Reader<R> {
                 return if self.frames == 0 { Err(io_error(truncated("lz4"))) } else { Ok(State::Ended) };
             }
             if agrees(prefix, &MAGIC.to_le_bytes()) {
-                return Ok(State::Inside(Box::new(FrameDecoder::new(Watched { source, dry: false }))));
+                return Ok(State::Inside(Box::new(FrameDecoder::new(Watched::new(source)))));
             }
             if !((0x50..=0x5F).contains(&prefix[0]) && agrees(&prefix[1..], &SKIPPABLE.to_le_bytes()[1..])) {
                 let what = if self.frames == 0 {
@@ -114,14 +177,12 @@ impl<R: BufRead> Read for Lz4Reader<R> {
                 }
                 State::Failed => return Err(io_error(Error::corrupt("the lz4 data was already found bad"))),
                 State::Inside(mut frame) => match frame.read(buf).map_err(typed)? {
-                    0 => {
-                        let watched = frame.into_inner();
-                        if watched.dry {
-                            return Err(io_error(truncated("lz4")));
-                        }
+                    0 if frame.get_ref().has_ended() => {
                         self.frames += 1;
-                        self.state = State::Between(watched.source);
+                        self.state = State::Between(frame.into_inner().source);
                     }
+                    0 if frame.get_ref().dry => return Err(io_error(truncated("lz4"))),
+                    0 => self.state = State::Inside(frame),
                     got => {
                         self.state = State::Inside(frame);
                         return Ok(got);

@@ -148,6 +148,31 @@ fn bad_or_trailing_bytes_are_corrupt() {
 }
 
 #[test]
+fn lz4_blocks_without_content_end_nothing() {
+    let data = sample();
+    for checksums in [false, true] {
+        let info = lz4_flex::frame::FrameInfo::new().block_checksums(checksums).content_checksum(checksums);
+        let mut encoder = lz4_flex::frame::FrameEncoder::with_frame_info(info, Vec::new());
+        encoder.write_all(&data).unwrap();
+        let frame = encoder.finish().unwrap();
+        let checksum: &[u8] = if checksums { b"\x05\x5d\xcc\x02" } else { b"" };
+        let empty_block = [b"\x00\x00\x00\x80", checksum].concat();
+        let end = frame.len() - if checksums { 8 } else { 4 };
+        for at in [7, end] {
+            let padded = [&frame[..at], &empty_block, &empty_block, &frame[at..]].concat();
+            assert_eq!(decode(Codec::Lz4, &padded, MIB).unwrap(), data, "at {at}");
+            let two = [&padded[..], &frame].concat();
+            assert_eq!(decode(Codec::Lz4, &two, MIB).unwrap(), [&data[..], &data].concat(), "at {at}");
+            assert_eq!(decode_exactly(Codec::Lz4, &padded, data.len()).unwrap(), data);
+        }
+        // In place of the end mark, alone and before another frame.
+        let unended = [&frame[..end], &empty_block].concat();
+        assert_eq!(cause(decode(Codec::Lz4, &unended, MIB)), Cause::Truncated);
+        assert!(decode(Codec::Lz4, &[&unended[..], &frame].concat(), MIB).is_err());
+    }
+}
+
+#[test]
 fn members_follow_each_other() {
     for codec in Codec::ALL.into_iter().filter(|&codec| !matches!(codec, Codec::Brotli | Codec::Lzma)) {
         let packed = [encode(codec, b"one "), encode(codec, b""), encode(codec, b"two")].concat();
