@@ -5,12 +5,12 @@ use crate::limits::{MAX_DEPTH, MAX_INT_DIGITS};
 use crate::sink::Sink;
 use jiter::{Jiter, JiterError, JiterErrorType, JsonErrorType, Peek};
 
-mod overflow;
+pub mod blocks;
 pub mod tagged;
 mod twins;
+pub mod words;
 pub mod write;
 
-pub use overflow::may_overflow;
 pub use twins::{emit_unique, has_twins};
 
 /// Emits the value that `text` consists of; `depth` counts the containers around it.

@@ -2,43 +2,19 @@
 
 use crate::errors::{IntoPy, from_py};
 use crate::objects;
+use crate::parse::parse;
 use jinx_core::json;
-use jinx_core::limits::MAX_INT_DIGITS;
 use jinx_core::sink::{Blob, Dtype, Number, Payload, Sink};
 use jinx_core::{Error, Result};
-use jiter::{JsonErrorType, PythonParse, StringCacheMode, cached_py_string};
+use jiter::cached_py_string;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString};
 
 /// Parses JSON text in which nothing carries a chain; `unique` says that no object may hold a name twice.
 pub fn plain_json<'py>(py: Python<'py>, text: &[u8], unique: bool) -> PyResult<Bound<'py, PyAny>> {
-    // A text is no number, and most long values are texts.
-    if text.first() != Some(&b'"') && json::may_overflow(text) {
-        return slow_json(py, text, unique);
+    if let Some(value) = parse(py, text, unique) {
+        return Ok(value);
     }
-    let parse = PythonParse {
-        cache_mode: StringCacheMode::Keys,
-        catch_duplicate_keys: unique,
-        ..PythonParse::default()
-    };
-    match parse.python_parse(py, text) {
-        Ok(value) => Ok(value),
-        // jiter stops at 200 levels, the format allows 256.
-        Err(error) if error.error_type == JsonErrorType::RecursionLimitExceeded => {
-            slow_json(py, text, unique)
-        }
-        Err(error) if error.error_type == JsonErrorType::NumberOutOfRange => Err(crate::errors::to_py(
-            &Error::limit(format!("an integer of more than {MAX_INT_DIGITS} digits")),
-        )),
-        Err(error) => {
-            let what = format!("not valid JSON: {} at column {}", error.error_type, error.index);
-            Err(crate::errors::to_py(&Error::corrupt(what)))
-        }
-    }
-}
-
-/// As [`plain_json`], with all checks of the format.
-fn slow_json<'py>(py: Python<'py>, text: &[u8], unique: bool) -> PyResult<Bound<'py, PyAny>> {
     let mut builder = PyBuilder::new(py);
     let emitted =
         if unique { json::emit_unique(text, 1, &mut builder) } else { json::emit(text, 1, &mut builder) };

@@ -121,20 +121,28 @@ fn scan(shard: &Shard, line: &[u8], fields: &mut Vec<Field>, stop: Option<&str>)
         Some(last) => Members::behind(line, last.value.1 as usize),
         None => Members::new(line),
     };
+    let known = shard.known_keys(line);
+    // Known names differ from one another, so only where another stood before must they be looked for.
+    let mut all_known = fields.is_empty();
     let mut unique = Unique::default();
     if fields.capacity() == 0 {
         fields.reserve(EXPECTED_FIELDS);
     }
     while let Some(Span { key, value, elements }) = members.next_member()? {
         let raw = &line[key.0 as usize..key.1 as usize];
-        let (name, chain) = split(shard, raw, &line[value.0 as usize..value.1 as usize])?;
+        let known = known.get(fields.len()).filter(|known| *known.raw == *raw);
+        let (name, chain) = match known {
+            Some(known) => (Cow::Borrowed(&*known.name), known.chain),
+            None => split(shard, raw, &line[value.0 as usize..value.1 as usize])?,
+        };
+        all_known &= known.is_some();
         // A name without escapes is the beginning of its key.
         let place = match (&name, u32::try_from(name.len())) {
             (Cow::Borrowed(_), Ok(length)) => Name::Plain(key.0, key.0 + length),
             _ => Name::Owned(name.as_ref().into()),
         };
         let field = Field { name: place, chain, value, elements };
-        match place_of(&name, line, fields, &mut unique) {
+        match if all_known { None } else { place_of(&name, line, fields, &mut unique) } {
             None => fields.push(field),
             Some(_) if shard.rules() == Rules::V1_1 => {
                 return Err(Error::corrupt("the name stands twice in one row").in_field(&name));

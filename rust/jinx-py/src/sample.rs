@@ -1,5 +1,6 @@
 //! `LazyDict`: one sample, whose values are read and decoded when they are touched.
 
+use crate::decoded::Decoded;
 use crate::errors::{IntoPy, from_py, to_py};
 use crate::extract;
 use crate::field::{decode_field, is_plain, locate_error};
@@ -37,7 +38,7 @@ pub struct LazyDict {
     pub(crate) index: u64,
     pub(crate) row: OnceLock<Row>,
     /// Decoded values by name, while the sample is as stored.
-    pub(crate) cache: PyOnceLock<Py<PyDict>>,
+    pub(crate) cache: Decoded,
     /// All fields in order once the sample was changed; replaces the row.
     pub(crate) edited: PyOnceLock<Py<PyDict>>,
     /// Fields of a sample from another process that are not parsed yet.
@@ -64,7 +65,7 @@ impl LazyDict {
             home: Some(home),
             index,
             row: prepared.row,
-            cache: PyOnceLock::new(),
+            cache: Decoded::default(),
             edited: PyOnceLock::new(),
             carried: Carried::default(),
             pending: prepared.pending,
@@ -78,7 +79,7 @@ impl LazyDict {
             home: None,
             index: 0,
             row: OnceLock::new(),
-            cache: PyOnceLock::new(),
+            cache: Decoded::default(),
             edited,
             carried,
             pending: Vec::new(),
@@ -107,12 +108,7 @@ impl LazyDict {
                 Some(value) => Slot::Value(value),
             });
         }
-        if let Some(cache) = self.cache.get(py)
-            && let Some(value) = cache.bind(py).get_item(name)?
-        {
-            return Ok(Slot::Value(value));
-        }
-        Ok(Slot::Stored)
+        Ok(self.cache.get(py, name)?.map_or(Slot::Stored, Slot::Value))
     }
 
     /// The value under `name`, or `None` when there is no such field.
@@ -207,25 +203,11 @@ impl LazyDict {
             edited.set_item(name, &value)?;
             if self.home.is_some() {
                 // Tells later whether the field still is as stored.
-                self.cached(py).set_item(name, &value)?;
+                self.cache.keep(py, name, value.clone())?;
             }
             return Ok(value);
         }
-        let cache = self.cached(py);
-        if let Some(other) = cache.get_item(name)? {
-            return Ok(other);
-        }
-        cache.set_item(name, &value)?;
-        Ok(value)
-    }
-
-    fn cached<'py>(&self, py: Python<'py>) -> &Bound<'py, PyDict> {
-        if let Some(cache) = self.cache.get(py) {
-            return cache.bind(py);
-        }
-        // `get_or_init` would give up the GIL and take it back, which costs more than a look-up.
-        let _ = self.cache.set(py, PyDict::new(py).unbind());
-        self.cache.get_or_init(py, || PyDict::new(py).unbind()).bind(py)
+        self.cache.keep(py, name, value)
     }
 
     /// The names in order.
@@ -246,11 +228,8 @@ impl LazyDict {
         }
         let dict = PyDict::new(py);
         for name in self.names(py)?.iter() {
-            let cached = match self.cache.get(py) {
-                Some(cache) => cache.bind(py).get_item(&name)?,
-                None => None,
-            };
-            match cached {
+            let name = name.cast_into::<PyString>()?;
+            match self.cache.get(py, &name)? {
                 Some(value) => dict.set_item(name, value)?,
                 None => dict.set_item(name, undecoded(py)?)?,
             }
@@ -281,10 +260,7 @@ impl LazyDict {
             Slot::Stored => true,
             Slot::Missing => false,
             Slot::Value(value) if is_mutable(&value) => false,
-            Slot::Value(value) => match self.cache.get(py) {
-                Some(cache) => cache.bind(py).get_item(name)?.is_some_and(|stored| stored.is(&value)),
-                None => false,
-            },
+            Slot::Value(value) => self.cache.get(py, name)?.is_some_and(|stored| stored.is(&value)),
         })
     }
 
@@ -292,7 +268,7 @@ impl LazyDict {
     /// the file names of media.
     pub fn emit(&self, py: Python<'_>, depth: usize, sink: &mut impl Sink) -> Result<()> {
         let fail = |error: PyErr| from_py(py, error);
-        let is_new = self.edited.get(py).is_none() && self.cache.get(py).is_none();
+        let is_new = self.edited.get(py).is_none() && self.cache.is_empty(py);
         if depth == 0 && is_new && self.home.as_ref().is_some_and(|home| home.decoders.is_none()) {
             let (home, shard, i, row) = self.stored(py).map_err(fail)?;
             return shard
@@ -367,19 +343,16 @@ impl LazyDict {
 
     /// A shallow copy that shares what is decoded and stays lazy.
     pub fn duplicate(&self, py: Python<'_>) -> PyResult<Self> {
-        let copy = |dict: Option<&Py<PyDict>>| -> PyResult<PyOnceLock<Py<PyDict>>> {
-            let lock = PyOnceLock::new();
-            if let Some(dict) = dict {
-                let _ = lock.set(py, dict.bind(py).copy()?.unbind());
-            }
-            Ok(lock)
-        };
+        let edited = PyOnceLock::new();
+        if let Some(dict) = self.edited.get(py) {
+            let _ = edited.set(py, dict.bind(py).copy()?.unbind());
+        }
         Ok(Self {
             home: self.home.clone(),
             index: self.index,
             row: OnceLock::new(),
-            cache: copy(self.cache.get(py))?,
-            edited: copy(self.edited.get(py))?,
+            cache: self.cache.copy(py)?,
+            edited,
             carried: self.carried.clone(),
             pending: self.pending.clone(),
         })

@@ -1,6 +1,6 @@
 //! Bytes objects that are made first and filled later, by any thread and without the GIL.
 //!
-//! Beside `capsule.rs` the binding's only place with `unsafe`: the safe way to make such an object clears its memory
+//! Beside `capsule.rs` and `text.rs` the binding's only place with `unsafe`: the safe way to make such an object clears its memory
 //! first, which costs as much as reading a value and brings the page faults to the thread that holds the GIL.
 #![allow(unsafe_code)]
 

@@ -3,7 +3,8 @@
 use super::footer::ArrayRef;
 use crate::error::{Error, Result};
 use crate::io::Source;
-use crate::num::{range_within, u64_at};
+use crate::num::{range_within, to_u64, to_usize};
+use std::borrow::Cow;
 
 /// An array in memory or in the sidecar, where a memory map makes it free to open.
 #[derive(Debug)]
@@ -54,26 +55,39 @@ impl Array {
     /// `Truncated` past the end.
     #[inline]
     pub fn u64_at(&self, i: u64, side: Option<&Source>) -> Result<u64> {
+        self.entries(i, side).map(|[entry]| entry)
+    }
+
+    /// The entries from `i` on.
+    ///
+    /// # Errors
+    /// `Truncated` past the end.
+    #[inline]
+    pub fn entries<const N: usize>(&self, i: u64, side: Option<&Source>) -> Result<[u64; N]> {
         let past = || Error::truncated(format!("entry {i} lies past the end of its array"));
-        match self {
+        let wanted = to_u64(8 * N);
+        let at = i.checked_mul(8).ok_or_else(past)?;
+        let bytes = match self {
             Self::Owned(bytes) => {
-                let at = usize::try_from(i).ok().and_then(|i| i.checked_mul(8));
-                at.and_then(|at| u64_at(bytes, at)).ok_or_else(past)
+                let at = to_usize(at, "an array's entry")?;
+                Cow::Borrowed(bytes.get(at..).and_then(|rest| rest.get(..8 * N)).ok_or_else(past)?)
             }
             Self::Sidecar { offset, length } => {
-                let at = i.checked_mul(8).filter(|at| at.checked_add(8).is_some_and(|end| end <= *length));
-                let at = at.ok_or_else(past)?;
-                let bytes = side.ok_or_else(past)?.slice(offset + at, 8)?;
-                u64_at(&bytes, 0).ok_or_else(past)
+                if at.checked_add(wanted).is_none_or(|end| end > *length) {
+                    return Err(past());
+                }
+                side.ok_or_else(past)?.slice(offset + at, wanted)?
             }
-        }
+        };
+        let (words, _) = bytes.as_chunks::<8>();
+        words.first_chunk::<N>().map(|words| words.map(u64::from_le_bytes)).ok_or_else(past)
     }
 
     /// All bytes.
     ///
     /// # Errors
     /// I/O errors of the sidecar.
-    pub fn bytes<'a>(&'a self, side: Option<&'a Source>) -> Result<std::borrow::Cow<'a, [u8]>> {
+    pub fn bytes<'a>(&'a self, side: Option<&'a Source>) -> Result<Cow<'a, [u8]>> {
         match self {
             Self::Owned(bytes) => Ok(bytes.into()),
             Self::Sidecar { offset, length } => {

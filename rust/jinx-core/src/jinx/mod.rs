@@ -11,6 +11,7 @@ pub mod footer;
 pub mod identity;
 mod journal;
 pub mod key;
+pub mod known_keys;
 pub mod locate;
 pub mod manifest;
 pub mod measure;

@@ -4,6 +4,7 @@ use super::array::Array;
 use super::fields::FieldNode;
 use super::footer::{ArrayRef, Footer, IndexRef};
 use super::key::Rules;
+use super::known_keys::KnownKey;
 use super::locate::{foreign, open_sidecar, read_footer};
 use super::sidecar::{self, Header};
 use super::stored::Pointer;
@@ -14,6 +15,7 @@ use crate::limits::Limits;
 use crate::num::{range_within, to_u64, to_usize};
 use std::borrow::Cow;
 use std::path::Path;
+use std::sync::OnceLock;
 use twox_hash::XxHash3_64;
 
 /// How much of what is read is checked against its checksum.
@@ -47,6 +49,7 @@ pub struct Shard {
     index: Array,
     line_hash: Option<Array>,
     tree: FieldNode,
+    known_keys: OnceLock<Box<[KnownKey]>>,
     encoding: TextEncoding,
     options: OpenOptions,
 }
@@ -149,6 +152,7 @@ impl Shard {
             index,
             line_hash: None,
             tree,
+            known_keys: OnceLock::new(),
             encoding,
             options,
         }
@@ -174,7 +178,8 @@ impl Shard {
             }
         };
         // The ends are checked now; the rest where it is used, and whole by `verify`.
-        let (first, last) = (self.bound(&index, 0)?, self.bound(&index, rows)?);
+        let side = self.side.as_ref();
+        let (first, last) = (index.u64_at(0, side)?, index.u64_at(rows, side)?);
         if first > last
             || last > self.footer_offset
             || (self.footer.rules == Rules::V1_1 && (first != 0 || last != self.footer_offset))
@@ -185,10 +190,6 @@ impl Shard {
             )));
         }
         Ok(index)
-    }
-
-    fn bound(&self, index: &Array, i: u64) -> Result<u64> {
-        index.u64_at(i, self.side.as_ref())
     }
 
     /// An array of `count` 8-byte numbers.
@@ -261,7 +262,7 @@ impl Shard {
         if i >= self.len() {
             return Err(Error::invalid(format!("sample {i} of {}", self.len())).in_file(self.path()));
         }
-        let (start, end) = (self.bound(&self.index, i)?, self.bound(&self.index, i + 1)?);
+        let [start, end] = self.index.entries(i, self.side.as_ref())?;
         if start > end || end > self.footer_offset {
             return Err(self.here(Error::corrupt(format!("the index says bytes {start} to {end}")), i));
         }
@@ -293,6 +294,11 @@ impl Shard {
             line.pop();
         }
         Ok(line)
+    }
+
+    /// The keys of the first line that anybody scanned, which is `line` if nobody did before.
+    pub fn known_keys(&self, line: &[u8]) -> &[KnownKey] {
+        self.known_keys.get_or_init(|| KnownKey::of_line(self, line))
     }
 
     /// Stops holding lines against their checksums.
