@@ -131,6 +131,8 @@ class Reader:
     def _footer(self, shard: int) -> str:
         """A shard's footer as JSON text: version, num_samples, bytes, sidecar_bytes, encoding, id, split, writer,
         line_hash (bool), fields, columns, meta, ... (1.1 additions absent or null for 1.0 files)."""
+    def _field_names(self) -> list[str]:
+        """The top-level names over all shards; empty for files that do not tell (1.0, plain JSON lines)."""
     def _arrow_schema(self) -> str | None: ...
     def _arrow_stream(self, batch_rows: int, mixed_json: bool) -> object:
         """An `arrow_array_stream` PyCapsule over the view."""

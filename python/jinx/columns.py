@@ -170,7 +170,7 @@ class Columns(_core.Reader):
 
     def _stored_names(self) -> list[str]:
         """Top-level names over all shards, selected or not."""
-        names = [str(entry["path"][0]) for entry in self._field_stats() if len(entry["path"]) == 1]
+        names = self._field_names()
         if names or not self._base_len():
             return names
         # Files without field statistics (1.0, plain JSON lines): the first rows tell.

@@ -61,7 +61,7 @@ def mds(tmp_path, request):
         for index in range(90):
             pixels = np.full((draw.choice([1, 60, 300]), 300), index)
             writer.write({"n": index, "text": "x" * index, "blob": draw.randbytes(30_000), "pixels": pixels})
-    return tmp_path / "mds"
+    return out
 
 
 @pytest.mark.parametrize("fields", [None, ["pixels", "n"], ["n"]])

@@ -6,7 +6,6 @@ use crate::parse::parse;
 use jinx_core::json;
 use jinx_core::sink::{Blob, Dtype, Number, Payload, Sink};
 use jinx_core::{Error, Result};
-use jiter::cached_py_string;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString};
 
@@ -108,7 +107,7 @@ impl Sink for PyBuilder<'_> {
     fn key(&mut self, name: &str) -> Result<()> {
         match self.open.last_mut() {
             Some(Open::Dict(_, key)) => {
-                *key = Some(cached_py_string(self.py, name));
+                *key = Some(PyString::intern(self.py, name));
                 Ok(())
             }
             _ => Err(Error::invalid("a key outside a dict")),

@@ -4,7 +4,7 @@ use crate::home::Shards;
 use jinx_core::jinx::fields::{FieldInfo, Path};
 use jinx_core::{Error, Result};
 use serde_json::{Map, Value as Json, json};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// The footer of shard `i`.
 pub fn footer(shards: &Shards, i: usize) -> Result<String> {
@@ -52,6 +52,21 @@ pub fn field_stats(shards: &Shards) -> Result<String> {
         }
     }
     serde_json::to_string(&sum).map_err(|error| Error::invalid(error.to_string()))
+}
+
+/// The top-level names in all footers, in the order in which they were first seen.
+pub fn field_names(shards: &Shards) -> Result<Vec<String>> {
+    let (mut names, mut seen) = (Vec::new(), HashSet::new());
+    for i in 0..shards.count() {
+        for field in &shards.shard(i)?.footer().fields {
+            if let [Some(name)] = &field.path[..]
+                && seen.insert(name.clone())
+            {
+                names.push(name.clone());
+            }
+        }
+    }
+    Ok(names)
 }
 
 fn add(sum: &mut FieldInfo, field: &FieldInfo) {

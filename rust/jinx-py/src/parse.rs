@@ -8,13 +8,15 @@
 use crate::names::{MAX_NAME_BYTES, Names};
 use crate::text::ascii_text;
 use jinx_core::json::words::{eight, zero_bytes};
-use jiter::cached_py_string;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Lists and dicts in one another, the outermost included.
 const MAX_DEPTH: usize = 128;
+/// Room for elements and for text that stays for the next parser.
+const KEPT_ITEMS: usize = 4096;
+const KEPT_BYTES: usize = 1 << 16;
 /// Longer integers may not fit 64 bits.
 const SAFE_DIGITS: usize = 18;
 
@@ -26,6 +28,9 @@ pub fn parse<'py>(py: Python<'py>, text: &[u8], unique: bool) -> Option<Bound<'p
     let value = parser.value().filter(|_| parser.blanks().is_none());
     let mut memory = parser.memory;
     memory.items.clear();
+    memory.items.shrink_to(KEPT_ITEMS);
+    memory.unescaped.clear();
+    memory.unescaped.shrink_to(KEPT_BYTES);
     // Python code may have run meanwhile, the destructors of garbage, and parsed something too.
     let others = kept().replace(memory);
     drop(others);
@@ -153,11 +158,16 @@ impl<'py> Parser<'_, 'py> {
                 return Some(self.memory.names.get(self.py, &rest[..length], *head)?.into_any());
             }
         }
-        let start = self.at + 1;
-        let name = self.string()?;
-        // The same object for the same name, where the table is not for it.
-        let plain = std::str::from_utf8(&self.text[start..self.at - 1]).ok()?;
-        Some(if plain.contains('\\') { name } else { cached_py_string(self.py, plain).into_any() })
+        let quote = self.at;
+        self.at += 1;
+        self.plain_run()?;
+        if self.text[self.at] == b'"' {
+            let name = std::str::from_utf8(&self.text[quote + 1..self.at]).ok()?;
+            self.at += 1;
+            return Some(PyString::intern(self.py, name).into_any());
+        }
+        self.at = quote;
+        self.string()
     }
 
     /// A string, whose quote is the next byte.

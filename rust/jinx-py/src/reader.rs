@@ -361,6 +361,14 @@ impl Reader {
         crate::build::plain_json(py, text.as_bytes(), false)
     }
 
+    /// The top-level names over all shards, in the order in which they were first seen.
+    fn _field_names(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        if let Some(mds) = &self.home.mds {
+            return Ok(mds.folder.columns().into_iter().map(|(name, _)| name).collect());
+        }
+        py.detach(|| crate::describe::field_names(&self.home.shards)).into_py_result()
+    }
+
     fn _arrow_schema(&self) -> PyResult<Option<String>> {
         if self.home.shards.count() == 0 {
             return Ok(None);

@@ -13,7 +13,6 @@ use crate::transport::Carried;
 use jinx_core::jinx::shard::Shard;
 use jinx_core::sink::Sink;
 use jinx_core::{Error, Result};
-use jiter::cached_py_string;
 use pyo3::exceptions::{PyKeyError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -218,7 +217,7 @@ impl LazyDict {
         let (home, shard, i, row) = self.stored(py)?;
         let fields = row.fields(shard).map_err(|error| to_py(&shard.here(error, i)))?;
         let names = fields.iter().map(|field| row.name(field)).filter(|name| home.shows(name));
-        PyList::new(py, names.map(|name| cached_py_string(py, name)).collect::<Vec<_>>())
+        PyList::new(py, names.map(|name| PyString::intern(py, name)).collect::<Vec<_>>())
     }
 
     /// Turns the sample into an ordered dict of values and placeholders, so that it can be changed.
@@ -373,7 +372,7 @@ impl LazyDict {
                 continue;
             }
             let value = self.decode(py, (home, shard, i), name, found, false)?;
-            self.remember(py, &cached_py_string(py, name), value)?;
+            self.remember(py, &PyString::intern(py, name), value)?;
         }
         Ok(())
     }

@@ -55,7 +55,7 @@ pub fn samples<'py>(
             .collect();
         rest = &rest[chunk.count..];
         if chunk.is_packed {
-            take_packed(py, &rows, &wanted, fields.is_none(), chunk.threads, &mut samples)?;
+            samples.extend(take_packed(py, &rows, &wanted, fields.is_none(), chunk.threads)?);
         } else {
             py.detach(|| find_in_file_order(&rows));
             samples.extend(take_raw(py, &rows, &wanted, chunk.threads)?);
@@ -175,20 +175,19 @@ fn take_packed<'py>(
     wanted: &dyn Fn(&str) -> bool,
     all: bool,
     threads: usize,
-    samples: &mut Vec<Bound<'py, LazyDict>>,
-) -> PyResult<()> {
+) -> PyResult<Vec<Bound<'py, LazyDict>>> {
     let ahead = Ahead::new(rows);
     with_threads(
         threads,
         || while ahead.find_next() {},
         || {
-            for (i, row) in rows.iter().enumerate() {
+            let taken = rows.iter().enumerate().map(|(i, row)| {
                 py.detach(|| ahead.wait(i));
                 let sample = Bound::new(py, of_row(py, Arc::clone(row))?)?;
                 look_up(py, &sample, wanted)?;
-                samples.push(if all { alone(py, sample, row)? } else { sample });
-            }
-            Ok(())
+                if all { alone(py, sample, row) } else { Ok(sample) }
+            });
+            taken.collect()
         },
     )
 }
