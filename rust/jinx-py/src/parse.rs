@@ -310,10 +310,11 @@ fn marks(word: u64) -> u64 {
 /// A str, or `None` for bytes that are not UTF-8.
 #[inline]
 fn text<'py>(py: Python<'py>, bytes: &[u8], is_ascii: bool) -> Option<Bound<'py, PyAny>> {
-    let text = match bytes {
-        [] => PyString::intern(py, ""),
-        _ if is_ascii => ascii_text(py, bytes).ok()?,
-        _ => PyString::new(py, std::str::from_utf8(bytes).ok()?),
+    // Of the shortest ones Python has one object each.
+    let text = if is_ascii && bytes.len() > 1 {
+        ascii_text(py, bytes).ok()?
+    } else {
+        PyString::new(py, std::str::from_utf8(bytes).ok()?)
     };
     Some(text.into_any())
 }
