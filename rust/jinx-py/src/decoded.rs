@@ -28,7 +28,7 @@ impl Decoded {
         name: &Bound<'py, PyString>,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
         let Some((first, value)) = self.first.get(py) else { return Ok(None) };
-        if first.is(name) || first.bind(py).as_any().eq(name)? {
+        if first.is(name) || is_same(first.bind(py), name) {
             return Ok(Some(value.bind(py).clone()));
         }
         match self.others.get(py) {
@@ -69,4 +69,9 @@ impl Decoded {
         }
         Ok(copy)
     }
+}
+
+/// Whether two texts are the same; quicker than asking Python.
+fn is_same(one: &Bound<'_, PyString>, other: &Bound<'_, PyString>) -> bool {
+    matches!((one.to_str(), other.to_str()), (Ok(one), Ok(other)) if one == other)
 }
