@@ -104,6 +104,7 @@ lint: lint-rust lint-python ## formatting, clippy, ruff, pyright
 lint-rust: need-cargo
 	cargo fmt --check
 	PYO3_PYTHON=$(PYTHON) cargo clippy --quiet --locked --workspace --all-targets -- -D warnings
+	PYO3_PYTHON=$(PYTHON) cargo clippy --quiet --locked --package jinx-py --features abi3 -- -D warnings
 
 # pyright looks into the installed package.
 lint-python: $(STAMPS)/test $(STAMPS)/lint develop

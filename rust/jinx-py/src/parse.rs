@@ -312,7 +312,7 @@ fn marks(word: u64) -> u64 {
 fn text<'py>(py: Python<'py>, bytes: &[u8], is_ascii: bool) -> Option<Bound<'py, PyAny>> {
     // Of the shortest ones Python has one object each.
     let text = if is_ascii && bytes.len() > 1 {
-        ascii_text(py, bytes).ok()?
+        ascii_text(py, bytes)?
     } else {
         PyString::new(py, std::str::from_utf8(bytes).ok()?)
     };

@@ -4,30 +4,27 @@
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
-/// The str of `bytes`, all of which are below 128.
-///
-/// # Errors
-/// `MemoryError` when there is no memory for it.
+/// The str of `bytes`, all of which are below 128; `None` when there is no memory for it.
 #[cfg(not(feature = "abi3"))]
 #[inline]
-pub fn ascii_text<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, PyString>> {
+pub fn ascii_text<'py>(py: Python<'py>, bytes: &[u8]) -> Option<Bound<'py, PyString>> {
     use pyo3::ffi;
 
     debug_assert!(bytes.is_ascii());
-    let length = ffi::Py_ssize_t::try_from(bytes.len())?;
+    let length = ffi::Py_ssize_t::try_from(bytes.len()).ok()?;
     // SAFETY: the new object is a compact one of one byte a character, its memory holds `length` of them, and nobody else
     // knows it yet.
     unsafe {
-        let object = Bound::from_owned_ptr_or_err(py, ffi::PyUnicode_New(length, 127))?;
+        let object = Bound::from_owned_ptr_or_err(py, ffi::PyUnicode_New(length, 127)).ok()?;
         let memory = ffi::PyUnicode_DATA(object.as_ptr()).cast::<u8>();
         std::ptr::copy_nonoverlapping(bytes.as_ptr(), memory, bytes.len());
-        Ok(object.cast_into_unchecked())
+        Some(object.cast_into_unchecked())
     }
 }
 
 /// As above, through what the limited API has.
 #[cfg(feature = "abi3")]
 #[inline]
-pub fn ascii_text<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, PyString>> {
-    Ok(PyString::new(py, std::str::from_utf8(bytes)?))
+pub fn ascii_text<'py>(py: Python<'py>, bytes: &[u8]) -> Option<Bound<'py, PyString>> {
+    std::str::from_utf8(bytes).ok().map(|text| PyString::new(py, text))
 }
