@@ -12,6 +12,7 @@ import sys
 import time
 from array import array
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -21,12 +22,14 @@ _BLOCK = 1 << 20
 _COPY = 1 << 28
 # One and the same would teach the processor its branches.
 _PICTURES = 64
+# Long beside the start of a process.
+_REPEATS = 10
 
 
 def main() -> None:
     """Measure and print."""
     folder = Path(sys.argv[1])
-    print(json.dumps({**_memory(), **_files(folder), **_objects(folder), **_codecs(folder)}))
+    print(json.dumps({**_memory(), **_files(folder), **_objects(folder), **_codecs(folder), **_cores(folder)}))
 
 
 def _seconds(job: Callable[[], Any]) -> float:
@@ -101,6 +104,34 @@ def _objects(folder: Path) -> dict[str, float]:
     return {"json_line_us": _seconds(parse) / len(lines) * 1e6, "object_ns": _seconds(loop) * 1e3}
 
 
+def _cores(folder: Path) -> dict[str, float]:
+    """Cores that share an arithmetic unit, or their memory, do less together than one does as many times."""
+    import orjson
+
+    lines = (folder / "rows.jsonl").read_bytes().splitlines()
+    cores = os.cpu_count() or 1
+
+    def parse() -> None:
+        for _ in range(_REPEATS):
+            for line in lines:
+                orjson.loads(line)
+
+    def together() -> None:
+        processes = [_forked(parse) for _ in range(cores)]
+        for process in processes:
+            os.waitpid(process, 0)
+
+    return {"cores_gain": cores * _seconds(parse) / _seconds(together)}
+
+
+def _forked(job: Callable[[], None]) -> int:
+    process = os.fork()
+    if process == 0:
+        job()
+        os._exit(0)
+    return process
+
+
 def _codecs(folder: Path) -> dict[str, float]:
     import numpy as np
     import zstandard
@@ -111,20 +142,30 @@ def _codecs(folder: Path) -> dict[str, float]:
     jpegs = [whole[start:stop] for start, stop in pairwise(offsets)]
     pictures = [_pixels(number) for number in range(_PICTURES)]
     frames = [zstandard.ZstdCompressor(level=3).compress(pixels) for pixels in pictures]
-    decoder = zstandard.ZstdDecompressor()
+    size = sum(map(len, pictures))
+    cores = os.cpu_count() or 1
 
-    def unpack() -> None:
+    def unpack(frames: list[bytes]) -> None:
+        decoder = zstandard.ZstdDecompressor()
         for frame in frames:
             decoder.decompress(frame)
 
-    def decode() -> None:
+    def decode(jpegs: list[bytes]) -> None:
         for jpeg in jpegs:
             np.asarray(Image.open(io.BytesIO(jpeg)).convert("RGB"))
 
-    return {
-        "zstd_decode_gb_s": sum(map(len, pictures)) / _seconds(unpack) / 1e9,
-        "jpeg_decode_pillow_us": _seconds(decode) / len(jpegs) * 1e6,
-    }
+    # Both let go of the GIL.
+    with ThreadPoolExecutor(cores) as pool:
+
+        def together(job: Callable[[list[bytes]], None], data: list[bytes]) -> float:
+            return _seconds(lambda: list(pool.map(job, [data[core::cores] for core in range(cores)])))
+
+        return {
+            "zstd_decode_gb_s": size / _seconds(lambda: unpack(frames)) / 1e9,
+            "zstd_decode_all_cores_gb_s": size / together(unpack, frames) / 1e9,
+            "jpeg_decode_pillow_us": _seconds(lambda: decode(jpegs)) / len(jpegs) * 1e6,
+            "jpeg_decode_pillow_all_cores_us": together(decode, jpegs) / len(jpegs) * 1e6,
+        }
 
 
 def _pixels(number: int) -> bytes:

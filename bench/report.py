@@ -24,7 +24,10 @@ _UNITS = {
     "json_line_us": ("`orjson.loads` of one line", "us"),
     "object_ns": ("making a Python object in a loop", "ns"),
     "zstd_decode_gb_s": ("zstd, decoding raw pixels", "GB/s"),
+    "zstd_decode_all_cores_gb_s": ("the same on all cores", "GB/s"),
     "jpeg_decode_pillow_us": ("Pillow, decoding one JPEG to an array", "us"),
+    "jpeg_decode_pillow_all_cores_us": ("the same on all cores", "us"),
+    "cores_gain": ("what all cores parse at once, beside one alone", "times"),
 }
 
 

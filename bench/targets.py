@@ -101,13 +101,13 @@ def _bytes(results: Results, check: dict[str, Any], peer: str) -> tuple[str, boo
 
 
 def _limit(results: Results, check: dict[str, Any], seconds: float) -> tuple[str, bool | None]:
-    """The share of what all cores could do at the limit's speed."""
-    limits, machine = results.about.get("limits", {}), results.about["machine"]
+    """The share of what all cores do at once."""
+    limits = results.about.get("limits", {})
     if check["limit"] not in limits:
         return _NOT_MEASURED
     limit = limits[check["limit"]]
     if check["limit"].endswith("_gb_s"):
         limit = results.about["data"][CASES[check["case"]].data]["image_bytes"] / limit / 1e9 * 1e6
-    share = limit / 1e6 / machine["cores"] / seconds
-    text = f"{check['case']}: {share:.2f} of the limit on {machine['cores']} cores"
+    share = limit / 1e6 / seconds
+    text = f"{check['case']}: {share:.2f} of the limit on {results.about['machine']['cores']} cores"
     return text, share >= check["at_least"]

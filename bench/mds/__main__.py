@@ -38,10 +38,12 @@ def child(arguments: list[str]) -> dict[str, float]:
     return found
 
 
-def run(folder: Path, limit: int, rounds: int) -> list[dict[str, Any]]:
-    """Every case by every reader, in turns."""
+def run(folder: Path, limit: int, rounds: int, shards: list[str]) -> list[dict[str, Any]]:
+    """Every case over these shards (all if none are named) by every reader, in turns."""
     records: list[dict[str, Any]] = []
     for form, case, readers in plan():
+        if shards and form not in shards:
+            continue
         for number in range(rounds):
             for reader in readers:
                 record = {"shards": form, "case": case, "reader": reader, "round": number}
@@ -64,16 +66,27 @@ def run(folder: Path, limit: int, rounds: int) -> list[dict[str, Any]]:
 
 def about(options: argparse.Namespace, started: float) -> dict[str, Any]:
     """What has to be known of a run."""
+    shards = f" --shards {' '.join(options.shards)}" if options.shards else ""
     return {
         "time": datetime.now(UTC).isoformat(timespec="seconds"),
         "commit": commit(),
-        "command": f"python -m bench.mds --samples {options.samples} --limit {options.limit} --rounds {options.rounds}",
+        "command": f"python -m bench.mds --samples {options.samples} --limit {options.limit} --rounds {options.rounds}"
+        + shards,
         "machine": machine(),
         "load": os.getloadavg()[0],
         "versions": {name: version(name) for name in _PACKAGES},
         "seconds": round(time.monotonic() - started),
         "note": options.note,
     }
+
+
+def joined(old: dict[str, Any], new: dict[str, Any], shards: list[str]) -> dict[str, Any]:
+    """A whole run whose figures of some shards were measured once more."""
+    again = new["about"]
+    note = f"Again: `{again['command']}`, {again['time']}, commit `{again['commit']}`."
+    old["about"]["note"] = f"{old['about']['note']} {note}".strip()
+    old["records"] = [one for one in old["records"] if one["shards"] not in shards] + new["records"]
+    return old
 
 
 def main() -> None:
@@ -89,6 +102,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--folder", type=Path, help="where the shards are kept and found again")
     parser.add_argument("--save", type=Path, help="folder that mds.json and mds.md are written to")
+    parser.add_argument("--shards", nargs="+", default=[], help="only these, in place of older figures in --save")
     parser.add_argument("--note", default="", help="a sentence for the page")
     options = parser.parse_args()
     started = time.monotonic()
@@ -96,11 +110,14 @@ def main() -> None:
         folder = options.folder or Path(temporary)
         if not (folder / "many" / "index.json").exists():
             make(folder, options.samples)
-        records = run(folder, options.limit, options.rounds)
+        records = run(folder, options.limit, options.rounds, options.shards)
         parts = child(["pieces", "", "", str(folder), "0"])
     results = {"about": about(options, started), "records": records, "pieces": parts}
     if options.save:
-        (options.save / "mds.json").write_text(json.dumps(results, indent=1) + "\n")
+        saved = options.save / "mds.json"
+        if options.shards:
+            results = joined(json.loads(saved.read_text()), results, options.shards)
+        saved.write_text(json.dumps(results, indent=1) + "\n")
         (options.save / "mds.md").write_text(page(results))
     else:
         print(page(results))
