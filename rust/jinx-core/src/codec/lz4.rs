@@ -3,7 +3,6 @@
 
 use super::members::{agrees, io_error, truncated};
 use crate::error::Error;
-use crate::num::to_u64;
 use lz4_flex::frame::{Error as Lz4Error, FrameDecoder};
 use std::io::{self, BufRead, ErrorKind, Read};
 
@@ -15,61 +14,52 @@ pub(super) fn declared_len(input: &[u8]) -> Option<u64> {
     if u32::from_le_bytes(*input.first_chunk()?) != MAGIC {
         return None;
     }
-    let (flags, sizes) = (*input.get(4)?, *input.get(5)?);
+    let flags = *input.get(4)?;
     let (has_content_size, has_dictionary) = (flags & 0x08 != 0, flags & 0x01 != 0);
-    let (block_checksums, content_checksum) = (flags & 0x10 != 0, flags & 0x04 != 0);
     if !has_content_size || has_dictionary {
         return None;
     }
     let content = u64::from_le_bytes(*input.get(6..)?.first_chunk()?);
-    let max_block = 1u64 << (8 + 2 * u32::from((sizes >> 4) & 7));
-    let (mut at, mut bound) = (15usize, 0u64);
-    loop {
-        let header = u32::from_le_bytes(*input.get(at..)?.first_chunk()?);
-        at = at.checked_add(4)?;
-        if header == 0 {
-            break;
-        }
-        let stored = usize::try_from(header & 0x7FFF_FFFF).ok()?;
-        at = at.checked_add(stored)?.checked_add(if block_checksums { 4 } else { 0 })?;
-        bound = bound.checked_add(if header >> 31 == 1 { to_u64(stored) } else { max_block })?;
-    }
-    at = at.checked_add(if content_checksum { 4 } else { 0 })?;
-    (at == input.len() && content <= bound).then_some(content)
+    let mut layout = Layout::new();
+    let behind = layout.follow(input);
+    (layout.has_ended() && behind.is_empty() && content <= layout.bound).then_some(content)
 }
 
 /// What the next bytes of a frame belong to.
 enum Part {
-    /// The magic number and the flags.
+    /// The magic number, the flags and the size of blocks.
     Start,
     RestOfHeader,
     BlockLength,
     Block,
+    ContentChecksum,
     Ended,
 }
 
-/// Follows the layout of one frame in the source, and notes when that has run dry.
-struct Watched<R> {
-    source: R,
-    dry: bool,
+/// The layout of one frame, followed through its bytes from the first one on.
+struct Layout {
     part: Part,
     /// Bytes of the part that are still to come.
     left: usize,
     /// The last four bytes.
     word: [u8; 4],
-    block_checksums: bool,
+    flags: u8,
+    max_block: u64,
+    /// Bytes that the blocks so far can hold at most.
+    bound: u64,
 }
 
-impl<R> Watched<R> {
-    fn new(source: R) -> Self {
-        Self { source, dry: false, part: Part::Start, left: 5, word: [0; 4], block_checksums: false }
+impl Layout {
+    fn new() -> Self {
+        Self { part: Part::Start, left: 6, word: [0; 4], flags: 0, max_block: 0, bound: 0 }
     }
 
     fn has_ended(&self) -> bool {
         matches!(self.part, Part::Ended)
     }
 
-    fn follow(&mut self, mut bytes: &[u8]) {
+    /// Takes the next bytes; gives back those that lie behind the frame.
+    fn follow<'b>(&mut self, mut bytes: &'b [u8]) -> &'b [u8] {
         while !self.has_ended() && !bytes.is_empty() {
             let (taken, rest) = bytes.split_at(self.left.min(bytes.len()));
             for byte in &taken[taken.len().saturating_sub(4)..] {
@@ -82,26 +72,44 @@ impl<R> Watched<R> {
             }
             bytes = rest;
         }
+        bytes
     }
 
     fn next_part(&mut self) {
+        let checksum = |flag| if self.flags & flag != 0 { 4 } else { 0 };
         (self.part, self.left) = match self.part {
             Part::Start => {
-                let flags = self.word[3];
-                self.block_checksums = flags & 0x10 != 0;
-                (Part::RestOfHeader, if flags & 0x08 != 0 { 10 } else { 2 })
+                let [.., flags, sizes] = self.word;
+                self.flags = flags;
+                self.max_block = 1 << (8 + 2 * u32::from((sizes >> 4) & 7));
+                (Part::RestOfHeader, if flags & 0x08 != 0 { 9 } else { 1 })
             }
             Part::RestOfHeader | Part::Block => (Part::BlockLength, 4),
             Part::BlockLength => match u32::from_le_bytes(self.word) {
-                0 => (Part::Ended, 0),
-                length => {
-                    let checksum = if self.block_checksums { 4 } else { 0 };
+                0 => (Part::ContentChecksum, checksum(0x04)),
+                header => {
+                    let stored = header & 0x7FFF_FFFF;
+                    let holds = if header >> 31 == 1 { u64::from(stored) } else { self.max_block };
+                    self.bound = self.bound.saturating_add(holds);
                     // A block is 4 MiB at most; of a longer one the decoder takes no byte.
-                    (Part::Block, usize::try_from(length & 0x7FFF_FFFF).unwrap_or(usize::MAX - 4) + checksum)
+                    (Part::Block, usize::try_from(stored).unwrap_or(usize::MAX - 4) + checksum(0x10))
                 }
             },
-            Part::Ended => (Part::Ended, 0),
+            Part::ContentChecksum | Part::Ended => (Part::Ended, 0),
         };
+    }
+}
+
+/// A source that is followed through one frame, and notes when it has run dry.
+struct Watched<R> {
+    source: R,
+    dry: bool,
+    layout: Layout,
+}
+
+impl<R> Watched<R> {
+    fn new(source: R) -> Self {
+        Self { source, dry: false, layout: Layout::new() }
     }
 }
 
@@ -109,7 +117,7 @@ impl<R: Read> Read for Watched<R> {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
         let got = self.source.read(buf)?;
         self.dry = got == 0 && !buf.is_empty();
-        self.follow(&buf[..got]);
+        self.layout.follow(&buf[..got]);
         Ok(got)
     }
 }
@@ -177,7 +185,7 @@ impl<R: BufRead> Read for Lz4Reader<R> {
                 }
                 State::Failed => return Err(io_error(Error::corrupt("the lz4 data was already found bad"))),
                 State::Inside(mut frame) => match frame.read(buf).map_err(typed)? {
-                    0 if frame.get_ref().has_ended() => {
+                    0 if frame.get_ref().layout.has_ended() => {
                         self.frames += 1;
                         self.state = State::Between(frame.into_inner().source);
                     }

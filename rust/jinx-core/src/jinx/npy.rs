@@ -27,26 +27,26 @@ pub struct NpyHeader {
     pub item_size: u64,
 }
 
-impl NpyHeader {
-    /// Bytes of all elements.
-    ///
-    /// # Errors
-    /// `Corrupt` when they do not fit 63 bits with a sign, zeros left out: numpy could not make that array.
-    pub fn data_len(&self) -> Result<u64> {
-        let huge = || Error::corrupt("an array whose shape does not fit 64 bits");
-        let mut sizes = self.shape.iter().copied().filter(|size| *size != 0);
-        let full = sizes.try_fold(self.item_size.max(1), u64::checked_mul);
-        let full = full.filter(|length| i64::try_from(*length).is_ok()).ok_or_else(huge)?;
-        // A zero dimension anywhere makes the array empty, and so do items of no bytes.
-        Ok(if self.shape.contains(&0) || self.item_size == 0 { 0 } else { full })
-    }
+/// Bytes of all elements of an array.
+///
+/// # Errors
+/// `Corrupt` when they do not fit 63 bits with a sign, zeros left out: numpy could not make that array.
+pub fn data_len(shape: &[u64], item_size: u64) -> Result<u64> {
+    let huge = || Error::corrupt("an array whose shape does not fit 64 bits");
+    let mut sizes = shape.iter().copied().filter(|size| *size != 0);
+    let full = sizes.try_fold(item_size.max(1), u64::checked_mul);
+    let full = full.filter(|length| i64::try_from(*length).is_ok()).ok_or_else(huge)?;
+    // A zero dimension anywhere makes the array empty, and so do items of no bytes.
+    Ok(if shape.contains(&0) || item_size == 0 { 0 } else { full })
+}
 
+impl NpyHeader {
     /// Holds the shape against the whole payload's length.
     ///
     /// # Errors
     /// `Corrupt` when they differ.
     pub fn check_payload(&self, total_len: u64) -> Result<()> {
-        let data = self.data_len()?;
+        let data = data_len(&self.shape, self.item_size)?;
         match total_len.checked_sub(to_u64(self.data_offset)) {
             Some(found) if found == data => Ok(()),
             found => Err(Error::corrupt(format!(

@@ -118,7 +118,7 @@ proptest! {
         let bytes = payload(1, &format!("{{\"shape\":({text}),'fortran_order':{order},'descr':'<i2'}}"), 0);
         let header = parse_header(&bytes).unwrap();
         prop_assert_eq!(header.fortran, fortran);
-        prop_assert_eq!(header.data_len().unwrap(), shape.iter().product::<u64>() * 2);
+        prop_assert_eq!(data_len(&header.shape, header.item_size).unwrap(), shape.iter().product::<u64>() * 2);
         prop_assert_eq!(header.shape, shape);
     }
 

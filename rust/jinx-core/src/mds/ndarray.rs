@@ -2,6 +2,7 @@
 
 use super::encoding::Dtype;
 use crate::error::{Error, Result};
+use crate::jinx::npy::data_len;
 use crate::num::{to_u64, to_usize};
 
 /// What stands before an array's data.
@@ -49,9 +50,8 @@ pub fn parse_head(dtype: Option<Dtype>, shape: Option<&[u64]>, data: &[u8], tota
             sizes.chunks_exact(width).map(little_endian).collect()
         }
     };
-    let needed = shape.iter().try_fold(dtype.size(), |size, dimension| size.checked_mul(*dimension));
     let there = total.saturating_sub(to_u64(start));
-    if needed != Some(there) {
+    if data_len(&shape, dtype.size())? != there {
         let what =
             format!("an array of shape {shape:?} and type {} with {there} bytes of data", dtype.name());
         return Err(Error::corrupt(what));
@@ -109,6 +109,9 @@ mod tests {
     fn a_shape_that_overflows_is_corrupt() {
         let mut data = vec![66, 3 << 2 | 3];
         data.extend_from_slice(&[0xff; 24]);
+        assert!(parse(None, None, &data).is_err());
+        // numpy makes no array of these dimensions either, though one of them is 0.
+        data[2..10].fill(0);
         assert!(parse(None, None, &data).is_err());
     }
 
