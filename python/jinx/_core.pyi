@@ -122,7 +122,7 @@ class Reader:
     def _base_len(self) -> int: ...
     def _column(
         self, path: Sequence[str | None], kind: Literal["value", "length"]
-    ) -> tuple[str, bytes, bytes | None, bytes | None] | None:
+    ) -> tuple[str, bytearray, bytes | None, bytes | None] | None:
         """(dtype, data, validity bitmap, utf8 offsets) of a stored column over all shards, before the view;
         None when a shard lacks it.
         """

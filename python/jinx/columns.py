@@ -127,7 +127,7 @@ class Columns(_core.Reader):
 
         found = self._from_column(path, "length")
         if found is not None and not isinstance(found[0], list):
-            return found[0].astype(np.int64), found[1]
+            return found[0].astype(np.int64, copy=False), found[1]
         if self._transforms:
             scanned = [length_of(lookup(sample, path)) for sample in self]
         else:
@@ -200,10 +200,10 @@ class Columns(_core.Reader):
         if dtype == "utf8":
             return texts(data, offsets or b"", rows, present), present
         values = np.frombuffer(data, dtype=np.dtype(dtype).newbyteorder("<") if dtype != "bool" else np.bool_)
-        return (values.copy() if rows is None else values[rows]), present
+        return (values if rows is None else values[rows]), present
 
 
-def texts(data: bytes, offsets: bytes, rows: Any, present: Any) -> list[str | None]:
+def texts(data: bytes | bytearray, offsets: bytes, rows: Any, present: Any) -> list[str | None]:
     """The texts of a utf8 column, for the given rows (all when None)."""
     import numpy as np
 

@@ -8,11 +8,11 @@ use jinx_core::jinx::fields::Measure;
 use jinx_core::panics::error_of;
 use jinx_core::{Error, Result};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyList};
+use pyo3::types::{PyByteArray, PyBytes, PyList};
 
-/// dtype, data, validity bitmap, text offsets.
+/// dtype, data, validity bitmap, text offsets. The data belong to the caller, who may change them.
 pub type ColumnParts<'py> =
-    (&'static str, Bound<'py, PyBytes>, Option<Bound<'py, PyBytes>>, Option<Bound<'py, PyBytes>>);
+    (&'static str, Bound<'py, PyByteArray>, Option<Bound<'py, PyBytes>>, Option<Bound<'py, PyBytes>>);
 
 /// Rows measured by one thread before it looks whether another failed.
 const ROWS_PER_THREAD: usize = 4096;
@@ -28,10 +28,10 @@ fn kind_of(kind: &str) -> PyResult<ColumnKind> {
 #[derive(Default)]
 struct Joined {
     data: Vec<u8>,
-    validity: Vec<u8>,
+    /// Only where a shard has one.
+    validity: Option<Vec<u8>>,
     offsets: Vec<u8>,
     rows: u64,
-    has_missing: bool,
 }
 
 /// A column of an MDS folder whose values have one fixed form; `None` for other columns.
@@ -43,7 +43,7 @@ pub fn fixed<'py>(
 ) -> PyResult<Option<ColumnParts<'py>>> {
     let ([Some(name)], ColumnKind::Value) = (path, kind_of(kind)?) else { return Ok(None) };
     let found = py.detach(|| crate::mds::column::numbers(folder, name)).into_py_result()?;
-    Ok(found.map(|(dtype, data)| (dtype, PyBytes::new(py, &data), None, None)))
+    Ok(found.map(|(dtype, data)| (dtype, PyByteArray::new(py, &data), None, None)))
 }
 
 /// A stored column over all shards before the view; `None` when a shard has none or the types do not join.
@@ -57,23 +57,23 @@ pub fn stored<'py>(
     let joined = py.detach(|| join(shards, path, kind)).into_py_result()?;
     Ok(joined.map(|(dtype, joined)| {
         let bytes = |data: &[u8]| PyBytes::new(py, data);
-        let validity = joined.has_missing.then(|| bytes(&joined.validity));
+        let validity = joined.validity.as_deref().map(bytes);
         let offsets = (dtype == ColumnType::Utf8).then(|| bytes(&joined.offsets));
-        (dtype.name(), bytes(&joined.data), validity, offsets)
+        (dtype.name(), PyByteArray::new(py, &joined.data), validity, offsets)
     }))
 }
 
 fn join(shards: &Shards, path: &[Option<String>], kind: ColumnKind) -> Result<Option<(ColumnType, Joined)>> {
     let live: Vec<usize> = (0..shards.count()).filter(|i| shards.samples(*i) > 0).collect();
-    let mut types = Vec::new();
+    let (mut types, mut has_validity) = (Vec::new(), false);
     for i in &live {
-        match shards.shard(*i)?.column_info(path, kind).and_then(|info| ColumnType::from_name(&info.dtype)) {
-            Some(dtype) => types.push(dtype),
-            None => return Ok(None),
-        }
+        let Some(info) = shards.shard(*i)?.column_info(path, kind) else { return Ok(None) };
+        let Some(dtype) = ColumnType::from_name(&info.dtype) else { return Ok(None) };
+        types.push(dtype);
+        has_validity |= info.validity.is_some();
     }
     let Some(dtype) = common_type(&types) else { return Ok(None) };
-    let mut joined = Joined::default();
+    let mut joined = Joined { validity: has_validity.then(Vec::new), ..Joined::default() };
     if dtype == ColumnType::Utf8 {
         joined.offsets.extend_from_slice(&0u64.to_le_bytes());
     }
@@ -105,17 +105,18 @@ fn common_type(types: &[ColumnType]) -> Option<ColumnType> {
 
 impl Joined {
     fn append(&mut self, column: &Column<'_>, dtype: ColumnType) {
-        for i in 0..column.rows {
-            let valid = column.is_valid(i);
-            self.has_missing |= !valid;
-            if self.rows.is_multiple_of(8) {
-                self.validity.push(0);
+        if let Some(validity) = &mut self.validity {
+            for i in 0..column.rows {
+                let row = self.rows + i;
+                if row.is_multiple_of(8) {
+                    validity.push(0);
+                }
+                if let Some(last) = validity.last_mut() {
+                    *last |= u8::from(column.is_valid(i)) << (row % 8);
+                }
             }
-            if let Some(last) = self.validity.last_mut() {
-                *last |= u8::from(valid) << (self.rows % 8);
-            }
-            self.rows += 1;
         }
+        self.rows += column.rows;
         if column.dtype == dtype && dtype != ColumnType::Utf8 {
             self.data.extend_from_slice(&column.data);
             return;
