@@ -5,6 +5,7 @@ mod leaf;
 mod list;
 mod nested;
 mod numeric;
+mod primitive;
 mod shared_values;
 mod temporal;
 

@@ -2,8 +2,10 @@
 
 use super::{Column, misfit};
 use crate::failure::from_arrow;
-use arrow_array::builder::{
-    BinaryViewBuilder, BooleanBuilder, GenericBinaryBuilder, GenericStringBuilder, StringViewBuilder,
+use arrow_array::builder::{BooleanBuilder, GenericByteBuilder, GenericByteViewBuilder};
+use arrow_array::types::{
+    BinaryType, BinaryViewType, ByteArrayType, ByteViewType, LargeBinaryType, LargeUtf8Type, StringViewType,
+    Utf8Type,
 };
 use arrow_array::{ArrayRef, FixedSizeBinaryArray, NullArray, OffsetSizeTrait};
 use arrow_buffer::NullBufferBuilder;
@@ -22,16 +24,16 @@ pub(super) fn plain(data_type: &DataType) -> Box<dyn Column> {
 
 pub(super) fn text(data_type: &DataType) -> Box<dyn Column> {
     match data_type {
-        DataType::Utf8 => Box::new(Texts { values: GenericStringBuilder::<i32>::new() }),
-        DataType::LargeUtf8 => Box::new(Texts { values: GenericStringBuilder::<i64>::new() }),
-        _ => Box::new(TextViews { values: StringViewBuilder::new(), bytes: 0 }),
+        DataType::Utf8 => Joined::<Utf8Type>::boxed(text_of),
+        DataType::LargeUtf8 => Joined::<LargeUtf8Type>::boxed(text_of),
+        _ => Views::<StringViewType>::boxed(text_of),
     }
 }
 
 pub(super) fn binary(data_type: &DataType) -> Result<Box<dyn Column>> {
     Ok(match data_type {
-        DataType::Binary => Box::new(Bytes { values: GenericBinaryBuilder::<i32>::new() }),
-        DataType::LargeBinary => Box::new(Bytes { values: GenericBinaryBuilder::<i64>::new() }),
+        DataType::Binary => Joined::<BinaryType>::boxed(bytes_of),
+        DataType::LargeBinary => Joined::<LargeBinaryType>::boxed(bytes_of),
         DataType::FixedSizeBinary(size) => match usize::try_from(*size) {
             Ok(width) => Box::new(FixedBytes {
                 values: Vec::new(),
@@ -41,7 +43,7 @@ pub(super) fn binary(data_type: &DataType) -> Result<Box<dyn Column>> {
             }),
             Err(_) => return Err(Error::invalid("a column of binaries has a negative size")),
         },
-        _ => Box::new(BytesViews { values: BinaryViewBuilder::new(), bytes: 0 }),
+        _ => Views::<BinaryViewType>::boxed(bytes_of),
     })
 }
 
@@ -93,60 +95,15 @@ impl Column for Bools {
     }
 }
 
-struct Texts<O: OffsetSizeTrait> {
-    values: GenericStringBuilder<O>,
-}
-
-impl<O: OffsetSizeTrait> Column for Texts<O> {
-    fn push(&mut self, value: &Value) -> Result<()> {
-        let Value::Str(text) = value else {
-            return Err(misfit(value, "texts"));
-        };
-        check_offset::<O>(self.bytes(), text.len())?;
-        self.values.append_value(text);
-        Ok(())
-    }
-    fn push_null(&mut self) -> Result<()> {
-        self.values.append_null();
-        Ok(())
-    }
-    fn bytes(&self) -> usize {
-        self.values.values_slice().len()
-    }
-    fn finish(&mut self) -> Result<ArrayRef> {
-        Ok(Arc::new(self.values.finish()))
-    }
-}
-
-struct TextViews {
-    values: StringViewBuilder,
-    bytes: usize,
-}
-
-impl Column for TextViews {
-    fn push(&mut self, value: &Value) -> Result<()> {
-        let Value::Str(text) = value else {
-            return Err(misfit(value, "texts"));
-        };
-        self.values.try_append_value(text).map_err(from_arrow)?;
-        self.bytes += text.len();
-        Ok(())
-    }
-    fn push_null(&mut self) -> Result<()> {
-        self.values.append_null();
-        Ok(())
-    }
-    fn bytes(&self) -> usize {
-        self.bytes
-    }
-    fn finish(&mut self) -> Result<ArrayRef> {
-        self.bytes = 0;
-        Ok(Arc::new(self.values.finish()))
+fn text_of(value: &Value) -> Result<&str> {
+    match value {
+        Value::Str(text) => Ok(text),
+        other => Err(misfit(other, "texts")),
     }
 }
 
 /// The plain bytes of a value; a file name has no place in a plain column and must not be lost.
-fn raw(value: &Value) -> Result<&[u8]> {
+fn bytes_of(value: &Value) -> Result<&[u8]> {
     match value {
         Value::Blob { payload: Payload::Raw, data, path: None, .. } => Ok(data),
         Value::Blob { payload: Payload::Raw, path: Some(path), .. } => Err(Error::mismatch(format!(
@@ -156,15 +113,24 @@ fn raw(value: &Value) -> Result<&[u8]> {
     }
 }
 
-struct Bytes<O: OffsetSizeTrait> {
-    values: GenericBinaryBuilder<O>,
+/// Texts or bytes, one behind the other.
+struct Joined<T: ByteArrayType> {
+    values: GenericByteBuilder<T>,
+    native: fn(&Value) -> Result<&T::Native>,
 }
 
-impl<O: OffsetSizeTrait> Column for Bytes<O> {
+impl<T: ByteArrayType> Joined<T> {
+    fn boxed(native: fn(&Value) -> Result<&T::Native>) -> Box<dyn Column> {
+        Box::new(Self { values: GenericByteBuilder::new(), native })
+    }
+}
+
+impl<T: ByteArrayType> Column for Joined<T> {
     fn push(&mut self, value: &Value) -> Result<()> {
-        let data = raw(value)?;
-        check_offset::<O>(self.bytes(), data.len())?;
-        self.values.append_value(data);
+        let native = (self.native)(value)?;
+        let bytes: &[u8] = native.as_ref();
+        check_offset::<T::Offset>(self.bytes(), bytes.len())?;
+        self.values.append_value(native);
         Ok(())
     }
     fn push_null(&mut self) -> Result<()> {
@@ -179,16 +145,25 @@ impl<O: OffsetSizeTrait> Column for Bytes<O> {
     }
 }
 
-struct BytesViews {
-    values: BinaryViewBuilder,
+/// Texts or bytes, the short ones within their places.
+struct Views<T: ByteViewType> {
+    values: GenericByteViewBuilder<T>,
+    native: fn(&Value) -> Result<&T::Native>,
     bytes: usize,
 }
 
-impl Column for BytesViews {
+impl<T: ByteViewType> Views<T> {
+    fn boxed(native: fn(&Value) -> Result<&T::Native>) -> Box<dyn Column> {
+        Box::new(Self { values: GenericByteViewBuilder::new(), native, bytes: 0 })
+    }
+}
+
+impl<T: ByteViewType> Column for Views<T> {
     fn push(&mut self, value: &Value) -> Result<()> {
-        let data = raw(value)?;
-        self.values.try_append_value(data).map_err(from_arrow)?;
-        self.bytes += data.len();
+        let native = (self.native)(value)?;
+        self.values.try_append_value(native).map_err(from_arrow)?;
+        let bytes: &[u8] = native.as_ref();
+        self.bytes += bytes.len();
         Ok(())
     }
     fn push_null(&mut self) -> Result<()> {
@@ -213,7 +188,7 @@ struct FixedBytes {
 
 impl Column for FixedBytes {
     fn push(&mut self, value: &Value) -> Result<()> {
-        let data = raw(value)?;
+        let data = bytes_of(value)?;
         if data.len() != self.width {
             return Err(misfit(value, &format!("exactly {} bytes", self.width)));
         }
