@@ -1,6 +1,9 @@
 """Many samples in one call are what they are one by one, however their values fall into chunks."""
 
+import os
 import random
+import signal
+import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -36,6 +39,31 @@ def test_many_threads_take_at_once(path):
     with ThreadPoolExecutor(8) as pool:
         for samples in pool.map(lambda _: ds.take(range(60)), range(24)):
             assert [dict(sample) for sample in samples] == expected
+
+
+def test_a_process_forked_while_samples_are_taken_takes_them(path):
+    ds = jinx.open(path)
+    expected = [dict(sample) for sample in ds]
+    stop = threading.Event()
+
+    def take_on() -> bool:
+        good = True
+        while not stop.is_set():
+            good &= [dict(sample) for sample in ds.take(range(60))] == expected
+        return good
+
+    with ThreadPoolExecutor(1) as pool:
+        beside = pool.submit(take_on)
+        for _ in range(50):
+            ds.take(range(60))
+            pid = os.fork()
+            if pid == 0:
+                signal.signal(signal.SIGALRM, signal.SIG_DFL)  # a hang ends; what pytest set needs the interpreter
+                signal.alarm(20)
+                os._exit(0 if [dict(sample) for sample in ds.take(range(60))] == expected else 1)
+            assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+        stop.set()
+        assert beside.result()
 
 
 def test_the_first_damaged_sample_is_named(path):

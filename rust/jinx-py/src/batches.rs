@@ -101,9 +101,10 @@ impl Batches {
         let reader = self.reader.get();
         let indices = reader.checked_indices(indices)?;
         let positions: Vec<u64> = indices.iter().map(|i| reader.position(*i)).collect();
-        let prepared = take::prepare(py, &reader.home, &positions, self.fields.as_deref())?;
         let threads = Threads::here(threads, self.threads);
-        prepared.iter().flat_map(|prepared| &prepared.pending).for_each(|pending| threads.send(pending));
+        let prepared = take::prepare(py, &reader.home, &positions, self.fields.as_deref(), |pending| {
+            pending.iter().for_each(|pending| threads.send(pending));
+        })?;
         Ok(Batch { indices, positions, prepared })
     }
 

@@ -185,8 +185,8 @@ impl Prepared {
     }
 }
 
-/// Threads that read what they are sent; they end with this.
-#[derive(Debug)]
+/// Threads that read what they are sent; they end with the last of its copies.
+#[derive(Debug, Clone)]
 pub struct Threads {
     sender: Sender<Weak<Pending>>,
     queue: Arc<Queue>,
@@ -195,11 +195,11 @@ pub struct Threads {
 
 impl Threads {
     /// Starts `count` threads, or as many as can be had.
-    pub fn start(count: usize) -> Self {
+    fn start(name: &str, count: usize) -> Self {
         let (sender, queue) = unbounded::<Weak<Pending>>();
         for _ in 0..count {
             let queue = queue.clone();
-            let _ = thread::Builder::new().name("jinx-read".into()).spawn(move || {
+            let _ = thread::Builder::new().name(name.into()).spawn(move || {
                 for pending in queue {
                     read_wanted(&pending);
                 }
@@ -214,12 +214,27 @@ impl Threads {
         let _ = self.sender.send(Arc::downgrade(pending));
     }
 
+    /// Threads that serve the whole process and do not end, for what is over before others would have started.
+    pub fn shared() -> Self {
+        static SHARED: Mutex<Option<Threads>> = Mutex::new(None);
+        const NAME: &str = "jinx-shared";
+        // Locked while it is copied, or, in a process that was forked at that very moment, for ever.
+        match SHARED.try_lock() {
+            Ok(mut slot) => Self::named(&mut slot, NAME, helpers()).clone(),
+            Err(_) => Self::start(NAME, helpers()),
+        }
+    }
+
     /// The threads in `slot`, started if there are none in this process.
     pub fn here(slot: &mut Option<Self>, count: usize) -> &Self {
+        Self::named(slot, "jinx-read", count)
+    }
+
+    fn named<'s>(slot: &'s mut Option<Self>, name: &str, count: usize) -> &'s Self {
         if slot.as_ref().is_some_and(|threads| threads.process != std::process::id()) {
             // Left behind in the parent process, where a lock of theirs may have been held when it was forked.
             std::mem::forget(slot.take());
         }
-        slot.get_or_insert_with(|| Self::start(count))
+        slot.get_or_insert_with(|| Self::start(name, count))
     }
 }

@@ -9,6 +9,8 @@ use std::sync::Arc;
 
 /// Bytes of media for which one more thread pays.
 pub const MIN_BYTES_PER_THREAD: usize = 256 << 10;
+/// Threads need as long to wake up as this one to read about 50 rows, so they are sent the media of the first rows first.
+const FIRST_ROWS: usize = 16;
 
 /// The samples at `positions`, with `fields` (or all) decoded.
 ///
@@ -23,20 +25,22 @@ pub fn samples<'py>(
     if home.mds.is_some() {
         return crate::mds::take::samples(py, home, positions, fields);
     }
-    let prepared = prepare(py, home, positions, fields)?;
-    let pending: Vec<Arc<Pending>> =
-        prepared.iter().flat_map(|prepared| &prepared.pending).cloned().collect();
-    let bytes: usize = pending.iter().map(|pending| pending.bytes()).sum();
-    let threads = helpers().min(bytes / MIN_BYTES_PER_THREAD);
-    if threads > 0 {
-        let threads = Threads::start(threads);
-        pending.iter().for_each(|pending| threads.send(pending));
-    }
+    let (mut pending, mut bytes, mut sent) = (Vec::new(), 0, 0);
+    let mut threads = None;
+    let prepared = prepare(py, home, positions, fields, |more| {
+        pending.extend_from_slice(more);
+        bytes += more.iter().map(|pending| pending.bytes()).sum::<usize>();
+        if helpers() > 0 && bytes >= MIN_BYTES_PER_THREAD {
+            let threads = threads.get_or_insert_with(Threads::shared);
+            pending[sent..].iter().for_each(|pending| threads.send(pending));
+            sent = pending.len();
+        }
+    })?;
     let samples = open(py, home, positions, prepared)?;
     for sample in &samples {
         sample.get().touch(py, fields, false)?;
     }
-    // The threads began at the start.
+    // The threads began with the first ones.
     py.detach(|| pending.iter().rev().for_each(|pending| pending.read()));
     for sample in &samples {
         sample.get().touch(py, fields, true)?;
@@ -44,7 +48,8 @@ pub fn samples<'py>(
     Ok(samples)
 }
 
-/// The rows of samples, and the objects of the media among `fields` (or all), to be filled.
+/// The rows of samples, and the objects of the media among `fields` (or all), to be filled by whoever `send` gives
+/// them to.
 ///
 /// # Errors
 /// `MemoryError`.
@@ -53,16 +58,27 @@ pub fn prepare(
     home: &Home,
     positions: &[u64],
     fields: Option<&[String]>,
+    mut send: impl FnMut(&[Arc<Pending>]),
 ) -> PyResult<Vec<Prepared>> {
+    let mut prepared: Vec<Prepared> = Vec::new();
+    prepared.resize_with(positions.len(), Prepared::default);
     if home.mds.is_some() {
-        return Ok(positions.iter().map(|_| Prepared::default()).collect());
+        return Ok(prepared);
     }
     keep_freed_memory(py);
-    let mut prepared = py.detach(|| read_rows(home, positions));
-    for (prepared, position) in prepared.iter_mut().zip(positions) {
-        prepared.expect(py, home, *position, |name| {
-            fields.is_none_or(|fields| fields.iter().any(|field| field == name))
-        })?;
+    // In file order, so that a cold disk is read forwards.
+    let mut order: Vec<usize> = (0..positions.len()).collect();
+    order.sort_unstable_by_key(|i| positions[*i]);
+    // Each part gives up the GIL once.
+    let (first, rest) = order.split_at(order.len().min(FIRST_ROWS));
+    for part in [first, rest] {
+        py.detach(|| part.iter().for_each(|i| prepared[*i] = Prepared::read(home, positions[*i])));
+        for i in part {
+            prepared[*i].expect(py, home, positions[*i], |name| {
+                fields.is_none_or(|fields| fields.iter().any(|field| field == name))
+            })?;
+            send(&prepared[*i].pending);
+        }
     }
     Ok(prepared)
 }
@@ -85,16 +101,4 @@ pub fn open<'py>(
         Bound::new(py, LazyDict::prepared(Arc::clone(home), *position, prepared))
     };
     positions.iter().zip(prepared).map(sample).collect()
-}
-
-/// The rows in file order, so that a cold disk is read forwards.
-fn read_rows(home: &Home, positions: &[u64]) -> Vec<Prepared> {
-    let mut order: Vec<usize> = (0..positions.len()).collect();
-    order.sort_unstable_by_key(|i| positions[*i]);
-    let mut rows: Vec<Prepared> = Vec::new();
-    rows.resize_with(positions.len(), Prepared::default);
-    for i in order {
-        rows[i] = Prepared::read(home, positions[i]);
-    }
-    rows
 }
