@@ -258,7 +258,14 @@ impl Strings {
     /// The bytes of the next block that lie in a string, its first quote included.
     #[inline]
     fn next(&mut self, block: &Block) -> u64 {
-        let mut inside = block.quotes & !self.taken(block.backslashes);
+        let mut quotes = block.quotes & !self.escaped;
+        // Few blocks hold a backslash; asking for all of them what it takes made reading one field a tenth slower.
+        if block.backslashes != 0 {
+            quotes &= !self.taken(block.backslashes);
+        } else {
+            self.escaped = 0;
+        }
+        let mut inside = quotes;
         // Each bit becomes the parity of those up to it: an odd number of quotes opens.
         for shift in [1, 2, 4, 8, 16, 32] {
             inside ^= inside << shift;
