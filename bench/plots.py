@@ -44,11 +44,22 @@ def _bars(results: Results, cases: list[str], path: Path) -> None:
         speeds = {p: 1 / s for p in results.peers() if (s := results.seconds(case, p, basis))}
         names = sorted(speeds, key=speeds.__getitem__)
         axis.barh(names, [speeds[name] for name in names], color=[_colour(name) for name in names])
-        axis.set_xscale("log")
+        _log(axis)
         axis.set_title(f"{case}\nby {'CPU' if basis == 'cpu' else 'wall'} time")
         axis.set_xlabel("samples a second")
         axis.spines[["top", "right"]].set_visible(False)
     _save(figure, path)
+
+
+def _log(axis: Any) -> None:
+    """A logarithmic scale of samples a second, with more than one number on it also where it is short."""
+    from matplotlib import ticker
+
+    axis.set_xscale("log")
+    low, high = axis.get_xlim()
+    axis.xaxis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5) if high < 50 * low else (1,)))
+    axis.xaxis.set_major_formatter(ticker.EngFormatter(sep=""))
+    axis.xaxis.set_minor_formatter(ticker.NullFormatter())
 
 
 def _written(results: Results, folder: Path) -> dict[str, str]:
