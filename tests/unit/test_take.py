@@ -54,15 +54,17 @@ def test_a_process_forked_while_samples_are_taken_takes_them(path):
 
     with ThreadPoolExecutor(1) as pool:
         beside = pool.submit(take_on)
-        for _ in range(50):
-            ds.take(range(60))
-            pid = os.fork()
-            if pid == 0:
-                signal.signal(signal.SIGALRM, signal.SIG_DFL)  # a hang ends; what pytest set needs the interpreter
-                signal.alarm(20)
-                os._exit(0 if [dict(sample) for sample in ds.take(range(60))] == expected else 1)
-            assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
-        stop.set()
+        try:
+            for _ in range(50):
+                ds.take(range(60))
+                pid = os.fork()
+                if pid == 0:
+                    signal.signal(signal.SIGALRM, signal.SIG_DFL)  # a hang ends; what pytest set needs the interpreter
+                    signal.alarm(20)
+                    os._exit(0 if [dict(sample) for sample in ds.take(range(60))] == expected else 1)
+                assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+        finally:
+            stop.set()
         assert beside.result()
 
 

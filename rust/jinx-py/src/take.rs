@@ -71,7 +71,7 @@ pub fn prepare(
     order.sort_unstable_by_key(|i| positions[*i]);
     // Each part gives up the GIL once.
     let (first, rest) = order.split_at(order.len().min(FIRST_ROWS));
-    for part in [first, rest] {
+    for part in [first, rest].into_iter().filter(|part| !part.is_empty()) {
         py.detach(|| part.iter().for_each(|i| prepared[*i] = Prepared::read(home, positions[*i])));
         for i in part {
             prepared[*i].expect(py, home, positions[*i], |name| {

@@ -78,8 +78,10 @@ fn decimals<T: DecimalType<Native: FromStr>>(
             Value::Str(text) => decimal::parse(text, scale)?,
             other => decimal::parse(&integer(other)?.to_string(), scale)?,
         };
-        let fits = digits.trim_start_matches('-').len() <= usize::from(precision);
-        digits.parse().ok().filter(|_| fits)
+        if digits.trim_start_matches('-').len() > usize::from(precision) {
+            return None;
+        }
+        digits.parse().ok()
     };
     Primitives::<T, _>::boxed(data_type, data_type.to_string(), native)
 }
