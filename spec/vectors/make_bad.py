@@ -122,6 +122,13 @@ def footer() -> None:
             footer_bytes=lambda text: with_digest(text[:-29] + b',"n":' + b"7" * 4301 + b"}"))  # fmt: skip
     opening("footer_duplicate", "corrupt", "a member twice, digest right",
             footer_bytes=lambda text: with_digest(text.rsplit(b',"digest"', 1)[0] + b',"num_samples":2}'))  # fmt: skip
+
+    def twice(member: bytes) -> Callable[[bytes], bytes]:
+        return lambda text: with_digest(text.rsplit(b',"digest"', 1)[0].replace(member, member + b"," + member, 1) + b"}")
+
+    opening("footer_duplicate_array", "corrupt", "a member of an array's object twice, digest right", footer_bytes=twice(b'"length":16'))
+    opening("footer_duplicate_field", "corrupt", "a member of a field's kinds twice, digest right", footer_bytes=twice(b'"int":2'))
+    opening("footer_duplicate_meta", "corrupt", "a member twice in the user's own object, digest right", meta={"a": [{"b": 1}]}, footer_bytes=twice(b'"b":1'))
     opening("digest_wrong", "corrupt", "one byte changed", footer_bytes=lambda text: text.replace(b'"shard_id":-1', b'"shard_id":-2'))
     opening("digest_missing", "corrupt", "1.1 without a digest", footer_bytes=lambda text: text.rsplit(b',"digest"', 1)[0] + b"}")
     opening("digest_not_last", "corrupt", "a member after it", footer_bytes=lambda text: text[:-1] + b',"more":1}')
@@ -357,6 +364,9 @@ def folders() -> None:
     def shard(**members: object) -> Callable[[dict], None]:
         return lambda table: table["shards"][1].update(members)
 
+    def twice(member: bytes) -> Callable[[bytes], bytes]:
+        return lambda text: with_digest(text.rsplit(b',"digest"', 1)[0].replace(member, member + b"," + member, 1) + b"}") + b"\n"
+
     second, third = "shard-00001.jinx", "shard-00001.binx"
     folder("shard_missing", "mismatch", "row", "listed but not there", change=lambda p: (p / second).unlink())
     folder("shard_sidecar_missing", "mismatch", "row", "its sidecar is not there", change=lambda p: (p / third).unlink())
@@ -371,6 +381,10 @@ def folders() -> None:
     folder("manifest_no_digest", "corrupt", "open", "no digest", text=lambda data: data.rsplit(b',"digest"', 1)[0] + b"}\n")
     folder("manifest_cut", "corrupt", "open", "half of it", text=lambda data: data[: len(data) // 2])
     folder("manifest_empty", "corrupt", "open", "no bytes", text=lambda _: b"")
+    folder("manifest_duplicate", "corrupt", "open", "a member twice, digest right", text=twice(b'"generation":1'))
+    folder("manifest_duplicate_shard", "corrupt", "open", "a member of a shard's entry twice, digest right", text=twice(b'"samples":2'))
+    folder("manifest_duplicate_meta", "corrupt", "open", "a member twice in the user's own object, digest right",
+           edit=lambda t: t | {"meta": {"a": {"b": 1}}}, text=twice(b'"b":1'))  # fmt: skip
     folder("manifest_format", "corrupt", "open", "another format", edit=lambda t: t | {"format": "mds"})
     folder("manifest_version", "unsupported", "open", "another major version", edit=lambda t: t | {"version": "2.0"})
     folder("manifest_feature", "unsupported", "open", "a required feature", edit=lambda t: t | {"features_required": ["x"]})
@@ -409,6 +423,9 @@ def version_1_0() -> None:
     old("old_index_text", "corrupt", "open", "text with a foreign character", none, lambda p: p.write_bytes(p.read_bytes().replace(b'"index.npy":"z', b'"index.npy":"~')))
     old("old_index_sidecar", "mismatch", "open", "the index lies in a file that is missing", none, lambda p: p.with_suffix(".binx").unlink(), binary_threshold=8)
     old("old_index_cut", "truncated", "open", "the index is cut", none, cut, binary_threshold=8)
+    old("old_footer_duplicate", "corrupt", "open", "a member twice", none, lambda p: p.write_bytes(p.read_bytes().replace(b'"num_samples":2', b'"num_samples":2,"num_samples":2')))
+    old("old_footer_duplicate_pointer", "corrupt", "open", "a member of the index pointer twice", none,
+        lambda p: p.write_bytes(p.read_bytes().replace(b'"length":24', b'"length":24,"length":24')), binary_threshold=8)  # fmt: skip
     old("old_encoding", "unsupported", "open", "unknown text encoding", none, encoding="a85", close={"encoding": "b32"})
     old("old_ext_sep_empty", "corrupt", "open", "no separator", none, close={"ext_sep": ""})
     old("old_ext_sep_long", "unsupported", "open", "a separator around a point", none, close={"ext_sep": ".."})

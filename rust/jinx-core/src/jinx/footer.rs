@@ -2,14 +2,13 @@
 
 use super::fields::FieldInfo;
 use super::key::Rules;
-use super::scan::Members;
 use crate::codec::{self, Codec, TextEncoding};
 use crate::error::{Error, Result};
+use crate::json::has_twins;
 use crate::limits::{MAX_CHAIN_CODECS, MAX_FOOTER_BYTES, MAX_TRAILER_BYTES};
 use crate::num::{to_u64, to_usize};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
-use std::collections::HashSet;
 use twox_hash::XxHash3_64;
 
 /// What features a file may require of its reader; none are defined yet.
@@ -145,7 +144,7 @@ impl Footer {
         if text.first() != Some(&b'{') {
             return Err(Error::corrupt("the footer offset does not point to the footer"));
         }
-        refuse_duplicates(text)?;
+        check_names(text, "footer")?;
         let mut map: Map<String, Json> = serde_json::from_slice(text)
             .map_err(|error| Error::corrupt(format!("the footer is not JSON: {error}")))?;
         let version = match map.get("version") {
@@ -230,16 +229,13 @@ fn rules_of(version: &str) -> Result<Rules> {
     }
 }
 
-fn refuse_duplicates(text: &[u8]) -> Result<()> {
-    let mut members = Members::new(text);
-    let mut seen = HashSet::new();
-    let bad = |error: Error| Error::corrupt(format!("the footer is damaged: {}", error.what()));
-    while let Some(span) = members.next_member().map_err(bad)? {
-        if !seen.insert(text.get(span.key_range())) {
-            return Err(Error::corrupt("a name stands twice in the footer"));
-        }
+/// Refuses objects, at any depth, that hold a name twice; `what` is the name of the text.
+pub fn check_names(text: &[u8], what: &str) -> Result<()> {
+    match has_twins(text, 0) {
+        Ok(false) => Ok(()),
+        Ok(true) => Err(Error::corrupt(format!("a name appears twice in one object of the {what}"))),
+        Err(error) => Err(Error::corrupt(format!("the {what} is damaged: {}", error.what()))),
     }
-    Ok(())
 }
 
 /// Checks `"digest"`, which must be the last member, over all bytes before its comma.

@@ -1,6 +1,6 @@
 //! `jinx.json`: which shards a folder's dataset consists of.
 
-use super::footer::{check_digest, check_features};
+use super::footer::{check_digest, check_features, check_names};
 use super::pair_build::{PairSummary, with_digest};
 use crate::error::{Error, Result};
 use crate::io::{Access, Source, plain_component};
@@ -101,6 +101,7 @@ impl Manifest {
     /// As [`Manifest::read`].
     pub fn parse(text: &[u8]) -> Result<Self> {
         let bad = |error: serde_json::Error| Error::corrupt(format!("the manifest is damaged: {error}"));
+        check_names(text, "manifest")?;
         let map: Map<String, Json> = serde_json::from_slice(text).map_err(bad)?;
         check_digest(text, &map)?;
         check_features(&map)?;
