@@ -12,7 +12,7 @@ from jinx.formats.registry import target_format
 from jinx.formats.sources import Inputs, find_inputs
 from jinx.parts import parse_part, part_folder
 from jinx.sizes import parse_size
-from jinx.writer import refuse_existing, shard_bytes
+from jinx.writer import checked_meta, refuse_existing, shard_bytes
 
 if TYPE_CHECKING:
     from jinx.dataset import Dataset
@@ -127,7 +127,7 @@ def convert(
         "overwrite": overwrite,
         "append": append,
         "split": split,
-        "meta": None if meta is None else dict(meta),
+        "meta": None if meta is None else checked_meta(meta),
         "mixed": mixed,
         "rejects": None if on_error == "fail" or rejects is None else os.path.abspath(rejects),  # noqa: PTH100
         "resume": resume,

@@ -45,6 +45,39 @@ def shard_bytes(path: str, shard_size: int | str | None) -> int | None:
     return None if path.endswith(".jinx") else DEFAULT_SHARD_BYTES
 
 
+def checked_meta(meta: Mapping[str, Any]) -> dict[str, Any]:
+    """`meta` as a dict that comes back from its JSON text as it is.
+
+    Raises:
+        TypeError: A name is not a string, or a value has no form in JSON.
+        ValueError: A float is not finite, a str has lone surrogates, or a container holds itself.
+    """
+    import json
+
+    checked = dict(meta)
+    try:
+        json.dumps(checked, ensure_ascii=False, allow_nan=False).encode()
+    except UnicodeEncodeError:
+        raise ValueError("meta: a str with lone surrogates; it has no UTF-8 form") from None
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"meta: {error}") from error
+    _refuse_other_names(checked)
+    return checked
+
+
+def _refuse_other_names(value: Any) -> None:
+    if isinstance(value, dict):
+        members: dict[Any, Any] = {**value}
+        for name, item in members.items():
+            if not isinstance(name, str):
+                raise TypeError(f"meta: the name {name!r} is of type {type(name).__name__}; names must be str")
+            _refuse_other_names(item)
+    elif isinstance(value, list | tuple):
+        items: list[Any] = [*value]
+        for item in items:
+            _refuse_other_names(item)
+
+
 class Writer:
     """Writes a dataset; it exists under its name only when everything was written.
 
@@ -69,7 +102,7 @@ class Writer:
             it again replaces it. `jinx.merge(path)` makes the parts one dataset.
         parts: How many parts there are.
         split: The split's name, kept in the footer.
-        meta: Anything JSON can hold, kept in the footer.
+        meta: A dict of anything JSON can hold, kept in the footer as it is; tuples become lists.
         media: Fields that hold media files, e.g. `{"image": "Image", "clips[].sound": "Audio"}` ([] for the elements of
             a list), kept in the footer for `decode=True` and for conversion to Hugging Face's types.
         binary_threshold: Binary values of at most this many bytes stay in the row.
@@ -136,7 +169,7 @@ class Writer:
             overwrite=overwrite,
             append=append,
             split=split,
-            meta=None if meta is None else _json(meta),
+            meta=None if meta is None else _json(checked_meta(meta)),
             arrow_schema=arrow_schema,
             media=None if media is None else _json([_media_field(*entry) for entry in media.items()]),
             threads=min(threads, MAX_THREADS),

@@ -15,8 +15,8 @@ use jinx_core::error::{Error, Result};
 use jinx_core::io::sidecar_path;
 use jinx_core::jinx::folder::{ShardRef, natural, resolve};
 use jinx_core::jinx::key::Rules;
+use jinx_core::jinx::meta::Meta;
 use jinx_core::jinx::shard::{OpenOptions, Verify};
-use serde_json::{Map, Value as Json};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -34,7 +34,7 @@ pub(crate) struct Known {
     /// The top-level fields that rows may have.
     pub(crate) names: Option<Vec<String>>,
     pub(crate) media: Vec<MediaPath>,
-    pub(crate) meta: Map<String, Json>,
+    pub(crate) meta: Meta,
     pub(crate) split: Option<String>,
 }
 
@@ -264,7 +264,7 @@ fn united(
         first.split = None;
     }
     if first.meta != other.meta {
-        first.meta.retain(|name, value| other.meta.get(name) == Some(value));
+        first.meta.keep_common(&other.meta);
     }
     let agreed = first_schema.filter(|text| schema.as_ref() == Some(text));
     (first, agreed)

@@ -6,6 +6,7 @@ use jinx_core::codec::Codec;
 use jinx_core::convert::{ConvertOptions, EmbedOptions, Format, Missing, STANDARD_STREAM};
 use jinx_core::error::{Error, Result};
 use jinx_core::jinx::fields::Path as FieldPath;
+use jinx_core::jinx::meta::Meta;
 use jinx_core::jinx::options::{ColumnChoice, EncodeOptions, Resume, WriteOptions};
 use jinx_core::mds::writer::{DEFAULT_SIZE_LIMIT, Settings};
 use serde::{Deserialize, Deserializer};
@@ -41,7 +42,7 @@ pub struct ConvertSpec {
     /// JINX folders: add shards to what is there.
     pub append: bool,
     pub split: Option<String>,
-    pub meta: Option<Map<String, Json>>,
+    pub meta: Option<Meta>,
     /// Rows after which to stop.
     pub limit: Option<u64>,
     /// Top-level fields to keep.
@@ -147,9 +148,11 @@ impl ConvertSpec {
     /// `Invalid` for an unknown member or a value of the wrong type.
     pub fn from_json(text: &str) -> Result<Self> {
         let bad = |error: serde_json::Error| Error::invalid(format!("conversion options: {error}"));
-        // By way of an object, because a list would be taken for the members in order.
-        let members: Map<String, Json> = serde_json::from_str(text).map_err(bad)?;
-        serde_json::from_value(Json::Object(members)).map_err(bad)
+        // A list would be taken for the members in order.
+        if !text.trim_start().starts_with('{') {
+            return Err(Error::invalid("conversion options: not a JSON object"));
+        }
+        serde_json::from_str(text).map_err(bad)
     }
 
     /// What the engine needs to know.

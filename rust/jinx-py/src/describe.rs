@@ -2,6 +2,7 @@
 
 use crate::home::Shards;
 use jinx_core::jinx::fields::{FieldInfo, Path};
+use jinx_core::jinx::meta::WithMeta;
 use jinx_core::{Error, Result};
 use serde_json::{Map, Value as Json, json};
 use std::collections::{HashMap, HashSet};
@@ -32,8 +33,8 @@ pub fn footer(shards: &Shards, i: usize) -> Result<String> {
         .collect();
     object.insert("columns".into(), json!(columns));
     object.insert("has_arrow_schema".into(), json!(footer.arrow_schema.is_some()));
-    object.insert("meta".into(), json!(footer.meta));
-    serde_json::to_string(&object).map_err(|error| Error::invalid(error.to_string()))
+    serde_json::to_string(&WithMeta { members: &object, meta: &footer.meta })
+        .map_err(|error| Error::invalid(error.to_string()))
 }
 
 /// The `fields` entries of all footers, summed, as JSON text.

@@ -4,6 +4,7 @@ use crate::errors::{IntoPy, to_py};
 use crate::extract;
 use jinx_core::codec::Codec;
 use jinx_core::jinx::fields::MediaField;
+use jinx_core::jinx::meta::Meta;
 use jinx_core::jinx::options::{ColumnChoice, EncodeOptions, WriteOptions};
 use jinx_core::jinx::writer::{DatasetWriter, Summary};
 use jinx_core::value::{TreeBuilder, Value};
@@ -149,10 +150,8 @@ impl Writer {
             (None, None) => (ColumnChoice::Default, Vec::new()),
         };
         let meta = match meta {
-            None => serde_json::Map::new(),
-            Some(text) => {
-                serde_json::from_str(text).map_err(|error| PyValueError::new_err(format!("meta: {error}")))?
-            }
+            None => Meta::default(),
+            Some(text) => Meta::parse(text).into_py_result()?,
         };
         let options = WriteOptions {
             encode: EncodeOptions {

@@ -2,6 +2,7 @@
 
 use super::fields::FieldInfo;
 use super::key::Rules;
+use super::meta::Meta;
 use crate::codec::{self, Codec, TextEncoding};
 use crate::error::{Error, Result};
 use crate::json::has_twins;
@@ -76,7 +77,7 @@ pub struct Footer {
     pub fields: Vec<FieldInfo>,
     pub columns: Vec<ColumnInfo>,
     pub arrow_schema: Option<String>,
-    pub meta: Map<String, Json>,
+    pub meta: Meta,
     pub writer: Option<String>,
 }
 
@@ -130,7 +131,7 @@ impl Footer {
             fields: Vec::new(),
             columns: Vec::new(),
             arrow_schema: None,
-            meta: Map::new(),
+            meta: Meta::default(),
             writer: None,
         }
     }
@@ -209,7 +210,7 @@ impl Footer {
             fields: if is_new { member(&mut map, "fields")?.unwrap_or_default() } else { Vec::new() },
             columns: if is_new { member(&mut map, "columns")?.unwrap_or_default() } else { Vec::new() },
             arrow_schema: text_member(&map, "arrow_schema"),
-            meta: if is_new { member(&mut map, "meta")?.unwrap_or_default() } else { Map::new() },
+            meta: if is_new { own_meta(text, &map)? } else { Meta::default() },
             writer: text_member(&map, "writer"),
             version,
             rules,
@@ -236,6 +237,21 @@ pub fn check_names(text: &[u8], what: &str) -> Result<()> {
         Ok(true) => Err(Error::corrupt(format!("a name appears twice in one object of the {what}"))),
         Err(error) => Err(Error::corrupt(format!("the {what} is damaged: {}", error.what()))),
     }
+}
+
+/// The user's object as it stands in the text of the footer: numbers in `map` may be rounded.
+fn own_meta(text: &[u8], map: &Map<String, Json>) -> Result<Meta> {
+    #[derive(Deserialize)]
+    struct Own {
+        meta: Meta,
+    }
+    let is_default = |meta: &Json| meta.is_null() || meta.as_object().is_some_and(Map::is_empty);
+    if map.get("meta").is_none_or(is_default) {
+        return Ok(Meta::default());
+    }
+    let own: Own = serde_json::from_slice(text)
+        .map_err(|error| Error::corrupt(format!("the footer's 'meta' is damaged: {error}")))?;
+    Ok(own.meta)
 }
 
 /// Checks `"digest"`, which must be the last member, over all bytes before its comma.

@@ -1,6 +1,7 @@
 //! `jinx.json`: which shards a folder's dataset consists of.
 
 use super::footer::{check_digest, check_features, check_names};
+use super::meta::Meta;
 use super::pair_build::{PairSummary, with_digest};
 use crate::error::{Error, Result};
 use crate::io::{Access, Source, plain_component};
@@ -24,7 +25,7 @@ pub struct Manifest {
     pub num_samples: u64,
     pub shards: Vec<ShardEntry>,
     #[serde(default)]
-    pub meta: Map<String, Json>,
+    pub meta: Meta,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -49,7 +50,7 @@ impl ShardEntry {
 }
 
 impl Manifest {
-    pub fn new(split: Option<String>, meta: Map<String, Json>) -> Self {
+    pub fn new(split: Option<String>, meta: Meta) -> Self {
         Self {
             format: "jinx".into(),
             version: "1.1".into(),
@@ -72,10 +73,7 @@ impl Manifest {
     /// # Errors
     /// Never for a manifest made of JSON values.
     pub fn to_text(&self) -> Result<String> {
-        match serde_json::to_value(self) {
-            Ok(Json::Object(object)) => Ok(with_digest(object)? + "\n"),
-            _ => Err(Error::invalid("a manifest that is no object")),
-        }
+        Ok(with_digest(self)? + "\n")
     }
 
     /// Reads and checks `folder/jinx.json`; `None` when there is none.
@@ -105,7 +103,7 @@ impl Manifest {
         let map: Map<String, Json> = serde_json::from_slice(text).map_err(bad)?;
         check_digest(text, &map)?;
         check_features(&map)?;
-        let manifest: Self = serde_json::from_value(Json::Object(map)).map_err(bad)?;
+        let manifest: Self = serde_json::from_slice(text).map_err(bad)?;
         if manifest.format != "jinx" {
             return Err(Error::corrupt(format!("a manifest of the format '{}'", manifest.format)));
         }

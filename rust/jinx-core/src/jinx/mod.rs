@@ -16,6 +16,7 @@ pub mod locate;
 pub mod manifest;
 pub mod measure;
 pub mod merge;
+pub mod meta;
 pub mod npy;
 pub mod options;
 mod pair_build;

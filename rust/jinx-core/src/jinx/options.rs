@@ -1,8 +1,8 @@
 //! How rows are written.
 
 use super::fields::{MediaField, Path};
+use super::meta::Meta;
 use crate::limits::MAX_RECORD_BYTES;
-use serde_json::{Map, Value as Json};
 use std::collections::HashSet;
 
 /// What one row's encoding depends on.
@@ -63,7 +63,7 @@ pub struct WriteOptions {
     pub shard_bytes: Option<u64>,
     pub overwrite: bool,
     pub split: Option<String>,
-    pub meta: Map<String, Json>,
+    pub meta: Meta,
     /// Arrow schema of the source, as base64 of its IPC message.
     pub arrow_schema: Option<String>,
     pub media: Vec<MediaField>,
@@ -90,7 +90,7 @@ impl Default for WriteOptions {
             shard_bytes: None,
             overwrite: false,
             split: None,
-            meta: Map::new(),
+            meta: Meta::default(),
             arrow_schema: None,
             media: Vec::new(),
             threads: 0,

@@ -4,6 +4,7 @@ use super::column_build::ColumnBuilder;
 use super::encode::EncodedRow;
 use super::fields::{FieldInfo, FieldStats};
 use super::footer::{ArrayRef, SidecarInfo};
+use super::meta::WithMeta;
 use super::options::WriteOptions;
 use super::sidecar::{ALIGNMENT, HEADER_BYTES, Header};
 use super::spool::Spool;
@@ -12,6 +13,7 @@ use crate::error::{Error, Result};
 use crate::io::plain_component;
 use crate::num::to_u64;
 use bytes::Bytes;
+use serde::Serialize;
 use serde_json::{Map, Value as Json, json};
 use std::fs::File;
 use std::hash::Hasher as _;
@@ -384,16 +386,15 @@ fn footer_text(parts: &FooterParts<'_>) -> Result<String> {
         put("arrow_schema", json!(schema));
     }
     put("columns", parts.columns.clone());
-    put("meta", Json::Object(options.meta.clone()));
-    with_digest(footer)
+    with_digest(&WithMeta { members: &footer, meta: &options.meta })
 }
 
 /// The object's text with its digest as the last member.
 ///
 /// # Errors
 /// Never for objects made of JSON values.
-pub fn with_digest(object: Map<String, Json>) -> Result<String> {
-    let mut text = serde_json::to_string(&object).map_err(|error| Error::invalid(error.to_string()))?;
+pub fn with_digest(object: &impl Serialize) -> Result<String> {
+    let mut text = serde_json::to_string(object).map_err(|error| Error::invalid(error.to_string()))?;
     text.pop();
     let digest = XxHash3_64::oneshot(text.as_bytes());
     text.push_str(&format!(",\"digest\":\"{digest:016x}\"}}"));
