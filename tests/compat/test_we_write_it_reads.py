@@ -158,6 +158,34 @@ def test_what_1_0_cannot_express_fails(tmp_path, name, sidecar, lazy, mmap):
             reference.plain(sample[field])
 
 
+SHADOWED = [
+    {"a": 1, "a.b": 2},
+    {"d": {"a.b": b"x" * 100, "a": 1}},
+    {"l": [{"a": 1, "a.b": 2}]},
+    {"d": {"": 1, ".b": 2}},
+]
+
+
+def without_quoted(value):
+    if isinstance(value, dict):
+        return {name: without_quoted(item) for name, item in value.items() if "." not in name}
+    return [without_quoted(item) for item in value] if isinstance(value, list) else value
+
+
+@pytest.mark.parametrize("sample", SHADOWED, ids=str)
+@MODES
+def test_a_quoted_name_next_to_its_stem_is_absent_in_lazy_mode(tmp_path, sample, lazy, mmap):
+    path = write(tmp_path / "data.jinx", [sample])
+    assert difference([{**one} for one in jinx.open(path, lazy=False)], [sample]) is None
+    assert len(jinx.open(path).info()["needs_1_1"]) == 1
+    with reference.reader(path, lazy=lazy, mmap=mmap) as opened:
+        if not lazy:
+            with pytest.raises(ValueError, match="Unsupported extension"):
+                opened[0]
+            return
+        assert reference.plain(opened[0]) == without_quoted(sample)
+
+
 @MODES
 def test_integers_above_64_bits_become_floats(tmp_path, lazy, mmap):
     path = write(tmp_path / "data.jinx", [{"i": 2**64}, {"i": -(2**63) - 1}, {"i": 10**400}])
