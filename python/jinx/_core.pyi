@@ -214,6 +214,7 @@ class Writer:
         media: str | None = None,
         threads: int = 0,
         max_record_bytes: int | None = None,
+        max_value_bytes: int | None = None,
     ) -> Self:
         """`meta` and `media` are JSON texts."""
     def write(self, sample: Mapping[str, Any]) -> None: ...
@@ -265,7 +266,9 @@ def read_schema(path: str) -> str:
 def resolve(path: str) -> list[tuple[str, int | None, str | None]]:
     """Shards of a folder: (path, samples, id), by its manifest or by natural order."""
 
-def verify(path: str, progress: Callable[[int, int], None] | None = None) -> list[dict[str, Any]]:
+def verify(
+    path: str, progress: Callable[[int, int], None] | None = None, max_value_bytes: int | None = None
+) -> list[dict[str, Any]]:
     """Problems of a pair or folder: {"file", "sample", "field", "byte", "cause", "what"}; empty when it is intact."""
 
 def mds_verify(path: str, progress: Callable[[int, int], None] | None = None) -> list[dict[str, Any]]:

@@ -9,13 +9,19 @@ from jinx.mds.folders import find_folders
 from jinx.opening import expand_pattern, look, missing
 
 
-def verify(path: str | os.PathLike[str], *, progress: Callable[[int, int], None] | None = None) -> list[dict[str, Any]]:
+def verify(
+    path: str | os.PathLike[str],
+    *,
+    progress: Callable[[int, int], None] | None = None,
+    max_value_bytes: int | None = None,
+) -> list[dict[str, Any]]:
     """Read everything and compare it with the checksums of rows, values, index, columns and footer.
 
     Args:
         path: A `.jinx` file, a folder of shards (compared with its manifest too), an MDS folder (compared with the
             hashes in its index), or a pattern.
         progress: Called with the bytes checked, and the bytes there are; it may raise to stop.
+        max_value_bytes: A longer value is a problem, as for `jinx.open`; 2 GiB if not given (JINX).
 
     Returns:
         One dict for each problem: `file`, `sample`, `field`, `byte` (None where they do not apply), `cause`, `what`.
@@ -28,13 +34,15 @@ def verify(path: str | os.PathLike[str], *, progress: Callable[[int, int], None]
     names = [name] if look(name) is not None else expand_pattern(name)
     if not names:
         raise missing(name)
-    return [problem for one in names for problem in _verify_one(one, progress)]
+    return [problem for one in names for problem in _verify_one(one, progress, max_value_bytes)]
 
 
-def _verify_one(name: str, progress: Callable[[int, int], None] | None) -> list[dict[str, Any]]:
+def _verify_one(
+    name: str, progress: Callable[[int, int], None] | None, max_value_bytes: int | None
+) -> list[dict[str, Any]]:
     folders = find_folders(name)
     if folders is None:
-        return _core.verify(name, progress)
+        return _core.verify(name, progress, max_value_bytes)
     return [problem for folder in folders for problem in _core.mds_verify(folder, progress)]
 
 

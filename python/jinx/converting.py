@@ -81,7 +81,7 @@ def convert(
         overwrite: Replace an output that exists.
         append: Add shards to a folder that exists.
         split: The split's name, kept with the data; of a folder with several splits, the one to convert.
-        meta: Anything JSON can hold, kept in the footer (JINX).
+        meta: A dict of anything JSON can hold, kept in the footer as it is (JINX).
         mixed: What to do with a field whose values have no common type, where the output needs one (Parquet): an error
             that names it, or its values as JSON text.
         on_error: `"skip"` leaves out rows that cannot be read or written, counts them, and lists them in `rejects`.

@@ -111,6 +111,8 @@ class Writer:
         text_threshold: Texts above this many UTF-8 bytes go to the sidecar.
         threads: Threads that compress; 0 for one per core. The bytes written do not depend on it.
         max_record_bytes: No row may be longer than this; 256 MiB if not given.
+        max_value_bytes: No value may be longer than this; 2 GiB if not given, which is what readers take. Longer ones
+            are read with `jinx.open(..., max_value_bytes=...)`.
 
     Raises:
         FileExistsError: The dataset exists, and neither `overwrite` nor `append` was asked for.
@@ -139,6 +141,7 @@ class Writer:
         text_threshold: int = 32768,
         threads: int = 0,
         max_record_bytes: int | None = None,
+        max_value_bytes: int | None = None,
         arrow_schema: str | None = None,
     ) -> None:
         codec, level = parse_compression(compression)
@@ -174,6 +177,7 @@ class Writer:
             media=None if media is None else _json([_media_field(*entry) for entry in media.items()]),
             threads=min(threads, MAX_THREADS),
             max_record_bytes=max_record_bytes,
+            max_value_bytes=max_value_bytes,
         )
 
     @property

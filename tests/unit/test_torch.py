@@ -98,3 +98,51 @@ def test_tensors_come_back(tmp_path):
 def test_arrays_turn_into_tensors_without_a_warning(tmp_path):
     ds = jinx.open(samples.write(tmp_path / "a.jinx", 2))
     assert torch.from_numpy(ds[1]["array"]).tolist() == [[1, 2, 3], [4, 5, 6]]
+
+
+class Named(torch.Tensor):
+    pass
+
+
+@pytest.mark.parametrize(
+    ("make", "what"),
+    [
+        (lambda: torch.ones(2).as_subclass(Named), "of type .*Named cannot be stored; give tensor.as_subclass"),
+        (
+            lambda: torch.nested.nested_tensor([torch.ones(2), torch.ones(3)]),
+            r"nested torch tensor .* tensor.unbind\(\)",
+        ),
+        (
+            lambda: torch.nested.nested_tensor([torch.ones(2), torch.ones(3)], layout=torch.jagged),
+            "of type .*NestedTensor",
+        ),
+        (lambda: torch.masked.masked_tensor(torch.ones(2), torch.tensor([True, False])), "of type .*MaskedTensor"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore")
+def test_tensors_that_would_not_come_back_are_refused(tmp_path, make, what):
+    tensor = make()
+    with jinx.Writer(tmp_path / "a.jinx") as writer:
+        with pytest.raises(jinx.InvalidError, match=what) as caught:
+            writer.write({"a": {"b": [tensor]}})
+        assert caught.value.field == "a.b[0]"
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_tensors_of_every_layout_come_back(tmp_path):
+    values = {
+        "parameter": torch.nn.Parameter(torch.ones(2)),
+        "gradient": torch.ones(2, requires_grad=True),
+        "sparse": torch.eye(3).to_sparse(),
+        "csr": torch.eye(3).to_sparse_csr(),
+        "quantized": torch.quantize_per_tensor(torch.ones(3), 0.1, 0, torch.quint8),
+        "conjugate": torch.ones(2, dtype=torch.complex64).conj(),
+        "transposed": torch.arange(6).reshape(2, 3).T,
+    }
+    with jinx.Writer(tmp_path / "a.jinx") as writer:
+        writer.write(values)
+    sample = jinx.open(tmp_path / "a.jinx")[0]
+    for name, value in values.items():
+        assert (sample[name].dtype, sample[name].layout) == (value.dtype, value.layout), name
+        dense = [one.dequantize() if one.is_quantized else one.to_dense() for one in (sample[name], value)]
+        assert torch.equal(*dense), name

@@ -3,15 +3,22 @@
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import jinx
 import samples
+from jinx.cli.program import run
 from jinx.sizes import natural_size, parse_size
 
 
 def names(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
+
+
+def write_one(path: Path, sample: dict[str, Any], **options: Any) -> None:
+    with jinx.Writer(path, **options) as writer:
+        writer.write(sample)
 
 
 def fail_in_the_middle(path: Path, **options: Any) -> None:
@@ -148,3 +155,26 @@ def test_bad_sizes(text):
 )
 def test_natural_sizes(size, text):
     assert natural_size(size) == text
+
+
+@pytest.mark.parametrize("value", [b"x" * 1001, "x" * 40_001, np.zeros(1000, np.uint8)])
+def test_a_value_beyond_the_limit_of_readers_is_refused_with_its_field(tmp_path, value):
+    limit = 1000 if isinstance(value, bytes) else 900 if isinstance(value, np.ndarray) else 40_000
+    with pytest.raises(jinx.LimitError, match=f"is longer than {limit}; max_value_bytes") as caught:
+        write_one(tmp_path / "a.jinx", {"a": {"b": value}}, max_value_bytes=limit)
+    assert caught.value.field == "a.b"
+    assert names(tmp_path) == []
+
+
+def test_verify_takes_the_limit_that_the_writer_was_given(tmp_path, capsys):
+    path = tmp_path / "a.jinx"
+    with jinx.Writer(path, max_value_bytes=2000) as writer:
+        writer.write({"a": bytes(2000)})
+    [problem] = jinx.verify(path, max_value_bytes=1999)
+    assert (problem["cause"], problem["field"]) == ("limit", "a")
+    assert jinx.verify(path, max_value_bytes=2000) == []
+    assert jinx.open(path, max_value_bytes=2000)[0]["a"] == bytes(2000)
+    assert run(["verify", str(path), "--max-value-bytes", "1kB"]) == 1
+    assert "field a: decodes to more than 1000 bytes" in capsys.readouterr().out
+    assert run(["verify", str(path), "--max-value-bytes", "2kB"]) == 0
+    assert capsys.readouterr().out == f"{path}: intact\n"

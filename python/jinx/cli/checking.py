@@ -9,13 +9,16 @@ from jinx.cli.options import PATH, examples, print_json
 
 @click.command(epilog=examples("jinx verify out.jinx", "jinx verify shards/ --json | jq length"))
 @click.argument("paths", nargs=-1, required=True, type=PATH, metavar="PATH...")
+@click.option("--max-value-bytes", metavar="SIZE", help="Accept values of up to this size.  [default: 2GiB]")
 @click.option("--progress", type=click.Choice(["auto", "plain", "none"]), default="auto", help="How to show progress.")
 @click.option("--json", "as_json", is_flag=True, help="The problems as JSON.")
-def verify(paths: tuple[str, ...], progress: str, as_json: bool) -> int:
+def verify(paths: tuple[str, ...], max_value_bytes: str | None, progress: str, as_json: bool) -> int:
     """Read everything and compare it with its checksums; exit with 1 when something does not match."""
     from jinx.checking import verify as check
     from jinx.cli.progress import ProgressBar
+    from jinx.sizes import parse_size
 
+    limit = None if max_value_bytes is None else parse_size(max_value_bytes)
     problems: list[dict[str, Any]] = []
     with ProgressBar("files", "none" if as_json else progress) as bar:
         for number, path in enumerate(paths, start=1):
@@ -23,7 +26,7 @@ def verify(paths: tuple[str, ...], progress: str, as_json: bool) -> int:
             def show(done: int, total: int, number: int = number) -> None:
                 bar(number, done, total)
 
-            found = check(path, progress=show)
+            found = check(path, progress=show, max_value_bytes=limit)
             problems += found
             if not as_json and not found:
                 click.echo(f"{path}: intact")

@@ -4,6 +4,7 @@ use crate::errors::IntoPy;
 use crate::tools::call_progress;
 use jinx_core::Cause;
 use jinx_core::jinx::{repair as core_repair, verify as core_verify};
+use jinx_core::limits::Limits;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use std::path::PathBuf;
@@ -24,11 +25,22 @@ fn cause_name(cause: Cause) -> &'static str {
 
 /// Problems of a pair or folder; empty when it is intact.
 #[pyfunction]
-#[pyo3(signature = (path, progress = None))]
-pub fn verify(py: Python<'_>, path: PathBuf, progress: Option<Py<PyAny>>) -> PyResult<Bound<'_, PyList>> {
+#[pyo3(signature = (path, progress = None, max_value_bytes = None))]
+pub fn verify(
+    py: Python<'_>,
+    path: PathBuf,
+    progress: Option<Py<PyAny>>,
+    max_value_bytes: Option<u64>,
+) -> PyResult<Bound<'_, PyList>> {
+    let mut limits = Limits::default();
+    if let Some(max) = max_value_bytes {
+        limits.max_value_bytes = max;
+    }
     let problems = py
         .detach(|| {
-            core_verify::verify(&path, &mut |done, total| call_progress(progress.as_ref(), (done, total)))
+            core_verify::verify_within(&path, limits, &mut |done, total| {
+                call_progress(progress.as_ref(), (done, total))
+            })
         })
         .into_py_result()?;
     problem_list(py, problems)

@@ -225,8 +225,7 @@ fn emit_foreign(value: &Bound<'_, PyAny>, sink: &mut impl Sink) -> Result<bool> 
         return emit_numpy_scalar(value, sink).map(|()| true);
     }
     if TENSOR.has(value).map_err(fail)? {
-        let file = tensor_file(value)
-            .map_err(|error| Error::invalid(format!("this torch tensor cannot be stored: {error}")))?;
+        let file = tensor_file(value)?;
         sink.blob(Payload::Pt, Blob::borrowed(file.as_bytes()))?;
         return Ok(true);
     }
@@ -267,13 +266,28 @@ fn dtype_str(dtype: &Bound<'_, PyAny>) -> PyResult<String> {
     if is_structured { Ok(String::new()) } else { dtype.getattr("str")?.extract() }
 }
 
-fn tensor_file<'py>(tensor: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
+/// What `torch.save` makes of a tensor; only those that `torch.load` restores without running code.
+fn tensor_file<'py>(tensor: &Bound<'py, PyAny>) -> Result<Bound<'py, PyBytes>> {
     let py = tensor.py();
+    let fail = |error: PyErr| Error::invalid(format!("this torch tensor cannot be stored: {error}"));
     // A view would be saved with its whole storage.
-    let own = tensor.call_method0("detach")?.call_method0("cpu")?.call_method0("clone")?;
-    let file = py.import("io")?.call_method0("BytesIO")?;
-    py.import("torch")?.call_method1("save", (own, &file))?;
-    Ok(file.call_method0("getvalue")?.cast_into::<PyBytes>()?)
+    let copy = || tensor.call_method0("detach")?.call_method0("cpu")?.call_method0("clone");
+    let own = copy().map_err(fail)?;
+    if !TENSOR.class.get(py).is_some_and(|class| own.get_type().is(class.bind(py))) {
+        return Err(Error::invalid(format!(
+            "a torch tensor of type {} cannot be stored; give tensor.as_subclass(torch.Tensor), or the tensors in it",
+            type_name(&own)
+        )));
+    }
+    if own.getattr(intern!(py, "is_nested")).and_then(|flag| flag.extract()).map_err(fail)? {
+        return Err(Error::invalid("a nested torch tensor cannot be stored; give the list tensor.unbind()"));
+    }
+    let save = || -> PyResult<Bound<'py, PyBytes>> {
+        let file = py.import("io")?.call_method0("BytesIO")?;
+        py.import("torch")?.call_method1("save", (own, &file))?;
+        Ok(file.call_method0("getvalue")?.cast_into::<PyBytes>()?)
+    };
+    save().map_err(fail)
 }
 
 fn emit_numpy_scalar(value: &Bound<'_, PyAny>, sink: &mut impl Sink) -> Result<()> {

@@ -106,7 +106,7 @@ impl Writer {
                         compress_threshold = 128, compress_ratio = 0.9, text_threshold = 32768,
                         uncompressed = Vec::new(), columns = None, only_columns = None, shard_size = None,
                         overwrite = false, append = false, split = None, meta = None, arrow_schema = None,
-                        media = None, threads = 0, max_record_bytes = None))]
+                        media = None, threads = 0, max_record_bytes = None, max_value_bytes = None))]
     #[allow(clippy::too_many_arguments, clippy::fn_params_excessive_bools)]
     fn new(
         py: Python<'_>,
@@ -130,6 +130,7 @@ impl Writer {
         media: Option<&str>,
         threads: usize,
         max_record_bytes: Option<u64>,
+        max_value_bytes: Option<u64>,
     ) -> PyResult<Self> {
         let compression = match compression.map(|name| (name, Codec::from_name(name))) {
             None | Some(("none", _)) => None,
@@ -164,6 +165,7 @@ impl Writer {
                 stored_fields: uncompressed.into_iter().collect(),
                 columns: extra.into_iter().collect(),
                 max_record_bytes: max_record_bytes.unwrap_or(jinx_core::limits::MAX_RECORD_BYTES),
+                max_value_bytes: max_value_bytes.unwrap_or(jinx_core::limits::MAX_VALUE_BYTES),
             },
             columns: choice,
             shard_bytes: shard_size,

@@ -3,7 +3,7 @@
 //! Encoding is independent of position: sidecar offsets are left open and filled in by the writer, so rows
 //! can be encoded on any thread and the file is the same for any number of threads.
 
-use super::fields::{Fact, Measure, Path};
+use super::fields::{Fact, Measure, Path, in_path};
 use super::key::{self, Chain, Kind};
 use super::npy;
 use super::options::EncodeOptions;
@@ -234,6 +234,7 @@ impl RowEncoder {
         measure: Measure,
     ) -> Result<()> {
         let decoded = to_u64(blob.as_slice().len());
+        self.options.check_value(decoded).map_err(|error| in_path(error, &self.path()))?;
         let to_sidecar = self.options.sidecar && decoded > self.options.binary_threshold;
         let mime = if blob.media { codec::mime(blob.as_slice()) } else { None };
         let compressed = self.try_compress(blob.as_slice())?;

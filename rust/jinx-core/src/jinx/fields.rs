@@ -16,6 +16,11 @@ pub type Path = Vec<Option<String>>;
 /// (a name per row) cannot blow up the footer.
 const MAX_PATHS: usize = 4096;
 
+/// The error with its place in a row.
+pub fn in_path(error: Error, path: &[Option<String>]) -> Error {
+    path.iter().rev().fold(error, |error, part| error.in_field(part.as_deref().unwrap_or("[]")))
+}
+
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct FieldInfo {
     pub path: Path,

@@ -2,7 +2,8 @@
 
 use super::fields::{MediaField, Path};
 use super::meta::Meta;
-use crate::limits::MAX_RECORD_BYTES;
+use crate::error::{Error, Result};
+use crate::limits::{MAX_RECORD_BYTES, MAX_VALUE_BYTES};
 use std::collections::HashSet;
 
 /// What one row's encoding depends on.
@@ -25,6 +26,22 @@ pub struct EncodeOptions {
     /// Paths to keep as columns besides the default ones.
     pub columns: HashSet<Path>,
     pub max_record_bytes: u64,
+    /// Longer values are refused: readers do not decode them unless they are told to.
+    pub max_value_bytes: u64,
+}
+
+impl EncodeOptions {
+    /// # Errors
+    /// `Limit` for a value of more bytes than readers take.
+    pub(super) fn check_value(&self, bytes: u64) -> Result<()> {
+        if bytes <= self.max_value_bytes {
+            return Ok(());
+        }
+        Err(Error::limit(format!(
+            "a value of {bytes} bytes is longer than {}; max_value_bytes raises the limit, in Writer and in open",
+            self.max_value_bytes
+        )))
+    }
 }
 
 impl Default for EncodeOptions {
@@ -39,6 +56,7 @@ impl Default for EncodeOptions {
             stored_fields: HashSet::new(),
             columns: HashSet::new(),
             max_record_bytes: MAX_RECORD_BYTES,
+            max_value_bytes: MAX_VALUE_BYTES,
         }
     }
 }

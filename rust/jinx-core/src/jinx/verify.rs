@@ -7,6 +7,7 @@ mod walk;
 
 use super::folder::{ShardRef, entries};
 use crate::error::{Cause, Error, Result};
+use crate::limits::Limits;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -98,6 +99,14 @@ pub type Progress<'p> = dyn FnMut(u64, u64) -> Result<()> + 'p;
 /// # Errors
 /// Only what stops the pass: files that cannot be read at all, and what `progress` reports.
 pub fn verify(path: &Path, progress: &mut Progress<'_>) -> Result<Vec<Problem>> {
+    verify_within(path, Limits::default(), progress)
+}
+
+/// As [`verify`], with limits of the caller's own.
+///
+/// # Errors
+/// As [`verify`].
+pub fn verify_within(path: &Path, limits: Limits, progress: &mut Progress<'_>) -> Result<Vec<Problem>> {
     let mut problems = Problems { found: Vec::new(), file: path.to_owned(), more: 0 };
     let shards = match entries(path) {
         Ok(shards) => shards,
@@ -117,7 +126,7 @@ pub fn verify(path: &Path, progress: &mut Progress<'_>) -> Result<Vec<Problem>> 
     let mut before = 0;
     for (shard, size) in known.into_iter().zip(sizes) {
         problems.file.clone_from(&shard.path);
-        pair::check(shard, &mut problems, &mut |done| progress(before + done.min(size), total))?;
+        pair::check(shard, limits, &mut problems, &mut |done| progress(before + done.min(size), total))?;
         before += size;
         progress(before, total)?;
     }

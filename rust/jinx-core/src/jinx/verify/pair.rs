@@ -11,6 +11,7 @@ use crate::jinx::key::Rules;
 use crate::jinx::shard::{OpenOptions, Shard, Verify};
 use crate::jinx::sidecar::HEADER_BYTES;
 use crate::jinx::sniff::{FileKind, sniff};
+use crate::limits::Limits;
 use crate::num::to_u64;
 use crate::panics::error_of;
 use std::ops::Range;
@@ -38,10 +39,11 @@ struct Pass<'s> {
 /// Only what stops the pass.
 pub fn check(
     place: &ShardRef,
+    limits: Limits,
     problems: &mut Problems,
     progress: &mut dyn FnMut(u64) -> Result<()>,
 ) -> Result<()> {
-    let options = OpenOptions { verify: Verify::Full, ..OpenOptions::default() };
+    let options = OpenOptions { verify: Verify::Full, limits, ..OpenOptions::default() };
     let is_jinx = place.path.extension().is_some_and(|ext| ext == "jinx");
     let opened = if !is_jinx && sniff(&place.path)? == FileKind::Jsonl {
         Shard::open_plain(&place.path, &options).map(|shard| (shard, Vec::new())).map_err(|error| vec![error])

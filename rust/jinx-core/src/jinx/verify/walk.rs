@@ -5,7 +5,7 @@
 use crate::Cause;
 use crate::error::{Error, Result};
 use crate::jinx::decode::unescape;
-use crate::jinx::fields::Path;
+use crate::jinx::fields::{Path, in_path};
 use crate::jinx::key::{Chain, Form, Kind, Rules, kind_name};
 use crate::jinx::npy;
 use crate::jinx::scan::{Elements, Members};
@@ -63,8 +63,7 @@ impl Walker<'_> {
     }
 
     fn problem(&mut self, error: Error) {
-        let place = |error: Error, part: &Option<String>| error.in_field(part.as_deref().unwrap_or("[]"));
-        self.report.problems.push(self.path.iter().rev().fold(error, place));
+        self.report.problems.push(in_path(error, &self.path));
     }
 
     fn object(&mut self, text: &[u8], depth: usize) {
