@@ -33,9 +33,21 @@ pub(crate) fn from_arrow(error: ArrowError) -> Error {
         ArrowError::ExternalError(source) => from_source(source, "Arrow"),
         ArrowError::MemoryError(what) => Error::limit(what),
         ArrowError::ParquetError(what) => Error::corrupt(format!("the Parquet data is damaged: {what}")),
+        ArrowError::ParseError(what) | ArrowError::CDataInterface(what) if is_unknown_type(&what) => {
+            unknown_type(&what)
+        }
         ArrowError::CDataInterface(what) => Error::invalid(format!("the Arrow stream failed: {what}")),
         other => Error::corrupt(format!("the Arrow data is damaged: {other}")),
     }
+}
+
+/// What the Arrow crates say of types that others write and they do not know, such as Polars' integers of 128 bits.
+fn is_unknown_type(what: &str) -> bool {
+    what.contains("bit width of 128 ") || what.contains("still not supported")
+}
+
+fn unknown_type(what: &str) -> Error {
+    Error::unsupported(format!("a column has a type that is not known here; cast the column first: {what}"))
 }
 
 /// Unpacks an error of ours, or of the system, that travelled through another crate.
@@ -47,7 +59,10 @@ fn from_source(source: Box<dyn std::error::Error + Send + Sync>, format: &str) -
                 Error::truncated(format!("the {format} data ends early"))
             }
             Ok(io) => Error::from(*io),
-            Err(other) => Error::corrupt(format!("the {format} data is damaged: {other}")),
+            Err(other) => match other.to_string() {
+                what if is_unknown_type(&what) => unknown_type(&what),
+                what => Error::corrupt(format!("the {format} data is damaged: {what}")),
+            },
         },
     }
 }

@@ -157,7 +157,10 @@ fn properties(schema: &Schema, options: ParquetOptions) -> Result<WriterProperti
 }
 
 fn is_plain_bytes(leaf: &ColumnDescriptor) -> bool {
-    let text = matches!(leaf.logical_type_ref(), Some(LogicalType::String | LogicalType::Decimal { .. }));
+    let text = matches!(
+        leaf.logical_type_ref(),
+        Some(LogicalType::String | LogicalType::Json | LogicalType::Decimal { .. })
+    );
     leaf.physical_type() == Type::BYTE_ARRAY && !text
 }
 
@@ -186,6 +189,9 @@ fn storable(data_type: &DataType) -> Result<()> {
         {
             Err(Error::unsupported("Parquet cannot store decimals of negative scale; cast the column first"))
         }
+        DataType::FixedSizeBinary(0) => Err(Error::unsupported(
+            "Parquet cannot store bytes of the fixed length 0; cast the column to binary",
+        )),
         DataType::Union(..) => Err(Error::unsupported("Parquet cannot store unions")),
         _ => Ok(()),
     }

@@ -33,7 +33,11 @@ fn members(first: &Fields, other: &Fields) -> Result<Fields> {
 
 fn one_field(first: &Field, other: &Field) -> Result<Field> {
     let wide = wider(first.data_type(), other.data_type())?;
-    Ok(first.clone().with_data_type(wide).with_nullable(first.is_nullable() || other.is_nullable()))
+    // A note on one of them only, such as that its strings are JSON, need not hold for the values of the other.
+    let mut metadata = first.metadata().clone();
+    metadata.retain(|key, value| other.metadata().get(key) == Some(value));
+    let nullable = first.is_nullable() || other.is_nullable();
+    Ok(first.clone().with_data_type(wide).with_nullable(nullable).with_metadata(metadata))
 }
 
 fn element(first: &Field, other: &Field) -> Result<Arc<Field>> {

@@ -21,7 +21,11 @@ fn ticks<T: ArrowPrimitiveType<Native: TryFrom<i64>>>(data_type: &DataType) -> B
         Value::Str(text) => T::Native::try_from(parse(text, &asked)?).ok(),
         _ => None,
     };
-    Primitives::<T, _>::boxed(data_type, format!("{data_type} in ISO 8601 form"), native)
+    let advice = match data_type {
+        DataType::Date32 => "; a date with a time of day needs a column of timestamps (timestamp[ms])",
+        _ => "",
+    };
+    Primitives::<T, _>::boxed(data_type, format!("{data_type} in ISO 8601 form{advice}"), native)
 }
 
 fn parse(text: &str, data_type: &DataType) -> Option<i64> {
