@@ -4,6 +4,8 @@ import pytest
 
 from trainers.running import COUNT, run
 
+pytestmark = pytest.mark.timeout(300)  # ends hangs; two ranks import torch at once, which takes a busy machine minutes
+
 
 @pytest.mark.parametrize("way", ["ddp", "shard"])
 def test_every_rank_gets_its_own_share(numbers, tmp_path, way):
