@@ -116,7 +116,11 @@ class Reader:
         max_value_bytes, expected), without `decoders`.
         """
     @property
-    def _shard_paths(self) -> list[str]: ...
+    def _shard_paths(self) -> list[str]:
+        """Absolute, so that they lead to the same files from another working directory or process."""
+    @property
+    def _shard_names(self) -> list[str]:
+        """The paths as they were given."""
     def _identities(self) -> list[tuple[int, str]]:
         """(samples, id) of every shard; the id is "" where a file has none."""
     def _base_len(self) -> int: ...

@@ -218,7 +218,9 @@ def stream(
     if any(is_address(one) for one in paths):
         return _stream_fetched(paths, names, from_)
     inputs = find_inputs(paths, from_)
-    return _core.stream(inputs.files, source_format=inputs.format, fields=names)
+    # Each is opened in its turn, when the working directory may be another one.
+    files = [file if file == "-" else os.path.abspath(file) for file in inputs.files]  # noqa: PTH100 - text in, text out
+    return _core.stream(files, source_format=inputs.format, fields=names)
 
 
 def _stream_fetched(paths: list[str], names: list[str] | None, from_: str | None) -> Iterator[dict[str, Any]]:

@@ -61,8 +61,8 @@ class Dataset(Base):
 
     @property
     def path(self) -> str:
-        """The file, or the folder and number of the shards."""
-        paths = self._shard_paths
+        """The file as it was named, or the folder and number of the shards."""
+        paths = self._shard_names
         if len(paths) == 1:
             return paths[0]
         import os

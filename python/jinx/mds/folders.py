@@ -80,7 +80,10 @@ def open_folders(
     max_value_bytes: int | None = None,
 ) -> "D":
     """Open MDS folders as one dataset of the class `kind`; see `jinx.open`."""
-    options: dict[str, Any] = {"unpack": None if cache is None else os.fspath(cache)}
+    unpack = None if cache is None else os.fspath(cache)
+    if unpack not in {None, "memory", "private"}:
+        unpack = os.path.abspath(unpack)  # noqa: PTH100 - text in, text out
+    options: dict[str, Any] = {"unpack": unpack}
     if hashes:
         options["hashes"] = True
     if image_bytes:

@@ -3,6 +3,7 @@
 use crate::ahead::Touched;
 use crate::errors::IntoPy;
 use crate::mds::open::Mds;
+use jinx_core::io::base_of;
 use jinx_core::jinx::shard::{OpenOptions, Shard};
 use jinx_core::sink::Sink;
 use jinx_core::{Error, Result};
@@ -33,7 +34,8 @@ struct Entry {
 }
 
 impl Shards {
-    /// Opens the shards; with `expected` (samples and id) only those that are touched.
+    /// Opens the shards; with `expected` (samples and id) only those that are touched. Relative paths count from the
+    /// working directory as it is now.
     pub fn open(
         paths: Vec<PathBuf>,
         expected: Option<Vec<(u64, String)>>,
@@ -41,6 +43,7 @@ impl Shards {
         options: OpenOptions,
         plain: bool,
     ) -> Result<Self> {
+        let options = OpenOptions { base: base_of(&paths), ..options };
         let mut expected = expected.map(Vec::into_iter);
         let entries: Vec<Entry> = paths
             .into_iter()
@@ -83,6 +86,7 @@ impl Shards {
         self.entries.len()
     }
 
+    /// The files as they were given.
     pub fn paths(&self) -> impl Iterator<Item = &PathBuf> {
         self.entries.iter().map(|entry| &entry.path)
     }

@@ -12,6 +12,7 @@ use jinx_core::num::to_u64;
 use pyo3::exceptions::{PyIndexError, PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyInt, PyList, PyString};
+use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -187,7 +188,8 @@ pub fn open_options(
     if let Some(max) = max_value_bytes {
         limits.max_value_bytes = max;
     }
-    Ok(OpenOptions { access: Access::from_name(io).into_py_result()?, verify, limits, encoding })
+    let access = Access::from_name(io).into_py_result()?;
+    Ok(OpenOptions { access, verify, limits, encoding, ..OpenOptions::default() })
 }
 
 #[pymethods]
@@ -322,11 +324,22 @@ impl Reader {
     }
 
     #[getter]
-    fn _shard_paths(&self) -> Vec<String> {
-        let text = |path: &PathBuf| path.to_string_lossy().into_owned();
+    fn _shard_paths(&self) -> Vec<OsString> {
         match &self.home.mds {
-            Some(mds) => mds.folder.paths().iter().map(text).collect(),
-            None => self.home.shards.paths().map(text).collect(),
+            Some(mds) => mds.folder.paths().iter().map(|path| mds.folder.base().join(path).into()).collect(),
+            None => {
+                let base = &self.home.shards.options.base;
+                self.home.shards.paths().map(|path| base.join(path).into()).collect()
+            }
+        }
+    }
+
+    /// The paths as they were given.
+    #[getter]
+    fn _shard_names(&self) -> Vec<&OsStr> {
+        match &self.home.mds {
+            Some(mds) => mds.folder.paths().iter().map(|path| path.as_os_str()).collect(),
+            None => self.home.shards.paths().map(|path| path.as_os_str()).collect(),
         }
     }
 

@@ -58,7 +58,7 @@ pub(super) fn read_all(path: &Path) {
     let limits = Limits { max_value_bytes: MAX_VALUE_BYTES, ..Limits::default() };
     let mut opened = Vec::new();
     for (access, verify) in [(Access::Auto, Verify::None), (Access::Pread, Verify::Full)] {
-        let options = OpenOptions { access, verify, limits, encoding: None };
+        let options = OpenOptions { access, verify, limits, ..OpenOptions::default() };
         let Ok(entries) = resolve(path) else { continue };
         let shards: Vec<Shard> = entries.iter().filter_map(|entry| entry.open(&options).ok()).collect();
         shards.iter().for_each(read_shard);

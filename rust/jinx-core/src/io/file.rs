@@ -81,11 +81,23 @@ impl From<&Metadata> for Identity {
     }
 }
 
+/// What relative ones of `paths` count from for good: the working directory as it is now, or nothing if there are none.
+pub fn base_of(paths: &[PathBuf]) -> PathBuf {
+    match paths.iter().all(|path| path.is_absolute()) {
+        true => PathBuf::new(),
+        // Without a working directory they lead nowhere, which opening them says.
+        false => std::env::current_dir().unwrap_or_default(),
+    }
+}
+
 /// An open file whose content does not change. It has no position, so threads and forked processes may share it.
 #[derive(Debug)]
 pub struct Source {
     handle: Handle,
+    /// As it was given, for messages.
     path: PathBuf,
+    /// Where the file is, whatever the working directory becomes.
+    place: PathBuf,
     length: u64,
     identity: Identity,
     map: Option<Map>,
@@ -95,17 +107,17 @@ pub struct Source {
 #[derive(Debug)]
 enum Handle {
     Held(File),
-    /// Opened again for each read, under its absolute path.
-    Released(PathBuf),
+    /// Opened again for each read.
+    Released,
 }
 
 impl Handle {
     /// Keeps the file open, unless half of the handles this process may have are in use.
-    fn of(file: File, path: &Path) -> io::Result<Self> {
+    fn of(file: File) -> Self {
         let number = u64::try_from(file.as_raw_fd()).unwrap_or_default();
         match getrlimit(Resource::Nofile).current {
-            Some(limit) if number >= limit / 2 => Ok(Self::Released(absolute(path)?)),
-            _ => Ok(Self::Held(file)),
+            Some(limit) if number >= limit / 2 => Self::Released,
+            _ => Self::Held(file),
         }
     }
 }
@@ -117,21 +129,32 @@ impl Source {
     /// `Io` when the file is missing or refused, or when it cannot be mapped and `access` is `Mmap`; `Invalid` when
     /// it is a folder, a pipe or a device, or when the environment variable `JINX_IO` holds an unknown name.
     pub fn open(path: impl AsRef<Path>, access: Access) -> Result<Self> {
-        let path = path.as_ref();
-        Self::open_plain(path, access).map_err(|error| error.in_file(path))
+        Self::open_from(Path::new(""), path, access)
     }
 
-    fn open_plain(path: &Path, access: Access) -> Result<Self> {
+    /// As [`Source::open`], for a relative path that counts from `base` (see [`base_of`]).
+    ///
+    /// # Errors
+    /// As [`Source::open`].
+    pub fn open_from(base: &Path, path: impl AsRef<Path>, access: Access) -> Result<Self> {
+        let path = path.as_ref();
+        Self::open_plain(base, path, access).map_err(|error| error.in_file(path))
+    }
+
+    fn open_plain(base: &Path, path: &Path, access: Access) -> Result<Self> {
         let access = access.or_from_environment(std::env::var_os(ACCESS_VARIABLE).as_deref())?;
+        let joined = base.join(path);
+        // An empty path has no absolute form; it is missing, as opening it says.
+        let place = absolute(&joined).unwrap_or(joined);
         // Asked before opening, because opening a pipe without a writer waits for ever.
-        require_regular(&path.metadata()?)?;
-        let file = File::open(path)?;
+        require_regular(&place.metadata()?)?;
+        let file = File::open(&place)?;
         let metadata = file.metadata()?;
         require_regular(&metadata)?;
         let length = metadata.len();
         let map = map_if_wanted(&file, length, access)?;
-        let handle = Handle::of(file, path)?;
-        Ok(Self { handle, path: path.to_owned(), length, identity: Identity::from(&metadata), map })
+        let (handle, identity) = (Handle::of(file), Identity::from(&metadata));
+        Ok(Self { handle, path: path.to_owned(), place, length, identity, map })
     }
 
     /// Bytes in the file when it was opened.
@@ -180,7 +203,7 @@ impl Source {
                 Ok(0) => break,
                 Ok(_) if out.filled() < out.len() => interrupt::check()?,
                 Ok(_) => {}
-                Err(error) if file.may_be_stale(&error) => file = self.opened_again(&self.path)?,
+                Err(error) if file.may_be_stale(&error) => file = self.opened_again()?,
                 Err(error) => return Err(self.failed(&error, at)),
             }
         }
@@ -214,7 +237,7 @@ impl Source {
             match retry_on_intr(|| rustix::io::pread(&*file, spare_capacity(&mut bytes), at)) {
                 Ok(0) => return Err(self.shrunk(at)),
                 Ok(_) => {}
-                Err(error) if file.may_be_stale(&error.into()) => file = self.opened_again(&self.path)?,
+                Err(error) if file.may_be_stale(&error.into()) => file = self.opened_again()?,
                 Err(error) => return Err(self.failed(&error.into(), at)),
             }
         }
@@ -244,7 +267,7 @@ impl Source {
     /// The bytes in the map, where that is all there is.
     fn only_mapped(&self, offset: u64, length: u64) -> Result<Option<&[u8]>> {
         match (&self.handle, &self.map) {
-            (Handle::Released(_), Some(map)) => self.mapped(map, offset, length).map(Some),
+            (Handle::Released, Some(map)) => self.mapped(map, offset, length).map(Some),
             _ => Ok(None),
         }
     }
@@ -253,12 +276,12 @@ impl Source {
     fn file(&self) -> Result<OpenFile<'_>> {
         match &self.handle {
             Handle::Held(file) => Ok(OpenFile::Held(file)),
-            Handle::Released(path) => self.opened_again(path),
+            Handle::Released => self.opened_again(),
         }
     }
 
-    fn opened_again(&self, path: &Path) -> Result<OpenFile<'_>> {
-        let file = File::open(path).map_err(|error| Error::io(&self.path, &error))?;
+    fn opened_again(&self) -> Result<OpenFile<'_>> {
+        let file = File::open(&self.place).map_err(|error| Error::io(&self.path, &error))?;
         let metadata = file.metadata().map_err(|error| Error::io(&self.path, &error))?;
         if Identity::from(&metadata) != self.identity {
             let what = "the file was changed or replaced after it was opened; open the dataset again";

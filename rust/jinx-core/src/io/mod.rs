@@ -26,7 +26,7 @@ pub use append::FolderAppend;
 pub use atomic::PairWriter;
 pub use blank::Blank;
 pub use contents::Contents;
-pub use file::{Access, Identity, Source};
+pub use file::{Access, Identity, Source, base_of};
 pub use folder::FolderWriter;
 pub use names::plain_component;
 pub use pair::{PairIdentity, second_name, sidecar_path};

@@ -55,7 +55,7 @@ pub(super) fn open_sidecar(
 ) -> Result<(Option<Source>, Option<Header>)> {
     let beside = sidecar::beside(path);
     if footer.rules != Rules::V1_1 {
-        return match Source::open(&beside, options.access) {
+        return match options.source(&beside) {
             Ok(side) => Ok((Some(old_sidecar(path, side, options)?), None)),
             Err(error) if error.cause() == Cause::Io(std::io::ErrorKind::NotFound) => Ok((None, None)),
             Err(error) => Err(error),
@@ -70,7 +70,7 @@ pub(super) fn open_sidecar(
     }
     let mut found = None;
     for candidate in &candidates {
-        let side = match Source::open(candidate, options.access) {
+        let side = match options.source(candidate) {
             Ok(side) => side,
             Err(error) if error.cause() == Cause::Io(std::io::ErrorKind::NotFound) => continue,
             Err(error) => return Err(error),
@@ -113,7 +113,7 @@ fn old_sidecar(path: &Path, side: Source, options: &OpenOptions) -> Result<Sourc
     if !is_new {
         return Ok(side);
     }
-    match Source::open(crate::io::second_name(path, None), options.access) {
+    match options.source(crate::io::second_name(path, None)) {
         Err(error) if error.cause() == Cause::Io(std::io::ErrorKind::NotFound) => Ok(side),
         result => result,
     }

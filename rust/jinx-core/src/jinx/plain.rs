@@ -7,7 +7,7 @@ use super::key::Rules;
 use super::shard::{OpenOptions, Shard};
 use super::sniff::{FileKind, sniff_source};
 use crate::error::{Error, Result};
-use crate::io::Source;
+use crate::io::{Access, Source};
 use crate::num::to_u64;
 use std::path::Path;
 
@@ -20,7 +20,7 @@ impl Shard {
     /// # Errors
     /// `Unsupported` naming the command to run when the file is compressed or of another format.
     pub fn open_plain(path: &Path, options: &OpenOptions) -> Result<Self> {
-        let main = Source::open(path, options.access)?;
+        let main = options.source(path)?;
         match sniff_source(&main)? {
             FileKind::Jsonl | FileKind::Empty | FileKind::MdsIndex | FileKind::Jinx => {}
             FileKind::Unknown => {
@@ -43,7 +43,7 @@ impl Shard {
     /// As [`Shard::open`] and [`Shard::open_plain`].
     pub fn open_any(path: &Path, options: &OpenOptions) -> Result<Self> {
         let is_jinx = path.extension().is_some_and(|ext| ext == "jinx");
-        let source = Source::open(path, crate::io::Access::Pread)?;
+        let source = Source::open_from(&options.base, path, Access::Pread)?;
         let kind = sniff_source(&source)?;
         drop(source);
         let plain_name = path.extension().is_some_and(|ext| ext == "jsonl" || ext == "ndjson");
@@ -89,7 +89,7 @@ pub(super) fn scan(main: &Source, total: u64) -> Result<(Vec<u8>, u64)> {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::io::Access;
+    use crate::Cause;
     use crate::value::{TreeBuilder, Value};
 
     fn rows(bytes: &[u8]) -> Result<Vec<String>> {

@@ -14,7 +14,7 @@ use crate::io::{Access, Blank, Source};
 use crate::limits::Limits;
 use crate::num::{range_within, to_u64, to_usize};
 use std::borrow::Cow;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use twox_hash::XxHash3_64;
 
@@ -36,6 +36,14 @@ pub struct OpenOptions {
     pub limits: Limits,
     /// Text encoding of inline values where a 1.0 footer does not say it.
     pub encoding: Option<TextEncoding>,
+    /// What relative paths count from; the working directory if empty.
+    pub base: PathBuf,
+}
+
+impl OpenOptions {
+    pub(super) fn source(&self, path: impl AsRef<Path>) -> Result<Source> {
+        Source::open_from(&self.base, path, self.access)
+    }
 }
 
 /// A main file with its sidecar.
@@ -74,7 +82,7 @@ impl Shard {
     }
 
     fn open_once(path: &Path, options: &OpenOptions) -> Result<Self> {
-        let main = Source::open(path, options.access)?;
+        let main = options.source(path)?;
         let (footer, footer_offset) =
             read_footer(&main).map_err(|error| foreign(&main, error).in_file(path))?;
         let side = open_sidecar(path, &footer, options)?;
@@ -88,13 +96,13 @@ impl Shard {
     /// # Errors
     /// All that is wrong, when nothing can be read.
     pub(super) fn open_damaged(path: &Path, options: &OpenOptions) -> Result<(Self, Vec<Error>), Vec<Error>> {
-        let main = Source::open(path, options.access).map_err(|error| vec![error])?;
+        let main = options.source(path).map_err(|error| vec![error])?;
         let footer = read_footer(&main).map_err(|error| vec![foreign(&main, error).in_file(path)]);
         let (footer, footer_offset) = footer?;
         let mut problems = Vec::new();
         let side = open_sidecar(path, &footer, options).unwrap_or_else(|error| {
             problems.push(error);
-            (Source::open(sidecar::beside(path), options.access).ok(), None)
+            (options.source(sidecar::beside(path)).ok(), None)
         });
         let mut shard = match Self::assemble(main, side, footer, footer_offset, options) {
             Ok(shard) => shard,

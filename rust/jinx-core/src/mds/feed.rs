@@ -78,12 +78,12 @@ fn decode(folder: &Folder, shard: usize, skip: u64, sender: &SyncSender<Piece>) 
     }
     info.check()?;
     let (verify, limits) = (folder.options.hashes, folder.options.limits);
-    let source = unpack::open_zip(info, folder.folder_of(shard), verify)?;
+    let source = unpack::open_zip(info, folder.place_of(shard), verify)?;
     let path = source.path().to_owned();
     let send = |piece| sender.send(piece).map_err(|_| Error::interrupted());
     if unpack::algorithm(info).and_then(Algorithm::stream).is_none() {
         drop(source);
-        let (bytes, path) = unpack::to_memory(info, folder.folder_of(shard), verify, limits.max_value_bytes)?;
+        let (bytes, path) = unpack::to_memory(info, folder.place_of(shard), verify, limits.max_value_bytes)?;
         let whole = Arc::new(Shard::in_memory(Bytes::from(bytes), path, info, limits)?);
         return send(Piece { first: folder.start(shard), count: info.samples, shard: whole, index: 0 });
     }

@@ -1,11 +1,11 @@
 //! Folders with an index as one sequence of samples; shards are opened when they are touched.
 
 use super::encoding::Encoding;
-use super::index::{INDEX_NAME, ShardInfo, parse};
+use super::index::{FileInfo, INDEX_NAME, ShardInfo, parse};
 use super::shard::{Row, Shard};
 use super::unpack;
 use crate::error::{Error, Result};
-use crate::io::{Access, Source};
+use crate::io::{Access, Source, base_of};
 use crate::limits::{Limits, MAX_MANIFEST_BYTES};
 use bytes::Bytes;
 use std::path::{Path, PathBuf, absolute};
@@ -42,10 +42,24 @@ pub struct Options {
     pub unpack: Unpack,
 }
 
+/// A folder as it was given, and what a relative one counts from.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Place<'f> {
+    base: &'f Path,
+    folder: &'f Path,
+}
+
+impl Place<'_> {
+    pub fn open(self, file: &FileInfo, access: Access) -> Result<Source> {
+        Source::open_from(self.base, file.path(self.folder)?, access)
+    }
+}
+
 /// Folders opened as one sequence.
 #[derive(Debug)]
 pub struct Folder {
     paths: Vec<PathBuf>,
+    base: PathBuf,
     slots: Vec<Slot>,
     /// First sample of each shard, and the total at the end.
     starts: Vec<u64>,
@@ -85,7 +99,7 @@ impl Drop for PrivateFolder {
 }
 
 impl Folder {
-    /// Reads the indexes; no shard is opened.
+    /// Reads the indexes; no shard is opened. Relative paths count from the working directory as it is now.
     ///
     /// # Errors
     /// `Io` when there is none, `Corrupt` or `Unsupported` for what is none.
@@ -108,6 +122,7 @@ impl Folder {
             _ => open_limit().max(MIN_OPEN),
         };
         Ok(Self {
+            base: base_of(&paths),
             paths,
             slots,
             starts,
@@ -133,6 +148,11 @@ impl Folder {
         &self.paths
     }
 
+    /// What relative ones of the folders count from.
+    pub fn base(&self) -> &Path {
+        &self.base
+    }
+
     /// Samples of each folder and the hash of its index.
     pub fn ids(&self) -> &[(u64, String)] {
         &self.ids
@@ -150,6 +170,10 @@ impl Folder {
     /// The folder in which a shard's files are.
     pub fn folder_of(&self, shard: usize) -> &Path {
         self.slots.get(shard).map_or(Path::new(""), |slot| &self.paths[slot.folder])
+    }
+
+    pub(super) fn place_of(&self, shard: usize) -> Place<'_> {
+        Place { base: &self.base, folder: self.folder_of(shard) }
     }
 
     /// First sample of a shard.
@@ -246,10 +270,10 @@ impl Folder {
     fn open_shard(&self, slot: &Slot) -> Result<Shard> {
         let info = &slot.info;
         info.check()?;
-        let folder = &self.paths[slot.folder];
+        let folder = Place { base: &self.base, folder: &self.paths[slot.folder] };
         let (options, limits) = (&self.options, self.options.limits);
         if unpack::algorithm(info).is_none() {
-            let source = Source::open(info.raw.path(folder)?, options.access)?;
+            let source = folder.open(&info.raw, options.access)?;
             if options.hashes {
                 unpack::check_hashes(&source, &info.raw.hashes)?;
             }
@@ -270,7 +294,7 @@ impl Folder {
 
     /// A name for the decoded shards of one folder that no other folder or other index has.
     fn cache_name(&self, slot: &Slot) -> String {
-        let path = &self.paths[slot.folder];
+        let path = &self.base.join(&self.paths[slot.folder]);
         let whole = path.canonicalize().or_else(|_| absolute(path)).unwrap_or_else(|_| path.clone());
         let name = whole.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let text = format!("{}\n{}", whole.display(), self.ids[slot.folder].1);

@@ -1,6 +1,7 @@
 //! File-compressed shards: decoded into memory, into a cache folder, or piece by piece.
 
 use super::compression::{Algorithm, Compression};
+use super::folder::Place;
 use super::hash::Hashers;
 use super::index::ShardInfo;
 use crate::codec;
@@ -49,9 +50,9 @@ pub(super) fn algorithm(info: &ShardInfo) -> Option<Algorithm> {
 }
 
 /// The compressed file of a shard, its size held against the index, its hashes on request.
-pub(super) fn open_zip(info: &ShardInfo, folder: &Path, verify: bool) -> Result<Source> {
+pub(super) fn open_zip(info: &ShardInfo, folder: Place<'_>, verify: bool) -> Result<Source> {
     let zip = info.zip.as_ref().ok_or_else(|| Error::corrupt("a compressed shard without zip_data"))?;
-    let source = Source::open(zip.path(folder)?, Access::Pread)?;
+    let source = folder.open(zip, Access::Pread)?;
     let (found, listed) = (source.len(), zip.bytes);
     let what = || format!("{found} bytes, the index says {listed}");
     match found {
@@ -98,7 +99,7 @@ pub(super) fn stream(source: Source, info: &ShardInfo) -> Result<Box<dyn Read + 
 /// The whole shard in memory, with its raw hashes on request.
 pub(super) fn to_memory(
     info: &ShardInfo,
-    folder: &Path,
+    folder: Place<'_>,
     verify: bool,
     max: u64,
 ) -> Result<(Vec<u8>, PathBuf)> {
@@ -122,7 +123,7 @@ pub(super) fn to_memory(
 }
 
 /// The shard decoded into `target`, unless a file of the right size is there already.
-pub(super) fn to_file(info: &ShardInfo, folder: &Path, target: &Path, verify: bool) -> Result<()> {
+pub(super) fn to_file(info: &ShardInfo, folder: Place<'_>, target: &Path, verify: bool) -> Result<()> {
     if target.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.len() == info.raw.bytes) {
         return Ok(());
     }

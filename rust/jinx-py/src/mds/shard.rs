@@ -3,7 +3,7 @@
 use super::open::{Taste, pickles};
 use super::value;
 use crate::errors::{IntoPy, to_py};
-use jinx_core::io::{Access, Identity, Source};
+use jinx_core::io::{Access, Identity, Source, base_of};
 use jinx_core::limits::Limits;
 use jinx_core::mds::columns::Columns;
 use jinx_core::mds::compression::Compression;
@@ -82,6 +82,7 @@ impl MdsShard {
             pickles: allow_unsafe_types.map_or(Ok(super::open::Pickles::All), pickles)?,
             image_bytes: false,
         };
+        let path = base_of(std::slice::from_ref(&path)).join(path);
         Ok(Self { path, info, taste, names: interned, open: RwLock::new(None) })
     }
 
