@@ -130,8 +130,9 @@ class Reader:
         """(dtype, data, validity bitmap, utf8 offsets) of a stored column over all shards, before the view;
         None when a shard lacks it.
         """
-    def _scan(self, path: Sequence[str], kind: Literal["value", "length"]) -> list[Any]:
-        """The same by reading rows, in parallel, without decoding media; in view order."""
+    def _scan(self, path: Sequence[str], kind: Literal["value", "length"]) -> tuple[list[Any], bool]:
+        """The same by reading rows, in parallel, without decoding media; in view order. Says too whether any sample
+        has something at the path, be it null."""
     def _footer(self, shard: int) -> str:
         """A shard's footer as JSON text: version, num_samples, bytes, sidecar_bytes, encoding, id, split, writer,
         line_hash (bool), fields, columns, meta, ... (1.1 additions absent or null for 1.0 files)."""
@@ -260,6 +261,9 @@ def convert_arrow(
 
 def stream(sources: Sequence[str], *, source_format: str, fields: Sequence[str] | None = None) -> Iterator[Any]:
     """Rows of any input format as plain dicts."""
+
+def parse_path(text: str) -> list[str]:
+    """The names in a dotted path such as `meta.width`; one in double quotes may hold dots: `meta."a.b"`."""
 
 def sniff(path: str) -> tuple[str, str | None]:
     """What a file is by its first and last bytes ("a Parquet file", "a JINX file", ...), and the command to run."""

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 from jinx import _core
 from jinx.errors import InvalidError, MismatchError, UnsupportedError
-from jinx.nearest import unknown_field
+from jinx.nearest import unknown_field, unknown_member
 
 if TYPE_CHECKING:
     import numpy as np
@@ -14,16 +14,17 @@ if TYPE_CHECKING:
 _SCANNED_FOR_NAMES = 1000
 _DTYPE_KINDS: dict[type[Any], str] = {bool: "b", int: "iu", float: "f"}
 _SCALAR_KINDS = {"null", "bool", "int", "float", "str"}
+_ABSENT = object()
 
 
-def lookup(sample: Any, path: Sequence[str]) -> Any:
-    """The value at a path of member names; None when a step is missing."""
+def lookup(sample: Any, path: Sequence[str], default: Any = None) -> Any:
+    """The value at a path of member names; `default` when a step is missing."""
     value = sample
     for name in path:
         try:
             value = value[name]
         except (KeyError, TypeError, IndexError):
-            return None
+            return default
     return value
 
 
@@ -91,6 +92,7 @@ class Columns(_core.Reader):
 
         Args:
             name: A top-level field, or a dotted path into nested dicts (`"meta.width"`); an exact top-level name wins.
+                A name that holds dots itself stands in double quotes (`'meta."a.b"'`), a quote in it is doubled.
 
         Raises:
             KeyError: No sample has this field.
@@ -104,10 +106,13 @@ class Columns(_core.Reader):
             return [value if there else None for value, there in zip(values.tolist(), present.tolist(), strict=True)]
         if not (self._transforms or self._decoded(path)) and self._is_scalar(path):
             try:
-                return packed(self._scan(path, "value"))
+                values, there = self._scan(path, "value")
             except (InvalidError, MismatchError):  # integers over 64 bits, or a list or dict after all
                 pass
-        return packed([lookup(sample, path) for sample in self._only(path[0])])
+            else:
+                self._require(path, there=there)
+                return packed(values)
+        return packed(self._gather(path))
 
     def lengths(self, name: str) -> "npt.NDArray[np.int64]":
         """How long one field is in every sample, as int64 of shape (len(ds),), without decoding it.
@@ -115,6 +120,7 @@ class Columns(_core.Reader):
         Elements of a list or dict, characters of a text, bytes of a binary value; 0 where a sample has no value.
 
         Raises:
+            KeyError: No sample has this field.
             TypeError: A value has no length.
         """
         import numpy as np
@@ -129,14 +135,16 @@ class Columns(_core.Reader):
         if found is not None and not isinstance(found[0], list):
             return found[0].astype(np.int64, copy=False), found[1]
         if self._transforms:
-            scanned = [length_of(lookup(sample, path)) for sample in self]
+            scanned = [length_of(value) for value in self._gather(path)]
         else:
             try:
-                scanned = self._scan(path, "length")
+                scanned, there = self._scan(path, "length")
             except UnsupportedError:  # tensors: only torch knows
-                scanned = [length_of(lookup(sample, path)) for sample in self._only(path[0])]
+                scanned = [length_of(value) for value in self._gather(path)]
             except MismatchError as error:
                 raise TypeError(str(error)) from None
+            else:
+                self._require(path, there=there)
         values = np.array([0 if value is None else value for value in scanned], dtype=np.int64)
         if None not in scanned:
             return values, None
@@ -145,14 +153,47 @@ class Columns(_core.Reader):
     def _path(self, name: str) -> list[str]:
         """The components of a field's name."""
         known = self.column_names
-        parts = name.split(".")
         if name in known:
             return [name]
-        if len(parts) > 1 and parts[0] in known:
-            return parts
-        if self._transforms or (not known and len(self)):
-            return [name] if len(parts) == 1 else parts
-        raise KeyError(unknown_field(name, known))
+        path = _core.parse_path(name)
+        if path[0] in known or self._transforms or (not known and len(self)):
+            return path
+        raise KeyError(unknown_field(name, known) if len(path) == 1 else unknown_member(path, 0, known))
+
+    def _gather(self, path: list[str]) -> list[Any]:
+        """The value at a path of every sample, as Python sees it."""
+        values = [lookup(sample, path, _ABSENT) for sample in self._only(path[0])]
+        self._require(path, there=any(value is not _ABSENT for value in values))
+        return [None if value is _ABSENT else value for value in values]
+
+    def _require(self, path: list[str], *, there: bool) -> None:
+        """A nested path that no sample has is a mistake, as a top-level name is.
+
+        Args:
+            path: The path.
+            there: Whether a sample of this view has it.
+
+        Raises:
+            KeyError: No sample of the files has it.
+        """
+        if there or len(path) == 1:
+            return
+        whole = self if self._transforms else self._derive(indices=None)._only(path[0])
+        if not len(whole) or (whole is not self and whole._has(path)):
+            return
+        members = [names for sample in whole[:_SCANNED_FOR_NAMES] if (names := _members(sample, path))]
+        depth = max(map(len, members), default=1)
+        known = dict.fromkeys(name for names in members if len(names) == depth for name in names[-1])
+        if path[depth] in known:  # what it leads to is no dict anywhere
+            depth, known = depth + 1, {}
+        raise KeyError(unknown_member(path, depth, known))
+
+    def _has(self, path: list[str]) -> bool:
+        """Whether any sample has something at a path."""
+        try:
+            return self._scan(path, "length")[1]
+        except (MismatchError, UnsupportedError):  # something without a length
+            return True
 
     def _only(self, field: str) -> Self:
         """The samples with what `field` needs; a transform may need every field."""
@@ -217,6 +258,18 @@ def texts(data: bytes | bytearray, offsets: bytes, rows: Any, present: Any) -> l
     if present is None:
         return values
     return [value if there else None for value, there in zip(values, present.tolist(), strict=True)]
+
+
+def _members(sample: Any, path: Sequence[str]) -> list[list[str]]:
+    """The names of the dicts on a path below the top, as far as the path leads."""
+    found: list[list[str]] = []
+    value = sample
+    for name in path[:-1]:
+        value = lookup(value, [name])
+        if not isinstance(value, Mapping):
+            break
+        found.append([str(member) for member in value])  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+    return found
 
 
 def length_of(value: Any) -> int | None:

@@ -1,6 +1,6 @@
 """The name that was probably meant, and names of other libraries."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 # What people type who come from other libraries, and what it is called here.
 FROM_ELSEWHERE = {
@@ -26,13 +26,19 @@ FROM_ELSEWHERE = {
 }
 
 
-def hint(name: str, candidates: Iterable[str]) -> str:
-    """`"; did you mean 'score'?"`, or nothing when no candidate is near."""
+def nearest(name: str, candidates: Iterable[str]) -> str | None:
+    """The candidate that was probably meant, if one is near."""
     from difflib import get_close_matches
 
     by_lower = {candidate.lower(): candidate for candidate in candidates}
     found = get_close_matches(name.lower(), by_lower, n=1, cutoff=0.6)
-    return f"; did you mean {by_lower[found[0]]!r}?" if found else ""
+    return by_lower[found[0]] if found else None
+
+
+def hint(name: str, candidates: Iterable[str]) -> str:
+    """`"; did you mean 'score'?"`, or nothing when no candidate is near."""
+    found = nearest(name, candidates)
+    return "" if found is None else f"; did you mean {found!r}?"
 
 
 def unknown_field(name: str, known: Iterable[str]) -> str:
@@ -41,5 +47,40 @@ def unknown_field(name: str, known: Iterable[str]) -> str:
     near = hint(name, names)
     if near:
         return f"no field {name!r}{near}"
-    shown = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")  # noqa: PLR2004 - what fits into a line
-    return f"no field {name!r}; there are: {shown}" if names else f"no field {name!r}"
+    return f"no field {name!r}; there are: {_some(names)}" if names else f"no field {name!r}"
+
+
+def unknown_member(path: Sequence[str], depth: int, known: Iterable[str]) -> str:
+    """What to say about a path that no sample has: the nearest one, or the names there are.
+
+    Args:
+        path: The names in it.
+        depth: Which of them is wrong.
+        known: The names there are in its place.
+    """
+    what = f"no field {path_text(path)!r}"
+    names, parent = list(known), path_text(path[:depth])
+    rest = ".".join(path[depth:])
+    found = rest if rest in names else nearest(path[depth], names)
+    if found is not None:
+        return f"{what}; did you mean {path_text([*path[:depth], found])!r}?"
+    if not names:
+        return f"{what}; {parent!r} is no dict" if parent else what
+    return f"{what}; {parent!r} has: {_some(names)}" if parent else f"{what}; there are: {_some(names)}"
+
+
+def path_text(path: Sequence[str | None]) -> str:
+    """A path as people write it: `messages[].image`; a name that holds dots stands in quotes."""
+    text = ""
+    for part in path:
+        if part is None:
+            text += "[]"
+            continue
+        is_quoted = part.startswith('"') or (len(path) > 1 and "." in part)
+        name = '"' + part.replace('"', '""') + '"' if is_quoted else part
+        text += f".{name}" if text else name
+    return text
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")  # noqa: PLR2004 - what fits into a line

@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from jinx.nearest import path_text
+
 if TYPE_CHECKING:
     from jinx.dataset import Dataset
 
@@ -19,14 +21,6 @@ def type_summary(entry: Mapping[str, Any]) -> str:
     if _NONE in entry.get("kinds", {}):
         named.append("None")
     return " or ".join(named) or "None"
-
-
-def path_text(path: Sequence[str | None]) -> str:
-    """A path as people write it: `messages[].image`."""
-    text = ""
-    for part in path:
-        text += "[]" if part is None else f".{part}" if text else part
-    return text
 
 
 def field_sizes(stats: Sequence[Mapping[str, Any]]) -> dict[str, tuple[int, int, int]]:

@@ -76,7 +76,7 @@ class Views(Columns):
         """The samples ordered by a key; equal ones keep their order, those without a value (or NaN) come last.
 
         Args:
-            key: A field (`"score"`, `"meta.width"`), its length (`"len(messages)"`), either with a minus sign for
+            key: A field or path as for `column`, its length (`"len(messages)"`), either with a minus sign for
                 descending order (`"-score"`), or a function of the sample. A stored column is sorted without
                 opening a row.
             reverse: The other direction.

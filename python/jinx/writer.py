@@ -90,7 +90,8 @@ class Writer:
         path: A name that ends in `.jinx` is one file (and its sidecar); any other name is a folder of shards.
         sidecar: Large binary values go to a second file beside, `out.binx`; otherwise all values stand in the rows.
         compression: `"zstd"`, `"zstd:LEVEL"` (1 to 22) or None; values that do not shrink are stored as they are.
-        columns: More columns for sorting and filtering without opening rows: text fields and nested paths by name.
+        columns: More columns for sorting and filtering without opening rows: text fields, and nested paths as
+            `Dataset.column` takes them.
             Numbers, bools and the lengths of lists and texts at top level always have one.
         only_columns: These columns and no others.
         uncompressed: Fields to store as they are.

@@ -422,3 +422,33 @@ def test_new_options_fail_in_one_line(cli, tmp_path, monkeypatch, words, says):
     assert says in done.err
     assert done.err.count("\n") == 1
     assert sorted(path.name for path in tmp_path.iterdir() if path.name != "x") == ["a.jsonl"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["cat a.jinx", "get a.jinx 0 image", "info a.jinx", "verify a.jinx", "--help", "convert a.jinx b.jsonl --json"],
+)
+def test_closed_standard_output_is_one_line(path, words):
+    command = f"exec {sys.executable} -m jinx {words} >&-"
+    done = subprocess.run(["/bin/sh", "-c", command], cwd=path.parent, stderr=subprocess.PIPE, check=False)
+    assert done.returncode == 1
+    assert done.stderr == b"jinx: <standard output>: Bad file descriptor\n"
+
+
+def test_closed_standard_streams_are_no_place_for_data(path):
+    command = f"exec {sys.executable} -m jinx convert a.jinx b.jsonl <&- >&- 2>&-"
+    assert subprocess.run(["/bin/sh", "-c", command], cwd=path.parent, check=False).returncode == 0
+    assert len(jinx.open(path.with_name("b.jsonl"))) == 20
+
+
+@pytest.mark.parametrize("words", ["convert {} out.jsonl --limit", "head {} -n", "extract {} out --field n --limit"])
+def test_counts_beyond_64_bits_are_one_line(cli, path, words):
+    done = cli(*words.format(path).split(), 2**70)
+    assert done.code == 2
+    assert done.err.count("\n") == 1
+    assert f"{2**70} is not in the range" in done.err
+
+
+def test_get_takes_quoted_names(cli, tmp_path):
+    jinx.convert([{"meta": {"a.b": {"c": "found"}}}], tmp_path / "a.jinx")
+    assert cli("get", tmp_path / "a.jinx", 0, 'meta."a.b".c').out == "found"

@@ -113,3 +113,77 @@ def test_to_list_and_pandas(ds):
     assert list(frame.columns) == ["n", "id", "image"]
     assert frame["n"].tolist() == ALL
     assert frame["image"].tolist() == [row["image"] for row in ROWS]
+
+
+NESTED = [
+    {"d": {"width": 1, "a.b": 10, "deep": {"x": None}}, "n": 1, "list": [{"a": 1}], "odd.name": {"x": 1}},
+    {"d": {"width": 2, "a.b": 20, 'say "no".': 3}, "n": 2, "list": []},
+]
+
+
+@pytest.fixture(params=["jinx", "jsonl", "map"])
+def nested(request, tmp_path) -> jinx.Dataset:
+    """The same samples from a file that lists its fields, from one that does not, and through a function."""
+    path = tmp_path / ("nested.jsonl" if request.param == "jsonl" else "nested.jinx")
+    jinx.convert(NESTED, path)
+    return jinx.open(path).map(dict) if request.param == "map" else jinx.open(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("d.widht", "no field 'd.widht'; did you mean 'd.width'?"),
+        ("d.nothing", "no field 'd.nothing'; 'd' has: width, a.b, deep, say \"no\"."),
+        ("d.deep.y", "no field 'd.deep.y'; 'd.deep' has: x"),
+        ("d.width.x", "no field 'd.width.x'; 'd.width' is no dict"),
+        ("n.x", "no field 'n.x'; 'n' is no dict"),
+        ("list.a", "no field 'list.a'; 'list' is no dict"),
+        ("d.a.b", "no field 'd.a.b'; did you mean 'd.\"a.b\"'?"),
+        ('d."x.y"', "no field 'd.\"x.y\"'; 'd' has: width, a.b, deep, say \"no\"."),
+    ],
+)
+def test_a_path_that_no_sample_has_is_an_error(nested, name, message):
+    ways = [nested.column, nested.lengths, nested.sort, lambda name: nested.sort(f"-{name}")]
+    for read in [*ways, lambda name: nested.sort(f"len({name})"), lambda name: nested.filter(nested[name])]:
+        with pytest.raises(KeyError) as caught:
+            read(name)
+        assert caught.value.args == (message,)
+
+
+def test_a_path_that_some_sample_has_is_none(nested):
+    assert nested["d.deep.x"] == [None, None]
+    assert nested.lengths("d.deep").tolist() == [1, 0]
+    assert [sample["n"] for sample in nested.sort("d.deep.x")] == [1, 2]
+
+
+def test_a_view_without_the_path_is_no_mistake(tmp_path):
+    jinx.convert(NESTED, tmp_path / "a.jinx")
+    ds = jinx.open(tmp_path / "a.jinx")
+    assert ds[1:]["odd.name"] == ds[1:]["d.deep"] == [None]
+    assert ds[:0]["d.deep"] == []
+    with pytest.raises(KeyError):
+        ds[:0].column("d.dep")
+
+
+def test_names_with_dots_are_quoted(nested):
+    assert nested['d."a.b"'].tolist() == [10, 20]
+    assert nested['"d".width'].tolist() == [1, 2]
+    assert nested['d."say ""no""."'] == [None, 3]
+    assert nested['"odd.name".x'] == [1, None]
+    assert [sample["n"] for sample in nested.sort('-d."a.b"')] == [2, 1]
+    with pytest.raises(ValueError, match="quotes in the path"):
+        nested.column('d."a.b')
+
+
+def test_an_exact_name_wins_in_every_sample(tmp_path):
+    jinx.convert([{"a.b": 1, "a": {"b": 5}}, {"a": {"b": 2}}], tmp_path / "a.jinx")
+    ds = jinx.open(tmp_path / "a.jinx")
+    assert ds["a.b"] == [1, None]
+    assert ds['a."b"'].tolist() == [5, 2]
+
+
+def test_a_quoted_name_may_be_a_stored_column(tmp_path):
+    jinx.convert(NESTED, tmp_path / "a.jinx", columns=['d."a.b"'])
+    ds = jinx.open(tmp_path / "a.jinx")
+    assert 'd."a.b"' in [column["path"] for column in ds.info()["columns"]]
+    assert ds['d."a.b"'].dtype == np.int8

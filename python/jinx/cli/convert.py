@@ -136,12 +136,14 @@ def _missing_columns(out: str, asked: list[str] | None) -> list[str]:
     is_dataset = out.endswith(".jinx") or os.path.exists(os.path.join(out, "jinx.json"))  # noqa: PTH110, PTH118
     if not asked or not is_dataset:
         return []
-    from jinx.nearest import hint
+    from jinx._core import parse_path
+    from jinx.nearest import hint, path_text
     from jinx.opening import open
 
     dataset = open(out)
     made = {column["path"] for column in dataset.info()["columns"]}
-    return [f"no column was made for {name!r}{hint(name, dataset.column_names)}" for name in asked if name not in made]
+    lacking = [name for name in asked if name not in made and path_text(parse_path(name)) not in made]
+    return [f"no column was made for {name!r}{hint(name, dataset.column_names)}" for name in lacking]
 
 
 def _compression(codec: str | None, level: int | None) -> str:

@@ -23,12 +23,13 @@ def get(path: str, index: int, field: str) -> None:
     """Write FIELD of sample INDEX of PATH to standard output: bytes as they are, text as text, the rest as JSON.
 
     A negative INDEX counts from the end. FIELD may be a dotted path, with numbers for the elements of lists:
-    messages.0.content
+    messages.0.content. A name that holds dots stands in double quotes: 'meta."a.b"'
     """
+    from jinx._core import parse_path
     from jinx.opening import open
 
     sample = open(path)[index]
-    write_out(as_bytes(_value_at(sample, [field] if field in sample else field.split("."))))
+    write_out(as_bytes(_value_at(sample, [field] if field in sample else parse_path(field))))
 
 
 @click.command(

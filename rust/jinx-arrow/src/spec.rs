@@ -5,8 +5,8 @@ use crate::parquet_out::{ParquetCompression, ParquetOptions};
 use jinx_core::codec::Codec;
 use jinx_core::convert::{ConvertOptions, EmbedOptions, Format, Missing, STANDARD_STREAM};
 use jinx_core::error::{Error, Result};
-use jinx_core::jinx::fields::Path as FieldPath;
 use jinx_core::jinx::meta::Meta;
+use jinx_core::jinx::fields::{Path as FieldPath, parse_path};
 use jinx_core::jinx::options::{ColumnChoice, EncodeOptions, Resume, WriteOptions};
 use jinx_core::mds::writer::{DEFAULT_SIZE_LIMIT, Settings};
 use serde::{Deserialize, Deserializer};
@@ -224,10 +224,10 @@ impl ConvertSpec {
             }
             Some(Some(name)) => return Err(unknown(name, "JINX", "zstd or none")),
         };
-        let paths = |names: &[String]| -> Vec<FieldPath> { names.iter().map(|name| path_of(name)).collect() };
+        let paths = |names: &[String]| names.iter().map(path_of).collect::<Result<Vec<FieldPath>>>();
         let columns = match (&self.only_columns, &self.columns) {
-            (Some(only), _) => ColumnChoice::Only(paths(only)),
-            (None, Some(also)) => ColumnChoice::Also(paths(also)),
+            (Some(only), _) => ColumnChoice::Only(paths(only)?),
+            (None, Some(also)) => ColumnChoice::Also(paths(also)?),
             (None, None) => ColumnChoice::Default,
         };
         let listed = match &columns {
@@ -315,8 +315,8 @@ fn unknown(name: &str, format: &str, known: &str) -> Error {
 }
 
 /// A dotted path as components.
-fn path_of(name: &str) -> FieldPath {
-    name.split('.').map(|part| Some(part.to_owned())).collect()
+fn path_of(name: &String) -> Result<FieldPath> {
+    Ok(parse_path(name)?.into_iter().map(Some).collect())
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use crate::errors::{IntoPy, to_py};
 use crate::home::Shards;
 use crate::reader::Reader;
 use jinx_core::jinx::columns::{Column, ColumnKind, ColumnType};
-use jinx_core::jinx::fields::Measure;
+use jinx_core::jinx::fields::{self, Measure};
 use jinx_core::panics::error_of;
 use jinx_core::{Error, Result};
 use pyo3::prelude::*;
@@ -149,17 +149,23 @@ fn widen(from: ColumnType, cell: &[u8], to: ColumnType) -> [u8; 8] {
     bits
 }
 
-/// Measures every row of the view, on all cores.
+/// The names in a dotted path, which quotes may surround.
+#[pyfunction]
+pub fn parse_path(text: &str) -> PyResult<Vec<String>> {
+    fields::parse_path(text).into_py_result()
+}
+
+/// Measures every row of the view, on all cores; says too whether any row has something at the path.
 pub fn scan<'py>(
     py: Python<'py>,
     reader: &Reader,
     path: &[String],
     kind: &str,
-) -> PyResult<Bound<'py, PyList>> {
+) -> PyResult<(Bound<'py, PyList>, bool)> {
     let kind = kind_of(kind)?;
     let path: Vec<&str> = path.iter().map(String::as_str).collect();
     let count = reader.count();
-    let mut measured: Vec<Measure> = Vec::with_capacity(count);
+    let mut measured: Vec<Option<Measure>> = Vec::with_capacity(count);
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let mut start = 0;
     while start < count {
@@ -169,8 +175,10 @@ pub fn scan<'py>(
         start = end;
         py.check_signals()?;
     }
-    let objects: PyResult<Vec<Bound<'py, PyAny>>> = measured.into_iter().map(|m| object(py, m)).collect();
-    PyList::new(py, objects?)
+    let found = measured.iter().any(Option::is_some);
+    let objects: PyResult<Vec<Bound<'py, PyAny>>> =
+        measured.into_iter().map(|m| object(py, m.unwrap_or(Measure::None))).collect();
+    Ok((PyList::new(py, objects?)?, found))
 }
 
 fn measure_block(
@@ -179,8 +187,8 @@ fn measure_block(
     path: &[&str],
     kind: ColumnKind,
     threads: usize,
-) -> Result<Vec<Measure>> {
-    let measure = |i: usize| -> Result<Measure> {
+) -> Result<Vec<Option<Measure>>> {
+    let measure = |i: usize| -> Result<Option<Measure>> {
         if reader.home.mds.is_some() {
             return crate::mds::column::measure(&reader.home, reader.position(i), path, kind);
         }
@@ -188,7 +196,7 @@ fn measure_block(
         shard.measure(row, path, kind)
     };
     let share = range.len().div_ceil(threads).max(1);
-    let parts: Vec<Result<Vec<Measure>>> = std::thread::scope(|scope| {
+    let parts: Vec<Result<Vec<Option<Measure>>>> = std::thread::scope(|scope| {
         let workers: Vec<_> = range
             .clone()
             .step_by(share)

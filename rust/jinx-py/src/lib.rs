@@ -52,6 +52,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<mds::writer::MdsWriter>()?;
     module.add_function(wrap_pyfunction!(mds::checks::mds_verify, module)?)?;
     module.add_function(wrap_pyfunction!(sample::_sample_of, module)?)?;
+    module.add_function(wrap_pyfunction!(columns::parse_path, module)?)?;
     module.add_function(wrap_pyfunction!(tools::sniff, module)?)?;
     module.add_function(wrap_pyfunction!(tools::resolve, module)?)?;
     module.add_function(wrap_pyfunction!(tools::row_json, module)?)?;

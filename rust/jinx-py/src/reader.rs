@@ -323,6 +323,7 @@ impl Reader {
         Ok(options.unbind())
     }
 
+    /// Absolute, so that they lead to the same files from another working directory or process.
     #[getter]
     fn _shard_paths(&self) -> Vec<OsString> {
         match &self.home.mds {
@@ -401,7 +402,12 @@ impl Reader {
         crate::columns::stored(py, &self.home.shards, &path, kind)
     }
 
-    fn _scan<'py>(&self, py: Python<'py>, path: Vec<String>, kind: &str) -> PyResult<Bound<'py, PyList>> {
+    fn _scan<'py>(
+        &self,
+        py: Python<'py>,
+        path: Vec<String>,
+        kind: &str,
+    ) -> PyResult<(Bound<'py, PyList>, bool)> {
         crate::columns::scan(py, self, &path, kind)
     }
 

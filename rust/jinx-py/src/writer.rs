@@ -3,8 +3,8 @@
 use crate::errors::{IntoPy, to_py};
 use crate::extract;
 use jinx_core::codec::Codec;
-use jinx_core::jinx::fields::MediaField;
 use jinx_core::jinx::meta::Meta;
+use jinx_core::jinx::fields::{MediaField, Path, parse_path};
 use jinx_core::jinx::options::{ColumnChoice, EncodeOptions, WriteOptions};
 use jinx_core::jinx::writer::{DatasetWriter, Summary};
 use jinx_core::value::{TreeBuilder, Value};
@@ -94,9 +94,10 @@ impl Writer {
     }
 }
 
-/// A column's or field's dotted path.
-fn path_of(name: &str) -> Vec<Option<String>> {
-    name.split('.').map(|part| Some(part.to_owned())).collect()
+/// The dotted paths of columns or fields.
+fn paths_of(names: &[String]) -> PyResult<Vec<Path>> {
+    let path = |name: &String| Ok(parse_path(name)?.into_iter().map(Some).collect());
+    names.iter().map(path).collect::<Result<_>>().into_py_result()
 }
 
 #[pymethods]
@@ -141,11 +142,11 @@ impl Writer {
         };
         let (choice, extra) = match (columns, only_columns) {
             (_, Some(only)) => {
-                let paths: Vec<_> = only.iter().map(|name| path_of(name)).collect();
+                let paths = paths_of(&only)?;
                 (ColumnChoice::Only(paths.clone()), paths)
             }
             (Some(also), None) => {
-                let paths: Vec<_> = also.iter().map(|name| path_of(name)).collect();
+                let paths = paths_of(&also)?;
                 (ColumnChoice::Also(paths.clone()), paths)
             }
             (None, None) => (ColumnChoice::Default, Vec::new()),

@@ -1,6 +1,5 @@
 //! Reads the footer's columns: one small fact about every row, without opening a row.
 
-use super::fields::Path;
 use super::footer::{ArrayRef, ColumnInfo, check_x};
 use super::shard::Shard;
 use crate::error::{Error, Result};
@@ -131,17 +130,6 @@ impl Shard {
     /// The footer's description of the column `kind` at `path`, if there is one.
     pub fn column_info(&self, path: &[Option<String>], kind: ColumnKind) -> Option<&ColumnInfo> {
         self.footer().columns.iter().find(|info| info.path == path && info.kind == kind.name())
-    }
-
-    /// The path that a name a user typed means here: an exact top-level name, else a dotted path.
-    ///
-    /// Only the footer is asked, so for files without `fields` the name stays whole and each row decides.
-    pub fn column_path(&self, name: &str) -> Path {
-        let whole = vec![Some(name.to_owned())];
-        if self.footer().fields.is_empty() || self.footer().fields.iter().any(|field| field.path == whole) {
-            return whole;
-        }
-        name.split('.').map(|part| Some(part.to_owned())).collect()
     }
 
     /// Reads the column `kind` at `path`; `None` when the file has no such column.

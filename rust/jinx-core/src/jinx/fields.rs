@@ -21,6 +21,52 @@ pub fn in_path(error: Error, path: &[Option<String>]) -> Error {
     path.iter().rev().fold(error, |error, part| error.in_field(part.as_deref().unwrap_or("[]")))
 }
 
+/// The names in a dotted path such as `meta.width`. A name in double quotes may hold dots (`meta."a.b"`), and quotes
+/// that are written twice.
+///
+/// # Errors
+/// `Invalid` for a quote without its end.
+pub fn parse_path(text: &str) -> Result<Vec<String>> {
+    let mut names = Vec::new();
+    let mut rest = text;
+    loop {
+        let (name, behind) = match rest.strip_prefix('"') {
+            Some(quoted) => unquoted(quoted).ok_or_else(|| {
+                let what =
+                    format!("the quotes in the path {text} do not close; write for instance meta.\"a.b\"");
+                Error::invalid(what)
+            })?,
+            None => {
+                let (name, behind) = rest.split_at(rest.find('.').unwrap_or(rest.len()));
+                (name.to_owned(), behind)
+            }
+        };
+        names.push(name);
+        match behind.strip_prefix('.') {
+            Some(next) => rest = next,
+            None => return Ok(names),
+        }
+    }
+}
+
+/// The name that begins behind a quote, and the text behind it: a dot and what follows, or nothing.
+fn unquoted(text: &str) -> Option<(String, &str)> {
+    let mut name = String::new();
+    let mut rest = text;
+    loop {
+        let (part, behind) = rest.split_once('"')?;
+        name.push_str(part);
+        match behind.strip_prefix('"') {
+            Some(next) => {
+                name.push('"');
+                rest = next;
+            }
+            None if behind.is_empty() || behind.starts_with('.') => return Some((name, behind)),
+            None => return None,
+        }
+    }
+}
+
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct FieldInfo {
     pub path: Path,
@@ -235,5 +281,31 @@ impl FieldStats {
             field.kinds = counts.into_iter().map(|(kind, count)| (kind.to_owned(), count.into())).collect();
         }
         fields
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quotes_keep_dots_together() {
+        for (text, names) in [
+            ("a", vec!["a"]),
+            ("a.b.c", vec!["a", "b", "c"]),
+            ("a..b", vec!["a", "", "b"]),
+            ("", vec![""]),
+            (r#"a."b.c".d"#, vec!["a", "b.c", "d"]),
+            (r#""a.b""#, vec!["a.b"]),
+            (r#"a."say ""no"".""#, vec!["a", r#"say "no"."#]),
+            (r#"a.b"c"#, vec!["a", r#"b"c"#]),
+            (r#"a."""#, vec!["a", ""]),
+        ] {
+            assert_eq!(parse_path(text).unwrap(), names, "{text}");
+        }
+        for text in [r#"a."b"#, r#"""#, r#"a."b"c"#, r#"a.""""#] {
+            assert!(parse_path(text).unwrap_err().what().contains("do not close"), "{text}");
+        }
     }
 }

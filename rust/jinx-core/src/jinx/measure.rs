@@ -26,14 +26,11 @@ struct Found<'l> {
 }
 
 impl Shard {
-    /// The value or the length at `path` in sample `i`; `Measure::None` where it is missing or null.
-    ///
-    /// A path of one component that holds dots is what a person typed: an exact top-level name comes first,
-    /// then the dotted path. Several components are taken as they are.
+    /// The value or the length at `path` in sample `i`; `None` where there is nothing, `Measure::None` for null.
     ///
     /// # Errors
     /// `Mismatch` for a value that is neither number, bool nor text, or has no length; errors of the row.
-    pub fn measure(&self, i: u64, path: &[&str], kind: ColumnKind) -> Result<Measure> {
+    pub fn measure(&self, i: u64, path: &[&str], kind: ColumnKind) -> Result<Option<Measure>> {
         let line = self.line(i)?;
         let measured = self.measure_line(&line, path, kind);
         measured.map_err(|error| self.here(error.in_field(&path.join(".")), i))
@@ -43,36 +40,18 @@ impl Shard {
     ///
     /// # Errors
     /// As [`Shard::measure`].
-    pub fn measure_line(&self, line: &[u8], path: &[&str], kind: ColumnKind) -> Result<Measure> {
-        let mut found = self.find(line, path)?;
-        if let ([name], None) = (path, &found)
-            && name.contains('.')
-        {
-            let parts: Vec<&str> = name.split('.').collect();
-            found = self.find(line, &parts)?;
-        }
-        self.measure_found(found, kind)
-    }
-
-    /// As [`Shard::measure_line`], with `path` taken as it is.
-    ///
-    /// # Errors
-    /// As [`Shard::measure`].
-    pub fn measure_exactly(&self, line: &[u8], path: &[&str], kind: ColumnKind) -> Result<Measure> {
-        self.measure_found(self.find(line, path)?, kind)
-    }
-
-    fn measure_found(&self, found: Option<Found<'_>>, kind: ColumnKind) -> Result<Measure> {
-        match (found, kind) {
-            (None, _) => Ok(Measure::None),
-            (Some(found), ColumnKind::Value) => self.value_of(&found),
-            (Some(found), _) if found.chain.is_none() && Form::of(first(found.text)) == Form::Null => {
+    pub fn measure_line(&self, line: &[u8], path: &[&str], kind: ColumnKind) -> Result<Option<Measure>> {
+        let Some(found) = self.find(line, path)? else { return Ok(None) };
+        let measured = match kind {
+            ColumnKind::Value => self.value_of(&found),
+            ColumnKind::Length if found.chain.is_none() && Form::of(first(found.text)) == Form::Null => {
                 Ok(Measure::None)
             }
-            (Some(found), ColumnKind::Length) => {
+            ColumnKind::Length => {
                 field_length(self, found.chain, found.text, found.node).map(Measure::Length)
             }
-        }
+        };
+        measured.map(Some)
     }
 
     fn find<'l>(&'l self, line: &'l [u8], path: &[&str]) -> Result<Option<Found<'l>>> {

@@ -46,19 +46,19 @@ pub fn numbers(folder: &Folder, name: &str) -> Result<Option<(&'static str, Vec<
     Ok(Some((dtype.name(), data)))
 }
 
-/// The value or length at a path in one sample.
-pub fn measure(home: &Home, position: u64, path: &[&str], kind: ColumnKind) -> Result<Measure> {
+/// The value or length at a path in one sample; `None` where there is nothing.
+pub fn measure(home: &Home, position: u64, path: &[&str], kind: ColumnKind) -> Result<Option<Measure>> {
     let (Some(mds), Some((name, rest))) = (home.mds.as_deref(), path.split_first()) else {
-        return Ok(Measure::None);
+        return Ok(None);
     };
     let row = mds.folder.row(position)?;
-    let Some(column) = row.columns().position(name) else { return Ok(Measure::None) };
+    let Some(column) = row.columns().position(name) else { return Ok(None) };
     let here = |error| row.here(error, column);
     if rest.is_empty()
         && kind == ColumnKind::Length
         && let Some(length) = super::row::length(&row, column).map_err(here)?
     {
-        return Ok(Measure::Length(length));
+        return Ok(Some(Measure::Length(length)));
     }
     let mut tree = TreeBuilder::default();
     row.emit_field(column, &mut tree)?;
@@ -67,14 +67,14 @@ pub fn measure(home: &Home, position: u64, path: &[&str], kind: ColumnKind) -> R
     for name in rest {
         match value.get(name) {
             Some(inner) => value = inner,
-            None => return Ok(Measure::None),
+            None => return Ok(None),
         }
     }
     let measured = match kind {
         ColumnKind::Value => value_of(value),
         ColumnKind::Length => length_of(value),
     };
-    measured.map_err(here)
+    measured.map(Some).map_err(here)
 }
 
 fn value_of(value: &Value) -> Result<Measure> {
