@@ -30,7 +30,7 @@ def verify(
     Raises:
         FileNotFoundError: There is no such file.
     """
-    name = os.fspath(path)
+    name = os.fsdecode(path)
     names = [name] if look(name) is not None else expand_pattern(name)
     if not names:
         raise missing(name)
@@ -63,9 +63,9 @@ def repair(
     Raises:
         FileNotFoundError: There is no such file.
     """
-    name = os.fspath(path)
+    name = os.fsdecode(path)
     try:
-        return _core.repair(name, None if out is None else os.fspath(out), dry_run)
+        return _core.repair(name, None if out is None else os.fsdecode(out), dry_run)
     except FileNotFoundError:
         if look(name) is not None:
             raise

@@ -1,6 +1,7 @@
 """Conversion between formats, and from what other libraries hold in memory."""
 
 import os
+import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
@@ -105,7 +106,10 @@ def convert(
         FileExistsError: The output exists, and `overwrite` was not asked for.
         JinxError: A row cannot be read, or has no exact counterpart in the output; the message says which and why.
     """
-    target = os.fspath(out)
+    for name, number in (("limit", limit), ("threads", threads)):
+        if number is not None and not 0 <= number <= sys.maxsize:
+            raise ValueError(f"{name}={number} is out of range; give a number from 0 to {sys.maxsize}")
+    target = os.fsdecode(out)
     kind = to or target_format(target)
     codec, _, level = _codec(compression, kind)
     if level and not level.isdigit():
@@ -197,7 +201,7 @@ def from_arrow(data: Any, path: Path, **options: Any) -> "Dataset":
 
     if not hasattr(data, "__arrow_c_stream__"):
         raise TypeError(f"{type(data).__name__} has no __arrow_c_stream__, so it is no Arrow table")
-    target = os.fspath(path)
+    target = os.fsdecode(path)
     run_options: dict[str, Any] = {"to": "jinx", **options}
     convert(data, target, **run_options)
     return open(target)
@@ -214,7 +218,7 @@ def stream(
         from_: The format, if the suffix does not say.
     """
     names = None if fields is None else list(fields)
-    paths = [os.fspath(one) for one in ([path] if isinstance(path, str | os.PathLike) else path)]
+    paths = [os.fsdecode(one) for one in ([path] if isinstance(path, str | bytes | os.PathLike) else path)]  # pyright: ignore[reportUnnecessaryIsInstance]
     if any(is_address(one) for one in paths):
         return _stream_fetched(paths, names, from_)
     inputs = find_inputs(paths, from_)

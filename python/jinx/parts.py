@@ -49,7 +49,7 @@ def merge(out: str | os.PathLike[str]) -> dict[str, int]:
         FileNotFoundError: There is no such folder.
         JinxError: Parts are missing, unfinished or of different numbers; the message names them. Nothing is changed.
     """
-    folder = os.fspath(out)
+    folder = os.fsdecode(out)
     if not os.path.isdir(folder):  # noqa: PTH112 - text in, text out
         from jinx.opening import missing
 

@@ -6,6 +6,7 @@ import os
 import pickle
 
 import numpy as np
+import pyarrow as pa
 import pytest
 import torch
 
@@ -85,6 +86,12 @@ def test_paths_may_be_bytes(tmp_path):
     with jinx.Writer(path) as writer:
         writer.write({"a": 1})
     assert jinx.open(path)["a"].tolist() == jinx.open([path])["a"].tolist() == [1]
+    assert jinx.verify(path) == []
+    assert jinx.repair(path, os.fsencode(tmp_path / "again.jinx"), dry_run=True)["kept"] == 1
+    assert list(jinx.stream(path)) == list(jinx.stream([path])) == [{"a": 1}]
+    lines = os.fsencode(tmp_path / "a.jsonl")
+    assert jinx.convert(os.fsdecode(path), lines)["rows"] == 1  # as a source, bytes are data, and no dicts
+    assert jinx.from_arrow(pa.table({"a": [2]}), os.fsencode(tmp_path / "b.jinx"))["a"].tolist() == [2]
     with pytest.raises(ValueError, match="empty path"):
         jinx.Writer("")
 
@@ -173,3 +180,10 @@ def test_pickling_opens_no_shard_whose_entry_is_known(tmp_path):
     assert len(again) == 20
     assert samples.plain(again[0]) == samples.plain(samples.sample(0))
     assert first.exists()
+
+
+@pytest.mark.parametrize("option", ["limit", "threads"])
+@pytest.mark.parametrize("number", [-1, 2**63, 2**70])
+def test_counts_that_no_machine_has_are_named(ds, tmp_path, option, number):
+    with pytest.raises(ValueError, match=f"^{option}={number} is out of range"):
+        jinx.convert(ds, tmp_path / "out.jsonl", **{option: number})

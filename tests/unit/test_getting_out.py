@@ -5,6 +5,7 @@ import sys
 import tarfile
 from pathlib import Path
 
+import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
@@ -64,3 +65,10 @@ def test_the_plain_reader_needs_nothing_of_the_package(tmp_path):
     code = "import sys, reader; print(reader.open_pairs('a.jinx')[0][4]['id'], 'jinx' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
     assert done.stdout == "s004 False\n"
+
+
+def test_what_a_tar_cannot_hold_names_sample_and_field(tmp_path):
+    rows = [{"n": 0}, {"n": 1, "taken": {"when": np.datetime64("2024-05-01")}}]
+    jinx.convert(rows, tmp_path / "a.jinx")
+    with pytest.raises(TypeError, match="sample 1, field 'taken': a value of type datetime64 has no JSON form"):
+        jinx.convert(tmp_path / "a.jinx", tmp_path / "a.tar")

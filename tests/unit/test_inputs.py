@@ -1,6 +1,7 @@
 """Every kind of input that people have: arrays, folders, tars, addresses, paths to pictures."""
 
 import gzip
+import hashlib
 import io
 import json
 import tarfile
@@ -8,9 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import datasets
+import msgpack
 import polars as pl
 import pyarrow as pa
 import pytest
+import zstandard
 from PIL import Image
 from pyarrow import feather
 from pyarrow import parquet as pq
@@ -150,8 +153,74 @@ def test_webdataset_tars(tmp_path, suffix):
 def test_a_tar_that_ends_too_early(tmp_path):
     tar_of(tmp_path / "a.tar", {"0.bin": bytes(5000)})
     (tmp_path / "a.tar").write_bytes((tmp_path / "a.tar").read_bytes()[:2000])
-    with pytest.raises(jinx.JinxError, match=r"a\.tar: .*ends inside 0\.bin"):
+    with pytest.raises(jinx.TruncatedFileError, match=r"a\.tar: .*ends inside 0\.bin"):
         jinx.convert(tmp_path / "a.tar", tmp_path / "out.jinx")
+    tar_of(tmp_path / "a.tar", {"0.bin": bytes(512)})
+    (tmp_path / "a.tar").write_bytes((tmp_path / "a.tar").read_bytes()[:1024])
+    with pytest.raises(jinx.TruncatedFileError, match="without its end mark"):
+        jinx.convert(tmp_path / "a.tar", tmp_path / "out.jinx")
+
+
+def inputs() -> dict[str, bytes]:
+    """The same rows in every format that may be compressed as a file."""
+    rows = [{"n": n, "t": hashlib.sha256(str(n).encode()).hexdigest()} for n in range(2000)]
+    stream, archive = io.BytesIO(), io.BytesIO()
+    with pa.ipc.new_stream(stream, (table := pa.Table.from_pylist(rows)).schema) as writer:
+        writer.write_table(table)
+    with tarfile.open(fileobj=archive, mode="w") as tar:
+        for row in rows[:50]:
+            member = tarfile.TarInfo(f"{row['n']}.txt")
+            member.size = 64
+            tar.addfile(member, io.BytesIO(row["t"].encode()))
+    return {
+        "jsonl": "".join(json.dumps(row) + "\n" for row in rows).encode(),
+        "json": json.dumps(rows).encode(),
+        "msgpack": b"".join(map(msgpack.packb, rows)),
+        "arrow": stream.getvalue(),
+        "tar": archive.getvalue(),
+    }
+
+
+def changed(data: bytes, at: int) -> bytes:
+    return data[:at] + bytes([data[at] ^ 0xFF]) + data[at + 1 :]
+
+
+@pytest.mark.parametrize("codec", ["gz", "zst"])
+@pytest.mark.parametrize("format", ["jsonl", "json", "msgpack", "arrow", "tar"])
+def test_damaged_compressed_inputs_have_one_cause(tmp_path, format, codec):
+    pack = gzip.compress if codec == "gz" else zstandard.ZstdCompressor(write_checksum=True).compress
+    packed = pack(inputs()[format])
+    cut = [packed[:end] for end in (0, 3, len(packed) // 2, len(packed) - 2)]
+    damaged = [changed(packed, at) for at in (len(packed) // 2, len(packed) - 3)]
+    path = tmp_path / f"a.{format}.{codec}"
+    for error, files in ((jinx.TruncatedFileError, cut), (jinx.CorruptFileError, damaged)):
+        for data in files:
+            path.write_bytes(data)
+            with pytest.raises(error, match=f"a.{format}.{codec}"):
+                jinx.convert(path, tmp_path / "out.jinx")
+            with pytest.raises(error, match=f"a.{format}.{codec}"):
+                list(jinx.stream(path))
+    path.write_bytes(packed)
+    assert jinx.convert(path, tmp_path / "out.jinx")["rows"] == len(list(jinx.stream(path)))
+
+
+def test_a_damaged_tar_is_corrupt(tmp_path):
+    path = tmp_path / "a.tar"
+    path.write_bytes(changed(inputs()["tar"], 1024 + 130))
+    with pytest.raises(jinx.CorruptFileError, match="not a whole tar archive"):
+        jinx.convert(path, tmp_path / "out.jinx")
+
+
+def test_blank_lines_are_no_samples(tmp_path):
+    for text in ["\n", "\n" * 5000, " \r\n" * 5000]:
+        (tmp_path / "blank.jsonl").write_text(text, "utf-8")
+        assert len(jinx.open(tmp_path / "blank.jsonl")) == 0
+        assert list(jinx.stream(tmp_path / "blank.jsonl")) == []
+    (tmp_path / "late.jsonl").write_text("\n" * 5000 + '{"a": 1}\n', "utf-8")
+    assert jinx.open(tmp_path / "late.jsonl").to_list() == [{"a": 1}]
+    (tmp_path / "late.jsonl").write_text("\n" * 5000 + "a,b\n", "utf-8")
+    with pytest.raises(jinx.CorruptFileError, match="not JSON Lines"):
+        jinx.open(tmp_path / "late.jsonl")
 
 
 def test_folders_by_split(tmp_path):

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from jinx.cli.options import PATH, examples, names, pairs, print_json
+from jinx.cli.options import COUNT, PATH, examples, names, pairs, print_json
 from jinx.formats.registry import NAMES
 
 BIG_PAIR_BYTES = 20_000_000_000
@@ -22,7 +22,7 @@ BIG_PAIR_BYTES = 20_000_000_000
 )
 @click.argument("paths", nargs=-1, type=PATH, metavar="IN... OUT")
 @click.option("--sidecar/--no-sidecar", default=True, help="Large binary values into a second file (the default).")
-@click.option("--limit", type=click.IntRange(min=0), metavar="N", help="Only the first N samples.")
+@click.option("--limit", type=COUNT, metavar="N", help="Only the first N samples.")
 @click.option("--fields", multiple=True, metavar="A,B", help="Only these fields.")
 @click.option("--drop", multiple=True, metavar="A,B", help="All fields but these.")
 @click.option("--rename", multiple=True, metavar="OLD=NEW", help="Rename a field.")
@@ -45,7 +45,7 @@ BIG_PAIR_BYTES = 20_000_000_000
 @click.option("--resume", is_flag=True, help="Go on where the same command was interrupted (folders).")
 @click.option("--part", metavar="I/N", help="Write one of N parts of the folder OUT; see jinx merge.")
 @click.option("--mixed", type=click.Choice(["error", "json"]), default="error", help="Values without a common type.")
-@click.option("--threads", type=click.IntRange(min=0), default=0, help="How many threads; 0: one per core.")
+@click.option("--threads", type=COUNT, default=0, help="How many threads; 0: one per core.")
 @click.option("--from", "from_", type=click.Choice(NAMES), help="The input's format, if the suffix does not say.")
 @click.option("--to", type=click.Choice(NAMES), help="The output's format, likewise.")
 @click.option("--progress", type=click.Choice(["auto", "plain", "none"]), default="auto", help="How to show progress.")

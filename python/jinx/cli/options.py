@@ -16,6 +16,7 @@ class PathWithCompletion(click.Path):
 
 
 PATH = PathWithCompletion()
+COUNT = click.IntRange(0, 2**63 - 1)
 
 
 def examples(*lines: str) -> str:

@@ -116,6 +116,8 @@ def run(arguments: list[str]) -> int:
     """Run the command line; returns the exit code: 0 done, 1 a problem with the data, 2 with the command."""
     debug = "--debug" in arguments
     arguments = [word for word in arguments if word != "--debug"]
+    _replace_closed_streams()
+    code = DONE
     try:
         with _terminated_as_interrupted():
             code = _run(arguments, debug=debug)
@@ -127,8 +129,23 @@ def run(arguments: list[str]) -> int:
         if debug:
             raise
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return _say(one_line(error), DATA_PROBLEM)
+        return code or _say(one_line(error), DATA_PROBLEM)  # what a command met was said
     return code
+
+
+def _replace_closed_streams() -> None:
+    """What the shell closed (`>&-`) is opened as something that refuses, or no file of ours gets its number."""
+    for number, name, flags, mode in (
+        (0, "stdin", os.O_WRONLY, "r"),
+        (1, "stdout", os.O_RDONLY, "w"),
+        (2, "stderr", os.O_WRONLY, "w"),  # where nobody could be told of a refusal
+    ):
+        if getattr(sys, name) is None:
+            opened = os.open(os.devnull, flags)
+            if opened != number:
+                os.dup2(opened, number)
+                os.close(opened)
+            setattr(sys, name, os.fdopen(number, mode, encoding="utf-8", closefd=False))
 
 
 @contextmanager

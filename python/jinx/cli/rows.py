@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from jinx.cli.options import PATH, examples, names, write_out
+from jinx.cli.options import COUNT, PATH, examples, names, write_out
 
 if TYPE_CHECKING:
     from jinx.dataset import Dataset
@@ -25,7 +25,7 @@ class Head(click.Command):
 
 @click.command(cls=Head, epilog=examples("jinx head out.jinx | jq .", "jinx head -3 in.parquet --no-binary"))
 @click.argument("path", type=PATH)
-@click.option("-n", "--lines", type=click.IntRange(min=0), default=10, help="How many samples.", show_default=True)
+@click.option("-n", "--lines", type=COUNT, default=10, help="How many samples.", show_default=True)
 @click.option("--fields", multiple=True, metavar="A,B", help="Only these fields.")
 @click.option("--no-binary", is_flag=True, help="Leave the bytes out; say how many there are.")
 @click.option("--from", "from_", help="The input's format, if the suffix does not say.")

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from jinx.cli.options import PATH, examples, write_all, write_out
+from jinx.cli.options import COUNT, PATH, examples, write_all, write_out
 from jinx.cli.rows import json_text
 from jinx.media import media_bytes, suffix_of
 
@@ -38,7 +38,7 @@ def get(path: str, index: int, field: str) -> None:
 @click.argument("path", type=PATH)
 @click.argument("folder", type=PATH)
 @click.option("--field", required=True, help="Which field.")
-@click.option("--limit", type=click.IntRange(min=0), metavar="N", help="Only the first N samples.")
+@click.option("--limit", type=COUNT, metavar="N", help="Only the first N samples.")
 def extract(path: str, folder: str, field: str, limit: int | None) -> None:
     """Write one field of every sample of PATH to a file of its own in FOLDER, named by the sample's number.
 

@@ -51,7 +51,11 @@ def write_tar(samples: Iterable[Mapping[str, Any]], out: str, tick: Callable[[in
             with tarfile.open(fileobj=file, mode=mode, format=tarfile.PAX_FORMAT) as tar:
                 for count, sample in enumerate(samples, start=1):
                     key = str(sample.get(_KEY) or f"{count - 1:09d}")
-                    for suffix, data in _files(sample):
+                    try:
+                        files = _files(sample)
+                    except TypeError as error:
+                        raise TypeError(f"sample {count - 1}, {error}") from None
+                    for suffix, data in files:
                         member = tarfile.TarInfo(f"{key}.{suffix}")
                         member.size = len(data)
                         tar.addfile(member, io.BytesIO(data))
@@ -92,8 +96,20 @@ def _files(sample: Mapping[str, Any]) -> list[tuple[str, bytes]]:
     if set(rest) == {"json"} and isinstance(rest["json"], dict):
         rest = {**rest["json"]}
     if rest or not files:
-        files.append(("json", _json(rest)))
+        files.append(("json", _json_of(rest)))
     return files
+
+
+def _json_of(fields: Mapping[str, Any]) -> bytes:
+    try:
+        return _json(fields)
+    except TypeError:
+        for name, value in fields.items():
+            try:
+                _json({name: value})
+            except TypeError as error:
+                raise TypeError(f"field {name!r}: {error}") from None
+        raise
 
 
 def _npy(value: Any) -> bytes:
@@ -111,7 +127,7 @@ def _json(value: Mapping[str, Any]) -> bytes:
     def shown(inner: Any) -> Any:
         if isinstance(inner, bytes):
             return {"$bytes": b64encode(inner).decode("ascii")}
-        if hasattr(inner, "tolist"):
+        if hasattr(inner, "tolist") and isinstance(inner.tolist(), bool | int | float | str | list):
             return inner.tolist()
         raise TypeError(f"a value of type {type(inner).__name__} has no JSON form")
 

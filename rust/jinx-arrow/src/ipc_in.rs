@@ -19,7 +19,7 @@ use jinx_core::error::{Error, Result};
 use jinx_core::limits::FIRST_RESERVATION_BYTES;
 use jinx_core::num::{range_within, to_u64, to_usize};
 use std::collections::HashMap;
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -243,7 +243,11 @@ impl Stream {
             Some(CONTINUES) => self.word()?,
             other => other,
         };
-        let Some(length) = length.filter(|length| *length > 0) else { return Ok(None) };
+        let Some(length) = length.filter(|length| *length > 0) else {
+            // Behind the last message is the checksum of a compressed file.
+            io::copy(&mut self.input, &mut io::sink())?;
+            return Ok(None);
+        };
         if u64::from(length) > MAX_METADATA_BYTES {
             return Err(Error::limit(format!("an Arrow message claims {length} bytes of metadata")));
         }

@@ -28,10 +28,10 @@ pub enum Cause {
 }
 
 /// An error with its place: file, sample, field and byte are filled in by the layers that know them.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Error(Box<Inner>);
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Inner {
     cause: Cause,
     what: String,
@@ -165,7 +165,11 @@ impl Error {
 }
 
 impl From<&io::Error> for Error {
+    /// An error of ours that travelled through a reader keeps its cause.
     fn from(source: &io::Error) -> Self {
+        if let Some(ours) = source.get_ref().and_then(|inner| inner.downcast_ref::<Self>()) {
+            return ours.clone();
+        }
         let mut error = Self::new(Cause::Io(source.kind()), source.to_string());
         error.0.errno = source.raw_os_error();
         error
@@ -173,9 +177,8 @@ impl From<&io::Error> for Error {
 }
 
 impl From<io::Error> for Error {
-    /// An error of ours that travelled through a reader keeps its cause.
     fn from(source: io::Error) -> Self {
-        source.downcast::<Self>().unwrap_or_else(|source| Self::from(&source))
+        Self::from(&source)
     }
 }
 
@@ -232,6 +235,17 @@ mod tests {
     #[test]
     fn a_message_is_one_line_whatever_the_file_is_called() {
         assert_eq!(Error::corrupt("x").in_file("a\nb\u{7}ä.jinx").to_string(), "a\\nb\\u{7}ä.jinx: x");
+    }
+
+    #[test]
+    fn an_error_of_ours_keeps_its_cause_on_its_way_through_a_reader() {
+        let travelled = io::Error::other(Error::truncated("ends early").in_sample(3));
+        let error = Error::io("a.gz", &travelled);
+        assert_eq!(
+            (error.cause(), error.to_string().as_str()),
+            (Cause::Truncated, "a.gz: sample 3: ends early")
+        );
+        assert_eq!(Error::from(travelled).cause(), Cause::Truncated);
     }
 
     #[test]

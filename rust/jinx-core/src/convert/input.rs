@@ -22,6 +22,7 @@ pub struct Input {
     name: PathBuf,
     read: Arc<AtomicU64>,
     total: Option<u64>,
+    at_end: bool,
 }
 
 impl Input {
@@ -62,7 +63,7 @@ impl Input {
             Some(codec) => codec::reader(codec, whole).map_err(|error| error.in_file(name))?,
             None => Box::new(whole),
         };
-        Ok(Self { reader, name: name.to_owned(), read, total })
+        Ok(Self { reader, name: name.to_owned(), read, total, at_end: false })
     }
 
     /// The first byte that is no blank, leaving out the mark of UTF-8; reading begins before it all the same.
@@ -83,6 +84,11 @@ impl Input {
         let rest = std::mem::replace(&mut self.reader, Box::new(io::empty()));
         self.reader = Box::new(Cursor::new(taken).chain(rest));
         Ok(found)
+    }
+
+    /// Whether somebody read on at the end.
+    pub fn at_end(&self) -> bool {
+        self.at_end
     }
 
     pub fn name(&self) -> &Path {
@@ -107,7 +113,9 @@ impl Input {
 
 impl Read for Input {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
-        self.reader.read(buf)
+        let count = self.reader.read(buf)?;
+        self.at_end |= count == 0 && !buf.is_empty();
+        Ok(count)
     }
 }
 

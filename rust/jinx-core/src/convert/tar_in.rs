@@ -6,7 +6,7 @@
 
 use super::{Input, RowChunk, RowSource};
 use crate::codec;
-use crate::error::{Error, Result};
+use crate::error::{Cause, Error, Result};
 use crate::jinx::npy;
 use crate::json::tagged;
 use crate::limits::MAX_VALUE_BYTES;
@@ -15,7 +15,7 @@ use crate::panics::caught;
 use crate::sink::{Blob, Payload, Sink};
 use bytes::Bytes;
 use crossbeam_channel::{Receiver, Sender, bounded};
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -135,9 +135,38 @@ impl RowSource for TarSamples {
     }
 }
 
-/// Sends the samples on until there are none left or nobody wants them.
+/// Sends the samples on, and looks whether the tar is whole.
 fn walk(input: Input, name: &Arc<Path>, out: &Sender<Result<Chunk>>) -> Result<()> {
     let mut archive = tar::Archive::new(input);
+    let sent = send_samples(&mut archive, name, out);
+    let mut input = archive.into_inner();
+    match sent {
+        Ok(Sent::Enough) => Ok(()),
+        Ok(Sent::All) if input.at_end() => {
+            Err(Error::truncated("the tar ends without its end mark: the file is incomplete"))
+        }
+        // Behind the end mark is the checksum of a compressed file.
+        Ok(Sent::All) => io::copy(&mut input, &mut io::sink()).map(drop).map_err(Error::from),
+        // What the archive's reader itself complains of.
+        Err(error) if matches!(error.cause(), Cause::Io(_)) && error.errno().is_none() => {
+            let cause = if input.at_end() { Cause::Truncated } else { Cause::Corrupt };
+            Err(Error::new(cause, error.what()))
+        }
+        Err(error) => Err(error),
+    }
+}
+
+enum Sent {
+    All,
+    /// As many as anybody wanted.
+    Enough,
+}
+
+fn send_samples(
+    archive: &mut tar::Archive<Input>,
+    name: &Arc<Path>,
+    out: &Sender<Result<Chunk>>,
+) -> Result<Sent> {
     let mut chunk = Chunk::new(name, 0);
     for entry in archive.entries()? {
         let entry = entry.map_err(not_a_tar)?;
@@ -160,7 +189,7 @@ fn walk(input: Input, name: &Arc<Path>, out: &Sender<Result<Chunk>>) -> Result<(
         if is_new && (chunk.bytes >= CHUNK_BYTES || chunk.samples.len() >= MAX_CHUNK_SAMPLES) {
             let next = Chunk::new(name, chunk.first + to_u64(chunk.samples.len()));
             if out.send(Ok(std::mem::replace(&mut chunk, next))).is_err() {
-                return Ok(());
+                return Ok(Sent::Enough);
             }
         }
         chunk
@@ -170,10 +199,10 @@ fn walk(input: Input, name: &Arc<Path>, out: &Sender<Result<Chunk>>) -> Result<(
     if !chunk.samples.is_empty() {
         let _ = out.send(Ok(chunk));
     }
-    Ok(())
+    Ok(Sent::All)
 }
 
-fn not_a_tar(error: std::io::Error) -> Error {
+fn not_a_tar(error: io::Error) -> Error {
     match Error::from(error) {
         error if error.errno().is_some() => error,
         error => Error::new(error.cause(), format!("not a whole tar archive: {}", error.what())),

@@ -73,6 +73,28 @@ fn what_is_wrong_is_named() {
 }
 
 #[test]
+fn damage_and_missing_ends_have_their_causes() {
+    let cause = |tar: &[u8]| rows(tar.to_vec()).unwrap_err().cause();
+    let whole = tar_of(&[("0.a", &[1; 600]), ("1.a", &[2; 600])]);
+    for end in [0, 3, 600, 1100, 2 * 512, 3 * 512, 6 * 512] {
+        assert_eq!(cause(&whole[..end]), Cause::Truncated, "{end}");
+    }
+    assert_eq!(rows(whole[..7 * 512].to_vec()).unwrap().len(), 2);
+    let mut damaged = whole.clone();
+    damaged[3 * 512 + 130] ^= 1;
+    assert_eq!(cause(&damaged), Cause::Corrupt);
+    let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    io::Write::write_all(&mut packed, &whole).unwrap();
+    let packed = packed.finish().unwrap();
+    assert_eq!(rows(packed.clone()).unwrap().len(), 2);
+    assert_eq!(cause(&packed[..packed.len() - 2]), Cause::Truncated);
+    let mut damaged = packed;
+    let crc = damaged.len() - 8;
+    damaged[crc] ^= 1;
+    assert_eq!(cause(&damaged), Cause::Corrupt);
+}
+
+#[test]
 fn who_stops_early_leaves_no_thread() {
     let files: Vec<(&str, &[u8])> = vec![("0.bin", &[0; 1 << 20]); 1];
     let many: Vec<String> = (0..20).map(|i| format!("{i}.bin")).collect();

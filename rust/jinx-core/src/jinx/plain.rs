@@ -23,6 +23,8 @@ impl Shard {
         let main = options.source(path)?;
         match sniff_source(&main)? {
             FileKind::Jsonl | FileKind::Empty | FileKind::MdsIndex | FileKind::Jinx => {}
+            // More blank lines than are looked at to tell a file's kind.
+            FileKind::Unknown if matches!(first_sign(&main)?, None | Some(b'{')) => {}
             FileKind::Unknown => {
                 return Err(Error::corrupt("this is not JSON Lines: no '{' at its start").in_file(path));
             }
@@ -49,10 +51,24 @@ impl Shard {
         let plain_name = path.extension().is_some_and(|ext| ext == "jsonl" || ext == "ndjson");
         match kind {
             FileKind::Jsonl | FileKind::Compressed(_) if !is_jinx => Self::open_plain(path, options),
-            FileKind::Empty if plain_name => Self::open_plain(path, options),
+            FileKind::Empty | FileKind::Unknown if plain_name => Self::open_plain(path, options),
             _ => Self::open(path, options),
         }
     }
+}
+
+/// The first byte that is neither blank nor of the mark of UTF-8.
+fn first_sign(main: &Source) -> Result<Option<u8>> {
+    let mut at = 0;
+    while at < main.len() {
+        let block = main.slice(at, BLOCK_BYTES.min(main.len() - at))?;
+        let text = if at == 0 { block.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&block) } else { &block };
+        if let Some(sign) = text.iter().find(|byte| !byte.is_ascii_whitespace()) {
+            return Ok(Some(*sign));
+        }
+        at += to_u64(block.len());
+    }
+    Ok(None)
 }
 
 /// Where each line of the first `total` bytes that is not blank starts, and `total`, as little-endian u64;
@@ -119,7 +135,12 @@ mod tests {
         ] {
             assert_eq!(rows(text.as_bytes()).unwrap(), expected, "{text:?}");
         }
-        assert!(rows(b"").unwrap().is_empty());
+        for text in ["", "\n", &"\n \r\n".repeat(1000), "\u{feff}\n"] {
+            assert!(rows(text.as_bytes()).unwrap().is_empty(), "{text:?}");
+        }
+        let late = format!("{}{{\"a\":1}}\n", "\n".repeat(1000));
+        assert_eq!(rows(late.as_bytes()).unwrap(), ["{\"a\":1}"]);
+        assert_eq!(rows(format!("{}x", "\n".repeat(1000)).as_bytes()).unwrap_err().cause(), Cause::Corrupt);
     }
 
     #[test]
@@ -146,7 +167,7 @@ mod tests {
         let path = folder.path().join("a.jsonl.gz");
         std::fs::write(&path, b"\x1f\x8b\x08\0\0\0\0\0").unwrap();
         let error = Shard::open_any(&path, &OpenOptions::default()).unwrap_err();
-        assert_eq!(error.cause(), crate::Cause::Unsupported);
+        assert_eq!(error.cause(), Cause::Unsupported);
         assert!(error.what().contains("run: jinx convert"), "{error}");
     }
 }
