@@ -113,6 +113,12 @@ class Dataset(Base):
             indices=indices, fields=first._fields, transforms=first._transforms, decoders=first._decoders
         )
 
+    def __add__(self, other: Self) -> Self:  # pyright: ignore[reportIncompatibleMethodOverride] - torch's gives another class
+        """`one + other` is `Dataset.concat([one, other])`."""
+        if not isinstance(other, Dataset):  # pyright: ignore[reportUnnecessaryIsInstance]
+            return NotImplemented
+        return self.concat([self, other])
+
     if not TYPE_CHECKING:  # which would take any name for a good one
 
         def __getattr__(self, name: str) -> Any:

@@ -1,11 +1,13 @@
 """Opening and indexing."""
 
+import random
 import re
 import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 
 import jinx
@@ -180,3 +182,30 @@ def test_names_of_other_libraries_are_answered(tmp_path):
             getattr(ds, name)
     assert getattr(ds, "nonsense", 1) == 1
     assert not hasattr(ds, "__dataframe__")
+
+
+def test_addition_concatenates(tmp_path, ds):
+    other = jinx.open(samples.write(tmp_path / "other.jinx", 3))
+    assert (ds[:2] + other)["n"].tolist() == [0, 1, 0, 1, 2]
+    assert len(sum([other, other], start=other)) == 9
+    with pytest.raises(TypeError, match="unsupported operand"):
+        _ = ds + 1
+    with pytest.raises(ValueError, match="differ in select_columns"):
+        _ = ds + other.select_columns("n")
+
+
+def test_what_works_on_a_list_works_here(ds):
+    assert next(reversed(ds))["n"] == samples.COUNT - 1
+    assert random.Random(1).choice(ds)["n"] < samples.COUNT
+    assert len(random.choices(ds, k=3)) == 3
+    assert len(ds[random.sample(range(len(ds)), 4)]) == 4
+    assert pl.DataFrame(ds.select_columns(["n", "id"])).height == samples.COUNT
+
+
+def test_polars_reads_arrow_and_no_objects(ds, monkeypatch):
+    """A dataset that counted as a `collections.abc.Sequence` would be read by polars sample by sample."""
+    asked: list[object] = []
+    whole = jinx.Dataset.__arrow_c_stream__
+    monkeypatch.setattr(jinx.Dataset, "__arrow_c_stream__", lambda self, schema=None: asked.append(self) or whole(self))
+    pl.DataFrame(ds.select_columns("n"))
+    assert asked

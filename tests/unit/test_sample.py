@@ -3,7 +3,10 @@
 import copy
 import json
 
+import msgpack
 import numpy as np
+import pandas as pd
+import pyarrow as pa
 import pytest
 import torch
 
@@ -130,3 +133,14 @@ def test_changes_in_place_are_written(ds, tmp_path):
     again = jinx.open(tmp_path / "b.jinx")[0]
     assert samples.plain(again) == samples.plain(sample)
     assert again["meta"]["width"] == 99
+
+
+def test_other_libraries_take_samples_as_dicts(tmp_path):
+    rows = [{"n": 1, "meta": {"width": 3}, "tags": ["a"]}, {"n": 2, "meta": {"width": 4}, "tags": []}]
+    jinx.convert(rows, tmp_path / "a.jinx")
+    ds = jinx.open(tmp_path / "a.jinx")
+    assert json.loads(json.dumps(ds[0].to_dict())) == json.loads(json.dumps(list(ds), default=dict))[0] == rows[0]
+    assert msgpack.unpackb(msgpack.packb(ds[0], default=dict)) == rows[0]
+    assert list(pd.json_normalize(ds.to_list())["meta.width"]) == [3, 4]
+    assert pa.array(ds.to_list()).to_pylist() == rows
+    assert pd.DataFrame(list(ds))["n"].tolist() == pa.Table.from_pylist(list(ds))["n"].to_pylist() == [1, 2]
