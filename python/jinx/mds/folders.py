@@ -80,8 +80,8 @@ def open_folders(
     max_value_bytes: int | None = None,
 ) -> "D":
     """Open MDS folders as one dataset of the class `kind`; see `jinx.open`."""
-    unpack = None if cache is None else os.fspath(cache)
-    if unpack not in {None, "memory", "private"}:
+    unpack = None if cache is None else os.fsdecode(cache)
+    if unpack is not None and unpack not in {"memory", "private"}:
         unpack = os.path.abspath(unpack)  # noqa: PTH100 - text in, text out
     options: dict[str, Any] = {"unpack": unpack}
     if hashes:

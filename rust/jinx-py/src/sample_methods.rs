@@ -192,7 +192,7 @@ impl LazyDict {
         Ok(slf.clone())
     }
 
-    /// All fields, decoded, as a plain dict.
+    /// All fields, decoded, as a plain dict: for what takes that class alone, such as `json.dumps`.
     fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         self.decoded(py)
     }
