@@ -3,8 +3,8 @@
 use crate::errors::{IntoPy, to_py};
 use crate::extract;
 use jinx_core::codec::Codec;
-use jinx_core::jinx::meta::Meta;
 use jinx_core::jinx::fields::{MediaField, Path, parse_path};
+use jinx_core::jinx::meta::Meta;
 use jinx_core::jinx::options::{ColumnChoice, EncodeOptions, WriteOptions};
 use jinx_core::jinx::writer::{DatasetWriter, Summary};
 use jinx_core::value::{TreeBuilder, Value};
