@@ -128,5 +128,6 @@ PEERS = (
     WithoutColumns(),
     Loader(),
     Variant("jinx-unchecked", 'JINX with verify="none"', VERIFIED, verify="none"),
+    Variant("jinx-rows", 'JINX with verify="rows"', VERIFIED, verify="rows"),
     Variant("jinx-full", 'JINX with verify="full"', VERIFIED, verify="full"),
 )

@@ -70,7 +70,7 @@ class Reader:
         shards: Sequence[str | PathLike[str]],
         *,
         io: str = "auto",
-        verify: str = "rows",
+        verify: str = "full",
         lazy: bool = True,
         encoding: str | None = None,
         split: str | None = None,
@@ -83,7 +83,7 @@ class Reader:
         """`expected`: samples and id of every shard, from a manifest, so that a shard opens on first access and is
         checked then. `decoders`: for each top-level field, what turns its value into what the user sees; applied once,
         at first touch. `mds`: `shards` are folders with an index.json, opened with these options: unpack ("private",
-        "memory" or a folder), hashes (bool), image_bytes (bool), allow_unsafe_types (bool or names).
+        "memory" or a folder), hashes (bool: of all shards), image_bytes (bool), allow_unsafe_types (bool or names).
         """
     def __len__(self) -> int: ...
     def __getitem__(self, key: Any) -> Any: ...

@@ -117,7 +117,8 @@ class Columns(_core.Reader):
     def lengths(self, name: str) -> "npt.NDArray[np.int64]":
         """How long one field is in every sample, as int64 of shape (len(ds),), without decoding it.
 
-        Elements of a list or dict, characters of a text, bytes of a binary value; 0 where a sample has no value.
+        Elements of a list or dict, characters of a text, bytes of a binary value; 0 where a sample has no value. Where
+        there is no column and the length stands in the stored value itself, `verify="full"` reads all of the value.
 
         Raises:
             KeyError: No sample has this field.

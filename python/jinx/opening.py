@@ -31,7 +31,7 @@ def open(
     *,
     lazy: bool = True,
     io: Literal["auto", "mmap", "pread"] = "auto",
-    verify: Literal["rows", "full", "none"] = "rows",
+    verify: Literal["full", "rows", "none"] = "full",
     decode: "DecodeSpec" = None,
     split: str | None = None,
     fields: Iterable[str] | None = None,
@@ -47,7 +47,10 @@ def open(
             `.jsonl` file works too; its index is built by one scan. So does an MDS folder (one with `index.json`).
         lazy: Samples are mappings whose values are decoded when touched; False gives plain dicts.
         io: `"mmap"` maps the files into memory, `"pread"` never does, `"auto"` maps local files.
-        verify: Which checksums are compared on reading: those of the rows, of the values too (`"full"`), or none.
+        verify: What is compared with its checksum when it is read. `"full"`: rows, values and columns, so that nothing
+            damaged is returned. `"rows"`: not the values in the sidecar, which may come back damaged. `"none"`: not the
+            rows either. Of MDS, whose hashes are of whole shards, `"full"` compares those of shards that are compressed
+            as files, where the index has them; see `jinx.mds.RamReader`. JINX 1.0 and JSON lines have no checksums.
         decode: True decodes images and audio when they are touched; a dict says which fields and how, e.g.
             `{"image": "numpy"}`. The default gives bytes, and what MDS columns are declared as (False: bytes there
             too). See `Dataset.decode`.
@@ -71,7 +74,7 @@ def open(
             folders,
             io=io,
             lazy=lazy,
-            hashes=verify == "full",
+            verify=verify,
             cache=cache,
             image_bytes=decode is False,
             allow_unsafe_types=allow_unsafe_types,

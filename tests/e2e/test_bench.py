@@ -25,7 +25,7 @@ def saved(tmp_path_factory) -> tuple[Results, str]:
     folder = tmp_path_factory.mktemp("bench")
     file = folder / "results.json"
     cases = "write,iterate_all,random_all,take,sort_all,lengths"
-    done = run(folder, "--peers", "jinx,jinx-unchecked", "--cases", cases, "--save", str(file))
+    done = run(folder, "--peers", "jinx,jinx-unchecked,jinx-rows", "--cases", cases, "--save", str(file))
     assert done.returncode == 0, done.stderr
     return Results.load(file), done.stdout
 
@@ -44,7 +44,11 @@ def test_every_case_has_figures_of_every_round(saved):
 def test_what_was_read_is_the_same_for_both_contestants(saved):
     results, _ = saved
     assert results.wrong == []
-    sums = {record["checksum"] for peer in ("jinx", "jinx-unchecked") for record in results.of("iterate_all", peer)}
+    sums = {
+        record["checksum"]
+        for peer in ("jinx", "jinx-unchecked", "jinx-rows")
+        for record in results.of("iterate_all", peer)
+    }
     assert len(sums) == 1
 
 

@@ -13,7 +13,10 @@ from jinx.cli.options import PATH, examples, print_json
 @click.option("--progress", type=click.Choice(["auto", "plain", "none"]), default="auto", help="How to show progress.")
 @click.option("--json", "as_json", is_flag=True, help="The problems as JSON.")
 def verify(paths: tuple[str, ...], max_value_bytes: str | None, progress: str, as_json: bool) -> int:
-    """Read everything and compare it with its checksums; exit with 1 when something does not match."""
+    """Read everything and compare it with its checksums; exit with 1 when something does not match.
+
+    Other commands compare the rows and values that they read. Of MDS, only this compares all hashes in the index.
+    """
     from jinx.checking import verify as check
     from jinx.cli.progress import ProgressBar
     from jinx.sizes import parse_size

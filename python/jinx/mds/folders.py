@@ -73,6 +73,7 @@ def open_folders(
     *,
     io: str = "auto",
     lazy: bool = True,
+    verify: str = "full",
     hashes: bool = False,
     cache: Source | None = None,
     image_bytes: bool = False,
@@ -92,4 +93,4 @@ def open_folders(
         options["allow_unsafe_types"] = (
             allow_unsafe_types if isinstance(allow_unsafe_types, bool) else list(allow_unsafe_types)
         )
-    return kind(list(folders), io=io, lazy=lazy, max_value_bytes=max_value_bytes, mds=options)
+    return kind(list(folders), io=io, lazy=lazy, verify=verify, max_value_bytes=max_value_bytes, mds=options)

@@ -21,6 +21,7 @@ class _MdsReader(Dataset):
         *,
         split: str | None = None,
         cache: Source | None = None,
+        verify: str = "full",
         hashes: bool = False,
         fields: Sequence[str] | None = None,
         decode: bool | None = None,
@@ -34,7 +35,9 @@ class _MdsReader(Dataset):
             path: A folder with `index.json`, or a list of them.
             split: The sub-folder to take.
             cache: Where shards that are compressed as files are kept decoded; see the class.
-            hashes: Whether the hashes in the index are compared when a shard is opened.
+            verify: `"full"` compares the hashes in the index of shards that are compressed as files, before anything
+                decoded is returned; `"rows"` and `"none"` compare no hash.
+            hashes: Compare the hashes of every shard when it is opened, which reads all of it for its first sample.
             fields: Only these columns; the others are never decoded.
             decode: False gives JPEG and PNG images as the bytes of their files.
             allow_unsafe_types: True, or the columns, to load pickles, which may run any code.
@@ -45,7 +48,7 @@ class _MdsReader(Dataset):
             FileNotFoundError: There is no `index.json`.
         """
         if "_base" in options or "mds" in options:
-            return super().__new__(cls, path, io=io, **options)
+            return super().__new__(cls, path, io=io, verify=verify, **options)
         folders = find_folders(path, split)
         if folders is None:
             where = os.path.join(str(path), split or "")  # noqa: PTH118
@@ -54,6 +57,7 @@ class _MdsReader(Dataset):
             cls,
             folders,
             io=io,
+            verify=verify,
             hashes=hashes,
             cache=cls._cache if cache is None else cache,
             image_bytes=decode is False,

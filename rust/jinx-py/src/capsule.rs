@@ -13,10 +13,10 @@ const NAME: &std::ffi::CStr = c"arrow_array_stream";
 /// # Errors
 /// `TypeError` for an object without one.
 pub fn take_stream(object: &Bound<'_, PyAny>) -> PyResult<FFI_ArrowArrayStream> {
-    let capsule = object
-        .call_method0("__arrow_c_stream__")
-        .map_err(|_| PyTypeError::new_err("an object with __arrow_c_stream__ is needed"))?;
-    let capsule = capsule.cast_into::<PyCapsule>()?;
+    let export = object
+        .getattr_opt("__arrow_c_stream__")?
+        .ok_or_else(|| PyTypeError::new_err("an object with __arrow_c_stream__ is needed"))?;
+    let capsule = export.call0()?.cast_into::<PyCapsule>()?;
     let pointer = capsule.pointer_checked(Some(NAME))?.cast::<FFI_ArrowArrayStream>();
     // SAFETY: the Arrow PyCapsule interface says that a capsule of this name holds a valid, aligned
     // `ArrowArrayStream` which the consumer may move out; `from_raw` marks the original as released, so that the

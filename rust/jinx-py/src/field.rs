@@ -1,9 +1,10 @@
 //! One field of a stored row as a Python object.
 
 use crate::build::{PyBuilder, plain_json};
-use crate::errors::IntoPy;
+use crate::errors::to_py;
 use crate::objects;
 use crate::row::Found;
+use jinx_core::Error;
 use jinx_core::jinx::key::{Kind, Rules};
 use jinx_core::jinx::shard::Shard;
 use jinx_core::jinx::stored::Stored;
@@ -33,27 +34,28 @@ pub fn locate_error(py: Python<'_>, error: PyErr, shard: &Shard, i: u64, name: &
 /// One field's value as a Python object; `unique` asks for names that stand twice in a dict below it (1.1).
 pub fn decode_field<'py>(
     py: Python<'py>,
-    shard: &Shard,
+    (shard, i): (&Shard, u64),
     name: &str,
     found: Found<'_>,
     unique: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
     let node = shard.tree().member(name);
+    let place = |error: Error| to_py(&shard.here(error.in_field(name), i));
     if let Some(chain) = found.chain {
-        let stored = Stored::parse(chain, found.text).into_py_result()?;
+        let stored = Stored::parse(chain, found.text).map_err(place)?;
         if let Kind::Blob(payload) = chain.kind {
             return objects::stored_blob(py, shard, &stored, payload);
         }
         let mut builder = PyBuilder::new(py);
-        shard.emit_stored(&stored, node, &mut builder).into_py_result()?;
-        return builder.finish().into_py_result();
+        shard.emit_stored(&stored, node, &mut builder).map_err(place)?;
+        return builder.finish().map_err(place);
     }
     if is_plain(shard, name, found.text) {
         return plain_json(py, found.text, unique && shard.rules() == Rules::V1_1);
     }
     let mut builder = PyBuilder::new(py);
-    shard.emit_value(None, found.text, node, 1, &mut builder).into_py_result()?;
-    builder.finish().into_py_result()
+    shard.emit_value(None, found.text, node, 1, &mut builder).map_err(place)?;
+    builder.finish().map_err(place)
 }
 
 /// Whether a field without a chain is its JSON text all the way down.

@@ -195,7 +195,7 @@ pub fn open_options(
 #[pymethods]
 impl Reader {
     #[new]
-    #[pyo3(signature = (shards = Vec::new(), *, io = "auto", verify = "rows", lazy = true, encoding = None, split = None,
+    #[pyo3(signature = (shards = Vec::new(), *, io = "auto", verify = "full", lazy = true, encoding = None, split = None,
                         plain = false, max_value_bytes = None, expected = None, decoders = None, mds = None,
                         _base = None, _changes = None))]
     #[allow(clippy::too_many_arguments, clippy::fn_params_excessive_bools)]
@@ -227,15 +227,15 @@ impl Reader {
         options.set_item("plain", plain)?;
         options.set_item("max_value_bytes", max_value_bytes)?;
         options.set_item("mds", mds)?;
+        let open = open_options(io, verify, encoding, max_value_bytes)?;
         if let Some(mds) = mds {
-            let mds = crate::mds::open::open(py, shards, io, max_value_bytes, mds)?;
+            let mds = crate::mds::open::open(py, shards, &open, mds)?;
             let none =
                 Shards::open(Vec::new(), None, None, OpenOptions::default(), false).into_py_result()?;
             let home = Home::new(py, Arc::new(none), None, decoders, None)?.with_mds(Some(Arc::new(mds)));
             let options = options.unbind();
             return Ok(Self { home: Arc::new(home), view: None, transforms: Vec::new(), lazy, options });
         }
-        let open = open_options(io, verify, encoding, max_value_bytes)?;
         let shards = py.detach(|| Shards::open(shards, expected, split, open, plain)).into_py_result()?;
         let home = Home::new(py, Arc::new(shards), None, decoders, None)?;
         Ok(Self { home: Arc::new(home), view: None, transforms: Vec::new(), lazy, options: options.unbind() })

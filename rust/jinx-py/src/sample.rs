@@ -165,7 +165,7 @@ impl LazyDict {
         let pending = self.pending.iter().find(|pending| pending.is_of(&found));
         let value = match pending.and_then(|pending| pending.value(py)) {
             Some((payload, object)) => objects::filled(py, payload, object),
-            None => decode_field(py, shard, name, found, unique),
+            None => decode_field(py, (shard, i), name, found, unique),
         };
         let value = value.map_err(locate)?;
         let Some(decoders) = &home.decoders else { return Ok(value) };

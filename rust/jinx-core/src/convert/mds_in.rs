@@ -3,7 +3,7 @@
 use super::{Opener, RowChunk, RowSource, Selection};
 use crate::error::{Error, Result};
 use crate::mds::feed::Feed;
-use crate::mds::folder::{Folder, Options};
+use crate::mds::folder::{Folder, Hashes, Options};
 use crate::mds::shard::{Row, Shard};
 use crate::num::to_u64;
 use crate::sink::Sink;
@@ -28,7 +28,9 @@ impl MdsRows {
     /// # Errors
     /// As [`Folder::open`].
     pub fn open(path: &Path) -> Result<Self> {
-        let folder = Arc::new(Folder::open(vec![path.to_owned()], Options::default())?);
+        // All is read, and what is written gets checksums of its own, which must not vouch for damage.
+        let options = Options { hashes: Hashes::All, ..Options::default() };
+        let folder = Arc::new(Folder::open(vec![path.to_owned()], options)?);
         let feed = folder.has_packed().then(|| Feed::new(Arc::clone(&folder), 0));
         Ok(Self { folder, feed, selection: None, next: 0, bytes_read: 0 })
     }

@@ -5,7 +5,7 @@ use crate::codec::{self, Codec};
 use crate::io::Access;
 use crate::limits::Limits;
 use crate::mds::encoding::Encoding;
-use crate::mds::folder::{Folder, Options, Unpack};
+use crate::mds::folder::{Folder, Hashes, Options, Unpack};
 use crate::mds::index::{INDEX_NAME, parse};
 use crate::mds::verify::verify;
 use crate::value::{TreeBuilder, Value};
@@ -91,7 +91,7 @@ fn read_all(files: &Files) {
 /// The samples that can be read.
 fn rows(place: &Place, access: Access) -> Vec<Option<String>> {
     let limits = Limits { max_value_bytes: MAX_VALUE_BYTES, ..Limits::default() };
-    let options = Options { access, hashes: true, limits, unpack: Unpack::Memory };
+    let options = Options { access, hashes: Hashes::All, limits, unpack: Unpack::Memory };
     let Ok(folder) = Folder::open(vec![place.path("")], options) else { return Vec::new() };
     let row = |i| -> crate::Result<Value> {
         let mut tree = TreeBuilder::default();

@@ -8,7 +8,7 @@ use super::fields::{FieldNode, Measure};
 use super::key::{Chain, Form, Kind, Rules};
 use super::npy;
 use super::scan::{Members, count_elements};
-use super::shard::Shard;
+use super::shard::{Shard, Verify};
 use super::stored::{Place, Pointer, Stored};
 use crate::codec::{self, TextEncoding, base64_len};
 use crate::error::{Error, Result};
@@ -173,8 +173,10 @@ fn media_length(shard: &Shard, text: &[u8], node: Option<&FieldNode>) -> Result<
 }
 
 fn byte_length(shard: &Shard, stored: &Stored<'_>) -> Result<u64> {
-    if let Place::Sidecar(pointer) = &stored.place {
-        check_place(shard, pointer)?;
+    match &stored.place {
+        Place::Sidecar(pointer) if stored.chain.codecs().next().is_some() => check_whole(shard, pointer)?,
+        Place::Sidecar(pointer) => check_place(shard, pointer)?,
+        _ => {}
     }
     if let Some(length) = stored.announced_len(shard) {
         return Ok(length);
@@ -199,6 +201,14 @@ fn check_place(shard: &Shard, pointer: &Pointer) -> Result<()> {
     range_within(pointer.offset, pointer.length, total, "a value in the sidecar").map(drop)
 }
 
+/// Of a value whose first bytes say its length, all are held against the checksum where values are.
+fn check_whole(shard: &Shard, pointer: &Pointer) -> Result<()> {
+    match shard.verify_level() {
+        Verify::None | Verify::Rows => check_place(shard, pointer),
+        Verify::Full | Verify::Whole => shard.fetch_cow(pointer).map(drop),
+    }
+}
+
 fn array_length(shard: &Shard, stored: &Stored<'_>) -> Result<u64> {
     let header = npy::parse_header(&array_head(shard, stored)?)?;
     header.shape.first().copied().ok_or_else(|| Error::mismatch("an array without dimensions has no length"))
@@ -209,7 +219,7 @@ fn array_head(shard: &Shard, stored: &Stored<'_>) -> Result<Vec<u8>> {
     let mut codecs = stored.chain.codecs();
     match (&stored.place, codecs.next(), codecs.next()) {
         (Place::Sidecar(pointer), None, _) => {
-            check_place(shard, pointer)?;
+            check_whole(shard, pointer)?;
             let read =
                 |length: usize| shard.sidecar_bytes(pointer.offset, pointer.length.min(to_u64(length)));
             let length = npy::header_end(&read(npy::PREFIX_BYTES)?)?;

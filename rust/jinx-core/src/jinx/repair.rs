@@ -169,7 +169,7 @@ struct Damaged {
 
 impl Damaged {
     fn open(main: &Path, side: &Path) -> Result<Self> {
-        let options = OpenOptions { verify: Verify::Full, ..OpenOptions::default() };
+        let options = OpenOptions { verify: Verify::Whole, ..OpenOptions::default() };
         let (found, mut problems) = match Shard::open_damaged(main, &options) {
             Ok((shard, problems)) => (Some(shard), problems),
             Err(problems) => (None, problems),

@@ -23,10 +23,12 @@ use twox_hash::XxHash3_64;
 pub enum Verify {
     None,
     /// Each line when it is first touched.
-    #[default]
     Rows,
-    /// Each line and each value.
+    /// Each line, and each value when it is read. A line that matches its checksum came from a sound index.
+    #[default]
     Full,
+    /// All of that, and index and line checksums as a whole when the file is opened: for `verify` and `repair`.
+    Whole,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -203,7 +205,7 @@ impl Shard {
     /// An array of `count` 8-byte numbers.
     fn open_array(&self, place: &ArrayRef, count: u64, what: &str) -> Result<Array> {
         let expected = count.checked_mul(8).ok_or_else(|| Error::corrupt(format!("{what} is too long")))?;
-        if self.options.verify == Verify::Full && self.footer.rules == Rules::V1_1 {
+        if self.options.verify == Verify::Whole && self.footer.rules == Rules::V1_1 {
             self.array_bytes(place, Some(expected), what)?;
         }
         Array::open(place, expected, self.side.as_ref(), what)
@@ -349,7 +351,7 @@ impl Shard {
     /// Reads a value's stored bytes.
     ///
     /// # Errors
-    /// `Truncated` outside the sidecar, `Limit`, and `Corrupt` under `Verify::Full`.
+    /// `Truncated` outside the sidecar, `Limit`, and `Corrupt` from `Verify::Full` on.
     pub fn fetch(&self, pointer: &Pointer) -> Result<Vec<u8>> {
         self.check_pointer(pointer)?;
         let bytes = self.side()?.read_vec(pointer.offset, pointer.length)?;
@@ -399,7 +401,7 @@ impl Shard {
 
     fn check_value(&self, pointer: &Pointer, bytes: &[u8]) -> Result<()> {
         match pointer.x {
-            Some(x) if self.options.verify == Verify::Full && XxHash3_64::oneshot(bytes) != x => {
+            Some(x) if self.options.verify >= Verify::Full && XxHash3_64::oneshot(bytes) != x => {
                 Err(Error::corrupt(format!(
                     "the value's checksum does not match: the sidecar is damaged at {}",
                     pointer.offset

@@ -1,8 +1,9 @@
 //! Samples from the first to the last: file-compressed shards are decoded ahead, piece by piece, in memory.
 
 use super::compression::Algorithm;
-use super::folder::Folder;
+use super::folder::{Folder, Hashes};
 use super::hash::Hashers;
+use super::index::FileInfo;
 use super::shard::Shard;
 use super::unpack::{self, read_exactly, read_vec};
 use crate::error::{Error, Result};
@@ -77,20 +78,19 @@ fn decode(folder: &Folder, shard: usize, skip: u64, sender: &SyncSender<Piece>) 
         return Ok(());
     }
     info.check()?;
-    let (verify, limits) = (folder.options.hashes, folder.options.limits);
+    let (verify, limits) = (folder.options.hashes != Hashes::None, folder.options.limits);
     let source = unpack::open_zip(info, folder.place_of(shard), verify)?;
     let path = source.path().to_owned();
     let send = |piece| sender.send(piece).map_err(|_| Error::interrupted());
-    if unpack::algorithm(info).and_then(Algorithm::stream).is_none() {
+    // Nothing is handed out before it is checked: hashes of the decoded shard alone need all of it.
+    let is_checked = !verify || has_known(info.zip.as_ref()) || !has_known(Some(&info.raw));
+    if unpack::algorithm(info).and_then(Algorithm::stream).is_none() || !is_checked {
         drop(source);
         let (bytes, path) = unpack::to_memory(info, folder.place_of(shard), verify, limits.max_value_bytes)?;
         let whole = Arc::new(Shard::in_memory(Bytes::from(bytes), path, info, limits)?);
         return send(Piece { first: folder.start(shard), count: info.samples, shard: whole, index: 0 });
     }
-    let mut reader = Hashing {
-        inner: unpack::stream(source, info)?,
-        hashers: Hashers::of(info.raw.hashes.keys().map(String::as_str).filter(|_| verify)),
-    };
+    let mut reader = unpack::stream(source, info)?;
     let ends = read_offsets(&mut reader, info.samples, info.raw.bytes)?;
     let mut at = 0usize;
     while at + 1 < ends.len() {
@@ -140,16 +140,7 @@ fn read_offsets(reader: &mut dyn Read, samples: u64, total: u64) -> Result<Vec<u
     Ok(offsets)
 }
 
-/// Keeps the hashes of what is read.
-struct Hashing {
-    inner: Box<dyn Read + Send>,
-    hashers: Hashers,
-}
-
-impl Read for Hashing {
-    fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
-        let got = self.inner.read(out)?;
-        self.hashers.update(&out[..got]);
-        Ok(got)
-    }
+/// Whether the index has a hash of this file that we know.
+fn has_known(file: Option<&FileInfo>) -> bool {
+    file.is_some_and(|file| !Hashers::of(file.hashes.keys().map(String::as_str)).is_empty())
 }

@@ -33,11 +33,21 @@ pub enum Unpack {
     Memory,
 }
 
+/// Which of the hashes in the index are compared. They are of whole files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Hashes {
+    None,
+    /// Those of shards that are compressed as files: to be decoded, they are read whole anyway.
+    #[default]
+    Packed,
+    /// Those of every shard, which is read whole when it is opened.
+    All,
+}
+
 #[derive(Debug, Clone, Default)]
 pub struct Options {
     pub access: Access,
-    /// Whether the hashes that the index lists are compared when a shard is opened.
-    pub hashes: bool,
+    pub hashes: Hashes,
     pub limits: Limits,
     pub unpack: Unpack,
 }
@@ -274,22 +284,27 @@ impl Folder {
         let (options, limits) = (&self.options, self.options.limits);
         if unpack::algorithm(info).is_none() {
             let source = folder.open(&info.raw, options.access)?;
-            if options.hashes {
+            if options.hashes == Hashes::All {
                 unpack::check_hashes(&source, &info.raw.hashes)?;
             }
             return Shard::open(source, info, limits);
         }
+        let verify = options.hashes != Hashes::None;
         let target = match &options.unpack {
             Unpack::Memory => {
-                let (bytes, path) = unpack::to_memory(info, folder, options.hashes, limits.max_value_bytes)?;
+                let (bytes, path) = unpack::to_memory(info, folder, verify, limits.max_value_bytes)?;
                 return Shard::in_memory(Bytes::from(bytes), path, info, limits);
             }
             Unpack::Cache(cache) => cache.join(self.cache_name(slot)),
             Unpack::Private => self.private_folder()?.join(slot.folder.to_string()),
         };
         let target = info.raw.path(&target)?;
-        unpack::to_file(info, folder, &target, options.hashes)?;
-        Shard::open(Source::open(&target, options.access)?, info, limits)
+        let is_new = unpack::to_file(info, folder, &target, verify)?;
+        let source = Source::open(&target, options.access)?;
+        if options.hashes == Hashes::All && !is_new {
+            unpack::check_hashes(&source, &info.raw.hashes)?;
+        }
+        Shard::open(source, info, limits)
     }
 
     /// A name for the decoded shards of one folder that no other folder or other index has.

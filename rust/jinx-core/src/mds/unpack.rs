@@ -122,10 +122,10 @@ pub(super) fn to_memory(
     decode().map(|bytes| (bytes, path.clone())).map_err(|error| error.in_file(&path))
 }
 
-/// The shard decoded into `target`, unless a file of the right size is there already.
-pub(super) fn to_file(info: &ShardInfo, folder: Place<'_>, target: &Path, verify: bool) -> Result<()> {
+/// The shard decoded into `target`, unless a file of the right size is there already; whether it was not.
+pub(super) fn to_file(info: &ShardInfo, folder: Place<'_>, target: &Path, verify: bool) -> Result<bool> {
     if target.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.len() == info.raw.bytes) {
-        return Ok(());
+        return Ok(false);
     }
     let source = open_zip(info, folder, verify)?;
     let path = source.path().to_owned();
@@ -139,7 +139,7 @@ pub(super) fn to_file(info: &ShardInfo, folder: Place<'_>, target: &Path, verify
     if decoded.is_err() {
         let _ = fs::remove_file(&work);
     }
-    decoded
+    decoded.map(|()| true)
 }
 
 fn decode_into(source: Source, info: &ShardInfo, path: &Path, work: &Path, verify: bool) -> Result<()> {

@@ -1,7 +1,7 @@
 //! Checks a whole MDS folder and goes on after a problem.
 
 use super::encoding::Encoding;
-use super::folder::{Folder, Options, Unpack};
+use super::folder::{Folder, Hashes, Options, Unpack};
 use crate::error::{Error, Result};
 use crate::jinx::verify::Problem;
 use crate::sink::Discard;
@@ -16,7 +16,7 @@ const MAX_PER_SHARD: usize = 100;
 /// # Errors
 /// `Io`, `Corrupt` or `Unsupported` for an index that cannot be read; what `progress` returns.
 pub fn verify(path: &Path, progress: &mut dyn FnMut(u64, u64) -> Result<()>) -> Result<Vec<Problem>> {
-    let options = Options { hashes: true, unpack: Unpack::Memory, ..Options::default() };
+    let options = Options { hashes: Hashes::All, unpack: Unpack::Memory, ..Options::default() };
     let folder = Folder::open(vec![path.to_owned()], options)?;
     let bytes_of = |shard: usize| folder.info(shard).map_or(0, |info| info.raw.bytes);
     let total = (0..folder.count()).map(bytes_of).sum();

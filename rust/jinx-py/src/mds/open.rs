@@ -2,10 +2,9 @@
 
 use crate::errors::{IntoPy, to_py};
 use jinx_core::Error;
-use jinx_core::io::Access;
-use jinx_core::limits::Limits;
+use jinx_core::jinx::shard::{OpenOptions, Verify};
 use jinx_core::mds::columns::Columns;
-use jinx_core::mds::folder::{Folder, Options, Unpack};
+use jinx_core::mds::folder::{Folder, Hashes, Options, Unpack};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyDict;
@@ -61,26 +60,25 @@ impl Mds {
     }
 }
 
-/// Opens folders; `options` has any of `unpack` ("private", "memory" or a folder), `hashes`, `image_bytes` and
-/// `allow_unsafe_types` (a bool or names of columns).
+/// Opens folders; `options` has any of `unpack` ("private", "memory" or a folder), `hashes` (of all shards, where
+/// `verify` means those of compressed ones), `image_bytes` and `allow_unsafe_types` (a bool or names of columns).
 pub fn open(
     py: Python<'_>,
     paths: Vec<PathBuf>,
-    io: &str,
-    max_value_bytes: Option<u64>,
+    open: &OpenOptions,
     options: &Bound<'_, PyDict>,
 ) -> PyResult<Mds> {
-    let mut limits = Limits::default();
-    if let Some(max) = max_value_bytes {
-        limits.max_value_bytes = max;
-    }
-    let access = Access::from_name(io).into_py_result()?;
-    let mut opened = Options { access, limits, ..Options::default() };
+    let hashes = if open.verify >= Verify::Full { Hashes::Packed } else { Hashes::None };
+    let mut opened = Options { access: open.access, limits: open.limits, hashes, ..Options::default() };
     let mut taste = Taste::default();
     for (name, value) in options.iter() {
         match name.extract::<String>()?.as_str() {
             "unpack" => opened.unpack = unpack(&value)?,
-            "hashes" => opened.hashes = value.extract()?,
+            "hashes" => {
+                if value.extract()? {
+                    opened.hashes = Hashes::All;
+                }
+            }
             "image_bytes" => taste.image_bytes = value.extract()?,
             "allow_unsafe_types" => taste.pickles = pickles(&value)?,
             other => return Err(to_py(&Error::invalid(format!("MDS has no option '{other}'")))),

@@ -43,7 +43,7 @@ pub fn check(
     problems: &mut Problems,
     progress: &mut dyn FnMut(u64) -> Result<()>,
 ) -> Result<()> {
-    let options = OpenOptions { verify: Verify::Full, limits, ..OpenOptions::default() };
+    let options = OpenOptions { verify: Verify::Whole, limits, ..OpenOptions::default() };
     let is_jinx = place.path.extension().is_some_and(|ext| ext == "jinx");
     let opened = if !is_jinx && sniff(&place.path)? == FileKind::Jsonl {
         Shard::open_plain(&place.path, &options).map(|shard| (shard, Vec::new())).map_err(|error| vec![error])
