@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from jinx.dataset import Dataset
 from jinx.mds.folders import INDEX, find_folders, open_folders
@@ -21,7 +21,7 @@ class _MdsReader(Dataset):
         *,
         split: str | None = None,
         cache: Source | None = None,
-        verify: str = "full",
+        verify: Literal["full", "rows", "none"] = "full",
         hashes: bool = False,
         fields: Sequence[str] | None = None,
         decode: bool | None = None,
