@@ -100,7 +100,7 @@ mod tests {
     #[test]
     fn numbers_and_names_stay_as_they_are() {
         let text =
-            r#"{"f":[0.1,5e-324,-0.0,1.7976931348623157e308],"i":123456789012345678901234567890,"é\n":{}}"#;
+            r#"{"f":[0.1,5e-324,-0.0,1.7976931348623157e+308],"i":123456789012345678901234567890,"é\n":{}}"#;
         let meta = Meta::parse(text).unwrap();
         assert_eq!(meta.as_str(), text);
         assert_eq!(serde_json::to_string(&meta).unwrap(), text);
