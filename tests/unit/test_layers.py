@@ -154,3 +154,8 @@ def test_the_wheel_holds_jinx_alone():
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["maturin"]
     assert settings["python-packages"] == ["jinx"]
     assert settings["module-name"] == "jinx._core"
+
+
+def test_the_extension_asks_for_the_gil() -> None:
+    """PyO3 says of a module that it needs no GIL unless it is told otherwise; ours is not tested without it."""
+    assert "#[pymodule(gil_used = true)]" in (ROOT / "rust/jinx-py/src/lib.rs").read_text("utf-8")

@@ -3,6 +3,8 @@
 use crate::pending::{Prepared, Threads};
 use crate::reader::Reader;
 use crate::take;
+use pyo3::PyTraverseError;
+use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
 use pyo3::types::PyIterator;
 use std::collections::VecDeque;
@@ -65,6 +67,11 @@ impl Batches {
             None => Ok(None),
         }
     }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.reader)?;
+        visit.call(&self.source)
+    }
 }
 
 fn busy() -> PyErr {
@@ -110,7 +117,7 @@ impl Batches {
 
     fn finish<'py>(&self, py: Python<'py>, batch: Batch) -> PyResult<Vec<Outcome<'py>>> {
         let reader = self.reader.get();
-        let samples = take::open(py, &reader.home, &batch.positions, batch.prepared)?;
+        let samples = take::open(py, reader, &batch.positions, batch.prepared)?;
         let fields = self.fields.as_deref();
         let finished = samples.into_iter().map(|sample| {
             sample.get().touch(py, fields, false)?;

@@ -1,25 +1,22 @@
 //! The decoded values of a sample, by name.
 
+use pyo3::PyTraverseError;
+use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyString};
+use std::sync::OnceLock;
 
 /// Keeps each value that was decoded. Most samples are asked for one field or two, so the first has a place of its own:
 /// making a dict takes as long as reading a small field.
+#[derive(Default)]
 pub struct Decoded {
-    first: PyOnceLock<(Py<PyString>, Py<PyAny>)>,
-    others: PyOnceLock<Py<PyDict>>,
-}
-
-impl Default for Decoded {
-    fn default() -> Self {
-        Self { first: PyOnceLock::new(), others: PyOnceLock::new() }
-    }
+    first: OnceLock<(Py<PyString>, Py<PyAny>)>,
+    others: OnceLock<Py<PyDict>>,
 }
 
 impl Decoded {
-    pub fn is_empty(&self, py: Python<'_>) -> bool {
-        self.first.get(py).is_none()
+    pub fn is_empty(&self) -> bool {
+        self.first.get().is_none()
     }
 
     pub fn get<'py>(
@@ -27,11 +24,11 @@ impl Decoded {
         py: Python<'py>,
         name: &Bound<'py, PyString>,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let Some((first, value)) = self.first.get(py) else { return Ok(None) };
+        let Some((first, value)) = self.first.get() else { return Ok(None) };
         if first.is(name) || is_same(first.bind(py), name) {
             return Ok(Some(value.bind(py).clone()));
         }
-        match self.others.get(py) {
+        match self.others.get() {
             Some(others) => others.bind(py).get_item(name),
             None => Ok(None),
         }
@@ -44,30 +41,43 @@ impl Decoded {
         name: &Bound<'py, PyString>,
         value: Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        if self.is_empty(py) && self.first.set(py, (name.clone().unbind(), value.clone().unbind())).is_ok() {
+        if self.is_empty() && self.first.set((name.clone().unbind(), value.clone().unbind())).is_ok() {
             return Ok(value);
         }
         if let Some(other) = self.get(py, name)? {
             return Ok(other);
         }
-        if self.others.get(py).is_none() {
-            // `get_or_init` would give up the GIL and take it back, which costs more than a look-up.
-            let _ = self.others.set(py, PyDict::new(py).unbind());
-        }
-        self.others.get_or_init(py, || PyDict::new(py).unbind()).bind(py).set_item(name, &value)?;
+        let others = match self.others.get() {
+            Some(others) => others,
+            None => {
+                // Made before: an object that is made may let another thread run, which must not find the lock held.
+                let empty = PyDict::new(py).unbind();
+                self.others.get_or_init(|| empty)
+            }
+        };
+        others.bind(py).set_item(name, &value)?;
         Ok(value)
     }
 
     /// The same values, which are kept separately from now on.
     pub fn copy(&self, py: Python<'_>) -> PyResult<Self> {
         let copy = Self::default();
-        if let Some((name, value)) = self.first.get(py) {
-            let _ = copy.first.set(py, (name.clone_ref(py), value.clone_ref(py)));
+        if let Some((name, value)) = self.first.get() {
+            let _ = copy.first.set((name.clone_ref(py), value.clone_ref(py)));
         }
-        if let Some(others) = self.others.get(py) {
-            let _ = copy.others.set(py, others.bind(py).copy()?.unbind());
+        if let Some(others) = self.others.get() {
+            let _ = copy.others.set(others.bind(py).copy()?.unbind());
         }
         Ok(copy)
+    }
+
+    /// Shows the references to the garbage collector.
+    ///
+    /// # Errors
+    /// The collector's own.
+    pub fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(self.first.get().map(|(_, value)| value))?;
+        visit.call(self.others.get())
     }
 }
 

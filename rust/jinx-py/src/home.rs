@@ -1,4 +1,4 @@
-//! What all samples of a dataset share: its shards or MDS folders, its choice of fields and its decoders.
+//! What all samples of a dataset share: its shards or MDS folders and its choice of fields.
 
 use crate::ahead::Touched;
 use crate::errors::IntoPy;
@@ -7,9 +7,7 @@ use jinx_core::io::base_of;
 use jinx_core::jinx::shard::{OpenOptions, Shard};
 use jinx_core::sink::Sink;
 use jinx_core::{Error, Result};
-use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
@@ -140,8 +138,6 @@ pub struct Home {
     pub mds: Option<Arc<Mds>>,
     /// The fields that exist for the view, or all.
     pub fields: Option<Vec<String>>,
-    /// Functions applied to a field's value when it is touched.
-    pub decoders: Option<Py<PyDict>>,
     /// Fields whose decoder makes an array of pixels of an image.
     pixels: Vec<String>,
     /// What the samples of an iterator are asked for.
@@ -149,29 +145,19 @@ pub struct Home {
 }
 
 impl Home {
-    /// # Errors
-    /// Those of a decoder that is no decoder.
-    pub fn new(
-        py: Python<'_>,
-        shards: Arc<Shards>,
-        fields: Option<Vec<String>>,
-        decoders: Option<Py<PyDict>>,
-        touched: Option<Touched>,
-    ) -> PyResult<Self> {
-        let mut pixels = Vec::new();
-        for (name, decoder) in decoders.iter().flat_map(|decoders| decoders.bind(py).iter()) {
-            if let Some(flag) = decoder.getattr_opt(intern!(py, "gives_pixels"))?
-                && flag.is_truthy()?
-            {
-                pixels.push(name.extract()?);
-            }
-        }
-        Ok(Self { shards, mds: None, fields, decoders, pixels, touched })
+    pub fn new(shards: Arc<Shards>, fields: Option<Vec<String>>, pixels: Vec<String>) -> Self {
+        Self { shards, mds: None, fields, pixels, touched: None }
     }
 
     /// With MDS folders in the place of shards.
     pub fn with_mds(self, mds: Option<Arc<Mds>>) -> Self {
         Self { mds, ..self }
+    }
+
+    /// The same for the samples of one iterator, with a count of what they are asked for.
+    pub fn of_iterator(&self) -> Self {
+        let home = Self::new(Arc::clone(&self.shards), self.fields.clone(), self.pixels.clone());
+        Self { touched: Some(Touched::default()), ..home }
     }
 
     /// Whether the field's decoder makes arrays of images, which is done here where it can be.

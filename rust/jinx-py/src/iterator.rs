@@ -1,10 +1,12 @@
 //! The iterator over a view.
 
-use crate::ahead::{Ahead, Touched};
+use crate::ahead::Ahead;
 use crate::home::Home;
 use crate::pending::Prepared;
 use crate::reader::Reader;
 use crate::sample::LazyDict;
+use pyo3::PyTraverseError;
+use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -23,23 +25,17 @@ pub struct SampleIterator {
 }
 
 impl SampleIterator {
-    /// # Errors
-    /// Those of a decoder that is no decoder.
-    pub fn new(reader: Bound<'_, Reader>) -> PyResult<Self> {
-        let py = reader.py();
-        let home = &reader.get().home;
-        let decoders = home.decoders.as_ref().map(|decoders| decoders.clone_ref(py));
-        let touched = Some(Touched::default());
-        let home = Home::new(py, Arc::clone(&home.shards), home.fields.clone(), decoders, touched)?;
+    pub fn new(reader: Bound<'_, Reader>) -> Self {
+        let home = reader.get().home.of_iterator();
         let stop = reader.get().count();
-        Ok(Self {
+        Self {
             reader: reader.unbind(),
             home: Arc::new(home),
             next: AtomicUsize::new(0),
             stop,
             ahead: Mutex::default(),
             feed: crate::mds::iterate::Ahead::default(),
-        })
+        }
     }
 }
 
@@ -63,11 +59,16 @@ impl SampleIterator {
             Ok(mut ahead) => ahead.next(py, reader, &self.home, i, self.stop)?,
             Err(_) => Prepared::default(),
         };
-        let sample = LazyDict::prepared(Arc::clone(&self.home), reader.position(i), prepared);
+        let decoders = reader.decoders.clone_ref(py);
+        let sample = LazyDict::prepared(Arc::clone(&self.home), decoders, reader.position(i), prepared);
         reader.finish(py, Bound::new(py, sample)?).map(Some)
     }
 
     fn __length_hint__(&self) -> usize {
         self.stop.saturating_sub(self.next.load(Ordering::Relaxed))
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.reader)
     }
 }

@@ -9,6 +9,7 @@ mod checks;
 mod columns;
 mod conversion;
 mod decoded;
+mod decoders;
 mod describe;
 mod errors;
 mod extract;
@@ -38,7 +39,8 @@ mod writer;
 use pyo3::prelude::*;
 use pyo3::types::PyType;
 
-#[pymodule]
+// Nobody has tested it without the GIL yet.
+#[pymodule(gil_used = true)]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add("build_profile", if cfg!(debug_assertions) { "debug" } else { "release" })?;

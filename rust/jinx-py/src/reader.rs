@@ -1,5 +1,6 @@
 //! `Reader`: shards as one sequence under a view. `jinx.Dataset` derives from it.
 
+use crate::decoders::{Decoders, members};
 use crate::errors::{IntoPy, out_of_range, to_py};
 use crate::home::{Home, Shards};
 use crate::iterator::SampleIterator;
@@ -9,7 +10,9 @@ use jinx_core::io::Access;
 use jinx_core::jinx::shard::{OpenOptions, Verify};
 use jinx_core::limits::Limits;
 use jinx_core::num::to_u64;
+use pyo3::PyTraverseError;
 use pyo3::exceptions::{PyIndexError, PyOverflowError, PyTypeError, PyValueError};
+use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyInt, PyList, PyString};
 use std::ffi::{OsStr, OsString};
@@ -22,6 +25,7 @@ pub struct Reader {
     pub home: Arc<Home>,
     /// Positions over all shards, in the view's order; `None` = all in file order.
     pub view: Option<Arc<Vec<u64>>>,
+    pub decoders: Decoders,
     transforms: Vec<Py<PyAny>>,
     lazy: bool,
     /// What the shards were opened with, to open them again elsewhere.
@@ -44,8 +48,8 @@ impl Reader {
     /// Sample `i` of the view, transformed.
     pub fn sample<'py>(&self, py: Python<'py>, i: usize) -> PyResult<Bound<'py, PyAny>> {
         let sample = match &self.home.mds {
-            Some(_) => crate::mds::row::sample(py, &self.home, self.position(i))?,
-            None => LazyDict::new(Arc::clone(&self.home), self.position(i)),
+            Some(_) => crate::mds::row::sample(py, self, self.position(i))?,
+            None => LazyDict::new(Arc::clone(&self.home), self.decoders.clone_ref(py), self.position(i)),
         };
         self.finish(py, Bound::new(py, sample)?)
     }
@@ -59,7 +63,7 @@ impl Reader {
     ) -> PyResult<Bound<'py, PyAny>> {
         match &self.home.mds {
             Some(mds) if mds.feeds && self.view.is_none() => {
-                let sample = ahead.sample(py, &self.home, to_u64(i))?;
+                let sample = ahead.sample(py, self, to_u64(i))?;
                 self.finish(py, sample)
             }
             _ => self.sample(py, i),
@@ -83,7 +87,7 @@ impl Reader {
     ) -> PyResult<Bound<'py, PyList>> {
         let checked = self.checked_indices(indices)?;
         let positions: Vec<u64> = checked.iter().map(|i| self.position(*i)).collect();
-        let samples = crate::take::samples(py, &self.home, &positions, fields.as_deref())?;
+        let samples = crate::take::samples(py, self, &positions, fields.as_deref())?;
         let finished: PyResult<Vec<_>> = samples.into_iter().map(|sample| self.finish(py, sample)).collect();
         PyList::new(py, finished?)
     }
@@ -105,24 +109,31 @@ impl Reader {
 
     fn derived(&self, py: Python<'_>, changes: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
         let mut fields = self.home.fields.clone();
-        let mut decoders = self.home.decoders.as_ref().map(|decoders| decoders.clone_ref(py));
+        let mut decoders = self.decoders.clone_ref(py);
         let mut view = self.view.clone();
         let mut transforms: Vec<Py<PyAny>> = self.transforms.iter().map(|f| f.clone_ref(py)).collect();
         let mut lazy = self.lazy;
-        for (name, value) in changes.into_iter().flat_map(|changes| changes.iter()) {
+        for (name, value) in changes.map(members).unwrap_or_default() {
             match name.extract::<String>()?.as_str() {
                 "indices" if value.is_none() => view = None,
                 "indices" => view = Some(Arc::new(positions(&value, self.home.len())?)),
                 "fields" => fields = value.extract()?,
-                "decoders" => decoders = value.extract()?,
+                "decoders" => decoders = Decoders::new(value.extract()?),
                 "transforms" => transforms = value.extract()?,
                 "lazy" => lazy = value.extract()?,
                 other => return Err(PyTypeError::new_err(format!("_derive() has no argument '{other}'"))),
             }
         }
         let mds = self.home.mds.as_ref().map(|mds| Arc::new(mds.again()));
-        let home = Home::new(py, Arc::clone(&self.home.shards), fields, decoders, None)?.with_mds(mds);
-        Ok(Self { home: Arc::new(home), view, transforms, lazy, options: self.options.clone_ref(py) })
+        let home = Home::new(Arc::clone(&self.home.shards), fields, decoders.pixels(py)?).with_mds(mds);
+        Ok(Self {
+            home: Arc::new(home),
+            view,
+            decoders,
+            transforms,
+            lazy,
+            options: self.options.clone_ref(py),
+        })
     }
 
     pub fn finish<'py>(&self, py: Python<'py>, sample: Bound<'py, LazyDict>) -> PyResult<Bound<'py, PyAny>> {
@@ -218,6 +229,8 @@ impl Reader {
         if let Some(base) = _base {
             return base.get().derived(py, _changes);
         }
+        let decoders = Decoders::new(decoders);
+        let pixels = decoders.pixels(py)?;
         let options = PyDict::new(py);
         options.set_item("io", io)?;
         options.set_item("verify", verify)?;
@@ -228,17 +241,17 @@ impl Reader {
         options.set_item("max_value_bytes", max_value_bytes)?;
         options.set_item("mds", mds)?;
         let open = open_options(io, verify, encoding, max_value_bytes)?;
-        if let Some(mds) = mds {
+        let home = if let Some(mds) = mds {
             let mds = crate::mds::open::open(py, shards, &open, mds)?;
             let none =
                 Shards::open(Vec::new(), None, None, OpenOptions::default(), false).into_py_result()?;
-            let home = Home::new(py, Arc::new(none), None, decoders, None)?.with_mds(Some(Arc::new(mds)));
-            let options = options.unbind();
-            return Ok(Self { home: Arc::new(home), view: None, transforms: Vec::new(), lazy, options });
-        }
-        let shards = py.detach(|| Shards::open(shards, expected, split, open, plain)).into_py_result()?;
-        let home = Home::new(py, Arc::new(shards), None, decoders, None)?;
-        Ok(Self { home: Arc::new(home), view: None, transforms: Vec::new(), lazy, options: options.unbind() })
+            Home::new(Arc::new(none), None, pixels).with_mds(Some(Arc::new(mds)))
+        } else {
+            let shards = py.detach(|| Shards::open(shards, expected, split, open, plain)).into_py_result()?;
+            Home::new(Arc::new(shards), None, pixels)
+        };
+        let (home, options) = (Arc::new(home), options.unbind());
+        Ok(Self { home, view: None, decoders, transforms: Vec::new(), lazy, options })
     }
 
     fn __len__(&self) -> usize {
@@ -258,7 +271,7 @@ impl Reader {
         slf.call_method1("_select", (key,))
     }
 
-    fn __iter__(slf: Bound<'_, Self>) -> PyResult<SampleIterator> {
+    fn __iter__(slf: Bound<'_, Self>) -> SampleIterator {
         SampleIterator::new(slf)
     }
 
@@ -308,7 +321,7 @@ impl Reader {
 
     #[getter]
     fn _decoders(&self, py: Python<'_>) -> Option<Py<PyDict>> {
-        self.home.decoders.as_ref().map(|decoders| decoders.clone_ref(py))
+        self.decoders.dict(py)
     }
 
     #[getter]
@@ -422,5 +435,12 @@ impl Reader {
 
     fn _arrow_schema_capsule<'py>(&self, py: Python<'py>, mixed_json: bool) -> PyResult<Bound<'py, PyAny>> {
         crate::tables::schema(py, self, mixed_json)
+    }
+
+    /// Nothing here changes once it is made, so a cycle always has another member that can be cleared.
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        self.decoders.traverse(&visit)?;
+        self.transforms.iter().try_for_each(|transform| visit.call(transform))?;
+        visit.call(&self.options)
     }
 }

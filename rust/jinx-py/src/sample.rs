@@ -1,6 +1,7 @@
 //! `LazyDict`: one sample, whose values are read and decoded when they are touched.
 
 use crate::decoded::Decoded;
+use crate::decoders::Decoders;
 use crate::errors::{IntoPy, from_py, to_py};
 use crate::extract;
 use crate::field::{decode_field, is_plain, locate_error};
@@ -34,12 +35,13 @@ pub(crate) fn undecoded(py: Python<'_>) -> PyResult<&Bound<'_, Undecoded>> {
 pub struct LazyDict {
     /// `None` for a sample that was built from values (a copy, an unpickled one).
     pub(crate) home: Option<Arc<Home>>,
+    pub(crate) decoders: Decoders,
     pub(crate) index: u64,
     pub(crate) row: OnceLock<Row>,
     /// Decoded values by name, while the sample is as stored.
     pub(crate) cache: Decoded,
     /// All fields in order once the sample was changed; replaces the row.
-    pub(crate) edited: PyOnceLock<Py<PyDict>>,
+    pub(crate) edited: OnceLock<Py<PyDict>>,
     /// Fields of a sample from another process that are not parsed yet.
     pub(crate) carried: Carried,
     /// Media that were sent for before anybody asked.
@@ -54,32 +56,32 @@ pub enum Slot<'py> {
 }
 
 impl LazyDict {
-    pub fn new(home: Arc<Home>, index: u64) -> Self {
-        Self::prepared(home, index, Prepared::default())
+    pub fn new(home: Arc<Home>, decoders: Decoders, index: u64) -> Self {
+        Self::prepared(home, decoders, index, Prepared::default())
     }
 
     /// A sample of which some is read already.
-    pub fn prepared(home: Arc<Home>, index: u64, prepared: Prepared) -> Self {
+    pub fn prepared(home: Arc<Home>, decoders: Decoders, index: u64, prepared: Prepared) -> Self {
         Self {
             home: Some(home),
+            decoders,
             index,
             row: prepared.row,
             cache: Decoded::default(),
-            edited: PyOnceLock::new(),
+            edited: OnceLock::new(),
             carried: Carried::default(),
             pending: prepared.pending,
         }
     }
 
-    pub fn of_dict(py: Python<'_>, dict: Py<PyDict>, carried: Carried) -> Self {
-        let edited = PyOnceLock::new();
-        let _ = edited.set(py, dict);
+    pub fn of_dict(dict: Py<PyDict>, carried: Carried, decoders: Decoders) -> Self {
         Self {
             home: None,
+            decoders,
             index: 0,
             row: OnceLock::new(),
             cache: Decoded::default(),
-            edited,
+            edited: OnceLock::from(dict),
             carried,
             pending: Vec::new(),
         }
@@ -100,7 +102,7 @@ impl LazyDict {
     }
 
     pub fn slot<'py>(&self, py: Python<'py>, name: &Bound<'py, PyString>) -> PyResult<Slot<'py>> {
-        if let Some(edited) = self.edited.get(py) {
+        if let Some(edited) = self.edited.get() {
             return Ok(match edited.bind(py).get_item(name)? {
                 None => Slot::Missing,
                 Some(value) if value.is(undecoded(py)?) => Slot::Stored,
@@ -133,7 +135,7 @@ impl LazyDict {
                 // No row holds a name that has no UTF-8 form.
                 let Ok(text) = name.to_str() else { return Ok(None) };
                 if self.home.is_none() {
-                    let value = self.carried.value(py, text)?;
+                    let value = self.carried.value(py, text, &self.decoders)?;
                     return self.remember(py, name, value).map(Some);
                 }
                 let (home, shard, i, row) = self.stored(py)?;
@@ -168,8 +170,7 @@ impl LazyDict {
             None => decode_field(py, (shard, i), name, found, unique),
         };
         let value = value.map_err(locate)?;
-        let Some(decoders) = &home.decoders else { return Ok(value) };
-        let Some(decoder) = decoders.bind(py).get_item(name)? else { return Ok(value) };
+        let Some(decoder) = self.decoders.get(py, name)? else { return Ok(value) };
         if home.gives_pixels(name)
             && let Ok(bytes) = value.cast::<PyBytes>()
         {
@@ -192,7 +193,7 @@ impl LazyDict {
         name: &Bound<'py, PyString>,
         value: Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        if let Some(edited) = self.edited.get(py) {
+        if let Some(edited) = self.edited.get() {
             let edited = edited.bind(py);
             if let Some(other) = edited.get_item(name)?
                 && !other.is(undecoded(py)?)
@@ -211,7 +212,7 @@ impl LazyDict {
 
     /// The names in order.
     pub fn names<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        if let Some(edited) = self.edited.get(py) {
+        if let Some(edited) = self.edited.get() {
             return Ok(edited.bind(py).keys());
         }
         let (home, shard, i, row) = self.stored(py)?;
@@ -222,7 +223,7 @@ impl LazyDict {
 
     /// Turns the sample into an ordered dict of values and placeholders, so that it can be changed.
     pub fn edit<'py>(&self, py: Python<'py>) -> PyResult<&Bound<'py, PyDict>> {
-        if let Some(edited) = self.edited.get(py) {
+        if let Some(edited) = self.edited.get() {
             return Ok(edited.bind(py));
         }
         let dict = PyDict::new(py);
@@ -233,7 +234,7 @@ impl LazyDict {
                 None => dict.set_item(name, undecoded(py)?)?,
             }
         }
-        Ok(self.edited.get_or_init(py, || dict.unbind()).bind(py))
+        Ok(self.edited.get_or_init(|| dict.unbind()).bind(py))
     }
 
     /// All values decoded, as a plain dict.
@@ -249,10 +250,7 @@ impl LazyDict {
 
     /// Whether the field is as stored: not touched, or handed out as something that cannot be changed in place.
     fn keeps_stored(&self, py: Python<'_>, name: &Bound<'_, PyString>) -> PyResult<bool> {
-        let Some(home) = &self.home else { return Ok(false) };
-        if let Some(decoders) = &home.decoders
-            && decoders.bind(py).contains(name)?
-        {
+        if self.home.is_none() || self.decoders.has(py, name)? {
             return Ok(false);
         }
         Ok(match self.slot(py, name)? {
@@ -267,8 +265,8 @@ impl LazyDict {
     /// the file names of media.
     pub fn emit(&self, py: Python<'_>, depth: usize, sink: &mut impl Sink) -> Result<()> {
         let fail = |error: PyErr| from_py(py, error);
-        let is_new = self.edited.get(py).is_none() && self.cache.is_empty(py);
-        if depth == 0 && is_new && self.home.as_ref().is_some_and(|home| home.decoders.is_none()) {
+        let is_new = self.edited.get().is_none() && self.cache.is_empty();
+        if depth == 0 && is_new && self.home.is_some() && self.decoders.is_none() {
             let (home, shard, i, row) = self.stored(py).map_err(fail)?;
             return shard
                 .emit_line(&row.line, &|name| home.shows(name), sink)
@@ -305,10 +303,12 @@ impl LazyDict {
         if self.home.is_none() {
             let is_stored = match self.slot(py, name).map_err(fail)? {
                 Slot::Stored => true,
-                Slot::Value(value) => self.carried.is_unchanged(py, text, &value).map_err(fail)?,
+                Slot::Value(value) => {
+                    self.carried.is_unchanged(py, text, &value, &self.decoders).map_err(fail)?
+                }
                 Slot::Missing => false,
             };
-            if is_stored && self.carried.emit(py, text, sink)? {
+            if is_stored && self.carried.emit(py, text, &self.decoders, sink)? {
                 return Ok(());
             }
         }
@@ -319,8 +319,7 @@ impl LazyDict {
     /// The fields as values, and those that are plain JSON as their text.
     pub fn pack<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyDict>, Carried)> {
         let (values, mut carried) = (PyDict::new(py), Carried::default());
-        let as_stored =
-            self.edited.get(py).is_none() && self.home.as_ref().is_some_and(|home| home.decoders.is_none());
+        let as_stored = self.edited.get().is_none() && self.home.is_some() && self.decoders.is_none();
         for name in self.names(py)?.iter() {
             let name = name.cast_into::<PyString>()?;
             if as_stored && matches!(self.slot(py, &name)?, Slot::Stored) {
@@ -342,12 +341,13 @@ impl LazyDict {
 
     /// A shallow copy that shares what is decoded and stays lazy.
     pub fn duplicate(&self, py: Python<'_>) -> PyResult<Self> {
-        let edited = PyOnceLock::new();
-        if let Some(dict) = self.edited.get(py) {
-            let _ = edited.set(py, dict.bind(py).copy()?.unbind());
+        let edited = OnceLock::new();
+        if let Some(dict) = self.edited.get() {
+            let _ = edited.set(dict.bind(py).copy()?.unbind());
         }
         Ok(Self {
             home: self.home.clone(),
+            decoders: self.decoders.clone_ref(py),
             index: self.index,
             row: OnceLock::new(),
             cache: self.cache.copy(py)?,
@@ -425,5 +425,5 @@ pub fn _sample_of(
             None => dict.set_item(name, undecoded(py)?)?,
         }
     }
-    Ok(LazyDict::of_dict(py, dict.unbind(), Carried::new(carried)))
+    Ok(LazyDict::of_dict(dict.unbind(), Carried::new(carried), Decoders::default()))
 }

@@ -1,12 +1,15 @@
 //! `LazyDict` as Python sees it: the whole interface of a mutable mapping.
 
+use crate::decoders::Decoders;
 use crate::errors::to_py;
 use crate::sample::{LazyDict, Slot, missing, no_key};
 use crate::summary;
 use crate::transport::Carried;
 use jinx_core::Cause;
 use jinx_core::jinx::measure::field_length;
+use pyo3::PyTraverseError;
 use pyo3::exceptions::{PyKeyError, PyTypeError};
+use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple};
@@ -39,7 +42,7 @@ impl LazyDict {
 
     fn __contains__(&self, py: Python<'_>, key: &Bound<'_, PyAny>) -> PyResult<bool> {
         let Some(name) = text_key(key) else { return Ok(false) };
-        if let Some(edited) = self.edited.get(py) {
+        if let Some(edited) = self.edited.get() {
             return edited.bind(py).contains(key);
         }
         // No row holds a name that has no UTF-8 form.
@@ -167,7 +170,8 @@ impl LazyDict {
     fn __deepcopy__<'py>(slf: &Bound<'py, Self>, memo: &Bound<'py, PyAny>) -> PyResult<Bound<'py, Self>> {
         let py = slf.py();
         let values = PyDict::new(py);
-        let copy = Bound::new(py, Self::of_dict(py, values.clone().unbind(), Carried::default()))?;
+        let copy =
+            Bound::new(py, Self::of_dict(values.clone().unbind(), Carried::default(), Decoders::default()))?;
         // Before its values are copied: one of them may lead back here.
         memo.set_item(slf.as_ptr().addr(), &copy)?;
         let deepcopy = py.import("copy")?.getattr("deepcopy")?;
@@ -211,7 +215,7 @@ impl LazyDict {
             Slot::Stored => {}
         }
         if self.home.is_none() {
-            if let Some(length) = self.carried.length(py, key.to_str()?)? {
+            if let Some(length) = self.carried.length(py, key.to_str()?, &self.decoders)? {
                 return Ok(length);
             }
             return self.__getitem__(py, key)?.len().map(jinx_core::num::to_u64);
@@ -300,6 +304,13 @@ impl LazyDict {
     #[allow(clippy::needless_pass_by_value)]
     fn _ipython_key_completions_<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         self.names(py)
+    }
+
+    /// What changes here lies in dicts, which the collector clears by themselves.
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        self.decoders.traverse(&visit)?;
+        self.cache.traverse(&visit)?;
+        visit.call(self.edited.get())
     }
 }
 

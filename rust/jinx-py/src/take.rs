@@ -2,6 +2,7 @@
 
 use crate::home::Home;
 use crate::pending::{Pending, Prepared, Threads, helpers};
+use crate::reader::Reader;
 use crate::sample::LazyDict;
 use crate::unfilled::keep_freed_memory;
 use pyo3::prelude::*;
@@ -18,12 +19,13 @@ const FIRST_ROWS: usize = 16;
 /// Those of the first damaged sample in the caller's order.
 pub fn samples<'py>(
     py: Python<'py>,
-    home: &Arc<Home>,
+    reader: &Reader,
     positions: &[u64],
     fields: Option<&[String]>,
 ) -> PyResult<Vec<Bound<'py, LazyDict>>> {
+    let home = &reader.home;
     if home.mds.is_some() {
-        return crate::mds::take::samples(py, home, positions, fields);
+        return crate::mds::take::samples(py, reader, positions, fields);
     }
     let (mut pending, mut bytes, mut sent) = (Vec::new(), 0, 0);
     let mut threads = None;
@@ -36,7 +38,7 @@ pub fn samples<'py>(
             sent = pending.len();
         }
     })?;
-    let samples = open(py, home, positions, prepared)?;
+    let samples = open(py, reader, positions, prepared)?;
     for sample in &samples {
         sample.get().touch(py, fields, false)?;
     }
@@ -89,16 +91,17 @@ pub fn prepare(
 /// `MemoryError`.
 pub fn open<'py>(
     py: Python<'py>,
-    home: &Arc<Home>,
+    reader: &Reader,
     positions: &[u64],
     prepared: Vec<Prepared>,
 ) -> PyResult<Vec<Bound<'py, LazyDict>>> {
-    if home.mds.is_some() {
-        let sample = |position: &u64| Bound::new(py, crate::mds::row::sample(py, home, *position)?);
+    if reader.home.mds.is_some() {
+        let sample = |position: &u64| Bound::new(py, crate::mds::row::sample(py, reader, *position)?);
         return positions.iter().map(sample).collect();
     }
     let sample = |(position, prepared): (&u64, Prepared)| {
-        Bound::new(py, LazyDict::prepared(Arc::clone(home), *position, prepared))
+        let (home, decoders) = (Arc::clone(&reader.home), reader.decoders.clone_ref(py));
+        Bound::new(py, LazyDict::prepared(home, decoders, *position, prepared))
     };
     positions.iter().zip(prepared).map(sample).collect()
 }

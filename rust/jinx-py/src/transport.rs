@@ -4,6 +4,7 @@
 //! parsed on the other side only if somebody looks at it.
 
 use crate::build::plain_json;
+use crate::decoders::Decoders;
 use crate::mds::row::MdsRow;
 use jinx_core::jinx::decode::unescape;
 use jinx_core::jinx::encode::push_json_str;
@@ -48,27 +49,44 @@ impl Carried {
     }
 
     /// The value of a field.
-    pub fn value<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+    pub fn value<'py>(
+        &self,
+        py: Python<'py>,
+        name: &str,
+        decoders: &Decoders,
+    ) -> PyResult<Bound<'py, PyAny>> {
         if let Some(mds) = &self.mds {
-            return mds.value(py, name);
+            return mds.value(py, name, decoders, None);
         }
         let text = self.find(name).map_err(|error| crate::errors::to_py(&error))?;
         plain_json(py, text, false)
     }
 
     /// Emits a field as it is stored; false where it is known only as a Python object.
-    pub fn emit(&self, py: Python<'_>, name: &str, sink: &mut impl Sink) -> Result<bool> {
-        self.mds.as_ref().map_or(Ok(false), |mds| mds.emit(py, name, sink))
+    pub fn emit(
+        &self,
+        py: Python<'_>,
+        name: &str,
+        decoders: &Decoders,
+        sink: &mut impl Sink,
+    ) -> Result<bool> {
+        self.mds.as_ref().map_or(Ok(false), |mds| mds.emit(py, name, decoders, sink))
     }
 
     /// Whether a value that was handed out is an image that still is as stored.
-    pub fn is_unchanged(&self, py: Python<'_>, name: &str, value: &Bound<'_, PyAny>) -> PyResult<bool> {
-        self.mds.as_ref().map_or(Ok(false), |mds| mds.is_unchanged(py, name, value))
+    pub fn is_unchanged(
+        &self,
+        py: Python<'_>,
+        name: &str,
+        value: &Bound<'_, PyAny>,
+        decoders: &Decoders,
+    ) -> PyResult<bool> {
+        self.mds.as_ref().map_or(Ok(false), |mds| mds.is_unchanged(py, name, value, decoders))
     }
 
     /// The length of a field, where it can be told without decoding.
-    pub fn length(&self, py: Python<'_>, name: &str) -> PyResult<Option<u64>> {
-        self.mds.as_ref().map_or(Ok(None), |mds| mds.length(py, name))
+    pub fn length(&self, py: Python<'_>, name: &str, decoders: &Decoders) -> PyResult<Option<u64>> {
+        self.mds.as_ref().map_or(Ok(None), |mds| mds.length(py, name, decoders))
     }
 
     /// A short text for a field, where there is one without decoding.

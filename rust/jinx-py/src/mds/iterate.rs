@@ -2,7 +2,7 @@
 
 use super::row::{sample, with_row};
 use crate::errors::to_py;
-use crate::home::Home;
+use crate::reader::Reader;
 use crate::sample::LazyDict;
 use jinx_core::Error;
 use jinx_core::mds::feed::Feed;
@@ -19,12 +19,12 @@ impl Ahead {
     pub fn sample<'py>(
         &self,
         py: Python<'py>,
-        home: &Arc<Home>,
+        reader: &Reader,
         position: u64,
     ) -> PyResult<Bound<'py, LazyDict>> {
-        let mds = home.mds.as_deref().ok_or_else(|| to_py(&Error::invalid("not an MDS dataset")))?;
+        let mds = reader.home.mds.as_deref().ok_or_else(|| to_py(&Error::invalid("not an MDS dataset")))?;
         if !mds.feeds {
-            return Bound::new(py, sample(py, home, position)?);
+            return Bound::new(py, sample(py, reader, position)?);
         }
         let found = py.detach(|| {
             let mut feed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -43,6 +43,6 @@ impl Ahead {
         if let Some(found) = found {
             let _ = row.set(found);
         }
-        Bound::new(py, with_row(py, home, position, row)?)
+        Bound::new(py, with_row(py, reader, position, row)?)
     }
 }

@@ -1,8 +1,10 @@
 //! What a lazy sample of an MDS folder is made of.
 
 use super::value;
+use crate::decoders::Decoders;
 use crate::errors::{IntoPy, from_py, to_py};
 use crate::home::Home;
+use crate::reader::Reader;
 use crate::sample::{LazyDict, undecoded};
 use crate::transport::Carried;
 use jinx_core::mds::encoding::{Encoding, Image};
@@ -24,19 +26,19 @@ pub struct MdsRow {
 }
 
 /// Sample `position` over all shards, nothing of it read.
-pub fn sample(py: Python<'_>, home: &Arc<Home>, position: u64) -> PyResult<LazyDict> {
-    of_row(py, Arc::new(MdsRow::new(Arc::clone(home), position)))
+pub fn sample(py: Python<'_>, reader: &Reader, position: u64) -> PyResult<LazyDict> {
+    of_row(py, Arc::new(MdsRow::new(Arc::clone(&reader.home), position)), &reader.decoders)
 }
 
 /// A sample whose fields may have been found already.
-pub fn with_row(py: Python<'_>, home: &Arc<Home>, position: u64, row: OnceLock<Row>) -> PyResult<LazyDict> {
-    of_row(py, Arc::new(MdsRow { home: Arc::clone(home), position, row }))
+pub fn with_row(py: Python<'_>, reader: &Reader, position: u64, row: OnceLock<Row>) -> PyResult<LazyDict> {
+    of_row(py, Arc::new(MdsRow { home: Arc::clone(&reader.home), position, row }), &reader.decoders)
 }
 
 /// The sample of a row.
-pub fn of_row(py: Python<'_>, row: Arc<MdsRow>) -> PyResult<LazyDict> {
+pub fn of_row(py: Python<'_>, row: Arc<MdsRow>, decoders: &Decoders) -> PyResult<LazyDict> {
     let names = template(py, &row.home, row.position)?;
-    Ok(LazyDict::of_dict(py, names.unbind(), Carried::of_mds(row)))
+    Ok(LazyDict::of_dict(names.unbind(), Carried::of_mds(row), decoders.clone_ref(py)))
 }
 
 /// The names of a sample's fields with placeholders for their values.
@@ -116,25 +118,17 @@ impl MdsRow {
         Ok((row, column.ok_or_else(|| to_py(&Error::invalid(format!("no column '{name}'"))))?))
     }
 
-    /// The value of a field, through its decoder if it has one.
-    pub fn value<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
-        self.value_of(py, name, None)
-    }
-
-    /// As [`MdsRow::value`], of bytes that may have been read before.
-    pub fn value_of<'py>(
+    /// The value of a field, through its decoder if it has one, of bytes that may have been read before.
+    pub fn value<'py>(
         &self,
         py: Python<'py>,
         name: &str,
+        decoders: &Decoders,
         read: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let (row, column) = self.column(py, name)?;
         let mds = self.home.mds.as_deref().ok_or_else(|| to_py(&Error::invalid("not an MDS dataset")))?;
-        let decoder = match &self.home.decoders {
-            Some(decoders) => decoders.bind(py).get_item(name)?,
-            None => None,
-        };
-        match decoder {
+        match decoders.get(py, name)? {
             None => value::field(py, row, column, &mds.taste, read),
             Some(decoder) => {
                 let taste = super::open::Taste { image_bytes: true, ..mds.taste.clone() };
@@ -143,42 +137,46 @@ impl MdsRow {
         }
     }
 
-    /// Whether a field's value is changed by a decoder.
-    fn is_decoded(&self, py: Python<'_>, name: &str) -> PyResult<bool> {
-        match &self.home.decoders {
-            Some(decoders) => decoders.bind(py).contains(name),
-            None => Ok(false),
-        }
-    }
-
     /// Whether `value`, which may have been drawn upon, shows what is stored: then an image is written as its file.
-    pub fn is_unchanged(&self, py: Python<'_>, name: &str, value: &Bound<'_, PyAny>) -> PyResult<bool> {
+    pub fn is_unchanged(
+        &self,
+        py: Python<'_>,
+        name: &str,
+        value: &Bound<'_, PyAny>,
+        decoders: &Decoders,
+    ) -> PyResult<bool> {
         let row = self.row(py)?;
         let column = row.columns().all.iter().find(|column| column.name == name);
         let is_image = matches!(
             column.and_then(|column| column.encoding.as_ref()),
             Some(Encoding::Image(_) | Encoding::List(_) | Encoding::JpegArray)
         );
-        if !is_image || self.is_decoded(py, name)? {
+        if !is_image || decoders.has(py, name)? {
             return Ok(false);
         }
-        self.value(py, name)?.eq(value)
+        self.value(py, name, decoders, None)?.eq(value)
     }
 
     /// Emits a field as it is stored; false when only Python knows its value.
-    pub fn emit(&self, py: Python<'_>, name: &str, sink: &mut impl Sink) -> Result<bool> {
+    pub fn emit(
+        &self,
+        py: Python<'_>,
+        name: &str,
+        decoders: &Decoders,
+        sink: &mut impl Sink,
+    ) -> Result<bool> {
         let fail = |error: PyErr| from_py(py, error);
         let (row, column) = self.column(py, name).map_err(fail)?;
         let is_pickle = row.columns().all[column].encoding == Some(Encoding::Pickle);
-        if is_pickle || self.is_decoded(py, name).map_err(fail)? {
+        if is_pickle || decoders.has(py, name).map_err(fail)? {
             return Ok(false);
         }
         row.emit_field(column, sink).map(|()| true)
     }
 
     /// The length of a field that can be told without decoding it.
-    pub fn length(&self, py: Python<'_>, name: &str) -> PyResult<Option<u64>> {
-        if self.is_decoded(py, name)? {
+    pub fn length(&self, py: Python<'_>, name: &str, decoders: &Decoders) -> PyResult<Option<u64>> {
+        if decoders.has(py, name)? {
             return Ok(None);
         }
         let (row, column) = self.column(py, name)?;

@@ -5,8 +5,10 @@
 
 use super::row::{MdsRow, of_row};
 use super::value::{DETACH_BYTES, container};
+use crate::decoders::Decoders;
 use crate::home::Home;
 use crate::pending::helpers;
+use crate::reader::Reader;
 use crate::sample::LazyDict;
 use crate::take::MIN_BYTES_PER_THREAD;
 use crate::transport::Carried;
@@ -38,11 +40,12 @@ struct Media<'r> {
 /// Those of the first damaged sample in the caller's order.
 pub fn samples<'py>(
     py: Python<'py>,
-    home: &Arc<Home>,
+    reader: &Reader,
     positions: &[u64],
     fields: Option<&[String]>,
 ) -> PyResult<Vec<Bound<'py, LazyDict>>> {
     keep_freed_memory(py);
+    let (home, decoders) = (&reader.home, &reader.decoders);
     let wanted =
         |name: &str| home.shows(name) && fields.is_none_or(|fields| fields.iter().any(|field| field == name));
     let mut samples = Vec::with_capacity(positions.len());
@@ -55,10 +58,10 @@ pub fn samples<'py>(
             .collect();
         rest = &rest[chunk.count..];
         if chunk.is_packed {
-            samples.extend(take_packed(py, &rows, &wanted, fields.is_none(), chunk.threads)?);
+            samples.extend(take_packed(py, &rows, decoders, &wanted, fields.is_none(), chunk.threads)?);
         } else {
             py.detach(|| find_in_file_order(&rows));
-            samples.extend(take_raw(py, &rows, &wanted, chunk.threads)?);
+            samples.extend(take_raw(py, &rows, decoders, &wanted, chunk.threads)?);
         }
     }
     Ok(samples)
@@ -70,7 +73,7 @@ fn alone<'py>(py: Python<'py>, sample: Bound<'py, LazyDict>, row: &MdsRow) -> Py
         return Ok(sample);
     }
     let values = sample.get().edit(py)?.clone().unbind();
-    Bound::new(py, LazyDict::of_dict(py, values, Carried::default()))
+    Bound::new(py, LazyDict::of_dict(values, Carried::default(), Decoders::default()))
 }
 
 /// Samples that are read together.
@@ -172,6 +175,7 @@ impl<'r> Ahead<'r> {
 fn take_packed<'py>(
     py: Python<'py>,
     rows: &[Arc<MdsRow>],
+    decoders: &Decoders,
     wanted: &dyn Fn(&str) -> bool,
     all: bool,
     threads: usize,
@@ -183,7 +187,7 @@ fn take_packed<'py>(
         || {
             let taken = rows.iter().enumerate().map(|(i, row)| {
                 py.detach(|| ahead.wait(i));
-                let sample = Bound::new(py, of_row(py, Arc::clone(row))?)?;
+                let sample = Bound::new(py, of_row(py, Arc::clone(row), decoders)?)?;
                 look_up(py, &sample, wanted)?;
                 if all { alone(py, sample, row) } else { Ok(sample) }
             });
@@ -195,6 +199,7 @@ fn take_packed<'py>(
 fn take_raw<'py>(
     py: Python<'py>,
     rows: &[Arc<MdsRow>],
+    decoders: &Decoders,
     wanted: &dyn Fn(&str) -> bool,
     threads: usize,
 ) -> PyResult<Vec<Bound<'py, LazyDict>>> {
@@ -212,7 +217,7 @@ fn take_raw<'py>(
     let samples = with_threads(threads, read, || -> PyResult<Vec<_>> {
         let mut samples = Vec::with_capacity(rows.len());
         for (i, row) in rows.iter().enumerate() {
-            let sample = Bound::new(py, of_row(py, Arc::clone(row))?)?;
+            let sample = Bound::new(py, of_row(py, Arc::clone(row), decoders)?)?;
             look_up(py, &sample, &|name| {
                 wanted(name) && !media.iter().any(|media| media.sample == i && media.name == name)
             })?;
@@ -225,7 +230,9 @@ fn take_raw<'py>(
         let (row, sample) = (&rows[*sample], samples[*sample].get());
         let key = PyString::intern(py, name);
         match object.object(py) {
-            Some(object) => sample.remember(py, &key, row.value_of(py, name, Some(object))?).map(drop)?,
+            Some(object) => {
+                sample.remember(py, &key, row.value(py, name, decoders, Some(object))?).map(drop)?
+            }
             None => sample.lookup(py, &key).map(drop)?,
         }
     }
