@@ -1,5 +1,10 @@
 """Writing: what is published, and what is not."""
 
+import itertools
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -178,3 +183,133 @@ def test_verify_takes_the_limit_that_the_writer_was_given(tmp_path, capsys):
     assert "field a: decodes to more than 1000 bytes" in capsys.readouterr().out
     assert run(["verify", str(path), "--max-value-bytes", "2kB"]) == 0
     assert capsys.readouterr().out == f"{path}: intact\n"
+class Acting(Mapping[str, Any]):
+    """A value that does something when it is written, as a `__del__`, a property or another thread may."""
+
+    def __init__(self, act: Callable[[], Any]) -> None:
+        self.act = act
+
+    def __getitem__(self, key: str) -> Any:
+        raise KeyError(key)
+
+    def __iter__(self) -> Iterator[str]:
+        self.act()
+        return iter(())
+
+    def __len__(self) -> int:
+        return 2**62
+
+
+def grow_dict(value: dict[str, Any]) -> None:
+    value["late"] = 1
+
+
+def shrink_dict(value: dict[str, Any]) -> None:
+    del value["last"]
+
+
+def grow_list(value: list[Any]) -> None:
+    value.append(1)
+
+
+def shrink_list(value: list[Any]) -> None:
+    value.pop()
+
+
+@pytest.mark.parametrize("change", [grow_dict, shrink_dict, grow_list, shrink_list])
+@pytest.mark.parametrize("depth", [0, 1])
+def test_a_container_that_changes_while_it_is_written(tmp_path, change, depth):
+    is_dict = change in {grow_dict, shrink_dict}
+    if is_dict:
+        value: Any = {"first": 1, "last": 2}
+        value = {"act": Acting(lambda: change(value)), **value}
+    else:
+        value = [1, 2]
+        value.insert(0, Acting(lambda: change(value)))
+    sample = value if is_dict and not depth else {"x": value}
+    path = tmp_path / "a.jinx"
+    with jinx.Writer(path) as writer:
+        writer.write({"n": 1})
+        with pytest.raises(jinx.InvalidError, match="was changed while it was being written") as raised:
+            writer.write(sample)
+        assert raised.value.sample == 1
+        writer.write({"n": 2})
+    assert jinx.open(path)["n"].tolist() == [1, 2]
+
+
+def test_a_sample_that_is_changed_by_another_thread(tmp_path):
+    shared: dict[str, Any] = {"n": 0, "act": Acting(lambda: time.sleep(0.0005)), "array": np.arange(4)}
+    done = threading.Event()
+
+    def change() -> None:
+        for turn in itertools.count():
+            if done.is_set():
+                return
+            shared[f"k{turn % 50}"] = turn
+            shared.pop(f"k{(turn + 25) % 50}", None)
+
+    thread = threading.Thread(target=change)
+    thread.start()
+    written = 0
+    try:
+        with jinx.Writer(tmp_path / "a.jinx") as writer:
+            for _ in range(50):
+                with suppress(jinx.InvalidError):
+                    writer.write(shared)
+                    written += 1
+    finally:
+        done.set()
+        thread.join()
+    assert len(jinx.open(tmp_path / "a.jinx")) == written
+    assert jinx.verify(tmp_path / "a.jinx") == []
+
+
+def test_a_writer_that_is_aborted_by_its_own_sample(tmp_path):
+    writer = jinx.Writer(tmp_path / "a.jinx")
+    with pytest.raises(jinx.InvalidError, match="the writer is closed"):
+        writer.write({"x": Acting(writer.abort)})
+    assert names(tmp_path) == []
+
+
+class Hostile:
+    """Everything that is asked of it is an error of its own."""
+
+    def __getattr__(self, name: str) -> Any:
+        raise ZeroDivisionError(name)
+
+
+class Falsely(Hostile):
+    @property
+    def __class__(self) -> Any:
+        raise ZeroDivisionError("class")
+
+
+def test_values_that_raise_when_they_are_looked_at(tmp_path):
+    def fail() -> None:
+        raise ZeroDivisionError("items")
+
+    path = tmp_path / "a.jinx"
+    with jinx.Writer(path) as writer:
+        for value in (Acting(fail), [Acting(fail)], Falsely(), {"deep": Falsely()}):
+            with pytest.raises(ZeroDivisionError):
+                writer.write({"x": value})
+        with pytest.raises(jinx.InvalidError, match="field 'x': a value of type"):
+            writer.write({"x": Hostile()})
+        writer.write({"x": Acting(lambda: None)})
+    assert jinx.open(path)[0]["x"] == {}
+
+
+def test_decoders_that_are_changed_while_they_are_looked_at(tmp_path):
+    path = samples.write(tmp_path / "a.jinx", 3)
+    decoders: dict[str, Any] = {}
+
+    class Adding:
+        def __getattr__(self, name: str) -> Any:
+            decoders[f"more {len(decoders)}"] = str
+            raise AttributeError(name)
+
+        def __call__(self, value: Any) -> Any:
+            return value
+
+    decoders.update(n=Adding(), id=Adding())
+    assert jinx.open(path)._derive(decoders=decoders)[1]["n"] == 1

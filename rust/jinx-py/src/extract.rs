@@ -60,10 +60,12 @@ pub fn emit_value(value: &Bound<'_, PyAny>, depth: usize, sink: &mut impl Sink) 
         return emit_dict(dict, depth, sink);
     }
     if let Ok(list) = value.cast::<PyList>() {
-        return emit_items(list.iter(), list.len(), depth, sink);
+        let len = list.len();
+        let emitted = emit_items(list.iter(), len, depth, sink)?;
+        return if emitted == len && list.len() == len { Ok(()) } else { Err(changed("list")) };
     }
     if let Ok(tuple) = value.cast::<PyTuple>() {
-        return emit_items(tuple.iter(), tuple.len(), depth, sink);
+        return emit_items(tuple.iter(), tuple.len(), depth, sink).map(|_| ());
     }
     if let Ok(lazy) = value.cast::<LazyDict>() {
         check_depth(depth)?;
@@ -128,11 +130,26 @@ fn emit_int(value: &Bound<'_, PyAny>, sink: &mut impl Sink) -> Result<()> {
 
 fn emit_dict(dict: &Bound<'_, PyDict>, depth: usize, sink: &mut impl Sink) -> Result<()> {
     check_depth(depth)?;
-    sink.begin_dict(dict.len())?;
-    for (key, value) in dict.iter() {
+    let len = dict.len();
+    sink.begin_dict(len)?;
+    let mut members = dict.iter();
+    for _ in 0..len {
+        // Looked at here, because PyO3's iterator panics.
+        let member = if dict.len() == len { members.next() } else { None };
+        let (key, value) = member.ok_or_else(|| changed("dict"))?;
         emit_member(&key, &value, depth, sink)?;
     }
+    if dict.len() != len {
+        return Err(changed("dict"));
+    }
     sink.end_dict()
+}
+
+/// Values may run Python code, and let other threads run.
+fn changed(what: &str) -> Error {
+    Error::invalid(format!(
+        "this {what} was changed while it was being written; give write() a copy of its own"
+    ))
 }
 
 fn emit_mapping(mapping: &Bound<'_, PyAny>, depth: usize, sink: &mut impl Sink) -> Result<()> {
@@ -164,18 +181,22 @@ fn emit_member(
     emit_value(value, depth + 1, sink).map_err(|error| error.in_field(name))
 }
 
+/// Says how many items there were.
 fn emit_items<'py>(
     items: impl Iterator<Item = Bound<'py, PyAny>>,
     len: usize,
     depth: usize,
     sink: &mut impl Sink,
-) -> Result<()> {
+) -> Result<usize> {
     check_depth(depth)?;
     sink.begin_list(len)?;
-    for (i, item) in items.enumerate() {
-        emit_value(&item, depth + 1, sink).map_err(|error| error.in_field(&format!("[{i}]")))?;
+    let mut emitted = 0;
+    for item in items {
+        emit_value(&item, depth + 1, sink).map_err(|error| error.in_field(&format!("[{emitted}]")))?;
+        emitted += 1;
     }
-    sink.end_list()
+    sink.end_list()?;
+    Ok(emitted)
 }
 
 fn type_name(value: &Bound<'_, PyAny>) -> String {

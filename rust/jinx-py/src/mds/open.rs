@@ -1,5 +1,6 @@
 //! Opening MDS folders with the options that Python gives.
 
+use crate::decoders::members;
 use crate::errors::{IntoPy, to_py};
 use jinx_core::Error;
 use jinx_core::jinx::shard::{OpenOptions, Verify};
@@ -71,7 +72,7 @@ pub fn open(
     let hashes = if open.verify >= Verify::Full { Hashes::Packed } else { Hashes::None };
     let mut opened = Options { access: open.access, limits: open.limits, hashes, ..Options::default() };
     let mut taste = Taste::default();
-    for (name, value) in options.iter() {
+    for (name, value) in members(options) {
         match name.extract::<String>()?.as_str() {
             "unpack" => opened.unpack = unpack(&value)?,
             "hashes" => {
