@@ -6,6 +6,7 @@ use crate::reader::Reader;
 use crate::unfilled::keep_freed_memory;
 use pyo3::prelude::*;
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
 /// Samples after which is looked at what they were asked for.
@@ -40,6 +41,8 @@ impl Touched {
 #[derive(Debug, Default)]
 pub struct Ahead {
     window: VecDeque<(usize, Prepared)>,
+    /// Those behind the window whose rows are read, and whose media are not sent for yet.
+    rows: VecDeque<(usize, Prepared)>,
     names: Vec<String>,
     threads: Option<Threads>,
 }
@@ -62,6 +65,7 @@ impl Ahead {
         }
         if self.names.is_empty() {
             self.window.clear();
+            self.rows.clear();
             return Ok(Prepared::default());
         }
         while self.window.front().is_some_and(|(at, _)| *at < i) {
@@ -89,17 +93,34 @@ impl Ahead {
         let bytes =
             |prepared: &Prepared| prepared.pending.iter().map(|pending| pending.bytes()).sum::<usize>();
         let mut total: usize = self.window.iter().map(|(_, prepared)| bytes(prepared)).sum();
-        for at in from..(i + WINDOW).min(stop) {
-            if total > WINDOW_BYTES {
-                break;
-            }
-            let position = reader.position(at);
-            let mut prepared = Prepared::read(home, position);
-            prepared.expect(py, home, position, |name| self.names.iter().any(|wanted| wanted == name))?;
+        let (rows, names) = (&mut self.rows, &self.names);
+        py.detach(|| read_rows(rows, reader, home, names, from..(i + WINDOW).min(stop)));
+        while total <= WINDOW_BYTES
+            && let Some((at, mut prepared)) = self.rows.pop_front()
+        {
+            prepared.expect(py)?;
             prepared.pending.iter().for_each(|pending| threads.send(pending));
             total += bytes(&prepared);
             self.window.push_back((at, prepared));
         }
         Ok(())
+    }
+}
+
+/// Completes `rows` to the samples of `range`; of those that follow one another some may be there.
+fn read_rows(
+    rows: &mut VecDeque<(usize, Prepared)>,
+    reader: &Reader,
+    home: &Home,
+    names: &[String],
+    range: Range<usize>,
+) {
+    if rows.front().is_some_and(|(at, _)| *at != range.start) {
+        rows.clear();
+    }
+    let start = rows.back().map_or(range.start, |(at, _)| at + 1);
+    for at in start..range.end {
+        let wanted = |name: &str| names.iter().any(|wanted| wanted == name);
+        rows.push_back((at, Prepared::read(home, reader.position(at), wanted)));
     }
 }

@@ -31,7 +31,13 @@ pub fn stored_blob<'py>(
     stored: &Stored<'_>,
     payload: Payload,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let Some(length) = plausible_len(shard, stored) else {
+    // A compressed value's length is in its first bytes. Of a map they are read at once; anything that may wait is read
+    // without the GIL.
+    let waits =
+        stored.chain.codecs().next().is_some() && shard.sidecar().is_some_and(|side| !side.is_mapped());
+    let length =
+        if waits { py.detach(|| plausible_len(shard, stored)) } else { plausible_len(shard, stored) };
+    let Some(length) = length else {
         let bytes = py.detach(|| shard.load(stored)).into_py_result()?;
         return blob(py, payload, &bytes);
     };

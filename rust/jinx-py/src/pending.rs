@@ -46,10 +46,38 @@ pub struct Pending {
     queue: OnceLock<Weak<Queue>>,
 }
 
+/// A value for which no object is made yet.
+#[derive(Debug)]
+struct Planned {
+    shard: Arc<Shard>,
+    chain: Chain,
+    pointer: Pointer,
+    payload: Payload,
+    start: u32,
+    /// Bytes of its object.
+    length: usize,
+    gives_pixels: bool,
+}
+
 /// What is sent to threads; a value whose sample is gone is not read any more.
 type Queue = Receiver<Weak<Pending>>;
 
 impl Pending {
+    fn new(py: Python<'_>, planned: Planned) -> PyResult<Self> {
+        let Planned { shard, chain, pointer, payload, start, length, gives_pixels } = planned;
+        Ok(Self {
+            shard,
+            chain,
+            pointer,
+            payload,
+            start,
+            object: Unfilled::new(py, container_of(payload), length)?,
+            pixels: gives_pixels.then(Mutex::default),
+            process: std::process::id(),
+            queue: OnceLock::new(),
+        })
+    }
+
     pub fn is_of(&self, found: &Found<'_>) -> bool {
         self.start == found.start
     }
@@ -128,61 +156,53 @@ fn lock(pixels: &Mutex<Option<Pixels>>) -> MutexGuard<'_, Option<Pixels>> {
 pub struct Prepared {
     pub row: OnceLock<Row>,
     pub pending: Vec<Arc<Pending>>,
+    planned: Vec<Planned>,
 }
 
 impl Prepared {
-    /// A row that was read; one that fails is read again, and reported, when it is touched.
-    pub fn read(home: &Home, position: u64) -> Self {
-        let read = || -> Result<Row> {
+    /// Reads a row, and what must be known of the media that `wanted` names before their objects can be made; needs no
+    /// GIL. A row that fails is read again, and reported, when it is touched.
+    pub fn read(home: &Home, position: u64, wanted: impl Fn(&str) -> bool) -> Self {
+        let read = || -> Result<Self> {
             let (shard, i) = home.shards.locate(position)?;
             let row = Row::new(shard.line(i)?);
-            row.fields(shard)?;
-            Ok(row)
+            let planned = plan(home, shard, &row, wanted)?;
+            Ok(Self { row: OnceLock::from(row), pending: Vec::new(), planned })
         };
-        Self { row: read().map(OnceLock::from).unwrap_or_default(), pending: Vec::new() }
+        read().unwrap_or_default()
     }
 
-    /// Makes the objects of the media that `wanted` names.
+    /// Makes the objects of its media.
     ///
     /// # Errors
     /// `MemoryError`.
-    pub fn expect(
-        &mut self,
-        py: Python<'_>,
-        home: &Home,
-        position: u64,
-        wanted: impl Fn(&str) -> bool,
-    ) -> PyResult<()> {
-        let (Ok((shard, _)), Some(row)) = (home.shards.locate(position), self.row.get()) else {
-            return Ok(());
-        };
-        let Ok(fields) = row.fields(shard) else { return Ok(()) };
-        for field in fields {
-            let Some(chain) = field.chain.filter(|chain| chain.bin) else { continue };
-            let Kind::Blob(payload @ (Payload::Raw | Payload::Npy)) = chain.kind else { continue };
-            if !home.shows(row.name(field)) || !wanted(row.name(field)) {
-                continue;
-            }
-            let found = row.found(field);
-            let Ok(stored) = Stored::parse(chain, found.text) else { continue };
-            let (Place::Sidecar(pointer), Some(length)) = (&stored.place, plausible_len(shard, &stored))
-            else {
-                continue;
-            };
-            self.pending.push(Arc::new(Pending {
-                shard: Arc::clone(shard),
-                chain,
-                pointer: *pointer,
-                payload,
-                start: found.start,
-                object: Unfilled::new(py, container_of(payload), length)?,
-                pixels: home.gives_pixels(row.name(field)).then(Mutex::default),
-                process: std::process::id(),
-                queue: OnceLock::new(),
-            }));
+    pub fn expect(&mut self, py: Python<'_>) -> PyResult<()> {
+        self.pending.reserve_exact(self.planned.len());
+        for planned in self.planned.drain(..) {
+            self.pending.push(Arc::new(Pending::new(py, planned)?));
         }
         Ok(())
     }
+}
+
+fn plan(home: &Home, shard: &Arc<Shard>, row: &Row, wanted: impl Fn(&str) -> bool) -> Result<Vec<Planned>> {
+    let mut all = Vec::new();
+    for field in row.fields(shard)? {
+        let Some(chain) = field.chain.filter(|chain| chain.bin) else { continue };
+        let Kind::Blob(payload @ (Payload::Raw | Payload::Npy)) = chain.kind else { continue };
+        let name = row.name(field);
+        if !home.shows(name) || !wanted(name) {
+            continue;
+        }
+        let found = row.found(field);
+        let Ok(stored) = Stored::parse(chain, found.text) else { continue };
+        let (Place::Sidecar(pointer), Some(length)) = (&stored.place, plausible_len(shard, &stored)) else {
+            continue;
+        };
+        let (shard, pointer, gives_pixels) = (Arc::clone(shard), *pointer, home.gives_pixels(name));
+        all.push(Planned { shard, chain, pointer, payload, start: found.start, length, gives_pixels });
+    }
+    Ok(all)
 }
 
 /// Threads that read what they are sent; they end with the last of its copies.

@@ -71,14 +71,13 @@ pub fn prepare(
     // In file order, so that a cold disk is read forwards.
     let mut order: Vec<usize> = (0..positions.len()).collect();
     order.sort_unstable_by_key(|i| positions[*i]);
+    let wanted = |name: &str| fields.is_none_or(|fields| fields.iter().any(|field| field == name));
     // Each part gives up the GIL once.
     let (first, rest) = order.split_at(order.len().min(FIRST_ROWS));
     for part in [first, rest].into_iter().filter(|part| !part.is_empty()) {
-        py.detach(|| part.iter().for_each(|i| prepared[*i] = Prepared::read(home, positions[*i])));
+        py.detach(|| part.iter().for_each(|i| prepared[*i] = Prepared::read(home, positions[*i], wanted)));
         for i in part {
-            prepared[*i].expect(py, home, positions[*i], |name| {
-                fields.is_none_or(|fields| fields.iter().any(|field| field == name))
-            })?;
+            prepared[*i].expect(py)?;
             send(&prepared[*i].pending);
         }
     }

@@ -16,7 +16,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock, RwLockWriteGuard};
 
 /// A raw or sample-compressed shard whose file may be removed and put back at any time.
 #[pyclass(frozen, module = "jinx._core", name = "MdsShard")]
@@ -25,31 +25,57 @@ pub struct MdsShard {
     info: ShardInfo,
     taste: Taste,
     names: Vec<Py<PyString>>,
-    open: RwLock<Option<(Arc<Shard>, Identity)>>,
+    open: RwLock<Option<Open>>,
 }
 
+/// A shard, and which file it was opened from.
+type Open = (Arc<Shard>, Identity);
+
 impl MdsShard {
-    /// The shard as its file is now; a file that was removed is `NotFound`, one that was replaced is opened again.
-    fn current(&self) -> Result<Arc<Shard>> {
-        let now = std::fs::metadata(&self.path).map_err(|error| {
-            self.forget();
-            Error::io(&self.path, &error)
+    /// Reads sample `i` of the shard as its file is now, without the GIL; a file that was removed is `NotFound`, one that
+    /// was replaced is opened again.
+    fn read<T: Send>(
+        &self,
+        py: Python<'_>,
+        i: i64,
+        read: impl Fn(&Arc<Shard>, u64) -> Result<T> + Sync,
+    ) -> PyResult<T> {
+        // Locked with the GIL only: a process that is forked while another thread has the lock would wait for ever.
+        let known = self.open.read().unwrap_or_else(PoisonError::into_inner).clone();
+        let found = py.detach(|| -> Result<_> {
+            let (open, is_new) = self.current(known)?;
+            let i = u64::try_from(i).ok().filter(|i| *i < open.0.samples());
+            Ok((i.map(|i| read(&open.0, i)), is_new.then_some(open)))
+        });
+        let (value, opened) = found.map_err(|error| {
+            *self.lock() = None;
+            to_py(&error)
         })?;
+        if opened.is_some() {
+            *self.lock() = opened;
+        }
+        let value = value.ok_or_else(|| {
+            let name = self.path.file_name().unwrap_or_default().to_string_lossy();
+            PyIndexError::new_err(format!("Relative sample index {i} is not present in the {name} file."))
+        });
+        value?.into_py_result()
+    }
+
+    /// The open shard, and whether it was opened just now.
+    fn current(&self, known: Option<Open>) -> Result<(Open, bool)> {
+        let now = std::fs::metadata(&self.path).map_err(|error| Error::io(&self.path, &error))?;
         let now = Identity::from(&now);
-        if let Some((shard, identity)) = &*self.open.read().unwrap_or_else(PoisonError::into_inner)
-            && *identity == now
-        {
-            return Ok(Arc::clone(shard));
+        if let Some(known) = known.filter(|(_, identity)| *identity == now) {
+            return Ok((known, false));
         }
         let source = Source::open(&self.path, Access::Auto)?;
         let identity = source.identity();
-        let shard = Arc::new(Shard::open(source, &self.info, Limits::default())?);
-        *self.open.write().unwrap_or_else(PoisonError::into_inner) = Some((Arc::clone(&shard), identity));
-        Ok(shard)
+        let shard = Shard::open(source, &self.info, Limits::default())?;
+        Ok(((Arc::new(shard), identity), true))
     }
 
-    fn forget(&self) {
-        *self.open.write().unwrap_or_else(PoisonError::into_inner) = None;
+    fn lock(&self) -> RwLockWriteGuard<'_, Option<Open>> {
+        self.open.write().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -88,16 +114,7 @@ impl MdsShard {
 
     /// Sample `i` as a plain dict.
     fn get<'py>(&self, py: Python<'py>, i: i64) -> PyResult<Bound<'py, PyDict>> {
-        let shard = self.current().into_py_result()?;
-        let i = u64::try_from(i).ok().filter(|i| *i < shard.samples()).ok_or_else(|| {
-            let name = self.path.file_name().unwrap_or_default().to_string_lossy();
-            PyIndexError::new_err(format!("Relative sample index {i} is not present in the {name} file."))
-        })?;
-        let row = match shard.is_sample_compressed() {
-            true => py.detach(|| shard.row(i)),
-            false => shard.row(i),
-        };
-        let row = row.into_py_result()?;
+        let row = self.read(py, i, Shard::row)?;
         let sample = PyDict::new(py);
         for (column, name) in self.names.iter().enumerate() {
             sample.set_item(name, value::field(py, &row, column, &self.taste, None)?)?;
@@ -107,12 +124,7 @@ impl MdsShard {
 
     /// The bytes of sample `i`, decompressed.
     fn data<'py>(&self, py: Python<'py>, i: i64) -> PyResult<Bound<'py, PyBytes>> {
-        let shard = self.current().into_py_result()?;
-        let i = u64::try_from(i).ok().filter(|i| *i < shard.samples()).ok_or_else(|| {
-            let name = self.path.file_name().unwrap_or_default().to_string_lossy();
-            PyIndexError::new_err(format!("Relative sample index {i} is not present in the {name} file."))
-        })?;
-        let bytes = py.detach(|| shard.sample(i)).into_py_result()?;
+        let bytes = self.read(py, i, |shard, i| shard.sample(i))?;
         Ok(PyBytes::new(py, &bytes))
     }
 
@@ -132,7 +144,7 @@ impl MdsShard {
 
     /// Closes the file, and says whether it was open.
     fn close(&self) -> bool {
-        self.open.write().unwrap_or_else(PoisonError::into_inner).take().is_some()
+        self.lock().take().is_some()
     }
 
     /// Whether the file is open although it is no longer where it was.
