@@ -30,6 +30,16 @@ def test_pyarrow(ds):
     assert pa.table(ds.select_columns(["n"])).column_names == ["n"]
 
 
+def test_a_schema_is_inferred_without_reading_bytes(tmp_path):
+    path = samples.write(tmp_path / "a.jinx", compression=None)
+    sidecar = path.with_suffix(".binx")
+    sidecar.write_bytes(sidecar.read_bytes().replace(samples.sample(1)["image"], samples.sample(1)["image"][::-1]))
+    damaged = jinx.open(path, verify="full").drop_columns("array")
+    assert pa.schema(damaged).field("image").type == pa.binary()
+    with pytest.raises(pa.ArrowInvalid, match="sample 1, field 'image': the value's checksum does not match"):
+        damaged.to_arrow()
+
+
 def test_views_are_streamed_in_their_order(ds):
     assert ds[::-1].to_arrow(["n"])["n"].to_pylist() == ALL[::-1]
     empty = ds[:0].select_columns(["n"]).to_arrow()

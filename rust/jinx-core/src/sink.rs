@@ -146,6 +146,11 @@ pub trait Sink {
     fn float(&mut self, value: f64) -> Result<()>;
     fn str(&mut self, value: &str) -> Result<()>;
     fn blob(&mut self, payload: Payload, blob: Blob<'_>) -> Result<()>;
+    /// Whether the content of plain bytes ([`Payload::Raw`]) matters; where it does not, a source may give none and
+    /// need not read them.
+    fn reads_bytes(&self) -> bool {
+        true
+    }
     /// A numpy scalar of a dtype that has a suffix of its own (`Float64` only from JINX 1.0 files).
     fn scalar(&mut self, dtype: Dtype, value: Number) -> Result<()>;
     /// A Hugging Face media value that has no bytes, only a file name.
@@ -188,6 +193,9 @@ impl<S: Sink + ?Sized> Sink for &mut S {
     }
     fn blob(&mut self, payload: Payload, blob: Blob<'_>) -> Result<()> {
         (**self).blob(payload, blob)
+    }
+    fn reads_bytes(&self) -> bool {
+        (**self).reads_bytes()
     }
     fn scalar(&mut self, dtype: Dtype, value: Number) -> Result<()> {
         (**self).scalar(dtype, value)

@@ -78,9 +78,15 @@ pub struct TreeBuilder {
     open: Vec<Value>,
     keys: Vec<String>,
     done: Option<Value>,
+    is_without_bytes: bool,
 }
 
 impl TreeBuilder {
+    /// For whom plain bytes are empty: a schema does not depend on their content.
+    pub fn without_bytes() -> Self {
+        Self { is_without_bytes: true, ..Self::default() }
+    }
+
     /// The finished value; the builder is empty again.
     ///
     /// # Errors
@@ -129,7 +135,12 @@ impl Sink for TreeBuilder {
     }
     fn blob(&mut self, payload: Payload, blob: Blob<'_>) -> Result<()> {
         let (media, path) = (blob.media, blob.path.map(str::to_owned));
-        self.put(Value::Blob { payload, data: blob.into_bytes(), media, path })
+        let is_kept = payload != Payload::Raw || self.reads_bytes();
+        let data = if is_kept { blob.into_bytes() } else { Bytes::new() };
+        self.put(Value::Blob { payload, data, media, path })
+    }
+    fn reads_bytes(&self) -> bool {
+        !self.is_without_bytes
     }
     fn scalar(&mut self, dtype: Dtype, value: Number) -> Result<()> {
         self.put(Value::Scalar(dtype, value))

@@ -35,9 +35,8 @@ impl Rows {
         usize::try_from(self.home.len()).unwrap_or(usize::MAX)
     }
 
-    fn value(&self, i: usize) -> Result<Value> {
+    fn value(&self, i: usize, mut tree: TreeBuilder) -> Result<Value> {
         let position = self.view.as_ref().map_or_else(|| jinx_core::num::to_u64(i), |view| view[i]);
-        let mut tree = TreeBuilder::default();
         self.home.emit(position, &mut tree)?;
         tree.take()
     }
@@ -65,7 +64,8 @@ impl Rows {
             self.clone()
         };
         for i in 0..seen.count {
-            inference.observe(&seen.value(i)?).map_err(|error| error.in_sample(jinx_core::num::to_u64(i)))?;
+            let value = seen.value(i, TreeBuilder::without_bytes())?;
+            inference.observe(&value).map_err(|error| error.in_sample(jinx_core::num::to_u64(i)))?;
         }
         self.project(&*inference.finish()?)
     }
@@ -107,7 +107,7 @@ impl Batches {
             && self.builder.len() < self.batch_rows
             && self.builder.bytes() < BATCH_BYTES
         {
-            let value = self.rows.value(self.next)?;
+            let value = self.rows.value(self.next, TreeBuilder::default())?;
             self.builder.push(&value).map_err(|error| error.in_sample(jinx_core::num::to_u64(self.next)))?;
             self.next += 1;
         }

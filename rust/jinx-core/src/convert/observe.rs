@@ -19,8 +19,10 @@ pub trait Findings: Send + 'static {
     /// When nothing fits this row and the former ones.
     fn observe(&mut self, row: &Value) -> Result<()>;
 
-    /// Drops what the findings do not depend on.
-    fn lighten(_row: &mut Value) {}
+    /// What their rows are built with, which may leave out what the findings do not depend on.
+    fn tree() -> TreeBuilder {
+        TreeBuilder::default()
+    }
 }
 
 /// Looks at rows. Clones look at the same.
@@ -48,7 +50,7 @@ impl<F: Findings> RowTarget for Observer<F> {
     type Encoder = Trees<F>;
 
     fn encoder(&self) -> Result<Trees<F>> {
-        Ok(Trees { tree: TreeBuilder::default(), rows: Vec::new(), bytes: 0, findings: PhantomData })
+        Ok(Trees { tree: F::tree(), rows: Vec::new(), bytes: 0, findings: PhantomData })
     }
 
     fn commit(&mut self, rows: Vec<Value>) -> Result<()> {
@@ -74,8 +76,7 @@ impl<F: Findings> ChunkEncoder for Trees<F> {
 
     fn encode(&mut self, emit: &mut dyn FnMut(&mut dyn Sink) -> Result<()>) -> Result<()> {
         emit(&mut self.tree)?;
-        let mut row = self.tree.take()?;
-        F::lighten(&mut row);
+        let row = self.tree.take()?;
         self.bytes += size_of(&row);
         self.rows.push(row);
         Ok(())

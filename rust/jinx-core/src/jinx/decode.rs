@@ -212,7 +212,8 @@ impl Shard {
         match stored.chain.kind {
             Kind::Scalar(dtype) => self.emit_scalar(dtype, stored, sink),
             Kind::Blob(payload) => {
-                let bytes = self.load(stored)?;
+                let is_read = payload != Payload::Raw || sink.reads_bytes();
+                let bytes = if is_read { self.load(stored)? } else { Vec::new() };
                 npy::check_blob(payload, &bytes)?;
                 let mut blob = Blob::shared(Bytes::from(bytes));
                 let path = stored.path.as_deref();
@@ -321,7 +322,8 @@ impl<S: Sink> Walk<'_, '_, S> {
         let start = self.jiter.current_index();
         json::skip(&mut self.jiter, Peek::Object, depth)?;
         let text = &self.text[start..self.jiter.current_index()];
-        let mut tree = TreeBuilder::default();
+        let mut tree =
+            if self.sink.reads_bytes() { TreeBuilder::default() } else { TreeBuilder::without_bytes() };
         self.shard.emit_value(None, text, Some(&FieldNode::anything()), depth, &mut tree)?;
         let value = tree.take()?;
         let path = match value.get("path") {

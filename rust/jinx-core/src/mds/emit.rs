@@ -34,12 +34,20 @@ impl Row {
     pub fn emit_field(&self, column: usize, sink: &mut impl Sink) -> Result<()> {
         let mut emit = || {
             let known = self.columns().all.get(column).ok_or_else(|| Error::invalid("no such column"))?;
+            let encoding = known.encoding.as_ref().ok_or_else(|| unknown(&known.encoding_name))?;
+            if is_plain(encoding) && !sink.reads_bytes() {
+                return sink.blob(Payload::Raw, Blob::borrowed(&[]));
+            }
             // Copied before it is looked at: a map may change under us.
-            let data = self.slice(column)?.into_owned();
-            emit_value(known.encoding.as_ref().ok_or_else(|| unknown(&known.encoding_name))?, data, sink)
+            emit_value(encoding, self.slice(column)?.into_owned(), sink)
         };
         emit().map_err(|error| self.here(error, column))
     }
+}
+
+/// Whether a value is its bytes.
+fn is_plain(encoding: &Encoding) -> bool {
+    matches!(encoding, Encoding::Bytes | Encoding::Image(Image::Jpeg | Image::Png))
 }
 
 /// The error for an encoding that this build does not know.
