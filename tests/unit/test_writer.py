@@ -1,6 +1,8 @@
 """Writing: what is published, and what is not."""
 
 import itertools
+import os
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -313,3 +315,29 @@ def test_decoders_that_are_changed_while_they_are_looked_at(tmp_path):
 
     decoders.update(n=Adding(), id=Adding())
     assert jinx.open(path)._derive(decoders=decoders)[1]["n"] == 1
+
+
+def test_long_values_are_kept_without_a_copy(tmp_path):
+    values = {"long": os.urandom(100_000), "list": [os.urandom(5000)], "short": os.urandom(100)}
+    counts = [sys.getrefcount(values["long"]), sys.getrefcount(values["list"][0]), sys.getrefcount(values["short"])]
+
+    def added() -> list[int]:
+        now = [sys.getrefcount(values["long"]), sys.getrefcount(values["list"][0]), sys.getrefcount(values["short"])]
+        return [after - before for before, after in zip(counts, now, strict=True)]
+
+    for end in (jinx.Writer.close, jinx.Writer.abort):
+        writer = jinx.Writer(tmp_path / "a.jinx", overwrite=True)
+        writer.write(values)
+        assert added() == [1, 1, 0]
+        end(writer)
+        assert added() == [0, 0, 0]
+    assert jinx.open(tmp_path / "a.jinx")[0].to_dict() == values
+
+
+def test_a_full_batch_lets_go_of_its_values(tmp_path):
+    value = os.urandom(5000)
+    before = sys.getrefcount(value)
+    with jinx.Writer(tmp_path / "a.jinx") as writer:
+        writer.write_many({"n": n, "value": value} for n in range(512))
+        assert sys.getrefcount(value) == before
+    assert jinx.open(tmp_path / "a.jinx")[511]["value"] == value

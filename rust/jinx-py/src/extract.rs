@@ -2,17 +2,22 @@
 
 use crate::errors::from_py;
 use crate::sample::LazyDict;
+use bytes::Bytes;
 use jinx_core::jinx::npy;
 use jinx_core::limits::MAX_DEPTH;
 use jinx_core::sink::{Blob, Dtype, Number, Payload, Sink};
 use jinx_core::{Error, Result};
 use pyo3::intern;
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{
     PyBool, PyByteArray, PyBytes, PyDict, PyFloat, PyInt, PyList, PyMapping, PyMemoryView, PyString, PyTuple,
     PyType,
 };
+
+/// Below this a copy takes no longer than holding on to an object.
+const SHARED_BYTES: usize = 4096;
 
 /// What is wrong with a name that cannot be written.
 pub const SURROGATE_KEY: &str = "a dict key with lone surrogates; it has no UTF-8 form";
@@ -54,7 +59,7 @@ pub fn emit_value(value: &Bound<'_, PyAny>, depth: usize, sink: &mut impl Sink) 
         return sink.float(number.value());
     }
     if let Ok(bytes) = value.cast_exact::<PyBytes>() {
-        return sink.blob(Payload::Raw, Blob::borrowed(bytes.as_bytes()));
+        return emit_bytes(Payload::Raw, bytes, sink);
     }
     if let Ok(dict) = value.cast::<PyDict>() {
         return emit_dict(dict, depth, sink);
@@ -74,7 +79,7 @@ pub fn emit_value(value: &Bound<'_, PyAny>, depth: usize, sink: &mut impl Sink) 
     if value.cast::<PyByteArray>().is_ok() || value.cast::<PyMemoryView>().is_ok() {
         let bytes = py.get_type::<PyBytes>().call1((value,)).map_err(fail)?;
         let bytes = bytes.cast_into::<PyBytes>().map_err(|error| fail(error.into()))?;
-        return sink.blob(Payload::Raw, Blob::borrowed(bytes.as_bytes()));
+        return emit_bytes(Payload::Raw, &bytes, sink);
     }
     if emit_foreign(value, sink)? {
         return Ok(());
@@ -113,6 +118,15 @@ fn emit_str(text: &Bound<'_, PyString>, sink: &mut impl Sink) -> Result<()> {
     let text =
         text.to_str().map_err(|_| Error::invalid("a str with lone surrogates; it has no UTF-8 form"))?;
     sink.str(text)
+}
+
+/// Long values are not copied: the sink keeps their object, which is no subclass that could run code when it goes.
+fn emit_bytes(payload: Payload, bytes: &Bound<'_, PyBytes>, sink: &mut impl Sink) -> Result<()> {
+    let data = bytes.as_bytes();
+    if data.len() < SHARED_BYTES {
+        return sink.blob(payload, Blob::borrowed(data));
+    }
+    sink.blob(payload, Blob::shared(Bytes::from_owner(PyBackedBytes::from(bytes.clone()))))
 }
 
 fn emit_int(value: &Bound<'_, PyAny>, sink: &mut impl Sink) -> Result<()> {
@@ -236,7 +250,7 @@ fn emit_foreign(value: &Bound<'_, PyAny>, sink: &mut impl Sink) -> Result<bool> 
     let fail = |error: PyErr| from_py(py, error);
     if NDARRAY.has(value).map_err(fail)? {
         let file = npy_file(value)?;
-        sink.blob(Payload::Npy, Blob::borrowed(file.as_bytes()))?;
+        emit_bytes(Payload::Npy, &file, sink)?;
         return Ok(true);
     }
     if GENERIC.has(value).map_err(fail)? {
@@ -247,7 +261,7 @@ fn emit_foreign(value: &Bound<'_, PyAny>, sink: &mut impl Sink) -> Result<bool> 
     }
     if TENSOR.has(value).map_err(fail)? {
         let file = tensor_file(value)?;
-        sink.blob(Payload::Pt, Blob::borrowed(file.as_bytes()))?;
+        emit_bytes(Payload::Pt, &file, sink)?;
         return Ok(true);
     }
     Ok(false)

@@ -7,10 +7,12 @@ use jinx_core::jinx::fields::{MediaField, Path, parse_path};
 use jinx_core::jinx::meta::Meta;
 use jinx_core::jinx::options::{ColumnChoice, EncodeOptions, WriteOptions};
 use jinx_core::jinx::writer::{DatasetWriter, Summary};
+use jinx_core::num::to_u64;
 use jinx_core::value::{TreeBuilder, Value};
 use jinx_core::{Error, Result};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use pyo3::sync::MutexExt;
 use pyo3::types::PyDict;
 use serde_json::Value as Json;
 use std::path::PathBuf;
@@ -46,51 +48,62 @@ fn size_of(value: &Value) -> usize {
 }
 
 impl State {
-    fn flush(&mut self) -> Result<()> {
-        let Some(writer) = &mut self.writer else { return Err(Error::invalid("the writer is closed")) };
+    /// The number of the next sample.
+    fn next_number(&self) -> Result<u64> {
+        let writer = self.writer.as_ref().ok_or_else(closed)?;
+        Ok(writer.rows() + to_u64(self.batch.len()))
+    }
+
+    fn is_full(&self) -> bool {
+        self.batch.len() >= BATCH_ROWS || self.batch_bytes >= BATCH_BYTES
+    }
+
+    /// Encodes and writes the batch without the GIL. It is dropped with it: bytes objects are part of it.
+    fn flush(&mut self, py: Python<'_>) -> Result<()> {
+        let written = py.detach(|| self.write());
+        self.batch.clear();
+        self.batch_bytes = 0;
+        written
+    }
+
+    fn write(&mut self) -> Result<()> {
+        let writer = self.writer.as_mut().ok_or_else(closed)?;
         if self.failed {
             return Err(Error::invalid("an earlier write failed; nothing more can be written"));
         }
-        let batch = std::mem::take(&mut self.batch);
-        self.batch_bytes = 0;
         // Should it panic, that stays.
         self.failed = true;
-        let result = writer.write_values(&batch);
+        let result = writer.write_values(&self.batch);
         self.failed = result.is_err();
         result
     }
 }
 
+fn closed() -> Error {
+    Error::invalid("the writer is closed")
+}
+
 impl Writer {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    /// The lock is never held while Python code runs, and never waited for with the GIL.
+    fn lock(&self, py: Python<'_>) -> MutexGuard<'_, State> {
+        self.state.lock_py_attached(py).unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
     fn push(&self, py: Python<'_>, sample: &Bound<'_, PyAny>) -> PyResult<()> {
+        let here = |error: Error| to_py(&error.in_file(&self.path));
         let mut tree = TreeBuilder::default();
-        let number = py.detach(|| {
-            let state = self.lock();
-            state.writer.as_ref().map(|writer| writer.rows() + jinx_core::num::to_u64(state.batch.len()))
-        });
-        let Some(number) = number else {
-            return Err(to_py(&Error::invalid("the writer is closed").in_file(&self.path)));
-        };
+        let number = self.lock(py).next_number().map_err(here)?;
         let place = |error: Error| to_py(&error.in_sample(number));
         extract::emit_sample(sample, &mut tree).map_err(place)?;
         let value = tree.take().map_err(place)?;
         let size = size_of(&value);
-        // The lock is never held while Python code runs, and never waited for with the GIL.
-        py.detach(|| {
-            let mut state = self.lock();
-            state.batch.push(value);
-            state.batch_bytes += size;
-            if state.batch.len() >= BATCH_ROWS || state.batch_bytes >= BATCH_BYTES {
-                state.flush()
-            } else {
-                Ok(())
-            }
-        })
-        .map_err(|error| to_py(&error.in_file(&self.path)))
+        let mut state = self.lock(py);
+        if state.writer.is_none() {
+            return Err(here(closed()));
+        }
+        state.batch.push(value);
+        state.batch_bytes += size;
+        if state.is_full() { state.flush(py).map_err(here) } else { Ok(()) }
     }
 }
 
@@ -204,17 +217,14 @@ impl Writer {
 
     /// Finishes and publishes; returns samples, shards, bytes and sidecar_bytes.
     fn close<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let mut state = self.lock(py);
+        let flushed = state.flush(py);
+        // Taken in any case: a writer that failed must not hold its lock as long as its error is remembered.
+        let writer = state.writer.take();
         let summary = py
             .detach(|| {
-                let mut state = self.lock();
-                let flushed = state.flush();
-                // Taken in any case: a writer that failed must not hold its lock as long as its error is remembered.
-                let writer = state.writer.take();
                 flushed?;
-                match writer {
-                    Some(writer) => writer.close(),
-                    None => Err(Error::invalid("the writer is closed")),
-                }
+                writer.ok_or_else(closed)?.close()
             })
             .map_err(|error| to_py(&error.in_file(&self.path)))?;
         summary_dict(py, &summary)
@@ -222,21 +232,21 @@ impl Writer {
 
     /// Throws away what was written; the target stays as it was.
     fn abort(&self, py: Python<'_>) {
-        py.detach(|| drop(self.lock().writer.take()));
+        let mut state = self.lock(py);
+        state.batch.clear();
+        let writer = state.writer.take();
+        py.detach(|| drop(writer));
     }
 
     #[getter]
     fn rows(&self, py: Python<'_>) -> u64 {
-        py.detach(|| {
-            let state = self.lock();
-            let written = state.writer.as_ref().map_or(0, DatasetWriter::rows);
-            written + jinx_core::num::to_u64(state.batch.len())
-        })
+        let state = self.lock(py);
+        state.writer.as_ref().map_or(0, DatasetWriter::rows) + to_u64(state.batch.len())
     }
 
     #[getter]
     fn bytes(&self, py: Python<'_>) -> u64 {
-        py.detach(|| self.lock().writer.as_ref().map_or(0, DatasetWriter::bytes))
+        self.lock(py).writer.as_ref().map_or(0, DatasetWriter::bytes)
     }
 }
 

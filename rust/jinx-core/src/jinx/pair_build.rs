@@ -170,6 +170,14 @@ impl PairBuilder {
         Ok(())
     }
 
+    /// Hands all values to the system, and keeps none of their memory.
+    ///
+    /// # Errors
+    /// As [`Self::write`].
+    pub fn flush_values(&mut self) -> Result<()> {
+        self.side.flush()
+    }
+
     fn flush_lines(&mut self) -> Result<()> {
         let file = self.side.files.main_file();
         file.write_all(&self.lines).map_err(|error| Error::io(&self.path, &error))?;

@@ -196,7 +196,7 @@ impl DatasetWriter {
         self.written.bytes + current
     }
 
-    /// Encodes rows on all threads and writes them in order.
+    /// Encodes rows on all threads and writes them in order; keeps nothing of their memory.
     ///
     /// # Errors
     /// The first row that cannot be encoded, by its number; the rows before it are written.
@@ -229,7 +229,10 @@ impl DatasetWriter {
                 self.write_encoded(row)?;
             }
         }
-        Ok(())
+        match &mut self.target {
+            Target::Pair(pair) => pair.flush_values(),
+            Target::Folder(folder) => folder.current.as_mut().map_or(Ok(()), |pair| pair.flush_values()),
+        }
     }
 
     /// Writes one row that some encoder has prepared.
