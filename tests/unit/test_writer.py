@@ -185,6 +185,8 @@ def test_verify_takes_the_limit_that_the_writer_was_given(tmp_path, capsys):
     assert "field a: decodes to more than 1000 bytes" in capsys.readouterr().out
     assert run(["verify", str(path), "--max-value-bytes", "2kB"]) == 0
     assert capsys.readouterr().out == f"{path}: intact\n"
+
+
 class Acting(Mapping[str, Any]):
     """A value that does something when it is written, as a `__del__`, a property or another thread may."""
 
