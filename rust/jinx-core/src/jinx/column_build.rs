@@ -13,6 +13,8 @@ use std::sync::Arc;
 
 /// More top-level names than this are a map, not a schema.
 const MAX_COLUMNS: usize = 256;
+/// Paths whose column is remembered; names that differ from row to row have a path of their own each time.
+const MAX_REMEMBERED: usize = 4096;
 /// One spooled entry: a tag and eight bytes.
 const ENTRY: usize = 9;
 
@@ -129,6 +131,9 @@ impl ColumnBuilder {
             });
             Some(self.columns.len() - 1)
         });
+        if self.by_address.len() >= MAX_REMEMBERED {
+            self.by_address.clear();
+        }
         self.by_address.insert(key, (at.unwrap_or(usize::MAX), Arc::clone(&fact.path)));
         at
     }
@@ -321,4 +326,29 @@ fn cell(dtype: &str, tag: u8, bits: u64) -> u64 {
     #[allow(clippy::cast_precision_loss)]
     let value = if tag == INT { bits.cast_signed() as f64 } else { bits as f64 };
     value.to_bits()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_that_never_come_again_are_not_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut columns = ColumnBuilder::new(ColumnChoice::Default, folder.path().to_owned());
+        let fact = |path: &[&str], value| Fact {
+            path: Arc::new(path.iter().map(|name| Some((*name).to_owned())).collect()),
+            kind: "int",
+            coded: None,
+            quoted: false,
+            mime: None,
+            measure: Measure::Int(value),
+        };
+        for i in 0..20_000 {
+            columns.add_row(&[fact(&["n"], i), fact(&["map", &i.to_string()], i)]).unwrap();
+        }
+        assert!(columns.by_address.len() <= MAX_REMEMBERED, "{}", columns.by_address.len());
+        assert_eq!((columns.columns.len(), columns.columns[0].rows), (1, 20_000));
+    }
 }
