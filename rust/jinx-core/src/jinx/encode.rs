@@ -7,13 +7,14 @@ use super::fields::{Fact, Measure, Path, in_path};
 use super::key::{self, Chain, Kind};
 use super::npy;
 use super::options::EncodeOptions;
+use super::path_cache::PathCache;
 use crate::codec::{self, Codec, Compressor};
 use crate::error::{Error, Result};
 use crate::limits::{MAX_DEPTH, MAX_INT_DIGITS};
 use crate::num::to_u64;
 use crate::sink::{Blob, Dtype, Number, Payload, Sink};
 use bytes::Bytes;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::sync::Arc;
 use twox_hash::XxHash3_64;
 
@@ -43,9 +44,7 @@ pub struct RowEncoder {
     /// Names along the current path; each dict frame owns the tail after its `name_start`.
     names: String,
     seen: Vec<u64>,
-    paths: HashMap<String, Arc<Path>>,
-    top: Vec<Arc<Path>>,
-    top_next: usize,
+    paths: PathCache,
 }
 
 #[derive(Debug)]
@@ -76,9 +75,7 @@ impl RowEncoder {
             frames: Vec::new(),
             names: String::new(),
             seen: Vec::new(),
-            paths: HashMap::new(),
-            top: Vec::new(),
-            top_next: 0,
+            paths: PathCache::default(),
         })
     }
 
@@ -91,7 +88,7 @@ impl RowEncoder {
         self.frames.clear();
         self.names.clear();
         self.seen.clear();
-        self.top_next = 0;
+        self.paths.begin_row();
         emit(self)?;
         let row = std::mem::take(&mut self.row);
         if row.text.first() != Some(&b'{') || !self.frames.is_empty() {
@@ -143,48 +140,11 @@ impl RowEncoder {
         }
     }
 
-    /// The current place as a shared path; top-level names come back in the same order row after row.
+    /// The current place as a shared path.
     fn path(&mut self) -> Arc<Path> {
-        if let [frame] = self.frames.as_slice() {
-            let name = &self.names[frame.name_start..frame.name_end];
-            if let Some(path) = self.top.get(self.top_next)
-                && path[0].as_deref() == Some(name)
-            {
-                self.top_next += 1;
-                return Arc::clone(path);
-            }
-            if let Some(at) = self.top.iter().position(|path| path[0].as_deref() == Some(name)) {
-                self.top_next = at + 1;
-                return Arc::clone(&self.top[at]);
-            }
-            let path = Arc::new(vec![Some(name.to_owned())]);
-            if self.top.len() < 1024 {
-                self.top.push(Arc::clone(&path));
-                self.top_next = self.top.len();
-            }
-            return path;
-        }
-        let mut key = String::new();
-        for frame in &self.frames {
-            if frame.is_dict {
-                key.push('k');
-                key.push_str(&self.names[frame.name_start..frame.name_end]);
-            }
-            key.push('\0');
-        }
-        if let Some(path) = self.paths.get(&key) {
-            return Arc::clone(path);
-        }
-        let path: Path = self
-            .frames
-            .iter()
-            .map(|frame| frame.is_dict.then(|| self.names[frame.name_start..frame.name_end].to_owned()))
-            .collect();
-        let path = Arc::new(path);
-        if self.paths.len() < 4096 {
-            self.paths.insert(key, Arc::clone(&path));
-        }
-        path
+        let names = &self.names;
+        let name = |frame: &Frame| frame.is_dict.then(|| &names[frame.name_start..frame.name_end]);
+        self.paths.get(self.frames.iter().map(name))
     }
 
     fn at_top(&self) -> bool {

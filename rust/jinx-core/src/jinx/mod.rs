@@ -20,6 +20,7 @@ pub mod meta;
 pub mod npy;
 pub mod options;
 mod pair_build;
+mod path_cache;
 pub mod plain;
 pub mod repair;
 mod scalar;
