@@ -111,7 +111,8 @@ class Writer:
         compress_ratio: A compressed value is kept when it is at most this share of the original.
         text_threshold: Texts above this many UTF-8 bytes go to the sidecar.
         threads: Threads that compress; 0 for one per core. The bytes written do not depend on it.
-        max_record_bytes: No row may be longer than this; 256 MiB if not given.
+        max_record_bytes: No row may be longer than this, counted with its newline and 20 digits for the place of each
+            value in the sidecar; 256 MiB if not given, which is also the most that readers take.
         max_value_bytes: No value may be longer than this; 2 GiB if not given, which is what readers take. Longer ones
             are read with `jinx.open(..., max_value_bytes=...)`.
 
@@ -199,9 +200,14 @@ class Writer:
     def write(self, sample: Mapping[str, Any]) -> None:
         """Write one sample: a mapping from names to what JSON can hold, bytes, numpy arrays and scalars, torch tensors.
 
+        A sample that cannot be stored raises and is left out; all others are written. Most are noticed here; some only
+        when their batch of at most 512 samples is encoded, by a later call. The error has the sample's number. After
+        an error of the files (no space, ...) the writer refuses everything, and nothing is published.
+
         Raises:
             TypeError: A value or a name has a type that cannot be stored; the message names the field.
             ValueError: A value cannot be stored exactly.
+            jinx.LimitError: The sample is larger than readers take.
         """
         self._core.write(sample)
 
@@ -212,7 +218,8 @@ class Writer:
     def close(self) -> dict[str, int]:
         """Finish and publish the dataset; returns rows, bytes (all of them), sidecar_bytes and shards.
 
-        Called again, it returns the same and does nothing.
+        Called again, it returns the same and does nothing. If a sample of the last batch cannot be stored, `close`
+        raises; called again, it publishes the others.
         """
         if self._done is None:
             self._done = self._core.close()
@@ -230,7 +237,11 @@ class Writer:
         if kind is not None:
             self.abort()
         elif not self._aborted:
-            self.close()
+            try:
+                self.close()
+            except BaseException:
+                self.abort()
+                raise
 
     def __repr__(self) -> str:
         return f"Writer({self._path!r}, {self.rows:,} samples)"

@@ -4,6 +4,7 @@ import collections
 import json
 import os
 import pickle
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -132,10 +133,11 @@ def test_an_aborted_writer_leaves_its_block_quietly(tmp_path):
 
 
 def test_a_writer_that_failed_at_the_end_leaves_nothing(tmp_path):
-    writer = jinx.Writer(tmp_path / "a.jinx", max_record_bytes=100, sidecar=False)
-    writer.write({"a": "x" * 500})
-    with pytest.raises(jinx.LimitError, match="sample 0") as caught:
-        writer.close()
+    too_deep: Any = bytes(1000)
+    for _ in range(255):
+        too_deep = {"d": too_deep}
+    with pytest.raises(jinx.LimitError, match="sample 0") as caught, jinx.Writer(tmp_path / "a.jinx") as writer:
+        writer.write({"d": too_deep})
     assert list(tmp_path.iterdir()) == []
     samples.write(tmp_path / "a.jinx", 1)
     assert caught.value.sample == 0

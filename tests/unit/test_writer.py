@@ -7,6 +7,8 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+import json
+import resource
 from pathlib import Path
 from typing import Any
 
@@ -123,6 +125,96 @@ def test_a_closed_writer_refuses(tmp_path):
     assert writer.close()["rows"] == 1
     with pytest.raises((ValueError, jinx.JinxError)):
         writer.write({"a": 2})
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_names_with_nul_are_kept_apart(tmp_path, threads):
+    data = bytes(range(200))
+    rows = [{"x": {"a": {"b": data}}}, {"x": {"a\0kb": data}}, {"x": [{"a\0": data}]}, {"x": {"a": {"b": data}}}]
+    with jinx.Writer(tmp_path / "a.jinx", threads=threads) as writer:
+        writer.write_many(rows)
+    ds = jinx.open(tmp_path / "a.jinx")
+    assert [samples.plain(sample) for sample in ds] == rows
+    assert jinx.verify(tmp_path / "a.jinx") == []
+    paths = [field["path"] for field in json.loads(ds._footer(0))["fields"]]
+    assert ["x", "a\0kb"] in paths
+    assert ["x", "a", "b"] in paths
+
+
+def nested(depth: int) -> Any:
+    """A sample whose value in the sidecar lies deeper than rows may be, which only encoding tells."""
+    value: Any = bytes(1000)
+    for _ in range(depth):
+        value = {"d": value}
+    return value
+
+
+def test_a_sample_that_is_too_long_raises_by_its_own_call_and_is_left_out(tmp_path):
+    kept = []
+    with jinx.Writer(tmp_path / "a.jinx", max_record_bytes=1000) as writer:
+        for i in range(1500):
+            if i % 300 == 7:
+                with pytest.raises(jinx.LimitError) as caught:
+                    writer.write({"n": i, "text": "x" * 5000})
+                assert caught.value.sample == len(kept)
+            else:
+                writer.write({"n": i, "text": "x" * 10})
+                kept.append(i)
+        assert writer.rows == len(kept) == 1495
+    assert jinx.open(tmp_path / "a.jinx")["n"].tolist() == kept
+
+
+@pytest.mark.parametrize("bad", [{0}, {600}, {511, 512}, {3, 4, 599}])
+def test_samples_that_are_refused_late_cost_themselves_alone(tmp_path, bad):
+    refused = 0
+    writer = jinx.Writer(tmp_path / "a.jinx")
+    for i in range(601):
+        try:
+            writer.write(nested(256) if i in bad else {"n": i})
+        except jinx.LimitError:
+            refused += 1
+    while refused < len(bad):
+        with pytest.raises(jinx.LimitError, match=r"a\.jinx: sample \d+, field 'd\.d"):
+            writer.close()
+        refused += 1
+    assert writer.close()["rows"] == 601 - len(bad)
+    assert jinx.open(tmp_path / "a.jinx")["n"].tolist() == [i for i in range(601) if i not in bad]
+
+
+def test_after_a_failed_write_nothing_more_is_taken_or_published(tmp_path):
+    writer = jinx.Writer(tmp_path / "a.jinx", compression=None)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10_000_000, hard))
+    try:
+        with pytest.raises(OSError, match=r"File too large.*a\.binx"):
+            writer.write({"data": bytes(30_000_000)})
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    for call in (lambda: writer.write({"n": 1}), writer.close):
+        with pytest.raises(ValueError, match="an earlier write failed"):
+            call()
+    assert names(tmp_path) == []
+
+
+@pytest.mark.parametrize("depth", [1, 100, 125, 126, 127, 128, 200])
+def test_meta_is_refused_at_once_or_opens(tmp_path, depth):
+    meta: Any = 1
+    for _ in range(depth):
+        meta = {"m": meta}
+    try:
+        writer = jinx.Writer(tmp_path / "a.jinx", meta=meta)
+    except ValueError:
+        assert depth > 100
+        assert names(tmp_path) == []
+    else:
+        writer.close()
+        assert jinx.open(tmp_path / "a.jinx").info()["meta"] == meta
+
+
+def test_longer_lines_than_readers_take_cannot_be_asked_for(tmp_path):
+    with pytest.raises(ValueError, match="max_record_bytes is 300000000; readers take"):
+        jinx.Writer(tmp_path / "a.jinx", max_record_bytes=300_000_000)
+    assert names(tmp_path) == []
 
 
 def test_samples_of_a_dataset_can_be_written(tmp_path):

@@ -4,6 +4,11 @@
 pub const MAX_TRAILER_BYTES: usize = 1024;
 /// A footer without an inline index; with one (1.0 files) the file's own size is the bound.
 pub const MAX_FOOTER_BYTES: u64 = 64 << 20;
+/// Field names and `meta` in a footer that we write: the rest is for the small arrays of 256 columns.
+pub const MAX_NAMED_BYTES: u64 = MAX_FOOTER_BYTES / 2;
+/// An array inside the footer may be larger than [`MAX_FOOTER_BYTES`] if it is at most this many times the file's
+/// size: 8 bytes for each row, and no row has less than 3.
+pub const MAX_INLINE_RATIO: u64 = 3;
 /// One line of a dataset: rows are text and small arrays, media belong in the sidecar.
 pub const MAX_RECORD_BYTES: u64 = 256 << 20;
 /// One decoded value, by default; a caller may raise it.
@@ -24,6 +29,10 @@ pub const FIRST_RESERVATION_BYTES: u64 = 16 << 20;
 pub const MAX_NAME_BYTES: usize = 255;
 /// A manifest: 10,000 shards take about 2 MiB.
 pub const MAX_MANIFEST_BYTES: u64 = 256 << 20;
+/// Shards that a writer starts in one folder; the last one takes what is left.
+pub const MAX_SHARDS: usize = 300_000;
+/// Rows of a file whose index stands in the footer, where it is one decoded value.
+pub const MAX_INLINE_ROWS: u64 = MAX_VALUE_BYTES / 8 - 1;
 
 /// The caps a caller may change, per dataset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -101,7 +101,7 @@ fn indexes_and_arrays() {
     assert_eq!(decode("AAAA", &[Codec::Zstd]), Err(Corrupt));
     assert_eq!(decode(&"AAAA".repeat(34), &[]), Err(Limit));
     let inline =
-        |data: &str, length: u64, x: &str| ArrayRef::decode_inline(data, length, x).map_err(|e| e.cause());
+        |data: &str, length: u64, x: &str| ArrayRef::decode_inline(data, length, x, 0).map_err(|e| e.cause());
     assert_eq!(inline("", 0, ""), Err(Truncated));
     assert_eq!(inline("AAAA", 8, ""), Err(Corrupt));
     assert_eq!(inline("AAAA", u64::MAX, ""), Err(Limit));

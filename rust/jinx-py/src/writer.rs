@@ -7,6 +7,7 @@ use jinx_core::jinx::fields::{MediaField, Path, parse_path};
 use jinx_core::jinx::meta::Meta;
 use jinx_core::jinx::options::{ColumnChoice, EncodeOptions, WriteOptions};
 use jinx_core::jinx::writer::{DatasetWriter, Summary};
+use jinx_core::limits::{MAX_RECORD_BYTES, MAX_VALUE_BYTES};
 use jinx_core::num::to_u64;
 use jinx_core::value::{TreeBuilder, Value};
 use jinx_core::{Error, Result};
@@ -33,49 +34,68 @@ struct State {
     writer: Option<DatasetWriter>,
     batch: Vec<Value>,
     batch_bytes: usize,
-    /// An earlier write failed for good (no space, ...); nothing may pretend to succeed after it.
-    failed: bool,
 }
 
+/// Bytes of a value, at least an eighth of what it takes in a line.
 fn size_of(value: &Value) -> usize {
-    match value {
-        Value::Blob { data, .. } => data.len(),
-        Value::Str(text) => text.len(),
+    let inner = match value {
+        Value::Blob { data, path, .. } => data.len() + path.as_ref().map_or(0, String::len),
+        Value::Str(text) | Value::BigInt(text) => text.len(),
         Value::List(items) => items.iter().map(size_of).sum(),
         Value::Dict(members) => members.iter().map(|(name, value)| name.len() + size_of(value)).sum(),
-        _ => 8,
-    }
+        _ => 0,
+    };
+    inner + 16
 }
 
 impl State {
+    fn open_writer(&mut self) -> Result<&mut DatasetWriter> {
+        self.writer.as_mut().ok_or_else(closed)
+    }
+
     /// The number of the next sample.
-    fn next_number(&self) -> Result<u64> {
-        let writer = self.writer.as_ref().ok_or_else(closed)?;
-        Ok(writer.rows() + to_u64(self.batch.len()))
+    fn next_number(&mut self) -> Result<u64> {
+        let waiting = to_u64(self.batch.len());
+        let writer = self.open_writer()?;
+        writer.require_whole()?;
+        Ok(writer.rows() + waiting)
     }
 
-    fn is_full(&self) -> bool {
-        self.batch.len() >= BATCH_ROWS || self.batch_bytes >= BATCH_BYTES
+    /// Adds a sample; says whether the batch is to be written now.
+    fn push(&mut self, value: Value) -> Result<bool> {
+        let size = size_of(&value);
+        let limit = self.open_writer()?.options().encode.max_record_bytes;
+        self.batch.push(value);
+        self.batch_bytes += size;
+        // What may be too long for a line is written at once, so that the call that brought it says so.
+        let may_be_refused = to_u64(size) > limit / 8;
+        Ok(self.batch.len() >= BATCH_ROWS || self.batch_bytes >= BATCH_BYTES || may_be_refused)
     }
 
-    /// Encodes and writes the batch without the GIL. It is dropped with it: bytes objects are part of it.
+    /// Encodes and writes the batch without the GIL. A sample that is refused is left out, and those behind it stay.
     fn flush(&mut self, py: Python<'_>) -> Result<()> {
-        let written = py.detach(|| self.write());
-        self.batch.clear();
-        self.batch_bytes = 0;
-        written
+        let batch = std::mem::take(&mut self.batch);
+        let writer = self.open_writer()?;
+        let before = writer.rows();
+        let result = py.detach(|| writer.write_values(&batch));
+        let done = writer.rows() - before + u64::from(result.is_err());
+        // Dropped with the GIL: bytes objects are part of it.
+        self.batch = batch.into_iter().skip(usize::try_from(done).unwrap_or(usize::MAX)).collect();
+        self.batch_bytes = self.batch.iter().map(size_of).sum();
+        result
     }
 
-    fn write(&mut self) -> Result<()> {
-        let writer = self.writer.as_mut().ok_or_else(closed)?;
-        if self.failed {
-            return Err(Error::invalid("an earlier write failed; nothing more can be written"));
+    /// The writer with all samples in it; it stays here only if one of them is refused.
+    fn finish(&mut self, py: Python<'_>) -> Result<DatasetWriter> {
+        match self.flush(py) {
+            Err(error) if self.writer.as_ref().is_some_and(|writer| !writer.is_broken()) => Err(error),
+            // Taken in any case: a writer that failed must not hold its lock as long as its error is remembered.
+            flushed => {
+                let writer = self.writer.take();
+                flushed?;
+                writer.ok_or_else(closed)
+            }
         }
-        // Should it panic, that stays.
-        self.failed = true;
-        let result = writer.write_values(&self.batch);
-        self.failed = result.is_err();
-        result
     }
 }
 
@@ -96,14 +116,8 @@ impl Writer {
         let place = |error: Error| to_py(&error.in_sample(number));
         extract::emit_sample(sample, &mut tree).map_err(place)?;
         let value = tree.take().map_err(place)?;
-        let size = size_of(&value);
         let mut state = self.lock(py);
-        if state.writer.is_none() {
-            return Err(here(closed()));
-        }
-        state.batch.push(value);
-        state.batch_bytes += size;
-        if state.is_full() { state.flush(py).map_err(here) } else { Ok(()) }
+        if state.push(value).map_err(here)? { state.flush(py).map_err(here) } else { Ok(()) }
     }
 }
 
@@ -178,8 +192,8 @@ impl Writer {
                 compress_ratio,
                 stored_fields: uncompressed.into_iter().collect(),
                 columns: extra.into_iter().collect(),
-                max_record_bytes: max_record_bytes.unwrap_or(jinx_core::limits::MAX_RECORD_BYTES),
-                max_value_bytes: max_value_bytes.unwrap_or(jinx_core::limits::MAX_VALUE_BYTES),
+                max_record_bytes: max_record_bytes.unwrap_or(MAX_RECORD_BYTES),
+                max_value_bytes: max_value_bytes.unwrap_or(MAX_VALUE_BYTES),
             },
             columns: choice,
             shard_bytes: shard_size,
@@ -200,7 +214,7 @@ impl Writer {
                 }
             })
             .into_py_result()?;
-        let state = State { writer: Some(writer), batch: Vec::new(), batch_bytes: 0, failed: false };
+        let state = State { writer: Some(writer), batch: Vec::new(), batch_bytes: 0 };
         Ok(Self { state: Mutex::new(state), path })
     }
 
@@ -217,16 +231,9 @@ impl Writer {
 
     /// Finishes and publishes; returns samples, shards, bytes and sidecar_bytes.
     fn close<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let mut state = self.lock(py);
-        let flushed = state.flush(py);
-        // Taken in any case: a writer that failed must not hold its lock as long as its error is remembered.
-        let writer = state.writer.take();
-        let summary = py
-            .detach(|| {
-                flushed?;
-                writer.ok_or_else(closed)?.close()
-            })
-            .map_err(|error| to_py(&error.in_file(&self.path)))?;
+        let here = |error: Error| to_py(&error.in_file(&self.path));
+        let writer = self.lock(py).finish(py).map_err(here)?;
+        let summary = py.detach(|| writer.close()).map_err(here)?;
         summary_dict(py, &summary)
     }
 

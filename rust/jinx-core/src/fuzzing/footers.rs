@@ -38,7 +38,7 @@ fn parse(text: &[u8]) {
     for place in columns.chain(&footer.line_hash) {
         if let ArrayRef::Inline { data, length, x } = place
             && *length <= MAX_BYTES
-            && let Ok(bytes) = ArrayRef::decode_inline(data, *length, x)
+            && let Ok(bytes) = ArrayRef::decode_inline(data, *length, x, 0)
         {
             assert_eq!(to_u64(bytes.len()), *length);
         }

@@ -24,18 +24,24 @@ impl Array {
         Self::Owned(bytes)
     }
 
-    /// Opens an array that must have `expected` bytes.
+    /// Opens an array that must have `expected` bytes, of a main file of `file_bytes`.
     ///
     /// # Errors
     /// `Corrupt` for another length, `Truncated` outside the sidecar.
-    pub fn open(place: &ArrayRef, expected: u64, side: Option<&Source>, what: &str) -> Result<Self> {
+    pub fn open(
+        place: &ArrayRef,
+        expected: u64,
+        file_bytes: u64,
+        side: Option<&Source>,
+        what: &str,
+    ) -> Result<Self> {
         let wrong = |length| Error::corrupt(format!("{what} has {length} bytes, {expected} are needed"));
         match place {
             ArrayRef::Inline { data, length, x } => {
                 if *length != expected {
                     return Err(wrong(*length));
                 }
-                Ok(Self::Owned(ArrayRef::decode_inline(data, *length, x)?))
+                Ok(Self::Owned(ArrayRef::decode_inline(data, *length, x, file_bytes)?))
             }
             ArrayRef::Sidecar { offset, length, .. } => {
                 if *length != expected {

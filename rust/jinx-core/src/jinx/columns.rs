@@ -199,7 +199,9 @@ impl Shard {
             return Err(Error::corrupt(format!("{what} has {length} bytes, {expected} are needed")));
         }
         match place {
-            ArrayRef::Inline { data, length, x } => ArrayRef::decode_inline(data, *length, x).map(Cow::Owned),
+            ArrayRef::Inline { data, length, x } => {
+                ArrayRef::decode_inline(data, *length, x, self.main().len()).map(Cow::Owned)
+            }
             ArrayRef::Sidecar { offset, length, x } => {
                 let bytes = self.sidecar_bytes(*offset, *length)?;
                 let x = x.as_deref().ok_or_else(|| Error::corrupt(format!("{what} has no checksum")))?;

@@ -18,6 +18,10 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use twox_hash::XxHash3_64;
 
+/// The most digits of a sidecar offset. A line's length is counted with all of them, so that a row that fits in one
+/// place fits in any file.
+const OFFSET_DIGITS: usize = 20;
+
 /// A row ready for the writer.
 #[derive(Debug, Default)]
 pub struct EncodedRow {
@@ -89,27 +93,42 @@ impl RowEncoder {
         self.names.clear();
         self.seen.clear();
         self.paths.begin_row();
-        emit(self)?;
+        emit(self).map_err(|error| self.locate(error))?;
         let row = std::mem::take(&mut self.row);
         if row.text.first() != Some(&b'{') || !self.frames.is_empty() {
             return Err(Error::invalid("a sample must be a dict"));
         }
         let limit = self.options.max_record_bytes;
-        if to_u64(row.text.len()) > limit {
+        let length = to_u64(row.text.len() + row.values.len() * OFFSET_DIGITS + 1);
+        if length > limit {
             return Err(Error::limit(format!(
-                "a line of {} bytes is longer than {limit}; put big values into the sidecar",
-                row.text.len()
+                "a line of {length} bytes is longer than {limit}; put big values into the sidecar"
             )));
         }
         Ok(row)
     }
 
+    /// Names the field that was being written, unless the row's source did.
+    fn locate(&self, error: Error) -> Error {
+        if error.field().is_some() {
+            return error;
+        }
+        let names = self.frames.iter().rev().filter(|frame| frame.is_dict);
+        names.fold(error, |error, frame| error.in_field(&self.names[frame.name_start..frame.name_end]))
+    }
+
     /// Writes what stands before a value: comma and key, or the wrapper of a list element with a chain.
     fn open_value(&mut self, chain: Option<&Chain>) -> Result<()> {
+        let depth = self.frames.len();
         let text = &mut self.row.text;
         let Some(frame) = self.frames.last_mut() else {
             return if chain.is_none() { Ok(()) } else { Err(Error::invalid("a sample must be a dict")) };
         };
+        // The wrapper of a list element and a pointer are objects of the line too.
+        let levels = chain.map_or(0, |chain| usize::from(!frame.is_dict) + usize::from(chain.bin));
+        if depth + levels > MAX_DEPTH {
+            return Err(too_deep());
+        }
         frame.elements += 1;
         if !matches!(text.last(), Some(b'{' | b'[')) {
             text.push(b',');
@@ -242,8 +261,8 @@ impl RowEncoder {
         }
         let compressed = compressor.compress(data)?;
         #[allow(clippy::cast_precision_loss)]
-        let keep = compressed.len() as f64 <= options.compress_ratio * data.len() as f64;
-        Ok(keep.then_some(compressed))
+        let helps = compressed.len() as f64 <= options.compress_ratio * data.len() as f64;
+        Ok((helps && to_u64(compressed.len()) <= options.max_value_bytes).then_some(compressed))
     }
 
     fn push_pointer(&mut self, data: Bytes, path: Option<&str>) -> Result<u64> {
@@ -266,7 +285,7 @@ impl RowEncoder {
     fn begin(&mut self, is_dict: bool, bracket: u8) -> Result<()> {
         self.open_value(None)?;
         if self.frames.len() >= MAX_DEPTH {
-            return Err(Error::limit(format!("lists and dicts nested deeper than {MAX_DEPTH}")));
+            return Err(too_deep());
         }
         self.row.text.push(bracket);
         self.frames.push(Frame {
@@ -291,6 +310,10 @@ impl RowEncoder {
         }
         Ok(())
     }
+}
+
+fn too_deep() -> Error {
+    Error::limit(format!("lists and dicts nested deeper than {MAX_DEPTH}"))
 }
 
 /// A string as JSON text; only quotes, backslashes and control characters are escaped.

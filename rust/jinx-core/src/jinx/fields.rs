@@ -4,9 +4,10 @@
 
 use crate::error::{Error, Result};
 use crate::limits::MAX_DEPTH;
+use crate::num::to_u64;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 /// A path into a row: a dict member's name, or `None` for any element of a list.
@@ -15,6 +16,9 @@ pub type Path = Vec<Option<String>>;
 /// Deeper paths beyond this many are folded into their top-level field, so that dicts used as maps
 /// (a name per row) cannot blow up the footer.
 const MAX_PATHS: usize = 4096;
+/// An entry of the footer's list without its path, and one more kind in it, with the longest numbers.
+const ENTRY_BYTES: u64 = 256;
+const KIND_BYTES: u64 = 40;
 
 /// The error with its place in a row.
 pub fn in_path(error: Error, path: &[Option<String>]) -> Error {
@@ -213,19 +217,75 @@ pub struct FieldStats {
     by_path: HashMap<Path, usize>,
     /// Encoders share one allocation per path; the `Arc` is kept so that its address stays taken.
     by_address: HashMap<usize, (usize, Arc<Path>)>,
+    /// What the list may take of the footer, and what it takes at most.
+    room: u64,
+    taken: u64,
+}
+
+/// Bytes of a path as JSON at most, in `fields` and once more in `columns`.
+fn path_bytes(path: &Path) -> u64 {
+    let json = |name: &Option<String>| 5 + name.as_deref().map_or(0, json_bytes);
+    2 * path.iter().map(json).sum::<u64>()
+}
+
+/// Bytes of a name between its quotes.
+fn json_bytes(name: &str) -> u64 {
+    name.bytes().map(|byte| if byte < b' ' { 6 } else { 1 + u64::from(matches!(byte, b'"' | b'\\')) }).sum()
 }
 
 impl FieldStats {
-    /// `media` are the fields the source announced.
-    pub fn new(media: &[MediaField]) -> Self {
-        Self { media: media.to_vec(), ..Self::default() }
+    /// `media` are the fields the source announced; the footer has `room` bytes for the list.
+    pub fn new(media: &[MediaField], room: u64) -> Self {
+        Self { media: media.to_vec(), room, ..Self::default() }
+    }
+
+    /// Whether this path has no entry of its own but belongs to its top-level field's.
+    fn is_folded(&self, path: &Path, entries: usize, taken: u64) -> bool {
+        // Top-level names have no other place: half of the room is for them alone.
+        path.len() > 1 && (entries >= MAX_PATHS || taken >= self.room / 2)
+    }
+
+    /// Checks that the footer has room for what these facts would add to it.
+    ///
+    /// # Errors
+    /// `Limit` when it has not.
+    pub fn admit(&self, facts: &[Fact], text_bytes: u64) -> Result<()> {
+        // All parts of a path stand in the row's text: `{"name":}` or `[]`.
+        let most = to_u64(facts.len()).saturating_mul(5 * text_bytes + ENTRY_BYTES + KIND_BYTES);
+        if self.taken.saturating_add(most) <= self.room {
+            return Ok(());
+        }
+        let (mut taken, mut entries, mut seen) = (self.taken, self.fields.len(), HashSet::new());
+        for fact in facts {
+            let is_new =
+                |path: &Path| !self.by_path.contains_key(path) && !seen.contains(&(path.clone(), ""));
+            let folded = is_new(&fact.path) && self.is_folded(&fact.path, entries, taken);
+            let path = if folded { fact.path[..1].to_vec() } else { (*fact.path).clone() };
+            if is_new(&path) {
+                (taken, entries) = (taken + ENTRY_BYTES + path_bytes(&path), entries + 1);
+                seen.insert((path.clone(), ""));
+            }
+            let counts = self.by_path.get(&path).map(|&at| &self.counts[at]);
+            if !counts.is_some_and(|counts| counts.contains_key(fact.kind)) && seen.insert((path, fact.kind))
+            {
+                taken += KIND_BYTES;
+            }
+        }
+        if taken <= self.room {
+            return Ok(());
+        }
+        Err(Error::limit(format!(
+            "the names of all fields take more than {} bytes of the footer; put names that differ from sample to \
+             sample into values",
+            self.room
+        )))
     }
 
     fn at(&mut self, path: &Path) -> usize {
         if let Some(&at) = self.by_path.get(path) {
             return at;
         }
-        if path.len() > 1 && self.fields.len() >= MAX_PATHS {
+        if self.is_folded(path, self.fields.len(), self.taken) {
             let at = self.at(&path[..1].to_vec());
             self.fields[at].open = true;
             return at;
@@ -237,6 +297,7 @@ impl FieldStats {
             feature: announced.map(|field| field.feature.clone()),
             ..FieldInfo::default()
         });
+        self.taken += ENTRY_BYTES + path_bytes(path);
         self.counts.push(HashMap::new());
         self.by_path.insert(path.clone(), self.fields.len() - 1);
         self.fields.len() - 1
@@ -256,7 +317,10 @@ impl FieldStats {
                 at
             }
         };
-        *self.counts[at].entry(fact.kind).or_default() += 1;
+        let kinds = &mut self.counts[at];
+        let before = kinds.len();
+        *kinds.entry(fact.kind).or_default() += 1;
+        self.taken += KIND_BYTES * to_u64(kinds.len() - before);
         let field = &mut self.fields[at];
         if let Some((stored, decoded)) = fact.coded {
             field.coded += 1;

@@ -6,7 +6,7 @@ use super::meta::Meta;
 use crate::codec::{self, Codec, TextEncoding};
 use crate::error::{Error, Result};
 use crate::json::has_twins;
-use crate::limits::{MAX_CHAIN_CODECS, MAX_FOOTER_BYTES, MAX_TRAILER_BYTES};
+use crate::limits::{MAX_CHAIN_CODECS, MAX_FOOTER_BYTES, MAX_INLINE_RATIO, MAX_TRAILER_BYTES};
 use crate::num::{to_u64, to_usize};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
@@ -340,15 +340,16 @@ impl IndexRef {
 }
 
 impl ArrayRef {
-    /// The bytes of an array that lies in the footer, checked.
+    /// The bytes of an array that lies in the footer of a file of `file_bytes`, checked.
     ///
     /// # Errors
-    /// `Corrupt` when text, length or hash do not fit.
-    pub fn decode_inline(data: &str, length: u64, x: &str) -> Result<Vec<u8>> {
-        if length > MAX_FOOTER_BYTES {
+    /// `Corrupt` when text, length or hash do not fit, `Limit` for more bytes than the rows of such a file need.
+    pub fn decode_inline(data: &str, length: u64, x: &str, file_bytes: u64) -> Result<Vec<u8>> {
+        let limit = MAX_FOOTER_BYTES.max(file_bytes.saturating_mul(MAX_INLINE_RATIO));
+        if length > limit {
             return Err(Error::limit(format!("an array of {length} bytes inside the footer")));
         }
-        let frame = TextEncoding::Base64.decode(data.as_bytes(), MAX_FOOTER_BYTES)?;
+        let frame = TextEncoding::Base64.decode(data.as_bytes(), limit)?;
         let bytes = codec::decode(Codec::Zstd, &frame, to_u64(to_usize(length, "array")?))?;
         if to_u64(bytes.len()) != length {
             return Err(Error::corrupt(format!(

@@ -6,6 +6,7 @@ use super::pair_build::{PairSummary, with_digest};
 use crate::error::{Error, Result};
 use crate::io::{Access, Source, plain_component};
 use crate::limits::MAX_MANIFEST_BYTES;
+use crate::num::to_u64;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
 use std::collections::HashSet;
@@ -49,6 +50,13 @@ impl ShardEntry {
     }
 }
 
+fn check_size(bytes: u64) -> Result<()> {
+    if bytes <= MAX_MANIFEST_BYTES {
+        return Ok(());
+    }
+    Err(Error::limit(format!("a manifest of {bytes} bytes; at most {MAX_MANIFEST_BYTES} are read")))
+}
+
 impl Manifest {
     pub fn new(split: Option<String>, meta: Meta) -> Self {
         Self {
@@ -68,12 +76,16 @@ impl Manifest {
         self.shards.push(entry);
     }
 
-    /// The file's text.
+    /// The file's text, which a reader takes.
     ///
     /// # Errors
-    /// Never for a manifest made of JSON values.
+    /// Whatever a reader would say of it.
     pub fn to_text(&self) -> Result<String> {
-        Ok(with_digest(self)? + "\n")
+        let text = with_digest(self)? + "\n";
+        check_size(to_u64(text.len()))?;
+        Self::parse(text.as_bytes()).map(|_| text).map_err(|error| {
+            Error::new(error.cause(), format!("the manifest could not be read again: {}", error.what()))
+        })
     }
 
     /// Reads and checks `folder/jinx.json`; `None` when there is none.
@@ -86,9 +98,7 @@ impl Manifest {
             return Ok(None);
         }
         let source = Source::open(&path, Access::Pread)?;
-        if source.len() > MAX_MANIFEST_BYTES {
-            return Err(Error::limit(format!("a manifest of {} bytes", source.len())).in_file(&path));
-        }
+        check_size(source.len()).map_err(|error| error.in_file(&path))?;
         let text = source.read_vec(0, source.len())?;
         Self::parse(&text).map(Some).map_err(|error| error.in_file(&path))
     }

@@ -25,6 +25,7 @@ pub struct EncodeOptions {
     pub stored_fields: HashSet<String>,
     /// Paths to keep as columns besides the default ones.
     pub columns: HashSet<Path>,
+    /// No line may be longer; at most what readers take.
     pub max_record_bytes: u64,
     /// Longer values are refused: readers do not decode them unless they are told to.
     pub max_value_bytes: u64,

@@ -2,8 +2,8 @@
 
 use super::column_build::ColumnBuilder;
 use super::encode::EncodedRow;
-use super::fields::{FieldInfo, FieldStats};
-use super::footer::{ArrayRef, SidecarInfo};
+use super::fields::{FieldInfo, FieldNode, FieldStats};
+use super::footer::{ArrayRef, Footer, SidecarInfo};
 use super::meta::WithMeta;
 use super::options::WriteOptions;
 use super::sidecar::{ALIGNMENT, HEADER_BYTES, Header};
@@ -11,6 +11,7 @@ use super::spool::Spool;
 use crate::codec::{self, Compressor};
 use crate::error::{Error, Result};
 use crate::io::plain_component;
+use crate::limits::{MAX_INLINE_ROWS, MAX_NAMED_BYTES};
 use crate::num::to_u64;
 use bytes::Bytes;
 use serde::Serialize;
@@ -97,12 +98,16 @@ struct Side {
 
 impl PairBuilder {
     /// `path` is the name the main file will have; spools lie beside it.
-    pub fn new(path: &Path, files: Box<dyn PairFiles>, options: &Arc<WriteOptions>) -> Self {
+    ///
+    /// # Errors
+    /// As [`room_for_names`].
+    pub fn new(path: &Path, files: Box<dyn PairFiles>, options: &Arc<WriteOptions>) -> Result<Self> {
+        let room = room_for_names(options)?;
         let folder = match path.parent() {
             Some(folder) if !folder.as_os_str().is_empty() => folder.to_owned(),
             _ => PathBuf::from("."),
         };
-        Self {
+        Ok(Self {
             path: path.to_owned(),
             options: Arc::clone(options),
             lines: Vec::with_capacity(LINE_BUFFER_BYTES + (64 << 10)),
@@ -118,11 +123,11 @@ impl PairBuilder {
             },
             ends: Spool::new(&folder),
             hashes: Spool::new(&folder),
-            stats: FieldStats::new(&options.media),
+            stats: FieldStats::new(&options.media, room),
             columns: ColumnBuilder::new(options.columns.clone(), folder),
             rows: 0,
             values_since_lines: 0,
-        }
+        })
     }
 
     pub fn rows(&self) -> u64 {
@@ -132,6 +137,19 @@ impl PairBuilder {
     /// Bytes of both files so far.
     pub fn bytes(&self) -> u64 {
         self.main_len + self.side.len
+    }
+
+    /// Checks that a reader takes the pair with this row in it.
+    ///
+    /// # Errors
+    /// `Limit` for a row that must be left out; nothing has changed.
+    pub fn admit(&self, row: &EncodedRow) -> Result<()> {
+        if !self.side.allowed && self.rows >= MAX_INLINE_ROWS {
+            return Err(Error::limit(format!(
+                "without a sidecar one file holds at most {MAX_INLINE_ROWS} samples; allow it, or write a folder"
+            )));
+        }
+        self.stats.admit(&row.facts, to_u64(row.text.len()))
     }
 
     /// Appends one row.
@@ -189,7 +207,7 @@ impl PairBuilder {
     /// Writes index, columns and footer. The files are complete but not yet synced or published.
     ///
     /// # Errors
-    /// I/O errors.
+    /// I/O errors, and whatever a reader would say of the footer.
     pub fn finish(mut self, shard_id: i64) -> Result<(PairSummary, Box<dyn PairFiles>)> {
         self.flush_lines()?;
         self.side.flush()?;
@@ -234,6 +252,7 @@ impl PairBuilder {
             fields: &fields,
             columns: json!(columns),
         })?;
+        check_footer(&footer).map_err(|error| error.in_file(&self.path))?;
         let text = format!("{footer}\n{}\n", self.main_len);
         let file = self.side.files.main_file();
         file.write_all(text.as_bytes()).map_err(|error| Error::io(&self.path, &error))?;
@@ -344,6 +363,43 @@ fn inline_array(bytes: &[u8]) -> Result<ArrayRef> {
         length: to_u64(bytes.len()),
         x: format!("{:016x}", XxHash3_64::oneshot(bytes)),
     })
+}
+
+/// What a reader says of a footer, said before the file is published.
+fn check_footer(text: &str) -> Result<()> {
+    Footer::parse(text.as_bytes()).and_then(|footer| FieldNode::build(&footer.fields)).map(drop).map_err(
+        |error| Error::new(error.cause(), format!("the footer could not be read again: {}", error.what())),
+    )
+}
+
+/// Bytes of the footer that are left for names of fields.
+///
+/// # Errors
+/// `Limit` when `meta` and what else the options put into the footer leave none, `Invalid` when no reader takes it.
+pub fn room_for_names(options: &WriteOptions) -> Result<u64> {
+    let none = || inline_array(&[]);
+    let footer = footer_text(&FooterParts {
+        options,
+        path: Path::new("a.jinx"),
+        rows: 0,
+        shard_id: -1,
+        id: "",
+        sidecar_bytes: 0,
+        index: none()?,
+        line_hash: none()?,
+        fields: &FieldStats::new(&options.media, u64::MAX).finish(),
+        columns: json!([]),
+    })?;
+    let bytes = to_u64(footer.len());
+    let room = MAX_NAMED_BYTES.checked_sub(bytes).ok_or_else(|| {
+        Error::limit(format!(
+            "meta and schema take {bytes} bytes of the footer; at most {MAX_NAMED_BYTES} fit"
+        ))
+    })?;
+    check_footer(&footer).map_err(|error| {
+        Error::invalid(format!("meta or schema cannot be kept in the footer: {}", error.what()))
+    })?;
+    Ok(room)
 }
 
 struct FooterParts<'a> {

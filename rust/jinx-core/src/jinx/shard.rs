@@ -208,7 +208,7 @@ impl Shard {
         if self.options.verify == Verify::Whole && self.footer.rules == Rules::V1_1 {
             self.array_bytes(place, Some(expected), what)?;
         }
-        Array::open(place, expected, self.side.as_ref(), what)
+        Array::open(place, expected, self.main.len(), self.side.as_ref(), what)
     }
 
     pub fn len(&self) -> u64 {

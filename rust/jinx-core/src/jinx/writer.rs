@@ -5,12 +5,14 @@ use super::identity::JinxIdentity;
 use super::journal::Journal;
 use super::manifest::{self, Manifest, ShardEntry};
 use super::options::WriteOptions;
-use super::pair_build::{PairBuilder, PairFiles, PairSummary};
-use crate::error::{Error, Result};
+use super::pair_build::{PairBuilder, PairFiles, PairSummary, room_for_names};
+use crate::error::{Cause, Error, Result};
 use crate::io::{FolderAppend, FolderWriter, PairWriter, publish_file};
+use crate::limits::{MAX_RECORD_BYTES, MAX_SHARDS};
 use crate::num::to_u64;
 use crate::panics::error_of;
 use crate::value::Value;
+use std::any::Any;
 use std::fs::{File, OpenOptions};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -33,6 +35,8 @@ pub struct DatasetWriter {
     rows: u64,
     /// Rows that are finished already and come again.
     skip: u64,
+    /// A write failed after it had begun; nothing may pretend to succeed after it.
+    is_broken: bool,
     written: Summary,
 }
 
@@ -63,6 +67,17 @@ pub fn is_pair_name(path: &Path) -> bool {
     path.extension().is_some_and(|ext| ext == "jinx")
 }
 
+/// Options whose datasets no reader takes are refused before anything is touched.
+fn require_readable(options: &WriteOptions) -> Result<()> {
+    let lines = options.encode.max_record_bytes;
+    if lines > MAX_RECORD_BYTES {
+        let what = format!("max_record_bytes is {lines}; readers take lines of at most {MAX_RECORD_BYTES}");
+        return Err(Error::invalid(what));
+    }
+    room_for_names(options)?;
+    Manifest::new(options.split.clone(), options.meta.clone()).to_text().map(drop)
+}
+
 /// `OUT.JINX` would be a folder, which nobody means.
 fn require_usual_suffix(path: &Path) -> Result<()> {
     let is_meant = path.extension().is_some_and(|ext| ext.eq_ignore_ascii_case("jinx"));
@@ -80,6 +95,7 @@ impl DatasetWriter {
     /// `Invalid` when the target exists and is not to be overwritten, or another writer is at it.
     pub fn create(path: &Path, options: WriteOptions) -> Result<Self> {
         require_usual_suffix(path)?;
+        require_readable(&options).map_err(|error| error.in_file(path))?;
         let options = Arc::new(options);
         let target = if is_pair_name(path) {
             if options.shard_bytes.is_some() {
@@ -89,7 +105,7 @@ impl DatasetWriter {
                 .in_file(path));
             }
             let files = PairWriter::begin(path, options.overwrite, JinxIdentity)?;
-            Target::Pair(Box::new(PairBuilder::new(path, Box::new(AtomicPair(files)), &options)))
+            Target::Pair(Box::new(PairBuilder::new(path, Box::new(AtomicPair(files)), &options)?))
         } else {
             let mut work = match &options.resume {
                 Some(resume) if resume.proceed => FolderWriter::resume(path, options.overwrite)?,
@@ -136,11 +152,16 @@ impl DatasetWriter {
             )
             .in_file(path));
         }
+        require_readable(&options).map_err(|error| error.in_file(path))?;
         // Before the manifest is read: whoever publishes another one waits until this one is there.
         let append = FolderAppend::begin(path, &JinxIdentity)?;
         let manifest = Manifest::read(path)?.ok_or_else(|| {
             Error::invalid("there is no jinx.json here; only a folder that we wrote can grow").in_file(path)
         })?;
+        if manifest.shards.len() >= MAX_SHARDS {
+            let what = format!("there are {MAX_SHARDS} shards already; convert them to larger ones");
+            return Err(Error::limit(what).in_file(path));
+        }
         let next_shard = manifest
             .shards
             .iter()
@@ -165,7 +186,8 @@ impl DatasetWriter {
         };
         let encode = Arc::new(options.encode.clone());
         let encoders = (0..threads).map(|_| RowEncoder::new(Arc::clone(&encode))).collect::<Result<_>>()?;
-        let mut writer = Self { options, target, encoders, rows: 0, skip: 0, written: Summary::default() };
+        let written = Summary::default();
+        let mut writer = Self { options, target, encoders, rows: 0, skip: 0, is_broken: false, written };
         writer.rows = writer.resumed();
         if let (true, Target::Folder(folder)) = (writer.rows > 0, &writer.target) {
             for shard in &folder.manifest.shards {
@@ -196,37 +218,38 @@ impl DatasetWriter {
         self.written.bytes + current
     }
 
+    /// Whether an error has made this writer useless: it takes no more rows and publishes nothing.
+    pub fn is_broken(&self) -> bool {
+        self.is_broken
+    }
+
+    /// # Errors
+    /// `Invalid` after a write that failed.
+    pub fn require_whole(&self) -> Result<()> {
+        if !self.is_broken {
+            return Ok(());
+        }
+        Err(Error::invalid("an earlier write failed; nothing more can be written, and nothing is published"))
+    }
+
     /// Encodes rows on all threads and writes them in order; keeps nothing of their memory.
     ///
     /// # Errors
-    /// The first row that cannot be encoded, by its number; the rows before it are written.
+    /// The first row that is refused, by its number: the rows before it are written, it and those behind it are not,
+    /// and the writer goes on. After any other error the writer is broken.
     pub fn write_values(&mut self, rows: &[Value]) -> Result<()> {
-        let threads = self.encoders.len().min(rows.len()).max(1);
-        let share = rows.len().div_ceil(threads).max(1);
-        let first = self.rows;
-        let encoded: Vec<Result<Vec<EncodedRow>>> = if threads == 1 {
-            vec![encode_all(&mut self.encoders[0], rows, first)]
-        } else {
-            std::thread::scope(|scope| {
-                let workers: Vec<_> = rows
-                    .chunks(share)
-                    .zip(&mut self.encoders)
-                    .enumerate()
-                    .map(|(i, (rows, encoder))| {
-                        scope.spawn(move || encode_all(encoder, rows, first + to_u64(i * share)))
-                    })
-                    .collect();
-                workers
-                    .into_iter()
-                    .map(|worker| {
-                        worker.join().unwrap_or_else(|panic| Err(error_of(&*panic, "an encoder thread")))
-                    })
-                    .collect()
-            })
-        };
-        for rows in encoded {
-            for row in rows? {
+        self.require_whole()?;
+        // Stays so after a panic.
+        self.is_broken = true;
+        let parts = self.encode(rows);
+        self.is_broken = false;
+        for (rows, refused) in parts {
+            for row in rows {
                 self.write_encoded(row)?;
+            }
+            if let Some(error) = refused {
+                self.is_broken = error.cause() == Cause::Internal;
+                return Err(error);
             }
         }
         match &mut self.target {
@@ -235,39 +258,61 @@ impl DatasetWriter {
         }
     }
 
+    /// Each thread's share of the rows, up to the first one that is refused.
+    fn encode(&mut self, rows: &[Value]) -> Vec<(Vec<EncodedRow>, Option<Error>)> {
+        let threads = self.encoders.len().min(rows.len()).max(1);
+        let share = rows.len().div_ceil(threads).max(1);
+        let first = self.rows;
+        if threads == 1 {
+            return vec![encode_all(&mut self.encoders[0], rows, first)];
+        }
+        std::thread::scope(|scope| {
+            let workers: Vec<_> = rows
+                .chunks(share)
+                .zip(&mut self.encoders)
+                .enumerate()
+                .map(|(i, (rows, encoder))| {
+                    scope.spawn(move || encode_all(encoder, rows, first + to_u64(i * share)))
+                })
+                .collect();
+            let panicked =
+                |panic: Box<dyn Any + Send>| (Vec::new(), Some(error_of(&*panic, "an encoder thread")));
+            workers.into_iter().map(|worker| worker.join().unwrap_or_else(panicked)).collect()
+        })
+    }
+
     /// Writes one row that some encoder has prepared.
     ///
     /// # Errors
-    /// I/O errors; the writer is then unusable.
+    /// `Limit` when readers would not take the dataset with this row: it is left out, and the writer goes on.
+    /// After any other error the writer is broken.
     pub fn write_encoded(&mut self, row: EncodedRow) -> Result<()> {
         if self.skip > 0 {
             self.skip -= 1;
             return Ok(());
         }
-        match &mut self.target {
-            Target::Pair(pair) => pair.write(row)?,
-            Target::Folder(folder) => {
-                let size = to_u64(row.text.len())
-                    + row.values.iter().map(|value| to_u64(value.data.len())).sum::<u64>();
-                let full = match (&folder.current, self.options.shard_bytes) {
-                    (Some(pair), Some(limit)) => pair.rows() > 0 && pair.bytes() + size > limit,
-                    _ => false,
-                };
-                if full {
-                    folder.finish_shard(&mut self.written)?;
-                }
-                folder.current(&self.options)?.write(row)?;
-            }
+        self.require_whole()?;
+        // Stays so after an error of the files, and after a panic.
+        self.is_broken = true;
+        let pair = match &mut self.target {
+            Target::Pair(pair) => pair,
+            Target::Folder(folder) => folder.shard_for(&row, &self.options, &mut self.written)?,
+        };
+        let admitted = pair.admit(&row);
+        if admitted.is_ok() {
+            pair.write(row)?;
+            self.rows += 1;
         }
-        self.rows += 1;
-        Ok(())
+        self.is_broken = false;
+        admitted.map_err(|error| error.in_sample(self.rows))
     }
 
     /// Finishes, syncs and publishes the dataset.
     ///
     /// # Errors
-    /// I/O errors; the target is then as it was before.
+    /// I/O errors, and an earlier write that failed; the target is then as it was before.
     pub fn close(mut self) -> Result<Summary> {
+        self.require_whole()?;
         match self.target {
             Target::Pair(pair) => {
                 let (summary, files) = pair.finish(-1)?;
@@ -314,11 +359,15 @@ fn add(written: &mut Summary, pair: &PairSummary) {
     written.sidecar_bytes += pair.sidecar_bytes;
 }
 
-fn encode_all(encoder: &mut RowEncoder, rows: &[Value], first: u64) -> Result<Vec<EncodedRow>> {
-    let encode = |(i, row): (usize, &Value)| {
-        encoder.encode(|sink| row.emit(sink)).map_err(|error| error.in_sample(first + to_u64(i)))
-    };
-    rows.iter().enumerate().map(encode).collect()
+fn encode_all(encoder: &mut RowEncoder, rows: &[Value], first: u64) -> (Vec<EncodedRow>, Option<Error>) {
+    let mut encoded = Vec::with_capacity(rows.len());
+    for (i, row) in rows.iter().enumerate() {
+        match encoder.encode(|sink| row.emit(sink)) {
+            Ok(row) => encoded.push(row),
+            Err(error) => return (encoded, Some(error.in_sample(first + to_u64(i)))),
+        }
+    }
+    (encoded, None)
 }
 
 fn shard_name(number: u64) -> String {
@@ -326,8 +375,25 @@ fn shard_name(number: u64) -> String {
 }
 
 impl FolderTarget {
+    /// The shard that `row` goes to: the next one where this one is full.
+    fn shard_for(
+        &mut self,
+        row: &EncodedRow,
+        options: &Arc<WriteOptions>,
+        written: &mut Summary,
+    ) -> Result<&mut Box<PairBuilder>> {
+        if let (Some(pair), Some(limit)) = (&self.current, options.shard_bytes) {
+            let values = row.values.iter().map(|value| to_u64(value.data.len())).sum::<u64>();
+            let size = pair.bytes() + to_u64(row.text.len()) + values;
+            if pair.rows() > 0 && size > limit && self.manifest.shards.len() + 1 < MAX_SHARDS {
+                self.finish_shard(written)?;
+            }
+        }
+        self.current(options)
+    }
+
     /// The shard that rows go to, started if there is none.
-    fn current(&mut self, options: &Arc<WriteOptions>) -> Result<&mut PairBuilder> {
+    fn current(&mut self, options: &Arc<WriteOptions>) -> Result<&mut Box<PairBuilder>> {
         if self.current.is_none() {
             let name = shard_name(self.next_shard);
             if let Publish::Append(append) = &mut self.publish {
@@ -335,9 +401,9 @@ impl FolderTarget {
             }
             let path = self.folder.join(name);
             let files = PlainPair::create(&path)?;
-            self.current = Some(Box::new(PairBuilder::new(&path, Box::new(files), options)));
+            self.current = Some(Box::new(PairBuilder::new(&path, Box::new(files), options)?));
         }
-        self.current.as_deref_mut().ok_or_else(|| Error::invalid("no shard is open"))
+        self.current.as_mut().ok_or_else(|| Error::invalid("no shard is open"))
     }
 
     fn finish_shard(&mut self, written: &mut Summary) -> Result<()> {

@@ -9,7 +9,7 @@ use crate::num::u64_at;
 use serde_json::Value as Json;
 use std::collections::{BTreeMap, HashMap};
 
-/// Paths beyond this many are no longer counted; a file that lists them has marked its fields open.
+/// Paths beyond this many are no longer counted.
 const MAX_PATHS: usize = 1 << 16;
 
 /// What was seen at one path.
@@ -75,8 +75,10 @@ impl FieldTally {
                 problems.push(at_path(Error::corrupt(what).in_sample(seen.first), path));
             }
         }
+        let is_complete = self.0.len() < MAX_PATHS;
         for field in fields {
-            if !self.0.contains_key(&field.path)
+            if is_complete
+                && !self.0.contains_key(&field.path)
                 && (field.coded > 0 || field.quoted > 0)
                 && !open(&field.path)
             {
