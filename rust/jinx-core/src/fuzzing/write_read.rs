@@ -1,12 +1,16 @@
-//! Rows that the fuzzer makes up, written in every variant: they come back equal, and verify finds nothing.
+//! Rows that the fuzzer makes up, written in every variant: those that are accepted come back equal, the others cost
+//! nobody else, and verify finds nothing.
 
 use super::mutate::Bytes;
 use super::place::Place;
+use crate::error::Cause;
 use crate::io::Access;
 use crate::jinx::options::{ColumnChoice, WriteOptions};
 use crate::jinx::shard::{OpenOptions, Shard, Verify};
 use crate::jinx::verify::verify;
 use crate::jinx::writer::DatasetWriter;
+use crate::limits::Limits;
+use crate::num::to_u64;
 use crate::sink::{Dtype, Number, Payload};
 use crate::value::{TreeBuilder, Value};
 use std::collections::HashSet;
@@ -33,24 +37,56 @@ const NAMES: [&str; 16] = [
 
 pub(super) fn write_read(data: &[u8]) {
     let mut program = Bytes(data);
-    let options = options_of(program.byte());
+    let mut options = options_of(program.byte());
+    let limits = limit(&mut options, program.byte());
     let rows: Vec<Value> = (0..program.byte() % 8).map(|_| row_of(&mut program)).collect();
     let Some(place) = Place::new() else { return };
     let path = place.path("a.jinx");
     let Ok(mut writer) = DatasetWriter::create(&path, options) else { return };
-    let written = writer.write_values(&rows).and_then(|()| writer.close());
-    assert!(written.is_ok(), "{written:?}");
+    let accepted = write(&mut writer, &rows);
+    let written = writer.close();
+    assert!(written.as_ref().is_ok_and(|summary| summary.samples == to_u64(accepted.len())), "{written:?}");
     let problems = verify(&path, &mut |_, _| Ok(()));
     assert!(problems.as_ref().is_ok_and(Vec::is_empty), "{problems:?}");
     for access in [Access::Mmap, Access::Pread] {
-        let found = read(&place, access).unwrap_or_else(|error| vec![Value::Str(error)]);
-        let different = rows.iter().zip(&found).find_map(|(row, found)| difference(row, found));
-        assert!(found.len() == rows.len() && different.is_none(), "{} rows, {different:?}", found.len());
+        let found = read(&place, access, limits).unwrap_or_else(|error| vec![Value::Str(error)]);
+        let different = accepted.iter().zip(&found).find_map(|(row, found)| difference(row, found));
+        assert!(found.len() == accepted.len() && different.is_none(), "{} rows, {different:?}", found.len());
     }
 }
 
-fn read(place: &Place, access: Access) -> Result<Vec<Value>, String> {
-    let options = OpenOptions { access, verify: Verify::Full, ..OpenOptions::default() };
+/// Small limits, for the writer and for the reader.
+fn limit(options: &mut WriteOptions, bits: u8) -> Limits {
+    let mut limits = Limits::default();
+    if bits & 1 != 0 {
+        limits.max_record_bytes = 64 << (bits >> 1 & 7);
+    }
+    if bits & 16 != 0 {
+        limits.max_value_bytes = 64 << (bits >> 5);
+    }
+    options.threads = 1 + usize::from(bits >> 2 & 1);
+    options.encode.max_record_bytes = limits.max_record_bytes;
+    options.encode.max_value_bytes = limits.max_value_bytes;
+    limits
+}
+
+/// Writes all rows; returns those that were accepted.
+fn write<'v>(writer: &mut DatasetWriter, rows: &'v [Value]) -> Vec<&'v Value> {
+    let (mut rest, mut accepted) = (rows, Vec::new());
+    loop {
+        let before = writer.rows();
+        let result = writer.write_values(rest);
+        let count = usize::try_from(writer.rows() - before).unwrap_or(usize::MAX);
+        accepted.extend(&rest[..count]);
+        let Err(error) = result else { return accepted };
+        let is_own = error.cause() == Cause::Limit && error.sample() == Some(writer.rows());
+        assert!(is_own && !writer.is_broken(), "{error}");
+        rest = &rest[count + 1..];
+    }
+}
+
+fn read(place: &Place, access: Access, limits: Limits) -> Result<Vec<Value>, String> {
+    let options = OpenOptions { access, verify: Verify::Full, limits, ..OpenOptions::default() };
     let shard = Shard::open(&place.path("a.jinx"), &options).map_err(|error| error.to_string())?;
     let row = |i| {
         let mut tree = TreeBuilder::default();
