@@ -224,7 +224,8 @@ impl ConvertSpec {
             }
             Some(Some(name)) => return Err(unknown(name, "JINX", "zstd or none")),
         };
-        let paths = |names: &[String]| names.iter().map(path_of).collect::<Result<Vec<FieldPath>>>();
+        let paths =
+            |names: &[String]| names.iter().map(|name| path_of(name)).collect::<Result<Vec<FieldPath>>>();
         let columns = match (&self.only_columns, &self.columns) {
             (Some(only), _) => ColumnChoice::Only(paths(only)?),
             (None, Some(also)) => ColumnChoice::Also(paths(also)?),
@@ -315,7 +316,7 @@ fn unknown(name: &str, format: &str, known: &str) -> Error {
 }
 
 /// A dotted path as components.
-fn path_of(name: &String) -> Result<FieldPath> {
+fn path_of(name: &str) -> Result<FieldPath> {
     Ok(parse_path(name)?.into_iter().map(Some).collect())
 }
 
