@@ -75,6 +75,7 @@ class Reader:
         encoding: str | None = None,
         split: str | None = None,
         plain: bool = False,
+        markers: bool = False,
         max_value_bytes: int | None = None,
         expected: Sequence[tuple[int, str]] | None = None,
         decoders: Mapping[str, Callable[[Any], Any]] | None = None,
@@ -114,7 +115,7 @@ class Reader:
     @property
     def _options(self) -> dict[str, Any]:
         """The keyword arguments of the constructor as they were given (io, verify, lazy, encoding, split, plain,
-        max_value_bytes, expected), without `decoders`.
+        markers, max_value_bytes, expected), without `decoders`.
         """
     @property
     def _shard_paths(self) -> list[str]:
@@ -241,10 +242,10 @@ def convert(
     options: str,
     progress: Callable[[int, int, int | None], None] | None = None,
 ) -> dict[str, int]:
-    """Converts between parquet, jsonl, msgpack and jinx; `options` is JSON with any of: sidecar (bool), compression
-    (by target: "zstd", "gz", "snappy", "none"), level, limit, fields ([str]), rename ({old: new}), columns ([str]),
-    shard_size (bytes), overwrite, append, threads, split, mixed ("error" | "json"), meta (object). A member that is
-    absent has its default.
+    """Converts between parquet, jsonl, msgpack, tar and jinx; `options` is JSON with any of: sidecar (bool),
+    compression (by target: "zstd", "gz", "snappy", "none"), level, limit, fields ([str]), rename ({old: new}), columns
+    ([str]), shard_size (bytes), overwrite, append, markers (bool), threads, split, mixed ("error" | "json"), meta
+    (object). A member that is absent has its default.
     Sources are files (a folder's shards one by one); the codec of jsonl and msgpack follows the suffix (.gz, .zst).
     `progress(rows, bytes_read, total_bytes)` is called about ten times a second and may raise.
     Returns rows, bytes (the sidecar's included), sidecar_bytes, shards.
@@ -260,7 +261,9 @@ def convert_arrow(
 ) -> dict[str, int]:
     """The same from an object with `__arrow_c_stream__`."""
 
-def stream(sources: Sequence[str], *, source_format: str, fields: Sequence[str] | None = None) -> Iterator[Any]:
+def stream(
+    sources: Sequence[str], *, source_format: str, fields: Sequence[str] | None = None, markers: bool = False
+) -> Iterator[Any]:
     """Rows of any input format as plain dicts."""
 
 def parse_path(text: str) -> list[str]:
@@ -288,6 +291,9 @@ def repair(path: str, out: str | None, dry_run: bool) -> dict[str, Any]:
 
 def row_json(reader: Reader, start: int, stop: int, binary: bool) -> bytes:
     """JSON lines of the samples start..stop of the view, for head and cat."""
+
+def json_text(value: Any, binary: bool) -> bytes:
+    """Any value as JSON text: markers for what JSON cannot say, or (`binary` false) what people can read."""
 
 def clean(folder: str) -> list[str]: ...
 def merge(folder: str) -> tuple[int, int, int, int]: ...

@@ -47,6 +47,7 @@ def convert(
     rejects: Path | None = None,
     resume: bool = False,
     part: str | tuple[int, int] | None = None,
+    markers: bool = False,
     threads: int = 0,
     from_: str | None = None,
     to: str | None = None,
@@ -91,6 +92,8 @@ def convert(
         resume: Go on where an interrupted conversion of the same inputs with the same options into a folder has ended.
         part: `"3/8"` writes the fourth of eight parts of the folder `out`, from its share of the input files; when all
             are written, `jinx.merge` makes them one dataset.
+        markers: Read markers such as `{"$bytes": "AA=="}` in every row of JSON lines, MessagePack and tars, also in
+            rows that do not say that they hold some: for exports of earlier versions.
         threads: How many threads; 0 for one per core. The bytes written do not depend on it.
         from_: The input's format (`"parquet"`, `"arrow"`, `"jsonl"`, `"msgpack"`, `"jinx"`, ...), if the suffix does
             not say.
@@ -135,6 +138,7 @@ def convert(
         "mixed": mixed,
         "rejects": None if on_error == "fail" or rejects is None else os.path.abspath(rejects),  # noqa: PTH100
         "resume": resume,
+        "markers": markers,
         "threads": threads,
     }
     if part is not None:
@@ -208,29 +212,36 @@ def from_arrow(data: Any, path: Path, **options: Any) -> "Dataset":
 
 
 def stream(
-    path: Path | Sequence[Path], fields: Iterable[str] | None = None, *, from_: str | None = None
+    path: Path | Sequence[Path],
+    fields: Iterable[str] | None = None,
+    *,
+    markers: bool = False,
+    from_: str | None = None,
 ) -> Iterator[dict[str, Any]]:
     """The rows of any input format as plain dicts, one by one.
 
     Args:
         path: A file, a folder, a pattern, an address, or a list of these.
         fields: Only these top-level fields.
+        markers: Read markers also in rows that do not say that they hold some; see `convert`.
         from_: The format, if the suffix does not say.
     """
     names = None if fields is None else list(fields)
     paths = [os.fsdecode(one) for one in ([path] if isinstance(path, str | bytes | os.PathLike) else path)]  # pyright: ignore[reportUnnecessaryIsInstance]
     if any(is_address(one) for one in paths):
-        return _stream_fetched(paths, names, from_)
+        return _stream_fetched(paths, names, from_, markers=markers)
     inputs = find_inputs(paths, from_)
     # Each is opened in its turn, when the working directory may be another one.
     files = [file if file == "-" else os.path.abspath(file) for file in inputs.files]  # noqa: PTH100 - text in, text out
-    return _core.stream(files, source_format=inputs.format, fields=names)
+    return _core.stream(files, source_format=inputs.format, fields=names, markers=markers)
 
 
-def _stream_fetched(paths: list[str], names: list[str] | None, from_: str | None) -> Iterator[dict[str, Any]]:
+def _stream_fetched(
+    paths: list[str], names: list[str] | None, from_: str | None, *, markers: bool
+) -> Iterator[dict[str, Any]]:
     with fetched(paths, tempfile.gettempdir()) as local:
         inputs = find_inputs(local, from_)
-        yield from _core.stream(inputs.files, source_format=inputs.format, fields=names)
+        yield from _core.stream(inputs.files, source_format=inputs.format, fields=names, markers=markers)
 
 
 def _is_paths(source: Any) -> bool:

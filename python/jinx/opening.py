@@ -37,6 +37,7 @@ def open(
     fields: Iterable[str] | None = None,
     encoding: str | None = None,
     max_value_bytes: int | None = None,
+    markers: bool = False,
     cache: Source | None = None,
     allow_unsafe_types: bool | Sequence[str] = False,
 ) -> Dataset:
@@ -58,6 +59,8 @@ def open(
         fields: Only these fields; see `Dataset.select_columns`.
         encoding: How binary values in the rows are encoded, for 1.0 files that do not say: `"a85"`, `"b64"`, `"hex"`.
         max_value_bytes: No value may be larger than this when decoded; 2 GiB if not given.
+        markers: JSON lines: read markers such as `{"$bytes": "AA=="}` in every row, also in rows that do not say that
+            they hold some; see `convert`.
         cache: MDS: the folder in which shards compressed as files are kept decoded for random access; a temporary
             folder if not given, or `"memory"` for two at a time in memory.
         allow_unsafe_types: MDS: True, or the columns, to load pickles, which may run any code.
@@ -82,7 +85,14 @@ def open(
         )
     else:
         dataset = _steadily(
-            path, split, lazy=lazy, io=io, verify=verify, encoding=encoding, max_value_bytes=max_value_bytes
+            path,
+            split,
+            lazy=lazy,
+            io=io,
+            verify=verify,
+            encoding=encoding,
+            max_value_bytes=max_value_bytes,
+            markers=markers,
         )
     if fields is not None:
         dataset = dataset.select_columns(fields)

@@ -50,9 +50,8 @@ def test_tar_and_back(chat_parquet, tmp_path, name):
         assert tar.getnames()[:2] == ["000000000.image.jpg", "000000000.json"]
     jinx.convert(tmp_path / name, tmp_path / "back.jinx")
     jinx.convert(chat_parquet, tmp_path / "a.jinx")
-    for one, two in zip(jinx.open(tmp_path / "a.jinx")[:10], jinx.open(tmp_path / "back.jinx"), strict=True):
-        assert two["image.jpg"] == one["image"]
-        assert two["json"] == {name: value for name, value in one.to_dict().items() if name != "image"}
+    first = jinx.open(tmp_path / "a.jinx")[:10]
+    assert [sample.to_dict() for sample in jinx.open(tmp_path / "back.jinx")] == [sample.to_dict() for sample in first]
     assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
     jinx.convert(tmp_path / "back.jinx", tmp_path / "again.tar")
     assert next(jinx.stream(tmp_path / "again.tar")) == next(jinx.stream(tmp_path / name))

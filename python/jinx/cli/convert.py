@@ -45,6 +45,7 @@ BIG_PAIR_BYTES = 20_000_000_000
 @click.option("--resume", is_flag=True, help="Go on where the same command was interrupted (folders).")
 @click.option("--part", metavar="I/N", help="Write one of N parts of the folder OUT; see jinx merge.")
 @click.option("--mixed", type=click.Choice(["error", "json"]), default="error", help="Values without a common type.")
+@click.option("--markers", is_flag=True, help='Read {"$bytes": ...} and the like in rows without "$jinx": 1, too.')
 @click.option("--threads", type=COUNT, default=0, help="How many threads; 0: one per core.")
 @click.option("--from", "from_", type=click.Choice(NAMES), help="The input's format, if the suffix does not say.")
 @click.option("--to", type=click.Choice(NAMES), help="The output's format, likewise.")
@@ -89,6 +90,7 @@ def convert(paths: tuple[str, ...], **options: Any) -> None:
             append=options["append"],
             split=options["split"],
             mixed=options["mixed"],
+            markers=options["markers"],
             threads=options["threads"],
             from_=options["from_"],
             to=options["to"],

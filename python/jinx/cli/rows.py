@@ -32,7 +32,8 @@ class Head(click.Command):
 def head(path: str, lines: int, fields: tuple[str, ...], no_binary: bool, from_: str | None) -> None:
     """Print the first samples of PATH as JSON lines.
 
-    Binary values become {"$bytes": "base64"}. PATH may be of any format that can be converted.
+    Binary values become {"$bytes": "base64"}, and the row begins with "$jinx": 1, so that convert reads them back.
+    PATH may be of any format that can be converted.
     """
     _print_rows(path, lines, names(fields), binary=not no_binary, from_=from_)
 
@@ -45,7 +46,8 @@ def head(path: str, lines: int, fields: tuple[str, ...], no_binary: bool, from_:
 def cat(path: str, fields: tuple[str, ...], no_binary: bool, from_: str | None) -> None:
     """Print all samples of PATH as JSON lines.
 
-    Binary values become {"$bytes": "base64"}. PATH may be of any format that can be converted.
+    Binary values become {"$bytes": "base64"}, and the row begins with "$jinx": 1, so that convert reads them back.
+    PATH may be of any format that can be converted.
     """
     _print_rows(path, None, names(fields), binary=not no_binary, from_=from_)
 
@@ -84,14 +86,6 @@ def _other_blocks(
 
 def json_text(row: Any, *, binary: bool) -> bytes:
     """A row or a value as JSON and a newline; bytes as `{"$bytes": base64}`, or a text that says how many there are."""
-    import json
-    from base64 import b64encode
+    from jinx import _core
 
-    def shown(value: Any) -> Any:
-        if isinstance(value, bytes):
-            return {"$bytes": b64encode(value).decode("ascii")} if binary else f"<{len(value)} bytes>"
-        if hasattr(value, "tolist"):
-            return value.tolist()
-        raise TypeError(f"a value of type {type(value).__name__} has no JSON form")
-
-    return json.dumps(row, ensure_ascii=False, separators=(",", ":"), default=shown).encode() + b"\n"
+    return _core.json_text(row, binary) + b"\n"

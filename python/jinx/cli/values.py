@@ -107,7 +107,8 @@ def as_bytes(value: Any) -> bytes:
         return media
     if isinstance(value, str):
         return value.encode("utf-8")
-    return json_text(value, binary=True)
+    # An array is looked at, not read back.
+    return json_text(value.tolist() if hasattr(value, "tolist") else value, binary=True)
 
 
 def _suffix(value: Any, data: bytes) -> str:

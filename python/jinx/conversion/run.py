@@ -99,7 +99,7 @@ class Run:
 
     def files(self, inputs: Inputs, embedding: Embedding | None = None) -> dict[str, int]:
         """From files of one format."""
-        if self.target == "tar" or self._is_parquet_folder():
+        if self._is_parquet_folder():
             return self._by_samples(inputs, embedding)
         options = dict(self.options)
         if embedding is not None:
@@ -130,21 +130,13 @@ class Run:
         return self._by_way_of_jinx(lambda run: run.files(inputs, embedding), first=self.progress)
 
     def _written_by_python(self, source: "Dataset") -> dict[str, int]:
-        from itertools import islice
-
         from jinx.conversion.parquet_folder import write_parquet_folder
-        from jinx.formats.webdataset import check_compression, write_tar
 
         known = source.column_names
         for option in ("fields", "drop", "rename"):
             for name in self.options[option] or ():
                 if known and name not in known:
                     raise KeyError(unknown_field(name, known))
-        if self.target == "tar":
-            check_compression(self.out, self.options["compression"])
-            progress = self.progress
-            chosen = (self._projected(sample) for sample in islice(source, self.options["limit"]))
-            return write_tar(chosen, self.out, lambda rows, size: progress(rows, size, None) if progress else None)
         if self.options["rename"]:
             raise ValueError(f"{self.out}: fields are renamed in a single file only")
         if self.options["fields"] or self.options["drop"]:
@@ -177,7 +169,7 @@ class Run:
         )
 
     def _dataset(self, source: "Dataset") -> dict[str, int]:
-        if self.target == "tar" or self._is_parquet_folder():
+        if self._is_parquet_folder():
             return self._written_by_python(source)
         kept_schema = source._arrow_schema()  # pyright: ignore[reportPrivateUsage]
         if self.target != "mds" and not source._transforms and (kept_schema is not None or self.target == "parquet"):  # pyright: ignore[reportPrivateUsage]
@@ -203,8 +195,6 @@ class Run:
         """Dicts from Python; what is not JINX is converted from a JINX file beside the output."""
         if self.target == "jinx":
             return self._write(samples, self.out)
-        if self.target == "tar":
-            raise ValueError(f"{self.out}: write a .jinx file first, then convert that")
         return self._by_way_of_jinx(lambda run: run._write(samples, run.out))
 
     def _by_way_of_jinx(self, write: "Callable[[Run], Any]", first: Progress | None = None) -> dict[str, int]:

@@ -10,7 +10,7 @@ use crate::spec::ConvertSpec;
 use arrow_schema::SchemaRef;
 use jinx_core::convert::{
     ConvertOptions, Format, JinxTarget, MdsTarget, Observer, Progress, RowSource, Selected, Summary,
-    json_lines, message_pack, run,
+    json_lines, message_pack, run, tar_samples,
 };
 use jinx_core::error::{Error, Result};
 use jinx_core::io::StreamOut;
@@ -39,7 +39,7 @@ pub fn convert(
 ) -> Result<Summary> {
     spec.check(out, target_format)?;
     let options = spec.engine()?;
-    let origin = Origin::new(sources, source_format)?;
+    let origin = Origin::new(sources, source_format, spec.markers)?;
     project::check(origin.known.names.as_deref(), &options)?;
     if target_format == Format::Mds {
         if !origin.is_repeatable() {
@@ -89,7 +89,7 @@ pub fn convert_rows(
     write(source, known, out, target_format, spec, &options, progress)
 }
 
-/// The rows of files one by one, with only these top-level fields if given.
+/// The rows of files one by one, with only these top-level fields if given; `markers` as in [`ConvertSpec`].
 ///
 /// # Errors
 /// As [`convert`], for the inputs.
@@ -97,8 +97,9 @@ pub fn stream_rows(
     sources: &[PathBuf],
     format: Format,
     fields: Option<&[String]>,
+    markers: bool,
 ) -> Result<Box<dyn RowSource>> {
-    Selected::around(Origin::new(sources, format)?.open()?, fields)
+    Selected::around(Origin::new(sources, format, markers)?.open()?, fields)
 }
 
 fn write(
@@ -137,7 +138,11 @@ fn write(
             let file = StreamOut::create(out, spec.overwrite)?;
             run(source, message_pack(file, codec, spec.level)?, options, progress)
         }
-        Format::Tar => Err(Error::unsupported("WebDataset tars are read, not written")),
+        Format::Tar => {
+            let codec = spec.tar_codec(out)?;
+            let file = StreamOut::create(out, spec.overwrite)?;
+            run(source, tar_samples(file, codec, spec.level)?, options, progress)
+        }
         Format::Arrow => Err(Error::unsupported("Arrow files are read, not written; write Parquet")),
         Format::Mds => Err(Error::unsupported(
             "MDS needs an encoding for each column, and finding them takes a first pass over files",

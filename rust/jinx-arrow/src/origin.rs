@@ -24,6 +24,8 @@ use std::sync::Arc;
 pub(crate) struct Origin {
     format: Format,
     paths: Vec<PathBuf>,
+    /// Every row holds markers, also one that does not say so.
+    markers: bool,
     pub(crate) known: Known,
 }
 
@@ -51,7 +53,7 @@ impl Origin {
     ///
     /// # Errors
     /// `Io` for inputs that are not there; what is wrong with the files that say something about the rows.
-    pub(crate) fn new(paths: &[PathBuf], format: Format) -> Result<Self> {
+    pub(crate) fn new(paths: &[PathBuf], format: Format, markers: bool) -> Result<Self> {
         let mut files = Vec::new();
         for path in paths {
             if is_standard(path) {
@@ -85,7 +87,7 @@ impl Origin {
             Format::Mds => known_of_mds(&files)?,
             Format::JsonLines | Format::MessagePack => Known::default(),
         };
-        Ok(Self { format, paths: files, known })
+        Ok(Self { format, paths: files, markers, known })
     }
 
     /// Whether [`Origin::open`] may be called twice.
@@ -111,11 +113,12 @@ impl Origin {
                 continue;
             }
             let (path, format, whole) = (path.clone(), self.format, self.known.schema.clone());
+            let markers = self.markers;
             openers.push(Box::new(move || {
                 Ok(match format {
-                    Format::JsonLines => json_rows(Input::open(&path)?)?,
-                    Format::Tar => Box::new(TarSamples::open(&path)?),
-                    Format::MessagePack => Box::new(MessagePack::open(&path)?),
+                    Format::JsonLines => json_rows(Input::open(&path)?, markers)?,
+                    Format::Tar => Box::new(TarSamples::open(&path)?.markers(markers)),
+                    Format::MessagePack => Box::new(MessagePack::open(&path)?.markers(markers)),
                     Format::Arrow => Box::new(FileRows::new(IpcSource::open(&path)?, &path, whole.as_ref())?),
                     _ => Box::new(FileRows::new(ParquetSource::open(&path)?, &path, whole.as_ref())?),
                 })

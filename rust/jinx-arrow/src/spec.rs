@@ -43,6 +43,8 @@ pub struct ConvertSpec {
     pub append: bool,
     pub split: Option<String>,
     pub meta: Option<Meta>,
+    /// JSON Lines, MessagePack and tars as inputs: every row holds markers, also one that does not say so.
+    pub markers: bool,
     /// Rows after which to stop.
     pub limit: Option<u64>,
     /// Top-level fields to keep.
@@ -111,6 +113,7 @@ impl Default for ConvertSpec {
             append: false,
             split: None,
             meta: None,
+            markers: false,
             limit: None,
             fields: None,
             rename: None,
@@ -201,9 +204,7 @@ impl ConvertSpec {
             None if target == Format::Jinx && self.media_dir.is_some() => {
                 Err(Error::invalid("a folder for media is for JSON lines; JINX keeps them in its sidecar"))
             }
-            None if target == Format::Tar => {
-                Err(Error::unsupported("WebDataset tars are read, not written").in_file(out))
-            }
+            None if target == Format::Tar => self.tar_codec(out).map(|_| ()),
             None if target == Format::Mds && out == Path::new(STANDARD_STREAM) => {
                 Err(Error::invalid("MDS is a folder and cannot go to standard output; give it a name"))
             }
@@ -296,6 +297,23 @@ impl ConvertSpec {
         }
     }
 
+    /// The codec of a tar, which its suffix says.
+    pub(crate) fn tar_codec(&self, out: &Path) -> Result<Option<Codec>> {
+        let suffix = out.extension().and_then(|ext| ext.to_str()).unwrap_or_default();
+        let named = match suffix {
+            "gz" | "tgz" => Some(Some(Codec::Gzip)),
+            "tar" => Some(None),
+            _ if out == Path::new(STANDARD_STREAM) => Some(None),
+            _ => None,
+        };
+        let asked = match self.compression.as_ref().map(Option::as_deref) {
+            None => return named.ok_or_else(|| other_tar(out)),
+            Some(None | Some("none")) => None,
+            Some(Some(name)) => Some(Codec::from_name(name).ok_or_else(|| other_tar(out))?),
+        };
+        named.filter(|named| *named == asked).ok_or_else(|| other_tar(out))
+    }
+
     pub(crate) fn parquet(&self) -> Result<ParquetOptions> {
         let name = match self.compression.as_ref().map(Option::as_deref) {
             None => return Ok(ParquetOptions::default()),
@@ -309,6 +327,11 @@ impl ConvertSpec {
         };
         Ok(ParquetOptions { compression: ParquetCompression::parse(&text)?, ..ParquetOptions::default() })
     }
+}
+
+fn other_tar(out: &Path) -> Error {
+    let what = "a tar is written as it is (.tar) or with gzip (.tar.gz, .tgz); choose by the suffix";
+    Error::invalid(what).in_file(out)
 }
 
 fn unknown(name: &str, format: &str, known: &str) -> Error {

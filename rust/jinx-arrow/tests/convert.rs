@@ -43,7 +43,7 @@ fn rows(mut source: Box<dyn RowSource>) -> Result<Vec<Value>> {
 }
 
 fn read(path: &Path) -> Vec<Value> {
-    rows(stream_rows(&[path.to_owned()], format_of(path), None).unwrap()).unwrap()
+    rows(stream_rows(&[path.to_owned()], format_of(path), None, false).unwrap()).unwrap()
 }
 
 /// A missing member and a null are one in Parquet.
@@ -62,7 +62,7 @@ fn without_nulls(value: Value) -> Value {
 
 fn ragged() -> String {
     let line = |i: i64| {
-        let mut parts = vec![format!("\"id\":{i}")];
+        let mut parts = vec![format!("\"$jinx\":1,\"id\":{i}")];
         if i % 2 == 0 {
             parts.push(format!(
                 "\"text\":\"é{i}\\n\",\"score\":{}",
@@ -184,7 +184,8 @@ fn fields_and_new_names_reach_schema_and_features() {
         assert!(!at("f.jsonl").exists());
     }
     let two = ["i64".to_owned(), "image".to_owned()];
-    let streamed = rows(stream_rows(&[at("a.parquet")], Format::Parquet, Some(&two)).unwrap()).unwrap();
+    let streamed =
+        rows(stream_rows(&[at("a.parquet")], Format::Parquet, Some(&two), false).unwrap()).unwrap();
     assert!(streamed.iter().all(|row| matches!(row, Value::Dict(members) if members.len() == 2)));
 }
 

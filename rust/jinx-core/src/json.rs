@@ -18,9 +18,14 @@ pub use twins::{emit_unique, has_twins};
 /// # Errors
 /// `Corrupt` for text that is not JSON, `Limit` for nesting and integers beyond the caps.
 pub fn emit(text: &[u8], depth: usize, sink: &mut impl Sink) -> Result<()> {
+    emit_below(text, depth, MAX_DEPTH, sink)
+}
+
+/// As [`emit`], with another cap on nesting.
+fn emit_below(text: &[u8], depth: usize, max_depth: usize, sink: &mut impl Sink) -> Result<()> {
     let mut jiter = Jiter::new(text);
     let peek = jiter.peek().map_err(bad)?;
-    emit_value(&mut jiter, peek, depth, sink)?;
+    emit_value(&mut jiter, peek, depth, max_depth, sink)?;
     jiter.finish().map_err(bad)
 }
 
@@ -31,24 +36,30 @@ pub fn emit(text: &[u8], depth: usize, sink: &mut impl Sink) -> Result<()> {
 pub fn emit_python(text: &[u8], depth: usize, sink: &mut impl Sink) -> Result<()> {
     let mut jiter = Jiter::new(text).with_allow_inf_nan();
     let peek = jiter.peek().map_err(bad)?;
-    emit_value(&mut jiter, peek, depth, sink)?;
+    emit_value(&mut jiter, peek, depth, MAX_DEPTH, sink)?;
     jiter.finish().map_err(bad)
 }
 
-fn emit_value(jiter: &mut Jiter<'_>, peek: Peek, depth: usize, sink: &mut impl Sink) -> Result<()> {
+fn emit_value(
+    jiter: &mut Jiter<'_>,
+    peek: Peek,
+    depth: usize,
+    max_depth: usize,
+    sink: &mut impl Sink,
+) -> Result<()> {
     match peek {
         Peek::Array => {
-            check_depth(depth)?;
+            check_depth_below(depth, max_depth)?;
             sink.begin_list(0)?;
             let mut next = jiter.known_array().map_err(bad)?;
             while let Some(peek) = next {
-                emit_value(jiter, peek, depth + 1, sink)?;
+                emit_value(jiter, peek, depth + 1, max_depth, sink)?;
                 next = jiter.array_step().map_err(bad)?;
             }
             sink.end_list()
         }
         Peek::Object => {
-            check_depth(depth)?;
+            check_depth_below(depth, max_depth)?;
             sink.begin_dict(0)?;
             let mut more = match jiter.known_object().map_err(bad)? {
                 Some(name) => {
@@ -59,7 +70,7 @@ fn emit_value(jiter: &mut Jiter<'_>, peek: Peek, depth: usize, sink: &mut impl S
             };
             while more {
                 let peek = jiter.peek().map_err(bad)?;
-                emit_value(jiter, peek, depth + 1, sink)?;
+                emit_value(jiter, peek, depth + 1, max_depth, sink)?;
                 more = match jiter.next_key().map_err(bad)? {
                     Some(name) => {
                         sink.key(name)?;
@@ -75,7 +86,11 @@ fn emit_value(jiter: &mut Jiter<'_>, peek: Peek, depth: usize, sink: &mut impl S
 }
 
 fn check_depth(depth: usize) -> Result<()> {
-    if depth < MAX_DEPTH {
+    check_depth_below(depth, MAX_DEPTH)
+}
+
+fn check_depth_below(depth: usize, max_depth: usize) -> Result<()> {
+    if depth < max_depth {
         Ok(())
     } else {
         Err(Error::limit(format!("lists and dicts nested deeper than {MAX_DEPTH}")))

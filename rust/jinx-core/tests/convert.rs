@@ -96,7 +96,7 @@ fn rows() -> Vec<Value> {
                 let size = usize::try_from(i % 200).unwrap();
                 row.push(("image".into(), blob(Payload::Raw, vec![7; size])));
                 row.push(("array".into(), blob(Payload::Npy, array(size / 2))));
-                row.push(("tensor".into(), blob(Payload::Pt, vec![2; 3])));
+                row.push(("tensor".into(), blob(Payload::Pt, b"PK\x03\x04".to_vec())));
                 row.push(("scalar".into(), blob(Payload::Np, b"<f8\0\0\0\0\0\0\0\0\0".to_vec())));
             }
             if i % 7 == 0 {

@@ -13,7 +13,7 @@ fn read_at_most(bytes: &[u8], max: u64) -> Result<Vec<Value>> {
         for (i, range) in block.rows.iter().enumerate() {
             let mut tree = TreeBuilder::default();
             let row = block.bytes.slice(range.clone());
-            msgpack::emit(&row, &mut tree).map_err(|error| error.in_sample(block.first + i as u64))?;
+            msgpack::emit(&row, false, &mut tree).map_err(|error| error.in_sample(block.first + i as u64))?;
             found.push(tree.take()?);
         }
     }
@@ -25,7 +25,7 @@ fn read(bytes: &[u8]) -> Result<Vec<Value>> {
 }
 
 fn one(value: &[u8]) -> Result<Value> {
-    let rows = read(&[b"\x81\xa1a".as_slice(), value].concat())?;
+    let rows = read(&[b"\x82\xa5$jinx\x01\xa1a".as_slice(), value].concat())?;
     Ok(rows[0].get("a").unwrap().clone())
 }
 
@@ -87,6 +87,35 @@ fn lengths_are_not_believed() {
     assert!(read(&nested(256)).is_ok());
     assert_eq!(cause(&nested(257)), (Cause::Limit, Some(0)));
     assert_eq!(cause(&nested(300_000)), (Cause::Limit, Some(0)));
+}
+
+#[test]
+fn what_is_ours_counts_in_rows_that_say_so() {
+    let cases = [
+        (b"\x81\xa1a\xd4\x01\x00".as_slice(), "MessagePack extension type 1 is not known here"),
+        (b"\x82\xa5$jinx\x01\xa1a\xd4\x02\x00", "a tensor that does not begin as torch.save writes one"),
+        (b"\x82\xa5$jinx\x01\xa1a\xd4\x01\x00", "an array that does not begin as .npy does"),
+        (b"\x82\xa5$jinx\x01\xa1a\x81\xa6$bytes\xc4\x00", "a $bytes that is none"),
+    ];
+    for (row, says) in cases {
+        let error = read(row).unwrap_err();
+        assert!(error.to_string().contains(says), "{error}");
+    }
+    let dict = |name: &str, value| Value::Dict(vec![(name.to_owned(), value)]);
+    let data = b"\x82\xa5$jinx\x02\xa1a\x81\xa6$bytes\xa4AA==";
+    let inner = dict("$bytes", Value::Str("AA==".into()));
+    let expected = Value::Dict(vec![("$jinx".into(), Value::Int(2)), ("a".into(), inner.clone())]);
+    assert_eq!(read(data).unwrap(), [expected]);
+    let tricky = [
+        inner.clone(),
+        dict("$jinx", Value::Int(1)),
+        dict("$dict", dict("$dict", Value::Null)),
+        Value::Dict(vec![("a".into(), inner), ("b".into(), Value::BigInt("1".repeat(30)))]),
+        Value::Dict(vec![("a".into(), dict("$jinx", Value::Int(1)))]),
+    ];
+    let mut rows = RowWriter::default();
+    tricky.iter().for_each(|row| row.emit(&mut rows).unwrap());
+    assert_eq!(read(&rows.out).unwrap(), tricky);
 }
 
 #[test]

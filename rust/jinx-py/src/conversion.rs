@@ -94,16 +94,18 @@ pub fn read_schema(py: Python<'_>, path: PathBuf) -> PyResult<String> {
 
 /// Rows of any input format as plain dicts.
 #[pyfunction]
-#[pyo3(signature = (sources, *, source_format, fields = None))]
+#[pyo3(signature = (sources, *, source_format, fields = None, markers = false))]
 pub fn stream(
     py: Python<'_>,
     sources: Vec<PathBuf>,
     source_format: &str,
     fields: Option<Vec<String>>,
+    markers: bool,
 ) -> PyResult<RowIterator> {
     let format = Format::from_name(source_format).into_py_result()?;
-    let source =
-        py.detach(|| jinx_arrow::stream_rows(&sources, format, fields.as_deref())).into_py_result()?;
+    let source = py
+        .detach(|| jinx_arrow::stream_rows(&sources, format, fields.as_deref(), markers))
+        .into_py_result()?;
     Ok(RowIterator { state: Mutex::new(State { source, chunk: None, next: 0 }) })
 }
 

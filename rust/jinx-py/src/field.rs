@@ -41,7 +41,7 @@ pub fn decode_field<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let node = shard.tree().member(name);
     let place = |error: Error| to_py(&shard.here(error.in_field(name), i));
-    if let Some(chain) = found.chain {
+    if let Some(chain) = found.chain.filter(|chain| chain.kind != Kind::Marked) {
         let stored = Stored::parse(chain, found.text).map_err(place)?;
         if let Kind::Blob(payload) = chain.kind {
             return objects::stored_blob(py, shard, &stored, payload);
@@ -50,11 +50,11 @@ pub fn decode_field<'py>(
         shard.emit_stored(&stored, node, &mut builder).map_err(place)?;
         return builder.finish().map_err(place);
     }
-    if is_plain(shard, name, found.text) {
+    if found.chain.is_none() && is_plain(shard, name, found.text) {
         return plain_json(py, found.text, unique && shard.rules() == Rules::V1_1);
     }
     let mut builder = PyBuilder::new(py);
-    shard.emit_value(None, found.text, node, 1, &mut builder).map_err(place)?;
+    shard.emit_value(found.chain, found.text, node, 1, &mut builder).map_err(place)?;
     builder.finish().map_err(place)
 }
 

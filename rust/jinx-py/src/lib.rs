@@ -58,6 +58,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(tools::sniff, module)?)?;
     module.add_function(wrap_pyfunction!(tools::resolve, module)?)?;
     module.add_function(wrap_pyfunction!(tools::row_json, module)?)?;
+    module.add_function(wrap_pyfunction!(tools::json_text, module)?)?;
     module.add_function(wrap_pyfunction!(tools::clean, module)?)?;
     module.add_function(wrap_pyfunction!(tools::merge, module)?)?;
     module.add_function(wrap_pyfunction!(conversion::convert, module)?)?;

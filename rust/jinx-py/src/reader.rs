@@ -180,6 +180,7 @@ pub fn open_options(
     verify: &str,
     encoding: Option<&str>,
     max_value_bytes: Option<u64>,
+    markers: bool,
 ) -> PyResult<OpenOptions> {
     let verify = match verify {
         "none" => Verify::None,
@@ -200,14 +201,14 @@ pub fn open_options(
         limits.max_value_bytes = max;
     }
     let access = Access::from_name(io).into_py_result()?;
-    Ok(OpenOptions { access, verify, limits, encoding, ..OpenOptions::default() })
+    Ok(OpenOptions { access, verify, limits, encoding, markers, ..OpenOptions::default() })
 }
 
 #[pymethods]
 impl Reader {
     #[new]
     #[pyo3(signature = (shards = Vec::new(), *, io = "auto", verify = "full", lazy = true, encoding = None, split = None,
-                        plain = false, max_value_bytes = None, expected = None, decoders = None, mds = None,
+                        plain = false, markers = false, max_value_bytes = None, expected = None, decoders = None, mds = None,
                         _base = None, _changes = None))]
     #[allow(clippy::too_many_arguments, clippy::fn_params_excessive_bools)]
     fn new(
@@ -219,6 +220,7 @@ impl Reader {
         encoding: Option<&str>,
         split: Option<&str>,
         plain: bool,
+        markers: bool,
         max_value_bytes: Option<u64>,
         expected: Option<Vec<(u64, String)>>,
         decoders: Option<Py<PyDict>>,
@@ -238,9 +240,10 @@ impl Reader {
         options.set_item("encoding", encoding)?;
         options.set_item("split", split)?;
         options.set_item("plain", plain)?;
+        options.set_item("markers", markers)?;
         options.set_item("max_value_bytes", max_value_bytes)?;
         options.set_item("mds", mds)?;
-        let open = open_options(io, verify, encoding, max_value_bytes)?;
+        let open = open_options(io, verify, encoding, max_value_bytes, markers)?;
         let home = if let Some(mds) = mds {
             let mds = crate::mds::open::open(py, shards, &open, mds)?;
             let none =

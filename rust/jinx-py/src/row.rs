@@ -2,6 +2,7 @@
 
 use jinx_core::jinx::decode::unescape;
 use jinx_core::jinx::key::{Chain, Rules};
+use jinx_core::jinx::plain::marked;
 use jinx_core::jinx::scan::{Members, Span};
 use jinx_core::jinx::shard::Shard;
 use jinx_core::jinx::unique::Unique;
@@ -117,10 +118,10 @@ impl Field {
 
 /// Adds the fields behind the last of `fields`, up to the one called `stop`; says whether that was found.
 fn scan(shard: &Shard, line: &[u8], fields: &mut Vec<Field>, stop: Option<&str>) -> Result<bool> {
-    let mut members = match fields.last() {
-        Some(last) => Members::behind(line, last.value.1 as usize),
-        None => Members::new(line),
-    };
+    let (mut members, is_marked) = shard.members(line)?;
+    if let Some(last) = fields.last() {
+        members = Members::behind(line, last.value.1 as usize);
+    }
     let known = shard.known_keys(line);
     // Known names differ from one another, so only where another stood before must they be looked for.
     let mut all_known = fields.is_empty();
@@ -135,6 +136,7 @@ fn scan(shard: &Shard, line: &[u8], fields: &mut Vec<Field>, stop: Option<&str>)
             Some(known) => (Cow::Borrowed(&*known.name), known.chain),
             None => split(shard, raw, &line[value.0 as usize..value.1 as usize])?,
         };
+        let chain = if is_marked { marked(&line[value.0 as usize..value.1 as usize]) } else { chain };
         all_known &= known.is_some();
         // A name without escapes is the beginning of its key.
         let place = match (&name, u32::try_from(name.len())) {

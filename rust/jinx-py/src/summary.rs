@@ -90,6 +90,9 @@ fn encoded_len(shard: &Shard, text: &str) -> Option<u64> {
 }
 
 fn of_chain(shard: &Shard, chain: Chain, text: &[u8]) -> String {
+    if chain.kind == Kind::Marked {
+        return format!("<JSON with markers, {} bytes>", text.len());
+    }
     let Ok(stored) = Stored::parse(chain, text) else { return "<damaged>".to_owned() };
     let (size, kept) = match (stored.announced_len(shard), &stored.place) {
         (Some(size), Place::Sidecar(_)) => (Some(size), Some(Shard::stored_len(&stored))),
@@ -111,6 +114,6 @@ fn of_chain(shard: &Shard, chain: Chain, text: &[u8]) -> String {
             Place::Inline(text) => format!("{}({text})", dtype.name()),
             _ => format!("{}(nan)", dtype.name()),
         },
-        Kind::Json => blob("json"),
+        Kind::Json | Kind::Marked => blob("json"),
     }
 }

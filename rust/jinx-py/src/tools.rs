@@ -1,6 +1,7 @@
 //! Functions over whole files: what they are, whether they are intact, their rows as text.
 
 use crate::errors::{IntoPy, from_py};
+use crate::extract::emit_value;
 use crate::reader::Reader;
 use jinx_core::jinx::folder;
 use jinx_core::json::write::{Binary, JsonText};
@@ -46,6 +47,18 @@ pub fn row_json<'py>(
         })
         .into_py_result()?;
     Ok(PyBytes::new(py, &text))
+}
+
+/// Any value as JSON text.
+#[pyfunction]
+pub fn json_text<'py>(
+    py: Python<'py>,
+    value: &Bound<'py, PyAny>,
+    binary: bool,
+) -> PyResult<Bound<'py, PyBytes>> {
+    let mut text = JsonText::new(if binary { Binary::Tagged } else { Binary::Summary });
+    emit_value(value, 0, &mut text).into_py_result()?;
+    Ok(PyBytes::new(py, &text.out))
 }
 
 /// Calls a Python progress function from a thread that has given up the GIL; it may raise.

@@ -85,14 +85,14 @@ impl<S: Sink> Sink for DropNulls<S> {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::json::tagged;
+    use crate::json::tagged::{self, Markers};
     use crate::json::write::{Binary, JsonText};
 
     #[test]
     fn only_members_below_the_top_go() {
         let mut text = JsonText::new(Binary::Tagged);
         let row = br#"{"a":null,"b":{"c":null,"d":[null,{"e":null,"f":0}],"g":{"h":null}}}"#;
-        tagged::emit_line(row, &mut DropNulls::around(&mut text)).unwrap();
+        tagged::emit_line(row, Markers::default(), &mut DropNulls::around(&mut text)).unwrap();
         assert_eq!(String::from_utf8(text.out).unwrap(), r#"{"a":null,"b":{"d":[null,{"f":0}],"g":{}}}"#);
     }
 }

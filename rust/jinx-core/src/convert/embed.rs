@@ -194,7 +194,7 @@ impl Sink for Embedding<'_> {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::json::tagged;
+    use crate::json::tagged::{self, Markers};
     use crate::value::{TreeBuilder, Value};
 
     fn embed(row: &str, fields: &[&str], missing: Missing) -> Result<Value> {
@@ -205,7 +205,7 @@ mod tests {
         let fields = fields.iter().map(|&field| field.to_owned()).collect();
         let mut embed = Embed::new(EmbedOptions { fields, root: folder.path().to_owned(), missing });
         let mut tree = TreeBuilder::default();
-        tagged::emit_line(row.as_bytes(), &mut embed.around(&mut tree))?;
+        tagged::emit_line(row.as_bytes(), Markers::default(), &mut embed.around(&mut tree))?;
         tree.take()
     }
 

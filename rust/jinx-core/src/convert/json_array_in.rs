@@ -13,16 +13,17 @@ use std::sync::Arc;
 
 const CHUNK_BYTES: usize = 1 << 20;
 
-/// Rows of JSON text: one array of objects if its first sign is `[`, else JSON Lines.
+/// Rows of JSON text: one array of objects if its first sign is `[`, else JSON Lines. With `markers` every row holds
+/// some, also one that does not say so.
 ///
 /// # Errors
 /// What reading the first bytes reports.
-pub fn json_rows(mut input: Input) -> Result<Box<dyn RowSource>> {
+pub fn json_rows(mut input: Input, markers: bool) -> Result<Box<dyn RowSource>> {
     let name = input.name().to_owned();
     let first = input.first_sign().map_err(|error| Error::io(&name, &error))?;
     Ok(match first {
-        Some(b'[') => Box::new(JsonArray::new(input)),
-        _ => Box::new(JsonLines::new(input)),
+        Some(b'[') => Box::new(JsonArray { markers, ..JsonArray::new(input) }),
+        _ => Box::new(JsonLines::new(input).markers(markers)),
     })
 }
 
@@ -35,12 +36,21 @@ pub struct JsonArray {
     text: Vec<u8>,
     elements: u64,
     at_end: bool,
+    markers: bool,
 }
 
 impl JsonArray {
     pub fn new(input: Input) -> Self {
         let name = Arc::from(input.name());
-        Self { input, name, cutter: Cutter::default(), text: Vec::new(), elements: 0, at_end: false }
+        Self {
+            input,
+            name,
+            cutter: Cutter::default(),
+            text: Vec::new(),
+            elements: 0,
+            at_end: false,
+            markers: false,
+        }
     }
 
     /// Whole elements, about a chunk of them; `None` at the end.
@@ -67,7 +77,8 @@ impl JsonArray {
         let number = |(i, range): (usize, Range<usize>)| (range, self.elements + to_u64(i));
         let rows: Vec<_> = found.into_iter().enumerate().map(number).collect();
         self.elements += to_u64(rows.len());
-        Ok(Some(JsonChunk::new(text, rows, Arc::clone(&self.name), Numbers::Elements)))
+        let (name, markers) = (Arc::clone(&self.name), self.markers);
+        Ok(Some(JsonChunk { text, rows, name, numbers: Numbers::Elements, markers }))
     }
 }
 
@@ -197,7 +208,7 @@ mod tests {
 
     fn rows(text: &str) -> Result<Vec<String>> {
         let input = Input::new(Cursor::new(text.to_owned().into_bytes()), Path::new("a.json"), None)?;
-        let mut source = json_rows(input)?;
+        let mut source = json_rows(input, false)?;
         let mut found = Vec::new();
         while let Some(chunk) = source.next_chunk()? {
             for i in 0..chunk.len() {

@@ -2,7 +2,7 @@
 
 use super::{Input, RowChunk, RowSource};
 use crate::error::{Error, Result};
-use crate::json::tagged;
+use crate::json::tagged::{self, Markers};
 use crate::limits::MAX_RECORD_BYTES;
 use crate::num::to_u64;
 use crate::sink::Sink;
@@ -24,12 +24,27 @@ pub struct JsonLines {
     lines: u64,
     at_start: bool,
     max_record_bytes: u64,
+    markers: bool,
 }
 
 impl JsonLines {
     pub fn new(input: Input) -> Self {
         let name = Arc::from(input.name());
-        Self { input, name, rest: Vec::new(), lines: 0, at_start: true, max_record_bytes: MAX_RECORD_BYTES }
+        Self {
+            input,
+            name,
+            rest: Vec::new(),
+            lines: 0,
+            at_start: true,
+            max_record_bytes: MAX_RECORD_BYTES,
+            markers: false,
+        }
+    }
+
+    /// Whether every row holds markers, also one that does not say so.
+    #[must_use]
+    pub fn markers(self, markers: bool) -> Self {
+        Self { markers, ..self }
     }
 
     /// # Errors
@@ -80,7 +95,13 @@ impl JsonLines {
             }
             start = end + 1;
         }
-        Ok(JsonChunk::new(text, rows, Arc::clone(&self.name), Numbers::Lines))
+        Ok(JsonChunk {
+            text,
+            rows,
+            name: Arc::clone(&self.name),
+            numbers: Numbers::Lines,
+            markers: self.markers,
+        })
     }
 }
 
@@ -115,22 +136,12 @@ pub(super) enum Numbers {
 }
 
 pub(super) struct JsonChunk {
-    text: Vec<u8>,
+    pub(super) text: Vec<u8>,
     /// Where each row is, and its number.
-    rows: Vec<(Range<usize>, u64)>,
-    name: Arc<Path>,
-    numbers: Numbers,
-}
-
-impl JsonChunk {
-    pub(super) fn new(
-        text: Vec<u8>,
-        rows: Vec<(Range<usize>, u64)>,
-        name: Arc<Path>,
-        numbers: Numbers,
-    ) -> Self {
-        Self { text, rows, name, numbers }
-    }
+    pub(super) rows: Vec<(Range<usize>, u64)>,
+    pub(super) name: Arc<Path>,
+    pub(super) numbers: Numbers,
+    pub(super) markers: bool,
 }
 
 impl RowChunk for JsonChunk {
@@ -145,10 +156,11 @@ impl RowChunk for JsonChunk {
     fn emit(&self, i: usize, mut sink: &mut dyn Sink) -> Result<()> {
         let (range, _) = self.rows.get(i).ok_or_else(|| Error::invalid("no such row"))?;
         let text = self.text[range.clone()].trim_ascii();
+        let markers = Markers { always: self.markers, files: None };
         if self.numbers == Numbers::Elements && text.first() != Some(&b'{') {
             return Err(self.locate(i, Error::corrupt("an element that is not a JSON object")));
         }
-        tagged::emit_line(text, &mut sink).map_err(|error| self.locate(i, error))
+        tagged::emit_line(text, markers, &mut sink).map_err(|error| self.locate(i, error))
     }
 
     fn locate(&self, i: usize, error: Error) -> Error {

@@ -55,7 +55,8 @@ impl<'a, S: Sink> MediaOut<'a, S> {
     }
 }
 
-fn suffix(data: &[u8]) -> &'static str {
+/// The usual suffix of a file with this content.
+pub(super) fn suffix(data: &[u8]) -> &'static str {
     match codec::mime(data) {
         Some("image/jpeg") => ".jpg",
         Some("image/png") => ".png",

@@ -30,6 +30,8 @@ mod select;
 mod selected;
 mod stream_target;
 mod tar_in;
+mod tar_names;
+mod tar_out;
 
 use crate::error::{Error, Result};
 use crate::sink::Sink;
@@ -54,6 +56,7 @@ pub use select::{Select, Selection};
 pub use selected::Selected;
 pub use stream_target::{StreamTarget, json_lines, message_pack};
 pub use tar_in::TarSamples;
+pub use tar_out::{TarTarget, tar_samples};
 
 /// Some rows that follow one another, to be emitted on any thread.
 pub trait RowChunk: Send {

@@ -15,12 +15,19 @@ const CHUNK_BYTES: usize = 1 << 20;
 pub struct MessagePack {
     rows: Rows<Input>,
     name: Arc<Path>,
+    markers: bool,
 }
 
 impl MessagePack {
     pub fn new(input: Input) -> Self {
         let name = Arc::from(input.name());
-        Self { rows: Rows::new(input, MAX_RECORD_BYTES), name }
+        Self { rows: Rows::new(input, MAX_RECORD_BYTES), name, markers: false }
+    }
+
+    /// Whether every row holds markers, also one that does not say so.
+    #[must_use]
+    pub fn markers(self, markers: bool) -> Self {
+        Self { markers, ..self }
     }
 
     /// # Errors
@@ -33,8 +40,8 @@ impl MessagePack {
 impl RowSource for MessagePack {
     fn next_chunk(&mut self) -> Result<Option<Box<dyn RowChunk>>> {
         let block = self.rows.next_block(CHUNK_BYTES).map_err(|error| error.in_file(&self.name))?;
-        Ok(block
-            .map(|block| -> Box<dyn RowChunk> { Box::new(Chunk { block, name: Arc::clone(&self.name) }) }))
+        let Some(block) = block else { return Ok(None) };
+        Ok(Some(Box::new(Chunk { block, name: Arc::clone(&self.name), markers: self.markers })))
     }
 
     fn bytes_read(&self) -> u64 {
@@ -49,6 +56,7 @@ impl RowSource for MessagePack {
 struct Chunk {
     block: Block,
     name: Arc<Path>,
+    markers: bool,
 }
 
 impl RowChunk for Chunk {
@@ -63,7 +71,7 @@ impl RowChunk for Chunk {
     fn emit(&self, i: usize, mut sink: &mut dyn Sink) -> Result<()> {
         let range = self.block.rows.get(i).ok_or_else(|| Error::invalid("no such row"))?;
         let row = self.block.bytes.slice(range.clone());
-        msgpack::emit(&row, &mut sink).map_err(|error| self.locate(i, error))
+        msgpack::emit(&row, self.markers, &mut sink).map_err(|error| self.locate(i, error))
     }
 
     fn locate(&self, i: usize, error: Error) -> Error {

@@ -9,7 +9,7 @@ use crate::msgpack::RowWriter;
 use crate::num::to_u64;
 use crate::sink::Sink;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// A sink that leaves rows as bytes.
 pub trait RowText: Sink + Send {
@@ -68,9 +68,48 @@ pub struct StreamTarget<S> {
     rows: std::marker::PhantomData<S>,
 }
 
-enum Out {
+/// A file, compressed or not.
+pub(super) enum Out {
     Plain(StreamOut),
     Coded(codec::Writer<StreamOut>),
+}
+
+impl Out {
+    /// # Errors
+    /// `Invalid` for a codec that is not written, or a level that it does not have.
+    pub(super) fn new(out: StreamOut, codec: Option<Codec>, level: Option<i32>) -> Result<Self> {
+        Ok(match codec {
+            Some(codec) => Self::Coded(codec::writer(codec, level, out)?),
+            None => Self::Plain(out),
+        })
+    }
+
+    /// The file, ready to be published; `path` is for messages.
+    ///
+    /// # Errors
+    /// I/O errors.
+    pub(super) fn finish(self, path: &Path) -> Result<StreamOut> {
+        match self {
+            Self::Plain(out) => Ok(out),
+            Self::Coded(out) => out.finish().map_err(|error| Error::io(path, &error)),
+        }
+    }
+}
+
+impl Write for Out {
+    fn write(&mut self, data: &[u8]) -> std::io::Result<usize> {
+        match self {
+            Self::Plain(out) => out.write(data),
+            Self::Coded(out) => out.write(data),
+        }
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        match self {
+            Self::Plain(out) => out.flush(),
+            Self::Coded(out) => out.flush(),
+        }
+    }
 }
 
 /// JSON Lines into `out`; `codec` is zstd, gzip or none.
@@ -100,10 +139,7 @@ pub fn message_pack(
 impl<S: RowText> StreamTarget<S> {
     fn new(out: StreamOut, codec: Option<Codec>, level: Option<i32>) -> Result<Self> {
         let path = out.path().to_owned();
-        let out = match codec {
-            Some(codec) => Out::Coded(codec::writer(codec, level, out)?),
-            None => Out::Plain(out),
-        };
+        let out = Out::new(out, codec, level)?;
         Ok(Self { out, path, rows: std::marker::PhantomData })
     }
 }
@@ -117,19 +153,11 @@ impl<S: RowText> RowTarget for StreamTarget<S> {
     }
 
     fn commit(&mut self, part: Vec<u8>) -> Result<()> {
-        let written = match &mut self.out {
-            Out::Plain(out) => out.write_all(&part),
-            Out::Coded(out) => out.write_all(&part),
-        };
-        written.map_err(|error| Error::io(&self.path, &error))
+        self.out.write_all(&part).map_err(|error| Error::io(&self.path, &error))
     }
 
     fn finish(self) -> Result<Summary> {
-        let out = match self.out {
-            Out::Plain(out) => out,
-            Out::Coded(out) => out.finish().map_err(|error| Error::io(&self.path, &error))?,
-        };
-        let bytes = out.commit()?;
+        let bytes = self.out.finish(&self.path)?.commit()?;
         Ok(Summary { bytes, files: 1, ..Summary::default() })
     }
 }

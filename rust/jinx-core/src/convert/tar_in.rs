@@ -3,18 +3,22 @@
 //! ```text
 //! 000017.jpg 000017.json 000017.txt  ->  {"__key__": "000017", "jpg": bytes, "json": {..}, "txt": "..."}
 //! ```
+//! A `.json` that says that it holds markers is the whole sample, and names the other files where they belong.
 
+use super::tar_names::{KEY, Kind, SAMPLE, split};
 use super::{Input, RowChunk, RowSource};
 use crate::codec;
 use crate::error::{Cause, Error, Result};
 use crate::jinx::npy;
-use crate::json::tagged;
+use crate::json::tagged::{self, Markers};
 use crate::limits::MAX_VALUE_BYTES;
 use crate::num::to_u64;
 use crate::panics::caught;
 use crate::sink::{Blob, Payload, Sink};
+use crate::value::{TreeBuilder, Value};
 use bytes::Bytes;
 use crossbeam_channel::{Receiver, Sender, bounded};
+use std::cell::RefCell;
 use std::io::{self, Read};
 use std::path::Path;
 use std::sync::Arc;
@@ -25,45 +29,6 @@ const CHUNK_BYTES: u64 = 1 << 20;
 const MAX_CHUNK_SAMPLES: usize = 1024;
 /// Chunks that wait for a worker.
 const CHUNKS_AHEAD: usize = 2;
-/// The field that holds a sample's name.
-pub const KEY: &str = "__key__";
-
-const TEXTS: [&str; 3] = ["txt", "text", "transcript"];
-const NUMBERS: [&str; 7] = ["cls", "cls2", "class", "count", "index", "inx", "id"];
-const JSON: [&str; 2] = ["json", "jsn"];
-const IMAGES: [&str; 8] = ["jpg", "jpeg", "png", "webp", "gif", "bmp", "tif", "tiff"];
-const SOUNDS: [&str; 6] = ["wav", "flac", "mp3", "ogg", "opus", "m4a"];
-const VIDEOS: [&str; 5] = ["mp4", "webm", "mkv", "avi", "mov"];
-
-/// What a file of a sample holds, by the last part of its suffix.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    Text,
-    Number,
-    Json,
-    Npy,
-    /// `Image`, `Audio` or `Video`.
-    Media(&'static str),
-    Bytes,
-}
-
-impl Kind {
-    fn of(suffix: &str) -> Self {
-        let last = suffix.rsplit('.').next().unwrap_or(suffix);
-        let one_of = |names: &[&str]| names.contains(&last);
-        match () {
-            () if one_of(&TEXTS) => Self::Text,
-            () if one_of(&NUMBERS) => Self::Number,
-            () if one_of(&JSON) => Self::Json,
-            () if last == "npy" => Self::Npy,
-            () if one_of(&IMAGES) => Self::Media("Image"),
-            () if one_of(&SOUNDS) => Self::Media("Audio"),
-            () if one_of(&VIDEOS) => Self::Media("Video"),
-            () => Self::Bytes,
-        }
-    }
-}
-
 struct Sample {
     key: String,
     /// Suffixes and contents, in the order of the tar.
@@ -72,6 +37,7 @@ struct Sample {
 
 /// The samples of one tar, which may be compressed or a pipe.
 pub struct TarSamples {
+    markers: bool,
     chunks: Receiver<Result<Chunk>>,
     read: Arc<AtomicU64>,
     total: Option<u64>,
@@ -90,7 +56,13 @@ impl TarSamples {
                 let _ = sender.send(Err(error.in_file(&name)));
             }
         })?;
-        Ok(Self { chunks, read, total })
+        Ok(Self { markers: false, chunks, read, total })
+    }
+
+    /// Whether every JSON file holds markers, also one that does not say so.
+    #[must_use]
+    pub fn markers(self, markers: bool) -> Self {
+        Self { markers, ..self }
     }
 
     /// # Errors
@@ -106,11 +78,15 @@ impl TarSamples {
     pub fn media(path: &Path) -> Result<Vec<(String, &'static str)>> {
         let first = Self::open(path)?.chunks.recv();
         let Ok(chunk) = first else { return Ok(Vec::new()) };
-        let sample = chunk?.samples.into_iter().next();
-        let files = sample.map(|sample| sample.files).unwrap_or_default().into_iter();
+        let Some(sample) = chunk?.samples.into_iter().next() else { return Ok(Vec::new()) };
+        let files: Vec<(String, String)> = match sample.described() {
+            Some(text) => named_files(text)?,
+            None => sample.files.into_iter().map(|(suffix, _)| (suffix.clone(), suffix)).collect(),
+        };
         Ok(files
-            .filter_map(|(suffix, _)| match Kind::of(&suffix) {
-                Kind::Media(kind) => Some((suffix, kind)),
+            .into_iter()
+            .filter_map(|(name, suffix)| match Kind::of(&suffix) {
+                Kind::Media(kind) => Some((name, kind)),
                 _ => None,
             })
             .collect())
@@ -120,7 +96,7 @@ impl TarSamples {
 impl RowSource for TarSamples {
     fn next_chunk(&mut self) -> Result<Option<Box<dyn RowChunk>>> {
         match self.chunks.recv() {
-            Ok(chunk) => Ok(Some(Box::new(chunk?))),
+            Ok(chunk) => Ok(Some(Box::new(Chunk { markers: self.markers, ..chunk? }))),
             // The other side is done.
             Err(_) => Ok(None),
         }
@@ -209,27 +185,18 @@ fn not_a_tar(error: io::Error) -> Error {
     }
 }
 
-/// The sample's name and the suffix of a file; `None` for hidden files and for those that are no part of a sample.
-fn split(path: &str) -> Option<(&str, String)> {
-    let path = path.strip_prefix("./").unwrap_or(path);
-    let start = path.rfind('/').map_or(0, |slash| slash + 1);
-    let file = &path[start..];
-    let dot = file.find('.').filter(|dot| *dot > 0)?;
-    let is_note = file.starts_with("__") && file.ends_with("__");
-    (!is_note).then(|| (&path[..start + dot], file[dot + 1..].to_lowercase()))
-}
-
 struct Chunk {
     samples: Vec<Sample>,
     /// Number of the first sample in its tar.
     first: u64,
     bytes: u64,
     name: Arc<Path>,
+    markers: bool,
 }
 
 impl Chunk {
     fn new(name: &Arc<Path>, first: u64) -> Self {
-        Self { samples: Vec::new(), first, bytes: 0, name: Arc::clone(name) }
+        Self { samples: Vec::new(), first, bytes: 0, name: Arc::clone(name), markers: false }
     }
 
     fn add(&mut self, key: &str, suffix: String, data: Bytes, is_new: bool) -> Result<()> {
@@ -259,14 +226,10 @@ impl RowChunk for Chunk {
 
     fn emit(&self, i: usize, mut sink: &mut dyn Sink) -> Result<()> {
         let sample = self.samples.get(i).ok_or_else(|| Error::invalid("no such row"))?;
-        sink.begin_dict(sample.files.len() + 1)?;
-        sink.key(KEY)?;
-        sink.str(&sample.key)?;
-        for (suffix, data) in &sample.files {
-            sink.key(suffix)?;
-            emit_file(suffix, data, &mut sink).map_err(|error| self.locate(i, error.in_field(suffix)))?;
+        match sample.described() {
+            Some(text) => sample.emit_described(text, &mut sink).map_err(|error| self.locate(i, error)),
+            None => sample.emit_files(self.markers, &mut sink).map_err(|error| self.locate(i, error)),
         }
-        sink.end_dict()
     }
 
     fn locate(&self, i: usize, error: Error) -> Error {
@@ -274,7 +237,72 @@ impl RowChunk for Chunk {
     }
 }
 
-fn emit_file(suffix: &str, data: &Bytes, sink: &mut impl Sink) -> Result<()> {
+impl Sample {
+    fn file(&self, suffix: &str) -> Option<&Bytes> {
+        self.files.iter().find(|(other, _)| other == suffix).map(|(_, data)| data)
+    }
+
+    /// The text that is the whole sample, if one says that it is.
+    fn described(&self) -> Option<&Bytes> {
+        self.file(SAMPLE).filter(|text| tagged::is_marked(text))
+    }
+
+    /// Each file as a field.
+    fn emit_files(&self, markers: bool, sink: &mut impl Sink) -> Result<()> {
+        sink.begin_dict(self.files.len() + 1)?;
+        sink.key(KEY)?;
+        sink.str(&self.key)?;
+        for (suffix, data) in &self.files {
+            sink.key(suffix)?;
+            emit_file(suffix, data, markers, sink).map_err(|error| error.in_field(suffix))?;
+        }
+        sink.end_dict()
+    }
+
+    /// What the text says; a file that it does not name, which somebody added, is a field of its own.
+    fn emit_described(&self, text: &Bytes, sink: &mut impl Sink) -> Result<()> {
+        let named = RefCell::new(vec![SAMPLE.to_owned()]);
+        let files = |suffix: &str| {
+            named.borrow_mut().push(suffix.to_owned());
+            self.file(suffix).cloned()
+        };
+        let mut tree = TreeBuilder::default();
+        tagged::emit_value(text, 0, Markers { always: false, files: Some(&files) }, &mut tree)
+            .map_err(|error| error.in_field(SAMPLE))?;
+        let Value::Dict(members) = tree.take()? else { return Ok(()) };
+        let named = named.into_inner();
+        let added: Vec<_> = self.files.iter().filter(|(suffix, _)| !named.contains(suffix)).collect();
+        sink.begin_dict(members.len() + added.len())?;
+        for (name, value) in &members {
+            sink.key(name)?;
+            value.emit(sink)?;
+        }
+        for (suffix, data) in added {
+            if members.iter().any(|(name, _)| name == suffix) {
+                let what = format!("the sample has a field and a file of the name '{suffix}'");
+                return Err(Error::corrupt(what));
+            }
+            sink.key(suffix)?;
+            emit_file(suffix, data, false, sink).map_err(|error| error.in_field(suffix))?;
+        }
+        sink.end_dict()
+    }
+}
+
+/// The top-level fields of a described sample that are media files, and the suffixes of these.
+fn named_files(text: &[u8]) -> Result<Vec<(String, String)>> {
+    let mut tree = TreeBuilder::default();
+    tagged::emit_plain(text, &mut tree)?;
+    // Only media have a path.
+    let file_of = |value: &Value| match value.get("path").and(value.get(tagged::BYTES))?.get(tagged::FILE)? {
+        Value::Str(suffix) => Some(suffix.clone()),
+        _ => None,
+    };
+    let Value::Dict(members) = tree.take()? else { return Ok(Vec::new()) };
+    Ok(members.into_iter().filter_map(|(name, value)| Some((name, file_of(&value)?))).collect())
+}
+
+fn emit_file(suffix: &str, data: &Bytes, markers: bool, sink: &mut impl Sink) -> Result<()> {
     let text = || std::str::from_utf8(data).map_err(|_| Error::corrupt("text that is not UTF-8"));
     let blob = || Blob::shared(data.clone());
     match Kind::of(suffix) {
@@ -283,7 +311,9 @@ fn emit_file(suffix: &str, data: &Bytes, sink: &mut impl Sink) -> Result<()> {
             Ok(number) => sink.int(number),
             Err(_) => Err(Error::corrupt("a file that should hold one whole number")),
         },
-        Kind::Json => tagged::emit_value(data.trim_ascii(), sink),
+        Kind::Json => {
+            tagged::emit_value(data.trim_ascii(), 1, Markers { always: markers, files: None }, sink)
+        }
         Kind::Npy if npy::check_blob(Payload::Npy, data).is_ok() => sink.blob(Payload::Npy, blob()),
         Kind::Media(_) if codec::mime(data).is_some() => sink.blob(Payload::Raw, blob().with_path(None)),
         _ => sink.blob(Payload::Raw, blob()),

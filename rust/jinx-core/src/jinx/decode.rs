@@ -3,12 +3,13 @@
 use super::fields::FieldNode;
 use super::key::{self, Form, Kind, Rules};
 use super::npy;
+use super::plain;
 use super::scan::Members;
 use super::shard::Shard;
 use super::stored::Stored;
 use super::unique::Unique;
 use crate::error::{Error, Result};
-use crate::json;
+use crate::json::{self, tagged};
 use crate::limits::MAX_DEPTH;
 use crate::sink::{Blob, Payload, Sink};
 use crate::value::{TreeBuilder, Value};
@@ -62,13 +63,16 @@ impl Shard {
     /// # Errors
     /// `Corrupt` for damaged text, also for a name that stands twice (1.1; before, the last one holds).
     pub fn emit_line(&self, line: &[u8], wanted: &dyn Fn(&str) -> bool, sink: &mut impl Sink) -> Result<()> {
-        let mut members = Members::new(line);
+        let (mut members, is_marked) = self.members(line)?;
         let mut rows: Vec<(Cow<'_, str>, Option<key::Chain>, &[u8])> = Vec::new();
         let mut unique = Unique::default();
         while let Some(span) = members.next_member()? {
             let physical = unescape(&line[span.key_range()])?;
             let value = &line[span.value_range()];
-            let (name, chain) = self.split_key(physical, value)?;
+            let (name, mut chain) = self.split_key(physical, value)?;
+            if is_marked {
+                chain = plain::marked(value);
+            }
             match unique.insert(&name) {
                 Some(_) if self.rules() == Rules::V1_1 => {
                     return Err(Error::corrupt("the name stands twice").in_field(&name));
@@ -180,6 +184,9 @@ impl Shard {
         sink: &mut impl Sink,
     ) -> Result<()> {
         if let Some(chain) = chain {
+            if chain.kind == Kind::Marked {
+                return tagged::emit_inner(text, depth, sink);
+            }
             return self.emit_stored(&Stored::parse(chain, text)?, node, sink);
         }
         let plain = match self.rules() {
@@ -227,6 +234,7 @@ impl Shard {
                 sink.str(std::str::from_utf8(&bytes).map_err(|_| Error::corrupt("text that is not UTF-8"))?)
             }
             Kind::Json => json::emit(&self.load(stored)?, 0, sink),
+            Kind::Marked => Err(Error::corrupt("a value with markers is not stored")),
         }
     }
 }

@@ -17,6 +17,8 @@ pub enum Kind {
     Scalar(Dtype),
     /// No type in the chain: the bytes are JSON (written by JINX 1.0 only).
     Json,
+    /// JSON with markers, in a row of plain JSON lines that says so; no key says it.
+    Marked,
 }
 
 /// A parsed suffix chain.
@@ -86,7 +88,7 @@ impl Chain {
             out.extend_from_slice(text.as_bytes());
         };
         match self.kind {
-            Kind::Json => {}
+            Kind::Json | Kind::Marked => {}
             kind => part(kind_name(kind)),
         }
         for codec in self.codecs() {
@@ -107,7 +109,7 @@ pub fn kind_name(kind: Kind) -> &'static str {
         Kind::Blob(Payload::Pt) => "pt",
         Kind::Blob(Payload::Np) => "np",
         Kind::Scalar(dtype) => dtype.name(),
-        Kind::Json => "json",
+        Kind::Json | Kind::Marked => "json",
     }
 }
 

@@ -7,11 +7,13 @@ use super::decode::unescape;
 use super::fields::{FieldNode, Measure};
 use super::key::{Chain, Form, Kind, Rules};
 use super::npy;
+use super::plain;
 use super::scan::{Members, count_elements};
 use super::shard::{Shard, Verify};
 use super::stored::{Place, Pointer, Stored};
 use crate::codec::{self, TextEncoding, base64_len};
 use crate::error::{Error, Result};
+use crate::json::tagged;
 use crate::num::{range_within, to_u64};
 use crate::sink::{Dtype, Number, Payload};
 use crate::value::{TreeBuilder, Value};
@@ -57,13 +59,22 @@ impl Shard {
     fn find<'l>(&'l self, line: &'l [u8], path: &[&str]) -> Result<Option<Found<'l>>> {
         let mut text = line;
         let mut node = Some(self.tree());
+        let is_marked = self.members(line)?.1;
         for (depth, wanted) in path.iter().enumerate() {
+            if is_marked && depth > 0 {
+                let Some(inner) = unescaped(text)? else { return Ok(None) };
+                text = inner;
+            }
             if first(text) != b'{' {
                 return Ok(None);
             }
             let Some((chain, value)) = self.member(text, wanted)? else { return Ok(None) };
+            if is_marked && depth == 0 && *wanted == tagged::HEADER {
+                return Ok(None);
+            }
             node = node.and_then(|node| node.member(wanted));
             if depth + 1 == path.len() {
+                let chain = if is_marked { plain::marked(value) } else { chain };
                 return Ok(Some(Found { chain, text: value, node }));
             }
             if chain.is_some() {
@@ -147,6 +158,9 @@ pub fn field_length(
             _ => Err(Error::mismatch("numbers, bools and null have no length")),
         };
     };
+    if chain.kind == Kind::Marked {
+        return marked_length(text);
+    }
     let stored = Stored::parse(chain, text)?;
     match chain.kind {
         Kind::Scalar(_) | Kind::Blob(Payload::Np) => Err(Error::mismatch("a number has no length")),
@@ -160,8 +174,40 @@ pub fn field_length(
             let text = std::str::from_utf8(&bytes).map_err(|_| Error::corrupt("text that is not UTF-8"))?;
             Ok(to_u64(text.chars().count()))
         }
-        Kind::Json => field_length(shard, None, &shard.load(&stored)?, None),
+        Kind::Json | Kind::Marked => field_length(shard, None, &shard.load(&stored)?, None),
     }
+}
+
+/// The length of a value in a row with markers.
+fn marked_length(text: &[u8]) -> Result<u64> {
+    let mut tree = TreeBuilder::default();
+    tagged::emit_inner(text, 1, &mut tree)?;
+    Ok(to_u64(match tree.take()? {
+        Value::List(items) => items.len(),
+        Value::Dict(members) => members.len(),
+        Value::Str(text) => text.chars().count(),
+        Value::Blob { payload: Payload::Raw, data, .. } => data.len(),
+        Value::Blob { payload: Payload::Npy | Payload::Pt, .. } => {
+            return Err(Error::unsupported(
+                "the length of an array in JSON lines; load it and ask for its shape",
+            ));
+        }
+        _ => return Err(Error::mismatch("numbers, bools and null have no length")),
+    }))
+}
+
+/// A nested object of a row with markers, without its escape; `None` for a marker.
+fn unescaped(text: &[u8]) -> Result<Option<&[u8]>> {
+    if first(text) != b'{' {
+        return Ok(None);
+    }
+    let Some(span) = Members::new(text).next_member()? else { return Ok(Some(text)) };
+    let name = unescape(&text[span.key_range()])?;
+    Ok(if name == tagged::DICT {
+        Some(&text[span.value_range()])
+    } else {
+        (!tagged::is_reserved(&name)).then_some(text)
+    })
 }
 
 /// A media struct in the row has the length of its bytes.

@@ -144,6 +144,18 @@ pub fn check_blob(payload: Payload, bytes: &[u8]) -> Result<()> {
     }
 }
 
+/// As [`check_blob`], of a payload from another format: a tensor must begin as `torch.save` writes one, too.
+///
+/// # Errors
+/// `Corrupt` for anything else.
+pub fn check_import(payload: Payload, bytes: &[u8]) -> Result<()> {
+    // An archive, or the pickle that came before it.
+    if payload == Payload::Pt && !bytes.starts_with(b"PK\x03\x04") && !bytes.starts_with(b"\x80") {
+        return Err(Error::corrupt("a tensor that does not begin as torch.save writes one"));
+    }
+    check_blob(payload, bytes)
+}
+
 /// Checks the payload of a numpy scalar: its dtype, a zero byte, and exactly one item.
 ///
 /// # Errors

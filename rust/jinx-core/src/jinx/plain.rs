@@ -3,11 +3,13 @@
 use super::array::Array;
 use super::fields::FieldNode;
 use super::footer::Footer;
-use super::key::Rules;
+use super::key::{Chain, Kind, Rules};
+use super::scan::Members;
 use super::shard::{OpenOptions, Shard};
 use super::sniff::{FileKind, sniff_source};
 use crate::error::{Error, Result};
 use crate::io::{Access, Source};
+use crate::json::tagged;
 use crate::num::to_u64;
 use std::path::Path;
 
@@ -69,6 +71,50 @@ fn first_sign(main: &Source) -> Result<Option<u8>> {
         at += to_u64(block.len());
     }
     Ok(None)
+}
+
+impl Shard {
+    /// The members of a line; the header of a plain row with markers is passed over, and said by the bool.
+    ///
+    /// # Errors
+    /// As [`Members::next_member`].
+    pub fn members<'l>(&self, line: &'l [u8]) -> Result<(Members<'l>, bool)> {
+        let mut members = Members::new(line);
+        let is_marked = self.rules() == Rules::Plain && tagged::is_marked(line);
+        if is_marked {
+            members.next_member()?;
+        }
+        Ok((members, is_marked))
+    }
+}
+
+/// The chain of a value in a row with markers, if it needs one.
+pub fn marked(text: &[u8]) -> Option<Chain> {
+    tagged::may_hold(text).then(|| Chain::new(Kind::Marked, None, false))
+}
+
+/// A row with markers in the form that all readers of a shard expect: the header first, then the fields without their
+/// escape. Any other row as it is, unless all hold markers.
+pub(super) fn with_header(line: Vec<u8>, always: bool) -> Vec<u8> {
+    let fields = match tagged::header_end(&line) {
+        Some(at) => line[at..].strip_prefix(b",").unwrap_or(&line[at..]),
+        None if always => line.trim_ascii_start().strip_prefix(b"{").unwrap_or_default(),
+        None => return line,
+    };
+    let whole = [b"{", fields].concat();
+    let mut members = Members::new(&whole);
+    let Ok(first) = members.next_member() else { return line };
+    let is_escape = first.is_some_and(|span| {
+        whole[span.key_range()] == *tagged::DICT.as_bytes() && whole[span.value_range()].starts_with(b"{")
+    }) && matches!(members.next_member(), Ok(None));
+    let fields = match first.filter(|_| is_escape) {
+        Some(span) => &whole[span.value_range()],
+        None => &whole,
+    };
+    let fields = fields[1..].trim_ascii_start();
+    let comma: &[u8] = if fields.starts_with(b"}") { b"" } else { b"," };
+    let header = format!("{{\"{}\":{}", tagged::HEADER, tagged::VERSION);
+    [header.as_bytes(), comma, fields].concat()
 }
 
 /// Where each line of the first `total` bytes that is not blank starts, and `total`, as little-endian u64;
@@ -159,6 +205,31 @@ mod tests {
         shard.emit_row(0, &mut tree).unwrap();
         let row = tree.take().unwrap();
         assert_eq!(row.get("photo.raw.zst"), Some(&Value::Str("AA==".into())));
+    }
+
+    #[test]
+    fn markers_count_in_rows_that_say_so() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.jsonl");
+        let lines = [
+            r#"{"a":{"$bytes":"AA=="}}"#,
+            r#"{"$jinx":1,"a":[{"$bytes":"AA=="}],"b":{"$dict":{"$dict":2}}}"#,
+            r#"{ "$jinx": 1, "$dict": {"$bytes": "AA==", "$jinx": 5} }"#,
+            r#"{"$jinx":1,"$dict":{}}"#,
+            r#"{"$jinx":1}"#,
+        ];
+        std::fs::write(&path, lines.join("\n")).unwrap();
+        for markers in [false, true] {
+            let options = OpenOptions { markers, ..OpenOptions::default() };
+            let shard = Shard::open_any(&path, &options).unwrap();
+            for (i, line) in (0..).zip(lines) {
+                let (mut tree, mut expected) = (TreeBuilder::default(), TreeBuilder::default());
+                shard.emit_row(i, &mut tree).unwrap();
+                let rule = tagged::Markers { always: markers, files: None };
+                tagged::emit_line(line.as_bytes(), rule, &mut expected).unwrap();
+                assert_eq!(tree.take().unwrap(), expected.take().unwrap(), "{line}");
+            }
+        }
     }
 
     #[test]

@@ -6,6 +6,7 @@ use super::footer::{ArrayRef, Footer, IndexRef};
 use super::key::Rules;
 use super::known_keys::KnownKey;
 use super::locate::{foreign, open_sidecar, read_footer};
+use super::plain;
 use super::sidecar::{self, Header};
 use super::stored::Pointer;
 use crate::codec::TextEncoding;
@@ -38,6 +39,8 @@ pub struct OpenOptions {
     pub limits: Limits,
     /// Text encoding of inline values where a 1.0 footer does not say it.
     pub encoding: Option<TextEncoding>,
+    /// Plain JSON lines: every row holds markers, also one that does not say so.
+    pub markers: bool,
     /// What relative paths count from; the working directory if empty.
     pub base: PathBuf,
 }
@@ -300,7 +303,9 @@ impl Shard {
         if self.footer.rules == Rules::Plain {
             // Blank lines behind a line belong to its range.
             line.truncate(line.trim_ascii_end().len());
-        } else if line.last() == Some(&b'\n') {
+            return Ok(plain::with_header(line, self.options.markers));
+        }
+        if line.last() == Some(&b'\n') {
             line.pop();
         }
         Ok(line)

@@ -134,7 +134,7 @@ fn checksum(value: &[u8]) -> Option<u64> {
 }
 
 /// Whether `text` is base64 as RFC 4648 has it: the alphabet, whole groups, padding only at the end.
-fn is_strict_base64(text: &[u8]) -> bool {
+pub(crate) fn is_strict_base64(text: &[u8]) -> bool {
     let padding = text.iter().rev().take_while(|byte| **byte == b'=').count();
     let body = &text[..text.len() - padding];
     text.len().is_multiple_of(4)

@@ -1,4 +1,5 @@
-//! A sink that writes JSON text: what `jinx cat` and JSON Lines files hold.
+//! A sink that writes JSON text: what `jinx cat` prints and JSON Lines files hold. Its markers are those of
+//! [`super::tagged`].
 
 use super::tagged;
 use crate::codec;
@@ -9,7 +10,7 @@ use crate::sink::{Blob, Dtype, Number, Payload, Sink};
 /// What becomes of binary values in JSON text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Binary {
-    /// `{"$bytes": "<base64>"}`, so that the value can come back.
+    /// Markers, so that the value can come back; the row then begins with `"$jinx":1`.
     #[default]
     Tagged,
     /// Only their size, for people.
@@ -23,6 +24,9 @@ pub struct JsonText {
     binary: Binary,
     /// For each open dict: whether it was opened behind a `{"$dict":`.
     open: Vec<Open>,
+    /// Where the row begins, and whether it holds markers.
+    start: usize,
+    is_marked: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,6 +43,29 @@ impl JsonText {
         Self { binary, ..Self::default() }
     }
 
+    /// Whether the row, or the last one, holds markers.
+    pub fn is_marked(&self) -> bool {
+        self.is_marked
+    }
+
+    /// Makes the row say that it holds markers, whether it does or not.
+    pub fn mark(&mut self) {
+        self.is_marked = true;
+    }
+
+    /// A payload that lies in a file of the same sample.
+    ///
+    /// # Errors
+    /// None; as the other events.
+    pub fn file(&mut self, payload: Payload, file: &str, path: Option<Option<&str>>) -> Result<()> {
+        self.marker(payload, path, |out| {
+            out.extend_from_slice(format!("{{\"{}\":", tagged::FILE).as_bytes());
+            push_json_str(out, file)?;
+            out.push(b'}');
+            Ok(())
+        })
+    }
+
     fn before_value(&mut self) {
         if self.open.last() == Some(&Open::List) && self.out.last() != Some(&b'[') {
             self.out.push(b',');
@@ -51,11 +78,25 @@ impl JsonText {
         Ok(())
     }
 
-    fn tagged(&mut self, tag: &str, data: &[u8]) -> Result<()> {
+    /// `path` is the file name of a media value, where it is one.
+    fn marker(
+        &mut self,
+        payload: Payload,
+        path: Option<Option<&str>>,
+        content: impl FnOnce(&mut Vec<u8>) -> Result<()>,
+    ) -> Result<()> {
         self.before_value();
-        self.out.extend_from_slice(format!("{{\"{tag}\":\"").as_bytes());
-        codec::push_base64(&mut self.out, data);
-        self.out.extend_from_slice(b"\"}");
+        self.is_marked = true;
+        self.out.extend_from_slice(format!("{{\"{}\":", tagged::tag_of(payload)).as_bytes());
+        content(&mut self.out)?;
+        if let Some(path) = path {
+            self.out.extend_from_slice(b",\"path\":");
+            match path {
+                Some(path) => push_json_str(&mut self.out, path)?,
+                None => self.out.extend_from_slice(b"null"),
+            }
+        }
+        self.out.push(b'}');
         Ok(())
     }
 }
@@ -87,6 +128,7 @@ impl Sink for JsonText {
             } else {
                 "-inf"
             };
+            self.is_marked = true;
             self.out.extend_from_slice(format!("{{\"{}\":\"{name}\"}}", tagged::FLOAT).as_bytes());
         }
         Ok(())
@@ -106,19 +148,12 @@ impl Sink for JsonText {
             };
             return push_json_str(&mut self.out, &format!("<{what}, {} bytes>", blob.as_slice().len()));
         }
-        if blob.media {
-            let path = blob.path;
-            self.begin_dict(2)?;
-            self.key("bytes")?;
-            self.tagged(tagged::BYTES, blob.as_slice())?;
-            self.key("path")?;
-            match path {
-                Some(path) => self.str(path)?,
-                None => self.null()?,
-            }
-            return self.end_dict();
-        }
-        self.tagged(tagged::tag_of(payload), blob.as_slice())
+        self.marker(payload, blob.media.then_some(blob.path), |out| {
+            out.push(b'"');
+            codec::push_base64(out, blob.as_slice());
+            out.push(b'"');
+            Ok(())
+        })
     }
     fn scalar(&mut self, dtype: Dtype, value: Number) -> Result<()> {
         match value {
@@ -143,16 +178,22 @@ impl Sink for JsonText {
         Ok(())
     }
     fn begin_dict(&mut self, _len: usize) -> Result<()> {
+        if self.open.is_empty() {
+            (self.start, self.is_marked) = (self.out.len(), false);
+        }
         self.text(b"{")?;
         self.open.push(Open::NewDict);
         Ok(())
     }
     fn key(&mut self, name: &str) -> Result<()> {
+        let is_row = self.open.len() == 1;
         let open = self.open.last_mut().ok_or_else(|| Error::invalid("a key outside a dict"))?;
         if *open == Open::NewDict {
             *open = Open::Dict;
-            if self.binary == Binary::Tagged && tagged::is_reserved(name) {
+            let is_marker = tagged::is_reserved(name) || is_row && name == tagged::HEADER;
+            if self.binary == Binary::Tagged && is_marker {
                 *open = Open::EscapedDict;
+                self.is_marked = true;
                 self.out.extend_from_slice(format!("\"{}\":{{", tagged::DICT).as_bytes());
             }
         } else {
@@ -163,8 +204,15 @@ impl Sink for JsonText {
         Ok(())
     }
     fn end_dict(&mut self) -> Result<()> {
-        if self.open.pop() == Some(Open::EscapedDict) {
+        let closed = self.open.pop();
+        if closed == Some(Open::EscapedDict) {
             self.out.push(b'}');
+        }
+        if self.open.is_empty() && self.is_marked {
+            let comma = if closed == Some(Open::NewDict) { "" } else { "," };
+            let header = format!("\"{}\":{}{comma}", tagged::HEADER, tagged::VERSION);
+            let behind = self.start + 1;
+            self.out.splice(behind..behind, header.into_bytes());
         }
         self.out.push(b'}');
         Ok(())

@@ -1,10 +1,14 @@
 //! MessagePack files: rows are maps, one after the other.
 //!
 //! ```text
-//! bin <-> bytes      ext 1 npy    ext 2 pt    ext 3 numpy scalar    ext 4 integer beyond 64 bits, ASCII digits
-//! ext -1 (timestamp) -> ISO 8601 text
+//! bin <-> bytes      ext -1 (timestamp) -> ISO 8601 text
 //! ```
-//! Media values become maps of `bytes` and `path`. Other extension types are refused by their number.
+//! In rows that begin with `"$jinx": 1` (`spec/exports.md`):
+//! ```text
+//! ext 1 npy    ext 2 pt    ext 3 numpy scalar    ext 4 integer beyond 64 bits, ASCII digits
+//! {"$bytes": bin, "path": str} a media value    {"$dict": map} a map whose first name would make it a marker
+//! ```
+//! Other extension types are refused by their number.
 
 mod head;
 mod read;

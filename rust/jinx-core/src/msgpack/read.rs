@@ -3,21 +3,23 @@
 use super::head::{Head, head};
 use super::{BIG_INT, NP, NPY, PT, TIMESTAMP, timestamp};
 use crate::error::{Error, Result};
+use crate::jinx::npy::check_import;
 use crate::jinx::unique::Unique;
+use crate::json::tagged::{self, BYTES, DICT, HEADER, VERSION};
 use crate::limits::{MAX_DEPTH, MAX_INT_DIGITS};
 use crate::sink::{Blob, Payload, Sink};
 use bytes::Bytes;
 use twox_hash::XxHash3_64;
 
-/// Emits the row that `bytes` consists of. Binary values share its memory; of a name that stands twice in a map the
+/// Emits the row that `bytes` consists of. With `always` extension types are ours also in rows that do not say so. Binary values share its memory; of a name that stands twice in a map the
 /// last one holds.
 ///
 /// # Errors
 /// `Corrupt`, `Truncated`, `Limit` for nesting; `Unsupported` for foreign extension types and names that are no text.
-pub fn emit(bytes: &Bytes, sink: &mut impl Sink) -> Result<()> {
+pub fn emit(bytes: &Bytes, always: bool, sink: &mut impl Sink) -> Result<()> {
     let mut check = Walk::new(bytes);
     match check.head()? {
-        Head::Map(_) => {}
+        Head::Map(count) => check.is_marked = check.header(count)?,
         Head::Array(_) => {
             let what = "the file holds an array; rows must be maps, one after the other";
             return Err(Error::unsupported(what));
@@ -32,8 +34,9 @@ pub fn emit(bytes: &Bytes, sink: &mut impl Sink) -> Result<()> {
     if check.at != bytes.len() {
         return Err(Error::corrupt("more than one value in a row"));
     }
-    let mut walk = Walk { may_repeat: check.may_repeat, ..Walk::new(bytes) };
-    walk.emit(0, sink)
+    let Walk { may_repeat, is_marked, .. } = check;
+    let mut walk = Walk { may_repeat, is_marked, is_ours: is_marked || always, ..Walk::new(bytes) };
+    if is_marked { walk.marked_row(sink) } else { walk.emit(0, sink) }
 }
 
 struct Walk<'a> {
@@ -41,11 +44,15 @@ struct Walk<'a> {
     at: usize,
     /// Some map may hold a name twice, so maps must be looked through before they are emitted.
     may_repeat: bool,
+    /// The row says that it holds markers.
+    is_marked: bool,
+    /// Extension types are ours.
+    is_ours: bool,
 }
 
 impl<'a> Walk<'a> {
     fn new(bytes: &'a Bytes) -> Self {
-        Self { bytes, at: 0, may_repeat: false }
+        Self { bytes, at: 0, may_repeat: false, is_marked: false, is_ours: false }
     }
 
     fn head(&mut self) -> Result<Head> {
@@ -76,17 +83,80 @@ impl<'a> Walk<'a> {
         }
     }
 
+    /// Reads the member that says that a row holds markers, if it is the first; says whether it is.
+    fn header(&mut self, count: usize) -> Result<bool> {
+        Ok(count > 0
+            && matches!(self.head()?, Head::Str(length) if self.text(length).is_ok_and(|name| name == HEADER))
+            && matches!(self.head()?, Head::Int(VERSION)))
+    }
+
+    /// A row behind its header; its own escape may stand there.
+    fn marked_row(&mut self, sink: &mut impl Sink) -> Result<()> {
+        let Head::Map(count) = self.head()? else { return Err(ends_early()) };
+        self.header(count)?;
+        let start = self.at;
+        if count == 2 && self.name()? == DICT && matches!(self.head()?, Head::Map(_)) {
+            self.at = start;
+            self.name()?;
+            return self.map(0, sink);
+        }
+        self.at = start;
+        self.members(count - 1, 0, sink)
+    }
+
+    /// The first name of the map that has just begun, if it makes the map a marker.
+    fn tag(&mut self, count: usize) -> Result<Option<&'a str>> {
+        if !self.is_marked || count == 0 {
+            return Ok(None);
+        }
+        let start = self.at;
+        let name = self.name()?;
+        if tagged::is_reserved(name) {
+            return Ok(Some(name));
+        }
+        self.at = start;
+        Ok(None)
+    }
+
+    fn map(&mut self, depth: usize, sink: &mut impl Sink) -> Result<()> {
+        match self.head()? {
+            Head::Map(count) => self.members(count, depth, sink),
+            _ => Err(misfit(DICT)),
+        }
+    }
+
+    fn marker(&mut self, tag: &str, count: usize, depth: usize, sink: &mut impl Sink) -> Result<()> {
+        match (tag, count) {
+            (DICT, 1) => self.map(depth, sink),
+            (BYTES, 2) => {
+                let Head::Bin(length) = self.head()? else { return Err(misfit(tag)) };
+                let data = self.take(length)?;
+                let is_path = self.name()? == "path";
+                let Head::Str(length) = self.head()? else { return Err(misfit(tag)) };
+                // Only Hugging Face's columns have a place for the file name.
+                self.text(length)?;
+                if !is_path {
+                    return Err(misfit(tag));
+                }
+                sink.blob(Payload::Raw, Blob::shared(self.bytes.slice_ref(data)))
+            }
+            _ => Err(misfit(tag)),
+        }
+    }
+
     /// Steps over a value, checks its shape, and notes whether a name may stand twice.
     fn value(&mut self, depth: usize, hashes: &mut Vec<u64>) -> Result<()> {
+        // Each level of a row with markers may be escaped.
+        let max_depth = if self.is_marked { 2 * MAX_DEPTH + 1 } else { MAX_DEPTH };
         match self.head()? {
             Head::Array(count) => {
-                check_depth(depth)?;
+                check_depth(depth, max_depth)?;
                 for _ in 0..count {
                     self.value(depth + 1, hashes)?;
                 }
             }
             Head::Map(count) => {
-                check_depth(depth)?;
+                check_depth(depth, max_depth)?;
                 let start = hashes.len();
                 for _ in 0..count {
                     let name = self.name()?;
@@ -116,23 +186,32 @@ impl<'a> Walk<'a> {
             Head::Bin(length) => self.blob(Payload::Raw, length, sink),
             Head::Ext(kind, length) => self.extension(kind, length, sink),
             Head::Array(count) => {
+                check_depth(depth, MAX_DEPTH)?;
                 sink.begin_list(count)?;
                 for i in 0..count {
                     self.emit(depth + 1, sink).map_err(|error| error.in_field(&format!("[{i}]")))?;
                 }
                 sink.end_list()
             }
-            Head::Map(count) if self.may_repeat => self.last_members(count, depth, sink),
-            Head::Map(count) => {
-                sink.begin_dict(count)?;
-                for _ in 0..count {
-                    let name = self.name()?;
-                    sink.key(name)?;
-                    self.emit(depth + 1, sink).map_err(|error| error.in_field(name))?;
-                }
-                sink.end_dict()
-            }
+            Head::Map(count) => match self.tag(count)? {
+                Some(tag) => self.marker(tag, count, depth, sink),
+                None => self.members(count, depth, sink),
+            },
         }
+    }
+
+    fn members(&mut self, count: usize, depth: usize, sink: &mut impl Sink) -> Result<()> {
+        check_depth(depth, MAX_DEPTH)?;
+        if self.may_repeat {
+            return self.last_members(count, depth, sink);
+        }
+        sink.begin_dict(count)?;
+        for _ in 0..count {
+            let name = self.name()?;
+            sink.key(name)?;
+            self.emit(depth + 1, sink).map_err(|error| error.in_field(name))?;
+        }
+        sink.end_dict()
     }
 
     /// A map of which only the last of equal names counts.
@@ -160,11 +239,16 @@ impl<'a> Walk<'a> {
 
     fn blob(&mut self, payload: Payload, length: usize, sink: &mut impl Sink) -> Result<()> {
         let taken = self.take(length)?;
+        check_import(payload, taken)?;
         sink.blob(payload, Blob::shared(self.bytes.slice_ref(taken)))
     }
 
     fn extension(&mut self, kind: i8, length: usize, sink: &mut impl Sink) -> Result<()> {
         match kind {
+            NPY | PT | NP | BIG_INT if !self.is_ours => Err(Error::unsupported(format!(
+                "MessagePack extension type {kind} is not known here; if an early version of jinx wrote the file, \
+                 read it with --markers (markers=True)"
+            ))),
             NPY => self.blob(Payload::Npy, length, sink),
             PT => self.blob(Payload::Pt, length, sink),
             NP => self.blob(Payload::Np, length, sink),
@@ -192,12 +276,16 @@ impl<'a> Walk<'a> {
     }
 }
 
-fn check_depth(depth: usize) -> Result<()> {
-    if depth < MAX_DEPTH {
+fn check_depth(depth: usize, max_depth: usize) -> Result<()> {
+    if depth < max_depth {
         Ok(())
     } else {
         Err(Error::limit(format!("arrays and maps nested deeper than {MAX_DEPTH}")))
     }
+}
+
+fn misfit(tag: &str) -> Error {
+    Error::corrupt(format!("a row that says it holds markers has a {tag} that is none"))
 }
 
 fn ends_early() -> Error {

@@ -2,6 +2,7 @@
 
 use super::{BIG_INT, NP, NPY, PT};
 use crate::error::{Error, Result};
+use crate::json::tagged::{self, BYTES, DICT, HEADER, VERSION};
 use crate::sink::{Blob, Dtype, Number, Payload, Sink};
 use rmp::encode;
 
@@ -10,6 +11,8 @@ use rmp::encode;
 pub struct RowWriter {
     pub out: Vec<u8>,
     open: Vec<Open>,
+    /// The row holds what is read as ours only in rows that say so.
+    is_marked: bool,
 }
 
 #[derive(Debug)]
@@ -19,6 +22,8 @@ struct Open {
     head: usize,
     is_map: bool,
     count: usize,
+    /// It stands behind a `$dict`.
+    is_escaped: bool,
 }
 
 impl RowWriter {
@@ -31,18 +36,23 @@ impl RowWriter {
     /// Lengths are only a hint when a container begins: room for the likely head is left.
     fn begin(&mut self, is_map: bool, len: usize) -> Result<()> {
         self.before_value();
+        self.is_marked &= !self.open.is_empty();
         let (start, head) = (self.out.len(), head_bytes(len));
         self.out.resize(start + head, 0);
-        self.open.push(Open { start, head, is_map, count: 0 });
+        self.open.push(Open { start, head, is_map, count: 0, is_escaped: false });
         Ok(())
     }
 
     fn end(&mut self) -> Result<()> {
         let open = self.open.pop().ok_or_else(|| Error::invalid("an end without its begin"))?;
-        let mut head = Vec::with_capacity(5);
-        let count = length(open.count)?;
+        let mut head = Vec::with_capacity(16);
+        let has_header = self.open.is_empty() && self.is_marked && open.is_map && !open.is_escaped;
+        let count = length(open.count + usize::from(has_header))?;
         if open.is_map {
             wrote(encode::write_map_len(&mut head, count))?;
+            if has_header {
+                push_header(&mut head)?;
+            }
         } else {
             wrote(encode::write_array_len(&mut head, count))?;
         }
@@ -55,7 +65,24 @@ impl RowWriter {
         Ok(())
     }
 
+    /// Puts the map that has just begun into another one, behind a name that says so.
+    fn escape(&mut self, is_row: bool) -> Result<()> {
+        self.is_marked = true;
+        let Some(open) = self.open.last_mut() else { return Ok(()) };
+        let mut around = Vec::with_capacity(16);
+        wrote(encode::write_map_len(&mut around, 1 + u32::from(is_row)))?;
+        if is_row {
+            push_header(&mut around)?;
+        }
+        wrote(encode::write_str(&mut around, DICT))?;
+        self.out.splice(open.start..open.start, around.iter().copied());
+        open.start += around.len();
+        open.is_escaped = true;
+        Ok(())
+    }
+
     fn extension(&mut self, kind: i8, data: &[u8]) -> Result<()> {
+        self.is_marked = true;
         wrote(encode::write_ext_meta(&mut self.out, length(data.len())?, kind))?;
         self.out.extend_from_slice(data);
         Ok(())
@@ -97,25 +124,24 @@ impl Sink for RowWriter {
         self.text(value)
     }
     fn blob(&mut self, payload: Payload, blob: Blob<'_>) -> Result<()> {
-        if blob.media {
-            let path = blob.path;
-            self.begin_dict(2)?;
-            self.key("bytes")?;
-            self.blob(payload, Blob::borrowed(blob.as_slice()))?;
-            self.key("path")?;
-            match path {
-                Some(path) => self.str(path)?,
-                None => self.null()?,
-            }
-            return self.end_dict();
-        }
         self.before_value();
         let data = blob.as_slice();
         match payload {
             Payload::Raw => {
+                if blob.path.is_some() {
+                    self.is_marked = true;
+                    wrote(encode::write_map_len(&mut self.out, 2))?;
+                    self.text(BYTES)?;
+                }
                 wrote(encode::write_bin_len(&mut self.out, length(data.len())?))?;
                 self.out.extend_from_slice(data);
-                Ok(())
+                match blob.path {
+                    Some(path) => {
+                        self.text("path")?;
+                        self.text(path)
+                    }
+                    None => Ok(()),
+                }
             }
             Payload::Npy => self.extension(NPY, data),
             Payload::Pt => self.extension(PT, data),
@@ -150,13 +176,23 @@ impl Sink for RowWriter {
         self.begin(true, len)
     }
     fn key(&mut self, name: &str) -> Result<()> {
+        let is_row = self.open.len() == 1;
         let open = self.open.last_mut().ok_or_else(|| Error::invalid("a key outside a dict"))?;
         open.count += 1;
+        if open.count == 1 && (tagged::is_reserved(name) || is_row && name == HEADER) {
+            self.escape(is_row)?;
+        }
         self.text(name)
     }
     fn end_dict(&mut self) -> Result<()> {
         self.end()
     }
+}
+
+/// The member that says that a row holds markers.
+fn push_header(out: &mut Vec<u8>) -> Result<()> {
+    wrote(encode::write_str(out, HEADER))?;
+    wrote(encode::write_sint(out, VERSION))
 }
 
 /// Bytes of the shortest head for `count` members.

@@ -12,7 +12,8 @@ use crate::jinx::scan::{Elements, Members};
 use crate::jinx::shard::Shard;
 use crate::jinx::stored::{Place, Stored};
 use crate::jinx::unique::Unique;
-use crate::json;
+use crate::json::tagged::Markers;
+use crate::json::{self, tagged};
 use crate::limits::MAX_DEPTH;
 use crate::num::to_u64;
 use crate::sink::{Discard, Payload};
@@ -39,6 +40,11 @@ pub struct RowReport {
 /// Checks the text of sample `i`, without its newline.
 pub fn check_row(shard: &Shard, line: &[u8]) -> RowReport {
     let mut walker = Walker { shard, path: Vec::new(), report: RowReport::default() };
+    if shard.rules() == Rules::Plain && tagged::is_marked(line) {
+        let read = tagged::emit_line(line, Markers::default(), &mut Discard);
+        read.unwrap_or_else(|error| walker.problem(error));
+        return walker.report;
+    }
     if let Err(error) = json::emit(line, 0, &mut Discard) {
         walker.problem(error);
         return walker.report;
@@ -176,7 +182,7 @@ impl Walker<'_> {
                 Err(error) if error.cause() == Cause::Unsupported && !self.is_new() => {}
                 result => result?,
             },
-            Kind::Scalar(_) => {}
+            Kind::Scalar(_) | Kind::Marked => {}
         }
         Ok((Shard::stored_len(&stored), to_u64(bytes.len())))
     }
