@@ -12,6 +12,7 @@ from collections.abc import (
     ValuesView,
 )
 from os import PathLike
+from pathlib import Path
 from typing import Any, Literal, Self
 
 __version__: str
@@ -297,3 +298,14 @@ def json_text(value: Any, binary: bool) -> bytes:
 
 def clean(folder: str) -> list[str]: ...
 def merge(folder: str) -> tuple[int, int, int, int]: ...
+def sidecar_of(main: str) -> Path | None:
+    """The sidecar that goes with a main file; MismatchError when it is missing."""
+
+def other_owner(sidecar: str, main: str) -> Path | None:
+    """Another main file than `main` that needs `sidecar`."""
+
+def require_own_sidecar(main: str) -> None:
+    """InvalidError when the sidecar beside `main` is another main file's."""
+
+def copy_pair(main: str, sidecar: str | None, target: str, overwrite: bool) -> None: ...
+def copy_folder(files: list[str], target: str, overwrite: bool) -> None: ...

@@ -2,9 +2,11 @@
 
 import os
 import shutil
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Self
 
+from jinx import _core
 from jinx.errors import MismatchError
 from jinx.opening import missing
 from jinx.writer import refuse_existing
@@ -45,8 +47,10 @@ class Parts:
             raise missing(path)
         if not path.endswith(".jinx"):
             raise MismatchError(f"{path}: this is no .jinx file and no folder of shards")
-        beside = f"{path[:-5]}.binx"
-        return cls(path, [path, beside] if os.path.lexists(beside) else [path], False)  # noqa: FBT003
+        sidecar = None
+        with suppress(MismatchError):  # it is missing, which hinders only who wants to take it along
+            sidecar = _core.sidecar_of(path)
+        return cls(path, [path, str(sidecar)] if sidecar else [path], False)  # noqa: FBT003
 
     @classmethod
     def is_dataset(cls, path: str) -> bool:
@@ -57,18 +61,38 @@ class Parts:
             return False
         return True
 
+    def require_sidecars(self) -> None:
+        """Every main file has the sidecar that its footer names.
+
+        Raises:
+            MismatchError: One is missing.
+        """
+        for file in self.files:
+            if file.endswith(".jinx"):
+                _core.sidecar_of(file)
+
+    def needed(self) -> set[str]:
+        """The sidecar, if another main file of the folder needs it too."""
+        sidecars = [] if self.is_folder else self.files[1:]
+        return {file for file in sidecars if _core.other_owner(file, self.path)}
+
 
 def move(source: str, target: str, *, overwrite: bool = False) -> None:
     """Give a dataset another name; on another disk it is copied, then removed.
 
+    A sidecar that another main file needs too keeps its old name as well.
+
     Raises:
         FileExistsError: There is something under the new name, and `overwrite` was not asked for.
+        MismatchError: The sidecar is missing.
+        InvalidError: The sidecar's new name is that of another dataset's sidecar.
     """
     parts, target = _checked(source, target, overwrite=overwrite)
     if os.stat(parts.path).st_dev != os.stat(os.path.dirname(os.path.abspath(target))).st_dev:
         copy(source, target, overwrite=overwrite)
         remove(parts.path)
         return
+    stays = parts.needed()
     if os.path.lexists(target):
         remove(target)
     if parts.is_folder:
@@ -77,14 +101,17 @@ def move(source: str, target: str, *, overwrite: bool = False) -> None:
     # The sidecar has both names while the main file changes its own, so that it is never without one.
     linked: list[str] = []
     for file, new in _renamed(parts, target)[1:]:
+        with suppress(FileNotFoundError):
+            os.unlink(new)
         try:
             os.link(file, new)
             linked.append(file)
         except OSError:  # a file system without hard links
-            os.rename(file, new)
+            (shutil.copy2 if file in stays else os.rename)(file, new)
     os.rename(parts.path, target)
     for file in linked:
-        os.unlink(file)
+        if file not in stays:
+            os.unlink(file)
 
 
 def copy(source: str, target: str, *, overwrite: bool = False) -> None:
@@ -92,37 +119,29 @@ def copy(source: str, target: str, *, overwrite: bool = False) -> None:
 
     Raises:
         FileExistsError: There is something under the new name, and `overwrite` was not asked for.
+        MismatchError: A sidecar is missing.
+        InvalidError: The sidecar's new name is that of another dataset's sidecar.
     """
     parts, target = _checked(source, target, overwrite=overwrite)
-    folder, name = os.path.split(os.path.abspath(target))
-    work = os.path.join(folder, f".{name}.copy")
-    shutil.rmtree(work, ignore_errors=True)
-    os.mkdir(work)
-    try:
-        copies = [(shutil.copy2(file, work), new) for file, new in _renamed(parts, target)]
-        for file, _ in copies:
-            with open(file, "rb") as synced:
-                os.fsync(synced.fileno())
-        if os.path.lexists(target):
-            remove(target)
-        if parts.is_folder:
-            os.rename(work, target)
-            return
-        for file, new in reversed(copies):
-            os.rename(file, new)
-    finally:
-        shutil.rmtree(work, ignore_errors=True)
+    parts.require_sidecars()
+    if parts.is_folder:
+        _core.copy_folder(parts.files, target, overwrite)
+    else:
+        sidecar = parts.files[1] if len(parts.files) > 1 else None
+        _core.copy_pair(parts.path, sidecar, target, overwrite)
 
 
 def remove(path: str) -> None:
-    """Remove a dataset with all its files.
+    """Remove a dataset with all its files; a sidecar that another main file needs stays.
 
     Raises:
         FileNotFoundError: There is no such dataset.
     """
     parts = Parts.of(path)
+    stays = parts.needed()
     for file in parts.files:
-        os.unlink(file)
+        if file not in stays:
+            os.unlink(file)
     if parts.is_folder:
         os.rmdir(parts.path)
 
@@ -138,17 +157,22 @@ def _checked(source: str, target: str, *, overwrite: bool) -> tuple[Parts, str]:
         raise FileNotFoundError(f"{folder}: there is no such folder")
     if os.path.lexists(target) and os.path.samefile(parts.path, target):
         raise ValueError(f"{target}: this is the dataset itself")
+    renamed = [("", target)] if parts.is_folder else _renamed(parts, target)
+    if not parts.is_folder:
+        parts.require_sidecars()
+    if len(renamed) > 1:
+        _core.require_own_sidecar(target)
     if not overwrite:
-        for _, new in [(None, target)] if parts.is_folder else _renamed(parts, target):
+        for _, new in renamed:
             refuse_existing(new)
     return parts, target
 
 
 def _renamed(parts: Parts, target: str) -> list[tuple[str, str]]:
-    """Every file and its new name."""
-    if parts.is_folder:
-        return [(file, os.path.join(target, os.path.basename(file))) for file in parts.files]
-    return [(file, target[:-5] + os.path.splitext(file)[1]) for file in parts.files]
+    """The files of a pair that get another name, and their names."""
+    names = zip(parts.files, [target, f"{target[:-5]}.binx"], strict=False)
+    # The sidecar of a renamed main file may have the name already.
+    return [(file, new) for file, new in names if os.path.abspath(file) != os.path.abspath(new)]
 
 
 def _is_ours(name: str) -> bool:

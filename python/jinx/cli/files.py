@@ -13,7 +13,7 @@ _OVERWRITE = click.option("--overwrite", is_flag=True, help="Replace what has th
 def mv(paths: tuple[str, ...], overwrite: bool) -> None:
     """Move or rename datasets: a .jinx file with its sidecar, or a folder of shards.
 
-    TO is the new name, or a folder to move into.
+    TO is the new name, or a folder to move into. A sidecar that another file of the folder needs too is kept for it.
     """
     from jinx.moving import move
 
@@ -38,7 +38,10 @@ def cp(paths: tuple[str, ...], overwrite: bool) -> None:
 @click.command(epilog=examples("jinx rm old.jinx", "jinx rm shards/ other.jinx"))
 @click.argument("paths", nargs=-1, required=True, type=PATH, metavar="PATH...")
 def rm(paths: tuple[str, ...]) -> None:
-    """Remove datasets: a .jinx file with its sidecar, or a folder of shards that holds nothing else."""
+    """Remove datasets: a .jinx file with its sidecar, or a folder of shards that holds nothing else.
+
+    A sidecar that another file of the folder needs stays.
+    """
     from jinx.moving import Parts, remove
 
     for parts in [Parts.of(path) for path in paths]:

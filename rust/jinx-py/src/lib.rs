@@ -61,6 +61,11 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(tools::json_text, module)?)?;
     module.add_function(wrap_pyfunction!(tools::clean, module)?)?;
     module.add_function(wrap_pyfunction!(tools::merge, module)?)?;
+    module.add_function(wrap_pyfunction!(tools::sidecar_of, module)?)?;
+    module.add_function(wrap_pyfunction!(tools::other_owner, module)?)?;
+    module.add_function(wrap_pyfunction!(tools::require_own_sidecar, module)?)?;
+    module.add_function(wrap_pyfunction!(tools::copy_pair, module)?)?;
+    module.add_function(wrap_pyfunction!(tools::copy_folder, module)?)?;
     module.add_function(wrap_pyfunction!(conversion::convert, module)?)?;
     module.add_function(wrap_pyfunction!(conversion::convert_arrow, module)?)?;
     module.add_function(wrap_pyfunction!(conversion::read_schema, module)?)?;

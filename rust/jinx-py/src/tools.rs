@@ -3,11 +3,12 @@
 use crate::errors::{IntoPy, from_py};
 use crate::extract::emit_value;
 use crate::reader::Reader;
-use jinx_core::jinx::folder;
+use jinx_core::jinx::identity::JinxIdentity;
+use jinx_core::jinx::{copy, folder, locate};
 use jinx_core::json::write::{Binary, JsonText};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use std::path::PathBuf;
+use std::path::{PathBuf, absolute};
 
 /// What a file is by its content.
 #[pyfunction]
@@ -79,8 +80,45 @@ pub fn merge(py: Python<'_>, folder: PathBuf) -> PyResult<(u64, u64, u64, u64)> 
     Ok((merged.samples, merged.bytes, merged.sidecar_bytes, merged.shards))
 }
 
+/// The sidecar that goes with a main file.
+#[pyfunction]
+pub fn sidecar_of(py: Python<'_>, main: PathBuf) -> PyResult<Option<PathBuf>> {
+    py.detach(|| locate::sidecar_of(&main)).into_py_result()
+}
+
+/// Another main file than `main` that needs `sidecar`.
+#[pyfunction]
+pub fn other_owner(py: Python<'_>, sidecar: PathBuf, main: PathBuf) -> PyResult<Option<PathBuf>> {
+    py.detach(|| jinx_core::io::other_owner(&absolute(sidecar)?, &absolute(main)?, &JinxIdentity))
+        .into_py_result()
+}
+
+/// Fails when the sidecar beside `main` is another main file's.
+#[pyfunction]
+pub fn require_own_sidecar(py: Python<'_>, main: PathBuf) -> PyResult<()> {
+    py.detach(|| jinx_core::io::require_own_sidecar(&absolute(main)?, &JinxIdentity)).into_py_result()
+}
+
+/// Copies a pair.
+#[pyfunction]
+pub fn copy_pair(
+    py: Python<'_>,
+    main: PathBuf,
+    sidecar: Option<PathBuf>,
+    target: PathBuf,
+    overwrite: bool,
+) -> PyResult<()> {
+    py.detach(|| copy::copy_pair(&main, sidecar.as_deref(), &target, overwrite)).into_py_result()
+}
+
+/// Copies the files of a folder of shards.
+#[pyfunction]
+pub fn copy_folder(py: Python<'_>, files: Vec<PathBuf>, target: PathBuf, overwrite: bool) -> PyResult<()> {
+    py.detach(|| copy::copy_folder(&files, &target, overwrite)).into_py_result()
+}
+
 /// Removes what dead writers left in a folder; returns the paths.
 #[pyfunction]
 pub fn clean(py: Python<'_>, folder: PathBuf) -> PyResult<Vec<PathBuf>> {
-    py.detach(|| jinx_core::io::sweep(&folder, &jinx_core::jinx::identity::JinxIdentity)).into_py_result()
+    py.detach(|| jinx_core::io::sweep(&folder, &JinxIdentity)).into_py_result()
 }

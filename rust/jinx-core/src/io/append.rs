@@ -9,6 +9,7 @@ use super::atomic::require_folder;
 use super::contents::Contents;
 use super::folder::{FolderNames, recover, remove_dataset};
 use super::lock::Lock;
+use super::neighbours::other_owner;
 use super::ops::{FileOps, RealOps, if_there};
 use super::pair::{PairIdentity, sidecar_path};
 use crate::error::{Error, Result};
@@ -84,20 +85,20 @@ impl Drop for FolderAppend {
         if self.lock.is_own_process() {
             for name in &self.added {
                 // No manifest lists them: what stays costs space only.
-                let _ = remove_shard(&*self.ops, &self.folder, name);
+                let _ = remove_files(&*self.ops, &shard_files(&self.folder, name));
             }
         }
     }
 }
 
-fn remove_shard(ops: &dyn FileOps, folder: &Path, name: &str) -> Result<Vec<PathBuf>> {
+/// The sidecar and the main file of a shard, as far as they are there.
+fn shard_files(folder: &Path, name: &str) -> Vec<PathBuf> {
     let main = folder.join(name);
-    let mut removed = vec![sidecar_path(&main), main];
-    removed.retain(|path| path.exists());
-    for path in &removed {
-        if_there(ops.remove(path)).map_err(|error| Error::io(path, &error))?;
-    }
-    Ok(removed)
+    [sidecar_path(&main), main].into_iter().filter(|path| path.exists()).collect()
+}
+
+fn remove_files(ops: &dyn FileOps, files: &[PathBuf]) -> Result<()> {
+    files.iter().try_for_each(|path| if_there(ops.remove(path)).map_err(|error| Error::io(path, &error)))
 }
 
 /// Removes the shards that a dead appender noted in its lock and the manifest does not list. Only under the lock.
@@ -118,7 +119,12 @@ pub(crate) fn remove_unlisted(
     };
     let mut removed = Vec::new();
     for name in text.lines().filter(|name| is_shard(name) && !listed.iter().any(|other| other == name)) {
-        removed.extend(remove_shard(ops, folder, name)?);
+        let mut files = shard_files(folder, name);
+        if other_owner(&sidecar_path(&folder.join(name)), &folder.join(name), identity)?.is_some() {
+            files.retain(|path| !path.ends_with(sidecar_path(Path::new(name))));
+        }
+        remove_files(ops, &files)?;
+        removed.extend(files);
     }
     Ok(removed)
 }

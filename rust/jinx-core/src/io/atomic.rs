@@ -8,6 +8,7 @@
 //! Without the second name a crash between the renames would leave the old main file with the new sidecar.
 
 use super::lock::{Lock, wait_for_finisher};
+use super::neighbours::require_own_sidecar;
 use super::ops::{FileOps, RealOps, if_there, look};
 use super::pair::{PairIdentity, PairNames};
 use crate::error::{Error, Result};
@@ -33,8 +34,8 @@ impl PairWriter {
     /// Starts to write `main`, whose name must end in `.jinx`, and undoes what a writer that died left half done.
     ///
     /// # Errors
-    /// `Invalid` when the name is unfit or too long, the folder is missing, the target is a folder, or it exists and
-    /// `overwrite` is false; `Io` (`WouldBlock`) when another process is writing the same dataset; `Unsupported`
+    /// `Invalid` when the name is unfit or too long, the folder is missing, the target is a folder, it exists and
+    /// `overwrite` is false, or its sidecar's name is that of another dataset's sidecar; `Io` (`WouldBlock`) when another process is writing the same dataset; `Unsupported`
     /// when the file system knows no locks.
     pub fn begin(main: &Path, overwrite: bool, identity: impl PairIdentity + 'static) -> Result<Self> {
         Self::begin_on(Arc::new(RealOps), main, overwrite, Box::new(identity))
@@ -53,6 +54,7 @@ impl PairWriter {
         wait_for_finisher(&names.main)?;
         // Again, now that nobody else can publish.
         require_free(&names, overwrite)?;
+        require_own_sidecar(&names.main, &*identity)?;
         let writer = Self { ops, names, identity, overwrite, sidecar: None, lock };
         writer.settle()?;
         Ok(writer)
@@ -99,6 +101,7 @@ impl PairWriter {
         self.lock.require_ours()?;
         // Again: somebody who takes no lock may have put something there.
         require_free(&self.names, self.overwrite)?;
+        require_own_sidecar(&self.names.main, &*self.identity)?;
         self.finish_files()?;
         self.settle()?;
         let second = if self.sidecar.is_some() { self.keep_old_sidecar()? } else { None };

@@ -13,6 +13,8 @@ pub enum Contents {
     Jinx,
     /// `index.json` and `shard.*.mds*`.
     Mds,
+    /// `jinx.json` and pairs of any names: what a copy of a folder may hold.
+    Pairs,
 }
 
 impl Contents {
@@ -21,12 +23,13 @@ impl Contents {
             return false;
         };
         let shard = |prefix: &str| text.strip_prefix(prefix);
+        let is_of_pair = || [".jinx", ".binx", ".jinx.json"].iter().any(|end| text.ends_with(end));
         match self {
             Self::Jinx => {
-                let ends = [".jinx", ".binx", ".jinx.json"];
-                text == "jinx.json"
-                    || shard("shard-").is_some_and(|rest| ends.iter().any(|end| rest.ends_with(end)))
-                    || is_hidden_of_ours(name)
+                text == "jinx.json" || (shard("shard-").is_some() && is_of_pair()) || is_hidden_of_ours(name)
+            }
+            Self::Pairs => {
+                text == "jinx.json" || (!text.starts_with('.') && is_of_pair()) || is_hidden_of_ours(name)
             }
             Self::Mds => text == "index.json" || shard("shard.").is_some_and(|rest| rest.contains(".mds")),
         }

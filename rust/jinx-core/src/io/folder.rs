@@ -289,9 +289,10 @@ pub(crate) fn sweep_work(
         removed.push(manifest);
     }
     for left in [&names.work, &names.aside] {
-        let any_kind =
-            || [Contents::Jinx, Contents::Mds].iter().any(|kind| remove_dataset(&**ops, left, *kind).is_ok());
-        if left.exists() && any_kind() {
+        // Files of any name are ours only where our lock says so.
+        let kinds = [Contents::Jinx, Contents::Mds, Contents::Pairs];
+        let kinds = if had_lock { &kinds[..] } else { &kinds[..2] };
+        if left.exists() && kinds.iter().any(|kind| remove_dataset(&**ops, left, *kind).is_ok()) {
             removed.push(left.clone());
         }
     }

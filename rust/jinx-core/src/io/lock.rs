@@ -190,6 +190,6 @@ fn try_flock(file: &File, operation: FlockOperation) -> io::Result<bool> {
 }
 
 fn no_lock(path: &Path, error: &io::Error) -> Error {
-    let advice = "the file system gives no file locks; write to a local folder and move the result here";
+    let advice = "the file system gives no file locks; write to a local folder and copy the result here (cp)";
     Error::unsupported(format!("{advice} ({error})")).in_file(path)
 }

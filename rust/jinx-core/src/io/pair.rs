@@ -1,5 +1,6 @@
 //! The names around one pair STEM.jinx + STEM.binx, and which of them belong together.
 
+use super::neighbours::other_owner;
 use super::ops::{FileOps, is_same, look};
 use crate::error::{Error, Result};
 use std::ffi::{OsStr, OsString};
@@ -20,6 +21,8 @@ pub trait PairIdentity: Send + Sync {
     fn main_id(&self, main: &Path) -> Option<String>;
     /// The `id` in the header of a sidecar, 32 hex digits.
     fn sidecar_id(&self, sidecar: &Path) -> Option<String>;
+    /// The sidecar with the id of a main file, where its readers find it; `None` when there is none.
+    fn sidecar_of(&self, main: &Path) -> Option<PathBuf>;
     /// The main files that the manifest of `folder` lists; `None` when that cannot be told.
     fn listed(&self, _folder: &Path) -> Option<Vec<String>> {
         None
@@ -141,6 +144,10 @@ impl PairNames {
         if fits || !exists(&second)? || identity.sidecar_id(&second) != main_id {
             return Ok(());
         }
+        // What lies in its place may be all that another main file has.
+        if other_owner(&self.sidecar, &self.main, identity)?.is_some() {
+            return Ok(());
+        }
         let restored = ops.rename(&second, &self.sidecar).and_then(|()| ops.sync_folder(&self.folder));
         restored.map_err(|error| Error::io(&self.sidecar, &error))
     }
@@ -152,7 +159,8 @@ impl PairNames {
         }
         let written = identity.main_id(&self.main_temp).filter(|id| is_id(id));
         let is_its = written.is_some() && identity.sidecar_id(&self.sidecar) == written;
-        Ok(is_its.then(|| self.sidecar.clone()))
+        let is_garbage = is_its && other_owner(&self.sidecar, &self.main, identity)?.is_none();
+        Ok(is_garbage.then(|| self.sidecar.clone()))
     }
 
     /// Second names of this pair that no main file needs any more. Only under the pair's lock.
@@ -175,15 +183,15 @@ impl PairNames {
     }
 
     fn is_garbage(&self, second: &Path, tag: &str, identity: &dyn PairIdentity) -> Result<bool> {
-        if !self.main_exists()? {
-            return Ok(true);
-        }
-        let (main_id, fits) = self.belonging(identity)?;
-        Ok(match main_id {
-            Some(main_id) => fits || tag != main_id,
-            // No id, or a main file that cannot be read: only a second name of the very same file is surely not needed.
-            None => fits && is_one_file(second, &self.sidecar)?,
-        })
+        let is_needed = self.main_exists()? && {
+            let (main_id, fits) = self.belonging(identity)?;
+            match main_id {
+                Some(main_id) => !fits && tag == main_id,
+                // No id, or a main file that cannot be read: only a second name of the very same file is surely not needed.
+                None => !fits || !is_one_file(second, &self.sidecar)?,
+            }
+        };
+        Ok(!is_needed && other_owner(second, &self.main, identity)?.is_none())
     }
 }
 

@@ -1,10 +1,10 @@
 //! How publishing tells which sidecar belongs to which main file.
 
-use super::locate::read_footer;
+use super::locate::{read_footer, sidecar_with_id};
 use super::manifest::Manifest;
 use super::sidecar::Header;
 use crate::io::{Access, PairIdentity, Source};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 #[derive(Debug, Clone, Copy)]
 pub struct JinxIdentity;
@@ -17,6 +17,11 @@ impl PairIdentity for JinxIdentity {
     fn sidecar_id(&self, sidecar: &Path) -> Option<String> {
         Header::read(&Source::open(sidecar, Access::Pread).ok()?).ok().map(|header| header.id)
     }
+
+    fn sidecar_of(&self, main: &Path) -> Option<PathBuf> {
+        sidecar_with_id(main).ok().flatten()
+    }
+
     fn listed(&self, folder: &Path) -> Option<Vec<String>> {
         let manifest = Manifest::read(folder).ok()??;
         Some(manifest.shards.into_iter().map(|shard| shard.name).collect())

@@ -1,12 +1,13 @@
 //! Finds the parts of a pair: the footer in the main file, and the sidecar beside it.
 
-use super::footer::{Footer, locate};
+use super::footer::{Footer, SidecarInfo, locate};
+use super::identity::JinxIdentity;
 use super::key::Rules;
 use super::shard::OpenOptions;
 use super::sidecar::{self, Header};
 use super::sniff::{FileKind, sniff_source};
 use crate::error::{Cause, Error, Result};
-use crate::io::Source;
+use crate::io::{Access, PairIdentity, Source, other_owner};
 use crate::limits::MAX_TRAILER_BYTES;
 use crate::num::to_u64;
 use std::path::{Path, PathBuf};
@@ -23,7 +24,8 @@ pub fn read_footer(main: &Source) -> Result<(Footer, u64)> {
     let tail_len = total.min(to_u64(MAX_TRAILER_BYTES));
     let tail = main.slice(total - tail_len, tail_len)?;
     let (offset, length) = locate(&tail, total)?;
-    let footer = Footer::parse(&main.slice(offset, length)?).map_err(|error| error.at_byte(offset))?;
+    let text = main.read_vec(offset, length)?;
+    let footer = Footer::parse(&text).map_err(|error| error.at_byte(offset))?;
     if footer.rules == Rules::V1_1 {
         let digits = to_u64(itoa::Buffer::new().format(offset).len());
         if total != offset + length + digits + 2 {
@@ -63,13 +65,8 @@ pub(super) fn open_sidecar(
     }
     let Some(info) = &footer.sidecar else { return Ok((None, None)) };
     let id = footer.id.as_deref().unwrap_or_default();
-    crate::io::plain_component(&info.name, "the sidecar's name").map_err(|error| error.in_file(path))?;
-    let mut candidates: Vec<PathBuf> = vec![beside.clone(), crate::io::second_name(path, Some(id))];
-    if let Some(folder) = path.parent() {
-        candidates.push(folder.join(&info.name));
-    }
     let mut found = None;
-    for candidate in &candidates {
+    for candidate in &candidates(path, id, info)? {
         let side = match options.source(candidate) {
             Ok(side) => side,
             Err(error) if error.cause() == Cause::Io(std::io::ErrorKind::NotFound) => continue,
@@ -105,6 +102,51 @@ pub(super) fn open_sidecar(
         ))
         .in_file(path)
     }))
+}
+
+/// Where the sidecar may be, in the order of search.
+fn candidates(path: &Path, id: &str, info: &SidecarInfo) -> Result<[PathBuf; 3]> {
+    let name = crate::io::plain_component(&info.name, "the sidecar's name");
+    let named = path.with_file_name(name.map_err(|error| error.in_file(path))?);
+    Ok([sidecar::beside(path), named, crate::io::second_name(path, Some(id))])
+}
+
+/// The file with the id of a main file's sidecar, whatever its length; `None` when it has none or none is there.
+///
+/// # Errors
+/// As [`read_footer`].
+pub(super) fn sidecar_with_id(path: &Path) -> Result<Option<PathBuf>> {
+    let (footer, _) = read_footer(&Source::open(path, Access::Pread)?)?;
+    let (Some(info), Some(id)) = (&footer.sidecar, &footer.id) else { return Ok(None) };
+    let has_id = |candidate: &PathBuf| JinxIdentity.sidecar_id(candidate).as_ref() == Some(id);
+    Ok(candidates(path, id, info)?.into_iter().find(has_id))
+}
+
+/// The sidecar that goes with a main file, for whoever moves, copies or removes both.
+///
+/// Where the files do not tell (a main file that is damaged or of 1.0, a damaged sidecar), the name does.
+///
+/// # Errors
+/// `Mismatch` when the sidecar is missing; `Io`.
+pub fn sidecar_of(path: &Path) -> Result<Option<PathBuf>> {
+    let main = Source::open(path, Access::Pread)?;
+    let footer = read_footer(&main).map(|(footer, _)| footer).ok();
+    let beside = sidecar::beside(path);
+    let is_free = beside.symlink_metadata().is_ok() && JinxIdentity.sidecar_id(&beside).is_none();
+    match footer {
+        Some(footer) if footer.rules == Rules::V1_1 => {
+            if footer.sidecar.is_none() {
+                return Ok(None);
+            }
+            match sidecar_with_id(path)? {
+                None if is_free => Ok(Some(beside)),
+                None => open_sidecar(path, &footer, &OpenOptions::default()).map(|_| None),
+                found => Ok(found),
+            }
+        }
+        None if beside.exists() && other_owner(&beside, path, &JinxIdentity)?.is_none() => Ok(Some(beside)),
+        _ => Ok(is_free.then_some(beside)),
+    }
 }
 
 /// The sidecar of a 1.0 file: while a 1.1 pair replaces it, it is found under its second name.

@@ -126,13 +126,17 @@ fn files(from: &Path, folder: &Path, shard: &ShardEntry) -> [(PathBuf, PathBuf, 
     [(sidecar_path(from), sidecar_path(&to), shard.sidecar_bytes), (from.to_owned(), to, shard.bytes)]
 }
 
-/// Each file must be where it was written or, after an interrupted merge, where it goes.
+/// Each file must be where it was written or, after an interrupted merge, where it goes, and nothing in its way.
 fn check_shard(from: &Path, folder: &Path, shard: &ShardEntry) -> Result<()> {
     for (from, to, bytes) in files(from, folder, shard) {
         let is = |path: &Path| path.metadata().is_ok_and(|metadata| metadata.len() == bytes);
         if bytes > 0 && !is(&from) && (from.exists() || !is(&to)) {
             return Err(Error::mismatch("this file is not as its part was written; write the part again")
                 .in_file(from));
+        }
+        if bytes > 0 && from.exists() && to.symlink_metadata().is_ok() {
+            let what = "this file is in the way and no part's; move it to another folder, then merge again";
+            return Err(Error::mismatch(what).in_file(to));
         }
     }
     Ok(())

@@ -3,6 +3,7 @@
 pub mod array;
 mod column_build;
 pub mod columns;
+pub mod copy;
 pub mod decode;
 pub mod encode;
 pub mod fields;

@@ -7,7 +7,7 @@ use super::array::Array;
 use super::fields::{FieldNode, MediaField};
 use super::footer::Footer;
 use super::key::Rules;
-use super::locate::read_footer;
+use super::locate::{read_footer, sidecar_of};
 use super::options::WriteOptions;
 use super::plain::scan;
 use super::shard::{OpenOptions, Shard, Verify};
@@ -103,7 +103,8 @@ fn find(path: &Path) -> Result<(PathBuf, PathBuf)> {
         return Ok((path.to_owned(), path.with_file_name(format!("{stem}.binx.tmp"))));
     }
     if path.exists() {
-        return Ok((path.to_owned(), beside(path)));
+        let side = sidecar_of(path).ok().flatten().unwrap_or_else(|| beside(path));
+        return Ok((path.to_owned(), side));
     }
     let hidden = |suffix: &str| {
         let mut hidden = OsString::from(".");
@@ -278,7 +279,7 @@ impl Damaged {
 
     fn row(&self, i: u64) -> Result<Option<Value>> {
         let (start, end) = self.shard.line_range(i)?;
-        let line = self.shard.main().slice(start, end - start)?;
+        let line = self.shard.main().slice(start, end - start)?.into_owned();
         let text = line.trim_ascii_end();
         if !self.has_footer && i + 2 >= self.shard.len() && is_remains(text) {
             return Ok(None);

@@ -7,7 +7,7 @@ use super::manifest::{self, Manifest, ShardEntry};
 use super::options::WriteOptions;
 use super::pair_build::{PairBuilder, PairFiles, PairSummary, room_for_names};
 use crate::error::{Cause, Error, Result};
-use crate::io::{FolderAppend, FolderWriter, PairWriter, publish_file};
+use crate::io::{FolderAppend, FolderWriter, PairWriter, publish_file, require_own_sidecar, sidecar_path};
 use crate::limits::{MAX_RECORD_BYTES, MAX_SHARDS};
 use crate::num::to_u64;
 use crate::panics::error_of;
@@ -469,15 +469,16 @@ impl PairFiles for PlainPair {
     fn sidecar_file(&mut self) -> Result<&mut File> {
         match &mut self.side {
             Some(side) => Ok(side),
-            empty => Ok(empty.insert(create_file(&crate::io::sidecar_path(&self.path))?)),
+            empty => {
+                require_own_sidecar(&self.path, &JinxIdentity)?;
+                Ok(empty.insert(create_file(&sidecar_path(&self.path))?))
+            }
         }
     }
     fn publish(self: Box<Self>) -> Result<()> {
         self.main.sync_all().map_err(|error| Error::io(&self.path, &error))?;
         match &self.side {
-            Some(side) => {
-                side.sync_all().map_err(|error| Error::io(crate::io::sidecar_path(&self.path), &error))
-            }
+            Some(side) => side.sync_all().map_err(|error| Error::io(sidecar_path(&self.path), &error)),
             None => Ok(()),
         }
     }

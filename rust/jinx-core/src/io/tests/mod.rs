@@ -3,6 +3,7 @@
 mod crash;
 mod folders;
 mod model;
+mod neighbours;
 mod pairs;
 mod power_cuts;
 mod sources;
@@ -105,6 +106,11 @@ impl PairIdentity for FirstWord {
     }
     fn sidecar_id(&self, sidecar: &Path) -> Option<String> {
         Self::id(sidecar)
+    }
+    fn sidecar_of(&self, main: &Path) -> Option<PathBuf> {
+        let id = Self::id(main);
+        let candidates = [sidecar_path(main), second_name(main, id.as_deref())];
+        candidates.into_iter().find(|path| id.is_some() && Self::id(path) == id)
     }
 }
 

@@ -1,0 +1,67 @@
+//! Whose a sidecar is: a main file that was renamed, or copied without its sidecar, still needs the one of its old name.
+
+use super::ops::{is_same, look};
+use super::pair::{PairIdentity, sidecar_path};
+use crate::error::{Error, Result};
+use crate::interrupt;
+use std::ffi::OsStr;
+use std::fs::{self, DirEntry, Metadata};
+use std::path::{Path, PathBuf};
+
+/// Another main file of the folder than `main` that has the id of `sidecar` and no other sidecar with it.
+///
+/// # Errors
+/// `Io` when the folder cannot be read; `Interrupted`.
+pub fn other_owner(sidecar: &Path, main: &Path, identity: &dyn PairIdentity) -> Result<Option<PathBuf>> {
+    let Some(id) = identity.sidecar_id(sidecar) else {
+        // Without an id (JINX 1.0) the name alone decides.
+        return Ok(None);
+    };
+    let folder = sidecar.parent().unwrap_or(Path::new("/"));
+    let failed = |error: &std::io::Error| Error::io(folder, error);
+    let known = fs::metadata(main).ok();
+    // Whoever else has the id of a dataset that is there is a copy of its main file: few files have its length.
+    let copied = known.as_ref().filter(|_| identity.main_id(main).as_ref() == Some(&id));
+    for entry in fs::read_dir(folder).map_err(|error| failed(&error))? {
+        let entry = entry.map_err(|error| failed(&error))?;
+        let path = entry.path();
+        if path.extension() != Some(OsStr::new("jinx")) || path == main {
+            continue;
+        }
+        interrupt::check()?;
+        if copied.is_some_and(|copied| fs::metadata(&path).is_ok_and(|found| found.len() != copied.len())) {
+            continue;
+        }
+        let needs = || identity.sidecar_of(&path).is_none_or(|found| found == sidecar);
+        if identity.main_id(&path).as_ref() == Some(&id) && !is_link_to(&entry, known.as_ref()) && needs() {
+            return Ok(Some(path));
+        }
+    }
+    Ok(None)
+}
+
+/// A link to the main file follows it whatever becomes of it.
+fn is_link_to(entry: &DirEntry, main: Option<&Metadata>) -> bool {
+    let is_link = entry.file_type().is_ok_and(|kind| kind.is_symlink());
+    is_link && main.is_some_and(|main| fs::metadata(entry.path()).is_ok_and(|found| is_same(&found, main)))
+}
+
+/// Fails when the sidecar that `main` is going to replace or remove is another main file's.
+///
+/// # Errors
+/// `Invalid`, with the other one's name; `Io` when the folder cannot be read; `Interrupted`.
+pub fn require_own_sidecar(main: &Path, identity: &dyn PairIdentity) -> Result<()> {
+    let sidecar = sidecar_path(main);
+    if look(&sidecar).map_err(|error| Error::io(&sidecar, &error))?.is_none() {
+        return Ok(());
+    }
+    let Some(owner) = other_owner(&sidecar, main, identity)? else { return Ok(()) };
+    let owned = sidecar_path(&owner);
+    let [owner, owned] =
+        [&owner, &owned].map(|path| path.file_name().unwrap_or_default().to_string_lossy().into_owned());
+    // While its namesake is there, that one needs the file too.
+    let way_out = if main.exists() { "copy" } else { "rename" };
+    let what =
+        format!("this is the sidecar of {owner}; {way_out} it to {owned} first, or choose another name");
+    Err(Error::invalid(what).in_file(sidecar))
+}
