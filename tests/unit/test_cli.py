@@ -205,7 +205,7 @@ def test_a_closed_pipe_ends_silently(tmp_path):
     assert cat.wait() == 0
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_leaves_the_old_output_and_nothing_else(tmp_path, number):
     out = tmp_path / "out.jsonl"
     out.write_text("old\n", "utf-8")

@@ -150,7 +150,10 @@ def _replace_closed_streams() -> None:
 
 @contextmanager
 def _terminated_as_interrupted() -> Generator[None]:
-    """What schedulers send (SIGTERM) stops a command as Ctrl-C does, so that nothing half-written stays behind."""
+    """What schedulers (SIGTERM) and closed terminals (SIGHUP) send stops a command as Ctrl-C does.
+
+    So nothing half-written stays behind. What is ignored (`nohup`) stays ignored.
+    """
 
     def stop(number: int, frame: object) -> None:
         del number, frame
@@ -159,11 +162,13 @@ def _terminated_as_interrupted() -> Generator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = signal.signal(signal.SIGTERM, stop)
+    numbers = (signal.SIGTERM, signal.SIGHUP)
+    before = {number: signal.signal(number, stop) for number in numbers if signal.getsignal(number) != signal.SIG_IGN}
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _run(arguments: list[str], *, debug: bool) -> int:
