@@ -1,6 +1,7 @@
 """Each layer knows only the layers below it: core, Arrow, bindings, Python package, pipeline."""
 
 import ast
+import re
 import subprocess
 import sys
 import tomllib
@@ -159,3 +160,12 @@ def test_the_wheel_holds_jinx_alone():
 def test_the_extension_asks_for_the_gil() -> None:
     """PyO3 says of a module that it needs no GIL unless it is told otherwise; ours is not tested without it."""
     assert "#[pymodule(gil_used = true)]" in (ROOT / "rust/jinx-py/src/lib.rs").read_text("utf-8")
+def test_the_list_of_unsafe_files_is_whole():
+    allowing = [path for path in (ROOT / "rust").rglob("*.rs") if "allow(unsafe_code)" in path.read_text("utf-8")]
+    text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+    start = text.index("`unsafe` only in")
+    listed: set[str] = set()
+    for place in re.findall("`(rust/[^`]+)`", text[start : text.index("Lengths", start)]):
+        names = re.findall(r"\{(.+)\}", place)
+        listed |= {re.sub(r"\{.+\}", name, place) for name in (names[0].split(",") if names else [""])}
+    assert {str(path.relative_to(ROOT)) for path in allowing} == listed

@@ -1,4 +1,4 @@
-//! Takes over an Arrow stream that another library exports: the binding's one place with `unsafe`.
+//! Takes over an Arrow stream that another library exports.
 #![allow(unsafe_code)]
 
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;

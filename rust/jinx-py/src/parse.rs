@@ -4,6 +4,7 @@
 //! is searched eight bytes at a time and copied once into its object. Whatever is rare is given up: text that is
 //! not JSON, nesting beyond [`MAX_DEPTH`], integers of more than 64 bits, floats beyond every double. The caller then
 //! takes the parser of the core, which knows every rule and names what is wrong.
+#![allow(unsafe_code)]
 
 use crate::names::{MAX_NAME_BYTES, Names};
 use crate::text::ascii_text;
@@ -179,7 +180,8 @@ impl<'py> Parser<'_, 'py> {
         let plain = &self.text[start..self.at];
         self.at += 1;
         if self.text[self.at - 1] == b'"' {
-            return text(self.py, plain, is_ascii);
+            // SAFETY: the run that looked at them says whether they are ASCII.
+            return unsafe { text(self.py, plain, is_ascii) };
         }
         self.memory.unescaped.clear();
         self.memory.unescaped.extend_from_slice(plain);
@@ -234,7 +236,8 @@ impl<'py> Parser<'_, 'py> {
             self.memory.unescaped.extend_from_slice(&self.text[start..self.at]);
             self.at += 1;
             if self.text[self.at - 1] == b'"' {
-                return text(self.py, &self.memory.unescaped, is_ascii);
+                // SAFETY: every run and every character that went into them was looked at.
+                return unsafe { text(self.py, &self.memory.unescaped, is_ascii) };
             }
         }
     }
@@ -308,11 +311,15 @@ fn marks(word: u64) -> u64 {
 }
 
 /// A str, or `None` for bytes that are not UTF-8.
+///
+/// # Safety
+/// `is_ascii` must be false where a byte is above 127.
 #[inline]
-fn text<'py>(py: Python<'py>, bytes: &[u8], is_ascii: bool) -> Option<Bound<'py, PyAny>> {
+unsafe fn text<'py>(py: Python<'py>, bytes: &[u8], is_ascii: bool) -> Option<Bound<'py, PyAny>> {
     // Of the shortest ones Python has one object each.
     let text = if is_ascii && bytes.len() > 1 {
-        ascii_text(py, bytes)?
+        // SAFETY: as the caller says.
+        unsafe { ascii_text(py, bytes) }?
     } else {
         PyString::new(py, std::str::from_utf8(bytes).ok()?)
     };

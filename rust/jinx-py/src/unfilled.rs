@@ -1,7 +1,7 @@
 //! Bytes objects that are made first and filled later, by any thread and without the GIL.
 //!
-//! Beside `capsule.rs` and `text.rs` the binding's only place with `unsafe`: the safe way to make such an object clears its memory
-//! first, which costs as much as reading a value and brings the page faults to the thread that holds the GIL.
+//! The safe way to make such an object clears its memory first, which costs as much as reading a value and brings the
+//! page faults to the thread that holds the GIL.
 #![allow(unsafe_code)]
 
 use jinx_core::Result;

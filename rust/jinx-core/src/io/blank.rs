@@ -1,4 +1,4 @@
-//! Memory that is written before anybody reads it: beside `map.rs` the only place of the crate with `unsafe`.
+//! Memory that is written before anybody reads it.
 //!
 //! A value goes straight into its final object. Clearing that object first would cost a second pass over it, and
 //! its page faults, on the thread that allocates: 64 images of 47 kB took 46 us each that way, and 21 us this way.

@@ -1,4 +1,4 @@
-//! Read-only memory maps: beside `blank.rs` the only place of the crate with `unsafe`.
+//! Read-only memory maps.
 #![allow(unsafe_code)]
 
 use memmap2::{Mmap, MmapOptions};
@@ -22,9 +22,13 @@ impl Map {
         // SAFETY: the map is private to `Map` and handed out only as `&[u8]` tied to its lifetime. What the
         // compiler cannot check is that nobody changes the file meanwhile. Our own writers never write into or
         // shrink a published file, they publish by rename, which leaves this inode alone. A foreign process that
-        // writes in place can change bytes we see: every consumer copies first and then checks and parses the
-        // copy, so no bounds decision is taken on bytes that are read twice. One that shrinks the file makes a
-        // touch behind the end a SIGBUS, which ends the process but exposes no memory; `io="pread"` avoids it.
+        // writes in place can change bytes we see. What is parsed, or becomes text, is copied first: footers, lines,
+        // columns of strings, values. What works on the map itself takes any bytes at any time: hashes, searches
+        // for one byte, numbers (of the index, of columns), each checked again where it is used as a place, the
+        // first bytes of a format, and decompressors, which keep within their input and output whatever they
+        // read. No unchecked conversion relies on a check of bytes in the map. A foreign process that shrinks the
+        // file makes a touch behind the end a SIGBUS, which ends the process but exposes no memory; `io="pread"`
+        // avoids it.
         let map = unsafe { MmapOptions::new().len(length).map(file) }?;
         COUNT.fetch_add(1, Ordering::Relaxed);
         Ok(Self(map))

@@ -178,10 +178,11 @@ impl Shard {
             (None, Some(place)) => {
                 let expected =
                     rows.checked_add(1).and_then(|count| count.checked_mul(8)).ok_or_else(too_long)?;
-                let offsets = self.array_bytes(place, Some(expected), "offsets")?;
-                let data = self.array_bytes(&info.data, None, "data")?;
+                // Copied before they are checked: what is checked must be what is cut into texts.
+                let offsets = self.array_bytes(place, Some(expected), "offsets")?.into_owned();
+                let data = self.array_bytes(&info.data, None, "data")?.into_owned();
                 check_texts(&offsets, &data)?;
-                (Some(offsets), data)
+                (Some(Cow::Owned(offsets)), Cow::Owned(data))
             }
             (Some(_), Some(_)) => return Err(Error::corrupt("offsets where there are no texts")),
             (None, None) => return Err(Error::corrupt("texts without offsets")),

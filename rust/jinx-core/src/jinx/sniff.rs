@@ -46,9 +46,9 @@ pub fn sniff(path: &Path) -> Result<FileKind> {
 /// I/O errors.
 pub fn sniff_source(source: &Source) -> Result<FileKind> {
     let total = source.len();
-    let head = source.slice(0, total.min(HEAD_BYTES))?;
+    let head = source.read_vec(0, total.min(HEAD_BYTES))?;
     let tail_len = total.min(to_u64(MAX_TRAILER_BYTES));
-    let tail = source.slice(total - tail_len, tail_len)?;
+    let tail = source.read_vec(total - tail_len, tail_len)?;
     Ok(kind_of(&head, &tail, source.path()))
 }
 

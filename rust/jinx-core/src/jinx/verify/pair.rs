@@ -14,6 +14,7 @@ use crate::jinx::sniff::{FileKind, sniff};
 use crate::limits::Limits;
 use crate::num::to_u64;
 use crate::panics::error_of;
+use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -145,7 +146,7 @@ impl Pass<'_> {
         let line = match self
             .shard
             .line_range(i)
-            .and_then(|(start, end)| self.shard.main().slice(start, end - start))
+            .and_then(|(start, end)| self.shard.main().slice(start, end - start).map(Cow::into_owned))
         {
             Ok(line) => line,
             Err(error) => {
