@@ -149,3 +149,18 @@ def test_random_samples_are_the_same_both_ways(samples: list[dict[str, Any]]) ->
         expected = list(LocalDataset(str(folders[0])))
         ours = [sample.to_dict() for sample in jinx.open(folders[1], allow_unsafe_types=True)]
         assert differences(ours, expected) == []
+
+
+@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(values=st.lists(COLUMN_VALUES["json"], min_size=1, max_size=20))
+def test_converted_json_is_what_streaming_writes(values: list[Any]) -> None:
+    # In a list, because a column of numbers alone is none of JSON.
+    samples = [{"é": [value], "id": number} for number, value in enumerate(values)]
+    with tempfile.TemporaryDirectory() as work:
+        converted, written = Path(work, "ours.mds"), Path(work, "theirs")
+        jinx.convert(samples, converted)
+        with StreamingWriter(columns={"é": "json", "id": "int"}, out=str(written)) as writer:
+            for sample in samples:
+                writer.write(sample)
+        for name in ("index.json", "shard.00000.mds"):
+            assert (converted / name).read_bytes() == (written / name).read_bytes(), name

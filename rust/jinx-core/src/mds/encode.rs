@@ -2,14 +2,12 @@
 
 use super::encoding::{Dtype, Encoding};
 use super::infer::scalar_type;
-use super::python_json::dumps;
+use super::python_json::push_value;
 use crate::error::{Error, Result};
 use crate::jinx::npy;
 use crate::num::to_usize;
 use crate::sink::{Number, Payload};
 use crate::value::Value;
-use serde::Serialize;
-use serde::ser::{Error as _, SerializeMap, SerializeSeq};
 
 /// The bytes of `value` under `encoding`, which [`super::infer::Inference`] found.
 ///
@@ -18,8 +16,9 @@ use serde::ser::{Error as _, SerializeMap, SerializeSeq};
 pub fn encode(encoding: &Encoding, value: Option<&Value>) -> Result<Vec<u8>> {
     let misfit = || Error::mismatch(format!("a value that is no {encoding:?}"));
     if *encoding == Encoding::Json {
-        let value = value.unwrap_or(&Value::Null);
-        return dumps(&Text(value)).map_err(|error| Error::mismatch(error.to_string()));
+        let mut text = Vec::new();
+        push_value(&mut text, value.unwrap_or(&Value::Null))?;
+        return Ok(text);
     }
     match (encoding, value.ok_or_else(misfit)?) {
         (Encoding::Bytes, Value::Blob { payload: Payload::Raw, data, .. }) => Ok(data.to_vec()),
@@ -96,40 +95,4 @@ fn array(file: &[u8]) -> Result<Vec<u8>> {
     }
     out.extend_from_slice(&file[to_usize(crate::num::to_u64(header.data_offset), "a header")?..]);
     Ok(out)
-}
-
-/// A value as Python's `json.dumps` writes it.
-struct Text<'a>(&'a Value);
-
-impl Serialize for Text<'_> {
-    fn serialize<S: serde::Serializer>(&self, to: S) -> std::result::Result<S::Ok, S::Error> {
-        match self.0 {
-            Value::Null => to.serialize_unit(),
-            Value::Bool(value) => to.serialize_bool(*value),
-            Value::Int(value) | Value::Scalar(_, Number::Int(value)) => to.serialize_i64(*value),
-            Value::Scalar(_, Number::Uint(value)) => to.serialize_u64(*value),
-            Value::Float(value) | Value::Scalar(_, Number::Float(value)) if value.is_finite() => {
-                to.serialize_f64(*value)
-            }
-            Value::Str(value) => to.serialize_str(value),
-            Value::List(items) => {
-                let mut list = to.serialize_seq(Some(items.len()))?;
-                items.iter().try_for_each(|item| list.serialize_element(&Text(item)))?;
-                list.end()
-            }
-            Value::Dict(members) => {
-                let mut map = to.serialize_map(Some(members.len()))?;
-                members.iter().try_for_each(|(name, value)| map.serialize_entry(name, &Text(value)))?;
-                map.end()
-            }
-            Value::BigInt(digits) => {
-                let raw = serde_json::value::RawValue::from_string(digits.clone());
-                raw.map_err(S::Error::custom)?.serialize(to)
-            }
-            Value::Float(_) | Value::Scalar(..) => {
-                Err(S::Error::custom("NaN or an infinite number in a JSON column, which JSON cannot hold"))
-            }
-            Value::Blob { .. } => Err(S::Error::custom("bytes in a JSON column")),
-        }
-    }
 }
