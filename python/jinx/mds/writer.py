@@ -57,6 +57,8 @@ class MDSWriter:
         if not isinstance(given, str | os.PathLike) or "://" in os.fspath(out):
             raise InvalidError(f"out={given!r}: shards are written to a folder on this machine; copy them from there")
         target: str = os.path.expanduser(str(given))  # pyright: ignore[reportUnknownArgumentType]  # noqa: PTH111 - text in, text out
+        self._done: dict[str, int] | None = None
+        self._aborted = False
         self._encoders = {name: encoder_of(columns[name]) for name in sorted(columns)}
         os.makedirs(os.path.dirname(os.path.abspath(target)), exist_ok=True)  # noqa: PTH100, PTH103, PTH120
         self._writer = _core.MdsWriter(
@@ -73,7 +75,9 @@ class MDSWriter:
         """Add a sample.
 
         Raises:
-            MismatchError: A column has no value, or one that does not fit its encoding; the message names it.
+            MismatchError: A column has no value, or one that does not fit its encoding; the message names it, and the
+                sample is left out.
+            OSError: A shard cannot be written. Nothing more is taken then, and nothing is published.
         """
         values: list[bytes] = []
         for name, encode in self._encoders.items():
@@ -88,11 +92,17 @@ class MDSWriter:
         self._writer.write(values)
 
     def finish(self) -> dict[str, int]:
-        """Write the index and publish the folder; `rows`, `bytes` and `shards` of it."""
-        return self._writer.finish()
+        """Write the index and publish the folder; `rows`, `bytes` and `shards` of it.
+
+        Called again, it returns the same and does nothing.
+        """
+        if self._done is None:
+            self._done = self._writer.finish()
+        return self._done
 
     def abort(self) -> None:
-        """Drop what was written; what was there before stays."""
+        """Drop what was written; what was there before stays. After `finish` this does nothing."""
+        self._aborted = self._done is None
         self._writer.abort()
 
     def __enter__(self) -> Self:
@@ -101,10 +111,10 @@ class MDSWriter:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if kind is None:
-            self.finish()
-        else:
+        if kind is not None:
             self.abort()
+        elif not self._aborted:
+            self.finish()
 
 
 def _limit(size: int | str) -> int:

@@ -22,6 +22,8 @@ use std::sync::{Mutex, MutexGuard};
 /// A batch is encoded when it holds this many rows or bytes.
 const BATCH_ROWS: usize = 512;
 const BATCH_BYTES: usize = 16 << 20;
+/// What every call answers after a failed write.
+const FAILED: &str = "an earlier write failed, so nothing is published; write the dataset again";
 
 #[pyclass(frozen, module = "jinx._core", name = "Writer")]
 pub struct Writer {

@@ -13,6 +13,7 @@ use serde_json::{Map, Value as Json, json};
 use std::collections::{BTreeMap, VecDeque};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
@@ -50,6 +51,8 @@ pub struct SampleEncoder {
 
 /// Writes samples in order.
 pub struct Writer {
+    // Before the folder, which must be dropped after it.
+    running: Running,
     folder: FolderWriter,
     columns: Arc<Vec<WrittenColumn>>,
     compression: Compression,
@@ -61,10 +64,27 @@ pub struct Writer {
     samples: Vec<u8>,
     shard_size: u64,
     started: usize,
-    running: VecDeque<JoinHandle<Result<Json>>>,
     shards: Vec<Json>,
     written: u64,
     bytes: u64,
+    /// A shard could not be written, and its samples are gone: nothing may be published any more.
+    failed: bool,
+}
+
+/// Threads that write shards. Dropping it waits for them: the folder they write to is removed next, and may be another
+/// writer's soon.
+struct Running {
+    shards: VecDeque<JoinHandle<Result<Json>>>,
+    /// A forked child has the handles, and none of the threads.
+    pid: u32,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if self.pid == process::id() {
+            self.shards.drain(..).for_each(|shard| drop(shard.join()));
+        }
+    }
 }
 
 impl Writer {
@@ -104,6 +124,7 @@ impl Writer {
         let config_text = dumps(&config).map_err(|error| Error::invalid(error.to_string()))?;
         let folder = FolderWriter::begin_with(target, settings.overwrite, Contents::Mds)?;
         let mut writer = Self {
+            running: Running { shards: VecDeque::new(), pid: process::id() },
             folder,
             columns: Arc::new(columns),
             compression,
@@ -114,10 +135,10 @@ impl Writer {
             samples: Vec::new(),
             shard_size: 0,
             started: 0,
-            running: VecDeque::new(),
             shards: Vec::new(),
             written: 0,
             bytes: 0,
+            failed: false,
         };
         writer.reset();
         Ok(writer)
@@ -148,8 +169,10 @@ impl Writer {
     /// Adds a sample that an encoder of this writer made.
     ///
     /// # Errors
-    /// `Limit` for a sample that fits no shard; I/O errors of shards written before.
+    /// `Limit` for a sample that fits no shard, which is left out; I/O errors of shards written before, after which
+    /// every further sample is `Invalid`.
     pub fn push(&mut self, sample: &[u8]) -> Result<()> {
+        self.require_all_shards()?;
         let size = to_u64(sample.len()) + 4;
         if let Some(limit) = self.settings.size_limit.filter(|limit| *limit > 0)
             && limit < self.shard_size + size
@@ -182,7 +205,24 @@ impl Writer {
         self.bytes
     }
 
+    fn require_all_shards(&self) -> Result<()> {
+        if self.failed {
+            let what =
+                "an earlier shard could not be written, so nothing is published; write the dataset again";
+            return Err(Error::invalid(what).in_file(self.folder.target()));
+        }
+        Ok(())
+    }
+
+    /// Ends the shard. It is gone if that fails or panics, and with it the dataset.
     fn flush(&mut self) -> Result<()> {
+        self.failed = true;
+        self.start_shard()?;
+        self.failed = false;
+        Ok(())
+    }
+
+    fn start_shard(&mut self) -> Result<()> {
         let name = format!("shard.{:05}.mds", self.started);
         self.started += 1;
         let job = ShardJob {
@@ -206,18 +246,18 @@ impl Writer {
             self.shards.push(job.write()?);
             return Ok(());
         }
-        while self.running.len() >= threads {
+        while self.running.shards.len() >= threads {
             self.join_one()?;
         }
         match std::thread::Builder::new().spawn(move || job.write()) {
-            Ok(handle) => self.running.push_back(handle),
+            Ok(handle) => self.running.shards.push_back(handle),
             Err(error) => return Err(Error::from(error)),
         }
         Ok(())
     }
 
     fn join_one(&mut self) -> Result<()> {
-        if let Some(handle) = self.running.pop_front() {
+        if let Some(handle) = self.running.shards.pop_front() {
             let died = |_| Err(Error::invalid("a writing thread panicked"));
             self.shards.push(handle.join().unwrap_or_else(died)?);
         }
@@ -227,12 +267,13 @@ impl Writer {
     /// Writes the index and publishes the folder.
     ///
     /// # Errors
-    /// I/O errors; what was there before stays.
+    /// I/O errors, and `Invalid` after one of [`Writer::push`]; what was there before stays.
     pub fn finish(mut self) -> Result<Written> {
+        self.require_all_shards()?;
         if !self.ends.is_empty() {
             self.flush()?;
         }
-        while !self.running.is_empty() {
+        while !self.running.shards.is_empty() {
             self.join_one()?;
         }
         let shards = std::mem::take(&mut self.shards);
