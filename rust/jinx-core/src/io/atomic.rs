@@ -101,7 +101,10 @@ impl PairWriter {
         self.lock.require_ours()?;
         // Again: somebody who takes no lock may have put something there.
         require_free(&self.names, self.overwrite)?;
-        require_own_sidecar(&self.names.main, &*self.identity)?;
+        // Copies of the old main file were looked for at the beginning, which takes long in a large folder.
+        if !self.names.belonging(&*self.identity)?.1 {
+            require_own_sidecar(&self.names.main, &*self.identity)?;
+        }
         self.finish_files()?;
         self.settle()?;
         let second = if self.sidecar.is_some() { self.keep_old_sidecar()? } else { None };

@@ -24,20 +24,26 @@ pub fn other_owner(sidecar: &Path, main: &Path, identity: &dyn PairIdentity) -> 
     let copied = known.as_ref().filter(|_| identity.main_id(main).as_ref() == Some(&id));
     for entry in fs::read_dir(folder).map_err(|error| failed(&error))? {
         let entry = entry.map_err(|error| failed(&error))?;
-        let path = entry.path();
-        if path.extension() != Some(OsStr::new("jinx")) || path == main {
+        if Path::new(&entry.file_name()).extension() != Some(OsStr::new("jinx"))
+            || copied.is_some_and(|copied| length_of(&entry).is_some_and(|length| length != copied.len()))
+        {
             continue;
         }
         interrupt::check()?;
-        if copied.is_some_and(|copied| fs::metadata(&path).is_ok_and(|found| found.len() != copied.len())) {
-            continue;
-        }
+        let path = entry.path();
         let needs = || identity.sidecar_of(&path).is_none_or(|found| found == sidecar);
         if identity.main_id(&path).as_ref() == Some(&id) && !is_link_to(&entry, known.as_ref()) && needs() {
             return Ok(Some(path));
         }
     }
     Ok(None)
+}
+
+/// Bytes of the file, of the one behind a link.
+fn length_of(entry: &DirEntry) -> Option<u64> {
+    let found = entry.metadata().ok()?;
+    let found = if found.is_symlink() { fs::metadata(entry.path()).ok()? } else { found };
+    Some(found.len())
 }
 
 /// A link to the main file follows it whatever becomes of it.

@@ -119,7 +119,7 @@ impl PairNames {
     }
 
     /// The main file's id and whether the sidecar under the visible name belongs to it.
-    fn belonging(&self, identity: &dyn PairIdentity) -> Result<(Option<String>, bool)> {
+    pub(crate) fn belonging(&self, identity: &dyn PairIdentity) -> Result<(Option<String>, bool)> {
         let main_id = identity.main_id(&self.main).filter(|id| is_id(id));
         let fits = exists(&self.sidecar)? && identity.sidecar_id(&self.sidecar) == main_id;
         Ok((main_id, fits))
