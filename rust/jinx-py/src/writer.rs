@@ -23,7 +23,6 @@ use std::sync::{Mutex, MutexGuard};
 const BATCH_ROWS: usize = 512;
 const BATCH_BYTES: usize = 16 << 20;
 /// What every call answers after a failed write.
-const FAILED: &str = "an earlier write failed, so nothing is published; write the dataset again";
 
 #[pyclass(frozen, module = "jinx._core", name = "Writer")]
 pub struct Writer {

@@ -181,7 +181,8 @@ fn held(target: &Path) -> Error {
     .in_file(target)
 }
 
-fn try_flock(file: &File, operation: FlockOperation) -> io::Result<bool> {
+/// False when somebody else has a lock that is in the way.
+pub(super) fn try_flock(file: &File, operation: FlockOperation) -> io::Result<bool> {
     match rustix::io::retry_on_intr(|| flock(file, operation)) {
         Ok(()) => Ok(true),
         Err(rustix::io::Errno::WOULDBLOCK) => Ok(false),

@@ -16,6 +16,7 @@ pub mod neighbours;
 mod ops;
 pub mod pair;
 pub mod publish;
+mod scratch;
 pub mod stream_out;
 pub mod sweep;
 
@@ -33,5 +34,6 @@ pub use names::plain_component;
 pub use neighbours::{other_owner, require_own_sidecar};
 pub use pair::{PairIdentity, second_name, sidecar_path};
 pub use publish::publish_file;
+pub use scratch::{Scratch, mark_unfinished, sweep_unfinished};
 pub use stream_out::StreamOut;
 pub use sweep::sweep;

@@ -4,14 +4,15 @@ use super::encoding::Encoding;
 use super::index::{FileInfo, INDEX_NAME, ShardInfo, parse};
 use super::shard::{Row, Shard};
 use super::unpack;
-use crate::error::{Error, Result};
-use crate::io::{Access, Source, base_of};
+use crate::error::{Cause, Error, Result};
+use crate::io::{Access, Scratch, Source, base_of};
 use crate::limits::{Limits, MAX_MANIFEST_BYTES};
 use bytes::Bytes;
+use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf, absolute};
-use std::process;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock};
 use twox_hash::XxHash3_64;
 
 /// Shards that are kept open, unless the system allows fewer.
@@ -24,7 +25,7 @@ const MAX_IN_MEMORY: usize = 2;
 /// Where file-compressed shards are decoded to.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Unpack {
-    /// Into a folder that is removed with the dataset.
+    /// Into a temporary folder that is removed with the dataset; see [`Scratch`].
     #[default]
     Private,
     /// Into this folder, where they stay.
@@ -79,7 +80,7 @@ pub struct Folder {
     clock: AtomicU64,
     open: AtomicUsize,
     capacity: usize,
-    private: Mutex<Option<PrivateFolder>>,
+    scratch: Scratch,
 }
 
 #[derive(Debug)]
@@ -89,23 +90,6 @@ struct Slot {
     folder: usize,
     shard: RwLock<Option<Arc<Shard>>>,
     used: AtomicU64,
-}
-
-/// A folder that only the process that made it removes.
-#[derive(Debug)]
-struct PrivateFolder {
-    folder: Option<tempfile::TempDir>,
-    pid: u32,
-}
-
-impl Drop for PrivateFolder {
-    fn drop(&mut self) {
-        if self.pid != process::id()
-            && let Some(folder) = self.folder.take()
-        {
-            let _ = folder.keep();
-        }
-    }
 }
 
 impl Folder {
@@ -141,7 +125,7 @@ impl Folder {
             clock: AtomicU64::new(1),
             open: AtomicUsize::new(0),
             capacity,
-            private: Mutex::default(),
+            scratch: Scratch::new(),
         })
     }
 
@@ -254,7 +238,7 @@ impl Folder {
         if let Some(open) = self.opened(shard) {
             return Ok(open);
         }
-        let opened = Arc::new(self.open_shard(slot).map_err(|error| {
+        let opened = Arc::new(self.open_shard(shard, slot).map_err(|error| {
             let index = self.paths[slot.folder].join(INDEX_NAME);
             match error.path() {
                 None => Error::new(error.cause(), format!("shard {shard}: {error}")).in_file(index),
@@ -277,7 +261,7 @@ impl Folder {
         Ok(opened)
     }
 
-    fn open_shard(&self, slot: &Slot) -> Result<Shard> {
+    fn open_shard(&self, shard: usize, slot: &Slot) -> Result<Shard> {
         let info = &slot.info;
         info.check()?;
         let folder = Place { base: &self.base, folder: &self.paths[slot.folder] };
@@ -290,20 +274,36 @@ impl Folder {
             return Shard::open(source, info, limits);
         }
         let verify = options.hashes != Hashes::None;
-        let target = match &options.unpack {
+        let unpacked = |target: &Path| -> Result<Source> {
+            let is_new = unpack::to_file(info, folder, target, verify)?;
+            let source = Source::open(target, options.access)?;
+            if options.hashes == Hashes::All && !is_new {
+                unpack::check_hashes(&source, &info.raw.hashes)?;
+            }
+            Ok(source)
+        };
+        let source = match &options.unpack {
             Unpack::Memory => {
                 let (bytes, path) = unpack::to_memory(info, folder, verify, limits.max_value_bytes)?;
                 return Shard::in_memory(Bytes::from(bytes), path, info, limits);
             }
-            Unpack::Cache(cache) => cache.join(self.cache_name(slot)),
-            Unpack::Private => self.private_folder()?.join(slot.folder.to_string()),
+            Unpack::Cache(cache) => {
+                let target = info.raw.path(&cache.join(self.cache_name(slot)))?;
+                let parent = target.parent().unwrap_or(cache);
+                fs::create_dir_all(parent).map_err(|error| Error::io(parent, &error))?;
+                unpacked(&target)?
+            }
+            Unpack::Private => {
+                let name = info.raw.path(Path::new(""))?.file_name().unwrap_or_default().to_owned();
+                let name = format!("{shard}-{}", name.to_string_lossy());
+                let unpacked = || unpacked(&self.scratch.folder()?.join(&name));
+                match unpacked() {
+                    // The process that this one was forked off has removed the folder: once more, in a new one.
+                    Err(error) if error.cause() == Cause::Io(ErrorKind::NotFound) => unpacked()?,
+                    done => done?,
+                }
+            }
         };
-        let target = info.raw.path(&target)?;
-        let is_new = unpack::to_file(info, folder, &target, verify)?;
-        let source = Source::open(&target, options.access)?;
-        if options.hashes == Hashes::All && !is_new {
-            unpack::check_hashes(&source, &info.raw.hashes)?;
-        }
         Shard::open(source, info, limits)
     }
 
@@ -314,22 +314,6 @@ impl Folder {
         let name = whole.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let text = format!("{}\n{}", whole.display(), self.ids[slot.folder].1);
         format!("{name}-{:016x}", XxHash3_64::oneshot(text.as_bytes()))
-    }
-
-    fn private_folder(&self) -> Result<PathBuf> {
-        let mut private = self.private.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(PrivateFolder { folder: Some(folder), .. }) = &*private
-            && folder.path().is_dir()
-        {
-            return Ok(folder.path().to_owned());
-        }
-        let folder = tempfile::Builder::new()
-            .prefix("jinx-mds-")
-            .tempdir()
-            .map_err(|error| Error::io(std::env::temp_dir(), &error))?;
-        let path = folder.path().to_owned();
-        *private = Some(PrivateFolder { folder: Some(folder), pid: process::id() });
-        Ok(path)
     }
 
     /// Closes an eighth of what is open (samples that were read keep their shard).
@@ -370,7 +354,7 @@ fn read_index(folder: &Path) -> Result<(Vec<ShardInfo>, String)> {
 
 /// Half of what the system lets a process open or map.
 fn open_limit() -> usize {
-    let maps = std::fs::read_to_string("/proc/sys/vm/max_map_count")
+    let maps = fs::read_to_string("/proc/sys/vm/max_map_count")
         .ok()
         .and_then(|text| text.trim().parse::<usize>().ok())
         .unwrap_or(MAX_OPEN);

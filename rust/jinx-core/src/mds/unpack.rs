@@ -6,7 +6,7 @@ use super::hash::Hashers;
 use super::index::ShardInfo;
 use crate::codec;
 use crate::error::{Error, Result};
-use crate::io::{Access, Source};
+use crate::io::{Access, Source, mark_unfinished, sweep_unfinished};
 use crate::num::{to_u64, to_usize};
 use std::fs::{self, File};
 use std::io::{Read, Write};
@@ -122,7 +122,8 @@ pub(super) fn to_memory(
     decode().map(|bytes| (bytes, path.clone())).map_err(|error| error.in_file(&path))
 }
 
-/// The shard decoded into `target`, unless a file of the right size is there already; whether it was not.
+/// The shard decoded into `target`, whose folder is there, unless a file of the right size is there already; whether it
+/// was not.
 pub(super) fn to_file(info: &ShardInfo, folder: Place<'_>, target: &Path, verify: bool) -> Result<bool> {
     if target.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.len() == info.raw.bytes) {
         return Ok(false);
@@ -130,10 +131,10 @@ pub(super) fn to_file(info: &ShardInfo, folder: Place<'_>, target: &Path, verify
     let source = open_zip(info, folder, verify)?;
     let path = source.path().to_owned();
     let parent = target.parent().ok_or_else(|| Error::invalid("this names no file").in_file(target))?;
-    fs::create_dir_all(parent).map_err(|error| Error::io(parent, &error))?;
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
-    let name = target.file_name().unwrap_or_default().to_string_lossy();
-    let work = parent.join(format!(".{name}.{}.{number}.tmp", process::id()));
+    let prefix = format!(".{}.", target.file_name().unwrap_or_default().to_string_lossy());
+    sweep_unfinished(parent, |name| name.starts_with(&prefix) && name.ends_with(".tmp"));
+    let work = parent.join(format!("{prefix}{}.{number}.tmp", process::id()));
     let decoded = decode_into(source, info, &path, &work, verify)
         .and_then(|()| fs::rename(&work, target).map_err(|error| Error::io(target, &error)));
     if decoded.is_err() {
@@ -146,6 +147,7 @@ fn decode_into(source: Source, info: &ShardInfo, path: &Path, work: &Path, verif
     let here = |error: Error| error.in_file(path);
     let mut reader = stream(source, info).map_err(here)?;
     let mut out = File::create(work).map_err(|error| Error::io(work, &error))?;
+    mark_unfinished(&out);
     let mut hashers = Hashers::of(info.raw.hashes.keys().map(String::as_str).filter(|_| verify));
     let mut buffer = vec![0; STEP_BYTES];
     let mut written = 0u64;

@@ -1,0 +1,257 @@
+//! A temporary folder for the processes of one dataset, which none of them leaves behind for long.
+//!
+//! ```text
+//! TMP/.jinx-decoded-0123456789abcdef/    locked, shared, by every process that has files in it
+//! ```
+//! The process that chose the name removes the folder. Forked workers use it too and end by `_exit`, without removing
+//! anything; a process may be killed. So whoever makes the next such folder removes those that nobody has locked.
+
+use super::lock::try_flock;
+use super::ops::{if_there, is_same, look};
+use crate::error::{Error, Result};
+use rustix::fs::{FlockOperation, Mode, OFlags};
+use std::ffi::OsStr;
+use std::fs::{self, DirBuilder, File};
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::{Path, PathBuf, absolute};
+use std::process;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+const PREFIX: &str = ".jinx-decoded-";
+const DIGITS: usize = 16;
+/// How often, and how long apart, a folder is made that other processes remove at the same time.
+const ATTEMPTS: usize = 100;
+const PAUSE: Duration = Duration::from_millis(2);
+/// A file is created before it is locked; a younger one may be about to be.
+const UNLOCKED_FOR: Duration = Duration::from_secs(60);
+
+/// A folder that is made when it is needed, and removed when this is dropped.
+#[derive(Debug)]
+pub struct Scratch {
+    path: PathBuf,
+    /// The process that chose the name.
+    pid: u32,
+    held: Mutex<Option<Arc<Held>>>,
+}
+
+/// The locked folder.
+#[derive(Debug)]
+struct Held {
+    folder: File,
+    /// A forked child inherits the lock of its parent, which it must not count on.
+    pid: u32,
+}
+
+impl Scratch {
+    /// Chooses a name in the system's temporary folder; nothing is made yet.
+    pub fn new() -> Self {
+        let parent = std::env::temp_dir();
+        Self::inside(&absolute(&parent).unwrap_or(parent))
+    }
+
+    fn inside(parent: &Path) -> Self {
+        let random = RandomState::new().build_hasher().finish();
+        let path = parent.join(format!("{PREFIX}{random:0DIGITS$x}"));
+        Self { path, pid: process::id(), held: Mutex::default() }
+    }
+
+    /// The folder, made if it is not there, and safe from other processes while this one lives.
+    ///
+    /// The process that chose the name may remove it at any time: a file in it may be gone.
+    ///
+    /// # Errors
+    /// `Io` when it cannot be made.
+    pub fn folder(&self) -> Result<&Path> {
+        // Never held while the disk is waited for: a process forked meanwhile could not take it again.
+        let lock = || self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        let held = lock().clone();
+        if !held.is_some_and(|held| held.pid == process::id() && self.is_at_path(&held.folder)) {
+            let folder = self.make().map_err(|error| Error::io(&self.path, &error))?;
+            *lock() = Some(Arc::new(Held { folder, pid: process::id() }));
+        }
+        Ok(&self.path)
+    }
+
+    fn is_at_path(&self, folder: &File) -> bool {
+        let found = look(&self.path).and_then(|named| Ok((named, folder.metadata()?)));
+        found.is_ok_and(|(named, held)| named.is_some_and(|named| is_same(&named, &held)))
+    }
+
+    fn make(&self) -> io::Result<File> {
+        for _ in 0..ATTEMPTS {
+            let is_new = match DirBuilder::new().mode(0o700).create(&self.path) {
+                Ok(()) => true,
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => false,
+                Err(error) => return Err(error),
+            };
+            match open(&self.path) {
+                Ok(folder) => {
+                    // Where locks are unknown, nobody removes folders for want of one.
+                    let is_locked = try_flock(&folder, FlockOperation::NonBlockingLockShared).unwrap_or(true);
+                    if is_locked && self.is_at_path(&folder) {
+                        if is_new && let Some(parent) = self.path.parent() {
+                            sweep(parent);
+                        }
+                        return Ok(folder);
+                    }
+                }
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(error),
+            }
+            thread::sleep(PAUSE);
+        }
+        Err(io::Error::new(io::ErrorKind::WouldBlock, "other processes keep removing this folder"))
+    }
+}
+
+impl Default for Scratch {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        if self.pid == process::id() {
+            // What is left is swept later.
+            let _ = if_there(remove(&self.path));
+        }
+    }
+}
+
+/// Opens a folder; a link is an error.
+fn open(path: &Path) -> io::Result<File> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    Ok(rustix::io::retry_on_intr(|| rustix::fs::open(path, flags, Mode::empty()))?.into())
+}
+
+/// Removes a folder of files.
+fn remove(folder: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        if_there(fs::remove_file(entry?.path()))?;
+    }
+    fs::remove_dir(folder)
+}
+
+/// Removes the folders in `parent` whose processes have all ended.
+fn sweep(parent: &Path) {
+    let Ok(entries) = fs::read_dir(parent) else { return };
+    for entry in entries.flatten().filter(|entry| is_ours(&entry.file_name())) {
+        // Somebody else's, or in use: not for us to remove.
+        let _ = remove_dead(&entry.path());
+    }
+}
+
+fn is_ours(name: &OsStr) -> bool {
+    let digits = name.to_str().and_then(|name| name.strip_prefix(PREFIX));
+    digits.is_some_and(|digits| digits.len() == DIGITS && digits.bytes().all(|byte| byte.is_ascii_hexdigit()))
+}
+
+fn remove_dead(path: &Path) -> io::Result<()> {
+    let folder = open(path)?;
+    let is_own = folder.metadata()?.uid() == rustix::process::geteuid().as_raw();
+    if is_own && try_flock(&folder, FlockOperation::NonBlockingLockExclusive)? {
+        remove(path)?;
+    }
+    Ok(())
+}
+
+/// Marks a new file as one that a living process writes, as far as the file system has locks.
+pub fn mark_unfinished(file: &File) {
+    let _ = try_flock(file, FlockOperation::NonBlockingLockExclusive);
+}
+
+/// Removes the files in `folder` that [`mark_unfinished`] marked, whose names `is_unfinished` knows, and whose
+/// processes have ended.
+pub fn sweep_unfinished(folder: &Path, is_unfinished: impl Fn(&str) -> bool) {
+    let Ok(entries) = fs::read_dir(folder) else { return };
+    for entry in entries.flatten() {
+        if entry.file_name().to_str().is_some_and(&is_unfinished) {
+            let _ = remove_unfinished(&entry.path());
+        }
+    }
+}
+
+fn remove_unfinished(path: &Path) -> io::Result<()> {
+    let metadata = fs::symlink_metadata(path)?;
+    let age = metadata.modified()?.elapsed().unwrap_or_default();
+    if metadata.is_file()
+        && age > UNLOCKED_FOR
+        && try_flock(&File::open(path)?, FlockOperation::NonBlockingLockExclusive)?
+    {
+        fs::remove_file(path)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn names(folder: &Path) -> Vec<PathBuf> {
+        fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect()
+    }
+
+    #[test]
+    fn a_folder_goes_with_its_owner_and_comes_again_when_it_is_removed() {
+        let parent = tempfile::tempdir().unwrap();
+        let scratch = Scratch::inside(parent.path());
+        assert!(names(parent.path()).is_empty());
+        for _ in 0..2 {
+            let folder = scratch.folder().unwrap();
+            fs::write(folder.join("a"), b"a").unwrap();
+            assert_eq!(names(parent.path()), [folder]);
+            remove(folder).unwrap();
+        }
+        fs::write(scratch.folder().unwrap().join("a"), b"a").unwrap();
+        drop(scratch);
+        assert!(names(parent.path()).is_empty());
+    }
+
+    #[test]
+    fn only_folders_that_nobody_has_locked_are_swept() {
+        let parent = tempfile::tempdir().unwrap();
+        let (living, dead) = (Scratch::inside(parent.path()), Scratch::inside(parent.path()));
+        fs::write(living.folder().unwrap().join("a"), b"a").unwrap();
+        fs::write(dead.folder().unwrap().join("a"), b"a").unwrap();
+        *dead.held.lock().unwrap() = None;
+        let foreign =
+            [".jinx-decoded-mine", "jinx-decoded-0123456789abcdef", ".jinx-decoded-0123456789abcdeF0"];
+        for name in foreign {
+            fs::create_dir(parent.path().join(name)).unwrap();
+        }
+        let third = Scratch::inside(parent.path());
+        third.folder().unwrap();
+        assert!(living.path.join("a").exists());
+        assert!(!dead.path.exists());
+        assert_eq!(names(parent.path()).len(), 2 + foreign.len());
+    }
+
+    #[test]
+    fn unfinished_files_are_swept_when_they_are_old_and_nobody_has_locked_them() {
+        let parent = tempfile::tempdir().unwrap();
+        let old = std::time::SystemTime::now() - 2 * UNLOCKED_FOR;
+        let make = |name: &str, modified| {
+            let file = File::create(parent.path().join(name)).unwrap();
+            file.set_modified(modified).unwrap();
+            file
+        };
+        let living = make(".living.tmp", old);
+        mark_unfinished(&living);
+        for (name, modified) in
+            [(".dead.tmp", old), (".young.tmp", std::time::SystemTime::now()), ("other", old)]
+        {
+            drop(make(name, modified));
+        }
+        sweep_unfinished(parent.path(), |name| name.ends_with(".tmp"));
+        let mut left: Vec<_> =
+            names(parent.path()).iter().map(|path| path.file_name().unwrap().to_owned()).collect();
+        left.sort();
+        assert_eq!(left, [".living.tmp", ".young.tmp", "other"]);
+    }
+}
