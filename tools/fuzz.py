@@ -1,7 +1,7 @@
 """Runs every fuzz target of the core for its share of a given time: `python tools/fuzz.py SECONDS`.
 
 Builds with AddressSanitizer where the toolchain can, and without it elsewhere. What makes a target fail is kept in
-`rust/jinx-core/fuzz/artifacts`; with its fix it goes to `fuzz/regressions`, where every test run meets it again.
+`rust/jinx-fuzz/fuzz/artifacts`; with its fix it goes to `fuzz/regressions`, where every test run meets it again.
 """
 
 import argparse
@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-FUZZ = ROOT / "rust" / "jinx-core" / "fuzz"
+FUZZ = ROOT / "rust" / "jinx-fuzz" / "fuzz"
 VERSION = "0.13.2"
 # An input may take so much of a core's time and of memory; the targets' own limits are far below.
 HANG_SECONDS = 5
@@ -103,7 +103,7 @@ def main() -> None:
     targets = arguments.only or sorted(path.stem for path in (FUZZ / "fuzz_targets").glob("*.rs"))
     programs = build(arguments.work)
     corpora = arguments.work / "corpora"
-    seeds = ["run", "--quiet", "--locked", "--package", "jinx-core", "--example", "fuzz_seeds", corpora]
+    seeds = ["run", "--quiet", "--locked", "--package", "jinx-fuzz", "--example", "fuzz_seeds", corpora]
     if subprocess.run(["cargo", *seeds], cwd=ROOT, check=False).returncode:
         sys.exit("the first inputs could not be made")
     share = max(1, arguments.seconds // len(targets))

@@ -21,7 +21,7 @@ pub fn set_question(ask: fn() -> bool) {
 }
 
 /// What a worker thread asks too, until it ends: whether those it works for have given up.
-pub(crate) fn also_ask(question: impl Fn() -> bool + 'static) {
+pub fn also_ask(question: impl Fn() -> bool + 'static) {
     ALSO.set(Some(Box::new(question)));
 }
 

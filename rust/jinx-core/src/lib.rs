@@ -1,26 +1,22 @@
-//! JINX: JSON lines a person can read, an index footer, and a binary sidecar.
+//! What every format of JINX stands on: errors, limits, files and their publishing, codecs, JSON, values and events.
 //!
 //! ```text
-//! train.jinx   sample 0 \n ... sample n-1 \n  footer \n  footer offset \n
-//! train.binx   64-byte header | values at 64-byte alignment | index, line hashes, columns
+//! a row in one format -> Sink events -> a row in another
 //! ```
 //!
-//! This crate knows no Python, no network and no global state, and prints nothing.
+//! This crate knows no format of a dataset, no Python, no network and no global state, and prints nothing.
 
 pub mod codec;
-pub mod convert;
 pub mod error;
-#[doc(hidden)]
-pub mod fuzzing;
 pub mod interrupt;
 pub mod io;
-pub mod jinx;
 pub mod json;
+pub mod key_set;
 pub mod limits;
-pub mod mds;
-pub mod msgpack;
+pub mod npy;
 pub mod num;
 pub mod panics;
+pub mod problem;
 pub mod sink;
 pub mod value;
 

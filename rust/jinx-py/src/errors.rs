@@ -44,7 +44,8 @@ impl Classes {
         let base = make(
             py,
             "JinxError",
-            "Base of all errors of jinx; `path`, `sample` and `field` say where.",
+            "The base of all errors of jinx; `path`, `sample` and `field` say where, None where they do not \
+             apply.",
             &[&exception],
         )?;
         for name in ["path", "sample", "field"] {

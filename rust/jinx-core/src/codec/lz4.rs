@@ -20,7 +20,7 @@ pub(super) fn declared_len(input: &[u8]) -> Option<u64> {
         return None;
     }
     let content = u64::from_le_bytes(*input.get(6..)?.first_chunk()?);
-    let mut layout = Layout::new();
+    let mut layout = FrameLayout::new();
     let behind = layout.follow(input);
     (layout.has_ended() && behind.is_empty() && content <= layout.bound).then_some(content)
 }
@@ -37,7 +37,7 @@ enum Part {
 }
 
 /// The layout of one frame, followed through its bytes from the first one on.
-struct Layout {
+struct FrameLayout {
     part: Part,
     /// Bytes of the part that are still to come.
     left: usize,
@@ -49,7 +49,7 @@ struct Layout {
     bound: u64,
 }
 
-impl Layout {
+impl FrameLayout {
     fn new() -> Self {
         Self { part: Part::Start, left: 6, word: [0; 4], flags: 0, max_block: 0, bound: 0 }
     }
@@ -104,12 +104,12 @@ impl Layout {
 struct Watched<R> {
     source: R,
     dry: bool,
-    layout: Layout,
+    layout: FrameLayout,
 }
 
 impl<R> Watched<R> {
     fn new(source: R) -> Self {
-        Self { source, dry: false, layout: Layout::new() }
+        Self { source, dry: false, layout: FrameLayout::new() }
     }
 }
 
@@ -122,7 +122,7 @@ impl<R: Read> Read for Watched<R> {
     }
 }
 
-enum State<R: Read> {
+enum FrameState<R: Read> {
     Between(R),
     Inside(Box<FrameDecoder<Watched<R>>>),
     Ended,
@@ -131,24 +131,28 @@ enum State<R: Read> {
 
 /// Reads the decoded bytes of all frames that the source holds.
 pub(super) struct Lz4Reader<R: Read> {
-    state: State<R>,
+    state: FrameState<R>,
     frames: u64,
 }
 
 impl<R: BufRead> Lz4Reader<R> {
     pub fn new(source: R) -> Self {
-        Self { state: State::Between(source), frames: 0 }
+        Self { state: FrameState::Between(source), frames: 0 }
     }
 
     /// Opens the next data frame, stepping over skippable ones.
-    fn open(&self, mut source: R) -> io::Result<State<R>> {
+    fn open(&self, mut source: R) -> io::Result<FrameState<R>> {
         loop {
             let prefix = source.fill_buf()?;
             if prefix.is_empty() {
-                return if self.frames == 0 { Err(io_error(truncated("lz4"))) } else { Ok(State::Ended) };
+                return if self.frames == 0 {
+                    Err(io_error(truncated("lz4")))
+                } else {
+                    Ok(FrameState::Ended)
+                };
             }
             if agrees(prefix, &MAGIC.to_le_bytes()) {
-                return Ok(State::Inside(Box::new(FrameDecoder::new(Watched::new(source)))));
+                return Ok(FrameState::Inside(Box::new(FrameDecoder::new(Watched::new(source)))));
             }
             if !((0x50..=0x5F).contains(&prefix[0]) && agrees(&prefix[1..], &SKIPPABLE.to_le_bytes()[1..])) {
                 let what = if self.frames == 0 {
@@ -177,22 +181,24 @@ impl<R: BufRead> Read for Lz4Reader<R> {
         }
         loop {
             // Only what may be read on is put back, so after an error every read fails.
-            match std::mem::replace(&mut self.state, State::Failed) {
-                State::Between(source) => self.state = self.open(source)?,
-                State::Ended => {
-                    self.state = State::Ended;
+            match std::mem::replace(&mut self.state, FrameState::Failed) {
+                FrameState::Between(source) => self.state = self.open(source)?,
+                FrameState::Ended => {
+                    self.state = FrameState::Ended;
                     return Ok(0);
                 }
-                State::Failed => return Err(io_error(Error::corrupt("the lz4 data was already found bad"))),
-                State::Inside(mut frame) => match frame.read(buf).map_err(typed)? {
+                FrameState::Failed => {
+                    return Err(io_error(Error::corrupt("the lz4 data was already found bad")));
+                }
+                FrameState::Inside(mut frame) => match frame.read(buf).map_err(typed)? {
                     0 if frame.get_ref().layout.has_ended() => {
                         self.frames += 1;
-                        self.state = State::Between(frame.into_inner().source);
+                        self.state = FrameState::Between(frame.into_inner().source);
                     }
                     0 if frame.get_ref().dry => return Err(io_error(truncated("lz4"))),
-                    0 => self.state = State::Inside(frame),
+                    0 => self.state = FrameState::Inside(frame),
                     got => {
-                        self.state = State::Inside(frame);
+                        self.state = FrameState::Inside(frame);
                         return Ok(got);
                     }
                 },

@@ -20,13 +20,13 @@ mod zstd;
 mod zstd_frame;
 
 use crate::error::{Error, Result};
-use crate::io::Blank;
+use crate::io::UninitSlice;
 use crate::num::to_u64;
 
 pub use magic::{is_compressed_media, mime};
 pub use snappy::decode_snappy_raw;
 pub use stream::{Writer, reader, sniff, writer};
-pub use text::{TextEncoding, base64_len, push_base64};
+pub use text::{TextEncoding, base64_len, is_strict_base64, push_base64};
 pub use zstd::Compressor;
 
 /// A compression format.
@@ -116,7 +116,7 @@ pub fn declared_len(codec: Codec, input: &[u8]) -> Option<u64> {
 ///
 /// # Errors
 /// As [`decode`], and `Corrupt` when the decoded length is not `out.len()`; `out` then holds anything.
-pub fn decode_into<'o>(codec: Codec, input: &[u8], out: Blank<'o>) -> Result<&'o mut [u8]> {
+pub fn decode_into<'o>(codec: Codec, input: &[u8], out: UninitSlice<'o>) -> Result<&'o mut [u8]> {
     match codec {
         Codec::Zstd => zstd::decode_into(input, out),
         _ => {

@@ -128,3 +128,12 @@ fn lenient_base64(text: &[u8], max: u64, mut out: Vec<u8>) -> Result<Vec<u8>> {
         _ => Err(Error::corrupt("base64 text lacks its padding")),
     }
 }
+
+/// Whether `text` is base64 as RFC 4648 has it: the alphabet, whole groups, padding only at the end.
+pub fn is_strict_base64(text: &[u8]) -> bool {
+    let padding = text.iter().rev().take_while(|byte| **byte == b'=').count();
+    let body = &text[..text.len() - padding];
+    text.len().is_multiple_of(4)
+        && padding <= 2
+        && body.iter().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/'))
+}

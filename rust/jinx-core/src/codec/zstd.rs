@@ -4,7 +4,7 @@ use super::bounded::{first_reservation, read_all, read_exactly};
 use super::members::{Members, Progress, Step};
 use super::{reserve, too_long, zstd_frame};
 use crate::error::{Error, Result};
-use crate::io::Blank;
+use crate::io::UninitSlice;
 use crate::limits::MAX_ZSTD_WINDOW_LOG;
 use crate::num::{to_u64, to_usize};
 use std::cell::RefCell;
@@ -69,7 +69,7 @@ pub(super) fn decode(input: &[u8], max: u64) -> Result<Vec<u8>> {
     }
 }
 
-pub(super) fn decode_into<'o>(input: &[u8], mut out: Blank<'o>) -> Result<&'o mut [u8]> {
+pub(super) fn decode_into<'o>(input: &[u8], mut out: UninitSlice<'o>) -> Result<&'o mut [u8]> {
     if !input.is_empty() && out.len() <= MAX_AT_ONCE_BYTES {
         let mut context = take_context()?;
         if context.decompress(&mut out, input) == Ok(out.len()) {

@@ -6,7 +6,7 @@ const MAGIC: u32 = 0xFD2F_B528;
 const SKIPPABLE: u32 = 0x184D_2A50;
 const MAX_BLOCK_BYTES: u64 = 128 << 10;
 
-struct Frame {
+struct FrameHeader {
     /// Encoded bytes, magic and checksum included.
     len: usize,
     content: Option<u64>,
@@ -41,12 +41,12 @@ pub(super) fn declared_len(mut input: &[u8]) -> Option<u64> {
     Some(total)
 }
 
-fn outline(input: &[u8]) -> Option<Frame> {
+fn outline(input: &[u8]) -> Option<FrameHeader> {
     let magic = u32::from_le_bytes(*input.first_chunk()?);
     if magic & !0xF == SKIPPABLE {
         let size = u32::from_le_bytes(*input.get(4..)?.first_chunk()?);
         let len = usize::try_from(size).ok()?.checked_add(8)?;
-        return Some(Frame { len, content: Some(0), bound: 0 });
+        return Some(FrameHeader { len, content: Some(0), bound: 0 });
     }
     if magic != MAGIC {
         return None;
@@ -82,5 +82,5 @@ fn outline(input: &[u8]) -> Option<Frame> {
         }
     }
     let checksum_bytes = if descriptor & 4 == 0 { 0 } else { 4 };
-    Some(Frame { len: at.checked_add(checksum_bytes)?, content, bound })
+    Some(FrameHeader { len: at.checked_add(checksum_bytes)?, content, bound })
 }

@@ -5,13 +5,13 @@
 //! shard files       under their final names, which count once the manifest lists them
 //! ```
 
-use super::atomic::require_folder;
 use super::contents::Contents;
 use super::folder::{FolderNames, recover, remove_dataset};
 use super::lock::Lock;
 use super::neighbours::other_owner;
 use super::ops::{FileOps, RealOps, if_there};
-use super::pair::{PairIdentity, sidecar_path};
+use super::pair_names::{PairIdentity, sidecar_path};
+use super::pair_writer::require_folder;
 use crate::error::{Error, Result};
 use crate::num::to_usize;
 use std::io::Write;

@@ -1,6 +1,6 @@
 //! Which files a folder dataset consists of.
 
-use super::pair::{hidden_stem, split_second_name};
+use super::pair_names::{hidden_stem, split_second_name};
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io;

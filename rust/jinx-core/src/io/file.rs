@@ -1,6 +1,6 @@
 //! An immutable file, read at offsets.
 
-use super::Blank;
+use super::UninitSlice;
 use super::map::Map;
 use super::mount::is_remote;
 use crate::error::{Error, Result};
@@ -190,7 +190,7 @@ impl Source {
     /// # Errors
     /// `Truncated` when the range lies outside the file, or the file has become shorter; `Mismatch` when it had to be
     /// opened again and is another one now; `Interrupted`.
-    pub fn read_at<'o>(&self, offset: u64, mut out: Blank<'o>) -> Result<&'o mut [u8]> {
+    pub fn read_at<'o>(&self, offset: u64, mut out: UninitSlice<'o>) -> Result<&'o mut [u8]> {
         let length = to_u64(out.len());
         self.check(offset, length)?;
         if let Some(bytes) = self.only_mapped(offset, length)? {

@@ -10,11 +10,11 @@
 //! The lock is a file beside the work folder and not in it, because after the exchange the work folder is another one.
 
 use super::append::remove_unlisted;
-use super::atomic::{already_there, require_folder};
 use super::contents::Contents;
 use super::lock::Lock;
 use super::ops::{FileOps, RealOps, if_there, is_unsupported, look};
-use super::pair::{PairIdentity, hidden};
+use super::pair_names::{PairIdentity, hidden};
+use super::pair_writer::{already_there, require_folder};
 use crate::error::{Error, Result};
 use std::ffi::OsStr;
 use std::fs::{self, File};

@@ -1,7 +1,7 @@
 //! Whose a sidecar is: a main file that was renamed, or copied without its sidecar, still needs the one of its old name.
 
 use super::ops::{is_same, look};
-use super::pair::{PairIdentity, sidecar_path};
+use super::pair_names::{PairIdentity, sidecar_path};
 use crate::error::{Error, Result};
 use crate::interrupt;
 use std::ffi::OsStr;
@@ -29,8 +29,11 @@ pub fn other_owner(sidecar: &Path, main: &Path, identity: &dyn PairIdentity) -> 
         {
             continue;
         }
-        interrupt::check()?;
         let path = entry.path();
+        if path == main {
+            continue;
+        }
+        interrupt::check()?;
         let needs = || identity.sidecar_of(&path).is_none_or(|found| found == sidecar);
         if identity.main_id(&path).as_ref() == Some(&id) && !is_link_to(&entry, known.as_ref()) && needs() {
             return Ok(Some(path));

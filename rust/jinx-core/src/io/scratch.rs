@@ -12,14 +12,14 @@ use crate::error::{Error, Result};
 use rustix::fs::{FlockOperation, Mode, OFlags};
 use std::ffi::OsStr;
 use std::fs::{self, DirBuilder, File};
-use std::hash::{BuildHasher, Hasher, RandomState};
+use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf, absolute};
 use std::process;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 const PREFIX: &str = ".jinx-decoded-";
 const DIGITS: usize = 16;
@@ -54,9 +54,11 @@ impl Scratch {
     }
 
     fn inside(parent: &Path) -> Self {
-        let random = RandomState::new().build_hasher().finish();
+        let pid = process::id();
+        // A forked child has the random numbers of its parent, and the number of a process comes again.
+        let random = RandomState::new().hash_one((pid, SystemTime::now()));
         let path = parent.join(format!("{PREFIX}{random:0DIGITS$x}"));
-        Self { path, pid: process::id(), held: Mutex::default() }
+        Self { path, pid, held: Mutex::default() }
     }
 
     /// The folder, made if it is not there, and safe from other processes while this one lives.
@@ -235,7 +237,8 @@ mod tests {
     #[test]
     fn unfinished_files_are_swept_when_they_are_old_and_nobody_has_locked_them() {
         let parent = tempfile::tempdir().unwrap();
-        let old = std::time::SystemTime::now() - 2 * UNLOCKED_FOR;
+        let now = SystemTime::now();
+        let old = now - 2 * UNLOCKED_FOR;
         let make = |name: &str, modified| {
             let file = File::create(parent.path().join(name)).unwrap();
             file.set_modified(modified).unwrap();
@@ -243,9 +246,7 @@ mod tests {
         };
         let living = make(".living.tmp", old);
         mark_unfinished(&living);
-        for (name, modified) in
-            [(".dead.tmp", old), (".young.tmp", std::time::SystemTime::now()), ("other", old)]
-        {
+        for (name, modified) in [(".dead.tmp", old), (".young.tmp", now), ("other", old)] {
             drop(make(name, modified));
         }
         sweep_unfinished(parent.path(), |name| name.ends_with(".tmp"));

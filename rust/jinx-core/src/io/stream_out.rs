@@ -1,9 +1,9 @@
 //! Publishes one file of any length, or writes to a pipe.
 
-use super::atomic::{already_there, mode_of, require_folder};
 use super::lock::Lock;
 use super::ops::{FileOps, RealOps};
-use super::pair::hidden;
+use super::pair_names::hidden;
+use super::pair_writer::{already_there, mode_of, require_folder};
 use crate::error::{Error, Result};
 use crate::num::to_u64;
 use std::fs::{self, File, OpenOptions};

@@ -4,7 +4,7 @@ use super::contents::Contents;
 use super::folder;
 use super::lock::{Lock, wait_for_finisher};
 use super::ops::{FileOps, RealOps, if_there};
-use super::pair::{PairIdentity, PairNames, hidden_stem, split_second_name};
+use super::pair_names::{PairIdentity, PairNames, hidden_stem, split_second_name};
 use crate::error::{Error, Result};
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};

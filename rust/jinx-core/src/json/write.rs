@@ -1,10 +1,10 @@
 //! A sink that writes JSON text: what `jinx cat` prints and JSON Lines files hold. Its markers are those of
-//! [`super::tagged`].
+//! [`crate::json::markers`].
 
-use super::tagged;
+use super::text::{push_json_float, push_json_str};
 use crate::codec;
 use crate::error::{Error, Result};
-use crate::jinx::encode::{push_json_float, push_json_str};
+use crate::json::markers;
 use crate::sink::{Blob, Dtype, Number, Payload, Sink};
 
 /// What becomes of binary values in JSON text.
@@ -23,14 +23,14 @@ pub struct JsonText {
     pub out: Vec<u8>,
     binary: Binary,
     /// For each open dict: whether it was opened behind a `{"$dict":`.
-    open: Vec<Open>,
+    open: Vec<OpenContainer>,
     /// Where the row begins, and whether it holds markers.
     start: usize,
     is_marked: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Open {
+enum OpenContainer {
     List,
     /// No member yet: its first name decides whether it must be escaped.
     NewDict,
@@ -59,7 +59,7 @@ impl JsonText {
     /// None; as the other events.
     pub fn file(&mut self, payload: Payload, file: &str, path: Option<Option<&str>>) -> Result<()> {
         self.marker(payload, path, |out| {
-            out.extend_from_slice(format!("{{\"{}\":", tagged::FILE).as_bytes());
+            out.extend_from_slice(format!("{{\"{}\":", markers::FILE).as_bytes());
             push_json_str(out, file)?;
             out.push(b'}');
             Ok(())
@@ -67,7 +67,7 @@ impl JsonText {
     }
 
     fn before_value(&mut self) {
-        if self.open.last() == Some(&Open::List) && self.out.last() != Some(&b'[') {
+        if self.open.last() == Some(&OpenContainer::List) && self.out.last() != Some(&b'[') {
             self.out.push(b',');
         }
     }
@@ -87,7 +87,7 @@ impl JsonText {
     ) -> Result<()> {
         self.before_value();
         self.is_marked = true;
-        self.out.extend_from_slice(format!("{{\"{}\":", tagged::tag_of(payload)).as_bytes());
+        self.out.extend_from_slice(format!("{{\"{}\":", markers::tag_of(payload)).as_bytes());
         content(&mut self.out)?;
         if let Some(path) = path {
             self.out.extend_from_slice(b",\"path\":");
@@ -129,7 +129,7 @@ impl Sink for JsonText {
                 "-inf"
             };
             self.is_marked = true;
-            self.out.extend_from_slice(format!("{{\"{}\":\"{name}\"}}", tagged::FLOAT).as_bytes());
+            self.out.extend_from_slice(format!("{{\"{}\":\"{name}\"}}", markers::FLOAT).as_bytes());
         }
         Ok(())
     }
@@ -169,7 +169,7 @@ impl Sink for JsonText {
     }
     fn begin_list(&mut self, _len: usize) -> Result<()> {
         self.text(b"[")?;
-        self.open.push(Open::List);
+        self.open.push(OpenContainer::List);
         Ok(())
     }
     fn end_list(&mut self) -> Result<()> {
@@ -182,19 +182,19 @@ impl Sink for JsonText {
             (self.start, self.is_marked) = (self.out.len(), false);
         }
         self.text(b"{")?;
-        self.open.push(Open::NewDict);
+        self.open.push(OpenContainer::NewDict);
         Ok(())
     }
     fn key(&mut self, name: &str) -> Result<()> {
         let is_row = self.open.len() == 1;
         let open = self.open.last_mut().ok_or_else(|| Error::invalid("a key outside a dict"))?;
-        if *open == Open::NewDict {
-            *open = Open::Dict;
-            let is_marker = tagged::is_reserved(name) || is_row && name == tagged::HEADER;
+        if *open == OpenContainer::NewDict {
+            *open = OpenContainer::Dict;
+            let is_marker = markers::is_reserved(name) || is_row && name == markers::HEADER;
             if self.binary == Binary::Tagged && is_marker {
-                *open = Open::EscapedDict;
+                *open = OpenContainer::EscapedDict;
                 self.is_marked = true;
-                self.out.extend_from_slice(format!("\"{}\":{{", tagged::DICT).as_bytes());
+                self.out.extend_from_slice(format!("\"{}\":{{", markers::DICT).as_bytes());
             }
         } else {
             self.out.push(b',');
@@ -205,12 +205,12 @@ impl Sink for JsonText {
     }
     fn end_dict(&mut self) -> Result<()> {
         let closed = self.open.pop();
-        if closed == Some(Open::EscapedDict) {
+        if closed == Some(OpenContainer::EscapedDict) {
             self.out.push(b'}');
         }
         if self.open.is_empty() && self.is_marked {
-            let comma = if closed == Some(Open::NewDict) { "" } else { "," };
-            let header = format!("\"{}\":{}{comma}", tagged::HEADER, tagged::VERSION);
+            let comma = if closed == Some(OpenContainer::NewDict) { "" } else { "," };
+            let header = format!("\"{}\":{}{comma}", markers::HEADER, markers::VERSION);
             let behind = self.start + 1;
             self.out.splice(behind..behind, header.into_bytes());
         }

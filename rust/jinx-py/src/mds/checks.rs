@@ -1,7 +1,7 @@
 //! Checking MDS folders.
 
 use crate::errors::IntoPy;
-use crate::tools::call_progress;
+use crate::files::tools::call_progress;
 use pyo3::prelude::*;
 use std::path::PathBuf;
 
@@ -15,10 +15,10 @@ pub fn mds_verify<'py>(
 ) -> PyResult<Bound<'py, pyo3::types::PyList>> {
     let problems = py
         .detach(|| {
-            jinx_core::mds::verify::verify(&path, &mut |done, total| {
+            jinx_mds::verify::verify(&path, &mut |done, total| {
                 call_progress(progress.as_ref(), (done, total))
             })
         })
         .into_py_result()?;
-    crate::checks::problem_list(py, problems)
+    crate::files::checks::problem_list(py, problems)
 }

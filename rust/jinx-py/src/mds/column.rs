@@ -1,15 +1,15 @@
 //! Columns of MDS folders: numbers straight from their bytes, everything else measured value by value.
 
-use crate::home::Home;
-use jinx_core::jinx::columns::ColumnKind;
-use jinx_core::jinx::fields::Measure;
-use jinx_core::jinx::npy;
-use jinx_core::mds::encoding::{Dtype, Encoding, Image};
-use jinx_core::mds::folder::Folder;
+use crate::dataset::state::DatasetState;
+use jinx_core::npy;
 use jinx_core::num::to_u64;
 use jinx_core::sink::{Number, Payload};
 use jinx_core::value::{TreeBuilder, Value};
 use jinx_core::{Error, Result};
+use jinx_format::fields::Measure;
+use jinx_format::read::columns::ColumnKind;
+use jinx_mds::encodings::names::{Dtype, Encoding, Image};
+use jinx_mds::read::folder::Folder;
 use serde_json::{Value as Json, json};
 use std::collections::HashMap;
 
@@ -47,8 +47,13 @@ pub fn numbers(folder: &Folder, name: &str) -> Result<Option<(&'static str, Vec<
 }
 
 /// The value or length at a path in one sample; `None` where there is nothing.
-pub fn measure(home: &Home, position: u64, path: &[&str], kind: ColumnKind) -> Result<Option<Measure>> {
-    let (Some(mds), Some((name, rest))) = (home.mds.as_deref(), path.split_first()) else {
+pub fn measure(
+    dataset: &DatasetState,
+    position: u64,
+    path: &[&str],
+    kind: ColumnKind,
+) -> Result<Option<Measure>> {
+    let (Some(mds), Some((name, rest))) = (dataset.mds.as_deref(), path.split_first()) else {
         return Ok(None);
     };
     let row = mds.folder.row(position)?;

@@ -1,20 +1,20 @@
 //! Walking an MDS folder from one sample to the next.
 
 use super::row::{sample, with_row};
+use crate::dataset::reader::Reader;
 use crate::errors::to_py;
-use crate::reader::Reader;
-use crate::sample::LazyDict;
+use crate::sample::lazy_dict::LazyDict;
 use jinx_core::Error;
-use jinx_core::mds::feed::Feed;
+use jinx_mds::read::prefetch::ShardPrefetcher;
 use pyo3::prelude::*;
 use std::process;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// The decoder of compressed shards that runs ahead of one iterator.
 #[derive(Default)]
-pub struct Ahead(Mutex<Option<(Feed, u32)>>);
+pub struct MdsIteration(Mutex<Option<(ShardPrefetcher, u32)>>);
 
-impl Ahead {
+impl MdsIteration {
     /// Sample `position`; from one call to the next positions only grow.
     pub fn sample<'py>(
         &self,
@@ -22,7 +22,8 @@ impl Ahead {
         reader: &Reader,
         position: u64,
     ) -> PyResult<Bound<'py, LazyDict>> {
-        let mds = reader.home.mds.as_deref().ok_or_else(|| to_py(&Error::invalid("not an MDS dataset")))?;
+        let mds =
+            reader.dataset.mds.as_deref().ok_or_else(|| to_py(&Error::invalid("not an MDS dataset")))?;
         if !mds.feeds {
             return Bound::new(py, sample(py, reader, position)?);
         }
@@ -33,7 +34,7 @@ impl Ahead {
                 if let Some(stale) = feed.take() {
                     std::mem::forget(stale);
                 }
-                *feed = Some((Feed::new(Arc::clone(&mds.folder), position), process::id()));
+                *feed = Some((ShardPrefetcher::new(Arc::clone(&mds.folder), position), process::id()));
             }
             let (feed, _) = feed.as_mut()?;
             let piece = feed.piece(position)?;

@@ -1,11 +1,11 @@
 //! Opening MDS folders with the options that Python gives.
 
-use crate::decoders::members;
+use crate::dataset::decoders::members;
 use crate::errors::{IntoPy, to_py};
 use jinx_core::Error;
-use jinx_core::jinx::shard::{OpenOptions, Verify};
-use jinx_core::mds::columns::Columns;
-use jinx_core::mds::folder::{Folder, Hashes, Options, Unpack};
+use jinx_format::read::shard::{OpenOptions, Verify};
+use jinx_mds::columns::Columns;
+use jinx_mds::read::folder::{Folder, Hashes, Options, Unpack};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyDict;
@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 /// How values become Python objects.
 #[derive(Debug, Clone, Default)]
-pub struct Taste {
+pub struct DecodeOptions {
     /// Columns whose pickles may be loaded; `None` in it stands for all.
     pub pickles: Pickles,
     /// JPEG and PNG columns as the bytes of their files.
@@ -42,7 +42,7 @@ impl Pickles {
 /// Folders, and how to show what is in them.
 pub struct Mds {
     pub folder: Arc<Folder>,
-    pub taste: Taste,
+    pub taste: DecodeOptions,
     /// Sequential reading of compressed shards goes through memory.
     pub feeds: bool,
     /// An undecoded sample with the columns of the first shard, for each choice of fields its own.
@@ -71,7 +71,7 @@ pub fn open(
 ) -> PyResult<Mds> {
     let hashes = if open.verify >= Verify::Full { Hashes::Packed } else { Hashes::None };
     let mut opened = Options { access: open.access, limits: open.limits, hashes, ..Options::default() };
-    let mut taste = Taste::default();
+    let mut taste = DecodeOptions::default();
     for (name, value) in members(options) {
         match name.extract::<String>()?.as_str() {
             "unpack" => opened.unpack = unpack(&value)?,

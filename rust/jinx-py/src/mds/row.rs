@@ -1,49 +1,50 @@
 //! What a lazy sample of an MDS folder is made of.
 
 use super::value;
-use crate::decoders::Decoders;
+use crate::dataset::decoders::Decoders;
+use crate::dataset::reader::Reader;
+use crate::dataset::state::DatasetState;
 use crate::errors::{IntoPy, from_py, to_py};
-use crate::home::Home;
-use crate::reader::Reader;
-use crate::sample::{LazyDict, undecoded};
-use crate::transport::Carried;
-use jinx_core::mds::encoding::{Encoding, Image};
-use jinx_core::mds::images::elements;
-use jinx_core::mds::index::INDEX_NAME;
-use jinx_core::mds::shard::Row;
-use jinx_core::mds::{columns::Columns, ndarray};
+use crate::sample::lazy_dict::{LazyDict, undecoded};
+use crate::sample::pickle::PickledRow;
 use jinx_core::sink::Sink;
 use jinx_core::{Error, Result};
+use jinx_mds::columns::Columns;
+use jinx_mds::encodings::images::elements;
+use jinx_mds::encodings::names::{Encoding, Image};
+use jinx_mds::encodings::ndarray;
+use jinx_mds::index::INDEX_NAME;
+use jinx_mds::read::shard::Row;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::sync::{Arc, OnceLock};
 
 /// A sample that is read when its first field is touched.
 pub struct MdsRow {
-    home: Arc<Home>,
+    dataset: Arc<DatasetState>,
     position: u64,
     row: OnceLock<Row>,
 }
 
 /// Sample `position` over all shards, nothing of it read.
 pub fn sample(py: Python<'_>, reader: &Reader, position: u64) -> PyResult<LazyDict> {
-    of_row(py, Arc::new(MdsRow::new(Arc::clone(&reader.home), position)), &reader.decoders)
+    of_row(py, Arc::new(MdsRow::new(Arc::clone(&reader.dataset), position)), &reader.decoders)
 }
 
 /// A sample whose fields may have been found already.
 pub fn with_row(py: Python<'_>, reader: &Reader, position: u64, row: OnceLock<Row>) -> PyResult<LazyDict> {
-    of_row(py, Arc::new(MdsRow { home: Arc::clone(&reader.home), position, row }), &reader.decoders)
+    of_row(py, Arc::new(MdsRow { dataset: Arc::clone(&reader.dataset), position, row }), &reader.decoders)
 }
 
 /// The sample of a row.
 pub fn of_row(py: Python<'_>, row: Arc<MdsRow>, decoders: &Decoders) -> PyResult<LazyDict> {
-    let names = template(py, &row.home, row.position)?;
-    Ok(LazyDict::of_dict(names.unbind(), Carried::of_mds(row), decoders.clone_ref(py)))
+    let names = template(py, &row.dataset, row.position)?;
+    Ok(LazyDict::of_dict(names.unbind(), PickledRow::of_mds(row), decoders.clone_ref(py)))
 }
 
 /// The names of a sample's fields with placeholders for their values.
-fn template<'py>(py: Python<'py>, home: &Home, position: u64) -> PyResult<Bound<'py, PyDict>> {
-    let mds = home.mds.as_deref().ok_or_else(|| to_py(&Error::invalid("not an MDS dataset")))?;
+fn template<'py>(py: Python<'py>, dataset: &DatasetState, position: u64) -> PyResult<Bound<'py, PyDict>> {
+    let mds = dataset.mds.as_deref().ok_or_else(|| to_py(&Error::invalid("not an MDS dataset")))?;
     let (shard, _) = mds.folder.place(position);
     let columns = mds.folder.info(shard).map(|info| Arc::clone(&info.columns)).unwrap_or_default();
     if columns.all.is_empty()
@@ -59,7 +60,7 @@ fn template<'py>(py: Python<'py>, home: &Home, position: u64) -> PyResult<Bound<
     let build = |columns: &Columns| -> PyResult<Bound<'py, PyDict>> {
         let dict = PyDict::new(py);
         let placeholder = undecoded(py)?;
-        for column in columns.all.iter().filter(|column| home.shows(&column.name)) {
+        for column in columns.all.iter().filter(|column| dataset.is_projected(&column.name)) {
             dict.set_item(pyo3::types::PyString::intern(py, &column.name), placeholder)?;
         }
         Ok(dict)
@@ -72,8 +73,8 @@ fn template<'py>(py: Python<'py>, home: &Home, position: u64) -> PyResult<Bound<
 
 impl MdsRow {
     /// Sample `position` over all shards, of which nothing is read.
-    pub fn new(home: Arc<Home>, position: u64) -> Self {
-        Self { home, position, row: OnceLock::new() }
+    pub fn new(dataset: Arc<DatasetState>, position: u64) -> Self {
+        Self { dataset, position, row: OnceLock::new() }
     }
 
     pub fn position(&self) -> u64 {
@@ -87,7 +88,7 @@ impl MdsRow {
 
     /// Finds the row, unless that fails: then it is looked for again, and the error told, when it is touched.
     pub fn find(&self) -> Option<&Row> {
-        if let (None, Some(mds)) = (self.row.get(), &self.home.mds)
+        if let (None, Some(mds)) = (self.row.get(), &self.dataset.mds)
             && let Ok(row) = mds.folder.row(self.position)
         {
             let _ = self.row.set(row);
@@ -100,7 +101,7 @@ impl MdsRow {
         if let Some(row) = self.row.get() {
             return Ok(row);
         }
-        let mds = self.home.mds.as_deref().ok_or_else(|| to_py(&Error::invalid("not an MDS dataset")))?;
+        let mds = self.dataset.mds.as_deref().ok_or_else(|| to_py(&Error::invalid("not an MDS dataset")))?;
         let (shard, i) = mds.folder.place(self.position);
         let shard = match mds.folder.opened(shard) {
             Some(open) => open,
@@ -127,11 +128,11 @@ impl MdsRow {
         read: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let (row, column) = self.column(py, name)?;
-        let mds = self.home.mds.as_deref().ok_or_else(|| to_py(&Error::invalid("not an MDS dataset")))?;
+        let mds = self.dataset.mds.as_deref().ok_or_else(|| to_py(&Error::invalid("not an MDS dataset")))?;
         match decoders.get(py, name)? {
             None => value::field(py, row, column, &mds.taste, read),
             Some(decoder) => {
-                let taste = super::open::Taste { image_bytes: true, ..mds.taste.clone() };
+                let taste = super::open::DecodeOptions { image_bytes: true, ..mds.taste.clone() };
                 decoder.call1((value::field(py, row, column, &taste, read)?,))
             }
         }

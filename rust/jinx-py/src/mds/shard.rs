@@ -1,14 +1,14 @@
 //! `MdsShard`: one shard by itself, for readers whose datasets belong to another library.
 
-use super::open::{Taste, pickles};
+use super::open::{DecodeOptions, pickles};
 use super::value;
 use crate::errors::{IntoPy, to_py};
 use jinx_core::io::{Access, Identity, Source, base_of};
 use jinx_core::limits::Limits;
-use jinx_core::mds::columns::Columns;
-use jinx_core::mds::compression::Compression;
-use jinx_core::mds::index::{FileInfo, ShardInfo};
-use jinx_core::mds::shard::Shard;
+use jinx_mds::columns::Columns;
+use jinx_mds::compression::Compression;
+use jinx_mds::index::{FileInfo, ShardInfo};
+use jinx_mds::read::shard::Shard;
 
 use jinx_core::{Error, Result};
 use pyo3::exceptions::PyIndexError;
@@ -23,7 +23,7 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockWriteGuard};
 pub struct MdsShard {
     path: PathBuf,
     info: ShardInfo,
-    taste: Taste,
+    taste: DecodeOptions,
     names: Vec<Py<PyString>>,
     open: RwLock<Option<Open>>,
 }
@@ -104,7 +104,7 @@ impl MdsShard {
         };
         let raw = FileInfo { basename: String::new(), bytes, hashes: BTreeMap::new() };
         let info = ShardInfo::new(Arc::new(columns), compression, raw, None, samples);
-        let taste = Taste {
+        let taste = DecodeOptions {
             pickles: allow_unsafe_types.map_or(Ok(super::open::Pickles::All), pickles)?,
             image_bytes: false,
         };
@@ -134,9 +134,9 @@ impl MdsShard {
         let sample = PyDict::new(py);
         for ((column, name), span) in self.info.columns.all.iter().zip(&self.names).zip(spans.iter()) {
             let encoding = column.encoding.as_ref().ok_or_else(|| {
-                to_py(&jinx_core::mds::emit::unknown(&column.encoding_name).in_field(&column.name))
+                to_py(&jinx_mds::encodings::decode::unknown(&column.encoding_name).in_field(&column.name))
             })?;
-            let bytes = jinx_core::mds::columns::part(data, *span).into_py_result()?;
+            let bytes = jinx_mds::columns::part(data, *span).into_py_result()?;
             sample.set_item(name, value::decode(py, encoding, bytes, &self.taste)?)?;
         }
         Ok(sample)

@@ -5,14 +5,14 @@
 
 use super::row::{MdsRow, of_row};
 use super::value::{DETACH_BYTES, container};
-use crate::decoders::Decoders;
-use crate::home::Home;
-use crate::pending::helpers;
-use crate::reader::Reader;
-use crate::sample::LazyDict;
-use crate::take::MIN_BYTES_PER_THREAD;
-use crate::transport::Carried;
-use crate::unfilled::{Unfilled, keep_freed_memory};
+use crate::dataset::decoders::Decoders;
+use crate::dataset::reader::Reader;
+use crate::dataset::state::DatasetState;
+use crate::dataset::take::MIN_BYTES_PER_THREAD;
+use crate::ffi::uninit_bytes::{UninitBytes, keep_freed_memory};
+use crate::prefetch::pending::helpers;
+use crate::sample::lazy_dict::LazyDict;
+use crate::sample::pickle::PickledRow;
 use jinx_core::num::to_u64;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
@@ -26,12 +26,12 @@ const CHUNK: usize = 64;
 const CHUNK_BYTES: u64 = 16 << 20;
 
 /// A long value on its way into its final object.
-struct Media<'r> {
+struct MediaValue<'r> {
     /// Number in the chunk.
     sample: usize,
     column: usize,
     name: &'r str,
-    object: Unfilled,
+    object: UninitBytes,
 }
 
 /// The samples at `positions`, with `fields` (or all) decoded.
@@ -45,16 +45,17 @@ pub fn samples<'py>(
     fields: Option<&[String]>,
 ) -> PyResult<Vec<Bound<'py, LazyDict>>> {
     keep_freed_memory(py);
-    let (home, decoders) = (&reader.home, &reader.decoders);
-    let wanted =
-        |name: &str| home.shows(name) && fields.is_none_or(|fields| fields.iter().any(|field| field == name));
+    let (dataset, decoders) = (&reader.dataset, &reader.decoders);
+    let wanted = |name: &str| {
+        dataset.is_projected(name) && fields.is_none_or(|fields| fields.iter().any(|field| field == name))
+    };
     let mut samples = Vec::with_capacity(positions.len());
     let mut rest = positions;
     while !rest.is_empty() {
-        let chunk = py.detach(|| Chunk::of(home, rest));
+        let chunk = py.detach(|| TakeChunk::of(dataset, rest));
         let rows: Vec<_> = rest[..chunk.count]
             .iter()
-            .map(|position| Arc::new(MdsRow::new(Arc::clone(home), *position)))
+            .map(|position| Arc::new(MdsRow::new(Arc::clone(dataset), *position)))
             .collect();
         rest = &rest[chunk.count..];
         if chunk.is_packed {
@@ -73,11 +74,11 @@ fn alone<'py>(py: Python<'py>, sample: Bound<'py, LazyDict>, row: &MdsRow) -> Py
         return Ok(sample);
     }
     let values = sample.get().edit(py)?.clone().unbind();
-    Bound::new(py, LazyDict::of_dict(values, Carried::default(), Decoders::default()))
+    Bound::new(py, LazyDict::of_dict(values, PickledRow::default(), Decoders::default()))
 }
 
 /// Samples that are read together.
-struct Chunk {
+struct TakeChunk {
     count: usize,
     /// Whether any of them is compressed as one piece.
     is_packed: bool,
@@ -85,12 +86,12 @@ struct Chunk {
     threads: usize,
 }
 
-impl Chunk {
+impl TakeChunk {
     /// The first of the samples at `positions`, at least one.
-    fn of(home: &Home, positions: &[u64]) -> Self {
+    fn of(dataset: &DatasetState, positions: &[u64]) -> Self {
         let (mut bytes, mut count, mut is_packed) = (0u64, 0, false);
         for position in positions.iter().take(CHUNK) {
-            let shard = home.mds.as_ref().and_then(|mds| {
+            let shard = dataset.mds.as_ref().and_then(|mds| {
                 let (shard, i) = mds.folder.place(*position);
                 mds.folder.shard(shard).ok().map(|shard| (shard, i))
             });
@@ -139,13 +140,13 @@ fn find_in_file_order(rows: &[Arc<MdsRow>]) {
 }
 
 /// Rows that any thread finds before they are asked for, one after the other.
-struct Ahead<'r> {
+struct TakePrefetch<'r> {
     rows: &'r [Arc<MdsRow>],
     next: AtomicUsize,
     tried: Vec<Once>,
 }
 
-impl<'r> Ahead<'r> {
+impl<'r> TakePrefetch<'r> {
     fn new(rows: &'r [Arc<MdsRow>]) -> Self {
         Self { rows, next: AtomicUsize::new(0), tried: rows.iter().map(|_| Once::new()).collect() }
     }
@@ -180,7 +181,7 @@ fn take_packed<'py>(
     all: bool,
     threads: usize,
 ) -> PyResult<Vec<Bound<'py, LazyDict>>> {
-    let ahead = Ahead::new(rows);
+    let ahead = TakePrefetch::new(rows);
     with_threads(
         threads,
         || while ahead.find_next() {},
@@ -206,7 +207,8 @@ fn take_raw<'py>(
     let media = media(py, rows, wanted)?;
     let next = AtomicUsize::new(0);
     let read = || {
-        while let Some(Media { sample, column, object, .. }) = media.get(next.fetch_add(1, Ordering::Relaxed))
+        while let Some(MediaValue { sample, column, object, .. }) =
+            media.get(next.fetch_add(1, Ordering::Relaxed))
         {
             // A value that fails is read again, and reported, by its look-up.
             if let Some(row) = rows[*sample].found() {
@@ -226,7 +228,7 @@ fn take_raw<'py>(
         py.detach(read);
         Ok(samples)
     })?;
-    for Media { sample, name, object, .. } in &media {
+    for MediaValue { sample, name, object, .. } in &media {
         let (row, sample) = (&rows[*sample], samples[*sample].get());
         let key = PyString::intern(py, name);
         match object.object(py) {
@@ -244,7 +246,7 @@ fn media<'r>(
     py: Python<'_>,
     rows: &'r [Arc<MdsRow>],
     wanted: &dyn Fn(&str) -> bool,
-) -> PyResult<Vec<Media<'r>>> {
+) -> PyResult<Vec<MediaValue<'r>>> {
     let mut media = Vec::new();
     for (sample, row) in rows.iter().enumerate() {
         let Some(found) = row.found() else { continue };
@@ -254,8 +256,8 @@ fn media<'r>(
             if let (Some(container), DETACH_BYTES..) = (container, length)
                 && wanted(&known.name)
             {
-                let object = Unfilled::new(py, container, usize::try_from(length)?)?;
-                media.push(Media { sample, column, name: &known.name, object });
+                let object = UninitBytes::new(py, container, usize::try_from(length)?)?;
+                media.push(MediaValue { sample, column, name: &known.name, object });
             }
         }
     }

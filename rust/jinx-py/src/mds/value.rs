@@ -1,17 +1,17 @@
 //! One column's value as a Python object.
 
-use super::open::Taste;
-use crate::build::plain_json;
+use super::open::DecodeOptions;
 use crate::errors::{IntoPy, to_py};
-use crate::objects::numpy;
-use crate::unfilled::{Container, Unfilled, keep_freed_memory};
-use jinx_core::mds::emit::{exactly, pickled, text, unknown};
-use jinx_core::mds::encoding::{Dtype, Encoding, Image};
-use jinx_core::mds::images::{Pixels, elements};
-use jinx_core::mds::ndarray;
-use jinx_core::mds::shard::Row;
+use crate::ffi::uninit_bytes::{Container, UninitBytes, keep_freed_memory};
+use crate::objects::build::plain_json;
+use crate::objects::values::numpy;
 use jinx_core::num::{to_u64, to_usize};
 use jinx_core::{Error, Result};
+use jinx_mds::encodings::decode::{exactly, pickled, text, unknown};
+use jinx_mds::encodings::images::{Pixels, elements};
+use jinx_mds::encodings::names::{Dtype, Encoding, Image};
+use jinx_mds::encodings::ndarray;
+use jinx_mds::read::shard::Row;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -28,7 +28,7 @@ pub fn field<'py>(
     py: Python<'py>,
     row: &Row,
     column: usize,
-    taste: &Taste,
+    taste: &DecodeOptions,
     read: Option<Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     decode_field(py, row, column, taste, read).map_err(|error| locate(py, error, row, column))
@@ -47,7 +47,7 @@ fn decode_field<'py>(
     py: Python<'py>,
     row: &Row,
     column: usize,
-    taste: &Taste,
+    taste: &DecodeOptions,
     read: Option<Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let known = &row.columns().all[column];
@@ -91,7 +91,7 @@ fn stored<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     keep_freed_memory(py);
     let length = row.len_of(column);
-    let object = Unfilled::new(py, container, to_usize(length, "a value").into_py_result()?)?;
+    let object = UninitBytes::new(py, container, to_usize(length, "a value").into_py_result()?)?;
     let fill = || object.fill(|out| row.read_into(column, out));
     if length < DETACH_BYTES { fill() } else { py.detach(fill) }.into_py_result()?;
     object.object(py).ok_or_else(|| to_py(&Error::corrupt("a value that was not read to its end")))
@@ -102,7 +102,7 @@ pub fn decode<'py>(
     py: Python<'py>,
     encoding: &Encoding,
     data: &[u8],
-    taste: &Taste,
+    taste: &DecodeOptions,
 ) -> PyResult<Bound<'py, PyAny>> {
     match encoding {
         Encoding::Bytes => Ok(PyBytes::new(py, data).into_any()),
@@ -298,7 +298,7 @@ fn images<'py>(
     is_array: bool,
     image: Image,
     data: &[u8],
-    taste: &Taste,
+    taste: &DecodeOptions,
 ) -> PyResult<Bound<'py, PyAny>> {
     let mut found = Vec::new();
     for range in elements(is_array, data).into_py_result()? {

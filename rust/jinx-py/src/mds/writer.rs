@@ -2,7 +2,7 @@
 
 use crate::errors::{IntoPy, to_py};
 use jinx_core::Error;
-use jinx_core::mds::writer::{SampleEncoder, Settings, Writer};
+use jinx_mds::write::writer::{SampleEncoder, Settings, Writer};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyDict;

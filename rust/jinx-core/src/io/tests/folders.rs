@@ -1,6 +1,6 @@
 //! Folders of shards, and single small files.
 
-use super::super::publish::publish_on;
+use super::super::publish_file::publish_on;
 use super::super::{Contents, FolderWriter, publish_file};
 use super::*;
 use crate::error::Cause;

@@ -11,7 +11,7 @@ mod sweeps;
 
 use super::PairWriter;
 use super::ops::{Call, FileOps, RealOps};
-use super::pair::{PairIdentity, second_name, sidecar_path};
+use super::pair_names::{PairIdentity, second_name, sidecar_path};
 use crate::error::Result;
 use std::fs;
 use std::io::{self, Write};

@@ -3,7 +3,7 @@
 //! A layer records the calls of a real run. Then they are played again on a model of a disk, up to each call: of the
 //! folder changes that were not synced, any subset is on the disk, and a file that was not synced is whole or empty.
 
-use super::super::publish::publish_on;
+use super::super::publish_file::publish_on;
 use super::super::{Contents, FolderAppend, FolderWriter};
 use super::*;
 use std::collections::BTreeMap;

@@ -1,0 +1,64 @@
+//! A schema for rows that have none: one type per field that holds every row seen, or an error that says why not.
+
+mod finish;
+mod kind;
+
+use crate::arrow::features::MediaPath;
+use arrow_schema::SchemaRef;
+use jinx_core::error::{Error, Result};
+use jinx_core::value::Value;
+use kind::{InferredField, InferredType};
+
+/// What inference may do beyond exact promotion.
+#[derive(Debug, Clone, Default)]
+pub struct InferOptions {
+    /// Fields known to hold media.
+    pub media: Vec<MediaPath>,
+    /// Keep a field of mixed kinds as JSON text instead of failing.
+    pub mixed_json: bool,
+    /// Use 64-bit offsets for texts and bytes, for batches over 2 GiB.
+    pub large: bool,
+}
+
+/// Looks at rows one by one; needs memory for the schema only.
+///
+/// Kinds are promoted null < anything, and integers < float64 where every integer is exact; integers past
+/// int64 make uint64. InferredMembers of dicts are united, lists may be ragged, numpy arrays become nested lists of
+/// their dtype.
+pub struct SchemaInference {
+    options: InferOptions,
+    root: InferredField,
+}
+
+impl SchemaInference {
+    pub fn new(options: InferOptions) -> Self {
+        let mut root = InferredField::default();
+        root.kind = InferredType::empty_dict();
+        for (path, media) in &options.media {
+            root.mark_media(path, media);
+        }
+        Self { options, root }
+    }
+
+    /// Takes one row into account.
+    ///
+    /// # Errors
+    /// `Mismatch` with the path and the two kinds when they do not mix; `Limit` for too many member names.
+    pub fn observe(&mut self, row: &Value) -> Result<()> {
+        match row {
+            Value::Dict(_) => self.root.observe(row, self.options.mixed_json),
+            other => Err(Error::mismatch(format!(
+                "{} is no row; a row is a dict",
+                crate::arrow::build::describe(other)
+            ))),
+        }
+    }
+
+    /// The schema, with Hugging Face's metadata if there are media.
+    ///
+    /// # Errors
+    /// `Mismatch` for integers that fit no type, `Unsupported` for dicts that never had a member; names the path.
+    pub fn finish(&self) -> Result<SchemaRef> {
+        finish::schema(&self.root, &self.options)
+    }
+}

@@ -1,0 +1,299 @@
+//! What is known about one field, and how another value changes it.
+
+use crate::arrow::build::describe;
+use crate::arrow::features::MediaFeature;
+use crate::arrow::npy::{Element, Npy};
+use jinx_core::error::{Error, Result};
+use jinx_core::limits::MAX_DEPTH;
+use jinx_core::sink::{Dtype, Number, Payload};
+use jinx_core::value::Value;
+use std::collections::HashMap;
+
+/// Dicts that are used as maps have ever new names; a schema with more members serves nobody.
+const MAX_MEMBERS: usize = 10_000;
+
+#[derive(Debug, Default)]
+pub(crate) struct InferredField {
+    pub(crate) kind: InferredType,
+    /// The feature, where the caller says that media lie here.
+    pub(crate) media: Option<MediaFeature>,
+    /// Whether any row had it; a field that is only announced is no column.
+    seen: bool,
+}
+
+#[derive(Debug, Default)]
+pub(crate) enum InferredType {
+    #[default]
+    Null,
+    Bool,
+    Number(Range),
+    /// Only numpy scalars of one dtype so far.
+    Scalar(Dtype, Range),
+    Text,
+    Bytes,
+    Media,
+    List(Box<InferredField>),
+    Dict(InferredMembers),
+    /// Numpy arrays of one dtype and number of dimensions.
+    Array(Element, usize),
+    /// Mixed kinds that are kept as JSON text.
+    Json,
+}
+
+/// The members of all dicts at one place.
+#[derive(Debug, Default)]
+pub(crate) struct InferredMembers {
+    nodes: Vec<(String, InferredField)>,
+    places: HashMap<String, usize>,
+    /// Places in the order in which rows first had them.
+    order: Vec<usize>,
+}
+
+impl InferredMembers {
+    /// The members that rows had, in the order in which they came.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &(String, InferredField)> {
+        self.order.iter().filter_map(|place| self.nodes.get(*place))
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.order.is_empty()
+    }
+
+    fn place(&mut self, name: &str) -> Result<usize> {
+        if let Some(place) = self.places.get(name) {
+            return Ok(*place);
+        }
+        if self.nodes.len() >= MAX_MEMBERS {
+            return Err(Error::limit(format!(
+                "a dict with more than {MAX_MEMBERS} different names is no column; use a list of [key, value]"
+            )));
+        }
+        self.places.insert(name.to_owned(), self.nodes.len());
+        self.nodes.push((name.to_owned(), InferredField::default()));
+        Ok(self.nodes.len() - 1)
+    }
+
+    fn observed(&mut self, name: &str) -> Result<&mut InferredField> {
+        let place = self.place(name)?;
+        let node = &mut self.nodes[place].1;
+        if !std::mem::replace(&mut node.seen, true) {
+            self.order.push(place);
+        }
+        Ok(node)
+    }
+}
+
+/// The numbers seen.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Range {
+    pub(crate) ints: Option<(i128, i128)>,
+    pub(crate) floats: bool,
+    /// An integer that no float64 equals.
+    pub(crate) inexact: Option<i128>,
+}
+
+impl Range {
+    fn int(value: i128) -> Self {
+        let inexact = crate::arrow::build::exact_f64(value).is_none().then_some(value);
+        Self { ints: Some((value, value)), floats: false, inexact }
+    }
+
+    fn float() -> Self {
+        Self { floats: true, ..Self::default() }
+    }
+
+    fn unite(&mut self, other: Self) {
+        self.ints = match (self.ints, other.ints) {
+            (Some((low, high)), Some((other_low, other_high))) => {
+                Some((low.min(other_low), high.max(other_high)))
+            }
+            (one, other) => one.or(other),
+        };
+        self.floats |= other.floats;
+        self.inexact = self.inexact.or(other.inexact);
+    }
+}
+
+impl InferredType {
+    pub(crate) fn empty_dict() -> Self {
+        Self::Dict(InferredMembers::default())
+    }
+
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Null => "null",
+            Self::Bool => "bool",
+            Self::Number(range) | Self::Scalar(_, range) if range.floats => "float",
+            Self::Number(_) | Self::Scalar(..) => "integer",
+            Self::Text => "text",
+            Self::Bytes => "bytes",
+            Self::Media => "media",
+            Self::List(_) => "list",
+            Self::Dict(_) => "dict",
+            Self::Array(..) => "numpy array",
+            Self::Json => "JSON text",
+        }
+    }
+}
+
+impl InferredField {
+    /// Notes that media lie at `path` below this node.
+    pub(crate) fn mark_media(&mut self, path: &[Option<String>], media: &MediaFeature) {
+        match path.split_first() {
+            None => self.media = Some(media.clone()),
+            Some((None, rest)) => {
+                if let InferredType::Null = self.kind {
+                    self.kind = InferredType::List(Box::default());
+                }
+                if let InferredType::List(element) = &mut self.kind {
+                    element.mark_media(rest, media);
+                }
+            }
+            Some((Some(name), rest)) => {
+                if let InferredType::Null = self.kind {
+                    self.kind = InferredType::empty_dict();
+                }
+                if let InferredType::Dict(members) = &mut self.kind
+                    && let Ok(place) = members.place(name)
+                {
+                    members.nodes[place].1.mark_media(rest, media);
+                }
+            }
+        }
+    }
+
+    pub(crate) fn observe(&mut self, value: &Value, mixed_json: bool) -> Result<()> {
+        self.observe_at(value, mixed_json, 0)
+    }
+
+    fn observe_at(&mut self, value: &Value, mixed_json: bool, depth: usize) -> Result<()> {
+        if depth > MAX_DEPTH {
+            return Err(Error::limit(format!("values nested deeper than {MAX_DEPTH}")));
+        }
+        let matched = match (&mut self.kind, value) {
+            (_, Value::Null) => true,
+            (InferredType::Json, _) => crate::arrow::json_string::to_json(value).map(|_| true)?,
+            (_, Value::Dict(members)) if self.media.is_some() && is_media_dict(members) => {
+                self.kind = InferredType::Media;
+                true
+            }
+            (InferredType::Media, Value::Dict(members)) => is_media_dict(members),
+            (kind @ InferredType::Null, _) => {
+                *kind = first(value)?;
+                return match kind {
+                    InferredType::List(_) | InferredType::Dict(_) => {
+                        self.observe_at(value, mixed_json, depth)
+                    }
+                    _ => Ok(()),
+                };
+            }
+            (InferredType::List(element), Value::List(items)) => {
+                for (at, item) in items.iter().enumerate() {
+                    let observed = element.observe_at(item, mixed_json, depth + 1);
+                    observed.map_err(|error| error.in_field(&format!("[{at}]")))?;
+                }
+                true
+            }
+            (InferredType::Dict(known), Value::Dict(members)) => {
+                for (name, value) in members {
+                    let observed = known
+                        .observed(name)
+                        .and_then(|member| member.observe_at(value, mixed_json, depth + 1));
+                    observed.map_err(|error| error.in_field(name))?;
+                }
+                true
+            }
+            (kind, value) => unite(kind, first(value)?),
+        };
+        if matched {
+            return Ok(());
+        }
+        if mixed_json && depth > 0 {
+            crate::arrow::json_string::to_json(value)?;
+            self.kind = InferredType::Json;
+            return Ok(());
+        }
+        Err(Error::mismatch(format!(
+            "rows mix kinds: {} before, {} here; make them the same, or keep the field as JSON text (mixed=\"json\", --mixed json)",
+            self.kind.name(),
+            describe(value)
+        )))
+    }
+}
+
+fn is_media_dict(members: &[(String, Value)]) -> bool {
+    !members.is_empty()
+        && members.iter().all(|(name, value)| match (name.as_str(), value) {
+            ("bytes" | "path", Value::Null) | ("path", Value::Str(_)) => true,
+            ("bytes", Value::Blob { payload, .. }) => *payload == Payload::Raw,
+            _ => false,
+        })
+}
+
+/// The kind of one value alone; lists and dicts are still empty.
+fn first(value: &Value) -> Result<InferredType> {
+    Ok(match value {
+        Value::Null => InferredType::Null,
+        Value::Bool(_) => InferredType::Bool,
+        Value::Int(value) => InferredType::Number(Range::int((*value).into())),
+        // Past i128 any bound beyond u64 gives the same error.
+        Value::BigInt(digits) => InferredType::Number(Range::int(digits.parse().unwrap_or(i128::MAX))),
+        Value::Float(_) => InferredType::Number(Range::float()),
+        Value::Scalar(dtype, number) => InferredType::Scalar(
+            *dtype,
+            match number {
+                Number::Int(value) => Range::int((*value).into()),
+                Number::Uint(value) => Range::int((*value).into()),
+                Number::Float(_) => Range::float(),
+            },
+        ),
+        Value::Str(_) => InferredType::Text,
+        Value::Blob { payload: Payload::Raw, media: false, path: None, .. } => InferredType::Bytes,
+        Value::Blob { payload: Payload::Raw, .. } => InferredType::Media,
+        Value::Blob { payload: Payload::Npy, data, .. } => {
+            let array = Npy::parse(data)?;
+            InferredType::Array(array.element, array.dimensions.len())
+        }
+        Value::Blob { payload: Payload::Np, data, .. } => match Npy::scalar(data)?.element {
+            Element::Bool => InferredType::Bool,
+            Element::Float(8) => InferredType::Number(Range::float()),
+            other => InferredType::Array(other, 0),
+        },
+        Value::Blob { .. } => {
+            return Err(Error::unsupported(format!("{} has no Arrow form", describe(value))));
+        }
+        Value::List(_) => InferredType::List(Box::default()),
+        Value::Dict(_) => InferredType::empty_dict(),
+    })
+}
+
+/// Widens `kind` to hold `other` as well; false when they do not mix.
+fn unite(kind: &mut InferredType, other: InferredType) -> bool {
+    match (&mut *kind, other) {
+        (InferredType::Bool, InferredType::Bool)
+        | (InferredType::Text, InferredType::Text)
+        | (InferredType::Bytes, InferredType::Bytes) => true,
+        (InferredType::Media, InferredType::Media | InferredType::Bytes) => true,
+        (InferredType::Bytes, InferredType::Media) => {
+            *kind = InferredType::Media;
+            true
+        }
+        (InferredType::Array(element, dimensions), InferredType::Array(other, others)) => {
+            (*element, *dimensions) == (other, others)
+        }
+        (InferredType::Scalar(dtype, range), InferredType::Scalar(other, others)) if *dtype == other => {
+            range.unite(others);
+            true
+        }
+        (
+            InferredType::Number(range) | InferredType::Scalar(_, range),
+            InferredType::Number(others) | InferredType::Scalar(_, others),
+        ) => {
+            let mut united = *range;
+            united.unite(others);
+            *kind = InferredType::Number(united);
+            true
+        }
+        _ => false,
+    }
+}

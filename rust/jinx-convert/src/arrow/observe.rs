@@ -1,0 +1,17 @@
+//! What a first pass over rows that have no schema looks at, to infer one.
+
+use crate::Findings;
+use crate::arrow::infer::SchemaInference;
+use jinx_core::error::Result;
+use jinx_core::value::{TreeBuilder, Value};
+
+impl Findings for SchemaInference {
+    fn observe(&mut self, row: &Value) -> Result<()> {
+        Self::observe(self, row)
+    }
+
+    /// A schema does not depend on the content of plain bytes.
+    fn tree() -> TreeBuilder {
+        TreeBuilder::without_bytes()
+    }
+}

@@ -1,0 +1,95 @@
+//! A schema and its media after fields were left out and renamed.
+
+use crate::arrow::features::{METADATA_KEY, MediaPath};
+use crate::suggest::no_such_column;
+use crate::{ConvertOptions, Selection};
+use arrow_schema::{Field, Schema};
+use jinx_core::error::{Error, Result};
+use serde_json::{Map, Value as Json};
+
+/// pandas' own notes name columns, so they hold no longer when columns change.
+const PANDAS_KEY: &str = "pandas";
+
+/// The schema of the rows that `options` leave, Hugging Face's features included.
+pub(crate) fn schema(schema: &Schema, options: &ConvertOptions) -> Schema {
+    if options.columns.is_none() && options.drop.is_empty() && options.rename.is_empty() {
+        return schema.clone();
+    }
+    let fields = schema.fields().iter().filter_map(|field| {
+        let name = new_name(field.name(), options)?;
+        Some(Field::clone(field).with_name(name))
+    });
+    let mut metadata = schema.metadata().clone();
+    metadata.remove(PANDAS_KEY);
+    if let Some(changed) = metadata.get(METADATA_KEY).and_then(|text| features(text, options)) {
+        metadata.insert(METADATA_KEY.to_owned(), changed);
+    }
+    Schema::new_with_metadata(fields.collect::<Vec<_>>(), metadata)
+}
+
+/// Fails for names that the caller gave and the rows cannot have, before any row is read.
+///
+/// # Errors
+/// `Invalid`, with the names that come near.
+pub(crate) fn check(names: Option<&[String]>, options: &ConvertOptions) -> Result<()> {
+    let selection = Selection::without(options.columns.as_deref(), &options.drop, &options.rename)?;
+    let (Some(selection), Some(names)) = (selection, names) else {
+        return Ok(());
+    };
+    for name in names {
+        selection.wants(name);
+    }
+    selection.check(1)
+}
+
+/// Fails for columns of fields that the rows cannot have, as [`check`] does for `options`.
+///
+/// # Errors
+/// `Invalid`, with the names that come near.
+pub(crate) fn check_columns(
+    names: Option<&[String]>,
+    columns: &[String],
+    options: &ConvertOptions,
+) -> Result<()> {
+    let Some(names) = names else { return Ok(()) };
+    let left: Vec<&str> = names.iter().filter_map(|name| new_name(name, options)).collect();
+    let is_known = |column: &str| {
+        left.iter()
+            .filter_map(|name| column.strip_prefix(name))
+            .any(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+    };
+    match columns.iter().find(|column| !is_known(column)) {
+        Some(column) => Err(Error::invalid(no_such_column(column, left.iter().copied()))),
+        None => Ok(()),
+    }
+}
+
+/// The media that `options` leave.
+pub(crate) fn media(media: Vec<MediaPath>, options: &ConvertOptions) -> Vec<MediaPath> {
+    let left = media.into_iter().filter_map(|(mut path, feature)| {
+        let name = path.first()?.as_deref()?;
+        let new = new_name(name, options)?.to_owned();
+        path[0] = Some(new);
+        Some((path, feature))
+    });
+    left.collect()
+}
+
+fn new_name<'a>(name: &'a str, options: &'a ConvertOptions) -> Option<&'a str> {
+    let kept = options.columns.as_ref().is_none_or(|fields| fields.iter().any(|field| field == name))
+        && options.drop.iter().all(|field| field != name);
+    let renamed = options.rename.iter().find(|(old, _)| old == name);
+    kept.then(|| renamed.map_or(name, |(_, new)| new))
+}
+
+/// `None` for text that is not what `datasets` writes; it then stays as it is.
+fn features(text: &str, options: &ConvertOptions) -> Option<String> {
+    let mut notes: Json = serde_json::from_str(text).ok()?;
+    let features = notes.get_mut("info")?.get_mut("features")?.as_object_mut()?;
+    let left: Map<String, Json> = std::mem::take(features)
+        .into_iter()
+        .filter_map(|(name, feature)| Some((new_name(&name, options)?.to_owned(), feature)))
+        .collect();
+    *features = left;
+    Some(notes.to_string())
+}

@@ -1,0 +1,218 @@
+//! Files of any format to a file of any format.
+
+use crate::arrow::features::MediaPath;
+use crate::arrow::infer::{InferOptions, SchemaInference};
+use crate::arrow::project;
+use crate::arrow::schema::encode_schema;
+use crate::inputs::Selected;
+use crate::inputs::origin::{Known, Origin};
+use crate::options::ConvertSpec;
+use crate::outputs::parquet_target::ParquetTarget;
+use crate::outputs::{JinxTarget, MdsTarget, json_lines, message_pack, tar_samples};
+use crate::{ConvertOptions, Format, Observer, Progress, RowSource, Summary, run};
+use arrow_schema::SchemaRef;
+use jinx_core::error::{Error, Result};
+use jinx_core::io::StreamOut;
+use jinx_format::fields::MediaField;
+use jinx_format::write::dataset::DatasetWriter;
+use jinx_format::write::options::WriteOptions;
+use jinx_mds::write::infer::Inference;
+use jinx_mds::write::writer::Writer;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Told how far a conversion has come, about ten times a second; an error stops it.
+pub type OnProgress<'a> = &'a mut dyn FnMut(Progress) -> Result<()>;
+
+/// Converts files of one format, in order, to `out`. Nothing is published unless all rows were written.
+///
+/// # Errors
+/// The first thing that is wrong with inputs, options, rows or output, and where.
+pub fn convert(
+    sources: &[PathBuf],
+    source_format: Format,
+    out: &Path,
+    target_format: Format,
+    spec: &ConvertSpec,
+    progress: OnProgress<'_>,
+) -> Result<Summary> {
+    spec.check(out, target_format)?;
+    let options = spec.engine()?;
+    let origin = Origin::new(sources, source_format, spec.markers)?;
+    project::check(origin.known.names.as_deref(), &options)?;
+    if target_format == Format::Mds {
+        if !origin.is_repeatable() {
+            return Err(Error::unsupported(
+                "MDS needs an encoding for each column, and finding them takes a first pass, which a pipe does not \
+                 allow; save the input to a file",
+            ));
+        }
+        let observer = Observer::new(Inference::default());
+        run(origin.open()?, observer.clone(), &options, &mut |now| progress(first_half(now)))?;
+        let writer = Writer::create(out, spec.mds(observer.findings().columns())?)?;
+        return run(origin.open()?, MdsTarget::new(writer), &options, &mut |now| progress(second_half(now)));
+    }
+    if target_format != Format::Parquet {
+        let known = projected(origin.known.clone(), spec, &options);
+        return write(origin.open()?, known, out, target_format, spec, &options, progress);
+    }
+    // Before the first pass, which may take long.
+    let file = StreamOut::create(out, spec.overwrite)?;
+    let known = projected(origin.known.clone(), spec, &options);
+    let is_second = known.schema.is_none();
+    let schema = match known.schema {
+        Some(schema) => schema,
+        None => infer(&origin, known.media, spec, &options, progress)?,
+    };
+    let target = ParquetTarget::new(file, schema, spec.parquet()?)?;
+    run(origin.open()?, target, &options, &mut |now| progress(if is_second { second_half(now) } else { now }))
+}
+
+/// Converts rows from anywhere else, such as a table of another library; `schema` is theirs.
+///
+/// # Errors
+/// As [`convert`].
+pub fn convert_rows(
+    source: Box<dyn RowSource>,
+    schema: &SchemaRef,
+    out: &Path,
+    target_format: Format,
+    spec: &ConvertSpec,
+    progress: OnProgress<'_>,
+) -> Result<Summary> {
+    spec.check(out, target_format)?;
+    let options = spec.engine()?;
+    let known = Known::of_schema(schema.clone());
+    project::check(known.names.as_deref(), &options)?;
+    let known = projected(known, spec, &options);
+    write(source, known, out, target_format, spec, &options, progress)
+}
+
+/// The rows of files one by one, with only these top-level fields if given; `markers` as in [`ConvertSpec`].
+///
+/// # Errors
+/// As [`convert`], for the inputs.
+pub fn stream_rows(
+    sources: &[PathBuf],
+    format: Format,
+    fields: Option<&[String]>,
+    markers: bool,
+) -> Result<Box<dyn RowSource>> {
+    Selected::around(Origin::new(sources, format, markers)?.open()?, fields)
+}
+
+fn write(
+    source: Box<dyn RowSource>,
+    known: Known,
+    out: &Path,
+    target: Format,
+    spec: &ConvertSpec,
+    options: &ConvertOptions,
+    progress: OnProgress<'_>,
+) -> Result<Summary> {
+    match target {
+        Format::Jinx => {
+            let columns = spec.only_indexed.as_deref().or(spec.indexed.as_deref()).unwrap_or_default();
+            project::check_columns(known.names.as_deref(), columns, options)?;
+            let write = jinx_options(spec, known)?;
+            let mut writer = match spec.append {
+                true => DatasetWriter::append(out, write)?,
+                false => DatasetWriter::create(out, write)?,
+            };
+            let mut options = options.clone();
+            // Where rows are left out, only looking at them tells which ones were written.
+            match options.rejects.is_some() || options.embed.is_some() {
+                true => writer.skip(writer.resumed()),
+                false => options.skip = writer.resumed(),
+            }
+            run(source, JinxTarget::new(writer), &options, progress)
+        }
+        Format::JsonLines => {
+            let codec = spec.stream_codec(out)?;
+            let file = StreamOut::create(out, spec.overwrite)?;
+            run(source, json_lines(file, codec, spec.level)?, options, progress)
+        }
+        Format::MessagePack => {
+            let codec = spec.stream_codec(out)?;
+            let file = StreamOut::create(out, spec.overwrite)?;
+            run(source, message_pack(file, codec, spec.level)?, options, progress)
+        }
+        Format::Tar => {
+            let codec = spec.tar_codec(out)?;
+            let file = StreamOut::create(out, spec.overwrite)?;
+            run(source, tar_samples(file, codec, spec.level)?, options, progress)
+        }
+        Format::Arrow => Err(Error::unsupported("Arrow files are read, not written; write Parquet")),
+        Format::Mds => Err(Error::unsupported(
+            "MDS needs an encoding for each column, and finding them takes a first pass over files",
+        )),
+        Format::Parquet => {
+            let schema = known.schema.ok_or_else(|| Error::invalid("Parquet needs a schema"))?;
+            let file = StreamOut::create(out, spec.overwrite)?;
+            run(source, ParquetTarget::new(file, schema, spec.parquet()?)?, options, progress)
+        }
+    }
+}
+
+/// How a JINX dataset is written, with what is known about its rows.
+fn jinx_options(spec: &ConvertSpec, known: Known) -> Result<WriteOptions> {
+    let media = known.media.into_iter().map(|(path, media)| MediaField {
+        path,
+        kind: media.kind,
+        feature: media.feature_json,
+    });
+    Ok(WriteOptions {
+        split: spec.split.clone().or(known.split),
+        meta: spec.meta.clone().unwrap_or(known.meta),
+        arrow_schema: known.schema.map(|schema| encode_schema(&schema)),
+        media: media.collect(),
+        ..spec.jinx()?
+    })
+}
+
+fn projected(known: Known, spec: &ConvertSpec, options: &ConvertOptions) -> Known {
+    let mut media = known.media;
+    media.extend(spec.embedded_media());
+    Known {
+        // Files in place of paths, or the other way round, are of other types.
+        schema: known
+            .schema
+            .filter(|_| options.embed.is_none() && options.media_dir.is_none())
+            .map(|schema| Arc::new(project::schema(&schema, options))),
+        media: if options.media_dir.is_some() { Vec::new() } else { project::media(media, options) },
+        ..known
+    }
+}
+
+/// A schema for rows that come without one, by looking at all of them.
+fn infer(
+    origin: &Origin,
+    media: Vec<MediaPath>,
+    spec: &ConvertSpec,
+    options: &ConvertOptions,
+    progress: OnProgress<'_>,
+) -> Result<SchemaRef> {
+    if !origin.is_repeatable() {
+        return Err(Error::unsupported(
+            "Parquet needs a schema, and finding one takes a first pass, which a pipe does not allow; save the input to a file",
+        ));
+    }
+    let infer = InferOptions { media, mixed_json: spec.mixed_json, large: false };
+    let observer = Observer::new(SchemaInference::new(infer));
+    run(origin.open()?, observer.clone(), options, &mut |now| progress(first_half(now)))?;
+    observer.findings().finish()
+}
+
+/// Two passes read every byte twice.
+fn first_half(now: Progress) -> Progress {
+    Progress { rows: 0, total_bytes: now.total_bytes.map(|total| total.saturating_mul(2)), ..now }
+}
+
+fn second_half(now: Progress) -> Progress {
+    let total = now.total_bytes.unwrap_or(0);
+    Progress {
+        bytes_read: now.bytes_read.saturating_add(total),
+        total_bytes: now.total_bytes.map(|total| total.saturating_mul(2)),
+        ..now
+    }
+}

@@ -1,0 +1,112 @@
+//! What becomes of a row between its source and its target: fields left out, files read in or written out, nulls
+//! dropped. Each worker has its own.
+
+mod drop_nulls;
+pub mod embed;
+pub(crate) mod forward;
+pub mod select;
+
+use crate::filters::drop_nulls::DropNulls;
+use crate::filters::embed::{Embed, EmbedOptions};
+use crate::filters::select::{Select, Selection};
+use crate::outputs::media::MediaOut;
+use crate::{ConvertOptions, RowChunk};
+use jinx_core::error::{Cause, Error, Result};
+use jinx_core::sink::Sink;
+use jinx_core::value::{TreeBuilder, Value};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// The steps in their order; those not asked for cost nothing.
+pub(crate) struct Filters {
+    embed: Option<Embed>,
+    select: Option<Select>,
+    drop_nulls: bool,
+    media_out: Option<PathBuf>,
+    skip_errors: bool,
+}
+
+impl Filters {
+    pub(crate) fn new(options: &ConvertOptions, selection: Option<&Arc<Selection>>) -> Self {
+        Self {
+            embed: options.embed.clone().map(Embed::new),
+            select: selection.map(|selection| Select::new(Arc::clone(selection))),
+            drop_nulls: options.drop_nulls,
+            media_out: options.media_dir.clone(),
+            skip_errors: options.rejects.is_some(),
+        }
+    }
+
+    /// Whether a row may be left out, so that it has to be seen as a whole before it is passed on.
+    pub(crate) fn may_skip(&self) -> bool {
+        self.skip_errors || self.embed.as_ref().is_some_and(|embed| embed.options().skips())
+    }
+
+    /// Passes row `i` on.
+    ///
+    /// # Errors
+    /// What the source, a step or the sink reports.
+    pub(crate) fn emit(&mut self, chunk: &dyn RowChunk, i: usize, sink: &mut dyn Sink) -> Result<()> {
+        match self.media_out.clone() {
+            Some(folder) => self.without_nulls(chunk, i, &mut MediaOut::around(&folder, sink)),
+            None => self.without_nulls(chunk, i, sink),
+        }
+    }
+
+    fn without_nulls(&mut self, chunk: &dyn RowChunk, i: usize, sink: &mut dyn Sink) -> Result<()> {
+        if self.drop_nulls {
+            return self.selected(chunk, i, &mut DropNulls::around(sink));
+        }
+        self.selected(chunk, i, sink)
+    }
+
+    fn selected(&mut self, chunk: &dyn RowChunk, i: usize, sink: &mut dyn Sink) -> Result<()> {
+        match &mut self.select {
+            Some(select) => embedded(self.embed.as_mut(), chunk, i, &mut select.around(sink)),
+            None => embedded(self.embed.as_mut(), chunk, i, sink),
+        }
+    }
+
+    /// Row `i` as a tree, or the reason why it is left out.
+    ///
+    /// # Errors
+    /// What is no reason to leave a row out.
+    pub(crate) fn whole(
+        &mut self,
+        chunk: &dyn RowChunk,
+        i: usize,
+    ) -> Result<std::result::Result<Value, Error>> {
+        let mut tree = TreeBuilder::default();
+        match self.emit(chunk, i, &mut tree) {
+            Ok(()) => tree.take().map(Ok),
+            Err(error) if self.skips(&error) => Ok(Err(error)),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Whether the error costs its row alone.
+    pub(crate) fn skips(&self, error: &Error) -> bool {
+        let is_missing = self.embed.as_ref().is_some_and(Embed::was_missing);
+        is_missing || self.skip_errors && error.cause() != Cause::Interrupted
+    }
+}
+
+fn embedded(embed: Option<&mut Embed>, chunk: &dyn RowChunk, i: usize, sink: &mut dyn Sink) -> Result<()> {
+    match embed {
+        Some(embed) => chunk.emit(i, &mut embed.around(sink)),
+        None => chunk.emit(i, sink),
+    }
+}
+
+impl ConvertOptions {
+    /// Whether rows pass through as they are.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.embed.is_none() && !self.drop_nulls && self.media_dir.is_none() && self.rejects.is_none()
+    }
+}
+
+impl EmbedOptions {
+    fn skips(&self) -> bool {
+        self.missing == crate::Missing::Skip
+    }
+}

@@ -1,0 +1,256 @@
+//! Keeps some top-level fields and gives others new names.
+
+use crate::suggest::near;
+use jinx_core::error::{Error, Result};
+use jinx_core::sink::{Blob, Dtype, Number, Payload, Sink};
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+
+/// Names that are kept for the message about a name that does not occur.
+const MAX_NAMES: usize = 1000;
+
+/// Which fields are wanted and what they are to be called. Shared by all threads.
+#[derive(Debug)]
+pub struct Selection {
+    keep: Option<HashSet<String>>,
+    drop: HashSet<String>,
+    rename: Vec<(String, String)>,
+    /// The names that the caller gave, and whether a row had them.
+    given: HashMap<String, AtomicBool>,
+    others: RwLock<BTreeSet<String>>,
+}
+
+impl Selection {
+    /// `None` when all fields stay as they are.
+    ///
+    /// # Errors
+    /// `Invalid` when a name is to be renamed twice, or two get one name.
+    pub fn new(fields: Option<&[String]>, rename: &[(String, String)]) -> Result<Option<Self>> {
+        Self::without(fields, &[], rename)
+    }
+
+    /// As [`Selection::new`], with fields to leave out.
+    ///
+    /// # Errors
+    /// As [`Selection::new`]; `Invalid` when a field is both to keep and to leave out.
+    pub fn without(
+        fields: Option<&[String]>,
+        drop: &[String],
+        rename: &[(String, String)],
+    ) -> Result<Option<Self>> {
+        if fields.is_none() && drop.is_empty() && rename.is_empty() {
+            return Ok(None);
+        }
+        if let Some(name) = drop.iter().find(|name| fields.is_some_and(|fields| fields.contains(name))) {
+            return Err(Error::invalid(format!("the field '{name}' is both to keep and to leave out")));
+        }
+        let (mut old, mut new) = (HashSet::new(), HashSet::new());
+        for (from, to) in rename {
+            if !old.insert(from) {
+                return Err(Error::invalid(format!("the field '{from}' is to be renamed twice")));
+            }
+            if !new.insert(to) {
+                return Err(Error::invalid(format!("two fields are to be renamed to '{to}'")));
+            }
+        }
+        let keep: Option<HashSet<String>> = fields.map(|fields| fields.iter().cloned().collect());
+        if let Some(keep) = &keep
+            && let Some((from, _)) = rename.iter().find(|(from, _)| !keep.contains(from))
+        {
+            let what = format!("the field '{from}' is to be renamed, but is not among the fields to keep");
+            return Err(Error::invalid(what));
+        }
+        let names = keep.iter().flatten().chain(drop).chain(rename.iter().map(|(from, _)| from));
+        let given = names.map(|name| (name.clone(), AtomicBool::new(false))).collect();
+        let drop = drop.iter().cloned().collect();
+        Ok(Some(Self { keep, drop, rename: rename.to_vec(), given, others: RwLock::default() }))
+    }
+
+    /// Whether the field is wanted; also notes that it exists.
+    pub fn wants(&self, name: &str) -> bool {
+        match self.given.get(name) {
+            Some(seen) => seen.store(true, Ordering::Relaxed),
+            None => self.note(name),
+        }
+        !self.drop.contains(name) && self.keep.as_ref().is_none_or(|keep| keep.contains(name))
+    }
+
+    fn note(&self, name: &str) {
+        let others = self.others.read().unwrap_or_else(PoisonError::into_inner);
+        let is_new = !others.contains(name) && others.len() < MAX_NAMES;
+        drop(others);
+        if is_new {
+            self.others.write().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned());
+        }
+    }
+
+    /// The name that a field gets.
+    pub fn new_name<'a>(&'a self, name: &'a str) -> &'a str {
+        self.rename.iter().find(|(from, _)| from == name).map_or(name, |(_, to)| to)
+    }
+
+    /// Fails for a name the caller gave that no row had; without rows nothing is known.
+    ///
+    /// # Errors
+    /// `Invalid`, with the names that come near.
+    pub fn check(&self, rows: u64) -> Result<()> {
+        let mut missing: Vec<&String> = self
+            .given
+            .iter()
+            .filter(|(_, seen)| !seen.load(Ordering::Relaxed))
+            .map(|(name, _)| name)
+            .collect();
+        missing.sort();
+        let Some(name) = missing.first().filter(|_| rows > 0) else {
+            return Ok(());
+        };
+        let others = self.others.read().unwrap_or_else(PoisonError::into_inner);
+        let given =
+            self.given.iter().filter(|(_, seen)| seen.load(Ordering::Relaxed)).map(|(name, _)| name.as_str());
+        let listed =
+            |names: &[&str]| names.iter().map(|name| format!("'{name}'")).collect::<Vec<_>>().join(", ");
+        let near = near(name, others.iter().map(String::as_str).chain(given));
+        let some: Vec<&str> = others.iter().map(String::as_str).take(8).collect();
+        let advice = match (near.is_empty(), some.is_empty()) {
+            (false, _) => format!("; did you mean {}?", listed(&near)),
+            (true, false) => format!("; there are {}", listed(&some)),
+            (true, true) => String::new(),
+        };
+        Err(Error::invalid(format!("no row has a field '{name}'{advice}")))
+    }
+}
+
+/// What becomes of one field.
+#[derive(Debug, Clone)]
+struct Action {
+    keep: bool,
+    /// The new name.
+    rename: Option<Arc<str>>,
+    /// The number of the rename whose new name this field ends up with, as it is or renamed.
+    slot: Option<usize>,
+}
+
+/// One thread's filter.
+#[derive(Debug)]
+pub struct Select {
+    selection: Arc<Selection>,
+    actions: HashMap<String, Action>,
+    /// Which new names the row has already.
+    taken: Vec<bool>,
+}
+
+impl Select {
+    pub fn new(selection: Arc<Selection>) -> Self {
+        let taken = vec![false; selection.rename.len()];
+        Self { selection, actions: HashMap::new(), taken }
+    }
+
+    /// A sink for one row that passes on to `inner` what is wanted.
+    pub fn around<'a>(&'a mut self, inner: &'a mut dyn Sink) -> impl Sink + 'a {
+        self.taken.fill(false);
+        Selecting { select: self, inner, depth: 0, dropping: false }
+    }
+
+    fn action(&mut self, name: &str) -> Action {
+        if let Some(action) = self.actions.get(name) {
+            return action.clone();
+        }
+        let keep = self.selection.wants(name);
+        let new = self.selection.new_name(name);
+        let slot = self.selection.rename.iter().position(|(_, to)| to == new);
+        let rename = (new != name).then(|| Arc::from(new));
+        let action = Action { keep, rename, slot };
+        if self.actions.len() < MAX_NAMES {
+            self.actions.insert(name.to_owned(), action.clone());
+        }
+        action
+    }
+}
+
+struct Selecting<'a> {
+    select: &'a mut Select,
+    inner: &'a mut dyn Sink,
+    /// Containers that are open.
+    depth: usize,
+    /// The field at hand is left out.
+    dropping: bool,
+}
+
+impl Selecting<'_> {
+    fn begin(&mut self, begin: impl FnOnce(&mut dyn Sink) -> Result<()>) -> Result<()> {
+        self.depth += 1;
+        if self.dropping { Ok(()) } else { begin(self.inner) }
+    }
+
+    fn end(&mut self, end: impl FnOnce(&mut dyn Sink) -> Result<()>) -> Result<()> {
+        self.depth = self.depth.saturating_sub(1);
+        // The row itself is never left out.
+        self.dropping &= self.depth > 0;
+        if self.dropping { Ok(()) } else { end(self.inner) }
+    }
+
+    fn value(&mut self, value: impl FnOnce(&mut dyn Sink) -> Result<()>) -> Result<()> {
+        if self.dropping { Ok(()) } else { value(self.inner) }
+    }
+}
+
+impl Sink for Selecting<'_> {
+    fn null(&mut self) -> Result<()> {
+        self.value(|sink| sink.null())
+    }
+    fn bool(&mut self, value: bool) -> Result<()> {
+        self.value(|sink| sink.bool(value))
+    }
+    fn int(&mut self, value: i64) -> Result<()> {
+        self.value(|sink| sink.int(value))
+    }
+    fn big_int(&mut self, digits: &str) -> Result<()> {
+        self.value(|sink| sink.big_int(digits))
+    }
+    fn float(&mut self, value: f64) -> Result<()> {
+        self.value(|sink| sink.float(value))
+    }
+    fn str(&mut self, value: &str) -> Result<()> {
+        self.value(|sink| sink.str(value))
+    }
+    fn blob(&mut self, payload: Payload, blob: Blob<'_>) -> Result<()> {
+        self.value(|sink| sink.blob(payload, blob))
+    }
+    fn scalar(&mut self, dtype: Dtype, value: Number) -> Result<()> {
+        self.value(|sink| sink.scalar(dtype, value))
+    }
+    fn media_path(&mut self, path: &str) -> Result<()> {
+        self.value(|sink| sink.media_path(path))
+    }
+    fn begin_list(&mut self, len: usize) -> Result<()> {
+        self.begin(|sink| sink.begin_list(len))
+    }
+    fn end_list(&mut self) -> Result<()> {
+        self.end(|sink| sink.end_list())
+    }
+    fn begin_dict(&mut self, len: usize) -> Result<()> {
+        self.begin(|sink| sink.begin_dict(len))
+    }
+    fn key(&mut self, name: &str) -> Result<()> {
+        if self.depth != 1 {
+            return self.value(|sink| sink.key(name));
+        }
+        let action = self.select.action(name);
+        self.dropping = !action.keep;
+        if self.dropping {
+            return Ok(());
+        }
+        if let Some(taken) = action.slot.and_then(|slot| self.select.taken.get_mut(slot))
+            && std::mem::replace(taken, true)
+        {
+            let new = action.rename.as_deref().unwrap_or(name);
+            let what = format!("two fields would be called '{new}'; leave one out or choose another name");
+            return Err(Error::invalid(what));
+        }
+        self.inner.key(action.rename.as_deref().unwrap_or(name))
+    }
+    fn end_dict(&mut self) -> Result<()> {
+        self.end(|sink| sink.end_dict())
+    }
+}

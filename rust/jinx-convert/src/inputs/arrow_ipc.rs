@@ -1,0 +1,323 @@
+//! Arrow IPC as batches: files (`.arrow`, `.feather`) and streams, as Hugging Face `datasets` keeps its data.
+//!
+//! Both hold the same messages in a row. A file has a mark before them and an index behind them; where the index
+//! cannot be had (in a compressed file, or one that is cut off), the messages are read as those of a stream.
+
+mod indexed;
+
+use crate::arrow::failure::{from_arrow, guarded};
+use crate::inputs::Input;
+use crate::suggest::no_such_column;
+use arrow_array::{ArrayRef, RecordBatch};
+use arrow_buffer::Buffer;
+use arrow_ipc::convert::try_fb_to_schema;
+use arrow_ipc::reader::{read_dictionary, read_record_batch};
+use arrow_ipc::{MessageHeader, root_as_message};
+use arrow_schema::{ArrowError, SchemaRef};
+use indexed::Indexed;
+use jinx_core::error::{Error, Result};
+use jinx_core::limits::FIRST_RESERVATION_BYTES;
+use jinx_core::num::{range_within, to_u64, to_usize};
+use std::collections::HashMap;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+const FILE_MARK: &[u8; 8] = b"ARROW1\0\0";
+const MAX_PADDING_WORDS: usize = 16;
+const OLD_FEATHER_MARK: &[u8; 4] = b"FEA1";
+const CONTINUES: u32 = u32::MAX;
+/// What a message says about a batch; thousands of columns take a megabyte.
+const MAX_METADATA_BYTES: u64 = 256 << 20;
+/// A compressed buffer may claim this much whatever its size, and more in proportion to that: null masks and equal
+/// values shrink a thousandfold, and memory for a claim is taken before it is tried.
+const MAX_CLAIM_BYTES: u64 = 256 << 20;
+const MAX_RATIO: u64 = 1024;
+
+/// An Arrow IPC file that can be read again and again.
+pub struct IpcSource {
+    path: PathBuf,
+    schema: SchemaRef,
+    read: Arc<AtomicU64>,
+}
+
+impl IpcSource {
+    /// Reads the schema.
+    ///
+    /// # Errors
+    /// `Io`; `Truncated`; `Corrupt`; `Unsupported` for Feather's first version.
+    pub fn open(path: &Path) -> Result<Self> {
+        let batches = IpcBatches::open(path)?;
+        Ok(Self { path: path.to_owned(), schema: batches.schema, read: Arc::default() })
+    }
+
+    pub fn schema(&self) -> SchemaRef {
+        self.schema.clone()
+    }
+
+    /// Bytes taken from the file by the batches that were asked for last.
+    pub fn bytes_read(&self) -> u64 {
+        self.read.load(Ordering::Relaxed)
+    }
+
+    /// All batches in order, of the named columns if given.
+    ///
+    /// # Errors
+    /// `Invalid` for a column that the file lacks; as [`IpcSource::open`].
+    pub fn batches(&mut self, columns: Option<&[String]>) -> Result<IpcBatches> {
+        let fields = self.schema.fields();
+        let place = |name: &String| {
+            fields.iter().position(|field| field.name() == name).ok_or_else(|| {
+                let known = fields.iter().map(|field| field.name().as_str());
+                Error::invalid(no_such_column(name, known)).in_file(&self.path)
+            })
+        };
+        let columns = columns.map(|names| names.iter().map(place).collect()).transpose()?;
+        let batches = IpcBatches { columns, ..IpcBatches::open(&self.path)? };
+        self.read = batches.messages.counter();
+        Ok(batches)
+    }
+}
+
+/// The batches of one reading; ends after the first error.
+pub struct IpcBatches {
+    path: PathBuf,
+    messages: Messages,
+    schema: SchemaRef,
+    dictionaries: HashMap<i64, ArrayRef>,
+    columns: Option<Vec<usize>>,
+    done: bool,
+}
+
+impl IpcBatches {
+    fn open(path: &Path) -> Result<Self> {
+        let begin = || {
+            if let Some((indexed, schema)) = Indexed::open(path)? {
+                return Ok(Self::over(path, Messages::Indexed(indexed), schema));
+            }
+            let mut messages = Stream::begin(Input::open(path)?)?;
+            let Some(first) = messages.next()? else {
+                return Err(Error::truncated("the Arrow data ends before its schema"));
+            };
+            let message = first.header()?;
+            let schema = message
+                .header_as_schema()
+                .ok_or_else(|| Error::corrupt("the Arrow data does not begin with a schema"))?;
+            let schema = Arc::new(try_fb_to_schema(schema).map_err(damaged)?);
+            Ok(Self::over(path, Messages::Stream(messages), schema))
+        };
+        guarded(begin, "the Arrow schema").map_err(|error| error.in_file(path))
+    }
+
+    fn over(path: &Path, messages: Messages, schema: SchemaRef) -> Self {
+        let path = path.to_owned();
+        Self { path, messages, schema, dictionaries: HashMap::new(), columns: None, done: false }
+    }
+
+    fn read(&mut self) -> Result<Option<RecordBatch>> {
+        while let Some(found) = self.messages.next()? {
+            let message = found.header()?;
+            let version = message.version();
+            match message.header_type() {
+                MessageHeader::RecordBatch => {
+                    let batch = message.header_as_record_batch().ok_or_else(no_header)?;
+                    check_claims(&batch, &found.body)?;
+                    let columns = self.columns.as_deref();
+                    let schema = self.schema.clone();
+                    return read_record_batch(
+                        &found.body,
+                        batch,
+                        schema,
+                        &self.dictionaries,
+                        columns,
+                        &version,
+                    )
+                    .map(Some)
+                    .map_err(damaged);
+                }
+                MessageHeader::DictionaryBatch => {
+                    let batch = message.header_as_dictionary_batch().ok_or_else(no_header)?;
+                    if let Some(data) = batch.data() {
+                        check_claims(&data, &found.body)?;
+                    }
+                    read_dictionary(&found.body, batch, &self.schema, &mut self.dictionaries, &version)
+                        .map_err(damaged)?;
+                }
+                _ => return Err(Error::corrupt("the Arrow data holds a message that is no batch")),
+            }
+        }
+        Ok(None)
+    }
+}
+
+impl Iterator for IpcBatches {
+    type Item = Result<RecordBatch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.done {
+            return None;
+        }
+        let read = guarded(|| self.read(), "the Arrow data");
+        let next = read.map_err(|error| error.in_file(&self.path)).transpose();
+        self.done = !matches!(next, Some(Ok(_)));
+        next
+    }
+}
+
+/// Messages in their order.
+enum Messages {
+    Stream(Stream),
+    Indexed(Indexed),
+}
+
+impl Messages {
+    fn next(&mut self) -> Result<Option<BatchBlock>> {
+        match self {
+            Self::Stream(stream) => stream.next(),
+            Self::Indexed(indexed) => indexed.next(),
+        }
+    }
+
+    /// Counts the bytes that are read.
+    fn counter(&self) -> Arc<AtomicU64> {
+        match self {
+            Self::Stream(stream) => stream.input.counter(),
+            Self::Indexed(indexed) => Arc::clone(&indexed.read),
+        }
+    }
+}
+
+/// Messages that follow one another.
+struct Stream {
+    input: Input,
+    /// A word that was read already.
+    first: Option<u32>,
+}
+
+struct BatchBlock {
+    metadata: Vec<u8>,
+    body: Buffer,
+}
+
+impl BatchBlock {
+    fn header(&self) -> Result<arrow_ipc::Message<'_>> {
+        // What the verifier says names tables and positions of the encoding, which helps nobody.
+        root_as_message(&self.metadata).map_err(|_| Error::corrupt("an Arrow message is damaged"))
+    }
+}
+
+impl Stream {
+    fn begin(input: Input) -> Result<Self> {
+        let mut messages = Self { input, first: None };
+        let mark = messages.word()?.ok_or_else(ends_early)?.to_le_bytes();
+        if &mark == OLD_FEATHER_MARK {
+            let what = "this is Feather of version 1; write it again with a newer pandas or pyarrow";
+            return Err(Error::unsupported(what));
+        }
+        if !FILE_MARK.starts_with(&mark) {
+            messages.first = Some(u32::from_le_bytes(mark));
+            return Ok(messages);
+        }
+        if !FILE_MARK.ends_with(&messages.take(4)?) {
+            return Err(Error::corrupt("this is no Arrow file: it does not begin with ARROW1"));
+        }
+        // Some writers fill up with zeros as far as they align.
+        for _ in 0..MAX_PADDING_WORDS {
+            messages.first = messages.word()?;
+            if messages.first != Some(0) {
+                break;
+            }
+        }
+        Ok(messages)
+    }
+
+    /// The next message; `None` behind the last one.
+    fn next(&mut self) -> Result<Option<BatchBlock>> {
+        let word = match self.first.take() {
+            Some(word) => Some(word),
+            None => self.word()?,
+        };
+        // A stream may just end, or say so by a length of nothing; before 2019 lengths stood alone.
+        let length = match word {
+            Some(CONTINUES) => self.word()?,
+            other => other,
+        };
+        let Some(length) = length.filter(|length| *length > 0) else {
+            // Behind the last message is the checksum of a compressed file.
+            io::copy(&mut self.input, &mut io::sink())?;
+            return Ok(None);
+        };
+        if u64::from(length) > MAX_METADATA_BYTES {
+            return Err(Error::limit(format!("an Arrow message claims {length} bytes of metadata")));
+        }
+        let metadata = self.take(length.into())?;
+        let found = BatchBlock { metadata, body: Buffer::from_vec(Vec::<u8>::new()) };
+        let body = u64::try_from(found.header()?.bodyLength())
+            .map_err(|_| Error::corrupt("an Arrow message has a negative length"))?;
+        Ok(Some(BatchBlock { body: Buffer::from_vec(self.take(body)?), ..found }))
+    }
+
+    /// `None` at the end of the input.
+    fn word(&mut self) -> Result<Option<u32>> {
+        let bytes = self.up_to(4)?;
+        match <[u8; 4]>::try_from(bytes.as_slice()) {
+            Ok(word) => Ok(Some(u32::from_le_bytes(word))),
+            Err(_) if bytes.is_empty() => Ok(None),
+            Err(_) => Err(ends_early()),
+        }
+    }
+
+    fn take(&mut self, length: u64) -> Result<Vec<u8>> {
+        let bytes = self.up_to(length)?;
+        if to_u64(bytes.len()) < length { Err(ends_early()) } else { Ok(bytes) }
+    }
+
+    /// As many bytes as there are; memory for them grows as they come.
+    fn up_to(&mut self, length: u64) -> Result<Vec<u8>> {
+        let first = to_usize(length.min(FIRST_RESERVATION_BYTES), "an Arrow message")?;
+        let mut bytes = Vec::with_capacity(first);
+        (&mut self.input).take(length).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    }
+}
+
+/// Refuses a batch whose compressed buffers claim more bytes than they can hold.
+fn check_claims(batch: &arrow_ipc::RecordBatch<'_>, body: &Buffer) -> Result<()> {
+    if batch.compression().is_none() {
+        return Ok(());
+    }
+    for buffer in batch.buffers().iter().flatten() {
+        let (Ok(start), Ok(stored)) = (u64::try_from(buffer.offset()), u64::try_from(buffer.length())) else {
+            return Err(Error::corrupt("an Arrow buffer has a negative place"));
+        };
+        let range = range_within(start, stored, to_u64(body.len()), "an Arrow buffer")?;
+        let start = to_usize(range.start, "an Arrow buffer")?;
+        let claim = body
+            .get(start..)
+            .and_then(|rest| rest.first_chunk())
+            .map_or(0, |claim| i64::from_le_bytes(*claim));
+        if u64::try_from(claim)
+            .is_ok_and(|claim| claim > MAX_CLAIM_BYTES.max(stored.saturating_mul(MAX_RATIO)))
+        {
+            return Err(Error::limit(format!("an Arrow buffer of {stored} bytes claims to hold {claim}")));
+        }
+    }
+    Ok(())
+}
+
+/// Decoding happens in memory, so what looks like a failed read is damage.
+fn damaged(error: ArrowError) -> Error {
+    match error {
+        ArrowError::IoError(what, _) => Error::corrupt(format!("the Arrow data is damaged: {what}")),
+        other => from_arrow(other),
+    }
+}
+
+fn no_header() -> Error {
+    Error::corrupt("an Arrow message lacks its header")
+}
+
+fn ends_early() -> Error {
+    Error::truncated("the Arrow data ends early: the file is incomplete; copy or download it again")
+}

@@ -1,0 +1,124 @@
+//! Rows of MDS folders: raw shards are read on the workers, file-compressed ones decoded ahead in memory.
+
+use crate::inputs::Opener;
+use crate::{RowChunk, RowSource, Selection};
+use jinx_core::error::{Error, Result};
+use jinx_core::num::to_u64;
+use jinx_core::sink::Sink;
+use jinx_mds::read::folder::{Folder, Hashes, Options};
+use jinx_mds::read::prefetch::ShardPrefetcher;
+use jinx_mds::read::shard::{Row, Shard};
+use std::ops::Range;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Bytes that a chunk of rows is to have, taking the shard's average.
+const CHUNK_BYTES: u64 = 1 << 20;
+const MAX_CHUNK_ROWS: u64 = 4096;
+
+/// The rows of one folder.
+pub struct MdsRows {
+    folder: Arc<Folder>,
+    feed: Option<ShardPrefetcher>,
+    selection: Option<Arc<Selection>>,
+    next: u64,
+    bytes_read: u64,
+}
+
+impl MdsRows {
+    /// # Errors
+    /// As [`Folder::open`].
+    pub fn open(path: &Path) -> Result<Self> {
+        // All is read, and what is written gets checksums of its own, which must not vouch for damage.
+        let options = Options { hashes: Hashes::All, ..Options::default() };
+        let folder = Arc::new(Folder::open(vec![path.to_owned()], options)?);
+        let feed = folder.has_packed().then(|| ShardPrefetcher::new(Arc::clone(&folder), 0));
+        Ok(Self { folder, feed, selection: None, next: 0, bytes_read: 0 })
+    }
+
+    /// As a source that is opened when its turn comes.
+    pub fn opener(path: &Path) -> Opener {
+        let path = path.to_owned();
+        Box::new(move || Ok(Box::new(Self::open(&path)?)))
+    }
+}
+
+/// Names and encodings of a folder's columns, and the bytes of its files.
+///
+/// # Errors
+/// As [`Folder::open`].
+pub fn mds_columns(path: &Path) -> Result<(Vec<(String, String)>, u64)> {
+    let folder = Folder::open(vec![path.to_owned()], Options::default())?;
+    let bytes = |shard| folder.info(shard).map_or(0, |info| info.raw.bytes);
+    let total = (0..folder.count()).map(bytes).sum();
+    Ok((folder.columns(), total))
+}
+
+impl RowSource for MdsRows {
+    fn next_chunk(&mut self) -> Result<Option<Box<dyn RowChunk>>> {
+        if self.next >= self.folder.len() {
+            return Ok(None);
+        }
+        let (at, index) = self.folder.place(self.next);
+        let info = self.folder.info(at).ok_or_else(|| Error::invalid("no such shard"))?;
+        let average = (info.raw.bytes / info.samples.max(1)).max(1);
+        let piece = self.feed.as_mut().and_then(|feed| feed.piece(self.next));
+        let (shard, index, left) = match piece {
+            Some(piece) => {
+                let skipped = self.next - piece.first;
+                (Arc::clone(&piece.shard), piece.index + skipped, piece.count - skipped)
+            }
+            None => (self.folder.shard(at)?, index, info.samples - index),
+        };
+        let rows = (CHUNK_BYTES / average).clamp(1, MAX_CHUNK_ROWS).min(left);
+        self.next += rows;
+        self.bytes_read += rows * average;
+        let selection = self.selection.clone();
+        Ok(Some(Box::new(MdsChunk { shard, rows: index..index + rows, bytes: rows * average, selection })))
+    }
+
+    fn bytes_read(&self) -> u64 {
+        self.bytes_read
+    }
+
+    fn total_bytes(&self) -> Option<u64> {
+        let bytes = |shard| self.folder.info(shard).map_or(0, |info| info.raw.bytes);
+        Some((0..self.folder.count()).map(bytes).sum())
+    }
+
+    fn select(&mut self, selection: &Arc<Selection>) {
+        self.selection = Some(Arc::clone(selection));
+    }
+}
+
+struct MdsChunk {
+    shard: Arc<Shard>,
+    rows: Range<u64>,
+    bytes: u64,
+    selection: Option<Arc<Selection>>,
+}
+
+impl MdsChunk {
+    fn row(&self, i: usize) -> Result<Row> {
+        self.shard.row(self.rows.start + to_u64(i))
+    }
+}
+
+impl RowChunk for MdsChunk {
+    fn len(&self) -> usize {
+        usize::try_from(self.rows.end - self.rows.start).unwrap_or_default()
+    }
+
+    fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    fn emit(&self, i: usize, mut sink: &mut dyn Sink) -> Result<()> {
+        let wants = |name: &str| self.selection.as_ref().is_none_or(|selection| selection.wants(name));
+        self.row(i)?.emit(&wants, &mut sink)
+    }
+
+    fn locate(&self, i: usize, error: Error) -> Error {
+        self.shard.here(error, self.rows.start + to_u64(i))
+    }
+}

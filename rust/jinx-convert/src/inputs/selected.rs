@@ -1,0 +1,72 @@
+//! A source of which only some fields are wanted, for those who take rows without a target.
+
+use crate::{RowChunk, RowSource, Select, Selection};
+use jinx_core::error::{Error, Result};
+use jinx_core::sink::Sink;
+use std::cell::RefCell;
+use std::sync::Arc;
+
+/// Leaves out fields of another source's rows.
+pub struct Selected {
+    source: Box<dyn RowSource>,
+    selection: Arc<Selection>,
+    rows: u64,
+}
+
+impl Selected {
+    /// The source itself when no fields are given. At the end, a field that no row had is an error.
+    ///
+    /// # Errors
+    /// Never, so far.
+    pub fn around(mut source: Box<dyn RowSource>, fields: Option<&[String]>) -> Result<Box<dyn RowSource>> {
+        let Some(selection) = Selection::new(fields, &[])?.map(Arc::new) else {
+            return Ok(source);
+        };
+        source.select(&selection);
+        Ok(Box::new(Self { source, selection, rows: 0 }))
+    }
+}
+
+impl RowSource for Selected {
+    fn next_chunk(&mut self) -> Result<Option<Box<dyn RowChunk>>> {
+        let Some(chunk) = self.source.next_chunk()? else {
+            self.selection.check(self.rows)?;
+            return Ok(None);
+        };
+        self.rows += jinx_core::num::to_u64(chunk.len());
+        let select = RefCell::new(Select::new(Arc::clone(&self.selection)));
+        Ok(Some(Box::new(SelectedChunk { chunk, select })))
+    }
+
+    fn bytes_read(&self) -> u64 {
+        self.source.bytes_read()
+    }
+
+    fn total_bytes(&self) -> Option<u64> {
+        self.source.total_bytes()
+    }
+}
+
+struct SelectedChunk {
+    chunk: Box<dyn RowChunk>,
+    select: RefCell<Select>,
+}
+
+impl RowChunk for SelectedChunk {
+    fn len(&self) -> usize {
+        self.chunk.len()
+    }
+
+    fn bytes(&self) -> u64 {
+        self.chunk.bytes()
+    }
+
+    fn emit(&self, i: usize, sink: &mut dyn Sink) -> Result<()> {
+        let mut select = self.select.try_borrow_mut().map_err(|_| Error::invalid("a row inside a row"))?;
+        self.chunk.emit(i, &mut select.around(sink))
+    }
+
+    fn locate(&self, i: usize, error: Error) -> Error {
+        self.chunk.locate(i, error)
+    }
+}

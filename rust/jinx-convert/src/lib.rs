@@ -1,0 +1,33 @@
+//! Rows from any format to any other, in order, on all cores, in bounded memory.
+//!
+//! ```text
+//! RowSource (own thread) -> RowChunk -> workers: filters -> ChunkEncoder -> RowTarget (calling thread, in order)
+//! ```
+//! The output depends on the rows only, never on the number of threads.
+
+pub mod arrow;
+mod backpressure;
+pub mod convert;
+mod filters;
+mod format;
+pub mod inputs;
+pub mod msgpack;
+mod observe;
+pub mod options;
+mod ordered;
+pub mod outputs;
+mod rejects;
+mod rows;
+mod run;
+mod suggest;
+mod tar_names;
+
+pub use convert::{convert, convert_rows, stream_rows};
+pub use filters::embed::{EmbedOptions, Missing};
+pub use filters::select::{Select, Selection};
+pub use format::Format;
+pub use observe::{Findings, Observer};
+pub use options::ConvertSpec;
+pub use ordered::{Commit, ordered};
+pub use rows::{ChunkEncoder, RowChunk, RowSource, RowTarget};
+pub use run::{ConvertOptions, Progress, Summary, run};

@@ -1,0 +1,188 @@
+//! Work on many threads whose results arrive in the order of the input.
+
+use crate::backpressure::Backpressure;
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, unbounded};
+use jinx_core::error::{Error, Result};
+use jinx_core::interrupt;
+use jinx_core::panics::caught;
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Input bytes between source and target.
+const BYTES_IN_FLIGHT: u64 = 32 << 20;
+/// How often the caller gets to say that it wants to stop.
+const TICK: Duration = Duration::from_millis(50);
+
+/// How long a source that does not return is waited for when all is to stop.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// The calling thread's half.
+pub trait Commit<E> {
+    /// Takes the next result in the order of the input.
+    ///
+    /// # Errors
+    /// Any error stops all.
+    fn commit(&mut self, result: E) -> Result<()>;
+
+    /// Called after each result, and every 50 ms while there is none.
+    ///
+    /// # Errors
+    /// Any error stops all.
+    fn tick(&mut self) -> Result<()>;
+}
+
+struct Job<C> {
+    number: u64,
+    bytes: u64,
+    input: Result<C>,
+}
+
+enum Message<E> {
+    /// A part of a result that goes on.
+    Part(E),
+    /// A result or its last part, and the bytes of the input.
+    End(E, u64),
+    Failed(Error),
+}
+
+/// Runs `produce` on a thread of its own, each of `workers` on one, and `commit` on this one.
+///
+/// `produce` gives a piece of input with its size in bytes. A worker returns the result, or the last part of it after
+/// handing over others by the function it is given; that may block until it is the input's turn. The first error in
+/// the order of the input wins; a panic is an error. How much is in flight is bounded.
+///
+/// A `produce` that does not return, such as a read from a terminal, is left behind after a second when all stops.
+///
+/// # Errors
+/// As said; and `Io` when the system gives no threads.
+pub fn ordered<C, E, P, W>(produce: P, workers: Vec<W>, commit: &mut impl Commit<E>) -> Result<()>
+where
+    C: Send + 'static,
+    E: Send,
+    P: FnMut() -> Result<Option<(C, u64)>> + Send + 'static,
+    W: FnMut(C, &mut dyn FnMut(E) -> Result<()>) -> Result<E> + Send,
+{
+    let gate = Arc::new(Backpressure::new(workers.len() * 2 + 2, BYTES_IN_FLIGHT));
+    let (job_sender, jobs) = unbounded::<Job<C>>();
+    let (sender, receiver) = unbounded();
+    let feeder = {
+        let gate = Arc::clone(&gate);
+        thread::Builder::new().spawn(move || feed(produce, &job_sender, &gate))?
+    };
+    let done = thread::scope(|scope| {
+        let started = workers.into_iter().try_for_each(|worker| {
+            let (jobs, results, gate) = (jobs.clone(), sender.clone(), Arc::clone(&gate));
+            let work = move || {
+                let asked = Arc::clone(&gate);
+                interrupt::also_ask(move || asked.is_stopped());
+                work(worker, &jobs, &results, &gate);
+            };
+            thread::Builder::new().spawn_scoped(scope, work).map(drop)
+        });
+        drop(sender);
+        let started = started.map_err(Error::from);
+        let done = started.and_then(|()| collect(&receiver, &gate, commit));
+        gate.stop();
+        done
+    });
+    let patience = Instant::now() + PATIENCE;
+    while !feeder.is_finished() && Instant::now() < patience {
+        thread::sleep(PATIENCE / 500);
+    }
+    done
+}
+
+fn feed<C>(
+    mut produce: impl FnMut() -> Result<Option<(C, u64)>>,
+    jobs: &Sender<Job<C>>,
+    gate: &Backpressure,
+) {
+    let mut number = 0;
+    while gate.enter() {
+        let (input, bytes) = match caught(&mut produce, "the reading thread") {
+            Ok(Some((input, bytes))) => (Ok(input), bytes),
+            Ok(None) => return,
+            Err(error) => (Err(error), 0),
+        };
+        let failed = input.is_err();
+        gate.weigh(bytes);
+        // Sending fails only when all is being stopped.
+        if jobs.send(Job { number, bytes, input }).is_err() || failed {
+            return;
+        }
+        number += 1;
+    }
+}
+
+fn work<C, E, W>(
+    mut worker: W,
+    jobs: &Receiver<Job<C>>,
+    results: &Sender<(u64, Message<E>)>,
+    gate: &Backpressure,
+) where
+    W: FnMut(C, &mut dyn FnMut(E) -> Result<()>) -> Result<E>,
+{
+    loop {
+        let Job { number, bytes, input } = match jobs.recv_timeout(TICK) {
+            Ok(job) if !gate.is_stopped() => job,
+            Err(RecvTimeoutError::Timeout) if !gate.is_stopped() => continue,
+            _ => return,
+        };
+        let mut hand_over = |part| {
+            let sent = results.send((number, Message::Part(part))).is_ok();
+            if sent && gate.part_sent(number) { Ok(()) } else { Err(Error::interrupted()) }
+        };
+        let work = || input.and_then(|input| worker(input, &mut hand_over));
+        let message = match caught(work, "a worker thread") {
+            Ok(result) => Message::End(result, bytes),
+            Err(error) => Message::Failed(error),
+        };
+        let failed = matches!(message, Message::Failed(_));
+        if results.send((number, message)).is_err() || failed {
+            return;
+        }
+    }
+}
+
+fn collect<E>(
+    results: &Receiver<(u64, Message<E>)>,
+    gate: &Backpressure,
+    commit: &mut impl Commit<E>,
+) -> Result<()> {
+    let mut turn = 0;
+    let mut early: BTreeMap<u64, VecDeque<Message<E>>> = BTreeMap::new();
+    loop {
+        match results.recv_timeout(TICK) {
+            Ok((number, message)) => early.entry(number).or_default().push_back(message),
+            Err(RecvTimeoutError::Timeout) => {
+                commit.tick()?;
+                continue;
+            }
+            Err(RecvTimeoutError::Disconnected) if early.is_empty() => return Ok(()),
+            Err(RecvTimeoutError::Disconnected) => {
+                return Err(Error::invalid("a worker thread ended without a result"));
+            }
+        }
+        while let Some(message) = early.get_mut(&turn).and_then(VecDeque::pop_front) {
+            match message {
+                Message::Part(part) => {
+                    commit.commit(part)?;
+                    gate.part_written(turn);
+                }
+                Message::End(result, bytes) => {
+                    commit.commit(result)?;
+                    early.remove(&turn);
+                    gate.leave(bytes);
+                    turn += 1;
+                }
+                Message::Failed(error) => return Err(error),
+            }
+            commit.tick()?;
+        }
+        if early.get(&turn).is_some_and(VecDeque::is_empty) {
+            early.remove(&turn);
+        }
+    }
+}

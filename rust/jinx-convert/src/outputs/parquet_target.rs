@@ -1,0 +1,82 @@
+//! Rows into a Parquet file: batches are built on the workers and written in order.
+
+use crate::arrow::build::BatchBuilder;
+use crate::arrow::parquet_types::storable;
+use crate::outputs::parquet::{ParquetOptions, ParquetSink};
+use crate::{ChunkEncoder, RowTarget, Summary};
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+use jinx_core::error::{Error, Result};
+use jinx_core::io::StreamOut;
+use jinx_core::num::to_u64;
+use jinx_core::sink::Sink;
+use jinx_core::value::TreeBuilder;
+use std::path::PathBuf;
+
+/// A Parquet file that is being written.
+pub struct ParquetTarget {
+    sink: ParquetSink<StreamOut>,
+    schema: SchemaRef,
+    path: PathBuf,
+}
+
+impl ParquetTarget {
+    /// Columns of `schema` that Parquet has no type for are written as the nearest one.
+    ///
+    /// # Errors
+    /// As [`ParquetSink::create`].
+    pub fn new(out: StreamOut, schema: SchemaRef, options: ParquetOptions) -> Result<Self> {
+        let path = out.path().to_owned();
+        let schema = storable(&schema);
+        let sink = ParquetSink::create(out, schema.clone(), options).map_err(|error| error.in_file(&path))?;
+        Ok(Self { sink, schema, path })
+    }
+}
+
+impl RowTarget for ParquetTarget {
+    type Part = RecordBatch;
+    type Encoder = BatchEncoder;
+
+    fn encoder(&self) -> Result<BatchEncoder> {
+        let rows = BatchBuilder::new(self.schema.clone())?;
+        Ok(BatchEncoder { rows, tree: TreeBuilder::default() })
+    }
+
+    fn commit(&mut self, batch: RecordBatch) -> Result<()> {
+        if batch.num_columns() == 0 && batch.num_rows() > 0 {
+            let what =
+                "no row has a field, and a Parquet file without columns does not keep the number of rows";
+            return Err(Error::unsupported(what).in_file(&self.path));
+        }
+        self.sink.write(&batch).map_err(|error| error.in_file(&self.path))
+    }
+
+    fn finish(self) -> Result<Summary> {
+        let rows = self.sink.rows();
+        let out = self.sink.close().map_err(|error| error.in_file(&self.path))?;
+        let bytes = out.commit()?;
+        Ok(Summary { rows, bytes, files: 1, ..Summary::default() })
+    }
+}
+
+pub struct BatchEncoder {
+    rows: BatchBuilder,
+    tree: TreeBuilder,
+}
+
+impl ChunkEncoder for BatchEncoder {
+    type Part = RecordBatch;
+
+    fn encode(&mut self, emit: &mut dyn FnMut(&mut dyn Sink) -> Result<()>) -> Result<()> {
+        emit(&mut self.tree)?;
+        self.rows.push(&self.tree.take()?)
+    }
+
+    fn bytes(&self) -> u64 {
+        to_u64(self.rows.bytes())
+    }
+
+    fn take(&mut self) -> Result<RecordBatch> {
+        self.rows.finish()
+    }
+}

@@ -1,0 +1,228 @@
+//! One conversion from start to end.
+
+use crate::filters::Filters;
+use crate::filters::embed::EmbedOptions;
+use crate::filters::select::Selection;
+use crate::ordered::{Commit, ordered};
+use crate::rejects::Rejects;
+use crate::rows::{ChunkEncoder, RowChunk, RowSource, RowTarget};
+use jinx_core::error::{Error, Result};
+use jinx_core::num::to_u64;
+use std::ops::Range;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ConvertOptions {
+    /// Rows after which to stop.
+    pub limit: Option<u64>,
+    /// Top-level fields to keep, by their old names; all if `None`.
+    pub columns: Option<Vec<String>>,
+    /// Top-level fields to leave out, by their old names.
+    pub drop: Vec<String>,
+    /// Old and new names of top-level fields.
+    pub rename: Vec<(String, String)>,
+    /// Worker threads; 0 = one for each core.
+    pub threads: usize,
+    /// Texts that are paths of files to read in.
+    pub embed: Option<EmbedOptions>,
+    /// Leave out null members of nested dicts.
+    pub drop_nulls: bool,
+    /// Binary values go to files in this folder, and their paths stand in the rows.
+    pub media_dir: Option<PathBuf>,
+    /// Leave out rows that cannot be read or written, and list them in this file.
+    pub rejects: Option<PathBuf>,
+    /// Rows at the beginning that an earlier run has written.
+    pub skip: u64,
+}
+
+impl ConvertOptions {
+    pub(crate) fn workers(&self) -> usize {
+        match self.threads {
+            0 => std::thread::available_parallelism().map_or(1, usize::from),
+            threads => threads.min(256),
+        }
+    }
+}
+
+/// How far a conversion has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Progress {
+    pub rows: u64,
+    pub bytes_read: u64,
+    pub total_bytes: Option<u64>,
+}
+
+/// What a conversion has written.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Summary {
+    pub rows: u64,
+    /// Bytes of all files, sidecars included.
+    pub bytes: u64,
+    pub sidecar_bytes: u64,
+    /// Pairs of a JINX dataset, else 1.
+    pub files: u64,
+    /// Rows that were left out because something was wrong with them.
+    pub skipped: u64,
+}
+
+/// What a worker has encoded is handed on from this size on, so that small rows that stand for large values cannot
+/// fill the memory.
+const PART_BYTES: u64 = 4 << 20;
+/// Least time between two reports.
+const REPORT_EVERY: Duration = Duration::from_millis(80);
+
+/// Some rows of a chunk.
+struct ChunkPiece {
+    chunk: Box<dyn RowChunk>,
+    /// Rows of it that count.
+    rows: Range<usize>,
+}
+
+struct EncodedPiece<P> {
+    part: P,
+    rows: u64,
+    /// Why rows were left out.
+    rejected: Vec<Error>,
+}
+
+/// Converts all rows of `source`. `progress` is called now and then on this thread, and once at the end.
+///
+/// # Errors
+/// The first one in the order of rows, `Invalid` for fields that no row has, or what `progress` returns to stop.
+/// Nothing is published then.
+pub fn run<T: RowTarget>(
+    mut source: Box<dyn RowSource>,
+    target: T,
+    options: &ConvertOptions,
+    progress: &mut dyn FnMut(Progress) -> Result<()>,
+) -> Result<Summary> {
+    let selection = Selection::without(options.columns.as_deref(), &options.drop, &options.rename)?;
+    let selection = selection.map(Arc::new);
+    if let Some(selection) = &selection {
+        source.select(selection);
+    }
+    let total_bytes = source.total_bytes();
+    let bytes_read = Arc::new(AtomicU64::new(0));
+    let read_so_far = Arc::clone(&bytes_read);
+    let workers = (0..options.workers())
+        .map(|_| {
+            let filters = Filters::new(options, selection.as_ref());
+            let filters = (selection.is_some() || !options.is_plain()).then_some(filters);
+            let mut worker = Worker { encoder: target.encoder()?, filters };
+            Ok(move |piece, hand_over: HandOver<'_, T::Part>| worker.work(piece, hand_over))
+        })
+        .collect::<Result<Vec<_>>>()?;
+    let rejects = Rejects::new(options.rejects.as_deref());
+    let last = Instant::now();
+    let mut writing =
+        Writing { target, progress, rows: options.skip, rejects, bytes_read, total_bytes, last };
+    let mut left = options.limit.unwrap_or(u64::MAX);
+    let mut skip = options.skip;
+    let produce = move || {
+        while left > 0 {
+            let Some(chunk) = source.next_chunk()? else { break };
+            read_so_far.store(source.bytes_read(), Ordering::Relaxed);
+            let rows = chunk.len().min(usize::try_from(left).unwrap_or(usize::MAX));
+            left -= to_u64(rows);
+            let start = rows.min(usize::try_from(skip).unwrap_or(usize::MAX));
+            skip -= to_u64(start);
+            if start < rows {
+                let bytes = chunk.bytes();
+                return Ok(Some((ChunkPiece { chunk, rows: start..rows }, bytes)));
+            }
+        }
+        Ok(None)
+    };
+    ordered(produce, workers, &mut writing)?;
+    if let Some(selection) = &selection {
+        selection.check(writing.rows)?;
+    }
+    writing.report()?;
+    let (rows, skipped) = (writing.rows, writing.rejects.finish()?);
+    Ok(Summary { rows, skipped, ..writing.target.finish()? })
+}
+
+/// One thread's half of a conversion.
+struct Worker<E> {
+    encoder: E,
+    filters: Option<Filters>,
+}
+
+/// Takes a part of a result that goes on.
+type HandOver<'a, P> = &'a mut dyn FnMut(EncodedPiece<P>) -> Result<()>;
+
+impl<E: ChunkEncoder> Worker<E> {
+    fn work(&mut self, piece: ChunkPiece, hand_over: HandOver<'_, E::Part>) -> Result<EncodedPiece<E::Part>> {
+        let chunk = &*piece.chunk;
+        let end = piece.rows.end;
+        let (mut rows, mut rejected) = (0, Vec::new());
+        for i in piece.rows {
+            match self.row(chunk, i).map_err(|error| chunk.locate(i, error))? {
+                None => rows += 1,
+                Some(error) => rejected.push(chunk.locate(i, error)),
+            }
+            if self.encoder.bytes() >= PART_BYTES && i + 1 < end {
+                let part = self.encoder.take().map_err(|error| chunk.locate(i, error))?;
+                hand_over(EncodedPiece { part, rows, rejected: std::mem::take(&mut rejected) })?;
+                rows = 0;
+            }
+        }
+        let part = self.encoder.take().map_err(|error| chunk.locate(end - 1, error))?;
+        Ok(EncodedPiece { part, rows, rejected })
+    }
+
+    /// Encodes one row, or gives the reason why it is left out.
+    fn row(&mut self, chunk: &dyn RowChunk, i: usize) -> Result<Option<Error>> {
+        let Some(filters) = &mut self.filters else {
+            return self.encoder.encode(&mut |sink| chunk.emit(i, sink)).map(|()| None);
+        };
+        if !filters.may_skip() {
+            return self.encoder.encode(&mut |sink| filters.emit(chunk, i, sink)).map(|()| None);
+        }
+        let row = match filters.whole(chunk, i)? {
+            Ok(row) => row,
+            Err(reason) => return Ok(Some(reason)),
+        };
+        match self.encoder.encode(&mut |mut sink| row.emit(&mut sink)) {
+            Ok(()) => Ok(None),
+            Err(error) if filters.skips(&error) => {
+                self.encoder.undo();
+                Ok(Some(error))
+            }
+            Err(error) => Err(error),
+        }
+    }
+}
+
+struct Writing<'a, T> {
+    target: T,
+    progress: &'a mut dyn FnMut(Progress) -> Result<()>,
+    rows: u64,
+    rejects: Rejects,
+    bytes_read: Arc<AtomicU64>,
+    total_bytes: Option<u64>,
+    last: Instant,
+}
+
+impl<T: RowTarget> Writing<'_, T> {
+    fn report(&mut self) -> Result<()> {
+        self.last = Instant::now();
+        let bytes_read = self.bytes_read.load(Ordering::Relaxed);
+        (self.progress)(Progress { rows: self.rows, bytes_read, total_bytes: self.total_bytes })
+    }
+}
+
+impl<T: RowTarget> Commit<EncodedPiece<T::Part>> for Writing<'_, T> {
+    fn commit(&mut self, encoded: EncodedPiece<T::Part>) -> Result<()> {
+        self.target.commit(encoded.part)?;
+        self.rows += encoded.rows;
+        encoded.rejected.iter().try_for_each(|error| self.rejects.add(error))
+    }
+
+    fn tick(&mut self) -> Result<()> {
+        if self.last.elapsed() >= REPORT_EVERY { self.report() } else { Ok(()) }
+    }
+}

@@ -1,0 +1,273 @@
+//! Publishes one pair so that at every moment, and after any crash, the old or the new dataset opens.
+//!
+//! ```text
+//! create    write .STEM.jinx.tmp (locked) and .STEM.binx.tmp -> fsync both
+//!           -> rename .binx -> fsync folder -> rename .jinx (commit) -> fsync folder
+//! replace   the same, but before: link the old sidecar to .STEM.binx.<old id> -> fsync folder; after: unlink it
+//! ```
+//! Without the second name a crash between the renames would leave the old main file with the new sidecar.
+
+use super::lock::{Lock, wait_for_finisher};
+use super::neighbours::require_own_sidecar;
+use super::ops::{FileOps, RealOps, if_there, look};
+use super::pair_names::{PairIdentity, PairNames};
+use crate::error::{Error, Result};
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Writes a pair STEM.jinx + STEM.binx into temporaries and publishes both with [`PairWriter::commit`].
+///
+/// Dropping it without `commit` removes the temporaries and leaves what was there.
+pub struct PairWriter {
+    ops: Arc<dyn FileOps>,
+    names: PairNames,
+    identity: Box<dyn PairIdentity>,
+    overwrite: bool,
+    sidecar: Option<File>,
+    lock: Lock,
+}
+
+impl PairWriter {
+    /// Starts to write `main`, whose name must end in `.jinx`, and undoes what a writer that died left half done.
+    ///
+    /// # Errors
+    /// `Invalid` when the name is unfit or too long, the folder is missing, the target is a folder, it exists and
+    /// `overwrite` is false, or its sidecar's name is that of another dataset's sidecar; `Io` (`WouldBlock`) when another process is writing the same dataset; `Unsupported`
+    /// when the file system knows no locks.
+    pub fn begin(main: &Path, overwrite: bool, identity: impl PairIdentity + 'static) -> Result<Self> {
+        Self::begin_on(Arc::new(RealOps), main, overwrite, Box::new(identity))
+    }
+
+    pub(crate) fn begin_on(
+        ops: Arc<dyn FileOps>,
+        main: &Path,
+        overwrite: bool,
+        identity: Box<dyn PairIdentity>,
+    ) -> Result<Self> {
+        let names = PairNames::of(main)?;
+        require_folder(&names.folder)?;
+        require_free(&names, overwrite)?;
+        let lock = Lock::take(&ops, &names.main_temp, &names.main)?;
+        wait_for_finisher(&names.main)?;
+        // Again, now that nobody else can publish.
+        require_free(&names, overwrite)?;
+        require_own_sidecar(&names.main, &*identity)?;
+        let writer = Self { ops, names, identity, overwrite, sidecar: None, lock };
+        writer.settle()?;
+        Ok(writer)
+    }
+
+    /// The temporary that becomes the main file.
+    pub fn main_file(&mut self) -> &mut File {
+        self.lock.file_mut()
+    }
+
+    /// The temporary that becomes the sidecar; created by the first call.
+    pub fn sidecar_file(&mut self) -> Result<&mut File> {
+        let path = &self.names.sidecar_temp;
+        match &mut self.sidecar {
+            Some(file) => Ok(file),
+            none => {
+                let file = self.ops.create(path).map_err(|error| Error::io(path, &error))?;
+                Ok(none.insert(file))
+            }
+        }
+    }
+
+    pub fn has_sidecar(&self) -> bool {
+        self.sidecar.is_some()
+    }
+
+    /// Where the main file will be, absolute.
+    pub fn main_path(&self) -> &Path {
+        &self.names.main
+    }
+
+    /// Where the sidecar will be, absolute.
+    pub fn sidecar_path(&self) -> &Path {
+        &self.names.sidecar
+    }
+
+    /// Makes both files durable and publishes them.
+    ///
+    /// # Errors
+    /// `Io` when the operating system refuses a step: the old dataset is then back in its place, except when only the
+    /// last sync of the folder failed; the message says so. `Unsupported` when a pair with a sidecar is to be
+    /// replaced on a file system without hard links.
+    pub fn commit(mut self) -> Result<()> {
+        self.lock.require_ours()?;
+        // Again: somebody who takes no lock may have put something there.
+        require_free(&self.names, self.overwrite)?;
+        // Copies of the old main file were looked for at the beginning, which takes long in a large folder.
+        if !self.names.belonging(&*self.identity)?.1 {
+            require_own_sidecar(&self.names.main, &*self.identity)?;
+        }
+        self.finish_files()?;
+        self.settle()?;
+        let second = if self.sidecar.is_some() { self.keep_old_sidecar()? } else { None };
+        let mut sidecar_moved = false;
+        if let Err(error) = self.put_sidecar(&mut sidecar_moved).and_then(|()| self.put_main()) {
+            self.take_back(second.as_deref(), sidecar_moved);
+            return Err(error);
+        }
+        self.lock.set_published();
+        self.sync_folder().map_err(|error| {
+            let what = format!("published, but the folder could not be synced: {}", error.what());
+            Error::new(error.cause(), what).in_file(&self.names.main)
+        })?;
+        // The dataset is whole whatever happens now; what cannot be removed is swept later.
+        if let Some(second) = &second {
+            let _ = if_there(self.ops.remove(second));
+        }
+        if !sidecar_moved {
+            let _ = if_there(self.ops.remove(&self.names.sidecar));
+        }
+        Ok(())
+    }
+
+    /// Brings the folder into a state from which to start: recovery, then removal of what dead writers left.
+    fn settle(&self) -> Result<()> {
+        self.names.recover(&*self.ops, &*self.identity)?;
+        if self.sidecar.is_none() {
+            self.remove_there(&self.names.sidecar_temp)?;
+        }
+        // Second names arise from replacing only; a new name saves the listing of a large folder.
+        if self.names.main_exists()? {
+            for second in self.names.garbage(&*self.identity)? {
+                self.remove_there(&second)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn finish_files(&self) -> Result<()> {
+        let old_main = mode_of(&self.names.main)?;
+        let old_sidecar = mode_of(&self.names.sidecar)?.or(old_main);
+        self.finish_file(self.lock.file(), self.lock.path(), old_main)?;
+        match &self.sidecar {
+            Some(file) => self.finish_file(file, &self.names.sidecar_temp, old_sidecar),
+            None => Ok(()),
+        }
+    }
+
+    fn finish_file(&self, file: &File, path: &Path, mode: Option<u32>) -> Result<()> {
+        let set = mode.map_or(Ok(()), |mode| self.ops.set_mode(file, path, mode));
+        set.and_then(|()| self.ops.sync_file(file, path)).map_err(|error| Error::io(path, &error))
+    }
+
+    /// Gives the old sidecar its second name, if it belongs to the old main file.
+    fn keep_old_sidecar(&self) -> Result<Option<PathBuf>> {
+        let Some(second) = self.names.second_for_replacing(&*self.identity)? else {
+            return Ok(None);
+        };
+        self.remove_there(&second)?;
+        self.ops.link(&self.names.sidecar, &second).map_err(|error| no_link(&self.names.sidecar, &error))?;
+        if let Err(error) = self.sync_folder() {
+            let _ = self.ops.remove(&second);
+            return Err(error);
+        }
+        Ok(Some(second))
+    }
+
+    fn put_sidecar(&self, moved: &mut bool) -> Result<()> {
+        if self.sidecar.is_none() {
+            return Ok(());
+        }
+        let (from, to) = (&self.names.sidecar_temp, &self.names.sidecar);
+        self.ops.rename(from, to).map_err(|error| Error::io(to, &error))?;
+        *moved = true;
+        self.sync_folder()
+    }
+
+    fn put_main(&self) -> Result<()> {
+        self.lock.require_ours()?;
+        self.ops
+            .rename(&self.names.main_temp, &self.names.main)
+            .map_err(|error| Error::io(&self.names.main, &error))
+    }
+
+    /// Puts the old sidecar back after a step before the commit failed. The error at hand is the one to report.
+    fn take_back(&self, second: Option<&Path>, sidecar_moved: bool) {
+        let undone = match (second, sidecar_moved) {
+            // Both names are one file still, and renaming one onto the other would leave both.
+            (Some(second), false) => self.ops.remove(second),
+            (Some(second), true) => self.ops.rename(second, &self.names.sidecar),
+            (None, true) => self.ops.remove(&self.names.sidecar),
+            (None, false) => return,
+        };
+        let _ = undone.and_then(|()| self.ops.sync_folder(&self.names.folder));
+    }
+
+    fn remove_there(&self, path: &Path) -> Result<()> {
+        // Asked first, so that the usual case costs no call that changes something.
+        match look(path).map_err(|error| Error::io(path, &error))? {
+            Some(_) => if_there(self.ops.remove(path)).map_err(|error| Error::io(path, &error)),
+            None => Ok(()),
+        }
+    }
+
+    fn sync_folder(&self) -> Result<()> {
+        self.ops.sync_folder(&self.names.folder).map_err(|error| Error::io(&self.names.folder, &error))
+    }
+}
+
+impl Drop for PairWriter {
+    fn drop(&mut self) {
+        // The lock, dropped next, removes the main temporary: last, because it guards this one.
+        let guarded = self.lock.is_own_process() && self.lock.is_ours().unwrap_or(false);
+        if self.sidecar.is_some() && guarded {
+            let _ = if_there(self.ops.remove(&self.names.sidecar_temp));
+        }
+    }
+}
+
+/// The folder a dataset is to be put into must be there.
+pub(crate) fn require_folder(folder: &Path) -> Result<()> {
+    if folder.is_dir() {
+        return Ok(());
+    }
+    Err(Error::invalid("there is no such folder; create it first").in_file(folder))
+}
+
+/// The target must not be a folder, and exist only if it may be replaced.
+fn require_free(names: &PairNames, overwrite: bool) -> Result<()> {
+    let main = &names.main;
+    match look(main).map_err(|error| Error::io(main, &error))? {
+        None => Ok(()),
+        Some(metadata) if metadata.is_dir() => {
+            Err(Error::invalid("this is a folder; a pair needs a file name that ends in .jinx").in_file(main))
+        }
+        Some(metadata) if !metadata.is_file() && !metadata.is_symlink() => {
+            Err(Error::invalid("this is a pipe or a device, which cannot be replaced").in_file(main))
+        }
+        Some(_) if overwrite => Ok(()),
+        Some(_) => Err(already_there(main)),
+    }
+}
+
+pub(crate) fn already_there(target: &Path) -> Error {
+    Error::invalid("this exists already; replace it with --overwrite (overwrite=True) or choose another name")
+        .in_file(target)
+}
+
+/// The permission bits of a file that is about to be replaced.
+pub(crate) fn mode_of(path: &Path) -> Result<Option<u32>> {
+    match fs::metadata(path) {
+        Ok(metadata) => Ok(Some(metadata.permissions().mode())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(Error::io(path, &error)),
+    }
+}
+
+fn no_link(sidecar: &Path, error: &io::Error) -> Error {
+    use io::ErrorKind::{PermissionDenied, TooManyLinks, Unsupported};
+    if matches!(error.kind(), Unsupported | PermissionDenied | TooManyLinks) {
+        let advice = "cannot give the old sidecar a second name, which a safe replacement needs";
+        let way_out = "write to a new name, or remove the old pair first";
+        return Error::unsupported(format!("{advice} ({error}); {way_out}")).in_file(sidecar);
+    }
+    Error::io(sidecar, error)
+}

@@ -1,0 +1,42 @@
+//! Publishes one small file, such as a manifest.
+
+use super::lock::Lock;
+use super::ops::{FileOps, RealOps};
+use super::pair_names::hidden;
+use super::pair_writer::{mode_of, require_folder};
+use crate::error::{Error, Result};
+use std::io::Write;
+use std::path::{Path, absolute};
+use std::sync::Arc;
+
+/// Writes `bytes` to `path` so that a reader sees the old or the new content: temporary, fsync, rename, fsync of the
+/// folder. A file that is there is replaced and hands on its permissions.
+///
+/// # Errors
+/// `Invalid` when the folder is missing or the path names no file; `Io` when the operating system refuses, also when
+/// another process publishes the same file at this moment.
+pub fn publish_file(path: &Path, bytes: &[u8]) -> Result<()> {
+    publish_on(&(Arc::new(RealOps) as Arc<dyn FileOps>), path, bytes)
+}
+
+pub(crate) fn publish_on(ops: &Arc<dyn FileOps>, path: &Path, bytes: &[u8]) -> Result<()> {
+    let path = &absolute(path).map_err(|error| Error::io(path, &error))?;
+    let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
+        return Err(Error::invalid("this names no file").in_file(path));
+    };
+    require_folder(folder)?;
+    let mut lock = Lock::take(ops, &folder.join(hidden(name, ".tmp")), path)?;
+    let mode = mode_of(path)?;
+    let written = lock.file_mut().write_all(bytes);
+    written
+        .and_then(|()| mode.map_or(Ok(()), |mode| ops.set_mode(lock.file(), lock.path(), mode)))
+        .and_then(|()| ops.sync_file(lock.file(), lock.path()))
+        .map_err(|error| Error::io(lock.path(), &error))?;
+    lock.require_ours()?;
+    ops.rename(lock.path(), path).map_err(|error| Error::io(path, &error))?;
+    lock.set_published();
+    ops.sync_folder(folder).map_err(|error| {
+        let what = format!("published, but the folder could not be synced: {error}");
+        Error::new(Error::from(&error).cause(), what).in_file(path)
+    })
+}

@@ -1,0 +1,105 @@
+//! Memory that is written before anybody reads it.
+//!
+//! A value goes straight into its final object. Clearing that object first would cost a second pass over it, and
+//! its page faults, on the thread that allocates: 64 images of 47 kB took 46 us each that way, and 21 us this way.
+#![allow(unsafe_code)]
+
+use rustix::io::retry_on_intr;
+use std::fs::File;
+use std::io;
+use std::mem::MaybeUninit;
+use std::ptr;
+use zstd::zstd_safe::WriteBuf;
+
+/// Memory that may hold anything. Its ways to be filled give the bytes back, which proves that all were written.
+#[derive(Debug)]
+pub struct UninitSlice<'a> {
+    memory: &'a mut [MaybeUninit<u8>],
+    /// So many bytes at the start were written.
+    filled: usize,
+}
+
+impl<'a> From<&'a mut [MaybeUninit<u8>]> for UninitSlice<'a> {
+    fn from(memory: &'a mut [MaybeUninit<u8>]) -> Self {
+        Self { memory, filled: 0 }
+    }
+}
+
+impl<'a> UninitSlice<'a> {
+    pub fn len(&self) -> usize {
+        self.memory.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.memory.is_empty()
+    }
+
+    /// How many bytes at the start were written.
+    pub fn filled(&self) -> usize {
+        self.filled
+    }
+
+    /// Reads the next bytes, at most `most`, from `file` at `offset`; none at its end or when all are there.
+    ///
+    /// # Errors
+    /// What reading fails with.
+    pub fn read_some(&mut self, file: &File, offset: u64, most: usize) -> io::Result<usize> {
+        let end = self.memory.len().min(self.filled.saturating_add(most));
+        let rest = &mut self.memory[self.filled..end];
+        if rest.is_empty() {
+            return Ok(0);
+        }
+        let got = retry_on_intr(|| rustix::io::pread(file, &mut *rest, offset).map(|(got, _)| got.len()))?;
+        self.filled += got;
+        Ok(got)
+    }
+
+    /// Copies `bytes`, which must be as many.
+    pub fn copied(mut self, bytes: &[u8]) -> Option<&'a mut [u8]> {
+        if bytes.len() != self.memory.len() {
+            return None;
+        }
+        for (to, from) in self.memory.iter_mut().zip(bytes) {
+            to.write(*from);
+        }
+        self.filled = bytes.len();
+        self.written()
+    }
+
+    /// All bytes, when all were written.
+    pub fn written(self) -> Option<&'a mut [u8]> {
+        if self.filled < self.memory.len() {
+            return None;
+        }
+        // SAFETY: `filled` only grows by what was written, and counts all bytes now.
+        Some(unsafe { &mut *(ptr::from_mut(self.memory) as *mut [u8]) })
+    }
+
+    /// All bytes, set to zero.
+    pub fn cleared(mut self) -> &'a mut [u8] {
+        self.memory.fill(MaybeUninit::new(0));
+        self.filled = self.memory.len();
+        self.written().unwrap_or_default()
+    }
+}
+
+// SAFETY: the pointer and the capacity are those of memory that is borrowed for writing, and `filled` is what the
+// decompressor says it wrote, which `WriteBuf` makes its duty.
+unsafe impl WriteBuf for UninitSlice<'_> {
+    fn as_slice(&self) -> &[u8] {
+        // SAFETY: the first `filled` bytes were written.
+        unsafe { &*(ptr::from_ref(&self.memory[..self.filled]) as *const [u8]) }
+    }
+
+    fn capacity(&self) -> usize {
+        self.memory.len()
+    }
+
+    fn as_mut_ptr(&mut self) -> *mut u8 {
+        self.memory.as_mut_ptr().cast()
+    }
+
+    unsafe fn filled_until(&mut self, n: usize) {
+        self.filled = n.min(self.memory.len());
+    }
+}

@@ -1,0 +1,98 @@
+//! Names that stand twice in one object, found by their hashes.
+
+use super::{bad, emit, skip};
+use crate::error::{Error, Result};
+use crate::sink::Sink;
+use jiter::{Jiter, Peek};
+use twox_hash::XxHash3_64;
+
+/// As [`emit`], of text in which no object may hold a name twice.
+///
+/// # Errors
+/// As [`emit`], and `Corrupt` for a name that stands twice; nothing has been emitted then.
+pub fn emit_unique(text: &[u8], depth: usize, sink: &mut impl Sink) -> Result<()> {
+    if has_twins(text, depth)? {
+        return Err(Error::corrupt("a name stands twice in one dict"));
+    }
+    emit(text, depth, sink)
+}
+
+/// Whether some object in `text` holds a name twice.
+///
+/// # Errors
+/// As [`emit`].
+pub fn has_twins(text: &[u8], depth: usize) -> Result<bool> {
+    // Most values are numbers, texts or lists of those.
+    if memchr::memchr(b'{', text).is_none() {
+        return Ok(false);
+    }
+    let mut jiter = Jiter::new(text);
+    let peek = jiter.peek().map_err(bad)?;
+    let mut finder = Finder { jiter, names: Vec::new(), found: false };
+    finder.value(peek, depth)?;
+    Ok(finder.found)
+}
+
+struct Finder<'t> {
+    jiter: Jiter<'t>,
+    /// Hashes of the names of all open objects, the innermost last.
+    names: Vec<u64>,
+    found: bool,
+}
+
+impl Finder<'_> {
+    fn value(&mut self, peek: Peek, depth: usize) -> Result<()> {
+        match peek {
+            Peek::Array => {
+                crate::json::check_depth(depth)?;
+                let mut next = self.jiter.known_array().map_err(bad)?;
+                while let Some(peek) = next {
+                    self.value(peek, depth + 1)?;
+                    next = self.jiter.array_step().map_err(bad)?;
+                }
+                Ok(())
+            }
+            Peek::Object => {
+                crate::json::check_depth(depth)?;
+                let start = self.names.len();
+                let mut name =
+                    self.jiter.known_object().map_err(bad)?.map(|name| XxHash3_64::oneshot(name.as_bytes()));
+                while let Some(hash) = name {
+                    self.names.push(hash);
+                    let peek = self.jiter.peek().map_err(bad)?;
+                    self.value(peek, depth + 1)?;
+                    name =
+                        self.jiter.next_key().map_err(bad)?.map(|name| XxHash3_64::oneshot(name.as_bytes()));
+                }
+                let names = &mut self.names[start..];
+                names.sort_unstable();
+                self.found |= names.windows(2).any(|pair| pair[0] == pair[1]);
+                self.names.truncate(start);
+                Ok(())
+            }
+            peek => skip(&mut self.jiter, peek, depth),
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn twins_are_found_at_any_depth_and_nowhere_else() {
+        for (text, twins) in [
+            (r#"{"a":1,"b":{"a":2}}"#, false),
+            (r#"[{"a":1},{"a":2}]"#, false),
+            (r#"{"a":1,"b":2,"a":3}"#, true),
+            (r#"{"a":1,"\u0061":3}"#, true),
+            (r#"[[{"x":[{"a":1,"a":2}]}]]"#, true),
+            (r#"{"a":{"b":1},"b":{"a":1}}"#, false),
+            ("[1,2]", false),
+        ] {
+            assert_eq!(has_twins(text.as_bytes(), 0).unwrap(), twins, "{text}");
+        }
+        assert!(has_twins(b"{\"a\":", 0).is_err());
+    }
+}

@@ -1,0 +1,88 @@
+//! Copies datasets byte by byte through the writers of new ones: a copy is whole or not there, and what a killed one
+//! leaves is swept.
+
+use crate::identity::JinxIdentity;
+use jinx_core::error::{Cause, Error, Result};
+use jinx_core::interrupt;
+use jinx_core::io::{Contents, FolderWriter, PairWriter};
+use std::fs::{File, FileTimes};
+use std::io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+/// Copied at once: then the program may stop it.
+const STEP_BYTES: u64 = 64 << 20;
+
+/// Copies a main file and its sidecar to `target` and the sidecar's name beside it.
+///
+/// # Errors
+/// As [`PairWriter::begin`] and [`PairWriter::commit`]; `Io` when a file cannot be read; `Interrupted`.
+pub fn copy_pair(main: &Path, sidecar: Option<&Path>, target: &Path, overwrite: bool) -> Result<()> {
+    let mut writer = PairWriter::begin(target, overwrite, JinxIdentity)?;
+    copy_file(main, writer.main_file(), target)?;
+    if let Some(sidecar) = sidecar {
+        copy_file(sidecar, writer.sidecar_file()?, target)?;
+    }
+    writer.commit()
+}
+
+/// Copies the files of a folder of shards to the folder `target`.
+///
+/// # Errors
+/// As [`FolderWriter::begin`] and [`FolderWriter::commit`]; `Io` when a file cannot be read; `Interrupted`.
+pub fn copy_folder(files: &[PathBuf], target: &Path, overwrite: bool) -> Result<()> {
+    let writer = FolderWriter::begin_with(target, overwrite, Contents::Pairs)?;
+    for file in files {
+        let place = writer.path().join(file.file_name().unwrap_or_default());
+        let mut made = File::create_new(&place).map_err(|error| Error::io(&place, &error))?;
+        copy_file(file, &mut made, target)?;
+    }
+    writer.commit()
+}
+
+/// Copies content, permissions and the time of the last change; `target` is what is being made, for messages.
+fn copy_file(from: &Path, to: &mut File, target: &Path) -> Result<()> {
+    let mut copy = || -> Result<()> {
+        let mut source = File::open(from)?;
+        while io::copy(&mut source.by_ref().take(STEP_BYTES), to)? == STEP_BYTES {
+            interrupt::check()?;
+        }
+        let metadata = source.metadata()?;
+        to.set_permissions(metadata.permissions())?;
+        Ok(to.set_times(FileTimes::new().set_modified(metadata.modified()?))?)
+    };
+    copy().map_err(|error| match error.cause() {
+        Cause::Io(StorageFull | QuotaExceeded | FileTooLarge) => error.in_file(target),
+        _ => error.in_file(from),
+    })
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use std::{fs, thread};
+
+    #[test]
+    fn an_interrupted_copy_leaves_nothing() {
+        let place = tempfile::tempdir().unwrap();
+        let [main, sidecar, target, directory] =
+            ["a.jinx", "a.binx", "b.jinx", "b"].map(|name| place.path().join(name));
+        fs::write(&main, "").unwrap();
+        // The program is asked behind the first step.
+        File::create(&sidecar).unwrap().set_len(STEP_BYTES + 1).unwrap();
+        // What to ask belongs to a thread.
+        let stopped = thread::spawn(move || {
+            interrupt::also_ask(|| true);
+            let pair = copy_pair(&main, Some(&sidecar), &target, false);
+            [pair, copy_folder(&[main, sidecar], &directory, false)].map(Result::unwrap_err)
+        });
+        for error in stopped.join().unwrap() {
+            assert_eq!(error.cause(), Cause::Interrupted);
+        }
+        let mut left: Vec<_> =
+            fs::read_dir(place.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        left.sort();
+        assert_eq!(left, ["a.binx", "a.jinx"]);
+    }
+}

@@ -1,0 +1,375 @@
+//! The footer's `fields`: which names a dataset has, of what kinds, and below which of them chains occur.
+//!
+//! The reader needs it to know which fields are plain JSON; a person needs it to know what is in a file.
+
+use jinx_core::error::{Error, Result};
+use jinx_core::limits::MAX_DEPTH;
+use jinx_core::num::to_u64;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value as Json};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
+
+/// A path into a row: a dict member's name, or `None` for any element of a list.
+pub type Path = Vec<Option<String>>;
+
+/// Deeper paths beyond this many are folded into their top-level field, so that dicts used as maps
+/// (a name per row) cannot blow up the footer.
+const MAX_PATHS: usize = 4096;
+/// An entry of the footer's list without its path, and one more kind in it, with the longest numbers.
+const ENTRY_BYTES: u64 = 256;
+const KIND_BYTES: u64 = 40;
+
+/// The error with its place in a row.
+pub fn in_path(error: Error, path: &[Option<String>]) -> Error {
+    path.iter().rev().fold(error, |error, part| error.in_field(part.as_deref().unwrap_or("[]")))
+}
+
+/// The names in a dotted path such as `meta.width`. A name in double quotes may hold dots (`meta."a.b"`), and quotes
+/// that are written twice.
+///
+/// # Errors
+/// `Invalid` for a quote without its end.
+pub fn parse_path(text: &str) -> Result<Vec<String>> {
+    let mut names = Vec::new();
+    let mut rest = text;
+    loop {
+        let (name, behind) = match rest.strip_prefix('"') {
+            Some(quoted) => unquoted(quoted).ok_or_else(|| {
+                let what =
+                    format!("the quotes in the path {text} do not close; write for instance meta.\"a.b\"");
+                Error::invalid(what)
+            })?,
+            None => {
+                let (name, behind) = rest.split_at(rest.find('.').unwrap_or(rest.len()));
+                (name.to_owned(), behind)
+            }
+        };
+        names.push(name);
+        match behind.strip_prefix('.') {
+            Some(next) => rest = next,
+            None => return Ok(names),
+        }
+    }
+}
+
+/// The name that begins behind a quote, and the text behind it: a dot and what follows, or nothing.
+fn unquoted(text: &str) -> Option<(String, &str)> {
+    let mut name = String::new();
+    let mut rest = text;
+    loop {
+        let (part, behind) = rest.split_once('"')?;
+        name.push_str(part);
+        match behind.strip_prefix('"') {
+            Some(next) => {
+                name.push('"');
+                rest = next;
+            }
+            None if behind.is_empty() || behind.starts_with('.') => return Some((name, behind)),
+            None => return None,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct FieldInfo {
+    pub path: Path,
+    /// Number of values by kind.
+    #[serde(default)]
+    pub kinds: Map<String, Json>,
+    /// Values at exactly this path that carry a chain.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub coded: u64,
+    /// Names at exactly this path that had to be quoted.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub quoted: u64,
+    /// EncodedValue bytes of the coded values.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub bytes: u64,
+    /// The same before their codecs.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub decoded: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub media: Option<Media>,
+    /// The source's own description of the field (a Hugging Face feature).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub feature: Option<Json>,
+    /// Chains may occur anywhere below this path: too many paths to list.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub open: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Media {
+    /// `Image`, `Audio` or `Video`.
+    #[serde(rename = "type")]
+    pub kind: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mime: Option<String>,
+}
+
+/// A media column announced by the source of the rows.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MediaField {
+    pub path: Path,
+    /// `Image`, `Audio` or `Video`.
+    pub kind: String,
+    pub feature: Json,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn is_zero(value: &u64) -> bool {
+    *value == 0
+}
+
+/// One path of the tree the reader walks beside a row.
+#[derive(Debug, Default)]
+pub struct FieldNode {
+    names: BTreeMap<String, FieldNode>,
+    any: Option<Box<FieldNode>>,
+    /// This value may carry a chain or a quoted name, or something below may.
+    pub coded: bool,
+    pub media: bool,
+    /// Everything below may be coded.
+    pub open: bool,
+}
+
+impl FieldNode {
+    /// A place below which chains may stand anywhere.
+    pub fn anything() -> Self {
+        Self { coded: true, open: true, ..Self::default() }
+    }
+
+    /// The place below under `name`; of an open place everything below is like itself.
+    pub fn member(&self, name: &str) -> Option<&Self> {
+        if self.open { Some(self) } else { self.names.get(name) }
+    }
+
+    /// The place of a list's elements.
+    pub fn element(&self) -> Option<&Self> {
+        if self.open { Some(self) } else { self.any.as_deref() }
+    }
+
+    /// Builds the tree of all paths below which the text is not plain JSON.
+    ///
+    /// # Errors
+    /// `Limit` for paths deeper than a row may be.
+    pub fn build(fields: &[FieldInfo]) -> Result<Self> {
+        let mut root = Self::default();
+        for field in fields {
+            if field.coded == 0 && field.quoted == 0 && field.media.is_none() && !field.open {
+                continue;
+            }
+            if field.path.len() > MAX_DEPTH {
+                return Err(Error::limit(format!("a path of {} components in 'fields'", field.path.len())));
+            }
+            let mut node = &mut root;
+            for component in &field.path {
+                node.coded = true;
+                node = match component {
+                    Some(name) => node.names.entry(name.clone()).or_default(),
+                    None => node.any.get_or_insert_default(),
+                };
+            }
+            node.coded = true;
+            node.media |= field.media.is_some();
+            node.open |= field.open;
+        }
+        Ok(root)
+    }
+}
+
+/// What the encoder saw at one place of one row.
+#[derive(Debug, Clone)]
+pub struct Fact {
+    pub path: Arc<Path>,
+    pub kind: &'static str,
+    /// EncodedValue and decoded length of a value with a chain.
+    pub coded: Option<(u64, u64)>,
+    pub quoted: bool,
+    pub mime: Option<&'static str>,
+    pub measure: Measure,
+}
+
+/// What a column keeps of a value.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Measure {
+    None,
+    Bool(bool),
+    Int(i64),
+    Uint(u64),
+    /// An integer no column type holds.
+    Huge,
+    Float(f64),
+    /// Elements of a list, characters of a string.
+    Length(u64),
+    /// A string that a caller asked to keep as a column.
+    Text(String),
+}
+
+/// Gathers facts in row order.
+#[derive(Debug, Default)]
+pub struct FieldStats {
+    /// Fields the source announced as media; they count even if no row brings one.
+    media: Vec<MediaField>,
+    fields: Vec<FieldInfo>,
+    counts: Vec<HashMap<&'static str, u64>>,
+    by_path: HashMap<Path, usize>,
+    /// Encoders share one allocation per path; the `Arc` is kept so that its address stays taken.
+    by_address: HashMap<usize, (usize, Arc<Path>)>,
+    /// What the list may take of the footer, and what it takes at most.
+    room: u64,
+    taken: u64,
+}
+
+/// Bytes of a path as JSON at most, in `fields` and once more in `columns`.
+fn path_bytes(path: &Path) -> u64 {
+    let json = |name: &Option<String>| 5 + name.as_deref().map_or(0, json_bytes);
+    2 * path.iter().map(json).sum::<u64>()
+}
+
+/// Bytes of a name between its quotes.
+fn json_bytes(name: &str) -> u64 {
+    name.bytes().map(|byte| if byte < b' ' { 6 } else { 1 + u64::from(matches!(byte, b'"' | b'\\')) }).sum()
+}
+
+impl FieldStats {
+    /// `media` are the fields the source announced; the footer has `room` bytes for the list.
+    pub fn new(media: &[MediaField], room: u64) -> Self {
+        Self { media: media.to_vec(), room, ..Self::default() }
+    }
+
+    /// Whether this path has no entry of its own but belongs to its top-level field's.
+    fn is_folded(&self, path: &Path, entries: usize, taken: u64) -> bool {
+        // Top-level names have no other place: half of the room is for them alone.
+        path.len() > 1 && (entries >= MAX_PATHS || taken >= self.room / 2)
+    }
+
+    /// Checks that the footer has room for what these facts would add to it.
+    ///
+    /// # Errors
+    /// `Limit` when it has not.
+    pub fn admit(&self, facts: &[Fact], text_bytes: u64) -> Result<()> {
+        // All parts of a path stand in the row's text: `{"name":}` or `[]`.
+        let most = to_u64(facts.len()).saturating_mul(5 * text_bytes + ENTRY_BYTES + KIND_BYTES);
+        if self.taken.saturating_add(most) <= self.room {
+            return Ok(());
+        }
+        let (mut taken, mut entries, mut seen) = (self.taken, self.fields.len(), HashSet::new());
+        for fact in facts {
+            let is_new =
+                |path: &Path| !self.by_path.contains_key(path) && !seen.contains(&(path.clone(), ""));
+            let folded = is_new(&fact.path) && self.is_folded(&fact.path, entries, taken);
+            let path = if folded { fact.path[..1].to_vec() } else { (*fact.path).clone() };
+            if is_new(&path) {
+                (taken, entries) = (taken + ENTRY_BYTES + path_bytes(&path), entries + 1);
+                seen.insert((path.clone(), ""));
+            }
+            let counts = self.by_path.get(&path).map(|&at| &self.counts[at]);
+            if !counts.is_some_and(|counts| counts.contains_key(fact.kind)) && seen.insert((path, fact.kind))
+            {
+                taken += KIND_BYTES;
+            }
+        }
+        if taken <= self.room {
+            return Ok(());
+        }
+        Err(Error::limit(format!(
+            "the names of all fields take more than {} bytes of the footer; put names that differ from sample to \
+             sample into values",
+            self.room
+        )))
+    }
+
+    fn at(&mut self, path: &Path) -> usize {
+        if let Some(&at) = self.by_path.get(path) {
+            return at;
+        }
+        if self.is_folded(path, self.fields.len(), self.taken) {
+            let at = self.at(&path[..1].to_vec());
+            self.fields[at].open = true;
+            return at;
+        }
+        let announced = self.media.iter().find(|field| field.path == *path);
+        self.fields.push(FieldInfo {
+            path: path.clone(),
+            media: announced.map(|field| Media { kind: field.kind.clone(), mime: None }),
+            feature: announced.map(|field| field.feature.clone()),
+            ..FieldInfo::default()
+        });
+        self.taken += ENTRY_BYTES + path_bytes(path);
+        self.counts.push(HashMap::new());
+        self.by_path.insert(path.clone(), self.fields.len() - 1);
+        self.fields.len() - 1
+    }
+
+    pub fn add(&mut self, fact: &Fact) {
+        let address = Arc::as_ptr(&fact.path).addr();
+        let at = match self.by_address.get(&address) {
+            Some((at, _)) => *at,
+            None => {
+                let at = self.at(&fact.path);
+                // Names that differ from row to row have a path of their own each time.
+                if self.by_address.len() >= 4 * MAX_PATHS {
+                    self.by_address.clear();
+                }
+                self.by_address.insert(address, (at, Arc::clone(&fact.path)));
+                at
+            }
+        };
+        let kinds = &mut self.counts[at];
+        let before = kinds.len();
+        *kinds.entry(fact.kind).or_default() += 1;
+        self.taken += KIND_BYTES * to_u64(kinds.len() - before);
+        let field = &mut self.fields[at];
+        if let Some((stored, decoded)) = fact.coded {
+            field.coded += 1;
+            field.bytes += stored;
+            field.decoded += decoded;
+        }
+        field.quoted += u64::from(fact.quoted);
+        if let (Some(media), Some(mime)) = (&mut field.media, fact.mime) {
+            media.mime.get_or_insert_with(|| mime.to_owned());
+        }
+    }
+
+    /// The footer's list, kinds in alphabetical order.
+    pub fn finish(mut self) -> Vec<FieldInfo> {
+        for field in self.media.clone() {
+            self.at(&field.path);
+        }
+        let mut fields = self.fields;
+        for (field, counts) in fields.iter_mut().zip(self.counts) {
+            let mut counts: Vec<_> = counts.into_iter().collect();
+            counts.sort_unstable();
+            field.kinds = counts.into_iter().map(|(kind, count)| (kind.to_owned(), count.into())).collect();
+        }
+        fields
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quotes_keep_dots_together() {
+        for (text, names) in [
+            ("a", vec!["a"]),
+            ("a.b.c", vec!["a", "b", "c"]),
+            ("a..b", vec!["a", "", "b"]),
+            ("", vec![""]),
+            (r#"a."b.c".d"#, vec!["a", "b.c", "d"]),
+            (r#""a.b""#, vec!["a.b"]),
+            (r#"a."say ""no"".""#, vec!["a", r#"say "no"."#]),
+            (r#"a.b"c"#, vec!["a", r#"b"c"#]),
+            (r#"a."""#, vec!["a", ""]),
+        ] {
+            assert_eq!(parse_path(text).unwrap(), names, "{text}");
+        }
+        for text in [r#"a."b"#, r#"""#, r#"a."b"c"#, r#"a.""""#] {
+            assert!(parse_path(text).unwrap_err().what().contains("do not close"), "{text}");
+        }
+    }
+}

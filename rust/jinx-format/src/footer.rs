@@ -1,0 +1,369 @@
+//! The trailer and the footer: where a dataset says what it is.
+
+use crate::fields::FieldInfo;
+use crate::key::FormatVersion;
+use crate::meta::Meta;
+use jinx_core::codec::{self, Codec, TextEncoding};
+use jinx_core::error::{Error, Result};
+use jinx_core::json::has_twins;
+use jinx_core::limits::{MAX_CHAIN_CODECS, MAX_FOOTER_BYTES, MAX_INLINE_RATIO, MAX_TRAILER_BYTES};
+use jinx_core::num::{to_u64, to_usize};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value as Json};
+use twox_hash::XxHash3_64;
+
+/// What features a file may require of its reader; none are defined yet.
+const KNOWN_FEATURES: [&str; 0] = [];
+
+/// Where an array of numbers lies.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum ArrayRef {
+    /// In the sidecar, as it is.
+    Sidecar {
+        offset: u64,
+        length: u64,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        x: Option<String>,
+    },
+    /// In the footer: base64 of a zstd frame.
+    Inline { data: String, length: u64, x: String },
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum IndexRef {
+    Sidecar(ArrayRef),
+    /// Text in the footer and the codecs in order of encoding.
+    Text(String, Vec<Codec>),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SidecarInfo {
+    pub name: String,
+    pub length: u64,
+}
+
+/// One column as the footer describes it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ColumnInfo {
+    pub path: Vec<Option<String>>,
+    /// `value` or `length`.
+    pub kind: String,
+    pub dtype: String,
+    pub rows: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub validity: Option<ArrayRef>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub offsets: Option<ArrayRef>,
+    pub data: ArrayRef,
+}
+
+/// A parsed footer of any version.
+#[derive(Debug, Clone)]
+pub struct Footer {
+    pub version: String,
+    pub rules: FormatVersion,
+    pub index: IndexRef,
+    pub num_samples: u64,
+    pub sep: String,
+    /// Keys have `.` before the chain and another separator inside it, as the 1.0 writer makes them.
+    pub mixed_sep: bool,
+    /// `None`: the file does not say, so the caller's or the default (Ascii85) holds.
+    pub encoding: Option<TextEncoding>,
+    pub split: Option<String>,
+    pub id: Option<String>,
+    pub sidecar: Option<SidecarInfo>,
+    pub line_hash: Option<ArrayRef>,
+    pub fields: Vec<FieldInfo>,
+    pub columns: Vec<ColumnInfo>,
+    pub arrow_schema: Option<String>,
+    pub meta: Meta,
+    pub writer: Option<String>,
+}
+
+/// Finds the footer of a file of `total` bytes from its last bytes.
+///
+/// Returns the footer's offset and the length of the footer's text without its newline.
+///
+/// # Errors
+/// `Corrupt` or `Truncated` naming what is wrong with the trailer.
+pub fn locate(tail: &[u8], total: u64) -> Result<(u64, u64)> {
+    let window = &tail[tail.len().saturating_sub(MAX_TRAILER_BYTES)..];
+    let no_trailer = || {
+        Error::truncated(
+            "the file does not end with a footer offset: not a JINX file, or its writer was stopped",
+        )
+    };
+    let end = window.iter().rposition(|byte| !byte.is_ascii_whitespace()).ok_or_else(no_trailer)? + 1;
+    let start = window[..end].iter().rposition(|byte| *byte == b'\n').ok_or_else(no_trailer)? + 1;
+    let digits = &window[start..end];
+    if digits.len() > 20 || !digits.iter().all(u8::is_ascii_digit) {
+        return Err(no_trailer());
+    }
+    let offset: u64 = std::str::from_utf8(digits)
+        .ok()
+        .and_then(|text| text.parse().ok())
+        .ok_or_else(|| Error::corrupt("the footer offset does not fit 64 bits"))?;
+    let footer_end = total - to_u64(window.len() - start) - 1;
+    if offset >= footer_end {
+        return Err(Error::corrupt(format!(
+            "the footer offset {offset} points past the footer's end at {footer_end}"
+        )));
+    }
+    Ok((offset, footer_end - offset))
+}
+
+impl Footer {
+    /// What a footer would say of `rows` lines in a file that has none.
+    pub(crate) fn bare(rules: FormatVersion, num_samples: u64) -> Self {
+        Self {
+            version: if rules == FormatVersion::V1_1 { "1.1" } else { "1.0" }.to_owned(),
+            rules,
+            index: IndexRef::Text(String::new(), Vec::new()),
+            num_samples,
+            sep: ".".to_owned(),
+            mixed_sep: false,
+            encoding: (rules != FormatVersion::V1_0).then_some(TextEncoding::Base64),
+            split: None,
+            id: None,
+            sidecar: None,
+            line_hash: None,
+            fields: Vec::new(),
+            columns: Vec::new(),
+            arrow_schema: None,
+            meta: Meta::default(),
+            writer: None,
+        }
+    }
+
+    /// Parses the footer's text (`{...}`, trailing blanks allowed in 1.0).
+    ///
+    /// # Errors
+    /// `Corrupt` for text that is no footer, `Unsupported` for a newer format, `Limit` for a footer
+    /// larger than any writer makes.
+    pub fn parse(text: &[u8]) -> Result<Self> {
+        if text.first() != Some(&b'{') {
+            return Err(Error::corrupt("the footer offset does not point to the footer"));
+        }
+        check_names(text, "footer")?;
+        let mut map: Map<String, Json> = serde_json::from_slice(text)
+            .map_err(|error| Error::corrupt(format!("the footer is not JSON: {error}")))?;
+        let version = match map.get("version") {
+            None => "1.0".to_owned(),
+            Some(Json::String(version)) => version.clone(),
+            Some(_) => return Err(Error::corrupt("the footer's 'version' is not a string")),
+        };
+        let rules = rules_of(&version)?;
+        if rules == FormatVersion::V1_1 {
+            check_digest(text, &map)?;
+            check_features(&map)?;
+        } else if map.contains_key("digest") {
+            check_digest(text, &map)?;
+        }
+        let sep = match map.get("ext_sep") {
+            None | Some(Json::Null) => ".".to_owned(),
+            Some(Json::String(sep))
+                if sep != "." && (sep.contains('.') || rules == FormatVersion::V1_1) && !sep.is_empty() =>
+            {
+                return Err(Error::unsupported(format!("the separator '{sep}' in the footer")));
+            }
+            Some(Json::String(sep)) if !sep.is_empty() => sep.clone(),
+            Some(_) => return Err(Error::corrupt("the footer's 'ext_sep' is not a text")),
+        };
+        let own_sep =
+            map.keys().find(|key| key.starts_with("index.")).is_some_and(|key| key[6..].contains(&sep));
+        let mixed_sep = sep != "." && !own_sep;
+        let index = take_index(&mut map, if mixed_sep { "." } else { &sep })?;
+        if matches!(index, IndexRef::Sidecar(_)) && to_u64(text.len()) > MAX_FOOTER_BYTES {
+            return Err(Error::limit(format!("a footer of {} bytes", text.len())));
+        }
+        let num_samples = map
+            .get("num_samples")
+            .and_then(Json::as_u64)
+            .ok_or_else(|| Error::corrupt("the footer has no valid 'num_samples'"))?;
+        let encoding = match map.get("encoding") {
+            None | Some(Json::Null) => None,
+            Some(Json::String(name)) => Some(
+                TextEncoding::from_name(name)
+                    .ok_or_else(|| Error::unsupported(format!("text encoding '{name}' in the footer")))?,
+            ),
+            Some(_) => return Err(Error::corrupt("the footer's 'encoding' is not a text")),
+        };
+        if rules == FormatVersion::V1_1 {
+            for key in ["id", "fields", "line_hash", "columns"] {
+                if !map.contains_key(key) {
+                    return Err(Error::corrupt(format!("the footer lacks '{key}'")));
+                }
+            }
+        }
+        let is_new = rules == FormatVersion::V1_1;
+        Ok(Self {
+            index,
+            num_samples,
+            sep,
+            mixed_sep,
+            encoding,
+            split: text_member(&map, "split"),
+            id: if is_new { text_member(&map, "id") } else { None },
+            sidecar: if is_new { member(&mut map, "sidecar")? } else { None },
+            line_hash: if is_new { member(&mut map, "line_hash")? } else { None },
+            fields: if is_new { member(&mut map, "fields")?.unwrap_or_default() } else { Vec::new() },
+            columns: if is_new { member(&mut map, "columns")?.unwrap_or_default() } else { Vec::new() },
+            arrow_schema: text_member(&map, "arrow_schema"),
+            meta: if is_new { own_meta(text, &map)? } else { Meta::default() },
+            writer: text_member(&map, "writer"),
+            version,
+            rules,
+        })
+    }
+}
+
+fn rules_of(version: &str) -> Result<FormatVersion> {
+    let parsed = version
+        .split_once('.')
+        .and_then(|(major, minor)| Some((major.parse::<u32>().ok()?, minor.parse::<u32>().ok()?)));
+    match parsed {
+        Some((1, 0)) => Ok(FormatVersion::V1_0),
+        Some((1, _)) => Ok(FormatVersion::V1_1),
+        Some(_) => Err(Error::unsupported(format!("JINX version {version}; this build reads 1.x"))),
+        None => Err(Error::corrupt(format!("the footer's version '{version}' is none"))),
+    }
+}
+
+/// Refuses objects, at any depth, that hold a name twice; `what` is the name of the text.
+pub fn check_names(text: &[u8], what: &str) -> Result<()> {
+    match has_twins(text, 0) {
+        Ok(false) => Ok(()),
+        Ok(true) => Err(Error::corrupt(format!("a name appears twice in one object of the {what}"))),
+        Err(error) => Err(Error::corrupt(format!("the {what} is damaged: {}", error.what()))),
+    }
+}
+
+/// The user's object as it stands in the text of the footer: numbers in `map` may be rounded.
+fn own_meta(text: &[u8], map: &Map<String, Json>) -> Result<Meta> {
+    #[derive(Deserialize)]
+    struct Own {
+        meta: Meta,
+    }
+    let is_default = |meta: &Json| meta.is_null() || meta.as_object().is_some_and(Map::is_empty);
+    if map.get("meta").is_none_or(is_default) {
+        return Ok(Meta::default());
+    }
+    let own: Own = serde_json::from_slice(text)
+        .map_err(|error| Error::corrupt(format!("the footer's 'meta' is damaged: {error}")))?;
+    Ok(own.meta)
+}
+
+/// Checks `"digest"`, which must be the last member, over all bytes before its comma.
+pub fn check_digest(text: &[u8], map: &Map<String, Json>) -> Result<()> {
+    let missing = || Error::corrupt("the digest is missing or is not the last member");
+    let Some(Json::String(digest)) = map.get("digest") else { return Err(missing()) };
+    let tail = format!(",\"digest\":\"{digest}\"}}");
+    let body = text.trim_ascii_end().strip_suffix(tail.as_bytes()).ok_or_else(missing)?;
+    if *digest != format!("{:016x}", XxHash3_64::oneshot(body)) {
+        return Err(Error::corrupt("the digest does not match: the text was changed after it was written"));
+    }
+    Ok(())
+}
+
+pub fn check_features(map: &Map<String, Json>) -> Result<()> {
+    let Some(required) = map.get("features_required") else { return Ok(()) };
+    let required: Vec<String> = serde_json::from_value(required.clone())
+        .map_err(|_| Error::corrupt("'features_required' is not a list of names"))?;
+    match required.iter().find(|name| !KNOWN_FEATURES.contains(&name.as_str())) {
+        Some(name) => {
+            Err(Error::unsupported(format!("the file requires the feature '{name}'; use a newer jinx")))
+        }
+        None => Ok(()),
+    }
+}
+
+fn text_member(map: &Map<String, Json>, key: &str) -> Option<String> {
+    map.get(key).and_then(Json::as_str).map(str::to_owned)
+}
+
+fn member<T: serde::de::DeserializeOwned>(map: &mut Map<String, Json>, key: &str) -> Result<Option<T>> {
+    match map.get_mut(key).map(Json::take) {
+        None | Some(Json::Null) => Ok(None),
+        Some(value) => serde_json::from_value(value)
+            .map(Some)
+            .map_err(|error| Error::corrupt(format!("the footer's '{key}' is damaged: {error}"))),
+    }
+}
+
+fn take_index(map: &mut Map<String, Json>, sep: &str) -> Result<IndexRef> {
+    let key = map
+        .keys()
+        .find(|key| key.starts_with("index."))
+        .cloned()
+        .ok_or_else(|| Error::corrupt("the footer has no index"))?;
+    let value = map.get_mut(&key).map(Json::take).unwrap_or_default();
+    let mut parts = key["index.".len()..].split(sep).filter(|part| !part.is_empty());
+    if parts.next() != Some("npy") {
+        return Err(Error::unsupported(format!("index form '{key}'")));
+    }
+    let mut codecs = Vec::new();
+    for part in parts {
+        match Codec::from_ext(part) {
+            Some(codec) if codecs.len() < MAX_CHAIN_CODECS => codecs.push(codec),
+            None if part == "bin" && key.ends_with("bin") && codecs.is_empty() => {
+                let array: ArrayRef = serde_json::from_value(value)
+                    .map_err(|_| Error::corrupt("the index in the footer is not a pointer"))?;
+                return match array {
+                    ArrayRef::Sidecar { .. } => Ok(IndexRef::Sidecar(array)),
+                    ArrayRef::Inline { .. } => {
+                        Err(Error::corrupt("the index in the footer is not a pointer"))
+                    }
+                };
+            }
+            _ => return Err(Error::unsupported(format!("index form '{key}'"))),
+        }
+    }
+    match value {
+        Json::String(text) => Ok(IndexRef::Text(text, codecs)),
+        _ => Err(Error::corrupt("the index in the footer is not a text")),
+    }
+}
+
+impl IndexRef {
+    /// The bytes of an index that lies in the footer.
+    ///
+    /// # Errors
+    /// `Corrupt` for text that does not decode, `Limit` for more than `max` bytes.
+    pub fn decode_text(text: &str, codecs: &[Codec], encoding: TextEncoding, max: u64) -> Result<Vec<u8>> {
+        let mut bytes = encoding.decode(text.as_bytes(), max)?;
+        for codec in codecs.iter().rev() {
+            bytes = codec::decode(*codec, &bytes, max)?;
+        }
+        Ok(bytes)
+    }
+}
+
+impl ArrayRef {
+    /// The bytes of an array that lies in the footer of a file of `file_bytes`, checked.
+    ///
+    /// # Errors
+    /// `Corrupt` when text, length or hash do not fit, `Limit` for more bytes than the rows of such a file need.
+    pub fn decode_inline(data: &str, length: u64, x: &str, file_bytes: u64) -> Result<Vec<u8>> {
+        let limit = MAX_FOOTER_BYTES.max(file_bytes.saturating_mul(MAX_INLINE_RATIO));
+        if length > limit {
+            return Err(Error::limit(format!("an array of {length} bytes inside the footer")));
+        }
+        let frame = TextEncoding::Base64.decode(data.as_bytes(), limit)?;
+        let bytes = codec::decode(Codec::Zstd, &frame, to_u64(to_usize(length, "array")?))?;
+        if to_u64(bytes.len()) != length {
+            return Err(Error::corrupt(format!(
+                "an array of {} bytes where {length} were announced",
+                bytes.len()
+            )));
+        }
+        check_x(&bytes, x)?;
+        Ok(bytes)
+    }
+}
+
+/// Compares bytes with a stored xxh3-64.
+pub fn check_x(bytes: &[u8], x: &str) -> Result<()> {
+    let found = format!("{:016x}", XxHash3_64::oneshot(bytes));
+    if found == x { Ok(()) } else { Err(Error::corrupt(format!("checksum {found} where {x} was stored"))) }
+}

@@ -1,0 +1,24 @@
+//! JINX: JSON lines a person can read, an index footer, and a binary sidecar.
+//!
+//! ```text
+//! train.jinx   sample 0 \n ... sample n-1 \n  footer \n  footer offset \n
+//! train.binx   64-byte header | values at 64-byte alignment | index, line hashes, columns
+//! ```
+//!
+//! `spec/jinx.md`, `spec/binx.md` and `spec/values.md` are normative.
+
+pub mod copy;
+pub mod fields;
+pub mod footer;
+pub mod identity;
+pub mod index;
+pub mod key;
+pub mod manifest;
+pub mod merge;
+pub mod meta;
+pub mod read;
+pub mod repair;
+pub mod sidecar;
+pub mod sniff;
+pub mod verify;
+pub mod write;

@@ -1,0 +1,142 @@
+//! `jinx.json`: which shards a folder's dataset consists of.
+
+use crate::footer::{check_digest, check_features, check_names};
+use crate::meta::Meta;
+use crate::write::pair::{PairSummary, with_digest};
+use jinx_core::error::{Error, Result};
+use jinx_core::io::{Access, Source, plain_component};
+use jinx_core::limits::MAX_MANIFEST_BYTES;
+use jinx_core::num::to_u64;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value as Json};
+use std::collections::HashSet;
+use std::path::Path;
+
+pub const NAME: &str = "jinx.json";
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Manifest {
+    pub format: String,
+    pub version: String,
+    /// Counts up with every change of the folder.
+    pub generation: u64,
+    #[serde(default)]
+    pub features_required: Vec<String>,
+    pub split: Option<String>,
+    pub num_samples: u64,
+    pub shards: Vec<ShardEntry>,
+    #[serde(default)]
+    pub meta: Meta,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ShardEntry {
+    pub name: String,
+    pub samples: u64,
+    pub bytes: u64,
+    pub sidecar_bytes: u64,
+    pub id: String,
+}
+
+impl ShardEntry {
+    pub fn new(name: String, pair: &PairSummary) -> Self {
+        Self {
+            name,
+            samples: pair.samples,
+            bytes: pair.bytes,
+            sidecar_bytes: pair.sidecar_bytes,
+            id: pair.id.clone(),
+        }
+    }
+}
+
+fn check_size(bytes: u64) -> Result<()> {
+    if bytes <= MAX_MANIFEST_BYTES {
+        return Ok(());
+    }
+    Err(Error::limit(format!("a manifest of {bytes} bytes; at most {MAX_MANIFEST_BYTES} are read")))
+}
+
+impl Manifest {
+    pub fn new(split: Option<String>, meta: Meta) -> Self {
+        Self {
+            format: "jinx".into(),
+            version: "1.1".into(),
+            generation: 0,
+            features_required: Vec::new(),
+            split,
+            num_samples: 0,
+            shards: Vec::new(),
+            meta,
+        }
+    }
+
+    pub fn push(&mut self, entry: ShardEntry) {
+        self.num_samples += entry.samples;
+        self.shards.push(entry);
+    }
+
+    /// The file's text, which a reader takes.
+    ///
+    /// # Errors
+    /// Whatever a reader would say of it.
+    pub fn to_text(&self) -> Result<String> {
+        let text = with_digest(self)? + "\n";
+        check_size(to_u64(text.len()))?;
+        Self::parse(text.as_bytes()).map(|_| text).map_err(|error| {
+            Error::new(error.cause(), format!("the manifest could not be read again: {}", error.what()))
+        })
+    }
+
+    /// Reads and checks `folder/jinx.json`; `None` when there is none.
+    ///
+    /// # Errors
+    /// `Corrupt` for damage, `Unsupported` for newer files, names that leave the folder.
+    pub fn read(folder: &Path) -> Result<Option<Self>> {
+        let path = folder.join(NAME);
+        if !path.exists() {
+            return Ok(None);
+        }
+        let source = Source::open(&path, Access::Pread)?;
+        check_size(source.len()).map_err(|error| error.in_file(&path))?;
+        let text = source.read_vec(0, source.len())?;
+        Self::parse(&text).map(Some).map_err(|error| error.in_file(&path))
+    }
+
+    /// Parses a manifest's text.
+    ///
+    /// # Errors
+    /// As [`Manifest::read`].
+    pub fn parse(text: &[u8]) -> Result<Self> {
+        let bad = |error: serde_json::Error| Error::corrupt(format!("the manifest is damaged: {error}"));
+        check_names(text, "manifest")?;
+        let map: Map<String, Json> = serde_json::from_slice(text).map_err(bad)?;
+        check_digest(text, &map)?;
+        check_features(&map)?;
+        let manifest: Self = serde_json::from_slice(text).map_err(bad)?;
+        if manifest.format != "jinx" {
+            return Err(Error::corrupt(format!("a manifest of the format '{}'", manifest.format)));
+        }
+        if !manifest.version.starts_with("1.") {
+            return Err(Error::unsupported(format!("a manifest of version {}", manifest.version)));
+        }
+        let mut names = HashSet::new();
+        let mut samples = 0u64;
+        for shard in &manifest.shards {
+            plain_component(&shard.name, "a shard's name")?;
+            if !names.insert(&shard.name) {
+                return Err(Error::corrupt(format!("the manifest lists '{}' twice", shard.name)));
+            }
+            samples = samples
+                .checked_add(shard.samples)
+                .ok_or_else(|| Error::corrupt("the manifest's counts overflow"))?;
+        }
+        if samples != manifest.num_samples {
+            return Err(Error::corrupt(format!(
+                "the manifest counts {} samples, its shards {samples}",
+                manifest.num_samples
+            )));
+        }
+        Ok(manifest)
+    }
+}

@@ -1,0 +1,243 @@
+//! Reads the footer's columns: one small fact about every row, without opening a row.
+
+use crate::footer::{ArrayRef, ColumnInfo, check_x};
+use crate::read::shard::Shard;
+use jinx_core::error::{Error, Result};
+use jinx_core::num::{to_u64, to_usize, u64_at};
+use std::borrow::Cow;
+
+/// What a column holds of each row's value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ColumnKind {
+    /// The value itself.
+    Value,
+    /// Elements of a list, characters of a string.
+    Length,
+}
+
+impl ColumnKind {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Value => "value",
+            Self::Length => "length",
+        }
+    }
+}
+
+/// The type of a column's cells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ColumnType {
+    Bool,
+    Int8,
+    Int16,
+    Int32,
+    Int64,
+    Uint8,
+    Uint16,
+    Uint32,
+    Uint64,
+    Float64,
+    Utf8,
+}
+
+impl ColumnType {
+    const ALL: [Self; 11] = [
+        Self::Bool,
+        Self::Int8,
+        Self::Int16,
+        Self::Int32,
+        Self::Int64,
+        Self::Uint8,
+        Self::Uint16,
+        Self::Uint32,
+        Self::Uint64,
+        Self::Float64,
+        Self::Utf8,
+    ];
+
+    /// The name in the footer, which is also numpy's where numpy has one.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Bool => "bool",
+            Self::Int8 => "int8",
+            Self::Int16 => "int16",
+            Self::Int32 => "int32",
+            Self::Int64 => "int64",
+            Self::Uint8 => "uint8",
+            Self::Uint16 => "uint16",
+            Self::Uint32 => "uint32",
+            Self::Uint64 => "uint64",
+            Self::Float64 => "float64",
+            Self::Utf8 => "utf8",
+        }
+    }
+
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|dtype| dtype.name() == name)
+    }
+
+    /// Bytes of one cell; `None` for texts.
+    pub fn width(self) -> Option<u64> {
+        match self {
+            Self::Bool | Self::Int8 | Self::Uint8 => Some(1),
+            Self::Int16 | Self::Uint16 => Some(2),
+            Self::Int32 | Self::Uint32 => Some(4),
+            Self::Int64 | Self::Uint64 | Self::Float64 => Some(8),
+            Self::Utf8 => None,
+        }
+    }
+}
+
+/// One column, checked: every cell can be read without a further check.
+#[derive(Debug, Clone)]
+pub struct Column<'s> {
+    pub dtype: ColumnType,
+    pub rows: u64,
+    /// One bit a row, lowest first, 1 = present; `None` when every row has a value.
+    pub validity: Option<Cow<'s, [u8]>>,
+    /// Texts only: `rows + 1` little-endian u64 into `data`.
+    pub offsets: Option<Cow<'s, [u8]>>,
+    /// Little-endian cells (a bool is one byte, 0 or 1), or the UTF-8 of all texts in row order.
+    pub data: Cow<'s, [u8]>,
+}
+
+impl Column<'_> {
+    /// Whether row `i` has a value.
+    pub fn is_valid(&self, i: u64) -> bool {
+        let Some(bits) = &self.validity else { return i < self.rows };
+        let byte = usize::try_from(i / 8).ok().and_then(|at| bits.get(at));
+        i < self.rows && byte.is_some_and(|byte| byte >> (i % 8) & 1 == 1)
+    }
+
+    /// The bytes of cell `i`; empty past the end.
+    pub fn cell(&self, i: u64) -> &[u8] {
+        self.bounds(i).and_then(|(start, end)| self.data.get(start..end)).unwrap_or_default()
+    }
+
+    fn bounds(&self, i: u64) -> Option<(usize, usize)> {
+        let at = usize::try_from(i).ok()?;
+        if let Some(offsets) = &self.offsets {
+            let bound = |at: usize| usize::try_from(u64_at(offsets, at.checked_mul(8)?)?).ok();
+            return Some((bound(at)?, bound(at.checked_add(1)?)?));
+        }
+        let width = usize::try_from(self.dtype.width()?).ok()?;
+        let start = at.checked_mul(width)?;
+        Some((start, start.checked_add(width)?))
+    }
+}
+
+impl Shard {
+    /// The footer's description of the column `kind` at `path`, if there is one.
+    pub fn column_info(&self, path: &[Option<String>], kind: ColumnKind) -> Option<&ColumnInfo> {
+        self.footer().columns.iter().find(|info| info.path == path && info.kind == kind.name())
+    }
+
+    /// Reads the column `kind` at `path`; `None` when the file has no such column.
+    ///
+    /// # Errors
+    /// `Corrupt` when lengths, checksums, offsets or texts do not fit, `Truncated` outside the sidecar.
+    pub fn column(&self, path: &[Option<String>], kind: ColumnKind) -> Result<Option<Column<'_>>> {
+        let Some(info) = self.column_info(path, kind) else { return Ok(None) };
+        let name: Vec<&str> = path.iter().map(|part| part.as_deref().unwrap_or("[]")).collect();
+        let place = |error: Error| {
+            let what = format!("the column '{}': {}", name.join("."), error.what());
+            Error::new(error.cause(), what).in_file(self.path())
+        };
+        self.read_column(info).map(Some).map_err(place)
+    }
+
+    /// Reads the column that `info` describes.
+    ///
+    /// # Errors
+    /// As [`Shard::column`].
+    pub fn read_column(&self, info: &ColumnInfo) -> Result<Column<'_>> {
+        let dtype = ColumnType::from_name(&info.dtype)
+            .ok_or_else(|| Error::corrupt(format!("unknown type '{}'", info.dtype)))?;
+        let rows = info.rows;
+        if rows != self.len() {
+            return Err(Error::corrupt(format!("{rows} rows where the file has {}", self.len())));
+        }
+        let validity = match &info.validity {
+            Some(place) => {
+                let bits = self.array_bytes(place, Some(rows.div_ceil(8)), "validity")?;
+                check_spare_bits(&bits, rows)?;
+                Some(bits)
+            }
+            None => None,
+        };
+        let too_long = || Error::corrupt("a column that is too long");
+        let (offsets, data) = match (dtype.width(), &info.offsets) {
+            (Some(width), None) => {
+                let expected = rows.checked_mul(width).ok_or_else(too_long)?;
+                let data = self.array_bytes(&info.data, Some(expected), "data")?;
+                if dtype == ColumnType::Bool && data.iter().any(|byte| *byte > 1) {
+                    return Err(Error::corrupt("a bool that is neither 0 nor 1"));
+                }
+                (None, data)
+            }
+            (None, Some(place)) => {
+                let expected =
+                    rows.checked_add(1).and_then(|count| count.checked_mul(8)).ok_or_else(too_long)?;
+                // Copied before they are checked: what is checked must be what is cut into texts.
+                let offsets = self.array_bytes(place, Some(expected), "offsets")?.into_owned();
+                let data = self.array_bytes(&info.data, None, "data")?.into_owned();
+                check_texts(&offsets, &data)?;
+                (Some(Cow::Owned(offsets)), Cow::Owned(data))
+            }
+            (Some(_), Some(_)) => return Err(Error::corrupt("offsets where there are no texts")),
+            (None, None) => return Err(Error::corrupt("texts without offsets")),
+        };
+        Ok(Column { dtype, rows, validity, offsets, data })
+    }
+
+    /// The checked bytes of an array, wherever it lies.
+    ///
+    /// # Errors
+    /// `Corrupt` for another length than `expected` or a wrong checksum, `Truncated` outside the sidecar.
+    pub fn array_bytes(&self, place: &ArrayRef, expected: Option<u64>, what: &str) -> Result<Cow<'_, [u8]>> {
+        let (ArrayRef::Inline { length, .. } | ArrayRef::Sidecar { length, .. }) = place;
+        if let Some(expected) = expected.filter(|expected| expected != length) {
+            return Err(Error::corrupt(format!("{what} has {length} bytes, {expected} are needed")));
+        }
+        match place {
+            ArrayRef::Inline { data, length, x } => {
+                ArrayRef::decode_inline(data, *length, x, self.main().len()).map(Cow::Owned)
+            }
+            ArrayRef::Sidecar { offset, length, x } => {
+                let bytes = self.sidecar_bytes(*offset, *length)?;
+                let x = x.as_deref().ok_or_else(|| Error::corrupt(format!("{what} has no checksum")))?;
+                check_x(&bytes, x)?;
+                Ok(bytes)
+            }
+        }
+    }
+}
+
+fn check_spare_bits(bits: &[u8], rows: u64) -> Result<()> {
+    match bits.last() {
+        Some(last) if !rows.is_multiple_of(8) && last >> (rows % 8) != 0 => {
+            Err(Error::corrupt("validity has bits behind the last row"))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn check_texts(offsets: &[u8], data: &[u8]) -> Result<()> {
+    let text = std::str::from_utf8(data).map_err(|_| Error::corrupt("text that is not UTF-8"))?;
+    let mut last = 0u64;
+    for (i, chunk) in offsets.chunks_exact(8).enumerate() {
+        let offset = u64_at(chunk, 0).unwrap_or_default();
+        if offset < last || (i == 0 && offset != 0) {
+            return Err(Error::corrupt(format!("offset {offset} of text {i} does not ascend from 0")));
+        }
+        let inside = offset <= to_u64(text.len()) && text.is_char_boundary(to_usize(offset, "offset")?);
+        if !inside {
+            return Err(Error::corrupt(format!("offset {offset} of text {i} is not between two characters")));
+        }
+        last = offset;
+    }
+    if last != to_u64(text.len()) {
+        return Err(Error::corrupt(format!("the texts end at {last} of {} bytes", text.len())));
+    }
+    Ok(())
+}

@@ -1,0 +1,244 @@
+//! Plain JSON Lines opened as a dataset: the index is made by a scan for newlines.
+
+use crate::fields::FieldNode;
+use crate::footer::Footer;
+use crate::index::Array;
+use crate::key::{Chain, FormatVersion, Kind};
+use crate::read::shard::{OpenOptions, Shard};
+use crate::sniff::{FileKind, sniff_source};
+use jinx_core::error::{Error, Result};
+use jinx_core::io::{Access, Source};
+use jinx_core::json::markers;
+use jinx_core::json::scan::Members;
+use jinx_core::num::to_u64;
+use std::path::Path;
+
+const BLOCK_BYTES: u64 = 4 << 20;
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+impl Shard {
+    /// Opens a file of one JSON object a line. UninitSlice lines are skipped; names have no suffixes.
+    ///
+    /// # Errors
+    /// `Unsupported` naming the command to run when the file is compressed or of another format.
+    pub fn open_plain(path: &Path, options: &OpenOptions) -> Result<Self> {
+        let main = options.source(path)?;
+        match sniff_source(&main)? {
+            FileKind::Jsonl | FileKind::Empty | FileKind::MdsIndex | FileKind::Jinx => {}
+            // More blank lines than are looked at to tell a file's kind.
+            FileKind::Unknown if matches!(first_sign(&main)?, None | Some(b'{')) => {}
+            FileKind::Unknown => {
+                return Err(Error::corrupt("this is not JSON Lines: no '{' at its start").in_file(path));
+            }
+            kind => {
+                let hint = kind.hint(path).map(|hint| format!("; {hint}")).unwrap_or_default();
+                return Err(Error::unsupported(format!("this is {}{hint}", kind.name())).in_file(path));
+            }
+        }
+        let end = main.len();
+        let (index, rows) = scan(&main, end)?;
+        let footer = Footer::bare(FormatVersion::Plain, rows);
+        Ok(Self::from_parts(main, None, footer, end, Array::owned(index), FieldNode::default(), options))
+    }
+
+    /// Opens a main file, or a JSON Lines file, whichever `path` is.
+    ///
+    /// # Errors
+    /// As [`Shard::open`] and [`Shard::open_plain`].
+    pub fn open_any(path: &Path, options: &OpenOptions) -> Result<Self> {
+        let is_jinx = path.extension().is_some_and(|ext| ext == "jinx");
+        let source = Source::open_from(&options.base, path, Access::Pread)?;
+        let kind = sniff_source(&source)?;
+        drop(source);
+        let plain_name = path.extension().is_some_and(|ext| ext == "jsonl" || ext == "ndjson");
+        match kind {
+            FileKind::Jsonl | FileKind::Compressed(_) if !is_jinx => Self::open_plain(path, options),
+            FileKind::Empty | FileKind::Unknown if plain_name => Self::open_plain(path, options),
+            _ => Self::open(path, options),
+        }
+    }
+}
+
+/// The first byte that is neither blank nor of the mark of UTF-8.
+fn first_sign(main: &Source) -> Result<Option<u8>> {
+    let mut at = 0;
+    while at < main.len() {
+        let block = main.slice(at, BLOCK_BYTES.min(main.len() - at))?;
+        let text = if at == 0 { block.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&block) } else { &block };
+        if let Some(sign) = text.iter().find(|byte| !byte.is_ascii_whitespace()) {
+            return Ok(Some(*sign));
+        }
+        at += to_u64(block.len());
+    }
+    Ok(None)
+}
+
+impl Shard {
+    /// The members of a line; the header of a plain row with markers is passed over, and said by the bool.
+    ///
+    /// # Errors
+    /// As [`Members::next_member`].
+    pub fn members<'l>(&self, line: &'l [u8]) -> Result<(Members<'l>, bool)> {
+        let mut members = Members::new(line);
+        let is_marked = self.rules() == FormatVersion::Plain && markers::is_marked(line);
+        if is_marked {
+            members.next_member()?;
+        }
+        Ok((members, is_marked))
+    }
+}
+
+/// The chain of a value in a row with markers, if it needs one.
+pub fn marked(text: &[u8]) -> Option<Chain> {
+    markers::may_hold(text).then(|| Chain::new(Kind::Marked, None, false))
+}
+
+/// A row with markers in the form that all readers of a shard expect: the header first, then the fields without their
+/// escape. Any other row as it is, unless all hold markers.
+pub(crate) fn with_header(line: Vec<u8>, always: bool) -> Vec<u8> {
+    let fields = match markers::header_end(&line) {
+        Some(at) => line[at..].strip_prefix(b",").unwrap_or(&line[at..]),
+        None if always => line.trim_ascii_start().strip_prefix(b"{").unwrap_or_default(),
+        None => return line,
+    };
+    let whole = [b"{", fields].concat();
+    let mut members = Members::new(&whole);
+    let Ok(first) = members.next_member() else { return line };
+    let is_escape = first.is_some_and(|span| {
+        whole[span.key_range()] == *markers::DICT.as_bytes() && whole[span.value_range()].starts_with(b"{")
+    }) && matches!(members.next_member(), Ok(None));
+    let fields = match first.filter(|_| is_escape) {
+        Some(span) => &whole[span.value_range()],
+        None => &whole,
+    };
+    let fields = fields[1..].trim_ascii_start();
+    let comma: &[u8] = if fields.starts_with(b"}") { b"" } else { b"," };
+    let header = format!("{{\"{}\":{}", markers::HEADER, markers::VERSION);
+    [header.as_bytes(), comma, fields].concat()
+}
+
+/// Where each line of the first `total` bytes that is not blank starts, and `total`, as little-endian u64;
+/// and how many lines there are.
+pub(crate) fn scan(main: &Source, total: u64) -> Result<(Vec<u8>, u64)> {
+    let mut starts = Vec::new();
+    let mut rows = 0u64;
+    let head = main.slice(0, total.min(3))?;
+    let mut at = if *head == *BYTE_ORDER_MARK { to_u64(BYTE_ORDER_MARK.len()) } else { 0 };
+    let (mut line, mut known) = (at, false);
+    while at < total {
+        let block = main.slice(at, BLOCK_BYTES.min(total - at))?;
+        let mut done = 0;
+        while done < block.len() {
+            let end = memchr::memchr(b'\n', &block[done..]).map_or(block.len(), |found| done + found + 1);
+            if !known && block[done..end].iter().any(|byte| !byte.is_ascii_whitespace()) {
+                known = true;
+                rows += 1;
+                starts.extend_from_slice(&line.to_le_bytes());
+            }
+            if block[end - 1] == b'\n' {
+                line = at + to_u64(end);
+                known = false;
+            }
+            done = end;
+        }
+        at += to_u64(block.len());
+    }
+    starts.extend_from_slice(&total.to_le_bytes());
+    Ok((starts, rows))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use jinx_core::Cause;
+    use jinx_core::value::{TreeBuilder, Value};
+
+    fn rows(bytes: &[u8]) -> Result<Vec<String>> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.jsonl");
+        std::fs::write(&path, bytes).unwrap();
+        let mut found = Vec::new();
+        for access in [Access::Mmap, Access::Pread] {
+            let access = if bytes.is_empty() { Access::Pread } else { access };
+            let shard = Shard::open_any(&path, &OpenOptions { access, ..OpenOptions::default() })?;
+            let lines: Result<Vec<_>> = (0..shard.len()).map(|i| shard.line(i)).collect();
+            found.push(lines?.into_iter().map(|line| String::from_utf8(line).unwrap()).collect::<Vec<_>>());
+        }
+        assert_eq!(found[0], found[1]);
+        Ok(found.remove(0))
+    }
+
+    #[test]
+    fn lines_are_found_whatever_stands_around_them() {
+        let expected = ["{\"a\":1}", "{\"b\":2}"];
+        for text in [
+            "{\"a\":1}\n{\"b\":2}\n",
+            "{\"a\":1}\n{\"b\":2}",
+            "{\"a\":1}\r\n\r\n \t\n{\"b\":2}\r\n\n\n",
+            "\u{feff}{\"a\":1}\n{\"b\":2}\n",
+            "\n\n{\"a\":1}\n{\"b\":2}\n",
+        ] {
+            assert_eq!(rows(text.as_bytes()).unwrap(), expected, "{text:?}");
+        }
+        for text in ["", "\n", &"\n \r\n".repeat(1000), "\u{feff}\n"] {
+            assert!(rows(text.as_bytes()).unwrap().is_empty(), "{text:?}");
+        }
+        let late = format!("{}{{\"a\":1}}\n", "\n".repeat(1000));
+        assert_eq!(rows(late.as_bytes()).unwrap(), ["{\"a\":1}"]);
+        assert_eq!(rows(format!("{}x", "\n".repeat(1000)).as_bytes()).unwrap_err().cause(), Cause::Corrupt);
+    }
+
+    #[test]
+    fn lines_may_cross_blocks() {
+        let long = format!("{{\"a\":\"{}\"}}\n", "x".repeat(3 << 20));
+        assert_eq!(rows(long.repeat(4).as_bytes()).unwrap().len(), 4);
+    }
+
+    #[test]
+    fn names_are_taken_as_they_are() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.jsonl");
+        std::fs::write(&path, "{\"photo.raw.zst\":\"AA==\",\"a\":{\"b.str\":\"x\"}}\n").unwrap();
+        let shard = Shard::open_any(&path, &OpenOptions::default()).unwrap();
+        let mut tree = TreeBuilder::default();
+        shard.emit_row(0, &mut tree).unwrap();
+        let row = tree.take().unwrap();
+        assert_eq!(row.get("photo.raw.zst"), Some(&Value::Str("AA==".into())));
+    }
+
+    #[test]
+    fn markers_count_in_rows_that_say_so() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.jsonl");
+        let lines = [
+            r#"{"a":{"$bytes":"AA=="}}"#,
+            r#"{"$jinx":1,"a":[{"$bytes":"AA=="}],"b":{"$dict":{"$dict":2}}}"#,
+            r#"{ "$jinx": 1, "$dict": {"$bytes": "AA==", "$jinx": 5} }"#,
+            r#"{"$jinx":1,"$dict":{}}"#,
+            r#"{"$jinx":1}"#,
+        ];
+        std::fs::write(&path, lines.join("\n")).unwrap();
+        for markers in [false, true] {
+            let options = OpenOptions { markers, ..OpenOptions::default() };
+            let shard = Shard::open_any(&path, &options).unwrap();
+            for (i, line) in (0..).zip(lines) {
+                let (mut tree, mut expected) = (TreeBuilder::default(), TreeBuilder::default());
+                shard.emit_row(i, &mut tree).unwrap();
+                let rule = markers::Markers { always: markers, files: None };
+                markers::emit_line(line.as_bytes(), rule, &mut expected).unwrap();
+                assert_eq!(tree.take().unwrap(), expected.take().unwrap(), "{line}");
+            }
+        }
+    }
+
+    #[test]
+    fn other_files_are_named_with_the_command_to_run() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.jsonl.gz");
+        std::fs::write(&path, b"\x1f\x8b\x08\0\0\0\0\0").unwrap();
+        let error = Shard::open_any(&path, &OpenOptions::default()).unwrap_err();
+        assert_eq!(error.cause(), Cause::Unsupported);
+        assert!(error.what().contains("run: jinx convert"), "{error}");
+    }
+}

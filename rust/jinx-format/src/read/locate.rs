@@ -1,0 +1,162 @@
+//! Finds the parts of a pair: the footer in the main file, and the sidecar beside it.
+
+use crate::footer::{Footer, SidecarInfo, locate};
+use crate::identity::JinxIdentity;
+use crate::key::FormatVersion;
+use crate::read::shard::OpenOptions;
+use crate::sidecar::{self, Header};
+use crate::sniff::{FileKind, sniff_source};
+use jinx_core::error::{Cause, Error, Result};
+use jinx_core::io::{Access, PairIdentity, Source, other_owner};
+use jinx_core::limits::MAX_TRAILER_BYTES;
+use jinx_core::num::to_u64;
+use std::path::{Path, PathBuf};
+
+/// Reads and parses the footer of a main file.
+///
+/// # Errors
+/// As [`locate`] and [`Footer::parse`].
+pub fn read_footer(main: &Source) -> Result<(Footer, u64)> {
+    let total = main.len();
+    if total == 0 {
+        return Err(Error::truncated("the file is empty: not a JINX file"));
+    }
+    let tail_len = total.min(to_u64(MAX_TRAILER_BYTES));
+    let tail = main.slice(total - tail_len, tail_len)?;
+    let (offset, length) = locate(&tail, total)?;
+    let text = main.read_vec(offset, length)?;
+    let footer = Footer::parse(&text).map_err(|error| error.at_byte(offset))?;
+    if footer.rules == FormatVersion::V1_1 {
+        let digits = to_u64(itoa::Buffer::new().format(offset).len());
+        if total != offset + length + digits + 2 {
+            return Err(Error::corrupt("there is foreign text around the footer"));
+        }
+    }
+    Ok((footer, offset))
+}
+
+/// The error for a file without a footer: if it is something else, what it is and what to do.
+pub(crate) fn foreign(main: &Source, error: Error) -> Error {
+    match sniff_source(main) {
+        Ok(FileKind::Jinx | FileKind::Empty | FileKind::Unknown) | Err(_) => error,
+        Ok(kind) => {
+            let hint = kind.hint(main.path()).map(|hint| format!("; {hint}")).unwrap_or_default();
+            Error::new(error.cause(), format!("this is {}, not a JINX file{hint}", kind.name()))
+        }
+    }
+}
+
+/// The sidecar that belongs to the main file, and its header (1.1).
+///
+/// # Errors
+/// As [`crate::read::shard::Shard::open`].
+pub(crate) fn open_sidecar(
+    path: &Path,
+    footer: &Footer,
+    options: &OpenOptions,
+) -> Result<(Option<Source>, Option<Header>)> {
+    let beside = sidecar::beside(path);
+    if footer.rules != FormatVersion::V1_1 {
+        return match options.source(&beside) {
+            Ok(side) => Ok((Some(old_sidecar(path, side, options)?), None)),
+            Err(error) if error.cause() == Cause::Io(std::io::ErrorKind::NotFound) => Ok((None, None)),
+            Err(error) => Err(error),
+        };
+    }
+    let Some(info) = &footer.sidecar else { return Ok((None, None)) };
+    let id = footer.id.as_deref().unwrap_or_default();
+    let mut found = None;
+    for candidate in &candidates(path, id, info)? {
+        let side = match options.source(candidate) {
+            Ok(side) => side,
+            Err(error) if error.cause() == Cause::Io(std::io::ErrorKind::NotFound) => continue,
+            Err(error) => return Err(error),
+        };
+        match Header::read(&side) {
+            Ok(header) if header.id == id && side.len() == info.length => {
+                return Ok((Some(side), Some(header)));
+            }
+            Ok(header) if header.id == id => {
+                let what = format!("the sidecar has {} bytes, {} were written", side.len(), info.length);
+                let cause = if side.len() < info.length { Cause::Truncated } else { Cause::Corrupt };
+                found = Some(Error::new(cause, what).in_file(candidate));
+            }
+            Ok(header) => {
+                let what = format!(
+                    "the sidecar {} belongs to another dataset (id {}, expected {id})",
+                    candidate.display(),
+                    header.id
+                );
+                found.get_or_insert(Error::mismatch(what).in_file(path));
+            }
+            Err(error) => {
+                found.get_or_insert(error.in_file(candidate));
+            }
+        }
+    }
+    Err(found.unwrap_or_else(|| {
+        Error::mismatch(format!(
+            "the sidecar {} is missing ({} bytes, id {id}); copy it beside the main file",
+            beside.display(),
+            info.length
+        ))
+        .in_file(path)
+    }))
+}
+
+/// Where the sidecar may be, in the order of search.
+fn candidates(path: &Path, id: &str, info: &SidecarInfo) -> Result<[PathBuf; 3]> {
+    let name = jinx_core::io::plain_component(&info.name, "the sidecar's name");
+    let named = path.with_file_name(name.map_err(|error| error.in_file(path))?);
+    Ok([sidecar::beside(path), named, jinx_core::io::second_name(path, Some(id))])
+}
+
+/// The file with the id of a main file's sidecar, whatever its length; `None` when it has none or none is there.
+///
+/// # Errors
+/// As [`read_footer`].
+pub(crate) fn sidecar_with_id(path: &Path) -> Result<Option<PathBuf>> {
+    let (footer, _) = read_footer(&Source::open(path, Access::Pread)?)?;
+    let (Some(info), Some(id)) = (&footer.sidecar, &footer.id) else { return Ok(None) };
+    let has_id = |candidate: &PathBuf| JinxIdentity.sidecar_id(candidate).as_ref() == Some(id);
+    Ok(candidates(path, id, info)?.into_iter().find(has_id))
+}
+
+/// The sidecar that goes with a main file, for whoever moves, copies or removes both.
+///
+/// Where the files do not tell (a main file that is damaged or of 1.0, a damaged sidecar), the name does.
+///
+/// # Errors
+/// `Mismatch` when the sidecar is missing; `Io`.
+pub fn sidecar_of(path: &Path) -> Result<Option<PathBuf>> {
+    let main = Source::open(path, Access::Pread)?;
+    let footer = read_footer(&main).map(|(footer, _)| footer).ok();
+    let beside = sidecar::beside(path);
+    let is_free = beside.symlink_metadata().is_ok() && JinxIdentity.sidecar_id(&beside).is_none();
+    match footer {
+        Some(footer) if footer.rules == FormatVersion::V1_1 => {
+            if footer.sidecar.is_none() {
+                return Ok(None);
+            }
+            match sidecar_with_id(path)? {
+                None if is_free => Ok(Some(beside)),
+                None => open_sidecar(path, &footer, &OpenOptions::default()).map(|_| None),
+                found => Ok(found),
+            }
+        }
+        None if beside.exists() && other_owner(&beside, path, &JinxIdentity)?.is_none() => Ok(Some(beside)),
+        _ => Ok(is_free.then_some(beside)),
+    }
+}
+
+/// The sidecar of a 1.0 file: while a 1.1 pair replaces it, it is found under its second name.
+fn old_sidecar(path: &Path, side: Source, options: &OpenOptions) -> Result<Source> {
+    let is_new = side.len() >= sidecar::HEADER_BYTES && *side.slice(0, 8)? == sidecar::MAGIC;
+    if !is_new {
+        return Ok(side);
+    }
+    match options.source(jinx_core::io::second_name(path, None)) {
+        Err(error) if error.cause() == Cause::Io(std::io::ErrorKind::NotFound) => Ok(side),
+        result => result,
+    }
+}

@@ -1,0 +1,295 @@
+//! Reads one number out of a row's text without building anything: a value, or how long a value is.
+//!
+//! This is what a column gives where a file has one; it serves 1.0 files, plain JSON lines and the rest.
+
+use crate::fields::{FieldNode, Measure};
+use crate::key::{Chain, Form, FormatVersion, Kind};
+use crate::read::columns::ColumnKind;
+use crate::read::decode::unescape;
+use crate::read::json_lines;
+use crate::read::shard::{Shard, Verify};
+use crate::read::stored::{EncodedValue, Location, Pointer};
+use jinx_core::codec::{self, TextEncoding, base64_len};
+use jinx_core::error::{Error, Result};
+use jinx_core::json::markers;
+use jinx_core::json::scan::{Members, count_elements};
+use jinx_core::npy;
+use jinx_core::num::{range_within, to_u64};
+use jinx_core::sink::{Dtype, Number, Payload};
+use jinx_core::value::{TreeBuilder, Value};
+use std::io::{Cursor, Read};
+
+/// A value's place in a line.
+struct FoundValue<'l> {
+    chain: Option<Chain>,
+    text: &'l [u8],
+    /// Where the member stands in the tree of coded paths.
+    node: Option<&'l FieldNode>,
+}
+
+impl Shard {
+    /// The value or the length at `path` in sample `i`; `None` where there is nothing, `Measure::None` for null.
+    ///
+    /// # Errors
+    /// `Mismatch` for a value that is neither number, bool nor text, or has no length; errors of the row.
+    pub fn measure(&self, i: u64, path: &[&str], kind: ColumnKind) -> Result<Option<Measure>> {
+        let line = self.line(i)?;
+        let measured = self.measure_line(&line, path, kind);
+        measured.map_err(|error| self.here(error.in_field(&path.join(".")), i))
+    }
+
+    /// As [`Shard::measure`], of a line that is at hand.
+    ///
+    /// # Errors
+    /// As [`Shard::measure`].
+    pub fn measure_line(&self, line: &[u8], path: &[&str], kind: ColumnKind) -> Result<Option<Measure>> {
+        let Some(found) = self.find(line, path)? else { return Ok(None) };
+        let measured = match kind {
+            ColumnKind::Value => self.value_of(&found),
+            ColumnKind::Length if found.chain.is_none() && Form::of(first(found.text)) == Form::Null => {
+                Ok(Measure::None)
+            }
+            ColumnKind::Length => {
+                field_length(self, found.chain, found.text, found.node).map(Measure::Length)
+            }
+        };
+        measured.map(Some)
+    }
+
+    fn find<'l>(&'l self, line: &'l [u8], path: &[&str]) -> Result<Option<FoundValue<'l>>> {
+        let mut text = line;
+        let mut node = Some(self.tree());
+        let is_marked = self.members(line)?.1;
+        for (depth, wanted) in path.iter().enumerate() {
+            if is_marked && depth > 0 {
+                let Some(inner) = unescaped(text)? else { return Ok(None) };
+                text = inner;
+            }
+            if first(text) != b'{' {
+                return Ok(None);
+            }
+            let Some((chain, value)) = self.member(text, wanted)? else { return Ok(None) };
+            if is_marked && depth == 0 && *wanted == markers::HEADER {
+                return Ok(None);
+            }
+            node = node.and_then(|node| node.member(wanted));
+            if depth + 1 == path.len() {
+                let chain = if is_marked { json_lines::marked(value) } else { chain };
+                return Ok(Some(FoundValue { chain, text: value, node }));
+            }
+            if chain.is_some() {
+                return Ok(None);
+            }
+            text = value;
+        }
+        Ok(None)
+    }
+
+    /// The member `wanted` of an object: the first in 1.1 files, the last in others.
+    fn member<'l>(&self, text: &'l [u8], wanted: &str) -> Result<Option<(Option<Chain>, &'l [u8])>> {
+        let mut members = Members::new(text);
+        let mut found = None;
+        while let Some(span) = members.next_member()? {
+            let key = &text[span.key_range()];
+            // Every key starts with its name, so most are told apart by their first byte.
+            if key.first() != Some(&b'\\') && key.first() != wanted.as_bytes().first() && !wanted.is_empty() {
+                continue;
+            }
+            let value = &text[span.value_range()];
+            let (name, chain) = self.split_key(unescape(key)?, value)?;
+            if name == wanted {
+                found = Some((chain, value));
+                if self.rules() == FormatVersion::V1_1 {
+                    break;
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    fn value_of(&self, found: &FoundValue<'_>) -> Result<Measure> {
+        let kind = match found.chain {
+            Some(chain) => chain.kind,
+            None if matches!(Form::of(first(found.text)), Form::List | Form::Dict) => {
+                return Err(Error::mismatch("a list or dict is no single value"));
+            }
+            None => Kind::Str,
+        };
+        if matches!(kind, Kind::Blob(_)) {
+            return Err(Error::mismatch("a binary value is no number or text"));
+        }
+        let mut tree = TreeBuilder::default();
+        self.emit_value(found.chain, found.text, found.node, 1, &mut tree)?;
+        Ok(match tree.take()? {
+            Value::Null => Measure::None,
+            Value::Bool(value) => Measure::Bool(value),
+            Value::Int(value) | Value::Scalar(_, Number::Int(value)) => Measure::Int(value),
+            Value::Scalar(_, Number::Uint(value)) => Measure::Uint(value),
+            Value::BigInt(digits) => digits.parse().map_or(Measure::Huge, Measure::Uint),
+            Value::Float(value) | Value::Scalar(Dtype::Float32 | Dtype::Float64, Number::Float(value)) => {
+                Measure::Float(value)
+            }
+            Value::Str(value) => Measure::Text(value),
+            _ => return Err(Error::mismatch("this is no single value")),
+        })
+    }
+}
+
+fn first(text: &[u8]) -> u8 {
+    text.iter().copied().find(|byte| !byte.is_ascii_whitespace()).unwrap_or_default()
+}
+
+/// The length of a stored value as Python's `len` of the decoded one: elements of a list, members of a dict,
+/// Unicode characters of a text, bytes, or the first dimension of an array. Decodes only where nothing else says it.
+///
+/// # Errors
+/// `Mismatch` for a value without a length, `Corrupt` for damage that is met on the way.
+pub fn field_length(
+    shard: &Shard,
+    chain: Option<Chain>,
+    text: &[u8],
+    node: Option<&FieldNode>,
+) -> Result<u64> {
+    let Some(chain) = chain else {
+        return match Form::of(first(text)) {
+            Form::Dict if node.is_some_and(|node| node.media) => media_length(shard, text, node),
+            Form::List | Form::Dict => count_elements(text.trim_ascii()),
+            Form::Str => count_characters(text.trim_ascii()),
+            _ => Err(Error::mismatch("numbers, bools and null have no length")),
+        };
+    };
+    if chain.kind == Kind::Marked {
+        return marked_length(text);
+    }
+    let stored = EncodedValue::parse(chain, text)?;
+    match chain.kind {
+        Kind::Scalar(_) | Kind::Blob(Payload::Np) => Err(Error::mismatch("a number has no length")),
+        Kind::Blob(Payload::Pt) => {
+            Err(Error::unsupported("the length of a tensor; load it and ask for its shape"))
+        }
+        Kind::Blob(Payload::Npy) => array_length(shard, &stored),
+        Kind::Blob(Payload::Raw) => byte_length(shard, &stored),
+        Kind::Str => {
+            let bytes = shard.load(&stored)?;
+            let text = std::str::from_utf8(&bytes).map_err(|_| Error::corrupt("text that is not UTF-8"))?;
+            Ok(to_u64(text.chars().count()))
+        }
+        Kind::Json | Kind::Marked => field_length(shard, None, &shard.load(&stored)?, None),
+    }
+}
+
+/// The length of a value in a row with markers.
+fn marked_length(text: &[u8]) -> Result<u64> {
+    let mut tree = TreeBuilder::default();
+    markers::emit_inner(text, 1, &mut tree)?;
+    Ok(to_u64(match tree.take()? {
+        Value::List(items) => items.len(),
+        Value::Dict(members) => members.len(),
+        Value::Str(text) => text.chars().count(),
+        Value::Blob { payload: Payload::Raw, data, .. } => data.len(),
+        Value::Blob { payload: Payload::Npy | Payload::Pt, .. } => {
+            return Err(Error::unsupported(
+                "the length of an array in JSON lines; load it and ask for its shape",
+            ));
+        }
+        _ => return Err(Error::mismatch("numbers, bools and null have no length")),
+    }))
+}
+
+/// A nested object of a row with markers, without its escape; `None` for a marker.
+fn unescaped(text: &[u8]) -> Result<Option<&[u8]>> {
+    if first(text) != b'{' {
+        return Ok(None);
+    }
+    let Some(span) = Members::new(text).next_member()? else { return Ok(Some(text)) };
+    let name = unescape(&text[span.key_range()])?;
+    Ok(if name == markers::DICT {
+        Some(&text[span.value_range()])
+    } else {
+        (!markers::is_reserved(&name)).then_some(text)
+    })
+}
+
+/// A media struct in the row has the length of its bytes.
+fn media_length(shard: &Shard, text: &[u8], node: Option<&FieldNode>) -> Result<u64> {
+    match shard.member(text, "bytes")? {
+        Some((Some(chain), value)) => field_length(shard, Some(chain), value, node),
+        _ => count_elements(text.trim_ascii()),
+    }
+}
+
+fn byte_length(shard: &Shard, stored: &EncodedValue<'_>) -> Result<u64> {
+    match &stored.place {
+        Location::Sidecar(pointer) if stored.chain.codecs().next().is_some() => check_whole(shard, pointer)?,
+        Location::Sidecar(pointer) => check_place(shard, pointer)?,
+        _ => {}
+    }
+    if let Some(length) = stored.announced_len(shard) {
+        return Ok(length);
+    }
+    if let Location::Inline(text) = &stored.place
+        && stored.chain.codecs().next().is_none()
+        && shard.encoding() == TextEncoding::Base64
+        && shard.rules() == FormatVersion::V1_1
+    {
+        // Written by us: only the alphabet and its padding.
+        let padding = text.bytes().rev().take_while(|byte| *byte == b'=').count();
+        let length = (text.len() / 4 * 3).saturating_sub(padding);
+        if padding <= 2 && base64_len(length) == text.len() {
+            return Ok(to_u64(length));
+        }
+    }
+    shard.load(stored).map(|bytes| to_u64(bytes.len()))
+}
+
+fn check_place(shard: &Shard, pointer: &Pointer) -> Result<()> {
+    let total = shard.sidecar().map_or(0, jinx_core::io::Source::len);
+    range_within(pointer.offset, pointer.length, total, "a value in the sidecar").map(drop)
+}
+
+/// Of a value whose first bytes say its length, all are held against the checksum where values are.
+fn check_whole(shard: &Shard, pointer: &Pointer) -> Result<()> {
+    match shard.verify_level() {
+        Verify::None | Verify::Rows => check_place(shard, pointer),
+        Verify::Full | Verify::Whole => shard.fetch_cow(pointer).map(drop),
+    }
+}
+
+fn array_length(shard: &Shard, stored: &EncodedValue<'_>) -> Result<u64> {
+    let header = npy::parse_header(&array_head(shard, stored)?)?;
+    header.shape.first().copied().ok_or_else(|| Error::mismatch("an array without dimensions has no length"))
+}
+
+/// Enough first bytes of an array's payload to hold its header.
+fn array_head(shard: &Shard, stored: &EncodedValue<'_>) -> Result<Vec<u8>> {
+    let mut codecs = stored.chain.codecs();
+    match (&stored.place, codecs.next(), codecs.next()) {
+        (Location::Sidecar(pointer), None, _) => {
+            check_whole(shard, pointer)?;
+            let read =
+                |length: usize| shard.sidecar_bytes(pointer.offset, pointer.length.min(to_u64(length)));
+            let length = npy::header_end(&read(npy::PREFIX_BYTES)?)?;
+            Ok(read(length)?.into_owned())
+        }
+        (Location::Sidecar(pointer), Some(codec), None) => {
+            let mut reader = codec::reader(codec, Cursor::new(shard.fetch(pointer)?))?;
+            let mut head = Vec::new();
+            reader.by_ref().take(to_u64(npy::PREFIX_BYTES)).read_to_end(&mut head)?;
+            let left = npy::header_end(&head)?.saturating_sub(head.len());
+            reader.take(to_u64(left)).read_to_end(&mut head)?;
+            Ok(head)
+        }
+        _ => shard.load(stored),
+    }
+}
+
+/// Characters of a JSON string, quotes included in `text`; a pair of escaped surrogates is one.
+fn count_characters(text: &[u8]) -> Result<u64> {
+    let bad = || Error::corrupt("a text that is not valid JSON");
+    let inner = text.len().checked_sub(1).and_then(|end| text.get(1..end)).ok_or_else(bad)?;
+    if memchr::memchr(b'\\', inner).is_none() {
+        let text = std::str::from_utf8(inner).map_err(|_| bad())?;
+        return Ok(to_u64(text.chars().count()));
+    }
+    unescape(inner).map(|text| to_u64(text.chars().count()))
+}

@@ -1,0 +1,219 @@
+//! Which files a path means: a pair, or a folder of pairs.
+
+use crate::manifest::{self, Manifest, ShardEntry};
+use crate::read::shard::{OpenOptions, Shard};
+use crate::sniff::{FileKind, quoted, sniff};
+use jinx_core::error::{Error, Result};
+use std::cmp::Ordering;
+use std::path::{Path, PathBuf};
+
+/// Folders inside each other in which something to convert is looked for: `hub/data/train` is as deep as people go.
+const MAX_SEARCH_DEPTH: usize = 2;
+
+/// One shard and what the manifest says of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ShardRef {
+    pub path: PathBuf,
+    pub samples: Option<u64>,
+    pub id: Option<String>,
+}
+
+impl ShardRef {
+    /// A file that no manifest speaks of.
+    pub fn alone(path: PathBuf) -> Self {
+        Self { path, samples: None, id: None }
+    }
+
+    /// Opens the shard and holds it against the manifest.
+    ///
+    /// # Errors
+    /// As [`Shard::open_any`]; `Mismatch` when the manifest speaks of another file.
+    pub fn open(&self, options: &OpenOptions) -> Result<Shard> {
+        let shard = Shard::open_any(&self.path, options)?;
+        self.check(&shard)?;
+        Ok(shard)
+    }
+
+    /// Holds an open shard against the manifest.
+    ///
+    /// # Errors
+    /// `Mismatch` when the manifest speaks of another file.
+    pub fn check(&self, shard: &Shard) -> Result<()> {
+        if let Some(samples) = self.samples
+            && samples != shard.len()
+        {
+            let what = format!("the shard has {} samples, {} expects {samples}", shard.len(), manifest::NAME);
+            return Err(Error::mismatch(what).in_file(&self.path));
+        }
+        if self.id.is_some() && self.id != shard.footer().id {
+            let what = format!("the shard is not the one that {} speaks of (another id)", manifest::NAME);
+            return Err(Error::mismatch(what).in_file(&self.path));
+        }
+        Ok(())
+    }
+}
+
+/// The shards that `path` stands for, in the order of their samples. A file stands for itself.
+///
+/// # Errors
+/// `Mismatch` for a folder without data, naming its splits if it has some, or for a shard that is missing.
+pub fn resolve(path: &Path) -> Result<Vec<ShardRef>> {
+    entries(path)?.into_iter().collect()
+}
+
+/// As [`resolve`], with an error of its own for each shard that is missing or has another size than the manifest says.
+///
+/// # Errors
+/// As [`resolve`], for what concerns the folder.
+pub fn entries(path: &Path) -> Result<Vec<Result<ShardRef>>> {
+    let metadata = std::fs::metadata(path).map_err(|error| Error::io(path, &error))?;
+    if !metadata.is_dir() {
+        return Ok(vec![Ok(ShardRef::alone(path.to_owned()))]);
+    }
+    if let Some(manifest) = Manifest::read(path)? {
+        return Ok(manifest.shards.iter().map(|entry| listed(path, entry)).collect());
+    }
+    let names = main_files(path)?;
+    if names.is_empty() {
+        return Err(nothing_in(path)?);
+    }
+    Ok(names.into_iter().map(|name| Ok(ShardRef::alone(path.join(name)))).collect())
+}
+
+fn listed(folder: &Path, entry: &ShardEntry) -> Result<ShardRef> {
+    let path = folder.join(&entry.name);
+    let metadata = match std::fs::metadata(&path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            let what =
+                format!("the shard is missing; {} lists it with {} samples", manifest::NAME, entry.samples);
+            return Err(Error::mismatch(what).in_file(&path));
+        }
+        result => result.map_err(|error| Error::io(&path, &error))?,
+    };
+    let what = format!("the shard has {} bytes, {} were written", metadata.len(), entry.bytes);
+    match metadata.len().cmp(&entry.bytes) {
+        Ordering::Less => Err(Error::truncated(what).in_file(&path)),
+        Ordering::Greater => Err(Error::mismatch(what).in_file(&path)),
+        Ordering::Equal => Ok(ShardRef { path, samples: Some(entry.samples), id: Some(entry.id.clone()) }),
+    }
+}
+
+/// Names of the main files in a folder, in natural order: `shard-*.jinx`, or all `*.jinx` if there is none.
+fn main_files(folder: &Path) -> Result<Vec<String>> {
+    let mut names = Vec::new();
+    for entry in std::fs::read_dir(folder).map_err(|error| Error::io(folder, &error))? {
+        let entry = entry.map_err(|error| Error::io(folder, &error))?;
+        let Ok(name) = entry.file_name().into_string() else { continue };
+        if !name.ends_with(".jinx") || name.starts_with('.') {
+            continue;
+        }
+        match std::fs::metadata(entry.path()) {
+            Ok(metadata) if metadata.is_file() => names.push(name),
+            Ok(_) => {}
+            // A link that leads nowhere; what merely cannot be looked at must not be missing without a word.
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Err(error) => return Err(Error::io(entry.path(), &error)),
+        }
+    }
+    if names.iter().any(|name| name.starts_with("shard-")) {
+        names.retain(|name| name.starts_with("shard-"));
+    }
+    names.sort_by(|a, b| natural(a, b));
+    Ok(names)
+}
+
+/// The error for a folder in which there is no main file.
+fn nothing_in(folder: &Path) -> Result<Error> {
+    let mut splits = Vec::new();
+    for entry in std::fs::read_dir(folder).map_err(|error| Error::io(folder, &error))? {
+        let path = entry.map_err(|error| Error::io(folder, &error))?.path();
+        let is_dataset = |path: &Path| {
+            path.join(manifest::NAME).exists() || main_files(path).is_ok_and(|names| !names.is_empty())
+        };
+        if path.is_dir() && is_dataset(&path) {
+            splits.extend(path.file_name().map(|name| name.to_string_lossy().into_owned()));
+        }
+    }
+    if !crate::merge::parts_in(folder)?.is_empty() {
+        let what = format!("this folder holds parts of a dataset; run: jinx merge {}", quoted(folder));
+        return Err(Error::mismatch(what).in_file(folder));
+    }
+    if splits.is_empty() {
+        let advice = input_in(folder, 0).map(|kind| {
+            let out = folder.file_name().map_or("out".into(), |name| name.to_string_lossy() + "-jinx");
+            let out = quoted(Path::new(out.as_ref()));
+            format!("; it holds {}; run: jinx convert {} {out}", kind.name(), quoted(folder))
+        });
+        let what = format!("there is no .jinx file in this folder{}", advice.unwrap_or_default());
+        return Ok(Error::mismatch(what).in_file(folder));
+    }
+    splits.sort_by(|a, b| natural(a, b));
+    let example = splits.first().map(|split| folder.join(split)).unwrap_or_default();
+    let what = format!(
+        "this folder holds the splits {}; open one of them: {}",
+        splits.join(", "),
+        example.display()
+    );
+    Ok(Error::mismatch(what).in_file(folder))
+}
+
+/// What a folder, or one in it, holds that can be converted. An object in JSON may be a note beside the data.
+fn input_in(folder: &Path, depth: usize) -> Option<FileKind> {
+    let mut note = None;
+    for entry in std::fs::read_dir(folder).ok()?.flatten() {
+        let path = entry.path();
+        let is_hidden = entry.file_name().to_string_lossy().starts_with('.');
+        let found = match path.is_dir() {
+            _ if is_hidden => None,
+            true if depth < MAX_SEARCH_DEPTH => input_in(&path, depth + 1),
+            true => None,
+            false => sniff(&path).ok(),
+        };
+        match found {
+            Some(FileKind::Jsonl) => note = found,
+            Some(
+                FileKind::MdsIndex
+                | FileKind::Parquet
+                | FileKind::Arrow
+                | FileKind::Tar
+                | FileKind::Msgpack
+                | FileKind::JsonArray,
+            ) => return found,
+            _ => {}
+        }
+    }
+    note
+}
+
+/// Natural order: runs of digits compare as numbers; names that are then equal compare as text.
+pub fn natural(a: &str, b: &str) -> Ordering {
+    let (mut left, mut right) = (a.as_bytes(), b.as_bytes());
+    while let (Some(&one), Some(&two)) = (left.first(), right.first()) {
+        let order = if one.is_ascii_digit() && two.is_ascii_digit() {
+            let (first, second) = (digits(&mut left), digits(&mut right));
+            first.len().cmp(&second.len()).then_with(|| first.cmp(second))
+        } else {
+            left = &left[1..];
+            right = &right[1..];
+            one.cmp(&two)
+        };
+        if order != Ordering::Equal {
+            return order;
+        }
+    }
+    left.len().cmp(&right.len()).then_with(|| a.cmp(b))
+}
+
+/// Takes a run of digits off `text`; leading zeros do not count.
+fn digits<'t>(text: &mut &'t [u8]) -> &'t [u8] {
+    let end = text.iter().position(|byte| !byte.is_ascii_digit()).unwrap_or(text.len());
+    let (run, rest) = text.split_at(end);
+    *text = rest;
+    let zeros = run.iter().take_while(|byte| **byte == b'0').count();
+    &run[zeros..]
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+#[path = "open_tests.rs"]
+mod tests;

@@ -1,0 +1,419 @@
+//! One pair of files, open for reading.
+
+use crate::fields::FieldNode;
+use crate::footer::{ArrayRef, Footer, IndexRef};
+use crate::index::Array;
+use crate::key::FormatVersion;
+use crate::read::json_lines;
+use crate::read::known_keys::KnownKey;
+use crate::read::locate::{foreign, open_sidecar, read_footer};
+use crate::read::stored::Pointer;
+use crate::sidecar::{self, Header};
+use jinx_core::codec::TextEncoding;
+use jinx_core::error::{Cause, Error, Result};
+use jinx_core::io::{Access, Source, UninitSlice};
+use jinx_core::limits::Limits;
+use jinx_core::num::{range_within, to_u64, to_usize};
+use std::borrow::Cow;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use twox_hash::XxHash3_64;
+
+/// How much of what is read is checked against its checksum.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub enum Verify {
+    None,
+    /// Each line when it is first touched.
+    Rows,
+    /// Each line, and each value when it is read. A line that matches its checksum came from a sound index.
+    #[default]
+    Full,
+    /// All of that, and index and line checksums as a whole when the file is opened: for `verify` and `repair`.
+    Whole,
+}
+
+#[derive(Debug, Clone, Default)]
+pub struct OpenOptions {
+    pub access: Access,
+    pub verify: Verify,
+    pub limits: Limits,
+    /// Text encoding of inline values where a 1.0 footer does not say it.
+    pub encoding: Option<TextEncoding>,
+    /// Plain JSON lines: every row holds markers, also one that does not say so.
+    pub markers: bool,
+    /// What relative paths count from; the working directory if empty.
+    pub base: PathBuf,
+}
+
+impl OpenOptions {
+    pub(crate) fn source(&self, path: impl AsRef<Path>) -> Result<Source> {
+        Source::open_from(&self.base, path, self.access)
+    }
+}
+
+/// A main file with its sidecar.
+#[derive(Debug)]
+pub struct Shard {
+    main: Source,
+    side: Option<Source>,
+    header: Option<Header>,
+    footer: Footer,
+    footer_offset: u64,
+    index: Array,
+    line_hash: Option<Array>,
+    tree: FieldNode,
+    known_keys: OnceLock<Box<[KnownKey]>>,
+    encoding: TextEncoding,
+    options: OpenOptions,
+}
+
+impl Shard {
+    /// Opens `path` and the sidecar beside it.
+    ///
+    /// # Errors
+    /// Names the file and what is wrong with it; `Mismatch` when the sidecar belongs to another file.
+    pub fn open(path: &Path, options: &OpenOptions) -> Result<Self> {
+        let mut seen = String::new();
+        loop {
+            match Self::open_once(path, options) {
+                // A writer may just have replaced the pair between our two opens: look again, until the same two
+                // files do not belong together twice.
+                Err(error) if error.cause() == Cause::Mismatch && error.to_string() != seen => {
+                    seen = error.to_string();
+                }
+                result => return result,
+            }
+        }
+    }
+
+    fn open_once(path: &Path, options: &OpenOptions) -> Result<Self> {
+        let main = options.source(path)?;
+        let (footer, footer_offset) =
+            read_footer(&main).map_err(|error| foreign(&main, error).in_file(path))?;
+        let side = open_sidecar(path, &footer, options)?;
+        let mut shard = Self::assemble(main, side, footer, footer_offset, options)?;
+        shard.open_line_hash().map_err(|error| error.in_file(path))?;
+        Ok(shard)
+    }
+
+    /// Opens what can be opened of a damaged pair: footer and index must be whole, the sidecar need not.
+    ///
+    /// # Errors
+    /// All that is wrong, when nothing can be read.
+    pub(crate) fn open_damaged(path: &Path, options: &OpenOptions) -> Result<(Self, Vec<Error>), Vec<Error>> {
+        let main = options.source(path).map_err(|error| vec![error])?;
+        let footer = read_footer(&main).map_err(|error| vec![foreign(&main, error).in_file(path)]);
+        let (footer, footer_offset) = footer?;
+        let mut problems = Vec::new();
+        let side = open_sidecar(path, &footer, options).unwrap_or_else(|error| {
+            problems.push(error);
+            (options.source(sidecar::beside(path)).ok(), None)
+        });
+        let mut shard = match Self::assemble(main, side, footer, footer_offset, options) {
+            Ok(shard) => shard,
+            Err(error) => {
+                problems.push(error);
+                return Err(problems);
+            }
+        };
+        problems.extend(shard.open_line_hash().err().map(|error| error.in_file(path)));
+        Ok((shard, problems))
+    }
+
+    fn assemble(
+        main: Source,
+        (side, header): (Option<Source>, Option<Header>),
+        footer: Footer,
+        footer_offset: u64,
+        options: &OpenOptions,
+    ) -> Result<Self> {
+        let path = main.path().to_owned();
+        let tree = FieldNode::build(&footer.fields).map_err(|error| error.in_file(&path))?;
+        let mut shard = Self::from_parts(main, side, footer, footer_offset, Array::default(), tree, options);
+        shard.header = header;
+        shard.index = shard.open_index().map_err(|error| error.in_file(&path))?;
+        Ok(shard)
+    }
+
+    fn open_line_hash(&mut self) -> Result<()> {
+        if self.options.verify >= Verify::Rows
+            && let Some(place) = &self.footer.line_hash
+        {
+            self.line_hash = Some(self.open_array(place, self.footer.num_samples, "line_hash")?);
+        }
+        Ok(())
+    }
+
+    /// A dataset of which all parts are at hand.
+    pub(crate) fn from_parts(
+        main: Source,
+        side: Option<Source>,
+        footer: Footer,
+        footer_offset: u64,
+        index: Array,
+        tree: FieldNode,
+        options: &OpenOptions,
+    ) -> Self {
+        let encoding = footer.encoding.or(options.encoding).unwrap_or(TextEncoding::Ascii85);
+        let options = options.clone();
+        Self {
+            main,
+            side,
+            header: None,
+            footer,
+            footer_offset,
+            index,
+            line_hash: None,
+            tree,
+            known_keys: OnceLock::new(),
+            encoding,
+            options,
+        }
+    }
+
+    fn open_index(&self) -> Result<Array> {
+        let rows = self.footer.num_samples;
+        let count = rows.checked_add(1).ok_or_else(|| Error::corrupt("num_samples is too large"))?;
+        let index = match &self.footer.index {
+            IndexRef::Sidecar(place) => self.open_array(place, count, "index")?,
+            IndexRef::Text(text, codecs) => {
+                let bytes =
+                    IndexRef::decode_text(text, codecs, self.encoding, self.options.limits.max_value_bytes)
+                        .map_err(|error| Error::new(error.cause(), format!("the index: {}", error.what())))?;
+                if to_u64(bytes.len()) != count.saturating_mul(8) {
+                    return Err(Error::corrupt(format!(
+                        "the index has {} bytes, {rows} samples need {}",
+                        bytes.len(),
+                        count.saturating_mul(8)
+                    )));
+                }
+                Array::owned(bytes)
+            }
+        };
+        // The ends are checked now; the rest where it is used, and whole by `verify`.
+        let side = self.side.as_ref();
+        let (first, last) = (index.u64_at(0, side)?, index.u64_at(rows, side)?);
+        if first > last
+            || last > self.footer_offset
+            || (self.footer.rules == FormatVersion::V1_1 && (first != 0 || last != self.footer_offset))
+        {
+            return Err(Error::corrupt(format!(
+                "the index covers bytes {first} to {last}, the samples end at {}",
+                self.footer_offset
+            )));
+        }
+        Ok(index)
+    }
+
+    /// An array of `count` 8-byte numbers.
+    fn open_array(&self, place: &ArrayRef, count: u64, what: &str) -> Result<Array> {
+        let expected = count.checked_mul(8).ok_or_else(|| Error::corrupt(format!("{what} is too long")))?;
+        if self.options.verify == Verify::Whole && self.footer.rules == FormatVersion::V1_1 {
+            self.array_bytes(place, Some(expected), what)?;
+        }
+        Array::open(place, expected, self.main.len(), self.side.as_ref(), what)
+    }
+
+    pub fn len(&self) -> u64 {
+        self.footer.num_samples
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    pub fn path(&self) -> &Path {
+        self.main.path()
+    }
+
+    pub fn footer(&self) -> &Footer {
+        &self.footer
+    }
+
+    pub fn footer_offset(&self) -> u64 {
+        self.footer_offset
+    }
+
+    pub fn rules(&self) -> FormatVersion {
+        self.footer.rules
+    }
+
+    pub fn encoding(&self) -> TextEncoding {
+        self.encoding
+    }
+
+    pub fn limits(&self) -> &Limits {
+        &self.options.limits
+    }
+
+    pub fn verify_level(&self) -> Verify {
+        self.options.verify
+    }
+
+    /// The tree of paths below which a row is not plain JSON (1.1).
+    pub fn tree(&self) -> &FieldNode {
+        &self.tree
+    }
+
+    pub fn main(&self) -> &Source {
+        &self.main
+    }
+
+    pub fn sidecar(&self) -> Option<&Source> {
+        self.side.as_ref()
+    }
+
+    pub fn header(&self) -> Option<&Header> {
+        self.header.as_ref()
+    }
+
+    /// Where line `i` lies in the main file, its newline included.
+    ///
+    /// # Errors
+    /// `Invalid` past the end, `Corrupt` when the index does not ascend inside the data area.
+    pub fn line_range(&self, i: u64) -> Result<(u64, u64)> {
+        if i >= self.len() {
+            return Err(Error::invalid(format!("sample {i} of {}", self.len())).in_file(self.path()));
+        }
+        let [start, end] = self.index.entries(i, self.side.as_ref())?;
+        if start > end || end > self.footer_offset {
+            return Err(self.here(Error::corrupt(format!("the index says bytes {start} to {end}")), i));
+        }
+        if end - start > self.options.limits.max_record_bytes {
+            return Err(self.here(Error::limit(format!("a line of {} bytes", end - start)), i));
+        }
+        Ok((start, end))
+    }
+
+    /// A copy of line `i` without its newline, checked as far as the file was opened for.
+    ///
+    /// # Errors
+    /// As [`Shard::line_range`]; `Corrupt` when the line's checksum does not match.
+    pub fn line(&self, i: u64) -> Result<Vec<u8>> {
+        let (start, end) = self.line_range(i)?;
+        let mut line = self.main.slice(start, end - start).map_err(|error| self.here(error, i))?.into_owned();
+        if let Some(hashes) = &self.line_hash {
+            let stored = hashes.u64_at(i, self.side.as_ref()).map_err(|error| self.here(error, i))?;
+            if XxHash3_64::oneshot(&line) != stored {
+                let error =
+                    Error::corrupt("the line's checksum does not match: the file was changed or damaged");
+                return Err(self.here(error, i));
+            }
+        }
+        if self.footer.rules == FormatVersion::Plain {
+            // UninitSlice lines behind a line belong to its range.
+            line.truncate(line.trim_ascii_end().len());
+            return Ok(json_lines::with_header(line, self.options.markers));
+        }
+        if line.last() == Some(&b'\n') {
+            line.pop();
+        }
+        Ok(line)
+    }
+
+    /// The keys of the first line that anybody scanned, which is `line` if nobody did before.
+    pub fn known_keys(&self, line: &[u8]) -> &[KnownKey] {
+        self.known_keys.get_or_init(|| KnownKey::of_line(self, line))
+    }
+
+    /// Stops holding lines against their checksums.
+    pub(crate) fn forget_line_hash(&mut self) {
+        self.line_hash = None;
+    }
+
+    /// All stored line checksums, if the file was opened for them.
+    pub(crate) fn stored_line_hashes(&self) -> Option<Result<Cow<'_, [u8]>>> {
+        Some(self.line_hash.as_ref()?.bytes(self.side.as_ref()))
+    }
+
+    /// The line's stored checksum, if the file was opened for it.
+    pub fn stored_line_hash(&self, i: u64) -> Option<u64> {
+        self.line_hash.as_ref()?.u64_at(i, self.side.as_ref()).ok()
+    }
+
+    /// Names file and sample in an error.
+    pub fn here(&self, error: Error, i: u64) -> Error {
+        error.in_sample(i).in_file(self.path())
+    }
+
+    fn side(&self) -> Result<&Source> {
+        self.side.as_ref().ok_or_else(|| {
+            Error::mismatch(format!(
+                "the sidecar {} is missing; it holds this value",
+                sidecar::beside(self.path()).display()
+            ))
+        })
+    }
+
+    /// Bytes of the sidecar, for headers and arrays.
+    ///
+    /// # Errors
+    /// `Truncated` outside the file.
+    pub fn sidecar_bytes(&self, offset: u64, length: u64) -> Result<Cow<'_, [u8]>> {
+        self.side()?.slice(offset, length)
+    }
+
+    /// Reads a value's stored bytes.
+    ///
+    /// # Errors
+    /// `Truncated` outside the sidecar, `Limit`, and `Corrupt` from `Verify::Full` on.
+    pub fn fetch(&self, pointer: &Pointer) -> Result<Vec<u8>> {
+        self.check_pointer(pointer)?;
+        let bytes = self.side()?.read_vec(pointer.offset, pointer.length)?;
+        self.check_value(pointer, &bytes)?;
+        Ok(bytes)
+    }
+
+    /// As [`Shard::fetch`], without a copy where the sidecar is mapped.
+    ///
+    /// # Errors
+    /// As [`Shard::fetch`].
+    pub fn fetch_cow(&self, pointer: &Pointer) -> Result<Cow<'_, [u8]>> {
+        self.check_pointer(pointer)?;
+        let bytes = self.side()?.slice(pointer.offset, pointer.length)?;
+        self.check_value(pointer, &bytes)?;
+        Ok(bytes)
+    }
+
+    /// As [`Shard::fetch`], into memory of the stored length.
+    ///
+    /// # Errors
+    /// As [`Shard::fetch`].
+    pub fn fetch_into<'o>(&self, pointer: &Pointer, out: UninitSlice<'o>) -> Result<&'o mut [u8]> {
+        self.check_pointer(pointer)?;
+        if to_u64(out.len()) != pointer.length {
+            return Err(Error::invalid("memory of another length than the value"));
+        }
+        let bytes = self.side()?.read_at(pointer.offset, out)?;
+        self.check_value(pointer, bytes)?;
+        Ok(bytes)
+    }
+
+    fn check_pointer(&self, pointer: &Pointer) -> Result<()> {
+        range_within(pointer.offset, pointer.length, self.side()?.len(), "a value in the sidecar")?;
+        if self.footer.rules == FormatVersion::V1_1
+            && (pointer.x.is_none() || pointer.offset < sidecar::HEADER_BYTES)
+        {
+            return Err(Error::corrupt("a sidecar pointer without a checksum, or into the sidecar's header"));
+        }
+        if pointer.length > self.options.limits.max_value_bytes {
+            return Err(Error::limit(format!(
+                "a value of {} bytes; raise max_value_bytes to read it",
+                pointer.length
+            )));
+        }
+        to_usize(pointer.length, "value length").map(|_| ())
+    }
+
+    fn check_value(&self, pointer: &Pointer, bytes: &[u8]) -> Result<()> {
+        match pointer.x {
+            Some(x) if self.options.verify >= Verify::Full && XxHash3_64::oneshot(bytes) != x => {
+                Err(Error::corrupt(format!(
+                    "the value's checksum does not match: the sidecar is damaged at {}",
+                    pointer.offset
+                )))
+            }
+            _ => Ok(()),
+        }
+    }
+}

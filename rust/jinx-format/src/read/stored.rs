@@ -1,0 +1,201 @@
+//! A value that is not its own text: parsing its description and fetching its bytes.
+
+use crate::key::{Chain, FormatVersion, Kind};
+use crate::read::decode::unescape;
+use crate::read::shard::Shard;
+use jinx_core::codec::is_strict_base64;
+use jinx_core::codec::{self, Codec, TextEncoding};
+use jinx_core::error::{Error, Result};
+use jinx_core::io::UninitSlice;
+use jinx_core::json::scan::Members;
+use jinx_core::num::to_u64;
+use jiter::{Jiter, Peek};
+use std::borrow::Cow;
+
+/// The longest header of a zstd frame.
+const ZSTD_HEADER_BYTES: u64 = 18;
+
+/// A value with a chain, not yet fetched.
+#[derive(Debug)]
+pub struct EncodedValue<'a> {
+    pub chain: Chain,
+    pub place: Location<'a>,
+    /// A media value's file name.
+    pub path: Option<Cow<'a, str>>,
+}
+
+#[derive(Debug)]
+pub enum Location<'a> {
+    /// Text-encoded in the line.
+    Inline(Cow<'a, str>),
+    Sidecar(Pointer),
+    Null,
+    /// A number's text.
+    Number(&'a str),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pointer {
+    pub offset: u64,
+    pub length: u64,
+    /// xxh3-64 of the stored bytes; 1.1 files always have it.
+    pub x: Option<u64>,
+}
+
+impl<'a> EncodedValue<'a> {
+    /// Parses the JSON text that stands under a key with a chain.
+    ///
+    /// # Errors
+    /// `Corrupt` when the text does not fit the chain.
+    pub fn parse(chain: Chain, text: &'a [u8]) -> Result<Self> {
+        let misfit = || Error::corrupt("the value does not fit its suffix");
+        let mut jiter = Jiter::new(text);
+        let (is_number, is_float) = match chain.kind {
+            Kind::Scalar(dtype) => (true, dtype.is_float()),
+            _ => (false, false),
+        };
+        let mut path = None;
+        let place = match jiter.peek().map_err(|_| misfit())? {
+            Peek::String if !chain.bin && (is_float || !is_number) => {
+                let inner = text.trim_ascii();
+                if memchr::memchr(b'\\', inner).is_none() {
+                    let body = inner
+                        .strip_prefix(b"\"")
+                        .and_then(|body| body.strip_suffix(b"\""))
+                        .ok_or_else(misfit)?;
+                    Location::Inline(Cow::Borrowed(std::str::from_utf8(body).map_err(|_| misfit())?))
+                } else {
+                    Location::Inline(Cow::Owned(jiter.known_str().map_err(|_| misfit())?.to_owned()))
+                }
+            }
+            Peek::Object if chain.bin => {
+                let (pointer, name) = parse_pointer(text)?;
+                path = name;
+                Location::Sidecar(pointer)
+            }
+            Peek::Null if is_float => Location::Null,
+            peek if peek.is_num() && is_number => {
+                Location::Number(std::str::from_utf8(text.trim_ascii()).map_err(|_| misfit())?)
+            }
+            _ => return Err(misfit()),
+        };
+        Ok(Self { chain, place, path })
+    }
+
+    /// Decoded length, where the stored form says it: of a plain value surely, of a compressed one by its
+    /// first frame's header (which decoding checks).
+    pub fn announced_len(&self, shard: &Shard) -> Option<u64> {
+        let mut codecs = self.chain.codecs();
+        match (codecs.next(), &self.place) {
+            (None, Location::Sidecar(pointer)) => Some(pointer.length),
+            (Some(Codec::Zstd), Location::Sidecar(pointer)) if codecs.next().is_none() => {
+                let head = shard.sidecar_bytes(pointer.offset, pointer.length.min(ZSTD_HEADER_BYTES)).ok()?;
+                zstd::zstd_safe::get_frame_content_size(&head).ok().flatten()
+            }
+            _ => None,
+        }
+    }
+}
+
+/// A pointer and the file name of a media value, from their object's text.
+fn parse_pointer(text: &[u8]) -> Result<(Pointer, Option<Cow<'_, str>>)> {
+    let (mut offset, mut length, mut x, mut path) = (None, None, None, None);
+    let mut members = Members::new(text);
+    while let Some(span) = members.next_member()? {
+        let value = &text[span.value_range()];
+        match unescape(&text[span.key_range()])?.as_ref() {
+            "offset" => offset = Some(natural(value)?),
+            "length" => length = Some(natural(value)?),
+            // 1.0 files may hold anything under these names; 1.1 refuses a pointer without `x` when it is used.
+            "x" => x = checksum(value).or(x),
+            "path" if value.first() == Some(&b'"') => path = Some(unescape(&value[1..value.len() - 1])?),
+            _ => {}
+        }
+    }
+    match (offset, length) {
+        (Some(offset), Some(length)) => Ok((Pointer { offset, length, x }, path)),
+        _ => Err(Error::corrupt("a sidecar pointer without offset and length")),
+    }
+}
+
+fn natural(digits: &[u8]) -> Result<u64> {
+    let is_number =
+        digits.iter().all(u8::is_ascii_digit) && (digits.len() == 1 || digits.first() != Some(&b'0'));
+    let text = std::str::from_utf8(digits).ok().filter(|_| is_number);
+    text.and_then(|text| text.parse().ok())
+        .ok_or_else(|| Error::corrupt("a sidecar pointer with a number that is no length"))
+}
+
+/// Sixteen lower-case hex digits between quotes.
+fn checksum(value: &[u8]) -> Option<u64> {
+    let digits = value.strip_prefix(b"\"")?.strip_suffix(b"\"")?;
+    let valid = digits.len() == 16 && digits.iter().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+    let text = std::str::from_utf8(digits).ok().filter(|_| valid)?;
+    u64::from_str_radix(text, 16).ok()
+}
+
+impl Shard {
+    /// The value's bytes after all codecs.
+    ///
+    /// # Errors
+    /// `Corrupt`, `Truncated` or `Limit` when stored bytes or a codec do not give a value.
+    pub fn load(&self, stored: &EncodedValue<'_>) -> Result<Vec<u8>> {
+        let max = self.limits().max_value_bytes;
+        let mut bytes = match &stored.place {
+            Location::Inline(text) => {
+                let strict = self.rules() == FormatVersion::V1_1 && self.encoding() == TextEncoding::Base64;
+                if strict && !is_strict_base64(text.as_bytes()) {
+                    return Err(Error::corrupt("text that is not strict base64"));
+                }
+                self.encoding().decode(text.as_bytes(), max)?
+            }
+            Location::Sidecar(pointer) => self.fetch(pointer)?,
+            Location::Null => Vec::new(),
+            Location::Number(_) => return Err(Error::corrupt("a number where encoded bytes belong")),
+        };
+        for codec in stored.chain.codecs().rev() {
+            // The 1.0 writer's snappy stream of nothing lacks even its start.
+            if !(bytes.is_empty() && codec == Codec::Snappy && self.rules() == FormatVersion::V1_0) {
+                bytes = codec::decode(codec, &bytes, max)?;
+            }
+        }
+        Ok(bytes)
+    }
+
+    /// Decodes straight into `out`, which must have exactly the decoded length.
+    ///
+    /// # Errors
+    /// As [`Shard::load`], and `Corrupt` when the length differs.
+    pub fn load_into<'o>(&self, stored: &EncodedValue<'_>, out: UninitSlice<'o>) -> Result<&'o mut [u8]> {
+        let mut codecs = stored.chain.codecs();
+        match (&stored.place, codecs.next(), codecs.next()) {
+            (Location::Sidecar(pointer), None, _) => self.fetch_into(pointer, out),
+            (Location::Sidecar(pointer), Some(codec), None) => {
+                let bytes = self.fetch_cow(pointer)?;
+                codec::decode_into(codec, &bytes, out)
+            }
+            _ => {
+                let bytes = self.load(stored)?;
+                if bytes.len() != out.len() {
+                    return Err(Error::corrupt(format!(
+                        "a value of {} bytes where {} were announced",
+                        bytes.len(),
+                        out.len()
+                    )));
+                }
+                let out = out.cleared();
+                out.copy_from_slice(&bytes);
+                Ok(out)
+            }
+        }
+    }
+
+    /// EncodedValue length of a value, for `repr` and `length`.
+    pub fn stored_len(stored: &EncodedValue<'_>) -> u64 {
+        match &stored.place {
+            Location::Inline(text) => to_u64(text.len()),
+            Location::Sidecar(pointer) => pointer.length,
+            Location::Null | Location::Number(_) => 0,
+        }
+    }
+}

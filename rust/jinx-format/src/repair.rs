@@ -1,0 +1,321 @@
+//! Gives back every intact sample of a pair whose writer died or whose bytes were damaged.
+//!
+//! The input is never touched. A sample is intact when its line is a row and each of its values decodes; where
+//! checksums are known (of lines in the footer, of values in their pointers) they must match too.
+
+use crate::fields::{FieldNode, MediaField};
+use crate::footer::Footer;
+use crate::index::Array;
+use crate::key::FormatVersion;
+use crate::read::json_lines::scan;
+use crate::read::locate::{read_footer, sidecar_of};
+use crate::read::shard::{OpenOptions, Shard, Verify};
+use crate::sidecar::{MAGIC, beside};
+use crate::sniff::{FileKind, sniff};
+use crate::verify::check_row;
+use crate::write::dataset::DatasetWriter;
+use crate::write::options::WriteOptions;
+use jinx_core::error::{Cause, Error, Result};
+use jinx_core::interrupt;
+use jinx_core::io::Source;
+use jinx_core::num::{to_u64, u64_at};
+use jinx_core::value::{TreeBuilder, Value};
+use rustix::fs::{FlockOperation, flock};
+use std::collections::HashSet;
+use std::ffi::OsString;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use twox_hash::XxHash3_64;
+
+/// Rows that are written at once.
+const BATCH_ROWS: usize = 256;
+
+/// One piece of a file that could not be saved.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lost {
+    /// Number of the line, counted from 0, where there was one.
+    pub line: Option<u64>,
+    /// Its bytes in the main file.
+    pub bytes: Option<(u64, u64)>,
+    pub reason: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RepairReport {
+    /// Samples the dataset had, as far as that is known: kept and lost ones.
+    pub samples: u64,
+    pub kept: u64,
+    pub lost: Vec<Lost>,
+    /// What else is damaged, and was made anew.
+    pub damage: Vec<String>,
+    /// The repaired file; `None` for a dry run.
+    pub out: Option<PathBuf>,
+}
+
+/// Saves the intact samples of `path` into `out` (by default `STEM.repaired.jinx` beside it).
+///
+/// `path` may be a main file, the temporary of a writer that died, or the name that such a writer would have published.
+///
+/// # Errors
+/// `Io` when there is nothing to read, or a writer is still at work; `Invalid` when `out` exists.
+pub fn repair(path: &Path, out: Option<&Path>, dry_run: bool) -> Result<RepairReport> {
+    let (main, side) = find(path)?;
+    require_no_writer(&main)?;
+    require_kind(&main)?;
+    let damaged = Damaged::open(&main, &side)?;
+    let target = out.map_or_else(|| path_for(path), Path::to_owned);
+    let mut report = RepairReport { samples: 0, kept: 0, lost: Vec::new(), damage: Vec::new(), out: None };
+    if dry_run {
+        damaged.each_row(&mut report, &mut |_| Ok(()))?;
+        return Ok(report);
+    }
+    if target.exists() {
+        let what = "this exists already; choose another name with --out (out=...)";
+        return Err(Error::invalid(what).in_file(&target));
+    }
+    let mut writer = DatasetWriter::create(&target, damaged.options())?;
+    let mut batch = Vec::new();
+    damaged.each_row(&mut report, &mut |row| {
+        batch.push(row);
+        if batch.len() == BATCH_ROWS {
+            writer.write_values(&batch)?;
+            batch.clear();
+        }
+        Ok(())
+    })?;
+    writer.write_values(&batch)?;
+    writer.close()?;
+    report.out = Some(target);
+    Ok(report)
+}
+
+fn path_for(path: &Path) -> PathBuf {
+    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let stem = name.strip_prefix('.').and_then(|name| name.strip_suffix(".jinx.tmp"));
+    let stem = stem.or_else(|| name.strip_suffix(".jinx")).unwrap_or(&name);
+    path.with_file_name(format!("{stem}.repaired.jinx"))
+}
+
+/// The files to read: the pair, or what its writer left.
+fn find(path: &Path) -> Result<(PathBuf, PathBuf)> {
+    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    if let Some(stem) = name.strip_suffix(".jinx.tmp") {
+        return Ok((path.to_owned(), path.with_file_name(format!("{stem}.binx.tmp"))));
+    }
+    if path.exists() {
+        let side = sidecar_of(path).ok().flatten().unwrap_or_else(|| beside(path));
+        return Ok((path.to_owned(), side));
+    }
+    let hidden = |suffix: &str| {
+        let mut hidden = OsString::from(".");
+        hidden.push(path.file_stem().unwrap_or_default());
+        hidden.push(suffix);
+        path.with_file_name(hidden)
+    };
+    let main = hidden(".jinx.tmp");
+    if main.exists() {
+        return Ok((main, hidden(".binx.tmp")));
+    }
+    Err(Error::new(
+        Cause::Io(std::io::ErrorKind::NotFound),
+        "there is no such file, and no writer left a temporary of it",
+    )
+    .in_file(path))
+}
+
+fn require_no_writer(main: &Path) -> Result<()> {
+    let file = File::open(main).map_err(|error| Error::io(main, &error))?;
+    // A file system without locks has no writers that hold one.
+    match flock(&file, FlockOperation::NonBlockingLockShared) {
+        Err(rustix::io::Errno::WOULDBLOCK) => {
+            let what = "a writer is still at work on this; wait until it has ended";
+            Err(Error::new(Cause::Io(std::io::ErrorKind::WouldBlock), what).in_file(main))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Another format's file holds no lines to save.
+fn require_kind(main: &Path) -> Result<()> {
+    let kind = sniff(main)?;
+    // Kinds that a few damaged bytes cannot imitate.
+    let is_foreign = matches!(
+        kind,
+        FileKind::Sidecar
+            | FileKind::Parquet
+            | FileKind::Arrow
+            | FileKind::Compressed(_)
+            | FileKind::Zip
+            | FileKind::Tar
+            | FileKind::GitLfs
+    );
+    if !is_foreign {
+        return Ok(());
+    }
+    let hint = kind.hint(main).map(|hint| format!("; {hint}")).unwrap_or_default();
+    Err(Error::unsupported(format!("this is {}, not a damaged JINX file{hint}", kind.name())).in_file(main))
+}
+
+/// A pair as far as it can be understood.
+struct Damaged {
+    shard: Shard,
+    /// Checksums of the lines that were written, if the footer still tells them.
+    hashes: Option<HashSet<u64>>,
+    /// Samples according to the footer.
+    expected: Option<u64>,
+    /// The footer is gone: the last lines may be its remains.
+    has_footer: bool,
+    problems: Vec<Error>,
+}
+
+impl Damaged {
+    fn open(main: &Path, side: &Path) -> Result<Self> {
+        let options = OpenOptions { verify: Verify::Whole, ..OpenOptions::default() };
+        let (found, mut problems) = match Shard::open_damaged(main, &options) {
+            Ok((shard, problems)) => (Some(shard), problems),
+            Err(problems) => (None, problems),
+        };
+        if let Some(error) =
+            problems.iter().find(|error| matches!(error.cause(), Cause::Unsupported | Cause::Io(_)))
+        {
+            return Err(Error::new(error.cause(), error.what()).in_file(error.path().unwrap_or(main)));
+        }
+        if let Some(shard) = found {
+            let hashes = shard
+                .stored_line_hashes()
+                .and_then(Result::ok)
+                .map(|bytes| bytes.chunks_exact(8).filter_map(|chunk| u64_at(chunk, 0)).collect());
+            let expected = Some(shard.len());
+            return Ok(Self { shard, hashes, expected, has_footer: true, problems });
+        }
+        let source = Source::open(main, options.access)?;
+        let side = match Source::open(side, options.access) {
+            Ok(side) => Some(side),
+            Err(error) if error.cause() == Cause::Io(std::io::ErrorKind::NotFound) => None,
+            Err(error) => return Err(error),
+        };
+        let parsed = read_footer(&source).ok();
+        let end = parsed.as_ref().map_or(source.len(), |(_, offset)| *offset);
+        let has_footer = parsed.is_some();
+        let (index, rows) = scan(&source, end)?;
+        let expected = parsed.as_ref().map(|(footer, _)| footer.num_samples);
+        let footer = match parsed {
+            Some((footer, _)) => Footer { num_samples: rows, ..footer },
+            None => Footer::bare(rules_of(side.as_ref())?, rows),
+        };
+        let tree = FieldNode::build(&footer.fields).unwrap_or_else(|_| FieldNode::anything());
+        let tree = if has_footer { tree } else { FieldNode::anything() };
+        let mut shard = Shard::from_parts(source, side, footer, end, Array::owned(index), tree, &options);
+        let mut hashes = None;
+        if has_footer && let Some(place) = shard.footer().line_hash.clone() {
+            match shard.array_bytes(&place, None, "line_hash") {
+                Ok(bytes) => {
+                    hashes = Some(bytes.chunks_exact(8).filter_map(|chunk| u64_at(chunk, 0)).collect())
+                }
+                Err(error) => problems.push(error),
+            }
+        }
+        shard.forget_line_hash();
+        Ok(Self { shard, hashes, expected, has_footer, problems })
+    }
+
+    /// How the repaired pair is written: as far as the footer tells, as before.
+    fn options(&self) -> WriteOptions {
+        let footer = self.shard.footer();
+        let mut options = WriteOptions {
+            split: footer.split.clone(),
+            meta: footer.meta.clone(),
+            arrow_schema: footer.arrow_schema.clone(),
+            ..WriteOptions::default()
+        };
+        options.media = footer
+            .fields
+            .iter()
+            .filter_map(|field| {
+                let media = field.media.as_ref()?;
+                let feature = field.feature.clone().unwrap_or_default();
+                Some(MediaField { path: field.path.clone(), kind: media.kind.clone(), feature })
+            })
+            .collect();
+        options.encode.sidecar = self.shard.sidecar().is_some() || footer.sidecar.is_some();
+        options
+    }
+
+    /// Hands over every intact row and notes every other.
+    fn each_row(&self, report: &mut RepairReport, keep: &mut dyn FnMut(Value) -> Result<()>) -> Result<()> {
+        let lines = self.shard.len();
+        for i in 0..lines {
+            interrupt::check()?;
+            let place = self.shard.line_range(i).ok();
+            match self.row(i) {
+                Ok(Some(row)) => {
+                    keep(row)?;
+                    report.kept += 1;
+                }
+                // Remains of a footer are no sample.
+                Ok(None) => continue,
+                Err(error) if matches!(error.cause(), Cause::Io(_) | Cause::Interrupted) => {
+                    return Err(error);
+                }
+                Err(error) => {
+                    let reason = match error.field() {
+                        Some(field) => format!("field '{field}': {}", error.what()),
+                        None => error.what().to_owned(),
+                    };
+                    report.lost.push(Lost { line: Some(i), bytes: place, reason });
+                }
+            }
+            report.samples += 1;
+        }
+        if let Some(expected) = self.expected.filter(|expected| *expected > report.samples) {
+            let reason =
+                format!("{} samples of {expected} are not in the file any more", expected - report.samples);
+            report.lost.push(Lost { line: None, bytes: None, reason });
+            report.samples = expected;
+        }
+        report.damage = self.problems.iter().map(ToString::to_string).collect();
+        Ok(())
+    }
+
+    fn row(&self, i: u64) -> Result<Option<Value>> {
+        let (start, end) = self.shard.line_range(i)?;
+        let line = self.shard.main().slice(start, end - start)?.into_owned();
+        let text = line.trim_ascii_end();
+        if !self.has_footer && i + 2 >= self.shard.len() && is_remains(text) {
+            return Ok(None);
+        }
+        if let Some(hashes) = &self.hashes {
+            // UninitSlice lines that were not there belong to the range.
+            let whole = text.len() + usize::from(line.len() > text.len());
+            if !hashes.contains(&XxHash3_64::oneshot(&line[..whole])) {
+                return Err(Error::corrupt("the line's checksum does not match"));
+            }
+        }
+        if let Some(error) = check_row(&self.shard, text).problems.into_iter().next() {
+            return Err(error);
+        }
+        let mut tree = TreeBuilder::default();
+        self.shard.emit_line(text, &|_| true, &mut tree)?;
+        tree.take().map(Some)
+    }
+}
+
+/// Which rules a file without a footer follows: a 1.1 sidecar begins with its header, or with its place.
+fn rules_of(side: Option<&Source>) -> Result<FormatVersion> {
+    let Some(side) = side else { return Ok(FormatVersion::V1_1) };
+    let head = side.slice(0, side.len().min(to_u64(MAGIC.len())))?;
+    Ok(if *head == MAGIC || head.iter().all(|byte| *byte == 0) {
+        FormatVersion::V1_1
+    } else {
+        FormatVersion::V1_0
+    })
+}
+
+/// Whether one of the last lines is what is left of a footer or a trailer.
+fn is_remains(text: &[u8]) -> bool {
+    let head = &text[..text.len().min(12)];
+    let tail = &text[text.len().saturating_sub(28)..];
+    memchr::memmem::find(head, b"\"index.npy").is_some()
+        || memchr::memmem::find(tail, b",\"digest\":\"").is_some()
+        || (text.len() <= 20 && text.iter().all(u8::is_ascii_digit))
+}

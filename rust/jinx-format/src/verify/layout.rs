@@ -1,0 +1,126 @@
+//! Accounts for every byte of a sidecar: values in row order, arrays behind them, zeros between.
+
+use crate::footer::{ArrayRef, Footer, IndexRef};
+use crate::read::shard::Shard;
+use crate::sidecar::{ALIGNMENT, HEADER_BYTES};
+use jinx_core::error::{Error, Result};
+use jinx_core::io::Source;
+use jinx_core::num::to_u64;
+
+/// How far the bytes of a sidecar are accounted for.
+#[derive(Debug)]
+pub struct SidecarLayout {
+    end: u64,
+    /// Something before `end` is not known, so a gap before the next value says nothing new.
+    unsure: bool,
+}
+
+impl Default for SidecarLayout {
+    fn default() -> Self {
+        Self { end: HEADER_BYTES, unsure: false }
+    }
+}
+
+impl SidecarLayout {
+    pub fn end(&self) -> u64 {
+        self.end
+    }
+
+    pub fn is_sure(&self) -> bool {
+        !self.unsure
+    }
+
+    /// Says that values of a damaged row may be missing here.
+    pub fn skip(&mut self) {
+        self.unsure = true;
+    }
+
+    /// Accounts for the next value or array.
+    ///
+    /// # Errors
+    /// `Corrupt` when it overlaps the last one, leaves bytes out, is not aligned or is padded with anything but zeros.
+    pub fn next(&mut self, side: &Source, offset: u64, length: u64) -> Result<()> {
+        let expected = self.end.next_multiple_of(ALIGNMENT);
+        let (before, was_unsure) = (self.end, self.unsure);
+        let Some(end) = offset.checked_add(length).filter(|end| *end <= side.len()) else {
+            self.unsure = true;
+            // The reader of the value has reported this already.
+            return Ok(());
+        };
+        self.end = end.max(before);
+        self.unsure = false;
+        if offset < before {
+            return Err(Error::corrupt(format!(
+                "bytes {offset} to {end} of the sidecar overlap what ends at {before}"
+            )));
+        }
+        if !offset.is_multiple_of(ALIGNMENT) {
+            return Err(Error::corrupt(format!(
+                "the value at {offset} of the sidecar is not aligned to {ALIGNMENT}"
+            )));
+        }
+        if was_unsure {
+            return Ok(());
+        }
+        if offset != expected {
+            return Err(Error::corrupt(format!(
+                "bytes {before} to {offset} of the sidecar belong to nothing"
+            )));
+        }
+        zeros(side, before, offset)
+    }
+}
+
+/// Checks that padding is zero.
+fn zeros(side: &Source, start: u64, end: u64) -> Result<()> {
+    if start == end {
+        return Ok(());
+    }
+    match side.slice(start, end - start)?.iter().position(|byte| *byte != 0) {
+        Some(at) => {
+            Err(Error::corrupt("padding in the sidecar that is not zero").at_byte(start + to_u64(at)))
+        }
+        None => Ok(()),
+    }
+}
+
+/// The arrays in the sidecar, in the order in which they must lie there.
+fn arrays(footer: &Footer) -> Vec<(String, &ArrayRef)> {
+    let mut found: Vec<(String, &ArrayRef)> = Vec::new();
+    if let IndexRef::Sidecar(place) = &footer.index {
+        found.push(("the index".to_owned(), place));
+    }
+    found.extend(footer.line_hash.iter().map(|place| ("line_hash".to_owned(), place)));
+    for column in &footer.columns {
+        let name: Vec<&str> = column.path.iter().map(|part| part.as_deref().unwrap_or("[]")).collect();
+        let parts = [column.validity.as_ref(), Some(&column.data), column.offsets.as_ref()];
+        found.extend(
+            parts.into_iter().flatten().map(|place| (format!("the column '{}'", name.join(".")), place)),
+        );
+    }
+    found.retain(|(_, place)| matches!(place, ArrayRef::Sidecar { .. }));
+    found
+}
+
+/// Checks what lies behind the values: the arrays, one after the other, and nothing else.
+pub fn check_tail(shard: &Shard, layout: &mut SidecarLayout, problems: &mut Vec<Error>) {
+    let (Some(side), Some(header)) = (shard.sidecar(), shard.header()) else { return };
+    if layout.is_sure() && layout.end() != header.values_end {
+        let what =
+            format!("the sidecar's values end at {}, its header says {}", layout.end(), header.values_end);
+        problems.push(Error::corrupt(what));
+    }
+    for (name, place) in arrays(shard.footer()) {
+        let ArrayRef::Sidecar { offset, length, .. } = place else { continue };
+        if let Err(error) = layout.next(side, *offset, *length) {
+            problems.push(Error::new(error.cause(), format!("{name}: {}", error.what())));
+        }
+        if let Err(error) = shard.array_bytes(place, None, &name) {
+            problems.push(Error::new(error.cause(), format!("{name}: {}", error.what())));
+        }
+    }
+    if layout.is_sure() && layout.end() != side.len() {
+        let what = format!("bytes {} to {} of the sidecar belong to nothing", layout.end(), side.len());
+        problems.push(Error::corrupt(what));
+    }
+}

@@ -1,0 +1,67 @@
+//! Checks everything in a dataset, goes on after a problem, and says where each one lies.
+
+mod compare;
+mod layout;
+mod pair;
+mod walk;
+
+use crate::read::open::{ShardRef, entries};
+use jinx_core::error::{Cause, Error, Result};
+use jinx_core::limits::Limits;
+use jinx_core::problem::{Problem, Problems};
+use std::path::Path;
+
+pub(super) use walk::check_row;
+
+/// Reports bytes of rows checked, and all there are; an error stops the pass.
+pub type Progress<'p> = dyn FnMut(u64, u64) -> Result<()> + 'p;
+
+/// Checks the pair, the folder or the JSON Lines file at `path`; an empty list says that every byte is right.
+///
+/// Files of 1.1 are checked to the last bit. Older files have no checksums: their structure, text and values are
+/// checked, as far as those say that something is wrong.
+///
+/// # Errors
+/// Only what stops the pass: files that cannot be read at all, and what `progress` reports.
+pub fn verify(path: &Path, progress: &mut Progress<'_>) -> Result<Vec<Problem>> {
+    verify_within(path, Limits::default(), progress)
+}
+
+/// As [`verify`], with limits of the caller's own.
+///
+/// # Errors
+/// As [`verify`].
+pub fn verify_within(path: &Path, limits: Limits, progress: &mut Progress<'_>) -> Result<Vec<Problem>> {
+    let mut problems = Problems::new(path);
+    let shards = match entries(path) {
+        Ok(shards) => shards,
+        Err(error) if is_damage(&error) => {
+            problems.push(&error);
+            return Ok(problems.finish());
+        }
+        Err(error) => return Err(error),
+    };
+    let known: Vec<&ShardRef> = shards.iter().filter_map(|shard| shard.as_ref().ok()).collect();
+    let size = |shard: &&ShardRef| std::fs::metadata(&shard.path).map_or(0, |metadata| metadata.len());
+    let sizes: Vec<u64> = known.iter().map(size).collect();
+    let total = sizes.iter().sum();
+    for error in shards.iter().filter_map(|shard| shard.as_ref().err()) {
+        problems.push(error);
+    }
+    let mut before = 0;
+    for (shard, size) in known.into_iter().zip(sizes) {
+        problems.set_file(&shard.path);
+        pair::check(shard, limits, &mut problems, &mut |done| progress(before + done.min(size), total))?;
+        before += size;
+        progress(before, total)?;
+    }
+    Ok(problems.finish())
+}
+
+/// Whether an error says something about the data, and not about the machine or the caller.
+fn is_damage(error: &Error) -> bool {
+    matches!(
+        error.cause(),
+        Cause::Corrupt | Cause::Truncated | Cause::Limit | Cause::Unsupported | Cause::Mismatch
+    )
+}

@@ -1,0 +1,225 @@
+//! One pair: rows on all cores, in waves, so that reports come in the order of the samples.
+
+use super::{Problems, is_damage};
+use crate::key::FormatVersion;
+use crate::read::open::ShardRef;
+use crate::read::shard::{OpenOptions, Shard, Verify};
+use crate::sidecar::HEADER_BYTES;
+use crate::sniff::{FileKind, sniff};
+use crate::verify::compare::{FieldTally, OpenColumn};
+use crate::verify::layout::{SidecarLayout, check_tail};
+use crate::verify::walk::{RowReport, check_row};
+use jinx_core::error::{Cause, Error, Result};
+use jinx_core::interrupt;
+use jinx_core::limits::Limits;
+use jinx_core::num::to_u64;
+use jinx_core::panics::error_of;
+use std::borrow::Cow;
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use twox_hash::{XxHash3_64, XxHash3_128};
+
+/// Rows of one thread in one wave.
+const WAVE_ROWS: u64 = 512;
+const BLOCK_BYTES: u64 = 4 << 20;
+
+/// What is known of one shard when its rows have been checked.
+struct Pass<'s> {
+    shard: &'s Shard,
+    columns: Vec<OpenColumn<'s>>,
+    layout: SidecarLayout,
+    fields: FieldTally,
+    /// Rows that have a problem.
+    bad_rows: u64,
+}
+
+/// Checks one shard; `progress` gets the bytes of rows that are done.
+///
+/// # Errors
+/// Only what stops the pass.
+pub fn check(
+    place: &ShardRef,
+    limits: Limits,
+    problems: &mut Problems,
+    progress: &mut dyn FnMut(u64) -> Result<()>,
+) -> Result<()> {
+    let options = OpenOptions { verify: Verify::Whole, limits, ..OpenOptions::default() };
+    let is_jinx = place.path.extension().is_some_and(|ext| ext == "jinx");
+    let opened = if !is_jinx && sniff(&place.path)? == FileKind::Jsonl {
+        Shard::open_plain(&place.path, &options).map(|shard| (shard, Vec::new())).map_err(|error| vec![error])
+    } else {
+        Shard::open_damaged(&place.path, &options)
+    };
+    let (shard, found) = match opened {
+        Ok(opened) => opened,
+        Err(errors) => return errors.into_iter().try_for_each(|error| damage(error, problems)),
+    };
+    found.into_iter().chain(place.check(&shard).err()).try_for_each(|error| damage(error, problems))?;
+    let (columns, found) = OpenColumn::open_all(&shard);
+    found.iter().for_each(|error| problems.push(error));
+    let before = problems.count();
+    let mut pass = Pass {
+        shard: &shard,
+        columns,
+        layout: SidecarLayout::default(),
+        fields: FieldTally::default(),
+        bad_rows: 0,
+    };
+    pass.rows(problems, progress)?;
+    if shard.rules() == FormatVersion::V1_1 {
+        if pass.bad_rows == 0 {
+            pass.fields.compare(&shard.footer().fields).iter().for_each(|error| problems.push(error));
+        }
+        let mut found = Vec::new();
+        check_tail(&shard, &mut pass.layout, &mut found);
+        found.iter().for_each(|error| problems.push(error));
+        // Damage that is known changes the id too; that says nothing new.
+        if problems.count() == before {
+            check_id(&shard).or_else(|error| damage(error, problems))?;
+        }
+    }
+    Ok(())
+}
+
+fn damage(error: Error, problems: &mut Problems) -> Result<()> {
+    if is_damage(&error) {
+        problems.push(&error);
+        return Ok(());
+    }
+    Err(error)
+}
+
+impl Pass<'_> {
+    fn rows(&mut self, problems: &mut Problems, progress: &mut dyn FnMut(u64) -> Result<()>) -> Result<()> {
+        let threads = std::thread::available_parallelism().map_or(1, |count| to_u64(count.get()));
+        let total = self.shard.len();
+        let mut first = 0;
+        while first < total {
+            let ranges: Vec<Range<u64>> = (0..threads)
+                .map(|i| (first + i * WAVE_ROWS).min(total)..(first + (i + 1) * WAVE_ROWS).min(total))
+                .filter(|range| !range.is_empty())
+                .collect();
+            first = ranges.last().map_or(total, |range| range.end);
+            for reports in self.wave(&ranges) {
+                self.merge(reports?, problems);
+            }
+            let done = self.shard.line_range(first - 1).map_or(0, |(_, end)| end);
+            progress(done)?;
+        }
+        Ok(())
+    }
+
+    fn wave(&self, ranges: &[Range<u64>]) -> Vec<Result<Vec<(u64, RowReport)>>> {
+        let stop = Arc::new(AtomicBool::new(false));
+        let others = |range: Range<u64>| {
+            let asked = Arc::clone(&stop);
+            interrupt::also_ask(move || asked.load(Ordering::Relaxed));
+            range.map(|i| self.row_unless_stopped(i)).collect()
+        };
+        // Only the caller's thread hears of signals, so it takes its share.
+        let here = |range: Range<u64>| {
+            let rows = range.map(|i| self.row_unless_stopped(i)).collect::<Result<_>>();
+            rows.inspect_err(|_| stop.store(true, Ordering::Relaxed))
+        };
+        let Some((first, rest)) = ranges.split_first() else { return Vec::new() };
+        std::thread::scope(|scope| {
+            let workers: Vec<_> = rest.iter().map(|range| scope.spawn(|| others(range.clone()))).collect();
+            let mut reports = vec![here(first.clone())];
+            reports.extend(workers.into_iter().map(|worker| {
+                worker.join().unwrap_or_else(|panic| Err(error_of(&*panic, "a checking thread")))
+            }));
+            reports
+        })
+    }
+
+    /// A signal is told of once: nothing may go on after it.
+    fn row_unless_stopped(&self, i: u64) -> Result<(u64, RowReport)> {
+        interrupt::check()?;
+        let report = self.row(i);
+        let is_stopped = report.problems.iter().any(|error| error.cause() == Cause::Interrupted);
+        if is_stopped { Err(Error::interrupted()) } else { Ok((i, report)) }
+    }
+
+    fn row(&self, i: u64) -> RowReport {
+        let mut report = RowReport::default();
+        let line = match self
+            .shard
+            .line_range(i)
+            .and_then(|(start, end)| self.shard.main().slice(start, end - start).map(Cow::into_owned))
+        {
+            Ok(line) => line,
+            Err(error) => {
+                report.problems.push(error);
+                return report;
+            }
+        };
+        let mut found = Vec::new();
+        if let Some(stored) = self.shard.stored_line_hash(i)
+            && stored != XxHash3_64::oneshot(&line)
+        {
+            found.push(Error::corrupt("the line's checksum does not match"));
+        }
+        let ends_well = memchr::memchr(b'\n', &line).is_some_and(|at| at + 1 == line.len());
+        if self.shard.rules() == FormatVersion::V1_1 && !ends_well {
+            found.push(Error::corrupt("a sample that is not one line"));
+        }
+        let text = line.trim_ascii_end();
+        report = check_row(self.shard, text);
+        if report.problems.is_empty() {
+            found.extend(self.columns.iter().filter_map(|column| column.check(self.shard, i, text).err()));
+        }
+        report.problems.splice(0..0, found);
+        report
+    }
+
+    fn merge(&mut self, reports: Vec<(u64, RowReport)>, problems: &mut Problems) {
+        for (i, report) in reports {
+            let mut bad = !report.problems.is_empty();
+            for error in report.problems {
+                problems.push(&error.in_sample(i));
+            }
+            if bad {
+                self.layout.skip();
+            }
+            if let (FormatVersion::V1_1, Some(side)) = (self.shard.rules(), self.shard.sidecar()) {
+                for (offset, length) in report.values {
+                    if let Err(error) = self.layout.next(side, offset, length) {
+                        problems.push(&error.in_sample(i).in_file(side.path()));
+                        bad = true;
+                    }
+                }
+            }
+            if bad {
+                self.layout.skip();
+            }
+            self.bad_rows += u64::from(bad);
+            for fact in report.facts {
+                self.fields.add(i, fact);
+            }
+        }
+    }
+}
+
+/// Computes the id from the content.
+fn check_id(shard: &Shard) -> Result<()> {
+    let mut id = XxHash3_128::new();
+    if let (Some(side), Some(header)) = (shard.sidecar(), shard.header()) {
+        let mut at = HEADER_BYTES;
+        while at < header.values_end {
+            let block = side.slice(at, BLOCK_BYTES.min(header.values_end - at))?;
+            id.write(&block);
+            at += to_u64(block.len());
+        }
+    }
+    let hashes = shard.stored_line_hashes().ok_or_else(|| Error::corrupt("the footer has no line hashes"))?;
+    id.write(&hashes?);
+    let id = format!("{:032x}", id.finish_128());
+    if shard.footer().id.as_deref() == Some(&id) {
+        return Ok(());
+    }
+    Err(Error::corrupt(format!(
+        "the content's id is {id}, the footer says {}",
+        shard.footer().id.as_deref().unwrap_or("none")
+    )))
+}

@@ -1,0 +1,354 @@
+//! Gathers columns while rows are written.
+
+use crate::fields::{Fact, FieldInfo, Measure, Path};
+use crate::footer::ColumnInfo;
+use crate::write::options::ColumnChoice;
+use crate::write::pair::ArraySink;
+use crate::write::spool::Spool;
+use jinx_core::error::Result;
+use jinx_core::num::{to_u64, u64_at};
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// More top-level names than this are a map, not a schema.
+const MAX_COLUMNS: usize = 256;
+/// Paths whose column is remembered; names that differ from row to row have a path of their own each time.
+const MAX_REMEMBERED: usize = 4096;
+/// One spooled entry: a tag and eight bytes.
+const ENTRY: usize = 9;
+
+const MISSING: u8 = 0;
+const INT: u8 = 1;
+const UINT: u8 = 2;
+const FLOAT: u8 = 3;
+const BOOL: u8 = 4;
+
+/// Integers a float64 holds exactly.
+const EXACT: u64 = 1 << 53;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum IndexedType {
+    Value,
+    Length,
+    Text,
+}
+
+#[derive(Debug)]
+struct IndexedColumn {
+    path: Arc<Path>,
+    kind: IndexedType,
+    rows: u64,
+    entries: Spool,
+    /// UTF-8 of a text column; the entries then hold lengths.
+    text: Option<Spool>,
+    seen: SeenPath,
+}
+
+#[derive(Debug, Default)]
+struct SeenPath {
+    missing: bool,
+    bools: bool,
+    ints: bool,
+    floats: bool,
+    inexact_ints: bool,
+    unfit: bool,
+    min: i64,
+    max: i64,
+    max_unsigned: u64,
+}
+
+#[derive(Debug)]
+pub struct ColumnBuilder {
+    choice: ColumnChoice,
+    folder: PathBuf,
+    columns: Vec<IndexedColumn>,
+    by_address: HashMap<(usize, IndexedType), (usize, Arc<Path>)>,
+    rows: u64,
+}
+
+impl ColumnBuilder {
+    pub fn new(choice: ColumnChoice, folder: PathBuf) -> Self {
+        Self { choice, folder, columns: Vec::new(), by_address: HashMap::new(), rows: 0 }
+    }
+
+    /// Adds the facts of one row.
+    ///
+    /// # Errors
+    /// I/O errors of the spool.
+    pub fn add_row(&mut self, facts: &[Fact]) -> Result<()> {
+        for fact in facts {
+            let (kind, tag, bits) = match &fact.measure {
+                Measure::None => continue,
+                Measure::Bool(value) => (IndexedType::Value, BOOL, u64::from(*value)),
+                Measure::Int(value) => (IndexedType::Value, INT, value.cast_unsigned()),
+                Measure::Uint(value) => (IndexedType::Value, UINT, *value),
+                Measure::Huge => (IndexedType::Value, MISSING, 1),
+                Measure::Float(value) => (IndexedType::Value, FLOAT, value.to_bits()),
+                Measure::Length(value) => (IndexedType::Length, UINT, *value),
+                Measure::Text(value) => (IndexedType::Text, UINT, to_u64(value.len())),
+            };
+            let Some(at) = self.at(fact, kind) else { continue };
+            let column = &mut self.columns[at];
+            if column.rows > self.rows {
+                // The same path twice in one row can only be an element of a list: no column.
+                column.seen.unfit = true;
+                continue;
+            }
+            column.pad(self.rows)?;
+            column.push(tag, bits)?;
+            if let (Measure::Text(value), Some(text)) = (&fact.measure, &mut column.text) {
+                text.push(value.as_bytes())?;
+            }
+        }
+        self.rows += 1;
+        Ok(())
+    }
+
+    fn at(&mut self, fact: &Fact, kind: IndexedType) -> Option<usize> {
+        let key = (Arc::as_ptr(&fact.path).addr(), kind);
+        if let Some((at, _)) = self.by_address.get(&key) {
+            return Some(*at).filter(|at| *at != usize::MAX);
+        }
+        let known = self.columns.iter().position(|column| column.kind == kind && *column.path == *fact.path);
+        let at = known.or_else(|| {
+            let named = |paths: &[Path]| paths.contains(&*fact.path);
+            let wanted = match &self.choice {
+                ColumnChoice::Default => fact.path.len() == 1,
+                ColumnChoice::Also(paths) => fact.path.len() == 1 || named(paths),
+                ColumnChoice::Only(paths) => named(paths),
+            };
+            if !wanted || self.columns.len() >= MAX_COLUMNS {
+                return None;
+            }
+            self.columns.push(IndexedColumn {
+                path: Arc::clone(&fact.path),
+                kind,
+                rows: 0,
+                entries: Spool::new(&self.folder),
+                text: (kind == IndexedType::Text).then(|| Spool::new(&self.folder)),
+                seen: SeenPath { min: i64::MAX, max: i64::MIN, ..SeenPath::default() },
+            });
+            Some(self.columns.len() - 1)
+        });
+        if self.by_address.len() >= MAX_REMEMBERED {
+            self.by_address.clear();
+        }
+        self.by_address.insert(key, (at.unwrap_or(usize::MAX), Arc::clone(&fact.path)));
+        at
+    }
+
+    /// Writes the columns that came out whole; the others are dropped.
+    ///
+    /// # Errors
+    /// I/O errors.
+    pub fn finish(mut self, fields: &[FieldInfo], out: &mut impl ArraySink) -> Result<Vec<ColumnInfo>> {
+        let mut infos = Vec::new();
+        for mut column in std::mem::take(&mut self.columns) {
+            let asked = match &self.choice {
+                ColumnChoice::Default => false,
+                ColumnChoice::Also(paths) | ColumnChoice::Only(paths) => paths.contains(&*column.path),
+            };
+            if !column.is_whole(fields, asked) {
+                continue;
+            }
+            column.pad(self.rows)?;
+            if let Some(info) = column.finish(out)? {
+                infos.push(info);
+            }
+        }
+        Ok(infos)
+    }
+}
+
+impl IndexedColumn {
+    /// Whether every value at the path is in the column: a name that is a number here and a text there has none.
+    /// Of a path that was asked for, texts are in a column of their own and their lengths in none.
+    fn is_whole(&self, fields: &[FieldInfo], asked: bool) -> bool {
+        let fitting: &[&str] = match self.kind {
+            IndexedType::Value => &[
+                "bool", "int", "float", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32",
+                "uint64", "float32", "float64",
+            ],
+            IndexedType::Length if asked => &["list"],
+            IndexedType::Length => &["str", "list"],
+            IndexedType::Text => &["str"],
+        };
+        let field = fields.iter().find(|field| field.path == *self.path);
+        field.is_none_or(|field| {
+            field.kinds.keys().all(|kind| kind == "null" || fitting.contains(&kind.as_str()))
+        })
+    }
+
+    fn pad(&mut self, rows: u64) -> Result<()> {
+        while self.rows < rows {
+            self.push(MISSING, 0)?;
+        }
+        Ok(())
+    }
+
+    fn push(&mut self, tag: u8, bits: u64) -> Result<()> {
+        let seen = &mut self.seen;
+        match tag {
+            BOOL => seen.bools = true,
+            INT => {
+                let value = bits.cast_signed();
+                seen.ints = true;
+                seen.min = seen.min.min(value);
+                seen.max = seen.max.max(value);
+                seen.inexact_ints |= value.unsigned_abs() > EXACT;
+            }
+            UINT => {
+                seen.ints = true;
+                seen.max_unsigned = seen.max_unsigned.max(bits);
+                seen.min = seen.min.min(i64::try_from(bits).unwrap_or(i64::MAX));
+                seen.max = seen.max.max(i64::try_from(bits).unwrap_or(i64::MAX));
+                seen.inexact_ints |= bits > EXACT;
+            }
+            FLOAT => seen.floats = true,
+            _ => {
+                seen.missing = true;
+                seen.unfit |= bits != 0;
+            }
+        }
+        let mut entry = [tag; ENTRY];
+        entry[1..].copy_from_slice(&bits.to_le_bytes());
+        self.rows += 1;
+        self.entries.push(&entry)
+    }
+
+    /// The narrowest type that holds every value, if there is one.
+    fn dtype(&self) -> Option<&'static str> {
+        let seen = &self.seen;
+        if seen.unfit {
+            return None;
+        }
+        if self.kind == IndexedType::Text {
+            return Some("utf8");
+        }
+        match (seen.bools, seen.ints, seen.floats) {
+            (true, false, false) => Some("bool"),
+            (false, _, true) if !seen.inexact_ints => Some("float64"),
+            (false, true, false) => narrowest(seen.min, seen.max, seen.max_unsigned),
+            _ => None,
+        }
+    }
+
+    fn finish(mut self, out: &mut impl ArraySink) -> Result<Option<ColumnInfo>> {
+        let Some(dtype) = self.dtype() else { return Ok(None) };
+        let validity = if self.seen.missing {
+            let mut bits = vec![0u8; usize::try_from(self.rows.div_ceil(8)).unwrap_or(usize::MAX)];
+            let mut i = 0usize;
+            self.entries.read(ENTRY, |block| {
+                for entry in block.chunks_exact(ENTRY) {
+                    if entry[0] != MISSING {
+                        bits[i / 8] |= 1 << (i % 8);
+                    }
+                    i += 1;
+                }
+                Ok(())
+            })?;
+            Some(out.put_array(bits.len() as u64, &mut |write| write(&bits))?)
+        } else {
+            None
+        };
+        let rows = self.rows;
+        let entries = &mut self.entries;
+        let (offsets, data) = if let Some(text) = &mut self.text {
+            let data = out.put_array(text.len(), &mut |write| text.read(1, &mut *write))?;
+            let offsets = out.put_array((rows + 1) * 8, &mut |write| {
+                let mut end = 0u64;
+                write(&end.to_le_bytes())?;
+                entries.read(ENTRY, |block| {
+                    for entry in block.chunks_exact(ENTRY) {
+                        end += u64_at(entry, 1).unwrap_or_default();
+                        write(&end.to_le_bytes())?;
+                    }
+                    Ok(())
+                })
+            })?;
+            (Some(offsets), data)
+        } else {
+            let width = width(dtype);
+            let data = out.put_array(rows * to_u64(width), &mut |write| {
+                entries.read(ENTRY, |block| {
+                    for entry in block.chunks_exact(ENTRY) {
+                        let bits = u64_at(entry, 1).unwrap_or_default();
+                        write(&cell(dtype, entry[0], bits).to_le_bytes()[..width])?;
+                    }
+                    Ok(())
+                })
+            })?;
+            (None, data)
+        };
+        Ok(Some(ColumnInfo {
+            path: (*self.path).clone(),
+            kind: if self.kind == IndexedType::Length { "length" } else { "value" }.to_owned(),
+            dtype: dtype.to_owned(),
+            rows,
+            validity,
+            offsets,
+            data,
+        }))
+    }
+}
+
+/// The narrowest integer type for all values; of two equally wide ones the signed one.
+fn narrowest(min: i64, max: i64, max_unsigned: u64) -> Option<&'static str> {
+    let (min, max) = (i128::from(min), i128::from(max).max(i128::from(max_unsigned)));
+    let types = [("int8", "uint8"), ("int16", "uint16"), ("int32", "uint32"), ("int64", "uint64")];
+    types.into_iter().zip([8u32, 16, 32, 64]).find_map(|((signed, unsigned), bits)| {
+        let half = 1i128 << (bits - 1);
+        if min >= -half && max < half {
+            Some(signed)
+        } else {
+            (min >= 0 && max < 2 * half).then_some(unsigned)
+        }
+    })
+}
+
+/// Bytes of one cell of a fixed-width column.
+pub fn width(dtype: &str) -> usize {
+    match dtype {
+        "bool" | "int8" | "uint8" => 1,
+        "int16" | "uint16" => 2,
+        "int32" | "uint32" => 4,
+        _ => 8,
+    }
+}
+
+/// A cell's bits; a narrow type keeps the low bytes.
+fn cell(dtype: &str, tag: u8, bits: u64) -> u64 {
+    if dtype != "float64" || tag == FLOAT || tag == MISSING {
+        return if tag == MISSING { 0 } else { bits };
+    }
+    // Only integers below 2^53 get here.
+    #[allow(clippy::cast_precision_loss)]
+    let value = if tag == INT { bits.cast_signed() as f64 } else { bits as f64 };
+    value.to_bits()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_that_never_come_again_are_not_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut columns = ColumnBuilder::new(ColumnChoice::Default, folder.path().to_owned());
+        let fact = |path: &[&str], value| Fact {
+            path: Arc::new(path.iter().map(|name| Some((*name).to_owned())).collect()),
+            kind: "int",
+            coded: None,
+            quoted: false,
+            mime: None,
+            measure: Measure::Int(value),
+        };
+        for i in 0..20_000 {
+            columns.add_row(&[fact(&["n"], i), fact(&["map", &i.to_string()], i)]).unwrap();
+        }
+        assert!(columns.by_address.len() <= MAX_REMEMBERED, "{}", columns.by_address.len());
+        assert_eq!((columns.columns.len(), columns.columns[0].rows), (1, 20_000));
+    }
+}

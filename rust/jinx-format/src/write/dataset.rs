@@ -1,0 +1,489 @@
+//! Writes a dataset: one pair, or a folder of pairs with a manifest.
+
+use crate::identity::JinxIdentity;
+use crate::manifest::{self, Manifest, ShardEntry};
+use crate::write::encode::{EncodedRow, RowEncoder};
+use crate::write::journal::Journal;
+use crate::write::options::WriteOptions;
+use crate::write::pair::{PairBuilder, PairFiles, PairSummary, room_for_names};
+use jinx_core::error::{Cause, Error, Result};
+use jinx_core::io::{
+    FolderAppend, FolderWriter, PairWriter, publish_file, require_own_sidecar, sidecar_path,
+};
+use jinx_core::limits::{MAX_RECORD_BYTES, MAX_SHARDS};
+use jinx_core::num::to_u64;
+use jinx_core::panics::error_of;
+use jinx_core::value::Value;
+use std::any::Any;
+use std::fs::{File, OpenOptions};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// What a finished dataset is.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Summary {
+    pub samples: u64,
+    pub shards: u64,
+    /// Bytes of all files.
+    pub bytes: u64,
+    pub sidecar_bytes: u64,
+}
+
+/// A dataset being written. Nothing is visible under the target's name until `close`.
+pub struct DatasetWriter {
+    options: Arc<WriteOptions>,
+    target: Target,
+    encoders: Vec<RowEncoder>,
+    rows: u64,
+    /// Rows that are finished already and come again.
+    skip: u64,
+    /// A write failed after it had begun; nothing may pretend to succeed after it.
+    is_broken: bool,
+    written: Summary,
+}
+
+enum Target {
+    Pair(Box<PairBuilder>),
+    Folder(Box<FolderTarget>),
+}
+
+struct FolderTarget {
+    /// Where shards are written: a work folder, or the dataset's own when appending.
+    folder: PathBuf,
+    publish: Publish,
+    manifest: Manifest,
+    current: Option<Box<PairBuilder>>,
+    next_shard: u64,
+    /// Tells a later run which shards are finished.
+    journal: Option<Journal>,
+}
+
+enum Publish {
+    Folder(FolderWriter),
+    /// Shards that are removed again unless the manifest lists them.
+    Append(FolderAppend),
+}
+
+/// Whether an output name means one pair: it ends in `.jinx`.
+pub fn is_pair_name(path: &Path) -> bool {
+    path.extension().is_some_and(|ext| ext == "jinx")
+}
+
+/// Options whose datasets no reader takes are refused before anything is touched.
+fn require_readable(options: &WriteOptions) -> Result<()> {
+    let lines = options.encode.max_record_bytes;
+    if lines > MAX_RECORD_BYTES {
+        let what = format!("max_record_bytes is {lines}; readers take lines of at most {MAX_RECORD_BYTES}");
+        return Err(Error::invalid(what));
+    }
+    room_for_names(options)?;
+    Manifest::new(options.split.clone(), options.meta.clone()).to_text().map(drop)
+}
+
+/// `OUT.JINX` would be a folder, which nobody means.
+fn require_usual_suffix(path: &Path) -> Result<()> {
+    let is_meant = path.extension().is_some_and(|ext| ext.eq_ignore_ascii_case("jinx"));
+    if is_meant && !is_pair_name(path) {
+        let what = format!("write the suffix in small letters: {}", path.with_extension("jinx").display());
+        return Err(Error::invalid(what).in_file(path));
+    }
+    Ok(())
+}
+
+impl DatasetWriter {
+    /// Starts a dataset at `path`: a pair when the name ends in `.jinx`, else a folder.
+    ///
+    /// # Errors
+    /// `Invalid` when the target exists and is not to be overwritten, or another writer is at it.
+    pub fn create(path: &Path, options: WriteOptions) -> Result<Self> {
+        require_usual_suffix(path)?;
+        require_readable(&options).map_err(|error| error.in_file(path))?;
+        let options = Arc::new(options);
+        let target = if is_pair_name(path) {
+            if options.shard_bytes.is_some() {
+                return Err(Error::invalid(
+                    "a shard size needs a folder: give an output name that does not end in .jinx",
+                )
+                .in_file(path));
+            }
+            let files = PairWriter::begin(path, options.overwrite, JinxIdentity)?;
+            Target::Pair(Box::new(PairBuilder::new(path, Box::new(AtomicPair(files)), &options)?))
+        } else {
+            let mut work = match &options.resume {
+                Some(resume) if resume.proceed => FolderWriter::resume(path, options.overwrite)?,
+                _ => FolderWriter::begin(path, options.overwrite)?,
+            };
+            let mut manifest = Manifest::new(options.split.clone(), options.meta.clone());
+            let journal = match &options.resume {
+                Some(resume) => Some(Journal::begin(&mut work, resume, &mut manifest)?),
+                None => None,
+            };
+            Target::Folder(Box::new(FolderTarget {
+                folder: work.path().to_owned(),
+                publish: Publish::Folder(work),
+                current: None,
+                next_shard: to_u64(manifest.shards.len()),
+                manifest,
+                journal,
+            }))
+        };
+        Self::new(options, target)
+    }
+
+    /// Rows that an interrupted run has finished.
+    pub fn resumed(&self) -> u64 {
+        match &self.target {
+            Target::Folder(folder) if folder.journal.is_some() => folder.manifest.num_samples,
+            _ => 0,
+        }
+    }
+
+    /// Leaves out the next `rows` rows, which come again although they are finished.
+    pub fn skip(&mut self, rows: u64) {
+        self.skip = rows;
+    }
+
+    /// Starts new shards in the folder `path`; they count once the manifest is published.
+    ///
+    /// # Errors
+    /// `Invalid` for a single pair or a folder without a manifest.
+    pub fn append(path: &Path, options: WriteOptions) -> Result<Self> {
+        if is_pair_name(path) || path.is_file() {
+            return Err(Error::invalid(
+                "a single pair cannot grow; write a folder (a name that does not end in .jinx) to append to it",
+            )
+            .in_file(path));
+        }
+        require_readable(&options).map_err(|error| error.in_file(path))?;
+        // Before the manifest is read: whoever publishes another one waits until this one is there.
+        let append = FolderAppend::begin(path, &JinxIdentity)?;
+        let manifest = Manifest::read(path)?.ok_or_else(|| {
+            Error::invalid("there is no jinx.json here; only a folder that we wrote can grow").in_file(path)
+        })?;
+        if manifest.shards.len() >= MAX_SHARDS {
+            let what = format!("there are {MAX_SHARDS} shards already; convert them to larger ones");
+            return Err(Error::limit(what).in_file(path));
+        }
+        let next_shard = manifest
+            .shards
+            .iter()
+            .filter_map(|shard| shard.name.strip_prefix("shard-")?.strip_suffix(".jinx")?.parse::<u64>().ok())
+            .max()
+            .map_or(0, |last| last + 1);
+        let target = Target::Folder(Box::new(FolderTarget {
+            folder: append.folder().to_owned(),
+            publish: Publish::Append(append),
+            manifest,
+            current: None,
+            next_shard,
+            journal: None,
+        }));
+        Self::new(Arc::new(options), target)
+    }
+
+    fn new(options: Arc<WriteOptions>, target: Target) -> Result<Self> {
+        let threads = match options.threads {
+            0 => std::thread::available_parallelism().map_or(1, usize::from),
+            threads => threads,
+        };
+        let encode = Arc::new(options.encode.clone());
+        let encoders = (0..threads).map(|_| RowEncoder::new(Arc::clone(&encode))).collect::<Result<_>>()?;
+        let written = Summary::default();
+        let mut writer = Self { options, target, encoders, rows: 0, skip: 0, is_broken: false, written };
+        writer.rows = writer.resumed();
+        if let (true, Target::Folder(folder)) = (writer.rows > 0, &writer.target) {
+            for shard in &folder.manifest.shards {
+                writer.written.samples += shard.samples;
+                writer.written.shards += 1;
+                writer.written.bytes += shard.bytes + shard.sidecar_bytes;
+                writer.written.sidecar_bytes += shard.sidecar_bytes;
+            }
+        }
+        Ok(writer)
+    }
+
+    pub fn options(&self) -> &WriteOptions {
+        &self.options
+    }
+
+    /// Rows written so far.
+    pub fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    /// Bytes written so far, finished shards and the current one.
+    pub fn bytes(&self) -> u64 {
+        let current = match &self.target {
+            Target::Pair(pair) => pair.bytes(),
+            Target::Folder(folder) => folder.current.as_ref().map_or(0, |pair| pair.bytes()),
+        };
+        self.written.bytes + current
+    }
+
+    /// Whether an error has made this writer useless: it takes no more rows and publishes nothing.
+    pub fn is_broken(&self) -> bool {
+        self.is_broken
+    }
+
+    /// # Errors
+    /// `Invalid` after a write that failed.
+    pub fn require_whole(&self) -> Result<()> {
+        if !self.is_broken {
+            return Ok(());
+        }
+        Err(Error::invalid("an earlier write failed; nothing more can be written, and nothing is published"))
+    }
+
+    /// Encodes rows on all threads and writes them in order; keeps nothing of their memory.
+    ///
+    /// # Errors
+    /// The first row that is refused, by its number: the rows before it are written, it and those behind it are not,
+    /// and the writer goes on. After any other error the writer is broken.
+    pub fn write_values(&mut self, rows: &[Value]) -> Result<()> {
+        self.require_whole()?;
+        // Stays so after a panic.
+        self.is_broken = true;
+        let parts = self.encode(rows);
+        self.is_broken = false;
+        for (rows, refused) in parts {
+            for row in rows {
+                self.write_encoded(row)?;
+            }
+            if let Some(error) = refused {
+                self.is_broken = error.cause() == Cause::Internal;
+                return Err(error);
+            }
+        }
+        let flushed = match &mut self.target {
+            Target::Pair(pair) => pair.flush_values(),
+            Target::Folder(folder) => folder.current.as_mut().map_or(Ok(()), |pair| pair.flush_values()),
+        };
+        self.is_broken = flushed.is_err();
+        flushed
+    }
+
+    /// Each thread's share of the rows, up to the first one that is refused.
+    fn encode(&mut self, rows: &[Value]) -> Vec<(Vec<EncodedRow>, Option<Error>)> {
+        let threads = self.encoders.len().min(rows.len()).max(1);
+        let share = rows.len().div_ceil(threads).max(1);
+        let first = self.rows;
+        if threads == 1 {
+            return vec![encode_all(&mut self.encoders[0], rows, first)];
+        }
+        std::thread::scope(|scope| {
+            let workers: Vec<_> = rows
+                .chunks(share)
+                .zip(&mut self.encoders)
+                .enumerate()
+                .map(|(i, (rows, encoder))| {
+                    scope.spawn(move || encode_all(encoder, rows, first + to_u64(i * share)))
+                })
+                .collect();
+            let panicked =
+                |panic: Box<dyn Any + Send>| (Vec::new(), Some(error_of(&*panic, "an encoder thread")));
+            workers.into_iter().map(|worker| worker.join().unwrap_or_else(panicked)).collect()
+        })
+    }
+
+    /// Writes one row that some encoder has prepared.
+    ///
+    /// # Errors
+    /// `Limit` when readers would not take the dataset with this row: it is left out, and the writer goes on.
+    /// After any other error the writer is broken.
+    pub fn write_encoded(&mut self, row: EncodedRow) -> Result<()> {
+        if self.skip > 0 {
+            self.skip -= 1;
+            return Ok(());
+        }
+        self.require_whole()?;
+        // Stays so after an error of the files, and after a panic.
+        self.is_broken = true;
+        let pair = match &mut self.target {
+            Target::Pair(pair) => pair,
+            Target::Folder(folder) => folder.shard_for(&row, &self.options, &mut self.written)?,
+        };
+        let admitted = pair.admit(&row);
+        if admitted.is_ok() {
+            pair.write(row)?;
+            self.rows += 1;
+        }
+        self.is_broken = false;
+        admitted.map_err(|error| error.in_sample(self.rows))
+    }
+
+    /// Finishes, syncs and publishes the dataset.
+    ///
+    /// # Errors
+    /// I/O errors, and an earlier write that failed; the target is then as it was before.
+    pub fn close(mut self) -> Result<Summary> {
+        self.require_whole()?;
+        match self.target {
+            Target::Pair(pair) => {
+                let (summary, files) = pair.finish(-1)?;
+                add(&mut self.written, &summary);
+                files.publish()?;
+            }
+            Target::Folder(mut folder) => {
+                if folder.current.is_some() || folder.manifest.shards.is_empty() {
+                    folder.current(&self.options)?;
+                    folder.finish_shard(&mut self.written)?;
+                }
+                folder.manifest.generation += 1;
+                let text = folder.manifest.to_text()?;
+                let path = folder.folder.join(manifest::NAME);
+                match folder.publish {
+                    Publish::Folder(work) => {
+                        if let Some(journal) = &folder.journal {
+                            journal.remove()?;
+                        }
+                        std::fs::write(&path, text).map_err(|error| Error::io(&path, &error))?;
+                        work.commit()?;
+                    }
+                    Publish::Append(append) => {
+                        append.sync()?;
+                        let published = publish_file(&path, text.as_bytes());
+                        // The last sync may fail when the manifest is there already. When in doubt, keep the shards.
+                        let is_other = std::fs::read(&path).is_ok_and(|there| there != text.as_bytes());
+                        if published.is_ok() || !is_other {
+                            append.keep();
+                        }
+                        published?;
+                    }
+                }
+            }
+        }
+        Ok(self.written)
+    }
+}
+
+fn add(written: &mut Summary, pair: &PairSummary) {
+    written.samples += pair.samples;
+    written.shards += 1;
+    written.bytes += pair.bytes + pair.sidecar_bytes;
+    written.sidecar_bytes += pair.sidecar_bytes;
+}
+
+fn encode_all(encoder: &mut RowEncoder, rows: &[Value], first: u64) -> (Vec<EncodedRow>, Option<Error>) {
+    let mut encoded = Vec::with_capacity(rows.len());
+    for (i, row) in rows.iter().enumerate() {
+        match encoder.encode(|sink| row.emit(sink)) {
+            Ok(row) => encoded.push(row),
+            Err(error) => return (encoded, Some(error.in_sample(first + to_u64(i)))),
+        }
+    }
+    (encoded, None)
+}
+
+fn shard_name(number: u64) -> String {
+    format!("shard-{number:05}.jinx")
+}
+
+impl FolderTarget {
+    /// The shard that `row` goes to: the next one where this one is full.
+    fn shard_for(
+        &mut self,
+        row: &EncodedRow,
+        options: &Arc<WriteOptions>,
+        written: &mut Summary,
+    ) -> Result<&mut Box<PairBuilder>> {
+        if let (Some(pair), Some(limit)) = (&self.current, options.shard_bytes) {
+            let values = row.values.iter().map(|value| to_u64(value.data.len())).sum::<u64>();
+            let size = pair.bytes() + to_u64(row.text.len()) + values;
+            if pair.rows() > 0 && size > limit && self.manifest.shards.len() + 1 < MAX_SHARDS {
+                self.finish_shard(written)?;
+            }
+        }
+        self.current(options)
+    }
+
+    /// The shard that rows go to, started if there is none.
+    fn current(&mut self, options: &Arc<WriteOptions>) -> Result<&mut Box<PairBuilder>> {
+        if self.current.is_none() {
+            let name = shard_name(self.next_shard);
+            if let Publish::Append(append) = &mut self.publish {
+                append.add(&name)?;
+            }
+            let path = self.folder.join(name);
+            let files = PlainPair::create(&path)?;
+            self.current = Some(Box::new(PairBuilder::new(&path, Box::new(files), options)?));
+        }
+        self.current.as_mut().ok_or_else(|| Error::invalid("no shard is open"))
+    }
+
+    fn finish_shard(&mut self, written: &mut Summary) -> Result<()> {
+        let Some(pair) = self.current.take() else { return Ok(()) };
+        let number = self.next_shard;
+        let (summary, files) = pair.finish(i64::try_from(number).unwrap_or(-1))?;
+        files.publish()?;
+        add(written, &summary);
+        self.manifest.push(ShardEntry::new(shard_name(number), &summary));
+        self.next_shard += 1;
+        if let (Some(journal), Publish::Folder(work)) = (&self.journal, &mut self.publish) {
+            journal.write(&self.manifest.shards)?;
+            work.keep_work();
+        }
+        Ok(())
+    }
+}
+
+/// A pair that is published by itself.
+struct AtomicPair(PairWriter);
+
+impl PairFiles for AtomicPair {
+    fn main_file(&mut self) -> &mut File {
+        self.0.main_file()
+    }
+    fn sidecar_file(&mut self) -> Result<&mut File> {
+        self.0.sidecar_file()
+    }
+    fn publish(self: Box<Self>) -> Result<()> {
+        self.0.commit()
+    }
+}
+
+/// A pair inside a folder that is published as a whole.
+struct PlainPair {
+    path: PathBuf,
+    main: File,
+    side: Option<File>,
+}
+
+impl PlainPair {
+    fn create(path: &Path) -> Result<Self> {
+        Ok(Self { main: create_file(path)?, path: path.to_owned(), side: None })
+    }
+}
+
+/// A new file; what lies there already is an unfinished shard that no manifest names.
+fn create_file(path: &Path) -> Result<File> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    match options.open(path) {
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => std::fs::remove_file(path)
+            .and_then(|()| options.open(path))
+            .map_err(|error| Error::io(path, &error)),
+        result => result.map_err(|error| Error::io(path, &error)),
+    }
+}
+
+impl PairFiles for PlainPair {
+    fn main_file(&mut self) -> &mut File {
+        &mut self.main
+    }
+    fn sidecar_file(&mut self) -> Result<&mut File> {
+        match &mut self.side {
+            Some(side) => Ok(side),
+            empty => {
+                require_own_sidecar(&self.path, &JinxIdentity)?;
+                Ok(empty.insert(create_file(&sidecar_path(&self.path))?))
+            }
+        }
+    }
+    fn publish(self: Box<Self>) -> Result<()> {
+        self.main.sync_all().map_err(|error| Error::io(&self.path, &error))?;
+        match &self.side {
+            Some(side) => side.sync_all().map_err(|error| Error::io(sidecar_path(&self.path), &error)),
+            None => Ok(()),
+        }
+    }
+}

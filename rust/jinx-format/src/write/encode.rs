@@ -1,0 +1,474 @@
+//! Turns the events of one row into its line and the values that go to the sidecar.
+//!
+//! Encoding is independent of position: sidecar offsets are left open and filled in by the writer, so rows
+//! can be encoded on any thread and the file is the same for any number of threads.
+
+use crate::fields::{Fact, Measure, Path, in_path};
+use crate::key::{self, Chain, Kind};
+use crate::write::options::EncodeOptions;
+use crate::write::path_cache::PathCache;
+use bytes::Bytes;
+use jinx_core::codec::{self, Codec, Compressor};
+use jinx_core::error::{Error, Result};
+use jinx_core::json::text::{push_json_float, push_json_str};
+use jinx_core::limits::{MAX_DEPTH, MAX_INT_DIGITS};
+use jinx_core::npy;
+use jinx_core::num::to_u64;
+use jinx_core::sink::{Blob, Dtype, Number, Payload, Sink};
+use std::collections::HashSet;
+use std::sync::Arc;
+use twox_hash::XxHash3_64;
+
+/// The most digits of a sidecar offset. A line's length is counted with all of them, so that a row that fits in one
+/// place fits in any file.
+const OFFSET_DIGITS: usize = 20;
+
+/// A row ready for the writer.
+#[derive(Debug, Default)]
+pub struct EncodedRow {
+    /// The line without its newline and without the digits of sidecar offsets.
+    pub text: Vec<u8>,
+    /// Values for the sidecar, in row order.
+    pub values: Vec<SidecarValue>,
+    pub facts: Vec<Fact>,
+}
+
+#[derive(Debug)]
+pub struct SidecarValue {
+    /// Position in the text at which the offset's digits belong.
+    pub at: usize,
+    pub data: Bytes,
+}
+
+/// Encodes rows one after another; keeps its compression context and name tables between them.
+pub struct RowEncoder {
+    options: Arc<EncodeOptions>,
+    compressor: Option<Compressor>,
+    row: EncodedRow,
+    frames: Vec<OpenContainer>,
+    /// Names along the current path; each dict frame owns the tail after its `name_start`.
+    names: String,
+    seen: Vec<u64>,
+    paths: PathCache,
+}
+
+#[derive(Debug)]
+struct OpenContainer {
+    is_dict: bool,
+    name_start: usize,
+    name_end: usize,
+    seen_start: usize,
+    many: Option<HashSet<u64>>,
+    elements: u64,
+}
+
+impl std::fmt::Debug for RowEncoder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("RowEncoder").field("options", &self.options).finish_non_exhaustive()
+    }
+}
+
+impl RowEncoder {
+    /// # Errors
+    /// `Invalid` for a compression level zstd does not have.
+    pub fn new(options: Arc<EncodeOptions>) -> Result<Self> {
+        let compressor = options.compression.map(Compressor::zstd).transpose()?;
+        Ok(Self {
+            options,
+            compressor,
+            row: EncodedRow::default(),
+            frames: Vec::new(),
+            names: String::new(),
+            seen: Vec::new(),
+            paths: PathCache::default(),
+        })
+    }
+
+    /// Encodes the row that `emit` describes.
+    ///
+    /// # Errors
+    /// `Invalid` when the row is not a dict or holds what the format cannot; `Limit` when it is too long.
+    pub fn encode(&mut self, emit: impl FnOnce(&mut Self) -> Result<()>) -> Result<EncodedRow> {
+        self.row = EncodedRow::default();
+        self.frames.clear();
+        self.names.clear();
+        self.seen.clear();
+        self.paths.begin_row();
+        emit(self).map_err(|error| self.locate(error))?;
+        let row = std::mem::take(&mut self.row);
+        if row.text.first() != Some(&b'{') || !self.frames.is_empty() {
+            return Err(Error::invalid("a sample must be a dict"));
+        }
+        let limit = self.options.max_record_bytes;
+        let length = to_u64(row.text.len() + row.values.len() * OFFSET_DIGITS + 1);
+        if length > limit {
+            return Err(Error::limit(format!(
+                "a line of {length} bytes is longer than {limit}; put big values into the sidecar"
+            )));
+        }
+        Ok(row)
+    }
+
+    /// Names the field that was being written, unless the row's source did.
+    fn locate(&self, error: Error) -> Error {
+        if error.field().is_some() {
+            return error;
+        }
+        let names = self.frames.iter().rev().filter(|frame| frame.is_dict);
+        names.fold(error, |error, frame| error.in_field(&self.names[frame.name_start..frame.name_end]))
+    }
+
+    /// Writes what stands before a value: comma and key, or the wrapper of a list element with a chain.
+    fn open_value(&mut self, chain: Option<&Chain>) -> Result<()> {
+        let depth = self.frames.len();
+        let text = &mut self.row.text;
+        let Some(frame) = self.frames.last_mut() else {
+            return if chain.is_none() { Ok(()) } else { Err(Error::invalid("a sample must be a dict")) };
+        };
+        // The wrapper of a list element and a pointer are objects of the line too.
+        let levels = chain.map_or(0, |chain| usize::from(!frame.is_dict) + usize::from(chain.bin));
+        if depth + levels > MAX_DEPTH {
+            return Err(too_deep());
+        }
+        frame.elements += 1;
+        if !matches!(text.last(), Some(b'{' | b'[')) {
+            text.push(b',');
+        }
+        if frame.is_dict {
+            let name = &self.names[frame.name_start..frame.name_end];
+            push_json_str(text, name)?;
+            if chain.is_some() || key::needs_quotes(name) {
+                text.pop();
+                let plain = text.len();
+                key::push_key(text, name, chain);
+                // The name itself is there already, escaped.
+                text.drain(plain..plain + name.len());
+                text.push(b'"');
+            }
+            text.push(b':');
+        } else if let Some(chain) = chain {
+            text.extend_from_slice(b"{\"..");
+            chain.push_text(text);
+            text.extend_from_slice(b".\":");
+        }
+        Ok(())
+    }
+
+    fn close_value(&mut self, chain: Option<&Chain>) {
+        if chain.is_some() && self.frames.last().is_some_and(|frame| !frame.is_dict) {
+            self.row.text.push(b'}');
+        }
+    }
+
+    /// The current place as a shared path.
+    fn path(&mut self) -> Arc<Path> {
+        let names = &self.names;
+        let name = |frame: &OpenContainer| frame.is_dict.then(|| &names[frame.name_start..frame.name_end]);
+        self.paths.get(self.frames.iter().map(name))
+    }
+
+    fn at_top(&self) -> bool {
+        self.frames.len() == 1
+    }
+
+    /// Records a value for `fields` and `columns`, where those want to know of it.
+    fn note(&mut self, kind: &'static str, measure: Measure) {
+        let quoted = self.frames.last().is_some_and(|frame| {
+            frame.is_dict && key::needs_quotes(&self.names[frame.name_start..frame.name_end])
+        });
+        let wanted = !self.options.columns.is_empty() && !self.frames.is_empty() && {
+            let path = self.path();
+            self.options.columns.contains(&*path)
+        };
+        if self.at_top() || quoted || wanted {
+            let path = self.path();
+            self.row.facts.push(Fact { path, kind, coded: None, quoted, mime: None, measure });
+        }
+    }
+
+    /// A value without a chain, whose text is at hand.
+    fn plain(&mut self, kind: &'static str, measure: Measure, text: &[u8]) -> Result<()> {
+        self.open_value(None)?;
+        self.row.text.extend_from_slice(text);
+        self.note(kind, measure);
+        Ok(())
+    }
+
+    /// A value with a chain whose JSON text is at hand.
+    fn small(&mut self, chain: Chain, kind: &'static str, measure: Measure, text: &[u8]) -> Result<()> {
+        self.open_value(Some(&chain))?;
+        self.row.text.extend_from_slice(text);
+        self.close_value(Some(&chain));
+        let path = self.path();
+        // Lengths are those of binary values and texts; a number has none.
+        self.row.facts.push(Fact { path, kind, coded: Some((0, 0)), quoted: false, mime: None, measure });
+        Ok(())
+    }
+
+    /// Bytes with a chain: compressed if that helps, then inline or into the sidecar.
+    fn stored(
+        &mut self,
+        kind: Kind,
+        kind_name: &'static str,
+        blob: Blob<'_>,
+        measure: Measure,
+    ) -> Result<()> {
+        let decoded = to_u64(blob.as_slice().len());
+        self.options.check_value(decoded).map_err(|error| in_path(error, &self.path()))?;
+        let to_sidecar = self.options.sidecar && decoded > self.options.binary_threshold;
+        let mime = if blob.media { codec::mime(blob.as_slice()) } else { None };
+        let compressed = self.try_compress(blob.as_slice())?;
+        let codec = compressed.is_some().then_some(Codec::Zstd);
+        let chain = Chain::new(kind, codec, to_sidecar);
+        let path = blob.path;
+        self.open_value(Some(&chain))?;
+        let stored = if to_sidecar {
+            let media_path = path.map(str::to_owned);
+            let data = compressed.map_or_else(|| blob.into_bytes(), Bytes::from);
+            self.push_pointer(data, media_path.as_deref())?
+        } else {
+            let data = compressed.as_deref().unwrap_or(blob.as_slice());
+            let text = &mut self.row.text;
+            let start = text.len();
+            text.push(b'"');
+            codec::push_base64(text, data);
+            text.push(b'"');
+            to_u64(text.len() - start - 2)
+        };
+        self.close_value(Some(&chain));
+        let path = self.path();
+        self.row.facts.push(Fact {
+            path,
+            kind: kind_name,
+            coded: Some((stored, decoded)),
+            quoted: false,
+            mime,
+            measure,
+        });
+        Ok(())
+    }
+
+    fn try_compress(&mut self, data: &[u8]) -> Result<Option<Vec<u8>>> {
+        let Some(compressor) = &mut self.compressor else { return Ok(None) };
+        let options = &self.options;
+        if to_u64(data.len()) < options.compress_threshold
+            || codec::is_compressed_media(data)
+            || (!options.stored_fields.is_empty()
+                && self.frames.first().is_some_and(|frame| {
+                    options.stored_fields.contains(&self.names[frame.name_start..frame.name_end])
+                }))
+        {
+            return Ok(None);
+        }
+        let compressed = compressor.compress(data)?;
+        #[allow(clippy::cast_precision_loss)]
+        let helps = compressed.len() as f64 <= options.compress_ratio * data.len() as f64;
+        Ok((helps && to_u64(compressed.len()) <= options.max_value_bytes).then_some(compressed))
+    }
+
+    fn push_pointer(&mut self, data: Bytes, path: Option<&str>) -> Result<u64> {
+        let length = to_u64(data.len());
+        let text = &mut self.row.text;
+        text.extend_from_slice(b"{\"offset\":");
+        let at = text.len();
+        text.extend_from_slice(b",\"length\":");
+        text.extend_from_slice(itoa::Buffer::new().format(length).as_bytes());
+        text.extend_from_slice(format!(",\"x\":\"{:016x}\"", XxHash3_64::oneshot(&data)).as_bytes());
+        if let Some(path) = path {
+            text.extend_from_slice(b",\"path\":");
+            push_json_str(text, path)?;
+        }
+        text.push(b'}');
+        self.row.values.push(SidecarValue { at, data });
+        Ok(length)
+    }
+
+    fn begin(&mut self, is_dict: bool, bracket: u8) -> Result<()> {
+        self.open_value(None)?;
+        if self.frames.len() >= MAX_DEPTH {
+            return Err(too_deep());
+        }
+        self.row.text.push(bracket);
+        self.frames.push(OpenContainer {
+            is_dict,
+            name_start: self.names.len(),
+            name_end: self.names.len(),
+            seen_start: self.seen.len(),
+            many: None,
+            elements: 0,
+        });
+        Ok(())
+    }
+
+    fn end(&mut self, bracket: u8, kind: &'static str) -> Result<()> {
+        let frame = self.frames.pop().ok_or_else(|| Error::invalid("an end without its begin"))?;
+        self.names.truncate(frame.name_start);
+        self.seen.truncate(frame.seen_start);
+        self.row.text.push(bracket);
+        if !self.frames.is_empty() {
+            let measure = if frame.is_dict { Measure::None } else { Measure::Length(frame.elements) };
+            self.note(kind, measure);
+        }
+        Ok(())
+    }
+}
+
+fn too_deep() -> Error {
+    Error::limit(format!("lists and dicts nested deeper than {MAX_DEPTH}"))
+}
+
+impl Sink for RowEncoder {
+    fn null(&mut self) -> Result<()> {
+        self.plain("null", Measure::None, b"null")
+    }
+
+    fn bool(&mut self, value: bool) -> Result<()> {
+        self.plain("bool", Measure::Bool(value), if value { b"true" } else { b"false" })
+    }
+
+    fn int(&mut self, value: i64) -> Result<()> {
+        self.plain("int", Measure::Int(value), itoa::Buffer::new().format(value).as_bytes())
+    }
+
+    fn big_int(&mut self, digits: &str) -> Result<()> {
+        if digits.trim_start_matches('-').len() > MAX_INT_DIGITS {
+            return Err(Error::limit(format!("an integer of more than {MAX_INT_DIGITS} digits")));
+        }
+        let measure = digits.parse().map_or(Measure::Huge, Measure::Uint);
+        self.plain("int", measure, digits.as_bytes())
+    }
+
+    fn float(&mut self, value: f64) -> Result<()> {
+        let measure = Measure::Float(value);
+        if value.is_finite() {
+            return self.plain("float", measure, zmij::Buffer::new().format_finite(value).as_bytes());
+        }
+        let chain = Chain::new(Kind::Scalar(Dtype::Float64), None, false);
+        self.small(chain, "float64", measure, non_finite(value))
+    }
+
+    fn str(&mut self, value: &str) -> Result<()> {
+        let in_dict = self.frames.last().is_some_and(|frame| frame.is_dict);
+        let measure = if !self.options.columns.is_empty() && self.is_wanted_text() {
+            Measure::Text(value.to_owned())
+        } else if self.at_top() {
+            Measure::Length(to_u64(value.chars().count()))
+        } else {
+            Measure::None
+        };
+        if in_dict && self.options.sidecar && to_u64(value.len()) > self.options.text_threshold {
+            return self.stored(Kind::Str, "str", Blob::borrowed(value.as_bytes()), measure);
+        }
+        self.open_value(None)?;
+        push_json_str(&mut self.row.text, value)?;
+        self.note("str", measure);
+        Ok(())
+    }
+
+    fn blob(&mut self, payload: Payload, blob: Blob<'_>) -> Result<()> {
+        npy::check_blob(payload, blob.as_slice()).map_err(|error| Error::invalid(error.what()))?;
+        let decoded = to_u64(blob.as_slice().len());
+        if blob.media && !(self.options.sidecar && decoded > self.options.binary_threshold) {
+            // Inline media keep the struct, so that their file name stays beside them.
+            let (data, path) = (Blob::borrowed(blob.as_slice()), blob.path);
+            self.begin_dict(2)?;
+            self.key("bytes")?;
+            self.blob(payload, data)?;
+            self.key("path")?;
+            match path {
+                Some(path) => self.str(path)?,
+                None => self.null()?,
+            }
+            return self.end_dict();
+        }
+        let kind_name = match payload {
+            Payload::Raw => "bytes",
+            Payload::Npy => "ndarray",
+            Payload::Pt => "tensor",
+            Payload::Np => "np",
+        };
+        self.stored(Kind::Blob(payload), kind_name, blob, Measure::None)
+    }
+
+    fn scalar(&mut self, dtype: Dtype, value: Number) -> Result<()> {
+        let chain = Chain::new(Kind::Scalar(dtype), None, false);
+        let mut text = Vec::new();
+        let measure = match value {
+            Number::Int(value) => {
+                text.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
+                Measure::Int(value)
+            }
+            Number::Uint(value) => {
+                text.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
+                i64::try_from(value).map_or(Measure::Uint(value), Measure::Int)
+            }
+            Number::Float(value) if value.is_finite() => {
+                push_json_float(&mut text, value);
+                Measure::Float(value)
+            }
+            Number::Float(value) => {
+                text.extend_from_slice(non_finite(value));
+                Measure::Float(value)
+            }
+        };
+        self.small(chain, dtype.name(), measure, &text)
+    }
+
+    fn begin_list(&mut self, _len: usize) -> Result<()> {
+        self.begin(false, b'[')
+    }
+
+    fn end_list(&mut self) -> Result<()> {
+        self.end(b']', "list")
+    }
+
+    fn begin_dict(&mut self, _len: usize) -> Result<()> {
+        self.begin(true, b'{')
+    }
+
+    fn key(&mut self, name: &str) -> Result<()> {
+        let frame = self.frames.last_mut().ok_or_else(|| Error::invalid("a key outside a dict"))?;
+        self.names.truncate(frame.name_start);
+        self.names.push_str(name);
+        frame.name_end = self.names.len();
+        let hash = XxHash3_64::oneshot(name.as_bytes());
+        let seen = &self.seen[frame.seen_start..];
+        let twice = match &mut frame.many {
+            Some(many) => !many.insert(hash),
+            None if seen.len() >= 32 => {
+                let many = frame.many.insert(seen.iter().copied().collect());
+                !many.insert(hash)
+            }
+            None => seen.contains(&hash),
+        };
+        if twice {
+            return Err(Error::invalid(format!("the name '{name}' stands twice in one dict")));
+        }
+        if frame.many.is_none() {
+            self.seen.push(hash);
+        }
+        Ok(())
+    }
+
+    fn end_dict(&mut self) -> Result<()> {
+        self.end(b'}', "dict")
+    }
+}
+
+impl RowEncoder {
+    fn is_wanted_text(&mut self) -> bool {
+        let path = self.path();
+        self.options.columns.contains(&*path)
+    }
+}
+
+/// The text of nan and the infinities under a float suffix; these forms are read by JINX 1.0 too.
+fn non_finite(value: f64) -> &'static [u8] {
+    if value.is_nan() {
+        b"null"
+    } else if value > 0.0 {
+        b"\"+inf\""
+    } else {
+        b"\"-Infinity\""
+    }
+}

@@ -1,0 +1,106 @@
+//! Which shards in a work folder are finished, so that a run can go on where another was interrupted.
+
+use crate::manifest::{Manifest, ShardEntry};
+use crate::write::options::Resume;
+use jinx_core::error::{Error, Result};
+use jinx_core::io::{FolderWriter, sidecar_path};
+use serde::{Deserialize, Serialize};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// A name that the sweeper knows as ours.
+const NAME: &str = ".progress.json.tmp";
+const NEXT: &str = ".progress2.json.tmp";
+
+#[derive(Serialize, Deserialize)]
+struct Notes {
+    key: String,
+    shards: Vec<ShardEntry>,
+}
+
+/// The list of finished shards.
+pub(crate) struct Journal {
+    folder: PathBuf,
+    key: String,
+}
+
+impl Journal {
+    /// Takes over the finished shards that an interrupted run left in `work`; everything else there goes.
+    ///
+    /// # Errors
+    /// `Mismatch` when they were made from other inputs or with other options; they stay then.
+    pub(crate) fn begin(work: &mut FolderWriter, resume: &Resume, manifest: &mut Manifest) -> Result<Self> {
+        let journal = Self { folder: work.path().to_owned(), key: resume.key.clone() };
+        let notes = resume.proceed.then(|| journal.read()).flatten();
+        if let Some(notes) = &notes
+            && notes.key != journal.key
+        {
+            work.keep_work();
+            return Err(Error::mismatch(
+                "inputs or options are not those of the interrupted run; repeat its command with --resume, \
+                 or leave out --resume to begin anew",
+            )
+            .in_file(work.target()));
+        }
+        for shard in notes.into_iter().flat_map(|notes| notes.shards) {
+            if !is_whole(&journal.folder, &shard) {
+                break;
+            }
+            manifest.push(shard);
+        }
+        journal.remove_others(&manifest.shards)?;
+        if !manifest.shards.is_empty() {
+            journal.write(&manifest.shards)?;
+            work.keep_work();
+        }
+        Ok(journal)
+    }
+
+    fn read(&self) -> Option<Notes> {
+        serde_json::from_slice(&fs::read(self.folder.join(NAME)).ok()?).ok()
+    }
+
+    /// Notes that these shards are finished.
+    pub(crate) fn write(&self, shards: &[ShardEntry]) -> Result<()> {
+        let notes = Notes { key: self.key.clone(), shards: shards.to_vec() };
+        let text = serde_json::to_vec(&notes).map_err(|error| Error::invalid(error.to_string()))?;
+        let (next, path) = (self.folder.join(NEXT), self.folder.join(NAME));
+        let written = fs::write(&next, text).and_then(|()| fs::rename(&next, &path));
+        written.map_err(|error| Error::io(&path, &error))
+    }
+
+    /// Before the folder is published.
+    pub(crate) fn remove(&self) -> Result<()> {
+        self.remove_name(NAME)
+    }
+
+    fn remove_name(&self, name: &str) -> Result<()> {
+        let path = self.folder.join(name);
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(Error::io(&path, &error)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Shards that were not finished, of a folder that holds nothing but ours.
+    fn remove_others(&self, shards: &[ShardEntry]) -> Result<()> {
+        let failed = |error: std::io::Error| Error::io(&self.folder, &error);
+        for entry in fs::read_dir(&self.folder).map_err(failed)? {
+            let name = entry.map_err(failed)?.file_name();
+            let Some(name) = name.to_str() else { continue };
+            let stem = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
+            let is_shard = name.starts_with("shard-") || name == NAME || name == NEXT;
+            let is_kept = shards.iter().any(|shard| shard.name.strip_suffix(".jinx") == Some(stem));
+            if is_shard && !is_kept {
+                self.remove_name(name)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn is_whole(folder: &Path, shard: &ShardEntry) -> bool {
+    let main = folder.join(&shard.name);
+    let size = |path: &Path| path.metadata().map_or(0, |metadata| metadata.len());
+    size(&main) == shard.bytes && size(&sidecar_path(&main)) == shard.sidecar_bytes
+}

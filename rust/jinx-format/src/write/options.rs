@@ -1,0 +1,119 @@
+//! How rows are written.
+
+use crate::fields::{MediaField, Path};
+use crate::meta::Meta;
+use jinx_core::error::{Error, Result};
+use jinx_core::limits::{MAX_RECORD_BYTES, MAX_VALUE_BYTES};
+use std::collections::HashSet;
+
+/// What one row's encoding depends on.
+#[derive(Debug, Clone)]
+pub struct EncodeOptions {
+    /// Whether big values may leave the line.
+    pub sidecar: bool,
+    /// Bytes, arrays and tensors longer than this go to the sidecar.
+    pub binary_threshold: u64,
+    /// Strings longer than this many bytes of UTF-8 go to the sidecar.
+    pub text_threshold: u64,
+    /// zstd level, or `None` to store values as they are.
+    pub compression: Option<i32>,
+    /// Shorter values are not compressed.
+    pub compress_threshold: u64,
+    /// A compressed value is kept when it is at most this share of the original.
+    pub compress_ratio: f64,
+    /// Top-level fields that are never compressed.
+    pub stored_fields: HashSet<String>,
+    /// Paths to keep as columns besides the default ones.
+    pub columns: HashSet<Path>,
+    /// No line may be longer; at most what readers take.
+    pub max_record_bytes: u64,
+    /// Longer values are refused: readers do not decode them unless they are told to.
+    pub max_value_bytes: u64,
+}
+
+impl EncodeOptions {
+    /// # Errors
+    /// `Limit` for a value of more bytes than readers take.
+    pub(crate) fn check_value(&self, bytes: u64) -> Result<()> {
+        if bytes <= self.max_value_bytes {
+            return Ok(());
+        }
+        Err(Error::limit(format!(
+            "a value of {bytes} bytes is longer than {}; max_value_bytes raises the limit, in Writer and in open",
+            self.max_value_bytes
+        )))
+    }
+}
+
+impl Default for EncodeOptions {
+    fn default() -> Self {
+        Self {
+            sidecar: true,
+            binary_threshold: 64,
+            text_threshold: 32 << 10,
+            compression: Some(3),
+            compress_threshold: 128,
+            compress_ratio: 0.9,
+            stored_fields: HashSet::new(),
+            columns: HashSet::new(),
+            max_record_bytes: MAX_RECORD_BYTES,
+            max_value_bytes: MAX_VALUE_BYTES,
+        }
+    }
+}
+
+/// Which columns the footer gets.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ColumnChoice {
+    /// Every top-level number and bool, lengths of top-level lists and strings.
+    Default,
+    /// The default ones and these.
+    Also(Vec<Path>),
+    /// Exactly these.
+    Only(Vec<Path>),
+}
+
+/// Everything a dataset's writer needs to know.
+#[derive(Debug, Clone)]
+pub struct WriteOptions {
+    pub encode: EncodeOptions,
+    pub columns: ColumnChoice,
+    /// Bytes of a shard (main file and sidecar together) after which the next one begins; folders only.
+    pub shard_bytes: Option<u64>,
+    pub overwrite: bool,
+    pub split: Option<String>,
+    pub meta: Meta,
+    /// Arrow schema of the source, as base64 of its IPC message.
+    pub arrow_schema: Option<String>,
+    pub media: Vec<MediaField>,
+    /// Worker threads; 0 = one for each core.
+    pub threads: usize,
+    /// Folders: keep the finished shards of a run that fails, so that another can go on.
+    pub resume: Option<Resume>,
+}
+
+/// How an interrupted run and the one that goes on with it know each other.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Resume {
+    /// Stands for inputs and options: a run goes on only with shards of the same key.
+    pub key: String,
+    /// Go on with what an interrupted run left, if it left anything.
+    pub proceed: bool,
+}
+
+impl Default for WriteOptions {
+    fn default() -> Self {
+        Self {
+            encode: EncodeOptions::default(),
+            columns: ColumnChoice::Default,
+            shard_bytes: None,
+            overwrite: false,
+            split: None,
+            meta: Meta::default(),
+            arrow_schema: None,
+            media: Vec::new(),
+            threads: 0,
+            resume: None,
+        }
+    }
+}

@@ -1,0 +1,474 @@
+//! Writes one pair: lines, values, index, columns and footer, in the order of `spec/jinx.md`.
+
+use crate::fields::{FieldInfo, FieldNode, FieldStats};
+use crate::footer::{ArrayRef, Footer, SidecarInfo};
+use crate::meta::WithMeta;
+use crate::sidecar::{ALIGNMENT, HEADER_BYTES, Header};
+use crate::write::columns::ColumnBuilder;
+use crate::write::encode::EncodedRow;
+use crate::write::options::WriteOptions;
+use crate::write::spool::Spool;
+use bytes::Bytes;
+use jinx_core::codec::{self, Compressor};
+use jinx_core::error::{Error, Result};
+use jinx_core::io::plain_component;
+use jinx_core::limits::{MAX_INLINE_ROWS, MAX_NAMED_BYTES};
+use jinx_core::num::to_u64;
+use serde::Serialize;
+use serde_json::{Map, Value as Json, json};
+use std::fs::File;
+use std::hash::Hasher as _;
+use std::io::{IoSlice, Write};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use twox_hash::{XxHash3_64, XxHash3_128};
+
+/// Arrays from this size on lie in the sidecar, where they can be mapped instead of decoded.
+const SIDECAR_ARRAY_BYTES: u64 = 64 << 10;
+const LINE_BUFFER_BYTES: usize = 1 << 20;
+/// Values are gathered and handed to the system in one call, without a copy of our own.
+const VALUE_BUFFER_BYTES: u64 = 4 << 20;
+/// Bytes below which gathering small values into one is cheaper than a slot for each.
+const MAX_SLICES: usize = 512;
+
+static ZEROS: [u8; 64] = [0; 64];
+
+/// The two files of a pair that is being written.
+pub trait PairFiles: Send {
+    fn main_file(&mut self) -> &mut File;
+    /// Created at the first call.
+    ///
+    /// # Errors
+    /// I/O errors.
+    fn sidecar_file(&mut self) -> Result<&mut File>;
+    /// Syncs the complete files and gives them their names.
+    ///
+    /// # Errors
+    /// I/O errors; the target is then as it was.
+    fn publish(self: Box<Self>) -> Result<()>;
+}
+
+/// What a finished pair is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PairSummary {
+    pub samples: u64,
+    pub bytes: u64,
+    pub sidecar_bytes: u64,
+    pub id: String,
+}
+
+/// Hands an array's bytes over piece by piece.
+pub type Fill<'f> = dyn FnMut(&mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> + 'f;
+
+/// Receives arrays for the end of the sidecar or for the footer.
+pub trait ArraySink {
+    /// Stores `length` bytes that `fill` hands over piece by piece.
+    ///
+    /// # Errors
+    /// I/O errors, and whatever `fill` reports.
+    fn put_array(&mut self, length: u64, fill: &mut Fill<'_>) -> Result<ArrayRef>;
+}
+
+pub struct PairBuilder {
+    path: PathBuf,
+    options: Arc<WriteOptions>,
+    lines: Vec<u8>,
+    main_len: u64,
+    side: Side,
+    ends: Spool,
+    hashes: Spool,
+    stats: FieldStats,
+    columns: ColumnBuilder,
+    rows: u64,
+    /// Bytes of values since lines were last handed to the system.
+    values_since_lines: u64,
+}
+
+/// The sidecar's stream.
+struct Side {
+    files: Box<dyn PairFiles>,
+    path: PathBuf,
+    allowed: bool,
+    len: u64,
+    pending: Vec<Bytes>,
+    pending_bytes: u64,
+    body: XxHash3_128,
+}
+
+impl PairBuilder {
+    /// `path` is the name the main file will have; spools lie beside it.
+    ///
+    /// # Errors
+    /// As [`room_for_names`].
+    pub fn new(path: &Path, files: Box<dyn PairFiles>, options: &Arc<WriteOptions>) -> Result<Self> {
+        let room = room_for_names(options)?;
+        let folder = match path.parent() {
+            Some(folder) if !folder.as_os_str().is_empty() => folder.to_owned(),
+            _ => PathBuf::from("."),
+        };
+        Ok(Self {
+            path: path.to_owned(),
+            options: Arc::clone(options),
+            lines: Vec::with_capacity(LINE_BUFFER_BYTES + (64 << 10)),
+            main_len: 0,
+            side: Side {
+                files,
+                path: jinx_core::io::sidecar_path(path),
+                allowed: options.encode.sidecar,
+                len: 0,
+                pending: Vec::new(),
+                pending_bytes: 0,
+                body: XxHash3_128::new(),
+            },
+            ends: Spool::new(&folder),
+            hashes: Spool::new(&folder),
+            stats: FieldStats::new(&options.media, room),
+            columns: ColumnBuilder::new(options.columns.clone(), folder),
+            rows: 0,
+            values_since_lines: 0,
+        })
+    }
+
+    pub fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    /// Bytes of both files so far.
+    pub fn bytes(&self) -> u64 {
+        self.main_len + self.side.len
+    }
+
+    /// Checks that a reader takes the pair with this row in it.
+    ///
+    /// # Errors
+    /// `Limit` for a row that must be left out; nothing has changed.
+    pub fn admit(&self, row: &EncodedRow) -> Result<()> {
+        if !self.side.allowed && self.rows >= MAX_INLINE_ROWS {
+            return Err(Error::limit(format!(
+                "without a sidecar one file holds at most {MAX_INLINE_ROWS} samples; allow it, or write a folder"
+            )));
+        }
+        self.stats.admit(&row.facts, to_u64(row.text.len()))
+    }
+
+    /// Appends one row.
+    ///
+    /// # Errors
+    /// I/O errors; the pair is then unusable.
+    pub fn write(&mut self, row: EncodedRow) -> Result<()> {
+        let start = self.lines.len();
+        let mut done = 0;
+        for value in row.values {
+            self.lines.extend_from_slice(&row.text[done..value.at]);
+            done = value.at;
+            self.values_since_lines += to_u64(value.data.len());
+            let offset = self.side.put(value.data)?;
+            self.lines.extend_from_slice(itoa::Buffer::new().format(offset).as_bytes());
+        }
+        self.lines.extend_from_slice(&row.text[done..]);
+        self.lines.push(b'\n');
+        let line = &self.lines[start..];
+        self.main_len += to_u64(line.len());
+        self.hashes.push(&XxHash3_64::oneshot(line).to_le_bytes())?;
+        self.ends.push(&self.main_len.to_le_bytes())?;
+        for fact in &row.facts {
+            self.stats.add(fact);
+        }
+        self.columns.add_row(&row.facts)?;
+        self.rows += 1;
+        if self.side.pending_bytes >= VALUE_BUFFER_BYTES || self.side.pending.len() >= MAX_SLICES {
+            self.side.flush()?;
+        }
+        // Short lines may stand for gigabytes of values, which a killed writer must not lose for want of the lines.
+        if self.lines.len() >= LINE_BUFFER_BYTES || self.values_since_lines >= VALUE_BUFFER_BYTES {
+            self.side.flush()?;
+            self.flush_lines()?;
+        }
+        Ok(())
+    }
+
+    /// Hands all values to the system, and keeps none of their memory.
+    ///
+    /// # Errors
+    /// As [`Self::write`].
+    pub fn flush_values(&mut self) -> Result<()> {
+        self.side.flush()
+    }
+
+    fn flush_lines(&mut self) -> Result<()> {
+        let file = self.side.files.main_file();
+        file.write_all(&self.lines).map_err(|error| Error::io(&self.path, &error))?;
+        self.lines.clear();
+        self.values_since_lines = 0;
+        Ok(())
+    }
+
+    /// Writes index, columns and footer. The files are complete but not yet synced or published.
+    ///
+    /// # Errors
+    /// I/O errors, and whatever a reader would say of the footer.
+    pub fn finish(mut self, shard_id: i64) -> Result<(PairSummary, Box<dyn PairFiles>)> {
+        self.flush_lines()?;
+        self.side.flush()?;
+        let mut id = self.side.body.clone();
+        self.hashes.read(8, |block| {
+            id.write(block);
+            Ok(())
+        })?;
+        let id = id.finish_128();
+        let values_end = self.side.len;
+        let index_bytes = (self.rows + 1) * 8;
+        let index = {
+            let ends = &mut self.ends;
+            self.side.put_array(index_bytes, &mut |write| {
+                write(&0u64.to_le_bytes())?;
+                ends.read(8, &mut *write)
+            })?
+        };
+        let line_hash = {
+            let hashes = &mut self.hashes;
+            self.side.put_array(self.rows * 8, &mut |write| hashes.read(8, &mut *write))?
+        };
+        let fields = self.stats.finish();
+        let columns = self.columns.finish(&fields, &mut self.side)?;
+        self.side.flush()?;
+        let sidecar_bytes = self.side.len;
+        if sidecar_bytes > 0 {
+            let header = Header::encode(id, values_end.max(HEADER_BYTES));
+            let file = self.side.files.sidecar_file()?;
+            file.write_all_at(&header, 0).map_err(|error| Error::io(&self.path, &error))?;
+        }
+        let id = format!("{id:032x}");
+        let footer = footer_text(&FooterParts {
+            options: &self.options,
+            path: &self.path,
+            rows: self.rows,
+            shard_id,
+            id: &id,
+            sidecar_bytes,
+            index,
+            line_hash,
+            fields: &fields,
+            columns: json!(columns),
+        })?;
+        check_footer(&footer).map_err(|error| error.in_file(&self.path))?;
+        let text = format!("{footer}\n{}\n", self.main_len);
+        let file = self.side.files.main_file();
+        file.write_all(text.as_bytes()).map_err(|error| Error::io(&self.path, &error))?;
+        let bytes = self.main_len + to_u64(text.len());
+        Ok((PairSummary { samples: self.rows, bytes, sidecar_bytes, id }, self.side.files))
+    }
+}
+
+impl Side {
+    /// Appends a value; returns its offset.
+    fn put(&mut self, data: Bytes) -> Result<u64> {
+        self.start();
+        self.align();
+        let offset = self.len;
+        self.body.write(&data);
+        self.append(data);
+        if self.pending_bytes >= VALUE_BUFFER_BYTES || self.pending.len() >= MAX_SLICES {
+            self.flush()?;
+        }
+        Ok(offset)
+    }
+
+    /// The header's place; the header itself is written at the end, when the id is known.
+    fn start(&mut self) {
+        if self.len == 0 {
+            self.append(Bytes::from_static(&ZEROS));
+        }
+    }
+
+    fn align(&mut self) {
+        let over = self.len % ALIGNMENT;
+        if over > 0 {
+            let pad = usize::try_from(ALIGNMENT - over).unwrap_or_default();
+            self.body.write(&ZEROS[..pad]);
+            self.append(Bytes::from_static(&ZEROS).slice(..pad));
+        }
+    }
+
+    fn append(&mut self, data: Bytes) {
+        let length = to_u64(data.len());
+        self.len += length;
+        self.pending_bytes += length;
+        self.pending.push(data);
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        if self.pending.is_empty() {
+            return Ok(());
+        }
+        let file = self.files.sidecar_file()?;
+        let mut slices: Vec<IoSlice<'_>> = self.pending.iter().map(|data| IoSlice::new(data)).collect();
+        let mut left = slices.as_mut_slice();
+        IoSlice::advance_slices(&mut left, 0);
+        while !left.is_empty() {
+            match file.write_vectored(left) {
+                Ok(0) => {
+                    let error = std::io::Error::from(std::io::ErrorKind::WriteZero);
+                    return Err(Error::io(&self.path, &error));
+                }
+                Ok(count) => IoSlice::advance_slices(&mut left, count),
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(Error::io(&self.path, &error)),
+            }
+        }
+        self.pending.clear();
+        self.pending_bytes = 0;
+        Ok(())
+    }
+}
+
+impl ArraySink for Side {
+    fn put_array(&mut self, length: u64, fill: &mut Fill<'_>) -> Result<ArrayRef> {
+        if length < SIDECAR_ARRAY_BYTES || !self.allowed {
+            let mut bytes = Vec::new();
+            fill(&mut |block| {
+                bytes.extend_from_slice(block);
+                Ok(())
+            })?;
+            return inline_array(&bytes);
+        }
+        self.start();
+        self.align();
+        let offset = self.len;
+        let mut hash = XxHash3_64::new();
+        let mut block = Vec::with_capacity(LINE_BUFFER_BYTES);
+        fill(&mut |piece| {
+            block.extend_from_slice(piece);
+            if block.len() >= LINE_BUFFER_BYTES {
+                hash.write(&block);
+                self.append(Bytes::from(std::mem::take(&mut block)));
+                self.flush()?;
+            }
+            Ok(())
+        })?;
+        hash.write(&block);
+        self.append(Bytes::from(block));
+        self.flush()?;
+        let x = Some(format!("{:016x}", hash.finish()));
+        Ok(ArrayRef::Sidecar { offset, length: self.len - offset, x })
+    }
+}
+
+fn inline_array(bytes: &[u8]) -> Result<ArrayRef> {
+    let mut data = Vec::new();
+    codec::push_base64(&mut data, &Compressor::zstd(3)?.compress(bytes)?);
+    Ok(ArrayRef::Inline {
+        data: String::from_utf8(data).map_err(|_| Error::invalid("base64 is ASCII"))?,
+        length: to_u64(bytes.len()),
+        x: format!("{:016x}", XxHash3_64::oneshot(bytes)),
+    })
+}
+
+/// What a reader says of a footer, said before the file is published.
+fn check_footer(text: &str) -> Result<()> {
+    Footer::parse(text.as_bytes()).and_then(|footer| FieldNode::build(&footer.fields)).map(drop).map_err(
+        |error| Error::new(error.cause(), format!("the footer could not be read again: {}", error.what())),
+    )
+}
+
+/// Bytes of the footer that are left for names of fields.
+///
+/// # Errors
+/// `Limit` when `meta` and what else the options put into the footer leave none, `Invalid` when no reader takes it.
+pub fn room_for_names(options: &WriteOptions) -> Result<u64> {
+    let none = || inline_array(&[]);
+    let footer = footer_text(&FooterParts {
+        options,
+        path: Path::new("a.jinx"),
+        rows: 0,
+        shard_id: -1,
+        id: "",
+        sidecar_bytes: 0,
+        index: none()?,
+        line_hash: none()?,
+        fields: &FieldStats::new(&options.media, u64::MAX).finish(),
+        columns: json!([]),
+    })?;
+    let bytes = to_u64(footer.len());
+    let room = MAX_NAMED_BYTES.checked_sub(bytes).ok_or_else(|| {
+        Error::limit(format!(
+            "meta and schema take {bytes} bytes of the footer; at most {MAX_NAMED_BYTES} fit"
+        ))
+    })?;
+    check_footer(&footer).map_err(|error| {
+        Error::invalid(format!("meta or schema cannot be kept in the footer: {}", error.what()))
+    })?;
+    Ok(room)
+}
+
+struct FooterParts<'a> {
+    options: &'a WriteOptions,
+    path: &'a Path,
+    rows: u64,
+    shard_id: i64,
+    id: &'a str,
+    sidecar_bytes: u64,
+    index: ArrayRef,
+    line_hash: ArrayRef,
+    fields: &'a [FieldInfo],
+    columns: Json,
+}
+
+/// The footer's text. JINX 1.0 readers need the first eleven members, the index first of all.
+fn footer_text(parts: &FooterParts<'_>) -> Result<String> {
+    let options = parts.options;
+    let mut footer = Map::new();
+    let mut put = |key: &str, value: Json| footer.insert(key.to_owned(), value);
+    match &parts.index {
+        ArrayRef::Inline { data, .. } => put("index.npy.zst", json!(data)),
+        pointer => put("index.npy.bin", json!(pointer)),
+    };
+    let compression = options.encode.compression.map(|_| "zst");
+    put("num_samples", json!(parts.rows));
+    put("shard_id", json!(parts.shard_id));
+    put("version", json!("1.1"));
+    put("encoding", json!("b64"));
+    put("binary_threshold", json!(options.encode.sidecar.then_some(options.encode.binary_threshold)));
+    put("compression", json!(compression));
+    put("index_compression", json!("zst"));
+    put("compress_threshold", json!(options.encode.compress_threshold));
+    put("compress_ratio", json!(options.encode.compress_ratio));
+    put("ext_sep", json!("."));
+    if let Some(split) = &options.split {
+        put("split", json!(split));
+    }
+    put("features_required", json!([]));
+    put("writer", json!(concat!("jinx-data ", env!("CARGO_PKG_VERSION"))));
+    put("id", json!(parts.id));
+    let sidecar = (parts.sidecar_bytes > 0)
+        .then(|| SidecarInfo { name: sidecar_name(parts.path), length: parts.sidecar_bytes });
+    put("sidecar", json!(sidecar));
+    put("line_hash", json!(parts.line_hash));
+    put("fields", json!(parts.fields));
+    if let Some(schema) = &options.arrow_schema {
+        put("arrow_schema", json!(schema));
+    }
+    put("columns", parts.columns.clone());
+    with_digest(&WithMeta { members: &footer, meta: &options.meta })
+}
+
+/// The object's text with its digest as the last member.
+///
+/// # Errors
+/// Never for objects made of JSON values.
+pub fn with_digest(object: &impl Serialize) -> Result<String> {
+    let mut text = serde_json::to_string(object).map_err(|error| Error::invalid(error.to_string()))?;
+    text.pop();
+    let digest = XxHash3_64::oneshot(text.as_bytes());
+    text.push_str(&format!(",\"digest\":\"{digest:016x}\"}}"));
+    Ok(text)
+}
+
+/// The name that the footer gives the sidecar. Readers look beside the main file first; where the user's own name is
+/// none that a file may give (it has a control character, or is no text), another one stands for it.
+fn sidecar_name(main: &Path) -> String {
+    let beside = crate::sidecar::beside(main);
+    let name = beside.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    if plain_component(&name, "the sidecar's name").is_ok() { name } else { "sidecar.binx".to_owned() }
+}

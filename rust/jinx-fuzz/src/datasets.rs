@@ -1,0 +1,61 @@
+//! Whole datasets of every variant, to be damaged.
+
+use super::mutate::Bytes;
+use super::place::{Files, Place};
+use super::write_read::{options_of, row_of};
+use jinx_core::value::Value;
+use jinx_format::write::dataset::DatasetWriter;
+use jinx_format::write::options::WriteOptions;
+use std::sync::OnceLock;
+
+/// A 1.0 pair as its writer made them.
+const OLD_LINES: &[u8] =
+    b"{\"id\":1,\"a.raw.bin\":{\"offset\":0,\"length\":5},\"b.raw.zst\":\"KLUv/SAFKQAAaGVsbG8=\"}\n\
+{\"id\":2,\"n.int8\":3,\"t.npy\":\"k05VTVBZAQA=\",\"x\":[1.5,null,{\"k.str\":\"aGk=\"}]}\n";
+
+/// The datasets; each is a pair `a.jinx`, or a folder's files with their manifest.
+pub(super) fn all() -> &'static [Files] {
+    static DATASETS: OnceLock<Vec<Files>> = OnceLock::new();
+    DATASETS.get_or_init(|| {
+        let mut found: Vec<Files> = (0..8).filter_map(|bits| pair(options_of(bits))).collect();
+        found.extend(folder());
+        found.push(old());
+        found
+    })
+}
+
+fn rows() -> Vec<Value> {
+    // Any bytes make rows; these give one of every kind.
+    let bytes: Vec<u8> =
+        (0..700u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 24).to_le_bytes()[0]).collect();
+    let mut program = Bytes(&bytes);
+    (0..6).map(|_| row_of(&mut program)).collect()
+}
+
+fn pair(options: WriteOptions) -> Option<Files> {
+    let place = Place::new()?;
+    let mut writer = DatasetWriter::create(&place.path("a.jinx"), options).ok()?;
+    writer.write_values(&rows()).ok()?;
+    writer.close().ok()?;
+    Some(place.files(""))
+}
+
+fn folder() -> Option<Files> {
+    let place = Place::new()?;
+    let options = WriteOptions { shard_bytes: Some(1000), ..options_of(0) };
+    let mut writer = DatasetWriter::create(&place.path("data"), options).ok()?;
+    writer.write_values(&rows()).ok()?;
+    writer.close().ok()?;
+    Some(place.files("data"))
+}
+
+fn old() -> Files {
+    let cut = OLD_LINES.iter().position(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+    let mut index = Vec::new();
+    let bounds = [0, cut, OLD_LINES.len()].map(|at| jinx_core::num::to_u64(at).to_le_bytes());
+    jinx_core::codec::push_base64(&mut index, &bounds.concat());
+    let rest =
+        format!("\",\"num_samples\":2,\"version\":\"1.0\",\"encoding\":\"b64\"}}\n{}\n", OLD_LINES.len());
+    let main = [OLD_LINES, b"{\"index.npy\":\"", &index, rest.as_bytes()].concat();
+    vec![("a.binx".to_owned(), b"hello".to_vec()), ("a.jinx".to_owned(), main)]
+}

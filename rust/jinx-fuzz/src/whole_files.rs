@@ -1,0 +1,85 @@
+//! A valid dataset with changes, or any files at all, read in every way there is.
+
+use super::datasets;
+use super::mutate::{Bytes, mutate};
+use super::place::{Files, Place};
+use jinx_core::io::Access;
+use jinx_core::limits::Limits;
+use jinx_core::num::to_usize;
+use jinx_core::sink::Discard;
+use jinx_format::read::columns::ColumnKind;
+use jinx_format::read::open::resolve;
+use jinx_format::read::shard::{OpenOptions, Shard, Verify};
+use jinx_format::repair::repair;
+use jinx_format::verify::verify;
+use std::path::Path;
+
+/// Rows read of one file.
+const MAX_ROWS: u64 = 20;
+const MAX_VALUE_BYTES: u64 = 16 << 20;
+/// The first byte of an input that is itself a pair: then the main file's length (4 bytes), main file, sidecar.
+const RAW: u8 = 255;
+
+pub(super) fn open_whole_file(data: &[u8]) {
+    let Some((first, rest)) = data.split_first() else { return };
+    let files = if *first == RAW { raw(rest) } else { mutated(*first, rest) };
+    let Some(place) = Place::new() else { return };
+    if place.put(&files).is_none() {
+        return;
+    }
+    let is_folder = files.iter().any(|(name, _)| name == "jinx.json");
+    let path = if is_folder { place.path("") } else { place.path("a.jinx") };
+    read_all(&path);
+    let _ = repair(&place.path("a.jinx"), None, true);
+}
+
+fn raw(data: &[u8]) -> Files {
+    let (length, rest) = data.split_at(data.len().min(4));
+    let length = length.first_chunk::<4>().map_or(0, |length| u32::from_le_bytes(*length));
+    let (main, side) = rest.split_at(to_usize(length.into(), "length").unwrap_or_default().min(rest.len()));
+    let mut files = vec![("a.jinx".to_owned(), main.to_vec())];
+    if !side.is_empty() {
+        files.push(("a.binx".to_owned(), side.to_vec()));
+    }
+    files
+}
+
+fn mutated(which: u8, program: &[u8]) -> Files {
+    let all = datasets::all();
+    let Some(mut files) = usize::from(which).checked_rem(all.len()).map(|at| all[at].clone()) else {
+        return Files::new();
+    };
+    mutate(&mut files, &mut Bytes(program));
+    files
+}
+
+/// Opens and reads everything by map and by positioned reads; what can be read both ways must be the same.
+pub(super) fn read_all(path: &Path) {
+    let limits = Limits { max_value_bytes: MAX_VALUE_BYTES, ..Limits::default() };
+    let mut opened = Vec::new();
+    for (access, verify) in [(Access::Auto, Verify::None), (Access::Pread, Verify::Full)] {
+        let options = OpenOptions { access, verify, limits, ..OpenOptions::default() };
+        let Ok(entries) = resolve(path) else { continue };
+        let shards: Vec<Shard> = entries.iter().filter_map(|entry| entry.open(&options).ok()).collect();
+        shards.iter().for_each(read_shard);
+        opened.push(shards.iter().map(Shard::len).sum::<u64>());
+    }
+    let whole = verify(path, &mut |_, _| Ok(())).is_ok_and(|problems| problems.is_empty());
+    assert!(!whole || (opened.len() == 2 && opened[0] == opened[1]), "verify calls whole what does not open");
+}
+
+fn read_shard(shard: &Shard) {
+    for i in 0..shard.len().min(MAX_ROWS) {
+        let _ = shard.emit_row(i, &mut Discard);
+        for name in ["id", "a", "image", "dict.a.b"] {
+            let _ = shard.measure(i, &[name], ColumnKind::Length);
+            let _ = shard.measure(i, &[name], ColumnKind::Value);
+        }
+    }
+    for info in shard.footer().columns.iter().take(20) {
+        let Ok(column) = shard.read_column(info) else { continue };
+        (0..column.rows.min(MAX_ROWS)).filter(|row| column.is_valid(*row)).for_each(|row| {
+            let _ = column.cell(row);
+        });
+    }
+}

@@ -1,0 +1,10 @@
+//! Mosaic Data Shards: `spec/mds.md`.
+
+pub mod columns;
+pub mod compression;
+pub mod encodings;
+pub mod hash;
+pub mod index;
+pub mod read;
+pub mod verify;
+pub mod write;

@@ -1,0 +1,146 @@
+//! Samples from the first to the last: file-compressed shards are decoded ahead, piece by piece, in memory.
+
+use crate::compression::Algorithm;
+use crate::hash::Hashers;
+use crate::index::FileInfo;
+use crate::read::folder::{Folder, Hashes};
+use crate::read::shard::Shard;
+use crate::read::unpack::{self, read_exactly, read_vec};
+use bytes::Bytes;
+use jinx_core::error::{Error, Result};
+use jinx_core::num::{to_u64, to_usize};
+use std::io::Read;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+
+/// Decoded bytes of a piece, unless one sample takes more.
+const PIECE_BYTES: u64 = 2 << 20;
+/// Pieces that wait for the reader, beside the one being decoded and the one being read.
+const WAITING: usize = 1;
+
+/// Some samples of a shard, decoded.
+pub struct Piece {
+    /// Position over all shards of the first sample.
+    pub first: u64,
+    pub count: u64,
+    pub shard: Arc<Shard>,
+    /// Number of the first sample in its shard.
+    pub index: u64,
+}
+
+/// Decodes the file-compressed shards of a folder on a thread of its own, in order. Other shards are passed over.
+pub struct ShardPrefetcher {
+    pieces: Receiver<Piece>,
+    current: Option<Piece>,
+    ended: bool,
+}
+
+impl ShardPrefetcher {
+    /// From the shard that holds sample `start` on.
+    pub fn new(folder: Arc<Folder>, start: u64) -> Self {
+        let (sender, pieces) = sync_channel(WAITING);
+        // Where no thread can be had, the reader goes the other way.
+        let _ = std::thread::Builder::new().name("jinx-mds".to_owned()).spawn(move || {
+            let (first, _) = folder.place(start.min(folder.len().saturating_sub(1)));
+            for shard in first..folder.count() {
+                let skip = start.saturating_sub(folder.start(shard));
+                // What is wrong with a shard is told to whoever touches its samples.
+                if let Err(error) = decode(&folder, shard, skip, &sender)
+                    && error.cause() == jinx_core::Cause::Interrupted
+                {
+                    return;
+                }
+            }
+        });
+        Self { pieces, current: None, ended: false }
+    }
+
+    /// The piece that holds sample `position`, if it is decoded here. Positions must not go back.
+    pub fn piece(&mut self, position: u64) -> Option<&Piece> {
+        loop {
+            match &self.current {
+                Some(piece) if position < piece.first => return None,
+                Some(piece) if position < piece.first + piece.count => break,
+                _ if self.ended => return None,
+                _ => {
+                    self.current = self.pieces.recv().ok();
+                    self.ended = self.current.is_none();
+                }
+            }
+        }
+        self.current.as_ref()
+    }
+}
+
+fn decode(folder: &Folder, shard: usize, skip: u64, sender: &SyncSender<Piece>) -> Result<()> {
+    let Some(info) = folder.info(shard) else { return Ok(()) };
+    if unpack::algorithm(info).is_none() || info.samples <= skip {
+        return Ok(());
+    }
+    info.check()?;
+    let (verify, limits) = (folder.options.hashes != Hashes::None, folder.options.limits);
+    let source = unpack::open_zip(info, folder.place_of(shard), verify)?;
+    let path = source.path().to_owned();
+    let send = |piece| sender.send(piece).map_err(|_| Error::interrupted());
+    // Nothing is handed out before it is checked: hashes of the decoded shard alone need all of it.
+    let is_checked = !verify || has_known(info.zip.as_ref()) || !has_known(Some(&info.raw));
+    if unpack::algorithm(info).and_then(Algorithm::stream).is_none() || !is_checked {
+        drop(source);
+        let (bytes, path) = unpack::to_memory(info, folder.place_of(shard), verify, limits.max_value_bytes)?;
+        let whole = Arc::new(Shard::in_memory(Bytes::from(bytes), path, info, limits)?);
+        return send(Piece { first: folder.start(shard), count: info.samples, shard: whole, index: 0 });
+    }
+    let mut reader = unpack::stream(source, info)?;
+    let ends = read_offsets(&mut reader, info.samples, info.raw.bytes)?;
+    let mut at = 0usize;
+    while at + 1 < ends.len() {
+        let start = ends[at];
+        let mut last = at + 1;
+        while last + 1 < ends.len() && u64::from(ends[last + 1] - start) <= PIECE_BYTES {
+            last += 1;
+        }
+        let bytes = read_vec(&mut reader, u64::from(ends[last] - start))?;
+        let index = to_u64(at);
+        let count = to_u64(last - at);
+        let relative = ends[at + 1..=last].iter().map(|end| end - start).collect();
+        let part = Shard::part(Bytes::from(bytes), relative, index, path.clone(), info, limits);
+        if index + count > skip {
+            send(Piece { first: folder.start(shard) + index, count, shard: Arc::new(part), index })?;
+        }
+        at = last;
+    }
+    Ok(())
+}
+
+/// The offsets of a shard that is being decoded; the stream then stands at the first sample.
+fn read_offsets(reader: &mut dyn Read, samples: u64, total: u64) -> Result<Vec<u32>> {
+    let head = samples.saturating_add(1).saturating_mul(4);
+    if head.saturating_add(4) > total {
+        return Err(Error::corrupt("more samples than the shard has bytes for"));
+    }
+    let mut count = [0; 4];
+    read_exactly(reader, &mut count)?;
+    if u64::from(u32::from_le_bytes(count)) != samples {
+        return Err(Error::corrupt("another number of samples than the index says"));
+    }
+    let bytes = read_vec(reader, head)?;
+    let offsets: Vec<u32> = bytes
+        .chunks_exact(4)
+        .map(|word| word.try_into().map(u32::from_le_bytes).unwrap_or_default())
+        .collect();
+    let ascending = offsets.windows(2).all(|pair| pair[0] <= pair[1]);
+    let first = offsets.first().copied().map_or(0, u64::from);
+    let last = offsets.last().copied().map_or(0, u64::from);
+    if !ascending || first < head + 4 || last > total {
+        return Err(Error::corrupt("offsets that are not ascending inside the shard"));
+    }
+    let config = read_vec(reader, first - head - 4)?;
+    drop(config);
+    to_usize(last, "a shard")?;
+    Ok(offsets)
+}
+
+/// Whether the index has a hash of this file that we know.
+fn has_known(file: Option<&FileInfo>) -> bool {
+    file.is_some_and(|file| !Hashers::of(file.hashes.keys().map(String::as_str)).is_empty())
+}

@@ -1,0 +1,318 @@
+//! One shard, open: where its samples lie and how their bytes are fetched.
+
+use crate::columns::{Columns, Span};
+use crate::compression::{Algorithm, Compression};
+use crate::index::ShardInfo;
+use bytes::Bytes;
+use jinx_core::error::{Error, Result};
+use jinx_core::io::{Source, UninitSlice};
+use jinx_core::limits::Limits;
+use jinx_core::num::{range_within, to_u64, to_usize};
+use std::borrow::Cow;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Where a shard's bytes are.
+#[derive(Debug)]
+enum ShardData {
+    File(Source),
+    /// A file-compressed shard, decoded.
+    Memory(Bytes),
+    /// Some samples of one, one after the other: their ends, and the number of the first.
+    Part {
+        bytes: Bytes,
+        ends: Vec<u32>,
+        first: u64,
+    },
+}
+
+/// A shard whose samples can be read.
+#[derive(Debug)]
+pub struct Shard {
+    data: ShardData,
+    path: PathBuf,
+    pub columns: Arc<Columns>,
+    samples: u64,
+    codec: Option<Algorithm>,
+    limits: Limits,
+}
+
+/// The fields of one sample, found and not yet decoded.
+#[derive(Debug)]
+pub struct Row {
+    shard: Arc<Shard>,
+    /// Number in the shard.
+    pub index: u64,
+    start: u64,
+    spans: Box<[Span]>,
+    /// The decoded sample, where samples are compressed.
+    whole: Option<Bytes>,
+}
+
+impl Shard {
+    /// A raw or sample-compressed shard in a file.
+    ///
+    /// # Errors
+    /// `Truncated` or `Corrupt` when the file is not as the index says.
+    pub fn open(source: Source, info: &ShardInfo, limits: Limits) -> Result<Self> {
+        let path = source.path().to_owned();
+        Self::check_size(source.len(), info).map_err(|error| error.in_file(&path))?;
+        Self::checked(ShardData::File(source), path, info, limits)
+    }
+
+    /// A shard that was decoded into memory; `path` is the compressed file.
+    ///
+    /// # Errors
+    /// As [`Shard::open`].
+    pub fn in_memory(bytes: Bytes, path: PathBuf, info: &ShardInfo, limits: Limits) -> Result<Self> {
+        Self::check_size(to_u64(bytes.len()), info).map_err(|error| error.in_file(&path))?;
+        Self::checked(ShardData::Memory(bytes), path, info, limits)
+    }
+
+    /// Samples of a shard from number `first` on, which end at `ends` in `bytes`.
+    pub(crate) fn part(
+        bytes: Bytes,
+        ends: Vec<u32>,
+        first: u64,
+        path: PathBuf,
+        info: &ShardInfo,
+        limits: Limits,
+    ) -> Self {
+        let data = ShardData::Part { bytes, ends, first };
+        Self { data, path, columns: Arc::clone(&info.columns), samples: info.samples, codec: None, limits }
+    }
+
+    fn check_size(found: u64, info: &ShardInfo) -> Result<()> {
+        let listed = info.raw.bytes;
+        let what = || format!("{found} bytes, the index says {listed}");
+        match found {
+            found if found < listed => Err(Error::truncated(what())),
+            found if found > listed => Err(Error::corrupt(what())),
+            _ => Ok(()),
+        }
+    }
+
+    fn checked(data: ShardData, path: PathBuf, info: &ShardInfo, limits: Limits) -> Result<Self> {
+        let codec = match info.compression {
+            Compression::Sample(setting) => Some(setting.algorithm),
+            _ => None,
+        };
+        let columns = Arc::clone(&info.columns);
+        let shard = Self { data, path, columns, samples: info.samples, codec, limits };
+        shard.check_head().map_err(|error| error.in_file(&shard.path))?;
+        Ok(shard)
+    }
+
+    fn check_head(&self) -> Result<()> {
+        let count = self.word(0).map_err(|_| Error::truncated("a shard without a head"))?;
+        if u64::from(count) != self.samples {
+            return Err(Error::corrupt(format!("{count} samples, the index says {}", self.samples)));
+        }
+        range_within(0, self.head_len(), self.len(), "the offsets").map(drop)
+    }
+
+    /// Bytes of the number of samples and the offsets.
+    fn head_len(&self) -> u64 {
+        4 + 4 * (self.samples + 1)
+    }
+
+    /// Bytes of the shard, not compressed as a file.
+    pub fn len(&self) -> u64 {
+        match &self.data {
+            ShardData::File(source) => source.len(),
+            ShardData::Memory(bytes) | ShardData::Part { bytes, .. } => to_u64(bytes.len()),
+        }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    pub fn samples(&self) -> u64 {
+        self.samples
+    }
+
+    /// The file that holds the shard.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The file, if the shard is not in memory.
+    pub fn source(&self) -> Option<&Source> {
+        match &self.data {
+            ShardData::File(source) => Some(source),
+            _ => None,
+        }
+    }
+
+    /// Names the place of an error in sample `i`.
+    pub fn here(&self, error: Error, i: u64) -> Error {
+        error.in_sample(i).in_file(&self.path)
+    }
+
+    fn word(&self, at: u64) -> Result<u32> {
+        let bytes = self.slice(at, 4)?;
+        bytes.as_ref().try_into().map(u32::from_le_bytes).map_err(|_| Error::truncated("the offsets"))
+    }
+
+    fn slice(&self, offset: u64, length: u64) -> Result<Cow<'_, [u8]>> {
+        match &self.data {
+            ShardData::File(source) => source.slice(offset, length),
+            ShardData::Memory(bytes) | ShardData::Part { bytes, .. } => {
+                let range = range_within(offset, length, to_u64(bytes.len()), "a range")?;
+                let (start, end) = (to_usize(range.start, "an offset")?, to_usize(range.end, "an offset")?);
+                Ok(Cow::Borrowed(&bytes[start..end]))
+            }
+        }
+    }
+
+    /// Where sample `i` lies, as stored.
+    ///
+    /// # Errors
+    /// `Corrupt` when its offsets are not ascending inside the shard.
+    pub fn extent(&self, i: u64) -> Result<Range<u64>> {
+        if let ShardData::Part { ends, first, .. } = &self.data {
+            let at = i.checked_sub(*first).and_then(|at| usize::try_from(at).ok());
+            let end = at.and_then(|at| ends.get(at));
+            let (Some(at), Some(end)) = (at, end) else {
+                return Err(Error::invalid("a sample of another part"));
+            };
+            let start = at.checked_sub(1).map_or(0, |before| ends[before]);
+            return Ok(u64::from(start)..u64::from(*end));
+        }
+        if i >= self.samples {
+            return Err(Error::invalid(format!("sample {i} of a shard of {}", self.samples)));
+        }
+        let pair = self.slice(4 + 4 * i, 8)?;
+        let word = |at: usize| {
+            pair.get(at..at + 4).and_then(|bytes| bytes.try_into().ok()).map_or(0, u32::from_le_bytes)
+        };
+        let (start, end) = (u64::from(word(0)), u64::from(word(4)));
+        if start < self.head_len() || end < start || end > self.len() {
+            let what = format!("offsets {start} and {end} in a shard of {} bytes", self.len());
+            return Err(Error::corrupt(what).at_byte(4 + 4 * i));
+        }
+        Ok(start..end)
+    }
+
+    /// Bytes of sample `i` after decompression, where the stored form says it.
+    ///
+    /// # Errors
+    /// As [`Shard::extent`].
+    pub fn announced_len(&self, i: u64) -> Result<Option<u64>> {
+        let extent = self.extent(i)?;
+        match self.codec {
+            None => Ok(Some(extent.end - extent.start)),
+            Some(codec) => Ok(codec.declared_len(&self.slice(extent.start, extent.end - extent.start)?)),
+        }
+    }
+
+    /// Sample `i` as one piece, decompressed.
+    ///
+    /// # Errors
+    /// `Corrupt`, `Truncated` or `Limit`, with the place.
+    pub fn sample(&self, i: u64) -> Result<Vec<u8>> {
+        let read = || {
+            let extent = self.extent(i)?;
+            let length = extent.end - extent.start;
+            match (self.codec, &self.data) {
+                (None, ShardData::File(source)) => source.read_vec(extent.start, length),
+                (None, _) => self.slice(extent.start, length).map(Cow::into_owned),
+                (Some(codec), _) => {
+                    codec.decode(&self.slice(extent.start, length)?, self.limits.max_value_bytes)
+                }
+            }
+        };
+        read().map_err(|error| self.here(error, i))
+    }
+
+    /// Whether samples are compressed one by one.
+    pub fn is_sample_compressed(&self) -> bool {
+        self.codec.is_some()
+    }
+
+    /// Finds the fields of sample `i`.
+    ///
+    /// # Errors
+    /// `Corrupt` when its sizes do not add up, and those of reading.
+    pub fn row(self: &Arc<Self>, i: u64) -> Result<Row> {
+        let find = || {
+            if self.codec.is_some() {
+                return self.row_of(i, Bytes::from(self.sample(i)?));
+            }
+            let extent = self.extent(i)?;
+            let total = extent.end - extent.start;
+            let head = self.slice(extent.start, total.min(to_u64(self.columns.head_len())))?;
+            let spans = self.columns.spans(&head, total)?;
+            Ok(Row { shard: Arc::clone(self), index: i, start: extent.start, spans, whole: None })
+        };
+        find().map_err(|error| self.here(error, i))
+    }
+
+    /// Finds the fields of sample `i`, which is at hand.
+    ///
+    /// # Errors
+    /// As [`Shard::row`].
+    pub fn row_of(self: &Arc<Self>, i: u64, whole: Bytes) -> Result<Row> {
+        let spans = self.columns.split(&whole).map_err(|error| self.here(error, i))?;
+        Ok(Row { shard: Arc::clone(self), index: i, start: 0, spans, whole: Some(whole) })
+    }
+}
+
+impl Row {
+    pub fn shard(&self) -> &Arc<Shard> {
+        &self.shard
+    }
+
+    pub fn columns(&self) -> &Columns {
+        &self.shard.columns
+    }
+
+    /// Bytes of a column's value.
+    pub fn len_of(&self, column: usize) -> u64 {
+        self.spans.get(column).map_or(0, |(start, end)| u64::from(end - start))
+    }
+
+    /// The sample at hand, where it had to be decompressed as one piece.
+    pub fn whole(&self) -> Option<&Bytes> {
+        self.whole.as_ref()
+    }
+
+    /// A column's bytes, borrowed where they are at hand.
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub fn slice(&self, column: usize) -> Result<Cow<'_, [u8]>> {
+        let span = self.span(column)?;
+        match &self.whole {
+            Some(whole) => crate::columns::part(whole, span).map(Cow::Borrowed),
+            None => self.shard.slice(self.start + u64::from(span.0), u64::from(span.1 - span.0)),
+        }
+    }
+
+    /// A column's bytes into `out`, which must have their length.
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub fn read_into<'o>(&self, column: usize, out: UninitSlice<'o>) -> Result<&'o mut [u8]> {
+        let span = self.span(column)?;
+        match (&self.whole, &self.shard.data) {
+            (None, ShardData::File(source)) => source.read_at(self.start + u64::from(span.0), out),
+            _ => {
+                let bytes = self.slice(column)?;
+                out.copied(&bytes).ok_or_else(|| Error::invalid("a buffer of another length than the value"))
+            }
+        }
+    }
+
+    fn span(&self, column: usize) -> Result<Span> {
+        self.spans.get(column).copied().ok_or_else(|| Error::invalid("no such column"))
+    }
+
+    /// Names the place of an error in a field.
+    pub fn here(&self, error: Error, column: usize) -> Error {
+        let name = self.columns().all.get(column).map_or("", |column| column.name.as_str());
+        self.shard.here(error.in_field(name), self.index)
+    }
+}

@@ -1,0 +1,67 @@
+//! Checks a whole MDS folder and goes on after a problem.
+
+use crate::encodings::names::Encoding;
+use crate::read::folder::{Folder, Hashes, Options, Unpack};
+use jinx_core::error::{Error, Result};
+use jinx_core::problem::Problem;
+use jinx_core::sink::Discard;
+use std::path::Path;
+
+/// Problems of one shard beyond which its other samples are not looked at.
+const MAX_PER_SHARD: usize = 100;
+
+/// Reads every shard: its size, hashes, offsets, and that every value fits its encoding (pickles are not loaded).
+/// `progress` is told the bytes checked and the bytes there are, and may stop it.
+///
+/// # Errors
+/// `Io`, `Corrupt` or `Unsupported` for an index that cannot be read; what `progress` returns.
+pub fn verify(path: &Path, progress: &mut dyn FnMut(u64, u64) -> Result<()>) -> Result<Vec<Problem>> {
+    let options = Options { hashes: Hashes::All, unpack: Unpack::Memory, ..Options::default() };
+    let folder = Folder::open(vec![path.to_owned()], options)?;
+    let bytes_of = |shard: usize| folder.info(shard).map_or(0, |info| info.raw.bytes);
+    let total = (0..folder.count()).map(bytes_of).sum();
+    let (mut problems, mut done) = (Vec::new(), 0);
+    for shard in 0..folder.count() {
+        check_shard(&folder, shard, path, &mut problems);
+        done += bytes_of(shard);
+        progress(done, total)?;
+    }
+    Ok(problems)
+}
+
+fn check_shard(folder: &Folder, shard: usize, path: &Path, problems: &mut Vec<Problem>) {
+    let mut note = |error: &Error| problems.push(Problem::of(error, path));
+    let opened = match folder.shard(shard) {
+        Ok(opened) => opened,
+        Err(error) => return note(&error),
+    };
+    let mut found = 0;
+    for column in &opened.columns.all {
+        if column.encoding.is_none() {
+            let error = crate::encodings::decode::unknown(&column.encoding_name).in_field(&column.name);
+            note(&error.in_file(opened.path()));
+        }
+    }
+    for i in 0..opened.samples() {
+        let row = match opened.row(i) {
+            Ok(row) => row,
+            Err(error) => {
+                note(&error);
+                found += 1;
+                if found > MAX_PER_SHARD { break } else { continue }
+            }
+        };
+        for (at, column) in opened.columns.all.iter().enumerate() {
+            if matches!(column.encoding, None | Some(Encoding::Pickle)) {
+                continue;
+            }
+            if let Err(error) = row.emit_field(at, &mut Discard) {
+                note(&error);
+                found += 1;
+            }
+        }
+        if found > MAX_PER_SHARD {
+            break;
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! Conversion for Python: files, Arrow streams, and rows of any input one by one.
+
+use crate::errors::{IntoPy, from_py};
+use crate::ffi::capsule::take_stream;
+use crate::objects::build::PyBuilder;
+use jinx_convert::ConvertSpec;
+use jinx_convert::{Format, Progress, RowChunk, RowSource, Summary};
+use jinx_core::{Error, Result};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use std::path::PathBuf;
+use std::sync::{Mutex, TryLockError};
+
+/// Calls `progress(rows, bytes_read, total_bytes)`, which may raise, and lets signals through.
+fn report(progress: Option<&Py<PyAny>>, now: Progress) -> Result<()> {
+    Python::attach(|py| {
+        py.check_signals().map_err(|error| from_py(py, error))?;
+        match progress {
+            Some(progress) => progress
+                .call1(py, (now.rows, now.bytes_read, now.total_bytes))
+                .map(|_| ())
+                .map_err(|error| from_py(py, error)),
+            None => Ok(()),
+        }
+    })
+}
+
+fn summary<'py>(py: Python<'py>, written: &Summary) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    dict.set_item("rows", written.rows)?;
+    dict.set_item("bytes", written.bytes)?;
+    dict.set_item("sidecar_bytes", written.sidecar_bytes)?;
+    dict.set_item("shards", written.files)?;
+    dict.set_item("skipped", written.skipped)?;
+    Ok(dict)
+}
+
+/// Converts between parquet, jsonl, msgpack and jinx.
+#[pyfunction]
+#[pyo3(signature = (sources, out, *, source_format, target_format, options, progress = None))]
+pub fn convert<'py>(
+    py: Python<'py>,
+    sources: Vec<PathBuf>,
+    out: PathBuf,
+    source_format: &str,
+    target_format: &str,
+    options: &str,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let spec = ConvertSpec::from_json(options).into_py_result()?;
+    let (from, to) = (Format::from_name(source_format), Format::from_name(target_format));
+    let (from, to) = (from.into_py_result()?, to.into_py_result()?);
+    let written = py
+        .detach(|| {
+            jinx_convert::convert(&sources, from, &out, to, &spec, &mut |now| report(progress.as_ref(), now))
+        })
+        .into_py_result()?;
+    summary(py, &written)
+}
+
+/// The same from an object with `__arrow_c_stream__`.
+#[pyfunction]
+#[pyo3(signature = (stream, out, *, target_format, options, progress = None))]
+pub fn convert_arrow<'py>(
+    py: Python<'py>,
+    stream: &Bound<'py, PyAny>,
+    out: PathBuf,
+    target_format: &str,
+    options: &str,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let spec = ConvertSpec::from_json(options).into_py_result()?;
+    let to = Format::from_name(target_format).into_py_result()?;
+    let stream = take_stream(stream)?;
+    let written = py
+        .detach(|| {
+            let batches = jinx_convert::arrow::stream::from_c_stream(stream)?;
+            let schema = batches.schema();
+            let rows = jinx_convert::inputs::ArrowRows::new(schema.clone(), batches);
+            jinx_convert::convert_rows(Box::new(rows), &schema, &out, to, &spec, &mut |now| {
+                report(progress.as_ref(), now)
+            })
+        })
+        .into_py_result()?;
+    summary(py, &written)
+}
+
+/// A Parquet file's Arrow schema as base64 of its IPC message.
+#[pyfunction]
+pub fn read_schema(py: Python<'_>, path: PathBuf) -> PyResult<String> {
+    py.detach(|| {
+        Ok(jinx_convert::arrow::encode_schema(&jinx_convert::inputs::ParquetSource::open(path)?.schema()))
+    })
+    .into_py_result()
+}
+
+/// Rows of any input format as plain dicts.
+#[pyfunction]
+#[pyo3(signature = (sources, *, source_format, columns = None, markers = false))]
+pub fn stream(
+    py: Python<'_>,
+    sources: Vec<PathBuf>,
+    source_format: &str,
+    columns: Option<Vec<String>>,
+    markers: bool,
+) -> PyResult<RowIterator> {
+    let format = Format::from_name(source_format).into_py_result()?;
+    let source = py
+        .detach(|| jinx_convert::stream_rows(&sources, format, columns.as_deref(), markers))
+        .into_py_result()?;
+    Ok(RowIterator { state: Mutex::new(StreamState { source, chunk: None, next: 0 }) })
+}
+
+struct StreamState {
+    source: Box<dyn RowSource>,
+    chunk: Option<Box<dyn RowChunk>>,
+    next: usize,
+}
+
+impl StreamState {
+    /// Makes sure that there is a chunk with a row left; says no at the end.
+    fn advance(&mut self) -> Result<bool> {
+        while self.chunk.as_ref().is_none_or(|chunk| self.next >= chunk.len()) {
+            self.chunk = self.source.next_chunk()?;
+            self.next = 0;
+            if self.chunk.is_none() {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}
+
+/// Walks the rows of an input from its first to its last.
+#[pyclass(frozen, module = "jinx._core")]
+pub struct RowIterator {
+    state: Mutex<StreamState>,
+}
+
+#[pymethods]
+impl RowIterator {
+    fn __iter__(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let broken = || crate::errors::to_py(&Error::invalid("an earlier row ended in a panic; start again"));
+        let busy = || crate::errors::to_py(&Error::invalid("another thread is reading from this iterator"));
+        let mut state = match self.state.try_lock() {
+            Ok(state) => state,
+            Err(TryLockError::Poisoned(_)) => return Err(broken()),
+            Err(TryLockError::WouldBlock) => return Err(busy()),
+        };
+        let state = &mut *state;
+        if state.chunk.as_ref().is_none_or(|chunk| state.next >= chunk.len())
+            && !py.detach(|| state.advance()).into_py_result()?
+        {
+            return Ok(None);
+        }
+        let Some(chunk) = &state.chunk else { return Ok(None) };
+        let mut builder = PyBuilder::new(py);
+        let emitted = chunk.emit(state.next, &mut builder).map_err(|error| chunk.locate(state.next, error));
+        state.next += 1;
+        emitted.into_py_result()?;
+        builder.finish().into_py_result().map(Some)
+    }
+}

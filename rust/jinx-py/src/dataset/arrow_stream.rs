@@ -1,0 +1,148 @@
+//! A view as an Arrow stream, for polars, DuckDB, pandas and pyarrow.
+
+use crate::dataset::reader::Reader;
+use crate::dataset::state::DatasetState;
+use crate::errors::{IntoPy, to_py};
+use arrow_array::RecordBatch;
+use arrow_schema::ffi::FFI_ArrowSchema;
+use arrow_schema::{Schema, SchemaRef};
+use jinx_convert::arrow::infer::InferOptions;
+use jinx_convert::arrow::stream::{take_failure, to_c_stream};
+use jinx_convert::arrow::{BatchBuilder, SchemaInference, decode_schema};
+use jinx_core::value::{TreeBuilder, Value};
+use jinx_core::{Error, Result};
+use pyo3::exceptions::PyBaseException;
+use pyo3::prelude::*;
+use pyo3::types::PyCapsule;
+use std::sync::Arc;
+
+/// A batch ends at this many bytes, whatever number of rows was asked for.
+const BATCH_BYTES: usize = 32 << 20;
+
+/// The rows of a view, without Python.
+#[derive(Clone)]
+struct ViewRows {
+    dataset: Arc<DatasetState>,
+    view: Option<Arc<Vec<u64>>>,
+    count: usize,
+}
+
+impl ViewRows {
+    fn of(reader: &Reader) -> Self {
+        Self { dataset: Arc::clone(&reader.dataset), view: reader.view.clone(), count: reader.count() }
+    }
+
+    /// Samples in the files, in the view or not.
+    fn total(&self) -> usize {
+        usize::try_from(self.dataset.len()).unwrap_or(usize::MAX)
+    }
+
+    fn value(&self, i: usize, mut tree: TreeBuilder) -> Result<Value> {
+        let position = self.view.as_ref().map_or_else(|| jinx_core::num::to_u64(i), |view| view[i]);
+        self.dataset.emit(position, &mut tree)?;
+        tree.take()
+    }
+
+    /// The schema the rows were written from, or one inferred from all of them.
+    fn schema(&self, mixed_json: bool) -> Result<SchemaRef> {
+        let shards = &self.dataset.shards;
+        let stored = match shards.count() {
+            0 => None,
+            _ => shards.shard(0)?.footer().arrow_schema.clone(),
+        };
+        if let Some(text) = stored {
+            return self.project(&decode_schema(&text)?);
+        }
+        let media = match shards.count() {
+            0 => Vec::new(),
+            _ => jinx_convert::arrow::media_of(&shards.shard(0)?.footer().fields),
+        };
+        let mut inference = SchemaInference::new(InferOptions { media, mixed_json, large: false });
+        // An empty view has the types of the whole.
+        let whole = self.count == 0;
+        let seen = if whole {
+            Self { dataset: Arc::clone(&self.dataset), view: None, count: self.total() }
+        } else {
+            self.clone()
+        };
+        for i in 0..seen.count {
+            let value = seen.value(i, TreeBuilder::without_bytes())?;
+            inference.observe(&value).map_err(|error| error.in_sample(jinx_core::num::to_u64(i)))?;
+        }
+        self.project(&*inference.finish()?)
+    }
+
+    fn project(&self, schema: &Schema) -> Result<SchemaRef> {
+        let Some(names) = &self.dataset.fields else { return Ok(Arc::new(schema.clone())) };
+        let fields: Vec<_> = names
+            .iter()
+            .filter_map(|name| schema.fields().iter().find(|field| field.name() == name).cloned())
+            .collect();
+        if fields.is_empty() && !names.is_empty() {
+            return Err(Error::invalid(format!("none of the columns {names:?} occurs")));
+        }
+        Ok(Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone())))
+    }
+}
+
+struct BatchReader {
+    rows: ViewRows,
+    next: usize,
+    batch_rows: usize,
+    builder: BatchBuilder,
+}
+
+impl Iterator for BatchReader {
+    type Item = Result<RecordBatch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.next >= self.rows.count {
+            return None;
+        }
+        Some(self.fill())
+    }
+}
+
+impl BatchReader {
+    fn fill(&mut self) -> Result<RecordBatch> {
+        while self.next < self.rows.count
+            && self.builder.len() < self.batch_rows
+            && self.builder.bytes() < BATCH_BYTES
+        {
+            let value = self.rows.value(self.next, TreeBuilder::default())?;
+            self.builder.push(&value).map_err(|error| error.in_sample(jinx_core::num::to_u64(self.next)))?;
+            self.next += 1;
+        }
+        self.builder.finish()
+    }
+}
+
+/// An `arrow_array_stream` capsule over the view.
+pub fn stream<'py>(
+    py: Python<'py>,
+    reader: &Reader,
+    batch_rows: usize,
+    mixed_json: bool,
+) -> PyResult<Bound<'py, PyAny>> {
+    let rows = ViewRows::of(reader);
+    let schema = py.detach(|| rows.schema(mixed_json)).into_py_result()?;
+    let builder = BatchBuilder::new(Arc::clone(&schema)).into_py_result()?;
+    let batches = BatchReader { rows, next: 0, batch_rows: batch_rows.max(1), builder };
+    let stream = to_c_stream(schema, batches);
+    Ok(PyCapsule::new_with_value(py, stream, c"arrow_array_stream")?.into_any())
+}
+
+/// The error of the last call of a stream of ours on this thread, of which other libraries have only the text.
+#[pyfunction]
+pub fn take_stream_failure(py: Python<'_>) -> Option<Py<PyBaseException>> {
+    take_failure().map(|error| to_py(&error).into_value(py))
+}
+
+/// An `arrow_schema` capsule.
+pub fn schema<'py>(py: Python<'py>, reader: &Reader, mixed_json: bool) -> PyResult<Bound<'py, PyAny>> {
+    let rows = ViewRows::of(reader);
+    let schema = py.detach(|| rows.schema(mixed_json)).into_py_result()?;
+    let schema =
+        FFI_ArrowSchema::try_from(&*schema).map_err(|error| to_py(&Error::invalid(error.to_string())))?;
+    Ok(PyCapsule::new_with_value(py, schema, c"arrow_schema")?.into_any())
+}

@@ -1,0 +1,135 @@
+//! Batches on their way: threads read, decompress and decode the next ones while the caller uses the last.
+
+use crate::dataset::reader::Reader;
+use crate::dataset::take;
+use crate::prefetch::pending::{Prepared, Threads};
+use pyo3::PyTraverseError;
+use pyo3::gc::PyVisit;
+use pyo3::prelude::*;
+use pyo3::types::PyIterator;
+use std::collections::VecDeque;
+use std::sync::{Mutex, PoisonError};
+
+/// Samples of given positions, batch by batch; `jinx.torch.Loader` collates them.
+#[pyclass(frozen, module = "jinx._core")]
+pub struct Batches {
+    reader: Py<Reader>,
+    /// Lists of indices, asked for `depth` batches before they are needed.
+    source: Py<PyIterator>,
+    fields: Option<Vec<String>>,
+    threads: usize,
+    depth: usize,
+    /// `None` while a thread is at work on it.
+    ahead: Mutex<Option<BatchPrefetch>>,
+}
+
+#[derive(Default)]
+struct BatchPrefetch {
+    queue: VecDeque<Batch>,
+    threads: Option<Threads>,
+    is_exhausted: bool,
+}
+
+struct Batch {
+    indices: Vec<usize>,
+    positions: Vec<u64>,
+    prepared: Vec<Prepared>,
+}
+
+/// An index, and the sample or the error that reading it gave.
+type Outcome<'py> = (usize, Bound<'py, PyAny>);
+
+#[pymethods]
+impl Batches {
+    #[new]
+    fn new(
+        reader: Py<Reader>,
+        source: &Bound<'_, PyAny>,
+        fields: Option<Vec<String>>,
+        threads: usize,
+        depth: usize,
+    ) -> PyResult<Self> {
+        let ahead = Mutex::new(Some(BatchPrefetch::default()));
+        Ok(Self { reader, source: source.try_iter()?.unbind(), fields, threads, depth, ahead })
+    }
+
+    fn __iter__(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    /// The next batch.
+    fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Vec<Outcome<'py>>>> {
+        let mut ahead = self.lock().take().ok_or_else(busy)?;
+        let batch = self.advance(py, &mut ahead);
+        *self.lock() = Some(ahead);
+        match batch? {
+            Some(batch) => self.finish(py, batch).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.reader)?;
+        visit.call(&self.source)
+    }
+}
+
+fn busy() -> PyErr {
+    pyo3::exceptions::PyRuntimeError::new_err(
+        "another thread is taking a batch; give each thread its own loader",
+    )
+}
+
+impl Batches {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Option<BatchPrefetch>> {
+        self.ahead.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Sends for more batches, and gives the oldest.
+    fn advance(&self, py: Python<'_>, ahead: &mut BatchPrefetch) -> PyResult<Option<Batch>> {
+        while !ahead.is_exhausted && ahead.queue.len() <= self.depth {
+            match self.source.bind(py).clone().next() {
+                None => ahead.is_exhausted = true,
+                Some(indices) => {
+                    let batch = self.start(py, &indices?, &mut ahead.threads)?;
+                    ahead.queue.push_back(batch);
+                }
+            }
+        }
+        Ok(ahead.queue.pop_front())
+    }
+
+    fn start(
+        &self,
+        py: Python<'_>,
+        indices: &Bound<'_, PyAny>,
+        threads: &mut Option<Threads>,
+    ) -> PyResult<Batch> {
+        let reader = self.reader.get();
+        let indices = reader.checked_indices(indices)?;
+        let positions: Vec<u64> = indices.iter().map(|i| reader.position(*i)).collect();
+        let threads = Threads::here(threads, self.threads);
+        let prepared = take::prepare(py, &reader.dataset, &positions, self.fields.as_deref(), |pending| {
+            pending.iter().for_each(|pending| threads.send(pending));
+        })?;
+        Ok(Batch { indices, positions, prepared })
+    }
+
+    fn finish<'py>(&self, py: Python<'py>, batch: Batch) -> PyResult<Vec<Outcome<'py>>> {
+        let reader = self.reader.get();
+        let samples = take::open(py, reader, &batch.positions, batch.prepared)?;
+        let fields = self.fields.as_deref();
+        let finished = samples.into_iter().map(|sample| {
+            sample.get().touch(py, fields, false)?;
+            sample.get().touch(py, fields, true)?;
+            reader.finish(py, sample)
+        });
+        let or_error = |sample: PyResult<Bound<'py, PyAny>>| match sample {
+            // Ctrl-C and the like are nobody's sample.
+            Err(error) if !error.is_instance_of::<pyo3::exceptions::PyException>(py) => Err(error),
+            Err(error) => Ok(error.into_value(py).into_bound(py).into_any()),
+            Ok(sample) => Ok(sample),
+        };
+        batch.indices.into_iter().zip(finished).map(|(i, sample)| Ok((i, or_error(sample)?))).collect()
+    }
+}

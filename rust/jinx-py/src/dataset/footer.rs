@@ -1,0 +1,86 @@
+//! What a footer says, as JSON text for Python.
+
+use crate::dataset::state::Shards;
+use jinx_core::{Error, Result};
+use jinx_format::fields::{FieldInfo, Path};
+use jinx_format::meta::WithMeta;
+use serde_json::{Map, Value as Json, json};
+use std::collections::{HashMap, HashSet};
+
+/// The footer of shard `i`.
+pub fn footer(shards: &Shards, i: usize) -> Result<String> {
+    if i >= shards.count() {
+        return Err(Error::invalid(format!("shard {i} of {}", shards.count())));
+    }
+    let shard = shards.shard(i)?;
+    let footer = shard.footer();
+    let mut object = Map::new();
+    object.insert("version".into(), json!(footer.version));
+    object.insert("num_samples".into(), json!(footer.num_samples));
+    object.insert("samples_bytes".into(), json!(shard.footer_offset()));
+    object.insert("bytes".into(), json!(shard.main().len()));
+    object.insert("sidecar_bytes".into(), json!(shard.sidecar().map_or(0, jinx_core::io::Source::len)));
+    object.insert("encoding".into(), json!(shard.encoding().name()));
+    object.insert("id".into(), json!(footer.id));
+    object.insert("split".into(), json!(footer.split));
+    object.insert("writer".into(), json!(footer.writer));
+    object.insert("line_hash".into(), json!(footer.line_hash.is_some()));
+    object.insert("fields".into(), json!(footer.fields));
+    let columns: Vec<Json> = footer
+        .columns
+        .iter()
+        .map(|column| json!({"path": column.path, "kind": column.kind, "dtype": column.dtype}))
+        .collect();
+    object.insert("columns".into(), json!(columns));
+    object.insert("has_arrow_schema".into(), json!(footer.arrow_schema.is_some()));
+    serde_json::to_string(&WithMeta { members: &object, meta: &footer.meta })
+        .map_err(|error| Error::invalid(error.to_string()))
+}
+
+/// The `fields` entries of all footers, summed, as JSON text.
+pub fn field_stats(shards: &Shards) -> Result<String> {
+    let mut sum: Vec<FieldInfo> = Vec::new();
+    let mut places: HashMap<Path, usize> = HashMap::new();
+    for i in 0..shards.count() {
+        for field in &shards.shard(i)?.footer().fields {
+            match places.get(&field.path) {
+                Some(at) => add(&mut sum[*at], field),
+                None => {
+                    places.insert(field.path.clone(), sum.len());
+                    sum.push(field.clone());
+                }
+            }
+        }
+    }
+    serde_json::to_string(&sum).map_err(|error| Error::invalid(error.to_string()))
+}
+
+/// The top-level names in all footers, in the order in which they were first seen.
+pub fn field_names(shards: &Shards) -> Result<Vec<String>> {
+    let (mut names, mut seen) = (Vec::new(), HashSet::new());
+    for i in 0..shards.count() {
+        for field in &shards.shard(i)?.footer().fields {
+            if let [Some(name)] = &field.path[..]
+                && seen.insert(name.clone())
+            {
+                names.push(name.clone());
+            }
+        }
+    }
+    Ok(names)
+}
+
+fn add(sum: &mut FieldInfo, field: &FieldInfo) {
+    for (kind, count) in &field.kinds {
+        let before = sum.kinds.get(kind).and_then(Json::as_u64).unwrap_or_default();
+        sum.kinds.insert(kind.clone(), json!(before.saturating_add(count.as_u64().unwrap_or_default())));
+    }
+    sum.coded = sum.coded.saturating_add(field.coded);
+    sum.quoted = sum.quoted.saturating_add(field.quoted);
+    sum.bytes = sum.bytes.saturating_add(field.bytes);
+    sum.decoded = sum.decoded.saturating_add(field.decoded);
+    sum.open |= field.open;
+    if sum.media.is_none() {
+        sum.media.clone_from(&field.media);
+    }
+}

@@ -1,0 +1,90 @@
+//! `verify` and `repair` for Python.
+
+use crate::errors::IntoPy;
+use crate::files::tools::call_progress;
+use jinx_core::Cause;
+use jinx_core::limits::Limits;
+use jinx_core::problem::Problem;
+use jinx_format::{repair as core_repair, verify as core_verify};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
+use std::path::PathBuf;
+
+fn cause_name(cause: Cause) -> &'static str {
+    match cause {
+        Cause::Io(_) => "io",
+        Cause::Truncated => "truncated",
+        Cause::Corrupt => "corrupt",
+        Cause::Limit => "limit",
+        Cause::Unsupported => "unsupported",
+        Cause::Mismatch => "mismatch",
+        Cause::Invalid => "invalid",
+        Cause::Interrupted => "interrupted",
+        Cause::Internal => "internal",
+    }
+}
+
+/// Problems of a pair or folder; empty when it is intact.
+#[pyfunction]
+#[pyo3(signature = (path, progress = None, max_value_bytes = None))]
+pub fn verify(
+    py: Python<'_>,
+    path: PathBuf,
+    progress: Option<Py<PyAny>>,
+    max_value_bytes: Option<u64>,
+) -> PyResult<Bound<'_, PyList>> {
+    let mut limits = Limits::default();
+    if let Some(max) = max_value_bytes {
+        limits.max_value_bytes = max;
+    }
+    let problems = py
+        .detach(|| {
+            core_verify::verify_within(&path, limits, &mut |done, total| {
+                call_progress(progress.as_ref(), (done, total))
+            })
+        })
+        .into_py_result()?;
+    problem_list(py, problems)
+}
+
+/// Problems as dicts.
+pub fn problem_list(py: Python<'_>, problems: Vec<Problem>) -> PyResult<Bound<'_, PyList>> {
+    let list = PyList::empty(py);
+    for problem in problems {
+        let dict = PyDict::new(py);
+        dict.set_item("file", problem.file.as_os_str())?;
+        dict.set_item("sample", problem.sample)?;
+        dict.set_item("field", problem.field)?;
+        dict.set_item("byte", problem.byte)?;
+        dict.set_item("cause", cause_name(problem.cause))?;
+        dict.set_item("what", problem.what)?;
+        list.append(dict)?;
+    }
+    Ok(list)
+}
+
+/// Saves the intact samples of a damaged pair into a new one.
+#[pyfunction]
+pub fn repair(
+    py: Python<'_>,
+    path: PathBuf,
+    out: Option<PathBuf>,
+    dry_run: bool,
+) -> PyResult<Bound<'_, PyDict>> {
+    let report = py.detach(|| core_repair::repair(&path, out.as_deref(), dry_run)).into_py_result()?;
+    let lost = PyList::empty(py);
+    for loss in report.lost {
+        let dict = PyDict::new(py);
+        dict.set_item("line", loss.line)?;
+        dict.set_item("bytes", loss.bytes)?;
+        dict.set_item("reason", loss.reason)?;
+        lost.append(dict)?;
+    }
+    let dict = PyDict::new(py);
+    dict.set_item("samples", report.samples)?;
+    dict.set_item("kept", report.kept)?;
+    dict.set_item("lost", lost)?;
+    dict.set_item("damage", report.damage)?;
+    dict.set_item("out", report.out.map(PathBuf::into_os_string))?;
+    Ok(dict)
+}

@@ -1,0 +1,4 @@
+//! Functions over whole files.
+
+pub mod checks;
+pub mod tools;

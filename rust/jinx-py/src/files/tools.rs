@@ -1,0 +1,125 @@
+//! Functions over whole files: what they are, whether they are intact, their rows as text.
+
+use crate::dataset::reader::Reader;
+use crate::errors::{IntoPy, from_py};
+use crate::writer::extract::emit_value;
+use jinx_core::json::write::{Binary, JsonText};
+use jinx_format::copy;
+use jinx_format::identity::JinxIdentity;
+use jinx_format::read::{locate, open};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use std::path::{PathBuf, absolute};
+
+/// What a file is by its content.
+#[pyfunction]
+pub fn sniff(py: Python<'_>, path: PathBuf) -> PyResult<(String, Option<String>)> {
+    let kind = py.detach(|| jinx_format::sniff::sniff(&path)).into_py_result()?;
+    Ok((kind.name().to_owned(), kind.hint(&path)))
+}
+
+/// Path, samples and id of a shard.
+type ShardParts = (PathBuf, Option<u64>, Option<String>);
+
+/// The shards a path stands for.
+#[pyfunction]
+pub fn resolve(py: Python<'_>, path: PathBuf) -> PyResult<Vec<ShardParts>> {
+    let shards = py.detach(|| open::resolve(&path)).into_py_result()?;
+    Ok(shards.into_iter().map(|shard| (shard.path, shard.samples, shard.id)).collect())
+}
+
+/// JSON lines of the samples `start..stop` of a view.
+#[pyfunction]
+pub fn row_json<'py>(
+    py: Python<'py>,
+    reader: &Bound<'py, Reader>,
+    start: usize,
+    stop: usize,
+    binary: bool,
+) -> PyResult<Bound<'py, PyBytes>> {
+    let reader = reader.get();
+    let text = py
+        .detach(|| {
+            let mut text = JsonText::new(if binary { Binary::Tagged } else { Binary::Summary });
+            for i in start..stop.min(reader.count()) {
+                reader.dataset.emit(reader.position(i), &mut text)?;
+                text.out.push(b'\n');
+            }
+            jinx_core::Result::Ok(text.out)
+        })
+        .into_py_result()?;
+    Ok(PyBytes::new(py, &text))
+}
+
+/// Any value as JSON text.
+#[pyfunction]
+pub fn json_text<'py>(
+    py: Python<'py>,
+    value: &Bound<'py, PyAny>,
+    binary: bool,
+) -> PyResult<Bound<'py, PyBytes>> {
+    let mut text = JsonText::new(if binary { Binary::Tagged } else { Binary::Summary });
+    emit_value(value, 0, &mut text).into_py_result()?;
+    Ok(PyBytes::new(py, &text.out))
+}
+
+/// Calls a Python progress function from a thread that has given up the GIL; it may raise.
+pub fn call_progress(progress: Option<&Py<PyAny>>, arguments: (u64, u64)) -> jinx_core::Result<()> {
+    Python::attach(|py| {
+        py.check_signals().map_err(|error| from_py(py, error))?;
+        match progress {
+            Some(progress) => progress.call1(py, arguments).map(|_| ()).map_err(|error| from_py(py, error)),
+            None => Ok(()),
+        }
+    })
+}
+
+/// Makes one dataset of the parts in a folder; returns samples, bytes, sidecar bytes and shards.
+#[pyfunction]
+pub fn merge(py: Python<'_>, folder: PathBuf) -> PyResult<(u64, u64, u64, u64)> {
+    let merged = py.detach(|| jinx_format::merge::merge(&folder)).into_py_result()?;
+    Ok((merged.samples, merged.bytes, merged.sidecar_bytes, merged.shards))
+}
+
+/// The sidecar that goes with a main file.
+#[pyfunction]
+pub fn sidecar_of(py: Python<'_>, main: PathBuf) -> PyResult<Option<PathBuf>> {
+    py.detach(|| locate::sidecar_of(&main)).into_py_result()
+}
+
+/// Another main file than `main` that needs `sidecar`.
+#[pyfunction]
+pub fn other_owner(py: Python<'_>, sidecar: PathBuf, main: PathBuf) -> PyResult<Option<PathBuf>> {
+    py.detach(|| jinx_core::io::other_owner(&absolute(sidecar)?, &absolute(main)?, &JinxIdentity))
+        .into_py_result()
+}
+
+/// Fails when the sidecar beside `main` is another main file's.
+#[pyfunction]
+pub fn require_own_sidecar(py: Python<'_>, main: PathBuf) -> PyResult<()> {
+    py.detach(|| jinx_core::io::require_own_sidecar(&absolute(main)?, &JinxIdentity)).into_py_result()
+}
+
+/// Copies a pair.
+#[pyfunction]
+pub fn copy_pair(
+    py: Python<'_>,
+    main: PathBuf,
+    sidecar: Option<PathBuf>,
+    target: PathBuf,
+    overwrite: bool,
+) -> PyResult<()> {
+    py.detach(|| copy::copy_pair(&main, sidecar.as_deref(), &target, overwrite)).into_py_result()
+}
+
+/// Copies the files of a folder of shards.
+#[pyfunction]
+pub fn copy_folder(py: Python<'_>, files: Vec<PathBuf>, target: PathBuf, overwrite: bool) -> PyResult<()> {
+    py.detach(|| copy::copy_folder(&files, &target, overwrite)).into_py_result()
+}
+
+/// Removes what dead writers left in a folder; returns the paths.
+#[pyfunction]
+pub fn clean(py: Python<'_>, folder: PathBuf) -> PyResult<Vec<PathBuf>> {
+    py.detach(|| jinx_core::io::sweep(&folder, &JinxIdentity)).into_py_result()
+}

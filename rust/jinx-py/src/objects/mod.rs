@@ -1,0 +1,7 @@
+//! EncodedValue values and JSON text as Python objects.
+
+pub mod build;
+pub mod image;
+pub mod names;
+pub mod parse;
+pub mod values;

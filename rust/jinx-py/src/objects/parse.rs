@@ -1,0 +1,338 @@
+//! JSON text as Python objects, in one pass.
+//!
+//! A row is a few dozen small objects, so a parser must not cost much beside making them: names come from a table, a text
+//! is searched eight bytes at a time and copied once into its object. Whatever is rare is given up: text that is
+//! not JSON, nesting beyond [`MAX_DEPTH`], integers of more than 64 bits, floats beyond every double. The caller then
+//! takes the parser of the core, which knows every rule and names what is wrong.
+#![allow(unsafe_code)]
+
+use crate::ffi::ascii::ascii_text;
+use crate::objects::names::{MAX_NAME_BYTES, Names};
+use jinx_core::json::words::{eight, zero_bytes};
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Lists and dicts in one another, the outermost included.
+const MAX_DEPTH: usize = 128;
+/// Room for elements and for text that stays for the next parser.
+const KEPT_ITEMS: usize = 4096;
+const KEPT_BYTES: usize = 1 << 16;
+/// Longer integers may not fit 64 bits.
+const SAFE_DIGITS: usize = 18;
+
+/// The value that `text` consists of, or `None` when another parser must look at it; `unique` gives up where an object
+/// holds a name twice.
+pub fn parse<'py>(py: Python<'py>, text: &[u8], unique: bool) -> Option<Bound<'py, PyAny>> {
+    let memory = kept().take().unwrap_or_default();
+    let mut parser = Parser { py, text, at: 0, depth: 0, unique, memory };
+    let value = parser.value().filter(|_| parser.blanks().is_none());
+    let mut memory = parser.memory;
+    memory.items.clear();
+    memory.items.shrink_to(KEPT_ITEMS);
+    memory.unescaped.clear();
+    memory.unescaped.shrink_to(KEPT_BYTES);
+    // Python code may have run meanwhile, the destructors of garbage, and parsed something too.
+    let others = kept().replace(memory);
+    drop(others);
+    value
+}
+
+/// What a parser keeps for the next one. It is taken out, so no lock is held while Python works.
+#[derive(Default)]
+struct Memory {
+    names: Names,
+    /// Elements of the lists that are open.
+    items: Vec<Py<PyAny>>,
+    unescaped: Vec<u8>,
+}
+
+fn kept() -> MutexGuard<'static, Option<Box<Memory>>> {
+    static KEPT: Mutex<Option<Box<Memory>>> = Mutex::new(None);
+    KEPT.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+struct Parser<'t, 'py> {
+    py: Python<'py>,
+    text: &'t [u8],
+    at: usize,
+    depth: usize,
+    unique: bool,
+    memory: Box<Memory>,
+}
+
+impl<'py> Parser<'_, 'py> {
+    /// The next byte that is not blank, which stays the next one.
+    #[inline]
+    fn blanks(&mut self) -> Option<u8> {
+        loop {
+            match *self.text.get(self.at)? {
+                b' ' | b'\n' | b'\r' | b'\t' => self.at += 1,
+                byte => return Some(byte),
+            }
+        }
+    }
+
+    fn value(&mut self) -> Option<Bound<'py, PyAny>> {
+        match self.blanks()? {
+            b'"' => self.string(),
+            b'{' => self.nested(Self::object),
+            b'[' => self.nested(Self::list),
+            b'n' => self.word(b"null").map(|()| self.py.None().into_bound(self.py)),
+            b't' => self.word(b"true").map(|()| PyBool::new(self.py, true).to_owned().into_any()),
+            b'f' => self.word(b"false").map(|()| PyBool::new(self.py, false).to_owned().into_any()),
+            _ => self.number(),
+        }
+    }
+
+    fn nested(
+        &mut self,
+        container: impl FnOnce(&mut Self) -> Option<Bound<'py, PyAny>>,
+    ) -> Option<Bound<'py, PyAny>> {
+        self.depth += 1;
+        self.at += 1;
+        let value = if self.depth <= MAX_DEPTH { container(self) } else { None };
+        self.depth -= 1;
+        value
+    }
+
+    fn list(&mut self) -> Option<Bound<'py, PyAny>> {
+        if self.blanks()? == b']' {
+            self.at += 1;
+            return Some(PyList::empty(self.py).into_any());
+        }
+        let first = self.memory.items.len();
+        loop {
+            let value = self.value()?;
+            self.memory.items.push(value.unbind());
+            let next = self.blanks()?;
+            self.at += 1;
+            match next {
+                b',' => {}
+                b']' => return Some(PyList::new(self.py, self.memory.items.drain(first..)).ok()?.into_any()),
+                _ => return None,
+            }
+        }
+    }
+
+    fn object(&mut self) -> Option<Bound<'py, PyAny>> {
+        let dict = PyDict::new(self.py);
+        if self.blanks()? == b'}' {
+            self.at += 1;
+            return Some(dict.into_any());
+        }
+        let mut members = 0;
+        loop {
+            if self.blanks()? != b'"' {
+                return None;
+            }
+            let name = self.name()?;
+            if self.blanks()? != b':' {
+                return None;
+            }
+            self.at += 1;
+            let value = self.value()?;
+            dict.set_item(name, value).ok()?;
+            members += 1;
+            let next = self.blanks()?;
+            self.at += 1;
+            match next {
+                b',' => {}
+                b'}' => return (!self.unique || dict.len() == members).then(|| dict.into_any()),
+                _ => return None,
+            }
+        }
+    }
+
+    fn word(&mut self, word: &[u8]) -> Option<()> {
+        self.text[self.at..].starts_with(word).then(|| self.at += word.len())
+    }
+
+    /// A name, whose quote is the next byte.
+    #[inline]
+    fn name(&mut self) -> Option<Bound<'py, PyAny>> {
+        let rest = &self.text[self.at + 1..];
+        if let Some(head) = rest.first_chunk::<16>() {
+            let length = plain_len(head);
+            if rest.get(length) == Some(&b'"') && length <= MAX_NAME_BYTES {
+                self.at += length + 2;
+                return Some(self.memory.names.get(self.py, &rest[..length], *head)?.into_any());
+            }
+        }
+        let quote = self.at;
+        self.at += 1;
+        self.plain_run()?;
+        if self.text[self.at] == b'"' {
+            let name = std::str::from_utf8(&self.text[quote + 1..self.at]).ok()?;
+            self.at += 1;
+            return Some(PyString::intern(self.py, name).into_any());
+        }
+        self.at = quote;
+        self.string()
+    }
+
+    /// A string, whose quote is the next byte.
+    #[inline]
+    fn string(&mut self) -> Option<Bound<'py, PyAny>> {
+        self.at += 1;
+        let start = self.at;
+        let is_ascii = self.plain_run()?;
+        let plain = &self.text[start..self.at];
+        self.at += 1;
+        if self.text[self.at - 1] == b'"' {
+            // SAFETY: the run that looked at them says whether they are ASCII.
+            return unsafe { text(self.py, plain, is_ascii) };
+        }
+        self.memory.unescaped.clear();
+        self.memory.unescaped.extend_from_slice(plain);
+        self.escaped(is_ascii)
+    }
+
+    /// Goes on to the next quote or backslash; whether all before it was ASCII. Gives up at control characters.
+    #[inline]
+    fn plain_run(&mut self) -> Option<bool> {
+        let mut high = 0;
+        while let Some(word) = self.text.get(self.at..).and_then(<[u8]>::first_chunk::<8>) {
+            let word = u64::from_le_bytes(*word);
+            let marks = marks(word);
+            if marks != 0 {
+                let bits = marks.trailing_zeros() & !7;
+                high |= word & ((1 << bits) - 1);
+                self.at += (bits / 8) as usize;
+                return (self.text[self.at] >= b' ').then_some(high & eight(0x80) == 0);
+            }
+            high |= word;
+            self.at += 8;
+        }
+        loop {
+            match *self.text.get(self.at)? {
+                b'"' | b'\\' => return Some(high & eight(0x80) == 0),
+                0..b' ' => return None,
+                byte => high |= u64::from(byte),
+            }
+            self.at += 1;
+        }
+    }
+
+    /// The rest of a string, behind its first backslash.
+    fn escaped(&mut self, mut is_ascii: bool) -> Option<Bound<'py, PyAny>> {
+        loop {
+            let byte = *self.text.get(self.at)?;
+            self.at += 1;
+            let unescaped = match byte {
+                b'"' | b'\\' | b'/' => char::from(byte),
+                b'n' => '\n',
+                b't' => '\t',
+                b'r' => '\r',
+                b'b' => '\u{8}',
+                b'f' => '\u{c}',
+                b'u' => self.unicode()?,
+                _ => return None,
+            };
+            is_ascii &= unescaped.is_ascii();
+            self.memory.unescaped.extend_from_slice(unescaped.encode_utf8(&mut [0; 4]).as_bytes());
+            let start = self.at;
+            is_ascii &= self.plain_run()?;
+            self.memory.unescaped.extend_from_slice(&self.text[start..self.at]);
+            self.at += 1;
+            if self.text[self.at - 1] == b'"' {
+                // SAFETY: every run and every character that went into them was looked at.
+                return unsafe { text(self.py, &self.memory.unescaped, is_ascii) };
+            }
+        }
+    }
+
+    /// The character whose hexadecimal digits come next, two times four of them beyond the first plane.
+    fn unicode(&mut self) -> Option<char> {
+        let high = self.four_digits()?;
+        if !(0xD800..0xDC00).contains(&high) {
+            return char::from_u32(high);
+        }
+        self.word(b"\\u")?;
+        let low = self.four_digits()?.checked_sub(0xDC00).filter(|low| *low < 0x400)?;
+        char::from_u32(0x1_0000 + ((high - 0xD800) << 10) + low)
+    }
+
+    fn four_digits(&mut self) -> Option<u32> {
+        let digits = self.text.get(self.at..)?.first_chunk::<4>()?;
+        self.at += 4;
+        digits.iter().try_fold(0, |value, digit| Some(value << 4 | char::from(*digit).to_digit(16)?))
+    }
+
+    fn digits(&mut self) -> Option<usize> {
+        let digits = self.text[self.at..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+        self.at += digits;
+        (digits > 0).then_some(digits)
+    }
+
+    fn number(&mut self) -> Option<Bound<'py, PyAny>> {
+        let start = self.at;
+        let is_negative = self.text[start] == b'-';
+        self.at += usize::from(is_negative);
+        let leading = self.at;
+        let digits = self.digits()?;
+        if digits > 1 && self.text[leading] == b'0' {
+            return None;
+        }
+        let is_float = matches!(self.text.get(self.at), Some(b'.' | b'e' | b'E'));
+        if !is_float && digits <= SAFE_DIGITS {
+            let value = self.text[leading..self.at]
+                .iter()
+                .fold(0, |value, digit| value * 10 + i64::from(digit - b'0'));
+            return Some(PyInt::new(self.py, if is_negative { -value } else { value }).into_any());
+        }
+        if self.text.get(self.at) == Some(&b'.') {
+            self.at += 1;
+            self.digits()?;
+        }
+        if matches!(self.text.get(self.at), Some(b'e' | b'E')) {
+            self.at += 1;
+            self.at += usize::from(matches!(self.text.get(self.at), Some(b'+' | b'-')));
+            self.digits()?;
+        }
+        let number = std::str::from_utf8(&self.text[start..self.at]).ok()?;
+        if is_float {
+            let value = number.parse().ok().filter(|value: &f64| value.is_finite())?;
+            return Some(PyFloat::new(self.py, value).into_any());
+        }
+        let signed = number.parse::<i64>().map(|value| PyInt::new(self.py, value));
+        signed
+            .or_else(|_| number.parse::<u64>().map(|value| PyInt::new(self.py, value)))
+            .ok()
+            .map(Bound::into_any)
+    }
+}
+
+/// The highest bit of each byte that is a quote, a backslash or a control character; right up to the first of them.
+#[inline]
+fn marks(word: u64) -> u64 {
+    let controls = word.wrapping_sub(eight(b' ')) & !word & eight(0x80);
+    zero_bytes(word ^ eight(b'"')) | zero_bytes(word ^ eight(b'\\')) | controls
+}
+
+/// A str, or `None` for bytes that are not UTF-8.
+///
+/// # Safety
+/// `is_ascii` must be false where a byte is above 127.
+#[inline]
+unsafe fn text<'py>(py: Python<'py>, bytes: &[u8], is_ascii: bool) -> Option<Bound<'py, PyAny>> {
+    // Of the shortest ones Python has one object each.
+    let text = if is_ascii && bytes.len() > 1 {
+        // SAFETY: as the caller says.
+        unsafe { ascii_text(py, bytes) }?
+    } else {
+        PyString::new(py, std::str::from_utf8(bytes).ok()?)
+    };
+    Some(text.into_any())
+}
+
+/// The bytes in front of the first quote, backslash, control character or byte beyond ASCII.
+#[inline]
+fn plain_len(bytes: &[u8; 16]) -> usize {
+    let word = |at: usize| bytes[at..].first_chunk().map_or(0, |word| u64::from_le_bytes(*word));
+    let ends = |word: u64| (marks(word) | word & eight(0x80)).trailing_zeros() as usize / 8;
+    match ends(word(0)) {
+        8 => 8 + ends(word(8)),
+        length => length,
+    }
+}

@@ -1,0 +1,4 @@
+//! Reading ahead: values that are on their way before a sample asks for them.
+
+pub mod iteration;
+pub mod pending;

@@ -1,0 +1,287 @@
+//! `Writer`: samples gathered in batches, encoded on all cores, written in order.
+
+pub mod extract;
+
+use crate::errors::{IntoPy, to_py};
+use jinx_core::codec::Codec;
+use jinx_core::limits::{MAX_RECORD_BYTES, MAX_VALUE_BYTES};
+use jinx_core::num::to_u64;
+use jinx_core::value::{TreeBuilder, Value};
+use jinx_core::{Error, Result};
+use jinx_format::fields::{MediaField, Path, parse_path};
+use jinx_format::meta::Meta;
+use jinx_format::write::dataset::{DatasetWriter, Summary};
+use jinx_format::write::options::{ColumnChoice, EncodeOptions, WriteOptions};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::sync::MutexExt;
+use pyo3::types::PyDict;
+use serde_json::Value as Json;
+use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard};
+
+/// A batch is encoded when it holds this many rows or bytes.
+const BATCH_ROWS: usize = 512;
+const BATCH_BYTES: usize = 16 << 20;
+/// What every call answers after a failed write.
+
+#[pyclass(frozen, module = "jinx._core", name = "Writer")]
+pub struct Writer {
+    state: Mutex<WriterState>,
+    path: PathBuf,
+}
+
+struct WriterState {
+    /// `None` once closed or aborted.
+    writer: Option<DatasetWriter>,
+    batch: Vec<Value>,
+    batch_bytes: usize,
+}
+
+/// Bytes of a value, at least an eighth of what it takes in a line.
+fn size_of(value: &Value) -> usize {
+    let inner = match value {
+        Value::Blob { data, path, .. } => data.len() + path.as_ref().map_or(0, String::len),
+        Value::Str(text) | Value::BigInt(text) => text.len(),
+        Value::List(items) => items.iter().map(size_of).sum(),
+        Value::Dict(members) => members.iter().map(|(name, value)| name.len() + size_of(value)).sum(),
+        _ => 0,
+    };
+    inner + 16
+}
+
+impl WriterState {
+    fn open_writer(&mut self) -> Result<&mut DatasetWriter> {
+        self.writer.as_mut().ok_or_else(closed)
+    }
+
+    /// The number of the next sample.
+    fn next_number(&mut self) -> Result<u64> {
+        let waiting = to_u64(self.batch.len());
+        let writer = self.open_writer()?;
+        writer.require_whole()?;
+        Ok(writer.rows() + waiting)
+    }
+
+    /// Adds a sample; says whether the batch is to be written now.
+    fn push(&mut self, value: Value) -> Result<bool> {
+        let size = size_of(&value);
+        let limit = self.open_writer()?.options().encode.max_record_bytes;
+        self.batch.push(value);
+        self.batch_bytes += size;
+        // What may be too long for a line is written at once, so that the call that brought it says so.
+        let may_be_refused = to_u64(size) > limit / 8;
+        Ok(self.batch.len() >= BATCH_ROWS || self.batch_bytes >= BATCH_BYTES || may_be_refused)
+    }
+
+    /// Encodes and writes the batch without the GIL. A sample that is refused is left out, and those behind it stay.
+    fn flush(&mut self, py: Python<'_>) -> Result<()> {
+        let batch = std::mem::take(&mut self.batch);
+        let writer = self.open_writer()?;
+        let before = writer.rows();
+        let result = py.detach(|| writer.write_values(&batch));
+        let done = writer.rows() - before + u64::from(result.is_err());
+        // Dropped with the GIL: bytes objects are part of it.
+        self.batch = batch.into_iter().skip(usize::try_from(done).unwrap_or(usize::MAX)).collect();
+        self.batch_bytes = self.batch.iter().map(size_of).sum();
+        result
+    }
+
+    /// The writer with all samples in it; it stays here only if one of them is refused.
+    fn finish(&mut self, py: Python<'_>) -> Result<DatasetWriter> {
+        match self.flush(py) {
+            Err(error) if self.writer.as_ref().is_some_and(|writer| !writer.is_broken()) => Err(error),
+            // Taken in any case: a writer that failed must not hold its lock as long as its error is remembered.
+            flushed => {
+                let writer = self.writer.take();
+                flushed?;
+                writer.ok_or_else(closed)
+            }
+        }
+    }
+}
+
+fn closed() -> Error {
+    Error::invalid("the writer is closed")
+}
+
+impl Writer {
+    /// The lock is never held while Python code runs, and never waited for with the GIL.
+    fn lock(&self, py: Python<'_>) -> MutexGuard<'_, WriterState> {
+        self.state.lock_py_attached(py).unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    fn push(&self, py: Python<'_>, sample: &Bound<'_, PyAny>) -> PyResult<()> {
+        let here = |error: Error| to_py(&error.in_file(&self.path));
+        let mut tree = TreeBuilder::default();
+        let number = self.lock(py).next_number().map_err(here)?;
+        let place = |error: Error| to_py(&error.in_sample(number));
+        extract::emit_sample(sample, &mut tree).map_err(place)?;
+        let value = tree.take().map_err(place)?;
+        let mut state = self.lock(py);
+        if state.push(value).map_err(here)? { state.flush(py).map_err(here) } else { Ok(()) }
+    }
+}
+
+/// The dotted paths of columns or fields.
+fn paths_of(names: &[String]) -> PyResult<Vec<Path>> {
+    let path = |name: &String| Ok(parse_path(name)?.into_iter().map(Some).collect());
+    names.iter().map(path).collect::<Result<_>>().into_py_result()
+}
+
+#[pymethods]
+impl Writer {
+    #[new]
+    #[pyo3(signature = (path, *, sidecar = true, compression = Some("zstd"), level = 3, binary_threshold = 64,
+                        compress_threshold = 128, compress_ratio = 0.9, text_threshold = 32768,
+                        uncompressed = Vec::new(), indexed = None, only_indexed = None, shard_size = None,
+                        overwrite = false, append = false, split = None, meta = None, arrow_schema = None,
+                        media = None, threads = 0, max_record_bytes = None, max_value_bytes = None))]
+    #[allow(clippy::too_many_arguments, clippy::fn_params_excessive_bools)]
+    fn new(
+        py: Python<'_>,
+        path: PathBuf,
+        sidecar: bool,
+        compression: Option<&str>,
+        level: i32,
+        binary_threshold: u64,
+        compress_threshold: u64,
+        compress_ratio: f64,
+        text_threshold: u64,
+        uncompressed: Vec<String>,
+        indexed: Option<Vec<String>>,
+        only_indexed: Option<Vec<String>>,
+        shard_size: Option<u64>,
+        overwrite: bool,
+        append: bool,
+        split: Option<String>,
+        meta: Option<&str>,
+        arrow_schema: Option<String>,
+        media: Option<&str>,
+        threads: usize,
+        max_record_bytes: Option<u64>,
+        max_value_bytes: Option<u64>,
+    ) -> PyResult<Self> {
+        let compression = match compression.map(|name| (name, Codec::from_name(name))) {
+            None | Some(("none", _)) => None,
+            Some((_, Some(Codec::Zstd))) => Some(level),
+            Some((name, _)) => {
+                return Err(PyValueError::new_err(format!("compression={name:?}; give 'zstd' or None")));
+            }
+        };
+        let (choice, extra) = match (indexed, only_indexed) {
+            (_, Some(only)) => {
+                let paths = paths_of(&only)?;
+                (ColumnChoice::Only(paths.clone()), paths)
+            }
+            (Some(also), None) => {
+                let paths = paths_of(&also)?;
+                (ColumnChoice::Also(paths.clone()), paths)
+            }
+            (None, None) => (ColumnChoice::Default, Vec::new()),
+        };
+        let meta = match meta {
+            None => Meta::default(),
+            Some(text) => Meta::parse(text).into_py_result()?,
+        };
+        let options = WriteOptions {
+            encode: EncodeOptions {
+                sidecar,
+                binary_threshold,
+                text_threshold,
+                compression,
+                compress_threshold,
+                compress_ratio,
+                stored_fields: uncompressed.into_iter().collect(),
+                columns: extra.into_iter().collect(),
+                max_record_bytes: max_record_bytes.unwrap_or(MAX_RECORD_BYTES),
+                max_value_bytes: max_value_bytes.unwrap_or(MAX_VALUE_BYTES),
+            },
+            columns: choice,
+            shard_bytes: shard_size,
+            overwrite,
+            split,
+            meta,
+            arrow_schema,
+            media: media_fields(media)?,
+            threads,
+            resume: None,
+        };
+        let writer = py
+            .detach(|| {
+                if append {
+                    DatasetWriter::append(&path, options)
+                } else {
+                    DatasetWriter::create(&path, options)
+                }
+            })
+            .into_py_result()?;
+        let state = WriterState { writer: Some(writer), batch: Vec::new(), batch_bytes: 0 };
+        Ok(Self { state: Mutex::new(state), path })
+    }
+
+    fn write(&self, py: Python<'_>, sample: &Bound<'_, PyAny>) -> PyResult<()> {
+        self.push(py, sample)
+    }
+
+    fn write_many(&self, py: Python<'_>, samples: &Bound<'_, PyAny>) -> PyResult<()> {
+        for sample in samples.try_iter()? {
+            self.push(py, &sample?)?;
+        }
+        Ok(())
+    }
+
+    /// Finishes and publishes; returns samples, shards, bytes and sidecar_bytes.
+    fn close<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let here = |error: Error| to_py(&error.in_file(&self.path));
+        let writer = self.lock(py).finish(py).map_err(here)?;
+        let summary = py.detach(|| writer.close()).map_err(here)?;
+        summary_dict(py, &summary)
+    }
+
+    /// Throws away what was written; the target stays as it was.
+    fn abort(&self, py: Python<'_>) {
+        let mut state = self.lock(py);
+        state.batch.clear();
+        let writer = state.writer.take();
+        py.detach(|| drop(writer));
+    }
+
+    #[getter]
+    fn rows(&self, py: Python<'_>) -> u64 {
+        let state = self.lock(py);
+        state.writer.as_ref().map_or(0, DatasetWriter::rows) + to_u64(state.batch.len())
+    }
+
+    #[getter]
+    fn bytes(&self, py: Python<'_>) -> u64 {
+        self.lock(py).writer.as_ref().map_or(0, DatasetWriter::bytes)
+    }
+}
+
+/// `[{"path": [...], "kind": "Image", "feature": {...}}]`.
+fn media_fields(text: Option<&str>) -> PyResult<Vec<MediaField>> {
+    #[derive(serde::Deserialize)]
+    struct Given {
+        path: Vec<Option<String>>,
+        kind: String,
+        #[serde(default)]
+        feature: Json,
+    }
+    let Some(text) = text else { return Ok(Vec::new()) };
+    let given: Vec<Given> =
+        serde_json::from_str(text).map_err(|error| PyValueError::new_err(format!("media: {error}")))?;
+    Ok(given
+        .into_iter()
+        .map(|field| MediaField { path: field.path, kind: field.kind, feature: field.feature })
+        .collect())
+}
+
+pub fn summary_dict<'py>(py: Python<'py>, summary: &Summary) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    dict.set_item("rows", summary.samples)?;
+    dict.set_item("shards", summary.shards)?;
+    dict.set_item("bytes", summary.bytes)?;
+    dict.set_item("sidecar_bytes", summary.sidecar_bytes)?;
+    Ok(dict)
+}
