@@ -21,57 +21,66 @@ from jinx._core import (
 # Spelt out instead of imported: `typing` is not needed to open a file, and importing jinx stays cheap.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from jinx import errors
-    from jinx.checking import repair, verify
-    from jinx.converting import convert, from_arrow, stream
-    from jinx.dataset import Dataset, concat
-    from jinx.opening import open
-    from jinx.parts import merge
-    from jinx.writer import Writer
+    from jinx import errors, mds, torch
+    from jinx._convert.convert import convert, stream
+    from jinx._dataset.dataset import Dataset, concat
+    from jinx._files.merge import merge
+    from jinx._files.verify import repair, verify
+    from jinx._open import open
+    from jinx._results import DatasetInfo, Problem, RepairResult, WriteResult
+    from jinx._writer import Writer
 
 __all__ = [
     "CorruptFileError",
     "Dataset",
+    "DatasetInfo",
     "InternalError",
     "InvalidError",
     "JinxError",
     "LazyDict",
     "LimitError",
     "MismatchError",
+    "Problem",
+    "RepairResult",
     "TruncatedFileError",
     "UnsupportedError",
+    "WriteResult",
     "Writer",
     "__version__",
     "concat",
     "convert",
     "errors",
-    "from_arrow",
+    "mds",
     "merge",
     "open",
     "repair",
     "stream",
+    "torch",
     "verify",
 ]
 
 _LAZY = {
-    "Dataset": "jinx.dataset",
-    "Writer": "jinx.writer",
-    "concat": "jinx.dataset",
-    "convert": "jinx.converting",
-    "from_arrow": "jinx.converting",
-    "merge": "jinx.parts",
-    "open": "jinx.opening",
-    "repair": "jinx.checking",
-    "stream": "jinx.converting",
-    "verify": "jinx.checking",
+    "Dataset": "jinx._dataset.dataset",
+    "DatasetInfo": "jinx._results",
+    "Problem": "jinx._results",
+    "RepairResult": "jinx._results",
+    "WriteResult": "jinx._results",
+    "Writer": "jinx._writer",
+    "concat": "jinx._dataset.dataset",
+    "convert": "jinx._convert.convert",
+    "merge": "jinx._files.merge",
+    "open": "jinx._open",
+    "repair": "jinx._files.verify",
+    "stream": "jinx._convert.convert",
+    "verify": "jinx._files.verify",
 }
 
 
 def __getattr__(name: str) -> object:
     from importlib import import_module
 
-    if name == "errors":
-        return import_module("jinx.errors")
+    if name in {"errors", "mds", "torch"}:
+        return import_module(f"jinx.{name}")
     if name not in _LAZY:
         raise AttributeError(f"module 'jinx' has no attribute {name!r}")
     value = getattr(import_module(_LAZY[name]), name)

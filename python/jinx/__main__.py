@@ -1,6 +1,6 @@
 """`python -m jinx` is the command `jinx`."""
 
-from jinx.cli import main
+from jinx._cli import main
 
 if __name__ == "__main__":
     main()

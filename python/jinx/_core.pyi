@@ -13,46 +13,96 @@ from collections.abc import (
 )
 from os import PathLike
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, final
+
+from typing_extensions import disjoint_base
 
 __version__: str
 build_profile: str
 
-class JinxError(Exception): ...
-class CorruptFileError(JinxError, ValueError): ...
-class TruncatedFileError(CorruptFileError): ...
-class LimitError(JinxError, ValueError): ...
-class UnsupportedError(JinxError, NotImplementedError): ...
-class MismatchError(JinxError, ValueError): ...
-class InvalidError(JinxError, ValueError): ...
-class InternalError(JinxError, RuntimeError): ...
-class PanicError(InternalError): ...
+class JinxError(Exception):
+    """The base of all errors of jinx; `path`, `sample` and `field` say where, None where they do not apply."""
 
+    path: str | None
+    sample: int | None
+    field: str | None
+
+class CorruptFileError(JinxError, ValueError):
+    """Bytes that no writer produces, or a checksum that does not match."""
+
+class TruncatedFileError(CorruptFileError):
+    """A file ends before what it announces."""
+
+class LimitError(JinxError, ValueError):
+    """A cap on untrusted input was met."""
+
+class UnsupportedError(JinxError, NotImplementedError):
+    """A file that needs what this build does not know."""
+
+class MismatchError(JinxError, ValueError):
+    """Files that do not belong together, or a value that does not fit a schema."""
+
+class InvalidError(JinxError, ValueError):
+    """An argument or a value that cannot be used."""
+
+class InternalError(JinxError, RuntimeError):
+    """A bug in jinx: please report it. A writer that raised it publishes nothing."""
+
+class PanicError(InternalError):
+    """A panic in Rust."""
+
+@final
 class LazyDict(MutableMapping[str, Any]):  # registered with collections.abc.MutableMapping, not derived from it
-    """One sample: a mutable mapping whose values are read and decoded when they are touched."""
+    """One sample: a mutable mapping whose values are read and decoded when they are first touched.
 
-    def __getitem__(self, key: str) -> Any: ...
-    def __setitem__(self, key: str, value: Any) -> None: ...
-    def __delitem__(self, key: str) -> None: ...
-    def __contains__(self, key: object) -> bool: ...
+    Its repr, `len`, `in` and `keys` decode nothing. Changes stay in this object; the file never changes. It pickles,
+    and `isinstance(sample, collections.abc.Mapping)` holds, but it is not a `dict`: see `to_dict`.
+    """
+
+    def __getitem__(self, key: str, /) -> Any: ...
+    def __setitem__(self, key: str, value: Any, /) -> None: ...
+    def __delitem__(self, key: str, /) -> None: ...
+    def __contains__(self, key: object, /) -> bool: ...
     def __len__(self) -> int: ...
     def __iter__(self) -> Iterator[str]: ...
-    def keys(self) -> KeysView[str]: ...
-    def values(self) -> ValuesView[Any]: ...
-    def items(self) -> ItemsView[str, Any]: ...
-    def get(self, key: str, default: Any = None) -> Any: ...
-    def pop(self, key: str, *default: Any) -> Any: ...
-    def popitem(self) -> tuple[str, Any]: ...
-    def setdefault(self, key: str, default: Any = None) -> Any: ...
-    def update(self, *args: Any, **kwargs: Any) -> None: ...
-    def clear(self) -> None: ...
-    def copy(self) -> Self: ...
-    def length(self, key: str) -> int: ...
-    def materialize(self) -> Self: ...
+    def __reversed__(self) -> Iterator[str]: ...
+    def __or__(self, value: Mapping[str, Any], /) -> dict[str, Any]: ...
+    def __ror__(self, value: Mapping[str, Any], /) -> dict[str, Any]: ...
+    def __ior__(self, value: Any, /) -> Self: ...  # type: ignore[misc]  # in place, it stays a LazyDict
+    def __copy__(self) -> Self: ...
+    def __deepcopy__(self, memo: Any) -> Self: ...
+    def keys(self) -> KeysView[str]:
+        """A live view of the column names, in their order; decodes nothing."""
+    def values(self) -> ValuesView[Any]:
+        """A live view of the values; each is decoded when it is reached."""
+    def items(self) -> ItemsView[str, Any]:
+        """A live view of (name, value) pairs; each value is decoded when it is reached."""
+    def get(self, key: str, default: Any = None, /) -> Any:
+        """The value of a column, or `default` where the sample has no such column."""
+    def pop(self, key: str, /, *default: Any) -> Any:
+        """Remove a column and return its value, or the default where the sample has no such column."""
+    def popitem(self) -> tuple[str, Any]:
+        """Remove the last column and return its name and value."""
+    def setdefault(self, key: str, default: Any = None, /) -> Any:
+        """The value of a column; where the sample has none, it is set to `default` first."""
+    def update(self, *args: Any, **kwargs: Any) -> None:
+        """Set columns from a mapping, from pairs or from keywords."""
+    def clear(self) -> None:
+        """Remove all columns."""
+    def copy(self) -> Self:
+        """A shallow copy that shares what is decoded and stays lazy."""
+    def length(self, key: str) -> int:
+        """Elements of a list or dict, characters of a string, bytes of a binary value, rows of an array; counted
+        without decoding (except for torch tensors). `TypeError` for what has no length.
+        """
+    def materialize(self) -> Self:
+        """Read and decode every column now; returns the sample itself."""
     def to_dict(self) -> dict[str, Any]:
-        """All fields, decoded, as a plain dict: for what takes that class alone, such as `json.dumps`."""
-    def raw(self) -> bytes: ...
+        """All columns, decoded, as a plain dict: for what takes only that class, such as `json.dumps`."""
+    def raw(self) -> bytes:
+        """The sample's JSON line as it is stored."""
 
+@final
 class Batches:
     """Samples at given indices, batch by batch; `threads` threads read `depth` batches ahead."""
 
@@ -63,12 +113,13 @@ class Batches:
     def __next__(self) -> list[tuple[int, Any]]:
         """For each sample of the next batch its index, and the sample or the error that reading it gave."""
 
+@disjoint_base
 class Reader:
     """Shards opened as one sequence, with an optional view. `jinx.Dataset` derives from it."""
 
     def __new__(
         cls,
-        shards: Sequence[str | PathLike[str]],
+        shards: Sequence[str | PathLike[str]] = ...,
         *,
         io: str = "auto",
         verify: str = "full",
@@ -88,10 +139,10 @@ class Reader:
         "memory" or a folder), hashes (bool: of all shards), image_bytes (bool), allow_unsafe_types (bool or names).
         """
     def __len__(self) -> int: ...
-    def __getitem__(self, key: Any) -> Any: ...
+    def __getitem__(self, key: Any, /) -> Any: ...
     def __iter__(self) -> Iterator[Any]: ...
     def __getitems__(self, indices: Sequence[int]) -> list[Any]: ...
-    def take(self, indices: Any, fields: Sequence[str] | None = None) -> list[Any]: ...
+    def take(self, indices: Any, columns: Sequence[str] | None = None) -> list[Any]: ...
     def _derive(
         self,
         *,
@@ -150,6 +201,7 @@ class Reader:
         Empty for files without them (1.0, plain JSON lines).
         """
 
+@final
 class MdsShard:
     """One raw or sample-compressed MDS shard, for readers whose datasets belong to another library."""
 
@@ -175,6 +227,7 @@ class MdsShard:
     def is_stale(self) -> bool:
         """Whether the file is open although it was removed or replaced."""
 
+@final
 class MdsWriter:
     """Writes samples whose values are bytes already into an MDS folder; `jinx.mds.MDSWriter` encodes them."""
 
@@ -184,7 +237,7 @@ class MdsWriter:
         columns: Mapping[str, str],
         *,
         compression: str | None = None,
-        hashes: Sequence[str] = (),
+        hashes: Sequence[str] = ...,
         size_limit: int | None = None,
         overwrite: bool = False,
         threads: int = 0,
@@ -198,21 +251,22 @@ class MdsWriter:
     def finish(self) -> dict[str, int]: ...
     def abort(self) -> None: ...
 
+@final
 class Writer:
     def __new__(
         cls,
         path: str | PathLike[str],
         *,
         sidecar: bool = True,
-        compression: str | None = "zstd",
+        compression: str | None = ...,
         level: int = 3,
         binary_threshold: int = 64,
         compress_threshold: int = 128,
         compress_ratio: float = 0.9,
         text_threshold: int = 32768,
-        uncompressed: Sequence[str] = (),
-        columns: Sequence[str] | None = None,
-        only_columns: Sequence[str] | None = None,
+        uncompressed: Sequence[str] = ...,
+        indexed: Sequence[str] | None = None,
+        only_indexed: Sequence[str] | None = None,
         shard_size: int | None = None,
         overwrite: bool = False,
         append: bool = False,
@@ -263,9 +317,12 @@ def convert_arrow(
     """The same from an object with `__arrow_c_stream__`."""
 
 def stream(
-    sources: Sequence[str], *, source_format: str, fields: Sequence[str] | None = None, markers: bool = False
+    sources: Sequence[str], *, source_format: str, columns: Sequence[str] | None = None, markers: bool = False
 ) -> Iterator[Any]:
     """Rows of any input format as plain dicts."""
+
+def take_stream_failure() -> BaseException | None:
+    """The error of the last call of a stream of `Reader._arrow_stream` on this thread; None if it succeeded."""
 
 def parse_path(text: str) -> list[str]:
     """The names in a dotted path such as `meta.width`; one in double quotes may hold dots: `meta."a.b"`."""
@@ -295,6 +352,9 @@ def row_json(reader: Reader, start: int, stop: int, binary: bool) -> bytes:
 
 def json_text(value: Any, binary: bool) -> bytes:
     """Any value as JSON text: markers for what JSON cannot say, or (`binary` false) what people can read."""
+
+def _sample_of(names: list[str], values: dict[str, Any], carried: bytes) -> LazyDict:
+    """A sample that was pickled."""
 
 def clean(folder: str) -> list[str]: ...
 def merge(folder: str) -> tuple[int, int, int, int]: ...

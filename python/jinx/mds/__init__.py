@@ -6,9 +6,9 @@
 # Spelt out instead of imported: Streaming and what it needs is loaded only for the names that are about it.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from jinx.mds.readers import BulkReader, RamReader
-    from jinx.mds.streaming import MDSReader, patch_streaming, unpatch, unpatch_streaming
-    from jinx.mds.writer import MDSWriter, merge_index
+    from jinx.mds._readers import BulkReader, RamReader
+    from jinx.mds._streaming import MDSReader, patch_streaming, unpatch, unpatch_streaming
+    from jinx.mds._writer import MDSWriter, merge_index
 
 __all__ = [
     "BulkReader",
@@ -22,14 +22,14 @@ __all__ = [
 ]
 
 _LAZY = {
-    "BulkReader": "jinx.mds.readers",
-    "MDSReader": "jinx.mds.streaming",
-    "MDSWriter": "jinx.mds.writer",
-    "RamReader": "jinx.mds.readers",
-    "merge_index": "jinx.mds.writer",
-    "patch_streaming": "jinx.mds.streaming",
-    "unpatch": "jinx.mds.streaming",
-    "unpatch_streaming": "jinx.mds.streaming",
+    "BulkReader": "jinx.mds._readers",
+    "MDSReader": "jinx.mds._streaming",
+    "MDSWriter": "jinx.mds._writer",
+    "RamReader": "jinx.mds._readers",
+    "merge_index": "jinx.mds._writer",
+    "patch_streaming": "jinx.mds._streaming",
+    "unpatch": "jinx.mds._streaming",
+    "unpatch_streaming": "jinx.mds._streaming",
 }
 
 

@@ -4,7 +4,7 @@ from jinx._optional import require
 
 require("torch", extra="torch", what="jinx.torch")  # before the modules that begin with it
 
-from jinx.torch.collate import collate  # noqa: E402
-from jinx.torch.loader import Loader  # noqa: E402
+from jinx.torch._collate import collate  # noqa: E402
+from jinx.torch._loader import Loader  # noqa: E402
 
 __all__ = ["Loader", "collate"]

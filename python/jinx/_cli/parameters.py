@@ -1,0 +1,73 @@
+"""What several commands share: paths with completion, lists of names, examples, bytes on standard output."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import click
+
+if TYPE_CHECKING:
+    from io import RawIOBase
+
+
+class PathWithCompletion(click.Path):
+    """A path that shells complete; whether it exists is found out by who opens it, with a better message."""
+
+    name = "path"
+
+
+class Count(click.ParamType):  # pyright: ignore[reportMissingTypeArgument] - generic in the newest click only
+    """A number that the core can count to; `--help` does not show the range."""
+
+    name = "n"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """The number."""
+        return click.IntRange(0, 2**63 - 1).convert(value, param, ctx)
+
+
+PATH = PathWithCompletion()
+COUNT = Count()
+
+
+def examples(*lines: str) -> str:
+    """The end of a command's help."""
+    return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
+
+
+def names(values: Sequence[str]) -> list[str] | None:
+    """Names of `--columns a,b --columns c`; None when the option was not given."""
+    found = [name.strip() for value in values for name in value.split(",")]
+    return [name for name in found if name] or None
+
+
+def pairs(values: Sequence[str]) -> dict[str, str] | None:
+    """Names of `--rename old=new,other=another`; None when the option was not given."""
+    found: dict[str, str] = {}
+    for part in names(values) or []:
+        old, equals, new = part.partition("=")
+        if not old or not equals or not new:
+            raise click.UsageError(f"--rename {part!r}: write old=new")
+        found[old] = new
+    return found or None
+
+
+def write_out(data: bytes) -> None:
+    """Bytes on standard output."""
+    import sys
+
+    write_all(sys.stdout.buffer, data)
+    sys.stdout.buffer.flush()
+
+
+def write_all(file: "BinaryIO | RawIOBase", data: bytes) -> None:
+    """All of the bytes: a file without a buffer (and standard output is one under PYTHONUNBUFFERED) may take less."""
+    left = memoryview(data)
+    while left:
+        left = left[file.write(left) or 0 :]
+
+
+def print_json(value: Any) -> None:
+    """One JSON document on standard output."""
+    import json
+
+    click.echo(json.dumps(value, ensure_ascii=False, indent=2))

@@ -1,0 +1,117 @@
+"""`jinx get` and `jinx extract`: stored values out of the file."""
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from jinx._cli.parameters import COUNT, PATH, examples, write_all, write_out
+from jinx._cli.rows import json_text
+from jinx._media_types import media_bytes, suffix_of
+
+
+# Unknown options are ignored so that -1 is an index.
+@click.command(
+    context_settings={"ignore_unknown_options": True},
+    epilog=examples("jinx get out.jinx 42 image > 42.jpg", "jinx get out.jinx -1 messages | jq ."),
+)
+@click.argument("path", type=PATH)
+@click.argument("index", type=int)
+@click.argument("column")
+def get(path: str, index: int, column: str) -> None:
+    """Write COLUMN of sample INDEX of PATH to standard output: bytes and strings as they are, the rest as JSON.
+
+    A negative INDEX counts from the end. COLUMN may be a dotted path, with numbers for the elements of lists:
+    messages.0.content. Put names that hold dots in double quotes: 'meta."a.b"'
+    """
+    from jinx._core import parse_path
+    from jinx._open import open
+
+    sample = open(path)[index]
+    write_out(as_bytes(_value_at(sample, [column] if column in sample else parse_path(column))))
+
+
+@click.command(
+    epilog=examples("jinx extract out.jinx images/ --column image", "jinx extract out.jinx texts/ --column caption"),
+)
+@click.argument("path", type=PATH)
+@click.argument("directory", type=PATH)
+@click.option("--column", required=True, metavar="COLUMN", help="Which column.")
+@click.option("--limit", type=COUNT, metavar="N", help="Only the first N samples.")
+def extract(path: str, directory: str, column: str, limit: int | None) -> None:
+    """Write one column of PATH to DIRECTORY: one file for each sample, named by the sample's number.
+
+    Samples without a value are left out. DIRECTORY is made if need be; files in it are not replaced.
+    """
+    from jinx._open import open
+
+    dataset = open(path, columns=[column])
+    count = len(dataset) if limit is None else min(limit, len(dataset))
+    os.makedirs(directory, exist_ok=True)  # noqa: PTH103
+    digits = len(str(max(count - 1, 0)))
+    written = 0
+    for index in range(count):
+        value = dataset[index].get(column)
+        if value is None:
+            continue
+        data = as_bytes(value)
+        name = f"{index:0{digits}d}{_suffix(value, data)}"
+        _write_file(os.path.join(directory, name), data)  # noqa: PTH118
+        written += 1
+    click.echo(f"{directory}: {written:,} files", err=True)
+
+
+def _value_at(sample: Any, path: list[str]) -> Any:
+    """The value that a path leads to.
+
+    Raises:
+        KeyError: A name on the way does not exist.
+    """
+    from jinx._suggest import unknown_column
+
+    value, way = sample, ""
+    for step in path:
+        if isinstance(value, list):
+            items: list[Any] = value  # pyright: ignore[reportUnknownVariableType]
+            if not step.removeprefix("-").isdigit() or not -len(items) <= int(step) < len(items):
+                raise KeyError(f"{way!r} is a list of {len(items)}, which has no element {step!r}; write {way}.0")
+            value = items[int(step)]
+        elif not isinstance(value, Mapping):
+            raise KeyError(f"{way!r} is {type(value).__name__}, which has no member {step!r}")
+        else:
+            members: Mapping[str, Any] = value  # pyright: ignore[reportUnknownVariableType]
+            if step not in members:
+                raise KeyError(unknown_column(step, members) + (f" in {way!r}" if way else ""))
+            value = members[step]
+        way = f"{way}.{step}" if way else step
+    return value
+
+
+def _write_file(path: str, data: bytes) -> None:
+    """A new file; none where it cannot be written to its end."""
+    with open(path, "xb", buffering=0) as file:  # noqa: PTH123
+        try:
+            write_all(file, data)
+        except BaseException as error:
+            os.unlink(path)  # noqa: PTH108
+            if isinstance(error, OSError):
+                error.filename = path
+            raise
+
+
+def as_bytes(value: Any) -> bytes:
+    """A value as it is written out."""
+    media = media_bytes(value)
+    if media is not None:
+        return media
+    if isinstance(value, str):
+        return value.encode("utf-8")
+    # An array is looked at, not read back.
+    return json_text(value.tolist() if hasattr(value, "tolist") else value, binary=True)
+
+
+def _suffix(value: Any, data: bytes) -> str:
+    if media_bytes(value) is not None:
+        return suffix_of(data)
+    return ".txt" if isinstance(value, str) else ".json"

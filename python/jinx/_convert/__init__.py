@@ -1,0 +1,1 @@
+"""Conversion: options, inputs of every kind, and one run."""

@@ -1,0 +1,344 @@
+"""Conversion between formats, and from what other libraries hold in memory; each kind of source has its way."""
+
+import os
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Unpack
+
+from jinx import _core
+from jinx._convert.inputs import Inputs, find_inputs
+from jinx._convert.options import ConvertOptions, Path, Progress, Settings, documented, is_paths
+from jinx._convert.remote import fetched, is_url
+from jinx._convert.splits import file_name, splits_of
+from jinx._files.merge import part_folder
+from jinx._results import WriteResult
+from jinx._suggest import hint, unknown_column
+from jinx._writer import refuse_existing, shard_bytes
+
+if TYPE_CHECKING:
+    from jinx._convert.formats import FormatName
+    from jinx._dataset.dataset import Dataset
+
+
+@documented
+def convert(
+    source: Any, out: Path, *, progress: Progress | None = None, **options: Unpack[ConvertOptions]
+) -> WriteResult:
+    """Convert between Parquet, JSON lines or arrays, MessagePack, WebDataset tars, MDS and JINX; reads Arrow too.
+
+    Samples stream through: memory does not grow with the data. The same input gives the same bytes. An output that
+    exists stays as it was until everything is written, and for good when something fails.
+
+    Args:
+        source: A file, a directory, a pattern such as `"part-*.parquet"`, a URL such as `"s3://bucket/*.parquet"`
+            (downloaded next to the output meanwhile), or a list of these; or a Hugging Face `datasets.Dataset`
+            (nothing is decoded) or `DatasetDict`, a `jinx.Dataset`, anything with `__arrow_c_stream__`, or an iterable
+            of dicts. A directory whose files are named after splits, and a `DatasetDict`, become one dataset for each
+            split.
+        out: The output. Its suffix names the format; a name without one is a directory of JINX shards.
+        progress: Called about ten times a second with samples, bytes read, and total bytes (None if unknown).
+        **options: Any of the options below.
+
+    Raises:
+        FileNotFoundError: An input does not exist; the message names the nearest one.
+        FileExistsError: The output exists, and `overwrite` was not asked for.
+        JinxError: A sample cannot be read, or has no exact counterpart in the output; the message says which and why.
+    """
+    settings = Settings(os.fsdecode(out), options)
+    if settings.part is not None:
+        return _convert_part(source, settings, progress)
+    if not settings.core["overwrite"] and not settings.core["append"]:
+        refuse_existing(settings.out)
+    conversion = Conversion(settings, progress)
+    if is_paths(source):
+        return conversion.paths(source)
+    if settings.embed is not None or settings.core["resume"]:
+        raise ValueError("embed and resume are for files as inputs")
+    return conversion.objects(source)
+
+
+def stream(
+    path: Path | Sequence[Path],
+    columns: str | Iterable[str] | None = None,
+    *,
+    input_format: "FormatName | None" = None,
+    markers: bool = False,
+) -> Iterator[dict[str, Any]]:
+    """The samples of any input format as plain dicts, one by one.
+
+    Args:
+        path: A file, a directory, a pattern, a URL, or a list of these.
+        columns: Only these columns.
+        input_format: The format, if the suffix does not say.
+        markers: Read markers also in rows that do not say that they hold some; see `convert`.
+    """
+    names = [columns] if isinstance(columns, str) else None if columns is None else list(columns)
+    paths = _given(path)
+
+    def read(files: Sequence[str]) -> Iterator[dict[str, Any]]:
+        inputs = find_inputs(files, input_format)
+        # Each is opened in its turn, when the working directory may be another one.
+        found = [file if file == "-" else os.path.abspath(file) for file in inputs.files]  # noqa: PTH100
+        return _core.stream(found, source_format=inputs.format, columns=names, markers=markers)
+
+    def download() -> Iterator[dict[str, Any]]:
+        with fetched(paths, tempfile.gettempdir()) as local:
+            yield from read(local)
+
+    return download() if any(is_url(one) for one in paths) else read(paths)
+
+
+def _given(source: Path | Sequence[Path]) -> list[str]:
+    paths = [source] if isinstance(source, str | bytes | os.PathLike) else source  # pyright: ignore[reportUnnecessaryIsInstance]
+    return [os.fsdecode(one) for one in paths]
+
+
+def _convert_part(source: Any, settings: Settings, progress: Progress | None) -> WriteResult:
+    """One part of a directory, from its share of the input files."""
+    assert settings.part is not None  # noqa: S101 - the caller has looked
+    number, parts = settings.part
+    if not is_paths(source):
+        raise ValueError("part is for files as inputs; from Python, use Writer(out, part=(i, n))")
+    inputs = find_inputs(source, settings.input_format)
+    if len(inputs.files) < parts:
+        raise ValueError(f"{len(inputs.files)} input files cannot be shared by {parts} parts; use at most as many")
+    first, last = (len(inputs.files) * edge // parts for edge in (number, number + 1))
+    target = part_folder(settings.out, number, parts)
+    conversion = Conversion(settings.changed(target, "jinx", overwrite=True, resume=False), progress)
+    return conversion.files(Inputs(inputs.files[first:last], inputs.format))
+
+
+class Conversion:
+    """One conversion: where to and how."""
+
+    def __init__(self, settings: Settings, progress: Progress | None) -> None:
+        self.settings = settings
+        self.progress = progress
+
+    def paths(self, source: Path | Sequence[Path]) -> WriteResult:
+        """From files, directories, patterns and URLs."""
+        out = self.settings.out
+        beside = os.path.dirname(os.path.abspath(out)) if out != "-" else tempfile.gettempdir()  # noqa: PTH100, PTH120
+        with fetched(_given(source), beside) as local:
+            inputs = find_inputs(local, self.settings.input_format)
+            splits = splits_of(local[0], inputs.files) if len(local) == 1 and os.path.isdir(local[0]) else {}  # noqa: PTH112
+            if inputs.format == "jinx" or not splits:
+                return self.files(inputs)
+            return self._splits(splits, inputs)
+
+    def _splits(self, splits: dict[str, list[str]], inputs: Inputs) -> WriteResult:
+        settings = self.settings
+        wanted: str | None = settings.core["split"]
+        if wanted is None and len(splits) == 1:
+            wanted = next(iter(splits))
+        if wanted is not None:
+            if wanted not in splits:
+                near = hint(wanted, splits) or f"; there are {', '.join(splits)}"
+                raise ValueError(f"there is no split {wanted!r}{near}")
+            one = Conversion(settings.changed(settings.out, settings.target, split=wanted), self.progress)
+            return one.files(Inputs(splits[wanted], inputs.format))
+        self._require_directory(f"the input has the splits {', '.join(splits)}", ", or choose one (--split)")
+        return self._each_split(splits, lambda name, one: one.files(Inputs(splits[name], inputs.format)))
+
+    def _require_directory(self, what: str, more: str = "") -> None:
+        out = self.settings.out
+        if os.path.splitext(out)[1]:  # noqa: PTH122
+            raise ValueError(f"{out}: {what}, which become a directory; give a name without a suffix{more}")
+
+    def _each_split(
+        self, names: Iterable[str], convert_split: "Callable[[str, Conversion], WriteResult]"
+    ) -> WriteResult:
+        settings, out = self.settings, self.settings.out
+        done = WriteResult(out, 0, 0)
+        os.makedirs(out, exist_ok=True)  # noqa: PTH103
+        try:
+            for name in names:
+                stem = file_name(name)
+                file = os.path.join(out, stem if settings.target == "jinx" else f"{stem}.{settings.target}")  # noqa: PTH118
+                if settings.core["resume"] and os.path.lexists(file):
+                    continue
+                if not settings.core["overwrite"] and not settings.core["append"]:
+                    refuse_existing(file)
+                size = settings.core["shard_size"]
+                if settings.target == "jinx":
+                    size = shard_bytes(file, size)
+                changed = settings.changed(file, settings.target, split=name, shard_size=size)
+                done = done.plus(convert_split(name, Conversion(changed, self.progress)))
+        finally:
+            with suppress(OSError):  # it holds something: a dataset, or what --resume needs
+                os.rmdir(out)  # noqa: PTH106
+        return done
+
+    def files(self, inputs: Inputs) -> WriteResult:
+        """From files of one format."""
+        settings = self.settings
+        if self._is_parquet_directory():
+            return self._by_samples(inputs)
+        more: dict[str, Any] = {}
+        if settings.embed is not None:
+            from jinx._convert.embedded_files import embed_options
+
+            more["embed"] = embed_options(settings.embed, settings.root, settings.missing, inputs)
+        is_directory = settings.target == "jinx" and not settings.out.endswith(".jinx") and not settings.core["append"]
+        if is_directory and all(os.path.isfile(file) for file in inputs.files):  # noqa: PTH113
+            more["resume_key"] = _resume_key(inputs, settings, more)
+        elif settings.core["resume"]:
+            raise ValueError(f"{settings.out}: only a conversion of files into a directory of shards can be resumed")
+        done = _core.convert(
+            inputs.files,
+            settings.out,
+            source_format=inputs.format,
+            target_format=settings.target,
+            options=settings.for_core(**more),
+            progress=self.progress,
+        )
+        return WriteResult.of(settings.out, done)
+
+    def objects(self, source: Any) -> WriteResult:
+        """From what other libraries and Python hold."""
+        from jinx._dataset.dataset import Dataset
+
+        if isinstance(source, Dataset):
+            # Everything is compared, so that damage never gets a new checksum.
+            rebuild, (kind, paths, options, state) = source.__reduce__()
+            return self._dataset(rebuild(kind, paths, {**options, "verify": "full"}, state))
+        if type(source).__module__.split(".")[0] == "datasets":
+            return self._hugging_face(source)
+        if hasattr(source, "__arrow_c_stream__"):
+            return self._arrow(source)
+        if not hasattr(source, "__iter__") or isinstance(source, bytes | Mapping):
+            kind = type(source).__name__  # pyright: ignore[reportUnknownArgumentType]
+            raise TypeError(f"{kind} cannot be converted: give paths, a table, or an iterable of dicts")
+        return self._samples(source)
+
+    def _is_parquet_directory(self) -> bool:
+        out = self.settings.out
+        return self.settings.target == "parquet" and out != "-" and not os.path.splitext(out)[1]  # noqa: PTH122
+
+    def _by_samples(self, inputs: Inputs) -> WriteResult:
+        """What Python writes: from JINX directly, from anything else by way of a JINX file next to the output."""
+        from jinx._open import open
+
+        if inputs.format == "jinx" and self.settings.embed is None:
+            return self._dataset(open(inputs.files))
+        return self._by_way_of_jinx(lambda first: first.files(inputs), first_progress=self.progress)
+
+    def _parquet_directory(self, source: "Dataset") -> WriteResult:
+        from jinx._convert.parquet_folder import write_parquet_folder
+
+        core, known = self.settings.core, source.column_names
+        for option in ("columns", "drop", "rename"):
+            for name in core[option] or ():
+                if known and name not in known:
+                    raise KeyError(unknown_column(name, known))
+        if core["rename"]:
+            raise ValueError(f"{self.settings.out}: columns are renamed in a single file only")
+        if core["columns"] or core["drop"]:
+            names = core["columns"] or known
+            source = source.select_columns([name for name in names if name not in (core["drop"] or [])])
+        if core["limit"] is not None:
+            source = source[: core["limit"]]
+        return write_parquet_folder(source, self.settings.out, core, self.progress)
+
+    def _arrow(self, source: Any) -> WriteResult:
+        settings = self.settings
+        if settings.target == "mds":  # which takes two passes over the samples
+            return self._by_way_of_jinx(lambda first: first._arrow(source))
+        done = _core.convert_arrow(
+            source,
+            settings.out,
+            target_format=settings.target,
+            options=settings.for_core(),
+            progress=self.progress,
+        )
+        return WriteResult.of(settings.out, done)
+
+    def _dataset(self, source: "Dataset") -> WriteResult:
+        if self._is_parquet_directory():
+            return self._parquet_directory(source)
+        target, has_schema = self.settings.target, source._arrow_schema() is not None
+        if target != "mds" and not source._transforms and (has_schema or target == "parquet"):
+            return self._arrow(source)
+        return self._samples(source)
+
+    def _hugging_face(self, source: Any) -> WriteResult:
+        from jinx._convert import from_huggingface as huggingface
+
+        if isinstance(source, Mapping):
+            splits: dict[str, Any] = {**source}
+            self._require_directory(f"a DatasetDict has the splits {', '.join(splits)}")
+            return self._each_split(splits, lambda name, one: one._hugging_face(splits[name]))
+        if source.features is None:
+            return self._samples(huggingface.plain_rows(source))
+        return self._arrow(huggingface.arrow_reader(source))
+
+    def _samples(self, samples: Iterable[Any]) -> WriteResult:
+        """Dicts from Python; what is not JINX is converted from a JINX file next to the output."""
+        if self.settings.target == "jinx":
+            return self._write(samples)
+        return self._by_way_of_jinx(lambda first: first._write(samples))
+
+    def _by_way_of_jinx(
+        self, write: "Callable[[Conversion], Any]", *, first_progress: Progress | None = None
+    ) -> WriteResult:
+        """What `write` puts into a JINX file, converted to the output; progress shows one of the two steps."""
+        settings = self.settings
+        folder = os.path.dirname(os.path.abspath(settings.out))  # noqa: PTH100, PTH120
+        with tempfile.TemporaryDirectory(dir=folder, prefix=".jinx-") as work:
+            middle = os.path.join(work, "rows.jinx")  # noqa: PTH118
+            plain = {"overwrite": True, "append": False, "shard_size": None, "compression": None, "level": None}
+            write(Conversion(settings.changed(middle, "jinx", **plain), first_progress))
+            done = {"limit": None, "columns": None, "drop": None, "rename": None}
+            final = settings.changed(settings.out, settings.target, **done)
+            final.embed = None
+            return Conversion(final, None if first_progress else self.progress).files(Inputs([middle], "jinx"))
+
+    def _write(self, samples: Iterable[Any]) -> WriteResult:
+        from jinx._writer import Writer
+
+        core = self.settings.core
+        codec, level = core["compression"] or "zstd", core["level"]
+        with Writer(
+            self.settings.out,
+            sidecar=core["sidecar"],
+            compression=codec if level is None else f"{codec}:{level}",
+            indexed=core["indexed"],
+            shard_size=core["shard_size"],
+            overwrite=core["overwrite"],
+            append=core["append"],
+            split=core["split"],
+            meta=core["meta"],
+            threads=core["threads"],
+        ) as writer:
+            for sample in islice(samples, core["limit"]):
+                writer.write(self._projected(sample))
+                if self.progress is not None:
+                    self.progress(writer.samples, writer.bytes, None)
+            return writer.close()
+
+    def _projected(self, sample: Mapping[str, Any]) -> Mapping[str, Any]:
+        core = self.settings.core
+        columns: list[str] | None = core["columns"]
+        rename: dict[str, str] = core["rename"] or {}
+        dropped: list[str] = core["drop"] or []
+        if columns is None and not rename and not dropped:
+            return sample
+        names = sample if columns is None else [name for name in columns if name in sample]
+        return {rename.get(name, name): sample[name] for name in names if name not in dropped}
+
+
+def _resume_key(inputs: Inputs, settings: Settings, more: Mapping[str, Any]) -> str:
+    """Identifies what the result depends on: the inputs as they are now, and the options."""
+    import hashlib
+    import json
+
+    free = {"threads", "overwrite", "resume", "rejects"}
+    status = [os.stat(file) for file in inputs.files]  # noqa: PTH116
+    files = [
+        [os.path.abspath(file), one.st_size, one.st_mtime_ns]  # noqa: PTH100
+        for file, one in zip(inputs.files, status, strict=True)
+    ]
+    asked = {name: value for name, value in {**settings.core, **more}.items() if name not in free and value is not None}
+    return hashlib.sha256(json.dumps({"files": files, "format": inputs.format, **asked}).encode()).hexdigest()

@@ -1,0 +1,49 @@
+"""Which format a file name stands for."""
+
+from pathlib import PurePath
+from typing import Literal, get_args
+
+FORMATS = {
+    ".jinx": "jinx",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".arrow": "arrow",
+    ".arrows": "arrow",
+    ".feather": "arrow",
+    ".ipc": "arrow",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".jsonlines": "jsonl",
+    ".json": "jsonl",
+    ".msgpack": "msgpack",
+    ".mpk": "msgpack",
+    ".mp": "msgpack",
+    ".tar": "tar",
+    ".tgz": "tar",
+    ".mds": "mds",
+}
+CODECS = (".gz", ".zst", ".bz2", ".xz", ".lz4", ".br", ".sz", ".lzma")
+FormatName = Literal["jinx", "parquet", "arrow", "jsonl", "msgpack", "tar", "mds"]
+NAMES: tuple[FormatName, ...] = get_args(FormatName)
+
+
+def format_of(path: str) -> str | None:
+    """The format a file's suffix names (`a.jsonl.gz` is `jsonl`), or None."""
+    name = PurePath(path.lower())
+    return FORMATS.get(PurePath(name.stem).suffix if name.suffix in CODECS else name.suffix)
+
+
+def output_format(out: str) -> str:
+    """The format of an output: a name without a suffix is a directory of JINX shards.
+
+    Raises:
+        ValueError: The suffix is not one we write.
+    """
+    found = format_of(out)
+    if found is not None:
+        return found
+    if not PurePath(out).suffix:
+        return "jinx"
+    raise ValueError(
+        f"{out}: its suffix names no format; use one of {', '.join(FORMATS)} (with .gz or .zst), or say the format"
+    )

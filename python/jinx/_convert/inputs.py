@@ -1,0 +1,145 @@
+"""The input files a user names, and their format."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from jinx import _core
+from jinx._convert.formats import FORMATS, NAMES, format_of
+from jinx._open import expand_pattern, missing, natural_key
+from jinx.errors import UnsupportedError
+from jinx.mds._folders import find_folders
+
+Path = str | os.PathLike[str]
+
+_BY_CONTENT = {
+    "a JINX file": "jinx",
+    "a Parquet file": "parquet",
+    "an Arrow IPC file": "arrow",
+    "a JSON Lines file": "jsonl",
+    "a JSON array": "jsonl",
+    "a tar archive": "tar",
+    "a MessagePack file": "msgpack",
+}
+
+
+# Of Hugging Face `datasets`.
+_NOTES = {"dataset_info.json", "dataset_infos.json", "dataset_dict.json", "state.json"}
+_POINTER_BYTES = 1024
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """Files of one format, in order."""
+
+    files: list[str]
+    format: str
+
+
+def find_inputs(source: Path | Sequence[Path], format: str | None = None) -> Inputs:
+    """The files behind paths, folders and patterns.
+
+    Args:
+        source: One path or several; a folder stands for its shards or for all files of a known format below it.
+        format: The format, if the suffixes do not say.
+
+    Raises:
+        FileNotFoundError: There is no such file, or a folder holds none of a known format.
+        ValueError: The files have different formats, or one that is not known.
+    """
+    if format is not None and format not in NAMES:
+        raise ValueError(f"format {format!r} is not known; use one of {', '.join(NAMES)}")
+    paths = [os.fspath(one) for one in ([source] if isinstance(source, str | os.PathLike) else source)]
+    found = [entry for path in paths for entry in _inputs_of(path, format)]
+    if not found:
+        raise ValueError("nothing to convert: the list of paths is empty")
+    formats = sorted({kind for _, kind in found})
+    if len(formats) > 1:
+        raise ValueError(f"the inputs have different formats ({', '.join(formats)}); convert them one by one")
+    for path, _ in found:
+        _refuse_pointer(path)
+    return Inputs([path for path, _ in found], formats[0])
+
+
+def _inputs_of(path: str, format: str | None) -> list[tuple[str, str]]:
+    if path == "-":
+        if format is None:
+            raise ValueError(
+                "standard input has no suffix that names its format; give it, for instance --input-format jsonl"
+            )
+        return [(path, format)]
+    if "://" in path:
+        raise UnsupportedError(f"{path}: only local files can be read; run: jinx convert {path} out.jinx")
+    if format in {None, "mds"} and os.path.isdir(path):  # noqa: PTH112
+        folders = find_folders(path)
+        if folders is not None:
+            return [(folder, "mds") for folder in folders]
+        if format == "mds":
+            raise FileNotFoundError(f"{path}: no index.json in this folder, so it is no MDS folder")
+    if os.path.isdir(path):  # noqa: PTH112
+        return _inputs_in(path, format)
+    if os.path.lexists(path):
+        return [(path, format or format_of(path) or _by_content(path))]
+    matches = expand_pattern(path)
+    if not matches:
+        raise missing(path)
+    return [entry for match in matches for entry in _inputs_of(match, format)]
+
+
+def _inputs_in(folder: str, format: str | None) -> list[tuple[str, str]]:
+    files = [
+        os.path.join(where, name)  # noqa: PTH118
+        for where, folders, names in os.walk(folder)
+        for name in names
+        if not name.startswith(".") and not _hide(folders)
+    ]
+    if any(os.path.basename(file) == "jinx.json" or file.endswith(".jinx") for file in files) and format in {  # noqa: PTH119
+        None,
+        "jinx",
+    }:
+        return [(path, "jinx") for path, _, _ in _core.resolve(folder)]
+    files = _without_notes(files)
+    found = [(file, kind) for file in files if (kind := format_of(file)) is not None and format in {None, kind}]
+    if not found:
+        raise FileNotFoundError(f"{folder}: no file in this folder ends in one of {', '.join(FORMATS)}")
+    return sorted(found, key=lambda entry: natural_key(entry[0]))
+
+
+def _without_notes(files: Sequence[str]) -> list[str]:
+    """The files without those that `datasets` keeps beside its data: notes, and results of `map` and `filter`."""
+    names = [os.path.split(file) for file in files]
+    saved = {folder for folder, name in names if name == "dataset_info.json"}
+    return [
+        os.path.join(folder, name)  # noqa: PTH118
+        for folder, name in names
+        if name not in _NOTES and not (folder in saved and name.startswith("cache-"))
+    ]
+
+
+def _hide(folders: list[str]) -> bool:
+    """Keep `os.walk` out of hidden folders."""
+    folders[:] = [name for name in folders if not name.startswith(".")]
+    return False
+
+
+def _refuse_pointer(path: str) -> None:
+    """A few lines of text in the place of a file are what git leaves without its extension for large files.
+
+    Raises:
+        UnsupportedError: That is what it is.
+    """
+    try:
+        is_small = 0 < os.stat(path).st_size < _POINTER_BYTES  # noqa: PTH116 - text in, text out
+    except OSError:
+        return
+    kind, advice = _core.sniff(path) if is_small and os.path.isfile(path) else ("", None)  # noqa: PTH113
+    if "Git LFS" in kind:
+        raise UnsupportedError(f"{path}: this is {kind}; {advice}")
+
+
+def _by_content(path: str) -> str:
+    kind, advice = _core.sniff(path)
+    if kind in _BY_CONTENT:
+        return _BY_CONTENT[kind]
+    hint = f"; {advice}" if advice else f"; say what it is, for instance --input-format {NAMES[1]}"
+    raise UnsupportedError(f"{path}: its suffix names no format, and by its content it is {kind}{hint}")

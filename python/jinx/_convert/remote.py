@@ -1,0 +1,77 @@
+"""Inputs behind URLs such as `s3://bucket/data/*.parquet`: downloaded next to the output while they are read."""
+
+import os
+import tempfile
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from jinx._optional import require
+from jinx.errors import JinxError
+
+
+def is_url(path: str) -> bool:
+    """Whether a path is for fsspec."""
+    return "://" in path
+
+
+@contextmanager
+def fetched(paths: Sequence[str], beside: str) -> Generator[list[str]]:
+    """The paths with every URL replaced by a local copy, which is removed at the end.
+
+    Args:
+        paths: Local paths and URLs; directories and patterns of URLs stand for the files in them.
+        beside: The copies go to a hidden directory in this one.
+
+    Raises:
+        ImportError: There is a URL, and fsspec or what it needs for this kind of URL is not installed.
+        FileNotFoundError: Nothing is at a URL.
+    """
+    if not any(is_url(path) for path in paths):
+        yield list(paths)
+        return
+    with tempfile.TemporaryDirectory(dir=beside, prefix=".jinx-fetched-") as work:
+        names: dict[str, str] = {}
+        local: list[str] = []
+        for path in paths:
+            local += _copies(path, work, names) if is_url(path) else [path]
+        try:
+            yield local
+        except JinxError as error:
+            text = str(error)
+            for copy, url in names.items():
+                text = text.replace(copy, url)
+            raise type(error)(text) from error
+
+
+def _copies(url: str, work: str, names: dict[str, str]) -> list[str]:
+    core = require("fsspec.core", extra="remote", what=f"reading {url}")
+    try:
+        files, found = _found(core, url)
+    except ImportError as error:
+        raise ImportError(f"{url}: {error}") from error
+    if not found:
+        raise FileNotFoundError(f"{url}: there is no such file")
+    copies: list[str] = []
+    for remote in found:
+        folder = os.path.join(work, str(len(names)))  # noqa: PTH118 - text in, text out
+        os.mkdir(folder)  # noqa: PTH102
+        copy = os.path.join(folder, os.path.basename(remote))  # noqa: PTH118, PTH119
+        files.get_file(remote, copy)
+        names[copy] = files.unstrip_protocol(remote)
+        copies.append(copy)
+    return copies
+
+
+def _found(core: Any, url: str) -> tuple[Any, list[str]]:
+    from jinx._convert.formats import format_of
+    from jinx._open import natural_key
+
+    files, path = core.url_to_fs(url)
+    if set("*?[") & set(path):
+        found: list[str] = [name for name in files.glob(path) if files.isfile(name)]
+    elif files.isdir(path):
+        found = [name for name in files.find(path) if format_of(name) is not None]
+    else:
+        found = [path] if files.exists(path) else []
+    return files, sorted(found, key=natural_key)

@@ -1,0 +1,62 @@
+"""Splits by the names of files, as Hugging Face finds them."""
+
+import os
+import re
+from collections.abc import Sequence
+from pathlib import PurePath
+
+_SPELT = {
+    "train": "train",
+    "training": "train",
+    "validation": "validation",
+    "valid": "validation",
+    "val": "validation",
+    "dev": "validation",
+    "test": "test",
+    "testing": "test",
+    "eval": "test",
+    "evaluation": "test",
+}
+_NUMBERED = re.compile(r"^(?P<split>.+)-\d{5}-of-\d{5}\.")
+# What `part-00000-of-00002` and the files of `save_to_disk` begin with.
+_NO_SPLITS = {"part", "data"}
+_WORDS = re.compile(r"[-_. 0-9/]+")
+
+
+def file_name(split: str) -> str:
+    """The split as a part of a file name, which it may come from a file to be.
+
+    Raises:
+        ValueError: It would lead to another directory.
+    """
+    if not split or split.startswith(".") or "/" in split or "\0" in split:
+        raise ValueError(f"split {split!r} cannot be a file name; choose another name for it (--split)")
+    return split
+
+
+def splits_of(folder: str, files: Sequence[str]) -> dict[str, list[str]]:
+    """The files of each split, in the order of the files; empty when a file belongs to none.
+
+    Args:
+        folder: Where the files lie; names above it mean nothing.
+        files: Their paths. `data/train-00000-of-00004.parquet`, `train.jsonl` and `val/part-3.parquet` name a split.
+    """
+    found: dict[str, list[str]] = {}
+    for file in files:
+        name = _split_of(os.path.relpath(file, folder))
+        if name is None:
+            return {}
+        found.setdefault(name, []).append(file)
+    return found
+
+
+def _split_of(path: str) -> str | None:
+    numbered = _NUMBERED.match(os.path.basename(path))  # noqa: PTH119 - text in, text out
+    if numbered and numbered["split"] not in _NO_SPLITS:
+        name = numbered["split"]
+        return _SPELT.get(name.lower(), name if name.isidentifier() else None)
+    for part in reversed(PurePath(path).parts):
+        words = [_SPELT[word] for word in _WORDS.split(part.lower()) if word in _SPELT]
+        if words:
+            return words[0]
+    return None

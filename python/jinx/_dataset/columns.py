@@ -1,0 +1,332 @@
+"""One column of all samples: from the index where there is one, else by scanning the rows."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+from jinx import _core
+from jinx._suggest import unknown_column, unknown_member
+from jinx.errors import InvalidError, MismatchError, UnsupportedError
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from jinx._dataset.dataset import Dataset
+
+D = TypeVar("D", bound="Dataset")
+
+_SCANNED_FOR_NAMES = 1000
+_SCALAR_KINDS = {"null", "bool", "int", "float", "str"}
+_ABSENT = object()
+# What columns that are not indexed hold, by files and path: found by reading all rows, once.
+_KINDS: dict[tuple[Any, ...], "tuple[np.dtype[Any], bool] | None"] = {}
+_MAX_KINDS = 256
+
+
+def names(dataset: "Dataset") -> list[str]:
+    """The top-level names of the view, in the order in which they were first seen."""
+    if dataset._transforms:
+        first: Any = dataset[0] if len(dataset) else {}
+        return list(first) if isinstance(first, Mapping) else []  # pyright: ignore[reportUnknownArgumentType]
+    if dataset._fields is not None:
+        return list(dataset._fields)
+    stored = dataset._field_names()
+    if stored or not dataset._base_len():
+        return stored
+    # Files without column statistics (1.0, plain JSON lines): the first rows tell.
+    everything = dataset._derive(indices=None, fields=None, transforms=[])
+    seen: dict[str, None] = {}
+    for index in range(min(len(everything), _SCANNED_FOR_NAMES)):
+        seen.update(dict.fromkeys(everything[index]))
+    return list(seen)
+
+
+def column(dataset: "Dataset", name: str) -> Any:
+    """See `Dataset.column`."""
+    path = parse_name(dataset, name)
+    found = from_index(dataset, path, "value")
+    if found is not None:
+        values, present = found
+        if isinstance(values, list):
+            return values  # pyright: ignore[reportUnknownVariableType]
+        return _masked(values, present, is_nullable=_has_validity(dataset, path))
+    return _typed_by_files(dataset, path, _values(dataset, path))
+
+
+def lengths(dataset: "Dataset", name: str) -> "npt.NDArray[np.int64]":
+    """See `Dataset.lengths`."""
+    import numpy as np
+
+    values, present = measured_lengths(dataset, parse_name(dataset, name))
+    return values if present is None else np.where(present, values, 0)
+
+
+def measured_lengths(
+    dataset: "Dataset", path: list[str]
+) -> "tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_] | None]":
+    """Lengths of shape (n,), and which samples have a value (None: all)."""
+    import numpy as np
+
+    found = from_index(dataset, path, "length")
+    if found is not None and not isinstance(found[0], list):
+        return found[0].astype(np.int64, copy=False), found[1]
+    if dataset._transforms:
+        scanned = [_length_of(value) for value in _gather(dataset, path)]
+    else:
+        try:
+            scanned, there = dataset._scan(path, "length")
+        except UnsupportedError:  # tensors: only torch knows
+            scanned = [_length_of(value) for value in _gather(dataset, path)]
+        except MismatchError as error:
+            raise TypeError(str(error)) from None
+        else:
+            _require_path(dataset, path, there=there)
+    values = np.array([0 if value is None else value for value in scanned], dtype=np.int64)
+    if None not in scanned:
+        return values, None
+    return values, np.array([value is not None for value in scanned], dtype=np.bool_)
+
+
+def parse_name(dataset: "Dataset", name: str) -> list[str]:
+    """The components of a column's name or path.
+
+    Raises:
+        KeyError: No sample has this column.
+    """
+    known = dataset.column_names
+    if name in known:
+        return [name]
+    path = _core.parse_path(name)
+    if path[0] in known or dataset._transforms or (not known and len(dataset)):
+        return path
+    raise KeyError(unknown_column(name, known) if len(path) == 1 else unknown_member(path, 0, known))
+
+
+def from_index(dataset: "Dataset", path: list[str], kind: Literal["value", "length"]) -> "tuple[Any, Any] | None":
+    """(values, presence or None) of an indexed column in view order; strings are a list of str or None."""
+    if dataset._transforms:
+        return None
+    stored = dataset._column(path, kind)
+    if stored is None:
+        return None
+    import numpy as np
+
+    dtype, data, validity, offsets = stored
+    rows = None if dataset._indices is None else np.frombuffer(dataset._indices, dtype="<u8").astype(np.int64)
+    present = None
+    if validity is not None:
+        bits = np.unpackbits(np.frombuffer(validity, dtype=np.uint8), bitorder="little")
+        present = bits[: dataset._base_len()].astype(np.bool_)
+        present = present if rows is None else present[rows]
+        present = None if present.all() else present
+    if dtype == "utf8":
+        return _strings(data, offsets or b"", rows, present), present
+    values = np.frombuffer(data, dtype=np.dtype(dtype).newbyteorder("<") if dtype != "bool" else np.bool_)
+    return (values if rows is None else values[rows]), present
+
+
+def packed(values: list[Any]) -> Any:
+    """An ndarray when all values are bools, ints or floats that one dtype holds exactly, else the list."""
+    kind = _number_kind(values)
+    if kind is None:
+        return values
+    import numpy as np
+
+    try:
+        array = np.array(values)
+    except OverflowError:
+        return values
+    # numpy makes floats of integers that are both negative and beyond int64.
+    return array if array.dtype.kind in kind else values
+
+
+def _number_kind(values: Iterable[Any]) -> str | None:
+    """The numpy kinds that hold all values, None where they have no common one."""
+    types: set[type[Any]] = {type(value) for value in values}
+    if len(types) != 1:
+        return None
+    return {bool: "b", int: "iu", float: "f"}.get(types.pop())
+
+
+def _masked(values: Any, present: Any, *, is_nullable: bool) -> Any:
+    """Numbers as `Dataset.column` gives them: masked if any sample of the files lacks one."""
+    if not is_nullable:
+        return values
+    import numpy as np
+
+    mask = np.zeros(len(values), dtype=np.bool_) if present is None else ~present
+    if values.dtype.kind == "f" and mask.any():
+        values = values.copy()
+        values[mask] = np.nan
+    return np.ma.MaskedArray(values, mask=mask)
+
+
+def _has_validity(dataset: "Dataset", path: list[str]) -> bool:
+    """Whether any sample of the files, in the view or not, lacks an indexed value."""
+    stored = dataset._column(path, "value")
+    if stored is None or stored[2] is None:
+        return False
+    import numpy as np
+
+    bits = np.unpackbits(np.frombuffer(stored[2], dtype=np.uint8), bitorder="little")
+    return not bits[: dataset._base_len()].all()
+
+
+def _typed_by_files(dataset: "Dataset", path: list[str], values: list[Any]) -> Any:
+    """Values as an array, a masked array or a list, by what the files hold and not only this view."""
+    there = [value for value in values if value is not None]
+    if there and isinstance(packed(there), list):
+        return values
+    kind = _kind_in_files(dataset, path, values)
+    if kind is None:
+        return values
+    import numpy as np
+
+    dtype, is_nullable = kind
+    mask = np.array([value is None for value in values], dtype=np.bool_)
+    filler = np.nan if dtype.kind == "f" else 0
+    array = np.array([filler if value is None else value for value in values], dtype=dtype)
+    return np.ma.MaskedArray(array, mask=mask) if is_nullable else array
+
+
+def _kind_in_files(dataset: "Dataset", path: list[str], values: list[Any]) -> "tuple[np.dtype[Any], bool] | None":
+    """(dtype, whether any sample lacks a value) of all samples of the files; None when one dtype cannot hold them.
+
+    What a transform returns is known for this view only: it is not called for other samples.
+    """
+    if dataset._indices is not None and not dataset._transforms:
+        key = (tuple(dataset._shard_paths), tuple(dataset._identities()), tuple(path))
+        if key not in _KINDS:
+            if len(_KINDS) >= _MAX_KINDS:
+                _KINDS.clear()
+            _KINDS[key] = _kind_of(_values(dataset._derive(indices=None), path))
+        return _KINDS[key]
+    return _kind_of(values)
+
+
+def _kind_of(values: list[Any]) -> "tuple[np.dtype[Any], bool] | None":
+    there = [value for value in values if value is not None]
+    array = packed(there)
+    return None if isinstance(array, list) else (array.dtype, len(there) < len(values))
+
+
+def _values(dataset: "Dataset", path: list[str]) -> list[Any]:
+    """The value of every sample by reading rows; None where there is none."""
+    if not (dataset._transforms or _is_decoded(dataset, path)) and _is_scalar(dataset, path):
+        try:
+            values, there = dataset._scan(path, "value")
+        except (InvalidError, MismatchError):  # integers over 64 bits, or a list or dict after all
+            pass
+        else:
+            _require_path(dataset, path, there=there)
+            return values
+    return _gather(dataset, path)
+
+
+def _gather(dataset: "Dataset", path: list[str]) -> list[Any]:
+    """The value at a path of every sample, as Python sees it."""
+    values = [_lookup(sample, path, _ABSENT) for sample in _only(dataset, path[0])]
+    _require_path(dataset, path, there=any(value is not _ABSENT for value in values))
+    return [None if value is _ABSENT else value for value in values]
+
+
+def _require_path(dataset: "Dataset", path: list[str], *, there: bool) -> None:
+    """Refuse a nested path that no sample has: it is a mistake, as an unknown top-level name is.
+
+    Args:
+        dataset: The view.
+        path: The path.
+        there: Whether a sample of this view has it.
+
+    Raises:
+        KeyError: No sample of the files has it.
+    """
+    if there:
+        return
+    if len(path) == 1:
+        # Of files the names are known beforehand; what a transform returns is known only now.
+        if dataset._transforms and len(dataset):
+            raise KeyError(unknown_column(path[0], dataset.column_names))
+        return
+    whole = dataset if dataset._transforms else _only(dataset._derive(indices=None), path[0])
+    if not len(whole) or (whole is not dataset and _has(whole, path)):
+        return
+    members = [found for sample in whole[:_SCANNED_FOR_NAMES] if (found := _members(sample, path))]
+    depth = max(map(len, members), default=1)
+    known = dict.fromkeys(name for found in members if len(found) == depth for name in found[-1])
+    if path[depth] in known:  # what it leads to is not a dict anywhere
+        depth, known = depth + 1, {}
+    raise KeyError(unknown_member(path, depth, known))
+
+
+def _has(dataset: "Dataset", path: list[str]) -> bool:
+    """Whether any sample has something at a path."""
+    try:
+        return dataset._scan(path, "length")[1]
+    except (MismatchError, UnsupportedError):  # something without a length
+        return True
+
+
+def _only(dataset: D, name: str) -> D:
+    """The samples with what a column needs; a transform may need every column."""
+    return dataset if dataset._transforms else dataset._derive(fields=[name])
+
+
+def _is_decoded(dataset: "Dataset", path: Sequence[str]) -> bool:
+    return path[0] in (dataset._decoders or {})
+
+
+def _is_scalar(dataset: "Dataset", path: Sequence[str]) -> bool:
+    """Whether the values may all be numbers, bools and strings, as far as the footers tell."""
+    for entry in dataset._field_stats():
+        if list(entry["path"]) == list(path):
+            return not entry.get("coded") and not entry.get("media") and set(entry["kinds"]) <= _SCALAR_KINDS
+    return True
+
+
+def _lookup(sample: Any, path: Sequence[str], default: Any = None) -> Any:
+    """The value at a path of member names; `default` when a step is missing."""
+    value = sample
+    for name in path:
+        try:
+            value = value[name]
+        except (KeyError, TypeError, IndexError):
+            return default
+    return value
+
+
+def _members(sample: Any, path: Sequence[str]) -> list[list[str]]:
+    """The names of the dicts on a path below the top, as far as the path leads."""
+    found: list[list[str]] = []
+    value = sample
+    for name in path[:-1]:
+        value = _lookup(value, [name])
+        if not isinstance(value, Mapping):
+            break
+        found.append([str(member) for member in value])  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+    return found
+
+
+def _strings(data: bytes | bytearray, offsets: bytes, rows: Any, present: Any) -> list[str | None]:
+    """The strings of a utf8 column, for the given rows (all when None)."""
+    import numpy as np
+
+    bounds = np.frombuffer(offsets, dtype="<u8").astype(np.int64)
+    starts, stops = bounds[:-1], bounds[1:]
+    if rows is not None:
+        starts, stops = starts[rows], stops[rows]
+    values: list[str | None] = [
+        data[start:stop].decode("utf-8") for start, stop in zip(starts.tolist(), stops.tolist(), strict=True)
+    ]
+    if present is None:
+        return values
+    return [value if there else None for value, there in zip(values, present.tolist(), strict=True)]
+
+
+def _length_of(value: Any) -> int | None:
+    """`len(value)`, or None for None.
+
+    Raises:
+        TypeError: The value has no length.
+    """
+    return None if value is None else len(value)

@@ -1,0 +1,160 @@
+"""Media decoded when a field is touched: images with Pillow, audio with soundfile."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Literal
+
+from jinx._media_types import media_type
+from jinx._optional import require
+from jinx._reopen import rebuild
+from jinx.errors import CorruptFileError, LimitError
+
+Kind = Literal["pil", "numpy", "audio"]
+DecodeSpec = bool | Mapping[str, Kind] | None
+
+_BY_MEDIA: dict[str, Kind] = {"Image": "pil", "Audio": "audio"}
+
+
+class MediaDecoder:
+    """Turns the binary values in one field into pictures or sounds; everything else passes unchanged.
+
+    Args:
+        field: The field's name, for messages.
+        kind: `"pil"` gives a PIL image, `"numpy"` a uint8 array of shape (height, width[, channels]), `"audio"` a dict
+            of a float32 array of shape (samples[, channels]) and its sampling rate in Hz. Arrays of JPEG, PNG and WebP
+            images are decoded in Rust without the GIL (JPEG within the rounding that decoders differ by), all others
+            by Pillow.
+        paths: Where in the field media stand: members by name, None for any element of a list. Empty: wherever bytes
+            are.
+    """
+
+    def __init__(self, field: str, kind: Kind, paths: Sequence[Sequence[str | None]] = ()) -> None:
+        self.field = field
+        self.kind: Kind = kind
+        self.paths = [list(path) for path in paths]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return rebuild, ("MediaDecoder", self.field, self.kind, self.paths)
+
+    @property
+    def gives_pixels(self) -> bool:
+        """Whether the field itself is an image that is wanted as an array: the core decodes those it can."""
+        return self.kind == "numpy" and all(not path for path in self.paths)
+
+    def __call__(self, value: Any) -> Any:
+        """The value with its media decoded; the stored one stays as it is."""
+        if not self.paths:
+            return self._anywhere(value)
+        for path in self.paths:
+            value = self._along(value, path)
+        return value
+
+    def _anywhere(self, value: Any) -> Any:
+        if isinstance(value, bytes):
+            return self._decode(value)
+        if isinstance(value, list):
+            return [self._anywhere(element) for element in value]  # pyright: ignore[reportUnknownVariableType]
+        if isinstance(value, dict):
+            return {name: self._anywhere(member) for name, member in value.items()}  # pyright: ignore[reportUnknownVariableType]
+        return value
+
+    def _along(self, value: Any, path: Sequence[str | None]) -> Any:
+        if not path:
+            return self._anywhere(value)
+        step, rest = path[0], path[1:]
+        if step is None and isinstance(value, list):
+            return [self._along(element, rest) for element in value]  # pyright: ignore[reportUnknownVariableType]
+        if step is not None and isinstance(value, dict) and step in value:
+            members: dict[str, Any] = {**value}
+            return {**members, step: self._along(members[step], rest)}
+        return value  # pyright: ignore[reportUnknownVariableType]
+
+    def _decode(self, data: bytes) -> Any:
+        from io import BytesIO
+
+        if self.kind == "audio":
+            soundfile = require("soundfile", extra="audio", what=f"decoding the audio of {self.field!r}")
+            try:
+                array, rate = soundfile.read(BytesIO(data), dtype="float32")
+            except RuntimeError as error:
+                raise CorruptFileError(f"{len(data)} bytes that are no sound: {error}") from error
+            return {"array": array, "sampling_rate": rate}
+        image = require("PIL.Image", extra="image", what=f"decoding the images of {self.field!r}")
+        try:
+            picture = image.open(BytesIO(data))
+            picture.load()
+        except image.DecompressionBombError as error:
+            raise LimitError(f"{len(data)} bytes of an image that is too large: {error}") from error
+        except MemoryError:
+            raise
+        except image.UnidentifiedImageError:  # its text tells of nothing but the object in memory
+            raise CorruptFileError(f"{len(data)} bytes that are no image Pillow can read") from None
+        except Exception as error:  # Pillow raises what its parsers meet: struct.error, IndexError, ...
+            raise CorruptFileError(f"{len(data)} bytes that are no image Pillow can read: {error}") from error
+        if self.kind == "numpy":
+            import numpy as np
+
+            return np.array(picture)
+        return picture
+
+
+Media = dict[str, list[tuple[str, list[str | None]]]]
+
+
+def media_paths(stats: Sequence[Mapping[str, Any]]) -> Media:
+    """For each top-level field with media: the media type and the path inside the field, as the footers say."""
+    found: Media = {}
+    for entry in stats:
+        if entry.get("media"):
+            path = list(entry["path"])
+            found.setdefault(path[0], []).append((str(entry["media"].get("type", "Image")), path[1:]))
+    return found
+
+
+def media_in(sample: Mapping[str, Any]) -> Media:
+    """As `media_paths`, by the first bytes of a sample's values: for files whose writer did not say."""
+    found: Media = {}
+    for name in sample:
+        places = list(dict.fromkeys(_places(sample[name], ())))
+        if places:
+            found[name] = [(kind, list(path)) for kind, path in places]
+    return found
+
+
+def _places(value: Any, path: tuple[str | None, ...]) -> Iterator[tuple[str, tuple[str | None, ...]]]:
+    if isinstance(value, bytes):
+        kind = media_type(value)
+        if kind is not None:
+            yield kind, path
+    elif isinstance(value, list):
+        for element in value:  # pyright: ignore[reportUnknownVariableType]
+            yield from _places(element, (*path, None))
+    elif isinstance(value, dict):
+        members: dict[str, Any] = {**value}
+        for name, member in members.items():
+            yield from _places(member, (*path, name))
+
+
+def decoders_for(spec: DecodeSpec, media: Media) -> dict[str, Callable[[Any], Any]]:
+    """The decoder of each field.
+
+    Args:
+        spec: True for all media, or the kind for each named field.
+        media: Where media are.
+
+    Raises:
+        TypeError: The spec is neither a bool nor a dict.
+        ValueError: A kind is not known.
+    """
+    if spec is not None and not isinstance(spec, bool | Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise TypeError(f"decode={spec!r}: give True, or a dict such as {{'image': 'pil'}}")
+    if spec is True:
+        return {
+            field: MediaDecoder(field, _BY_MEDIA.get(places[0][0], "pil"), [path for _, path in places])
+            for field, places in media.items()
+        }
+    decoders: dict[str, Callable[[Any], Any]] = {}
+    for field, kind in (spec or {}).items():
+        if kind not in {"pil", "numpy", "audio"}:
+            raise ValueError(f"decode={{{field!r}: {kind!r}}}: use 'pil', 'numpy' or 'audio'")
+        decoders[field] = MediaDecoder(field, kind, [path for _, path in media.get(field, [])])
+    return decoders

@@ -1,0 +1,193 @@
+"""Batches, and the way into other libraries: Arrow, pandas, Hugging Face."""
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any, Literal
+
+from jinx import _core
+from jinx._dataset.columns import packed
+from jinx._optional import require
+
+if TYPE_CHECKING:
+    from jinx._dataset.dataset import Dataset
+
+ARROW_BATCH_ROWS = 1000
+
+Columns = str | Iterable[str] | None
+Format = Literal["dicts", "columns", "arrow", "numpy"]
+Mixed = Literal["error", "json"]
+
+
+def iter_batches(
+    dataset: "Dataset", batch_size: int, columns: Columns, format: Format, remainder: Literal["drop"] | None
+) -> Iterator[Any]:
+    """See `Dataset.iter_batches`."""
+    if batch_size < 1:
+        raise ValueError(f"a batch of {batch_size} samples is impossible")
+    if format not in {"dicts", "columns", "arrow", "numpy"}:
+        raise ValueError(f"format {format!r} is not known; use 'dicts', 'columns', 'arrow' or 'numpy'")
+    if remainder not in {None, "drop"}:
+        raise ValueError(f"remainder={remainder!r} is not known; use 'drop' or None")
+    return _batches(_chosen(dataset, columns), batch_size, format, drop=remainder == "drop")
+
+
+def to_list(dataset: "Dataset") -> list[dict[str, Any]]:
+    """See `Dataset.to_list`."""
+    return [dict(sample) for batch in _batches(dataset, ARROW_BATCH_ROWS, "dicts") for sample in batch]
+
+
+def to_pandas(dataset: "Dataset", columns: Columns) -> Any:
+    """See `Dataset.to_pandas`."""
+    pandas = require("pandas", extra="pandas", what="to_pandas")
+    chosen = _chosen(dataset, columns)
+    return pandas.DataFrame(to_columns(to_list(chosen), chosen.column_names))
+
+
+def to_arrow(dataset: "Dataset", columns: Columns, mixed: Mixed) -> Any:
+    """See `Dataset.to_arrow`."""
+    pyarrow = require("pyarrow", extra="arrow", what="to_arrow")
+    schema, batches = _record_batches(_chosen(dataset, columns), ARROW_BATCH_ROWS, mixed_json=mixed == "json")
+    return pyarrow.Table.from_batches(batches, schema)
+
+
+def to_hf(dataset: "Dataset", *, streaming: bool) -> Any:
+    """See `Dataset.to_hf`."""
+    datasets = require("datasets", extra="hf", what="to_hf")
+    if not streaming:
+        return datasets.Dataset(to_arrow(dataset, None, "error"))
+    features = None
+    if dataset._arrow_schema() is not None and not dataset._transforms:
+        pyarrow = require("pyarrow", extra="arrow", what="to_hf")
+        features = datasets.Features.from_arrow_schema(pyarrow.schema(dataset))
+    parts = max(1, min(len(dataset), 64))
+    shards = [dataset.shard(num_shards=parts, index=index) for index in range(parts)]
+    return datasets.IterableDataset.from_generator(_samples, features=features, gen_kwargs={"shards": shards})
+
+
+def stream(dataset: "Dataset") -> object:
+    """An Arrow C stream over the samples."""
+    if dataset._transforms:
+        return _transformed_reader(dataset, ARROW_BATCH_ROWS).__arrow_c_stream__()
+    return dataset._arrow_stream(ARROW_BATCH_ROWS, False)  # noqa: FBT003
+
+
+def stream_schema(dataset: "Dataset") -> object:
+    """The Arrow schema of `stream`."""
+    if dataset._transforms:
+        return _transformed_reader(dataset, ARROW_BATCH_ROWS).schema.__arrow_c_schema__()
+    return dataset._arrow_schema_capsule(False)  # noqa: FBT003
+
+
+def _chosen(dataset: "Dataset", columns: Columns) -> "Dataset":
+    return dataset if columns is None else dataset.select_columns(columns)
+
+
+def _batches(dataset: "Dataset", batch_size: int, format: Format, *, drop: bool = False) -> Iterator[Any]:
+    stop = len(dataset) - len(dataset) % batch_size if drop else len(dataset)
+    if format == "arrow":
+        yield from _arrow_batches(dataset, batch_size, stop)
+        return
+    # Named here, so that every batch has the same columns in the same order.
+    names = dataset.column_names if format != "dicts" and not dataset._transforms else None
+    for start in range(0, stop, batch_size):
+        samples = dataset.take(range(start, min(start + batch_size, stop)))
+        if format == "dicts":
+            yield samples
+        else:
+            columns = to_columns(samples, names)
+            yield columns if format == "columns" else {name: to_array(column) for name, column in columns.items()}
+
+
+def _transformed_reader(dataset: "Dataset", batch_rows: int) -> Any:
+    """A pyarrow reader over samples that a function returned; their types are those of the first batch."""
+    pyarrow = require("pyarrow", extra="arrow", what="Arrow output of a transformed dataset")
+    batches = _batches(dataset, batch_rows, "dicts")
+    nothing: list[Any] = []
+    first = pyarrow.RecordBatch.from_pylist([dict(sample) for sample in next(batches, nothing)])
+
+    def rest() -> Iterator[Any]:
+        yield first
+        for batch in batches:
+            yield pyarrow.RecordBatch.from_pylist([dict(sample) for sample in batch], schema=first.schema)
+
+    return pyarrow.RecordBatchReader.from_batches(first.schema, rest())
+
+
+def _arrow_batches(dataset: "Dataset", batch_size: int, stop: int) -> Iterator[Any]:
+    pyarrow = require("pyarrow", extra="arrow", what="iter_batches(format='arrow')")
+    chosen = dataset if stop == len(dataset) else dataset.select(range(stop))
+    pending: list[Any] = []
+    rows = 0
+    _, batches = _record_batches(chosen, batch_size, mixed_json=False)
+    for batch in batches:
+        pending.append(batch)  # a batch of large values comes in pieces
+        rows += batch.num_rows
+        while rows >= batch_size:
+            table = pyarrow.Table.from_batches(pending)
+            yield table.slice(0, batch_size).combine_chunks().to_batches()[0]
+            pending, rows = table.slice(batch_size).to_batches(), rows - batch_size
+    if rows:
+        yield pyarrow.Table.from_batches(pending).combine_chunks().to_batches()[0]
+
+
+def _record_batches(dataset: "Dataset", batch_rows: int, *, mixed_json: bool) -> tuple[Any, Iterator[Any]]:
+    """The schema of a dataset and its pyarrow batches."""
+    if dataset._transforms:
+        reader = _transformed_reader(dataset, batch_rows)
+        return reader.schema, reader
+    pyarrow = require("pyarrow", extra="arrow", what="Arrow output")
+    reader = pyarrow.RecordBatchReader.from_stream(ArrowView(dataset, batch_rows, mixed_json=mixed_json))
+
+    def batches() -> Iterator[Any]:
+        try:
+            yield from reader
+        except pyarrow.ArrowException:
+            # Of our own error, it has only the text.
+            failure = _core.take_stream_failure()
+            if failure is None:
+                raise
+            raise failure from None
+
+    return reader.schema, batches()
+
+
+class ArrowView:
+    """A dataset's Arrow stream with options that the protocol has no place for."""
+
+    def __init__(self, dataset: "Dataset", batch_rows: int, *, mixed_json: bool) -> None:
+        self.dataset = dataset
+        self.batch_rows = batch_rows
+        self.mixed_json = mixed_json
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """A new stream from the first sample."""
+        del requested_schema
+        return self.dataset._arrow_stream(self.batch_rows, self.mixed_json)
+
+
+def to_columns(samples: list[Any], names: list[str] | None = None) -> dict[str, list[Any]]:
+    """A dict of lists; None where a sample lacks a column."""
+    found = dict.fromkeys(names or ())
+    for sample in samples:
+        found.update(dict.fromkeys(sample))
+    return {name: [sample.get(name) for sample in samples] for name in found}
+
+
+def to_array(values: list[Any]) -> Any:
+    """An ndarray: numbers and arrays of one shape and dtype stacked, everything else as objects of shape (n,)."""
+    import numpy as np
+
+    array = packed(values)
+    if isinstance(array, np.ndarray):
+        return array  # pyright: ignore[reportUnknownVariableType]
+    shapes = {(getattr(value, "dtype", None), getattr(value, "shape", None)) for value in values}
+    if len(shapes) == 1 and all(isinstance(value, np.ndarray | np.generic) for value in values):
+        return np.stack(values)
+    objects = np.empty(len(values), dtype=object)
+    objects[:] = values
+    return objects
+
+
+def _samples(shards: "list[Dataset]") -> Iterator[dict[str, Any]]:
+    for shard in shards:
+        for sample in shard:
+            yield dict(sample)

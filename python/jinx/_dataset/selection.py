@@ -1,0 +1,235 @@
+"""Views: samples selected, ordered and divided without copying, as an array of positions over the same files."""
+
+import operator
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from jinx._dataset.columns import from_index, measured_lengths, packed, parse_name
+from jinx._dataset.positions import positions, scalar
+from jinx._dataset.sort_order import Key, parse_key, stable_order
+from jinx._reopen import rebuild
+from jinx._suggest import unknown_column
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from jinx._dataset.dataset import Dataset, Remainder
+
+D = TypeVar("D", bound="Dataset")
+_SEED_BITS = 32
+
+
+@dataclass(frozen=True)
+class KeepColumns:
+    """Keeps some columns of what a transform returned; picklable, as every transform should be."""
+
+    columns: tuple[str, ...]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return rebuild, ("KeepColumns", self.columns)
+
+    def __call__(self, sample: Any) -> dict[str, Any]:
+        """The sample with these columns alone."""
+        return {name: sample[name] for name in self.columns if name in sample}
+
+
+@dataclass(frozen=True)
+class MergeIntoSample:
+    """Merges what a function returns into the sample; see `Dataset.map`."""
+
+    function: Callable[[Any], Any]
+    removed: tuple[str, ...]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return rebuild, ("MergeIntoSample", self.function, self.removed)
+
+    def __call__(self, sample: Any) -> Any:
+        """A copy of the sample, still lazy where it was, with the function's columns."""
+        new = self.function(sample)
+        if new is not None and not isinstance(new, Mapping):
+            raise TypeError(
+                f"the function given to map returned {type(new).__name__}; return a dict of columns to merge, or use "
+                "with_transform to replace the sample"
+            )
+        merged = sample.copy()
+        for name in self.removed:
+            merged.pop(name, None)
+        merged.update(new or {})
+        return merged
+
+
+def at(dataset: D, chosen: "npt.NDArray[np.int64]") -> D:
+    """The view of these positions of this view."""
+    import numpy as np
+
+    base = dataset._indices
+    over_files = chosen if base is None else np.frombuffer(base, dtype="<u8")[chosen]
+    return dataset._derive(indices=np.ascontiguousarray(over_files, dtype="<u8").tobytes())
+
+
+def index(dataset: "Dataset", key: Any) -> Any:
+    """What `ds[key]` is for anything but an int: a column, some columns, or a view."""
+    if isinstance(key, str):
+        return dataset.column(key)
+    position = scalar(key)
+    if position is not None:
+        return dataset[position]
+    if isinstance(key, list) and key and all(isinstance(name, str) for name in key):  # pyright: ignore[reportUnknownVariableType]
+        return dataset.select_columns(key)  # pyright: ignore[reportUnknownArgumentType]
+    if key is None or isinstance(key, float | bytes):
+        kind = type(key).__name__
+        raise TypeError(f"a dataset is indexed by an int, slice, list of ints, mask or column name, not by {kind}")
+    return dataset.select(key)
+
+
+def require_columns(dataset: "Dataset", names: Iterable[str]) -> None:
+    """Refuse names that no sample has.
+
+    Raises:
+        KeyError: A column does not exist; the nearest one is named.
+    """
+    known = dataset.column_names
+    for name in names:
+        if known and name not in known:
+            raise KeyError(unknown_column(name, known))
+
+
+def select_columns(dataset: D, columns: str | Iterable[str]) -> D:
+    """See `Dataset.select_columns`."""
+    chosen = [columns] if isinstance(columns, str) else list(dict.fromkeys(columns))
+    if dataset._transforms:
+        return dataset._derive(transforms=[*dataset._transforms, KeepColumns(tuple(chosen))])
+    require_columns(dataset, chosen)
+    return dataset._derive(fields=chosen)
+
+
+def drop_columns(dataset: D, columns: str | Iterable[str]) -> D:
+    """See `Dataset.drop_columns`."""
+    dropped = {columns} if isinstance(columns, str) else set(columns)
+    known = dataset.column_names
+    for name in dropped:
+        if name not in known:
+            raise KeyError(unknown_column(name, known))
+    return select_columns(dataset, [name for name in known if name not in dropped])
+
+
+def merge_into_samples(
+    dataset: D, function: Callable[[Any], Mapping[str, Any] | None], remove_columns: str | Iterable[str]
+) -> D:
+    """See `Dataset.map`."""
+    removed = [remove_columns] if isinstance(remove_columns, str) else list(remove_columns)
+    if removed:
+        require_columns(dataset, removed)
+    return dataset._derive(transforms=[*dataset._transforms, MergeIntoSample(function, tuple(removed))])
+
+
+def shuffle(dataset: D, seed: int | None) -> D:
+    """See `Dataset.shuffle`."""
+    import numpy as np
+
+    if seed is None:
+        import secrets
+
+        seed = secrets.randbits(_SEED_BITS)
+    else:
+        seed = operator.index(seed)
+    shuffled = at(dataset, np.random.Generator(np.random.PCG64(seed)).permutation(len(dataset)))
+    shuffled.__dict__["_seed"] = seed
+    return shuffled
+
+
+def sort(dataset: D, key: Key, *, reverse: bool) -> D:
+    """See `Dataset.sort`."""
+    if not isinstance(key, str):
+        return at(dataset, stable_order(packed([key(sample) for sample in dataset]), None, descending=reverse))
+    name, by_length, descending = parse_key(key, dataset.column_names)
+    path = parse_name(dataset, name)
+    if by_length:
+        values, present = measured_lengths(dataset, path)
+    else:
+        values, present = from_index(dataset, path, "value") or (dataset.column(name), None)
+    return at(dataset, stable_order(values, present, descending=descending != reverse))
+
+
+def keep(dataset: D, condition: Any) -> D:
+    """See `Dataset.filter`."""
+    if callable(condition):
+        mask = [bool(condition(sample)) for sample in dataset]
+        return at(dataset, positions([position for position, kept in enumerate(mask) if kept], len(dataset)))
+    import numpy as np
+
+    mask = cast("Any", condition if isinstance(condition, np.ma.MaskedArray) else np.asarray(condition))
+    if mask.dtype != np.bool_:
+        raise TypeError(f"filter takes a function or a boolean mask, not {mask.dtype} values")
+    return at(dataset, positions(mask, len(dataset)))
+
+
+def shard(dataset: D, num_shards: int, index: int, remainder: "Remainder") -> D:
+    """See `Dataset.shard`."""
+    if num_shards < 1 or not 0 <= index < num_shards:
+        raise ValueError(f"shard {index} of {num_shards} does not exist; shards count from 0")
+    if remainder not in {None, "drop", "pad"}:
+        raise ValueError(f"remainder={remainder!r} is not known; use 'drop', 'pad' or None")
+    import numpy as np
+
+    total = len(dataset)
+    if remainder is None:
+        size, larger = divmod(total, num_shards)
+        start = index * size + min(index, larger)
+        return at(dataset, np.arange(start, start + size + (index < larger)))
+    size = total // num_shards if remainder == "drop" else -(-total // num_shards)
+    chosen = np.arange(index * size, (index + 1) * size)
+    return at(dataset, chosen % total if total else chosen)
+
+
+def split(dataset: D, fraction: float, seed: int | None) -> tuple[D, D]:
+    """See `Dataset.split`."""
+    if not 0 <= fraction <= 1:
+        raise ValueError(f"a share of {fraction} is not between 0 and 1")
+    import numpy as np
+
+    total = len(dataset)
+    order = np.arange(total) if seed is None else np.random.Generator(np.random.PCG64(seed)).permutation(total)
+    size = round(total * fraction)
+    return at(dataset, np.sort(order[:size])), at(dataset, np.sort(order[size:]))
+
+
+def concat(kind: type[D], parts: Sequence[D]) -> D:
+    """See `Dataset.concat`."""
+    if not parts:
+        raise ValueError("nothing to concatenate: no dataset was given")
+    first = parts[0]
+    for part in parts[1:]:
+        for what, one, other in (
+            ("options", options(first), options(part)),
+            ("select_columns", first._fields, part._fields),
+            ("map or with_transform", first._transforms, part._transforms),
+            ("decode", set(first._decoders or {}), set(part._decoders or {})),
+        ):
+            if one != other:
+                raise ValueError(f"these datasets differ in {what}; concatenate first, then apply it to the result")
+    joined = kind([path for part in parts for path in part._shard_paths], **options(first))
+    indices = None
+    if any(part._indices is not None for part in parts):
+        indices = _joined_indices(parts)
+    return joined._derive(indices=indices, fields=first._fields, transforms=first._transforms, decoders=first._decoders)
+
+
+def options(dataset: "Dataset") -> dict[str, Any]:
+    """How the dataset was opened, without what depends on its files."""
+    return {name: value for name, value in dataset._options.items() if name != "expected"}
+
+
+def _joined_indices(parts: Sequence["Dataset"]) -> bytes:
+    import numpy as np
+
+    joined: list[Any] = []
+    offset = 0
+    for part in parts:
+        view = part._indices
+        own = np.arange(len(part), dtype="<u8") if view is None else np.frombuffer(view, dtype="<u8")
+        joined.append(own + np.uint64(offset))
+        offset += part._base_len()
+    return np.concatenate(joined).astype("<u8").tobytes()

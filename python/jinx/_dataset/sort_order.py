@@ -1,0 +1,68 @@
+"""Sort keys and stable orders."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+Key = str | Callable[[Any], Any]
+
+
+def parse_key(key: str, known: list[str]) -> tuple[str, bool, bool]:
+    """(field, whether its length is meant, whether the order is descending) of `len(messages)`, `-score`, `score`.
+
+    A field that is called exactly so wins over any other reading.
+    """
+    if key in known:
+        return key, False, False
+    descending = key.startswith("-")
+    name = key.removeprefix("-")
+    if name.startswith("len(") and name.endswith(")") and name not in known:
+        return name[4:-1].strip(), True, descending
+    return name, False, descending
+
+
+def stable_order(values: Any, present: Any, *, descending: bool) -> "npt.NDArray[np.int64]":
+    """Positions, of shape (n,), that sort `values`: equal ones keep their order, missing ones and NaN come last.
+
+    Args:
+        values: An ndarray of bools or numbers, where masked means missing, or a list, where None does.
+        present: A boolean mask of shape (n,), or None when every value is there.
+        descending: Whether the largest comes first.
+
+    Raises:
+        TypeError: The values cannot be compared with each other.
+    """
+    import numpy as np
+
+    if isinstance(values, list):
+        return _order_of_objects(values, descending=descending)  # pyright: ignore[reportUnknownArgumentType]
+    if hasattr(values, "mask"):  # a numpy.ma.MaskedArray
+        present, values = ~np.ma.getmaskarray(values), values.data
+    there = np.ones(len(values), dtype=np.bool_) if present is None else present
+    if values.dtype.kind == "f":
+        there = there & ~np.isnan(values)
+    kept, missing = np.flatnonzero(there), np.flatnonzero(~there)
+    chosen = values[kept]
+    if descending:  # of the reversed values, so that equal ones keep their order when turned round again
+        order = (len(chosen) - 1 - np.argsort(chosen[::-1], kind="stable"))[::-1]
+    else:
+        order = np.argsort(chosen, kind="stable")
+    return np.concatenate([kept[order], missing])
+
+
+def _order_of_objects(values: list[Any], *, descending: bool) -> "npt.NDArray[np.int64]":
+    import numpy as np
+
+    kept = [index for index, value in enumerate(values) if value is not None and value == value]  # noqa: PLR0124 - NaN
+    missing = sorted(set(range(len(values))).difference(kept))
+    try:
+        kept.sort(key=values.__getitem__, reverse=descending)
+    except TypeError:
+        kinds = sorted({type(values[index]).__name__ for index in kept})
+        raise TypeError(
+            f"values of kinds {', '.join(kinds)} have no order; sort by a function that returns comparable values"
+        ) from None
+    return np.array([*kept, *missing], dtype=np.int64)

@@ -1,0 +1,124 @@
+"""What is known about a dataset without reading its samples."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from jinx._results import ColumnInfo, DatasetInfo, IndexedInfo
+from jinx._suggest import path_text
+
+if TYPE_CHECKING:
+    from jinx._dataset.dataset import Dataset
+
+_NONE = "null"
+_SPELT = {"null": "None", "ndarray": "ndarray", "np": "numpy scalar"}
+
+
+def type_summary(entry: Mapping[str, Any]) -> str:
+    """The kinds of one field's values: `str`, `int or float`, `bytes (image/jpeg)`, `list or None`."""
+    kinds: list[str] = [kind for kind in entry.get("kinds", {}) if kind != _NONE]
+    media: dict[str, Any] = entry.get("media") or {}
+    named: list[str] = [f"bytes ({media.get('mime') or media.get('type')})"] if media else []
+    named += [_SPELT.get(kind, kind) for kind in kinds if not (media and kind in {"bytes", "dict"})]
+    if _NONE in entry.get("kinds", {}):
+        named.append("None")
+    return " or ".join(named) or "None"
+
+
+def field_sizes(stats: Sequence[Mapping[str, Any]]) -> dict[str, tuple[int, int, int]]:
+    """For each top-level field: binary values, their stored bytes, their bytes before compression."""
+    sizes: dict[str, tuple[int, int, int]] = {}
+    for entry in stats:
+        name = str(entry["path"][0])
+        count, stored, decoded = sizes.get(name, (0, 0, 0))
+        coded = int(entry.get("coded", 0))
+        sizes[name] = (
+            count + coded,
+            stored + int(entry.get("bytes", 0)),
+            decoded + int(entry.get("decoded", 0)),
+        )
+    return sizes
+
+
+def only_readable_by_1_1(stats: Sequence[Mapping[str, Any]], separator: str) -> list[str]:
+    """Fields that use what readers of JINX 1.0 report as an error."""
+    found: list[str] = []
+    for entry in stats:
+        path, kinds = entry["path"], entry.get("kinds", {})
+        text = path_text(path)
+        if entry.get("quoted") or any(part is not None and separator in part for part in path):
+            found.append(f"{text}: a name with {separator!r}")
+        elif None in path and entry.get("coded"):
+            found.append(f"{text}: binary values in a list")
+        elif "float64" in kinds:
+            found.append(f"{text}: NaN or infinite numbers")
+    return found
+
+
+def path_of(dataset: "Dataset") -> str:
+    """See `Dataset.path`."""
+    paths = dataset._shard_names
+    if len(paths) == 1:
+        return paths[0]
+    import os
+
+    folders = {os.path.dirname(path) for path in paths}  # noqa: PTH120 - text in, text out
+    where = folders.pop() if len(folders) == 1 else os.path.commonpath(list(folders))
+    return f"{where or '.'} ({len(paths)} shards)"
+
+
+def schema(dataset: "Dataset") -> dict[str, str]:
+    """See `Dataset.schema`."""
+    stats = {entry["path"][0]: entry for entry in dataset._field_stats() if len(entry["path"]) == 1}
+    names = dataset.column_names
+    if dataset._transforms or not stats:
+        first: Any = dataset[0] if names else {}
+        return {name: type(first.get(name)).__name__ for name in names}
+    return {name: type_summary(stats[name]) for name in names if name in stats}
+
+
+def describe(dataset: "Dataset") -> DatasetInfo:
+    """See `Dataset.info`."""
+    import json
+
+    if dataset._options.get("mds") is not None:
+        from jinx.mds._summary import describe as describe_mds
+
+        return describe_mds(dataset)
+    footers: list[dict[str, Any]] = [json.loads(dataset._footer(index)) for index in range(len(dataset._shard_paths))]
+    stats = dataset._field_stats()
+    first: dict[str, Any] = footers[0] if footers else {}
+    indexed: list[dict[str, Any]] = first.get("columns") or []
+    return DatasetInfo(
+        path=dataset.path,
+        format="jinx" if first.get("version") else "jsonl",
+        version=first.get("version"),
+        writer=first.get("writer"),
+        shards=len(footers),
+        samples=len(dataset),
+        samples_in_files=dataset._base_len(),
+        bytes=sum(int(footer.get("bytes") or 0) for footer in footers),
+        sidecar_bytes=sum(int(footer.get("sidecar_bytes") or 0) for footer in footers),
+        split=first.get("split"),
+        columns=_columns(dataset.schema, stats),
+        indexed=[IndexedInfo(path_text(one["path"]), one["kind"], one["dtype"]) for one in indexed],
+        checksums=_checksums(first),
+        needs_1_1=only_readable_by_1_1(stats, "."),
+        has_arrow_schema=dataset._arrow_schema() is not None,
+        ids=[footer.get("id") for footer in footers],
+        meta=first.get("meta") or {},
+    )
+
+
+def _columns(types: Mapping[str, str], stats: Sequence[Mapping[str, Any]]) -> list[ColumnInfo]:
+    sizes = field_sizes(stats)
+    counts = {entry["path"][0]: entry.get("kinds", {}) for entry in stats if len(entry["path"]) == 1}
+    return [ColumnInfo(name, text, counts.get(name, {}), *sizes.get(name, (0, 0, 0))) for name, text in types.items()]
+
+
+def _checksums(footer: Mapping[str, Any]) -> list[str]:
+    """What is protected by a checksum."""
+    if not footer.get("line_hash"):
+        return []
+    values = ["values"] if footer.get("sidecar_bytes") else []
+    columns = ["columns"] if footer.get("columns") else []
+    return ["rows", *values, *columns, "index", "footer"]

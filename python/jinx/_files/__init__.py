@@ -1,0 +1,1 @@
+"""Whole datasets as files: verify, repair, move, merge."""

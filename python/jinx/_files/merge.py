@@ -1,0 +1,59 @@
+"""Parts of one dataset that many writers write, and their merging."""
+
+import os
+
+from jinx import _core
+from jinx._results import WriteResult
+
+
+def parse_part(part: str | tuple[int, int]) -> tuple[int, int]:
+    """(number, count) of `(3, 8)`, or of `"3/8"` as the command line has it.
+
+    Raises:
+        TypeError: It is neither of them.
+        ValueError: There is no such part.
+    """
+    if not isinstance(part, str | tuple | list):  # pyright: ignore[reportUnnecessaryIsInstance] - callers without types
+        raise TypeError(f"part={part!r}: give number and count, from part=(0, 8) to part=(7, 8)")
+    text = part if isinstance(part, str) else "/".join(map(str, part))
+    number, _, parts = text.partition("/")
+    if not (number.isdecimal() and parts.isdecimal()) or not int(number) < int(parts):
+        raise ValueError(f"part {text!r}: write NUMBER/COUNT, counted from 0, for instance 0/8 to 7/8")
+    return int(number), int(parts)
+
+
+def part_folder(out: str, part: int, parts: int) -> str:
+    """The hidden folder of one part inside `out`, which is made if need be.
+
+    Raises:
+        ValueError: `out` is a single file, or there is no such part.
+        FileExistsError: `out` is a dataset already.
+    """
+    parse_part((part, parts))
+    if out.endswith(".jinx"):
+        raise ValueError(f"{out}: parts make a folder; give a name that does not end in .jinx")
+    if os.path.lexists(os.path.join(out, "jinx.json")):  # noqa: PTH118 - text in, text out
+        raise FileExistsError(f"{out} is a dataset already; write the parts to a new folder")
+    os.makedirs(out, exist_ok=True)  # noqa: PTH103
+    return os.path.join(out, f".part-{part:05}-of-{parts:05}")  # noqa: PTH118
+
+
+def merge(out: str | os.PathLike[str]) -> WriteResult:
+    """Make one dataset of the parts in a folder; no sample is copied.
+
+    A merge that was interrupted goes on when it is run again.
+
+    Args:
+        out: The folder that `Writer(out, part=(i, n))` or `convert(..., part=(i, n))` wrote to.
+
+    Raises:
+        FileNotFoundError: There is no such folder.
+        JinxError: Parts are missing, unfinished or of different numbers; the message names them. Nothing is changed.
+    """
+    folder = os.fsdecode(out)
+    if not os.path.isdir(folder):  # noqa: PTH112 - text in, text out
+        from jinx._open import missing
+
+        raise missing(folder) if not os.path.lexists(folder) else NotADirectoryError(f"{folder}: this is no folder")
+    rows, size, sidecar, shards = _core.merge(folder)
+    return WriteResult(folder, rows, shards, size, sidecar)

@@ -1,0 +1,179 @@
+"""Datasets moved, copied and removed as a whole, in an order that leaves no half of one behind."""
+
+import os
+import shutil
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Self
+
+from jinx import _core
+from jinx._open import missing
+from jinx._writer import refuse_existing
+from jinx.errors import MismatchError
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The files of a dataset.
+
+    Attributes:
+        path: The `.jinx` file or the folder.
+        files: All of them, the one without which nothing is a dataset first.
+        is_folder: Whether it is a folder of shards.
+    """
+
+    path: str
+    files: list[str]
+    is_folder: bool
+
+    @classmethod
+    def of(cls, path: str) -> Self:
+        """The files of the dataset `path`.
+
+        Raises:
+            FileNotFoundError: There is no such file.
+            MismatchError: It is no JINX dataset, or a folder that holds other files too.
+        """
+        path = path.rstrip("/") or path
+        if os.path.isdir(path):
+            names = os.listdir(path)
+            others = [name for name in names if not _is_ours(name)]
+            if others or not any(name.endswith(".jinx") or name == "jinx.json" for name in names):
+                what = f"it holds {min(others)!r}" if others else "there is no .jinx file in it"
+                raise MismatchError(f"{path}: this folder is no dataset of shards alone: {what}")
+            ordered = sorted(names, key=lambda name: (name != "jinx.json", name))
+            return cls(path, [os.path.join(path, name) for name in ordered], True)  # noqa: FBT003
+        if not os.path.lexists(path):
+            raise missing(path)
+        if not path.endswith(".jinx"):
+            raise MismatchError(f"{path}: this is no .jinx file and no folder of shards")
+        sidecar = None
+        with suppress(MismatchError):  # it is missing, which hinders only who wants to take it along
+            sidecar = _core.sidecar_of(path)
+        return cls(path, [path, str(sidecar)] if sidecar else [path], False)  # noqa: FBT003
+
+    @classmethod
+    def is_dataset(cls, path: str) -> bool:
+        """Whether `path` is a dataset."""
+        try:
+            cls.of(path)
+        except (OSError, MismatchError):
+            return False
+        return True
+
+    def require_sidecars(self) -> None:
+        """Every main file has the sidecar that its footer names.
+
+        Raises:
+            MismatchError: One is missing.
+        """
+        for file in self.files:
+            if file.endswith(".jinx"):
+                _core.sidecar_of(file)
+
+    def needed(self) -> set[str]:
+        """The sidecar, if another main file of the folder needs it too."""
+        sidecars = [] if self.is_folder else self.files[1:]
+        return {file for file in sidecars if _core.other_owner(file, self.path)}
+
+
+def move(source: str, target: str, *, overwrite: bool = False) -> None:
+    """Give a dataset another name; on another disk it is copied, then removed.
+
+    A sidecar that another main file needs too keeps its old name as well.
+
+    Raises:
+        FileExistsError: There is something under the new name, and `overwrite` was not asked for.
+        MismatchError: The sidecar is missing.
+        InvalidError: The sidecar's new name is that of another dataset's sidecar.
+    """
+    parts, target = _checked(source, target, overwrite=overwrite)
+    if os.stat(parts.path).st_dev != os.stat(os.path.dirname(os.path.abspath(target))).st_dev:
+        copy(source, target, overwrite=overwrite)
+        remove(parts.path)
+        return
+    stays = parts.needed()
+    if os.path.lexists(target):
+        remove(target)
+    if parts.is_folder:
+        os.rename(parts.path, target)
+        return
+    # The sidecar has both names while the main file changes its own, so that it is never without one.
+    linked: list[str] = []
+    for file, new in _renamed(parts, target)[1:]:
+        with suppress(FileNotFoundError):
+            os.unlink(new)
+        try:
+            os.link(file, new)
+            linked.append(file)
+        except OSError:  # a file system without hard links
+            (shutil.copy2 if file in stays else os.rename)(file, new)
+    os.rename(parts.path, target)
+    for file in linked:
+        if file not in stays:
+            os.unlink(file)
+
+
+def copy(source: str, target: str, *, overwrite: bool = False) -> None:
+    """Copy a dataset; the copy has its name when it is complete.
+
+    Raises:
+        FileExistsError: There is something under the new name, and `overwrite` was not asked for.
+        MismatchError: A sidecar is missing.
+        InvalidError: The sidecar's new name is that of another dataset's sidecar.
+    """
+    parts, target = _checked(source, target, overwrite=overwrite)
+    parts.require_sidecars()
+    if parts.is_folder:
+        _core.copy_folder(parts.files, target, overwrite)
+    else:
+        sidecar = parts.files[1] if len(parts.files) > 1 else None
+        _core.copy_pair(parts.path, sidecar, target, overwrite)
+
+
+def remove(path: str) -> None:
+    """Remove a dataset with all its files; a sidecar that another main file needs stays.
+
+    Raises:
+        FileNotFoundError: There is no such dataset.
+    """
+    parts = Parts.of(path)
+    stays = parts.needed()
+    for file in parts.files:
+        if file not in stays:
+            os.unlink(file)
+    if parts.is_folder:
+        os.rmdir(parts.path)
+
+
+def _checked(source: str, target: str, *, overwrite: bool) -> tuple[Parts, str]:
+    parts, target = Parts.of(source), target.rstrip("/") or target
+    if not parts.is_folder and not target.endswith(".jinx"):
+        raise ValueError(f"{target}: the new name of a .jinx file must end in .jinx")
+    if parts.is_folder and target.endswith(".jinx"):
+        raise ValueError(f"{target}: the new name of a folder must not end in .jinx")
+    folder = os.path.dirname(os.path.abspath(target))
+    if not os.path.isdir(folder):
+        raise FileNotFoundError(f"{folder}: there is no such folder")
+    if os.path.lexists(target) and os.path.samefile(parts.path, target):
+        raise ValueError(f"{target}: this is the dataset itself")
+    renamed = [("", target)] if parts.is_folder else _renamed(parts, target)
+    if not parts.is_folder:
+        parts.require_sidecars()
+    if len(renamed) > 1:
+        _core.require_own_sidecar(target)
+    if not overwrite:
+        for _, new in renamed:
+            refuse_existing(new)
+    return parts, target
+
+
+def _renamed(parts: Parts, target: str) -> list[tuple[str, str]]:
+    """The files of a pair that get another name, and their names."""
+    names = zip(parts.files, [target, f"{target[:-5]}.binx"], strict=False)
+    # The sidecar of a renamed main file may have the name already.
+    return [(file, new) for file, new in names if os.path.abspath(file) != os.path.abspath(new)]
+
+
+def _is_ours(name: str) -> bool:
+    return name == "jinx.json" or (name.endswith((".jinx", ".binx", ".jinx.json")) and not name.startswith("."))

@@ -1,0 +1,70 @@
+"""Checking a dataset against its checksums, and rebuilding one whose writer died."""
+
+import os
+from collections.abc import Callable
+
+from jinx import _core
+from jinx._open import expand_pattern, look, missing
+from jinx._results import Problem, RepairResult
+from jinx.mds._folders import find_folders
+
+
+def verify(
+    path: str | os.PathLike[str],
+    *,
+    progress: Callable[[int, int], None] | None = None,
+    max_value_bytes: int | None = None,
+) -> list[Problem]:
+    """Read everything and compare it with the checksums of rows, values, index, columns and footer.
+
+    Args:
+        path: A `.jinx` file, a folder of shards (compared with its manifest too), an MDS folder (compared with the
+            hashes in its index), or a pattern.
+        progress: Called with the bytes checked, and the bytes there are; it may raise to stop.
+        max_value_bytes: A longer value is a problem, as for `jinx.open`; 2 GiB if not given (JINX).
+
+    Returns:
+        The problems; none when the dataset is intact. Files of 1.0 have no checksums; what can be checked without
+        them is checked.
+
+    Raises:
+        FileNotFoundError: There is no such file.
+    """
+    name = os.fsdecode(path)
+    names = [name] if look(name) is not None else expand_pattern(name)
+    if not names:
+        raise missing(name)
+    return [problem for one in names for problem in _verify_one(one, progress, max_value_bytes)]
+
+
+def _verify_one(name: str, progress: Callable[[int, int], None] | None, max_value_bytes: int | None) -> list[Problem]:
+    folders = find_folders(name)
+    if folders is None:
+        return [Problem(**one) for one in _core.verify(name, progress, max_value_bytes)]
+    return [Problem(**one) for folder in folders for one in _core.mds_verify(folder, progress)]
+
+
+def repair(
+    path: str | os.PathLike[str], out: str | os.PathLike[str] | None = None, *, dry_run: bool = False
+) -> RepairResult:
+    """Save every intact sample of a file whose writer died or whose bytes were damaged into a new file.
+
+    Args:
+        path: The `.jinx` file, the temporary file an interrupted writer left, or the name it would have had. It is
+            never changed.
+        out: Where the result goes; `STEM.repaired.jinx` beside the file if not given.
+        dry_run: Only say what would be kept and lost.
+
+    Returns:
+        What was kept and lost.
+
+    Raises:
+        FileNotFoundError: There is no such file.
+    """
+    name = os.fsdecode(path)
+    try:
+        return RepairResult(**_core.repair(name, None if out is None else os.fsdecode(out), dry_run))
+    except FileNotFoundError:
+        if look(name) is not None:
+            raise
+        raise missing(name) from None

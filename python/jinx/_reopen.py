@@ -1,0 +1,42 @@
+"""The one door through which pickled objects come back: a pickle names this module and `jinx`, nothing else of ours.
+
+The names here never change, so that a later version reads the pickles of this one wherever its classes lie.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from jinx.errors import MismatchError
+
+if TYPE_CHECKING:
+    from jinx._dataset.dataset import Dataset
+
+D = TypeVar("D", bound="Dataset")
+
+_MODULES = {
+    "KeepColumns": "jinx._dataset.selection",
+    "MediaDecoder": "jinx._dataset.decode_media",
+    "MergeIntoSample": "jinx._dataset.selection",
+}
+
+
+def rebuild(name: str, *arguments: Any) -> Any:
+    """Make an object of one of our classes again, from the arguments it was made with."""
+    return getattr(import_module(_MODULES[name]), name)(*arguments)
+
+
+def reopen_dataset(kind: type[D], paths: list[str], options: dict[str, Any], state: dict[str, Any]) -> D:
+    """Open a pickled dataset again.
+
+    Raises:
+        MismatchError: The files are not those of the dataset that was pickled.
+    """
+    identities = state["identities"]
+    # Which shards count depends on the split, so with one they are all opened now; otherwise each at first access.
+    expected = identities if options.get("split") is None else None
+    opened = kind(paths, **options, expected=expected)
+    if opened._base_len() != state["samples"] or (expected is None and opened._identities() != identities):
+        raise MismatchError(f"{opened.path}: the files changed since this dataset was pickled; open them again")
+    return opened._derive(
+        indices=state["indices"], fields=state["columns"], transforms=state["transforms"], decoders=state["decoders"]
+    )

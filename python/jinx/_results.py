@@ -1,0 +1,174 @@
+"""What calls about whole datasets return: frozen records with `.to_dict()`."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+
+class Result:
+    """The base of the records: `to_dict()` for JSON and tables."""
+
+    __slots__ = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as a plain dict."""
+        return asdict(self)  # pyright: ignore[reportArgumentType] - every subclass is a dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class WriteResult(Result):
+    """What `convert`, `Writer.close` and `merge` wrote.
+
+    Attributes:
+        path: The output.
+        samples: Samples in it.
+        shards: Files of samples; sidecars do not count.
+        bytes: Bytes of all files, sidecars included.
+        sidecar_bytes: Bytes of the sidecars.
+        skipped: Samples that were left out because something is wrong with them (`on_error="skip"`).
+    """
+
+    path: str
+    samples: int
+    shards: int = 1
+    bytes: int = 0
+    sidecar_bytes: int = 0
+    skipped: int = 0
+
+    @classmethod
+    def of(cls, path: str, done: Mapping[str, int]) -> "WriteResult":
+        """From what the core counted."""
+        known = {name: done.get(name, 0) for name in ("bytes", "sidecar_bytes", "skipped")}
+        return cls(path, done["rows"], done.get("shards", 1), **known)
+
+    def plus(self, other: "WriteResult") -> "WriteResult":
+        """Both together, under the path of the first."""
+        return WriteResult(
+            self.path,
+            self.samples + other.samples,
+            self.shards + other.shards,
+            self.bytes + other.bytes,
+            self.sidecar_bytes + other.sidecar_bytes,
+            self.skipped + other.skipped,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Problem(Result):
+    """One thing that `verify` found to be wrong.
+
+    Attributes:
+        file: Where it is.
+        sample: Number of the sample in its file, if it concerns one.
+        field: The column or path, if it concerns one.
+        byte: The byte in the file, if known.
+        cause: `"corrupt"`, `"truncated"`, `"limit"`, `"unsupported"` or `"mismatch"`.
+        what: What is wrong, in words.
+    """
+
+    file: str
+    sample: int | None
+    field: str | None
+    byte: int | None
+    cause: str
+    what: str
+
+
+@dataclass(frozen=True, slots=True)
+class RepairResult(Result):
+    """What `repair` saved.
+
+    Attributes:
+        samples: Samples that the file began to hold.
+        kept: Samples that are intact.
+        lost: One entry for each loss: `line`, `bytes` and `reason`.
+        damage: What else is wrong with the file.
+        out: The new file; None for a dry run.
+    """
+
+    samples: int
+    kept: int
+    lost: list[dict[str, Any]]
+    damage: list[str]
+    out: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnInfo(Result):
+    """One column of a dataset.
+
+    Attributes:
+        name: Its name.
+        type: What it holds, in words: `"str"`, `"bytes (image/jpeg)"`, `"float or None"`.
+        counts: How many values of each kind there are.
+        binary_values: Values that are stored as bytes.
+        stored_bytes: Bytes they take.
+        decoded_bytes: Bytes they have when decompressed.
+    """
+
+    name: str
+    type: str
+    counts: dict[str, int] = field(default_factory=dict[str, int])
+    binary_values: int = 0
+    stored_bytes: int = 0
+    decoded_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class IndexedInfo(Result):
+    """A column or path that the index holds: sorted and filtered by without opening a row.
+
+    Attributes:
+        path: Its name, or its dotted path.
+        kind: `"value"` or `"length"`.
+        dtype: Of the numbers; `"utf8"` for strings.
+    """
+
+    path: str
+    kind: str
+    dtype: str
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetInfo(Result):
+    """What is known about a dataset without reading its samples.
+
+    Attributes:
+        path: The file as it was named, or the directory and number of the shards.
+        format: `"jinx"`, `"jsonl"` (plain JSON lines) or `"mds"`.
+        version: Of the format; None where files do not say.
+        writer: The program that wrote it; None where files do not say.
+        shards: Files of samples.
+        samples: Samples in this view.
+        samples_in_files: Samples in the files.
+        bytes: Bytes of rows and index.
+        sidecar_bytes: Bytes of the sidecars.
+        split: The split's name, if it has one.
+        columns: The columns.
+        indexed: Columns and paths that the index holds.
+        checksums: What checksums protect.
+        needs_1_1: What readers of JINX 1.0 report as an error.
+        has_arrow_schema: Whether it keeps the schema of the Arrow or Parquet data it came from.
+        ids: The id of each shard; None where a file has none.
+        meta: What its writer kept in the footer.
+        compression: Of MDS: the codecs of the shards.
+    """
+
+    path: str
+    format: str
+    version: str | None
+    writer: str | None
+    shards: int
+    samples: int
+    samples_in_files: int
+    bytes: int
+    sidecar_bytes: int
+    split: str | None
+    columns: list[ColumnInfo]
+    indexed: list[IndexedInfo]
+    checksums: list[str]
+    needs_1_1: list[str]
+    has_arrow_schema: bool
+    ids: list[str | None]
+    meta: dict[str, Any]
+    compression: list[str] = field(default_factory=list[str])

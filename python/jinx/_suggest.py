@@ -1,0 +1,88 @@
+"""Suggestions: the name that was probably meant, and what names of other libraries are called here."""
+
+from collections.abc import Iterable, Sequence
+
+# What people type who come from other libraries, and what it is called here.
+FROM_ELSEWHERE = {
+    "add_column": "ds.map(lambda sample: {name: value})",
+    "batch": "ds.iter_batches(size)",
+    "cast_column": "ds.map(f), or ds.decode({column: kind})",
+    "columns": "ds.column_names, or ds.schema for what they hold",
+    "features": "ds.schema",
+    "fields": "ds.schema",
+    "head": "ds[:5]",
+    "remove_columns": "ds.drop_columns(names)",
+    "rename_column": "ds.map(f, remove_columns=[name]), or jinx convert --rename old=new",
+    "rename_columns": "ds.map(f, remove_columns=names), or jinx convert --rename old=new",
+    "save_to_disk": "jinx.convert(ds, path)",
+    "set_format": "ds.iter_batches(size, format='numpy')",
+    "set_transform": "ds.with_transform(f)",
+    "shape": "(len(ds), len(ds.column_names))",
+    "skip": "ds[n:]",
+    "to_dict": "ds.to_list(), or next(ds.iter_batches(len(ds), format='columns'))",
+    "to_json": "jinx.convert(ds, 'out.jsonl')",
+    "to_parquet": "jinx.convert(ds, 'out.parquet')",
+    "to_polars": "polars.DataFrame(ds)",
+    "train_test_split": "train, test = ds.split(0.9, seed=1)",
+    "with_format": "ds.iter_batches(size, format='numpy'), or jinx.torch.Loader",
+}
+
+
+def nearest(name: str, candidates: Iterable[str]) -> str | None:
+    """The candidate that was probably meant, if one is near."""
+    from difflib import get_close_matches
+
+    by_lower = {candidate.lower(): candidate for candidate in candidates}
+    found = get_close_matches(name.lower(), by_lower, n=1, cutoff=0.6)
+    return by_lower[found[0]] if found else None
+
+
+def hint(name: str, candidates: Iterable[str]) -> str:
+    """`"; did you mean 'score'?"`, or nothing when no candidate is near."""
+    found = nearest(name, candidates)
+    return "" if found is None else f"; did you mean {found!r}?"
+
+
+def unknown_column(name: str, known: Iterable[str]) -> str:
+    """What to say about a field that does not exist: the nearest name, or those there are."""
+    names = list(known)
+    near = hint(name, names)
+    if near:
+        return f"no column {name!r}{near}"
+    return f"no column {name!r}; there are: {_some(names)}" if names else f"no column {name!r}"
+
+
+def unknown_member(path: Sequence[str], depth: int, known: Iterable[str]) -> str:
+    """What to say about a path that no sample has: the nearest one, or the names there are.
+
+    Args:
+        path: The names in it.
+        depth: Which of them is wrong.
+        known: The names there are in its place.
+    """
+    what = f"no column {path_text(path)!r}"
+    names, parent = list(known), path_text(path[:depth])
+    rest = ".".join(path[depth:])
+    found = rest if rest in names else nearest(path[depth], names)
+    if found is not None:
+        return f"{what}; did you mean {path_text([*path[:depth], found])!r}?"
+    if not names:
+        return f"{what}; {parent!r} is not a dict" if parent else what
+    return f"{what}; {parent!r} has: {_some(names)}" if parent else f"{what}; there are: {_some(names)}"
+
+
+def path_text(path: Sequence[str | None]) -> str:
+    """A path as people write it: `messages[].image`; a name that holds dots stands in quotes."""
+    text = ""
+    for part in path:
+        if part is None:
+            text += "[]"
+            continue
+        is_quoted = part.startswith('"') or (len(path) > 1 and "." in part)
+        name = '"' + part.replace('"', '""') + '"' if is_quoted else part
+        text += f".{name}" if text else name
+    return text
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")  # noqa: PLR2004 - what fits into a line

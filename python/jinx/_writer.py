@@ -1,0 +1,266 @@
+"""Writing samples that Python makes."""
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal, Self
+
+from jinx import _core
+from jinx._files.merge import parse_part, part_folder
+from jinx._results import WriteResult
+from jinx._sizes import parse_size
+
+DEFAULT_LEVEL = 3
+DEFAULT_SHARD_BYTES = 1_000_000_000
+# More only cost memory: each compressor has its own tables.
+MAX_THREADS = 256
+
+
+def parse_compression(compression: str | None) -> tuple[str | None, int]:
+    """(codec, level) of `None`, `"none"`, `"zstd"` or `"zstd:9"`.
+
+    Raises:
+        ValueError: Another codec, or a level outside 1..22.
+    """
+    if compression is None or compression == "none":
+        return None, DEFAULT_LEVEL
+    codec, _, level = compression.partition(":")
+    if codec not in {"zstd", "zst"} or not (level or "3").isdigit() or not 1 <= int(level or "3") <= 22:  # noqa: PLR2004
+        raise ValueError(f"compression {compression!r} is not written; use 'zstd', 'zstd:1' to 'zstd:22', or None")
+    return "zstd", int(level or DEFAULT_LEVEL)
+
+
+def refuse_existing(path: str) -> None:
+    """An existing output is replaced only when asked for.
+
+    Raises:
+        FileExistsError: There is something under this name.
+    """
+    if os.path.lexists(path):
+        raise FileExistsError(f"{path} exists; replace it with overwrite=True (--overwrite), or choose another name")
+
+
+def shard_bytes(path: str, shard_size: int | str | None) -> int | None:
+    """Where the shards of `path` end, in bytes; None for a single file."""
+    if shard_size is not None:
+        return parse_size(shard_size)
+    return None if path.endswith(".jinx") else DEFAULT_SHARD_BYTES
+
+
+def checked_meta(meta: Mapping[str, Any]) -> dict[str, Any]:
+    """`meta` as a dict that comes back from its JSON text as it is.
+
+    Raises:
+        TypeError: A name is not a string, or a value has no form in JSON.
+        ValueError: A float is not finite, a str has lone surrogates, or a container holds itself.
+    """
+    import json
+
+    checked = dict(meta)
+    try:
+        json.dumps(checked, ensure_ascii=False, allow_nan=False).encode()
+    except UnicodeEncodeError:
+        raise ValueError("meta: a str with lone surrogates; it has no UTF-8 form") from None
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"meta: {error}") from error
+    _refuse_other_names(checked)
+    return checked
+
+
+def _refuse_other_names(value: Any) -> None:
+    if isinstance(value, dict):
+        members: dict[Any, Any] = {**value}
+        for name, item in members.items():
+            if not isinstance(name, str):
+                raise TypeError(f"meta: the name {name!r} is of type {type(name).__name__}; names must be str")
+            _refuse_other_names(item)
+    elif isinstance(value, list | tuple):
+        items: list[Any] = [*value]
+        for item in items:
+            _refuse_other_names(item)
+
+
+class Writer:
+    """Writes a dataset; it exists under its name only when everything was written.
+
+    Use it as a context manager: an exception inside the block leaves no file behind, and an existing dataset as it was.
+
+        with jinx.Writer("out.jinx") as writer:
+            writer.write({"id": "a", "image": data, "messages": [...]})
+
+    Args:
+        path: A name that ends in `.jinx` is one file (and its sidecar); any other name is a folder of shards.
+        sidecar: Large binary values go to a second file beside, `out.binx`; otherwise all values stand in the rows.
+        compression: `"zstd"`, `"zstd:LEVEL"` (1 to 22) or None; values that do not shrink are stored as they are.
+        indexed: Columns and paths to keep in the footer too, for sorting and filtering without opening rows: strings,
+            and nested paths as `Dataset.column` takes them. Numbers, bools and lengths of the top level are always
+            kept.
+        only_indexed: Index these columns and no others.
+        uncompressed: Fields to store as they are.
+        shard_size: A folder's shards are closed at about this size, sidecar included: `"512MB"` or bytes;
+            1 GB if not given.
+        overwrite: Replace an existing dataset, at the end and at once.
+        append: Add shards to an existing folder.
+        part: `(3, 8)` writes the fourth of eight parts of a directory, counted from 0; each by a process of its own,
+            on any machine. Writing it again replaces it. `jinx.merge(path)` makes the parts one dataset.
+        split: The split's name, kept in the footer.
+        meta: A dict of anything JSON can hold, kept in the footer as it is; tuples become lists.
+        media: Fields that hold media files, e.g. `{"image": "Image", "clips[].sound": "Audio"}` ([] for the elements of
+            a list), kept in the footer for `decode=True` and for conversion to Hugging Face's types.
+        binary_threshold: Binary values of at most this many bytes stay in the row.
+        compress_threshold: Values shorter than this are not compressed.
+        compress_ratio: A compressed value is kept when it is at most this share of the original.
+        text_threshold: Texts above this many UTF-8 bytes go to the sidecar.
+        threads: Threads that compress; 0 for one per core. The bytes written do not depend on it.
+        max_record_bytes: No row may be longer than this, counted with its newline and 20 digits for the place of each
+            value in the sidecar; 256 MiB if not given, which is also the most that readers take.
+        max_value_bytes: No value may be longer than this; 2 GiB if not given, which is what readers take. Longer ones
+            are read with `jinx.open(..., max_value_bytes=...)`.
+
+    Raises:
+        FileExistsError: The dataset exists, and neither `overwrite` nor `append` was asked for.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        sidecar: bool = True,
+        compression: str | None = "zstd",
+        indexed: str | Sequence[str] | None = None,
+        only_indexed: str | Sequence[str] | None = None,
+        uncompressed: str | Sequence[str] = (),
+        shard_size: int | str | None = None,
+        overwrite: bool = False,
+        append: bool = False,
+        part: tuple[int, int] | None = None,
+        split: str | None = None,
+        meta: Mapping[str, Any] | None = None,
+        media: Mapping[str, Literal["Image", "Audio", "Video"]] | None = None,
+        binary_threshold: int = 64,
+        compress_threshold: int = 128,
+        compress_ratio: float = 0.9,
+        text_threshold: int = 32768,
+        threads: int = 0,
+        max_record_bytes: int | None = None,
+        max_value_bytes: int | None = None,
+        arrow_schema: str | None = None,
+    ) -> None:
+        codec, level = parse_compression(compression)
+        self._done: WriteResult | None = None
+        self._aborted = False
+        self._path = os.fsdecode(path)
+        if not self._path:
+            raise ValueError("a dataset cannot be written to an empty path")
+        if part is not None:
+            if append:
+                raise ValueError("a part is written as a whole; nothing is appended to it")
+            self._path, overwrite = part_folder(self._path, *parse_part(part)), True
+        if not overwrite and not append:
+            refuse_existing(self._path)
+        self._core = _core.Writer(
+            self._path,
+            sidecar=sidecar,
+            compression=codec,
+            level=level,
+            binary_threshold=binary_threshold,
+            compress_threshold=compress_threshold,
+            compress_ratio=compress_ratio,
+            text_threshold=text_threshold,
+            uncompressed=_names(uncompressed),
+            indexed=None if indexed is None else _names(indexed),
+            only_indexed=None if only_indexed is None else _names(only_indexed),
+            shard_size=shard_bytes(self._path, shard_size),
+            overwrite=overwrite,
+            append=append,
+            split=split,
+            meta=None if meta is None else _json(checked_meta(meta)),
+            arrow_schema=arrow_schema,
+            media=None if media is None else _json([_media_field(*entry) for entry in media.items()]),
+            threads=min(threads, MAX_THREADS),
+            max_record_bytes=max_record_bytes,
+            max_value_bytes=max_value_bytes,
+        )
+
+    @property
+    def path(self) -> str:
+        """Where the dataset will be."""
+        return self._path
+
+    @property
+    def samples(self) -> int:
+        """Samples written so far."""
+        return self._core.rows
+
+    @property
+    def bytes(self) -> int:
+        """Bytes written so far, main file and sidecar together."""
+        return self._core.bytes
+
+    def write(self, sample: Mapping[str, Any]) -> None:
+        """Write one sample: a mapping from names to what JSON can hold, bytes, numpy arrays and scalars, torch tensors.
+
+        A sample that cannot be stored raises and is left out; all others are written. Most are noticed here; some only
+        when their batch of at most 512 samples is encoded, by a later call. The error has the sample's number. After
+        an error of the files (no space, ...) the writer refuses everything, and nothing is published.
+
+        Raises:
+            TypeError: A value or a name has a type that cannot be stored; the message names the field.
+            ValueError: A value cannot be stored exactly.
+            jinx.LimitError: The sample is larger than readers take.
+        """
+        self._core.write(sample)
+
+    def write_many(self, samples: Iterable[Mapping[str, Any]]) -> None:
+        """Write samples in order; faster than one at a time."""
+        self._core.write_many(samples)
+
+    def close(self) -> WriteResult:
+        """Finish and publish the dataset; returns what was written.
+
+        Called again, it returns the same and does nothing. If a sample of the last batch cannot be stored, `close`
+        raises; called again, it publishes the others.
+        """
+        if self._done is None:
+            self._done = WriteResult.of(self._path, self._core.close())
+        return self._done
+
+    def abort(self) -> None:
+        """Drop what was written; an existing dataset stays as it was. After `close` this does nothing."""
+        self._aborted = self._done is None
+        self._core.abort()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is not None:
+            self.abort()
+        elif not self._aborted:
+            try:
+                self.close()
+            except BaseException:
+                self.abort()
+                raise
+
+    def __repr__(self) -> str:
+        return f"Writer({self._path!r}, {self.samples:,} samples)"
+
+
+def _names(names: Sequence[str]) -> list[str]:
+    """A list of names; one alone may be given as it is."""
+    return [names] if isinstance(names, str) else list(names)
+
+
+def _media_field(name: str, kind: str) -> dict[str, Any]:
+    """A media field as the core takes it, from a path such as `clips[].sound`."""
+    path: list[str | None] = []
+    for part in name.split("."):
+        bare = part.rstrip("[]")
+        path += [bare, *[None] * ((len(part) - len(bare)) // 2)]
+    return {"path": path, "kind": kind, "feature": {"_type": kind}}
+
+
+def _json(value: Any) -> str:
+    import json
+
+    return json.dumps(value, ensure_ascii=False)

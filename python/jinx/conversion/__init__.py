@@ -1,1 +1,0 @@
-"""How a conversion finds, fetches and reads what it is given."""

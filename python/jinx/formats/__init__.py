@@ -1,1 +1,0 @@
-"""Formats by name."""

@@ -1,0 +1,55 @@
+"""What the index of an MDS folder tells, in the form of `Dataset.info`."""
+
+import json
+import os
+from typing import TYPE_CHECKING, Any
+
+from jinx._dataset.summary import type_summary
+from jinx._results import ColumnInfo, DatasetInfo
+from jinx.mds._folders import INDEX
+
+if TYPE_CHECKING:
+    from jinx._dataset.dataset import Dataset
+
+
+def describe(dataset: "Dataset") -> DatasetInfo:
+    """Samples, sizes, columns with their encodings, compression and hashes; no shard is opened."""
+    shards: list[dict[str, Any]] = []
+    for folder in dataset._shard_paths:
+        with open(os.path.join(folder, INDEX), encoding="utf-8") as file:  # noqa: PTH118, PTH123
+            shards += json.load(file)["shards"]
+    encodings: dict[str, str] = {}
+    for shard in shards:
+        for name, encoding in zip(shard.get("column_names", ()), shard.get("column_encodings", ()), strict=False):
+            encodings.setdefault(name, encoding)
+    stats = {entry["path"][0]: entry for entry in dataset._field_stats()}
+    hashes: set[str] = {name for shard in shards for name in dict[str, str](shard["raw_data"].get("hashes") or {})}
+    stored = sum((shard.get("zip_data") or shard["raw_data"])["bytes"] for shard in shards)
+    return DatasetInfo(
+        path=dataset.path,
+        format="mds",
+        version="2",
+        writer=None,
+        shards=len(shards),
+        samples=len(dataset),
+        samples_in_files=dataset._base_len(),
+        bytes=stored,
+        sidecar_bytes=0,
+        split=None,
+        columns=[
+            ColumnInfo(
+                name,
+                f"{encodings[name]}, {type_summary(stats[name])}" if name in stats else encodings[name],
+                stats.get(name, {}).get("kinds", {}),
+            )
+            for name in dataset.column_names
+            if name in encodings
+        ],
+        indexed=[],
+        checksums=sorted(hashes),
+        needs_1_1=[],
+        has_arrow_schema=False,
+        ids=[identity for _, identity in dataset._identities()],
+        meta={},
+        compression=sorted({shard["compression"] for shard in shards if shard.get("compression")}),
+    )

@@ -1,0 +1,181 @@
+"""Writing MDS folders that Streaming reads, byte for byte as its own writer does, and merging them."""
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from types import TracebackType
+from typing import Any, Self
+
+from jinx import _core
+from jinx._results import WriteResult
+from jinx._sizes import parse_size
+from jinx.errors import InvalidError, JinxError, MismatchError
+from jinx.mds._encoding import encoder_of
+from jinx.mds._folders import INDEX, Source
+
+_IGNORED = {"keep_local", "progress_bar", "retry"}
+
+
+class MDSWriter:
+    """Writes samples into a folder of shards, which appears as a whole when the writer is closed.
+
+    Options and results are those of Streaming's writer. What differs: nothing is published when an exception leaves the
+    `with` block, a folder that holds anything but an MDS dataset is never removed, `compression="sample::zstd"`
+    compresses every sample by itself, and shards are compressed and hashed by several threads.
+
+    Args:
+        columns: The encoding of each column.
+        out: The folder, on this machine.
+        compression: `"zstd"`, `"gz"`, `"bz2"`, `"br"` or `"snappy"` for whole shards, `"zstd:7"` with a level, and
+            `"sample::..."` for samples.
+        hashes: Algorithms, sorted; the digest of every file goes into the index.
+        size_limit: Bytes after which a shard ends (`"64mb"` works); None puts all into one.
+        exist_ok: Replace an MDS dataset that is there.
+        max_workers: Threads; one for each core if not given.
+        options: `keep_local`, `progress_bar` and `retry` are taken and mean nothing here.
+
+    Raises:
+        InvalidError: An option has a value that does not exist, or the folder is taken.
+        UnsupportedError: An encoding is not known.
+    """
+
+    def __init__(
+        self,
+        *,
+        columns: Mapping[str, str],
+        out: Source,
+        compression: str | None = None,
+        hashes: Sequence[str] | None = None,
+        size_limit: int | str | None = 1 << 26,
+        exist_ok: bool = False,
+        max_workers: int | None = None,
+        **options: Any,
+    ) -> None:
+        unknown = sorted(set(options) - _IGNORED)
+        if unknown:
+            raise TypeError(f"MDSWriter has no argument {unknown[0]!r}")
+        given: Any = out
+        if not isinstance(given, str | os.PathLike) or "://" in os.fspath(out):
+            raise InvalidError(f"out={given!r}: shards are written to a folder on this machine; copy them from there")
+        target: str = os.path.expanduser(str(given))  # pyright: ignore[reportUnknownArgumentType]  # noqa: PTH111 - text in, text out
+        self._path = target
+        self._done: WriteResult | None = None
+        self._aborted = False
+        self._encoders = {name: encoder_of(columns[name]) for name in sorted(columns)}
+        os.makedirs(os.path.dirname(os.path.abspath(target)), exist_ok=True)  # noqa: PTH100, PTH103, PTH120
+        self._writer = _core.MdsWriter(
+            target,
+            dict(columns),
+            compression=compression or None,
+            hashes=list(hashes or ()),
+            size_limit=None if not size_limit else _limit(size_limit),
+            overwrite=exist_ok,
+            threads=max_workers or 0,
+        )
+
+    def write(self, sample: Mapping[str, Any]) -> None:
+        """Add a sample.
+
+        Raises:
+            MismatchError: A column has no value, or one that does not fit its encoding; the message names it, and the
+                sample is left out.
+            OSError: A shard cannot be written. Nothing more is taken then, and nothing is published.
+        """
+        values: list[bytes] = []
+        for name, encode in self._encoders.items():
+            try:
+                values.append(encode(sample[name]))
+            except KeyError:
+                raise MismatchError(
+                    f"sample {self._writer.samples}: there is no value for the column {name!r}"
+                ) from None
+            except JinxError as error:
+                raise type(error)(f"sample {self._writer.samples}, column {name!r}: {error}") from None
+        self._writer.write(values)
+
+    def finish(self) -> WriteResult:
+        """Write the index and publish the folder; returns what was written.
+
+        Called again, it returns the same and does nothing.
+        """
+        if self._done is None:
+            self._done = WriteResult.of(self._path, self._writer.finish())
+        return self._done
+
+    def abort(self) -> None:
+        """Drop what was written; what was there before stays. After `finish` this does nothing."""
+        self._aborted = self._done is None
+        self._writer.abort()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is not None:
+            self.abort()
+        elif not self._aborted:
+            self.finish()
+
+
+def _limit(size: int | str) -> int:
+    """Streaming's `"64mb"` is 64 MiB."""
+    if isinstance(size, str):
+        text = size.strip().lower()
+        size = f"{text[:-1]}ib" if text[-2:] in {"kb", "mb", "gb", "tb"} else text
+    return parse_size(size)
+
+
+def merge_index(parts: Source | Sequence[Source], out: Source | None = None) -> int:
+    """Write an index over the shards of folders below `out`, so that they open as one dataset.
+
+    Args:
+        parts: The folders in order, or one folder whose sub-folders are merged in the order of their names.
+        out: The folder that the index goes to, around all of them; `parts` itself if that is one folder.
+
+    Returns:
+        The number of shards.
+
+    Raises:
+        InvalidError: A part does not lie below `out`.
+        FileNotFoundError: A part has no index.
+    """
+    if isinstance(parts, str | os.PathLike):
+        root = os.fspath(parts)
+        found = sorted(where for where, _, names in os.walk(root) if INDEX in names and where != root)
+        if not found:
+            raise FileNotFoundError(f"{root}: no folder below it has an {INDEX}")
+        return _merge(found, root if out is None else os.fspath(out))
+    if out is None:
+        raise InvalidError("merging a list of folders needs out=, the folder around them")
+    folders = [os.fspath(part) for part in parts]
+    named = [os.path.dirname(part) if os.path.basename(part) == INDEX else part for part in folders]  # noqa: PTH119, PTH120
+    return _merge(list(dict.fromkeys(named)), os.fspath(out))
+
+
+def _merge(folders: Sequence[str], out: str) -> int:
+    shards: list[dict[str, Any]] = []
+    for folder in folders:
+        prefix = os.path.relpath(folder, out)
+        if prefix.startswith(os.pardir) or os.path.isabs(prefix):  # noqa: PTH117
+            raise InvalidError(f"{folder} does not lie below {out}, so an index there cannot name its shards")
+        with open(os.path.join(folder, INDEX), encoding="utf-8") as file:  # noqa: PTH118, PTH123
+            index: dict[str, Any] = json.load(file)
+        for shard in index["shards"]:
+            for key in ("raw_data", "zip_data", "raw_meta", "zip_meta"):
+                if shard.get(key):
+                    shard[key]["basename"] = os.path.join(prefix, shard[key]["basename"])  # noqa: PTH118
+            shards.append(shard)
+    _publish(os.path.join(out, INDEX), json.dumps({"version": 2, "shards": shards}, sort_keys=True))  # noqa: PTH118
+    return len(shards)
+
+
+def _publish(path: str, text: str) -> None:
+    """The old file or the new one, never a part."""
+    work = f"{path}.tmp"
+    with open(work, "w", encoding="utf-8") as file:  # noqa: PTH123
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(work, path)  # noqa: PTH105

@@ -1,0 +1,237 @@
+"""A loader inside the process: threads of the core read and decode, nothing is pickled."""
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
+from typing import Any, Literal
+
+import torch
+from torch.utils.data import BatchSampler, RandomSampler, Sampler
+
+from jinx._core import Batches
+from jinx._dataset.dataset import Dataset
+from jinx._dataset.decode_media import DecodeSpec
+from jinx.torch._collate import collate
+
+__all__ = ["Loader"]
+
+
+class Loader:
+    """Batches of a dataset's samples, for a training loop.
+
+    Takes the place of `torch.utils.data.DataLoader` over a dataset: threads without the GIL read, decompress and, for
+    `decode={"image": "numpy"}`, decode JPEG, PNG and WebP, while the loop runs; no worker process pickles what
+    they bring. Functions given to `map` and decoders in Python run in the loop's own thread.
+
+    The order depends on `seed` and the epoch alone (or on the sampler). `state_dict` says how many batches were handed
+    out, and a loader with the same arguments that loads it goes on with the very next one.
+
+    Args:
+        dataset: What `jinx.open` or a view of it gives.
+        batch_size: Samples in a batch; None gives single samples, not collated unless `collate_fn` is given.
+        shuffle: A new random order in each epoch.
+        sampler: Indices of samples, for instance a `DistributedSampler`; excludes `shuffle`.
+        batch_sampler: Lists of indices; excludes `batch_size`, `shuffle`, `sampler` and `remainder`.
+        num_workers: Threads that read beside the loop's own, by default one less than there are cores; 0 reads when a
+            batch is asked for.
+        collate_fn: Makes a batch of a list of samples; by default `jinx.torch.collate`.
+        pin_memory: Copy the tensors of a batch into page-locked memory, if there is a GPU.
+        remainder: `"drop"` leaves out the last batch of an epoch if it is smaller.
+        generator: A source of the random order, as torch's; its state becomes part of `state_dict`.
+        prefetch_factor: Batches on their way for each worker.
+        columns: The columns to read; the others do not exist in the batches.
+        decode: As `Dataset.decode`.
+        seed: Of the order, where no `generator` is given.
+        on_error: What a sample that cannot be read does: `"raise"` its error, with file, sample and field, or `"skip"`:
+            it is left out of its batch and put into `skipped`.
+
+    Attributes:
+        epoch: The epoch that the next iteration gives, from 0; each complete one counts it up.
+        skipped: (index, error) of each sample left out in this epoch.
+
+    Raises:
+        ValueError: Arguments that exclude each other.
+    """
+
+    def __init__(
+        self,
+        dataset: Dataset,
+        batch_size: int | None = 1,
+        *,
+        shuffle: bool = False,
+        sampler: Sampler[int] | Iterable[int] | None = None,
+        batch_sampler: Sampler[list[int]] | Iterable[Sequence[int]] | None = None,
+        num_workers: int | None = None,
+        collate_fn: Callable[[list[Any]], Any] | None = None,
+        pin_memory: bool = False,
+        remainder: Literal["drop"] | None = None,
+        generator: torch.Generator | None = None,
+        prefetch_factor: int = 2,
+        columns: str | Sequence[str] | None = None,
+        decode: DecodeSpec = None,
+        seed: int = 0,
+        on_error: Literal["raise", "skip"] = "raise",
+    ) -> None:
+        if batch_sampler is not None and (batch_size != 1 or shuffle or sampler is not None or remainder):
+            raise ValueError("batch_sampler excludes batch_size, shuffle, sampler and remainder")
+        if sampler is not None and shuffle:
+            raise ValueError("sampler excludes shuffle: the sampler gives the order")
+        if batch_size is None and remainder:
+            raise ValueError("batch_size=None gives single samples, so there is no remainder to drop")
+        if batch_size is not None and batch_size < 1:
+            raise ValueError(f"batch_size={batch_size}: give at least 1, or None for single samples")
+        if remainder not in {None, "drop"}:
+            raise ValueError(f"remainder={remainder!r}: give 'drop' or None")
+        if on_error not in {"raise", "skip"}:
+            raise ValueError(f"on_error={on_error!r}: give 'raise' or 'skip'")
+        if prefetch_factor < 1 or (num_workers is not None and num_workers < 0):
+            raise ValueError(f"prefetch_factor={prefetch_factor}, num_workers={num_workers}: give 1 and 0, or more")
+        chosen = dataset if columns is None else dataset.select_columns(columns)
+        self.dataset = chosen if decode is None else chosen.decode(decode)
+        self.batch_size = batch_size
+        self.sampler = sampler
+        self.batch_sampler = batch_sampler
+        self.shuffle = shuffle
+        self.drops_remainder = remainder == "drop"
+        self.num_workers = _spare_cores() if num_workers is None else num_workers
+        self.collate_fn = collate_fn
+        self.pin_memory = pin_memory
+        self.generator = generator
+        self.prefetch_factor = prefetch_factor
+        self.seed = seed
+        self.on_error = on_error
+        self.epoch = 0
+        self.skipped: list[tuple[int, Exception]] = []
+        self._handed_out = 0
+        self._resume_after = 0
+        self._generator_state: torch.Tensor | None = None
+
+    def __len__(self) -> int:
+        """Batches of one epoch.
+
+        Raises:
+            TypeError: The sampler has no length.
+        """
+        if self.batch_sampler is not None:
+            return len(self.batch_sampler)  # pyright: ignore[reportArgumentType]
+        samples = len(self.dataset) if self.sampler is None else len(self.sampler)  # pyright: ignore[reportArgumentType]
+        if self.batch_size is None:
+            return samples
+        return samples // self.batch_size if self.drops_remainder else -(-samples // self.batch_size)
+
+    def set_epoch(self, epoch: int) -> None:
+        """The epoch that the next iteration gives; a sampler that has epochs is told, too."""
+        self.epoch = epoch
+        for sampler in (self.sampler, self.batch_sampler, getattr(self.batch_sampler, "sampler", None)):
+            tell = getattr(sampler, "set_epoch", None)
+            if tell is not None:
+                tell(epoch)
+
+    def __iter__(self) -> Iterator[Any]:
+        resume_after, self._resume_after = self._resume_after, 0
+        self._handed_out = resume_after
+        self.skipped = []
+        if self.generator is not None:
+            if self._generator_state is None:
+                self._generator_state = self.generator.get_state()
+            self.generator.set_state(self._generator_state)
+        batches = islice(iter(self._indices()), resume_after, None)
+        depth = self.prefetch_factor * self.num_workers
+        for outcomes in Batches(self.dataset, batches, None, self.num_workers, depth):
+            self._handed_out += 1
+            samples = self._checked(outcomes)
+            if samples:
+                yield self._finished(samples)
+        self.epoch += 1
+        self._handed_out = 0
+        self._generator_state = None
+
+    def state_dict(self) -> dict[str, Any]:
+        """Where this loader is: to be called between two batches, and saved with the model.
+
+        The state of a sampler of your own is its own business, beyond what `set_epoch` decides.
+        """
+        generator = self._generator_state
+        if generator is None and self.generator is not None:
+            generator = self.generator.get_state()
+        return {
+            "epoch": self.epoch,
+            "batches": self._handed_out or self._resume_after,
+            "seed": self.seed,
+            "generator": generator,
+            "samples": len(self.dataset),
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Goes on, with the next iteration, after the last batch that the saved loader handed out.
+
+        Raises:
+            ValueError: The state is that of a dataset of another size.
+        """
+        if state["samples"] != len(self.dataset):
+            raise ValueError(
+                f"this state is of a dataset of {state['samples']:,} samples; this one has {len(self.dataset):,}"
+            )
+        self.seed = state["seed"]
+        self.set_epoch(state["epoch"])
+        self._handed_out = 0
+        self._resume_after = state["batches"]
+        self._generator_state = state["generator"]
+
+    def _indices(self) -> Iterable[Sequence[int]]:
+        """The batches of one epoch as lists of indices."""
+        if self.batch_sampler is not None:
+            return self.batch_sampler
+        order: Iterable[int]
+        if self.sampler is not None:
+            order = self.sampler
+        elif not self.shuffle:
+            order = range(len(self.dataset))
+        elif self.generator is not None:
+            order = RandomSampler(self.dataset, generator=self.generator)
+        else:
+            import numpy as np
+
+            order = np.random.Generator(np.random.PCG64([self.seed, self.epoch])).permutation(len(self.dataset))
+        if self.batch_size is None:
+            return ([index] for index in order)
+        return BatchSampler(order, self.batch_size, self.drops_remainder)  # pyright: ignore[reportArgumentType]
+
+    def _checked(self, outcomes: list[tuple[int, Any]]) -> list[Any]:
+        """The samples that could be read.
+
+        Raises:
+            Exception: That of the first sample that could not, unless they are skipped.
+        """
+        samples: list[Any] = []
+        for index, sample in outcomes:
+            if not isinstance(sample, Exception):
+                samples.append(sample)
+            elif self.on_error == "raise":
+                raise sample
+            else:
+                self.skipped.append((index, sample))
+        return samples
+
+    def _finished(self, samples: list[Any]) -> Any:
+        if self.batch_size is None and self.batch_sampler is None:
+            return samples[0] if self.collate_fn is None else self.collate_fn(samples[0])
+        batch = (self.collate_fn or collate)(samples)
+        return _pinned(batch) if self.pin_memory and torch.cuda.is_available() else batch
+
+
+def _spare_cores() -> int:
+    return max(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1, 1) - 1
+
+
+def _pinned(batch: Any) -> Any:
+    """The batch with its tensors, wherever they are, in page-locked memory."""
+    if isinstance(batch, torch.Tensor):
+        return batch.pin_memory()
+    if isinstance(batch, dict):
+        return {name: _pinned(value) for name, value in batch.items()}  # pyright: ignore[reportUnknownVariableType]
+    if isinstance(batch, list):
+        return [_pinned(value) for value in batch]  # pyright: ignore[reportUnknownVariableType]
+    if isinstance(batch, tuple):
+        return tuple(_pinned(value) for value in batch)  # pyright: ignore[reportUnknownVariableType]
+    return batch
