@@ -36,7 +36,8 @@ INSTALL = $(if $(wildcard $(BIN)/uv),$(BIN)/uv pip install --quiet --python $(PY
 INSTALL_STREAMING = $(if $(wildcard $(BIN)/uv),$(BIN)/uv pip install --quiet --python $(STREAMING)/bin/python,$(STREAMING)/bin/python -m pip install --quiet)
 CRATES := --workspace --exclude jinx-py
 
-.PHONY: help setup develop demo test test-rust test-streaming test-python test-trainers lint lint-rust lint-python bench bench-mds bench-micro soak fuzz docs wheel pins clean need-cargo
+.PHONY: help setup develop demo test test-rust test-streaming test-python test-trainers lint lint-rust lint-python bench bench-mds bench-micro soak fuzz pages docs wheel pins clean need-cargo
+.PHONY: help setup develop demo test test-rust test-streaming test-python test-quick test-trainers coverage need-llvm-cov lint lint-rust lint-python bench bench-mds bench-micro soak fuzz docs wheel pins clean need-cargo
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -95,6 +96,18 @@ test-rust: need-cargo
 test-python: need-cargo $(STAMPS)/test develop
 	$(PY) -m pytest -n 2 --dist loadfile $(PYTEST_ARGS)
 
+# Ten examples of each property, and nothing that takes long or needs an environment of its own.
+test-quick: need-cargo $(STAMPS)/test develop ## the tests to run while you work: two minutes at most
+	HYPOTHESIS_PROFILE=quick $(PY) -m pytest -q -n 2 -m "not slow" $(PYTEST_ARGS) tests/unit tests/golden tests/property
+
+coverage: need-cargo need-llvm-cov $(STAMPS)/test develop ## how much of the code the tests run, in Python and in Rust
+	$(PY) -m pytest -q -n 2 --dist loadfile -m "not slow" --cov --cov-report=term $(PYTEST_ARGS)
+	cargo llvm-cov --quiet --locked $(CRATES) --summary-only
+
+need-llvm-cov:
+	@cargo llvm-cov --version >/dev/null 2>&1 || { echo >&2 "make: cargo llvm-cov not found."; \
+	  echo >&2 "Get it with: cargo install --locked cargo-llvm-cov && rustup component add llvm-tools"; exit 1; }
+
 # Other people's warnings are theirs to heed.
 test-streaming: need-cargo $(STREAMING)/.stamp develop ## our MDS reader and writer beside mosaicml-streaming's
 	PYTHONPATH=python $(STREAMING)/bin/python -m pytest -p no:warnings -q $(PYTEST_ARGS) tests/drop_in
@@ -122,21 +135,26 @@ test-trainers: $(STAMPS)/trainers develop ## two ranks with Accelerate, Lightnin
 soak: $(STAMPS)/test develop ## kills, failing calls and damaged files at length (hours)
 	JINX_SOAK=1 $(PY) -m pytest -n 2 --dist loadfile tests/fault
 
-bench: develop $(STAMPS)/test ## speed, memory and disk beside the peers: an hour, and the pages in docs/benchmarks
+bench: develop $(STAMPS)/test ## speed, memory and disk next to other systems: an hour, and the pages in docs/benchmarks
 	$(PY) -m bench.run --limits --save $(BENCH_OUT)/results.json $(or $(BENCH_ARGS),--samples 13640 --pixels 1000 --paper 1000)
 	$(PY) -m bench.report $(BENCH_OUT)/results.json
+	$(PY) -m bench.chart $(BENCH_OUT)/results.json $(BENCH_OUT)/home.svg
 
-bench-mds: need-cargo $(STREAMING)/.stamp develop ## MDS readers beside each other: minutes, and a page in docs/benchmarks
+bench-mds: need-cargo $(STREAMING)/.stamp develop ## MDS readers compared: minutes, and a page in docs/benchmarks
 	PYTHONPATH=python $(STREAMING)/bin/python -m bench.mds --save $(BENCH_OUT) $(BENCH_ARGS)
 
 bench-micro: need-cargo develop ## what single steps cost, in Rust and in Python
-	cargo bench --quiet --locked -p jinx-core
+	cargo bench --quiet --locked -p jinx-convert
 	$(PY) -m bench.micro $(BENCH_ARGS)
 
 fuzz: need-cargo $(STAMPS)/test develop ## fuzz every reader for FUZZ_SECONDS, then the property tests at length
 	$(PY) tools/fuzz.py $(FUZZ_SECONDS)
 	HYPOTHESIS_PROFILE=thorough $(PY) -m pytest --timeout 3600 tests/property
 	PROPTEST_CASES=$(FUZZ_CASES) cargo test --quiet --locked $(CRATES)
+
+pages: develop ## write again what the documentation takes from commands and results
+	$(PY) tools/reference_pages.py
+	$(PY) -m bench.chart docs/benchmarks/results.json docs/benchmarks/home.svg
 
 docs: $(STAMPS)/docs ## the documentation, into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict

@@ -9,6 +9,7 @@ import pytest
 import draw
 
 hypothesis.settings.register_profile("default", deadline=None, print_blob=True)
+hypothesis.settings.register_profile("quick", deadline=None, print_blob=True, max_examples=10)
 hypothesis.settings.register_profile("thorough", deadline=None, print_blob=True, max_examples=5000)
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 

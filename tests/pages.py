@@ -22,8 +22,9 @@ ELSEWHERE = {
     "transformers": "tests/trainers/test_page.py",
     "trl": "tests/trainers/test_page.py",
 }
-# Commands that build, measure for hours or want a clone; the rest of the checks is what they run.
-NOT_RUN = ("make", "git ", "cargo ", ".venv/bin/python -m bench", "OPENBLAS_NUM_THREADS=1 .venv/bin/python -m bench")
+# Commands that install, build, measure for hours or want a clone; the rest of the checks is what they run.
+BENCH = ".venv/bin/python -m bench"
+NOT_RUN = ("make", "pip ", "git ", "cargo ", BENCH, f"OPENBLAS_NUM_THREADS=1 {BENCH}")
 # What tells a command from Python.
 SHELL = ("jinx ", "head ")
 # What pages take for granted beside the files that `prepare` makes.
@@ -89,13 +90,13 @@ def prepare(folder: Path, parquet: Path) -> None:
     for name in ("out", "train"):
         jinx.convert(parquet, folder / f"{name}.jinx")
     for name in ("shards", "shards/train"):
-        jinx.convert(parquet, folder / name, to="mds")
+        jinx.convert(parquet, folder / name, output_format="mds")
     (folder / "plain.jsonl").write_text('{"a":1}\n', "utf-8")
     jinx.convert(folder / "plain.jsonl", folder / "rows.jsonl.gz")
-    picture = draw.sample(0)["image"]["bytes"]
-    (folder / "pictures").mkdir()
-    for name in ("a.jpg", "pictures/a.jpg"):
-        (folder / name).write_bytes(picture)
+    image = draw.sample(0)["image"]["bytes"]
+    (folder / "images").mkdir()
+    for name in ("a.jpg", "images/a.jpg"):
+        (folder / name).write_bytes(image)
     with tarfile.open(folder / "shard-0000.tar", "w") as tar:
         for number in range(5):
             for suffix, file in (("jpg", "a.jpg"), ("json", "plain.jsonl")):

@@ -177,7 +177,7 @@ def without_quoted(value):
 def test_a_quoted_name_next_to_its_stem_is_absent_in_lazy_mode(tmp_path, sample, lazy, mmap):
     path = write(tmp_path / "data.jinx", [sample])
     assert difference([{**one} for one in jinx.open(path, lazy=False)], [sample]) is None
-    assert len(jinx.open(path).info()["needs_1_1"]) == 1
+    assert len(jinx.open(path).info().needs_1_1) == 1
     with reference.reader(path, lazy=lazy, mmap=mmap) as opened:
         if not lazy:
             with pytest.raises(ValueError, match="Unsupported extension"):

@@ -9,10 +9,12 @@ from typing import Any
 import pytest
 from streaming.base.format.mds.reader import MDSReader as TheirReader
 
+import jinx.mds
+from documented import undocumented
 from drop_in.shards import differences, write_small
 from jinx.errors import CorruptFileError, TruncatedFileError
 from jinx.mds import MDSReader
-from jinx.mds import streaming as ours
+from jinx.mds import _streaming as ours
 
 
 def readers(folder: Path, number: int = 0) -> tuple[MDSReader, Any]:
@@ -22,6 +24,10 @@ def readers(folder: Path, number: int = 0) -> tuple[MDSReader, Any]:
 
 def child(reader: MDSReader, queue: Any) -> None:
     queue.put([reader[i]["id"] for i in range(len(reader))])
+
+
+def test_everything_public_has_a_docstring() -> None:
+    assert undocumented(jinx.mds, jinx.mds.__all__) == []
 
 
 def test_sizes_and_attributes_are_the_same(tmp_path: Path) -> None:

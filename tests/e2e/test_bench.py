@@ -1,4 +1,4 @@
-"""The benchmark: it measures, saves, compares what was read, and says why somebody is missing."""
+"""The benchmark: it measures, saves, compares what was read, and says why a system has no figures."""
 
 import json
 import os
@@ -41,7 +41,7 @@ def test_every_case_has_figures_of_every_round(saved):
     assert "random_all" in table
 
 
-def test_what_was_read_is_the_same_for_both_contestants(saved):
+def test_what_was_read_is_the_same_for_all_systems(saved):
     results, _ = saved
     assert results.wrong == []
     sums = {
@@ -79,7 +79,7 @@ def test_ratios_compare_measurements_of_one_round():
 
 
 def test_different_checksums_fail_the_run(tmp_path):
-    # Every process reads this first, the contestants' too.
+    # Every process reads this first, the systems' too.
     (tmp_path / "sitecustomize.py").write_text(
         "from bench.peers import jinx\n"
         "honest = jinx.Jinx.touch_all\n"
@@ -89,7 +89,7 @@ def test_different_checksums_fail_the_run(tmp_path):
         patch.setenv("PYTHONPATH", f"{tmp_path}{os.pathsep}{ROOT}")
         done = run(tmp_path, "--peers", "jinx,jinx-unchecked", "--cases", "iterate_all")
     assert done.returncode != 0
-    assert "read different things: iterate_all" in done.stderr
+    assert "read different data: iterate_all" in done.stderr
 
 
 def test_targets_are_judged_by_what_was_measured(saved):
@@ -98,7 +98,7 @@ def test_targets_are_judged_by_what_was_measured(saved):
     results, _ = saved
     judged = {outcome.operation: outcome for outcome in outcomes(results)}
     assert judged['verify="rows"'].met is not None
-    assert judged["`jinx.torch.Loader`, batches of 64, all fields, wall"].met is None
+    assert judged["`jinx.torch.Loader`, batches of 64, all columns, wall"].met is None
 
 
 def test_the_targets_name_cases_that_exist():
@@ -111,3 +111,25 @@ def test_the_targets_name_cases_that_exist():
             assert check.get("case", "take") in CASES
             assert check.get("peer", "jinx") in known
             assert check.get("against", "ref") in {"best", *known}
+
+
+def test_the_page_and_the_tables_are_those_of_the_results(tmp_path):
+    from bench.report import page, write_tables
+
+    pages = ROOT / "docs" / "benchmarks"
+    results = Results.load(pages / "results.json")
+    text = page(results, {"Samples per second by use and system": "speed.svg"})
+    assert (pages / "report.md").read_text() == text
+    assert len(text.splitlines()) < 300
+    write_tables(results, tmp_path / "tables.csv")
+    assert (tmp_path / "tables.csv").read_text() == (pages / "tables.csv").read_text()
+
+
+def test_a_page_of_a_small_run_says_what_was_not_measured(saved):
+    from bench.report import page
+
+    results, _ = saved
+    text = page(results, {})
+    assert "## Read at random" in text
+    assert "## Feed PyTorch" not in text
+    assert "### Not measured" in text

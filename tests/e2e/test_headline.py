@@ -109,7 +109,7 @@ def test_sql_over_the_dataset(folder):
 def test_two_conversions_are_equal_byte_for_byte(folder):
     shell("jinx convert in.parquet one.jinx --threads 1 && jinx convert in.parquet two.jinx --threads 3", folder)
     shell("cmp one.binx two.binx", folder)
-    assert jinx.open(folder / "one.jinx").info()["ids"] == jinx.open(folder / "two.jinx").info()["ids"]
+    assert jinx.open(folder / "one.jinx").info().ids == jinx.open(folder / "two.jinx").info().ids
 
 
 def test_verify_and_a_flipped_bit(folder):

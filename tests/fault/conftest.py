@@ -32,8 +32,9 @@ def folder(tmp_path: Path, soak: bool) -> Iterator[Path]:
 
 @pytest.fixture(scope="session")
 def child_environment() -> dict[str, str]:
-    """For child processes: the tests can be imported, and few threads take address space."""
-    found = os.pathsep.join([str(HERE.parent), str(HERE.parent.parent / "spec" / "vectors")])
+    """For child processes: they import the tests and the same jinx, and few threads take address space."""
+    inherited = [path for path in [os.environ.get("PYTHONPATH")] if path]
+    found = os.pathsep.join([str(HERE.parent), str(HERE.parent.parent / "spec" / "vectors"), *inherited])
     calm = {"PYTHONDONTWRITEBYTECODE": "1", "OPENBLAS_NUM_THREADS": "1", "MALLOC_ARENA_MAX": "2"}
     return {**os.environ, **calm, "PYTHONPATH": found}
 

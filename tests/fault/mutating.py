@@ -120,7 +120,7 @@ def read_all(path: Path, draw: random.Random) -> None:
         steps.append(lambda row=row: dict(dataset[row]))
     steps.append(lambda: dataset.take(range(min(len(dataset), 30))))
     steps.append(dataset.info)
-    steps.append(lambda: dataset.fields)
+    steps.append(lambda: dataset.schema)
     steps.append(lambda: steps.extend(lambda name=name: dataset[name] for name in dataset.column_names[:20]))
     for step in steps:
         with contextlib.suppress(jinx.JinxError, OSError):

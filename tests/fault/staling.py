@@ -57,8 +57,8 @@ def read_loaded(path: Path, io: str) -> str:
 
 def read_verified(path: Path, io: str) -> str:
     problems = jinx.verify(path)
-    if {problem["cause"] for problem in problems} == {"io"}:
-        raise OSError(errno.ESTALE, problems[0]["what"], str(problems[0]["file"]))
+    if {problem.cause for problem in problems} == {"io"}:
+        raise OSError(errno.ESTALE, problems[0].what, problems[0].file)
     return read_open(path, io) if not problems else str(problems)
 
 

@@ -1,4 +1,4 @@
-"""The smallest bad input for each error that the vectors and `rust/jinx-core/tests/bad_files.rs` leave out."""
+"""The smallest bad input for each error that the vectors and `rust/jinx-format/tests/bad_files.rs` leave out."""
 
 import base64
 import json
@@ -81,7 +81,7 @@ COLUMNS: dict[str, tuple[str, Callable[[Footer], None], str]] = {
 def pair(tmp_path) -> Path:
     """One file with columns of texts, bools, and floats that one row lacks; all arrays are in its footer."""
     path = tmp_path / "a.jinx"
-    with jinx.Writer(path, sidecar=False, columns=["id", "flag", "score"]) as writer:
+    with jinx.Writer(path, sidecar=False, indexed=["id", "flag", "score"]) as writer:
         writer.write_many([{"id": "a\u00e9", "flag": True, "score": 1.5}, {"id": "b", "flag": False}])
     return path
 
@@ -101,7 +101,7 @@ def test_columns(name, pair):
     rewrite(pair, change)
     with pytest.raises(jinx.CorruptFileError, match=message):
         jinx.open(pair)[field]
-    assert any(message in problem["what"] for problem in jinx.verify(pair))
+    assert any(message in problem.what for problem in jinx.verify(pair))
 
 
 FOOTERS: dict[str, tuple[Footer, type[jinx.JinxError], str]] = {
@@ -115,7 +115,7 @@ def test_footers(name, pair):
     members, kind, message = FOOTERS[name]
     rewrite(pair, lambda footer: footer.update(members))
     with pytest.raises(kind, match=message):
-        jinx.open(pair).fields  # noqa: B018 - looking at it reads it
+        jinx.open(pair).schema  # noqa: B018 - looking at it reads it
 
 
 def test_an_index_that_is_no_pointer(tmp_path):
@@ -243,7 +243,7 @@ FOR_VERIFY = {
 def test_lines_that_verify_refuses(name, tmp_path):
     line, message = FOR_VERIFY[name]
     problems = jinx.verify(one_line(tmp_path / "a.jinx", line))
-    assert any(message in problem["what"] for problem in problems), problems
+    assert any(message in problem.what for problem in problems), problems
 
 
 FOREIGN_LINES = {

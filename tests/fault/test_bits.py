@@ -17,7 +17,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "one file": {"sidecar": False},
     "not compressed": {"compression": None},
     "one file, not compressed": {"sidecar": False, "compression": None},
-    "columns of texts": {"columns": ["id", "meta.source"]},
+    "indexed strings": {"indexed": ["id", "meta.source"]},
     "described": {"meta": {"a": [1]}, "split": "train", "media": {"image": "Image"}},
 }
 
@@ -62,13 +62,13 @@ def flips(path: Path) -> Iterator[int]:
                 data[at] ^= 1 << bit
 
 
-def wrong_about(problems: list[dict[str, Any]], at: int, places: list[tuple[int, int, int, str | None]]) -> str | None:
+def wrong_about(problems: list[jinx.Problem], at: int, places: list[tuple[int, int, int, str | None]]) -> str | None:
     if not problems:
         return "not found"
     for start, end, number, name in places:
         if start <= at < end:
             named = any(
-                one["sample"] == number and (name is None or (one["field"] or "").startswith(name)) for one in problems
+                one.sample == number and (name is None or (one.field or "").startswith(name)) for one in problems
             )
             return None if named else f"sample {number}, field {name} not named: {problems}"
     return None
@@ -146,8 +146,8 @@ def test_verify_goes_on_after_the_first_damage(folder):
     path.write_bytes(main)
     path.with_suffix(".binx").write_bytes(side)
     problems = jinx.verify(path)
-    assert {one["sample"] for one in problems if one["sample"] is not None} == {0, 3, 7, 11, 18, 19}
-    assert {one["field"] for one in problems if one["sample"] in {0, 11, 18}} == {"blob"}
+    assert {one.sample for one in problems if one.sample is not None} == {0, 3, 7, 11, 18, 19}
+    assert {one.field for one in problems if one.sample in {0, 11, 18}} == {"blob"}
 
 
 def old_pair(path: Path, **options: Any) -> None:

@@ -93,18 +93,19 @@ WAYS: dict[str, Callable[[jinx.Dataset, str], Any]] = {
     "slice": lambda ds, field: [whole(one[field]) for one in ds[BAD:]],
     "select": lambda ds, field: [whole(one[field]) for one in ds.select([BAD, 0])],
     "shuffle": lambda ds, field: [whole(one[field]) for one in ds.shuffle(1)],
-    "shard": lambda ds, field: [whole(one[field]) for one in ds.shard(BAD, COUNT)],
-    "map": lambda ds, field: ds.map(lambda one: whole(one[field]))[BAD],
+    "shard": lambda ds, field: [whole(one[field]) for one in ds.shard(num_shards=COUNT, index=BAD)],
+    "map": lambda ds, field: ds.with_transform(lambda one: whole(one[field]))[BAD],
     "filter": lambda ds, field: ds.filter(lambda one: whole(one[field]) is not None),
     "columns": lambda ds, field: ds.select_columns([field])[BAD].to_dict(),
     "take": lambda ds, field: ds.take([0, BAD]),
     "take many": lambda ds, field: ds.take(list(range(COUNT)) * 4),
-    "take a field": lambda ds, field: ds.take([BAD, 1], fields=[field]),
+    "take a field": lambda ds, field: ds.take([BAD, 1], columns=[field]),
     "getitems": lambda ds, field: [whole(one[field]) for one in ds.__getitems__([3, BAD])],
     "batches": lambda ds, field: list(ds.iter_batches(4)),
     "column": lambda ds, field: ds[field],
     "to_list": lambda ds, field: ds.to_list(),
     "to_arrow": lambda ds, field: ds.select_columns(["id", field]).to_arrow(),
+    "arrow batches": lambda ds, field: list(ds.select_columns(["id", field]).iter_batches(4, format="arrow")),
     "to_pandas": lambda ds, field: ds.select_columns([field]).to_pandas(),
 }
 
@@ -151,7 +152,7 @@ def test_rows_and_none_still_give_what_is_there(image_case: Path) -> None:
 def test_no_conversion_launders_it(image_case: Path, tmp_path: Path, target: str, threads: int) -> None:
     for source in (image_case, jinx.open(image_case)):
         with pytest.raises(CorruptFileError, match=rf"sample {BAD}, field 'image'.*checksum"):
-            jinx.convert(source, tmp_path / target, fields=["id", "image"], threads=threads)
+            jinx.convert(source, tmp_path / target, columns=["id", "image"], threads=threads)
         assert not (tmp_path / target).exists()
 
 
@@ -160,7 +161,7 @@ def test_the_command_line_ends_with_1(image_case: Path, tmp_path: Path) -> None:
         ["cat", image_case],
         ["head", image_case],
         ["get", image_case, BAD, "image"],
-        ["extract", image_case, tmp_path / "images", "--field", "image"],
+        ["extract", image_case, tmp_path / "images", "--column", "image"],
         ["convert", image_case, tmp_path / "b.jinx"],
     ):
         done = subprocess.run([sys.executable, "-m", "jinx", *map(str, words)], capture_output=True, check=False)

@@ -31,8 +31,8 @@ CASES = {
     "jsonl with media beside": ("convert in.parquet DISK/out.jsonl --media-dir DISK/media", r"media/.*"),
     "msgpack": ("convert in.parquet DISK/out.msgpack", None),
     "parquet": ("convert in.jinx DISK/out.parquet", None),
-    "folder of parquet": ("convert in.jinx DISK/out --to parquet", None),
-    "folder of parquet over another": ("convert in.jinx DISK/tables --to parquet --overwrite", None),
+    "folder of parquet": ("convert in.jinx DISK/out --output-format parquet", None),
+    "folder of parquet over another": ("convert in.jinx DISK/tables --output-format parquet --overwrite", None),
     "tar": ("convert in.jinx DISK/out.tar", None),
     "tar by way of jinx": ("convert in.parquet DISK/out.tar", None),
     "mds": ("convert in.jinx DISK/out.mds", None),
@@ -40,12 +40,12 @@ CASES = {
     "cp over another": ("cp in.jinx DISK/old.jinx --overwrite", None),
     "cp of a folder": ("cp in-shards DISK/out", None),
     "mv": ("mv in.jinx DISK/out.jinx", None),
-    "extract": ("extract in.jinx DISK/pictures --field image", r"pictures/.*"),
+    "extract": ("extract in.jinx DISK/pictures --column image", r"pictures/.*"),
     "repair": ("repair in.jinx --out DISK/out.jinx", None),
     "get": ("get big.jinx 0 blob > DISK/standard", "standard"),
     "cat": ("cat in.jinx > DISK/standard", "standard"),
     "cat of another format": ("cat in.parquet > DISK/standard", "standard"),
-    "jsonl to a pipe": ("convert in.jinx - --to jsonl > DISK/standard", "standard"),
+    "jsonl to a pipe": ("convert in.jinx - --output-format jsonl > DISK/standard", "standard"),
 }
 
 
@@ -75,7 +75,7 @@ def disk(tmp_path, inputs):
     try:
         for name in ("old.jinx", "shards"):
             jinx.convert(inputs / "in.parquet", place / name, limit=3)
-        jinx.convert(inputs / "in.jinx", place / "tables", to="parquet", limit=3)
+        jinx.convert(inputs / "in.jinx", place / "tables", output_format="parquet", limit=3)
         yield place
     finally:
         subprocess.run(["umount", place], check=True)

@@ -1,40 +1,43 @@
-"""Ctrl-C in the middle of every command that writes by way of Python: nothing half-written, what was there stays.
+"""Ctrl-C in every command that writes: nothing half-written, what was there stays.
 
-The signal is raised inside a call that each command makes again and again, as Python does when it comes during it.
-Conversions by the core are interrupted in `test_signals.py` and `tests/unit/test_long_runs.py`.
+The signal is raised inside a call that the command makes, as Python does when it comes during it. The core is
+interrupted in the middle of its work in `test_signals.py`, `tests/unit/test_long_runs.py` and the tests of
+`rust/jinx-format/src/copy.rs`.
 """
 
 import hashlib
 import os
 import shutil
-import tarfile
 
 import pytest
 
 import draw
 import jinx
 from jinx import _core
-from jinx.cli import values
-from jinx.cli.program import run
+from jinx._cli import values
+from jinx._cli.program import run
 
 # The command, and where the signal comes: the owner of a function, its name, and in which call.
 CASES = {
-    "tar": ("convert in.jinx out.tar", (tarfile.TarFile, "addfile", 5)),
-    "tar over another": ("convert in.jinx old.tar --overwrite", (tarfile.TarFile, "addfile", 5)),
-    "folder of parquet": ("convert in.jinx out --to parquet --shard-size 100kB", (_core, "convert_arrow", 2)),
+    "tar": ("convert in.jinx out.tar", (_core, "convert", 1)),
+    "tar over another": ("convert in.jinx old.tar --overwrite", (_core, "convert", 1)),
+    "folder of parquet": (
+        "convert in.jinx out --output-format parquet --shard-size 100kB",
+        (_core, "convert_arrow", 2),
+    ),
     "folder of parquet over another": (
-        "convert in.jinx tables --to parquet --shard-size 100kB --overwrite",
+        "convert in.jinx tables --output-format parquet --shard-size 100kB --overwrite",
         (_core, "convert_arrow", 2),
     ),
     "folder of parquet, while it is replaced": (
-        "convert in.jinx tables --to parquet --overwrite",
+        "convert in.jinx tables --output-format parquet --overwrite",
         (os, "rename", 2),
     ),
     "splits": ("convert hub out", (_core, "convert", 1)),
-    "cp": ("cp in.jinx out.jinx", (shutil, "copy2", 2)),
-    "cp over another": ("cp in.jinx old.jinx --overwrite", (os, "fsync", 2)),
-    "cp of a folder": ("cp shards out", (shutil, "copy2", 3)),
-    "extract": ("extract in.jinx out --field image", (values, "write_all", 3)),
+    "cp": ("cp in.jinx out.jinx", (_core, "copy_pair", 1)),
+    "cp over another": ("cp in.jinx old.jinx --overwrite", (_core, "copy_pair", 1)),
+    "cp of a folder": ("cp shards out", (_core, "copy_folder", 1)),
+    "extract": ("extract in.jinx out --column image", (values, "write_all", 3)),
 }
 
 
@@ -45,7 +48,7 @@ def given(tmp_path_factory):
     jinx.convert(folder / "in.parquet", folder / "in.jinx")
     for name in ("old.jinx", "old.tar"):
         jinx.convert(folder / "in.jinx", folder / name, limit=3)
-    jinx.convert(folder / "in.jinx", folder / "tables", to="parquet", limit=3)
+    jinx.convert(folder / "in.jinx", folder / "tables", output_format="parquet", limit=3)
     jinx.convert(folder / "in.parquet", folder / "shards", shard_size="100kB")
     (folder / "hub").mkdir()
     for split in ("train", "test"):

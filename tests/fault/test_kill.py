@@ -66,6 +66,7 @@ def test_killed_writer_leaves_old_or_new(name, nursery, folder, soak, record_pro
         outcomes[found] += 1
         shutil.rmtree(folder / "round")
     record_property("outcomes", outcomes)
+    assert outcomes["killed"], "every writer ended before it was killed"
 
 
 def check(case: Case, path: Path, before: list | None, *, must_be_new: bool, clean: bool) -> str:

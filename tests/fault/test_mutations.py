@@ -24,7 +24,7 @@ def write_variants(folder: Path, vectors: Path, rows: int = 12) -> None:
         "usual": {},
         "inline": {"sidecar": False},
         "stored": {"compression": None},
-        "columns": {"columns": ["id", "meta.source", "meta.width"]},
+        "indexed": {"indexed": ["id", "meta.source", "meta.width"]},
         "described": {"meta": {"a": [1]}, "split": "train", "media": {"image": "Image"}},
     }
     for name, options in variants.items():

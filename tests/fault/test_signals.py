@@ -21,7 +21,7 @@ CALLS = {
     "verify": "jinx.verify(path)",
     "repair": "jinx.repair(path, dry_run=True)",
     "convert": "jinx.convert(path, path + '.out.jinx')",
-    "measure": "[len(value) for value in ds.take(range(4), fields=['a'])]",
+    "measure": "[len(value) for value in ds.take(range(4), columns=['a'])]",
     "iterate": "[dict(sample) for sample in ds]",
     "iter_batches": "list(ds.iter_batches(2))",
     "Loader": "list(Loader(ds, num_workers=1))",
@@ -30,8 +30,9 @@ CALLS = {
     "sort": "ds.sort(lambda sample: len(sample['a']))",
     "to_arrow": "ds.to_arrow()",
     "convert to JSON lines": "jinx.convert(path, path + '.out.jsonl')",
+    "convert to tar": "jinx.convert(path, path + '.out.tar')",
     "convert to Parquet": "jinx.convert(path, path + '.out.parquet')",
-    "convert to MDS": "jinx.convert(path, path + '.out.mds', to='mds')",
+    "convert to MDS": "jinx.convert(path, path + '.out.mds', output_format='mds')",
     "write": "write(jinx.Writer(path + '.new.jinx'), ({'n': n, 'text': 'x' * 2000} for n in itertools.count()))",
 }
 CODE = """

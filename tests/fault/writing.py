@@ -8,7 +8,7 @@ from typing import Any
 
 import jinx
 from fault.rows import rows
-from jinx.cli.program import run
+from jinx._cli.program import run
 
 SHARD_BYTES = 8000  # a few shards
 

@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 
+import jinx
 from golden.tagged import difference
-from jinx.reference import reader
-
-jinx = pytest.importorskip("jinx")
+from jinx._reference import reader
 
 WORDS = "the quick brown fox "
 SAMPLES = [

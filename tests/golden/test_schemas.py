@@ -27,7 +27,7 @@ def check(instance: object, schema: str) -> None:
 @pytest.mark.parametrize("rows", [0, 3, 9000])
 def test_footers_fit_their_schema(tmp_path: Path, rows: int, sidecar: bool) -> None:
     path = tmp_path / "a.jinx"
-    with jinx.Writer(path, sidecar=sidecar, columns=["meta.source"], meta={"about": "a test"}) as writer:
+    with jinx.Writer(path, sidecar=sidecar, indexed=["meta.source"], meta={"about": "a test"}) as writer:
         for i in range(rows):
             writer.write(
                 {"i": i, "a.b": b"x" * i, "array": np.arange(3), "meta": {"source": str(i)}, "f": float("nan")}

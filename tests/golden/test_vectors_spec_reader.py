@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from golden.tagged import difference, untag
-from jinx.reference import reader
+from jinx._reference import reader
 
 VECTORS = Path(__file__).resolve().parents[2] / "spec" / "vectors"
 ENTRIES = json.loads((VECTORS / "vectors.json").read_text(encoding="utf-8"))["vectors"]

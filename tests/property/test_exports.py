@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 import jinx
-from property.test_round_trip import LEAVES, NAMES, same
+from property.values import LEAVES, NAMES, same
 
 RESERVED = ["$jinx", "$dict", "$bytes", "$float", "$npy", "$pt", "$np", "$file", "path", "bytes"]
 FIELDS = ["__key__", "json", "jpg", "npy", "txt", "cls", "pyd", "mp", "pth", "Txt", "a.jpg"]

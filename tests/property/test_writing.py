@@ -108,7 +108,7 @@ OPTIONS = st.fixed_dictionaries(
     optional={
         "sidecar": st.booleans(),
         "compression": st.sampled_from([None, "zstd", "zstd:1"]),
-        "columns": st.lists(st.sampled_from(["a", "b", "a.b", "kb"]), max_size=3, unique=True),
+        "indexed": st.lists(st.sampled_from(["a", "b", "a.b", "kb"]), max_size=3, unique=True),
         "uncompressed": st.lists(st.sampled_from(["a", "b"]), max_size=2, unique=True),
         "binary_threshold": st.sampled_from([0, 1, 64, 10_000]),
         "compress_threshold": st.sampled_from([0, 128]),
@@ -213,9 +213,9 @@ class Session:
             event(kind)
             getattr(self, kind)(value)
 
-    def close(self) -> dict[str, int] | None:
+    def close(self) -> jinx.WriteResult | None:
         """What closing returns; None when it publishes nothing, for which there must be a reason."""
-        summaries: list[dict[str, int]] = []
+        summaries: list[jinx.WriteResult] = []
         finish = self.writer.finish if isinstance(self.writer, MDSWriter) else self.writer.close
         error = attempt(lambda: summaries.append(finish()))
         assert error is None or self.disturbed, f"nothing disturbed the writer: {error}"
@@ -226,9 +226,9 @@ class Session:
         gc.collect()
         return summaries[0] if summaries else None
 
-    def check(self, rows: list[dict[str, Any]], summary: dict[str, int]) -> None:
+    def check(self, rows: list[dict[str, Any]], summary: jinx.WriteResult) -> None:
         """Every accepted sample is there, in order and as it was given, and nothing else but what was in doubt."""
-        assert summary["rows"] == len(rows)
+        assert summary.samples == len(rows)
         serials = [row[SERIAL] for row in rows]
         assert serials == sorted(set(serials))
         assert set(serials) >= self.accepted, f"lost: {sorted(self.accepted - set(serials))[:5]}"
@@ -303,12 +303,12 @@ def test_what_was_accepted_is_what_opens(steps, options, target, shard_size):
             "replaced pair": {"overwrite": True},
             "replaced folder": {"overwrite": True},
             "appended": {"append": True},
-            "parts": {"part": 0, "parts": 2},
+            "parts": {"part": (0, 2)},
         }.get(target, {})
         session = Session(jinx.Writer(path, max_record_bytes=MAX_RECORD_BYTES, **sizes, **how, **options))
         session.run(steps)
         if not session.disturbed:
-            assert session.writer.rows == len(session.accepted)
+            assert session.writer.samples == len(session.accepted)
         summary = session.close()
         if summary is None:
             assert files(folder) == before
@@ -316,7 +316,7 @@ def test_what_was_accepted_is_what_opens(steps, options, target, shard_size):
             return
         if target == "parts":
             same_for_all = {name: options[name] for name in ("split", "meta") if name in options}
-            with jinx.Writer(path, part=1, parts=2, **same_for_all) as other:
+            with jinx.Writer(path, part=(1, 2), **same_for_all) as other:
                 other.write(session.good({"last": True}))
             session.accepted.add(len(session.given) - 1)
             summary = jinx.merge(path)
@@ -328,8 +328,8 @@ def test_what_was_accepted_is_what_opens(steps, options, target, shard_size):
         assert jinx.verify(path) == []
         if target not in {"appended", "parts"}:
             info = jinx.open(path).info()
-            assert same(info["meta"] or {}, options.get("meta", {}))
-            assert info["split"] == options.get("split")
+            assert same(info.meta, options.get("meta", {}))
+            assert info.split == options.get("split")
 
 
 @settings(suppress_health_check=[HealthCheck.too_slow])

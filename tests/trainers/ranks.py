@@ -52,10 +52,10 @@ def ddp(path: str, out: Path) -> None:
 
 
 def shard(path: str, out: Path) -> None:
-    """Views made by `shard(even="pad")`, in place of a sampler."""
+    """Views made by `shard(remainder="pad")`, in place of a sampler."""
     torch.distributed.init_process_group("gloo")
     rank, size = torch.distributed.get_rank(), torch.distributed.get_world_size()
-    ds = jinx.open(path).shuffle(1).shard(rank, size, even="pad")
+    ds = jinx.open(path).shuffle(1).shard(num_shards=size, index=rank, remainder="pad")
     seen = Seen()
     model = torch.nn.parallel.DistributedDataParallel(seen)
     for batch in DataLoader(ds, BATCH, collate_fn=jinx.torch.collate):
@@ -156,7 +156,7 @@ def trl(path: str, out: Path) -> None:
         max_length=32,
         gradient_checkpointing=False,
     )
-    dataset = jinx.open(path).select_columns(["messages"]).to_hf(streaming=False)
+    dataset = jinx.open(path).select_columns(["messages"]).to_hf()
     trainer = SFTTrainer(make_model(), args=arguments, train_dataset=dataset, processing_class=make_tokenizer())
     result = trainer.train()
     finish(out, [trainer.state.global_step, int(result.training_loss > 0)])

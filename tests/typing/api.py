@@ -9,7 +9,7 @@ import jinx
 
 
 def reading() -> None:
-    ds = jinx.open("train.jinx", decode={"image": "pil"}, fields=["image", "score"])
+    ds = jinx.open("train.jinx", decode={"image": "pil"}, columns=["image", "score"])
     assert_type(ds, jinx.Dataset)
     assert_type(len(ds), int)
     assert_type(ds[10:20], jinx.Dataset)
@@ -17,7 +17,7 @@ def reading() -> None:
     assert_type(ds.filter(ds["score"] > 1), jinx.Dataset)
     train, rest = ds.split(0.9, seed=1)
     assert_type(train, jinx.Dataset)
-    assert_type(rest.shard(0, 2, even="drop"), jinx.Dataset)
+    assert_type(rest.shard(num_shards=2, index=0, remainder="drop"), jinx.Dataset)
     assert_type(ds.lengths("image"), npt.NDArray[np.int64])
     assert_type(ds.to_list(), list[dict[str, Any]])
     assert_type(ds.column_names, list[str])
@@ -32,9 +32,9 @@ def writing(picture: bytes) -> None:
         assert_type(writer, jinx.Writer)
         writer.write({"image": picture, "messages": [{"role": "user"}], "array": np.zeros(3)})
         writer.write_many([{"n": 1}, jinx.open("a.jinx")[0]])
-    assert_type(jinx.convert("in.parquet", "out.jinx"), dict[str, int])
-    assert_type(jinx.verify("out.jinx"), list[dict[str, Any]])
-    for row in jinx.stream("in.parquet", fields=["id"]):
+    assert_type(jinx.convert("in.parquet", "out.jinx"), jinx.WriteResult)
+    assert_type(jinx.verify("out.jinx"), list[jinx.Problem])
+    for row in jinx.stream("in.parquet", columns=["id"]):
         assert_type(row, dict[str, Any])
 
 

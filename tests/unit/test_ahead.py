@@ -35,6 +35,7 @@ def is_right(sample, number: int) -> bool:
 
 
 def test_every_sample_is_its_own(dataset):
+    assert len(list(dataset)) == SAMPLES
     assert all(is_right(sample, number) for number, sample in enumerate(dataset))
     shuffled = dataset.shuffle(3)
     assert all(is_right(sample, sample["id"]) for sample in shuffled)
@@ -58,6 +59,7 @@ def test_what_is_asked_for_may_change(dataset):
         else:
             assert (sample["array"] == number).all()
             assert sample["other"] == b"o" * 5_000
+    assert number == SAMPLES - 1
 
 
 def test_arrays_may_be_written_to(dataset):
@@ -65,6 +67,7 @@ def test_arrays_may_be_written_to(dataset):
         sample["array"][0, 0] = -1
         assert sample["array"][0, 0] == -1
         assert sample["array"][0, 1] == number
+    assert number == SAMPLES - 1
 
 
 def test_threads_share_an_iterator(dataset):
@@ -96,6 +99,7 @@ def test_a_forked_process_iterates_on(dataset):
     assert all(is_right(sample, number) for number, sample in enumerate(iterator, 20))
 
 
+@pytest.mark.slow
 def test_a_process_forked_while_values_are_read_iterates(dataset):
     # What the iterator no longer wants, its threads drop; whatever they hold at that moment, nobody frees in the child.
     for _ in range(150):

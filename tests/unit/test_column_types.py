@@ -53,7 +53,7 @@ def test_uuid_and_json_columns_stay_what_they_are(duckdb_parquet, tmp_path, side
 
 
 def test_views_of_uuid_columns_keep_the_type(duckdb_parquet, tmp_path):
-    jinx.convert(duckdb_parquet, tmp_path / "a.jinx", fields=["u", "j"], rename={"u": "id"})
+    jinx.convert(duckdb_parquet, tmp_path / "a.jinx", columns=["u", "j"], rename={"u": "id"})
     jinx.convert(tmp_path / "a.jinx", tmp_path / "b.parquet")
     assert logical_types(tmp_path / "b.parquet") == ["UUID", "JSON"]
     assert pq.read_table(tmp_path / "b.parquet")["id"].to_pylist() == IDS
@@ -63,7 +63,7 @@ def test_a_column_that_is_json_in_one_file_only_is_text(duckdb_parquet, tmp_path
     text = pa.table({"u": pa.array([IDS[0].bytes], pa.binary(16)), "j": ["not JSON"]})
     pq.write_table(text, tmp_path / "text.parquet")
     for order in ((duckdb_parquet, tmp_path / "text.parquet"), (tmp_path / "text.parquet", duckdb_parquet)):
-        jinx.convert(order, tmp_path / "a.jinx", fields=["u", "j"], overwrite=True)
+        jinx.convert(order, tmp_path / "a.jinx", columns=["u", "j"], overwrite=True)
         jinx.convert(tmp_path / "a.jinx", tmp_path / "b.parquet", overwrite=True)
         assert logical_types(tmp_path / "b.parquet") == ["None", "String"]
         assert len(pq.read_table(tmp_path / "b.parquet")) == 4

@@ -1,4 +1,4 @@
-"""One field of all samples, and batches."""
+"""One column of all samples, and batches."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ ROWS = [samples.sample(index) for index in ALL]
 
 @pytest.fixture(scope="module")
 def ds(tmp_path_factory) -> jinx.Dataset:
-    return jinx.open(samples.write(tmp_path_factory.mktemp("columns") / "a.jinx", columns=["id", "meta.width"]))
+    return jinx.open(samples.write(tmp_path_factory.mktemp("columns") / "a.jinx", indexed=["id", "meta.width"]))
 
 
 def test_numbers_are_arrays(ds):
@@ -24,9 +24,16 @@ def test_numbers_are_arrays(ds):
     assert ds["n"][0] == 0
 
 
-def test_missing_values_make_a_list(ds):
-    assert ds["score"] == [row["score"] for row in ROWS]
-    assert ds.column("score") == ds["score"]
+def test_missing_values_are_masked(ds):
+    scores = ds["score"]
+    assert isinstance(scores, np.ma.MaskedArray)
+    assert scores.dtype == np.float64
+    assert scores.tolist() == [row["score"] for row in ROWS]
+    assert np.isnan(scores.data[scores.mask]).all()
+    assert ds.column("score").tolist() == scores.tolist()
+    complete = ds[[4]]["score"]  # the files decide, not the view
+    assert isinstance(complete, np.ma.MaskedArray)
+    assert complete.tolist() == [ROWS[4]["score"]]
 
 
 @pytest.mark.parametrize("name", ["id", "messages", "image", "meta", "meta.source"])
@@ -42,15 +49,17 @@ def test_array_columns(ds):
 def test_columns_follow_the_view(ds):
     assert ds[::-3]["n"].tolist() == ALL[::-3]
     assert ds[[5, 1]]["id"] == ["s005", "s001"]
-    assert ds[[4, 3]]["score"] == [ROWS[4]["score"], None]
+    assert ds[[4, 3]]["score"].tolist() == [ROWS[4]["score"], None]
 
 
 def test_columns_of_files_that_lack_them(tmp_path):
-    path = samples.write(tmp_path / "bare.jinx", only_columns=[])
+    path = samples.write(tmp_path / "bare.jinx", only_indexed=[])
     ds = jinx.open(path)
-    assert ds.info()["columns"] == []
+    assert ds.info().indexed == []
     assert ds["n"].tolist() == ALL
-    assert ds["score"] == [row["score"] for row in ROWS]
+    assert isinstance(ds["score"], np.ma.MaskedArray)
+    assert ds["score"].tolist() == [row["score"] for row in ROWS]
+    assert ds[[4, 3]]["score"].tolist() == [ROWS[4]["score"], None]
     assert ds["meta.width"].tolist() == [2 * n for n in ALL]
     assert ds.lengths("messages").tolist() == [len(row["messages"]) for row in ROWS]
 
@@ -82,17 +91,17 @@ def test_batches_of_dicts(ds):
     batches = list(ds.iter_batches(20))
     assert [len(batch) for batch in batches] == [20, 20, 10]
     assert [sample["n"] for batch in batches for sample in batch] == ALL
-    assert [len(batch) for batch in ds.iter_batches(20, drop_last=True)] == [20, 20]
+    assert [len(batch) for batch in ds.iter_batches(20, remainder="drop")] == [20, 20]
 
 
 def test_batches_of_columns(ds):
-    batch = next(ds.iter_batches(3, fields=["n", "id"], format="columns"))
+    batch = next(ds.iter_batches(3, columns=["n", "id"], format="columns"))
     assert batch == {"n": [0, 1, 2], "id": ["s000", "s001", "s002"]}
     assert list(batch) == ["n", "id"]
 
 
 def test_batches_of_arrays(ds):
-    batch = next(ds.iter_batches(4, fields=["n", "array", "id", "messages"], format="numpy"))
+    batch = next(ds.iter_batches(4, columns=["n", "array", "id", "messages"], format="numpy"))
     assert batch["n"].tolist() == [0, 1, 2, 3]
     assert batch["array"].shape == (4, 2, 3)
     assert batch["array"].dtype == np.int16
@@ -123,23 +132,23 @@ NESTED = [
 
 @pytest.fixture(params=["jinx", "jsonl", "map"])
 def nested(request, tmp_path) -> jinx.Dataset:
-    """The same samples from a file that lists its fields, from one that does not, and through a function."""
+    """The same samples from a file that lists its columns, from one that does not, and through a function."""
     path = tmp_path / ("nested.jsonl" if request.param == "jsonl" else "nested.jinx")
     jinx.convert(NESTED, path)
-    return jinx.open(path).map(dict) if request.param == "map" else jinx.open(path)
+    return jinx.open(path).with_transform(dict) if request.param == "map" else jinx.open(path)
 
 
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("d.widht", "no field 'd.widht'; did you mean 'd.width'?"),
-        ("d.nothing", "no field 'd.nothing'; 'd' has: width, a.b, deep, say \"no\"."),
-        ("d.deep.y", "no field 'd.deep.y'; 'd.deep' has: x"),
-        ("d.width.x", "no field 'd.width.x'; 'd.width' is no dict"),
-        ("n.x", "no field 'n.x'; 'n' is no dict"),
-        ("list.a", "no field 'list.a'; 'list' is no dict"),
-        ("d.a.b", "no field 'd.a.b'; did you mean 'd.\"a.b\"'?"),
-        ('d."x.y"', "no field 'd.\"x.y\"'; 'd' has: width, a.b, deep, say \"no\"."),
+        ("d.widht", "no column 'd.widht'; did you mean 'd.width'?"),
+        ("d.nothing", "no column 'd.nothing'; 'd' has: width, a.b, deep, say \"no\"."),
+        ("d.deep.y", "no column 'd.deep.y'; 'd.deep' has: x"),
+        ("d.width.x", "no column 'd.width.x'; 'd.width' is not a dict"),
+        ("n.x", "no column 'n.x'; 'n' is not a dict"),
+        ("list.a", "no column 'list.a'; 'list' is not a dict"),
+        ("d.a.b", "no column 'd.a.b'; did you mean 'd.\"a.b\"'?"),
+        ('d."x.y"', "no column 'd.\"x.y\"'; 'd' has: width, a.b, deep, say \"no\"."),
     ],
 )
 def test_a_path_that_no_sample_has_is_an_error(nested, name, message):
@@ -168,8 +177,8 @@ def test_a_view_without_the_path_is_no_mistake(tmp_path):
 def test_names_with_dots_are_quoted(nested):
     assert nested['d."a.b"'].tolist() == [10, 20]
     assert nested['"d".width'].tolist() == [1, 2]
-    assert nested['d."say ""no""."'] == [None, 3]
-    assert nested['"odd.name".x'] == [1, None]
+    assert nested['d."say ""no""."'].tolist() == [None, 3]
+    assert nested['"odd.name".x'].tolist() == [1, None]
     assert [sample["n"] for sample in nested.sort('-d."a.b"')] == [2, 1]
     with pytest.raises(ValueError, match="quotes in the path"):
         nested.column('d."a.b')
@@ -178,12 +187,12 @@ def test_names_with_dots_are_quoted(nested):
 def test_an_exact_name_wins_in_every_sample(tmp_path):
     jinx.convert([{"a.b": 1, "a": {"b": 5}}, {"a": {"b": 2}}], tmp_path / "a.jinx")
     ds = jinx.open(tmp_path / "a.jinx")
-    assert ds["a.b"] == [1, None]
+    assert ds["a.b"].tolist() == [1, None]
     assert ds['a."b"'].tolist() == [5, 2]
 
 
 def test_a_quoted_name_may_be_a_stored_column(tmp_path):
-    jinx.convert(NESTED, tmp_path / "a.jinx", columns=['d."a.b"'])
+    jinx.convert(NESTED, tmp_path / "a.jinx", indexed=['d."a.b"'])
     ds = jinx.open(tmp_path / "a.jinx")
-    assert 'd."a.b"' in [column["path"] for column in ds.info()["columns"]]
+    assert 'd."a.b"' in [column.path for column in ds.info().indexed]
     assert ds['d."a.b"'].dtype == np.int8

@@ -11,7 +11,7 @@ import pytest
 
 import jinx
 import samples
-from jinx.formats.registry import format_of, target_format
+from jinx._convert.formats import format_of, output_format
 
 ROWS: list[dict[str, Any]] = [
     {
@@ -39,12 +39,12 @@ def rows_of(path: Path) -> list[dict[str, Any]]:
 
 def test_headline(chat_parquet, tmp_path):
     done = jinx.convert(chat_parquet, tmp_path / "out.jinx")
-    assert done["rows"] == 60
+    assert done.samples == 60
     ds = jinx.open(tmp_path / "out.jinx")
     table = pq.read_table(chat_parquet).to_pylist()
     assert ds[42]["image"] == table[42]["image"]["bytes"]
     assert ds[42]["messages"] == table[42]["messages"]
-    assert ds.fields["image"] == "bytes (image/jpeg)"
+    assert ds.schema["image"] == "bytes (image/jpeg)"
 
 
 def test_parquet_and_back_is_equal_with_features(chat_parquet, tmp_path):
@@ -60,8 +60,8 @@ def test_parquet_and_back_is_equal_with_features(chat_parquet, tmp_path):
 )
 @pytest.mark.parametrize("last", ["b.jinx", "b.parquet", "b.msgpack", "b.jsonl", "b.jsonl.zst"])
 def test_any_to_any(lines, tmp_path, middle, last):
-    assert jinx.convert(lines, tmp_path / middle)["rows"] == 30
-    assert jinx.convert(tmp_path / middle, tmp_path / last)["rows"] == 30
+    assert jinx.convert(lines, tmp_path / middle).samples == 30
+    assert jinx.convert(tmp_path / middle, tmp_path / last).samples == 30
     assert rows_of(tmp_path / last) == ROWS
 
 
@@ -79,27 +79,27 @@ def test_several_inputs_in_natural_order(tmp_path):
 
 
 def test_limit_fields_rename(lines, tmp_path):
-    jinx.convert(lines, tmp_path / "a.jinx", limit=5, fields=["n", "id"], rename={"id": "name"})
+    jinx.convert(lines, tmp_path / "a.jinx", limit=5, columns=["n", "id"], rename={"id": "name"})
     ds = jinx.open(tmp_path / "a.jinx")
     assert len(ds) == 5
     assert dict(ds[1]) == {"name": "r1", "n": 1}
-    with pytest.raises((jinx.JinxError, KeyError), match="nn"):
-        jinx.convert(lines, tmp_path / "b.jinx", fields=["nn"])
+    with pytest.raises((jinx.JinxError, KeyError), match="'nn'"):
+        jinx.convert(lines, tmp_path / "b.jinx", columns=["nn"])
     assert not (tmp_path / "b.jinx").exists()
 
 
 def test_options_reach_the_file(lines, tmp_path):
-    jinx.convert(lines, tmp_path / "a.jinx", columns=["meta.w"], split="train", meta={"by": "me"}, sidecar=False)
+    jinx.convert(lines, tmp_path / "a.jinx", indexed=["meta.w"], split="train", meta={"by": "me"}, sidecar=False)
     info = jinx.open(tmp_path / "a.jinx").info()
-    assert "meta.w" in {column["path"] for column in info["columns"]}
-    assert (info["split"], info["meta"]) == ("train", {"by": "me"})
+    assert "meta.w" in {column.path for column in info.indexed}
+    assert (info.split, info.meta) == ("train", {"by": "me"})
     assert not (tmp_path / "a.binx").exists()
 
 
 def test_shards_and_append(lines, tmp_path):
     out = tmp_path / "out"
     done = jinx.convert(lines, out, shard_size="1kB")
-    assert done["shards"] > 1
+    assert done.shards > 1
     jinx.convert(lines, out, append=True)
     assert rows_of(out) == ROWS * 2
 
@@ -107,7 +107,7 @@ def test_shards_and_append(lines, tmp_path):
 def test_the_same_input_gives_the_same_bytes(chat_parquet, tmp_path):
     for threads in (1, 2):
         jinx.convert(chat_parquet, tmp_path / f"a{threads}.jinx", threads=threads)
-    ids = {tuple(jinx.open(tmp_path / f"a{threads}.jinx").info()["ids"]) for threads in (1, 2)}
+    ids = {tuple(jinx.open(tmp_path / f"a{threads}.jinx").info().ids) for threads in (1, 2)}
     assert len(ids) == 1
     assert (tmp_path / "a1.binx").read_bytes() == (tmp_path / "a2.binx").read_bytes()
 
@@ -138,9 +138,9 @@ def test_an_interrupt_leaves_nothing(lines, tmp_path):
 
 def test_dicts_from_python(tmp_path):
     for name in ("a.jinx", "a.jsonl", "a.parquet"):
-        assert jinx.convert(iter(ROWS), tmp_path / name)["rows"] == 30
+        assert jinx.convert(iter(ROWS), tmp_path / name).samples == 30
         assert rows_of(tmp_path / name) == ROWS
-    assert jinx.convert(ROWS, tmp_path / "b.jinx", limit=2, fields=["n"], rename={"n": "m"})["rows"] == 2
+    assert jinx.convert(ROWS, tmp_path / "b.jinx", limit=2, columns=["n"], rename={"n": "m"}).samples == 2
     assert jinx.open(tmp_path / "b.jinx")[1] == {"m": 1}
     for source in (7, {"a": 1}, b"bytes"):
         with pytest.raises(TypeError, match="cannot be converted"):
@@ -168,7 +168,7 @@ def test_a_view_of_converted_parquet_keeps_its_types(chat_parquet, tmp_path):
     jinx.convert(chat_parquet, tmp_path / "a.jinx")
     jinx.convert(jinx.open(tmp_path / "a.jinx")[10:20], tmp_path / "b.jinx")
     view = jinx.open(tmp_path / "b.jinx")
-    assert view.fields["image"] == "bytes (image/jpeg)"
+    assert view.schema["image"] == "bytes (image/jpeg)"
     assert view.to_arrow().equals(pq.read_table(chat_parquet).slice(10, 10))
 
 
@@ -181,17 +181,17 @@ def test_hugging_face_datasets(chat_parquet, tmp_path):
     raw = pq.read_table(chat_parquet).to_pylist()
     assert ds["id"] == [raw[i]["id"] for i in (5, 3, 50)]
     assert ds[1]["image"] == raw[3]["image"]["bytes"]
-    assert ds.to_hf(streaming=False).features == whole.features
-    assert next(iter(ds.to_hf()))["image"].size == (raw[5]["width"], raw[5]["height"])
+    assert ds.to_hf().features == whole.features
+    assert next(iter(ds.to_hf(streaming=True)))["image"].size == (raw[5]["width"], raw[5]["height"])
 
     both = datasets.DatasetDict(train=chosen, test=whole.select([1]))
-    with pytest.raises(ValueError, match="the splits train, test, which become a folder"):
+    with pytest.raises(ValueError, match="the splits train, test, which become a directory"):
         jinx.convert(both, tmp_path / "b.jinx")
-    assert jinx.convert(both, tmp_path / "both")["rows"] == 4
+    assert jinx.convert(both, tmp_path / "both").samples == 4
     assert jinx.open(tmp_path / "both", split="test")["id"] == [raw[1]["id"]]
-    assert jinx.open(tmp_path / "both" / "train").info()["split"] == "train"
+    assert jinx.open(tmp_path / "both" / "train").info().split == "train"
 
-    jinx.convert(both, tmp_path / "tables", to="parquet")
+    jinx.convert(both, tmp_path / "tables", output_format="parquet")
     assert sorted(path.name for path in (tmp_path / "tables").iterdir()) == ["test.parquet", "train.parquet"]
 
     jinx.convert(chosen.to_iterable_dataset(), tmp_path / "c.jinx")
@@ -205,14 +205,14 @@ def test_hugging_face_rows_without_features(chat_parquet, tmp_path):
     assert mapped.features is None
     jinx.convert(mapped, tmp_path / "a.jinx")
     ds = jinx.open(tmp_path / "a.jinx")
-    assert ds["more"] == [None, 1, 1]
+    assert ds["more"].tolist() == [None, 1, 1]
     assert ds[1]["image"]["bytes"][:3] == b"\xff\xd8\xff"
 
 
 def test_stream(lines, tmp_path):
-    assert list(jinx.stream(lines, fields=["n"])) == [{"n": row["n"]} for row in ROWS]
+    assert list(jinx.stream(lines, columns=["n"])) == [{"n": row["n"]} for row in ROWS]
     (tmp_path / "rows.data").write_bytes(gzip.compress(lines.read_bytes()))
-    assert list(jinx.stream(tmp_path / "rows.data", from_="jsonl")) == ROWS
+    assert list(jinx.stream(tmp_path / "rows.data", input_format="jsonl")) == ROWS
 
 
 def test_bad_sources_are_named(lines, tmp_path):
@@ -221,7 +221,7 @@ def test_bad_sources_are_named(lines, tmp_path):
     with pytest.raises(ValueError, match="names no format"):
         jinx.convert(lines, tmp_path / "a.txt")
     with pytest.raises(ValueError, match="'csv' is not known"):
-        jinx.convert(lines, tmp_path / "a.jinx", from_="csv")
+        jinx.convert(lines, tmp_path / "a.jinx", input_format="csv")
     (tmp_path / "table.csv").write_text("a,b\n", "utf-8")
     with pytest.raises(jinx.UnsupportedError, match="names no format"):
         jinx.convert(tmp_path / "table.csv", tmp_path / "a.jinx")
@@ -263,7 +263,7 @@ def test_rows_without_fields_are_not_lost_in_parquet(tmp_path):
 
 
 def test_what_parquet_cannot_hold_names_the_column(tmp_path):
-    with pytest.raises(jinx.JinxError, match="odd"):
+    with pytest.raises(jinx.JinxError, match="'odd'"):
         jinx.convert([{"odd": 1}, {"odd": "a"}], tmp_path / "a.parquet")
     jinx.convert([{"odd": 1}, {"odd": "a"}], tmp_path / "a.parquet", mixed="json")
     assert pq.read_table(tmp_path / "a.parquet")["odd"].to_pylist() == ["1", '"a"']
@@ -286,4 +286,30 @@ def test_formats_by_suffix(name, format):
 
 
 def test_a_name_without_a_suffix_is_a_folder_of_shards():
-    assert target_format("out") == "jinx"
+    assert output_format("out") == "jinx"
+
+
+@pytest.mark.parametrize("split", ["../evil", "a/b", "", ".", ".hidden"])
+def test_a_split_never_leads_out_of_the_output(tmp_path, split):
+    with jinx.Writer(tmp_path / "a.jinx", split=split) as writer:
+        writer.write({"n": 1})
+    before = sorted(tmp_path.iterdir())
+    if split:
+        with pytest.raises(ValueError, match="cannot be a file name"):
+            jinx.convert(tmp_path / "a.jinx", tmp_path / "out", output_format="parquet")
+    else:
+        jinx.convert(tmp_path / "a.jinx", tmp_path / "out", output_format="parquet")
+        assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["train-00000-of-00001.parquet"]
+        before.append(tmp_path / "out")
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_an_opened_dataset_is_compared_with_its_checksums(tmp_path):
+    with jinx.Writer(tmp_path / "a.jinx", compression=None) as writer:
+        writer.write({"value": b"x" * 200})
+    damaged = bytearray((tmp_path / "a.binx").read_bytes())
+    damaged[100] ^= 1
+    (tmp_path / "a.binx").write_bytes(damaged)
+    for verify in ("rows", "none", "full"):
+        with pytest.raises(jinx.CorruptFileError):
+            jinx.convert(jinx.open(tmp_path / "a.jinx", verify=verify), tmp_path / "b.jinx")

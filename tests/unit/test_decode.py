@@ -75,8 +75,8 @@ def test_a_value_is_decoded_once(path):
 def test_everything_that_reads_decodes(path):
     ds = jinx.open(path, decode={"image": "numpy"})
     assert [array.shape for array in ds["image"]] == [(4, 6, 3)] * 2
-    assert next(ds.iter_batches(2, fields=["image"], format="numpy"))["image"].shape == (2, 4, 6, 3)
-    assert ds.take([1], fields=["image"])[0]["image"].shape == (4, 6, 3)
+    assert next(ds.iter_batches(2, columns=["image"], format="numpy"))["image"].shape == (2, 4, 6, 3)
+    assert ds.take([1], columns=["image"])[0]["image"].shape == (4, 6, 3)
     assert ds[::-1][0]["image"][0, 0].tolist() == [0, 128, 0]
     assert dict(ds[0])["image"].shape == (4, 6, 3)
     assert ds.decode(None)[0]["image"] == picture("red")

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import jinx
-from jinx.cli.program import run
+from jinx._cli.program import run
 from property.test_round_trip import same
 
 FORMATS = ["jsonl", "jsonl.gz", "jsonl.zst", "msgpack", "msgpack.zst", "tar", "tar.gz"]
@@ -184,7 +184,7 @@ def test_rows_that_say_so_hold_markers_wherever_they_stand(tmp_path):
     assert ds.take([1, 0])[0]["a"] == b"\0\xff"
     assert list(ds.select_columns(["a"])[1]) == ["a"]
     (tmp_path / "bad.jsonl").write_text('{"$jinx": 1, "t": {"$pt": "aGVsbG8="}}\n', "utf-8")
-    with pytest.raises(jinx.CorruptFileError, match=r"line 1: a tensor that does not begin"):
+    with pytest.raises(jinx.CorruptFileError, match=r"line 1, field 't': a tensor that does not begin"):
         jinx.convert(tmp_path / "bad.jsonl", tmp_path / "bad.jinx")
     with pytest.raises(jinx.CorruptFileError, match=r"sample 0.*a tensor that does not begin"):
         _ = jinx.open(tmp_path / "bad.jsonl")[0]["t"]

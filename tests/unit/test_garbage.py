@@ -153,7 +153,7 @@ def test_a_loader(path):
     from jinx.torch import Loader
 
     def build(owner: Owner) -> list[Any]:
-        loader = Loader(jinx.open(path).map(owner.apply), batch_size=4, collate_fn=owner.apply)
+        loader = Loader(jinx.open(path).with_transform(owner.apply), batch_size=4, collate_fn=owner.apply)
         return [loader, started(iter(loader))]
 
     assert is_freed(build)

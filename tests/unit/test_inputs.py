@@ -50,7 +50,7 @@ def test_a_json_array(tmp_path, indent, name):
     rows = [llava(number) for number in range(4)]
     text = json.dumps(rows, indent=indent).encode()
     (tmp_path / name).write_bytes(gzip.compress(text) if name.endswith("gz") else text)
-    assert jinx.convert(tmp_path / name, tmp_path / "out.jinx")["rows"] == 4
+    assert jinx.convert(tmp_path / name, tmp_path / "out.jinx").samples == 4
     assert jinx.open(tmp_path / "out.jinx").to_list() == rows
     assert list(jinx.stream(tmp_path / name)) == rows
 
@@ -73,7 +73,7 @@ def test_embedded_pictures(tmp_path, pictures):
     jinx.convert(tmp_path / "llava.json", tmp_path / "out.jinx", embed="image", root=pictures)
     ds = jinx.open(tmp_path / "out.jinx")
     assert [sample["image"] for sample in ds] == [png(number) for number in range(4)]
-    assert ds.fields["image"] == "bytes (image/png)"
+    assert ds.schema["image"] == "bytes (image/png)"
     jinx.convert(tmp_path / "out.jinx", tmp_path / "out.parquet")
     assert pq.read_table(tmp_path / "out.parquet")["image"][3].as_py() == {"bytes": png(3), "path": "coco/3.png"}
 
@@ -97,7 +97,7 @@ def test_pictures_that_are_missing(tmp_path, pictures):
         jinx.convert(pictures / "rows.jsonl", tmp_path / "a.jinx", embed="image")
     assert not (tmp_path / "a.jinx").exists()
     done = jinx.convert(pictures / "rows.jsonl", tmp_path / "b.jinx", embed="image", missing="skip")
-    assert (done["rows"], done["skipped"]) == (3, 1)
+    assert (done.samples, done.skipped) == (3, 1)
     assert list(jinx.open(tmp_path / "b.jinx")["id"]) == ["0", "2", "3"]
     jinx.convert(pictures / "rows.jsonl", tmp_path / "c.jinx", embed="image", missing="null")
     assert [sample["image"] is None for sample in jinx.open(tmp_path / "c.jinx")] == [False, True, False, False]
@@ -143,7 +143,7 @@ def test_webdataset_tars(tmp_path, suffix):
             files[f"{number:06}.txt"] = f"text {number}".encode()
             files[f"{number:06}.cls"] = str(number).encode()
         tar_of(tmp_path / f"shard-{shard:04}.{suffix}", files)
-    assert jinx.convert(str(tmp_path / f"shard-*.{suffix}"), tmp_path / "out.jinx")["rows"] == 6
+    assert jinx.convert(str(tmp_path / f"shard-*.{suffix}"), tmp_path / "out.jinx").samples == 6
     ds = jinx.open(tmp_path / "out.jinx")
     expected = {"__key__": "000004", "png": png(4), "json": {"n": 4}, "txt": "text 4", "cls": 4}
     assert ds[4] == expected
@@ -201,7 +201,7 @@ def test_damaged_compressed_inputs_have_one_cause(tmp_path, format, codec):
             with pytest.raises(error, match=f"a.{format}.{codec}"):
                 list(jinx.stream(path))
     path.write_bytes(packed)
-    assert jinx.convert(path, tmp_path / "out.jinx")["rows"] == len(list(jinx.stream(path)))
+    assert jinx.convert(path, tmp_path / "out.jinx").samples == len(list(jinx.stream(path)))
 
 
 def test_a_damaged_tar_is_corrupt(tmp_path):
@@ -230,11 +230,11 @@ def test_folders_by_split(tmp_path):
         table = pa.table({"split": [split] * count, "n": list(range(count))})
         pq.write_table(table, folder / "data" / f"{split}-{number:05}-of-00002.parquet")
     (folder / "README.md").write_text("---\n---\n", "utf-8")
-    assert jinx.convert(folder, tmp_path / "out")["rows"] == 18
+    assert jinx.convert(folder, tmp_path / "out").samples == 18
     train, test = jinx.open(tmp_path / "out" / "train"), jinx.open(tmp_path / "out", split="test")
     assert (len(train), len(test)) == (15, 3)
     assert set(train["split"]) == {"train"}
-    assert train.info()["split"] == "train"
+    assert train.info().split == "train"
     jinx.convert(folder, tmp_path / "one.jinx", split="test")
     assert len(jinx.open(tmp_path / "one.jinx")) == 3
     with pytest.raises(ValueError, match=r"the splits .*train.*a name without a suffix.*--split"):
@@ -282,7 +282,7 @@ def test_arrow_files_and_streams(tmp_path, name):
         (tmp_path / name).write_bytes(gzip.compress(whole) if name.endswith("gz") else whole)
     jinx.convert(tmp_path / name, tmp_path / "a.jinx")
     assert jinx.open(tmp_path / "a.jinx").to_arrow().equals(table)
-    assert list(jinx.stream(tmp_path / name, fields=["n"])) == [{"n": 1}, {"n": 2}, {"n": None}]
+    assert list(jinx.stream(tmp_path / name, columns=["n"])) == [{"n": 1}, {"n": 2}, {"n": None}]
     if not name.endswith("gz"):
         with pytest.raises(jinx.UnsupportedError, match=r"an Arrow IPC file; run: jinx convert .* .*a\.jinx"):
             jinx.open(tmp_path / name)
@@ -304,11 +304,11 @@ def test_what_hugging_face_saved(chat_parquet, tmp_path):
     whole = datasets.load_dataset("parquet", data_files=str(chat_parquet), split="train", cache_dir=str(tmp_path / "c"))
     whole.save_to_disk(tmp_path / "one", num_shards=2)
     datasets.load_from_disk(tmp_path / "one").filter(lambda row: row["width"] > 300)  # leaves a file beside the data
-    assert jinx.convert(tmp_path / "one", tmp_path / "one.jinx")["rows"] == len(whole)
+    assert jinx.convert(tmp_path / "one", tmp_path / "one.jinx").samples == len(whole)
     jinx.convert(chat_parquet, tmp_path / "direct.jinx")
     ds = jinx.open(tmp_path / "one.jinx")
     assert ds.to_list() == jinx.open(tmp_path / "direct.jinx").to_list()
-    assert ds.fields["image"] == "bytes (image/jpeg)"
+    assert ds.schema["image"] == "bytes (image/jpeg)"
     datasets.DatasetDict({"train": whole, "test": whole.select(range(7))}).save_to_disk(tmp_path / "two")
     jinx.convert(tmp_path / "two", tmp_path / "out")
     assert [len(jinx.open(tmp_path / "out" / split)) for split in ("train", "test")] == [len(whole), 7]

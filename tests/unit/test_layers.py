@@ -1,4 +1,4 @@
-"""Each layer knows only the layers below it: core, Arrow, bindings, Python package, pipeline."""
+"""Each layer knows only the layers below it: core, formats, conversion, bindings, Python package."""
 
 import ast
 import re
@@ -12,21 +12,22 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 JINX = ROOT / "python" / "jinx"
-PIPELINE = ROOT / "python" / "pipeline" / "jinx_pipeline"
 ABOVE_JINX = {"jinx_pipeline", "bench", "tests", "draw", "demo"}
 
 # Third-party packages a folder of the package may import when it is itself imported.
 AT_TOP_LEVEL = {
     "": set(),
-    "cli": {"click"},
+    "_cli": {"click"},
     "torch": {"torch"},
     # Nothing else of the package imports it, and it imports nothing of the package.
-    "reference": {"brotli", "cramjam", "lz4", "numpy", "xxhash", "zstandard"},
+    "_reference": {"brotli", "cramjam", "lz4", "numpy", "xxhash", "zstandard"},
 }
 
 
 def modules(package: Path) -> list[Path]:
-    return sorted([*package.rglob("*.py"), *package.rglob("*.pyi")])
+    found = sorted([*package.rglob("*.py"), *package.rglob("*.pyi")])
+    assert package / "__init__.py" in found
+    return found
 
 
 def dotted(path: Path, package: Path) -> str:
@@ -71,10 +72,6 @@ def root_of(name: str) -> str:
     return name.split(".", maxsplit=1)[0]
 
 
-def within(name: str, module: str) -> bool:
-    return name == module or name.startswith(f"{module}.")
-
-
 def test_jinx_imports_nothing_above_it():
     found = {
         (path.name, name) for path in modules(JINX) for name in all_imports(path, JINX) if root_of(name) in ABOVE_JINX
@@ -84,7 +81,9 @@ def test_jinx_imports_nothing_above_it():
 
 def test_importing_jinx_needs_the_standard_library_alone():
     found = set()
-    for path in JINX.rglob("*.py"):
+    for path in modules(JINX):
+        if path.suffix == ".pyi":
+            continue
         folder = path.relative_to(JINX).parts[0] if path.parent != JINX else ""
         allowed = AT_TOP_LEVEL.get(folder, set()) | {"jinx"} | set(sys.stdlib_module_names)
         names = {root_of(name) for name in top_level_imports(path, JINX)}
@@ -100,39 +99,10 @@ def test_import_jinx_loads_no_heavy_package():
     assert done.stdout.strip() == ""
 
 
-def test_formats_do_not_import_each_other():
-    names = {path.stem for path in (JINX / "formats").glob("*.py")} - {"__init__", "registry"}
-    found = {
-        (path.stem, name)
-        for path in (JINX / "formats").glob("*.py")
-        if path.stem in names
-        for name in all_imports(path, JINX)
-        for other in names - {path.stem}
-        if within(name, f"jinx.formats.{other}")
-    }
-    assert not found
-
-
-def test_the_pipeline_uses_public_names_of_jinx():
-    found = {
-        (path.name, name)
-        for path in modules(PIPELINE)
-        for name in all_imports(path, PIPELINE)
-        if root_of(name) == "jinx" and any(part.startswith("_") for part in name.split("."))
-    }
-    assert not found
-
-
-@pytest.mark.parametrize(("part", "forbidden"), [("ops", "exec"), ("exec", "ops")])
-def test_operators_and_engines_do_not_know_each_other(part: str, forbidden: str):
-    found = {
-        (path.name, name)
-        for path in modules(PIPELINE)
-        if part in path.relative_to(PIPELINE).parts
-        for name in all_imports(path, PIPELINE)
-        if within(name, f"jinx_pipeline.{forbidden}")
-    }
-    assert not found
+def test_only_four_modules_are_public():
+    public = {"jinx", "jinx.errors", "jinx.mds", "jinx.torch"}
+    found = {dotted(path, JINX) for path in modules(JINX) if "._" not in dotted(path, JINX)}
+    assert found == public
 
 
 def dependencies(crate: str) -> set[str]:
@@ -140,15 +110,35 @@ def dependencies(crate: str) -> set[str]:
     return set(manifest.get("dependencies", {}))
 
 
-def test_only_the_binding_crate_knows_python():
-    for crate in ("jinx-core", "jinx-arrow"):
-        assert not dependencies(crate) & {"pyo3", "numpy", "pyo3-bytes", "jinx-py"}
+# Each crate and those it may build on; the direction is the architecture.
+CRATES = {
+    "jinx-core": set(),
+    "jinx-format": {"jinx-core"},
+    "jinx-mds": {"jinx-core"},
+    "jinx-convert": {"jinx-core", "jinx-format", "jinx-mds"},
+    "jinx-fuzz": {"jinx-core", "jinx-format", "jinx-mds"},
+    "jinx-py": {"jinx-core", "jinx-format", "jinx-mds", "jinx-convert"},
+}
 
 
-def test_the_core_knows_no_arrow_and_no_network():
-    foreign = {"jinx-arrow", "parquet", "tokio", "reqwest", "object_store", "log", "tracing"}
-    found = {name for name in dependencies("jinx-core") if name in foreign or name.startswith("arrow")}
-    assert not found
+def test_every_crate_has_its_place():
+    assert {folder.name for folder in (ROOT / "rust").iterdir() if (folder / "Cargo.toml").exists()} == set(CRATES)
+
+
+@pytest.mark.parametrize("crate", CRATES)
+def test_crates_build_on_those_below_alone(crate: str):
+    assert {name for name in dependencies(crate) if name.startswith("jinx-")} <= CRATES[crate]
+
+
+@pytest.mark.parametrize("crate", sorted(set(CRATES) - {"jinx-py"}))
+def test_only_the_binding_crate_knows_python(crate: str):
+    assert not dependencies(crate) & {"pyo3", "numpy", "pyo3-bytes"}
+
+
+def test_no_crate_below_conversion_knows_arrow_or_the_network():
+    foreign = {"parquet", "tokio", "reqwest", "object_store", "log", "tracing"}
+    for crate in ("jinx-core", "jinx-format", "jinx-mds"):
+        assert not {name for name in dependencies(crate) if name in foreign or name.startswith("arrow")}
 
 
 def test_the_wheel_holds_jinx_alone():
@@ -160,6 +150,8 @@ def test_the_wheel_holds_jinx_alone():
 def test_the_extension_asks_for_the_gil() -> None:
     """PyO3 says of a module that it needs no GIL unless it is told otherwise; ours is not tested without it."""
     assert "#[pymodule(gil_used = true)]" in (ROOT / "rust/jinx-py/src/lib.rs").read_text("utf-8")
+
+
 def test_the_list_of_unsafe_files_is_whole():
     allowing = [path for path in (ROOT / "rust").rglob("*.rs") if "allow(unsafe_code)" in path.read_text("utf-8")]
     text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")

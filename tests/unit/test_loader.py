@@ -66,7 +66,7 @@ def test_batches_hold_what_collate_makes_of_the_samples(path, workers):
 
 def test_arguments_mean_what_they_mean_to_torch(path):
     dataset = jinx.open(path)
-    assert ids(Loader(dataset, 10, drop_last=True)) == [list(range(i, i + 10)) for i in (0, 10, 20)]
+    assert ids(Loader(dataset, 10, remainder="drop")) == [list(range(i, i + 10)) for i in (0, 10, 20)]
     assert ids(Loader(dataset, batch_sampler=BatchSampler(SequentialSampler(range(5)), 2, False))) == [
         [0, 1],
         [2, 3],
@@ -75,7 +75,7 @@ def test_arguments_mean_what_they_mean_to_torch(path):
     assert ids(Loader(dataset, 2, sampler=[4, 4, 1])) == [[4, 4], [1]]
     assert [sample["id"] for sample in Loader(dataset, None)] == list(range(SAMPLES))
     assert next(iter(Loader(dataset, 3, collate_fn=len))) == 3
-    assert list(next(iter(Loader(dataset, 3, fields=["text", "id"])))) == ["id", "text"]
+    assert list(next(iter(Loader(dataset, 3, columns=["text", "id"])))) == ["id", "text"]
     generator, same = torch.Generator().manual_seed(5), torch.Generator().manual_seed(5)
     expected = [list(RandomSampler(range(SAMPLES), generator=same)) for _ in range(2)]
     loader = Loader(dataset, SAMPLES, shuffle=True, generator=generator)
@@ -219,17 +219,17 @@ def test_a_forked_process_reads_on(path):
 
 
 @pytest.mark.parametrize(
-    "arguments",
+    ("arguments", "says"),
     [
-        {"batch_sampler": [[0]], "shuffle": True},
-        {"sampler": [0], "shuffle": True},
-        {"batch_size": 0},
-        {"batch_size": None, "drop_last": True},
-        {"on_error": "ignore"},
-        {"prefetch_factor": 0},
-        {"num_workers": -1},
+        ({"batch_sampler": [[0]], "shuffle": True}, "batch_sampler excludes"),
+        ({"sampler": [0], "shuffle": True}, "sampler excludes shuffle"),
+        ({"batch_size": 0}, "batch_size=0: give"),
+        ({"batch_size": None, "remainder": "drop"}, "no remainder to drop"),
+        ({"on_error": "ignore"}, "on_error='ignore': give"),
+        ({"prefetch_factor": 0}, "prefetch_factor=0"),
+        ({"num_workers": -1}, "num_workers=-1"),
     ],
 )
-def test_arguments_that_exclude_each_other(path, arguments):
-    with pytest.raises(ValueError, match=r"."):
+def test_arguments_that_exclude_each_other(path, arguments, says):
+    with pytest.raises(ValueError, match=says):
         Loader(jinx.open(path), **arguments)

@@ -1,13 +1,14 @@
 """Conversions that are interrupted, meet broken rows, or are shared by many writers."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import jinx
-from jinx.cli.program import run
+from jinx._cli.program import run
 
 
 def write_rows(path: Path, rows: range) -> Path:
@@ -45,7 +46,7 @@ def long_input(tmp_path: Path) -> Path:
     return path
 
 
-def test_resume_goes_on_and_gives_the_same(tmp_path, long_input):
+def test_resume_gives_the_same(tmp_path, long_input):
     out = tmp_path / "out"
     interrupt(long_input, out)
     assert not out.exists()
@@ -55,11 +56,11 @@ def test_resume_goes_on_and_gives_the_same(tmp_path, long_input):
     inode = first.stat().st_ino
     done = jinx.convert(long_input, out, shard_size="100kB", resume=True)
     assert (out / "shard-00000.jinx").stat().st_ino == inode
-    assert done["rows"] == len(jinx.open(out)) == 450_000
+    assert done.samples == len(jinx.open(out)) == 450_000
     whole = tmp_path / "whole"
-    assert jinx.convert(long_input, whole, shard_size="100kB") == done
+    assert replace(jinx.convert(long_input, whole, shard_size="100kB"), path=str(out)) == done
     assert [path.name for path in sorted(out.iterdir())] == [path.name for path in sorted(whole.iterdir())]
-    assert jinx.open(out).info()["ids"] == jinx.open(whole).info()["ids"]
+    assert jinx.open(out).info().ids == jinx.open(whole).info().ids
     assert sorted(path.name for path in tmp_path.iterdir()) == ["long.jsonl", "out", "piece.jsonl", "whole"]
 
 
@@ -74,13 +75,13 @@ def test_resume_refuses_other_inputs_and_options(tmp_path, long_input):
     out = tmp_path / "out"
     interrupt(long_input, out)
     with pytest.raises(jinx.MismatchError, match=r"not those of the interrupted run.*leave out --resume"):
-        jinx.convert(long_input, out, shard_size="100kB", resume=True, fields=["n"])
+        jinx.convert(long_input, out, shard_size="100kB", resume=True, columns=["n"])
     assert (tmp_path / ".out.tmp" / "shard-00000.jinx").exists()
     write_rows(long_input, range(10))
     with pytest.raises(jinx.MismatchError, match="interrupted run"):
         jinx.convert(long_input, out, shard_size="100kB", resume=True)
-    assert jinx.convert(long_input, out)["rows"] == 10
-    with pytest.raises(ValueError, match="folder of shards can be resumed"):
+    assert jinx.convert(long_input, out).samples == 10
+    with pytest.raises(ValueError, match="directory of shards can be resumed"):
         jinx.convert(long_input, tmp_path / "a.jinx", resume=True)
 
 
@@ -89,7 +90,7 @@ def test_broken_rows_are_listed(tmp_path):
     path.write_text('{"n":0}\n{"n":\n{"n":2}\n[3]\n{"n":4}\n', "utf-8")
     for name in ("out.jinx", "out", "out.jsonl", "out.msgpack", "out.parquet"):
         done = jinx.convert(path, tmp_path / name, on_error="skip")
-        assert (done["rows"], done["skipped"]) == (3, 2)
+        assert (done.samples, done.skipped) == (3, 2)
         assert [row["n"] for row in jinx.stream(tmp_path / name)] == [0, 2, 4]
         lines = (tmp_path / f"{name}.rejected.jsonl").read_text("utf-8").splitlines()
         found = [json.loads(line) for line in lines]
@@ -104,42 +105,42 @@ def test_broken_rows_and_resume(tmp_path, long_input):
     options: dict[str, Any] = {"on_error": "skip"}
     interrupt(long_input, out, **options)
     done = jinx.convert(long_input, out, shard_size="100kB", resume=True, **options)
-    assert (done["rows"], done["skipped"]) == (450_001, 1)
+    assert (done.samples, done.skipped) == (450_001, 1)
     assert jinx.open(out)[-1] == {"n": -1}
 
 
 def test_parts_by_convert(tmp_path, inputs):
     out = tmp_path / "out"
     for part in (2, 0, 1):
-        jinx.convert(inputs, out, part=f"{part}/3", shard_size="100kB")
+        jinx.convert(inputs, out, part=(part, 3), shard_size="100kB")
     with pytest.raises(jinx.MismatchError, match="jinx merge"):
         jinx.open(out)
     done = jinx.merge(out)
-    assert done["rows"] == 12_000
+    assert done.samples == 12_000
     assert jinx.open(out)["n"].tolist() == list(range(12_000))
     assert {path.suffix for path in out.iterdir()} <= {".jinx", ".binx", ".json"}
     assert jinx.verify(out) == []
     with pytest.raises(FileExistsError, match="is a dataset already"):
-        jinx.convert(inputs, out, part="0/3")
+        jinx.convert(inputs, out, part=(0, 3))
     with pytest.raises(ValueError, match="4 input files cannot be shared by 5 parts"):
-        jinx.convert(inputs, tmp_path / "more", part="0/5")
+        jinx.convert(inputs, tmp_path / "more", part=(0, 5))
 
 
 def test_parts_by_writers(tmp_path):
     out = tmp_path / "out"
     for part in range(3):
-        with jinx.Writer(out, part=part, parts=3) as writer:
+        with jinx.Writer(out, part=(part, 3)) as writer:
             writer.write_many({"n": part * 10 + k, "data": bytes([part]) * 100} for k in range(part * 2))
-    with jinx.Writer(out, part=3, parts=4) as writer:
+    with jinx.Writer(out, part=(3, 4)) as writer:
         writer.write({"n": 0})
     with pytest.raises(jinx.MismatchError, match="parts of 3 and parts of 4"):
         jinx.merge(out)
     for file in (out / ".part-00003-of-00004").iterdir():
         file.unlink()
     (out / ".part-00003-of-00004").rmdir()
-    with jinx.Writer(out, part=1, parts=3) as writer:  # again: replaces
+    with jinx.Writer(out, part=(1, 3)) as writer:  # again: replaces
         writer.write({"n": 5, "data": b"new"})
-    assert jinx.merge(out)["rows"] == 5
+    assert jinx.merge(out).samples == 5
     ds = jinx.open(out)
     assert ds["n"].tolist() == [5, 20, 21, 22, 23]
     assert (ds[0]["data"], ds[4]["data"]) == (b"new", b"\2" * 100)
@@ -147,33 +148,36 @@ def test_parts_by_writers(tmp_path):
 
 def test_missing_and_unfinished_parts_are_named(tmp_path):
     out = tmp_path / "out"
-    with jinx.Writer(out, part=1, parts=4) as writer:
+    with jinx.Writer(out, part=(1, 4)) as writer:
         writer.write({"n": 1})
     with pytest.raises(jinx.MismatchError, match="of 4 parts these are missing: 0, 2, 3"):
         jinx.merge(out)
-    with pytest.raises(RuntimeError), jinx.Writer(out, part=0, parts=4):
+    with pytest.raises(RuntimeError), jinx.Writer(out, part=(0, 4)):
         raise RuntimeError
     with pytest.raises(jinx.MismatchError, match="missing: 0, 2, 3"):
         jinx.merge(out)
     (tmp_path / "empty").mkdir()
     with pytest.raises(jinx.JinxError, match="no parts here"):
         jinx.merge(tmp_path / "empty")
-    for wrong in ({"part": 0}, {"part": 4, "parts": 4}, {"part": 0, "parts": 4, "append": True}):
+    refused: list[dict[str, Any]] = [{"part": (4, 4)}, {"part": (-1, 4)}, {"part": (0, 4), "append": True}]
+    for wrong in refused:
         with pytest.raises(ValueError, match="part"):
             jinx.Writer(out, **wrong)
+    with pytest.raises(TypeError, match=r"part=0: give number and count"):
+        jinx.Writer(out, part=0)  # pyright: ignore[reportArgumentType]
     with pytest.raises(ValueError, match="folder"):
-        jinx.Writer(tmp_path / "a.jinx", part=0, parts=4)
+        jinx.Writer(tmp_path / "a.jinx", part=(0, 4))
 
 
 def test_an_interrupted_merge_goes_on(tmp_path):
     out = tmp_path / "out"
     for part in range(2):
-        with jinx.Writer(out, part=part, parts=2) as writer:
+        with jinx.Writer(out, part=(part, 2)) as writer:
             writer.write({"n": part, "data": bytes(100)})
     for suffix in (".binx", ".jinx"):
         (out / f".part-00000-of-00002/shard-00000{suffix}").rename(out / f"shard-00000{suffix}")
         (out / f".part-00001-of-00002/shard-00000{suffix}").rename(out / f"shard-00001{suffix}")
         if suffix == ".binx":
             continue
-    assert jinx.merge(out)["rows"] == 2
+    assert jinx.merge(out).samples == 2
     assert jinx.open(out)["n"].tolist() == [0, 1]

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import jinx
-from jinx.cli.program import run
+from jinx._cli.program import run
 from jinx.errors import CorruptFileError, InvalidError, MismatchError, TruncatedFileError, UnsupportedError
 from jinx.mds import BulkReader, MDSWriter, RamReader, merge_index
 
@@ -53,7 +53,7 @@ def test_every_way_to_read(folder: Path, tmp_path: Path) -> None:
         assert all(is_same(dataset[k], k) for k in (0, 7, 59, 31))
         assert is_same(dataset[-1], COUNT - 1)
         assert all(is_same(one, k) for k, one in enumerate(dataset))
-        assert [one["id"] for one in dataset.take([5, 50, 5], fields=["id"])] == [5, 50, 5]
+        assert [one["id"] for one in dataset.take([5, 50, 5], columns=["id"])] == [5, 50, 5]
         assert dataset["id"].tolist() == list(range(COUNT))
         assert dataset.shuffle(1)[10:20]["text"] == [f"text {k}" for k in dataset.shuffle(1)[10:20]["id"].tolist()]
         assert list(dataset.select_columns(["value", "id"])[3]) == ["id", "value"]
@@ -137,7 +137,7 @@ def test_one_bad_shard_is_named_and_the_others_stay(tmp_path: Path, change: Any,
     assert is_same(dataset[COUNT - 1], COUNT - 1)
     problems = jinx.verify(folder)
     assert problems
-    assert all("shard.00000.mds" in str(problem["file"]) for problem in problems)
+    assert all("shard.00000.mds" in str(problem.file) for problem in problems)
 
 
 def test_missing_shards_and_wrong_hashes(tmp_path: Path) -> None:
@@ -312,7 +312,7 @@ def test_damaged_values_are_named_and_the_others_stay(tmp_path: Path, encoding: 
         writer.write({"id": 7, "v": damaged})
         writer.write({"id": 8, "v": b"also damaged, elsewhere"})
     dataset = jinx.open(tmp_path / "d")
-    for sample in (dataset[:1], dataset.take([0], fields=["id"])):
+    for sample in (dataset[:1], dataset.take([0], columns=["id"])):
         with pytest.raises(jinx.JinxError, match=r"shard\.00000\.mds: sample 0, field 'v'"):
             sample[0]["v"].load()
     with pytest.raises(jinx.JinxError, match=r"shard\.00000\.mds: sample 0, field 'v'"):
@@ -377,7 +377,7 @@ def test_info_head_and_verify(tmp_path: Path, capfdbinary: pytest.CaptureFixture
     told = out("info", folder)
     assert "MDS 2" in told
     assert "ndarray" in told
-    assert json.loads(out("head", "-1", folder, "--fields", "id,text")) == {"id": 0, "text": "text 0"}
+    assert json.loads(out("head", "-1", folder, "--columns", "id,text")) == {"id": 0, "text": "text 0"}
     out("verify", folder)
     damage(Path(folder), 0, lambda data: data[:-1] + bytes([data[-1] ^ 1]))
     assert "sha1" in out("verify", folder, code=1)

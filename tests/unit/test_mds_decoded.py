@@ -90,6 +90,7 @@ def test_a_worker_goes_on_when_its_parent_has_removed_the_folder(folder: Path, t
     wait, go = os.pipe()
 
     def late(given: Any) -> bool:
+        os.close(go)
         return os.read(wait, 1) == b"x" and is_read(given)
 
     pid = forked(late, dataset)
@@ -149,6 +150,18 @@ def test_the_folder_of_a_worker_outlives_its_killed_parent(folder: Path, tempora
     assert os.read(back, 1) == b"y"
 
 
+def test_forked_processes_choose_names_of_their_own(folder: Path, temporary: Path, tmp_path: Path) -> None:
+    # Each begins with the random numbers of this process.
+    def other() -> bool:
+        mine = jinx.open(folder)
+        is_right = is_read(mine, 0)
+        (name,) = (path.parent.name for path in temporary.rglob("*.mds"))
+        return is_right and (tmp_path / name).write_text("") == 0
+
+    assert [ended(forked(other)) for _ in range(3)] == [0] * 3
+    assert len(list(tmp_path.glob(".jinx-decoded-*"))) == 3
+
+
 def test_what_others_have_in_the_temporary_folder_stays(folder: Path, temporary: Path) -> None:
     for name in ("jinx-mds-mine", ".jinx-decoded-mine", "other"):
         (temporary / name).mkdir()
@@ -167,6 +180,7 @@ def test_a_cache_loses_what_killed_processes_did_not_finish(folder: Path, tmp_pa
     unfinished = [shard.with_name(f".{shard.name}.{pid}.0.tmp") for pid in (1, 2)]
     for path in unfinished:
         path.write_bytes(b"half")
-    os.utime(unfinished[0], (time.time() - 1000,) * 2)
+    long_ago = time.time() - 1000
+    os.utime(unfinished[0], (long_ago, long_ago))
     assert is_read(RamReader(folder, cache=cache), 0)
     assert sorted(shard.parent.iterdir()) == sorted([unfinished[1], shard])

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 import jinx
-from jinx.cli.program import run
+from jinx._cli.program import run
 
 SEED = random.Random(7)
 FLOATS = list(filter(math.isfinite, struct.unpack("<2000d", SEED.randbytes(16_000))))
@@ -24,7 +24,7 @@ def exact(meta):
 
 
 def meta_of(path):
-    return jinx.open(path).info()["meta"]
+    return jinx.open(path).info().meta
 
 
 def write(path, **options):
@@ -58,7 +58,7 @@ def test_folders_keep_it_in_manifest_and_shards(tmp_path):
     with jinx.Writer(folder, append=True) as writer:
         writer.write({"id": 50})
     for part in range(2):
-        write(tmp_path / "parts", part=part, parts=2)
+        write(tmp_path / "parts", part=(part, 2))
     jinx.merge(tmp_path / "parts")
     for found in (folder, tmp_path / "parts"):
         manifest = json.loads((found / "jinx.json").read_text(encoding="utf-8"))

@@ -6,7 +6,7 @@ import pytest
 
 import jinx
 import samples
-from jinx.cli.program import run
+from jinx._cli.program import run
 
 
 @pytest.fixture
@@ -66,7 +66,7 @@ def test_nothing_is_replaced_or_lost_by_mistake(pair, shards, tmp_path, capsys):
         (["mv", pair, pair], "the dataset itself"),
         (["mv", pair, tmp_path / "no" / "b.jinx"], "no such folder"),
         (["mv", pair], "where to?"),
-        (["mv", pair, other, tmp_path / "c.jinx"], "must be a folder that exists"),
+        (["mv", pair, other, tmp_path / "c.jinx"], "must be a directory that exists"),
         (["rm", tmp_path / "aa.jinx"], "did you mean 'a.jinx'"),
         (["rm", foreign], "holds 'notes.txt'"),
         (["rm", tmp_path / "a.txt"], "no .jinx file"),

@@ -10,7 +10,7 @@ import pytest
 
 import jinx
 import samples
-from jinx.cli.program import run
+from jinx._cli.program import run
 
 OWNED = "a.binx: this is the sidecar of b.jinx; rename it to b.binx first, or choose another name"
 SHARED = "a.binx: this is the sidecar of b.jinx; copy it to b.binx first, or choose another name"
@@ -110,7 +110,7 @@ def test_moving_and_removing_leave_what_only_has_the_name(folder, tmp_path_facto
 
 def test_a_merge_replaces_nothing(tmp_path):
     for part in range(2):
-        with jinx.Writer(tmp_path, part=part, parts=2) as writer:
+        with jinx.Writer(tmp_path, part=(part, 2)) as writer:
             writer.write_many(samples.sample(i) for i in range(5))
     samples.write(tmp_path / "shard-00001.jinx", 5)
     (tmp_path / "shard-00001.jinx").rename(tmp_path / "mine.jinx")

@@ -31,7 +31,7 @@ def test_a_package_that_is_there_but_broken_is_not_called_missing(tmp_path, monk
         ("pyarrow", "arrow", lambda ds: ds.to_arrow()),
         ("pyarrow", "arrow", lambda ds: list(ds.iter_batches(2, format="arrow"))),
         ("pandas", "pandas", lambda ds: ds.to_pandas()),
-        ("datasets", "hf", lambda ds: ds.to_hf()),
+        ("datasets", "hf", lambda ds: ds.to_hf(streaming=True)),
         ("PIL", "image", lambda ds: ds.decode({"image": "pil"})[0]["image"]),
         ("soundfile", "audio", lambda ds: ds.decode({"image": "audio"})[0]["image"]),
     ],

@@ -29,7 +29,7 @@ def same(sample):
 
 
 def test_a_dataset_pickles_with_its_view(path):
-    ds = jinx.open(path, io="pread", fields=["n", "image"])[5:15][::-1].map(add_one)
+    ds = jinx.open(path, io="pread", columns=["n", "image"])[5:15][::-1].with_transform(add_one)
     again = pickle.loads(pickle.dumps(ds))
     assert [samples.plain(sample) for sample in again] == [samples.plain(sample) for sample in ds]
     assert again._options["io"] == "pread"

@@ -22,7 +22,7 @@ def folder(tmp_path, monkeypatch) -> Path:
     samples.write(Path("shards"), COUNT, shard_size=500)
     rows = [{"n": n} for n in range(COUNT)]
     jinx.convert(rows, "a.jsonl")
-    jinx.convert(rows, "mds", to="mds", compression="zstd", shard_size=100)
+    jinx.convert(rows, "mds", output_format="mds", compression="zstd", shard_size=100)
     Path("elsewhere").mkdir()
     return tmp_path
 
@@ -52,13 +52,13 @@ def test_it_reads_on(way):
     assert numbers(ds) == list(range(COUNT))
     assert numbers(pickle.loads(pickle.dumps(ds))) == list(range(COUNT))
     assert numbers(jinx.concat([ds, ds])) == [*range(COUNT), *range(COUNT)]
-    assert ds.info()["samples"] == COUNT
+    assert ds.info().samples == COUNT
 
 
 @pytest.mark.usefixtures("folder")
 def test_shards_are_opened_late():
     ds = jinx.open("shards")
-    assert ds.info()["shards"] > 16  # more than are opened at once
+    assert ds.info().shards > 16  # more than are opened at once
     again = pickle.loads(pickle.dumps(ds[::-1]))
     os.chdir("elsewhere")
     assert ds[COUNT - 1]["image"] == samples.sample(COUNT - 1)["image"]

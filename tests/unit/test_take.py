@@ -41,6 +41,7 @@ def test_many_threads_take_at_once(path):
             assert [dict(sample) for sample in samples] == expected
 
 
+@pytest.mark.slow
 def test_a_process_forked_while_samples_are_taken_takes_them(path):
     ds = jinx.open(path)
     expected = [dict(sample) for sample in ds]

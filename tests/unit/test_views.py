@@ -1,5 +1,7 @@
 """Views: what is picked, in which order, and that views of views are views."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -112,7 +114,7 @@ def test_sort_keys(ds):
     assert numbers(ds.sort("-id")) == ALL[::-1]
     assert numbers(ds.sort(sort_key)) == sorted(ALL, key=lambda n: n % 3)
     assert numbers(ds.sort("flag")) == sorted(ALL, key=lambda n: n % 2 == 0)
-    with pytest.raises(KeyError, match="no field 'scores'"):
+    with pytest.raises(KeyError, match="no column 'scores'"):
         ds.sort("scores")
 
 
@@ -133,6 +135,14 @@ def test_nan_sorts_last_both_ways(tmp_path):
     assert [sample["n"] for sample in ds.sort("-x")] == [3, 0, 2, 1, 4]
 
 
+def test_sort_by_a_column_that_is_not_indexed_keeps_every_sample(tmp_path):
+    lines = tmp_path / "a.jsonl"
+    lines.write_text('{"n": 0, "x": 2.5}\n{"n": 1}\n{"n": 2, "x": null}\n{"n": 3, "x": 0.5}\n', "utf-8")
+    ds = jinx.open(lines)
+    assert numbers(ds.sort("x")) == [3, 0, 1, 2]
+    assert numbers(ds.sort("-x")) == [0, 3, 1, 2]
+
+
 def test_values_without_an_order_are_an_error(tmp_path):
     with jinx.Writer(tmp_path / "mixed.jinx") as writer:
         writer.write_many([{"x": 1}, {"x": "a"}])
@@ -151,37 +161,37 @@ def double(sample):
 
 
 def test_map_is_kept_by_views(ds):
-    mapped = ds.map(double)
+    mapped = ds.with_transform(double)
     assert mapped[3]["n"] == 6
     assert numbers(mapped[5:8]) == [10, 12, 14]
     assert [sample["n"] for sample in mapped.take([1])] == [2]
     assert [sample["n"] for sample in mapped.__getitems__([4])] == [8]
     assert mapped["n"].tolist() == [2 * n for n in ALL]
     assert numbers(mapped.sort("-n"))[0] == 98
-    assert numbers(mapped.map(double)[1:2]) == [4]
+    assert numbers(mapped.with_transform(double)[1:2]) == [4]
     assert mapped.select_columns(["n"])[2] == {"n": 4}
     assert mapped.column_names == list(samples.sample(0))
 
 
 @pytest.mark.parametrize("parts", [1, 3, 7, 60])
 def test_shards_cover_everything_once(ds, parts):
-    pieces = [numbers(ds.shard(index, parts)) for index in range(parts)]
+    pieces = [numbers(ds.shard(num_shards=parts, index=index)) for index in range(parts)]
     assert [n for piece in pieces for n in piece] == ALL
     sizes = {len(piece) for piece in pieces}
     assert max(sizes) - min(sizes) <= 1
 
 
 def test_even_shards_have_one_size(ds):
-    dropped = [numbers(ds.shard(index, 7, even="drop")) for index in range(7)]
-    padded = [numbers(ds.shard(index, 7, even="pad")) for index in range(7)]
+    dropped = [numbers(ds.shard(num_shards=7, index=index, remainder="drop")) for index in range(7)]
+    padded = [numbers(ds.shard(num_shards=7, index=index, remainder="pad")) for index in range(7)]
     assert {len(piece) for piece in dropped} == {7}
     assert {len(piece) for piece in padded} == {8}
     assert {n for piece in padded for n in piece} == set(ALL)
-    assert len(ds[:0].shard(0, 3, even="pad")) == 0
+    assert len(ds[:0].shard(num_shards=3, index=0, remainder="pad")) == 0
     with pytest.raises(ValueError, match="shards count from 0"):
-        ds.shard(3, 3)
+        ds.shard(num_shards=3, index=3)
     with pytest.raises(ValueError, match="'drop', 'pad'"):
-        ds.shard(0, 3, even="both")
+        ds.shard(num_shards=3, index=0, remainder="both")
 
 
 def test_split(ds):
@@ -213,8 +223,35 @@ def test_concat(ds, tmp_path):
     assert numbers(joined) == [0, 25, 0, 1, 2, *ALL]
     assert joined["n"].tolist() == numbers(joined)
     assert len(jinx.concat([ds, other])) == samples.COUNT + 3
-    assert numbers(jinx.concat([ds.map(double)[:2], ds.map(double)[:2]])) == [0, 2, 0, 2]
+    assert numbers(jinx.concat([ds.with_transform(double)[:2], ds.with_transform(double)[:2]])) == [0, 2, 0, 2]
     with pytest.raises(ValueError, match="no dataset"):
         jinx.concat([])
     with pytest.raises(ValueError, match="differ in map"):
-        jinx.concat([ds, ds.map(double)])
+        jinx.concat([ds, ds.with_transform(double)])
+
+
+def test_a_drawn_seed_is_shown_and_repeats_the_order(ds):
+    shuffled = ds.shuffle()
+    seed = int(re.search(r"shuffled with seed=(\d+)", repr(shuffled))[1])
+    assert numbers(ds.shuffle(seed)) == numbers(shuffled)
+
+
+def test_what_map_returns_is_merged(ds):
+    mapped = ds.map(lambda sample: {"twice": 2 * sample["n"]}, remove_columns="id")
+    assert isinstance(mapped[3], jinx.LazyDict)
+    assert mapped[3]["twice"] == 6
+    assert "id" not in mapped[3]
+    assert ds.map(lambda _: None)[1]["id"] == ds[1]["id"]
+    assert ds.map(lambda _: {"n": -1})[2]["n"] == -1
+    assert ds[2]["n"] == 2
+    with pytest.raises(TypeError, match="returned int; return a dict"):
+        ds.map(lambda _: 5)[0]
+    with pytest.raises(KeyError, match="no column 'idd'; did you mean 'id'"):
+        ds.map(dict, remove_columns=["idd"])
+    with pytest.raises(KeyError, match="no column 'id'"):
+        mapped["id"]
+
+
+def test_an_error_in_a_function_is_not_hidden(ds):
+    with pytest.raises(AttributeError, match="wdith"):
+        ds.map(lambda sample: {"n": sample.wdith}).column_names  # noqa: B018 - a property

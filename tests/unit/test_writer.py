@@ -1,14 +1,15 @@
 """Writing: what is published, and what is not."""
 
 import itertools
+import json
 import os
+import resource
+import signal
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-import json
-import resource
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,8 @@ import pytest
 
 import jinx
 import samples
-from jinx.cli.program import run
-from jinx.sizes import natural_size, parse_size
+from jinx._cli.program import run
+from jinx._sizes import natural_size, parse_size
 
 
 def names(folder: Path) -> list[str]:
@@ -106,15 +107,18 @@ def test_shards_and_appending(tmp_path):
 def test_meta_and_split_are_kept(tmp_path):
     path = samples.write(tmp_path / "a.jinx", 2, meta={"licence": "CC0"}, split="train")
     info = jinx.open(path).info()
-    assert info["meta"] == {"licence": "CC0"}
-    assert info["split"] == "train"
+    assert info.meta == {"licence": "CC0"}
+    assert info.split == "train"
     assert len(jinx.open(path, split="train")) == 2
     assert len(jinx.open(path, split="test")) == 0
 
 
 @pytest.mark.parametrize("value", [{1, 2}, object(), {1: 2}, "\ud800", 1j])
 def test_what_cannot_be_stored_is_an_error_that_names_the_field(tmp_path, value):
-    with pytest.raises((TypeError, ValueError, jinx.JinxError), match="x"), jinx.Writer(tmp_path / "a.jinx") as writer:
+    with (
+        pytest.raises(jinx.InvalidError, match=r"sample 0, \w+ 'x': "),
+        jinx.Writer(tmp_path / "a.jinx") as writer,
+    ):
         writer.write({"ok": 1, "x": value})
     assert names(tmp_path) == []
 
@@ -122,7 +126,7 @@ def test_what_cannot_be_stored_is_an_error_that_names_the_field(tmp_path, value)
 def test_a_closed_writer_refuses(tmp_path):
     writer = jinx.Writer(tmp_path / "a.jinx")
     writer.write({"a": 1})
-    assert writer.close()["rows"] == 1
+    assert writer.close().samples == 1
     with pytest.raises((ValueError, jinx.JinxError)):
         writer.write({"a": 2})
 
@@ -160,7 +164,7 @@ def test_a_sample_that_is_too_long_raises_by_its_own_call_and_is_left_out(tmp_pa
             else:
                 writer.write({"n": i, "text": "x" * 10})
                 kept.append(i)
-        assert writer.rows == len(kept) == 1495
+        assert writer.samples == len(kept) == 1495
     assert jinx.open(tmp_path / "a.jinx")["n"].tolist() == kept
 
 
@@ -177,7 +181,7 @@ def test_samples_that_are_refused_late_cost_themselves_alone(tmp_path, bad):
         with pytest.raises(jinx.LimitError, match=r"a\.jinx: sample \d+, field 'd\.d"):
             writer.close()
         refused += 1
-    assert writer.close()["rows"] == 601 - len(bad)
+    assert writer.close().samples == 601 - len(bad)
     assert jinx.open(tmp_path / "a.jinx")["n"].tolist() == [i for i in range(601) if i not in bad]
 
 
@@ -208,7 +212,7 @@ def test_meta_is_refused_at_once_or_opens(tmp_path, depth):
         assert names(tmp_path) == []
     else:
         writer.close()
-        assert jinx.open(tmp_path / "a.jinx").info()["meta"] == meta
+        assert jinx.open(tmp_path / "a.jinx").info().meta == meta
 
 
 def test_longer_lines_than_readers_take_cannot_be_asked_for(tmp_path):
@@ -270,7 +274,7 @@ def test_verify_takes_the_limit_that_the_writer_was_given(tmp_path, capsys):
     with jinx.Writer(path, max_value_bytes=2000) as writer:
         writer.write({"a": bytes(2000)})
     [problem] = jinx.verify(path, max_value_bytes=1999)
-    assert (problem["cause"], problem["field"]) == ("limit", "a")
+    assert (problem.cause, problem.field) == ("limit", "a")
     assert jinx.verify(path, max_value_bytes=2000) == []
     assert jinx.open(path, max_value_bytes=2000)[0]["a"] == bytes(2000)
     assert run(["verify", str(path), "--max-value-bytes", "1kB"]) == 1
@@ -435,3 +439,26 @@ def test_a_full_batch_lets_go_of_its_values(tmp_path):
         writer.write_many({"n": n, "value": value} for n in range(512))
         assert sys.getrefcount(value) == before
     assert jinx.open(tmp_path / "a.jinx")[511]["value"] == value
+
+
+@pytest.mark.parametrize("name", ["a.jinx", "a"])
+def test_a_close_that_failed_is_not_repaired_by_another(tmp_path, name):
+    """The last values go to the disk when the writer is closed, and a disk may be full for that moment."""
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    with jinx.Writer(tmp_path / name) as writer:
+        writer.write({"old": 1})
+    writer = jinx.Writer(tmp_path / name, compression=None, overwrite=True)
+    try:
+        for _ in range(10):
+            writer.write({"b": os.urandom(30_000)})
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, hard))
+        with pytest.raises(OSError, match="too large"):
+            writer.close()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        signal.signal(signal.SIGXFSZ, handler)
+    with pytest.raises(jinx.InvalidError):
+        writer.close()
+    assert [dict(sample) for sample in jinx.open(tmp_path / name)] == [{"old": 1}]
+    assert names(tmp_path) == [name]
