@@ -1,4 +1,4 @@
-"""MkDocs hook: show the pages of spec/ as part of the documentation, so that they stand in one place only."""
+"""MkDocs hook: show the pages of spec/ as part of the documentation, so that they exist in one place only."""
 
 from pathlib import Path
 
@@ -6,12 +6,12 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
 SPEC = Path(__file__).resolve().parents[1] / "spec"
+PAGES = (*SPEC.glob("*.md"), *SPEC.glob("*.json"), SPEC / "vectors" / "README.md")
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add spec/*.md (and the schemas they link to) as spec/ of the site."""
-    for path in sorted(SPEC.iterdir()):
-        if path.suffix in {".md", ".json"}:
-            name = "index.md" if path.name == "README.md" else path.name
-            files.append(File.generated(config, f"spec/{name}", abs_src_path=str(path)))
+    """Add spec/*.md (and the schemas and files they link to) as spec/ of the site."""
+    for path in sorted(PAGES):
+        name = "index.md" if path == SPEC / "README.md" else path.relative_to(SPEC).as_posix()
+        files.append(File.generated(config, f"spec/{name}", abs_src_path=str(path)))
     return files
