@@ -1,4 +1,4 @@
-"""A run: environments, data, stores, and the rounds in which contestants take turns."""
+"""A run: environments, data, stores, and the rounds in which systems take turns."""
 
 import datetime as dt
 import hashlib
@@ -17,10 +17,10 @@ from typing import Any
 
 from bench import data, environments, peers, runner
 from bench.cases import Case
-from bench.contestant import Contestant, Failure
 from bench.peers.peer import Peer
 from bench.results import Results
 from bench.runner import Settings
+from bench.system import Failure, System
 
 
 @dataclass
@@ -41,12 +41,12 @@ class Campaign:
     def run(
         self, chosen: list[Peer], cases: list[Case], repeat: int, after: Callable[[Results], None] | None = None
     ) -> Results:
-        """Measure every case with every contestant, `repeat` times in turns; `after` sees what there is by then."""
-        contestants, missing = self._environments(chosen)
+        """Measure every case with every system, `repeat` times in turns; `after` sees what there is by then."""
+        systems, missing = self._environments(chosen)
         # The limits are measured over JPEG data, whatever is read.
         kinds = {case.data for case in cases} | ({"jpeg"} if self.limits else set())
         sources = {kind: self._source(kind) for kind in sorted(kinds)}
-        self._describe(contestants, sources)
+        self._describe(systems, sources)
         if self.limits:
             self._measure_limits(sources["jpeg"])
         for case in cases:
@@ -54,17 +54,17 @@ class Campaign:
             for peer in chosen:
                 if peer.name in missing and _takes_part(peer, case):
                     self._note(case, peer, 0, {"failed": f"not installed: {missing[peer.name]}"})
-            ready = [one for one in contestants if _takes_part(one.peer, case) and self._ready(one, case, source)]
+            ready = [one for one in systems if _takes_part(one.peer, case) and self._ready(one, case, source)]
             for number in range(repeat):
                 turn = number % len(ready) if ready else 0
-                for contestant in ready[turn:] + ready[:turn]:
-                    if number == 0 or self._worth_repeating(case, contestant.peer):
-                        self._measure(contestant, case, source, number)
+                for system in ready[turn:] + ready[:turn]:
+                    if number == 0 or self._worth_repeating(case, system.peer):
+                        self._measure(system, case, source, number)
             self._compare(case)
             if after is not None:
                 after(self.results)
-        for contestant in contestants:
-            contestant.close()
+        for system in systems:
+            system.close()
         return self.results
 
     def _worth_repeating(self, case: Case, peer: Peer) -> bool:
@@ -77,7 +77,7 @@ class Campaign:
         return data.make(self.root, kind, self.samples[kind])
 
     def _measure_limits(self, source: data.Source) -> None:
-        ref = Contestant(peers.every()["ref"], environments.python_of("ref"))
+        ref = System(peers.every()["ref"], environments.python_of("ref"))
         store = self._store(ref, source)
         if not self._stands(ref, store):
             runner.write(ref, source, store, self.settings)
@@ -89,65 +89,65 @@ class Campaign:
         self.results.about["limits"] = json.loads(done.stdout)
         _say(done.stdout.strip())
 
-    def _environments(self, chosen: list[Peer]) -> tuple[list[Contestant], dict[str, str]]:
-        contestants: list[Contestant] = []
+    def _environments(self, chosen: list[Peer]) -> tuple[list[System], dict[str, str]]:
+        systems: list[System] = []
         missing: dict[str, str] = {}
         for peer in chosen:
             try:
-                contestants.append(Contestant(peer, environments.python_of(peer.environment)))
+                systems.append(System(peer, environments.python_of(peer.environment)))
             except environments.InstallError as error:
                 missing[peer.name] = str(error)
                 _say(f"{peer.name}: not installed: {error}")
-        return contestants, missing
+        return systems, missing
 
-    def _ready(self, contestant: Contestant, case: Case, source: data.Source) -> bool:
+    def _ready(self, system: System, case: Case, source: data.Source) -> bool:
         """Have the store that a reading case needs."""
         if case.kind == "write":
             return True
-        out = self._store(contestant, source)
+        out = self._store(system, source)
         reason = self._broken.get(out)
-        if reason is None and not self._stands(contestant, out):
-            _say(f"{contestant.store}: writing {source.samples} samples")
+        if reason is None and not self._stands(system, out):
+            _say(f"{system.store}: writing {source.samples} samples")
             out.with_suffix(".done").unlink(missing_ok=True)
-            own = contestant.peer.name == contestant.store
-            owner = _owner(contestant)
-            writer = contestant if own else Contestant(owner, environments.python_of(owner.environment))
+            own = system.peer.name == system.store
+            owner = _owner(system)
+            writer = system if own else System(owner, environments.python_of(owner.environment))
             try:
                 runner.write(writer, source, out, self.settings)
-                self._mark(contestant, out)
+                self._mark(system, out)
             except Failure as failure:
                 reason = self._broken[out] = str(failure)
             finally:
-                if writer is not contestant:
+                if writer is not system:
                     writer.close()
         if reason is not None:
-            self._note(case, contestant.peer, 0, {"failed": f"could not be written: {reason}"})
+            self._note(case, system.peer, 0, {"failed": f"could not be written: {reason}"})
         return reason is None
 
-    def _measure(self, contestant: Contestant, case: Case, source: data.Source, number: int) -> None:
+    def _measure(self, system: System, case: Case, source: data.Source, number: int) -> None:
         try:
             if case.kind == "write":
-                record = self._measure_write(contestant, case, source, number)
+                record = self._measure_write(system, case, source, number)
             else:
-                out = self._store(contestant, source)
-                record = runner.measure(contestant, case, source, out, self.settings)
+                out = self._store(system, source)
+                record = runner.measure(system, case, source, out, self.settings)
         except Failure as failure:
             record = {"failed": str(failure)}
-        self._note(case, contestant.peer, number, record)
+        self._note(case, system.peer, number, record)
 
-    def _measure_write(self, contestant: Contestant, case: Case, source: data.Source, number: int) -> dict[str, Any]:
+    def _measure_write(self, system: System, case: Case, source: data.Source, number: int) -> dict[str, Any]:
         with tempfile.TemporaryDirectory(dir=source.folder, prefix="write-") as folder:
             out = Path(folder) / "out"
             out.mkdir()
-            record = runner.measure(contestant, case, source, out, self.settings)
+            record = runner.measure(system, case, source, out, self.settings)
             if number == 0 and "wall" in record and not record["capped"]:
-                runner.check(contestant, source, out, self.settings)
-                store = self._store(contestant, source)
-                if not self._stands(contestant, store):
+                runner.check(system, source, out, self.settings)
+                store = self._store(system, source)
+                if not self._stands(system, store):
                     shutil.rmtree(store, ignore_errors=True)
                     store.parent.mkdir(exist_ok=True)
                     out.rename(store)
-                    self._mark(contestant, store)
+                    self._mark(system, store)
         return record
 
     def _note(self, case: Case, peer: Peer, number: int, record: dict[str, Any]) -> None:
@@ -162,7 +162,7 @@ class Campaign:
             _say(f"{case.name}: {peer.name}: {wall:.2f} us wall, {cpu:.2f} us CPU{' *' if record['capped'] else ''}")
 
     def _compare(self, case: Case) -> None:
-        """All contestants that finished must have read the same."""
+        """All systems that finished must have read the same."""
         if case.kind not in ("read", "paper"):
             return
         seen: dict[tuple[int, int], list[str]] = {}
@@ -180,23 +180,23 @@ class Campaign:
             self.results.wrong.append(f"{case.name}: {groups}")
             _say(f"DIFFERENT: {case.name}: {groups}")
 
-    def _store(self, contestant: Contestant, source: data.Source) -> Path:
-        return source.folder / "stores" / contestant.store
+    def _store(self, system: System, source: data.Source) -> Path:
+        return source.folder / "stores" / system.store
 
-    def _stands(self, contestant: Contestant, out: Path) -> bool:
+    def _stands(self, system: System, out: Path) -> bool:
         mark = out.with_suffix(".done")
         if self.fresh and out not in self._written:
             return False
-        return out.exists() and mark.exists() and mark.read_text() == _fingerprint(contestant)
+        return out.exists() and mark.exists() and mark.read_text() == _fingerprint(system)
 
-    def _mark(self, contestant: Contestant, out: Path) -> None:
-        out.with_suffix(".done").write_text(_fingerprint(contestant))
+    def _mark(self, system: System, out: Path) -> None:
+        out.with_suffix(".done").write_text(_fingerprint(system))
         self._written.add(out)
 
-    def _describe(self, contestants: list[Contestant], sources: dict[str, data.Source]) -> None:
+    def _describe(self, systems: list[System], sources: dict[str, data.Source]) -> None:
         versions = {
             one.peer.name: environments.versions(one.python, one.peer.distributions)
-            for one in contestants
+            for one in systems
             if one.peer.distributions
         }
         run = {
@@ -255,14 +255,14 @@ def _takes_part(peer: Peer, case: Case) -> bool:
     return case.data in peer.data and (not peer.only or name in peer.only)
 
 
-def _owner(contestant: Contestant) -> Peer:
+def _owner(system: System) -> Peer:
     """The peer that writes the store this one reads."""
-    return peers.every()[contestant.store]
+    return peers.every()[system.store]
 
 
-def _fingerprint(contestant: Contestant) -> str:
+def _fingerprint(system: System) -> str:
     """Changes when the writer does: its source here, its pinned environment, and for JINX the built module."""
-    owner = _owner(contestant)
+    owner = _owner(system)
     parts = [inspect.getsource(type(owner)), str(environments.python_of(owner.environment))]
     if not owner.environment:
         parts += [f"{path.stat().st_mtime_ns}" for path in (environments.ROOT / "python" / "jinx").glob("*.so")]

@@ -1,4 +1,4 @@
-"""What is measured. A case is the same job for every contestant and gives a number that depends on what was read."""
+"""What is measured. A case is the same job for every system and gives a number that depends on what was read."""
 
 import random
 import signal
@@ -34,7 +34,7 @@ class Task:
 
     @cached_property
     def permutation(self) -> list[int]:
-        """All positions in an order that is the same for every contestant."""
+        """All positions in an order that is the same for every system."""
         order = list(range(self.samples))
         random.Random(SEED).shuffle(order)
         return order
@@ -82,7 +82,7 @@ class Case:
         basis: "wall" or "cpu": which of the two the ratios are made of.
         cold: Whether the page cache is emptied of the files before.
         kind: "read", "write", "start" (the runner times a whole process) or "paper" (opening counts, disk is watched).
-        modules: What is imported before the clock starts, beside what the contestant names.
+        modules: What is imported before the clock starts, beside what the system names.
     """
 
     name: str
@@ -201,7 +201,7 @@ def _listed() -> list[Case]:
         _case("iterate_nothing", "iterate, touch nothing", lambda t, ds: pass_over(t.peer.stream(ds, ()))),
         _case(
             "iterate_field",
-            "iterate, one small field",
+            "iterate, one small column",
             lambda t, ds: consume(t.peer.stream(ds, ["id"]), t.peer.touch_field),
         ),
         _case(
@@ -212,13 +212,13 @@ def _listed() -> list[Case]:
         _case("lengths", "number of messages of every sample", _lengths),
         _case(
             "iterate_all",
-            "iterate, all fields",
+            "iterate, all columns",
             lambda t, ds: consume(t.peer.stream(ds), t.peer.touch_all),
             basis="wall",
         ),
         _case(
             "random_field",
-            "random, one small field",
+            "random, one small column",
             lambda t, ds: consume(t.peer.pick(ds, t.some, ["id"]), t.peer.touch_field),
         ),
         _case(
@@ -228,12 +228,12 @@ def _listed() -> list[Case]:
         ),
         _case(
             "random_all",
-            "random, all fields, one by one",
+            "random, all columns, one by one",
             lambda t, ds: consume(t.peer.pick(ds, t.some), t.peer.touch_all),
         ),
         _case(
             "take",
-            f"random, all fields, {BATCH} at a time",
+            f"random, all columns, {BATCH} at a time",
             lambda t, ds: consume_batches(t.peer.batches(ds, t.some, BATCH), t.peer.touch_all),
             basis="wall",
         ),
@@ -244,7 +244,7 @@ def _listed() -> list[Case]:
         ),
         _case(
             "shuffle_all",
-            "shuffle and iterate, all fields",
+            "shuffle and iterate, all columns",
             lambda t, ds: consume(t.peer.shuffled(ds, t.permutation), t.peer.touch_all),
             basis="wall",
         ),
@@ -255,13 +255,13 @@ def _listed() -> list[Case]:
         ),
         _case(
             "sort_all",
-            "sort by number of messages and iterate, all fields",
+            "sort by number of messages and iterate, all columns",
             lambda t, ds: consume(t.peer.sorted(ds), t.peer.touch_all),
             basis="wall",
         ),
         _case(
             "loader",
-            f"torch DataLoader, {WORKERS} workers, batches of {BATCH}, all fields",
+            f"torch DataLoader, {WORKERS} workers, batches of {BATCH}, all columns",
             lambda t, ds: consume_batches(t.peer.loader(ds, BATCH, WORKERS), t.peer.touch_all, ordered=False),
             basis="wall",
             modules=("torch.utils.data",),
@@ -275,14 +275,14 @@ def _listed() -> list[Case]:
         ),
         _case(
             "cold_iterate_all",
-            "cold page cache: iterate, all fields",
+            "cold page cache: iterate, all columns",
             lambda t, ds: consume(t.peer.stream(ds), t.peer.touch_all),
             basis="wall",
             cold=True,
         ),
         _case(
             "cold_random_all",
-            "cold page cache: random, all fields, one by one",
+            "cold page cache: random, all columns, one by one",
             lambda t, ds: consume(t.peer.pick(ds, t.some[:COLD_READS]), t.peer.touch_all),
             basis="wall",
             cold=True,

@@ -1,6 +1,6 @@
-"""The measuring side: `python -m bench.child PEER`, in the contestant's environment.
+"""The measuring side: `python -m bench.child PEER`, in the system's environment.
 
-It imports the contestant once, then forks a process for each task that it reads, a JSON object a line. Every
+It imports the system once, then forks a process for each task that it reads, a JSON object a line. Every
 measurement so has a process of its own without paying for imports. What a task reports goes to a file it names, for
 some libraries print.
 """
@@ -85,13 +85,13 @@ def _work(peer: Peer, order: dict[str, Any]) -> None:
 
 
 def measure(case: Case, task: Task, seconds: float) -> dict[str, Any]:
-    """Prepare and run until enough time has been measured; every pass opens anew and must give the same number."""
+    """Prepare, then run for long enough; every pass opens the files again and must give the same number."""
     _ = task.permutation, task.some
     wall = user = system = 0.0
     tally = Tally()
     passes = 0
     private = _private()
-    Path("/proc/self/clear_refs").write_text("5")  # begins the highest resident size anew
+    Path("/proc/self/clear_refs").write_text("5")  # resets the highest resident size
     started = time.monotonic()
     while passes == 0 or (
         case.kind == "read"

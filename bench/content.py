@@ -1,4 +1,4 @@
-"""A digest of everything a data set holds, so that no contestant can be fast by losing data."""
+"""A digest of everything a data set holds, so that no system can be fast by losing data."""
 
 import hashlib
 import json

@@ -1,4 +1,4 @@
-"""The data: chats about pictures, made on the spot and always the same, as Parquet like Hugging Face writes it.
+"""The data: synthetic conversations about images, always the same, as Parquet like Hugging Face writes it.
 
 A sample has a JPEG of about 47 kB, a chat of 2 to 12 messages and four small fields, 1.25 kB as a JSON line. In the
 other kinds the image is raw bytes: 416 x 416 x 3 as "pixels", 488 x 488 x 3 as "paper".
@@ -52,7 +52,7 @@ _SCHEMA = pa.schema(
 
 @dataclass(frozen=True)
 class Source:
-    """A data set as the contestants get it."""
+    """A dataset as the systems get it."""
 
     kind: str
     samples: int

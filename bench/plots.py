@@ -1,4 +1,4 @@
-"""Pictures of the results: `python -m bench.plots RESULTS.json FOLDER`, in the environment that has matplotlib."""
+"""Charts of the results: `python -m bench.plots RESULTS.json FOLDER`, in the environment that has matplotlib."""
 
 import json
 import sys
@@ -6,16 +6,18 @@ from pathlib import Path
 from typing import Any
 
 from bench import paper
-from bench.cases import CASES
 from bench.results import Results
+from bench.uses import systems
 
-_GROUPS = {
-    "reading in order": ("iterate_nothing", "iterate_field", "iterate_count", "iterate_all"),
-    "random access": ("random_field", "random_messages", "random_all", "take"),
-    "shuffling and sorting": ("shuffle_nothing", "shuffle_all", "sort_nothing", "sort_all"),
-    "PyTorch and cold files": ("loader", "loader_decode", "cold_iterate_all", "cold_random_all"),
-    "raw pixels": ("pixels_iterate_all", "pixels_random_all", "pixels_take", "pixels_loader"),
+_PANELS = {
+    "iterate_field": "Read `id` in order",
+    "iterate_all": "Read all columns in order",
+    "take": "Random batches of 64",
+    "shuffle_all": "Shuffle, all columns",
+    "sort_all": "Sort, all columns",
+    "loader": "Feed PyTorch",
 }
+_ACROSS = 2
 _OURS, _REF, _OTHERS = "#c8402f", "#444444", "#9db4c0"
 
 
@@ -25,62 +27,33 @@ def draw(results: Results, folder: Path) -> dict[str, str]:
 
     mpl.use("svg")
     mpl.rcParams.update({"svg.hashsalt": "bench", "svg.fonttype": "none", "font.size": 8})
-    drawn: dict[str, str] = {}
-    for title, cases in _GROUPS.items():
-        known = [case for case in cases if case in results.cases()]
-        if known:
-            name = f"{title.replace(' ', '-').lower()}.svg"
-            _bars(results, known, folder / name)
-            drawn[f"Samples a second: {title}"] = name
-    return drawn | _written(results, folder) | _paper(results, folder)
+    return _speeds(results, folder) | _paper(results, folder)
 
 
-def _bars(results: Results, cases: list[str], path: Path) -> None:
-    from matplotlib import pyplot as plt
-
-    figure, axes = plt.subplots(1, len(cases), figsize=(3.1 * len(cases), 4.6), squeeze=False, layout="constrained")
-    for axis, case in zip(axes[0], cases, strict=True):
-        basis = CASES[case].basis
-        speeds = {p: 1 / s for p in results.peers() if (s := results.seconds(case, p, basis))}
-        names = sorted(speeds, key=speeds.__getitem__)
-        axis.barh(names, [speeds[name] for name in names], color=[_colour(name) for name in names])
-        _log(axis)
-        axis.set_title(f"{case}\nby {'CPU' if basis == 'cpu' else 'wall'} time")
-        axis.set_xlabel("samples a second")
-        axis.spines[["top", "right"]].set_visible(False)
-    _save(figure, path)
-
-
-def _log(axis: Any) -> None:
-    """A logarithmic scale of samples a second, with more than one number on it also where it is short."""
-    from matplotlib import ticker
-
-    axis.set_xscale("log")
-    low, high = axis.get_xlim()
-    axis.xaxis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5) if high < 50 * low else (1,)))
-    axis.xaxis.set_major_formatter(ticker.EngFormatter(sep=""))
-    axis.xaxis.set_minor_formatter(ticker.NullFormatter())
-
-
-def _written(results: Results, folder: Path) -> dict[str, str]:
-    """CPU time of writing, and bytes on disk afterwards and at the peak."""
-    if "write" not in results.cases():
+def _speeds(results: Results, folder: Path) -> dict[str, str]:
+    """One panel for each everyday use. A linear scale: a bar twice as long is twice as fast."""
+    panels = {case: title for case, title in _PANELS.items() if case in results.cases()}
+    if not panels:
         return {}
     from matplotlib import pyplot as plt
 
-    figure, (left, right) = plt.subplots(1, 2, figsize=(9, 4.6), layout="constrained")
-    costs = {p: s * 1e6 for p in results.peers() if (s := results.seconds("write", p, "cpu"))}
-    names = sorted(costs, key=costs.__getitem__, reverse=True)
-    left.barh(names, [costs[name] for name in names], color=[_colour(name) for name in names])
-    left.set_title("write: CPU us a sample")
-    sizes = {p: [results.figure("write", p, key) or 0 for key in ("bytes_peak", "bytes")] for p in names}
-    right.barh(names, [sizes[name][0] / 1e6 for name in names], color="#dddddd", label="at the peak")
-    right.barh(names, [sizes[name][1] / 1e6 for name in names], color=[_colour(name) for name in names], label="after")
-    right.set_title("write: MB on disk, after and (light) at the peak")
-    for axis in (left, right):
-        axis.spines[["top", "right"]].set_visible(False)
-    _save(figure, folder / "writing.svg")
-    return {"Writing": "writing.svg"}
+    columns = min(_ACROSS, len(panels))
+    rows = -(-len(panels) // columns)
+    figure, axes = plt.subplots(rows, columns, figsize=(4.2 * columns, 2.7 * rows), squeeze=False, layout="constrained")
+    for axis, (case, title) in zip(axes.flat, panels.items(), strict=False):
+        speeds = {p: 1 / s for p in systems(results) if (s := results.seconds(case, p, "wall"))}
+        names = sorted(speeds, key=speeds.__getitem__)
+        labels = [systems(results)[name].replace("`", "") for name in names]
+        bars = axis.barh(labels, [speeds[name] for name in names], color=[_colour(name) for name in names])
+        axis.bar_label(bars, [f"{speeds[name]:,.0f}" for name in names], padding=2, fontsize=6)
+        axis.set_title(title.replace("`", ""), loc="left")
+        axis.margins(x=0.16)
+        axis.xaxis.set_visible(False)
+        axis.spines[["top", "right", "bottom"]].set_visible(False)
+    for axis in axes.flat[len(panels) :]:
+        axis.set_visible(False)
+    _save(figure, folder / "speed.svg")
+    return {"Samples per second by use and system": "speed.svg"}
 
 
 def _paper(results: Results, folder: Path) -> dict[str, str]:

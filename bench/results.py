@@ -12,7 +12,7 @@ from typing import Any
 class Results:
     """All records of a run.
 
-    A record has the case, the contestant and the round; then either wall, cpu, samples, ... or `unsupported` or
+    A record has the case, the system and the round; then either wall, cpu, samples, ... or `unsupported` or
     `failed` with a reason.
     """
 
@@ -25,7 +25,7 @@ class Results:
         return [r for r in self.records if r["case"] == case and r["peer"] == peer and "wall" in r]
 
     def reason(self, case: str, peer: str) -> tuple[str, str] | None:
-        """("failed" or "unsupported", why) when a contestant has no figure."""
+        """("failed" or "unsupported", why) when a system has no figure."""
         for record in self.records:
             if record["case"] == case and record["peer"] == peer:
                 for kind in ("failed", "unsupported"):
@@ -44,7 +44,7 @@ class Results:
         return statistics.median(each) if each else None
 
     def ratio(self, case: str, peer: str, against: str, basis: str) -> float | None:
-        """How many times as fast as another contestant: the median over the rounds, each with itself."""
+        """How many times as fast as another system: the median over the rounds."""
         other = {r["round"]: r[basis] / r["samples"] for r in self.of(case, against) if r["samples"]}
         each = [
             other[r["round"]] * r["samples"] / r[basis]
@@ -64,16 +64,6 @@ class Results:
     def peers(self) -> list[str]:
         """Names in the order of measuring."""
         return _unique(record["peer"] for record in self.records)
-
-    def with_newer(self, newer: "Results") -> "Results":
-        """Both; a case of a contestant that was measured again has the newer figures alone."""
-        again = {(record["case"], record["peer"]) for record in newer.records}
-        kept = [record for record in self.records if (record["case"], record["peer"]) not in again]
-        cases = {record["case"] for record in newer.records}
-        wrong = [text for text in self.wrong if text.partition(":")[0] not in cases]
-        merged = {name: self.about.get(name, {}) | newer.about.get(name, {}) for name in ("versions", "data", "limits")}
-        runs = self.about.get("runs", []) + newer.about.get("runs", [])
-        return Results({**self.about, **newer.about, **merged, "runs": runs}, kept + newer.records, wrong + newer.wrong)
 
     def dump(self, path: Path) -> None:
         """Write everything, a record a line."""

@@ -1,12 +1,12 @@
-"""Measures JINX beside its peers over the same data, and says who is how fast.
+"""Measures JINX and other systems over the same data.
 
     python -m bench.run                                   # everyone, everything
     python -m bench.run --peers ref,jinx --cases random_all,take --samples 3000
     python -m bench.run --list
 
-Every measurement is a process of its own; contestants take turns in every round, and a ratio compares measurements of
-the same round. Environments, data and stores are kept in ~/.cache/jinx/bench. With --save the results are added to a
-file, in place of older ones of the same case and contestant; `python -m bench.report` writes the pages from it.
+Every measurement is a process of its own; systems take turns in every round, and a ratio compares measurements of
+the same round. Environments, data and stores are kept in ~/.cache/jinx/bench. --save writes the results of this run to
+a file; `python -m bench.report` writes the pages from it.
 """
 
 import argparse
@@ -16,7 +16,6 @@ from pathlib import Path
 from bench import environments, peers
 from bench.campaign import Campaign
 from bench.cases import CASES
-from bench.results import Results
 from bench.runner import Settings
 from bench.table import table
 
@@ -24,7 +23,7 @@ from bench.table import table
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--peers", help="contestants by name, with commas (default: all)")
+    parser.add_argument("--peers", help="systems by name, with commas (default: all)")
     parser.add_argument("--cases", "--ops", help="cases by name, with commas; a trailing * matches any (default: all)")
     parser.add_argument("--samples", type=int, default=3000, help="samples with JPEG (default: 3000)")
     parser.add_argument("--pixels", type=int, default=300, help="samples with raw pixels (default: 300)")
@@ -33,16 +32,16 @@ def main() -> None:
     parser.add_argument("--reads", type=int, default=2000, help="samples that the random cases read (default: 2000)")
     parser.add_argument("--repeat", type=int, default=3, help="rounds (default: 3)")
     parser.add_argument("--cap", type=float, default=6.0, help="seconds after which a case is cut off (default: 6)")
-    parser.add_argument("--folder", type=Path, help="where data and stores go (default: ~/.cache/jinx/bench)")
-    parser.add_argument("--save", type=Path, help="add the results to this JSON file")
-    parser.add_argument("--note", help="a sentence for the report, such as what else the machine was doing")
+    parser.add_argument("--folder", type=Path, help="directory for data and stores (default: ~/.cache/jinx/bench)")
+    parser.add_argument("--save", type=Path, help="write the results to this JSON file")
+    parser.add_argument("--note", help="a sentence for the report, such as what else the machine was running")
     parser.add_argument("--fresh", action="store_true", help="write all stores again")
-    parser.add_argument("--limits", action="store_true", help="measure what the machine allows, too")
-    parser.add_argument("--list", action="store_true", help="name contestants and cases, and stop")
+    parser.add_argument("--limits", action="store_true", help="measure the hardware limits, too")
+    parser.add_argument("--list", action="store_true", help="list systems and cases, and stop")
     options = parser.parse_args()
-    contestants = peers.every()
+    systems = peers.every()
     if options.list:
-        print(*(f"{name:16} {peer.title}" for name, peer in contestants.items()), sep="\n", end="\n\n")
+        print(*(f"{name:16} {peer.title}" for name, peer in systems.items()), sep="\n", end="\n\n")
         print(*(f"{name:24} {case.title}" for name, case in CASES.items()), sep="\n")
         return
     campaign = Campaign(
@@ -54,19 +53,16 @@ def main() -> None:
         limits=options.limits,
         note=options.note or "",
     )
-    if options.save and not options.cases and not options.peers:
-        options.save.unlink(missing_ok=True)
-    earlier = Results.load(options.save) if options.save and options.save.exists() else Results()
     results = campaign.run(
-        [contestants[name] for name in _chosen(options.peers, list(contestants))],
+        [systems[name] for name in _chosen(options.peers, list(systems))],
         [CASES[name] for name in _chosen(options.cases, list(CASES))],
         options.repeat,
         # After every case, so that little is lost when a long run is stopped.
-        lambda so_far: earlier.with_newer(so_far).dump(options.save) if options.save else None,
+        lambda so_far: so_far.dump(options.save) if options.save else None,
     )
     print(table(results))
     if results.wrong:
-        sys.exit("bench: contestants read different things: " + "; ".join(results.wrong))
+        sys.exit("bench: systems read different data: " + "; ".join(results.wrong))
 
 
 def _chosen(wanted: str | None, known: list[str]) -> list[str]:

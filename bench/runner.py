@@ -1,4 +1,4 @@
-"""Runs one measurement in a process of the contestant's environment and looks at its memory and disk meanwhile."""
+"""Runs one measurement in a process of the system's environment and looks at its memory and disk meanwhile."""
 
 import resource
 import shutil
@@ -11,9 +11,9 @@ from typing import Any
 
 from bench.cases import CASES, Case
 from bench.child import warm
-from bench.contestant import Contestant, Failure, environment, last_line, size
 from bench.data import Source
 from bench.environments import ROOT
+from bench.system import Failure, System, environment, last_line, size
 
 _START_TIMES = 5
 _START_SECONDS = 2.0
@@ -30,14 +30,14 @@ class Settings:
     cap: float
 
 
-def measure(contestant: Contestant, case: Case, source: Source, out: Path, settings: Settings) -> dict[str, Any]:
+def measure(system: System, case: Case, source: Source, out: Path, settings: Settings) -> dict[str, Any]:
     """One measurement.
 
     Raises:
         Failure: It did not end well.
     """
     if case.kind == "start":
-        return _start(contestant, out)
+        return _start(system, out)
     parquet = source.snappy if case.name == "write_snappy" else source.parquet
     task = {
         "case": case.name,
@@ -48,7 +48,7 @@ def measure(contestant: Contestant, case: Case, source: Source, out: Path, setti
         "cap": settings.cap * (1 if case.kind == "read" else _WRITE_CAPS),
     }
     on_disk = out if case.kind in ("write", "paper") else None
-    report, watched = contestant.do(task, task["cap"] + _GRACE_SECONDS, on_disk and on_disk.parent, on_disk)
+    report, watched = system.do(task, task["cap"] + _GRACE_SECONDS, on_disk and on_disk.parent, on_disk)
     if on_disk:
         report["bytes"] = size(out)
         report["bytes_peak"] = max(watched.disk, report["bytes"])
@@ -58,20 +58,20 @@ def measure(contestant: Contestant, case: Case, source: Source, out: Path, setti
     return report
 
 
-def content(contestant: Contestant, source: Source, out: Path, settings: Settings) -> str:
+def content(system: System, source: Source, out: Path, settings: Settings) -> str:
     """The digest of everything in a store.
 
     Raises:
         Failure: It cannot be read.
     """
     task = {"case": "content", "out": str(out), "source": "", "samples": source.samples, "reads": settings.reads}
-    report, _ = contestant.do(task, _WRITE_CAPS * settings.cap + _GRACE_SECONDS)
+    report, _ = system.do(task, _WRITE_CAPS * settings.cap + _GRACE_SECONDS)
     if "unsupported" in report:
         raise Failure(report["unsupported"])
     return report["digest"]
 
 
-def write(contestant: Contestant, source: Source, out: Path, settings: Settings) -> None:
+def write(system: System, source: Source, out: Path, settings: Settings) -> None:
     """Fill a store without measuring.
 
     Raises:
@@ -79,43 +79,43 @@ def write(contestant: Contestant, source: Source, out: Path, settings: Settings)
     """
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir(parents=True)
-    report = measure(contestant, CASES["write"], source, out, Settings(settings.reads, 600))
+    report = measure(system, CASES["write"], source, out, Settings(settings.reads, 600))
     if "unsupported" in report:
         raise Failure(report["unsupported"])
-    check(contestant, source, out, settings)
+    check(system, source, out, settings)
 
 
-def check(contestant: Contestant, source: Source, out: Path, settings: Settings) -> None:
+def check(system: System, source: Source, out: Path, settings: Settings) -> None:
     """Compare the content of a store with the source.
 
     Raises:
         Failure: They differ.
     """
-    if contestant.peer.checked and content(contestant, source, out, settings) != source.digest:
+    if system.peer.checked and content(system, source, out, settings) != source.digest:
         raise Failure("what it reads back differs from the source")
 
 
-def _start(contestant: Contestant, out: Path) -> dict[str, Any]:
+def _start(system: System, out: Path) -> dict[str, Any]:
     """From starting the interpreter to the first sample's id and image; the median of a few new processes."""
-    snippet = contestant.peer.snippet
+    snippet = system.peer.snippet
     if not snippet:
         return {"unsupported": "has no script for this"}
     script = f"path, root = {str(out)!r}, {str(ROOT)!r}\n{snippet}\nimport time\nprint(time.monotonic())\n"
     warm(out)
     with tempfile.TemporaryDirectory() as scratch:
-        _seconds_to_print(contestant, script, scratch)  # compiles what was never imported before
+        _seconds_to_print(system, script, scratch)  # compiles what was never imported before
         measured: list[tuple[float, float]] = []
         while len(measured) < _START_TIMES and sum(wall for wall, _ in measured) < _START_SECONDS:
-            measured.append(_seconds_to_print(contestant, script, scratch))
+            measured.append(_seconds_to_print(system, script, scratch))
     wall, cpu = sorted(measured)[len(measured) // 2]
     return {"wall": wall, "cpu": cpu, "samples": 1, "passes": 1, "checksum": 0, "capped": False}
 
 
-def _seconds_to_print(contestant: Contestant, script: str, scratch: str) -> tuple[float, float]:
+def _seconds_to_print(system: System, script: str, scratch: str) -> tuple[float, float]:
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     started = time.monotonic()
     done = subprocess.run(
-        [contestant.python, "-c", script], env=environment(), cwd=scratch, capture_output=True, text=True, check=False
+        [system.python, "-c", script], env=environment(), cwd=scratch, capture_output=True, text=True, check=False
     )
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     if done.returncode != 0:

@@ -8,7 +8,7 @@ _COLUMNS = 6
 
 
 def table(results: Results) -> str:
-    """A line for each contestant, a column for each case: `cpu/wall us`, then the ratio to ref on the case's basis."""
+    """A line for each system, a column for each case: `cpu/wall us`, then the ratio to ref on the case's basis."""
     cases, names = results.cases(), results.peers()
     lines = ["us a sample, CPU/wall, and times as fast as ref (by what stands below the case)"]
     for start in range(0, len(cases), _COLUMNS):

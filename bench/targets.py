@@ -1,4 +1,4 @@
-"""What is to be reached, from targets.json, beside what was."""
+"""The targets of targets.json, compared with what was measured."""
 
 import json
 from dataclasses import dataclass
@@ -15,11 +15,11 @@ _OURS = ("jinx", "ours", "ref", "cp")
 
 @dataclass(frozen=True)
 class Outcome:
-    """One target: `reached` says what was measured for each check, `met` is None when something was not measured."""
+    """One target: `result` is what was measured for each check, `met` is None when something was not measured."""
 
     operation: str
-    to_reach: str
-    reached: str
+    target: str
+    result: str
     met: bool | None
 
 
@@ -29,12 +29,12 @@ def outcomes(results: Results) -> list[Outcome]:
     for target in json.loads(PATH.read_text()):
         checked = [_check(results, check) for check in target["checks"]]
         met = None if any(one[1] is None for one in checked) else all(one[1] for one in checked)
-        found.append(Outcome(target["operation"], target["to_reach"], "; ".join(one[0] for one in checked), met))
+        found.append(Outcome(target["operation"], target["target"], "; ".join(one[0] for one in checked), met))
     return found
 
 
 def best_peer(results: Results, case: str, basis: str) -> str | None:
-    """The fastest contestant that is neither JINX nor ref and finished."""
+    """The fastest system that is neither JINX nor ref and finished."""
     speeds = {
         peer: seconds
         for peer in results.peers()

@@ -1,1 +1,1 @@
-"""MDS readers beside each other: mosaicml-streaming's, MLDataForge's and ours."""
+"""MDS readers compared: mosaicml-streaming's, MLDataForge's and ours."""

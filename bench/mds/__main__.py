@@ -1,4 +1,4 @@
-"""MDS readers beside each other: mosaicml-streaming's, MLDataForge's and ours.
+"""MDS readers compared: mosaicml-streaming's, MLDataForge's and ours.
 
 Runs in the environment of `make test-streaming`:
 

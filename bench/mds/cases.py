@@ -71,11 +71,11 @@ def opened(reader: str, folder: Path, form: str, local: Path, *, inside: bool) -
 
 def load(reader: str) -> None:
     """Import what a reader needs, which is not what is measured."""
-    names = ["numpy.random", "jinx.mds.readers"]
+    names = ["numpy.random", "jinx.mds._readers"]
     if reader.startswith("mldf"):
         names.append("mldataforge.mds")
     if reader in {"streaming", "jinx patched"}:
-        names += ["streaming", "jinx.mds.streaming"]
+        names += ["streaming", "jinx.mds._streaming"]
     if reader.startswith("libzstd"):
         names.append("zstandard")
     for name in names:

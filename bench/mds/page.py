@@ -1,4 +1,4 @@
-"""The page of a run as Markdown: what was to be reached, what was reached, and where the time goes."""
+"""The page of a run as Markdown: targets and results, and where the time goes."""
 
 import statistics
 from dataclasses import dataclass
@@ -82,7 +82,7 @@ def page(results: dict[str, Any]) -> str:
     parts = [
         "# MDS readers",
         _about(run),
-        "## What was to be reached\n\n" + _targets(run),
+        "## Targets\n\n" + _targets(run),
         "## Where the time goes\n\n" + _pieces(run),
         "## All figures\n\n" + _figures(run),
     ]
@@ -104,7 +104,7 @@ def _about(run: Results) -> str:
 
 
 def _targets(run: Results) -> str:
-    lines = ["| operation | to reach | reached | met |", "|---|---|---|---|"]
+    lines = ["| operation | target | result | reached |", "|---|---|---|---|"]
     for target in RATIOS:
         ratio = run.ratio(target)
         met = "yes" if ratio >= target.at_least else "no"

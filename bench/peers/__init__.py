@@ -1,4 +1,4 @@
-"""The contestants by name, in the order of the tables."""
+"""The systems by name, in the order of the tables."""
 
 from importlib import import_module
 
@@ -24,5 +24,5 @@ MODULES = (
 
 
 def every() -> dict[str, Peer]:
-    """All contestants; nothing heavy is imported."""
+    """All systems; nothing heavy is imported."""
     return {peer.name: peer for module in MODULES for peer in import_module(f"bench.peers.{module}").PEERS}

@@ -15,7 +15,7 @@ class Jinx(Peer):
     title = "JINX as installed here, defaults"
     environment = ""
     distributions = ("jinx-data",)
-    modules = ("numpy", "jinx", "jinx.dataset")
+    modules = ("numpy", "jinx", "jinx._dataset.dataset")
     snippet = """
 import jinx
 sample = jinx.open(path + "/data.jinx")[0]
@@ -52,7 +52,7 @@ sample["id"], sample["image"]
         return data_loader(ds, size, workers)
 
     def image_loader(self, ds: Any, size: int, workers: int) -> Iterable[Iterable[Any]]:
-        return data_loader(ds.select_columns(["id", "image", "messages"]).map(self.decoded), size, workers)
+        return data_loader(ds.select_columns(["id", "image", "messages"]).with_transform(self.decoded), size, workers)
 
     def touch_count(self, sample: Any) -> int:
         return len(sample["id"]) + sample.length("messages")
@@ -90,7 +90,7 @@ class WithoutColumns(Jinx):
     def write(self, source: Path, out: Path) -> None:
         import jinx
 
-        with jinx.Writer(str(out / FILE), only_columns=[]) as writer:
+        with jinx.Writer(str(out / FILE), only_indexed=[]) as writer:
             for row in parquet_rows(source):
                 writer.write(row)
 
@@ -108,7 +108,7 @@ class Loader(Jinx):
 
     def image_loader(self, ds: Any, size: int, workers: int) -> Iterable[Iterable[Any]]:
         fields = ["id", "image", "messages"]
-        return self._loader()(ds, batch_size=size, collate_fn=list, fields=fields, decode={"image": "numpy"})
+        return self._loader()(ds, batch_size=size, collate_fn=list, columns=fields, decode={"image": "numpy"})
 
     @staticmethod
     def _loader() -> Any:

@@ -1,4 +1,4 @@
-"""What a contestant can do. One file each derives from `Peer`; heavy packages are imported when they are used."""
+"""What a system can do. One file each derives from `Peer`; heavy packages are imported when they are used."""
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -23,7 +23,7 @@ class Peer:
         title: One line for the report.
         environment: The file in requirements/ that lists what it needs; "" for this repository's own environment.
         distributions: Whose versions are reported.
-        store: The contestant whose store it reads, when not its own.
+        store: The system whose store it reads, when not its own.
         only: The cases it takes part in; empty for all.
         data: The kinds of data it takes part in.
         modules: Imported before any clock starts; only the cold start pays for imports.

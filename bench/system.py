@@ -1,4 +1,4 @@
-"""A contestant at work: its process, its memory and its disk."""
+"""A system at work: its process, its memory and its disk."""
 
 import json
 import os
@@ -18,7 +18,7 @@ _DISK_SECONDS = 0.05
 
 
 class Failure(Exception):  # noqa: N818 - a result like any other
-    """The contestant failed; the text is its last line."""
+    """The system failed; the text is its last line."""
 
 
 class Watch(threading.Thread):
@@ -72,7 +72,7 @@ def size(folder: Path) -> int:
 
 
 def environment() -> dict[str, str]:
-    """What a contestant sees: no look-ups in the network, and compiled modules kept as for any user."""
+    """What a system sees: no look-ups in the network, and compiled modules kept as for any user."""
     inherited = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     return {
         **inherited,
@@ -86,7 +86,7 @@ def environment() -> dict[str, str]:
     }
 
 
-class Contestant:
+class System:
     """A peer whose environment stands, and the process that has imported it."""
 
     def __init__(self, peer: Peer, python: Path) -> None:
