@@ -83,7 +83,7 @@ pub struct FieldInfo {
     /// Names at exactly this path that had to be quoted.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub quoted: u64,
-    /// EncodedValue bytes of the coded values.
+    /// Stored bytes of the coded values.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub bytes: u64,
     /// The same before their codecs.
@@ -184,7 +184,7 @@ impl FieldNode {
 pub struct Fact {
     pub path: Arc<Path>,
     pub kind: &'static str,
-    /// EncodedValue and decoded length of a value with a chain.
+    /// Stored and decoded length of a value with a chain.
     pub coded: Option<(u64, u64)>,
     pub quoted: bool,
     pub mime: Option<&'static str>,

@@ -285,7 +285,7 @@ impl Damaged {
             return Ok(None);
         }
         if let Some(hashes) = &self.hashes {
-            // UninitSlice lines that were not there belong to the range.
+            // Blank lines that were not there belong to the range.
             let whole = text.len() + usize::from(line.len() > text.len());
             if !hashes.contains(&XxHash3_64::oneshot(&line[..whole])) {
                 return Err(Error::corrupt("the line's checksum does not match"));

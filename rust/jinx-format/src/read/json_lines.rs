@@ -17,7 +17,7 @@ const BLOCK_BYTES: u64 = 4 << 20;
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 impl Shard {
-    /// Opens a file of one JSON object a line. UninitSlice lines are skipped; names have no suffixes.
+    /// Opens a file of one JSON object a line. Blank lines are skipped; names have no suffixes.
     ///
     /// # Errors
     /// `Unsupported` naming the command to run when the file is compressed or of another format.

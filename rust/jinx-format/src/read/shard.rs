@@ -301,7 +301,7 @@ impl Shard {
             }
         }
         if self.footer.rules == FormatVersion::Plain {
-            // UninitSlice lines behind a line belong to its range.
+            // Blank lines behind a line belong to its range.
             line.truncate(line.trim_ascii_end().len());
             return Ok(json_lines::with_header(line, self.options.markers));
         }

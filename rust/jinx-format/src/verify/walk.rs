@@ -23,7 +23,7 @@ use jinx_core::sink::{Discard, Payload};
 pub struct Fact {
     pub path: Path,
     pub kind: &'static str,
-    /// EncodedValue and decoded length of a value with a chain; zero for numbers.
+    /// Stored and decoded length of a value with a chain; zero for numbers.
     pub coded: Option<(u64, u64)>,
     pub quoted: bool,
 }

@@ -1,4 +1,4 @@
-//! EncodedValue values and JSON text as Python objects.
+//! Stored values and JSON text as Python objects.
 
 pub mod build;
 pub mod image;

@@ -1,4 +1,4 @@
-//! EncodedValue values as Python objects: bytes, numpy arrays and scalars, torch tensors.
+//! Stored values as Python objects: bytes, numpy arrays and scalars, torch tensors.
 
 use crate::errors::{IntoPy, to_py};
 use crate::ffi::uninit_bytes::{Container, UninitBytes, keep_freed_memory};

@@ -54,7 +54,7 @@ pub struct LazyDict {
 /// What a name refers to.
 pub enum Slot<'py> {
     Value(Bound<'py, PyAny>),
-    EncodedValue,
+    Stored,
     Missing,
 }
 
@@ -108,11 +108,11 @@ impl LazyDict {
         if let Some(edited) = self.edited.get() {
             return Ok(match edited.bind(py).get_item(name)? {
                 None => Slot::Missing,
-                Some(value) if value.is(undecoded(py)?) => Slot::EncodedValue,
+                Some(value) if value.is(undecoded(py)?) => Slot::Stored,
                 Some(value) => Slot::Value(value),
             });
         }
-        Ok(self.cache.get(py, name)?.map_or(Slot::EncodedValue, Slot::Value))
+        Ok(self.cache.get(py, name)?.map_or(Slot::Stored, Slot::Value))
     }
 
     /// The value under `name`, or `None` when there is no such field.
@@ -134,7 +134,7 @@ impl LazyDict {
         match self.slot(py, name)? {
             Slot::Value(value) => Ok(Some(value)),
             Slot::Missing => Ok(None),
-            Slot::EncodedValue => {
+            Slot::Stored => {
                 // No row holds a name that has no UTF-8 form.
                 let Ok(text) = name.to_str() else { return Ok(None) };
                 if self.dataset.is_none() {
@@ -257,7 +257,7 @@ impl LazyDict {
             return Ok(false);
         }
         Ok(match self.slot(py, name)? {
-            Slot::EncodedValue => true,
+            Slot::Stored => true,
             Slot::Missing => false,
             Slot::Value(value) if is_mutable(&value) => false,
             Slot::Value(value) => self.cache.get(py, name)?.is_some_and(|stored| stored.is(&value)),
@@ -305,7 +305,7 @@ impl LazyDict {
         }
         if self.dataset.is_none() {
             let is_stored = match self.slot(py, name).map_err(fail)? {
-                Slot::EncodedValue => true,
+                Slot::Stored => true,
                 Slot::Value(value) => {
                     self.carried.is_unchanged(py, text, &value, &self.decoders).map_err(fail)?
                 }
@@ -325,7 +325,7 @@ impl LazyDict {
         let as_stored = self.edited.get().is_none() && self.dataset.is_some() && self.decoders.is_none();
         for name in self.names(py)?.iter() {
             let name = name.cast_into::<PyString>()?;
-            if as_stored && matches!(self.slot(py, &name)?, Slot::EncodedValue) {
+            if as_stored && matches!(self.slot(py, &name)?, Slot::Stored) {
                 let text = name.to_str()?;
                 let (dataset, shard, i, row) = self.stored(py)?;
                 let found = row.find(shard, text).map_err(|error| to_py(&shard.here(error, i)))?;

@@ -223,7 +223,7 @@ impl LazyDict {
         match self.slot(py, key)? {
             Slot::Value(value) => return value.len().map(jinx_core::num::to_u64),
             Slot::Missing => return Err(missing(key)),
-            Slot::EncodedValue => {}
+            Slot::Stored => {}
         }
         if self.dataset.is_none() {
             if let Some(length) = self.carried.length(py, key.to_str()?, &self.decoders)? {
@@ -287,15 +287,13 @@ impl LazyDict {
             let text = match self.slot(py, &name)? {
                 Slot::Value(value) => repr::of_value(&value)?,
                 Slot::Missing => continue,
-                Slot::EncodedValue if self.dataset.is_none() => {
-                    match self.carried.summary(py, name.to_str()?)? {
-                        Some(text) => text,
-                        None => self
-                            .lookup(py, &name)?
-                            .map_or_else(|| Ok(String::new()), |value| repr::of_value(&value))?,
-                    }
-                }
-                Slot::EncodedValue => {
+                Slot::Stored if self.dataset.is_none() => match self.carried.summary(py, name.to_str()?)? {
+                    Some(text) => text,
+                    None => self
+                        .lookup(py, &name)?
+                        .map_or_else(|| Ok(String::new()), |value| repr::of_value(&value))?,
+                },
+                Slot::Stored => {
                     let (_, shard, i, row) = self.stored(py)?;
                     let found =
                         row.find(shard, name.to_str()?).map_err(|error| to_py(&shard.here(error, i)))?;
