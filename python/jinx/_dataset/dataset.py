@@ -9,7 +9,6 @@ from jinx._dataset.decode_media import DecodeSpec, decoders_for, media_in, media
 from jinx._dataset.positions import positions
 from jinx._dataset.sort_order import Key
 from jinx._reopen import reopen_dataset
-from jinx._results import DatasetInfo
 from jinx._suggest import FROM_ELSEWHERE, unknown_column
 
 if TYPE_CHECKING:
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
     from torch.utils.data import Dataset as TorchDataset
 
     from jinx._core import LazyDict
+    from jinx._results import DatasetInfo
 
     # Torch knows its datasets by their base class, not by what they can do; only type checkers see this one.
     class Base(_core.Reader, TorchDataset[Any]):
@@ -70,7 +70,7 @@ class Dataset(Base):
         """The file as it was named, or the directory and number of the shards."""
         return summary.path_of(self)
 
-    def info(self) -> DatasetInfo:
+    def info(self) -> "DatasetInfo":
         """What is known about the files: samples, sizes in bytes, columns, checksums. `jinx info` prints it."""
         return summary.describe(self)
 

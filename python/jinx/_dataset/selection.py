@@ -2,8 +2,7 @@
 
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 from jinx._dataset.columns import from_index, measured_lengths, packed, parse_name
 from jinx._dataset.positions import positions, scalar
@@ -21,8 +20,7 @@ D = TypeVar("D", bound="Dataset")
 _SEED_BITS = 32
 
 
-@dataclass(frozen=True)
-class KeepColumns:
+class KeepColumns(NamedTuple):
     """Keeps some columns of what a transform returned; picklable, as every transform should be."""
 
     columns: tuple[str, ...]
@@ -35,8 +33,7 @@ class KeepColumns:
         return {name: sample[name] for name in self.columns if name in sample}
 
 
-@dataclass(frozen=True)
-class MergeIntoSample:
+class MergeIntoSample(NamedTuple):
     """Merges what a function returns into the sample; see `Dataset.map`."""
 
     function: Callable[[Any], Any]

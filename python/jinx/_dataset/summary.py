@@ -3,11 +3,11 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from jinx._results import ColumnInfo, DatasetInfo, IndexedInfo
 from jinx._suggest import path_text
 
 if TYPE_CHECKING:
     from jinx._dataset.dataset import Dataset
+    from jinx._results import ColumnInfo, DatasetInfo
 
 _NONE = "null"
 _SPELT = {"null": "None", "ndarray": "ndarray", "np": "numpy scalar"}
@@ -76,9 +76,11 @@ def schema(dataset: "Dataset") -> dict[str, str]:
     return {name: type_summary(stats[name]) for name in names if name in stats}
 
 
-def describe(dataset: "Dataset") -> DatasetInfo:
+def describe(dataset: "Dataset") -> "DatasetInfo":
     """See `Dataset.info`."""
     import json
+
+    from jinx._results import DatasetInfo, IndexedInfo
 
     if dataset._options.get("mds") is not None:
         from jinx.mds._summary import describe as describe_mds
@@ -109,7 +111,9 @@ def describe(dataset: "Dataset") -> DatasetInfo:
     )
 
 
-def _columns(types: Mapping[str, str], stats: Sequence[Mapping[str, Any]]) -> list[ColumnInfo]:
+def _columns(types: Mapping[str, str], stats: Sequence[Mapping[str, Any]]) -> "list[ColumnInfo]":
+    from jinx._results import ColumnInfo
+
     sizes = field_sizes(stats)
     counts = {entry["path"][0]: entry.get("kinds", {}) for entry in stats if len(entry["path"]) == 1}
     return [ColumnInfo(name, text, counts.get(name, {}), *sizes.get(name, (0, 0, 0))) for name, text in types.items()]
