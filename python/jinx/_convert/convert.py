@@ -48,7 +48,7 @@ def convert(
     """
     settings = Settings(os.fsdecode(out), options)
     if settings.part is not None:
-        return _convert_part(source, settings, progress)
+        return _convert_part(source, settings, settings.part, progress)
     if not settings.core["overwrite"] and not settings.core["append"]:
         refuse_existing(settings.out)
     conversion = Conversion(settings, progress)
@@ -95,10 +95,9 @@ def _given(source: Path | Sequence[Path]) -> list[str]:
     return [os.fsdecode(one) for one in paths]
 
 
-def _convert_part(source: Any, settings: Settings, progress: Progress | None) -> WriteResult:
+def _convert_part(source: Any, settings: Settings, part: tuple[int, int], progress: Progress | None) -> WriteResult:
     """One part of a directory, from its share of the input files."""
-    assert settings.part is not None  # noqa: S101 - the caller has looked
-    number, parts = settings.part
+    number, parts = part
     if not is_paths(source):
         raise ValueError("part is for files as inputs; from Python, use Writer(out, part=(i, n))")
     inputs = find_inputs(source, settings.input_format)

@@ -44,12 +44,12 @@ def names(dataset: "Dataset") -> list[str]:
 def column(dataset: "Dataset", name: str) -> Any:
     """See `Dataset.column`."""
     path = parse_name(dataset, name)
-    found = from_index(dataset, path, "value")
+    found = _indexed(dataset, path, "value")
     if found is not None:
-        values, present = found
+        values, present, is_nullable = found
         if isinstance(values, list):
             return values  # pyright: ignore[reportUnknownVariableType]
-        return _masked(values, present, is_nullable=_has_validity(dataset, path))
+        return _masked(values, present, is_nullable=is_nullable)
     return _typed_by_files(dataset, path, _values(dataset, path))
 
 
@@ -104,6 +104,12 @@ def parse_name(dataset: "Dataset", name: str) -> list[str]:
 
 def from_index(dataset: "Dataset", path: list[str], kind: Literal["value", "length"]) -> "tuple[Any, Any] | None":
     """(values, presence or None) of an indexed column in view order; strings are a list of str or None."""
+    found = _indexed(dataset, path, kind)
+    return None if found is None else found[:2]
+
+
+def _indexed(dataset: "Dataset", path: list[str], kind: Literal["value", "length"]) -> "tuple[Any, Any, bool] | None":
+    """As `from_index`, and whether any sample of the files, in the view or not, lacks a value."""
     if dataset._transforms:
         return None
     stored = dataset._column(path, kind)
@@ -113,16 +119,17 @@ def from_index(dataset: "Dataset", path: list[str], kind: Literal["value", "leng
 
     dtype, data, validity, offsets = stored
     rows = None if dataset._indices is None else np.frombuffer(dataset._indices, dtype="<u8").astype(np.int64)
-    present = None
+    present, is_nullable = None, False
     if validity is not None:
         bits = np.unpackbits(np.frombuffer(validity, dtype=np.uint8), bitorder="little")
         present = bits[: dataset._base_len()].astype(np.bool_)
+        is_nullable = not present.all()
         present = present if rows is None else present[rows]
         present = None if present.all() else present
     if dtype == "utf8":
-        return _strings(data, offsets or b"", rows, present), present
+        return _strings(data, offsets or b"", rows, present), present, is_nullable
     values = np.frombuffer(data, dtype=np.dtype(dtype).newbyteorder("<") if dtype != "bool" else np.bool_)
-    return (values if rows is None else values[rows]), present
+    return (values if rows is None else values[rows]), present, is_nullable
 
 
 def packed(values: list[Any]) -> Any:
@@ -159,17 +166,6 @@ def _masked(values: Any, present: Any, *, is_nullable: bool) -> Any:
         values = values.copy()
         values[mask] = np.nan
     return np.ma.MaskedArray(values, mask=mask)
-
-
-def _has_validity(dataset: "Dataset", path: list[str]) -> bool:
-    """Whether any sample of the files, in the view or not, lacks an indexed value."""
-    stored = dataset._column(path, "value")
-    if stored is None or stored[2] is None:
-        return False
-    import numpy as np
-
-    bits = np.unpackbits(np.frombuffer(stored[2], dtype=np.uint8), bitorder="little")
-    return not bits[: dataset._base_len()].all()
 
 
 def _typed_by_files(dataset: "Dataset", path: list[str], values: list[Any]) -> Any:
