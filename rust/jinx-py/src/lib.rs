@@ -6,6 +6,7 @@ mod dataset;
 mod errors;
 mod ffi;
 mod files;
+mod jinx;
 mod mds;
 mod objects;
 mod prefetch;

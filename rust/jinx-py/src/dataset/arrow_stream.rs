@@ -1,7 +1,6 @@
 //! A view as an Arrow stream, for polars, DuckDB, pandas and pyarrow.
 
-use crate::dataset::reader::Reader;
-use crate::dataset::state::DatasetState;
+use crate::dataset::view::View;
 use crate::errors::{IntoPy, to_py};
 use arrow_array::RecordBatch;
 use arrow_schema::ffi::FFI_ArrowSchema;
@@ -9,6 +8,7 @@ use arrow_schema::{Schema, SchemaRef};
 use jinx_convert::arrow::infer::InferOptions;
 use jinx_convert::arrow::stream::{take_failure, to_c_stream};
 use jinx_convert::arrow::{BatchBuilder, SchemaInference, decode_schema};
+use jinx_core::num::to_u64;
 use jinx_core::value::{TreeBuilder, Value};
 use jinx_core::{Error, Result};
 use pyo3::exceptions::PyBaseException;
@@ -19,74 +19,43 @@ use std::sync::Arc;
 /// A batch ends at this many bytes, whatever number of rows was asked for.
 const BATCH_BYTES: usize = 32 << 20;
 
-/// The rows of a view, without Python.
-#[derive(Clone)]
-struct ViewRows {
-    dataset: Arc<DatasetState>,
-    view: Option<Arc<Vec<u64>>>,
-    count: usize,
+/// The value of the view's sample `i`.
+fn value(view: &View, i: usize, mut tree: TreeBuilder) -> Result<Value> {
+    view.rows.emit(view.position(i), &mut tree)?;
+    tree.take()
 }
 
-impl ViewRows {
-    fn of(reader: &Reader) -> Self {
-        Self { dataset: Arc::clone(&reader.dataset), view: reader.view.clone(), count: reader.count() }
+/// The schema that the samples were written from, or one inferred from all of them.
+fn schema_of(view: &View, mixed_json: bool) -> Result<SchemaRef> {
+    let types = view.rows.arrow_types()?;
+    if let Some(text) = types.schema {
+        return projected(view, &decode_schema(&text)?);
     }
+    let mut inference = SchemaInference::new(InferOptions { media: types.media, mixed_json, large: false });
+    // An empty view has the types of the whole.
+    let whole = View { rows: Arc::clone(&view.rows), positions: None };
+    let seen = if view.count() == 0 { &whole } else { view };
+    for i in 0..seen.count() {
+        let value = value(seen, i, TreeBuilder::without_bytes())?;
+        inference.observe(&value).map_err(|error| error.in_sample(to_u64(i)))?;
+    }
+    projected(view, &*inference.finish()?)
+}
 
-    /// Samples in the files, in the view or not.
-    fn total(&self) -> usize {
-        usize::try_from(self.dataset.len()).unwrap_or(usize::MAX)
+fn projected(view: &View, schema: &Schema) -> Result<SchemaRef> {
+    let Some(names) = &view.rows.projection().columns else { return Ok(Arc::new(schema.clone())) };
+    let fields: Vec<_> = names
+        .iter()
+        .filter_map(|name| schema.fields().iter().find(|field| field.name() == name).cloned())
+        .collect();
+    if fields.is_empty() && !names.is_empty() {
+        return Err(Error::invalid(format!("none of the columns {names:?} occurs")));
     }
-
-    fn value(&self, i: usize, mut tree: TreeBuilder) -> Result<Value> {
-        let position = self.view.as_ref().map_or_else(|| jinx_core::num::to_u64(i), |view| view[i]);
-        self.dataset.emit(position, &mut tree)?;
-        tree.take()
-    }
-
-    /// The schema the rows were written from, or one inferred from all of them.
-    fn schema(&self, mixed_json: bool) -> Result<SchemaRef> {
-        let shards = &self.dataset.shards;
-        let stored = match shards.count() {
-            0 => None,
-            _ => shards.shard(0)?.footer().arrow_schema.clone(),
-        };
-        if let Some(text) = stored {
-            return self.project(&decode_schema(&text)?);
-        }
-        let media = match shards.count() {
-            0 => Vec::new(),
-            _ => jinx_convert::arrow::media_of(&shards.shard(0)?.footer().fields),
-        };
-        let mut inference = SchemaInference::new(InferOptions { media, mixed_json, large: false });
-        // An empty view has the types of the whole.
-        let whole = self.count == 0;
-        let seen = if whole {
-            Self { dataset: Arc::clone(&self.dataset), view: None, count: self.total() }
-        } else {
-            self.clone()
-        };
-        for i in 0..seen.count {
-            let value = seen.value(i, TreeBuilder::without_bytes())?;
-            inference.observe(&value).map_err(|error| error.in_sample(jinx_core::num::to_u64(i)))?;
-        }
-        self.project(&*inference.finish()?)
-    }
-
-    fn project(&self, schema: &Schema) -> Result<SchemaRef> {
-        let Some(names) = &self.dataset.fields else { return Ok(Arc::new(schema.clone())) };
-        let fields: Vec<_> = names
-            .iter()
-            .filter_map(|name| schema.fields().iter().find(|field| field.name() == name).cloned())
-            .collect();
-        if fields.is_empty() && !names.is_empty() {
-            return Err(Error::invalid(format!("none of the columns {names:?} occurs")));
-        }
-        Ok(Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone())))
-    }
+    Ok(Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone())))
 }
 
 struct BatchReader {
-    rows: ViewRows,
+    view: View,
     next: usize,
     batch_rows: usize,
     builder: BatchBuilder,
@@ -96,7 +65,7 @@ impl Iterator for BatchReader {
     type Item = Result<RecordBatch>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        if self.next >= self.rows.count {
+        if self.next >= self.view.count() {
             return None;
         }
         Some(self.fill())
@@ -105,12 +74,12 @@ impl Iterator for BatchReader {
 
 impl BatchReader {
     fn fill(&mut self) -> Result<RecordBatch> {
-        while self.next < self.rows.count
+        while self.next < self.view.count()
             && self.builder.len() < self.batch_rows
             && self.builder.bytes() < BATCH_BYTES
         {
-            let value = self.rows.value(self.next, TreeBuilder::default())?;
-            self.builder.push(&value).map_err(|error| error.in_sample(jinx_core::num::to_u64(self.next)))?;
+            let value = value(&self.view, self.next, TreeBuilder::default())?;
+            self.builder.push(&value).map_err(|error| error.in_sample(to_u64(self.next)))?;
             self.next += 1;
         }
         self.builder.finish()
@@ -120,14 +89,13 @@ impl BatchReader {
 /// An `arrow_array_stream` capsule over the view.
 pub fn stream<'py>(
     py: Python<'py>,
-    reader: &Reader,
+    view: &View,
     batch_rows: usize,
     mixed_json: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let rows = ViewRows::of(reader);
-    let schema = py.detach(|| rows.schema(mixed_json)).into_py_result()?;
+    let schema = py.detach(|| schema_of(view, mixed_json)).into_py_result()?;
     let builder = BatchBuilder::new(Arc::clone(&schema)).into_py_result()?;
-    let batches = BatchReader { rows, next: 0, batch_rows: batch_rows.max(1), builder };
+    let batches = BatchReader { view: view.clone(), next: 0, batch_rows: batch_rows.max(1), builder };
     let stream = to_c_stream(schema, batches);
     Ok(PyCapsule::new_with_value(py, stream, c"arrow_array_stream")?.into_any())
 }
@@ -139,9 +107,8 @@ pub fn take_stream_failure(py: Python<'_>) -> Option<Py<PyBaseException>> {
 }
 
 /// An `arrow_schema` capsule.
-pub fn schema<'py>(py: Python<'py>, reader: &Reader, mixed_json: bool) -> PyResult<Bound<'py, PyAny>> {
-    let rows = ViewRows::of(reader);
-    let schema = py.detach(|| rows.schema(mixed_json)).into_py_result()?;
+pub fn schema<'py>(py: Python<'py>, view: &View, mixed_json: bool) -> PyResult<Bound<'py, PyAny>> {
+    let schema = py.detach(|| schema_of(view, mixed_json)).into_py_result()?;
     let schema =
         FFI_ArrowSchema::try_from(&*schema).map_err(|error| to_py(&Error::invalid(error.to_string())))?;
     Ok(PyCapsule::new_with_value(py, schema, c"arrow_schema")?.into_any())

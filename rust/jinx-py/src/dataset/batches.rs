@@ -2,7 +2,8 @@
 
 use crate::dataset::reader::Reader;
 use crate::dataset::take;
-use crate::prefetch::pending::{Prepared, Threads};
+use crate::prefetch::work::Threads;
+use crate::sample::stored::StoredSample;
 use pyo3::PyTraverseError;
 use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
@@ -16,7 +17,7 @@ pub struct Batches {
     reader: Py<Reader>,
     /// Lists of indices, asked for `depth` batches before they are needed.
     source: Py<PyIterator>,
-    fields: Option<Vec<String>>,
+    columns: Option<Vec<String>>,
     threads: usize,
     depth: usize,
     /// `None` while a thread is at work on it.
@@ -32,8 +33,7 @@ struct BatchPrefetch {
 
 struct Batch {
     indices: Vec<usize>,
-    positions: Vec<u64>,
-    prepared: Vec<Prepared>,
+    samples: Vec<StoredSample>,
 }
 
 /// An index, and the sample or the error that reading it gave.
@@ -50,7 +50,8 @@ impl Batches {
         depth: usize,
     ) -> PyResult<Self> {
         let ahead = Mutex::new(Some(BatchPrefetch::default()));
-        Ok(Self { reader, source: source.try_iter()?.unbind(), fields, threads, depth, ahead })
+        let source = source.try_iter()?.unbind();
+        Ok(Self { reader, source, columns: fields, threads, depth, ahead })
     }
 
     fn __iter__(slf: Py<Self>) -> Py<Self> {
@@ -59,6 +60,7 @@ impl Batches {
 
     /// The next batch.
     fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Vec<Outcome<'py>>>> {
+        self.reader.get().check_open()?;
         let mut ahead = self.lock().take().ok_or_else(busy)?;
         let batch = self.advance(py, &mut ahead);
         *self.lock() = Some(ahead);
@@ -107,21 +109,22 @@ impl Batches {
     ) -> PyResult<Batch> {
         let reader = self.reader.get();
         let indices = reader.checked_indices(indices)?;
-        let positions: Vec<u64> = indices.iter().map(|i| reader.position(*i)).collect();
+        let view = &reader.view;
+        let positions: Vec<u64> = indices.iter().map(|i| view.position(*i)).collect();
         let threads = Threads::here(threads, self.threads);
-        let prepared = take::prepare(py, &reader.dataset, &positions, self.fields.as_deref(), |pending| {
-            pending.iter().for_each(|pending| threads.send(pending));
+        let samples = take::prepare(py, &view.rows, &positions, self.columns.as_deref(), |work| {
+            work.drain(..).for_each(|work| threads.send(&work));
         })?;
-        Ok(Batch { indices, positions, prepared })
+        Ok(Batch { indices, samples })
     }
 
     fn finish<'py>(&self, py: Python<'py>, batch: Batch) -> PyResult<Vec<Outcome<'py>>> {
         let reader = self.reader.get();
-        let samples = take::open(py, reader, &batch.positions, batch.prepared)?;
-        let fields = self.fields.as_deref();
+        let samples = take::open(py, &reader.decoders, batch.samples)?;
+        let wanted = take::wanted(self.columns.as_deref());
         let finished = samples.into_iter().map(|sample| {
-            sample.get().touch(py, fields, false)?;
-            sample.get().touch(py, fields, true)?;
+            sample.get().decode(py, &wanted, false)?;
+            sample.get().decode(py, &wanted, true)?;
             reader.finish(py, sample)
         });
         let or_error = |sample: PyResult<Bound<'py, PyAny>>| match sample {

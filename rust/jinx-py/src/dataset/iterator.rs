@@ -1,41 +1,44 @@
 //! The iterator over a view.
 
 use crate::dataset::reader::Reader;
-use crate::dataset::state::DatasetState;
+use crate::dataset::rows::Walk;
+use crate::dataset::view::View;
+use crate::errors::IntoPy;
 use crate::prefetch::iteration::IterationPrefetch;
-use crate::prefetch::pending::Prepared;
 use crate::sample::lazy_dict::LazyDict;
+use jinx_core::num::to_u64;
 use pyo3::PyTraverseError;
 use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-/// Walks a view from its first sample to its last, and reads ahead of whoever asks for media.
+/// Goes through a view from its first sample to its last, and reads ahead.
 #[pyclass(frozen, module = "jinx._core")]
 pub struct SampleIterator {
     reader: Py<Reader>,
-    /// The reader's dataset, with a count of what the samples of this iterator are asked for.
-    dataset: Arc<DatasetState>,
+    /// The reader's view, with a count of what the samples of this iterator are asked for.
+    view: View,
     next: AtomicUsize,
     stop: usize,
-    ahead: Mutex<IterationPrefetch>,
-    /// The same for compressed shards of MDS folders.
-    feed: crate::mds::iterate::MdsIteration,
+    ahead: Mutex<Ahead>,
+}
+
+/// How the next samples are found.
+enum Ahead {
+    Prefetch(IterationPrefetch),
+    Walk(Box<dyn Walk>),
 }
 
 impl SampleIterator {
     pub fn new(reader: Bound<'_, Reader>) -> Self {
-        let dataset = reader.get().dataset.of_iterator();
-        let stop = reader.get().count();
-        Self {
-            reader: reader.unbind(),
-            dataset: Arc::new(dataset),
-            next: AtomicUsize::new(0),
-            stop,
-            ahead: Mutex::default(),
-            feed: crate::mds::iterate::MdsIteration::default(),
-        }
+        let View { rows, positions } = &reader.get().view;
+        let rows = rows.with_projection(rows.projection().of_iterator());
+        let walk = if positions.is_none() { Arc::clone(&rows).walk() } else { None };
+        let ahead = walk.map_or_else(|| Ahead::Prefetch(IterationPrefetch::default()), Ahead::Walk);
+        let view = View { rows, positions: positions.clone() };
+        let (stop, next) = (view.count(), AtomicUsize::new(0));
+        Self { reader: reader.unbind(), view, next, stop, ahead: Mutex::new(ahead) }
     }
 }
 
@@ -51,17 +54,18 @@ impl SampleIterator {
             return Ok(None);
         }
         let reader = self.reader.get();
-        if reader.dataset.mds.is_some() {
-            return reader.next_sample(py, i, &self.feed).map(Some);
-        }
+        reader.check_open()?;
         // Threads that share an iterator do not wait for each other: one of them reads ahead.
-        let prepared = match self.ahead.try_lock() {
-            Ok(mut ahead) => ahead.next(py, reader, &self.dataset, i, self.stop)?,
-            Err(_) => Prepared::default(),
+        let found = match self.ahead.try_lock().as_deref_mut() {
+            Ok(Ahead::Prefetch(prefetch)) => prefetch.next(py, &self.view, i, self.stop)?,
+            Ok(Ahead::Walk(walk)) => Some(py.detach(|| walk.sample(to_u64(i))).into_py_result()?),
+            Err(_) => None,
         };
-        let decoders = reader.decoders.clone_ref(py);
-        let sample = LazyDict::prepared(Arc::clone(&self.dataset), decoders, reader.position(i), prepared);
-        reader.finish(py, Bound::new(py, sample)?).map(Some)
+        let stored = match found {
+            Some(stored) => stored,
+            None => Arc::clone(&self.view.rows).sample(self.view.position(i)).into_py_result()?,
+        };
+        reader.finish(py, Bound::new(py, LazyDict::new(stored, reader.decoders.clone_ref(py)))?).map(Some)
     }
 
     fn __length_hint__(&self) -> usize {

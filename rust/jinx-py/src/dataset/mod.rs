@@ -1,11 +1,14 @@
-//! Datasets for Python: opening, iterating, taking, columns, Arrow streams.
+//! Datasets for Python: opening, iterating, taking, columns, Arrow streams. What their samples are read from is behind
+//! [`rows::Rows`].
 
 pub mod arrow_stream;
 pub mod batches;
 pub mod columns;
-pub mod decoders;
-pub mod footer;
+pub mod files;
 pub mod iterator;
+pub mod open;
+pub mod projection;
 pub mod reader;
-pub mod state;
+pub mod rows;
 pub mod take;
+pub mod view;

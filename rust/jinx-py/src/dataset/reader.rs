@@ -1,15 +1,15 @@
-//! `Reader`: shards as one sequence under a view. `jinx.Dataset` derives from it.
+//! `Reader`: samples in files under a view. `jinx.Dataset` derives from it.
 
-use crate::dataset::decoders::{Decoders, members};
 use crate::dataset::iterator::SampleIterator;
-use crate::dataset::state::{DatasetState, Shards};
+use crate::dataset::open::OpenArguments;
+use crate::dataset::projection::Projection;
+use crate::dataset::view::View;
+use crate::dataset::{arrow_stream, columns, take};
 use crate::errors::{IntoPy, out_of_range, to_py};
+use crate::objects::build::plain_json;
+use crate::sample::decoders::{Decoders, members};
 use crate::sample::lazy_dict::LazyDict;
-use jinx_core::codec::TextEncoding;
-use jinx_core::io::Access;
-use jinx_core::limits::Limits;
-use jinx_core::num::to_u64;
-use jinx_format::read::shard::{OpenOptions, Verify};
+use jinx_core::Error;
 use pyo3::PyTraverseError;
 use pyo3::exceptions::{PyIndexError, PyOverflowError, PyTypeError, PyValueError};
 use pyo3::gc::PyVisit;
@@ -19,59 +19,31 @@ use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Shards opened as one sequence, with an optional view.
+/// Files opened as one sequence of samples, with an optional view.
 #[pyclass(frozen, subclass, weakref, module = "jinx._core", name = "Reader")]
 pub struct Reader {
-    pub dataset: Arc<DatasetState>,
-    /// Positions over all shards, in the view's order; `None` = all in file order.
-    pub view: Option<Arc<Vec<u64>>>,
+    pub view: View,
     pub decoders: Decoders,
     transforms: Vec<Py<PyAny>>,
     lazy: bool,
-    /// What the shards were opened with, to open them again elsewhere.
+    /// What the files were opened with, to open them again elsewhere.
     options: Py<PyDict>,
 }
 
 impl Reader {
-    pub fn count(&self) -> usize {
-        match &self.view {
-            Some(view) => view.len(),
-            None => usize::try_from(self.dataset.len()).unwrap_or(usize::MAX),
-        }
-    }
-
-    /// The position over all shards of the view's sample `i`.
-    pub fn position(&self, i: usize) -> u64 {
-        self.view.as_ref().map_or_else(|| to_u64(i), |view| view[i])
-    }
-
     /// Sample `i` of the view, transformed.
-    pub fn sample<'py>(&self, py: Python<'py>, i: usize) -> PyResult<Bound<'py, PyAny>> {
-        let sample = match &self.dataset.mds {
-            Some(_) => crate::mds::row::sample(py, self, self.position(i))?,
-            None => LazyDict::new(Arc::clone(&self.dataset), self.decoders.clone_ref(py), self.position(i)),
-        };
-        self.finish(py, Bound::new(py, sample)?)
+    fn sample<'py>(&self, py: Python<'py>, i: usize) -> PyResult<Bound<'py, PyAny>> {
+        self.check_open()?;
+        let stored = Arc::clone(&self.view.rows).sample(self.view.position(i)).into_py_result()?;
+        self.finish(py, Bound::new(py, LazyDict::new(stored, self.decoders.clone_ref(py)))?)
     }
 
-    /// As [`Reader::sample`], for a walk over the samples.
-    pub fn next_sample<'py>(
-        &self,
-        py: Python<'py>,
-        i: usize,
-        ahead: &crate::mds::iterate::MdsIteration,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        match &self.dataset.mds {
-            Some(mds) if mds.feeds && self.view.is_none() => {
-                let sample = ahead.sample(py, self, to_u64(i))?;
-                self.finish(py, sample)
-            }
-            _ => self.sample(py, i),
-        }
+    pub fn check_open(&self) -> PyResult<()> {
+        self.view.rows.check_open().into_py_result()
     }
 
     fn checked(&self, index: isize) -> PyResult<usize> {
-        let len = self.count();
+        let len = self.view.count();
         let shifted = if index < 0 { index.checked_add_unsigned(len) } else { Some(index) };
         shifted
             .and_then(|index| usize::try_from(index).ok())
@@ -83,17 +55,18 @@ impl Reader {
         &self,
         py: Python<'py>,
         indices: &Bound<'py, PyAny>,
-        fields: Option<Vec<String>>,
+        columns: Option<Vec<String>>,
     ) -> PyResult<Bound<'py, PyList>> {
         let checked = self.checked_indices(indices)?;
-        let positions: Vec<u64> = checked.iter().map(|i| self.position(*i)).collect();
-        let samples = crate::dataset::take::samples(py, self, &positions, fields.as_deref())?;
+        let positions: Vec<u64> = checked.iter().map(|i| self.view.position(*i)).collect();
+        let samples = take::samples(py, &self.view.rows, &self.decoders, &positions, columns.as_deref())?;
         let finished: PyResult<Vec<_>> = samples.into_iter().map(|sample| self.finish(py, sample)).collect();
         PyList::new(py, finished?)
     }
 
     /// Indices into the view, counted from its start.
     pub fn checked_indices(&self, indices: &Bound<'_, PyAny>) -> PyResult<Vec<usize>> {
+        self.check_open()?;
         let mut checked = Vec::new();
         for index in indices.try_iter()? {
             let index = index?;
@@ -108,33 +81,27 @@ impl Reader {
     }
 
     fn derived(&self, py: Python<'_>, changes: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
-        let mut fields = self.dataset.fields.clone();
+        self.check_open()?;
+        let rows = &self.view.rows;
+        let mut columns = rows.projection().columns.clone();
         let mut decoders = self.decoders.clone_ref(py);
-        let mut view = self.view.clone();
+        let mut order = self.view.positions.clone();
         let mut transforms: Vec<Py<PyAny>> = self.transforms.iter().map(|f| f.clone_ref(py)).collect();
         let mut lazy = self.lazy;
         for (name, value) in changes.map(members).unwrap_or_default() {
             match name.extract::<String>()?.as_str() {
-                "indices" if value.is_none() => view = None,
-                "indices" => view = Some(Arc::new(positions(&value, self.dataset.len())?)),
-                "fields" => fields = value.extract()?,
+                "indices" if value.is_none() => order = None,
+                "indices" => order = Some(Arc::new(positions(&value, rows.files().samples)?)),
+                "fields" => columns = value.extract()?,
                 "decoders" => decoders = Decoders::new(value.extract()?),
                 "transforms" => transforms = value.extract()?,
                 "lazy" => lazy = value.extract()?,
                 other => return Err(PyTypeError::new_err(format!("_derive() has no argument '{other}'"))),
             }
         }
-        let mds = self.dataset.mds.as_ref().map(|mds| Arc::new(mds.again()));
-        let dataset =
-            DatasetState::new(Arc::clone(&self.dataset.shards), fields, decoders.pixels(py)?).with_mds(mds);
-        Ok(Self {
-            dataset: Arc::new(dataset),
-            view,
-            decoders,
-            transforms,
-            lazy,
-            options: self.options.clone_ref(py),
-        })
+        let projection = Projection { columns, pixels: decoders.pixels(py)?, touched: None };
+        let view = View { rows: rows.with_projection(projection), positions: order };
+        Ok(Self { view, decoders, transforms, lazy, options: self.options.clone_ref(py) })
     }
 
     pub fn finish<'py>(&self, py: Python<'py>, sample: Bound<'py, LazyDict>) -> PyResult<Bound<'py, PyAny>> {
@@ -162,7 +129,7 @@ fn number(index: &Bound<'_, PyAny>) -> PyResult<isize> {
 
 /// Little-endian u64 positions from bytes, or from a sequence of integers.
 fn positions(indices: &Bound<'_, PyAny>, total: u64) -> PyResult<Vec<u64>> {
-    let view: Vec<u64> = match indices.cast::<PyBytes>() {
+    let positions: Vec<u64> = match indices.cast::<PyBytes>() {
         Ok(bytes) => bytes
             .as_bytes()
             .chunks_exact(8)
@@ -170,39 +137,10 @@ fn positions(indices: &Bound<'_, PyAny>, total: u64) -> PyResult<Vec<u64>> {
             .collect(),
         Err(_) => indices.extract()?,
     };
-    match view.iter().find(|position| **position >= total) {
+    match positions.iter().find(|position| **position >= total) {
         Some(position) => Err(PyValueError::new_err(format!("position {position} of a dataset of {total}"))),
-        None => Ok(view),
+        None => Ok(positions),
     }
-}
-
-pub fn open_options(
-    io: &str,
-    verify: &str,
-    encoding: Option<&str>,
-    max_value_bytes: Option<u64>,
-    markers: bool,
-) -> PyResult<OpenOptions> {
-    let verify = match verify {
-        "none" => Verify::None,
-        "rows" => Verify::Rows,
-        "full" => Verify::Full,
-        other => {
-            return Err(PyValueError::new_err(format!("verify={other:?}; give 'none', 'rows' or 'full'")));
-        }
-    };
-    let encoding = match encoding {
-        None => None,
-        Some(name) => Some(TextEncoding::from_name(name).ok_or_else(|| {
-            PyValueError::new_err(format!("encoding={name:?}; give 'a85', 'b64' or 'hex'"))
-        })?),
-    };
-    let mut limits = Limits::default();
-    if let Some(max) = max_value_bytes {
-        limits.max_value_bytes = max;
-    }
-    let access = Access::from_name(io).into_py_result()?;
-    Ok(OpenOptions { access, verify, limits, encoding, markers, ..OpenOptions::default() })
 }
 
 #[pymethods]
@@ -233,33 +171,28 @@ impl Reader {
             return base.get().derived(py, _changes);
         }
         let decoders = Decoders::new(decoders);
-        let pixels = decoders.pixels(py)?;
-        let options = PyDict::new(py);
-        options.set_item("io", io)?;
-        options.set_item("verify", verify)?;
-        options.set_item("lazy", lazy)?;
-        options.set_item("encoding", encoding)?;
-        options.set_item("split", split)?;
-        options.set_item("plain", plain)?;
-        options.set_item("markers", markers)?;
-        options.set_item("max_value_bytes", max_value_bytes)?;
-        options.set_item("mds", mds)?;
-        let open = open_options(io, verify, encoding, max_value_bytes, markers)?;
-        let dataset = if let Some(mds) = mds {
-            let mds = crate::mds::open::open(py, shards, &open, mds)?;
-            let none =
-                Shards::open(Vec::new(), None, None, OpenOptions::default(), false).into_py_result()?;
-            DatasetState::new(Arc::new(none), None, pixels).with_mds(Some(Arc::new(mds)))
-        } else {
-            let shards = py.detach(|| Shards::open(shards, expected, split, open, plain)).into_py_result()?;
-            DatasetState::new(Arc::new(shards), None, pixels)
-        };
-        let (dataset, options) = (Arc::new(dataset), options.unbind());
-        Ok(Self { dataset, view: None, decoders, transforms: Vec::new(), lazy, options })
+        let projection = Projection { pixels: decoders.pixels(py)?, ..Projection::default() };
+        let arguments =
+            OpenArguments { io, verify, encoding, split, plain, markers, max_value_bytes, expected, mds };
+        let options = arguments.to_dict(py, lazy)?.unbind();
+        let rows = arguments.open(py, shards)?;
+        let rows = if projection.pixels.is_empty() { rows } else { rows.with_projection(projection) };
+        let view = View { rows, positions: None };
+        Ok(Self { view, decoders, transforms: Vec::new(), lazy, options })
     }
 
-    fn __len__(&self) -> usize {
-        self.count()
+    fn __len__(&self) -> PyResult<usize> {
+        self.check_open()?;
+        Ok(self.view.count())
+    }
+
+    /// Closes the files for all views, iterators and samples over them.
+    fn _close(&self) {
+        self.view.rows.close();
+    }
+
+    fn _is_closed(&self) -> bool {
+        self.view.rows.check_open().is_err()
     }
 
     fn __getitem__<'py>(slf: &Bound<'py, Self>, key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
@@ -275,8 +208,9 @@ impl Reader {
         slf.call_method1("_select", (key,))
     }
 
-    fn __iter__(slf: Bound<'_, Self>) -> SampleIterator {
-        SampleIterator::new(slf)
+    fn __iter__(slf: Bound<'_, Self>) -> PyResult<SampleIterator> {
+        slf.get().check_open()?;
+        Ok(SampleIterator::new(slf))
     }
 
     /// Many samples at once, as torch's fetcher asks for them.
@@ -313,14 +247,14 @@ impl Reader {
 
     #[getter]
     fn _indices<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyBytes>> {
-        let view = self.view.as_ref()?;
-        let bytes: Vec<u8> = view.iter().flat_map(|position| position.to_le_bytes()).collect();
+        let positions = self.view.positions.as_ref()?;
+        let bytes: Vec<u8> = positions.iter().flat_map(|position| position.to_le_bytes()).collect();
         Some(PyBytes::new(py, &bytes))
     }
 
     #[getter]
     fn _fields(&self) -> Option<Vec<String>> {
-        self.dataset.fields.clone()
+        self.view.rows.projection().columns.clone()
     }
 
     #[getter]
@@ -343,69 +277,44 @@ impl Reader {
     /// Absolute, so that they lead to the same files from another working directory or process.
     #[getter]
     fn _shard_paths(&self) -> Vec<OsString> {
-        match &self.dataset.mds {
-            Some(mds) => mds.folder.paths().iter().map(|path| mds.folder.base().join(path).into()).collect(),
-            None => {
-                let base = &self.dataset.shards.options.base;
-                self.dataset.shards.paths().map(|path| base.join(path).into()).collect()
-            }
-        }
+        let files = self.view.rows.files();
+        files.paths.iter().map(|path| files.base.join(path).into()).collect()
     }
 
     /// The paths as they were given.
     #[getter]
     fn _shard_names(&self) -> Vec<&OsStr> {
-        match &self.dataset.mds {
-            Some(mds) => mds.folder.paths().iter().map(|path| path.as_os_str()).collect(),
-            None => self.dataset.shards.paths().map(|path| path.as_os_str()).collect(),
-        }
+        self.view.rows.files().paths.iter().map(|path| path.as_os_str()).collect()
     }
 
-    /// (samples, id) of each shard, to make sure that the same files are found again.
+    /// (samples, id) of each file, to make sure that the same ones are found again.
     fn _identities(&self, py: Python<'_>) -> PyResult<Vec<(u64, String)>> {
-        if let Some(mds) = &self.dataset.mds {
-            return Ok(mds.folder.ids().to_vec());
-        }
-        py.detach(|| {
-            let shards = &self.dataset.shards;
-            (0..shards.count()).map(|i| shards.identity(i)).collect::<jinx_core::Result<Vec<_>>>()
-        })
-        .into_py_result()
+        py.detach(|| self.view.rows.identities()).into_py_result()
     }
 
     fn _base_len(&self) -> u64 {
-        self.dataset.len()
+        self.view.rows.files().samples
     }
 
     /// A shard's footer, as far as its version has it, as JSON text.
     fn _footer(&self, shard: usize) -> PyResult<String> {
-        crate::dataset::footer::footer(&self.dataset.shards, shard).map_err(|error| to_py(&error))
+        self.view.rows.footer(shard).into_py_result()
     }
 
-    /// The `fields` entries of the footers, summed over the shards.
+    /// What is known about the values at each path.
     fn _field_stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        if let Some(mds) = &self.dataset.mds {
-            let text = crate::mds::column::stats(&mds.folder).to_string();
-            return crate::objects::build::plain_json(py, text.as_bytes(), false);
-        }
-        let text =
-            py.detach(|| crate::dataset::footer::field_stats(&self.dataset.shards)).into_py_result()?;
-        crate::objects::build::plain_json(py, text.as_bytes(), false)
+        let fields = py.detach(|| self.view.rows.statistics()).into_py_result()?;
+        let text = serde_json::to_vec(&fields).map_err(|error| to_py(&Error::invalid(error.to_string())))?;
+        plain_json(py, &text, false)
     }
 
-    /// The top-level names over all shards, in the order in which they were first seen.
+    /// The top-level names, in the order in which they were first seen.
     fn _field_names(&self, py: Python<'_>) -> PyResult<Vec<String>> {
-        if let Some(mds) = &self.dataset.mds {
-            return Ok(mds.folder.columns().into_iter().map(|(name, _)| name).collect());
-        }
-        py.detach(|| crate::dataset::footer::field_names(&self.dataset.shards)).into_py_result()
+        py.detach(|| self.view.rows.column_names()).into_py_result()
     }
 
     fn _arrow_schema(&self) -> PyResult<Option<String>> {
-        if self.dataset.shards.count() == 0 {
-            return Ok(None);
-        }
-        Ok(self.dataset.shards.shard(0).into_py_result()?.footer().arrow_schema.clone())
+        Ok(self.view.rows.arrow_types().into_py_result()?.schema)
     }
 
     fn _column<'py>(
@@ -413,11 +322,8 @@ impl Reader {
         py: Python<'py>,
         path: Vec<Option<String>>,
         kind: &str,
-    ) -> PyResult<Option<crate::dataset::columns::ColumnParts<'py>>> {
-        if let Some(mds) = &self.dataset.mds {
-            return crate::dataset::columns::fixed(py, &mds.folder, &path, kind);
-        }
-        crate::dataset::columns::stored(py, &self.dataset.shards, &path, kind)
+    ) -> PyResult<Option<columns::ColumnParts<'py>>> {
+        columns::stored(py, &self.view, &path, kind)
     }
 
     fn _scan<'py>(
@@ -426,7 +332,7 @@ impl Reader {
         path: Vec<String>,
         kind: &str,
     ) -> PyResult<(Bound<'py, PyList>, bool)> {
-        crate::dataset::columns::scan(py, self, &path, kind)
+        columns::scan(py, &self.view, &path, kind)
     }
 
     fn _arrow_stream<'py>(
@@ -435,11 +341,11 @@ impl Reader {
         batch_rows: usize,
         mixed_json: bool,
     ) -> PyResult<Bound<'py, PyAny>> {
-        crate::dataset::arrow_stream::stream(py, self, batch_rows, mixed_json)
+        arrow_stream::stream(py, &self.view, batch_rows, mixed_json)
     }
 
     fn _arrow_schema_capsule<'py>(&self, py: Python<'py>, mixed_json: bool) -> PyResult<Bound<'py, PyAny>> {
-        crate::dataset::arrow_stream::schema(py, self, mixed_json)
+        arrow_stream::schema(py, &self.view, mixed_json)
     }
 
     /// Nothing here changes once it is made, so a cycle always has another member that can be cleared.

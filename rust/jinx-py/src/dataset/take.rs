@@ -1,106 +1,117 @@
 //! Many samples in one call: media are read and decompressed by other threads while this one builds the rest.
 
-use crate::dataset::reader::Reader;
-use crate::dataset::state::DatasetState;
-use crate::ffi::uninit_bytes::keep_freed_memory;
-use crate::prefetch::pending::{Pending, Prepared, Threads, helpers};
+use crate::dataset::rows::Rows;
+use crate::errors::IntoPy;
+use crate::prefetch::work::{Threads, Work, helpers};
+use crate::sample::decoders::Decoders;
 use crate::sample::lazy_dict::LazyDict;
+use crate::sample::stored::StoredSample;
 use pyo3::prelude::*;
 use std::sync::Arc;
 
-/// Bytes of media for which one more thread pays.
-pub const MIN_BYTES_PER_THREAD: usize = 256 << 10;
+/// Bytes of media for which other threads pay.
+const MIN_BYTES: usize = 256 << 10;
 /// Threads need as long to wake up as this one to read about 50 rows, so they are sent the media of the first rows first.
 const FIRST_ROWS: usize = 16;
 
-/// The samples at `positions`, with `fields` (or all) decoded.
+/// The samples at `positions`, with `columns` (or all) decoded.
 ///
 /// # Errors
 /// Those of the first damaged sample in the caller's order.
 pub fn samples<'py>(
     py: Python<'py>,
-    reader: &Reader,
+    rows: &Arc<dyn Rows>,
+    decoders: &Decoders,
     positions: &[u64],
-    fields: Option<&[String]>,
+    columns: Option<&[String]>,
 ) -> PyResult<Vec<Bound<'py, LazyDict>>> {
-    let dataset = &reader.dataset;
-    if dataset.mds.is_some() {
-        return crate::mds::take::samples(py, reader, positions, fields);
-    }
-    let (mut pending, mut bytes, mut sent) = (Vec::new(), 0, 0);
-    let mut threads = None;
-    let prepared = prepare(py, dataset, positions, fields, |more| {
-        pending.extend_from_slice(more);
-        bytes += more.iter().map(|pending| pending.bytes()).sum::<usize>();
-        if helpers() > 0 && bytes >= MIN_BYTES_PER_THREAD {
-            let threads = threads.get_or_insert_with(Threads::shared);
-            pending[sent..].iter().for_each(|pending| threads.send(pending));
-            sent = pending.len();
-        }
-    })?;
-    let samples = open(py, reader, positions, prepared)?;
-    for sample in &samples {
-        sample.get().touch(py, fields, false)?;
-    }
-    // The threads began with the first ones.
-    py.detach(|| pending.iter().rev().for_each(|pending| pending.read()));
-    for sample in &samples {
-        sample.get().touch(py, fields, true)?;
+    let mut samples = Vec::with_capacity(positions.len());
+    let mut rest = positions;
+    while !rest.is_empty() {
+        let (together, others) = rest.split_at(py.detach(|| rows.taken_together(rest)));
+        samples.extend(take_together(py, rows, decoders, together, columns)?);
+        rest = others;
     }
     Ok(samples)
 }
 
-/// The rows of samples, and the objects of the media among `fields` (or all), to be filled by whoever `send` gives
-/// them to.
+fn take_together<'py>(
+    py: Python<'py>,
+    rows: &Arc<dyn Rows>,
+    decoders: &Decoders,
+    positions: &[u64],
+    columns: Option<&[String]>,
+) -> PyResult<Vec<Bound<'py, LazyDict>>> {
+    let (mut work, mut bytes, mut sent) = (Vec::new(), 0, 0);
+    let mut threads = None;
+    let stored = prepare(py, rows, positions, columns, |more| {
+        bytes += more.iter().map(|work| work.bytes()).sum::<usize>();
+        work.append(more);
+        if helpers() > 0 && bytes >= MIN_BYTES {
+            let threads = threads.get_or_insert_with(Threads::shared);
+            work[sent..].iter().for_each(|work| threads.send(work));
+            sent = work.len();
+        }
+    })?;
+    let wanted = wanted(columns);
+    let mut samples = open(py, decoders, stored)?;
+    for sample in &samples {
+        sample.get().decode(py, &wanted, false)?;
+    }
+    // The threads began with the first ones.
+    py.detach(|| work.iter().rev().filter(|work| work.is_final()).for_each(|work| work.run()));
+    for sample in &mut samples {
+        sample.get().decode(py, &wanted, true)?;
+        if columns.is_none() && sample.get().keeps_copy() {
+            *sample = Bound::new(py, sample.get().without_stored(py)?)?;
+        }
+    }
+    Ok(samples)
+}
+
+/// The samples at `positions`, and the work on the media among `columns` (or all), which is given to `send`.
 ///
 /// # Errors
-/// `MemoryError`.
+/// `MemoryError`, and those of samples that cannot be had.
 pub fn prepare(
     py: Python<'_>,
-    dataset: &DatasetState,
+    rows: &Arc<dyn Rows>,
     positions: &[u64],
-    fields: Option<&[String]>,
-    mut send: impl FnMut(&[Arc<Pending>]),
-) -> PyResult<Vec<Prepared>> {
-    let mut prepared: Vec<Prepared> = Vec::new();
-    prepared.resize_with(positions.len(), Prepared::default);
-    if dataset.mds.is_some() {
-        return Ok(prepared);
-    }
-    keep_freed_memory(py);
+    columns: Option<&[String]>,
+    mut send: impl FnMut(&mut Vec<Arc<dyn Work>>),
+) -> PyResult<Vec<StoredSample>> {
+    let samples = positions.iter().map(|position| Arc::clone(rows).sample(*position));
+    let mut samples: Vec<StoredSample> = samples.collect::<jinx_core::Result<_>>().into_py_result()?;
     // In file order, so that a cold disk is read forwards.
     let mut order: Vec<usize> = (0..positions.len()).collect();
     order.sort_unstable_by_key(|i| positions[*i]);
-    let wanted = |name: &str| fields.is_none_or(|fields| fields.iter().any(|field| field == name));
+    let wanted = wanted(columns);
     // Each part gives up the GIL once.
     let (first, rest) = order.split_at(order.len().min(FIRST_ROWS));
+    let mut work = Vec::new();
     for part in [first, rest].into_iter().filter(|part| !part.is_empty()) {
-        py.detach(|| part.iter().for_each(|i| prepared[*i] = Prepared::read(dataset, positions[*i], wanted)));
+        py.detach(|| part.iter().for_each(|i| samples[*i].plan(&wanted)));
         for i in part {
-            prepared[*i].expect(py)?;
-            send(&prepared[*i].pending);
+            samples[*i].start(py, &mut |more| work.push(more))?;
+            send(&mut work);
         }
     }
-    Ok(prepared)
+    Ok(samples)
 }
 
-/// The samples of what was prepared for `positions`.
-///
 /// # Errors
 /// `MemoryError`.
 pub fn open<'py>(
     py: Python<'py>,
-    reader: &Reader,
-    positions: &[u64],
-    prepared: Vec<Prepared>,
+    decoders: &Decoders,
+    stored: Vec<StoredSample>,
 ) -> PyResult<Vec<Bound<'py, LazyDict>>> {
-    if reader.dataset.mds.is_some() {
-        let sample = |position: &u64| Bound::new(py, crate::mds::row::sample(py, reader, *position)?);
-        return positions.iter().map(sample).collect();
-    }
-    let sample = |(position, prepared): (&u64, Prepared)| {
-        let (dataset, decoders) = (Arc::clone(&reader.dataset), reader.decoders.clone_ref(py));
-        Bound::new(py, LazyDict::prepared(dataset, decoders, *position, prepared))
-    };
-    positions.iter().zip(prepared).map(sample).collect()
+    let samples =
+        stored.into_iter().map(|stored| Bound::new(py, LazyDict::new(stored, decoders.clone_ref(py))));
+    samples.collect()
+}
+
+/// Whether a column is among `columns`, or all are.
+pub fn wanted(columns: Option<&[String]>) -> impl Fn(&str) -> bool {
+    move |name| columns.is_none_or(|columns| columns.iter().any(|column| column == name))
 }

@@ -2,7 +2,7 @@
 
 use crate::dataset::reader::Reader;
 use crate::errors::{IntoPy, from_py};
-use crate::writer::extract::emit_value;
+use crate::sample::extract::emit_value;
 use jinx_core::json::write::{Binary, JsonText};
 use jinx_format::copy;
 use jinx_format::identity::JinxIdentity;
@@ -37,12 +37,12 @@ pub fn row_json<'py>(
     stop: usize,
     binary: bool,
 ) -> PyResult<Bound<'py, PyBytes>> {
-    let reader = reader.get();
+    let view = &reader.get().view;
     let text = py
         .detach(|| {
             let mut text = JsonText::new(if binary { Binary::Tagged } else { Binary::Summary });
-            for i in start..stop.min(reader.count()) {
-                reader.dataset.emit(reader.position(i), &mut text)?;
+            for i in start..stop.min(view.count()) {
+                view.rows.emit(view.position(i), &mut text)?;
                 text.out.push(b'\n');
             }
             jinx_core::Result::Ok(text.out)

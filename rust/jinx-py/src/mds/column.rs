@@ -1,20 +1,20 @@
-//! Columns of MDS folders: numbers straight from their bytes, everything else measured value by value.
+//! Columns of MDS directories: numbers straight from their bytes, everything else measured value by value.
 
-use crate::dataset::state::DatasetState;
+use crate::dataset::rows::ColumnData;
+use crate::mds::sample;
 use jinx_core::npy;
 use jinx_core::num::to_u64;
 use jinx_core::sink::{Number, Payload};
 use jinx_core::value::{TreeBuilder, Value};
 use jinx_core::{Error, Result};
-use jinx_format::fields::Measure;
+use jinx_format::fields::{FieldInfo, Measure, Media};
 use jinx_format::read::columns::ColumnKind;
 use jinx_mds::encodings::names::{Dtype, Encoding, Image};
 use jinx_mds::read::folder::Folder;
 use serde_json::{Value as Json, json};
-use std::collections::HashMap;
 
-/// dtype and little-endian bytes of a column whose values all have one fixed form; `None` for other columns.
-pub fn numbers(folder: &Folder, name: &str) -> Result<Option<(&'static str, Vec<u8>)>> {
+/// A column whose values all have one fixed form; `None` for others.
+pub fn numbers(folder: &Folder, name: &str) -> Result<Option<ColumnData>> {
     let mut dtype = None;
     for shard in 0..folder.count() {
         let Some(info) = folder.info(shard) else { return Ok(None) };
@@ -43,25 +43,18 @@ pub fn numbers(folder: &Folder, name: &str) -> Result<Option<(&'static str, Vec<
             data.extend_from_slice(&row.slice(column).map_err(|error| row.here(error, column))?);
         }
     }
-    Ok(Some((dtype.name(), data)))
+    Ok(Some(ColumnData { dtype: dtype.name(), data, validity: None, offsets: None }))
 }
 
 /// The value or length at a path in one sample; `None` where there is nothing.
-pub fn measure(
-    dataset: &DatasetState,
-    position: u64,
-    path: &[&str],
-    kind: ColumnKind,
-) -> Result<Option<Measure>> {
-    let (Some(mds), Some((name, rest))) = (dataset.mds.as_deref(), path.split_first()) else {
-        return Ok(None);
-    };
-    let row = mds.folder.row(position)?;
+pub fn measure(folder: &Folder, position: u64, path: &[&str], kind: ColumnKind) -> Result<Option<Measure>> {
+    let Some((name, rest)) = path.split_first() else { return Ok(None) };
+    let row = folder.row(position)?;
     let Some(column) = row.columns().position(name) else { return Ok(None) };
     let here = |error| row.here(error, column);
     if rest.is_empty()
         && kind == ColumnKind::Length
-        && let Some(length) = super::row::length(&row, column).map_err(here)?
+        && let Some(length) = sample::length(&row, column).map_err(here)?
     {
         return Ok(Some(Measure::Length(length)));
     }
@@ -94,7 +87,7 @@ fn value_of(value: &Value) -> Result<Measure> {
         Value::Scalar(_, Number::Uint(value)) => Measure::Uint(*value),
         Value::Scalar(_, Number::Float(value)) => Measure::Float(*value),
         Value::Blob { .. } | Value::List(_) | Value::Dict(_) => {
-            return Err(Error::mismatch("a value that is no number, bool or text"));
+            return Err(Error::mismatch("a value that is not a number, bool or string"));
         }
     })
 }
@@ -114,29 +107,25 @@ fn length_of(value: &Value) -> Result<Measure> {
     }))
 }
 
-/// What is known about the columns without opening a shard, as entries of a JINX footer's `fields`.
-pub fn stats(folder: &Folder) -> Json {
-    let mut entries: Vec<(String, HashMap<&'static str, u64>, Option<&'static str>)> = Vec::new();
-    for shard in 0..folder.count() {
-        let Some(info) = folder.info(shard) else { continue };
+/// What is known about the columns without opening a shard.
+pub fn statistics(folder: &Folder) -> Vec<FieldInfo> {
+    let mut found: Vec<FieldInfo> = Vec::new();
+    for info in (0..folder.count()).filter_map(|shard| folder.info(shard)) {
         for column in &info.columns.all {
-            let at = entries.iter().position(|(name, ..)| *name == column.name).unwrap_or_else(|| {
-                entries.push((column.name.clone(), HashMap::new(), None));
-                entries.len() - 1
+            let path = vec![Some(column.name.clone())];
+            let at = found.iter().position(|field| field.path == path).unwrap_or_else(|| {
+                found.push(FieldInfo { path, ..FieldInfo::default() });
+                found.len() - 1
             });
             let (kind, mime) = kind_of(column.encoding.as_ref());
-            *entries[at].1.entry(kind).or_default() += info.samples;
-            entries[at].2 = entries[at].2.or(mime);
+            let before = found[at].kinds.get(kind).and_then(Json::as_u64).unwrap_or_default();
+            found[at].kinds.insert(kind.to_owned(), json!(before.saturating_add(info.samples)));
+            if let (None, Some(mime)) = (&found[at].media, mime) {
+                found[at].media = Some(Media { kind: "Image".to_owned(), mime: Some(mime.to_owned()) });
+            }
         }
     }
-    let entry = |(name, kinds, mime): (String, HashMap<&'static str, u64>, Option<&'static str>)| {
-        let mut entry = json!({"path": [name], "kinds": kinds});
-        if let Some(mime) = mime {
-            entry["media"] = json!({"type": "Image", "mime": mime});
-        }
-        entry
-    };
-    Json::Array(entries.into_iter().map(entry).collect())
+    found
 }
 
 fn kind_of(encoding: Option<&Encoding>) -> (&'static str, Option<&'static str>) {

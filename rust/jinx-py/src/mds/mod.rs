@@ -1,11 +1,13 @@
-//! MDS folders for Python: lazy samples, batches, columns, and single shards for other readers.
+//! MDS directories as the rows of a dataset, and single shards for other readers.
 
+pub mod ahead;
 pub mod checks;
 pub mod column;
-pub mod iterate;
+pub mod dataset;
 pub mod open;
-pub mod row;
+pub mod rows;
+pub mod sample;
 pub mod shard;
-pub mod take;
 pub mod value;
+pub mod walk;
 pub mod writer;

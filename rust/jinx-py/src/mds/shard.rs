@@ -1,8 +1,9 @@
 //! `MdsShard`: one shard by itself, for readers whose datasets belong to another library.
 
-use super::open::{DecodeOptions, pickles};
-use super::value;
 use crate::errors::{IntoPy, to_py};
+use crate::mds::dataset::{DecodeOptions, Pickles};
+use crate::mds::open::pickles;
+use crate::mds::value;
 use jinx_core::io::{Access, Identity, Source, base_of};
 use jinx_core::limits::Limits;
 use jinx_mds::columns::Columns;
@@ -23,7 +24,7 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockWriteGuard};
 pub struct MdsShard {
     path: PathBuf,
     info: ShardInfo,
-    taste: DecodeOptions,
+    decode_options: DecodeOptions,
     names: Vec<Py<PyString>>,
     open: RwLock<Option<Open>>,
 }
@@ -104,12 +105,12 @@ impl MdsShard {
         };
         let raw = FileInfo { basename: String::new(), bytes, hashes: BTreeMap::new() };
         let info = ShardInfo::new(Arc::new(columns), compression, raw, None, samples);
-        let taste = DecodeOptions {
-            pickles: allow_unsafe_types.map_or(Ok(super::open::Pickles::All), pickles)?,
+        let decode_options = DecodeOptions {
+            pickles: allow_unsafe_types.map_or(Ok(Pickles::All), pickles)?,
             image_bytes: false,
         };
         let path = base_of(std::slice::from_ref(&path)).join(path);
-        Ok(Self { path, info, taste, names: interned, open: RwLock::new(None) })
+        Ok(Self { path, info, decode_options, names: interned, open: RwLock::new(None) })
     }
 
     /// Sample `i` as a plain dict.
@@ -117,7 +118,7 @@ impl MdsShard {
         let row = self.read(py, i, Shard::row)?;
         let sample = PyDict::new(py);
         for (column, name) in self.names.iter().enumerate() {
-            sample.set_item(name, value::field(py, &row, column, &self.taste, None)?)?;
+            sample.set_item(name, value::field(py, &row, column, &self.decode_options, None)?)?;
         }
         Ok(sample)
     }
@@ -137,7 +138,7 @@ impl MdsShard {
                 to_py(&jinx_mds::encodings::decode::unknown(&column.encoding_name).in_field(&column.name))
             })?;
             let bytes = jinx_mds::columns::part(data, *span).into_py_result()?;
-            sample.set_item(name, value::decode(py, encoding, bytes, &self.taste)?)?;
+            sample.set_item(name, value::decode(py, encoding, bytes, &self.decode_options)?)?;
         }
         Ok(sample)
     }

@@ -1,8 +1,8 @@
 //! One column's value as a Python object.
 
-use super::open::DecodeOptions;
 use crate::errors::{IntoPy, to_py};
 use crate::ffi::uninit_bytes::{Container, UninitBytes, keep_freed_memory};
+use crate::mds::dataset::DecodeOptions;
 use crate::objects::build::plain_json;
 use crate::objects::values::numpy;
 use jinx_core::num::{to_u64, to_usize};
@@ -28,10 +28,10 @@ pub fn field<'py>(
     py: Python<'py>,
     row: &Row,
     column: usize,
-    taste: &DecodeOptions,
+    options: &DecodeOptions,
     read: Option<Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    decode_field(py, row, column, taste, read).map_err(|error| locate(py, error, row, column))
+    decode_field(py, row, column, options, read).map_err(|error| locate(py, error, row, column))
 }
 
 /// The object that the bytes of a column's values go into as they are, if there is one.
@@ -47,7 +47,7 @@ fn decode_field<'py>(
     py: Python<'py>,
     row: &Row,
     column: usize,
-    taste: &DecodeOptions,
+    options: &DecodeOptions,
     read: Option<Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let known = &row.columns().all[column];
@@ -61,11 +61,11 @@ fn decode_field<'py>(
             Encoding::NdArray(dtype, shape) => {
                 array(py, object.cast_into()?, *dtype, shape.as_deref(), 0, row.len_of(column))
             }
-            Encoding::Image(_) if !taste.image_bytes => open_image(py, object.cast()?),
+            Encoding::Image(_) if !options.image_bytes => open_image(py, object.cast()?),
             _ => Ok(object),
         };
     }
-    if *encoding == Encoding::Pickle && !taste.pickles.allows(&known.name) {
+    if *encoding == Encoding::Pickle && !options.pickles.allows(&known.name) {
         return Err(to_py(&pickled()));
     }
     let slice = || row.slice(column).map(Cow::into_owned);
@@ -76,10 +76,10 @@ fn decode_field<'py>(
         let mut small = [0; SMALL_BYTES];
         let small = &mut small[..bytes.len()];
         small.copy_from_slice(&bytes);
-        return decode(py, encoding, small, taste);
+        return decode(py, encoding, small, options);
     }
     let data = if length < DETACH_BYTES { slice() } else { py.detach(slice) };
-    decode(py, encoding, &data.into_py_result()?, taste)
+    decode(py, encoding, &data.into_py_result()?, options)
 }
 
 /// A column's bytes, read straight into their object.
@@ -102,7 +102,7 @@ pub fn decode<'py>(
     py: Python<'py>,
     encoding: &Encoding,
     data: &[u8],
-    taste: &DecodeOptions,
+    options: &DecodeOptions,
 ) -> PyResult<Bound<'py, PyAny>> {
     match encoding {
         Encoding::Bytes => Ok(PyBytes::new(py, data).into_any()),
@@ -121,10 +121,10 @@ pub fn decode<'py>(
         Encoding::StrDecimal => decimal(py, text(data).into_py_result()?),
         Encoding::Json => json(py, data),
         Encoding::Image(Image::Pil) => pil_image(py, data),
-        Encoding::Image(_) if taste.image_bytes => Ok(PyBytes::new(py, data).into_any()),
+        Encoding::Image(_) if options.image_bytes => Ok(PyBytes::new(py, data).into_any()),
         Encoding::Image(_) => open_image(py, &PyBytes::new(py, data)),
-        Encoding::JpegArray => images(py, true, Image::Jpeg, data, taste),
-        Encoding::List(image) => images(py, false, *image, data, taste),
+        Encoding::JpegArray => images(py, true, Image::Jpeg, data, options),
+        Encoding::List(image) => images(py, false, *image, data, options),
         Encoding::Pickle => py.import("pickle")?.call_method1("loads", (PyBytes::new(py, data),)),
     }
 }
@@ -298,14 +298,14 @@ fn images<'py>(
     is_array: bool,
     image: Image,
     data: &[u8],
-    taste: &DecodeOptions,
+    options: &DecodeOptions,
 ) -> PyResult<Bound<'py, PyAny>> {
     let mut found = Vec::new();
     for range in elements(is_array, data).into_py_result()? {
         let bytes = &data[range];
         found.push(match image {
             Image::Pil => pil_image(py, bytes)?,
-            _ if taste.image_bytes => PyBytes::new(py, bytes).into_any(),
+            _ if options.image_bytes => PyBytes::new(py, bytes).into_any(),
             _ => open_image(py, &PyBytes::new(py, bytes))?,
         });
     }

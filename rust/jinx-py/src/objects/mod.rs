@@ -4,4 +4,5 @@ pub mod build;
 pub mod image;
 pub mod names;
 pub mod parse;
+pub mod short_text;
 pub mod values;

@@ -1,24 +1,18 @@
 //! `LazyDict`: one sample, whose values are read and decoded when they are touched.
 
-use crate::dataset::decoders::Decoders;
-use crate::dataset::state::DatasetState;
-use crate::errors::{IntoPy, from_py, to_py};
-use crate::objects::image;
-use crate::objects::values;
-use crate::prefetch::pending::{Pending, Prepared};
+use crate::errors::{IntoPy, from_py};
 use crate::sample::decoded::Decoded;
-use crate::sample::field::{decode_field, is_plain, locate_error};
-use crate::sample::pickle::PickledRow;
-use crate::sample::row::{Found, Row};
-use crate::writer::extract;
+use crate::sample::decoders::Decoders;
+use crate::sample::extract;
+use crate::sample::pickle::PickledFields;
+use crate::sample::stored::StoredSample;
 use jinx_core::sink::Sink;
 use jinx_core::{Error, Result};
-use jinx_format::read::shard::Shard;
-use pyo3::exceptions::{PyKeyError, PyTypeError};
+use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString};
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 
 /// Stands for a value that is not decoded yet in a sample that was changed.
 #[pyclass(frozen, module = "jinx._core")]
@@ -36,19 +30,13 @@ pub(crate) fn undecoded(py: Python<'_>) -> PyResult<&Bound<'_, Undecoded>> {
 /// and `isinstance(sample, collections.abc.Mapping)` holds, but it is not a `dict`: see `to_dict`.
 #[pyclass(frozen, mapping, weakref, module = "jinx._core", name = "LazyDict")]
 pub struct LazyDict {
-    /// `None` for a sample that was built from values (a copy, an unpickled one).
-    pub(crate) dataset: Option<Arc<DatasetState>>,
+    /// `None` for a sample that was built from values.
+    pub(crate) stored: Option<StoredSample>,
     pub(crate) decoders: Decoders,
-    pub(crate) index: u64,
-    pub(crate) row: OnceLock<Row>,
     /// Decoded values by name, while the sample is as stored.
     pub(crate) cache: Decoded,
-    /// All fields in order once the sample was changed; replaces the row.
+    /// All fields in order once the sample was changed; replaces what is stored.
     pub(crate) edited: OnceLock<Py<PyDict>>,
-    /// Fields of a sample from another process that are not parsed yet.
-    pub(crate) carried: PickledRow,
-    /// Media that were sent for before anybody asked.
-    pending: Vec<Arc<Pending>>,
 }
 
 /// What a name refers to.
@@ -59,49 +47,15 @@ pub enum Slot<'py> {
 }
 
 impl LazyDict {
-    pub fn new(dataset: Arc<DatasetState>, decoders: Decoders, index: u64) -> Self {
-        Self::prepared(dataset, decoders, index, Prepared::default())
+    pub fn new(stored: StoredSample, decoders: Decoders) -> Self {
+        let (cache, edited) = (Decoded::default(), OnceLock::new());
+        Self { stored: Some(stored), decoders, cache, edited }
     }
 
-    /// A sample of which some is read already.
-    pub fn prepared(dataset: Arc<DatasetState>, decoders: Decoders, index: u64, prepared: Prepared) -> Self {
-        Self {
-            dataset: Some(dataset),
-            decoders,
-            index,
-            row: prepared.row,
-            cache: Decoded::default(),
-            edited: OnceLock::new(),
-            carried: PickledRow::default(),
-            pending: prepared.pending,
-        }
-    }
-
-    pub fn of_dict(dict: Py<PyDict>, carried: PickledRow, decoders: Decoders) -> Self {
-        Self {
-            dataset: None,
-            decoders,
-            index: 0,
-            row: OnceLock::new(),
-            cache: Decoded::default(),
-            edited: OnceLock::from(dict),
-            carried,
-            pending: Vec::new(),
-        }
-    }
-
-    /// The shard and the row's text. Only for samples that have a dataset.
-    pub fn stored(&self, py: Python<'_>) -> PyResult<(&DatasetState, &Shard, u64, &Row)> {
-        let dataset =
-            self.dataset.as_deref().ok_or_else(|| PyTypeError::new_err("this sample has no stored row"))?;
-        let (shard, i) = dataset.locate(self.index)?;
-        if let Some(row) = self.row.get() {
-            return Ok((dataset, shard, i, row));
-        }
-        // A mapped line is a copy of a kilobyte; anything that may wait is read without the GIL.
-        let line = if shard.main().is_mapped() { shard.line(i) } else { py.detach(|| shard.line(i)) };
-        let row = Row::new(line.into_py_result()?);
-        Ok((dataset, shard, i, self.row.get_or_init(|| row)))
+    /// A sample of values, with placeholders for those that are in `stored`.
+    pub fn of_dict(dict: Py<PyDict>, stored: Option<StoredSample>) -> Self {
+        let (decoders, cache) = (Decoders::default(), Decoded::default());
+        Self { stored, decoders, cache, edited: OnceLock::from(dict) }
     }
 
     pub fn slot<'py>(&self, py: Python<'py>, name: &Bound<'py, PyString>) -> PyResult<Slot<'py>> {
@@ -121,7 +75,7 @@ impl LazyDict {
         py: Python<'py>,
         name: &Bound<'py, PyString>,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
-        // Looking for names that stand twice would make the parsing of dicts an eighth slower.
+        // Looking for names that appear twice would make the parsing of dicts an eighth slower.
         self.value(py, name, false)
     }
 
@@ -135,62 +89,16 @@ impl LazyDict {
             Slot::Value(value) => Ok(Some(value)),
             Slot::Missing => Ok(None),
             Slot::Stored => {
-                // No row holds a name that has no UTF-8 form.
-                let Ok(text) = name.to_str() else { return Ok(None) };
-                if self.dataset.is_none() {
-                    let value = self.carried.value(py, text, &self.decoders)?;
-                    return self.remember(py, name, value).map(Some);
-                }
-                let (dataset, shard, i, row) = self.stored(py)?;
-                if !dataset.is_projected(text) {
-                    return Ok(None);
-                }
-                let found = row.find(shard, text).map_err(|error| to_py(&shard.here(error, i)))?;
-                let Some(found) = found else { return Ok(None) };
-                let value = self.decode(py, (dataset, shard, i), text, found, unique)?;
-                self.remember(py, name, value).map(Some)
+                // No stored name is without a UTF-8 form.
+                let (Ok(text), Some(stored)) = (name.to_str(), &self.stored) else { return Ok(None) };
+                let value = stored.value(py, text, &self.decoders, unique)?;
+                value.map(|value| self.remember(py, name, value)).transpose()
             }
         }
-    }
-
-    fn decode<'py>(
-        &self,
-        py: Python<'py>,
-        (dataset, shard, i): (&DatasetState, &Shard, u64),
-        name: &str,
-        found: Found<'_>,
-        unique: bool,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        if let (Some(touched), Some(chain)) = (&dataset.touched, found.chain)
-            && chain.bin
-        {
-            touched.note(name);
-        }
-        let locate = |error| locate_error(py, error, shard, i, name);
-        let pending = self.pending.iter().find(|pending| pending.is_of(&found));
-        let value = match pending.and_then(|pending| pending.value(py)) {
-            Some((payload, object)) => values::filled(py, payload, object),
-            None => decode_field(py, (shard, i), name, found, unique),
-        };
-        let value = value.map_err(locate)?;
-        let Some(decoder) = self.decoders.get(py, name)? else { return Ok(value) };
-        if dataset.gives_pixels(name)
-            && let Ok(bytes) = value.cast::<PyBytes>()
-        {
-            let (bytes, limit) = (bytes.as_bytes(), shard.limits().max_value_bytes);
-            let pixels = match pending {
-                Some(pending) => pending.take_pixels(),
-                None => py.detach(|| image::decode(bytes, limit)),
-            };
-            if let Some(pixels) = pixels {
-                return values::pixels(py, &pixels);
-            }
-        }
-        decoder.call1((value,)).map_err(locate)
     }
 
     /// Keeps a decoded value; of two threads that decode the same field the first result wins.
-    pub fn remember<'py>(
+    fn remember<'py>(
         &self,
         py: Python<'py>,
         name: &Bound<'py, PyString>,
@@ -204,10 +112,8 @@ impl LazyDict {
                 return Ok(other);
             }
             edited.set_item(name, &value)?;
-            if self.dataset.is_some() {
-                // Tells later whether the field still is as stored.
-                self.cache.keep(py, name, value.clone())?;
-            }
+            // Tells later whether the field still is as stored.
+            self.cache.keep(py, name, value.clone())?;
             return Ok(value);
         }
         self.cache.keep(py, name, value)
@@ -218,10 +124,7 @@ impl LazyDict {
         if let Some(edited) = self.edited.get() {
             return Ok(edited.bind(py).keys());
         }
-        let (dataset, shard, i, row) = self.stored(py)?;
-        let fields = row.fields(shard).map_err(|error| to_py(&shard.here(error, i)))?;
-        let names = fields.iter().map(|field| row.name(field)).filter(|name| dataset.is_projected(name));
-        PyList::new(py, names.map(|name| PyString::intern(py, name)).collect::<Vec<_>>())
+        self.stored.as_ref().map_or_else(|| Ok(PyList::empty(py)), |stored| stored.names(py))
     }
 
     /// Turns the sample into an ordered dict of values and placeholders, so that it can be changed.
@@ -251,17 +154,22 @@ impl LazyDict {
         Ok(dict)
     }
 
-    /// Whether the field is as stored: not touched, or handed out as something that cannot be changed in place.
-    fn keeps_stored(&self, py: Python<'_>, name: &Bound<'_, PyString>) -> PyResult<bool> {
-        if self.dataset.is_none() || self.decoders.has(py, name)? {
-            return Ok(false);
+    /// Whether the field is as stored: not touched, handed out as something that cannot be changed in place, or not
+    /// changed since.
+    fn keeps_stored(
+        &self,
+        py: Python<'_>,
+        stored: &StoredSample,
+        name: &Bound<'_, PyString>,
+    ) -> PyResult<bool> {
+        match self.slot(py, name)? {
+            Slot::Stored => Ok(true),
+            Slot::Missing => Ok(false),
+            Slot::Value(value) if is_mutable(&value) => {
+                stored.is_unchanged(py, name.to_str()?, &value, &self.decoders)
+            }
+            Slot::Value(value) => Ok(self.cache.get(py, name)?.is_some_and(|stored| stored.is(&value))),
         }
-        Ok(match self.slot(py, name)? {
-            Slot::Stored => true,
-            Slot::Missing => false,
-            Slot::Value(value) if is_mutable(&value) => false,
-            Slot::Value(value) => self.cache.get(py, name)?.is_some_and(|stored| stored.is(&value)),
-        })
     }
 
     /// Emits the sample inside `depth` containers; what is as stored goes on with all that is known of it, such as
@@ -269,11 +177,13 @@ impl LazyDict {
     pub fn emit(&self, py: Python<'_>, depth: usize, sink: &mut impl Sink) -> Result<()> {
         let fail = |error: PyErr| from_py(py, error);
         let is_new = self.edited.get().is_none() && self.cache.is_empty();
-        if depth == 0 && is_new && self.dataset.is_some() && self.decoders.is_none() {
-            let (dataset, shard, i, row) = self.stored(py).map_err(fail)?;
-            return shard
-                .emit_line(&row.line, &|name| dataset.is_projected(name), sink)
-                .map_err(|error| shard.here(error, i));
+        if depth == 0
+            && is_new
+            && self.decoders.is_none()
+            && let Some(stored) = &self.stored
+            && stored.emit_all(py, sink)?
+        {
+            return Ok(());
         }
         let names = self.names(py).map_err(fail)?;
         sink.begin_dict(names.len())?;
@@ -295,51 +205,38 @@ impl LazyDict {
         sink: &mut impl Sink,
     ) -> Result<()> {
         let fail = |error: PyErr| from_py(py, error);
-        if self.keeps_stored(py, name).map_err(fail)? {
-            let (_, shard, i, row) = self.stored(py).map_err(fail)?;
-            let place = |error| shard.here(error, i);
-            if let Some(found) = row.find(shard, text).map_err(place)? {
-                let node = shard.tree().member(text);
-                return shard.emit_value(found.chain, found.text, node, depth, sink).map_err(place);
-            }
-        }
-        if self.dataset.is_none() {
-            let is_stored = match self.slot(py, name).map_err(fail)? {
-                Slot::Stored => true,
-                Slot::Value(value) => {
-                    self.carried.is_unchanged(py, text, &value, &self.decoders).map_err(fail)?
-                }
-                Slot::Missing => false,
-            };
-            if is_stored && self.carried.emit(py, text, &self.decoders, sink)? {
-                return Ok(());
-            }
+        if let Some(stored) = &self.stored
+            && self.keeps_stored(py, stored, name).map_err(fail)?
+            && stored.emit(py, text, &self.decoders, depth, sink)?
+        {
+            return Ok(());
         }
         let value = self.value(py, name, true).and_then(|value| value.ok_or_else(|| missing(name)));
         extract::emit_value(&value.map_err(fail)?, depth, sink)
     }
 
     /// The fields as values, and those that are plain JSON as their text.
-    pub fn pack<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyDict>, PickledRow)> {
-        let (values, mut carried) = (PyDict::new(py), PickledRow::default());
-        let as_stored = self.edited.get().is_none() && self.dataset.is_some() && self.decoders.is_none();
+    pub fn pack<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyDict>, PickledFields)> {
+        let (values, mut texts) = (PyDict::new(py), PickledFields::default());
+        let as_stored = self.edited.get().is_none() && self.decoders.is_none();
         for name in self.names(py)?.iter() {
             let name = name.cast_into::<PyString>()?;
-            if as_stored && matches!(self.slot(py, &name)?, Slot::Stored) {
+            if let Some(stored) = self.stored.as_ref().filter(|_| as_stored)
+                && matches!(self.slot(py, &name)?, Slot::Stored)
+            {
                 let text = name.to_str()?;
-                let (dataset, shard, i, row) = self.stored(py)?;
-                let found = row.find(shard, text).map_err(|error| to_py(&shard.here(error, i)))?;
-                let found = found.ok_or_else(|| missing(&name))?;
-                if found.chain.is_none() && is_plain(shard, text, found.text) {
-                    carried.push(text, found.text).into_py_result()?;
-                } else {
-                    values.set_item(&name, self.decode(py, (dataset, shard, i), text, found, true)?)?;
+                match stored.json(py, text)? {
+                    Some(json) => texts.push(text, &json).into_py_result()?,
+                    None => {
+                        let value = stored.value(py, text, &self.decoders, true)?;
+                        values.set_item(&name, value.ok_or_else(|| missing(&name))?)?;
+                    }
                 }
                 continue;
             }
             values.set_item(&name, self.lookup(py, &name)?.ok_or_else(|| missing(&name))?)?;
         }
-        Ok((values, carried))
+        Ok((values, texts))
     }
 
     /// A shallow copy that shares what is decoded and stays lazy.
@@ -349,51 +246,28 @@ impl LazyDict {
             let _ = edited.set(dict.bind(py).copy()?.unbind());
         }
         Ok(Self {
-            dataset: self.dataset.clone(),
+            stored: self.stored.as_ref().map(StoredSample::copy),
             decoders: self.decoders.clone_ref(py),
-            index: self.index,
-            row: OnceLock::new(),
             cache: self.cache.copy(py)?,
             edited,
-            carried: self.carried.clone(),
-            pending: self.pending.clone(),
         })
     }
 
-    /// Reads the given fields (or all) of a sample as stored: those that are pending, or the others.
-    pub fn touch(&self, py: Python<'_>, fields: Option<&[String]>, pending: bool) -> PyResult<()> {
-        if self.dataset.is_none() {
-            return if pending { Ok(()) } else { self.touch_values(py, fields) };
-        }
-        let (dataset, shard, i, row) = self.stored(py)?;
-        let stored = row.fields(shard).map_err(|error| to_py(&shard.here(error, i)))?;
-        for field in stored {
-            let (name, found) = (row.name(field), row.found(field));
-            let wanted = fields.is_none_or(|fields| fields.iter().any(|field| field == name));
-            if !wanted
-                || !dataset.is_projected(name)
-                || pending != self.pending.iter().any(|other| other.is_of(&found))
-            {
-                continue;
-            }
-            let value = self.decode(py, (dataset, shard, i), name, found, false)?;
-            self.remember(py, &PyString::intern(py, name), value)?;
-        }
-        Ok(())
+    /// Whether what it is stored as takes as much memory as its values.
+    pub fn keeps_copy(&self) -> bool {
+        self.stored.as_ref().is_some_and(|stored| stored.keeps_copy())
     }
-}
 
-impl LazyDict {
-    /// Decodes the given fields (or all) of a sample without a JINX row.
-    fn touch_values(&self, py: Python<'_>, fields: Option<&[String]>) -> PyResult<()> {
-        for name in self.names(py)?.iter() {
-            let name = name.cast_into::<PyString>()?;
-            let text = name.to_str()?;
-            if fields.is_none_or(|fields| fields.iter().any(|field| field == text)) {
-                self.lookup(py, &name)?;
-            }
-        }
-        Ok(())
+    /// The decoded values alone, of a sample of which all are.
+    pub fn without_stored(&self, py: Python<'_>) -> PyResult<Self> {
+        Ok(Self::of_dict(self.edit(py)?.clone().unbind(), None))
+    }
+
+    /// Decodes the columns that `wanted` names: those whose values are on their way (`pending`), or the others.
+    pub fn decode(&self, py: Python<'_>, wanted: &dyn Fn(&str) -> bool, pending: bool) -> PyResult<()> {
+        let Some(stored) = &self.stored else { return Ok(()) };
+        let mut keep = |name: Bound<'_, PyString>, value| self.remember(py, &name, value).map(drop);
+        stored.values(py, wanted, pending, &self.decoders, &mut keep)
     }
 }
 
@@ -430,5 +304,5 @@ pub fn _sample_of(
             None => dict.set_item(name, undecoded(py)?)?,
         }
     }
-    Ok(LazyDict::of_dict(dict.unbind(), PickledRow::new(carried), Decoders::default()))
+    Ok(LazyDict::of_dict(dict.unbind(), Some(StoredSample::of(PickledFields::new(carried)))))
 }

@@ -1,12 +1,8 @@
 //! `LazyDict` as Python sees it: the whole interface of a mutable mapping.
 
-use crate::dataset::decoders::Decoders;
-use crate::errors::to_py;
 use crate::sample::lazy_dict::{LazyDict, Slot, missing, no_key};
-use crate::sample::pickle::PickledRow;
 use crate::sample::repr;
-use jinx_core::Cause;
-use jinx_format::read::measure::field_length;
+use crate::sample::stored_fields::no_line;
 use pyo3::PyTraverseError;
 use pyo3::exceptions::{PyKeyError, PyTypeError};
 use pyo3::gc::PyVisit;
@@ -45,11 +41,9 @@ impl LazyDict {
         if let Some(edited) = self.edited.get() {
             return edited.bind(py).contains(key);
         }
-        // No row holds a name that has no UTF-8 form.
-        let Ok(text) = name.to_str() else { return Ok(false) };
-        let (dataset, shard, i, row) = self.stored(py)?;
-        let found = row.find(shard, text).map_err(|error| to_py(&shard.here(error, i)))?;
-        Ok(dataset.is_projected(text) && found.is_some())
+        // No stored name is without a UTF-8 form.
+        let (Ok(text), Some(stored)) = (name.to_str(), &self.stored) else { return Ok(false) };
+        stored.contains(py, text)
     }
 
     fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
@@ -179,10 +173,7 @@ impl LazyDict {
     fn __deepcopy__<'py>(slf: &Bound<'py, Self>, memo: &Bound<'py, PyAny>) -> PyResult<Bound<'py, Self>> {
         let py = slf.py();
         let values = PyDict::new(py);
-        let copy = Bound::new(
-            py,
-            Self::of_dict(values.clone().unbind(), PickledRow::default(), Decoders::default()),
-        )?;
+        let copy = Bound::new(py, Self::of_dict(values.clone().unbind(), None))?;
         // Before its values are copied: one of them may lead back here.
         memo.set_item(slf.as_ptr().addr(), &copy)?;
         let deepcopy = py.import("copy")?.getattr("deepcopy")?;
@@ -196,9 +187,9 @@ impl LazyDict {
         let py = slf.py();
         let this = slf.get();
         let restore = py.import("jinx._core")?.getattr("_sample_of")?;
-        let (values, carried) = this.pack(py)?;
-        let carried = PyBytes::new(py, &carried.finish());
-        (restore, (this.names(py)?, values, carried)).into_pyobject(py).map(Bound::into_any)
+        let (values, texts) = this.pack(py)?;
+        let texts = PyBytes::new(py, &texts.finish());
+        (restore, (this.names(py)?, values, texts)).into_pyobject(py).map(Bound::into_any)
     }
 
     /// Read and decode every column now; returns the sample itself.
@@ -214,7 +205,7 @@ impl LazyDict {
 
     /// The sample's JSON line as it is stored.
     fn raw(&self, py: Python<'_>) -> PyResult<Vec<u8>> {
-        Ok(self.stored(py)?.3.line.clone())
+        self.stored.as_ref().ok_or_else(no_line)?.line(py)
     }
 
     /// Elements of a list or dict, characters of a string, bytes of a binary value, rows of an array;
@@ -225,32 +216,13 @@ impl LazyDict {
             Slot::Missing => return Err(missing(key)),
             Slot::Stored => {}
         }
-        if self.dataset.is_none() {
-            if let Some(length) = self.carried.length(py, key.to_str()?, &self.decoders)? {
-                return Ok(length);
-            }
-            return self.__getitem__(py, key)?.len().map(jinx_core::num::to_u64);
-        }
         let name = key.to_str().map_err(|_| missing(key))?;
-        let (dataset, shard, i, row) = self.stored(py)?;
-        let place = |error| to_py(&shard.here(error, i));
-        let found = row.find(shard, name).map_err(place)?.filter(|_| dataset.is_projected(name));
-        let found = found.ok_or_else(|| missing(key))?;
-        let node = shard.tree().member(name);
-        let is_media = node.is_some_and(|node| node.media);
-        if found.chain.is_none() && !is_media && matches!(found.text.first(), Some(b'[' | b'{')) {
-            return Ok(u64::from(found.elements));
+        if let Some(stored) = &self.stored
+            && let Some(length) = stored.length(py, name, &self.decoders)?
+        {
+            return Ok(length);
         }
-        match field_length(shard, found.chain, found.text, node) {
-            // A tensor's shape is known to torch alone.
-            Err(error) if error.cause() == Cause::Unsupported => {
-                self.__getitem__(py, key)?.len().map(jinx_core::num::to_u64)
-            }
-            Err(error) if error.cause() == Cause::Mismatch => {
-                Err(PyTypeError::new_err(shard.here(error.in_field(name), i).to_string()))
-            }
-            length => length.map_err(|error| place(error.in_field(name))),
-        }
+        self.__getitem__(py, key)?.len().map(jinx_core::num::to_u64)
     }
 
     fn __eq__<'py>(&self, py: Python<'py>, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
@@ -287,20 +259,7 @@ impl LazyDict {
             let text = match self.slot(py, &name)? {
                 Slot::Value(value) => repr::of_value(&value)?,
                 Slot::Missing => continue,
-                Slot::Stored if self.dataset.is_none() => match self.carried.summary(py, name.to_str()?)? {
-                    Some(text) => text,
-                    None => self
-                        .lookup(py, &name)?
-                        .map_or_else(|| Ok(String::new()), |value| repr::of_value(&value))?,
-                },
-                Slot::Stored => {
-                    let (_, shard, i, row) = self.stored(py)?;
-                    let found =
-                        row.find(shard, name.to_str()?).map_err(|error| to_py(&shard.here(error, i)))?;
-                    found.map_or_else(String::new, |found| {
-                        repr::of_stored(py, shard, name.to_str().unwrap_or(""), found)
-                    })
-                }
+                Slot::Stored => self.stored_text(py, &name)?,
             };
             parts.push(format!("{}: {text}", name.repr()?));
         }
@@ -322,6 +281,18 @@ impl LazyDict {
         self.decoders.traverse(&visit)?;
         self.cache.traverse(&visit)?;
         visit.call(self.edited.get())
+    }
+}
+
+impl LazyDict {
+    /// A short text for a field that is not decoded; it is decoded where there is none without.
+    fn stored_text(&self, py: Python<'_>, name: &Bound<'_, PyString>) -> PyResult<String> {
+        if let Some(stored) = &self.stored
+            && let Some(text) = stored.summary(py, name.to_str()?)?
+        {
+            return Ok(text);
+        }
+        self.lookup(py, name)?.map_or_else(|| Ok(String::new()), |value| repr::of_value(&value))
     }
 }
 

@@ -1,9 +1,11 @@
-//! One sample: `LazyDict`, the row behind it, and how it is shown, decoded and pickled.
+//! One sample: `LazyDict`, where its undecoded values come from, and how it is shown, written and pickled.
 
 pub mod decoded;
-pub mod field;
+pub mod decoders;
+pub mod extract;
 pub mod lazy_dict;
 pub mod lazy_dict_methods;
 pub mod pickle;
 pub mod repr;
-pub mod row;
+pub mod stored;
+pub mod stored_fields;

@@ -3,31 +3,28 @@
 //! A row of messages is then one bytes object instead of a pickle of its many dicts and strings, and it is
 //! parsed on the other side only if somebody looks at it.
 
-use crate::dataset::decoders::Decoders;
-use crate::mds::row::MdsRow;
+use crate::errors::{IntoPy, to_py};
 use crate::objects::build::plain_json;
+use crate::sample::decoders::Decoders;
+use crate::sample::stored_fields::StoredFields;
 use jinx_core::json::scan::Members;
 use jinx_core::json::text::push_json_str;
 use jinx_core::sink::Sink;
 use jinx_core::{Error, Result};
 use jinx_format::read::decode::unescape;
 use pyo3::prelude::*;
-use std::sync::Arc;
+use pyo3::types::{PyList, PyString};
+use std::borrow::Cow;
 
-/// Where the values of a sample without a JINX row come from: JSON text of fields, or a row of an MDS folder.
+/// The JSON text of fields, as one object.
 #[derive(Default, Clone)]
-pub struct PickledRow {
+pub struct PickledFields {
     line: Vec<u8>,
-    mds: Option<Arc<MdsRow>>,
 }
 
-impl PickledRow {
+impl PickledFields {
     pub fn new(line: Vec<u8>) -> Self {
-        Self { line, mds: None }
-    }
-
-    pub fn of_mds(row: Arc<MdsRow>) -> Self {
-        Self { line: Vec::new(), mds: Some(row) }
+        Self { line }
     }
 
     /// Adds a field with its JSON text.
@@ -39,7 +36,7 @@ impl PickledRow {
         Ok(())
     }
 
-    /// The whole text, an object.
+    /// The whole text.
     pub fn finish(mut self) -> Vec<u8> {
         if self.line.is_empty() {
             self.line.push(b'{');
@@ -48,59 +45,75 @@ impl PickledRow {
         self.line
     }
 
-    /// The value of a field.
-    pub fn value<'py>(
+    /// The names, and the text of each.
+    fn fields(&self) -> Result<Vec<(Cow<'_, str>, &[u8])>> {
+        let (mut members, mut fields) = (Members::new(&self.line), Vec::new());
+        while let Some(span) = members.next_member()? {
+            fields.push((unescape(&self.line[span.key_range()])?, &self.line[span.value_range()]));
+        }
+        Ok(fields)
+    }
+
+    fn find(&self, name: &str) -> PyResult<Option<&[u8]>> {
+        let fields = self.fields().into_py_result()?;
+        Ok(fields.into_iter().find(|(other, _)| other == name).map(|(_, text)| text))
+    }
+}
+
+impl StoredFields for PickledFields {
+    fn names<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let fields = self.fields().into_py_result()?;
+        PyList::new(py, fields.iter().map(|(name, _)| PyString::intern(py, name)))
+    }
+
+    fn contains(&self, _py: Python<'_>, name: &str) -> PyResult<bool> {
+        Ok(self.find(name)?.is_some())
+    }
+
+    fn value<'py>(
         &self,
         py: Python<'py>,
         name: &str,
-        decoders: &Decoders,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        if let Some(mds) = &self.mds {
-            return mds.value(py, name, decoders, None);
-        }
-        let text = self.find(name).map_err(|error| crate::errors::to_py(&error))?;
-        plain_json(py, text, false)
+        _decoders: &Decoders,
+        unique: bool,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let text = self.find(name)?;
+        let text =
+            text.ok_or_else(|| to_py(&Error::corrupt(format!("the pickled sample lacks '{name}'"))))?;
+        plain_json(py, text, unique).map(Some)
     }
 
-    /// Emits a field as it is stored; false where it is known only as a Python object.
-    pub fn emit(
+    fn values<'py>(
         &self,
-        py: Python<'_>,
-        name: &str,
-        decoders: &Decoders,
-        sink: &mut impl Sink,
+        py: Python<'py>,
+        wanted: &dyn Fn(&str) -> bool,
+        pending: bool,
+        _decoders: &Decoders,
+        keep: &mut dyn FnMut(Bound<'py, PyString>, Bound<'py, PyAny>) -> PyResult<()>,
+    ) -> PyResult<()> {
+        let fields = self.fields().into_py_result()?;
+        for (name, text) in fields.iter().filter(|(name, _)| !pending && wanted(name)) {
+            keep(PyString::intern(py, name), plain_json(py, text, false)?)?;
+        }
+        Ok(())
+    }
+
+    fn emit(
+        &self,
+        _py: Python<'_>,
+        _name: &str,
+        _decoders: &Decoders,
+        _depth: usize,
+        _sink: &mut dyn Sink,
     ) -> Result<bool> {
-        self.mds.as_ref().map_or(Ok(false), |mds| mds.emit(py, name, decoders, sink))
+        Ok(false)
     }
 
-    /// Whether a value that was handed out is an image that still is as stored.
-    pub fn is_unchanged(
-        &self,
-        py: Python<'_>,
-        name: &str,
-        value: &Bound<'_, PyAny>,
-        decoders: &Decoders,
-    ) -> PyResult<bool> {
-        self.mds.as_ref().map_or(Ok(false), |mds| mds.is_unchanged(py, name, value, decoders))
+    fn json(&self, _py: Python<'_>, name: &str) -> PyResult<Option<Vec<u8>>> {
+        Ok(self.find(name)?.map(<[u8]>::to_vec))
     }
 
-    /// The length of a field, where it can be told without decoding.
-    pub fn length(&self, py: Python<'_>, name: &str, decoders: &Decoders) -> PyResult<Option<u64>> {
-        self.mds.as_ref().map_or(Ok(None), |mds| mds.length(py, name, decoders))
-    }
-
-    /// A short text for a field, where there is one without decoding.
-    pub fn summary(&self, py: Python<'_>, name: &str) -> PyResult<Option<String>> {
-        self.mds.as_ref().map_or(Ok(None), |mds| mds.summary(py, name))
-    }
-
-    fn find(&self, name: &str) -> Result<&[u8]> {
-        let mut members = Members::new(&self.line);
-        while let Some(span) = members.next_member()? {
-            if unescape(&self.line[span.key_range()])? == name {
-                return Ok(&self.line[span.value_range()]);
-            }
-        }
-        Err(Error::corrupt(format!("the pickled sample lacks '{name}'")))
+    fn duplicate(&self) -> Box<dyn StoredFields> {
+        Box::new(self.clone())
     }
 }

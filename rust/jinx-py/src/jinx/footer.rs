@@ -1,13 +1,13 @@
-//! What a footer says, as JSON text for Python.
+//! What the footers of shards say.
 
-use crate::dataset::state::Shards;
+use crate::jinx::shards::Shards;
 use jinx_core::{Error, Result};
 use jinx_format::fields::{FieldInfo, Path};
 use jinx_format::meta::WithMeta;
 use serde_json::{Map, Value as Json, json};
 use std::collections::{HashMap, HashSet};
 
-/// The footer of shard `i`.
+/// The footer of shard `i` as JSON text.
 pub fn footer(shards: &Shards, i: usize) -> Result<String> {
     if i >= shards.count() {
         return Err(Error::invalid(format!("shard {i} of {}", shards.count())));
@@ -37,8 +37,8 @@ pub fn footer(shards: &Shards, i: usize) -> Result<String> {
         .map_err(|error| Error::invalid(error.to_string()))
 }
 
-/// The `fields` entries of all footers, summed, as JSON text.
-pub fn field_stats(shards: &Shards) -> Result<String> {
+/// The `fields` entries of all footers, summed.
+pub fn statistics(shards: &Shards) -> Result<Vec<FieldInfo>> {
     let mut sum: Vec<FieldInfo> = Vec::new();
     let mut places: HashMap<Path, usize> = HashMap::new();
     for i in 0..shards.count() {
@@ -52,11 +52,11 @@ pub fn field_stats(shards: &Shards) -> Result<String> {
             }
         }
     }
-    serde_json::to_string(&sum).map_err(|error| Error::invalid(error.to_string()))
+    Ok(sum)
 }
 
 /// The top-level names in all footers, in the order in which they were first seen.
-pub fn field_names(shards: &Shards) -> Result<Vec<String>> {
+pub fn column_names(shards: &Shards) -> Result<Vec<String>> {
     let (mut names, mut seen) = (Vec::new(), HashSet::new());
     for i in 0..shards.count() {
         for field in &shards.shard(i)?.footer().fields {

@@ -1,9 +1,9 @@
 //! One field of a stored row as a Python object.
 
 use crate::errors::to_py;
+use crate::jinx::row::Found;
 use crate::objects::build::{PyBuilder, plain_json};
 use crate::objects::values;
-use crate::sample::row::Found;
 use jinx_core::Error;
 use jinx_format::key::{FormatVersion, Kind};
 use jinx_format::read::shard::Shard;

@@ -1,8 +1,7 @@
 //! `Writer`: samples gathered in batches, encoded on all cores, written in order.
 
-pub mod extract;
-
 use crate::errors::{IntoPy, to_py};
+use crate::sample::extract;
 use jinx_core::codec::Codec;
 use jinx_core::limits::{MAX_RECORD_BYTES, MAX_VALUE_BYTES};
 use jinx_core::num::to_u64;

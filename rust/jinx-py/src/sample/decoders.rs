@@ -1,4 +1,4 @@
-//! Functions that a dataset applies to the values of its fields when they are touched.
+//! Functions that a dataset applies to the values of its columns when they are touched.
 
 use pyo3::gc::PyVisit;
 use pyo3::prelude::*;

@@ -1,0 +1,88 @@
+//! Opening what a dataset is read from, with the options that Python gives.
+
+use crate::dataset::rows::Rows;
+use crate::errors::IntoPy;
+use crate::jinx::dataset::JinxDataset;
+use jinx_core::codec::TextEncoding;
+use jinx_core::io::Access;
+use jinx_core::limits::Limits;
+use jinx_format::read::shard::{OpenOptions, Verify};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// What `Reader` was called with.
+pub struct OpenArguments<'a, 'py> {
+    pub io: &'a str,
+    pub verify: &'a str,
+    pub encoding: Option<&'a str>,
+    pub split: Option<&'a str>,
+    pub plain: bool,
+    pub markers: bool,
+    pub max_value_bytes: Option<u64>,
+    pub expected: Option<Vec<(u64, String)>>,
+    /// The paths are MDS directories, to be opened with these options.
+    pub mds: Option<&'a Bound<'py, PyDict>>,
+}
+
+impl OpenArguments<'_, '_> {
+    /// Opens JINX shards, plain JSON lines or MDS directories.
+    ///
+    /// # Errors
+    /// `ValueError` for an unknown option, and those of opening.
+    pub fn open(self, py: Python<'_>, paths: Vec<PathBuf>) -> PyResult<Arc<dyn Rows>> {
+        let options = self.options()?;
+        if let Some(mds) = self.mds {
+            return Ok(Arc::new(crate::mds::open::open(py, paths, &options, mds)?));
+        }
+        let (expected, split, plain) = (self.expected, self.split, self.plain);
+        let opened = py.detach(|| JinxDataset::open(paths, expected, split, options, plain));
+        Ok(Arc::new(opened.into_py_result()?))
+    }
+
+    /// The options as a dict, to open the files again elsewhere.
+    ///
+    /// # Errors
+    /// `MemoryError`.
+    pub fn to_dict<'py>(&self, py: Python<'py>, lazy: bool) -> PyResult<Bound<'py, PyDict>> {
+        let options = PyDict::new(py);
+        options.set_item("io", self.io)?;
+        options.set_item("verify", self.verify)?;
+        options.set_item("lazy", lazy)?;
+        options.set_item("encoding", self.encoding)?;
+        options.set_item("split", self.split)?;
+        options.set_item("plain", self.plain)?;
+        options.set_item("markers", self.markers)?;
+        options.set_item("max_value_bytes", self.max_value_bytes)?;
+        options.set_item("mds", self.mds)?;
+        Ok(options)
+    }
+
+    fn options(&self) -> PyResult<OpenOptions> {
+        let verify = match self.verify {
+            "none" => Verify::None,
+            "rows" => Verify::Rows,
+            "full" => Verify::Full,
+            other => {
+                return Err(PyValueError::new_err(format!(
+                    "verify={other:?}; give 'none', 'rows' or 'full'"
+                )));
+            }
+        };
+        let encoding = match self.encoding {
+            None => None,
+            Some(name) => Some(TextEncoding::from_name(name).ok_or_else(|| {
+                PyValueError::new_err(format!("encoding={name:?}; give 'a85', 'b64' or 'hex'"))
+            })?),
+        };
+        let mut limits = Limits::default();
+        if let Some(max) = self.max_value_bytes {
+            limits.max_value_bytes = max;
+        }
+        let access = Access::from_name(self.io).into_py_result()?;
+        let markers = self.markers;
+        Ok(OpenOptions { access, verify, limits, encoding, markers, ..OpenOptions::default() })
+    }
+}

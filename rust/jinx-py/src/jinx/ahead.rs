@@ -1,0 +1,95 @@
+//! Which values of a JINX row can be read ahead, and where their bytes are.
+
+use crate::ffi::uninit_bytes::Container;
+use crate::jinx::dataset::JinxDataset;
+use crate::jinx::row::{Found, Row};
+use crate::objects::values::{container_of, plausible_len};
+use crate::prefetch::value::ValueSource;
+use jinx_core::Result;
+use jinx_core::io::UninitSlice;
+use jinx_core::sink::Payload;
+use jinx_format::key::{Chain, Kind};
+use jinx_format::read::stored::{EncodedValue, Location, Pointer};
+use std::sync::Arc;
+
+/// A value in the sidecar that is not read yet.
+pub struct JinxValue {
+    dataset: Arc<JinxDataset>,
+    position: u64,
+    chain: Chain,
+    pointer: Pointer,
+    pub payload: Payload,
+    /// Where the value's text begins in its line, which tells the fields of a row apart.
+    start: u32,
+    /// Bytes of its object.
+    length: usize,
+    pixel_limit: Option<u64>,
+}
+
+impl JinxValue {
+    pub fn is_of(&self, found: &Found<'_>) -> bool {
+        self.start == found.start
+    }
+}
+
+impl ValueSource for JinxValue {
+    fn container(&self) -> Container {
+        container_of(self.payload)
+    }
+
+    fn len(&self) -> usize {
+        self.length
+    }
+
+    fn read_into<'o>(&self, out: UninitSlice<'o>) -> Result<&'o mut [u8]> {
+        let shards = self.dataset.shards.get()?;
+        let (shard, _) = shards.locate(self.position)?;
+        let stored = EncodedValue { chain: self.chain, place: Location::Sidecar(self.pointer), path: None };
+        shard.load_into(&stored, out)
+    }
+
+    fn pixel_limit(&self) -> Option<u64> {
+        self.pixel_limit
+    }
+}
+
+/// Reads a row, and what must be known of the media that `wanted` names before their objects can be made.
+///
+/// # Errors
+/// Those of reading.
+pub fn plan(
+    dataset: &Arc<JinxDataset>,
+    position: u64,
+    wanted: &dyn Fn(&str) -> bool,
+) -> Result<(Row, Vec<JinxValue>)> {
+    let shards = dataset.shards.get()?;
+    let (shard, i) = shards.locate(position)?;
+    let row = Row::new(shard.line(i)?);
+    let mut planned = Vec::new();
+    for field in row.fields(shard)? {
+        let Some(chain) = field.chain.filter(|chain| chain.bin) else { continue };
+        let Kind::Blob(payload @ (Payload::Raw | Payload::Npy)) = chain.kind else { continue };
+        let name = row.name(field);
+        if !dataset.projection.has(name) || !wanted(name) {
+            continue;
+        }
+        let found = row.found(field);
+        let Ok(stored) = EncodedValue::parse(chain, found.text) else { continue };
+        let (Location::Sidecar(pointer), Some(length)) = (&stored.place, plausible_len(shard, &stored))
+        else {
+            continue;
+        };
+        let gives_pixels = dataset.projection.gives_pixels(name);
+        planned.push(JinxValue {
+            dataset: Arc::clone(dataset),
+            position,
+            chain,
+            pointer: *pointer,
+            payload,
+            start: found.start,
+            length,
+            pixel_limit: gives_pixels.then_some(shard.limits().max_value_bytes),
+        });
+    }
+    Ok((row, planned))
+}

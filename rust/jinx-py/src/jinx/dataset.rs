@@ -1,0 +1,41 @@
+//! JINX shards, open or closed, with the columns that a view has of them.
+
+use crate::dataset::files::{Closable, Files};
+use crate::dataset::projection::Projection;
+use crate::jinx::shards::Shards;
+use jinx_core::Result;
+use jinx_core::io::base_of;
+use jinx_format::read::shard::OpenOptions;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+pub struct JinxDataset {
+    pub files: Arc<Files>,
+    pub shards: Closable<Shards>,
+    pub projection: Projection,
+}
+
+impl JinxDataset {
+    /// As [`Shards::open`]; relative paths count from the working directory as it is now.
+    ///
+    /// # Errors
+    /// What is wrong with the shards that are opened.
+    pub fn open(
+        paths: Vec<PathBuf>,
+        expected: Option<Vec<(u64, String)>>,
+        split: Option<&str>,
+        options: OpenOptions,
+        plain: bool,
+    ) -> Result<Self> {
+        let base = base_of(&paths);
+        let options = OpenOptions { base: base.clone(), ..options };
+        let shards = Shards::open(paths.clone(), expected, split, options, plain)?;
+        let files = Arc::new(Files { paths, base, samples: shards.len() });
+        Ok(Self { files, shards: Closable::new(shards), projection: Projection::default() })
+    }
+
+    /// The same shards with other columns.
+    pub fn with_projection(&self, projection: Projection) -> Self {
+        Self { files: Arc::clone(&self.files), shards: self.shards.clone(), projection }
+    }
+}

@@ -1,0 +1,12 @@
+//! JINX shards as the rows of a dataset: opening, the fields of a row, footers, stored columns.
+
+pub mod ahead;
+pub mod columns;
+pub mod dataset;
+pub mod field;
+pub mod footer;
+pub mod row;
+pub mod rows;
+pub mod sample;
+pub mod shards;
+pub mod summary;

@@ -1,0 +1,93 @@
+//! JINX shards as the rows of a dataset.
+
+use crate::dataset::files::Files;
+use crate::dataset::projection::Projection;
+use crate::dataset::rows::{ArrowTypes, ColumnData, Rows};
+use crate::jinx::dataset::JinxDataset;
+use crate::jinx::sample::JinxSample;
+use crate::jinx::{columns, footer};
+use crate::sample::stored::StoredSample;
+use jinx_convert::arrow::media_of;
+use jinx_core::Result;
+use jinx_core::sink::Sink;
+use jinx_format::fields::{FieldInfo, Measure};
+use jinx_format::read::columns::ColumnKind;
+use std::sync::Arc;
+
+impl Rows for JinxDataset {
+    fn files(&self) -> &Files {
+        &self.files
+    }
+
+    fn projection(&self) -> &Projection {
+        &self.projection
+    }
+
+    fn with_projection(&self, projection: Projection) -> Arc<dyn Rows> {
+        Arc::new(self.with_projection(projection))
+    }
+
+    fn close(&self) {
+        self.shards.close();
+    }
+
+    fn check_open(&self) -> Result<()> {
+        self.shards.check()
+    }
+
+    fn sample(self: Arc<Self>, position: u64) -> Result<StoredSample> {
+        Ok(StoredSample::Jinx(JinxSample::new(self, position)))
+    }
+
+    fn emit(&self, position: u64, mut sink: &mut dyn Sink) -> Result<()> {
+        let shards = self.shards.get()?;
+        let (shard, i) = shards.locate(position)?;
+        let line = shard.line(i)?;
+        let emitted = shard.emit_line(&line, &|name| self.projection.has(name), &mut sink);
+        emitted.map_err(|error| shard.here(error, i))
+    }
+
+    fn measure(
+        &self,
+        positions: &mut dyn Iterator<Item = u64>,
+        path: &[&str],
+        kind: ColumnKind,
+    ) -> Result<Vec<Option<Measure>>> {
+        let shards = self.shards.get()?;
+        let measure = |position| {
+            let (shard, i) = shards.locate(position)?;
+            shard.measure(i, path, kind)
+        };
+        positions.map(measure).collect()
+    }
+
+    fn column(&self, path: &[Option<String>], kind: ColumnKind) -> Result<Option<ColumnData>> {
+        columns::stored(&*self.shards.get()?, path, kind)
+    }
+
+    fn column_names(&self) -> Result<Vec<String>> {
+        footer::column_names(&*self.shards.get()?)
+    }
+
+    fn statistics(&self) -> Result<Vec<FieldInfo>> {
+        footer::statistics(&*self.shards.get()?)
+    }
+
+    fn identities(&self) -> Result<Vec<(u64, String)>> {
+        let shards = self.shards.get()?;
+        (0..shards.count()).map(|i| shards.identity(i)).collect()
+    }
+
+    fn footer(&self, file: usize) -> Result<String> {
+        footer::footer(&*self.shards.get()?, file)
+    }
+
+    fn arrow_types(&self) -> Result<ArrowTypes> {
+        let shards = self.shards.get()?;
+        if shards.count() == 0 {
+            return Ok(ArrowTypes::default());
+        }
+        let footer = shards.shard(0)?.footer();
+        Ok(ArrowTypes { schema: footer.arrow_schema.clone(), media: media_of(&footer.fields) })
+    }
+}

@@ -1,0 +1,114 @@
+//! What can be read ahead of a sample of MDS: its long values, or all of it where it is compressed as one piece.
+
+use crate::ffi::uninit_bytes::Container;
+use crate::mds::dataset::MdsDataset;
+use crate::mds::value::{DETACH_BYTES, container};
+use crate::prefetch::value::ValueSource;
+use crate::prefetch::work::{Turn, Work};
+use jinx_core::Result;
+use jinx_core::io::UninitSlice;
+use jinx_mds::read::shard::Row;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+
+/// A long value of a raw sample.
+pub struct MdsValue {
+    row: Arc<Row>,
+    pub column: usize,
+    container: Container,
+    length: usize,
+}
+
+impl ValueSource for MdsValue {
+    fn container(&self) -> Container {
+        self.container
+    }
+
+    fn len(&self) -> usize {
+        self.length
+    }
+
+    fn read_into<'o>(&self, out: UninitSlice<'o>) -> Result<&'o mut [u8]> {
+        self.row.read_into(self.column, out)
+    }
+}
+
+/// The long values among the wanted ones whose bytes go into an object as they are.
+pub fn long_values(row: &Arc<Row>, wanted: impl Fn(&str) -> bool) -> Vec<MdsValue> {
+    let mut found = Vec::new();
+    for (column, known) in row.columns().all.iter().enumerate() {
+        let length = row.len_of(column);
+        if let Some(container) = known.encoding.as_ref().and_then(container)
+            && length >= DETACH_BYTES
+            && wanted(&known.name)
+            && let Ok(length) = usize::try_from(length)
+        {
+            found.push(MdsValue { row: Arc::clone(row), column, container, length });
+        }
+    }
+    found
+}
+
+/// A sample that is compressed as one piece. What is decompressed belongs to the sample that asked for it, so it may be
+/// dropped on any thread.
+pub struct PendingRow {
+    dataset: Arc<MdsDataset>,
+    position: u64,
+    bytes: usize,
+    is_begun: AtomicBool,
+    /// `None` in it where the row cannot be read.
+    row: OnceLock<Option<Arc<Row>>>,
+    turn: Turn,
+}
+
+impl PendingRow {
+    /// The sample at `position`, which has `bytes` bytes when it is decompressed.
+    pub fn new(dataset: Arc<MdsDataset>, position: u64, bytes: usize) -> Self {
+        let (is_begun, row) = (AtomicBool::new(false), OnceLock::new());
+        Self { dataset, position, bytes, is_begun, row, turn: Turn::default() }
+    }
+
+    /// The row; `None` when it could not be read, which an ordinary look-up explains. Needs no GIL.
+    pub fn row(&self) -> Option<Arc<Row>> {
+        self.run();
+        self.turn.wait(|| self.row.get().is_none());
+        self.row.get()?.clone()
+    }
+
+    /// Whether [`PendingRow::row`] answers at once.
+    pub fn is_done(&self) -> bool {
+        self.row.get().is_some()
+    }
+}
+
+impl Work for PendingRow {
+    fn run(&self) {
+        if self.is_begun.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        /// After a panic nobody waits for ever.
+        struct Finish<'r>(&'r OnceLock<Option<Arc<Row>>>);
+        impl Drop for Finish<'_> {
+            fn drop(&mut self) {
+                let _ = self.0.set(None);
+            }
+        }
+        let finish = Finish(&self.row);
+        let row = self.dataset.folder.get().and_then(|folder| folder.row(self.position));
+        let _ = finish.0.set(row.ok().map(Arc::new));
+    }
+
+    fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    fn is_final(&self) -> bool {
+        false
+    }
+
+    fn turn(&self) -> &Turn {
+        &self.turn
+    }
+
+    fn let_go(self: Arc<Self>) {}
+}

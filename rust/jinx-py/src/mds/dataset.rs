@@ -1,0 +1,68 @@
+//! MDS directories, open or closed, with the columns that a view has of them.
+
+use crate::dataset::files::{Closable, Files};
+use crate::dataset::projection::Projection;
+use crate::mds::walk::Walks;
+use jinx_mds::read::folder::Folder;
+use std::sync::Arc;
+
+pub struct MdsDataset {
+    pub files: Arc<Files>,
+    pub folder: Closable<Folder>,
+    pub decode_options: Arc<DecodeOptions>,
+    /// Threads that decode compressed shards for somebody who reads all samples in order.
+    pub walks: Arc<Walks>,
+    pub projection: Projection,
+}
+
+/// How values become Python objects.
+#[derive(Debug, Clone, Default)]
+pub struct DecodeOptions {
+    pub pickles: Pickles,
+    /// JPEG and PNG columns as the bytes of their files.
+    pub image_bytes: bool,
+}
+
+/// Columns whose pickles may be loaded, which may run any code.
+#[derive(Debug, Clone, Default)]
+pub enum Pickles {
+    #[default]
+    Refused,
+    All,
+    In(Vec<String>),
+}
+
+impl Pickles {
+    pub fn allows(&self, column: &str) -> bool {
+        match self {
+            Self::Refused => false,
+            Self::All => true,
+            Self::In(names) => names.iter().any(|name| name == column),
+        }
+    }
+}
+
+impl MdsDataset {
+    pub fn new(folder: Folder, decode_options: DecodeOptions) -> Self {
+        let (paths, base) = (folder.paths().to_vec(), folder.base().to_path_buf());
+        let files = Files { paths, base, samples: folder.len() };
+        Self {
+            files: Arc::new(files),
+            walks: Arc::new(Walks::new(folder.has_packed())),
+            folder: Closable::new(folder),
+            decode_options: Arc::new(decode_options),
+            projection: Projection::default(),
+        }
+    }
+
+    /// The same directories with other columns.
+    pub fn with_projection(&self, projection: Projection) -> Self {
+        Self {
+            files: Arc::clone(&self.files),
+            folder: self.folder.clone(),
+            decode_options: Arc::clone(&self.decode_options),
+            walks: Arc::clone(&self.walks),
+            projection,
+        }
+    }
+}

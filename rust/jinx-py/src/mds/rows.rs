@@ -1,0 +1,115 @@
+//! MDS directories as the rows of a dataset.
+
+use crate::dataset::files::Files;
+use crate::dataset::projection::Projection;
+use crate::dataset::rows::{ColumnData, Rows, Walk};
+use crate::mds::column;
+use crate::mds::dataset::MdsDataset;
+use crate::mds::sample::MdsSample;
+use crate::mds::walk::MdsWalk;
+use crate::sample::stored::StoredSample;
+use jinx_core::sink::Sink;
+use jinx_core::{Error, Result};
+use jinx_format::fields::{FieldInfo, Measure};
+use jinx_format::read::columns::ColumnKind;
+use jinx_mds::index::INDEX_NAME;
+use jinx_mds::read::folder::Folder;
+use std::sync::Arc;
+
+/// Decompressed bytes of samples that are taken together, unless one sample has more.
+const TOGETHER_BYTES: u64 = 16 << 20;
+
+impl Rows for MdsDataset {
+    fn files(&self) -> &Files {
+        &self.files
+    }
+
+    fn projection(&self) -> &Projection {
+        &self.projection
+    }
+
+    fn with_projection(&self, projection: Projection) -> Arc<dyn Rows> {
+        Arc::new(self.with_projection(projection))
+    }
+
+    fn close(&self) {
+        self.folder.close();
+        self.walks.end();
+    }
+
+    fn check_open(&self) -> Result<()> {
+        self.folder.check()
+    }
+
+    fn sample(self: Arc<Self>, position: u64) -> Result<StoredSample> {
+        check_columns(&*self.folder.get()?, position)?;
+        Ok(StoredSample::of(MdsSample::new(self, position)))
+    }
+
+    fn emit(&self, position: u64, mut sink: &mut dyn Sink) -> Result<()> {
+        let row = self.folder.get()?.row(position)?;
+        row.emit(&|name| self.projection.has(name), &mut sink)
+    }
+
+    fn measure(
+        &self,
+        positions: &mut dyn Iterator<Item = u64>,
+        path: &[&str],
+        kind: ColumnKind,
+    ) -> Result<Vec<Option<Measure>>> {
+        let folder = self.folder.get()?;
+        positions.map(|position| column::measure(&folder, position, path, kind)).collect()
+    }
+
+    fn column(&self, path: &[Option<String>], kind: ColumnKind) -> Result<Option<ColumnData>> {
+        let folder = self.folder.get()?;
+        match (path, kind) {
+            ([Some(name)], ColumnKind::Value) => column::numbers(&folder, name),
+            _ => Ok(None),
+        }
+    }
+
+    fn column_names(&self) -> Result<Vec<String>> {
+        Ok(self.folder.get()?.columns().into_iter().map(|(name, _)| name).collect())
+    }
+
+    fn statistics(&self) -> Result<Vec<FieldInfo>> {
+        Ok(column::statistics(&*self.folder.get()?))
+    }
+
+    fn identities(&self) -> Result<Vec<(u64, String)>> {
+        Ok(self.folder.get()?.ids().to_vec())
+    }
+
+    fn footer(&self, _file: usize) -> Result<String> {
+        Err(Error::invalid("MDS directories have no footer"))
+    }
+
+    /// Samples that are compressed as one piece stay in memory until their values are decoded.
+    fn taken_together(&self, positions: &[u64]) -> usize {
+        let Ok(folder) = self.folder.get() else { return positions.len() };
+        let mut bytes = 0u64;
+        let mut fits = |(i, position): (usize, &u64)| {
+            let (shard, row) = folder.place(*position);
+            let shard = folder.shard(shard).ok().filter(|shard| shard.is_sample_compressed());
+            let length = shard.and_then(|shard| shard.announced_len(row).ok().flatten());
+            bytes = bytes.saturating_add(length.unwrap_or_default());
+            i == 0 || bytes <= TOGETHER_BYTES
+        };
+        positions.iter().enumerate().position(|one| !fits(one)).unwrap_or(positions.len())
+    }
+
+    fn walk(self: Arc<Self>) -> Option<Box<dyn Walk>> {
+        if self.walks.are_worth_it { Some(Box::new(MdsWalk::new(self))) } else { None }
+    }
+}
+
+/// Without columns there is nothing that could be touched and tell what is wrong.
+fn check_columns(folder: &Folder, position: u64) -> Result<()> {
+    let (shard, _) = folder.place(position);
+    let Some(info) = folder.info(shard).filter(|info| info.columns.all.is_empty()) else { return Ok(()) };
+    info.check().map_err(|error| {
+        let index = folder.folder_of(shard).join(INDEX_NAME);
+        Error::new(error.cause(), format!("shard {shard}: {}", error.what())).in_file(index)
+    })
+}

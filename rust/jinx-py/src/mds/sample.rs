@@ -1,0 +1,296 @@
+//! A sample of an MDS directory: its fields, found when it is first touched, and the values that are on their way.
+
+use crate::errors::{IntoPy, from_py, to_py};
+use crate::mds::ahead::{MdsValue, PendingRow, long_values};
+use crate::mds::dataset::{DecodeOptions, MdsDataset};
+use crate::mds::value::{self, DETACH_BYTES};
+use crate::prefetch::value::PendingValue;
+use crate::prefetch::work::Work;
+use crate::sample::decoders::Decoders;
+use crate::sample::stored_fields::StoredFields;
+use jinx_core::Result;
+use jinx_core::num::to_u64;
+use jinx_core::sink::Sink;
+use jinx_mds::columns::Columns;
+use jinx_mds::encodings::images::elements;
+use jinx_mds::encodings::names::{Encoding, Image};
+use jinx_mds::encodings::ndarray;
+use jinx_mds::read::shard::Row;
+use pyo3::prelude::*;
+use pyo3::types::{PyList, PyString};
+use std::sync::{Arc, OnceLock};
+
+pub struct MdsSample {
+    dataset: Arc<MdsDataset>,
+    position: u64,
+    row: OnceLock<Arc<Row>>,
+    ahead: Ahead,
+}
+
+/// What is read before somebody asks for it.
+enum Ahead {
+    Nothing,
+    /// All of the sample, which is compressed as one piece.
+    Row(Arc<PendingRow>),
+    Planned(Vec<MdsValue>),
+    Values(Vec<Arc<PendingValue<MdsValue>>>),
+}
+
+impl MdsSample {
+    pub fn new(dataset: Arc<MdsDataset>, position: u64) -> Self {
+        Self { dataset, position, row: OnceLock::new(), ahead: Ahead::Nothing }
+    }
+
+    /// A sample whose fields are found already.
+    pub fn with_row(dataset: Arc<MdsDataset>, position: u64, row: Row) -> Self {
+        Self { dataset, position, row: OnceLock::from(Arc::new(row)), ahead: Ahead::Nothing }
+    }
+
+    /// The columns that the index lists for the sample.
+    fn columns(&self) -> PyResult<Arc<Columns>> {
+        let folder = self.dataset.folder.get().into_py_result()?;
+        let (shard, _) = folder.place(self.position);
+        Ok(folder.info(shard).map(|info| Arc::clone(&info.columns)).unwrap_or_default())
+    }
+
+    /// The row, found at the first call.
+    fn row(&self, py: Python<'_>) -> PyResult<&Arc<Row>> {
+        let folder = self.dataset.folder.get().into_py_result()?;
+        if let Some(row) = self.row.get() {
+            return Ok(row);
+        }
+        if let Ahead::Row(pending) = &self.ahead
+            && let Some(row) = if pending.is_done() { pending.row() } else { py.detach(|| pending.row()) }
+        {
+            return Ok(self.row.get_or_init(|| row));
+        }
+        let (shard, i) = folder.place(self.position);
+        let shard = match folder.opened(shard) {
+            Some(open) => open,
+            None => py.detach(|| folder.shard(shard)).into_py_result()?,
+        };
+        // A mapped head is a few words; anything that may take long is done without the GIL.
+        let quick = !shard.is_sample_compressed() && shard.source().is_none_or(|source| source.is_mapped());
+        let row = if quick { shard.row(i) } else { py.detach(|| shard.row(i)) }.into_py_result()?;
+        Ok(self.row.get_or_init(|| Arc::new(row)))
+    }
+
+    /// The row, and where a field is in it; `None` where there is no such field.
+    fn field(&self, py: Python<'_>, name: &str) -> PyResult<Option<(&Arc<Row>, usize)>> {
+        if !self.contains(py, name)? {
+            return Ok(None);
+        }
+        let row = self.row(py)?;
+        Ok(row.columns().position(name).map(|column| (row, column)))
+    }
+
+    fn pending(&self, column: usize) -> Option<&PendingValue<MdsValue>> {
+        let Ahead::Values(values) = &self.ahead else { return None };
+        values.iter().find(|value| value.source.column == column).map(|value| &**value)
+    }
+
+    fn decode<'py>(
+        &self,
+        py: Python<'py>,
+        row: &Row,
+        column: usize,
+        decoders: &Decoders,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let known = &row.columns().all[column];
+        if let Some(touched) = &self.dataset.projection.touched
+            && (row.whole().is_some() || row.len_of(column) >= DETACH_BYTES)
+        {
+            touched.note(&known.name);
+        }
+        let read = self.pending(column).and_then(|pending| pending.object(py));
+        let options = &self.dataset.decode_options;
+        match decoders.get(py, &known.name)? {
+            None => value::field(py, row, column, options, read),
+            Some(decoder) => {
+                let options = DecodeOptions { image_bytes: true, ..(**options).clone() };
+                decoder.call1((value::field(py, row, column, &options, read)?,))
+            }
+        }
+    }
+}
+
+impl StoredFields for MdsSample {
+    fn names<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let columns = self.columns()?;
+        let names = columns.all.iter().map(|column| &column.name);
+        let names = names.filter(|name| self.dataset.projection.has(name));
+        PyList::new(py, names.map(|name| PyString::intern(py, name)).collect::<Vec<_>>())
+    }
+
+    fn contains(&self, _py: Python<'_>, name: &str) -> PyResult<bool> {
+        Ok(self.columns()?.position(name).is_some() && self.dataset.projection.has(name))
+    }
+
+    fn value<'py>(
+        &self,
+        py: Python<'py>,
+        name: &str,
+        decoders: &Decoders,
+        _unique: bool,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let Some((row, column)) = self.field(py, name)? else { return Ok(None) };
+        self.decode(py, row, column, decoders).map(Some)
+    }
+
+    fn values<'py>(
+        &self,
+        py: Python<'py>,
+        wanted: &dyn Fn(&str) -> bool,
+        pending: bool,
+        decoders: &Decoders,
+        keep: &mut dyn FnMut(Bound<'py, PyString>, Bound<'py, PyAny>) -> PyResult<()>,
+    ) -> PyResult<()> {
+        // Of a sample that is decompressed as one piece everything is pending.
+        let all_pending = matches!(self.ahead, Ahead::Row(_));
+        if all_pending && !pending {
+            return Ok(());
+        }
+        for (column, known) in self.columns()?.all.iter().enumerate() {
+            if self.dataset.projection.has(&known.name)
+                && wanted(&known.name)
+                && pending == (all_pending || self.pending(column).is_some())
+            {
+                let value = self.decode(py, self.row(py)?, column, decoders)?;
+                keep(PyString::intern(py, &known.name), value)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn emit(
+        &self,
+        py: Python<'_>,
+        name: &str,
+        decoders: &Decoders,
+        _depth: usize,
+        mut sink: &mut dyn Sink,
+    ) -> Result<bool> {
+        let fail = |error: PyErr| from_py(py, error);
+        let Some((row, column)) = self.field(py, name).map_err(fail)? else { return Ok(false) };
+        let is_pickle = row.columns().all[column].encoding == Some(Encoding::Pickle);
+        if is_pickle || decoders.has(py, name).map_err(fail)? {
+            return Ok(false);
+        }
+        row.emit_field(column, &mut sink).map(|()| true)
+    }
+
+    /// An image, which may have been drawn upon, is written as its file where it shows what is stored.
+    fn is_unchanged(
+        &self,
+        py: Python<'_>,
+        name: &str,
+        value: &Bound<'_, PyAny>,
+        decoders: &Decoders,
+    ) -> PyResult<bool> {
+        let Some((row, column)) = self.field(py, name)? else { return Ok(false) };
+        let is_image = matches!(
+            row.columns().all[column].encoding,
+            Some(Encoding::Image(_) | Encoding::List(_) | Encoding::JpegArray)
+        );
+        if !is_image || decoders.has(py, name)? {
+            return Ok(false);
+        }
+        self.decode(py, row, column, decoders)?.eq(value)
+    }
+
+    fn length(&self, py: Python<'_>, name: &str, decoders: &Decoders) -> PyResult<Option<u64>> {
+        if decoders.has(py, name)? {
+            return Ok(None);
+        }
+        let Some((row, column)) = self.field(py, name)? else { return Ok(None) };
+        length(row, column).map_err(|error| to_py(&row.here(error, column)))
+    }
+
+    fn summary(&self, py: Python<'_>, name: &str) -> PyResult<Option<String>> {
+        let Some((row, column)) = self.field(py, name)? else { return Ok(None) };
+        let known = &row.columns().all[column];
+        Ok(match &known.encoding {
+            Some(Encoding::Bytes) => Some(format!("<bytes, {} bytes>", row.len_of(column))),
+            Some(
+                Encoding::NdArray(..)
+                | Encoding::Image(_)
+                | Encoding::List(_)
+                | Encoding::JpegArray
+                | Encoding::Pickle,
+            )
+            | None => Some(format!("<{}, {} bytes>", known.encoding_name, row.len_of(column))),
+            _ => None,
+        })
+    }
+
+    /// The bytes that a sample was decompressed to are as many as those of its values.
+    fn keeps_copy(&self) -> bool {
+        self.row.get().is_some_and(|row| row.whole().is_some())
+    }
+
+    fn duplicate(&self) -> Box<dyn StoredFields> {
+        let ahead = match &self.ahead {
+            Ahead::Nothing | Ahead::Planned(_) => Ahead::Nothing,
+            Ahead::Row(pending) => Ahead::Row(Arc::clone(pending)),
+            Ahead::Values(values) => Ahead::Values(values.clone()),
+        };
+        let (dataset, row) = (Arc::clone(&self.dataset), self.row.clone());
+        Box::new(Self { dataset, position: self.position, row, ahead })
+    }
+
+    fn plan(&mut self, wanted: &dyn Fn(&str) -> bool) {
+        let Ok(folder) = self.dataset.folder.get() else { return };
+        let (shard, i) = folder.place(self.position);
+        let Ok(shard) = folder.shard(shard) else { return };
+        let wanted = |name: &str| self.dataset.projection.has(name) && wanted(name);
+        if !shard.columns.all.iter().any(|column| wanted(&column.name)) {
+            return;
+        }
+        if shard.is_sample_compressed() {
+            let bytes = shard.announced_len(i).ok().flatten().unwrap_or_default();
+            let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+            self.ahead =
+                Ahead::Row(Arc::new(PendingRow::new(Arc::clone(&self.dataset), self.position, bytes)));
+        } else if let Ok(row) = shard.row(i) {
+            let row = Arc::new(row);
+            self.ahead = Ahead::Planned(long_values(&row, wanted));
+            self.row = OnceLock::from(row);
+        }
+    }
+
+    fn start(&mut self, py: Python<'_>, send: &mut dyn FnMut(Arc<dyn Work>)) -> PyResult<()> {
+        match std::mem::replace(&mut self.ahead, Ahead::Nothing) {
+            Ahead::Planned(planned) => {
+                let mut values = Vec::with_capacity(planned.len());
+                for planned in planned {
+                    let value = Arc::new(PendingValue::new(py, planned)?);
+                    values.push(Arc::clone(&value));
+                    send(value);
+                }
+                self.ahead = Ahead::Values(values);
+            }
+            Ahead::Row(pending) => {
+                send(Arc::clone(&pending) as Arc<dyn Work>);
+                self.ahead = Ahead::Row(pending);
+            }
+            other => self.ahead = other,
+        }
+        Ok(())
+    }
+}
+
+/// Bytes of a binary value, elements of a list, rows of an array; `None` for what must be decoded first.
+pub fn length(row: &Row, column: usize) -> Result<Option<u64>> {
+    let known = &row.columns().all[column];
+    let Some(encoding) = &known.encoding else { return Ok(None) };
+    Ok(match encoding {
+        Encoding::Bytes | Encoding::Image(Image::Jpeg | Image::Png) => Some(row.len_of(column)),
+        Encoding::NdArray(dtype, shape) => {
+            let head = ndarray::parse(*dtype, shape.as_deref(), &row.slice(column)?)?;
+            head.shape.first().copied()
+        }
+        Encoding::JpegArray => Some(to_u64(elements(true, &row.slice(column)?)?.len())),
+        Encoding::List(_) => Some(to_u64(elements(false, &row.slice(column)?)?.len())),
+        _ => None,
+    })
+}

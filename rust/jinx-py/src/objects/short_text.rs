@@ -1,0 +1,20 @@
+//! Short texts that stand for values, in a sample's `repr`.
+
+/// Longest text shown for one value.
+const MAX_CHARS: usize = 80;
+
+/// A text, cut where it is long.
+pub fn short(text: &str) -> String {
+    if text.chars().count() <= MAX_CHARS {
+        return text.to_owned();
+    }
+    text.chars().take(MAX_CHARS - 3).chain("...".chars()).collect()
+}
+
+/// A binary value by its size, and by what it takes in the file where that differs.
+pub fn blob(what: &str, bytes: u64, stored: Option<u64>) -> String {
+    match stored {
+        Some(stored) if stored != bytes => format!("<{what}, {bytes} bytes, {stored} stored>"),
+        _ => format!("<{what}, {bytes} bytes>"),
+    }
+}

@@ -1,0 +1,24 @@
+//! What the samples of an iterator are asked for.
+
+use std::sync::{Mutex, PoisonError};
+
+/// How often samples of one iterator were asked for each of their media.
+#[derive(Debug, Default)]
+pub struct Touched(Mutex<Vec<(String, usize)>>);
+
+impl Touched {
+    pub fn note(&self, name: &str) {
+        let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match counts.iter_mut().find(|(known, _)| known == name) {
+            Some((_, count)) => *count += 1,
+            None => counts.push((name.to_owned(), 1)),
+        }
+    }
+
+    /// The names that every second of the last `samples` samples was asked for; starts counting again.
+    pub fn take_frequent(&self, samples: usize) -> Vec<String> {
+        let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let frequent = |(name, count): (String, usize)| (count * 2 >= samples).then_some(name);
+        counts.drain(..).filter_map(frequent).collect()
+    }
+}

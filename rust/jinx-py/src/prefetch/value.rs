@@ -1,0 +1,96 @@
+//! Long values that are read before their sample asks for them.
+
+use crate::ffi::uninit_bytes::{Container, Progress, UninitBytes, keep_freed_memory};
+use crate::objects::image::{self, Pixels};
+use crate::prefetch::work::{Turn, Work};
+use jinx_core::Result;
+use jinx_core::io::UninitSlice;
+use pyo3::prelude::*;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Where a value's bytes are, and the object that they go into as they are.
+pub trait ValueSource: Send + Sync + 'static {
+    fn container(&self) -> Container;
+
+    fn len(&self) -> usize;
+
+    /// # Errors
+    /// Those of reading.
+    fn read_into<'o>(&self, out: UninitSlice<'o>) -> Result<&'o mut [u8]>;
+
+    /// Of an image that is wanted as an array: the most bytes that may take.
+    fn pixel_limit(&self) -> Option<u64> {
+        None
+    }
+}
+
+/// A value that any thread may read into its final object.
+pub struct PendingValue<S> {
+    pub source: S,
+    object: UninitBytes,
+    /// Of an image that is wanted as an array, once the object is filled.
+    pixels: Mutex<Option<Pixels>>,
+    turn: Turn,
+}
+
+impl<S: ValueSource> PendingValue<S> {
+    /// # Errors
+    /// `MemoryError`.
+    pub fn new(py: Python<'_>, source: S) -> PyResult<Self> {
+        keep_freed_memory(py);
+        let object = UninitBytes::new(py, source.container(), source.len())?;
+        Ok(Self { source, object, pixels: Mutex::default(), turn: Turn::default() })
+    }
+
+    /// The object with the value's bytes; `None` when they could not be read, which an ordinary look-up explains.
+    pub fn object<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyAny>> {
+        if matches!(self.object.progress(), Progress::Empty | Progress::Busy) {
+            py.detach(|| {
+                self.run();
+                self.turn.wait(|| self.object.progress() == Progress::Busy);
+            });
+        }
+        self.object.object(py)
+    }
+
+    /// The pixels of a value that was read, once; `None` where they are not to be had here.
+    pub fn take_pixels(&self) -> Option<Pixels> {
+        self.pixels().take()
+    }
+
+    fn pixels(&self) -> MutexGuard<'_, Option<Pixels>> {
+        self.pixels.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<S: ValueSource> Work for PendingValue<S> {
+    fn run(&self) {
+        let _ = self.object.fill(|out| {
+            let bytes = self.source.read_into(out)?;
+            if let Some(limit) = self.source.pixel_limit() {
+                *self.pixels() = image::decode(bytes, limit);
+            }
+            Ok(bytes)
+        });
+    }
+
+    fn bytes(&self) -> usize {
+        self.object.len()
+    }
+
+    fn is_final(&self) -> bool {
+        true
+    }
+
+    fn turn(&self) -> &Turn {
+        &self.turn
+    }
+
+    fn let_go(self: Arc<Self>) {
+        // Whoever drops a Python object last must hold the GIL: PyO3 keeps what is dropped without it behind a lock, and
+        // a process that is forked while another thread has that lock waits for it forever.
+        if let Some(last) = Arc::into_inner(self) {
+            let _ = Python::try_attach(|_| drop(last));
+        }
+    }
+}
