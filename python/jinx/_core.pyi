@@ -178,6 +178,9 @@ class Reader:
     def _identities(self) -> list[tuple[int, str]]:
         """(samples, id) of every shard; the id is "" where a file has none."""
     def _base_len(self) -> int: ...
+    def _close(self) -> None:
+        """Close the files for all views, iterators and samples over them."""
+    def _is_closed(self) -> bool: ...
     def _column(
         self, path: Sequence[str | None], kind: Literal["value", "length"]
     ) -> tuple[str, bytearray, bytes | None, bytes | None] | None:

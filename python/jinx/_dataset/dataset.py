@@ -347,11 +347,26 @@ class Dataset(Base):
 
     # The object itself.
 
+    def close(self) -> None:
+        """Close the files, also for the views, iterators and samples made from this dataset.
+
+        Whatever would read them afterwards raises an `InvalidError`, which is a `ValueError`. Values that were decoded
+        stay usable, and so do pickled copies, which have files of their own. What other threads are just reading is
+        read to its end. Without `close` the files are closed when the last view and sample over them are gone.
+        """
+        self._close()
+
+    @property
+    def closed(self) -> bool:
+        """Whether `close` was called."""
+        return self._is_closed()
+
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Nothing: the files are closed when the last view and sample over them are gone."""
+        """Close the files; see `close`."""
+        self.close()
 
     def __eq__(self, other: object) -> bool:
         return self is other

@@ -46,6 +46,8 @@ class _Thumbnail(NamedTuple):
 
 def dataset_text(dataset: "Dataset") -> str:
     """The path, the number of samples, and one line for each column with type and stored size."""
+    if dataset.closed:
+        return f"Dataset({dataset.path!r}, closed)"
     seed = dataset.__dict__.get("_seed")
     shuffled = "" if seed is None else f", shuffled with seed={seed}"
     head = f"Dataset({dataset.path!r}, {_samples(len(dataset))}{shuffled})"
@@ -59,6 +61,8 @@ def dataset_text(dataset: "Dataset") -> str:
 
 def dataset_html(dataset: "Dataset") -> str:
     """A table of the columns, and thumbnails of the first samples where Pillow is installed."""
+    if dataset.closed:
+        return f"<div><b>Dataset</b> <code>{escape(_short(dataset.path))}</code>, closed</div>"
     rows = [
         _row("td", (_name_style(name), _TEXT, _NUMBER), [f"<code>{escape(name)}</code>", escape(kind), escape(size)])
         for name, kind, size in _column_rows(dataset)

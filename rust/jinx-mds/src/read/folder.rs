@@ -316,12 +316,13 @@ impl Folder {
         format!("{name}-{:016x}", XxHash3_64::oneshot(text.as_bytes()))
     }
 
-    /// Closes an eighth of what is open (samples that were read keep their shard).
+    /// Closes an eighth of what is open; not the shards of which somebody has found a row ([`Row::found`]) and counts on
+    /// them.
     fn close_oldest(&self, capacity: usize, newest: usize) {
         let mut open: Vec<(u64, usize)> = Vec::new();
         for (i, slot) in self.slots.iter().enumerate() {
-            let is_open = slot.shard.read().unwrap_or_else(PoisonError::into_inner).is_some();
-            if is_open && i != newest {
+            let held = slot.shard.read().unwrap_or_else(PoisonError::into_inner);
+            if held.as_ref().is_some_and(|shard| Arc::weak_count(shard) == 0) && i != newest {
                 open.push((slot.used.load(Ordering::Relaxed), i));
             }
         }

@@ -42,8 +42,14 @@ pub struct Shard {
 #[derive(Debug)]
 pub struct Row {
     shard: Arc<Shard>,
+    found: Arc<FoundFields>,
+}
+
+/// Where the fields of one sample are in its shard.
+#[derive(Debug)]
+pub struct FoundFields {
     /// Number in the shard.
-    pub index: u64,
+    index: u64,
     start: u64,
     spans: Box<[Span]>,
     /// The decoded sample, where samples are compressed.
@@ -245,7 +251,7 @@ impl Shard {
             let total = extent.end - extent.start;
             let head = self.slice(extent.start, total.min(to_u64(self.columns.head_len())))?;
             let spans = self.columns.spans(&head, total)?;
-            Ok(Row { shard: Arc::clone(self), index: i, start: extent.start, spans, whole: None })
+            Ok(Row::new(self, FoundFields { index: i, start: extent.start, spans, whole: None }))
         };
         find().map_err(|error| self.here(error, i))
     }
@@ -256,11 +262,37 @@ impl Shard {
     /// As [`Shard::row`].
     pub fn row_of(self: &Arc<Self>, i: u64, whole: Bytes) -> Result<Row> {
         let spans = self.columns.split(&whole).map_err(|error| self.here(error, i))?;
-        Ok(Row { shard: Arc::clone(self), index: i, start: 0, spans, whole: Some(whole) })
+        Ok(Row::new(self, FoundFields { index: i, start: 0, spans, whole: Some(whole) }))
+    }
+}
+
+impl FoundFields {
+    /// The sample at hand, where it had to be decompressed as one piece.
+    pub fn whole(&self) -> Option<&Bytes> {
+        self.whole.as_ref()
     }
 }
 
 impl Row {
+    fn new(shard: &Arc<Shard>, found: FoundFields) -> Self {
+        Self { shard: Arc::clone(shard), found: Arc::new(found) }
+    }
+
+    /// A row that was found before, and that knows its shard again.
+    pub fn again(shard: Arc<Shard>, found: Arc<FoundFields>) -> Self {
+        Self { shard, found }
+    }
+
+    /// What is left of the row for who does not want to hold its shard.
+    pub fn found(&self) -> &Arc<FoundFields> {
+        &self.found
+    }
+
+    /// Number in the shard.
+    pub fn index(&self) -> u64 {
+        self.found.index
+    }
+
     pub fn shard(&self) -> &Arc<Shard> {
         &self.shard
     }
@@ -271,12 +303,12 @@ impl Row {
 
     /// Bytes of a column's value.
     pub fn len_of(&self, column: usize) -> u64 {
-        self.spans.get(column).map_or(0, |(start, end)| u64::from(end - start))
+        self.found.spans.get(column).map_or(0, |(start, end)| u64::from(end - start))
     }
 
     /// The sample at hand, where it had to be decompressed as one piece.
     pub fn whole(&self) -> Option<&Bytes> {
-        self.whole.as_ref()
+        self.found.whole()
     }
 
     /// A column's bytes, borrowed where they are at hand.
@@ -285,9 +317,9 @@ impl Row {
     /// Those of reading.
     pub fn slice(&self, column: usize) -> Result<Cow<'_, [u8]>> {
         let span = self.span(column)?;
-        match &self.whole {
+        match &self.found.whole {
             Some(whole) => crate::columns::part(whole, span).map(Cow::Borrowed),
-            None => self.shard.slice(self.start + u64::from(span.0), u64::from(span.1 - span.0)),
+            None => self.shard.slice(self.found.start + u64::from(span.0), u64::from(span.1 - span.0)),
         }
     }
 
@@ -297,8 +329,8 @@ impl Row {
     /// Those of reading.
     pub fn read_into<'o>(&self, column: usize, out: UninitSlice<'o>) -> Result<&'o mut [u8]> {
         let span = self.span(column)?;
-        match (&self.whole, &self.shard.data) {
-            (None, ShardData::File(source)) => source.read_at(self.start + u64::from(span.0), out),
+        match (&self.found.whole, &self.shard.data) {
+            (None, ShardData::File(source)) => source.read_at(self.found.start + u64::from(span.0), out),
             _ => {
                 let bytes = self.slice(column)?;
                 out.copied(&bytes).ok_or_else(|| Error::invalid("a buffer of another length than the value"))
@@ -307,12 +339,12 @@ impl Row {
     }
 
     fn span(&self, column: usize) -> Result<Span> {
-        self.spans.get(column).copied().ok_or_else(|| Error::invalid("no such column"))
+        self.found.spans.get(column).copied().ok_or_else(|| Error::invalid("no such column"))
     }
 
     /// Names the place of an error in a field.
     pub fn here(&self, error: Error, column: usize) -> Error {
         let name = self.columns().all.get(column).map_or("", |column| column.name.as_str());
-        self.shard.here(error.in_field(name), self.index)
+        self.shard.here(error.in_field(name), self.index())
     }
 }

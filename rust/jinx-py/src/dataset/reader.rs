@@ -276,9 +276,10 @@ impl Reader {
 
     /// Absolute, so that they lead to the same files from another working directory or process.
     #[getter]
-    fn _shard_paths(&self) -> Vec<OsString> {
+    fn _shard_paths(&self) -> PyResult<Vec<OsString>> {
+        self.check_open()?;
         let files = self.view.rows.files();
-        files.paths.iter().map(|path| files.base.join(path).into()).collect()
+        Ok(files.paths.iter().map(|path| files.base.join(path).into()).collect())
     }
 
     /// The paths as they were given.

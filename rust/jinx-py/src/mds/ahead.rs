@@ -2,18 +2,19 @@
 
 use crate::ffi::uninit_bytes::Container;
 use crate::mds::dataset::MdsDataset;
+use crate::mds::found::FoundRow;
 use crate::mds::value::{DETACH_BYTES, container};
 use crate::prefetch::value::ValueSource;
 use crate::prefetch::work::{Turn, Work};
-use jinx_core::Result;
 use jinx_core::io::UninitSlice;
+use jinx_core::{Error, Result};
 use jinx_mds::read::shard::Row;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 /// A long value of a raw sample.
 pub struct MdsValue {
-    row: Arc<Row>,
+    row: FoundRow,
     pub column: usize,
     container: Container,
     length: usize,
@@ -29,13 +30,14 @@ impl ValueSource for MdsValue {
     }
 
     fn read_into<'o>(&self, out: UninitSlice<'o>) -> Result<&'o mut [u8]> {
-        self.row.read_into(self.column, out)
+        let row = self.row.row().ok_or_else(|| Error::invalid("the shard is closed"))?;
+        row.read_into(self.column, out)
     }
 }
 
 /// The long values among the wanted ones whose bytes go into an object as they are.
-pub fn long_values(row: &Arc<Row>, wanted: impl Fn(&str) -> bool) -> Vec<MdsValue> {
-    let mut found = Vec::new();
+pub fn long_values(row: &Row, wanted: impl Fn(&str) -> bool) -> Vec<MdsValue> {
+    let (found_row, mut found) = (FoundRow::of(row), Vec::new());
     for (column, known) in row.columns().all.iter().enumerate() {
         let length = row.len_of(column);
         if let Some(container) = known.encoding.as_ref().and_then(container)
@@ -43,7 +45,7 @@ pub fn long_values(row: &Arc<Row>, wanted: impl Fn(&str) -> bool) -> Vec<MdsValu
             && wanted(&known.name)
             && let Ok(length) = usize::try_from(length)
         {
-            found.push(MdsValue { row: Arc::clone(row), column, container, length });
+            found.push(MdsValue { row: found_row.clone(), column, container, length });
         }
     }
     found
@@ -57,7 +59,7 @@ pub struct PendingRow {
     bytes: usize,
     is_begun: AtomicBool,
     /// `None` in it where the row cannot be read.
-    row: OnceLock<Option<Arc<Row>>>,
+    row: OnceLock<Option<FoundRow>>,
     turn: Turn,
 }
 
@@ -69,13 +71,13 @@ impl PendingRow {
     }
 
     /// The row; `None` when it could not be read, which an ordinary look-up explains. Needs no GIL.
-    pub fn row(&self) -> Option<Arc<Row>> {
+    pub fn found(&self) -> Option<FoundRow> {
         self.run();
         self.turn.wait(|| self.row.get().is_none());
         self.row.get()?.clone()
     }
 
-    /// Whether [`PendingRow::row`] answers at once.
+    /// Whether [`PendingRow::found`] answers at once.
     pub fn is_done(&self) -> bool {
         self.row.get().is_some()
     }
@@ -87,7 +89,7 @@ impl Work for PendingRow {
             return;
         }
         /// After a panic nobody waits for ever.
-        struct Finish<'r>(&'r OnceLock<Option<Arc<Row>>>);
+        struct Finish<'r>(&'r OnceLock<Option<FoundRow>>);
         impl Drop for Finish<'_> {
             fn drop(&mut self) {
                 let _ = self.0.set(None);
@@ -95,7 +97,7 @@ impl Work for PendingRow {
         }
         let finish = Finish(&self.row);
         let row = self.dataset.folder.get().and_then(|folder| folder.row(self.position));
-        let _ = finish.0.set(row.ok().map(Arc::new));
+        let _ = finish.0.set(row.ok().map(|row| FoundRow::of(&row)));
     }
 
     fn bytes(&self) -> usize {

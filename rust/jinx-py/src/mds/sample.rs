@@ -3,6 +3,7 @@
 use crate::errors::{IntoPy, from_py, to_py};
 use crate::mds::ahead::{MdsValue, PendingRow, long_values};
 use crate::mds::dataset::{DecodeOptions, MdsDataset};
+use crate::mds::found::FoundRow;
 use crate::mds::value::{self, DETACH_BYTES};
 use crate::prefetch::value::PendingValue;
 use crate::prefetch::work::Work;
@@ -23,7 +24,7 @@ use std::sync::{Arc, OnceLock};
 pub struct MdsSample {
     dataset: Arc<MdsDataset>,
     position: u64,
-    row: OnceLock<Arc<Row>>,
+    found: OnceLock<FoundRow>,
     ahead: Ahead,
 }
 
@@ -38,12 +39,12 @@ enum Ahead {
 
 impl MdsSample {
     pub fn new(dataset: Arc<MdsDataset>, position: u64) -> Self {
-        Self { dataset, position, row: OnceLock::new(), ahead: Ahead::Nothing }
+        Self { dataset, position, found: OnceLock::new(), ahead: Ahead::Nothing }
     }
 
     /// A sample whose fields are found already.
-    pub fn with_row(dataset: Arc<MdsDataset>, position: u64, row: Row) -> Self {
-        Self { dataset, position, row: OnceLock::from(Arc::new(row)), ahead: Ahead::Nothing }
+    pub fn with_row(dataset: Arc<MdsDataset>, position: u64, row: &Row) -> Self {
+        Self { dataset, position, found: OnceLock::from(FoundRow::of(row)), ahead: Ahead::Nothing }
     }
 
     /// The columns that the index lists for the sample.
@@ -53,16 +54,19 @@ impl MdsSample {
         Ok(folder.info(shard).map(|info| Arc::clone(&info.columns)).unwrap_or_default())
     }
 
-    /// The row, found at the first call.
-    fn row(&self, py: Python<'_>) -> PyResult<&Arc<Row>> {
+    /// The row, found at the first call; to be held while it is read.
+    fn row(&self, py: Python<'_>) -> PyResult<Row> {
         let folder = self.dataset.folder.get().into_py_result()?;
-        if let Some(row) = self.row.get() {
+        if let Some(row) = self.found.get().and_then(FoundRow::row) {
             return Ok(row);
         }
         if let Ahead::Row(pending) = &self.ahead
-            && let Some(row) = if pending.is_done() { pending.row() } else { py.detach(|| pending.row()) }
+            && let Some(found) =
+                if pending.is_done() { pending.found() } else { py.detach(|| pending.found()) }
+            && let Some(row) = found.row()
         {
-            return Ok(self.row.get_or_init(|| row));
+            let _ = self.found.set(found);
+            return Ok(row);
         }
         let (shard, i) = folder.place(self.position);
         let shard = match folder.opened(shard) {
@@ -72,16 +76,18 @@ impl MdsSample {
         // A mapped head is a few words; anything that may take long is done without the GIL.
         let quick = !shard.is_sample_compressed() && shard.source().is_none_or(|source| source.is_mapped());
         let row = if quick { shard.row(i) } else { py.detach(|| shard.row(i)) }.into_py_result()?;
-        Ok(self.row.get_or_init(|| Arc::new(row)))
+        let _ = self.found.set(FoundRow::of(&row));
+        Ok(row)
     }
 
     /// The row, and where a field is in it; `None` where there is no such field.
-    fn field(&self, py: Python<'_>, name: &str) -> PyResult<Option<(&Arc<Row>, usize)>> {
+    fn field(&self, py: Python<'_>, name: &str) -> PyResult<Option<(Row, usize)>> {
         if !self.contains(py, name)? {
             return Ok(None);
         }
         let row = self.row(py)?;
-        Ok(row.columns().position(name).map(|column| (row, column)))
+        let column = row.columns().position(name);
+        Ok(column.map(|column| (row, column)))
     }
 
     fn pending(&self, column: usize) -> Option<&PendingValue<MdsValue>> {
@@ -134,7 +140,7 @@ impl StoredFields for MdsSample {
         _unique: bool,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
         let Some((row, column)) = self.field(py, name)? else { return Ok(None) };
-        self.decode(py, row, column, decoders).map(Some)
+        self.decode(py, &row, column, decoders).map(Some)
     }
 
     fn values<'py>(
@@ -155,7 +161,7 @@ impl StoredFields for MdsSample {
                 && wanted(&known.name)
                 && pending == (all_pending || self.pending(column).is_some())
             {
-                let value = self.decode(py, self.row(py)?, column, decoders)?;
+                let value = self.decode(py, &self.row(py)?, column, decoders)?;
                 keep(PyString::intern(py, &known.name), value)?;
             }
         }
@@ -195,7 +201,7 @@ impl StoredFields for MdsSample {
         if !is_image || decoders.has(py, name)? {
             return Ok(false);
         }
-        self.decode(py, row, column, decoders)?.eq(value)
+        self.decode(py, &row, column, decoders)?.eq(value)
     }
 
     fn length(&self, py: Python<'_>, name: &str, decoders: &Decoders) -> PyResult<Option<u64>> {
@@ -203,7 +209,7 @@ impl StoredFields for MdsSample {
             return Ok(None);
         }
         let Some((row, column)) = self.field(py, name)? else { return Ok(None) };
-        length(row, column).map_err(|error| to_py(&row.here(error, column)))
+        length(&row, column).map_err(|error| to_py(&row.here(error, column)))
     }
 
     fn summary(&self, py: Python<'_>, name: &str) -> PyResult<Option<String>> {
@@ -225,7 +231,7 @@ impl StoredFields for MdsSample {
 
     /// The bytes that a sample was decompressed to are as many as those of its values.
     fn keeps_copy(&self) -> bool {
-        self.row.get().is_some_and(|row| row.whole().is_some())
+        self.found.get().is_some_and(FoundRow::has_copy)
     }
 
     fn duplicate(&self) -> Box<dyn StoredFields> {
@@ -234,8 +240,8 @@ impl StoredFields for MdsSample {
             Ahead::Row(pending) => Ahead::Row(Arc::clone(pending)),
             Ahead::Values(values) => Ahead::Values(values.clone()),
         };
-        let (dataset, row) = (Arc::clone(&self.dataset), self.row.clone());
-        Box::new(Self { dataset, position: self.position, row, ahead })
+        let (dataset, found) = (Arc::clone(&self.dataset), self.found.clone());
+        Box::new(Self { dataset, position: self.position, found, ahead })
     }
 
     fn plan(&mut self, wanted: &dyn Fn(&str) -> bool) {
@@ -252,9 +258,8 @@ impl StoredFields for MdsSample {
             self.ahead =
                 Ahead::Row(Arc::new(PendingRow::new(Arc::clone(&self.dataset), self.position, bytes)));
         } else if let Ok(row) = shard.row(i) {
-            let row = Arc::new(row);
             self.ahead = Ahead::Planned(long_values(&row, wanted));
-            self.row = OnceLock::from(row);
+            self.found = OnceLock::from(FoundRow::of(&row));
         }
     }
 

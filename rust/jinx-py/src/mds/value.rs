@@ -139,11 +139,11 @@ fn locate(py: Python<'_>, error: PyErr, row: &Row, column: usize) -> PyErr {
         return error;
     }
     let path = row.shard().path();
-    let text = format!("{}: sample {}, field '{name}': {value}", path.display(), row.index);
+    let text = format!("{}: sample {}, field '{name}': {value}", path.display(), row.index());
     match value.get_type().call1((text,)) {
         Ok(located) => {
             let _ = located.setattr("path", path.as_os_str());
-            let _ = located.setattr("sample", row.index);
+            let _ = located.setattr("sample", row.index());
             let _ = located.setattr("field", name);
             PyErr::from_value(located)
         }

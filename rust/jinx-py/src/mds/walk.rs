@@ -90,7 +90,7 @@ impl Walk for MdsWalk {
             return Err(error);
         }
         match row {
-            Some(row) => Ok(StoredSample::of(MdsSample::with_row(Arc::clone(&self.dataset), position, row))),
+            Some(row) => Ok(StoredSample::of(MdsSample::with_row(Arc::clone(&self.dataset), position, &row))),
             None => Arc::clone(&self.dataset).sample(position),
         }
     }
