@@ -2,12 +2,15 @@
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from jinx import _core
 from jinx._files.merge import parse_part, part_folder
 from jinx._results import WriteResult
 from jinx._sizes import parse_size
+
+if TYPE_CHECKING:
+    from jinx._dataset.dataset import Dataset
 
 DEFAULT_LEVEL = 3
 DEFAULT_SHARD_BYTES = 1_000_000_000
@@ -213,6 +216,40 @@ class Writer:
     def write_many(self, samples: Iterable[Mapping[str, Any]]) -> None:
         """Write samples in order; faster than one at a time."""
         self._core.write_many(samples)
+
+    def copy(
+        self,
+        dataset: "Dataset",
+        positions: Any = None,
+        *,
+        replace: Mapping[str, Any] | None = None,
+        drop: str | Iterable[str] = (),
+    ) -> None:
+        """Copy samples of a dataset as they are stored: nothing is decoded, compressed or parsed that need not be.
+
+            with jinx.Writer("good.jinx") as writer:
+                writer.copy(ds, numpy.flatnonzero(keep), replace={"score": new_scores})
+
+        Strings, numbers and nested columns keep their JSON text, media and arrays their stored bytes and checksums.
+        Indexed columns are built again for the samples copied. Schema, media columns, split and meta come from the
+        dataset's files, unless the writer was given its own. Decoders are not applied.
+
+        Args:
+            dataset: A dataset or view; its order and its `select_columns` hold.
+            positions: Which samples of it, in this order, as for `Dataset.select`; all if not given.
+            replace: Columns to write in place of the dataset's, or beside them: a list, array or Arrow array with a
+                value for each sample copied. They come last in a sample.
+            drop: Columns to leave out.
+
+        Raises:
+            IndexError: A position is out of range.
+            KeyError: A column to drop does not exist.
+            TypeError: Functions were applied to the dataset (`map`, `with_transform`): write its samples instead.
+            ValueError: A column of `replace` has another length than the samples copied.
+        """
+        from jinx._writer_copy import copy_samples
+
+        copy_samples(self._core, dataset, positions, replace or {}, [drop] if isinstance(drop, str) else list(drop))
 
     def close(self) -> WriteResult:
         """Finish and publish the dataset; returns what was written.

@@ -244,6 +244,8 @@ impl ConvertSpec {
                 compression,
                 binary_threshold: self.binary_threshold.unwrap_or(plain.binary_threshold),
                 stored_fields: self.uncompressed.iter().cloned().collect(),
+                // Who names a codec or a level wants it for every value.
+                keep_stored: self.compression.is_none() && self.level.is_none(),
                 columns: listed,
                 ..plain
             },

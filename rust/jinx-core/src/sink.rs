@@ -4,7 +4,8 @@
 //! every target (JINX rows, JSON text, MessagePack, a [`crate::value::Value`] tree, Python objects) is a sink.
 //! So each pair of formats works after writing one half for each of them.
 
-use crate::error::Result;
+use crate::codec::Codec;
+use crate::error::{Error, Result};
 use bytes::Bytes;
 
 /// A binary value on its way from a source to a sink.
@@ -68,6 +69,35 @@ pub enum Payload {
     Pt,
     /// A numpy scalar: dtype string in ASCII, a zero byte, the scalar's bytes.
     Np,
+}
+
+/// A value as a JINX sidecar stores it, which another one can store without encoding it again.
+#[derive(Debug)]
+pub struct StoredValue<'a> {
+    pub kind: StoredKind<'a>,
+    /// How `data` is compressed.
+    pub codec: Option<Codec>,
+    pub data: Bytes,
+    /// xxh3-64 of `data`, where the source has it.
+    pub checksum: Option<u64>,
+    /// Length without the codec.
+    pub decoded_bytes: u64,
+    pub media: Option<StoredMedia<'a>>,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub enum StoredKind<'a> {
+    /// A string, also decoded.
+    Str(&'a str),
+    Blob(Payload),
+}
+
+/// What a stored media value is known to be.
+#[derive(Debug, Clone, Copy)]
+pub struct StoredMedia<'a> {
+    /// As [`Blob::path`].
+    pub path: Option<&'a str>,
+    pub mime: Option<&'static str>,
 }
 
 /// numpy scalars that JSON can hold as a number under the dtype's name.
@@ -169,6 +199,22 @@ pub trait Sink {
     fn begin_dict(&mut self, len: usize) -> Result<()>;
     fn key(&mut self, name: &str) -> Result<()>;
     fn end_dict(&mut self) -> Result<()>;
+    /// Whether the next value, if a sidecar stores it with `codec` and it has `decoded_bytes` without it, is wanted as
+    /// it is stored, by [`Sink::stored`]: the sink would store it in the same form.
+    fn takes_stored(&self, _is_str: bool, _codec: Option<Codec>, _decoded_bytes: u64) -> bool {
+        false
+    }
+    fn stored(&mut self, _value: StoredValue<'_>) -> Result<()> {
+        Err(Error::unsupported("this output takes no stored values"))
+    }
+    /// Whether the next value, if it is a list or dict of plain JSON, is wanted as its text, by [`Sink::json`].
+    fn takes_json(&self) -> bool {
+        false
+    }
+    /// A list or dict as JSON text in which every value means itself.
+    fn json(&mut self, _text: &[u8]) -> Result<()> {
+        Err(Error::unsupported("this output takes no JSON text"))
+    }
 }
 
 /// So that a `&mut dyn Sink` can be handed to everything that takes a sink.
@@ -217,6 +263,18 @@ impl<S: Sink + ?Sized> Sink for &mut S {
     }
     fn end_dict(&mut self) -> Result<()> {
         (**self).end_dict()
+    }
+    fn takes_stored(&self, is_str: bool, codec: Option<Codec>, decoded_bytes: u64) -> bool {
+        (**self).takes_stored(is_str, codec, decoded_bytes)
+    }
+    fn stored(&mut self, value: StoredValue<'_>) -> Result<()> {
+        (**self).stored(value)
+    }
+    fn takes_json(&self) -> bool {
+        (**self).takes_json()
+    }
+    fn json(&mut self, text: &[u8]) -> Result<()> {
+        (**self).json(text)
     }
 }
 

@@ -233,10 +233,37 @@ fn json_bytes(name: &str) -> u64 {
     name.bytes().map(|byte| if byte < b' ' { 6 } else { 1 + u64::from(matches!(byte, b'"' | b'\\')) }).sum()
 }
 
+fn names_take_more(room: u64) -> Error {
+    Error::limit(format!(
+        "the names of all fields take more than {room} bytes of the footer; put names that differ from sample to \
+         sample into values"
+    ))
+}
+
 impl FieldStats {
     /// `media` are the fields the source announced; the footer has `room` bytes for the list.
     pub fn new(media: &[MediaField], room: u64) -> Self {
         Self { media: media.to_vec(), room, ..Self::default() }
+    }
+
+    /// As in [`Self::new`], when some rows are there already.
+    ///
+    /// # Errors
+    /// `Limit` when the names so far take more than `room`; nothing has changed then.
+    pub fn set_media(&mut self, media: &[MediaField], room: u64) -> Result<()> {
+        if self.taken > room {
+            return Err(names_take_more(room));
+        }
+        self.room = room;
+        self.media = media.to_vec();
+        for announced in media {
+            if let Some(&at) = self.by_path.get(&announced.path) {
+                let field = &mut self.fields[at];
+                field.media.get_or_insert_with(|| Media { kind: announced.kind.clone(), mime: None });
+                field.feature.get_or_insert_with(|| announced.feature.clone());
+            }
+        }
+        Ok(())
     }
 
     /// Whether this path has no entry of its own but belongs to its top-level field's.
@@ -274,11 +301,7 @@ impl FieldStats {
         if taken <= self.room {
             return Ok(());
         }
-        Err(Error::limit(format!(
-            "the names of all fields take more than {} bytes of the footer; put names that differ from sample to \
-             sample into values",
-            self.room
-        )))
+        Err(names_take_more(self.room))
     }
 
     fn at(&mut self, path: &Path) -> usize {

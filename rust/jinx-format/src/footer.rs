@@ -3,6 +3,7 @@
 use crate::fields::FieldInfo;
 use crate::key::FormatVersion;
 use crate::meta::Meta;
+use crate::view::{self, ViewInfo};
 use jinx_core::codec::{self, Codec, TextEncoding};
 use jinx_core::error::{Error, Result};
 use jinx_core::json::has_twins;
@@ -12,8 +13,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
 use twox_hash::XxHash3_64;
 
-/// What features a file may require of its reader; none are defined yet.
-const KNOWN_FEATURES: [&str; 0] = [];
+/// What features a file may require of its reader.
+const KNOWN_FEATURES: [&str; 1] = [view::FEATURE];
+/// The component of the index key that no 1.0 reader knows, so that none takes a view for its rows.
+pub(crate) const VIEW_MARK: &str = "view";
 
 /// Where an array of numbers lies.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -79,6 +82,8 @@ pub struct Footer {
     pub arrow_schema: Option<String>,
     pub meta: Meta,
     pub writer: Option<String>,
+    /// Of a saved view.
+    pub view: Option<ViewInfo>,
 }
 
 /// Finds the footer of a file of `total` bytes from its last bytes.
@@ -133,7 +138,13 @@ impl Footer {
             arrow_schema: None,
             meta: Meta::default(),
             writer: None,
+            view: None,
         }
+    }
+
+    /// Lines in the file, which are the samples unless it is a view.
+    pub fn rows(&self) -> u64 {
+        self.view.as_ref().map_or(self.num_samples, |view| view.rows)
     }
 
     /// Parses the footer's text (`{...}`, trailing blanks allowed in 1.0).
@@ -173,7 +184,8 @@ impl Footer {
         let own_sep =
             map.keys().find(|key| key.starts_with("index.")).is_some_and(|key| key[6..].contains(&sep));
         let mixed_sep = sep != "." && !own_sep;
-        let index = take_index(&mut map, if mixed_sep { "." } else { &sep })?;
+        let is_view = rules == FormatVersion::V1_1 && requires(&map, view::FEATURE);
+        let index = take_index(&mut map, if mixed_sep { "." } else { &sep }, is_view)?;
         if matches!(index, IndexRef::Sidecar(_)) && to_u64(text.len()) > MAX_FOOTER_BYTES {
             return Err(Error::limit(format!("a footer of {} bytes", text.len())));
         }
@@ -197,7 +209,9 @@ impl Footer {
             }
         }
         let is_new = rules == FormatVersion::V1_1;
+        let view = is_view.then(|| ViewInfo::take(&mut map, num_samples)).transpose()?;
         Ok(Self {
+            view,
             index,
             num_samples,
             sep,
@@ -278,6 +292,12 @@ pub fn check_features(map: &Map<String, Json>) -> Result<()> {
     }
 }
 
+/// Whether the file requires a feature, in a footer whose features were checked.
+fn requires(map: &Map<String, Json>, feature: &str) -> bool {
+    let required = map.get("features_required").and_then(Json::as_array);
+    required.is_some_and(|required| required.iter().any(|name| name == feature))
+}
+
 fn text_member(map: &Map<String, Json>, key: &str) -> Option<String> {
     map.get(key).and_then(Json::as_str).map(str::to_owned)
 }
@@ -291,7 +311,7 @@ fn member<T: serde::de::DeserializeOwned>(map: &mut Map<String, Json>, key: &str
     }
 }
 
-fn take_index(map: &mut Map<String, Json>, sep: &str) -> Result<IndexRef> {
+fn take_index(map: &mut Map<String, Json>, sep: &str, is_view: bool) -> Result<IndexRef> {
     let key = map
         .keys()
         .find(|key| key.starts_with("index."))
@@ -299,6 +319,9 @@ fn take_index(map: &mut Map<String, Json>, sep: &str) -> Result<IndexRef> {
         .ok_or_else(|| Error::corrupt("the footer has no index"))?;
     let value = map.get_mut(&key).map(Json::take).unwrap_or_default();
     let mut parts = key["index.".len()..].split(sep).filter(|part| !part.is_empty());
+    if is_view && parts.next() != Some(VIEW_MARK) {
+        return Err(Error::corrupt(format!("the index of a view under the name '{key}'")));
+    }
     if parts.next() != Some("npy") {
         return Err(Error::unsupported(format!("index form '{key}'")));
     }

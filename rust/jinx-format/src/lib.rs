@@ -21,4 +21,5 @@ pub mod repair;
 pub mod sidecar;
 pub mod sniff;
 pub mod verify;
+pub mod view;
 pub mod write;

@@ -2,7 +2,8 @@
 
 use crate::footer::{check_digest, check_features, check_names};
 use crate::meta::Meta;
-use crate::write::pair::{PairSummary, with_digest};
+use crate::write::footer_text::with_digest;
+use crate::write::pair::PairSummary;
 use jinx_core::error::{Error, Result};
 use jinx_core::io::{Access, Source, plain_component};
 use jinx_core::limits::MAX_MANIFEST_BYTES;

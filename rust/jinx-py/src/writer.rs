@@ -1,5 +1,8 @@
 //! `Writer`: samples gathered in batches, encoded on all cores, written in order.
 
+mod copy;
+
+use crate::dataset::reader::Reader;
 use crate::errors::{IntoPy, to_py};
 use crate::sample::extract;
 use jinx_core::codec::Codec;
@@ -22,7 +25,6 @@ use std::sync::{Mutex, MutexGuard};
 /// A batch is encoded when it holds this many rows or bytes.
 const BATCH_ROWS: usize = 512;
 const BATCH_BYTES: usize = 16 << 20;
-/// What every call answers after a failed write.
 
 #[pyclass(frozen, module = "jinx._core", name = "Writer")]
 pub struct Writer {
@@ -192,6 +194,7 @@ impl Writer {
                 compress_threshold,
                 compress_ratio,
                 stored_fields: uncompressed.into_iter().collect(),
+                keep_stored: true,
                 columns: extra.into_iter().collect(),
                 max_record_bytes: max_record_bytes.unwrap_or(MAX_RECORD_BYTES),
                 max_value_bytes: max_value_bytes.unwrap_or(MAX_VALUE_BYTES),
@@ -204,6 +207,7 @@ impl Writer {
             arrow_schema,
             media: media_fields(media)?,
             threads,
+            view: None,
             resume: None,
         };
         let writer = py
@@ -228,6 +232,31 @@ impl Writer {
             self.push(py, &sample?)?;
         }
         Ok(())
+    }
+
+    /// Takes over what a dataset's files say; see [`copy::inherit`].
+    fn inherit(
+        &self,
+        py: Python<'_>,
+        reader: &Bound<'_, Reader>,
+        hidden: Vec<String>,
+        own: Option<&Bound<'_, PyAny>>,
+        untyped: bool,
+    ) -> PyResult<bool> {
+        copy::inherit(py, self, reader.get(), &hidden, own, untyped)
+    }
+
+    /// Copies samples of a dataset as they are stored; see [`copy::copy`].
+    fn copy(
+        &self,
+        py: Python<'_>,
+        reader: &Bound<'_, Reader>,
+        positions: &Bound<'_, PyAny>,
+        hidden: Vec<String>,
+        own: Vec<(String, Bound<'_, PyAny>)>,
+        table: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
+        copy::copy(py, self, reader.get(), positions, &hidden, own, table)
     }
 
     /// Finishes and publishes; returns samples, shards, bytes and sidecar_bytes.

@@ -31,4 +31,5 @@ pub use build::BatchBuilder;
 pub use emit::RowEmitter;
 pub use features::{Features, MediaFeature, MediaPath, media_of};
 pub use infer::{InferOptions, SchemaInference};
+pub use project::schema_text;
 pub use schema::{decode_schema, encode_schema};

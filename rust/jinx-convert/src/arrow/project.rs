@@ -1,11 +1,13 @@
 //! A schema and its media after fields were left out and renamed.
 
 use crate::arrow::features::{METADATA_KEY, MediaPath};
+use crate::arrow::schema::{decode_schema, encode_schema};
 use crate::suggest::no_such_column;
 use crate::{ConvertOptions, Selection};
 use arrow_schema::{Field, Schema};
 use jinx_core::error::{Error, Result};
 use serde_json::{Map, Value as Json};
+use std::sync::Arc;
 
 /// pandas' own notes name columns, so they hold no longer when columns change.
 const PANDAS_KEY: &str = "pandas";
@@ -25,6 +27,19 @@ pub(crate) fn schema(schema: &Schema, options: &ConvertOptions) -> Schema {
         metadata.insert(METADATA_KEY.to_owned(), changed);
     }
     Schema::new_with_metadata(fields.collect::<Vec<_>>(), metadata)
+}
+
+/// The text of a schema without the fields that `keep` refuses, and with `more`.
+///
+/// # Errors
+/// As [`decode_schema`].
+pub fn schema_text(text: &str, keep: &dyn Fn(&str) -> bool, more: &[Field]) -> Result<String> {
+    let whole = decode_schema(text)?;
+    let names = whole.fields().iter().map(|field| field.name());
+    let drop = names.filter(|name| !keep(name)).cloned().collect();
+    let kept = schema(&whole, &ConvertOptions { drop, ..ConvertOptions::default() });
+    let fields = kept.fields().iter().cloned().chain(more.iter().cloned().map(Arc::new));
+    Ok(encode_schema(&Schema::new_with_metadata(fields.collect::<Vec<_>>(), kept.metadata().clone())))
 }
 
 /// Fails for names that the caller gave and the rows cannot have, before any row is read.

@@ -1,8 +1,9 @@
 //! Keeps some top-level fields and gives others new names.
 
 use crate::suggest::near;
+use jinx_core::codec::Codec;
 use jinx_core::error::{Error, Result};
-use jinx_core::sink::{Blob, Dtype, Number, Payload, Sink};
+use jinx_core::sink::{Blob, Dtype, Number, Payload, Sink, StoredValue};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -252,5 +253,17 @@ impl Sink for Selecting<'_> {
     }
     fn end_dict(&mut self) -> Result<()> {
         self.end(|sink| sink.end_dict())
+    }
+    fn takes_stored(&self, is_str: bool, codec: Option<Codec>, decoded_bytes: u64) -> bool {
+        !self.dropping && self.inner.takes_stored(is_str, codec, decoded_bytes)
+    }
+    fn stored(&mut self, value: StoredValue<'_>) -> Result<()> {
+        self.inner.stored(value)
+    }
+    fn takes_json(&self) -> bool {
+        !self.dropping && self.inner.takes_json()
+    }
+    fn json(&mut self, text: &[u8]) -> Result<()> {
+        self.inner.json(text)
     }
 }

@@ -17,6 +17,19 @@ pub fn emit_unique(text: &[u8], depth: usize, sink: &mut impl Sink) -> Result<()
     emit(text, depth, sink)
 }
 
+/// Checks text that is passed on as it is: valid JSON in which no object holds a name twice.
+///
+/// # Errors
+/// As [`emit_unique`].
+pub fn check_unique(text: &[u8], depth: usize) -> Result<()> {
+    let mut jiter = Jiter::new(text);
+    let peek = jiter.peek().map_err(bad)?;
+    let mut finder = Finder { jiter, names: Vec::new(), found: false };
+    finder.value(peek, depth)?;
+    finder.jiter.finish().map_err(bad)?;
+    if finder.found { Err(Error::corrupt("a name stands twice in one dict")) } else { Ok(()) }
+}
+
 /// Whether some object in `text` holds a name twice.
 ///
 /// # Errors

@@ -13,7 +13,7 @@ pub mod text;
 pub mod words;
 pub mod write;
 
-pub use duplicate_keys::{emit_unique, has_twins};
+pub use duplicate_keys::{check_unique, emit_unique, has_twins};
 
 /// Emits the value that `text` consists of; `depth` counts the containers around it.
 ///

@@ -2,6 +2,7 @@
 
 use crate::fields::FieldNode;
 use crate::key::{self, Form, FormatVersion, Kind};
+use crate::read::as_stored::AsStored;
 use crate::read::json_lines;
 use crate::read::shard::Shard;
 use crate::read::stored::EncodedValue;
@@ -63,6 +64,21 @@ impl Shard {
     /// # Errors
     /// `Corrupt` for damaged text, also for a name that stands twice (1.1; before, the last one holds).
     pub fn emit_line(&self, line: &[u8], wanted: &dyn Fn(&str) -> bool, sink: &mut impl Sink) -> Result<()> {
+        sink.begin_dict(0)?;
+        self.emit_members(line, wanted, sink)?;
+        sink.end_dict()
+    }
+
+    /// As [`Shard::emit_line`], without the dict around the fields, so that others can follow.
+    ///
+    /// # Errors
+    /// As [`Shard::emit_line`].
+    pub fn emit_members(
+        &self,
+        line: &[u8],
+        wanted: &dyn Fn(&str) -> bool,
+        sink: &mut impl Sink,
+    ) -> Result<()> {
         let (mut members, is_marked) = self.members(line)?;
         let mut rows: Vec<(Cow<'_, str>, Option<key::Chain>, &[u8])> = Vec::new();
         let mut unique = KeySet::default();
@@ -81,7 +97,6 @@ impl Shard {
                 None => rows.push((name, chain, value)),
             }
         }
-        sink.begin_dict(rows.len())?;
         for (name, chain, value) in rows {
             if wanted(&name) {
                 sink.key(&name)?;
@@ -89,7 +104,7 @@ impl Shard {
                 self.emit_value(chain, value, node, 1, sink).map_err(|error| error.in_field(&name))?;
             }
         }
-        sink.end_dict()
+        Ok(())
     }
 
     /// Name and chain of a dict member's physical key.
@@ -190,7 +205,7 @@ impl Shard {
             return self.emit_stored(&EncodedValue::parse(chain, text)?, node, sink);
         }
         let plain = match self.rules() {
-            FormatVersion::V1_1 if node.is_none() => return json::emit_unique(text, depth, sink),
+            FormatVersion::V1_1 if node.is_none() => return emit_plain(text, depth, sink),
             FormatVersion::V1_1 => false,
             FormatVersion::Plain => true,
             FormatVersion::V1_0 => {
@@ -206,7 +221,7 @@ impl Shard {
         walk.jiter.finish().map_err(json::bad)
     }
 
-    /// Emits a value that has a chain.
+    /// Emits a value that has a chain: as it is stored where the sink takes it so.
     ///
     /// # Errors
     /// As [`Shard::load`].
@@ -216,6 +231,11 @@ impl Shard {
         node: Option<&FieldNode>,
         sink: &mut impl Sink,
     ) -> Result<()> {
+        if let Some(as_stored) = AsStored::of(self, stored, node)
+            && sink.takes_stored(as_stored.is_str(), as_stored.codec, as_stored.decoded_bytes)
+        {
+            return as_stored.emit(sink);
+        }
         match stored.chain.kind {
             Kind::Scalar(dtype) => self.emit_scalar(dtype, stored, sink),
             Kind::Blob(payload) => {
@@ -239,6 +259,15 @@ impl Shard {
     }
 }
 
+/// Emits a value without chains, as its text where the sink takes it so.
+fn emit_plain(text: &[u8], depth: usize, sink: &mut impl Sink) -> Result<()> {
+    if matches!(text.first(), Some(b'{' | b'[')) && sink.takes_json() {
+        json::check_unique(text, depth)?;
+        return sink.json(text);
+    }
+    json::emit_unique(text, depth, sink)
+}
+
 /// Walks nested text in which keys may carry chains.
 struct RowWalk<'s, 't, S> {
     shard: &'s Shard,
@@ -259,7 +288,7 @@ impl<S: Sink> RowWalk<'_, '_, S> {
                 let start = self.jiter.current_index();
                 json::skip(&mut self.jiter, peek, depth)?;
                 let end = self.jiter.current_index();
-                json::emit_unique(&self.text[start..end], depth, self.sink)
+                emit_plain(&self.text[start..end], depth, self.sink)
             }
             Peek::Object if !is_old && node.is_some_and(|node| node.media) => self.media(depth),
             Peek::Object => self.dict(node, depth),

@@ -1,5 +1,6 @@
 //! Opening a dataset and reading rows, values and columns from it.
 
+mod as_stored;
 pub mod columns;
 pub mod decode;
 pub mod json_lines;

@@ -139,7 +139,7 @@ impl Shard {
         if self.options.verify >= Verify::Rows
             && let Some(place) = &self.footer.line_hash
         {
-            self.line_hash = Some(self.open_array(place, self.footer.num_samples, "line_hash")?);
+            self.line_hash = Some(self.open_array(place, self.footer.rows(), "line_hash")?);
         }
         Ok(())
     }
@@ -172,7 +172,10 @@ impl Shard {
     }
 
     fn open_index(&self) -> Result<Array> {
-        let rows = self.footer.num_samples;
+        let rows = self.footer.rows();
+        if rows == 0 && self.footer.view.is_some() {
+            return Ok(Array::default());
+        }
         let count = rows.checked_add(1).ok_or_else(|| Error::corrupt("num_samples is too large"))?;
         let index = match &self.footer.index {
             IndexRef::Sidecar(place) => self.open_array(place, count, "index")?,
@@ -214,8 +217,9 @@ impl Shard {
         Array::open(place, expected, self.main.len(), self.side.as_ref(), what)
     }
 
+    /// Lines in the file: the samples, or the rows of a view's own columns.
     pub fn len(&self) -> u64 {
-        self.footer.num_samples
+        self.footer.rows()
     }
 
     pub fn is_empty(&self) -> bool {

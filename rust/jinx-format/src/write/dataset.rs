@@ -3,19 +3,19 @@
 use crate::identity::JinxIdentity;
 use crate::manifest::{self, Manifest, ShardEntry};
 use crate::write::encode::{EncodedRow, RowEncoder};
+use crate::write::files::{AtomicPair, PlainPair};
+use crate::write::footer_text::room_for_names;
+use crate::write::inherit::{Inherited, Sources};
 use crate::write::journal::Journal;
 use crate::write::options::WriteOptions;
-use crate::write::pair::{PairBuilder, PairFiles, PairSummary, room_for_names};
+use crate::write::pair::{PairBuilder, PairSummary};
+use crate::write::parallel::{EmitRow, encode_rows};
 use jinx_core::error::{Cause, Error, Result};
-use jinx_core::io::{
-    FolderAppend, FolderWriter, PairWriter, publish_file, require_own_sidecar, sidecar_path,
-};
+use jinx_core::io::{FolderAppend, FolderWriter, PairWriter, publish_file};
 use jinx_core::limits::{MAX_RECORD_BYTES, MAX_SHARDS};
 use jinx_core::num::to_u64;
-use jinx_core::panics::error_of;
 use jinx_core::value::Value;
-use std::any::Any;
-use std::fs::{File, OpenOptions};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -31,7 +31,10 @@ pub struct Summary {
 
 /// A dataset being written. Nothing is visible under the target's name until `close`.
 pub struct DatasetWriter {
+    /// As the caller gave them; `options` adds what the sources of copies say.
+    given: Arc<WriteOptions>,
     options: Arc<WriteOptions>,
+    sources: Sources,
     target: Target,
     encoders: Vec<RowEncoder>,
     rows: u64,
@@ -189,7 +192,17 @@ impl DatasetWriter {
         let encode = Arc::new(options.encode.clone());
         let encoders = (0..threads).map(|_| RowEncoder::new(Arc::clone(&encode))).collect::<Result<_>>()?;
         let written = Summary::default();
-        let mut writer = Self { options, target, encoders, rows: 0, skip: 0, is_broken: false, written };
+        let mut writer = Self {
+            given: Arc::clone(&options),
+            options,
+            sources: Sources::default(),
+            target,
+            encoders,
+            rows: 0,
+            skip: 0,
+            is_broken: false,
+            written,
+        };
         writer.rows = writer.resumed();
         if let (true, Target::Folder(folder)) = (writer.rows > 0, &writer.target) {
             for shard in &folder.manifest.shards {
@@ -234,26 +247,42 @@ impl DatasetWriter {
         Err(Error::invalid("an earlier write failed; nothing more can be written, and nothing is published"))
     }
 
+    /// Takes over what a source's footers say of the samples that will be copied from it, where the options say
+    /// nothing. Returns whether the Arrow schema is lost, because the sources so far do not agree on it.
+    ///
+    /// # Errors
+    /// `Limit` when the footer has no room for it; nothing has changed then.
+    pub fn inherit(&mut self, source: Inherited) -> Result<bool> {
+        let mut sources = self.sources.clone();
+        let loses_schema = sources.add(source);
+        let options = Arc::new(sources.complete(&self.given));
+        match &mut self.target {
+            Target::Pair(pair) => pair.set_options(&options)?,
+            Target::Folder(folder) => folder.set_options(&options)?,
+        }
+        self.sources = sources;
+        self.options = options;
+        Ok(loses_schema)
+    }
+
     /// Encodes rows on all threads and writes them in order; keeps nothing of their memory.
+    ///
+    /// # Errors
+    /// As [`Self::write_rows`].
+    pub fn write_values(&mut self, rows: &[Value]) -> Result<()> {
+        self.write_rows(rows.len(), &|i, encoder| rows[i].emit(encoder))
+    }
+
+    /// Encodes the rows 0 to `count` that `emit` describes on all threads, and writes them in order. Of what is encoded
+    /// and not yet written, each thread holds a few megabytes and one row at most.
     ///
     /// # Errors
     /// The first row that is refused, by its number: the rows before it are written, it and those behind it are not,
     /// and the writer goes on. After any other error the writer is broken.
-    pub fn write_values(&mut self, rows: &[Value]) -> Result<()> {
+    pub fn write_rows(&mut self, count: usize, emit: &EmitRow<'_>) -> Result<()> {
         self.require_whole()?;
-        // Stays so after a panic.
+        self.write_range(0..count, emit)?;
         self.is_broken = true;
-        let parts = self.encode(rows);
-        self.is_broken = false;
-        for (rows, refused) in parts {
-            for row in rows {
-                self.write_encoded(row)?;
-            }
-            if let Some(error) = refused {
-                self.is_broken = error.cause() == Cause::Internal;
-                return Err(error);
-            }
-        }
         let flushed = match &mut self.target {
             Target::Pair(pair) => pair.flush_values(),
             Target::Folder(folder) => folder.current.as_mut().map_or(Ok(()), |pair| pair.flush_values()),
@@ -262,27 +291,24 @@ impl DatasetWriter {
         flushed
     }
 
-    /// Each thread's share of the rows, up to the first one that is refused.
-    fn encode(&mut self, rows: &[Value]) -> Vec<(Vec<EncodedRow>, Option<Error>)> {
-        let threads = self.encoders.len().min(rows.len()).max(1);
-        let share = rows.len().div_ceil(threads).max(1);
-        let first = self.rows;
-        if threads == 1 {
-            return vec![encode_all(&mut self.encoders[0], rows, first)];
+    fn write_range(&mut self, rows: Range<usize>, emit: &EmitRow<'_>) -> Result<()> {
+        // Stays so after a panic.
+        self.is_broken = true;
+        let parts = encode_rows(&mut self.encoders, rows, self.rows, emit);
+        self.is_broken = false;
+        for part in parts {
+            for row in part.rows {
+                self.write_encoded(row)?;
+            }
+            if let Some(error) = part.refused {
+                self.is_broken = error.cause() == Cause::Internal;
+                return Err(error);
+            }
+            if !part.left.is_empty() {
+                self.write_range(part.left, emit)?;
+            }
         }
-        std::thread::scope(|scope| {
-            let workers: Vec<_> = rows
-                .chunks(share)
-                .zip(&mut self.encoders)
-                .enumerate()
-                .map(|(i, (rows, encoder))| {
-                    scope.spawn(move || encode_all(encoder, rows, first + to_u64(i * share)))
-                })
-                .collect();
-            let panicked =
-                |panic: Box<dyn Any + Send>| (Vec::new(), Some(error_of(&*panic, "an encoder thread")));
-            workers.into_iter().map(|worker| worker.join().unwrap_or_else(panicked)).collect()
-        })
+        Ok(())
     }
 
     /// Writes one row that some encoder has prepared.
@@ -363,22 +389,23 @@ fn add(written: &mut Summary, pair: &PairSummary) {
     written.sidecar_bytes += pair.sidecar_bytes;
 }
 
-fn encode_all(encoder: &mut RowEncoder, rows: &[Value], first: u64) -> (Vec<EncodedRow>, Option<Error>) {
-    let mut encoded = Vec::with_capacity(rows.len());
-    for (i, row) in rows.iter().enumerate() {
-        match encoder.encode(|sink| row.emit(sink)) {
-            Ok(row) => encoded.push(row),
-            Err(error) => return (encoded, Some(error.in_sample(first + to_u64(i)))),
-        }
-    }
-    (encoded, None)
-}
-
 fn shard_name(number: u64) -> String {
     format!("shard-{number:05}.jinx")
 }
 
 impl FolderTarget {
+    fn set_options(&mut self, options: &Arc<WriteOptions>) -> Result<()> {
+        room_for_names(options)?;
+        if let Some(pair) = &mut self.current {
+            pair.set_options(options)?;
+        }
+        if matches!(self.publish, Publish::Folder(_)) {
+            self.manifest.split.clone_from(&options.split);
+            self.manifest.meta = options.meta.clone();
+        }
+        Ok(())
+    }
+
     /// The shard that `row` goes to: the next one where this one is full.
     fn shard_for(
         &mut self,
@@ -423,67 +450,5 @@ impl FolderTarget {
             work.keep_work();
         }
         Ok(())
-    }
-}
-
-/// A pair that is published by itself.
-struct AtomicPair(PairWriter);
-
-impl PairFiles for AtomicPair {
-    fn main_file(&mut self) -> &mut File {
-        self.0.main_file()
-    }
-    fn sidecar_file(&mut self) -> Result<&mut File> {
-        self.0.sidecar_file()
-    }
-    fn publish(self: Box<Self>) -> Result<()> {
-        self.0.commit()
-    }
-}
-
-/// A pair inside a folder that is published as a whole.
-struct PlainPair {
-    path: PathBuf,
-    main: File,
-    side: Option<File>,
-}
-
-impl PlainPair {
-    fn create(path: &Path) -> Result<Self> {
-        Ok(Self { main: create_file(path)?, path: path.to_owned(), side: None })
-    }
-}
-
-/// A new file; what lies there already is an unfinished shard that no manifest names.
-fn create_file(path: &Path) -> Result<File> {
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
-    match options.open(path) {
-        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => std::fs::remove_file(path)
-            .and_then(|()| options.open(path))
-            .map_err(|error| Error::io(path, &error)),
-        result => result.map_err(|error| Error::io(path, &error)),
-    }
-}
-
-impl PairFiles for PlainPair {
-    fn main_file(&mut self) -> &mut File {
-        &mut self.main
-    }
-    fn sidecar_file(&mut self) -> Result<&mut File> {
-        match &mut self.side {
-            Some(side) => Ok(side),
-            empty => {
-                require_own_sidecar(&self.path, &JinxIdentity)?;
-                Ok(empty.insert(create_file(&sidecar_path(&self.path))?))
-            }
-        }
-    }
-    fn publish(self: Box<Self>) -> Result<()> {
-        self.main.sync_all().map_err(|error| Error::io(&self.path, &error))?;
-        match &self.side {
-            Some(side) => side.sync_all().map_err(|error| Error::io(sidecar_path(&self.path), &error)),
-            None => Ok(()),
-        }
     }
 }

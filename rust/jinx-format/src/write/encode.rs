@@ -3,8 +3,9 @@
 //! Encoding is independent of position: sidecar offsets are left open and filled in by the writer, so rows
 //! can be encoded on any thread and the file is the same for any number of threads.
 
-use crate::fields::{Fact, Measure, Path, in_path};
+use crate::fields::{Fact, Measure, in_path};
 use crate::key::{self, Chain, Kind};
+use crate::write::facts::kind_of;
 use crate::write::options::EncodeOptions;
 use crate::write::path_cache::PathCache;
 use bytes::Bytes;
@@ -14,7 +15,7 @@ use jinx_core::json::text::{push_json_float, push_json_str};
 use jinx_core::limits::{MAX_DEPTH, MAX_INT_DIGITS};
 use jinx_core::npy;
 use jinx_core::num::to_u64;
-use jinx_core::sink::{Blob, Dtype, Number, Payload, Sink};
+use jinx_core::sink::{Blob, Dtype, Number, Payload, Sink, StoredValue};
 use std::collections::HashSet;
 use std::sync::Arc;
 use twox_hash::XxHash3_64;
@@ -42,21 +43,21 @@ pub struct SidecarValue {
 
 /// Encodes rows one after another; keeps its compression context and name tables between them.
 pub struct RowEncoder {
-    options: Arc<EncodeOptions>,
+    pub(super) options: Arc<EncodeOptions>,
     compressor: Option<Compressor>,
-    row: EncodedRow,
-    frames: Vec<OpenContainer>,
+    pub(super) row: EncodedRow,
+    pub(super) frames: Vec<OpenContainer>,
     /// Names along the current path; each dict frame owns the tail after its `name_start`.
-    names: String,
+    pub(super) names: String,
     seen: Vec<u64>,
-    paths: PathCache,
+    pub(super) paths: PathCache,
 }
 
 #[derive(Debug)]
-struct OpenContainer {
-    is_dict: bool,
-    name_start: usize,
-    name_end: usize,
+pub(super) struct OpenContainer {
+    pub(super) is_dict: bool,
+    pub(super) name_start: usize,
+    pub(super) name_end: usize,
     seen_start: usize,
     many: Option<HashSet<u64>>,
     elements: u64,
@@ -119,7 +120,7 @@ impl RowEncoder {
     }
 
     /// Writes what stands before a value: comma and key, or the wrapper of a list element with a chain.
-    fn open_value(&mut self, chain: Option<&Chain>) -> Result<()> {
+    pub(super) fn open_value(&mut self, chain: Option<&Chain>) -> Result<()> {
         let depth = self.frames.len();
         let text = &mut self.row.text;
         let Some(frame) = self.frames.last_mut() else {
@@ -154,40 +155,28 @@ impl RowEncoder {
         Ok(())
     }
 
-    fn close_value(&mut self, chain: Option<&Chain>) {
+    pub(super) fn close_value(&mut self, chain: Option<&Chain>) {
         if chain.is_some() && self.frames.last().is_some_and(|frame| !frame.is_dict) {
             self.row.text.push(b'}');
         }
     }
 
-    /// The current place as a shared path.
-    fn path(&mut self) -> Arc<Path> {
-        let names = &self.names;
-        let name = |frame: &OpenContainer| frame.is_dict.then(|| &names[frame.name_start..frame.name_end]);
-        self.paths.get(self.frames.iter().map(name))
-    }
-
-    fn at_top(&self) -> bool {
+    pub(super) fn at_top(&self) -> bool {
         self.frames.len() == 1
     }
 
-    /// Records a value for `fields` and `columns`, where those want to know of it.
-    fn note(&mut self, kind: &'static str, measure: Measure) {
-        let quoted = self.frames.last().is_some_and(|frame| {
-            frame.is_dict && key::needs_quotes(&self.names[frame.name_start..frame.name_end])
-        });
-        let wanted = !self.options.columns.is_empty() && !self.frames.is_empty() && {
-            let path = self.path();
-            self.options.columns.contains(&*path)
-        };
-        if self.at_top() || quoted || wanted {
-            let path = self.path();
-            self.row.facts.push(Fact { path, kind, coded: None, quoted, mime: None, measure });
-        }
+    /// The top-level name of the value that comes next.
+    pub(super) fn top_name(&self) -> Option<&str> {
+        self.frames.first().map(|frame| &self.names[frame.name_start..frame.name_end])
+    }
+
+    /// Whether the next value is a member of a dict.
+    pub(super) fn in_dict(&self) -> bool {
+        self.frames.last().is_some_and(|frame| frame.is_dict)
     }
 
     /// A value without a chain, whose text is at hand.
-    fn plain(&mut self, kind: &'static str, measure: Measure, text: &[u8]) -> Result<()> {
+    pub(super) fn plain(&mut self, kind: &'static str, measure: Measure, text: &[u8]) -> Result<()> {
         self.open_value(None)?;
         self.row.text.extend_from_slice(text);
         self.note(kind, measure);
@@ -206,7 +195,7 @@ impl RowEncoder {
     }
 
     /// Bytes with a chain: compressed if that helps, then inline or into the sidecar.
-    fn stored(
+    fn encode_blob(
         &mut self,
         kind: Kind,
         kind_name: &'static str,
@@ -225,7 +214,8 @@ impl RowEncoder {
         let stored = if to_sidecar {
             let media_path = path.map(str::to_owned);
             let data = compressed.map_or_else(|| blob.into_bytes(), Bytes::from);
-            self.push_pointer(data, media_path.as_deref())?
+            let checksum = XxHash3_64::oneshot(&data);
+            self.push_pointer(data, checksum, media_path.as_deref())?
         } else {
             let data = compressed.as_deref().unwrap_or(blob.as_slice());
             let text = &mut self.row.text;
@@ -249,31 +239,25 @@ impl RowEncoder {
     }
 
     fn try_compress(&mut self, data: &[u8]) -> Result<Option<Vec<u8>>> {
-        let Some(compressor) = &mut self.compressor else { return Ok(None) };
         let options = &self.options;
-        if to_u64(data.len()) < options.compress_threshold
+        let is_left = to_u64(data.len()) < options.compress_threshold
             || codec::is_compressed_media(data)
-            || (!options.stored_fields.is_empty()
-                && self.frames.first().is_some_and(|frame| {
-                    options.stored_fields.contains(&self.names[frame.name_start..frame.name_end])
-                }))
-        {
-            return Ok(None);
-        }
+            || self.top_name().is_some_and(|name| options.stored_fields.contains(name));
+        let Some(compressor) = self.compressor.as_mut().filter(|_| !is_left) else { return Ok(None) };
         let compressed = compressor.compress(data)?;
         #[allow(clippy::cast_precision_loss)]
         let helps = compressed.len() as f64 <= options.compress_ratio * data.len() as f64;
         Ok((helps && to_u64(compressed.len()) <= options.max_value_bytes).then_some(compressed))
     }
 
-    fn push_pointer(&mut self, data: Bytes, path: Option<&str>) -> Result<u64> {
+    pub(super) fn push_pointer(&mut self, data: Bytes, checksum: u64, path: Option<&str>) -> Result<u64> {
         let length = to_u64(data.len());
         let text = &mut self.row.text;
         text.extend_from_slice(b"{\"offset\":");
         let at = text.len();
         text.extend_from_slice(b",\"length\":");
         text.extend_from_slice(itoa::Buffer::new().format(length).as_bytes());
-        text.extend_from_slice(format!(",\"x\":\"{:016x}\"", XxHash3_64::oneshot(&data)).as_bytes());
+        text.extend_from_slice(format!(",\"x\":\"{checksum:016x}\"").as_bytes());
         if let Some(path) = path {
             text.extend_from_slice(b",\"path\":");
             push_json_str(text, path)?;
@@ -348,16 +332,9 @@ impl Sink for RowEncoder {
     }
 
     fn str(&mut self, value: &str) -> Result<()> {
-        let in_dict = self.frames.last().is_some_and(|frame| frame.is_dict);
-        let measure = if !self.options.columns.is_empty() && self.is_wanted_text() {
-            Measure::Text(value.to_owned())
-        } else if self.at_top() {
-            Measure::Length(to_u64(value.chars().count()))
-        } else {
-            Measure::None
-        };
-        if in_dict && self.options.sidecar && to_u64(value.len()) > self.options.text_threshold {
-            return self.stored(Kind::Str, "str", Blob::borrowed(value.as_bytes()), measure);
+        let measure = self.measure_str(value);
+        if self.in_dict() && self.options.sidecar && to_u64(value.len()) > self.options.text_threshold {
+            return self.encode_blob(Kind::Str, "str", Blob::borrowed(value.as_bytes()), measure);
         }
         self.open_value(None)?;
         push_json_str(&mut self.row.text, value)?;
@@ -381,13 +358,7 @@ impl Sink for RowEncoder {
             }
             return self.end_dict();
         }
-        let kind_name = match payload {
-            Payload::Raw => "bytes",
-            Payload::Npy => "ndarray",
-            Payload::Pt => "tensor",
-            Payload::Np => "np",
-        };
-        self.stored(Kind::Blob(payload), kind_name, blob, Measure::None)
+        self.encode_blob(Kind::Blob(payload), kind_of(payload), blob, Measure::None)
     }
 
     fn scalar(&mut self, dtype: Dtype, value: Number) -> Result<()> {
@@ -453,12 +424,21 @@ impl Sink for RowEncoder {
     fn end_dict(&mut self) -> Result<()> {
         self.end(b'}', "dict")
     }
-}
 
-impl RowEncoder {
-    fn is_wanted_text(&mut self) -> bool {
-        let path = self.path();
-        self.options.columns.contains(&*path)
+    fn takes_stored(&self, is_str: bool, codec: Option<Codec>, decoded_bytes: u64) -> bool {
+        self.keeps_stored(is_str, codec, decoded_bytes)
+    }
+
+    fn stored(&mut self, value: StoredValue<'_>) -> Result<()> {
+        self.put_stored(value)
+    }
+
+    fn takes_json(&self) -> bool {
+        self.keeps_json()
+    }
+
+    fn json(&mut self, text: &[u8]) -> Result<()> {
+        self.put_json(text)
     }
 }
 

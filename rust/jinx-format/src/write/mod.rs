@@ -1,10 +1,16 @@
 //! Writing a dataset: rows are encoded on any thread and placed in order.
 
+mod as_stored;
 mod columns;
 pub mod dataset;
 pub mod encode;
+mod facts;
+mod files;
+pub mod footer_text;
+pub mod inherit;
 mod journal;
 pub mod options;
 pub mod pair;
+pub mod parallel;
 mod path_cache;
 mod spool;

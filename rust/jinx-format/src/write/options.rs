@@ -2,9 +2,11 @@
 
 use crate::fields::{MediaField, Path};
 use crate::meta::Meta;
+use crate::view::NewView;
 use jinx_core::error::{Error, Result};
 use jinx_core::limits::{MAX_RECORD_BYTES, MAX_VALUE_BYTES};
 use std::collections::HashSet;
+use std::sync::Arc;
 
 /// What one row's encoding depends on.
 #[derive(Debug, Clone)]
@@ -23,6 +25,9 @@ pub struct EncodeOptions {
     pub compress_ratio: f64,
     /// Top-level fields that are never compressed.
     pub stored_fields: HashSet<String>,
+    /// Keep what comes from another sidecar as it is stored there, whether it was compressed or not; otherwise every
+    /// value is encoded again.
+    pub keep_stored: bool,
     /// Paths to keep as columns besides the default ones.
     pub columns: HashSet<Path>,
     /// No line may be longer; at most what readers take.
@@ -55,6 +60,7 @@ impl Default for EncodeOptions {
             compress_threshold: 128,
             compress_ratio: 0.9,
             stored_fields: HashSet::new(),
+            keep_stored: true,
             columns: HashSet::new(),
             max_record_bytes: MAX_RECORD_BYTES,
             max_value_bytes: MAX_VALUE_BYTES,
@@ -88,6 +94,8 @@ pub struct WriteOptions {
     pub media: Vec<MediaField>,
     /// Worker threads; 0 = one for each core.
     pub threads: usize,
+    /// What the dataset shows of others, of which the rows are columns of its own; one pair only.
+    pub view: Option<Arc<NewView>>,
     /// Folders: keep the finished shards of a run that fails, so that another can go on.
     pub resume: Option<Resume>,
 }
@@ -113,6 +121,7 @@ impl Default for WriteOptions {
             arrow_schema: None,
             media: Vec::new(),
             threads: 0,
+            view: None,
             resume: None,
         }
     }

@@ -1,21 +1,20 @@
 //! Writes one pair: lines, values, index, columns and footer, in the order of `spec/jinx.md`.
 
-use crate::fields::{FieldInfo, FieldNode, FieldStats};
-use crate::footer::{ArrayRef, Footer, SidecarInfo};
-use crate::meta::WithMeta;
+use crate::fields::FieldStats;
+use crate::footer::ArrayRef;
 use crate::sidecar::{ALIGNMENT, HEADER_BYTES, Header};
+use crate::view::{Base, NewView, ViewInfo};
 use crate::write::columns::ColumnBuilder;
 use crate::write::encode::EncodedRow;
+use crate::write::footer_text::{FooterParts, check_footer, footer_text, room_for_names};
 use crate::write::options::WriteOptions;
 use crate::write::spool::Spool;
 use bytes::Bytes;
 use jinx_core::codec::{self, Compressor};
 use jinx_core::error::{Error, Result};
-use jinx_core::io::plain_component;
-use jinx_core::limits::{MAX_INLINE_ROWS, MAX_NAMED_BYTES};
+use jinx_core::limits::MAX_INLINE_ROWS;
 use jinx_core::num::to_u64;
-use serde::Serialize;
-use serde_json::{Map, Value as Json, json};
+use serde_json::json;
 use std::fs::File;
 use std::hash::Hasher as _;
 use std::io::{IoSlice, Write};
@@ -134,6 +133,16 @@ impl PairBuilder {
         self.rows
     }
 
+    /// Changes what the footer will say of the rows beside what they hold: schema, media, split and meta.
+    ///
+    /// # Errors
+    /// As [`room_for_names`]; nothing has changed then.
+    pub fn set_options(&mut self, options: &Arc<WriteOptions>) -> Result<()> {
+        self.stats.set_media(&options.media, room_for_names(options)?)?;
+        self.options = Arc::clone(options);
+        Ok(())
+    }
+
     /// Bytes of both files so far.
     pub fn bytes(&self) -> u64 {
         self.main_len + self.side.len
@@ -204,6 +213,22 @@ impl PairBuilder {
         Ok(())
     }
 
+    /// The hash of what the pair holds: its values, its lines and, of a view, what it shows.
+    fn id(&mut self, view: Option<&NewView>) -> Result<u128> {
+        let mut id = self.side.body.clone();
+        self.hashes.read(8, |block| {
+            id.write(block);
+            Ok(())
+        })?;
+        if let Some(view) = view {
+            id.write(&view.canonical());
+            for position in view.positions.iter().flatten() {
+                id.write(&position.to_le_bytes());
+            }
+        }
+        Ok(id.finish_128())
+    }
+
     /// Writes index, columns and footer. The files are complete but not yet synced or published.
     ///
     /// # Errors
@@ -211,17 +236,18 @@ impl PairBuilder {
     pub fn finish(mut self, shard_id: i64) -> Result<(PairSummary, Box<dyn PairFiles>)> {
         self.flush_lines()?;
         self.side.flush()?;
-        let mut id = self.side.body.clone();
-        self.hashes.read(8, |block| {
-            id.write(block);
-            Ok(())
-        })?;
-        let id = id.finish_128();
+        let view = self.options.view.clone();
+        let id = self.id(view.as_deref())?;
         let values_end = self.side.len;
-        let index_bytes = (self.rows + 1) * 8;
+        // A view without columns of its own has no rows, and an index of none.
+        let is_rowless = view.is_some() && self.rows == 0;
+        let index_bytes = if is_rowless { 0 } else { (self.rows + 1) * 8 };
         let index = {
             let ends = &mut self.ends;
             self.side.put_array(index_bytes, &mut |write| {
+                if is_rowless {
+                    return Ok(());
+                }
                 write(&0u64.to_le_bytes())?;
                 ends.read(8, &mut *write)
             })?
@@ -230,6 +256,7 @@ impl PairBuilder {
             let hashes = &mut self.hashes;
             self.side.put_array(self.rows * 8, &mut |write| hashes.read(8, &mut *write))?
         };
+        let view = view.map(|view| put_view(&view, self.rows, &mut self.side)).transpose()?;
         let fields = self.stats.finish();
         let columns = self.columns.finish(&fields, &mut self.side)?;
         self.side.flush()?;
@@ -251,6 +278,7 @@ impl PairBuilder {
             line_hash,
             fields: &fields,
             columns: json!(columns),
+            view,
         })?;
         check_footer(&footer).map_err(|error| error.in_file(&self.path))?;
         let text = format!("{footer}\n{}\n", self.main_len);
@@ -259,6 +287,25 @@ impl PairBuilder {
         let bytes = self.main_len + to_u64(text.len());
         Ok((PairSummary { samples: self.rows, bytes, sidecar_bytes, id }, self.side.files))
     }
+}
+
+/// Stores the arrays of a view; returns its samples, and its members of the footer.
+fn put_view(view: &NewView, rows: u64, side: &mut Side) -> Result<(u64, ViewInfo)> {
+    let mut put = |numbers: &[u64]| {
+        side.put_array(8 * to_u64(numbers.len()), &mut |write| {
+            numbers.chunks(LINE_BUFFER_BYTES / 8).try_for_each(|chunk| {
+                let bytes: Vec<u8> = chunk.iter().flat_map(|number| number.to_le_bytes()).collect();
+                write(&bytes)
+            })
+        })
+    };
+    let positions = view.positions.as_deref().map(&mut put).transpose()?;
+    let mut bases = Vec::with_capacity(view.bases.len());
+    for new in &view.bases {
+        let index = new.index.as_deref().map(&mut put).transpose()?;
+        bases.push(Base { index, ..new.base.clone() });
+    }
+    Ok((view.num_samples, ViewInfo { rows, bases, positions, drop: view.drop.clone() }))
 }
 
 impl Side {
@@ -355,7 +402,7 @@ impl ArraySink for Side {
     }
 }
 
-fn inline_array(bytes: &[u8]) -> Result<ArrayRef> {
+pub(super) fn inline_array(bytes: &[u8]) -> Result<ArrayRef> {
     let mut data = Vec::new();
     codec::push_base64(&mut data, &Compressor::zstd(3)?.compress(bytes)?);
     Ok(ArrayRef::Inline {
@@ -363,112 +410,4 @@ fn inline_array(bytes: &[u8]) -> Result<ArrayRef> {
         length: to_u64(bytes.len()),
         x: format!("{:016x}", XxHash3_64::oneshot(bytes)),
     })
-}
-
-/// What a reader says of a footer, said before the file is published.
-fn check_footer(text: &str) -> Result<()> {
-    Footer::parse(text.as_bytes()).and_then(|footer| FieldNode::build(&footer.fields)).map(drop).map_err(
-        |error| Error::new(error.cause(), format!("the footer could not be read again: {}", error.what())),
-    )
-}
-
-/// Bytes of the footer that are left for names of fields.
-///
-/// # Errors
-/// `Limit` when `meta` and what else the options put into the footer leave none, `Invalid` when no reader takes it.
-pub fn room_for_names(options: &WriteOptions) -> Result<u64> {
-    let none = || inline_array(&[]);
-    let footer = footer_text(&FooterParts {
-        options,
-        path: Path::new("a.jinx"),
-        rows: 0,
-        shard_id: -1,
-        id: "",
-        sidecar_bytes: 0,
-        index: none()?,
-        line_hash: none()?,
-        fields: &FieldStats::new(&options.media, u64::MAX).finish(),
-        columns: json!([]),
-    })?;
-    let bytes = to_u64(footer.len());
-    let room = MAX_NAMED_BYTES.checked_sub(bytes).ok_or_else(|| {
-        Error::limit(format!(
-            "meta and schema take {bytes} bytes of the footer; at most {MAX_NAMED_BYTES} fit"
-        ))
-    })?;
-    check_footer(&footer).map_err(|error| {
-        Error::invalid(format!("meta or schema cannot be kept in the footer: {}", error.what()))
-    })?;
-    Ok(room)
-}
-
-struct FooterParts<'a> {
-    options: &'a WriteOptions,
-    path: &'a Path,
-    rows: u64,
-    shard_id: i64,
-    id: &'a str,
-    sidecar_bytes: u64,
-    index: ArrayRef,
-    line_hash: ArrayRef,
-    fields: &'a [FieldInfo],
-    columns: Json,
-}
-
-/// The footer's text. JINX 1.0 readers need the first eleven members, the index first of all.
-fn footer_text(parts: &FooterParts<'_>) -> Result<String> {
-    let options = parts.options;
-    let mut footer = Map::new();
-    let mut put = |key: &str, value: Json| footer.insert(key.to_owned(), value);
-    match &parts.index {
-        ArrayRef::Inline { data, .. } => put("index.npy.zst", json!(data)),
-        pointer => put("index.npy.bin", json!(pointer)),
-    };
-    let compression = options.encode.compression.map(|_| "zst");
-    put("num_samples", json!(parts.rows));
-    put("shard_id", json!(parts.shard_id));
-    put("version", json!("1.1"));
-    put("encoding", json!("b64"));
-    put("binary_threshold", json!(options.encode.sidecar.then_some(options.encode.binary_threshold)));
-    put("compression", json!(compression));
-    put("index_compression", json!("zst"));
-    put("compress_threshold", json!(options.encode.compress_threshold));
-    put("compress_ratio", json!(options.encode.compress_ratio));
-    put("ext_sep", json!("."));
-    if let Some(split) = &options.split {
-        put("split", json!(split));
-    }
-    put("features_required", json!([]));
-    put("writer", json!(concat!("jinx-data ", env!("CARGO_PKG_VERSION"))));
-    put("id", json!(parts.id));
-    let sidecar = (parts.sidecar_bytes > 0)
-        .then(|| SidecarInfo { name: sidecar_name(parts.path), length: parts.sidecar_bytes });
-    put("sidecar", json!(sidecar));
-    put("line_hash", json!(parts.line_hash));
-    put("fields", json!(parts.fields));
-    if let Some(schema) = &options.arrow_schema {
-        put("arrow_schema", json!(schema));
-    }
-    put("columns", parts.columns.clone());
-    with_digest(&WithMeta { members: &footer, meta: &options.meta })
-}
-
-/// The object's text with its digest as the last member.
-///
-/// # Errors
-/// Never for objects made of JSON values.
-pub fn with_digest(object: &impl Serialize) -> Result<String> {
-    let mut text = serde_json::to_string(object).map_err(|error| Error::invalid(error.to_string()))?;
-    text.pop();
-    let digest = XxHash3_64::oneshot(text.as_bytes());
-    text.push_str(&format!(",\"digest\":\"{digest:016x}\"}}"));
-    Ok(text)
-}
-
-/// The name that the footer gives the sidecar. Readers look beside the main file first; where the user's own name is
-/// none that a file may give (it has a control character, or is no text), another one stands for it.
-fn sidecar_name(main: &Path) -> String {
-    let beside = crate::sidecar::beside(main);
-    let name = beside.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    if plain_component(&name, "the sidecar's name").is_ok() { name } else { "sidecar.binx".to_owned() }
 }

@@ -16,15 +16,23 @@ impl Row {
     /// # Errors
     /// What is wrong with the sample, with its place, or what the sink reports.
     pub fn emit(&self, is_projected: &dyn Fn(&str) -> bool, sink: &mut impl Sink) -> Result<()> {
-        let columns = self.columns();
-        sink.begin_dict(columns.all.len())?;
-        for (i, column) in columns.all.iter().enumerate() {
+        sink.begin_dict(self.columns().all.len())?;
+        self.emit_members(is_projected, sink)?;
+        sink.end_dict()
+    }
+
+    /// As [`Row::emit`], without the dict around the columns, so that others can follow.
+    ///
+    /// # Errors
+    /// As [`Row::emit`].
+    pub fn emit_members(&self, is_projected: &dyn Fn(&str) -> bool, sink: &mut impl Sink) -> Result<()> {
+        for (i, column) in self.columns().all.iter().enumerate() {
             if is_projected(&column.name) {
                 sink.key(&column.name)?;
                 self.emit_field(i, sink)?;
             }
         }
-        sink.end_dict()
+        Ok(())
     }
 
     /// Emits the value of one column.

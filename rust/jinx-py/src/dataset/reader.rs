@@ -128,7 +128,7 @@ fn number(index: &Bound<'_, PyAny>) -> PyResult<isize> {
 }
 
 /// Little-endian u64 positions from bytes, or from a sequence of integers.
-fn positions(indices: &Bound<'_, PyAny>, total: u64) -> PyResult<Vec<u64>> {
+pub fn positions(indices: &Bound<'_, PyAny>, total: u64) -> PyResult<Vec<u64>> {
     let positions: Vec<u64> = match indices.cast::<PyBytes>() {
         Ok(bytes) => bytes
             .as_bytes()

@@ -8,6 +8,7 @@ use jinx_core::Result;
 use jinx_core::sink::Sink;
 use jinx_format::fields::{FieldInfo, Measure};
 use jinx_format::read::columns::ColumnKind;
+use jinx_format::write::inherit::Inherited;
 use std::sync::Arc;
 
 /// Samples by position, with the columns that a projection leaves of them: JINX shards, MDS directories.
@@ -39,7 +40,17 @@ pub trait Rows: Send + Sync {
     ///
     /// # Errors
     /// Those of reading, and of the sink.
-    fn emit(&self, position: u64, sink: &mut dyn Sink) -> Result<()>;
+    fn emit(&self, position: u64, sink: &mut dyn Sink) -> Result<()> {
+        sink.begin_dict(0)?;
+        self.emit_members(position, &|_| true, sink)?;
+        sink.end_dict()
+    }
+
+    /// Emits the columns that `wanted` names, without the dict around them, so that others can follow.
+    ///
+    /// # Errors
+    /// As [`Rows::emit`].
+    fn emit_members(&self, position: u64, wanted: &dyn Fn(&str) -> bool, sink: &mut dyn Sink) -> Result<()>;
 
     /// The value or length at a path in each sample; `None` where there is nothing.
     ///
@@ -86,6 +97,14 @@ pub trait Rows: Send + Sync {
     /// Those of reading.
     fn arrow_types(&self) -> Result<ArrowTypes> {
         Ok(ArrowTypes::default())
+    }
+
+    /// What the files say of the columns that `wanted` names, for a copy of their samples.
+    ///
+    /// # Errors
+    /// Those of reading.
+    fn inherited(&self, _wanted: &dyn Fn(&str) -> bool) -> Result<Inherited> {
+        Ok(Inherited::default())
     }
 
     /// How many of the samples at `positions` are taken together, at least one: fewer than all where reading a sample

@@ -12,6 +12,7 @@ use jinx_core::Result;
 use jinx_core::sink::Sink;
 use jinx_format::fields::{FieldInfo, Measure};
 use jinx_format::read::columns::ColumnKind;
+use jinx_format::write::inherit::Inherited;
 use std::sync::Arc;
 
 impl Rows for JinxDataset {
@@ -39,12 +40,17 @@ impl Rows for JinxDataset {
         Ok(StoredSample::Jinx(JinxSample::new(self, position)))
     }
 
-    fn emit(&self, position: u64, mut sink: &mut dyn Sink) -> Result<()> {
+    fn emit_members(
+        &self,
+        position: u64,
+        wanted: &dyn Fn(&str) -> bool,
+        mut sink: &mut dyn Sink,
+    ) -> Result<()> {
         let shards = self.shards.get()?;
         let (shard, i) = shards.locate(position)?;
         let line = shard.line(i)?;
-        let emitted = shard.emit_line(&line, &|name| self.projection.has(name), &mut sink);
-        emitted.map_err(|error| shard.here(error, i))
+        let wanted = |name: &str| self.projection.has(name) && wanted(name);
+        shard.emit_members(&line, &wanted, &mut sink).map_err(|error| shard.here(error, i))
     }
 
     fn measure(
@@ -80,6 +86,19 @@ impl Rows for JinxDataset {
 
     fn footer(&self, file: usize) -> Result<String> {
         footer::footer(&*self.shards.get()?, file)
+    }
+
+    fn inherited(&self, wanted: &dyn Fn(&str) -> bool) -> Result<Inherited> {
+        let shards = self.shards.get()?;
+        let mut all: Option<Inherited> = None;
+        for i in 0..shards.count() {
+            let one = Inherited::of(shards.shard(i)?.footer(), wanted);
+            match &mut all {
+                None => all = Some(one),
+                Some(all) => all.unite(one),
+            }
+        }
+        Ok(all.unwrap_or_default())
     }
 
     fn arrow_types(&self) -> Result<ArrowTypes> {

@@ -46,9 +46,14 @@ impl Rows for MdsDataset {
         Ok(StoredSample::of(MdsSample::new(self, position)))
     }
 
-    fn emit(&self, position: u64, mut sink: &mut dyn Sink) -> Result<()> {
+    fn emit_members(
+        &self,
+        position: u64,
+        wanted: &dyn Fn(&str) -> bool,
+        mut sink: &mut dyn Sink,
+    ) -> Result<()> {
         let row = self.folder.get()?.row(position)?;
-        row.emit(&|name| self.projection.has(name), &mut sink)
+        row.emit_members(&|name| self.projection.has(name) && wanted(name), &mut sink)
     }
 
     fn measure(

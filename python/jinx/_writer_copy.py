@@ -1,0 +1,96 @@
+"""Copying samples as they are stored, for `Writer.copy`."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from jinx._dataset.positions import positions as chosen_positions
+from jinx._dataset.selection import at, require_columns
+from jinx._optional import require
+
+if TYPE_CHECKING:
+    from jinx import _core
+    from jinx._dataset.dataset import Dataset
+
+# Between two calls a signal is noticed, and the values of replaced columns take memory.
+_CHUNK_SAMPLES = 8192
+
+
+def copy_samples(
+    writer: "_core.Writer", dataset: "Dataset", chosen: Any, replace: Mapping[str, Any], drop: Sequence[str]
+) -> None:
+    """See `Writer.copy`."""
+    import numpy as np
+
+    if dataset._transforms:
+        raise TypeError(
+            "copy takes samples as they are stored, without the functions given to map or with_transform; write the "
+            "samples instead: writer.write_many(ds)"
+        )
+    require_columns(dataset, drop)
+    view = dataset if chosen is None else at(dataset, chosen_positions(chosen, len(dataset)))
+    own = OwnColumns(replace, len(view))
+    hidden = [*drop, *replace]
+    lost_schema = writer.inherit(view, hidden, own.schema(), untyped=own.untyped)
+    if lost_schema:
+        import warnings
+
+        warnings.warn(
+            "the datasets copied have different Arrow schemas; the copy has none, and types are inferred when needed",
+            stacklevel=3,
+        )
+    over_files = view._indices
+    for start in range(0, len(view), _CHUNK_SAMPLES):
+        stop = min(start + _CHUNK_SAMPLES, len(view))
+        if over_files is None:
+            part = np.arange(start, stop, dtype="<u8").tobytes()
+        else:
+            part = over_files[8 * start : 8 * stop]
+        values, table = own.part(start, stop)
+        writer.copy(view, part, hidden, values, table)
+
+
+class OwnColumns:
+    """Columns that are not the dataset's: lists, arrays and Arrow arrays with a value for each sample.
+
+    Raises:
+        ValueError: A column has another length than `samples`.
+    """
+
+    def __init__(self, columns: Mapping[str, Any], samples: int) -> None:
+        self._plain: dict[str, Any] = {}
+        arrow: dict[str, Any] = {}
+        for name, values in columns.items():
+            if len(values) != samples:
+                raise ValueError(f"the column {name!r} has {len(values)} values for {samples} samples")
+            is_arrow = hasattr(values, "__arrow_c_array__") or hasattr(values, "__arrow_c_stream__")
+            (arrow if is_arrow else self._plain)[name] = values
+        self._table: Any = None
+        if arrow:
+            pyarrow = require("pyarrow", extra="arrow", what="A column given as an Arrow array")
+            self._table = pyarrow.table({name: _arrow_column(values) for name, values in arrow.items()})
+
+    @property
+    def untyped(self) -> bool:
+        """Whether the Arrow type of some column is not known."""
+        return bool(self._plain)
+
+    def schema(self) -> Any:
+        """An Arrow stream without rows, of the columns whose types are known; None if there is none."""
+        return None if self._table is None else self._table.slice(0, 0)
+
+    def part(self, start: int, stop: int) -> tuple[list[tuple[str, Any]], Any]:
+        """The values of some samples: of each plain column, and an Arrow stream of the others."""
+        plain = [(name, _part(values, start, stop)) for name, values in self._plain.items()]
+        return plain, None if self._table is None else self._table.slice(start, stop - start)
+
+
+def _arrow_column(values: Any) -> Any:
+    import pyarrow
+
+    return values if isinstance(values, pyarrow.Array | pyarrow.ChunkedArray) else pyarrow.chunked_array(values)
+
+
+def _part(values: Any, start: int, stop: int) -> Any:
+    part = values[start:stop]
+    # Numbers of an array are numbers of the column, not numpy scalars; rows of a matrix stay arrays.
+    return part.tolist() if getattr(part, "ndim", 0) == 1 and hasattr(part, "tolist") else part

@@ -1,0 +1,68 @@
+//! Values of a sidecar in their stored form, for copying them without decoding.
+
+use crate::fields::FieldNode;
+use crate::key::Kind;
+use crate::read::shard::Shard;
+use crate::read::stored::{EncodedValue, Location, Pointer};
+use bytes::Bytes;
+use jinx_core::codec::{self, Codec};
+use jinx_core::error::{Error, Result};
+use jinx_core::sink::{Sink, StoredKind, StoredMedia, StoredValue};
+use std::borrow::Cow;
+
+/// A value that lies in the sidecar with one codec at most, and whose decoded length is known.
+pub(crate) struct AsStored<'s, 'v> {
+    shard: &'s Shard,
+    value: &'v EncodedValue<'v>,
+    pointer: Pointer,
+    is_media: bool,
+    pub(crate) codec: Option<Codec>,
+    pub(crate) decoded_bytes: u64,
+}
+
+impl<'s, 'v> AsStored<'s, 'v> {
+    /// `None` for any other value.
+    pub(crate) fn of(
+        shard: &'s Shard,
+        value: &'v EncodedValue<'v>,
+        node: Option<&FieldNode>,
+    ) -> Option<Self> {
+        let Location::Sidecar(pointer) = value.place else { return None };
+        if !matches!(value.chain.kind, Kind::Str | Kind::Blob(_)) {
+            return None;
+        }
+        let decoded_bytes = value.announced_len(shard)?;
+        let is_media = value.path.is_some() || node.is_some_and(|node| node.media);
+        Some(Self { shard, value, pointer, is_media, codec: value.chain.codecs().next(), decoded_bytes })
+    }
+
+    pub(crate) fn is_str(&self) -> bool {
+        self.value.chain.kind == Kind::Str
+    }
+
+    /// # Errors
+    /// As [`Shard::fetch`]; of a string as [`Shard::load`].
+    pub(crate) fn emit(&self, sink: &mut impl Sink) -> Result<()> {
+        let data = Bytes::from(self.shard.fetch(&self.pointer)?);
+        // Its characters are counted for `fields`.
+        let text = if self.is_str() { Some(self.decode(&data)?) } else { None };
+        let kind = match (self.value.chain.kind, &text) {
+            (Kind::Blob(payload), _) => StoredKind::Blob(payload),
+            (_, Some(text)) => StoredKind::Str(
+                std::str::from_utf8(text).map_err(|_| Error::corrupt("text that is not UTF-8"))?,
+            ),
+            _ => return Err(Error::invalid("a value that is not stored as bytes")),
+        };
+        let mime = if self.is_media { codec::mime(&self.decode(&data)?) } else { None };
+        let media = self.is_media.then_some(StoredMedia { path: self.value.path.as_deref(), mime });
+        let (codec, checksum, decoded_bytes) = (self.codec, self.pointer.x, self.decoded_bytes);
+        sink.stored(StoredValue { kind, codec, data: data.clone(), checksum, decoded_bytes, media })
+    }
+
+    fn decode<'d>(&self, data: &'d [u8]) -> Result<Cow<'d, [u8]>> {
+        match self.codec {
+            None => Ok(Cow::Borrowed(data)),
+            Some(codec) => codec::decode(codec, data, self.shard.limits().max_value_bytes).map(Cow::Owned),
+        }
+    }
+}

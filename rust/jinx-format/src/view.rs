@@ -1,0 +1,206 @@
+//! What a saved view says in its footer: which samples of which datasets it shows.
+
+use crate::footer::ArrayRef;
+use jinx_core::error::{Error, Result};
+use jinx_core::limits::MAX_SHARDS;
+use jinx_core::num::to_u64;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value as Json, json};
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+/// The feature that a reader must know to read a view.
+pub const FEATURE: &str = "view";
+
+/// What kind of files a base consists of, which also says what its id is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum BaseKind {
+    /// A pair; its own id, or for JINX 1.0 a hash of its footer.
+    Pair,
+    /// A directory of shards: a hash of the first `shards` entries of its manifest.
+    Directory,
+    /// Mosaic Data Shards: a hash of the `index.json`.
+    Mds,
+    /// Plain JSON lines: size and time of the last change.
+    Jsonl,
+}
+
+/// A dataset whose samples a view shows.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Base {
+    /// From the view's directory.
+    pub path: String,
+    /// The absolute path when the view was saved.
+    pub hint: String,
+    pub kind: BaseKind,
+    pub id: String,
+    pub num_samples: u64,
+    /// Of a directory: shards at its beginning; it may have grown since.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shards: Option<u64>,
+    /// Of plain JSON lines: where each line begins, and where the last one ends.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub index: Option<ArrayRef>,
+    /// Of plain JSON lines: xxh3-128 of the whole file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub content: Option<String>,
+    /// Of plain JSON lines: whether every row holds markers.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub markers: bool,
+}
+
+impl Base {
+    /// Where the base may be, in the order of search, of the view file `view`.
+    pub fn candidates(&self, view: &Path) -> [PathBuf; 2] {
+        let directory = view.parent().unwrap_or(Path::new(""));
+        [directory.join(&self.path), PathBuf::from(&self.hint)]
+    }
+
+    fn check(&self) -> Result<()> {
+        let is_text = |text: &str| !text.is_empty() && !text.contains('\0');
+        if !is_text(&self.path) || !is_text(&self.hint) {
+            return Err(Error::corrupt("a base of the view has no path"));
+        }
+        if Path::new(&self.path).is_absolute() || !Path::new(&self.hint).is_absolute() {
+            return Err(Error::corrupt(
+                "a base of the view has an absolute 'path' or a 'hint' that is not absolute",
+            ));
+        }
+        let has = (self.shards.is_some(), self.index.is_some() && self.content.is_some());
+        if has != (self.kind == BaseKind::Directory, self.kind == BaseKind::Jsonl) {
+            return Err(Error::corrupt(
+                "a base of the view lacks members of its kind, or has those of another",
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// The members of a view's footer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ViewInfo {
+    /// Lines in the file: one for each sample if the view has columns of its own, else none.
+    pub rows: u64,
+    /// Together one sequence.
+    pub bases: Vec<Base>,
+    /// For each sample its position in that sequence; `None`: the same.
+    pub positions: Option<ArrayRef>,
+    /// Columns of the bases that the view hides.
+    pub drop: Vec<String>,
+}
+
+impl ViewInfo {
+    /// Takes the members of a view out of a footer.
+    ///
+    /// # Errors
+    /// `Corrupt` for members that are missing or do not fit each other.
+    pub(crate) fn take(map: &mut Map<String, Json>, num_samples: u64) -> Result<Self> {
+        let mut member = |key: &str| map.get_mut(key).map(Json::take).unwrap_or_default();
+        let damaged = |key: &str, error: serde_json::Error| {
+            Error::corrupt(format!("the footer's '{key}' is damaged: {error}"))
+        };
+        let rows = member("rows").as_u64().ok_or_else(|| Error::corrupt("a view without 'rows'"))?;
+        let bases: Vec<Base> =
+            serde_json::from_value(member("base")).map_err(|error| damaged("base", error))?;
+        let positions: Option<ArrayRef> =
+            serde_json::from_value(member("positions")).map_err(|error| damaged("positions", error))?;
+        let drop: Option<Vec<String>> =
+            serde_json::from_value(member("drop")).map_err(|error| damaged("drop", error))?;
+        let info = Self { rows, bases, positions, drop: drop.unwrap_or_default() };
+        info.check(num_samples)?;
+        Ok(info)
+    }
+
+    fn check(&self, num_samples: u64) -> Result<()> {
+        if self.rows != 0 && self.rows != num_samples {
+            return Err(Error::corrupt(format!("a view of {num_samples} samples with {} rows", self.rows)));
+        }
+        if self.bases.is_empty() || self.bases.len() > MAX_SHARDS {
+            return Err(Error::corrupt(format!("a view with {} bases", self.bases.len())));
+        }
+        self.bases.iter().try_for_each(Base::check)?;
+        let total = self.base_samples()?;
+        match &self.positions {
+            None if total != num_samples => {
+                Err(Error::corrupt(format!("a view without positions of {num_samples} of {total} samples")))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Samples of all bases.
+    ///
+    /// # Errors
+    /// `Corrupt` for more than 64 bits count.
+    pub fn base_samples(&self) -> Result<u64> {
+        let counts = self.bases.iter().map(|base| base.num_samples);
+        counts
+            .fold(Some(0u64), |sum, count| sum?.checked_add(count))
+            .ok_or_else(|| Error::corrupt("the bases have more samples than 64 bits count"))
+    }
+}
+
+/// What a view that is being written shows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewView {
+    pub bases: Vec<NewBase>,
+    pub positions: Option<Vec<u64>>,
+    pub drop: Vec<String>,
+    pub num_samples: u64,
+}
+
+/// A base, with the array that its entry will point to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewBase {
+    /// Without `index`.
+    pub base: Base,
+    /// Of plain JSON lines.
+    pub index: Option<Vec<u64>>,
+}
+
+impl NewView {
+    /// Checks what a reader would check.
+    ///
+    /// # Errors
+    /// `Invalid` for positions outside the bases, names that are dropped twice, and another number of positions.
+    pub fn check(&self) -> Result<()> {
+        let total: u64 = self.bases.iter().map(|base| base.base.num_samples).sum();
+        if let Some(positions) = &self.positions {
+            if to_u64(positions.len()) != self.num_samples {
+                let what = format!("{} positions for {} samples", positions.len(), self.num_samples);
+                return Err(Error::invalid(what));
+            }
+            if let Some(outside) = positions.iter().find(|position| **position >= total) {
+                return Err(Error::invalid(format!("position {outside} of {total} samples")));
+            }
+        } else if total != self.num_samples {
+            return Err(Error::invalid(format!("{} samples of {total} without positions", self.num_samples)));
+        }
+        let mut names = HashSet::new();
+        match self.drop.iter().find(|name| !names.insert(*name)) {
+            Some(name) => Err(Error::invalid(format!("the column '{name}' is dropped twice"))),
+            None => Ok(()),
+        }
+    }
+
+    /// What the id of a view covers besides its rows and values: the same for the same samples, wherever they are.
+    pub fn canonical(&self) -> Vec<u8> {
+        let bases = self.bases.iter().map(|new| &new.base);
+        canonical(bases, &self.drop)
+    }
+}
+
+impl ViewInfo {
+    /// As [`NewView::canonical`].
+    pub fn canonical(&self) -> Vec<u8> {
+        canonical(self.bases.iter(), &self.drop)
+    }
+}
+
+fn canonical<'b>(bases: impl Iterator<Item = &'b Base>, drop: &[String]) -> Vec<u8> {
+    let bases: Vec<Json> = bases
+        .map(|base| json!({"kind": base.kind, "id": base.id, "num_samples": base.num_samples}))
+        .collect();
+    json!({"base": bases, "drop": drop}).to_string().into_bytes()
+}

@@ -1,0 +1,137 @@
+//! The footer's text of a pair that is being written.
+
+use crate::fields::{FieldInfo, FieldNode, FieldStats};
+use crate::footer::{ArrayRef, Footer, SidecarInfo, VIEW_MARK};
+use crate::meta::WithMeta;
+use crate::view::{self, ViewInfo};
+use crate::write::options::WriteOptions;
+use crate::write::pair::inline_array;
+use jinx_core::error::{Error, Result};
+use jinx_core::io::plain_component;
+use jinx_core::limits::MAX_NAMED_BYTES;
+use jinx_core::num::to_u64;
+use serde::Serialize;
+use serde_json::{Map, Value as Json, json};
+use std::path::Path;
+use twox_hash::XxHash3_64;
+
+/// What a reader says of a footer, said before the file is published.
+pub(super) fn check_footer(text: &str) -> Result<()> {
+    Footer::parse(text.as_bytes()).and_then(|footer| FieldNode::build(&footer.fields)).map(drop).map_err(
+        |error| Error::new(error.cause(), format!("the footer could not be read again: {}", error.what())),
+    )
+}
+
+/// Bytes of the footer that are left for names of fields.
+///
+/// # Errors
+/// `Limit` when `meta` and what else the options put into the footer leave none, `Invalid` when no reader takes it.
+pub fn room_for_names(options: &WriteOptions) -> Result<u64> {
+    let none = || inline_array(&[]);
+    let footer = footer_text(&FooterParts {
+        options,
+        path: Path::new("a.jinx"),
+        rows: 0,
+        shard_id: -1,
+        id: "",
+        sidecar_bytes: 0,
+        index: none()?,
+        line_hash: none()?,
+        fields: &FieldStats::new(&options.media, u64::MAX).finish(),
+        columns: json!([]),
+        view: None,
+    })?;
+    let bytes = to_u64(footer.len());
+    let room = MAX_NAMED_BYTES.checked_sub(bytes).ok_or_else(|| {
+        Error::limit(format!(
+            "meta and schema take {bytes} bytes of the footer; at most {MAX_NAMED_BYTES} fit"
+        ))
+    })?;
+    check_footer(&footer).map_err(|error| {
+        Error::invalid(format!("meta or schema cannot be kept in the footer: {}", error.what()))
+    })?;
+    Ok(room)
+}
+
+pub(super) struct FooterParts<'a> {
+    pub(super) options: &'a WriteOptions,
+    pub(super) path: &'a Path,
+    pub(super) rows: u64,
+    pub(super) shard_id: i64,
+    pub(super) id: &'a str,
+    pub(super) sidecar_bytes: u64,
+    pub(super) index: ArrayRef,
+    pub(super) line_hash: ArrayRef,
+    pub(super) fields: &'a [FieldInfo],
+    pub(super) columns: Json,
+    pub(super) view: Option<(u64, ViewInfo)>,
+}
+
+/// The footer's text. JINX 1.0 readers need the first eleven members, the index first of all.
+pub(super) fn footer_text(parts: &FooterParts<'_>) -> Result<String> {
+    let options = parts.options;
+    let mut footer = Map::new();
+    let mut put = |key: &str, value: Json| footer.insert(key.to_owned(), value);
+    let mark = if parts.view.is_some() { format!("{VIEW_MARK}.") } else { String::new() };
+    match &parts.index {
+        ArrayRef::Inline { data, .. } => put(&format!("index.{mark}npy.zst"), json!(data)),
+        pointer => put(&format!("index.{mark}npy.bin"), json!(pointer)),
+    };
+    let compression = options.encode.compression.map(|_| "zst");
+    put("num_samples", json!(parts.view.as_ref().map_or(parts.rows, |(samples, _)| *samples)));
+    put("shard_id", json!(parts.shard_id));
+    put("version", json!("1.1"));
+    put("encoding", json!("b64"));
+    put("binary_threshold", json!(options.encode.sidecar.then_some(options.encode.binary_threshold)));
+    put("compression", json!(compression));
+    put("index_compression", json!("zst"));
+    put("compress_threshold", json!(options.encode.compress_threshold));
+    put("compress_ratio", json!(options.encode.compress_ratio));
+    put("ext_sep", json!("."));
+    if let Some(split) = &options.split {
+        put("split", json!(split));
+    }
+    put("features_required", json!(if parts.view.is_some() { vec![view::FEATURE] } else { vec![] }));
+    put("writer", json!(concat!("jinx-data ", env!("CARGO_PKG_VERSION"))));
+    put("id", json!(parts.id));
+    let sidecar = (parts.sidecar_bytes > 0)
+        .then(|| SidecarInfo { name: sidecar_name(parts.path), length: parts.sidecar_bytes });
+    put("sidecar", json!(sidecar));
+    put("line_hash", json!(parts.line_hash));
+    if let Some((_, view)) = &parts.view {
+        put("rows", json!(view.rows));
+        put("base", json!(view.bases));
+        if let Some(positions) = &view.positions {
+            put("positions", json!(positions));
+        }
+        if !view.drop.is_empty() {
+            put("drop", json!(view.drop));
+        }
+    }
+    put("fields", json!(parts.fields));
+    if let Some(schema) = &options.arrow_schema {
+        put("arrow_schema", json!(schema));
+    }
+    put("columns", parts.columns.clone());
+    with_digest(&WithMeta { members: &footer, meta: &options.meta })
+}
+
+/// The object's text with its digest as the last member.
+///
+/// # Errors
+/// Never for objects made of JSON values.
+pub fn with_digest(object: &impl Serialize) -> Result<String> {
+    let mut text = serde_json::to_string(object).map_err(|error| Error::invalid(error.to_string()))?;
+    text.pop();
+    let digest = XxHash3_64::oneshot(text.as_bytes());
+    text.push_str(&format!(",\"digest\":\"{digest:016x}\"}}"));
+    Ok(text)
+}
+
+/// The name that the footer gives the sidecar. Readers look beside the main file first; where the user's own name is
+/// none that a file may give (it has a control character, or is no text), another one stands for it.
+fn sidecar_name(main: &Path) -> String {
+    let beside = crate::sidecar::beside(main);
+    let name = beside.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    if plain_component(&name, "the sidecar's name").is_ok() { name } else { "sidecar.binx".to_owned() }
+}

@@ -1,0 +1,96 @@
+//! What a copy takes over from the footers of its sources.
+
+use crate::fields::{FieldInfo, MediaField};
+use crate::footer::Footer;
+use crate::meta::Meta;
+use crate::write::options::WriteOptions;
+use serde_json::json;
+
+/// What a source's footers say of its samples.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Inherited {
+    /// As base64 of its IPC message.
+    pub arrow_schema: Option<String>,
+    pub media: Vec<MediaField>,
+    pub split: Option<String>,
+    pub meta: Meta,
+}
+
+impl Inherited {
+    /// What a footer says of the columns that `wanted` names.
+    pub fn of(footer: &Footer, wanted: &dyn Fn(&str) -> bool) -> Self {
+        let is_wanted =
+            |field: &&FieldInfo| field.path.first().and_then(Option::as_deref).is_some_and(wanted);
+        let media = footer.fields.iter().filter(is_wanted).filter_map(|field| {
+            let kind = field.media.as_ref()?.kind.clone();
+            let feature = field.feature.clone().unwrap_or_else(|| json!({"_type": kind}));
+            Some(MediaField { path: field.path.clone(), kind, feature })
+        });
+        Self {
+            arrow_schema: footer.arrow_schema.clone(),
+            media: media.collect(),
+            split: footer.split.clone(),
+            meta: footer.meta.clone(),
+        }
+    }
+
+    /// What holds for the samples of both.
+    pub fn unite(&mut self, other: Self) {
+        for field in other.media {
+            if self.media.iter().all(|known| known.path != field.path) {
+                self.media.push(field);
+            }
+        }
+        if self.split != other.split {
+            self.split = None;
+        }
+        if self.meta != other.meta {
+            self.meta.keep_common(&other.meta);
+        }
+        if self.arrow_schema != other.arrow_schema {
+            self.arrow_schema = None;
+        }
+    }
+}
+
+/// The sources of a dataset so far.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Sources {
+    united: Option<Inherited>,
+}
+
+impl Sources {
+    /// Adds a source; says whether the schema is lost, because the sources do not agree on it.
+    pub(super) fn add(&mut self, source: Inherited) -> bool {
+        match &mut self.united {
+            None => {
+                self.united = Some(source);
+                false
+            }
+            Some(united) => {
+                let had_schema = united.arrow_schema.is_some();
+                united.unite(source);
+                had_schema && united.arrow_schema.is_none()
+            }
+        }
+    }
+
+    /// The options with what the sources say; what the caller says comes first.
+    pub(super) fn complete(&self, options: &WriteOptions) -> WriteOptions {
+        let mut options = options.clone();
+        let Some(united) = &self.united else { return options };
+        let mut media = options.media;
+        for field in &united.media {
+            if media.iter().all(|known| known.path != field.path) {
+                media.push(field.clone());
+            }
+        }
+        options.media = media;
+        options.split = options.split.or_else(|| united.split.clone());
+        options.arrow_schema = options.arrow_schema.or_else(|| united.arrow_schema.clone());
+        if options.meta == Meta::default() {
+            options.meta = united.meta.clone();
+        }
+        options
+    }
+}

@@ -1,0 +1,160 @@
+//! Samples of a dataset written as they are stored, with columns of the caller's.
+
+use super::Writer;
+use crate::dataset::reader::{Reader, positions};
+use crate::errors::{IntoPy, from_py, to_py};
+use crate::ffi::capsule::take_stream;
+use crate::sample::extract;
+use arrow_array::ffi_stream::FFI_ArrowArrayStream;
+use arrow_schema::Field;
+use jinx_convert::arrow::stream::from_c_stream;
+use jinx_convert::arrow::{Features, RowEmitter, schema_text};
+use jinx_core::sink::Sink;
+use jinx_core::value::{TreeBuilder, Value};
+use jinx_core::{Error, Result};
+use pyo3::prelude::*;
+use std::sync::Arc;
+
+/// Columns of the caller's, with a value of each for each sample that is copied.
+#[derive(Default)]
+struct OwnColumns {
+    columns: Vec<(String, Vec<Value>)>,
+    /// Rows of an Arrow stream, as dicts.
+    rows: Option<Vec<Value>>,
+}
+
+impl OwnColumns {
+    fn read(own: Vec<(String, Bound<'_, PyAny>)>, table: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
+        let columns = own.into_iter().map(|(name, values)| match read_values(&values) {
+            Ok(values) => Ok((name, values)),
+            Err(error) => Err(to_py(&error.in_field(&name))),
+        });
+        let rows = match table {
+            None => None,
+            Some(table) => {
+                let stream = take_stream(table)?;
+                Some(table.py().detach(|| read_rows(stream)).into_py_result()?)
+            }
+        };
+        Ok(Self { columns: columns.collect::<PyResult<_>>()?, rows })
+    }
+
+    /// # Errors
+    /// `Invalid` for a column that has not one value for each sample.
+    fn check(&self, samples: usize) -> Result<()> {
+        let wrong = |values: usize| Error::invalid(format!("{values} values for {samples} samples"));
+        for (name, values) in &self.columns {
+            if values.len() != samples {
+                return Err(wrong(values.len()).in_field(name));
+            }
+        }
+        match &self.rows {
+            Some(rows) if rows.len() != samples => Err(wrong(rows.len())),
+            _ => Ok(()),
+        }
+    }
+
+    fn emit(&self, i: usize, sink: &mut impl Sink) -> Result<()> {
+        for (name, values) in &self.columns {
+            sink.key(name)?;
+            values[i].emit(sink).map_err(|error| error.in_field(name))?;
+        }
+        if let Some(Value::Dict(members)) = self.rows.as_ref().map(|rows| &rows[i]) {
+            for (name, value) in members {
+                sink.key(name)?;
+                value.emit(sink).map_err(|error| error.in_field(name))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn read_values(values: &Bound<'_, PyAny>) -> Result<Vec<Value>> {
+    let failed = |error: PyErr| from_py(values.py(), error);
+    let mut read = Vec::new();
+    for value in values.try_iter().map_err(failed)? {
+        let mut tree = TreeBuilder::default();
+        extract::emit_value(&value.map_err(failed)?, 1, &mut tree)?;
+        read.push(tree.take()?);
+    }
+    Ok(read)
+}
+
+fn read_rows(stream: FFI_ArrowArrayStream) -> Result<Vec<Value>> {
+    let batches = from_c_stream(stream)?;
+    let features = Features::from_schema(&batches.schema());
+    let mut rows = Vec::new();
+    for batch in batches {
+        let emitter = RowEmitter::new(&batch?, &features)?;
+        for row in 0..emitter.len() {
+            let mut tree = TreeBuilder::default();
+            emitter.emit_row(row, &mut tree)?;
+            rows.push(tree.take()?);
+        }
+    }
+    Ok(rows)
+}
+
+/// Takes over what the footers of a dataset say of the columns that are copied. `own` is an Arrow stream
+/// whose schema is that of the caller's columns, of which those that are `untyped` are missing. Says whether the sources so
+/// far do not agree on a schema.
+pub fn inherit(
+    py: Python<'_>,
+    target: &Writer,
+    reader: &Reader,
+    hidden: &[String],
+    own: Option<&Bound<'_, PyAny>>,
+    untyped: bool,
+) -> PyResult<bool> {
+    let own = own.map(take_stream).transpose()?;
+    let rows = Arc::clone(&reader.view.rows);
+    let wanted = |name: &str| rows.projection().has(name) && !hidden.iter().any(|hidden| hidden == name);
+    let mut state = target.lock(py);
+    let here = |error: Error| to_py(&error.in_file(&target.path));
+    let writer = state.open_writer().map_err(here)?;
+    py.detach(|| {
+        let mut source = rows.inherited(&wanted)?;
+        source.arrow_schema = match source.arrow_schema.filter(|_| !untyped) {
+            Some(text) => {
+                let own = own.map(from_c_stream).transpose()?.map(|own| own.schema());
+                let own = own.iter().flat_map(|schema| schema.fields().iter());
+                let own: Vec<Field> = own.map(|field| Field::clone(field)).collect();
+                Some(schema_text(&text, &wanted, &own)?)
+            }
+            None => None,
+        };
+        writer.inherit(source)
+    })
+    .map_err(here)
+}
+
+/// Copies the samples at positions over all files: without the columns in `hidden`, and with those in `own` and in
+/// the Arrow stream `table`, which have a value of each column for each sample.
+pub fn copy(
+    py: Python<'_>,
+    target: &Writer,
+    reader: &Reader,
+    positions_over_files: &Bound<'_, PyAny>,
+    hidden: &[String],
+    own: Vec<(String, Bound<'_, PyAny>)>,
+    table: Option<&Bound<'_, PyAny>>,
+) -> PyResult<()> {
+    let positions = positions(positions_over_files, reader.view.rows.files().samples)?;
+    let rows = Arc::clone(&reader.view.rows);
+    let own = OwnColumns::read(own, table)?;
+    own.check(positions.len()).into_py_result()?;
+    let wanted = |name: &str| !hidden.iter().any(|hidden| hidden == name);
+    let mut state = target.lock(py);
+    let here = |error: Error| to_py(&error.in_file(&target.path));
+    state.flush(py).map_err(here)?;
+    let writer = state.open_writer().map_err(here)?;
+    let copied = py.detach(|| {
+        writer.write_rows(positions.len(), &|i, encoder| {
+            encoder.begin_dict(0)?;
+            rows.emit_members(positions[i], &wanted, encoder)?;
+            own.emit(i, encoder)?;
+            encoder.end_dict()
+        })
+    });
+    copied.map_err(here)
+}
