@@ -99,6 +99,36 @@ pub struct FieldInfo {
     pub open: bool,
 }
 
+/// Adds the entries of other samples to those of some.
+pub fn merge(sum: &mut Vec<FieldInfo>, more: Vec<FieldInfo>) {
+    let mut places: HashMap<Path, usize> =
+        sum.iter().enumerate().map(|(at, field)| (field.path.clone(), at)).collect();
+    for field in more {
+        match places.get(&field.path) {
+            Some(at) => add(&mut sum[*at], &field),
+            None => {
+                places.insert(field.path.clone(), sum.len());
+                sum.push(field);
+            }
+        }
+    }
+}
+
+fn add(sum: &mut FieldInfo, field: &FieldInfo) {
+    for (kind, count) in &field.kinds {
+        let before = sum.kinds.get(kind).and_then(Json::as_u64).unwrap_or_default();
+        sum.kinds.insert(kind.clone(), Json::from(before.saturating_add(count.as_u64().unwrap_or_default())));
+    }
+    sum.coded = sum.coded.saturating_add(field.coded);
+    sum.quoted = sum.quoted.saturating_add(field.quoted);
+    sum.bytes = sum.bytes.saturating_add(field.bytes);
+    sum.decoded = sum.decoded.saturating_add(field.decoded);
+    sum.open |= field.open;
+    if sum.media.is_none() {
+        sum.media.clone_from(&field.media);
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Media {
     /// `Image`, `Audio` or `Video`.

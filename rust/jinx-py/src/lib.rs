@@ -12,6 +12,7 @@ mod objects;
 mod prefetch;
 mod sample;
 mod signals;
+mod view;
 mod writer;
 
 use pyo3::prelude::*;
@@ -29,6 +30,9 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<dataset::batches::Batches>()?;
     module.add_class::<writer::Writer>()?;
     module.add_class::<mds::shard::MdsShard>()?;
+    module.add_class::<view::compose::RowsHandle>()?;
+    module.add_function(wrap_pyfunction!(view::compose::compose, module)?)?;
+    module.add_function(wrap_pyfunction!(view::compose::compose_saved, module)?)?;
     module.add_class::<mds::writer::MdsWriter>()?;
     module.add_function(wrap_pyfunction!(mds::checks::mds_verify, module)?)?;
     module.add_function(wrap_pyfunction!(sample::lazy_dict::_sample_of, module)?)?;

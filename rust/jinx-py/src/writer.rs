@@ -1,6 +1,7 @@
 //! `Writer`: samples gathered in batches, encoded on all cores, written in order.
 
 mod copy;
+mod save;
 
 use crate::dataset::reader::Reader;
 use crate::errors::{IntoPy, to_py};
@@ -20,7 +21,7 @@ use pyo3::sync::MutexExt;
 use pyo3::types::PyDict;
 use serde_json::Value as Json;
 use std::path::PathBuf;
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 /// A batch is encoded when it holds this many rows or bytes.
 const BATCH_ROWS: usize = 512;
@@ -137,7 +138,7 @@ impl Writer {
                         compress_threshold = 128, compress_ratio = 0.9, text_threshold = 32768,
                         uncompressed = Vec::new(), indexed = None, only_indexed = None, shard_size = None,
                         overwrite = false, append = false, split = None, meta = None, arrow_schema = None,
-                        media = None, threads = 0, max_record_bytes = None, max_value_bytes = None))]
+                        media = None, threads = 0, max_record_bytes = None, max_value_bytes = None, view = None))]
     #[allow(clippy::too_many_arguments, clippy::fn_params_excessive_bools)]
     fn new(
         py: Python<'_>,
@@ -162,6 +163,7 @@ impl Writer {
         threads: usize,
         max_record_bytes: Option<u64>,
         max_value_bytes: Option<u64>,
+        view: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Self> {
         let compression = match compression.map(|name| (name, Codec::from_name(name))) {
             None | Some(("none", _)) => None,
@@ -207,7 +209,7 @@ impl Writer {
             arrow_schema,
             media: media_fields(media)?,
             threads,
-            view: None,
+            view: view.map(save::new_view).transpose()?.map(Arc::new),
             resume: None,
         };
         let writer = py
@@ -247,6 +249,7 @@ impl Writer {
     }
 
     /// Copies samples of a dataset as they are stored; see [`copy::copy`].
+    #[allow(clippy::too_many_arguments)]
     fn copy(
         &self,
         py: Python<'_>,
@@ -255,8 +258,9 @@ impl Writer {
         hidden: Vec<String>,
         own: Vec<(String, Bound<'_, PyAny>)>,
         table: Option<&Bound<'_, PyAny>>,
+        own_only: bool,
     ) -> PyResult<()> {
-        copy::copy(py, self, reader.get(), positions, &hidden, own, table)
+        copy::copy(py, self, reader.get(), positions, &hidden, own, table, own_only)
     }
 
     /// Finishes and publishes; returns samples, shards, bytes and sidecar_bytes.

@@ -9,6 +9,7 @@ use crate::read::known_keys::KnownKey;
 use crate::read::locate::{foreign, open_sidecar, read_footer};
 use crate::read::stored::Pointer;
 use crate::sidecar::{self, Header};
+use crate::view::ViewInfo;
 use jinx_core::codec::TextEncoding;
 use jinx_core::error::{Cause, Error, Result};
 use jinx_core::io::{Access, Source, UninitSlice};
@@ -43,6 +44,8 @@ pub struct OpenOptions {
     pub markers: bool,
     /// What relative paths count from; the working directory if empty.
     pub base: PathBuf,
+    /// Open saved views, too, as the rows of their own columns; whoever does so opens their bases.
+    pub views: bool,
 }
 
 impl OpenOptions {
@@ -61,6 +64,8 @@ pub struct Shard {
     footer_offset: u64,
     index: Array,
     line_hash: Option<Array>,
+    /// Of a saved view with positions.
+    positions: Option<Array>,
     tree: FieldNode,
     known_keys: OnceLock<Box<[KnownKey]>>,
     encoding: TextEncoding,
@@ -90,6 +95,11 @@ impl Shard {
         let main = options.source(path)?;
         let (footer, footer_offset) =
             read_footer(&main).map_err(|error| foreign(&main, error).in_file(path))?;
+        if footer.view.is_some() && !options.views {
+            let what = "this is a saved view, which shows samples of other files; read it with jinx.open, or make it \
+                        a dataset of its own with jinx convert";
+            return Err(Error::unsupported(what).in_file(path));
+        }
         let side = open_sidecar(path, &footer, options)?;
         let mut shard = Self::assemble(main, side, footer, footer_offset, options)?;
         shard.open_line_hash().map_err(|error| error.in_file(path))?;
@@ -132,6 +142,7 @@ impl Shard {
         let mut shard = Self::from_parts(main, side, footer, footer_offset, Array::default(), tree, options);
         shard.header = header;
         shard.index = shard.open_index().map_err(|error| error.in_file(&path))?;
+        shard.positions = shard.open_positions().map_err(|error| error.in_file(&path))?;
         Ok(shard)
     }
 
@@ -164,6 +175,7 @@ impl Shard {
             footer_offset,
             index,
             line_hash: None,
+            positions: None,
             tree,
             known_keys: OnceLock::new(),
             encoding,
@@ -206,6 +218,38 @@ impl Shard {
             )));
         }
         Ok(index)
+    }
+
+    fn open_positions(&self) -> Result<Option<Array>> {
+        let place = self.footer.view.as_ref().and_then(|view| view.positions.as_ref());
+        place.map(|place| self.open_array(place, self.footer.num_samples, "positions")).transpose()
+    }
+
+    /// Of a saved view: which sample of its bases, as one sequence, its sample `i` is.
+    ///
+    /// # Errors
+    /// `Invalid` past the end; `Corrupt` for a position that the bases do not have.
+    pub fn view_position(&self, i: u64) -> Result<u64> {
+        let samples = self.footer.num_samples;
+        if i >= samples {
+            return Err(Error::invalid(format!("sample {i} of {samples}")).in_file(self.path()));
+        }
+        let Some(positions) = &self.positions else { return Ok(i) };
+        let position = positions.u64_at(i, self.side.as_ref()).map_err(|error| self.here(error, i))?;
+        let total = self.footer.view.as_ref().map_or(Ok(samples), ViewInfo::base_samples)?;
+        if position >= total {
+            let what = format!("position {position} of the bases, which have {total} samples");
+            return Err(self.here(Error::corrupt(what), i));
+        }
+        Ok(position)
+    }
+
+    /// Where each line begins and the last one ends, as little-endian u64.
+    ///
+    /// # Errors
+    /// I/O errors of the sidecar.
+    pub fn line_offsets(&self) -> Result<Vec<u8>> {
+        Ok(self.index.bytes(self.side.as_ref())?.into_owned())
     }
 
     /// An array of `count` 8-byte numbers.

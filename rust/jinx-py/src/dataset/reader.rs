@@ -9,6 +9,7 @@ use crate::errors::{IntoPy, out_of_range, to_py};
 use crate::objects::build::plain_json;
 use crate::sample::decoders::{Decoders, members};
 use crate::sample::lazy_dict::LazyDict;
+use crate::view::compose::RowsHandle;
 use jinx_core::Error;
 use pyo3::PyTraverseError;
 use pyo3::exceptions::{PyIndexError, PyOverflowError, PyTypeError, PyValueError};
@@ -88,18 +89,22 @@ impl Reader {
         let mut order = self.view.positions.clone();
         let mut transforms: Vec<Py<PyAny>> = self.transforms.iter().map(|f| f.clone_ref(py)).collect();
         let mut lazy = self.lazy;
+        let mut replaced = None;
         for (name, value) in changes.map(members).unwrap_or_default() {
             match name.extract::<String>()?.as_str() {
                 "indices" if value.is_none() => order = None,
                 "indices" => order = Some(Arc::new(positions(&value, rows.files().samples)?)),
                 "fields" => columns = value.extract()?,
                 "decoders" => decoders = Decoders::new(value.extract()?),
+                "rows" => replaced = Some(Arc::clone(&value.cast::<RowsHandle>()?.get().0)),
                 "transforms" => transforms = value.extract()?,
                 "lazy" => lazy = value.extract()?,
                 other => return Err(PyTypeError::new_err(format!("_derive() has no argument '{other}'"))),
             }
         }
-        let projection = Projection { columns, pixels: decoders.pixels(py)?, touched: None };
+        let rows = replaced.as_ref().unwrap_or(rows);
+        let hidden = rows.projection().hidden.clone();
+        let projection = Projection { columns, hidden, pixels: decoders.pixels(py)?, touched: None };
         let view = View { rows: rows.with_projection(projection), positions: order };
         Ok(Self { view, decoders, transforms, lazy, options: self.options.clone_ref(py) })
     }
@@ -295,6 +300,24 @@ impl Reader {
 
     fn _base_len(&self) -> u64 {
         self.view.rows.files().samples
+    }
+
+    /// The files beneath all views, the positions of the view's samples in them (little-endian u64, or None for all),
+    /// and the columns that the files do not have.
+    #[allow(clippy::type_complexity)]
+    fn _roots<'py>(
+        &self,
+        py: Python<'py>,
+    ) -> PyResult<(Vec<RowsHandle>, Option<Bound<'py, PyBytes>>, Vec<String>)> {
+        let rows = &self.view.rows;
+        let positions = self.view.positions.as_ref().map(|positions| positions.to_vec());
+        let roots = py.detach(|| Arc::clone(rows).roots(positions)).into_py_result()?;
+        let positions = roots.positions.map(|positions| {
+            let bytes: Vec<u8> = positions.iter().flat_map(|position| position.to_le_bytes()).collect();
+            PyBytes::new(py, &bytes)
+        });
+        let own = rows.own_names().into_iter().filter(|name| rows.projection().has(name)).collect();
+        Ok((roots.rows.into_iter().map(RowsHandle).collect(), positions, own))
     }
 
     /// A shard's footer, as far as its version has it, as JSON text.

@@ -2,10 +2,11 @@
 
 use crate::dataset::files::Files;
 use crate::dataset::projection::Projection;
+use crate::jinx::dataset::JinxDataset;
 use crate::sample::stored::StoredSample;
 use jinx_convert::arrow::MediaPath;
-use jinx_core::Result;
 use jinx_core::sink::Sink;
+use jinx_core::{Error, Result};
 use jinx_format::fields::{FieldInfo, Measure};
 use jinx_format::read::columns::ColumnKind;
 use jinx_format::write::inherit::Inherited;
@@ -107,6 +108,43 @@ pub trait Rows: Send + Sync {
         Ok(Inherited::default())
     }
 
+    /// What they are, in a word for Python.
+    fn kind(&self) -> &'static str {
+        "view"
+    }
+
+    /// Where the lines of a file of JSON lines begin, and where the last one ends, as little-endian u64.
+    ///
+    /// # Errors
+    /// Those of reading; `Invalid` for other files.
+    fn line_offsets(&self, _file: usize) -> Result<Vec<u8>> {
+        Err(Error::invalid("only JSON lines have line offsets"))
+    }
+
+    /// The file of a saved view, if that is what was opened.
+    fn saved_view(self: Arc<Self>) -> Option<Arc<JinxDataset>> {
+        None
+    }
+
+    /// Emits those of [`Rows::own_names`] that `wanted` names, without touching the files of the samples.
+    ///
+    /// # Errors
+    /// As [`Rows::emit`].
+    fn emit_own(&self, _position: u64, _wanted: &dyn Fn(&str) -> bool, _sink: &mut dyn Sink) -> Result<()> {
+        Ok(())
+    }
+
+    /// Columns that the files of the samples do not have, those of views.
+    fn own_names(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// The files beneath all views, and which of their samples, as one sequence, stand at `positions` (or all).
+    ///
+    /// # Errors
+    /// Those of reading the positions of a saved view.
+    fn roots(self: Arc<Self>, positions: Option<Vec<u64>>) -> Result<Roots>;
+
     /// How many of the samples at `positions` are taken together, at least one: fewer than all where reading a sample
     /// needs memory that its values do not.
     fn taken_together(&self, positions: &[u64]) -> usize {
@@ -117,6 +155,12 @@ pub trait Rows: Send + Sync {
     fn walk(self: Arc<Self>) -> Option<Box<dyn Walk>> {
         None
     }
+}
+
+/// Datasets without views, and samples of them.
+pub struct Roots {
+    pub rows: Vec<Arc<dyn Rows>>,
+    pub positions: Option<Vec<u64>>,
 }
 
 /// Reads samples from the first to the last.

@@ -13,6 +13,8 @@ pub struct JinxDataset {
     pub files: Arc<Files>,
     pub shards: Closable<Shards>,
     pub projection: Projection,
+    /// Plain JSON lines.
+    pub plain: bool,
 }
 
 impl JinxDataset {
@@ -28,14 +30,15 @@ impl JinxDataset {
         plain: bool,
     ) -> Result<Self> {
         let base = base_of(&paths);
-        let options = OpenOptions { base: base.clone(), ..options };
+        let views = paths.len() == 1;
+        let options = OpenOptions { base: base.clone(), views, ..options };
         let shards = Shards::open(paths.clone(), expected, split, options, plain)?;
         let files = Arc::new(Files { paths, base, samples: shards.len() });
-        Ok(Self { files, shards: Closable::new(shards), projection: Projection::default() })
+        Ok(Self { files, shards: Closable::new(shards), projection: Projection::default(), plain })
     }
 
     /// The same shards with other columns.
     pub fn with_projection(&self, projection: Projection) -> Self {
-        Self { files: Arc::clone(&self.files), shards: self.shards.clone(), projection }
+        Self { files: Arc::clone(&self.files), shards: self.shards.clone(), projection, plain: self.plain }
     }
 }

@@ -39,18 +39,9 @@ pub fn footer(shards: &Shards, i: usize) -> Result<String> {
 
 /// The `fields` entries of all footers, summed.
 pub fn statistics(shards: &Shards) -> Result<Vec<FieldInfo>> {
-    let mut sum: Vec<FieldInfo> = Vec::new();
-    let mut places: HashMap<Path, usize> = HashMap::new();
+    let mut sum = Vec::new();
     for i in 0..shards.count() {
-        for field in &shards.shard(i)?.footer().fields {
-            match places.get(&field.path) {
-                Some(at) => add(&mut sum[*at], field),
-                None => {
-                    places.insert(field.path.clone(), sum.len());
-                    sum.push(field.clone());
-                }
-            }
-        }
+        merge(&mut sum, shards.shard(i)?.footer().fields.clone());
     }
     Ok(sum)
 }
@@ -68,19 +59,4 @@ pub fn column_names(shards: &Shards) -> Result<Vec<String>> {
         }
     }
     Ok(names)
-}
-
-fn add(sum: &mut FieldInfo, field: &FieldInfo) {
-    for (kind, count) in &field.kinds {
-        let before = sum.kinds.get(kind).and_then(Json::as_u64).unwrap_or_default();
-        sum.kinds.insert(kind.clone(), json!(before.saturating_add(count.as_u64().unwrap_or_default())));
-    }
-    sum.coded = sum.coded.saturating_add(field.coded);
-    sum.quoted = sum.quoted.saturating_add(field.quoted);
-    sum.bytes = sum.bytes.saturating_add(field.bytes);
-    sum.decoded = sum.decoded.saturating_add(field.decoded);
-    sum.open |= field.open;
-    if sum.media.is_none() {
-        sum.media.clone_from(&field.media);
-    }
 }

@@ -2,7 +2,7 @@
 
 use crate::dataset::files::Files;
 use crate::dataset::projection::Projection;
-use crate::dataset::rows::{ArrowTypes, ColumnData, Rows};
+use crate::dataset::rows::{ArrowTypes, ColumnData, Roots, Rows};
 use crate::jinx::dataset::JinxDataset;
 use crate::jinx::sample::JinxSample;
 use crate::jinx::{columns, footer};
@@ -73,6 +73,22 @@ impl Rows for JinxDataset {
 
     fn column_names(&self) -> Result<Vec<String>> {
         footer::column_names(&*self.shards.get()?)
+    }
+
+    fn kind(&self) -> &'static str {
+        if self.plain { "jsonl" } else { "jinx" }
+    }
+
+    fn line_offsets(&self, file: usize) -> Result<Vec<u8>> {
+        self.shards.get()?.shard(file)?.line_offsets()
+    }
+
+    fn saved_view(self: Arc<Self>) -> Option<Arc<JinxDataset>> {
+        Some(self)
+    }
+
+    fn roots(self: Arc<Self>, positions: Option<Vec<u64>>) -> Result<Roots> {
+        Ok(Roots { rows: vec![self], positions })
     }
 
     fn statistics(&self) -> Result<Vec<FieldInfo>> {

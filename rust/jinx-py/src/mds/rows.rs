@@ -2,7 +2,7 @@
 
 use crate::dataset::files::Files;
 use crate::dataset::projection::Projection;
-use crate::dataset::rows::{ColumnData, Rows, Walk};
+use crate::dataset::rows::{ColumnData, Roots, Rows, Walk};
 use crate::mds::column;
 use crate::mds::dataset::MdsDataset;
 use crate::mds::sample::MdsSample;
@@ -76,6 +76,14 @@ impl Rows for MdsDataset {
 
     fn column_names(&self) -> Result<Vec<String>> {
         Ok(self.folder.get()?.columns().into_iter().map(|(name, _)| name).collect())
+    }
+
+    fn kind(&self) -> &'static str {
+        "mds"
+    }
+
+    fn roots(self: Arc<Self>, positions: Option<Vec<u64>>) -> Result<Roots> {
+        Ok(Roots { rows: vec![self], positions })
     }
 
     fn statistics(&self) -> Result<Vec<FieldInfo>> {

@@ -130,6 +130,7 @@ pub fn inherit(
 
 /// Copies the samples at positions over all files: without the columns in `hidden`, and with those in `own` and in
 /// the Arrow stream `table`, which have a value of each column for each sample.
+/// With `own_only` the columns that views have beside their files are copied, and no others.
 pub fn copy(
     py: Python<'_>,
     target: &Writer,
@@ -138,6 +139,7 @@ pub fn copy(
     hidden: &[String],
     own: Vec<(String, Bound<'_, PyAny>)>,
     table: Option<&Bound<'_, PyAny>>,
+    own_only: bool,
 ) -> PyResult<()> {
     let positions = positions(positions_over_files, reader.view.rows.files().samples)?;
     let rows = Arc::clone(&reader.view.rows);
@@ -151,7 +153,10 @@ pub fn copy(
     let copied = py.detach(|| {
         writer.write_rows(positions.len(), &|i, encoder| {
             encoder.begin_dict(0)?;
-            rows.emit_members(positions[i], &wanted, encoder)?;
+            match own_only {
+                true => rows.emit_own(positions[i], &wanted, encoder)?,
+                false => rows.emit_members(positions[i], &wanted, encoder)?,
+            }
             own.emit(i, encoder)?;
             encoder.end_dict()
         })

@@ -1,0 +1,251 @@
+//! Several datasets as one sequence of samples.
+
+use crate::dataset::files::Files;
+use crate::dataset::projection::Projection;
+use crate::dataset::rows::{ArrowTypes, ColumnData, Roots, Rows};
+use crate::sample::stored::StoredSample;
+use jinx_core::sink::Sink;
+use jinx_core::{Error, Result};
+use jinx_format::fields::{FieldInfo, Measure, merge};
+use jinx_format::read::columns::ColumnKind;
+use jinx_format::write::inherit::Inherited;
+use std::sync::Arc;
+
+pub struct ConcatRows {
+    files: Arc<Files>,
+    parts: Vec<Arc<dyn Rows>>,
+    /// First sample of each part, and the total at the end.
+    starts: Vec<u64>,
+    projection: Projection,
+}
+
+impl ConcatRows {
+    /// # Errors
+    /// `Invalid` for more samples than 64 bits count.
+    pub fn new(parts: Vec<Arc<dyn Rows>>) -> Result<Self> {
+        let mut starts = vec![0u64];
+        let mut paths = Vec::new();
+        for part in &parts {
+            let files = part.files();
+            let end = starts.last().copied().unwrap_or_default().checked_add(files.samples);
+            starts.push(end.ok_or_else(|| Error::invalid("more samples than 64 bits count"))?);
+            paths.extend(files.paths.iter().map(|path| files.base.join(path)));
+        }
+        let samples = starts.last().copied().unwrap_or_default();
+        let files = Arc::new(Files { paths, base: std::path::PathBuf::new(), samples });
+        Ok(Self { files, parts, starts, projection: Projection::default() })
+    }
+
+    /// The part of a sample, and the sample's position in it.
+    fn locate(&self, position: u64) -> Result<(&Arc<dyn Rows>, u64)> {
+        let at = self.starts.partition_point(|start| *start <= position).saturating_sub(1);
+        match self.parts.get(at) {
+            Some(part) => Ok((part, position - self.starts[at])),
+            None => Err(Error::invalid(format!("sample {position} of {}", self.files.samples))),
+        }
+    }
+
+    fn unite<T>(&self, of: impl Fn(&dyn Rows) -> Result<T>, mut with: impl FnMut(&mut T, T)) -> Result<T>
+    where
+        T: Default,
+    {
+        let mut all: Option<T> = None;
+        for part in &self.parts {
+            let one = of(&**part)?;
+            match &mut all {
+                None => all = Some(one),
+                Some(all) => with(all, one),
+            }
+        }
+        Ok(all.unwrap_or_default())
+    }
+}
+
+fn add_names(all: &mut Vec<String>, more: Vec<String>) {
+    for name in more {
+        if !all.contains(&name) {
+            all.push(name);
+        }
+    }
+}
+
+impl Rows for ConcatRows {
+    fn files(&self) -> &Files {
+        &self.files
+    }
+
+    fn projection(&self) -> &Projection {
+        &self.projection
+    }
+
+    fn with_projection(&self, projection: Projection) -> Arc<dyn Rows> {
+        let part = |part: &Arc<dyn Rows>| {
+            let mut hidden = part.projection().hidden.clone();
+            add_names(&mut hidden, projection.hidden.clone());
+            let (pixels, touched) = (projection.pixels.clone(), projection.touched.clone());
+            part.with_projection(Projection { columns: projection.columns.clone(), hidden, pixels, touched })
+        };
+        let parts = self.parts.iter().map(part).collect();
+        Arc::new(Self { files: Arc::clone(&self.files), parts, starts: self.starts.clone(), projection })
+    }
+
+    fn close(&self) {
+        self.parts.iter().for_each(|part| part.close());
+    }
+
+    fn check_open(&self) -> Result<()> {
+        self.parts.iter().try_for_each(|part| part.check_open())
+    }
+
+    fn sample(self: Arc<Self>, position: u64) -> Result<StoredSample> {
+        let (part, position) = self.locate(position)?;
+        Arc::clone(part).sample(position)
+    }
+
+    fn emit_members(&self, position: u64, wanted: &dyn Fn(&str) -> bool, sink: &mut dyn Sink) -> Result<()> {
+        let (part, position) = self.locate(position)?;
+        part.emit_members(position, wanted, sink)
+    }
+
+    fn measure(
+        &self,
+        positions: &mut dyn Iterator<Item = u64>,
+        path: &[&str],
+        kind: ColumnKind,
+    ) -> Result<Vec<Option<Measure>>> {
+        let mut measured = Vec::new();
+        for position in positions {
+            let (part, position) = self.locate(position)?;
+            measured.extend(part.measure(&mut std::iter::once(position), path, kind)?);
+        }
+        Ok(measured)
+    }
+
+    fn column(&self, path: &[Option<String>], kind: ColumnKind) -> Result<Option<ColumnData>> {
+        let mut columns = Vec::with_capacity(self.parts.len());
+        for part in self.parts.iter().filter(|part| part.files().samples > 0) {
+            let Some(column) = part.column(path, kind)? else { return Ok(None) };
+            columns.push((column, part.files().samples));
+        }
+        Ok(joined(columns))
+    }
+
+    fn column_names(&self) -> Result<Vec<String>> {
+        self.unite(|part| part.column_names(), add_names)
+    }
+
+    fn own_names(&self) -> Vec<String> {
+        let mut names = Vec::new();
+        self.parts.iter().for_each(|part| add_names(&mut names, part.own_names()));
+        names
+    }
+
+    fn statistics(&self) -> Result<Vec<FieldInfo>> {
+        self.unite(|part| part.statistics(), merge)
+    }
+
+    fn identities(&self) -> Result<Vec<(u64, String)>> {
+        self.unite(|part| part.identities(), |all, more| all.extend(more))
+    }
+
+    fn footer(&self, file: usize) -> Result<String> {
+        let mut left = file;
+        for part in &self.parts {
+            let files = part.files().paths.len();
+            if left < files {
+                return part.footer(left);
+            }
+            left -= files;
+        }
+        Err(Error::invalid(format!("there is no file {file}")))
+    }
+
+    fn arrow_types(&self) -> Result<ArrowTypes> {
+        self.unite(
+            |part| part.arrow_types(),
+            |all, more| {
+                if all.schema != more.schema {
+                    all.schema = None;
+                }
+                all.media.extend(more.media);
+            },
+        )
+    }
+
+    fn inherited(&self, wanted: &dyn Fn(&str) -> bool) -> Result<Inherited> {
+        self.unite(|part| part.inherited(wanted), |all, more| all.unite(more))
+    }
+
+    fn emit_own(&self, position: u64, wanted: &dyn Fn(&str) -> bool, sink: &mut dyn Sink) -> Result<()> {
+        let (part, position) = self.locate(position)?;
+        part.emit_own(position, wanted, sink)
+    }
+
+    fn roots(self: Arc<Self>, positions: Option<Vec<u64>>) -> Result<Roots> {
+        let mut parts = Vec::with_capacity(self.parts.len());
+        for part in &self.parts {
+            parts.push((Arc::clone(part).roots(None)?, part.files().samples));
+        }
+        let is_same = parts.iter().all(|(part, _)| part.positions.is_none());
+        let (mut rows, mut over_roots, mut offset) = (Vec::new(), Vec::new(), 0u64);
+        for (part, samples) in parts {
+            let root_samples: u64 = part.rows.iter().map(|root| root.files().samples).sum();
+            if !is_same {
+                let own = part.positions.unwrap_or_else(|| (0..samples).collect());
+                over_roots.extend(own.into_iter().map(|position| position + offset));
+            }
+            offset += root_samples;
+            rows.extend(part.rows);
+        }
+        let positions = match (positions, is_same) {
+            (positions, true) => positions,
+            (None, false) => Some(over_roots),
+            (Some(positions), false) => {
+                let at = |position: u64| {
+                    let found = usize::try_from(position).ok().and_then(|at| over_roots.get(at).copied());
+                    found.ok_or_else(|| Error::invalid(format!("sample {position} of {}", over_roots.len())))
+                };
+                Some(positions.into_iter().map(at).collect::<Result<_>>()?)
+            }
+        };
+        Ok(Roots { rows, positions })
+    }
+}
+
+/// One column after another; `None` when their types differ.
+fn joined(columns: Vec<(ColumnData, u64)>) -> Option<ColumnData> {
+    let dtype = columns.first()?.0.dtype;
+    if columns.iter().any(|(column, _)| column.dtype != dtype) {
+        return None;
+    }
+    let has_validity = columns.iter().any(|(column, _)| column.validity.is_some());
+    let has_offsets = columns.iter().any(|(column, _)| column.offsets.is_some());
+    let (mut data, mut valid, mut ends) = (Vec::new(), Vec::new(), 0u64.to_le_bytes().to_vec());
+    let mut samples = 0u64;
+    for (column, count) in columns {
+        let before = jinx_core::num::to_u64(data.len());
+        data.extend_from_slice(&column.data);
+        for offset in column.offsets.iter().flat_map(|offsets| offsets.chunks_exact(8).skip(1)) {
+            let end = before + jinx_core::num::u64_at(offset, 0)?;
+            ends.extend_from_slice(&end.to_le_bytes());
+        }
+        for i in (0..count).filter(|_| has_validity) {
+            if samples.is_multiple_of(8) {
+                valid.push(0u8);
+            }
+            let bit = column.validity.as_ref().map_or(1, |bits| {
+                usize::try_from(i / 8).ok().and_then(|at| bits.get(at)).map_or(0, |byte| byte >> (i % 8) & 1)
+            });
+            if let Some(last) = valid.last_mut() {
+                *last |= bit << (samples % 8);
+            }
+            samples += 1;
+        }
+    }
+    Some(ColumnData {
+        dtype,
+        data,
+        validity: has_validity.then_some(valid),
+        offsets: has_offsets.then_some(ends),
+    })
+}

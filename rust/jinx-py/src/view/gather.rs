@@ -1,0 +1,71 @@
+//! The cells of a column in another order.
+
+use crate::dataset::rows::ColumnData;
+use jinx_core::num::{to_u64, u64_at};
+use jinx_core::{Error, Result};
+
+/// The cells at `positions`.
+///
+/// # Errors
+/// `Invalid` for a position that the column does not have.
+pub fn gathered(column: &ColumnData, positions: &[u64]) -> Result<ColumnData> {
+    let at = |position: &u64| usize::try_from(*position).map_err(|_| outside(*position));
+    let positions: Vec<usize> = positions.iter().map(at).collect::<Result<_>>()?;
+    let validity = column.validity.as_deref().map(|bits| gather_bits(bits, &positions)).transpose()?;
+    let (data, offsets) = match &column.offsets {
+        None => (gather_cells(&column.data, width(column.dtype), &positions)?, None),
+        Some(offsets) => {
+            let (data, offsets) = gather_texts(&column.data, offsets, &positions)?;
+            (data, Some(offsets))
+        }
+    };
+    Ok(ColumnData { dtype: column.dtype, data, validity, offsets })
+}
+
+/// Bytes of one cell.
+fn width(dtype: &str) -> usize {
+    match dtype {
+        "bool" | "int8" | "uint8" => 1,
+        "int16" | "uint16" => 2,
+        "int32" | "uint32" | "float32" => 4,
+        _ => 8,
+    }
+}
+
+fn gather_cells(data: &[u8], width: usize, positions: &[usize]) -> Result<Vec<u8>> {
+    let mut cells = Vec::with_capacity(positions.len().saturating_mul(width));
+    for position in positions {
+        let start = position.saturating_mul(width);
+        let cell = data.get(start..start.saturating_add(width)).ok_or_else(|| outside(to_u64(*position)))?;
+        cells.extend_from_slice(cell);
+    }
+    Ok(cells)
+}
+
+fn gather_bits(bits: &[u8], positions: &[usize]) -> Result<Vec<u8>> {
+    let mut gathered = vec![0u8; positions.len().div_ceil(8)];
+    for (i, position) in positions.iter().enumerate() {
+        let byte = bits.get(position / 8).ok_or_else(|| outside(to_u64(*position)))?;
+        gathered[i / 8] |= (byte >> (position % 8) & 1) << (i % 8);
+    }
+    Ok(gathered)
+}
+
+fn gather_texts(data: &[u8], offsets: &[u8], positions: &[usize]) -> Result<(Vec<u8>, Vec<u8>)> {
+    let (mut texts, mut ends) = (Vec::new(), Vec::with_capacity((positions.len() + 1).saturating_mul(8)));
+    ends.extend_from_slice(&0u64.to_le_bytes());
+    for position in positions {
+        let bound = |i: usize| usize::try_from(u64_at(offsets, i.saturating_mul(8))?).ok();
+        let text = bound(*position)
+            .zip(bound(position.saturating_add(1)))
+            .and_then(|(start, end)| data.get(start..end))
+            .ok_or_else(|| outside(to_u64(*position)))?;
+        texts.extend_from_slice(text);
+        ends.extend_from_slice(&to_u64(texts.len()).to_le_bytes());
+    }
+    Ok((texts, ends))
+}
+
+fn outside(position: u64) -> Error {
+    Error::invalid(format!("position {position} is outside the column"))
+}

@@ -1,0 +1,306 @@
+//! Samples of a base with columns of the view's own next to them.
+
+use crate::dataset::files::Files;
+use crate::dataset::projection::Projection;
+use crate::dataset::rows::{ArrowTypes, ColumnData, Roots, Rows};
+use crate::jinx::dataset::JinxDataset;
+use crate::sample::stored::StoredSample;
+use crate::view::gather::gathered;
+use crate::view::sample::ViewSample;
+use jinx_convert::arrow::{InferOptions, SchemaInference, encode_schema, schema_text};
+use jinx_core::sink::Sink;
+use jinx_core::value::TreeBuilder;
+use jinx_core::{Error, Result};
+use jinx_format::fields::{FieldInfo, Measure};
+use jinx_format::read::columns::ColumnKind;
+use jinx_format::write::inherit::Inherited;
+use std::sync::Arc;
+
+/// Which samples of the base a view shows.
+#[derive(Clone)]
+pub enum Positions {
+    /// All, in their order.
+    Same,
+    Memory(Arc<Vec<u64>>),
+    /// In the file of a saved view.
+    Saved(Arc<JinxDataset>),
+}
+
+impl Positions {
+    pub fn of(positions: Option<Arc<Vec<u64>>>) -> Self {
+        positions.map_or(Self::Same, Self::Memory)
+    }
+
+    /// The base's position of the view's sample `i`.
+    ///
+    /// # Errors
+    /// `Invalid` past the end; of a saved view those of reading, and `Corrupt` for a position that no sample has.
+    fn get(&self, i: u64) -> Result<u64> {
+        match self {
+            Self::Same => Ok(i),
+            Self::Memory(positions) => usize::try_from(i)
+                .ok()
+                .and_then(|at| positions.get(at).copied())
+                .ok_or_else(|| Error::invalid(format!("sample {i} of {}", positions.len()))),
+            Self::Saved(file) => file.shards.get()?.shard(0)?.view_position(i),
+        }
+    }
+
+    fn all(&self, samples: u64) -> Result<Vec<u64>> {
+        (0..samples).map(|i| self.get(i)).collect()
+    }
+}
+
+/// The columns of a base and, after them, the view's own, which hide those of the same name.
+pub struct ViewRows {
+    pub files: Arc<Files>,
+    /// Without the columns that are hidden.
+    base: Arc<dyn Rows>,
+    /// Columns that were chosen of the base before.
+    base_columns: Option<Vec<String>>,
+    positions: Positions,
+    /// A row for each sample, in the view's order.
+    own: Option<Arc<dyn Rows>>,
+    own_names: Arc<Vec<String>>,
+    /// Columns of the base that do not exist for the view.
+    hidden: Arc<Vec<String>>,
+    projection: Projection,
+}
+
+impl ViewRows {
+    /// `dropped` are columns of the base that are hidden without a replacement.
+    ///
+    /// # Errors
+    /// Those of reading the names.
+    pub fn new(
+        files: Files,
+        base: Arc<dyn Rows>,
+        positions: Positions,
+        own: Option<Arc<dyn Rows>>,
+        dropped: Vec<String>,
+    ) -> Result<Self> {
+        let own_names = own.as_ref().map_or_else(|| Ok(Vec::new()), |own| own.column_names())?;
+        let mut hidden = dropped;
+        hidden.extend(own_names.iter().cloned());
+        let view = Self {
+            files: Arc::new(files),
+            base_columns: base.projection().columns.clone(),
+            base,
+            positions,
+            own,
+            own_names: Arc::new(own_names),
+            hidden: Arc::new(hidden),
+            projection: Projection::default(),
+        };
+        Ok(view.projected(Projection::default()))
+    }
+
+    fn projected(&self, projection: Projection) -> Self {
+        let mut hidden = self.base.projection().hidden.clone();
+        hidden.extend(self.hidden.iter().filter(|name| !hidden.contains(name)).cloned().collect::<Vec<_>>());
+        let columns = match (&self.base_columns, &projection.columns) {
+            (Some(before), Some(chosen)) => {
+                Some(chosen.iter().filter(|name| before.contains(name)).cloned().collect())
+            }
+            (before, chosen) => chosen.clone().or_else(|| before.clone()),
+        };
+        let (pixels, touched) = (projection.pixels.clone(), projection.touched.clone());
+        let base = self.base.with_projection(Projection { columns, hidden, pixels, touched });
+        let own_projection = || Projection { columns: projection.columns.clone(), ..Projection::default() };
+        let own = self.own.as_ref().map(|own| own.with_projection(own_projection()));
+        Self {
+            files: Arc::clone(&self.files),
+            base,
+            base_columns: self.base_columns.clone(),
+            positions: self.positions.clone(),
+            own,
+            own_names: Arc::clone(&self.own_names),
+            hidden: Arc::clone(&self.hidden),
+            projection,
+        }
+    }
+
+    fn is_own(&self, name: &str) -> bool {
+        self.own_names.iter().any(|own| own == name)
+    }
+
+    /// The rows that have a column.
+    fn holder(&self, name: &str) -> Option<&Arc<dyn Rows>> {
+        self.own.as_ref().filter(|_| self.is_own(name))
+    }
+}
+
+impl Rows for ViewRows {
+    fn files(&self) -> &Files {
+        &self.files
+    }
+
+    fn projection(&self) -> &Projection {
+        &self.projection
+    }
+
+    fn with_projection(&self, projection: Projection) -> Arc<dyn Rows> {
+        Arc::new(self.projected(projection))
+    }
+
+    fn close(&self) {
+        self.base.close();
+        if let Some(own) = &self.own {
+            own.close();
+        }
+        if let Positions::Saved(file) = &self.positions {
+            file.close();
+        }
+    }
+
+    fn check_open(&self) -> Result<()> {
+        self.base.check_open()
+    }
+
+    fn sample(self: Arc<Self>, position: u64) -> Result<StoredSample> {
+        let base = Arc::clone(&self.base).sample(self.positions.get(position)?)?;
+        let Some(own) = &self.own else { return Ok(base) };
+        let own = Arc::clone(own).sample(position)?;
+        Ok(StoredSample::of(ViewSample::new(base, own, Arc::clone(&self.own_names))))
+    }
+
+    fn emit_members(&self, position: u64, wanted: &dyn Fn(&str) -> bool, sink: &mut dyn Sink) -> Result<()> {
+        self.base.emit_members(self.positions.get(position)?, wanted, sink)?;
+        self.own.as_ref().map_or(Ok(()), |own| own.emit_members(position, wanted, sink))
+    }
+
+    fn measure(
+        &self,
+        positions: &mut dyn Iterator<Item = u64>,
+        path: &[&str],
+        kind: ColumnKind,
+    ) -> Result<Vec<Option<Measure>>> {
+        if let Some(own) = path.first().and_then(|name| self.holder(name)) {
+            return own.measure(positions, path, kind);
+        }
+        let base: Vec<u64> = positions.map(|i| self.positions.get(i)).collect::<Result<_>>()?;
+        self.base.measure(&mut base.into_iter(), path, kind)
+    }
+
+    fn column(&self, path: &[Option<String>], kind: ColumnKind) -> Result<Option<ColumnData>> {
+        let name = path.first().and_then(Option::as_deref);
+        if let Some(own) = name.and_then(|name| self.holder(name)) {
+            return own.column(path, kind);
+        }
+        let Some(column) = self.base.column(path, kind)? else { return Ok(None) };
+        match &self.positions {
+            Positions::Same => Ok(Some(column)),
+            Positions::Memory(positions) => gathered(&column, positions).map(Some),
+            saved @ Positions::Saved(_) => gathered(&column, &saved.all(self.files.samples)?).map(Some),
+        }
+    }
+
+    fn column_names(&self) -> Result<Vec<String>> {
+        let mut names = self.base.column_names()?;
+        names.retain(|name| !self.hidden.contains(name));
+        names.extend(self.own_names.iter().cloned());
+        Ok(names)
+    }
+
+    fn own_names(&self) -> Vec<String> {
+        let mut names = self.base.own_names();
+        names.retain(|name| !self.hidden.contains(name));
+        names.extend(self.own_names.iter().cloned());
+        names
+    }
+
+    fn statistics(&self) -> Result<Vec<FieldInfo>> {
+        let mut fields = self.base.statistics()?;
+        fields.retain(|field| {
+            let name = field.path.first().and_then(Option::as_ref);
+            name.is_none_or(|name| !self.hidden.contains(name))
+        });
+        if let Some(own) = &self.own {
+            fields.extend(own.statistics()?);
+        }
+        Ok(fields)
+    }
+
+    fn identities(&self) -> Result<Vec<(u64, String)>> {
+        let mut identities = self.base.identities()?;
+        if let Positions::Saved(file) = &self.positions {
+            identities.extend(file.identities()?);
+        }
+        Ok(identities)
+    }
+
+    fn footer(&self, file: usize) -> Result<String> {
+        self.base.footer(file)
+    }
+
+    fn arrow_types(&self) -> Result<ArrowTypes> {
+        let mut types = self.base.arrow_types()?;
+        let is_base = |name: &str| !self.hidden.iter().any(|hidden| hidden == name);
+        types.media.retain(|(path, _)| path.first().and_then(Option::as_deref).is_none_or(is_base));
+        let own = match &self.own {
+            None => None,
+            Some(own) => {
+                let own_types = own.arrow_types()?;
+                types.media.extend(own_types.media.clone());
+                Some((own, own_types))
+            }
+        };
+        let Some(schema) = types.schema.take() else { return Ok(types) };
+        let more = match own {
+            None => Vec::new(),
+            Some((own, known)) => own_fields(&**own, known, self.files.samples)?,
+        };
+        types.schema = Some(schema_text(&schema, &is_base, &more)?);
+        Ok(types)
+    }
+
+    fn inherited(&self, wanted: &dyn Fn(&str) -> bool) -> Result<Inherited> {
+        let base = |name: &str| wanted(name) && !self.hidden.iter().any(|hidden| hidden == name);
+        let mut inherited = self.base.inherited(&base)?;
+        if let Some(own) = &self.own {
+            inherited.media.extend(own.inherited(wanted)?.media);
+        }
+        inherited.arrow_schema = self.arrow_types()?.schema;
+        Ok(inherited)
+    }
+
+    fn taken_together(&self, positions: &[u64]) -> usize {
+        let base: Result<Vec<u64>> = positions.iter().map(|i| self.positions.get(*i)).collect();
+        base.map_or(positions.len(), |base| self.base.taken_together(&base))
+    }
+
+    fn emit_own(&self, position: u64, wanted: &dyn Fn(&str) -> bool, sink: &mut dyn Sink) -> Result<()> {
+        if !self.base.own_names().is_empty() {
+            let is_base = |name: &str| wanted(name) && !self.hidden.iter().any(|hidden| hidden == name);
+            self.base.emit_own(self.positions.get(position)?, &is_base, sink)?;
+        }
+        self.own.as_ref().map_or(Ok(()), |own| own.emit_members(position, wanted, sink))
+    }
+
+    fn roots(self: Arc<Self>, positions: Option<Vec<u64>>) -> Result<Roots> {
+        let positions = match (positions, &self.positions) {
+            (positions, Positions::Same) => positions,
+            (None, own) => Some(own.all(self.files.samples)?),
+            (Some(positions), own) => Some(positions.into_iter().map(|i| own.get(i)).collect::<Result<_>>()?),
+        };
+        Arc::clone(&self.base).roots(positions)
+    }
+}
+
+/// The Arrow fields of the view's own columns: those they were written from, or what their values are.
+fn own_fields(own: &dyn Rows, known: ArrowTypes, samples: u64) -> Result<Vec<arrow_schema::Field>> {
+    let schema = match known.schema {
+        Some(text) => jinx_convert::arrow::decode_schema(&text)?,
+        None => {
+            let options = InferOptions { media: known.media, mixed_json: false, large: false };
+            let mut inference = SchemaInference::new(options);
+            for i in 0..samples {
+                let mut tree = TreeBuilder::without_bytes();
+                own.emit(i, &mut tree)?;
+                inference.observe(&tree.take()?).map_err(|error| error.in_sample(i))?;
+            }
+            (*inference.finish()?).clone()
+        }
+    };
+    Ok(schema.fields().iter().map(|field| arrow_schema::Field::clone(field)).collect())
+}
