@@ -88,6 +88,8 @@ pub struct ViewInfo {
     pub positions: Option<ArrayRef>,
     /// Columns of the bases that the view hides.
     pub drop: Vec<String>,
+    /// Samples of all bases.
+    pub base_samples: u64,
 }
 
 impl ViewInfo {
@@ -107,7 +109,8 @@ impl ViewInfo {
             serde_json::from_value(member("positions")).map_err(|error| damaged("positions", error))?;
         let drop: Option<Vec<String>> =
             serde_json::from_value(member("drop")).map_err(|error| damaged("drop", error))?;
-        let info = Self { rows, bases, positions, drop: drop.unwrap_or_default() };
+        let base_samples = count_samples(&bases)?;
+        let info = Self { rows, bases, positions, drop: drop.unwrap_or_default(), base_samples };
         info.check(num_samples)?;
         Ok(info)
     }
@@ -120,7 +123,7 @@ impl ViewInfo {
             return Err(Error::corrupt(format!("a view with {} bases", self.bases.len())));
         }
         self.bases.iter().try_for_each(Base::check)?;
-        let total = self.base_samples()?;
+        let total = self.base_samples;
         match &self.positions {
             None if total != num_samples => {
                 Err(Error::corrupt(format!("a view without positions of {num_samples} of {total} samples")))
@@ -128,17 +131,13 @@ impl ViewInfo {
             _ => Ok(()),
         }
     }
+}
 
-    /// Samples of all bases.
-    ///
-    /// # Errors
-    /// `Corrupt` for more than 64 bits count.
-    pub fn base_samples(&self) -> Result<u64> {
-        let counts = self.bases.iter().map(|base| base.num_samples);
-        counts
-            .fold(Some(0u64), |sum, count| sum?.checked_add(count))
-            .ok_or_else(|| Error::corrupt("the bases have more samples than 64 bits count"))
-    }
+fn count_samples(bases: &[Base]) -> Result<u64> {
+    let counts = bases.iter().map(|base| base.num_samples);
+    counts
+        .fold(Some(0u64), |sum, count| sum?.checked_add(count))
+        .ok_or_else(|| Error::corrupt("the bases have more samples than 64 bits count"))
 }
 
 /// What a view that is being written shows.

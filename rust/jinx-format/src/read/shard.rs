@@ -9,7 +9,6 @@ use crate::read::known_keys::KnownKey;
 use crate::read::locate::{foreign, open_sidecar, read_footer};
 use crate::read::stored::Pointer;
 use crate::sidecar::{self, Header};
-use crate::view::ViewInfo;
 use jinx_core::codec::TextEncoding;
 use jinx_core::error::{Cause, Error, Result};
 use jinx_core::io::{Access, Source, UninitSlice};
@@ -236,7 +235,7 @@ impl Shard {
         }
         let Some(positions) = &self.positions else { return Ok(i) };
         let position = positions.u64_at(i, self.side.as_ref()).map_err(|error| self.here(error, i))?;
-        let total = self.footer.view.as_ref().map_or(Ok(samples), ViewInfo::base_samples)?;
+        let total = self.footer.view.as_ref().map_or(samples, |view| view.base_samples);
         if position >= total {
             let what = format!("position {position} of the bases, which have {total} samples");
             return Err(self.here(Error::corrupt(what), i));

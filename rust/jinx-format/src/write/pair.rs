@@ -305,7 +305,9 @@ fn put_view(view: &NewView, rows: u64, side: &mut Side) -> Result<(u64, ViewInfo
         let index = new.index.as_deref().map(&mut put).transpose()?;
         bases.push(Base { index, ..new.base.clone() });
     }
-    Ok((view.num_samples, ViewInfo { rows, bases, positions, drop: view.drop.clone() }))
+    let base_samples = bases.iter().map(|base| base.num_samples).sum();
+    let info = ViewInfo { rows, bases, positions, drop: view.drop.clone(), base_samples };
+    Ok((view.num_samples, info))
 }
 
 impl Side {

@@ -2,10 +2,10 @@
 
 use crate::jinx::shards::Shards;
 use jinx_core::{Error, Result};
-use jinx_format::fields::{FieldInfo, Path};
+use jinx_format::fields::{FieldInfo, merge};
 use jinx_format::meta::WithMeta;
 use serde_json::{Map, Value as Json, json};
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 /// The footer of shard `i` as JSON text.
 pub fn footer(shards: &Shards, i: usize) -> Result<String> {

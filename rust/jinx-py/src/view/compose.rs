@@ -106,7 +106,7 @@ pub fn compose_saved(file: &Bound<'_, Reader>, bases: Vec<Bound<'_, Reader>>) ->
     let saved = rows.saved_view().ok_or_else(wrong)?;
     let info = saved.view_info().into_py_result()?.ok_or_else(wrong)?;
     let base = one_sequence(&bases).into_py_result()?;
-    let expected = info.base_samples().into_py_result()?;
+    let expected = info.base_samples;
     if base.files().samples != expected {
         let what =
             format!("the bases have {} samples, the view was saved over {expected}", base.files().samples);

@@ -7,7 +7,7 @@ use crate::jinx::dataset::JinxDataset;
 use crate::sample::stored::StoredSample;
 use crate::view::gather::gathered;
 use crate::view::sample::ViewSample;
-use jinx_convert::arrow::{InferOptions, SchemaInference, encode_schema, schema_text};
+use jinx_convert::arrow::{InferOptions, SchemaInference, schema_text};
 use jinx_core::sink::Sink;
 use jinx_core::value::TreeBuilder;
 use jinx_core::{Error, Result};
