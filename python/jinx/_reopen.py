@@ -4,14 +4,11 @@ The names here never change, so that a later version reads the pickles of this o
 """
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
-from jinx.errors import MismatchError
+from jinx._core import MismatchError, Reader
 
-if TYPE_CHECKING:
-    from jinx._dataset.dataset import Dataset
-
-D = TypeVar("D", bound="Dataset")
+D = TypeVar("D", bound=Reader)
 
 _MODULES = {
     "KeepColumns": "jinx._dataset.selection",
@@ -36,7 +33,9 @@ def reopen_dataset(kind: type[D], paths: list[str], options: dict[str, Any], sta
     expected = identities if options.get("split") is None else None
     opened = kind(paths, **options, expected=expected)
     if opened._base_len() != state["samples"] or (expected is None and opened._identities() != identities):
-        raise MismatchError(f"{opened.path}: the files changed since this dataset was pickled; open them again")
+        from jinx._dataset.summary import path_of
+
+        raise MismatchError(f"{path_of(opened)}: the files changed since this dataset was pickled; open them again")
     return opened._derive(
         indices=state["indices"], fields=state["columns"], transforms=state["transforms"], decoders=state["decoders"]
     )

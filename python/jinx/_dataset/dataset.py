@@ -9,7 +9,7 @@ from jinx._dataset.decode_media import DecodeSpec, decoders_for, media_in, media
 from jinx._dataset.positions import positions
 from jinx._dataset.sort_order import Key
 from jinx._reopen import reopen_dataset
-from jinx._suggest import FROM_ELSEWHERE, unknown_column
+from jinx._suggest import FROM_ELSEWHERE
 
 if TYPE_CHECKING:
     import numpy as np
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
 else:
     Base = _core.Reader
-
-Remainder = Literal["drop", "pad"] | None
 
 
 class Dataset(Base):
@@ -58,7 +56,7 @@ class Dataset(Base):
     @property
     def column_names(self) -> list[str]:
         """The top-level names, in the order in which they were first seen."""
-        return columns.names(self)
+        return columns.column_names(self)
 
     @property
     def schema(self) -> dict[str, str]:
@@ -72,7 +70,11 @@ class Dataset(Base):
 
     def info(self) -> "DatasetInfo":
         """What is known about the files: samples, sizes in bytes, columns, checksums. `jinx info` prints it."""
-        return summary.describe(self)
+        if self._options.get("mds") is not None:
+            from jinx.mds._summary import describe
+        else:
+            from jinx._dataset.summary import describe
+        return describe(self)
 
     # Columns.
 
@@ -187,7 +189,11 @@ class Dataset(Base):
         return selection.keep(self, keep)
 
     def shard(
-        self, *positional: int, num_shards: int | None = None, index: int | None = None, remainder: Remainder = None
+        self,
+        *positional: int,
+        num_shards: int | None = None,
+        index: int | None = None,
+        remainder: selection.Remainder = None,
     ) -> Self:
         """The part of one worker: `num_shards` consecutive parts whose sizes differ by at most one.
 
@@ -269,10 +275,7 @@ class Dataset(Base):
             KeyError: A column does not exist.
         """
         if isinstance(spec, Mapping):
-            known = self.column_names
-            for name in spec:
-                if known and name not in known:
-                    raise KeyError(unknown_column(name, known))
+            selection.require_columns(self, spec)
         media = media_paths(self._field_stats())
         if spec is True and not media and len(self):
             media = media_in(self._derive(decoders=None, transforms=())[0])

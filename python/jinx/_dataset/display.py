@@ -3,13 +3,12 @@
 from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from itertools import islice
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-from jinx._dataset.summary import field_sizes
+from jinx._core import Reader
+from jinx._dataset.columns import column_names
+from jinx._dataset.summary import field_sizes, path_of, schema
 from jinx._sizes import natural_size
-
-if TYPE_CHECKING:
-    from jinx._dataset.dataset import Dataset
 
 MAX_HTML_BYTES = 100_000
 _MAX_COLUMNS = 40
@@ -44,11 +43,11 @@ class _Thumbnail(NamedTuple):
     height: int
 
 
-def dataset_text(dataset: "Dataset") -> str:
+def dataset_text(dataset: Reader) -> str:
     """The path, the number of samples, and one line for each column with type and stored size."""
     seed = dataset.__dict__.get("_seed")
     shuffled = "" if seed is None else f", shuffled with seed={seed}"
-    head = f"Dataset({dataset.path!r}, {_samples(len(dataset))}{shuffled})"
+    head = f"Dataset({path_of(dataset)!r}, {_samples(len(dataset))}{shuffled})"
     rows = _column_rows(dataset)
     if not rows:
         return head
@@ -57,7 +56,7 @@ def dataset_text(dataset: "Dataset") -> str:
     return "\n".join([head, *lines])
 
 
-def dataset_html(dataset: "Dataset") -> str:
+def dataset_html(dataset: Reader) -> str:
     """A table of the columns, and thumbnails of the first samples where Pillow is installed."""
     rows = [
         _row("td", (_name_style(name), _TEXT, _NUMBER), [f"<code>{escape(name)}</code>", escape(kind), escape(size)])
@@ -65,7 +64,7 @@ def dataset_html(dataset: "Dataset") -> str:
     ]
     head = _row("th", (_NAME, _TEXT, _NUMBER), ["column", "type", "stored"])
     page = (
-        f"<div><b>Dataset</b> <code>{escape(_short(dataset.path))}</code>, {_samples(len(dataset))}"
+        f"<div><b>Dataset</b> <code>{escape(_short(path_of(dataset)))}</code>, {_samples(len(dataset))}"
         f"<table style='{_TABLE}'><thead>{head}</thead><tbody>{''.join(rows)}</tbody></table>"
     )
     for figure in _figures(dataset):
@@ -159,9 +158,9 @@ def _on_white(image: Any) -> Any:
     return Image.alpha_composite(paper, coloured).convert("RGB")
 
 
-def _column_rows(dataset: "Dataset") -> list[tuple[str, str, str]]:
+def _column_rows(dataset: Reader) -> list[tuple[str, str, str]]:
     sizes = field_sizes(dataset._field_stats())
-    columns = list(dataset.schema.items())
+    columns = list(schema(dataset).items())
     rows = [
         (_short(name), kind, natural_size(sizes[name][1]) if name in sizes and sizes[name][0] else "")
         for name, kind in columns[:_MAX_COLUMNS]
@@ -171,11 +170,11 @@ def _column_rows(dataset: "Dataset") -> list[tuple[str, str, str]]:
     return rows
 
 
-def _figures(dataset: "Dataset") -> Iterator[str]:
+def _figures(dataset: Reader) -> Iterator[str]:
     """Thumbnails of the first samples' image columns."""
     stats = dataset._field_stats()
     found_media = [str(entry["path"][0]) for entry in stats if entry.get("media")]
-    names = [name for name in dict.fromkeys(found_media) if name in dataset.column_names]
+    names = [name for name in dict.fromkeys(found_media) if name in column_names(dataset)]
     if not names or dataset._transforms:
         return
     stored = dataset._derive(fields=names, decoders=None)

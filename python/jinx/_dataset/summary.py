@@ -3,10 +3,11 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from jinx._core import Reader
+from jinx._dataset.columns import column_names
 from jinx._suggest import path_text
 
 if TYPE_CHECKING:
-    from jinx._dataset.dataset import Dataset
     from jinx._results import ColumnInfo, DatasetInfo
 
 _NONE = "null"
@@ -54,7 +55,7 @@ def only_readable_by_1_1(stats: Sequence[Mapping[str, Any]], separator: str) -> 
     return found
 
 
-def path_of(dataset: "Dataset") -> str:
+def path_of(dataset: Reader) -> str:
     """See `Dataset.path`."""
     paths = dataset._shard_names
     if len(paths) == 1:
@@ -66,32 +67,28 @@ def path_of(dataset: "Dataset") -> str:
     return f"{where or '.'} ({len(paths)} shards)"
 
 
-def schema(dataset: "Dataset") -> dict[str, str]:
+def schema(dataset: Reader) -> dict[str, str]:
     """See `Dataset.schema`."""
     stats = {entry["path"][0]: entry for entry in dataset._field_stats() if len(entry["path"]) == 1}
-    names = dataset.column_names
+    names = column_names(dataset)
     if dataset._transforms or not stats:
         first: Any = dataset[0] if names else {}
         return {name: type(first.get(name)).__name__ for name in names}
     return {name: type_summary(stats[name]) for name in names if name in stats}
 
 
-def describe(dataset: "Dataset") -> "DatasetInfo":
-    """See `Dataset.info`."""
+def describe(dataset: Reader) -> "DatasetInfo":
+    """What `Dataset.info` says of JINX and JSON lines."""
     import json
 
     from jinx._results import DatasetInfo, IndexedInfo
 
-    if dataset._options.get("mds") is not None:
-        from jinx.mds._summary import describe as describe_mds
-
-        return describe_mds(dataset)
     footers: list[dict[str, Any]] = [json.loads(dataset._footer(index)) for index in range(len(dataset._shard_paths))]
     stats = dataset._field_stats()
     first: dict[str, Any] = footers[0] if footers else {}
     indexed: list[dict[str, Any]] = first.get("columns") or []
     return DatasetInfo(
-        path=dataset.path,
+        path=path_of(dataset),
         format="jinx" if first.get("version") else "jsonl",
         version=first.get("version"),
         writer=first.get("writer"),
@@ -101,7 +98,7 @@ def describe(dataset: "Dataset") -> "DatasetInfo":
         bytes=sum(int(footer.get("bytes") or 0) for footer in footers),
         sidecar_bytes=sum(int(footer.get("sidecar_bytes") or 0) for footer in footers),
         split=first.get("split"),
-        columns=_columns(dataset.schema, stats),
+        columns=_columns(schema(dataset), stats),
         indexed=[IndexedInfo(path_text(one["path"]), one["kind"], one["dtype"]) for one in indexed],
         checksums=_checksums(first),
         needs_1_1=only_readable_by_1_1(stats, "."),

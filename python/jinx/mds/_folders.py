@@ -2,12 +2,11 @@
 
 import os
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
-if TYPE_CHECKING:
-    from jinx._dataset.dataset import Dataset
+from jinx._core import Reader
 
-    D = TypeVar("D", bound=Dataset)
+D = TypeVar("D", bound=Reader)
 
 INDEX = "index.json"
 Source = str | os.PathLike[str]
@@ -68,7 +67,7 @@ def _splits(path: str) -> list[str]:
 
 
 def open_folders(
-    kind: "type[D]",
+    kind: type[D],
     folders: Iterable[str],
     *,
     io: str = "auto",
@@ -79,7 +78,7 @@ def open_folders(
     image_bytes: bool = False,
     allow_unsafe_types: bool | Sequence[str] = False,
     max_value_bytes: int | None = None,
-) -> "D":
+) -> D:
     """Open MDS folders as one dataset of the class `kind`; see `jinx.open`."""
     unpack = None if cache is None else os.fsdecode(cache)
     if unpack is not None and unpack not in {"memory", "private"}:
