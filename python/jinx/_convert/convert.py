@@ -8,8 +8,8 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Unpack
 
 from jinx import _core
-from jinx._convert.inputs import Inputs, find_inputs
-from jinx._convert.options import ConvertOptions, Path, Progress, Settings, documented, is_paths
+from jinx._convert.inputs import Inputs, find_inputs, is_paths, paths_of
+from jinx._convert.options import ConvertOptions, Path, Progress, Settings, documented
 from jinx._convert.remote import fetched, is_url
 from jinx._convert.splits import file_name, splits_of
 from jinx._files.merge import part_folder
@@ -53,7 +53,7 @@ def convert(
         refuse_existing(settings.out)
     conversion = Conversion(settings, progress)
     if is_paths(source):
-        return conversion.paths(source)
+        return conversion.paths(paths_of(source))
     if settings.embed is not None or settings.core["resume"]:
         raise ValueError("embed and resume are for files as inputs")
     return conversion.objects(source)
@@ -75,7 +75,7 @@ def stream(
         markers: Read markers also in rows that do not say that they hold some; see `convert`.
     """
     names = [columns] if isinstance(columns, str) else None if columns is None else list(columns)
-    paths = _given(path)
+    paths = paths_of(path)
 
     def read(files: Sequence[str]) -> Iterator[dict[str, Any]]:
         inputs = find_inputs(files, input_format)
@@ -90,17 +90,12 @@ def stream(
     return download() if any(is_url(one) for one in paths) else read(paths)
 
 
-def _given(source: Path | Sequence[Path]) -> list[str]:
-    paths = [source] if isinstance(source, str | bytes | os.PathLike) else source  # pyright: ignore[reportUnnecessaryIsInstance]
-    return [os.fsdecode(one) for one in paths]
-
-
 def _convert_part(source: Any, settings: Settings, part: tuple[int, int], progress: Progress | None) -> WriteResult:
     """One part of a directory, from its share of the input files."""
     number, parts = part
     if not is_paths(source):
         raise ValueError("part is for files as inputs; from Python, use Writer(out, part=(i, n))")
-    inputs = find_inputs(source, settings.input_format)
+    inputs = find_inputs(paths_of(source), settings.input_format)
     if len(inputs.files) < parts:
         raise ValueError(f"{len(inputs.files)} input files cannot be shared by {parts} parts; use at most as many")
     first, last = (len(inputs.files) * edge // parts for edge in (number, number + 1))
@@ -116,11 +111,11 @@ class Conversion:
         self.settings = settings
         self.progress = progress
 
-    def paths(self, source: Path | Sequence[Path]) -> WriteResult:
+    def paths(self, paths: Sequence[str]) -> WriteResult:
         """From files, directories, patterns and URLs."""
         out = self.settings.out
         beside = os.path.dirname(os.path.abspath(out)) if out != "-" else tempfile.gettempdir()  # noqa: PTH100, PTH120
-        with fetched(_given(source), beside) as local:
+        with fetched(paths, beside) as local:
             inputs = find_inputs(local, self.settings.input_format)
             splits = splits_of(local[0], inputs.files) if len(local) == 1 and os.path.isdir(local[0]) else {}  # noqa: PTH112
             if inputs.format == "jinx" or not splits:

@@ -1,8 +1,9 @@
 """The input files a user names, and their format."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from jinx import _core
 from jinx._convert.formats import FORMATS, NAMES, format_of
@@ -22,7 +23,6 @@ _BY_CONTENT = {
     "a MessagePack file": "msgpack",
 }
 
-
 # Of Hugging Face `datasets`.
 _NOTES = {"dataset_info.json", "dataset_infos.json", "dataset_dict.json", "state.json"}
 _POINTER_BYTES = 1024
@@ -36,20 +36,35 @@ class Inputs:
     format: str
 
 
-def find_inputs(source: Path | Sequence[Path], format: str | None = None) -> Inputs:
-    """The files behind paths, folders and patterns.
+def is_paths(source: Any) -> bool:
+    """Whether the source is named by paths."""
+    if isinstance(source, str | os.PathLike):
+        return True
+    if not isinstance(source, list | tuple):
+        return False
+    items: list[Any] = list(source)  # pyright: ignore[reportUnknownArgumentType]
+    return bool(items) and all(isinstance(item, str | os.PathLike) for item in items)
+
+
+def paths_of(source: Path | Iterable[Path]) -> list[str]:
+    """The paths and URLs that name a source: one, or several."""
+    paths = [source] if isinstance(source, str | bytes | os.PathLike) else source  # pyright: ignore[reportUnnecessaryIsInstance]
+    return [os.fsdecode(path) for path in paths]
+
+
+def find_inputs(paths: Sequence[str], format: str | None = None) -> Inputs:
+    """The files behind paths, directories and patterns.
 
     Args:
-        source: One path or several; a folder stands for its shards or for all files of a known format below it.
+        paths: A directory stands for its shards, or for all files of a known format below it.
         format: The format, if the suffixes do not say.
 
     Raises:
-        FileNotFoundError: There is no such file, or a folder holds none of a known format.
+        FileNotFoundError: There is no such file, or a directory holds none of a known format.
         ValueError: The files have different formats, or one that is not known.
     """
     if format is not None and format not in NAMES:
         raise ValueError(f"format {format!r} is not known; use one of {', '.join(NAMES)}")
-    paths = [os.fspath(one) for one in ([source] if isinstance(source, str | os.PathLike) else source)]
     found = [entry for path in paths for entry in _inputs_of(path, format)]
     if not found:
         raise ValueError("nothing to convert: the list of paths is empty")

@@ -272,13 +272,3 @@ def _codec(compression: str | None, target: str) -> tuple[str | None, int | None
     if level and not level.isdigit():
         raise ValueError(f"compression {compression!r}: the level must be a number, as in 'zstd:9'")
     return None if name == "auto" else prefix + name, int(level) if level else None
-
-
-def is_paths(source: Any) -> bool:
-    """Whether the source is named by paths."""
-    if isinstance(source, str | os.PathLike):
-        return True
-    if not isinstance(source, list | tuple):
-        return False
-    items: list[Any] = list(source)  # pyright: ignore[reportUnknownArgumentType]
-    return bool(items) and all(isinstance(item, str | os.PathLike) for item in items)
