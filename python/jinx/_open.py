@@ -1,9 +1,7 @@
 """Opening what a user names: a file, a folder, a pattern, or a list of these."""
 
 import errno
-import glob
 import os
-import re
 import stat
 from collections.abc import Iterable, Sequence
 from io import IOBase
@@ -200,11 +198,17 @@ def look(path: str) -> os.stat_result | None:
 
 def expand_pattern(pattern: str) -> list[str]:
     """The files a pattern matches, in natural order (`part-2` before `part-10`); none if it is no pattern."""
-    return sorted(glob.glob(pattern, recursive=True), key=natural_key) if _GLOB & set(pattern) else []  # noqa: PTH207
+    if not _GLOB & set(pattern):
+        return []
+    import glob
+
+    return sorted(glob.glob(pattern, recursive=True), key=natural_key)  # noqa: PTH207
 
 
 def natural_key(name: str) -> list[tuple[int, Any]]:
     """Sorts numbers in names by value."""
+    import re
+
     return [(0, int(part)) if part.isdigit() else (1, part) for part in re.split(r"(\d+)", name)]
 
 

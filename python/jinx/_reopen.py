@@ -11,9 +11,9 @@ from jinx._core import MismatchError, Reader
 D = TypeVar("D", bound=Reader)
 
 _MODULES = {
-    "KeepColumns": "jinx._dataset.selection",
+    "KeepColumns": "jinx._dataset.transforms",
     "MediaDecoder": "jinx._dataset.decode_media",
-    "MergeIntoSample": "jinx._dataset.selection",
+    "MergeIntoSample": "jinx._dataset.transforms",
 }
 
 

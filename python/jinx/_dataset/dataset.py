@@ -4,8 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Literal, Self, overload
 
 from jinx import _core
-from jinx._dataset import columns, export, selection, summary
-from jinx._dataset.decode_media import DecodeSpec, decoders_for, media_in, media_paths
+from jinx._dataset import columns, selection
 from jinx._dataset.positions import positions
 from jinx._dataset.sort_order import Key
 from jinx._reopen import reopen_dataset
@@ -17,6 +16,8 @@ if TYPE_CHECKING:
     from torch.utils.data import Dataset as TorchDataset
 
     from jinx._core import LazyDict
+    from jinx._dataset.decode_media import DecodeSpec
+    from jinx._dataset.export import Format, Mixed
     from jinx._results import DatasetInfo
 
     # Torch knows its datasets by their base class, not by what they can do; only type checkers see this one.
@@ -61,12 +62,16 @@ class Dataset(Base):
     @property
     def schema(self) -> dict[str, str]:
         """What each column holds, e.g. `{"image": "bytes (image/jpeg)", "score": "float or None"}`."""
-        return summary.schema(self)
+        from jinx._dataset.summary import schema
+
+        return schema(self)
 
     @property
     def path(self) -> str:
         """The file as it was named, or the directory and number of the shards."""
-        return summary.path_of(self)
+        from jinx._dataset.summary import path_of
+
+        return path_of(self)
 
     def info(self) -> "DatasetInfo":
         """What is known about the files: samples, sizes in bytes, columns, checksums. `jinx info` prints it."""
@@ -263,7 +268,7 @@ class Dataset(Base):
         """
         return selection.merge_into_samples(self, function, remove_columns)
 
-    def decode(self, spec: DecodeSpec) -> Self:
+    def decode(self, spec: "DecodeSpec") -> Self:
         """The samples with their media decoded when touched.
 
         Args:
@@ -274,6 +279,8 @@ class Dataset(Base):
         Raises:
             KeyError: A column does not exist.
         """
+        from jinx._dataset.decode_media import decoders_for, media_in, media_paths
+
         if isinstance(spec, Mapping):
             selection.require_columns(self, spec)
         media = media_paths(self._field_stats())
@@ -288,7 +295,7 @@ class Dataset(Base):
         batch_size: int,
         *,
         columns: str | Iterable[str] | None = None,
-        format: export.Format = "dicts",
+        format: "Format" = "dicts",
         remainder: Literal["drop"] | None = None,
     ) -> Iterator[Any]:
         """The samples in order, `batch_size` at a time, read and decoded in parallel.
@@ -300,11 +307,15 @@ class Dataset(Base):
                 dtype object where the values have no common shape; `"arrow"` a pyarrow RecordBatch.
             remainder: `"drop"` leaves out a last batch that is smaller.
         """
-        return export.iter_batches(self, batch_size, columns, format, remainder)
+        from jinx._dataset.export import iter_batches
+
+        return iter_batches(self, batch_size, columns, format, remainder)
 
     def to_list(self) -> list[dict[str, Any]]:
         """All samples as plain dicts, everything decoded, in memory."""
-        return export.to_list(self)
+        from jinx._dataset.export import to_list
+
+        return to_list(self)
 
     def to_pandas(self, columns: str | Iterable[str] | None = None) -> Any:
         """A pandas DataFrame whose cells are the samples' values, unchanged.
@@ -312,9 +323,11 @@ class Dataset(Base):
         Raises:
             ImportError: pandas is not installed.
         """
-        return export.to_pandas(self, columns)
+        from jinx._dataset.export import to_pandas
 
-    def to_arrow(self, columns: str | Iterable[str] | None = None, *, mixed: export.Mixed = "error") -> Any:
+        return to_pandas(self, columns)
+
+    def to_arrow(self, columns: str | Iterable[str] | None = None, *, mixed: "Mixed" = "error") -> Any:
         """A pyarrow Table.
 
         The types are those the data came with, when it came from Arrow or Parquet; otherwise they are inferred from
@@ -325,7 +338,9 @@ class Dataset(Base):
             mixed: What to do with a column whose values have no common type: an error that names it, or its values
                 as JSON strings (`"json"`).
         """
-        return export.to_arrow(self, columns, mixed)
+        from jinx._dataset.export import to_arrow
+
+        return to_arrow(self, columns, mixed)
 
     def to_hf(self, *, streaming: bool = False) -> Any:
         """A Hugging Face `datasets` object over the same samples.
@@ -334,7 +349,9 @@ class Dataset(Base):
             streaming: An `IterableDataset` that reads samples as they are needed; otherwise a `Dataset` with a copy
                 in memory, which `Trainer` and TRL take as it is.
         """
-        return export.to_hf(self, streaming=streaming)
+        from jinx._dataset.export import to_hf
+
+        return to_hf(self, streaming=streaming)
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """The samples as an Arrow stream, for polars, DuckDB, pyarrow and others; it may be opened many times.
@@ -342,11 +359,15 @@ class Dataset(Base):
         A schema that a consumer asks for is not applied: the protocol leaves the cast to the consumer.
         """
         del requested_schema
-        return export.stream(self)
+        from jinx._dataset.export import stream
+
+        return stream(self)
 
     def __arrow_c_schema__(self) -> object:
         """The Arrow schema of `__arrow_c_stream__`."""
-        return export.stream_schema(self)
+        from jinx._dataset.export import stream_schema
+
+        return stream_schema(self)
 
     # The object itself.
 

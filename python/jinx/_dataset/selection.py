@@ -2,13 +2,12 @@
 
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
 from jinx._core import Reader
 from jinx._dataset.columns import column, column_names, from_index, measured_lengths, packed, parse_name
 from jinx._dataset.positions import positions, scalar
 from jinx._dataset.sort_order import Key, parse_key, stable_order
-from jinx._reopen import rebuild
 from jinx._suggest import unknown_column
 
 if TYPE_CHECKING:
@@ -18,43 +17,6 @@ if TYPE_CHECKING:
 D = TypeVar("D", bound=Reader)
 Remainder = Literal["drop", "pad"] | None
 _SEED_BITS = 32
-
-
-class KeepColumns(NamedTuple):
-    """Keeps some columns of what a transform returned; picklable, as every transform should be."""
-
-    columns: tuple[str, ...]
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return rebuild, ("KeepColumns", self.columns)
-
-    def __call__(self, sample: Any) -> dict[str, Any]:
-        """The sample with these columns alone."""
-        return {name: sample[name] for name in self.columns if name in sample}
-
-
-class MergeIntoSample(NamedTuple):
-    """Merges what a function returns into the sample; see `Dataset.map`."""
-
-    function: Callable[[Any], Any]
-    removed: tuple[str, ...]
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return rebuild, ("MergeIntoSample", self.function, self.removed)
-
-    def __call__(self, sample: Any) -> Any:
-        """A copy of the sample, still lazy where it was, with the function's columns."""
-        new = self.function(sample)
-        if new is not None and not isinstance(new, Mapping):
-            raise TypeError(
-                f"the function given to map returned {type(new).__name__}; return a dict of columns to merge, or use "
-                "with_transform to replace the sample"
-            )
-        merged = sample.copy()
-        for name in self.removed:
-            merged.pop(name, None)
-        merged.update(new or {})
-        return merged
 
 
 def at(dataset: D, chosen: "npt.NDArray[np.int64]") -> D:
@@ -97,6 +59,8 @@ def select_columns(dataset: D, columns: str | Iterable[str]) -> D:
     """See `Dataset.select_columns`."""
     chosen = [columns] if isinstance(columns, str) else list(dict.fromkeys(columns))
     if dataset._transforms:
+        from jinx._dataset.transforms import KeepColumns
+
         return dataset._derive(transforms=[*dataset._transforms, KeepColumns(tuple(chosen))])
     require_columns(dataset, chosen)
     return dataset._derive(fields=chosen)
@@ -116,6 +80,8 @@ def merge_into_samples(
     dataset: D, function: Callable[[Any], Mapping[str, Any] | None], remove_columns: str | Iterable[str]
 ) -> D:
     """See `Dataset.map`."""
+    from jinx._dataset.transforms import MergeIntoSample
+
     removed = [remove_columns] if isinstance(remove_columns, str) else list(remove_columns)
     if removed:
         require_columns(dataset, removed)

@@ -1,0 +1,43 @@
+"""Transforms of samples that views put together: which columns they keep, and what `map` merges into them."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from jinx._reopen import rebuild
+
+
+class KeepColumns(NamedTuple):
+    """Keeps some columns of what a transform returned; picklable, as every transform should be."""
+
+    columns: tuple[str, ...]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return rebuild, ("KeepColumns", self.columns)
+
+    def __call__(self, sample: Any) -> dict[str, Any]:
+        """The sample with these columns alone."""
+        return {name: sample[name] for name in self.columns if name in sample}
+
+
+class MergeIntoSample(NamedTuple):
+    """Merges what a function returns into the sample; see `Dataset.map`."""
+
+    function: Callable[[Any], Any]
+    removed: tuple[str, ...]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return rebuild, ("MergeIntoSample", self.function, self.removed)
+
+    def __call__(self, sample: Any) -> Any:
+        """A copy of the sample, still lazy where it was, with the function's columns."""
+        new = self.function(sample)
+        if new is not None and not isinstance(new, Mapping):
+            raise TypeError(
+                f"the function given to map returned {type(new).__name__}; return a dict of columns to merge, or use "
+                "with_transform to replace the sample"
+            )
+        merged = sample.copy()
+        for name in self.removed:
+            merged.pop(name, None)
+        merged.update(new or {})
+        return merged
