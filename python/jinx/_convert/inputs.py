@@ -1,4 +1,4 @@
-"""The input files a user names, and their format."""
+"""The input files that a user names, and their format."""
 
 import os
 from collections.abc import Iterable, Sequence
@@ -90,7 +90,7 @@ def _inputs_of(path: str, format: str | None) -> list[tuple[str, str]]:
         if folders is not None:
             return [(folder, "mds") for folder in folders]
         if format == "mds":
-            raise FileNotFoundError(f"{path}: no index.json in this folder, so it is no MDS folder")
+            raise FileNotFoundError(f"{path}: this is not an MDS directory; it has no index.json")
     if os.path.isdir(path):  # noqa: PTH112
         return _inputs_in(path, format)
     if os.path.lexists(path):
@@ -116,12 +116,12 @@ def _inputs_in(folder: str, format: str | None) -> list[tuple[str, str]]:
     files = _without_notes(files)
     found = [(file, kind) for file in files if (kind := format_of(file)) is not None and format in {None, kind}]
     if not found:
-        raise FileNotFoundError(f"{folder}: no file in this folder ends in one of {', '.join(FORMATS)}")
+        raise FileNotFoundError(f"{folder}: no file in this directory ends in one of {', '.join(FORMATS)}")
     return sorted(found, key=lambda entry: natural_key(entry[0]))
 
 
 def _without_notes(files: Sequence[str]) -> list[str]:
-    """The files without those that `datasets` keeps beside its data: notes, and results of `map` and `filter`."""
+    """The files without those that `datasets` keeps next to its data: notes, and results of `map` and `filter`."""
     names = [os.path.split(file) for file in files]
     saved = {folder for folder, name in names if name == "dataset_info.json"}
     return [
@@ -132,19 +132,19 @@ def _without_notes(files: Sequence[str]) -> list[str]:
 
 
 def _hide(folders: list[str]) -> bool:
-    """Keep `os.walk` out of hidden folders."""
+    """Keep `os.walk` out of hidden directories."""
     folders[:] = [name for name in folders if not name.startswith(".")]
     return False
 
 
 def _refuse_pointer(path: str) -> None:
-    """A few lines of text in the place of a file are what git leaves without its extension for large files.
+    """Refuse a Git LFS pointer: a few lines of text that stand for a large file until `git lfs pull`.
 
     Raises:
-        UnsupportedError: That is what it is.
+        UnsupportedError: The file is a pointer.
     """
     try:
-        is_small = 0 < os.stat(path).st_size < _POINTER_BYTES  # noqa: PTH116 - text in, text out
+        is_small = 0 < os.stat(path).st_size < _POINTER_BYTES  # noqa: PTH116 - str in, str out
     except OSError:
         return
     kind, advice = _core.sniff(path) if is_small and os.path.isfile(path) else ("", None)  # noqa: PTH113
