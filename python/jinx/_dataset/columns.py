@@ -1,4 +1,4 @@
-"""One column of all samples: from the index where there is one, else by scanning the rows."""
+"""One column of all samples: from the index if the column is in it, otherwise by scanning the rows."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
@@ -16,7 +16,7 @@ D = TypeVar("D", bound=Reader)
 _SCANNED_FOR_NAMES = 1000
 _SCALAR_KINDS = {"null", "bool", "int", "float", "str"}
 _ABSENT = object()
-# What columns that are not indexed hold, by files and path: found by reading all rows, once.
+# The types of columns that are not indexed, by files and path: found once, by reading all rows.
 _KINDS: dict[tuple[Any, ...], "tuple[np.dtype[Any], bool] | None"] = {}
 _MAX_KINDS = 256
 
@@ -31,7 +31,7 @@ def column_names(dataset: Reader) -> list[str]:
     stored = dataset._field_names()
     if stored or not dataset._base_len():
         return stored
-    # Files without column statistics (1.0, plain JSON lines): the first rows tell.
+    # Files without column statistics (1.0, plain JSON lines): look at the first rows.
     everything = dataset._derive(indices=None, fields=None, transforms=[])
     seen: dict[str, None] = {}
     for index in range(min(len(everything), _SCANNED_FOR_NAMES)):
@@ -71,7 +71,7 @@ def measured_lengths(dataset: Reader, path: list[str]) -> "tuple[npt.NDArray[np.
     else:
         try:
             scanned, there = dataset._scan(path, "length")
-        except UnsupportedError:  # tensors: only torch knows
+        except UnsupportedError:  # tensors: only torch knows their length
             scanned = [_length_of(value) for value in _gather(dataset, path)]
         except MismatchError as error:
             raise TypeError(str(error)) from None
@@ -144,7 +144,7 @@ def packed(values: list[Any]) -> Any:
 
 
 def _number_kind(values: Iterable[Any]) -> str | None:
-    """The numpy kinds that hold all values, None where they have no common one."""
+    """The numpy kinds that hold all values; None if they have none in common."""
     types: set[type[Any]] = {type(value) for value in values}
     if len(types) != 1:
         return None
@@ -182,9 +182,9 @@ def _typed_by_files(dataset: Reader, path: list[str], values: list[Any]) -> Any:
 
 
 def _kind_in_files(dataset: Reader, path: list[str], values: list[Any]) -> "tuple[np.dtype[Any], bool] | None":
-    """(dtype, whether any sample lacks a value) of all samples of the files; None when one dtype cannot hold them.
+    """(dtype, whether any sample lacks a value) of all samples of the files; None if one dtype cannot hold them.
 
-    What a transform returns is known for this view only: it is not called for other samples.
+    With a transform, only this view counts: the function is not called for other samples.
     """
     if dataset._indices is not None and not dataset._transforms:
         key = (tuple(dataset._shard_paths), tuple(dataset._identities()), tuple(path))
@@ -223,7 +223,7 @@ def _gather(dataset: Reader, path: list[str]) -> list[Any]:
 
 
 def _require_path(dataset: Reader, path: list[str], *, there: bool) -> None:
-    """Refuse a nested path that no sample has: it is a mistake, as an unknown top-level name is.
+    """Refuse a nested path that no sample has; it is a mistake, like an unknown column.
 
     Args:
         dataset: The view.
@@ -236,7 +236,7 @@ def _require_path(dataset: Reader, path: list[str], *, there: bool) -> None:
     if there:
         return
     if len(path) == 1:
-        # Of files the names are known beforehand; what a transform returns is known only now.
+        # The names in files were checked before; those that a transform returns are known only now.
         if dataset._transforms and len(dataset):
             raise KeyError(unknown_column(path[0], column_names(dataset)))
         return
@@ -246,7 +246,7 @@ def _require_path(dataset: Reader, path: list[str], *, there: bool) -> None:
     members = [found for sample in whole[:_SCANNED_FOR_NAMES] if (found := _members(sample, path))]
     depth = max(map(len, members), default=1)
     known = dict.fromkeys(name for found in members if len(found) == depth for name in found[-1])
-    if path[depth] in known:  # what it leads to is not a dict anywhere
+    if path[depth] in known:  # no sample has a dict there
         depth, known = depth + 1, {}
     raise KeyError(unknown_member(path, depth, known))
 
@@ -260,7 +260,7 @@ def _has(dataset: Reader, path: list[str]) -> bool:
 
 
 def _only(dataset: D, name: str) -> D:
-    """The samples with what a column needs; a transform may need every column."""
+    """The samples with this column alone; a transform may need every column."""
     return dataset if dataset._transforms else dataset._derive(fields=[name])
 
 
@@ -269,7 +269,7 @@ def _is_decoded(dataset: Reader, path: Sequence[str]) -> bool:
 
 
 def _is_scalar(dataset: Reader, path: Sequence[str]) -> bool:
-    """Whether the values may all be numbers, bools and strings, as far as the footers tell."""
+    """Whether all values may be numbers, bools and strings, according to the footers."""
     for entry in dataset._field_stats():
         if list(entry["path"]) == list(path):
             return not entry.get("coded") and not entry.get("media") and set(entry["kinds"]) <= _SCALAR_KINDS
@@ -288,7 +288,7 @@ def _lookup(sample: Any, path: Sequence[str], default: Any = None) -> Any:
 
 
 def _members(sample: Any, path: Sequence[str]) -> list[list[str]]:
-    """The names of the dicts on a path below the top, as far as the path leads."""
+    """The names in each dict on a path, as far as the path leads."""
     found: list[list[str]] = []
     value = sample
     for name in path[:-1]:

@@ -1,4 +1,4 @@
-"""The dataset: samples by position, views over them, columns, and the way out to other libraries."""
+"""The dataset: samples by position, views, columns, and exports to other libraries."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Literal, Self, overload
@@ -30,7 +30,7 @@ else:
 
 
 class Dataset(Base):
-    """Samples in files, read when they are touched. `jinx.open` makes it; views share the files.
+    """Samples in files, read when they are touched. `jinx.open` returns one; views share its files.
 
     `ds[42]` is a sample (a `LazyDict`); `ds[10:20]`, `ds[[3, 1, 2]]` and `ds[mask]` are views; `ds["score"]` is a
     column. A dataset may be pickled and used in processes (forked or spawned) and threads.
@@ -47,7 +47,7 @@ class Dataset(Base):
         def __getitem__(self, key: Any) -> Any: ...
         def __iter__(self) -> Iterator[LazyDict]: ...
 
-    # What is in it.
+    # Contents.
 
     @property
     def num_rows(self) -> int:
@@ -61,7 +61,7 @@ class Dataset(Base):
 
     @property
     def schema(self) -> dict[str, str]:
-        """What each column holds, e.g. `{"image": "bytes (image/jpeg)", "score": "float or None"}`."""
+        """The type of each column, e.g. `{"image": "bytes (image/jpeg)", "score": "float or None"}`."""
         from jinx._dataset.summary import schema
 
         return schema(self)
@@ -74,7 +74,7 @@ class Dataset(Base):
         return path_of(self)
 
     def info(self) -> "DatasetInfo":
-        """What is known about the files: samples, sizes in bytes, columns, checksums. `jinx info` prints it."""
+        """Facts about the files: samples, sizes in bytes, columns, checksums. `jinx info` prints them."""
         if self._options.get("mds") is not None:
             from jinx.mds._summary import describe
         else:
@@ -88,7 +88,7 @@ class Dataset(Base):
 
         Args:
             indices: Ints; negative ones count from the end.
-            columns: Read and decode only these now; all if not given. The others stay lazy.
+            columns: Read and decode only these now; all if not given. The others remain lazy.
 
         Raises:
             IndexError: An index is out of range.
@@ -98,7 +98,7 @@ class Dataset(Base):
             return super().take(indices)
         names = [columns] if isinstance(columns, str) else list(columns)
         samples = super().take(indices, names)
-        # A sample may lack what others have, so the names are asked for only then.
+        # A sample may lack a column that others have, so the names are checked only then.
         if samples and not self._transforms and not all(name in samples[0] for name in names):
             selection.require_columns(self, names)
         return samples
@@ -106,10 +106,9 @@ class Dataset(Base):
     def column(self, name: str) -> Any:
         """One column of every sample; `ds["score"]` is the same.
 
-        Numbers and bools come as an ndarray of shape (len(ds),), as a `numpy.ma.MaskedArray` if any sample of the
-        files lacks a value (floats are NaN under the mask). Everything else comes as a list, with None where a sample
-        has no value. The type depends on the files, never on the view. An indexed column is read without opening a
-        row.
+        Numbers and bools are an ndarray of shape (len(ds),), or a `numpy.ma.MaskedArray` if any sample of the files
+        lacks a value (floats are NaN under the mask). Everything else is a list, with None where a sample has no
+        value. The type depends on the files, never on the view. An indexed column is read without reading rows.
 
         Args:
             name: A column, or a dotted path into nested dicts (`"meta.width"`); an exact top-level name wins. Quote a
@@ -121,10 +120,10 @@ class Dataset(Base):
         return columns.column(self, name)
 
     def lengths(self, name: str) -> "npt.NDArray[np.int64]":
-        """How long one column is in every sample, as int64 of shape (len(ds),), without decoding it.
+        """The length of a column's value in every sample, as int64 of shape (len(ds),), without decoding it.
 
-        Elements of a list or dict, characters of a string, bytes of a binary value; 0 where a sample has no value. Of
-        a column that is not indexed, `verify="full"` reads binary values whole to check them.
+        Elements of a list or dict, characters of a string, bytes of a binary value; 0 where a sample has no value. If
+        the column is not indexed, `verify="full"` reads binary values completely to check them.
 
         Raises:
             KeyError: No sample has this column.
@@ -165,7 +164,7 @@ class Dataset(Base):
     def shuffle(self, seed: int | None = None) -> Self:
         """The samples in a random order; the same seed gives the same order on every machine.
 
-        Without a seed one is drawn; the repr of the result shows it.
+        Without a seed, a random one is chosen; the repr of the result shows it.
         """
         return selection.shuffle(self, seed)
 
@@ -175,8 +174,8 @@ class Dataset(Base):
         Args:
             key: A column or path as for `column`, its length (`"len(messages)"`), either with a minus sign for
                 descending order (`"-score"`), or a function of the sample. An indexed column is sorted without
-                opening a row.
-            reverse: The other direction.
+                reading rows.
+            reverse: Reverse the order.
 
         Raises:
             KeyError: No sample has this column.
@@ -211,7 +210,7 @@ class Dataset(Base):
 
         Raises:
             TypeError: The numbers were not given as keywords.
-            ValueError: `index` is not in `range(num_shards)`, or `remainder` is none of these.
+            ValueError: `index` is not in `range(num_shards)`, or `remainder` has another value.
         """
         if positional or num_shards is None or index is None:
             raise TypeError("shard takes keywords: ds.shard(num_shards=8, index=0), with index from 0")
@@ -222,17 +221,17 @@ class Dataset(Base):
 
         Args:
             fraction: The first part's share, between 0 and 1; its size is rounded to the nearest sample.
-            seed: Draw the first part at random, the same for the same seed; both parts keep the dataset's order.
-                Without a seed the first part is the beginning.
+            seed: Choose the first part at random; the same seed gives the same parts, and both keep the dataset's
+                order. Without a seed, the first part is the beginning.
         """
         return selection.split(self, fraction, seed)
 
     @classmethod
     def concat(cls, datasets: Iterable[Self]) -> Self:
-        """One dataset of the samples of several, in order; views among them stay views. `one + other` is the same.
+        """One dataset of the samples of several, in order; they may be views. `one + other` does the same.
 
         Raises:
-            ValueError: None was given, or they differ in options, columns, decoders or functions applied.
+            ValueError: There are no datasets, or they differ in options, columns, decoders or functions applied.
         """
         return selection.concat(cls, list(datasets))
 
@@ -241,13 +240,13 @@ class Dataset(Base):
             return NotImplemented
         return self.concat([self, other])
 
-    # What samples become when they are read.
+    # Transforms.
 
     def with_transform(self, transform: Callable[[Any], Any]) -> Self:
         """Show what `transform` returns in place of each sample.
 
-        It is called whenever a sample is read; views, `take` and loaders keep it. To use it in worker processes that
-        are spawned, the function must be picklable (defined in a module).
+        The function is called whenever a sample is read; views, `take` and loaders keep it. For worker processes that
+        are spawned, it must be picklable (defined in a module).
         """
         return self._derive(transforms=[*self._transforms, transform])
 
@@ -269,12 +268,12 @@ class Dataset(Base):
         return selection.merge_into_samples(self, function, remove_columns)
 
     def decode(self, spec: "DecodeSpec") -> Self:
-        """The samples with their media decoded when touched.
+        """A view whose media are decoded when they are touched.
 
         Args:
-            spec: True decodes every column that is known as an image (to a PIL image) or as audio; where the writer
-                named no such column, those whose first value begins as such a file. A dict names columns and kinds,
-                `{"image": "pil" | "numpy" | "audio"}`; False or None gives the stored bytes.
+            spec: True decodes the columns that the writer named as images (to PIL images) or audio; if it named none,
+                the columns whose first value begins like such a file. A dict names columns and kinds,
+                `{"image": "pil" | "numpy" | "audio"}`. False and None give the stored bytes.
 
         Raises:
             KeyError: A column does not exist.
@@ -330,13 +329,12 @@ class Dataset(Base):
     def to_arrow(self, columns: str | Iterable[str] | None = None, *, mixed: "Mixed" = "error") -> Any:
         """A pyarrow Table.
 
-        The types are those the data came with, when it came from Arrow or Parquet; otherwise they are inferred from
-        all samples.
+        Data that came from Arrow or Parquet keeps its types; otherwise the types are inferred from all samples.
 
         Args:
             columns: Only these columns.
-            mixed: What to do with a column whose values have no common type: an error that names it, or its values
-                as JSON strings (`"json"`).
+            mixed: A column whose values have no common type is an error that names it (`"error"`), or becomes JSON
+                strings (`"json"`).
         """
         from jinx._dataset.export import to_arrow
 
@@ -347,16 +345,16 @@ class Dataset(Base):
 
         Args:
             streaming: An `IterableDataset` that reads samples as they are needed; otherwise a `Dataset` with a copy
-                in memory, which `Trainer` and TRL take as it is.
+                in memory, as `Trainer` and TRL need it.
         """
         from jinx._dataset.export import to_hf
 
         return to_hf(self, streaming=streaming)
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        """The samples as an Arrow stream, for polars, DuckDB, pyarrow and others; it may be opened many times.
+        """The samples as an Arrow stream, for polars, DuckDB, pyarrow and others; each call gives a new stream.
 
-        A schema that a consumer asks for is not applied: the protocol leaves the cast to the consumer.
+        A requested schema is not applied: the protocol leaves the cast to the consumer.
         """
         del requested_schema
         from jinx._dataset.export import stream
@@ -384,7 +382,7 @@ class Dataset(Base):
         return id(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """By paths, options and view; samples and ids of the files are compared when they are opened again."""
+        """Paths, options and view; when the files are opened again, their ids and numbers of samples are compared."""
         state = {
             "identities": self._identities(),
             "samples": self._base_len(),
@@ -395,11 +393,11 @@ class Dataset(Base):
         }
         return reopen_dataset, (type(self), self._shard_paths, selection.options(self), state)
 
-    if not TYPE_CHECKING:  # which would take any name for a good one
+    if not TYPE_CHECKING:  # a type checker would accept any name
 
         def __getattr__(self, name: str) -> Any:
-            """Never a value: says what to write for a name that is another library's."""
-            if hasattr(type(self), name):  # a property that failed by an AttributeError: once more, for that error
+            """Raise an error; for a name of another library, it says what to write."""
+            if hasattr(type(self), name):  # a property raised AttributeError: read it again, for its own error
                 return object.__getattribute__(self, name)
             advice = f"; use {FROM_ELSEWHERE[name]}" if name in FROM_ELSEWHERE else ""
             raise AttributeError(f"a Dataset has no attribute {name!r}{advice}", name=name, obj=self)
@@ -418,7 +416,7 @@ class Dataset(Base):
         return self.column_names
 
     def _select(self, key: Any) -> Any:
-        """What `ds[key]` is for anything but an int: a column, some columns, or a view."""
+        """`ds[key]` for any key but an int: a column, some columns, or a view."""
         return selection.index(self, key)
 
 

@@ -16,12 +16,12 @@ _MAX_TEXT = 200
 _MAX_UNBROKEN = 30
 _THUMBNAILS = 4
 _THUMBNAIL_PIXELS = 96
-# Nested values are looked into this deep, and this far along.
+# The depth and the number of elements to show of nested values.
 _MAX_DEPTH = 4
 _MAX_ITEMS = 8
 
-# Inline, because notebooks drop style sheets of pages they do not trust. No colour but a grey that is seen on white and
-# on black: text keeps the notebook's own, so the page holds in light and in dark mode.
+# Inline, because notebooks drop the style sheets of pages that they do not trust. The only colour is a grey that shows
+# on white and on black; text keeps the notebook's colour, so the page works in light and in dark mode.
 _TABLE = "border-collapse:collapse;margin:.5em 0"
 _ROW = "background:none"
 _CELL = "padding:.25em 1.5em .25em 0;vertical-align:top;border-bottom:1px solid rgba(128,128,128,.35)"
@@ -93,12 +93,12 @@ def sample_html(sample: Mapping[str, Any]) -> str:
 
 
 def _name_style(name: str) -> str:
-    """Names stay on one line, unless they would leave the values no room."""
+    """Names are on one line, unless that leaves the values no room."""
     return _NAME if len(name) <= _MAX_UNBROKEN else _TEXT
 
 
 def _row(tag: str, styles: Sequence[str], cells: Sequence[str]) -> str:
-    """A row of cells that are HTML already."""
+    """A row of the table; the cells are HTML."""
     inner = "".join(f"<{tag} style='{style}'>{cell}</{tag}>" for style, cell in zip(styles, cells, strict=True))
     return f"<tr style='{_ROW}'>{inner}</tr>"
 
@@ -136,19 +136,19 @@ def _thumbnail(data: Any) -> _Thumbnail | None:
     try:
         from PIL import Image
 
-        # An image that the user holds stays as it is; of a large JPEG, only what the thumbnail needs is decoded.
+        # The user's image is copied, not changed; a large JPEG is decoded only as far as the thumbnail needs.
         with Image.open(io.BytesIO(data)) if isinstance(data, bytes) else data.copy() as image:
             width, height = image.size
             image.thumbnail((_THUMBNAIL_PIXELS, _THUMBNAIL_PIXELS))
             out = io.BytesIO()
             _on_white(image).save(out, "JPEG", quality=75)
-    except Exception:  # noqa: BLE001 - Pillow raises what its parsers meet, and an image is decoration here
+    except Exception:  # noqa: BLE001 - Pillow's parsers raise anything, and a thumbnail is optional
         return None
     return _Thumbnail(base64.b64encode(out.getvalue()).decode(), width, height)
 
 
 def _on_white(image: Any) -> Any:
-    """What JPEG can hold; transparent parts would come out black."""
+    """The image on white, because JPEG has no transparency."""
     from PIL import Image
 
     if not image.has_transparency_data:
@@ -186,7 +186,7 @@ def _figures(dataset: Reader) -> Iterator[str]:
 
 
 def _shown(value: Any, depth: int = 0) -> str:
-    """A value as text: bytes and arrays by their sizes, containers as far as anybody reads."""
+    """A value as a short string: sizes of bytes and arrays, the first members of containers."""
     if isinstance(value, bytes):
         return f"bytes, {natural_size(len(value))}"
     if hasattr(value, "thumbnail"):

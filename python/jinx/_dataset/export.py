@@ -1,4 +1,4 @@
-"""Batches, and the way into other libraries: Arrow, pandas, Hugging Face."""
+"""Batches, and exports to other libraries: Arrow, pandas, Hugging Face."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any, Literal
@@ -85,7 +85,7 @@ def _batches(dataset: Reader, batch_size: int, format: Format, *, drop: bool = F
     if format == "arrow":
         yield from _arrow_batches(dataset, batch_size, stop)
         return
-    # Named here, so that every batch has the same columns in the same order.
+    # The names are read once, so that every batch has the same columns in the same order.
     names = column_names(dataset) if format != "dicts" and not dataset._transforms else None
     for start in range(0, stop, batch_size):
         samples = dataset.take(range(start, min(start + batch_size, stop)))
@@ -140,7 +140,7 @@ def _record_batches(dataset: Reader, batch_rows: int, *, mixed_json: bool) -> tu
         try:
             yield from reader
         except pyarrow.ArrowException:
-            # Of our own error, it has only the text.
+            # It has only the message of our error.
             failure = take_stream_failure()
             if failure is None:
                 raise
@@ -172,7 +172,7 @@ def to_columns(samples: list[Any], names: list[str] | None = None) -> dict[str, 
 
 
 def to_array(values: list[Any]) -> Any:
-    """An ndarray: numbers and arrays of one shape and dtype stacked, everything else as objects of shape (n,)."""
+    """An ndarray: numbers, and arrays of one shape and dtype, are stacked; anything else is objects of shape (n,)."""
     import numpy as np
 
     array = packed(values)

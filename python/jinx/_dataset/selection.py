@@ -1,4 +1,4 @@
-"""Views: samples selected, ordered and divided without copying, as an array of positions over the same files."""
+"""Views: selecting, ordering and dividing samples without copying, as an array of positions over the same files."""
 
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -29,7 +29,7 @@ def at(dataset: D, chosen: "npt.NDArray[np.int64]") -> D:
 
 
 def index(dataset: Reader, key: Any) -> Any:
-    """What `ds[key]` is for anything but an int: a column, some columns, or a view."""
+    """`ds[key]` for any key but an int: a column, some columns, or a view."""
     if isinstance(key, str):
         return column(dataset, key)
     position = scalar(key)
@@ -150,7 +150,7 @@ def shard(dataset: D, num_shards: int, index: int, remainder: Remainder) -> D:
 def split(dataset: D, fraction: float, seed: int | None) -> tuple[D, D]:
     """See `Dataset.split`."""
     if not 0 <= fraction <= 1:
-        raise ValueError(f"a share of {fraction} is not between 0 and 1")
+        raise ValueError(f"fraction={fraction} is not between 0 and 1")
     import numpy as np
 
     total = len(dataset)
@@ -181,7 +181,7 @@ def concat(kind: type[D], parts: Sequence[D]) -> D:
 
 
 def options(dataset: Reader) -> dict[str, Any]:
-    """How the dataset was opened, without what depends on its files."""
+    """The options of the dataset, without those that depend on its files."""
     return {name: value for name, value in dataset._options.items() if name != "expected"}
 
 

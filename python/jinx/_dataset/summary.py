@@ -1,4 +1,4 @@
-"""What is known about a dataset without reading its samples."""
+"""Facts about a dataset that need no sample."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -15,7 +15,7 @@ _SPELT = {"null": "None", "ndarray": "ndarray", "np": "numpy scalar"}
 
 
 def type_summary(entry: Mapping[str, Any]) -> str:
-    """The kinds of one field's values: `str`, `int or float`, `bytes (image/jpeg)`, `list or None`."""
+    """The kinds of a column's values: `str`, `int or float`, `bytes (image/jpeg)`, `list or None`."""
     kinds: list[str] = [kind for kind in entry.get("kinds", {}) if kind != _NONE]
     media: dict[str, Any] = entry.get("media") or {}
     named: list[str] = [f"bytes ({media.get('mime') or media.get('type')})"] if media else []
@@ -26,7 +26,7 @@ def type_summary(entry: Mapping[str, Any]) -> str:
 
 
 def field_sizes(stats: Sequence[Mapping[str, Any]]) -> dict[str, tuple[int, int, int]]:
-    """For each top-level field: binary values, their stored bytes, their bytes before compression."""
+    """For each column: the number of binary values, their stored bytes, their bytes before compression."""
     sizes: dict[str, tuple[int, int, int]] = {}
     for entry in stats:
         name = str(entry["path"][0])
@@ -41,7 +41,7 @@ def field_sizes(stats: Sequence[Mapping[str, Any]]) -> dict[str, tuple[int, int,
 
 
 def only_readable_by_1_1(stats: Sequence[Mapping[str, Any]], separator: str) -> list[str]:
-    """Fields that use what readers of JINX 1.0 report as an error."""
+    """Columns that use something that readers of JINX 1.0 report as an error."""
     found: list[str] = []
     for entry in stats:
         path, kinds = entry["path"], entry.get("kinds", {})
@@ -51,7 +51,7 @@ def only_readable_by_1_1(stats: Sequence[Mapping[str, Any]], separator: str) -> 
         elif None in path and entry.get("coded"):
             found.append(f"{text}: binary values in a list")
         elif "float64" in kinds:
-            found.append(f"{text}: NaN or infinite numbers")
+            found.append(f"{text}: NaN or infinity")
     return found
 
 
@@ -62,7 +62,7 @@ def path_of(dataset: Reader) -> str:
         return paths[0]
     import os
 
-    folders = {os.path.dirname(path) for path in paths}  # noqa: PTH120 - text in, text out
+    folders = {os.path.dirname(path) for path in paths}  # noqa: PTH120 - str in, str out
     where = folders.pop() if len(folders) == 1 else os.path.commonpath(list(folders))
     return f"{where or '.'} ({len(paths)} shards)"
 
@@ -78,7 +78,7 @@ def schema(dataset: Reader) -> dict[str, str]:
 
 
 def describe(dataset: Reader) -> "DatasetInfo":
-    """What `Dataset.info` says of JINX and JSON lines."""
+    """`Dataset.info` of JINX and JSON lines."""
     import json
 
     from jinx._results import DatasetInfo, IndexedInfo
@@ -117,7 +117,7 @@ def _columns(types: Mapping[str, str], stats: Sequence[Mapping[str, Any]]) -> "l
 
 
 def _checksums(footer: Mapping[str, Any]) -> list[str]:
-    """What is protected by a checksum."""
+    """The parts that a checksum protects."""
     if not footer.get("line_hash"):
         return []
     values = ["values"] if footer.get("sidecar_bytes") else []

@@ -1,4 +1,4 @@
-"""Transforms of samples that views put together: which columns they keep, and what `map` merges into them."""
+"""The transforms that `select_columns` and `map` apply to samples."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
@@ -7,7 +7,7 @@ from jinx._reopen import rebuild
 
 
 class KeepColumns(NamedTuple):
-    """Keeps some columns of what a transform returned; picklable, as every transform should be."""
+    """Keeps some columns of a transformed sample; picklable, as every transform should be."""
 
     columns: tuple[str, ...]
 
@@ -15,7 +15,7 @@ class KeepColumns(NamedTuple):
         return rebuild, ("KeepColumns", self.columns)
 
     def __call__(self, sample: Any) -> dict[str, Any]:
-        """The sample with these columns alone."""
+        """The sample with only these columns."""
         return {name: sample[name] for name in self.columns if name in sample}
 
 
@@ -29,7 +29,7 @@ class MergeIntoSample(NamedTuple):
         return rebuild, ("MergeIntoSample", self.function, self.removed)
 
     def __call__(self, sample: Any) -> Any:
-        """A copy of the sample, still lazy where it was, with the function's columns."""
+        """A copy of the sample, as lazy as it was, with the function's columns."""
         new = self.function(sample)
         if new is not None and not isinstance(new, Mapping):
             raise TypeError(

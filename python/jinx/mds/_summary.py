@@ -1,4 +1,4 @@
-"""What the index of an MDS folder tells, in the form of `Dataset.info`."""
+"""`Dataset.info` of MDS directories, from their indexes."""
 
 import json
 import os
