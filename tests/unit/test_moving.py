@@ -69,7 +69,7 @@ def test_nothing_is_replaced_or_lost_by_mistake(pair, shards, tmp_path, capsys):
         (["mv", pair, other, tmp_path / "c.jinx"], "must be a directory that exists"),
         (["rm", tmp_path / "aa.jinx"], "did you mean 'a.jinx'"),
         (["rm", foreign], "holds 'notes.txt'"),
-        (["rm", tmp_path / "a.txt"], "no .jinx file"),
+        (["rm", tmp_path / "a.txt"], "neither a .jinx file nor"),
         (["rm", pair, tmp_path / "gone.jinx"], "no such file"),
     ]:
         assert run([str(word) for word in words]) != 0
