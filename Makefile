@@ -19,7 +19,7 @@ PYTEST_ARGS ?=
 # make bench BENCH_ARGS="--peers ref,jinx --cases take,random_all --samples 3000" BENCH_OUT=/tmp/bench
 BENCH_ARGS ?=
 BENCH_OUT ?= docs/benchmarks
-# Of the fuzzer, for all targets together on one core; two run at the same time.
+# Seconds for all fuzz targets together on one core; two run at the same time.
 FUZZ_SECONDS ?= 3600
 # Of each property test in Rust.
 FUZZ_CASES ?= 20000
@@ -31,13 +31,12 @@ PY := $(BIN)/python
 STAMPS := .venv/.stamps
 # mosaicml-streaming wants an older numpy, so it has an environment of its own.
 STREAMING := .venv-streaming
-# uv where it could be installed, pip otherwise.
+# uv if it could be installed, otherwise pip.
 INSTALL = $(if $(wildcard $(BIN)/uv),$(BIN)/uv pip install --quiet --python $(PY),$(PY) -m pip install --quiet)
 INSTALL_STREAMING = $(if $(wildcard $(BIN)/uv),$(BIN)/uv pip install --quiet --python $(STREAMING)/bin/python,$(STREAMING)/bin/python -m pip install --quiet)
 CRATES := --workspace --exclude jinx-py
 
-.PHONY: help setup develop demo test test-rust test-streaming test-python test-trainers lint lint-rust lint-python bench bench-mds bench-micro soak fuzz pages docs wheel pins clean need-cargo
-.PHONY: help setup develop demo test test-rust test-streaming test-python test-quick test-trainers coverage need-llvm-cov lint lint-rust lint-python bench bench-mds bench-micro soak fuzz docs wheel pins clean need-cargo
+.PHONY: help setup develop demo test test-rust test-streaming test-python test-quick test-trainers coverage need-llvm-cov lint lint-rust lint-python bench bench-mds bench-micro soak fuzz pages docs wheel pins clean need-cargo
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -49,7 +48,7 @@ need-cargo:
 $(PY):
 	@command -v $(PYTHON) >/dev/null || { echo >&2 "make: $(PYTHON) not found. Install Python 3.11, or name another: make PYTHON=python3.12"; exit 1; }
 	$(PYTHON) -m venv .venv
-	@$(PY) -m pip install --quiet uv || echo "uv could not be installed; going on with pip"
+	@$(PY) -m pip install --quiet uv || echo "uv could not be installed; continuing with pip"
 
 $(STAMPS)/demo: requirements/base.txt requirements/demo.txt requirements/build.txt | $(PY)
 	$(INSTALL) $(addprefix -r ,$^)
@@ -85,7 +84,7 @@ setup: need-cargo $(STAMPS)/test $(STAMPS)/lint $(STAMPS)/docs $(STREAMING)/.sta
 develop: need-cargo $(STAMPS)/demo ## build the extension and install the package in place
 	VIRTUAL_ENV=$(CURDIR)/.venv $(BIN)/maturin develop --quiet --locked --profile $(PROFILE) $(if $(wildcard $(BIN)/uv),--uv)
 
-demo: develop ## convert, open and train from a data set made on the spot
+demo: develop ## generate a dataset, convert it, open it and train on it
 	$(PY) examples/demo.py --samples $(SAMPLES)
 
 test: lint test-rust docs test-streaming test-python ## every check
@@ -108,8 +107,8 @@ need-llvm-cov:
 	@cargo llvm-cov --version >/dev/null 2>&1 || { echo >&2 "make: cargo llvm-cov not found."; \
 	  echo >&2 "Get it with: cargo install --locked cargo-llvm-cov && rustup component add llvm-tools"; exit 1; }
 
-# Other people's warnings are theirs to heed.
-test-streaming: need-cargo $(STREAMING)/.stamp develop ## our MDS reader and writer beside mosaicml-streaming's
+# Warnings of mosaicml-streaming are not ours to fix.
+test-streaming: need-cargo $(STREAMING)/.stamp develop ## our MDS reader and writer next to mosaicml-streaming's
 	PYTHONPATH=python $(STREAMING)/bin/python -m pytest -p no:warnings -q $(PYTEST_ARGS) tests/drop_in
 
 lint: lint-rust lint-python ## formatting, clippy, ruff, pyright
@@ -152,7 +151,7 @@ fuzz: need-cargo $(STAMPS)/test develop ## fuzz every reader for FUZZ_SECONDS, t
 	HYPOTHESIS_PROFILE=thorough $(PY) -m pytest --timeout 3600 tests/property
 	PROPTEST_CASES=$(FUZZ_CASES) cargo test --quiet --locked $(CRATES)
 
-pages: develop ## write again what the documentation takes from commands and results
+pages: develop ## regenerate the pages that come from commands and results
 	$(PY) tools/reference_pages.py
 	$(PY) -m bench.chart docs/benchmarks/results.json docs/benchmarks/home.svg
 
@@ -160,7 +159,7 @@ docs: $(STAMPS)/docs ## the documentation, into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 
 # zig links against the glibc of 2018, so that the wheels install on clusters with old systems.
-wheel: need-cargo $(STAMPS)/demo ## a wheel for this Python into dist/, one for any into dist/abi3/, tried out in fresh environments
+wheel: need-cargo $(STAMPS)/demo ## a wheel for this Python into dist/ and one for any into dist/abi3/, both tried in fresh environments
 	rm -rf dist
 	for out in dist "dist/abi3 --features abi3"; do \
 	  PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/maturin build --quiet --locked --release --interpreter $(PY) $(MANYLINUX) --out $$out; \
@@ -170,5 +169,5 @@ wheel: need-cargo $(STAMPS)/demo ## a wheel for this Python into dist/, one for 
 pins: $(PY) ## resolve requirements/*.in again
 	tools/pins.sh $(BIN)/uv
 
-clean: ## remove what was made here (the build cache outside stays)
+clean: ## remove everything built here; the build cache outside is kept
 	rm -rf .venv $(STREAMING) dist site demo-data .pytest_cache .ruff_cache .hypothesis python/jinx/*.so

@@ -1,1 +1,1 @@
-"""JINX beside its peers, measured in the same run. Never part of a test; nothing imports it."""
+"""JINX next to other systems, measured in the same run. Never part of a test; nothing imports it."""

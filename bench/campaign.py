@@ -41,7 +41,7 @@ class Campaign:
     def run(
         self, chosen: list[Peer], cases: list[Case], repeat: int, after: Callable[[Results], None] | None = None
     ) -> Results:
-        """Measure every case with every system, `repeat` times in turns; `after` sees what there is by then."""
+        """Measure every case with every system, `repeat` times, alternately; `after` gets the records so far."""
         systems, missing = self._environments(chosen)
         # The limits are measured over JPEG data, whatever is read.
         kinds = {case.data for case in cases} | ({"jpeg"} if self.limits else set())
@@ -151,7 +151,7 @@ class Campaign:
         return record
 
     def _note(self, case: Case, peer: Peer, number: int, record: dict[str, Any]) -> None:
-        if "failed" in record:  # nobody's home folder stands in a report
+        if "failed" in record:  # no home directory appears in a report
             record = {"failed": record["failed"].replace(str(Path.home()), "~")}
         self.results.records.append({"case": case.name, "peer": peer.name, "round": number, **record})
         text = record.get("failed") or record.get("unsupported")

@@ -97,7 +97,7 @@ class Case:
 
 
 def consume(samples: Iterable[Any], touch: Touch) -> Tally:
-    """Touch every sample in turn. The checksum is made later: its arithmetic would cost as much as a small field."""
+    """Touch every sample in turn. The checksum is made later: its arithmetic would cost as much as a small column."""
     values: list[int] = []
     capped = False
     try:
@@ -161,7 +161,7 @@ def _write(task: Task, _: Any) -> Tally:
 
 
 def flush(folder: Path) -> None:
-    """Have every file of a folder on the disk."""
+    """Write every file of a directory to the disk."""
     import os
 
     for path in [folder, *folder.rglob("*")]:

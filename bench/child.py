@@ -56,7 +56,7 @@ def _prepare(peer: Peer, case: str) -> str | None:
             import_module(module)
         gc.collect()
         gc.freeze()  # what was imported is neither searched nor copied by the processes to come
-    except Exception as error:  # noqa: BLE001 - whatever it is stands in the report
+    except Exception as error:  # noqa: BLE001 - the report names it
         return f"cannot be imported: {type(error).__name__}: {error}"
     return None
 
@@ -148,7 +148,7 @@ def clock() -> tuple[float, float, float]:
 
 
 def warm(path: Path) -> None:
-    """Have a file, or every file of a folder, in the page cache."""
+    """Bring a file, or every file of a directory, into the page cache."""
     buffer = bytearray(_BLOCK)
     for file in _files(path):
         with file.open("rb", buffering=0) as reader:

@@ -7,7 +7,7 @@ from typing import Any
 
 
 def digest(samples: Iterable[Mapping[str, Any]]) -> str:
-    """SHA-256 over all fields of all samples in order. Members of objects may stand in any order."""
+    """SHA-256 over all columns of all samples in order. Members of objects may be in any order."""
     seen = hashlib.sha256()
     for sample in samples:
         rest = {name: value for name, value in sample.items() if name != "image"}

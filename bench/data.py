@@ -1,7 +1,7 @@
 """The data: synthetic conversations about images, always the same, as Parquet like Hugging Face writes it.
 
-A sample has a JPEG of about 47 kB, a chat of 2 to 12 messages and four small fields, 1.25 kB as a JSON line. In the
-other kinds the image is raw bytes: 416 x 416 x 3 as "pixels", 488 x 488 x 3 as "paper".
+A sample has a JPEG of about 47 kB, a conversation of 2 to 12 messages and four small columns, 1.25 kB as a JSON line.
+In the other kinds the image is raw bytes: 416 x 416 x 3 as "pixels", 488 x 488 x 3 as "paper".
 """
 
 import hashlib
@@ -24,7 +24,7 @@ from bench.peers.rows import parquet_rows
 
 ROW_GROUP = 100
 POOL = 256
-# Side of the raw picture in pixels, and the step between its shades: a coarser one is easier on zstd.
+# Side of the raw image in pixels, and the step between its shades: a coarser one is easier on zstd.
 RAW = {"pixels": (416, 8), "paper": (488, 16)}
 REVISION = 2
 _WORDS = (  # noqa: SIM905 - words read better than a list of them
@@ -64,7 +64,7 @@ class Source:
 
     @property
     def folder(self) -> Path:
-        """Where it and everything made from it stands."""
+        """The directory of the data and everything made from it."""
         return self.parquet.parent
 
 
@@ -80,7 +80,7 @@ def make(root: Path, kind: str, samples: int) -> Source:
 
 
 def _described(folder: Path, kind: str, samples: int) -> Source:
-    """What is known about the rows in a folder; found out once."""
+    """Facts about the rows in a directory, found once."""
     about, parquet = folder / "data.json", folder / "data.parquet"
     if not about.exists():
         sizes = list(_sizes(parquet))

@@ -63,7 +63,7 @@ def _install(folder: Path, python: Path, pins: Path, alone: list[str]) -> None:
 
 
 def _without_dependencies(wanted: str) -> list[str]:
-    """What stands behind `# alone:`, packages whose own list of dependencies is not followed."""
+    """The packages after `# alone:`, whose own dependencies are not installed."""
     return [line.removeprefix("# alone:").strip() for line in wanted.splitlines() if line.startswith("# alone:")]
 
 

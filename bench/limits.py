@@ -22,7 +22,7 @@ _BLOCK = 1 << 20
 _COPY = 1 << 28
 # One and the same would teach the processor its branches.
 _PICTURES = 64
-# Long beside the start of a process.
+# Long compared with the start of a process.
 _REPEATS = 10
 
 

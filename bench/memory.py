@@ -1,4 +1,4 @@
-"""Peak private memory of a conversion and of a pass over all fields, for inputs of several sizes.
+"""Peak private memory of a conversion and of a pass over all columns, for inputs of several sizes.
 
     python -m bench.memory                    # 0.5, 2 and 5 GB
     python -m bench.memory --gb 0.1 --folder /data
@@ -118,7 +118,7 @@ def convert(source: Path, out: Path, *options: str) -> Peak:
 
 
 def iterate(path: Path) -> Peak:
-    """The peak of a process that touches every field of every sample; its output is the number of samples."""
+    """The peak of a process that touches every column of every sample; its output is the number of samples."""
     return measure([sys.executable, "-c", _ITERATE, str(path)])
 
 

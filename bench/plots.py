@@ -22,7 +22,7 @@ _OURS, _REF, _OTHERS = "#c8402f", "#444444", "#9db4c0"
 
 
 def draw(results: Results, folder: Path) -> dict[str, str]:
-    """SVG files in `folder`; their names by title."""
+    """Writes SVG files to `folder`; returns their names by title."""
     import matplotlib as mpl
 
     mpl.use("svg")

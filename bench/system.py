@@ -22,7 +22,7 @@ class Failure(Exception):  # noqa: N818 - a result like any other
 
 
 class Watch(threading.Thread):
-    """Looks at the memory of a process and its children, and at the bytes in folders; stops it when it is late."""
+    """Watches the memory of a process and its children, and the bytes in directories; stops it when it is late."""
 
     def __init__(self, pid: int, folders: list[Path], seconds: float) -> None:
         super().__init__(daemon=True)
@@ -60,7 +60,7 @@ def _private(pid: int) -> int:
 
 
 def size(folder: Path) -> int:
-    """Bytes of all files below a folder, also while they come and go."""
+    """Bytes of all files below a directory, also while they come and go."""
     total = 0
     for parent, _, names in os.walk(folder):
         for name in names:
@@ -87,7 +87,7 @@ def environment() -> dict[str, str]:
 
 
 class System:
-    """A peer whose environment stands, and the process that has imported it."""
+    """A peer with its environment, and the process that has imported it."""
 
     def __init__(self, peer: Peer, python: Path) -> None:
         self.peer, self.python = peer, python
@@ -98,7 +98,7 @@ class System:
 
     @property
     def store(self) -> str:
-        """The name of the folder it reads."""
+        """The name of the directory that it reads."""
         return self.peer.store or self.peer.name
 
     def close(self) -> None:

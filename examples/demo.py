@@ -28,7 +28,7 @@ def main() -> None:
     """Run the tour."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--samples", type=int, default=3000, help="how many images to draw (at least 100)")
-    parser.add_argument("--folder", type=Path, default=Path("demo-data"), help="where the files go")
+    parser.add_argument("--folder", type=Path, default=Path("demo-data"), help="directory of the files")
     options = parser.parse_args()
     samples = max(options.samples, 100)
     options.folder.mkdir(parents=True, exist_ok=True)
@@ -40,13 +40,13 @@ def main() -> None:
     read(ds)
     train(ds)
     describe(out)
-    print(f"\nThe files are in {options.folder}/. One row of text is one sample:  head -1 {out}")
+    print(f"\nThe files are in {options.folder}/. One line is one sample:  head -1 {out}")
 
 
 def make_data(parquet: Path, samples: int) -> None:
     """Draw the images and write the Parquet file."""
-    title(1, f"Draw {samples} images with a chat about each, write Parquet as Hugging Face does")
-    with stopwatch("drawn and written"):
+    title(1, f"Generate {samples} images with a conversation about each, write Parquet as Hugging Face does")
+    with stopwatch("generated and written"):
         write_parquet(parquet, samples=samples, processes=available_cores())
     print(f"{parquet}: {megabytes(parquet):.1f} MB")
 

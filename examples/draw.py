@@ -1,4 +1,4 @@
-"""Make a vision-language data set on the spot: drawn JPEG images and a chat about each.
+"""Generate a vision-language dataset: synthetic JPEG images with a conversation about each.
 
 The Parquet file looks as Hugging Face `datasets` writes it: an image is a struct of bytes and path, messages are
 nested lists, and the features stand in the schema's metadata. The same arguments give the same rows.

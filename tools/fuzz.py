@@ -20,7 +20,7 @@ FUZZ = ROOT / "rust" / "jinx-fuzz" / "fuzz"
 VERSION = "0.13.2"
 # An input may take so much of a core's time and of memory; the targets' own limits are far below.
 HANG_SECONDS = 5
-# The fuzzer's clock goes on while a busy machine lets it wait: what seems slow to it is timed again, alone.
+# The fuzzer's clock also runs while it waits on a busy machine, so slow inputs are timed once more, alone.
 LIMITS = (f"-report_slow_units={HANG_SECONDS}", "-timeout=120", "-malloc_limit_mb=256", "-rss_limit_mb=2048")
 
 
@@ -36,17 +36,17 @@ class Outcome:
 
 
 def cargo(*words: str | Path, target: Path) -> int:
-    """Runs cargo with its own folder for what is built with other flags; returns its exit code."""
+    """Runs cargo with its own directory for builds with other flags; returns its exit code."""
     environment = {**os.environ, "CARGO_TARGET_DIR": str(target), "RUSTC_BOOTSTRAP": "1"}
     return subprocess.run(["cargo", *words], cwd=ROOT, env=environment, check=False).returncode
 
 
 def build(target: Path) -> Path:
-    """Builds all programs; returns the folder they are in."""
+    """Builds all programs; returns their directory."""
     if subprocess.run(["cargo", "fuzz", "--version"], check=False, capture_output=True).returncode:
         subprocess.run(["cargo", "install", "--locked", "cargo-fuzz", "--version", VERSION], check=True)
     if cargo("fuzz", "build", "--fuzz-dir", FUZZ, target=target):
-        print("this toolchain has no AddressSanitizer: going on without it")
+        print("this toolchain has no AddressSanitizer: continuing without it")
         if cargo("fuzz", "build", "--sanitizer", "none", "--fuzz-dir", FUZZ, target=target):
             sys.exit("the fuzz targets could not be built")
     return next(target.glob("*/release/open_whole_file")).parent

@@ -1,4 +1,4 @@
-"""Write what docs/reference takes from the code, the commands and the options of `jinx.convert`.
+"""Write the pages of docs/reference that come from the code: the commands and the options of `jinx.convert`.
 
 Usage: python tools/reference_pages.py
 """
@@ -19,7 +19,7 @@ HEAD = """# Command line
 
 <!-- Made by tools/reference_pages.py from the commands' own help; a test compares them. -->
 
-`jinx COMMAND --help` prints what is below. `python -m jinx` is the same program.
+`jinx COMMAND --help` prints the text below. `python -m jinx` is the same program.
 
 A dataset may be a file, a directory or a quoted pattern; `head` and `cat` take every format that `convert` reads.
 

@@ -28,7 +28,7 @@ assert ds[7]["image"][:3] == bytes([0xFF, 0xD8, 0xFF]), "not a JPEG"
 
 
 def main() -> int:
-    """Try the wheels below the folder named on the command line."""
+    """Try the wheels in the directory named on the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("dist", type=Path)
     wheels = sorted(parser.parse_args().dist.rglob("*.whl"))

@@ -22,7 +22,7 @@ def main() -> None:
     """Measure every loader there is."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("path")
-    parser.add_argument("--field", default="image", help="the field whose bytes go to the GPU (default: image)")
+    parser.add_argument("--column", default="image", help="the column whose bytes go to the GPU (default: image)")
     parser.add_argument("--batch", type=int, default=64)
     parser.add_argument("--batches", type=int, default=200)
     parser.add_argument("--step-ms", type=float, default=50, help="how long the GPU works on a batch")
@@ -32,11 +32,11 @@ def main() -> None:
 
     if not torch.cuda.is_available():
         sys.exit("bench: no GPU here: torch.cuda.is_available() is False")
-    ds = jinx.open(options.path).select_columns([options.field])
+    ds = jinx.open(options.path).select_columns([options.column])
     step = _step(options.step_ms / 1e3)
     for workers in options.workers:
         for name, loader in _loaders(ds, options.batch, workers).items():
-            figures = _feed(loader, options.field, options.batches, step)
+            figures = _feed(loader, options.column, options.batches, step)
             print(json.dumps({"loader": name, "workers": workers, **figures}), flush=True)
 
 

@@ -39,7 +39,7 @@ def child(arguments: list[str]) -> dict[str, float]:
 
 
 def run(folder: Path, limit: int, rounds: int, shards: list[str]) -> list[dict[str, Any]]:
-    """Every case over these shards (all if none are named) by every reader, in turns."""
+    """Every case over these shards (all if none are named) by every reader, alternately."""
     records: list[dict[str, Any]] = []
     for form, case, readers in plan():
         if shards and form not in shards:

@@ -54,7 +54,7 @@ def opened(reader: str, folder: Path, form: str, local: Path, *, inside: bool) -
     if reader.startswith("mldf"):
         from mldataforge.mds import MDSBulkDatasetReader, MDSRAMDatasetReader
 
-        if form == "zstd":  # it unpacks beside the source
+        if form == "zstd":  # it decompresses next to the source
             path = Path(shutil.copytree(path, local / form))
         return (MDSBulkDatasetReader if reader == "mldf bulk" else MDSRAMDatasetReader)([str(path)], None)
     from streaming import LocalDataset, StreamingDataset
@@ -83,7 +83,7 @@ def load(reader: str) -> None:
 
 
 def touch(sample: Any, fields: Any) -> int:
-    """Every field, one by one."""
+    """Every column, one by one."""
     return sum(sample[name] is not None for name in fields)
 
 

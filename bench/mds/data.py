@@ -1,4 +1,4 @@
-"""The shards that the readers read: chats about images in three forms, raw pixels, and a folder of many shards."""
+"""The shards to read: conversations about images in three forms, raw pixels, and a directory of many shards."""
 
 import json
 import random
@@ -44,7 +44,7 @@ def make(folder: Path, samples: int) -> None:
 
 
 def _row(generator: random.Random, number: int) -> dict[str, Any]:
-    """A chat about an image: 1 kB of JSON and 47 kB that do not compress, as JPEG files do not."""
+    """A conversation about an image: 1 kB of JSON and 47 kB that do not compress, as JPEG files do not."""
     turns = generator.randrange(2, 13)
     messages = [
         {"role": ("user", "assistant")[turn % 2], "content": [{"type": "text", "text": f"turn {turn} " * 10}]}

@@ -21,9 +21,9 @@ class Ratio:
 
 
 RATIOS = (
-    Ratio("random, all fields one by one, CPU", "raw", "random", "jinx ram", "mldf ram", 2),
-    Ratio("random, all fields one by one, CPU", "raw", "random", "jinx ram", "streaming", 2.5),
-    Ratio("sequential, all fields, CPU", "raw", "iterate", "jinx bulk", "mldf bulk", 2),
+    Ratio("random, all columns one by one, CPU", "raw", "random", "jinx ram", "mldf ram", 2),
+    Ratio("random, all columns one by one, CPU", "raw", "random", "jinx ram", "streaming", 2.5),
+    Ratio("sequential, all columns, CPU", "raw", "iterate", "jinx bulk", "mldf bulk", 2),
     Ratio("columns other than the image, CPU", "raw", "iterate, no image", "jinx bulk", "mldf bulk", 6),
     Ratio("columns other than the image, CPU", "raw", "iterate, no image", "jinx ram", "mldf ram", 6),
     Ratio("columns other than the image, CPU", "raw", "iterate, no image", "jinx ram", "streaming", 6),

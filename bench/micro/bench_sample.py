@@ -1,4 +1,4 @@
-"""The cost of making samples and touching fields, on a small file that stays in the page cache."""
+"""The cost of making samples and touching columns, on a small file in the page cache."""
 
 from typing import Any
 
@@ -48,7 +48,7 @@ def bench_make_sample_at_index(benchmark: Any, ds: jinx.Dataset) -> None:
 
 @pytest.mark.parametrize("field", ["id", "score", "messages", "image"])
 def bench_touch_field(benchmark: Any, ds: jinx.Dataset, field: str) -> None:
-    """One field of every sample."""
+    """One column of every sample."""
     benchmark(lambda: sum(sample[field] is not None for sample in ds))
 
 
@@ -58,12 +58,12 @@ def bench_count_messages(benchmark: Any, ds: jinx.Dataset) -> None:
 
 
 def bench_touch_all_fields(benchmark: Any, ds: jinx.Dataset) -> None:
-    """Every field of every sample, in order."""
+    """Every column of every sample, in order."""
     benchmark(lambda: sum(len(dict(sample)) for sample in ds))
 
 
 def bench_take(benchmark: Any, ds: jinx.Dataset) -> None:
-    """Sixty-four samples in one call, all fields."""
+    """Sixty-four samples in one call, all columns."""
     order = [index * 997 % SAMPLES for index in range(64)]
     benchmark(lambda: sum(len(dict(sample)) for sample in ds.take(order)))
 

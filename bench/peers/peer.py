@@ -9,7 +9,7 @@ FIELDS = ("id", "image", "messages", "source", "width", "height", "score")
 
 
 class Unsupported(Exception):  # noqa: N818 - not a failure: the peer has no such operation
-    """The peer cannot do this; the text says why and stands in the report."""
+    """The peer cannot do this; the report gives the message."""
 
 
 class Peer:
@@ -45,7 +45,7 @@ class Peer:
     snippet = ""
 
     def write(self, source: Path, out: Path) -> None:
-        """Write the rows of a Parquet file into the empty folder `out`."""
+        """Write the rows of a Parquet file into the empty directory `out`."""
         raise Unsupported(f"cannot write {source.name} into {out.name}: it has no writer")
 
     def open(self, out: Path) -> Any:
@@ -53,7 +53,7 @@ class Peer:
         raise NotImplementedError
 
     def stream(self, ds: Any, fields: Sequence[str] = FIELDS) -> Iterable[Any]:
-        """The samples in order. `fields` is what will be touched, for peers that must know beforehand."""
+        """The samples in order. `fields` are the columns that will be touched, for peers that must know beforehand."""
         del fields
         return ds
 
@@ -105,7 +105,7 @@ class Peer:
         return sample["messages"]
 
     def plain(self, sample: Any) -> dict[str, Any]:
-        """All fields as plain Python objects, for comparing the content."""
+        """All columns as plain Python objects, for comparing the content."""
         return {name: sample[name] for name in FIELDS if name != "image"} | {"image": bytes(self.image(sample))}
 
     def touch_field(self, sample: Any) -> int:
@@ -122,7 +122,7 @@ class Peer:
         return len(messages) + len(messages[-1]["content"][-1]["text"])
 
     def touch_all(self, sample: Any) -> int:
-        """Read every field."""
+        """Read every column."""
         return touched(sample, sample["image"], sample["messages"])
 
     def touch_decoded(self, sample: Any) -> int:
@@ -165,7 +165,7 @@ def data_loader(ds: Any, size: int | None, workers: int, context: str = "fork") 
 
 
 def touched(sample: Any, image: Any, messages: Any) -> int:
-    """A number that depends on every field."""
+    """A number that depends on every column."""
     return (
         len(image)
         + image[-1000]

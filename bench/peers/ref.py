@@ -78,7 +78,7 @@ sample["id"], bytes(sample["image"])
         return {**sample, "image": self.image(sample)}
 
     def stored(self, image: bytes) -> bytes:
-        """How an image stands in the sidecar."""
+        """How an image is stored in the sidecar."""
         return image
 
     def image(self, sample: Any) -> bytes:

@@ -134,9 +134,9 @@ class Reader:
         mds: Mapping[str, Any] | None = None,
     ) -> Self:
         """`expected`: samples and id of every shard, from a manifest, so that a shard opens on first access and is
-        checked then. `decoders`: for each top-level field, what turns its value into what the user sees; applied once,
+        checked then. `decoders`: for each column, the function that decodes its value; called once,
         at first touch. `mds`: `shards` are folders with an index.json, opened with these options: unpack ("private",
-        "memory" or a folder), hashes (bool: of all shards), image_bytes (bool), allow_unsafe_types (bool or names).
+        "memory" or a directory), hashes (bool: of all shards), image_bytes (bool), allow_unsafe_types (bool or names).
         """
     def __len__(self) -> int: ...
     def __getitem__(self, key: Any, /) -> Any: ...
@@ -194,7 +194,7 @@ class Reader:
         """A shard's footer as JSON text: version, num_samples, bytes, sidecar_bytes, encoding, id, split, writer,
         line_hash (bool), fields, columns, meta, ... (1.1 additions absent or null for 1.0 files)."""
     def _field_names(self) -> list[str]:
-        """The top-level names over all shards; empty for files that do not tell (1.0, plain JSON lines)."""
+        """The top-level names over all shards; empty for files without statistics (1.0, plain JSON lines)."""
     def _arrow_schema(self) -> str | None: ...
     def _arrow_stream(self, batch_rows: int, mixed_json: bool) -> object:
         """An `arrow_array_stream` PyCapsule over the view."""
@@ -232,7 +232,7 @@ class MdsShard:
 
 @final
 class MdsWriter:
-    """Writes samples whose values are bytes already into an MDS folder; `jinx.mds.MDSWriter` encodes them."""
+    """Writes samples whose values are bytes already to an MDS directory; `jinx.mds.MDSWriter` encodes them."""
 
     def __new__(
         cls,
@@ -281,7 +281,7 @@ class Writer:
         max_record_bytes: int | None = None,
         max_value_bytes: int | None = None,
     ) -> Self:
-        """`meta` and `media` are JSON texts."""
+        """`meta` and `media` are JSON."""
     def write(self, sample: Mapping[str, Any]) -> None: ...
     def write_many(self, samples: Any) -> None: ...
     def close(self) -> dict[str, int]: ...
@@ -304,7 +304,7 @@ def convert(
     compression (by target: "zstd", "gz", "snappy", "none"), level, limit, fields ([str]), rename ({old: new}), columns
     ([str]), shard_size (bytes), overwrite, append, markers (bool), threads, split, mixed ("error" | "json"), meta
     (object). A member that is absent has its default.
-    Sources are files (a folder's shards one by one); the codec of jsonl and msgpack follows the suffix (.gz, .zst).
+    Sources are files (shards of a directory one by one); the codec of jsonl and msgpack follows the suffix (.gz, .zst).
     `progress(rows, bytes_read, total_bytes)` is called about ten times a second and may raise.
     Returns rows, bytes (the sidecar's included), sidecar_bytes, shards.
     """
@@ -337,15 +337,15 @@ def read_schema(path: str) -> str:
     """A Parquet file's Arrow schema as base64 of its IPC message."""
 
 def resolve(path: str) -> list[tuple[str, int | None, str | None]]:
-    """Shards of a folder: (path, samples, id), by its manifest or by natural order."""
+    """Shards of a directory: (path, samples, id), by its manifest or by natural order."""
 
 def verify(
     path: str, progress: Callable[[int, int], None] | None = None, max_value_bytes: int | None = None
 ) -> list[dict[str, Any]]:
-    """Problems of a pair or folder: {"file", "sample", "field", "byte", "cause", "what"}; empty when it is intact."""
+    """Problems of a pair or directory: {"file", "sample", "field", "byte", "cause", "what"}; empty if it is intact."""
 
 def mds_verify(path: str, progress: Callable[[int, int], None] | None = None) -> list[dict[str, Any]]:
-    """As `verify`, for an MDS folder."""
+    """As `verify`, for an MDS directory."""
 
 def repair(path: str, out: str | None, dry_run: bool) -> dict[str, Any]:
     """Rebuilds a pair; returns {"samples", "kept", "lost": [{"line", "bytes", "reason"}], "damage": [str], "out"}."""
@@ -354,7 +354,7 @@ def row_json(reader: Reader, start: int, stop: int, binary: bool) -> bytes:
     """JSON lines of the samples start..stop of the view, for head and cat."""
 
 def json_text(value: Any, binary: bool) -> bytes:
-    """Any value as JSON text: markers for what JSON cannot say, or (`binary` false) what people can read."""
+    """Any value as JSON: with markers for values that JSON cannot hold, or (`binary` false) in a readable form."""
 
 def _sample_of(names: list[str], values: dict[str, Any], carried: bytes) -> LazyDict:
     """A sample that was pickled."""
@@ -368,7 +368,7 @@ def other_owner(sidecar: str, main: str) -> Path | None:
     """Another main file than `main` that needs `sidecar`."""
 
 def require_own_sidecar(main: str) -> None:
-    """InvalidError when the sidecar beside `main` is another main file's."""
+    """InvalidError when the sidecar next to `main` is another main file's."""
 
 def copy_pair(main: str, sidecar: str | None, target: str, overwrite: bool) -> None: ...
 def copy_folder(files: list[str], target: str, overwrite: bool) -> None: ...

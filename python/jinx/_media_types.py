@@ -1,4 +1,4 @@
-"""What binary values are, by their first bytes."""
+"""The kind of a binary value, by its first bytes."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ _SUFFIXES = (
 
 
 def media_bytes(value: Any) -> bytes | None:
-    """The bytes of a binary value, or of a dict of a media file and its path as Hugging Face has it."""
+    """The bytes of a binary value, or of Hugging Face's dict of a media file and its path."""
     if isinstance(value, dict):
         members: dict[str, Any] = {**value}
         value = members["bytes"] if members.keys() == {"bytes", "path"} else None
@@ -22,7 +22,7 @@ def media_bytes(value: Any) -> bytes | None:
 
 
 def suffix_of(data: bytes) -> str:
-    """The usual suffix of a file with this content; `.bin` if nobody knows."""
+    """The usual suffix of a file with this content; `.bin` if it is unknown."""
     if data[:4] == b"RIFF":
         return {b"WAVE": ".wav", b"WEBP": ".webp"}.get(data[8:12], ".bin")
     return next((suffix for magic, suffix in _SUFFIXES if data.startswith(magic)), ".bin")

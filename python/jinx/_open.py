@@ -1,9 +1,7 @@
-"""Opening what a user names: a file, a folder, a pattern, or a list of these."""
+"""Opening what a user names: a file, a directory, a pattern, or a list of these."""
 
 import errno
-import glob
 import os
-import re
 import stat
 from collections.abc import Iterable, Sequence
 from io import IOBase
@@ -41,34 +39,34 @@ def open(
     cache: Source | None = None,
     allow_unsafe_types: bool | Sequence[str] = False,
 ) -> Dataset:
-    """Open a dataset; nothing is read but its index.
+    """Open a dataset; only its index is read.
 
     Args:
-        path: A `.jinx` file, a folder of shards, a pattern such as `"shard-*.jinx"`, or a list of these. A plain
-            `.jsonl` file works too; its index is built by one scan. So does an MDS folder (one with `index.json`).
-        lazy: Samples are mappings whose values are decoded when touched; False gives plain dicts.
+        path: A `.jinx` file, a directory of shards, a pattern such as `"shard-*.jinx"`, or a list of these. A plain
+            `.jsonl` file works too; one scan builds its index. So does an MDS directory (one with `index.json`).
+        lazy: Samples are mappings whose values are decoded when they are touched; False gives plain dicts.
         io: `"mmap"` maps the files into memory, `"pread"` never does, `"auto"` maps local files.
         verify: What is compared with its checksum when it is read. `"full"`: rows, values and columns, so that nothing
             damaged is returned. `"rows"`: not the values in the sidecar, which may come back damaged. `"none"`: not the
-            rows either. Of MDS, whose hashes are of whole shards, `"full"` compares those of shards that are compressed
-            as files, where the index has them; see `jinx.mds.RamReader`. JINX 1.0 and JSON lines have no checksums.
-        decode: True decodes images and audio when they are touched; a dict says which fields and how, e.g.
-            `{"image": "numpy"}`. The default gives bytes, and what MDS columns are declared as (False: bytes there
-            too). See `Dataset.decode`.
-        split: Only the shards of this split, or the sub-folder of that name.
+            rows either. MDS has hashes of whole shards only: `"full"` compares those of shards that are compressed as
+            files, if the index has them; see `jinx.mds.RamReader`. JINX 1.0 and JSON lines have no checksums.
+        decode: True decodes images and audio when they are touched; a dict names columns and kinds, e.g.
+            `{"image": "numpy"}`. By default media are bytes, and MDS columns have the type that they declare (False:
+            bytes there too). See `Dataset.decode`.
+        split: Only the shards of this split, or the subdirectory of that name.
         columns: Only these columns; see `Dataset.select_columns`.
-        encoding: How binary values in the rows are encoded, for 1.0 files that do not say: `"a85"`, `"b64"`, `"hex"`.
-        max_value_bytes: No value may be larger than this when decoded; 2 GiB if not given.
-        markers: JSON lines: read markers such as `{"$bytes": "AA=="}` in every row, also in rows that do not say that
-            they hold some; see `convert`.
-        cache: MDS: the folder in which shards compressed as files are kept decoded for random access; a temporary
-            folder if not given, or `"memory"` for two at a time in memory.
-        allow_unsafe_types: MDS: True, or the columns, to load pickles, which may run any code.
+        encoding: The encoding of binary values in rows, for 1.0 files that do not say: `"a85"`, `"b64"`, `"hex"`.
+        max_value_bytes: The largest decoded value; 2 GiB if not given.
+        markers: JSON lines: read markers such as `{"$bytes": "AA=="}` in every row, also in rows that do not begin with
+            `"$jinx": 1`; see `convert`.
+        cache: MDS: the directory that keeps decoded shards for random access, if they are compressed as files; a
+            temporary directory if not given. `"memory"` keeps two at a time in memory.
+        allow_unsafe_types: MDS: True, or names of columns, to load pickles, which may run any code.
 
     Raises:
-        FileNotFoundError: There is no such file; the message names the nearest one.
+        FileNotFoundError: The file does not exist; the message names the nearest one.
         CorruptFileError: The file is damaged.
-        UnsupportedError: It is no JINX file; the message holds the command that makes it one.
+        UnsupportedError: It is not a JINX file; the message holds the command that converts it.
     """
     folders = find_folders(path, split)
     if folders is not None:
@@ -100,7 +98,7 @@ def open(
 
 
 def _steadily(path: Source | Sequence[Source], split: str | None, **options: Any) -> Dataset:
-    """Open while a writer may be replacing the folder: when it does, all is done again."""
+    """Open a directory that a writer may be replacing: if it changes meanwhile, open it again."""
     for _ in range(_ATTEMPTS):
         state = _state(path)
         try:
@@ -111,15 +109,15 @@ def _steadily(path: Source | Sequence[Source], split: str | None, **options: Any
         else:
             if _state(path) == state:
                 return dataset
-    raise MismatchError(f"{path}: this folder keeps changing while it is opened; try again")
+    raise MismatchError(f"{path}: this directory keeps changing while it is opened; try again")
 
 
 def _state(path: Source | Sequence[Source]) -> tuple[int, ...] | None:
-    """What changes when the folder `path` is replaced or grows; None for all else."""
+    """What changes when the directory `path` is replaced or grows; None for anything else."""
     if not isinstance(path, str | bytes | os.PathLike):
         return None
     try:
-        status = os.stat(os.path.join(os.fsdecode(path), "jinx.json"))  # noqa: PTH116, PTH118 - text in, text out
+        status = os.stat(os.path.join(os.fsdecode(path), "jinx.json"))  # noqa: PTH116, PTH118 - str in, str out
     except (OSError, ValueError):  # ValueError: a NUL in the name
         return None
     return status.st_dev, status.st_ino, status.st_mtime_ns
@@ -134,12 +132,12 @@ def _open(path: Source | Sequence[Source], split: str | None, **options: Any) ->
             split=split,
             plain=plain,
             **options,
-            # With a split every shard is opened to see whether it counts.
+            # With a split, each shard is opened now to see whether it belongs to it.
             expected=expected if split is None and expected and len(expected) == len(shards) else None,
         )
     except CorruptFileError:
         for name, _, _ in shards:
-            # Rows without a footer, or nothing at all, are what a stopped writer leaves: the first error says so.
+            # An interrupted writer leaves rows without a footer, or an empty file: the first error says so.
             explain_foreign(name, except_for=("a JSON Lines file", "an empty file"))
         raise
 
@@ -149,7 +147,7 @@ def _shards(path: Source | Sequence[Source], split: str | None) -> tuple[list[_S
     if isinstance(path, str | bytes | os.PathLike):
         return _shards_of_one(os.fsdecode(path), split)
     if not isinstance(path, Iterable) or isinstance(path, IOBase):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise TypeError(f"a dataset is opened by a path or a list of paths, not by {type(path).__name__}")
+        raise TypeError(f"open takes a path or a list of paths, not {type(path).__name__}")
     found: list[_Shard] = []
     kinds: set[bool] = set()
     for one in path:
@@ -186,8 +184,8 @@ def _shards_of_one(path: str, split: str | None) -> tuple[list[_Shard], bool]:
 
 
 def look(path: str) -> os.stat_result | None:
-    """What lies at a path, or None; a file system that fails is an error and no missing file."""
-    for stat_of in (os.stat, os.lstat):  # a link that leads nowhere is there, too
+    """The status of a path, or None if nothing is there; a failing file system is an error, not a missing file."""
+    for stat_of in (os.stat, os.lstat):  # a dangling link exists, too
         try:
             return stat_of(path)
         except (FileNotFoundError, NotADirectoryError, ValueError):  # ValueError: a NUL in the name
@@ -199,38 +197,44 @@ def look(path: str) -> os.stat_result | None:
 
 
 def expand_pattern(pattern: str) -> list[str]:
-    """The files a pattern matches, in natural order (`part-2` before `part-10`); none if it is no pattern."""
-    return sorted(glob.glob(pattern, recursive=True), key=natural_key) if _GLOB & set(pattern) else []  # noqa: PTH207
+    """The files that a pattern matches, in natural order (`part-2` before `part-10`); none if it is not a pattern."""
+    if not _GLOB & set(pattern):
+        return []
+    import glob
+
+    return sorted(glob.glob(pattern, recursive=True), key=natural_key)  # noqa: PTH207
 
 
 def natural_key(name: str) -> list[tuple[int, Any]]:
-    """Sorts numbers in names by value."""
+    """A sort key that compares numbers in names by value."""
+    import re
+
     return [(0, int(part)) if part.isdigit() else (1, part) for part in re.split(r"(\d+)", name)]
 
 
 def missing(path: str) -> OSError:
-    """The error for a path that does not exist, with the nearest name of its folder."""
+    """The error for a path that does not exist, with the nearest name in its directory."""
     folder, name = os.path.split(path)
     if _GLOB & set(name):
         return FileNotFoundError(f"{path}: no file matches this pattern")
     try:
         near = hint(name, os.listdir(folder or "."))  # noqa: PTH208
     except FileNotFoundError:
-        return FileNotFoundError(f"{path}: no such file; the folder {folder} does not exist either")
+        return FileNotFoundError(f"{path}: no such file; the directory {folder} does not exist either")
     except OSError as error:  # the name is too long, a part of it is a file, or may not be read
         return OSError(error.errno, error.strerror, path)
     return FileNotFoundError(f"{path}: no such file{near}")
 
 
 def explain_foreign(path: str, *, except_for: Sequence[str] = ()) -> None:
-    """Raise an error that says what to do with a file that is no JINX file; return when it may be one.
+    """Raise an error that says what to do with a file of another format; return if it may be a JINX file.
 
     Args:
         path: The file.
-        except_for: Other kinds of files for which to return.
+        except_for: Kinds of files for which to return as well.
 
     Raises:
-        UnsupportedError: It is something else.
+        UnsupportedError: It has another format.
     """
     kind, advice = _core.sniff(path)
     if kind in {"a JINX file", "not a format that jinx knows", *except_for}:

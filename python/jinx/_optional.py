@@ -20,6 +20,6 @@ def require(module: str, *, extra: str, what: str) -> Any:
     except ImportError as error:
         root = module.partition(".")[0]
         if error.name is not None and error.name.partition(".")[0] != root:
-            raise  # it is there, but something it needs is not
+            raise  # it is installed, but something it needs is not
         message = f"{what} needs {root}, which is not installed: pip install 'jinx-data[{extra}]'"
         raise ImportError(message, name=root) from error

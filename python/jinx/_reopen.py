@@ -1,27 +1,24 @@
-"""The one door through which pickled objects come back: a pickle names this module and `jinx`, nothing else of ours.
+"""Unpickling: pickles name this module and `jinx`, and no other module of ours.
 
-The names here never change, so that a later version reads the pickles of this one wherever its classes lie.
+The names here never change, so that later versions read the pickles of this one, wherever their classes are defined.
 """
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
-from jinx.errors import MismatchError
+from jinx._core import MismatchError, Reader
 
-if TYPE_CHECKING:
-    from jinx._dataset.dataset import Dataset
-
-D = TypeVar("D", bound="Dataset")
+D = TypeVar("D", bound=Reader)
 
 _MODULES = {
-    "KeepColumns": "jinx._dataset.selection",
+    "KeepColumns": "jinx._dataset.transforms",
     "MediaDecoder": "jinx._dataset.decode_media",
-    "MergeIntoSample": "jinx._dataset.selection",
+    "MergeIntoSample": "jinx._dataset.transforms",
 }
 
 
 def rebuild(name: str, *arguments: Any) -> Any:
-    """Make an object of one of our classes again, from the arguments it was made with."""
+    """Make an object of one of our classes from its arguments."""
     return getattr(import_module(_MODULES[name]), name)(*arguments)
 
 
@@ -32,11 +29,13 @@ def reopen_dataset(kind: type[D], paths: list[str], options: dict[str, Any], sta
         MismatchError: The files are not those of the dataset that was pickled.
     """
     identities = state["identities"]
-    # Which shards count depends on the split, so with one they are all opened now; otherwise each at first access.
+    # The split decides which shards count, so with a split all are opened now; otherwise each at its first access.
     expected = identities if options.get("split") is None else None
     opened = kind(paths, **options, expected=expected)
     if opened._base_len() != state["samples"] or (expected is None and opened._identities() != identities):
-        raise MismatchError(f"{opened.path}: the files changed since this dataset was pickled; open them again")
+        from jinx._dataset.summary import path_of
+
+        raise MismatchError(f"{path_of(opened)}: the files changed since this dataset was pickled; open them again")
     return opened._derive(
         indices=state["indices"], fields=state["columns"], transforms=state["transforms"], decoders=state["decoders"]
     )

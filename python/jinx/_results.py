@@ -25,7 +25,7 @@ class WriteResult(Result):
         shards: Files of samples; sidecars do not count.
         bytes: Bytes of all files, sidecars included.
         sidecar_bytes: Bytes of the sidecars.
-        skipped: Samples that were left out because something is wrong with them (`on_error="skip"`).
+        skipped: Samples that were left out because they cannot be read or written (`on_error="skip"`).
     """
 
     path: str
@@ -55,12 +55,12 @@ class WriteResult(Result):
 
 @dataclass(frozen=True, slots=True)
 class Problem(Result):
-    """One thing that `verify` found to be wrong.
+    """One problem that `verify` found.
 
     Attributes:
-        file: Where it is.
-        sample: Number of the sample in its file, if it concerns one.
-        field: The column or path, if it concerns one.
+        file: The file.
+        sample: Number of the sample in its file, if the problem concerns one.
+        field: The column or path, if the problem concerns one.
         byte: The byte in the file, if known.
         cause: `"corrupt"`, `"truncated"`, `"limit"`, `"unsupported"` or `"mismatch"`.
         what: What is wrong, in words.
@@ -79,7 +79,7 @@ class RepairResult(Result):
     """What `repair` saved.
 
     Attributes:
-        samples: Samples that the file began to hold.
+        samples: Samples in the file, damaged ones included.
         kept: Samples that are intact.
         lost: One entry for each loss: `line`, `bytes` and `reason`.
         damage: What else is wrong with the file.
@@ -116,7 +116,7 @@ class ColumnInfo(Result):
 
 @dataclass(frozen=True, slots=True)
 class IndexedInfo(Result):
-    """A column or path that the index holds: sorted and filtered by without opening a row.
+    """A column or path in the index, for sorting and filtering without reading rows.
 
     Attributes:
         path: Its name, or its dotted path.

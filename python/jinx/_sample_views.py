@@ -1,4 +1,4 @@
-"""Views of a sample's names and values: those of `collections.abc`, which can also be walked backwards as a dict's."""
+"""Views of a sample's names and values: those of `collections.abc`, and reversible as a dict's."""
 
 from collections.abc import ItemsView, Iterator, KeysView, ValuesView
 from typing import Any

@@ -12,7 +12,7 @@ def parse_size(size: int | str) -> int:
     """Bytes of `512MB` (powers of 1000), `512MiB` (powers of 1024) or a plain number.
 
     Raises:
-        ValueError: The text is no size, or the size is not positive.
+        ValueError: The string is not a size, or the size is not positive.
     """
     if isinstance(size, int):
         amount, text = float(size), ""
@@ -30,7 +30,7 @@ def parse_size(size: int | str) -> int:
 
 
 def natural_size(size: float) -> str:
-    """Bytes in the unit that reads well: `812 B`, `15.7 kB`, `3.2 GB` (powers of 1000)."""
+    """Bytes in a readable unit: `812 B`, `15.7 kB`, `3.2 GB` (powers of 1000)."""
     units = ["B", "kB", "MB", "GB", "TB", "PB"]
     power = 0
     while abs(size) >= _STEP - 0.05 and power < len(units) - 1:

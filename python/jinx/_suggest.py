@@ -1,8 +1,8 @@
-"""Suggestions: the name that was probably meant, and what names of other libraries are called here."""
+"""Suggestions: the name that was probably meant, and the counterparts of names of other libraries."""
 
 from collections.abc import Iterable, Sequence
 
-# What people type who come from other libraries, and what it is called here.
+# Names of other libraries, and their counterparts here.
 FROM_ELSEWHERE = {
     "add_column": "ds.map(lambda sample: {name: value})",
     "batch": "ds.iter_batches(size)",
@@ -44,7 +44,7 @@ def hint(name: str, candidates: Iterable[str]) -> str:
 
 
 def unknown_column(name: str, known: Iterable[str]) -> str:
-    """What to say about a field that does not exist: the nearest name, or those there are."""
+    """The message for a column that does not exist: the nearest name, or all names."""
     names = list(known)
     near = hint(name, names)
     if near:
@@ -53,12 +53,12 @@ def unknown_column(name: str, known: Iterable[str]) -> str:
 
 
 def unknown_member(path: Sequence[str], depth: int, known: Iterable[str]) -> str:
-    """What to say about a path that no sample has: the nearest one, or the names there are.
+    """The message for a path that no sample has: the nearest one, or the names in its place.
 
     Args:
         path: The names in it.
         depth: Which of them is wrong.
-        known: The names there are in its place.
+        known: The names that exist in its place.
     """
     what = f"no column {path_text(path)!r}"
     names, parent = list(known), path_text(path[:depth])
@@ -72,7 +72,7 @@ def unknown_member(path: Sequence[str], depth: int, known: Iterable[str]) -> str
 
 
 def path_text(path: Sequence[str | None]) -> str:
-    """A path as people write it: `messages[].image`; a name that holds dots stands in quotes."""
+    """A path as people write it: `messages[].image`; a name that holds dots is quoted."""
     text = ""
     for part in path:
         if part is None:

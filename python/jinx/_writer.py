@@ -1,4 +1,4 @@
-"""Writing samples that Python makes."""
+"""Writing samples from Python."""
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 DEFAULT_LEVEL = 3
 DEFAULT_SHARD_BYTES = 1_000_000_000
-# More only cost memory: each compressor has its own tables.
+# More threads only cost memory: each compressor has its own tables.
 MAX_THREADS = 256
 
 
@@ -33,27 +33,27 @@ def parse_compression(compression: str | None) -> tuple[str | None, int]:
 
 
 def refuse_existing(path: str) -> None:
-    """An existing output is replaced only when asked for.
+    """Refuse an existing output, which is replaced only when the caller asks for it.
 
     Raises:
-        FileExistsError: There is something under this name.
+        FileExistsError: The name exists.
     """
     if os.path.lexists(path):
         raise FileExistsError(f"{path} exists; replace it with overwrite=True (--overwrite), or choose another name")
 
 
 def shard_bytes(path: str, shard_size: int | str | None) -> int | None:
-    """Where the shards of `path` end, in bytes; None for a single file."""
+    """The size in bytes at which a shard of `path` is closed; None for a single file."""
     if shard_size is not None:
         return parse_size(shard_size)
     return None if path.endswith(".jinx") else DEFAULT_SHARD_BYTES
 
 
 def checked_meta(meta: Mapping[str, Any]) -> dict[str, Any]:
-    """`meta` as a dict that comes back from its JSON text as it is.
+    """`meta` as a dict that JSON gives back unchanged.
 
     Raises:
-        TypeError: A name is not a string, or a value has no form in JSON.
+        TypeError: A name is not a string, or JSON cannot hold a value.
         ValueError: A float is not finite, a str has lone surrogates, or a container holds itself.
     """
     import json
@@ -83,44 +83,45 @@ def _refuse_other_names(value: Any) -> None:
 
 
 class Writer:
-    """Writes a dataset; it exists under its name only when everything was written.
+    """Writes a dataset, which appears under its name when everything is written.
 
-    Use it as a context manager: an exception inside the block leaves no file behind, and an existing dataset as it was.
+    Use it as a context manager. If the block raises, no file is left and an existing dataset does not change.
 
         with jinx.Writer("out.jinx") as writer:
             writer.write({"id": "a", "image": data, "messages": [...]})
 
     Args:
-        path: A name that ends in `.jinx` is one file (and its sidecar); any other name is a folder of shards.
-        sidecar: Large binary values go to a second file beside, `out.binx`; otherwise all values stand in the rows.
-        compression: `"zstd"`, `"zstd:LEVEL"` (1 to 22) or None; values that do not shrink are stored as they are.
-        indexed: Columns and paths to keep in the footer too, for sorting and filtering without opening rows: strings,
-            and nested paths as `Dataset.column` takes them. Numbers, bools and lengths of the top level are always
-            kept.
+        path: A name that ends in `.jinx` is one file (and its sidecar); any other name is a directory of shards.
+        sidecar: Large binary values go to a second file, `out.binx`; False keeps all values in the rows.
+        compression: `"zstd"`, `"zstd:LEVEL"` (1 to 22) or None. Values that do not shrink are not compressed.
+        indexed: More columns and paths to keep in the footer, for sorting and filtering without reading rows: columns
+            of strings, and nested paths as `Dataset.column` takes them. Top-level numbers, bools and lengths are
+            always kept.
         only_indexed: Index these columns and no others.
-        uncompressed: Fields to store as they are.
-        shard_size: A folder's shards are closed at about this size, sidecar included: `"512MB"` or bytes;
-            1 GB if not given.
-        overwrite: Replace an existing dataset, at the end and at once.
-        append: Add shards to an existing folder.
-        part: `(3, 8)` writes the fourth of eight parts of a directory, counted from 0; each by a process of its own,
-            on any machine. Writing it again replaces it. `jinx.merge(path)` makes the parts one dataset.
+        uncompressed: Columns that are not compressed.
+        shard_size: Close the shards of a directory at about this size, sidecar included: `"512MB"` or bytes; 1 GB if
+            not given.
+        overwrite: Replace an existing dataset, in one step at the end.
+        append: Add shards to an existing directory.
+        part: `(3, 8)` writes the fourth of eight parts of a directory, counted from 0. Each part has a process of its
+            own, on any machine; a part that is written again replaces itself. `jinx.merge(path)` makes the parts one
+            dataset.
         split: The split's name, kept in the footer.
-        meta: A dict of anything JSON can hold, kept in the footer as it is; tuples become lists.
-        media: Fields that hold media files, e.g. `{"image": "Image", "clips[].sound": "Audio"}` ([] for the elements of
-            a list), kept in the footer for `decode=True` and for conversion to Hugging Face's types.
-        binary_threshold: Binary values of at most this many bytes stay in the row.
-        compress_threshold: Values shorter than this are not compressed.
-        compress_ratio: A compressed value is kept when it is at most this share of the original.
-        text_threshold: Texts above this many UTF-8 bytes go to the sidecar.
+        meta: A dict of anything JSON can hold, kept in the footer unchanged; tuples become lists.
+        media: Columns and paths that hold media files, e.g. `{"image": "Image", "clips[].sound": "Audio"}` ([] for the
+            elements of a list), kept in the footer for `decode=True` and for conversion to Hugging Face's types.
+        binary_threshold: Binary values of at most this many bytes are kept in the row.
+        compress_threshold: Values with fewer bytes are not compressed.
+        compress_ratio: A compressed value is stored if it is at most this share of the original.
+        text_threshold: Strings with more UTF-8 bytes go to the sidecar.
         threads: Threads that compress; 0 for one per core. The bytes written do not depend on it.
-        max_record_bytes: No row may be longer than this, counted with its newline and 20 digits for the place of each
-            value in the sidecar; 256 MiB if not given, which is also the most that readers take.
-        max_value_bytes: No value may be longer than this; 2 GiB if not given, which is what readers take. Longer ones
-            are read with `jinx.open(..., max_value_bytes=...)`.
+        max_record_bytes: The longest row, including its newline and 20 digits for the place of each value in the
+            sidecar; 256 MiB if not given, which is also the limit of readers.
+        max_value_bytes: The longest value; 2 GiB if not given, which is also the limit of readers. To read longer ones,
+            use `jinx.open(..., max_value_bytes=...)`.
 
     Raises:
-        FileExistsError: The dataset exists, and neither `overwrite` nor `append` was asked for.
+        FileExistsError: The dataset exists, and neither `overwrite` nor `append` is set.
     """
 
     def __init__(
@@ -156,7 +157,7 @@ class Writer:
             raise ValueError("a dataset cannot be written to an empty path")
         if part is not None:
             if append:
-                raise ValueError("a part is written as a whole; nothing is appended to it")
+                raise ValueError("a part cannot be appended to; write it again")
             self._path, overwrite = part_folder(self._path, *parse_part(part)), True
         if not overwrite and not append:
             refuse_existing(self._path)
@@ -186,7 +187,7 @@ class Writer:
 
     @property
     def path(self) -> str:
-        """Where the dataset will be."""
+        """The path of the dataset."""
         return self._path
 
     @property
@@ -200,16 +201,16 @@ class Writer:
         return self._core.bytes
 
     def write(self, sample: Mapping[str, Any]) -> None:
-        """Write one sample: a mapping from names to what JSON can hold, bytes, numpy arrays and scalars, torch tensors.
+        """Write one sample: a mapping from names to JSON values, bytes, numpy arrays and scalars, torch tensors.
 
-        A sample that cannot be stored raises and is left out; all others are written. Most are noticed here; some only
-        when their batch of at most 512 samples is encoded, by a later call. The error has the sample's number. After
-        an error of the files (no space, ...) the writer refuses everything, and nothing is published.
+        A sample that cannot be stored raises an error and is left out; all others are written. Most errors are raised
+        here, some by a later call that encodes a batch of up to 512 samples. The error has the sample's number. After
+        an error of the file system (a full disk, ...), the writer refuses every call, and nothing is published.
 
         Raises:
-            TypeError: A value or a name has a type that cannot be stored; the message names the field.
+            TypeError: A value or a name has a type that cannot be stored; the message names the column.
             ValueError: A value cannot be stored exactly.
-            jinx.LimitError: The sample is larger than readers take.
+            jinx.LimitError: The sample is larger than readers accept.
         """
         self._core.write(sample)
 
@@ -262,7 +263,7 @@ class Writer:
         return self._done
 
     def abort(self) -> None:
-        """Drop what was written; an existing dataset stays as it was. After `close` this does nothing."""
+        """Discard what was written; an existing dataset does not change. After `close` this does nothing."""
         self._aborted = self._done is None
         self._core.abort()
 
@@ -284,12 +285,12 @@ class Writer:
 
 
 def _names(names: Sequence[str]) -> list[str]:
-    """A list of names; one alone may be given as it is."""
+    """A list of names; a single name may be given as a string."""
     return [names] if isinstance(names, str) else list(names)
 
 
 def _media_field(name: str, kind: str) -> dict[str, Any]:
-    """A media field as the core takes it, from a path such as `clips[].sound`."""
+    """A media column as the core takes it, from a path such as `clips[].sound`."""
     path: list[str | None] = []
     for part in name.split("."):
         bare = part.rstrip("[]")

@@ -8,4 +8,6 @@ import pages
 @pytest.mark.timeout(240)  # torch and streaming take their time on a busy machine
 def test_the_page_about_mds(chat_parquet, tmp_path):
     pages.prepare(tmp_path, chat_parquet)
-    pages.run(tmp_path, pages.blocks("docs/how-to/mds.md", "python"))
+    codes = pages.blocks("docs/how-to/mds.md", "python")
+    assert len(codes) > 3
+    pages.run(tmp_path, codes)

@@ -1,4 +1,4 @@
-"""Private memory does not grow with the data: conversions and a pass over all fields, at two small sizes."""
+"""Private memory does not grow with the data: conversions and a pass over all columns, at two small sizes."""
 
 import json
 import subprocess

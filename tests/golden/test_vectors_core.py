@@ -1,19 +1,13 @@
 """Every vector of the specification through the library."""
 
-import json
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 import jinx
 from golden.tagged import difference, untag
+from golden.vectors import BAD, GOOD, VECTORS
 from jinx import errors
 
-VECTORS = Path(__file__).resolve().parents[2] / "spec" / "vectors"
-ENTRIES = json.loads((VECTORS / "vectors.json").read_text(encoding="utf-8"))["vectors"]
-GOOD = [entry for entry in ENTRIES if "error" not in entry["expect"]]
-BAD = [entry for entry in ENTRIES if "error" in entry["expect"]]
 CAUSES = {
     "corrupt": errors.CorruptFileError,
     "truncated": errors.TruncatedFileError,

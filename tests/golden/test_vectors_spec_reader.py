@@ -1,17 +1,11 @@
 """Every vector of the specification through the second reader."""
 
-import json
-from pathlib import Path
-
 import pytest
 
 from golden.tagged import difference, untag
+from golden.vectors import BAD, GOOD, VECTORS
 from jinx._reference import reader
 
-VECTORS = Path(__file__).resolve().parents[2] / "spec" / "vectors"
-ENTRIES = json.loads((VECTORS / "vectors.json").read_text(encoding="utf-8"))["vectors"]
-GOOD = [entry for entry in ENTRIES if "error" not in entry["expect"]]
-BAD = [entry for entry in ENTRIES if "error" in entry["expect"]]
 CAUSES = {
     "corrupt": reader.CorruptFileError,
     "truncated": reader.TruncatedFileError,

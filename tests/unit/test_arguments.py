@@ -80,7 +80,7 @@ def test_open_names_what_it_wants(path):
 
 
 def test_open_refuses_an_open_file(ds):
-    with open(ds.path, "rb") as file, pytest.raises(TypeError, match="not by BufferedReader"):  # noqa: PTH123
+    with open(ds.path, "rb") as file, pytest.raises(TypeError, match="a list of paths, not BufferedReader"):  # noqa: PTH123
         jinx.open(file)
 
 

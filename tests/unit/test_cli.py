@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -279,8 +280,8 @@ def test_verify(cli, path):
     sidecar.write_bytes(data)
     done = cli("verify", path)
     assert done.code == 1
-    assert "image" in done.out or "sample" in done.out
-    assert json.loads(cli("verify", path, "--json").out)[0]["file"]
+    assert re.search(rf"^{re.escape(str(path))}: sample 1, field image: ", done.out)
+    assert json.loads(cli("verify", path, "--json").out)[0]["file"] == str(path)
 
 
 def test_repair(cli, path, tmp_path):
@@ -409,7 +410,10 @@ def test_an_interrupted_conversion_says_how_to_resume(tmp_path):
         (["convert", "a.jsonl", "x", "--part", "2/2"], "write NUMBER/COUNT"),
         (["convert", "a.jsonl", "x.jinx", "--resume"], "directory of shards can be resumed"),
         (["convert", "a.jsonl", "x.jinx", "--embed", "imge"], "did you mean 'image'"),
-        (["convert", "a.jsonl", "x.jinx", "--embed", "image", "--root", "nowhere"], "nowhere: there is no such folder"),
+        (
+            ["convert", "a.jsonl", "x.jinx", "--embed", "image", "--root", "nowhere"],
+            "nowhere: there is no such directory",
+        ),
         (["convert", "a.jsonl", "x.jinx", "--embed", "image"], "'a.png' is not in"),
         (["convert", "a.jsonl", "x.jinx", "--media-dir", "m"], "JINX keeps them in its sidecar"),
         (["convert", "a.jsonl", "x.zip"], "names no format"),

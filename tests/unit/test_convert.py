@@ -231,7 +231,7 @@ def test_bad_sources_are_named(lines, tmp_path):
     with pytest.raises(ValueError, match="standard input"):
         jinx.convert("-", tmp_path / "a.jinx")
     (tmp_path / "nothing").mkdir()
-    with pytest.raises(FileNotFoundError, match="no file in this folder"):
+    with pytest.raises(FileNotFoundError, match="no file in this directory"):
         jinx.convert(tmp_path / "nothing", tmp_path / "a.jinx")
     assert not (tmp_path / "a.jinx").exists()
 

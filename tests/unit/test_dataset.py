@@ -154,15 +154,22 @@ def test_info(ds):
     assert info.checksums == ["rows", "values", "columns", "index", "footer"]
 
 
+def loaded_by(code: str) -> set[str]:
+    words = [sys.executable, "-S", "-c", f"import sys; sys.path[:0] = {sys.path!r}; {code}; print(*sys.modules)"]
+    return set(subprocess.run(words, check=True, capture_output=True, text=True).stdout.split())
+
+
 def test_import_is_light():
-    code = "import sys, jinx; print(len({'numpy', 'json', 'typing', 'click'} & set(sys.modules)))"
-    done = subprocess.run(
-        [sys.executable, "-S", "-c", f"import sys; sys.path[:0] = {sys.path!r}; {code}"],
-        check=True,
-        capture_output=True,
-        text=True,
-    )
-    assert done.stdout.strip() == "0"
+    found = loaded_by("import jinx")
+    assert "jinx._core" in found
+    assert not found & {"numpy", "json", "typing", "click"}
+
+
+def test_opening_loads_what_it_needs(path):
+    found = loaded_by(f"import jinx; jinx.open({str(path)!r})[0]['n']")
+    assert "jinx._dataset.selection" in found
+    later = {f"jinx._dataset.{name}" for name in ("decode_media", "display", "export", "summary", "transforms")}
+    assert not found & {"numpy", "json", "glob", "dataclasses", *later}
 
 
 def test_every_public_name_exists():

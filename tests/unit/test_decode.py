@@ -88,7 +88,7 @@ def test_repr_decodes_nothing(path):
 
 def test_what_is_no_image_is_a_named_error(path):
     sample = jinx.open(path, decode={"broken": "pil"})[0]
-    with pytest.raises(jinx.CorruptFileError, match=r"'broken'.*no image"):
+    with pytest.raises(jinx.CorruptFileError, match=r"'broken'.*not an image"):
         sample["broken"]
 
 

@@ -122,7 +122,7 @@ def test_parts_by_convert(tmp_path, inputs):
     assert jinx.verify(out) == []
     with pytest.raises(FileExistsError, match="is a dataset already"):
         jinx.convert(inputs, out, part=(0, 3))
-    with pytest.raises(ValueError, match="4 input files cannot be shared by 5 parts"):
+    with pytest.raises(ValueError, match="4 input files cannot be divided into 5 parts; use at most 4"):
         jinx.convert(inputs, tmp_path / "more", part=(0, 5))
 
 
@@ -165,7 +165,7 @@ def test_missing_and_unfinished_parts_are_named(tmp_path):
             jinx.Writer(out, **wrong)
     with pytest.raises(TypeError, match=r"part=0: give number and count"):
         jinx.Writer(out, part=0)  # pyright: ignore[reportArgumentType]
-    with pytest.raises(ValueError, match="folder"):
+    with pytest.raises(ValueError, match="parts make a directory"):
         jinx.Writer(tmp_path / "a.jinx", part=(0, 4))
 
 

@@ -46,6 +46,11 @@ def folder(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     return write(tmp_path / "shards", compression=request.param, hashes=["sha256", "xxh64"])
 
 
+def test_readers_take_columns(folder: Path) -> None:
+    assert list(RamReader(folder, columns=["value", "id"])[3]) == ["id", "value"]
+    assert BulkReader(folder, columns="id")[3].to_dict() == {"id": 3}
+
+
 def test_every_way_to_read(folder: Path, tmp_path: Path) -> None:
     for dataset in (jinx.open(folder, verify="full"), BulkReader(folder), RamReader(folder, cache=tmp_path / "cache")):
         assert isinstance(dataset, jinx.Dataset)

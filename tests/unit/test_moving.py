@@ -64,12 +64,12 @@ def test_nothing_is_replaced_or_lost_by_mistake(pair, shards, tmp_path, capsys):
         (["cp", pair, tmp_path / "c.txt"], "must end in .jinx"),
         (["cp", shards, tmp_path / "c.jinx"], "must not end in .jinx"),
         (["mv", pair, pair], "the dataset itself"),
-        (["mv", pair, tmp_path / "no" / "b.jinx"], "no such folder"),
+        (["mv", pair, tmp_path / "no" / "b.jinx"], "no such directory"),
         (["mv", pair], "where to?"),
         (["mv", pair, other, tmp_path / "c.jinx"], "must be a directory that exists"),
         (["rm", tmp_path / "aa.jinx"], "did you mean 'a.jinx'"),
         (["rm", foreign], "holds 'notes.txt'"),
-        (["rm", tmp_path / "a.txt"], "no .jinx file"),
+        (["rm", tmp_path / "a.txt"], "neither a .jinx file nor"),
         (["rm", pair, tmp_path / "gone.jinx"], "no such file"),
     ]:
         assert run([str(word) for word in words]) != 0

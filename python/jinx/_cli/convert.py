@@ -96,7 +96,7 @@ convert.params[1:1] = [_click_option(name, kind, option) for name, (kind, option
 
 @contextmanager
 def _interruption_explained(inputs: list[str], out: str) -> Generator[None]:
-    """After a failure, say when finished shards were kept."""
+    """After a failure, say whether finished shards were kept."""
     try:
         yield
     except BaseException:
@@ -124,7 +124,7 @@ def _remarks(done: "WriteResult", out: str, rejects: str | None) -> list[str]:
 
 
 def _not_indexed(out: str, asked: list[str] | None) -> list[str]:
-    """Columns to index that no sample gave a value for, or only values that cannot be indexed."""
+    """A line for each column that was to be indexed, and has no value that can be."""
     is_dataset = out.endswith(".jinx") or os.path.exists(os.path.join(out, "jinx.json"))  # noqa: PTH110, PTH118
     if not asked or not is_dataset:
         return []

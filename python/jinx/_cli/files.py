@@ -58,7 +58,7 @@ def _pairs(paths: tuple[str, ...], command: str) -> list[tuple[str, str]]:
     *sources, to = paths
     for source in sources:
         Parts.of(source)
-    inside = os.path.isdir(to) and not Parts.is_dataset(to)  # noqa: PTH112 - text in, text out
+    inside = os.path.isdir(to) and not Parts.is_dataset(to)  # noqa: PTH112 - str in, str out
     if len(sources) > 1 and not inside:
         raise click.UsageError(f"{to}: to take several datasets this must be a directory that exists")
     return [(one, os.path.join(to, os.path.basename(one.rstrip("/"))) if inside else to) for one in sources]  # noqa: PTH118, PTH119

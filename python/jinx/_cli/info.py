@@ -69,7 +69,7 @@ def _gained(columns: "list[ColumnInfo]") -> str:
     if not stored or not decoded:
         return ""
     if stored >= decoded:
-        return f"{natural_size(decoded)} of binary values are stored as they are, for they do not shrink"
+        return f"{natural_size(decoded)} of binary values, which do not shrink and are stored as they are"
     return f"{natural_size(decoded)} of binary values in {natural_size(stored)} ({decoded / stored:.2f} times smaller)"
 
 

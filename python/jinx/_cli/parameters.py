@@ -10,13 +10,13 @@ if TYPE_CHECKING:
 
 
 class PathWithCompletion(click.Path):
-    """A path that shells complete; whether it exists is found out by who opens it, with a better message."""
+    """A path that shells complete. It need not exist: opening it gives a better message."""
 
     name = "path"
 
 
 class Count(click.ParamType):  # pyright: ignore[reportMissingTypeArgument] - generic in the newest click only
-    """A number that the core can count to; `--help` does not show the range."""
+    """A number within the range of the core, which `--help` does not show."""
 
     name = "n"
 
@@ -60,7 +60,7 @@ def write_out(data: bytes) -> None:
 
 
 def write_all(file: "BinaryIO | RawIOBase", data: bytes) -> None:
-    """All of the bytes: a file without a buffer (and standard output is one under PYTHONUNBUFFERED) may take less."""
+    """Write all bytes: a file without a buffer (such as standard output with PYTHONUNBUFFERED) may take fewer."""
     left = memoryview(data)
     while left:
         left = left[file.write(left) or 0 :]

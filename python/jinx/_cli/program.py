@@ -1,4 +1,4 @@
-"""The commands by name, loaded when they are used, and what becomes of their errors."""
+"""The commands by name, loaded when they are used, and the exit codes of their errors."""
 
 import errno
 import os
@@ -55,7 +55,7 @@ DONE, DATA_PROBLEM, USAGE_PROBLEM, INTERRUPTED = 0, 1, 2, 130
 
 
 class ClosedPipeError(Exception):
-    """Who reads our output has seen enough. Not an OSError: click would end the process with an exit code of 1."""
+    """The reader of our output has closed it. Not an OSError, for which click would exit with 1."""
 
 
 class Commands(click.Group):
@@ -74,7 +74,7 @@ class Commands(click.Group):
         return getattr(import_module(COMMANDS[cmd_name][0]), cmd_name)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """As click does, but a closed pipe is no failure."""
+        """As click does, but a closed pipe is not a failure."""
         try:
             return super().invoke(ctx)
         except BrokenPipeError as error:
@@ -129,16 +129,16 @@ def run(arguments: list[str]) -> int:
         if debug:
             raise
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return code or _say(one_line(error), DATA_PROBLEM)  # what a command met was said
+        return code or _say(one_line(error), DATA_PROBLEM)  # an error of the command has been reported
     return code
 
 
 def _replace_closed_streams() -> None:
-    """What the shell closed (`>&-`) is opened as something that refuses, or no file of ours gets its number."""
+    """Open what the shell closed (`>&-`) as something that refuses, so that no file of ours gets its number."""
     for number, name, flags, mode in (
         (0, "stdin", os.O_WRONLY, "r"),
         (1, "stdout", os.O_RDONLY, "w"),
-        (2, "stderr", os.O_WRONLY, "w"),  # where nobody could be told of a refusal
+        (2, "stderr", os.O_WRONLY, "w"),  # where a refusal could not be reported
     ):
         if getattr(sys, name) is None:
             opened = os.open(os.devnull, flags)
@@ -150,9 +150,9 @@ def _replace_closed_streams() -> None:
 
 @contextmanager
 def _terminated_as_interrupted() -> Generator[None]:
-    """What schedulers (SIGTERM) and closed terminals (SIGHUP) send stops a command as Ctrl-C does.
+    """SIGTERM, from schedulers, and SIGHUP, from closed terminals, stop a command as Ctrl-C does.
 
-    So nothing half-written stays behind. What is ignored (`nohup`) stays ignored.
+    So no half-written file is left. A signal that is ignored (`nohup`) remains ignored.
     """
 
     def stop(number: int, frame: object) -> None:
@@ -200,7 +200,7 @@ def one_line(error: BaseException) -> str:
 
 
 def _code_of(error: BaseException) -> int:
-    """What the core says is about the data, unless it is about the arguments alone; what Python says is about these."""
+    """Errors of the core are about the data, unless no sample is concerned; errors of Python are about the command."""
     if isinstance(error, InvalidError):
         return DATA_PROBLEM if getattr(error, "sample", None) is not None else USAGE_PROBLEM
     return USAGE_PROBLEM if isinstance(error, _USAGE) and not isinstance(error, JinxError) else DATA_PROBLEM

@@ -64,7 +64,7 @@ class ProgressBar:
 
 
 def natural_seconds(seconds: float) -> str:
-    """A duration in the unit that reads well: `14 ms`, `0.3 s`, `42 s`, `3 min 5 s`, `2 h 10 min`."""
+    """A duration in a readable unit: `14 ms`, `0.3 s`, `42 s`, `3 min 5 s`, `2 h 10 min`."""
     if seconds < 0.1:  # noqa: PLR2004
         return f"{seconds * 1000:.0f} ms"
     if seconds < 9.95:  # noqa: PLR2004 - below ten seconds the tenths matter

@@ -58,7 +58,7 @@ def _print_rows(
 ) -> None:
     from jinx._convert.inputs import find_inputs
 
-    inputs = find_inputs(path, input_format)
+    inputs = find_inputs([path], input_format)
     if inputs.format in {"jinx", "mds"}:
         from jinx._open import open
 

@@ -40,7 +40,7 @@ def get(path: str, index: int, column: str) -> None:
 @click.option("--column", required=True, metavar="COLUMN", help="Which column.")
 @click.option("--limit", type=COUNT, metavar="N", help="Only the first N samples.")
 def extract(path: str, directory: str, column: str, limit: int | None) -> None:
-    """Write one column of PATH to DIRECTORY: one file for each sample, named by the sample's number.
+    """Write one column of PATH to DIRECTORY: one file for each sample, named after the sample's number.
 
     Samples without a value are left out. DIRECTORY is made if need be; files in it are not replaced.
     """
@@ -89,7 +89,7 @@ def _value_at(sample: Any, path: list[str]) -> Any:
 
 
 def _write_file(path: str, data: bytes) -> None:
-    """A new file; none where it cannot be written to its end."""
+    """Write a new file, and remove it if it cannot be written completely."""
     with open(path, "xb", buffering=0) as file:  # noqa: PTH123
         try:
             write_all(file, data)
@@ -107,7 +107,7 @@ def as_bytes(value: Any) -> bytes:
         return media
     if isinstance(value, str):
         return value.encode("utf-8")
-    # An array is looked at, not read back.
+    # An array is written to be looked at, not to be read back.
     return json_text(value.tolist() if hasattr(value, "tolist") else value, binary=True)
 
 

@@ -1,4 +1,4 @@
-"""Conversion between formats, and from what other libraries hold in memory; each kind of source has its way."""
+"""Conversion between formats, and from objects of other libraries; each kind of source has a method."""
 
 import os
 import tempfile
@@ -8,8 +8,8 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Unpack
 
 from jinx import _core
-from jinx._convert.inputs import Inputs, find_inputs
-from jinx._convert.options import ConvertOptions, Path, Progress, Settings, documented, is_paths
+from jinx._convert.inputs import Inputs, find_inputs, is_paths, paths_of
+from jinx._convert.options import ConvertOptions, Path, Progress, Settings, documented
 from jinx._convert.remote import fetched, is_url
 from jinx._convert.splits import file_name, splits_of
 from jinx._files.merge import part_folder
@@ -28,8 +28,8 @@ def convert(
 ) -> WriteResult:
     """Convert between Parquet, JSON lines or arrays, MessagePack, WebDataset tars, MDS and JINX; reads Arrow too.
 
-    Samples stream through: memory does not grow with the data. The same input gives the same bytes. An output that
-    exists stays as it was until everything is written, and for good when something fails.
+    Samples stream through: memory does not grow with the data. The same input gives the same bytes. An existing output
+    is replaced only when everything is written; if the conversion fails, it does not change.
 
     Args:
         source: A file, a directory, a pattern such as `"part-*.parquet"`, a URL such as `"s3://bucket/*.parquet"`
@@ -43,7 +43,7 @@ def convert(
 
     Raises:
         FileNotFoundError: An input does not exist; the message names the nearest one.
-        FileExistsError: The output exists, and `overwrite` was not asked for.
+        FileExistsError: The output exists, and `overwrite` is not set.
         JinxError: A sample cannot be read, or has no exact counterpart in the output; the message says which and why.
     """
     settings = Settings(os.fsdecode(out), options)
@@ -53,9 +53,9 @@ def convert(
         refuse_existing(settings.out)
     conversion = Conversion(settings, progress)
     if is_paths(source):
-        return conversion.paths(source)
+        return conversion.paths(paths_of(source))
     if settings.embed is not None or settings.core["resume"]:
-        raise ValueError("embed and resume are for files as inputs")
+        raise ValueError("embed and resume work with files as inputs only")
     return conversion.objects(source)
 
 
@@ -72,14 +72,14 @@ def stream(
         path: A file, a directory, a pattern, a URL, or a list of these.
         columns: Only these columns.
         input_format: The format, if the suffix does not say.
-        markers: Read markers also in rows that do not say that they hold some; see `convert`.
+        markers: Read markers also in rows that do not begin with `"$jinx": 1`; see `convert`.
     """
     names = [columns] if isinstance(columns, str) else None if columns is None else list(columns)
-    paths = _given(path)
+    paths = paths_of(path)
 
     def read(files: Sequence[str]) -> Iterator[dict[str, Any]]:
         inputs = find_inputs(files, input_format)
-        # Each is opened in its turn, when the working directory may be another one.
+        # Each file is opened when its turn comes; the working directory may have changed by then.
         found = [file if file == "-" else os.path.abspath(file) for file in inputs.files]  # noqa: PTH100
         return _core.stream(found, source_format=inputs.format, columns=names, markers=markers)
 
@@ -90,19 +90,16 @@ def stream(
     return download() if any(is_url(one) for one in paths) else read(paths)
 
 
-def _given(source: Path | Sequence[Path]) -> list[str]:
-    paths = [source] if isinstance(source, str | bytes | os.PathLike) else source  # pyright: ignore[reportUnnecessaryIsInstance]
-    return [os.fsdecode(one) for one in paths]
-
-
 def _convert_part(source: Any, settings: Settings, part: tuple[int, int], progress: Progress | None) -> WriteResult:
     """One part of a directory, from its share of the input files."""
     number, parts = part
     if not is_paths(source):
-        raise ValueError("part is for files as inputs; from Python, use Writer(out, part=(i, n))")
-    inputs = find_inputs(source, settings.input_format)
+        raise ValueError("part works with files as inputs; to write samples, use Writer(out, part=(i, n))")
+    inputs = find_inputs(paths_of(source), settings.input_format)
     if len(inputs.files) < parts:
-        raise ValueError(f"{len(inputs.files)} input files cannot be shared by {parts} parts; use at most as many")
+        raise ValueError(
+            f"{len(inputs.files)} input files cannot be divided into {parts} parts; use at most {len(inputs.files)}"
+        )
     first, last = (len(inputs.files) * edge // parts for edge in (number, number + 1))
     target = part_folder(settings.out, number, parts)
     conversion = Conversion(settings.changed(target, "jinx", overwrite=True, resume=False), progress)
@@ -116,11 +113,11 @@ class Conversion:
         self.settings = settings
         self.progress = progress
 
-    def paths(self, source: Path | Sequence[Path]) -> WriteResult:
+    def paths(self, paths: Sequence[str]) -> WriteResult:
         """From files, directories, patterns and URLs."""
         out = self.settings.out
-        beside = os.path.dirname(os.path.abspath(out)) if out != "-" else tempfile.gettempdir()  # noqa: PTH100, PTH120
-        with fetched(_given(source), beside) as local:
+        work_dir = os.path.dirname(os.path.abspath(out)) if out != "-" else tempfile.gettempdir()  # noqa: PTH100, PTH120
+        with fetched(paths, work_dir) as local:
             inputs = find_inputs(local, self.settings.input_format)
             splits = splits_of(local[0], inputs.files) if len(local) == 1 and os.path.isdir(local[0]) else {}  # noqa: PTH112
             if inputs.format == "jinx" or not splits:
@@ -166,7 +163,7 @@ class Conversion:
                 changed = settings.changed(file, settings.target, split=name, shard_size=size)
                 done = done.plus(convert_split(name, Conversion(changed, self.progress)))
         finally:
-            with suppress(OSError):  # it holds something: a dataset, or what --resume needs
+            with suppress(OSError):  # it is not empty: it holds a dataset, or what --resume needs
                 os.rmdir(out)  # noqa: PTH106
         return done
 
@@ -196,11 +193,11 @@ class Conversion:
         return WriteResult.of(settings.out, done)
 
     def objects(self, source: Any) -> WriteResult:
-        """From what other libraries and Python hold."""
+        """From objects of Python and of other libraries."""
         from jinx._dataset.dataset import Dataset
 
         if isinstance(source, Dataset):
-            # Everything is compared, so that damage never gets a new checksum.
+            # Compare everything, so that damage never gets a new checksum.
             rebuild, (kind, paths, options, state) = source.__reduce__()
             return self._dataset(rebuild(kind, paths, {**options, "verify": "full"}, state))
         if type(source).__module__.split(".")[0] == "datasets":
@@ -217,7 +214,7 @@ class Conversion:
         return self.settings.target == "parquet" and out != "-" and not os.path.splitext(out)[1]  # noqa: PTH122
 
     def _by_samples(self, inputs: Inputs) -> WriteResult:
-        """What Python writes: from JINX directly, from anything else by way of a JINX file next to the output."""
+        """Outputs that Python writes: from JINX directly, from other formats through a JINX file next to the output."""
         from jinx._open import open
 
         if inputs.format == "jinx" and self.settings.embed is None:
@@ -233,7 +230,7 @@ class Conversion:
                 if known and name not in known:
                     raise KeyError(unknown_column(name, known))
         if core["rename"]:
-            raise ValueError(f"{self.settings.out}: columns are renamed in a single file only")
+            raise ValueError(f"{self.settings.out}: columns can be renamed in a single file only")
         if core["columns"] or core["drop"]:
             names = core["columns"] or known
             source = source.select_columns([name for name in names if name not in (core["drop"] or [])])
@@ -243,7 +240,7 @@ class Conversion:
 
     def _arrow(self, source: Any) -> WriteResult:
         settings = self.settings
-        if settings.target == "mds":  # which takes two passes over the samples
+        if settings.target == "mds":  # which needs two passes over the samples
             return self._by_way_of_jinx(lambda first: first._arrow(source))
         done = _core.convert_arrow(
             source,
@@ -274,7 +271,7 @@ class Conversion:
         return self._arrow(huggingface.arrow_reader(source))
 
     def _samples(self, samples: Iterable[Any]) -> WriteResult:
-        """Dicts from Python; what is not JINX is converted from a JINX file next to the output."""
+        """From dicts; formats other than JINX are converted from a JINX file next to the output."""
         if self.settings.target == "jinx":
             return self._write(samples)
         return self._by_way_of_jinx(lambda first: first._write(samples))
@@ -282,7 +279,7 @@ class Conversion:
     def _by_way_of_jinx(
         self, write: "Callable[[Conversion], Any]", *, first_progress: Progress | None = None
     ) -> WriteResult:
-        """What `write` puts into a JINX file, converted to the output; progress shows one of the two steps."""
+        """Let `write` make a JINX file, and convert it to the output; progress shows one of the two steps."""
         settings = self.settings
         folder = os.path.dirname(os.path.abspath(settings.out))  # noqa: PTH100, PTH120
         with tempfile.TemporaryDirectory(dir=folder, prefix=".jinx-") as work:
@@ -329,7 +326,7 @@ class Conversion:
 
 
 def _resume_key(inputs: Inputs, settings: Settings, more: Mapping[str, Any]) -> str:
-    """Identifies what the result depends on: the inputs as they are now, and the options."""
+    """Identifies everything that the result depends on: the inputs as they are now, and the options."""
     import hashlib
     import json
 

@@ -1,4 +1,4 @@
-"""Which fields hold paths of files to read in, and what those files are."""
+"""Which columns hold the paths of files to embed, and what those files are."""
 
 import mimetypes
 import os
@@ -16,36 +16,36 @@ _KINDS = {"image": "Image", "audio": "Audio", "video": "Video"}
 Place = list[str | None]
 
 
-def embed_options(fields: Sequence[str], root: str | None, missing: str, inputs: Inputs) -> dict[str, Any]:
-    """What the core needs to know to read files in.
+def embed_options(columns: Sequence[str], root: str | None, missing: str, inputs: Inputs) -> dict[str, Any]:
+    """What the core needs to know to embed files.
 
     Args:
-        fields: Dotted paths; lists on the way are gone through.
-        root: Where paths count from; the folder of the first input if None.
+        columns: Columns or dotted paths; a path goes through every element of a list.
+        root: The directory that paths are relative to; that of the first input if None.
         missing: `"fail"`, `"skip"` or `"null"`.
-        inputs: Their first rows tell whether the files are images, audio or video.
+        inputs: Their first rows show whether the files are images, audio or video.
 
     Raises:
-        KeyError: None of the first rows has such a field.
-        FileNotFoundError: There is no folder `root`.
+        KeyError: None of the first rows has such a column.
+        FileNotFoundError: There is no directory `root`.
     """
     first = inputs.files[0]
-    folder = root if root is not None else os.path.dirname(first) or "."  # noqa: PTH120 - text in, text out
+    folder = root if root is not None else os.path.dirname(first) or "."  # noqa: PTH120 - str in, str out
     if not os.path.isdir(folder):  # noqa: PTH112
-        raise FileNotFoundError(f"{folder}: there is no such folder to read the files from (--root)")
-    options = {"fields": list(fields), "root": os.path.abspath(folder), "missing": missing}  # noqa: PTH100
+        raise FileNotFoundError(f"{folder}: there is no such directory to read the files from (--root)")
+    options = {"fields": list(columns), "root": os.path.abspath(folder), "missing": missing}  # noqa: PTH100
     if first == "-" or not os.path.isfile(first):  # noqa: PTH113
-        return {**options, "media": [[field.split("."), "Image"] for field in fields]}
+        return {**options, "media": [[column.split("."), "Image"] for column in columns]}
     rows = list(islice(_core.stream(inputs.files[:1], source_format=inputs.format), _LOOKED_AT))
-    return {**options, "media": [place for field in fields if (place := _place(rows, field)) is not None]}
+    return {**options, "media": [place for column in columns if (place := _place(rows, column)) is not None]}
 
 
-def _place(rows: Sequence[Mapping[str, Any]], field: str) -> list[Any] | None:
-    """Where the paths of a field stand, with None for elements of lists, and what the first one is."""
+def _place(rows: Sequence[Mapping[str, Any]], column: str) -> list[Any] | None:
+    """Where the paths of a column are, with None for elements of lists, and the kind of the first file."""
     names = dict.fromkeys(name for row in rows for name in row)
-    if rows and field not in names and field.partition(".")[0] not in names:
-        raise KeyError(unknown_column(field, names))
-    steps = [field] if field in names else field.split(".")
+    if rows and column not in names and column.partition(".")[0] not in names:
+        raise KeyError(unknown_column(column, names))
+    steps = [column] if column in names else column.split(".")
     for row in rows:
         found = _first(row, steps, [])
         if found is not None:

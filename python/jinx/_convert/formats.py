@@ -1,4 +1,4 @@
-"""Which format a file name stands for."""
+"""The format that a file name stands for."""
 
 from pathlib import PurePath
 from typing import Literal, get_args
@@ -37,7 +37,7 @@ def output_format(out: str) -> str:
     """The format of an output: a name without a suffix is a directory of JINX shards.
 
     Raises:
-        ValueError: The suffix is not one we write.
+        ValueError: The suffix names no format that can be written.
     """
     found = format_of(out)
     if found is not None:
@@ -45,5 +45,5 @@ def output_format(out: str) -> str:
     if not PurePath(out).suffix:
         return "jinx"
     raise ValueError(
-        f"{out}: its suffix names no format; use one of {', '.join(FORMATS)} (with .gz or .zst), or say the format"
+        f"{out}: its suffix names no format; use one of {', '.join(FORMATS)} (with .gz or .zst), or --output-format"
     )

@@ -11,7 +11,7 @@ _BATCH_ROWS = 1000
 def arrow_reader(source: Any) -> Any:
     """A pyarrow RecordBatchReader over a `Dataset` (its index mapping respected) or an `IterableDataset`.
 
-    The features must be known. Files that image and audio columns only point to are read in, as `push_to_hub` does.
+    The features must be known. Files that image and audio columns only point to are embedded, as by `push_to_hub`.
     """
     pyarrow = require("pyarrow", extra="arrow", what="converting a Hugging Face dataset")
     table_module = require("datasets.table", extra="hf", what="converting a Hugging Face dataset")
@@ -25,9 +25,9 @@ def arrow_reader(source: Any) -> Any:
 
 
 def plain_rows(source: Any) -> Iterator[dict[str, Any]]:
-    """The rows of an `IterableDataset` whose features nobody knows, pictures as the bytes of their files.
+    """The rows of an `IterableDataset` without known features, images as the bytes of their files.
 
-    Batches of Arrow would need a type for every column, which the first rows alone do not tell.
+    Arrow batches would need a type for each column, and the first rows alone do not show it.
     """
     features = require("datasets.features.features", extra="hf", what="converting a Hugging Face dataset")
     for row in source:

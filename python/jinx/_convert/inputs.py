@@ -1,8 +1,9 @@
-"""The input files a user names, and their format."""
+"""The input files that a user names, and their format."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from jinx import _core
 from jinx._convert.formats import FORMATS, NAMES, format_of
@@ -22,7 +23,6 @@ _BY_CONTENT = {
     "a MessagePack file": "msgpack",
 }
 
-
 # Of Hugging Face `datasets`.
 _NOTES = {"dataset_info.json", "dataset_infos.json", "dataset_dict.json", "state.json"}
 _POINTER_BYTES = 1024
@@ -36,20 +36,35 @@ class Inputs:
     format: str
 
 
-def find_inputs(source: Path | Sequence[Path], format: str | None = None) -> Inputs:
-    """The files behind paths, folders and patterns.
+def is_paths(source: Any) -> bool:
+    """Whether the source is named by paths."""
+    if isinstance(source, str | os.PathLike):
+        return True
+    if not isinstance(source, list | tuple):
+        return False
+    items: list[Any] = list(source)  # pyright: ignore[reportUnknownArgumentType]
+    return bool(items) and all(isinstance(item, str | os.PathLike) for item in items)
+
+
+def paths_of(source: Path | Iterable[Path]) -> list[str]:
+    """The paths and URLs that name a source: one, or several."""
+    paths = [source] if isinstance(source, str | bytes | os.PathLike) else source  # pyright: ignore[reportUnnecessaryIsInstance]
+    return [os.fsdecode(path) for path in paths]
+
+
+def find_inputs(paths: Sequence[str], format: str | None = None) -> Inputs:
+    """The files behind paths, directories and patterns.
 
     Args:
-        source: One path or several; a folder stands for its shards or for all files of a known format below it.
+        paths: A directory stands for its shards, or for all files of a known format below it.
         format: The format, if the suffixes do not say.
 
     Raises:
-        FileNotFoundError: There is no such file, or a folder holds none of a known format.
+        FileNotFoundError: There is no such file, or a directory holds none of a known format.
         ValueError: The files have different formats, or one that is not known.
     """
     if format is not None and format not in NAMES:
         raise ValueError(f"format {format!r} is not known; use one of {', '.join(NAMES)}")
-    paths = [os.fspath(one) for one in ([source] if isinstance(source, str | os.PathLike) else source)]
     found = [entry for path in paths for entry in _inputs_of(path, format)]
     if not found:
         raise ValueError("nothing to convert: the list of paths is empty")
@@ -75,7 +90,7 @@ def _inputs_of(path: str, format: str | None) -> list[tuple[str, str]]:
         if folders is not None:
             return [(folder, "mds") for folder in folders]
         if format == "mds":
-            raise FileNotFoundError(f"{path}: no index.json in this folder, so it is no MDS folder")
+            raise FileNotFoundError(f"{path}: this is not an MDS directory; it has no index.json")
     if os.path.isdir(path):  # noqa: PTH112
         return _inputs_in(path, format)
     if os.path.lexists(path):
@@ -101,12 +116,12 @@ def _inputs_in(folder: str, format: str | None) -> list[tuple[str, str]]:
     files = _without_notes(files)
     found = [(file, kind) for file in files if (kind := format_of(file)) is not None and format in {None, kind}]
     if not found:
-        raise FileNotFoundError(f"{folder}: no file in this folder ends in one of {', '.join(FORMATS)}")
+        raise FileNotFoundError(f"{folder}: no file in this directory ends in one of {', '.join(FORMATS)}")
     return sorted(found, key=lambda entry: natural_key(entry[0]))
 
 
 def _without_notes(files: Sequence[str]) -> list[str]:
-    """The files without those that `datasets` keeps beside its data: notes, and results of `map` and `filter`."""
+    """The files without those that `datasets` keeps next to its data: notes, and results of `map` and `filter`."""
     names = [os.path.split(file) for file in files]
     saved = {folder for folder, name in names if name == "dataset_info.json"}
     return [
@@ -117,19 +132,19 @@ def _without_notes(files: Sequence[str]) -> list[str]:
 
 
 def _hide(folders: list[str]) -> bool:
-    """Keep `os.walk` out of hidden folders."""
+    """Keep `os.walk` out of hidden directories."""
     folders[:] = [name for name in folders if not name.startswith(".")]
     return False
 
 
 def _refuse_pointer(path: str) -> None:
-    """A few lines of text in the place of a file are what git leaves without its extension for large files.
+    """Refuse a Git LFS pointer: a few lines of text that stand for a large file until `git lfs pull`.
 
     Raises:
-        UnsupportedError: That is what it is.
+        UnsupportedError: The file is a pointer.
     """
     try:
-        is_small = 0 < os.stat(path).st_size < _POINTER_BYTES  # noqa: PTH116 - text in, text out
+        is_small = 0 < os.stat(path).st_size < _POINTER_BYTES  # noqa: PTH116 - str in, str out
     except OSError:
         return
     kind, advice = _core.sniff(path) if is_small and os.path.isfile(path) else ("", None)  # noqa: PTH113

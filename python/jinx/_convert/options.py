@@ -1,7 +1,7 @@
 """The options of a conversion, each stated once.
 
-The keywords of `jinx.convert` with their types, its signature and documentation, the options of `jinx convert`, and
-what the core is told all follow from `ConvertOptions`.
+The keywords of `jinx.convert` with their types, its signature and documentation, the options of `jinx convert`, and the
+options of the core all follow from `ConvertOptions`.
 """
 
 import inspect
@@ -187,7 +187,7 @@ def documented(function: F) -> F:
     return function
 
 
-# What the core takes as the caller gave it.
+# Options that the core takes unchanged.
 _AS_GIVEN = (
     *("sidecar", "limit", "columns", "drop", "indexed", "overwrite", "append", "split", "drop_nulls"),
     *("mixed", "markers", "resume", "threads"),
@@ -236,7 +236,7 @@ class Settings:
             "rename": None if options["rename"] is None else dict(options["rename"]),
             "media_dir": None if options["media_dir"] is None else os.fspath(options["media_dir"]),
             "meta": None if options["meta"] is None else checked_meta(options["meta"]),
-            "rejects": None if rejects is None else os.path.abspath(rejects),  # noqa: PTH100 - text in, text out
+            "rejects": None if rejects is None else os.path.abspath(rejects),  # noqa: PTH100 - str in, str out
             "shard_size": self._shard_size(options["shard_size"]),
         }
 
@@ -263,7 +263,7 @@ def _names(names: Names | None) -> list[str] | None:
 
 
 def _codec(compression: str | None, target: str) -> tuple[str | None, int | None]:
-    """Codec (None: the target's own choice) and level of `"zstd:9"`; of MDS `sample::` stays before the codec."""
+    """Codec (None: the output's default) and level of `"zstd:9"`; `sample::` of MDS remains part of the codec."""
     text = "none" if compression is None else compression
     prefix = "sample::" if text.startswith("sample::") else ""
     if prefix and target != "mds":
@@ -272,13 +272,3 @@ def _codec(compression: str | None, target: str) -> tuple[str | None, int | None
     if level and not level.isdigit():
         raise ValueError(f"compression {compression!r}: the level must be a number, as in 'zstd:9'")
     return None if name == "auto" else prefix + name, int(level) if level else None
-
-
-def is_paths(source: Any) -> bool:
-    """Whether the source is named by paths."""
-    if isinstance(source, str | os.PathLike):
-        return True
-    if not isinstance(source, list | tuple):
-        return False
-    items: list[Any] = list(source)  # pyright: ignore[reportUnknownArgumentType]
-    return bool(items) and all(isinstance(item, str | os.PathLike) for item in items)

@@ -21,18 +21,18 @@ DEFAULT_BYTES = 500_000_000
 def write_parquet_folder(
     dataset: "Dataset", out: str, options: Mapping[str, Any], progress: "Callable[[int, int, int | None], None] | None"
 ) -> WriteResult:
-    """Write a dataset to the folder `out`, which has its name when it is complete.
+    """Write a dataset to the directory `out`, which appears under its name when it is complete.
 
     Args:
         dataset: All files get its schema.
-        out: The folder; with `overwrite` one of Parquet files alone is replaced.
-        options: Those of a conversion; `shard_size` is about the bytes of a file, `split` the name they begin with.
+        out: The directory; an existing one is replaced only if it holds nothing but Parquet files.
+        options: Those of a conversion; `shard_size` is about the bytes of a file, `split` the start of its name.
         progress: Called with rows and bytes.
 
     Raises:
-        FileExistsError: What is to be replaced holds other files.
+        FileExistsError: The directory to replace holds other files.
     """
-    folder, base = os.path.split(os.path.abspath(out))  # noqa: PTH100 - text in, text out
+    folder, base = os.path.split(os.path.abspath(out))  # noqa: PTH100 - str in, str out
     work, old = (os.path.join(folder, f".{base}.parquet.{kind}") for kind in ("tmp", "old"))  # noqa: PTH118
     _settle(old, out)
     if os.path.lexists(out):
@@ -69,7 +69,7 @@ def write_parquet_folder(
 
 
 def _settle(old: str, out: str) -> None:
-    """After a replacement, or one that was cut off: the old folder comes back where there is no new one, and goes."""
+    """Finish a replacement, also an interrupted one: restore the old directory if there is no new one, or remove it."""
     if os.path.lexists(old) and not os.path.lexists(out):
         os.rename(old, out)  # noqa: PTH104
     shutil.rmtree(old, ignore_errors=True)
@@ -83,10 +83,10 @@ def _refuse_others(out: str) -> None:
 
 
 def _alike(dataset: "Dataset", part: "Dataset") -> Any:
-    """A part's table with the schema of the whole, which is inferred where the data came with none."""
+    """A part of the dataset with the schema of the whole, which is inferred if the data came without one."""
     if dataset._arrow_schema() is not None:
         return part
-    pyarrow = require("pyarrow", extra="arrow", what="a folder of Parquet files from rows without a schema")
+    pyarrow = require("pyarrow", extra="arrow", what="a directory of Parquet files from rows without a schema")
     return pyarrow.RecordBatchReader.from_stream(part).cast(pyarrow.schema(dataset))
 
 

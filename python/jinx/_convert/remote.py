@@ -16,12 +16,12 @@ def is_url(path: str) -> bool:
 
 
 @contextmanager
-def fetched(paths: Sequence[str], beside: str) -> Generator[list[str]]:
+def fetched(paths: Sequence[str], directory: str) -> Generator[list[str]]:
     """The paths with every URL replaced by a local copy, which is removed at the end.
 
     Args:
         paths: Local paths and URLs; directories and patterns of URLs stand for the files in them.
-        beside: The copies go to a hidden directory in this one.
+        directory: The copies go to a hidden directory in this one.
 
     Raises:
         ImportError: There is a URL, and fsspec or what it needs for this kind of URL is not installed.
@@ -30,7 +30,7 @@ def fetched(paths: Sequence[str], beside: str) -> Generator[list[str]]:
     if not any(is_url(path) for path in paths):
         yield list(paths)
         return
-    with tempfile.TemporaryDirectory(dir=beside, prefix=".jinx-fetched-") as work:
+    with tempfile.TemporaryDirectory(dir=directory, prefix=".jinx-fetched-") as work:
         names: dict[str, str] = {}
         local: list[str] = []
         for path in paths:
@@ -54,7 +54,7 @@ def _copies(url: str, work: str, names: dict[str, str]) -> list[str]:
         raise FileNotFoundError(f"{url}: there is no such file")
     copies: list[str] = []
     for remote in found:
-        folder = os.path.join(work, str(len(names)))  # noqa: PTH118 - text in, text out
+        folder = os.path.join(work, str(len(names)))  # noqa: PTH118 - str in, str out
         os.mkdir(folder)  # noqa: PTH102
         copy = os.path.join(folder, os.path.basename(remote))  # noqa: PTH118, PTH119
         files.get_file(remote, copy)

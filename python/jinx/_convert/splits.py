@@ -24,10 +24,10 @@ _WORDS = re.compile(r"[-_. 0-9/]+")
 
 
 def file_name(split: str) -> str:
-    """The split as a part of a file name, which it may come from a file to be.
+    """The split as a part of a file name.
 
     Raises:
-        ValueError: It would lead to another directory.
+        ValueError: The name, which may come from a file, would lead to another directory.
     """
     if not split or split.startswith(".") or "/" in split or "\0" in split:
         raise ValueError(f"split {split!r} cannot be a file name; choose another name for it (--split)")
@@ -38,7 +38,7 @@ def splits_of(folder: str, files: Sequence[str]) -> dict[str, list[str]]:
     """The files of each split, in the order of the files; empty when a file belongs to none.
 
     Args:
-        folder: Where the files lie; names above it mean nothing.
+        folder: The directory of the files; names above it do not count.
         files: Their paths. `data/train-00000-of-00004.parquet`, `train.jsonl` and `val/part-3.parquet` name a split.
     """
     found: dict[str, list[str]] = {}
@@ -51,7 +51,7 @@ def splits_of(folder: str, files: Sequence[str]) -> dict[str, list[str]]:
 
 
 def _split_of(path: str) -> str | None:
-    numbered = _NUMBERED.match(os.path.basename(path))  # noqa: PTH119 - text in, text out
+    numbered = _NUMBERED.match(os.path.basename(path))  # noqa: PTH119 - str in, str out
     if numbered and numbered["split"] not in _NO_SPLITS:
         name = numbered["split"]
         return _SPELT.get(name.lower(), name if name.isidentifier() else None)

@@ -1,1 +1,1 @@
-"""The dataset: one class over functions that select, read columns, export and summarize."""
+"""The dataset: one class over functions that select samples, read columns, export and summarize."""

@@ -1,9 +1,9 @@
-"""One column of all samples: from the index where there is one, else by scanning the rows."""
+"""One column of all samples: from the index if the column is in it, otherwise by scanning the rows."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from jinx import _core
+from jinx._core import Reader, parse_path
 from jinx._suggest import unknown_column, unknown_member
 from jinx.errors import InvalidError, MismatchError, UnsupportedError
 
@@ -11,19 +11,17 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from jinx._dataset.dataset import Dataset
-
-D = TypeVar("D", bound="Dataset")
+D = TypeVar("D", bound=Reader)
 
 _SCANNED_FOR_NAMES = 1000
 _SCALAR_KINDS = {"null", "bool", "int", "float", "str"}
 _ABSENT = object()
-# What columns that are not indexed hold, by files and path: found by reading all rows, once.
+# The types of columns that are not indexed, by files and path: found once, by reading all rows.
 _KINDS: dict[tuple[Any, ...], "tuple[np.dtype[Any], bool] | None"] = {}
 _MAX_KINDS = 256
 
 
-def names(dataset: "Dataset") -> list[str]:
+def column_names(dataset: Reader) -> list[str]:
     """The top-level names of the view, in the order in which they were first seen."""
     if dataset._transforms:
         first: Any = dataset[0] if len(dataset) else {}
@@ -33,7 +31,7 @@ def names(dataset: "Dataset") -> list[str]:
     stored = dataset._field_names()
     if stored or not dataset._base_len():
         return stored
-    # Files without column statistics (1.0, plain JSON lines): the first rows tell.
+    # Files without column statistics (1.0, plain JSON lines): look at the first rows.
     everything = dataset._derive(indices=None, fields=None, transforms=[])
     seen: dict[str, None] = {}
     for index in range(min(len(everything), _SCANNED_FOR_NAMES)):
@@ -41,7 +39,7 @@ def names(dataset: "Dataset") -> list[str]:
     return list(seen)
 
 
-def column(dataset: "Dataset", name: str) -> Any:
+def column(dataset: Reader, name: str) -> Any:
     """See `Dataset.column`."""
     path = parse_name(dataset, name)
     found = _indexed(dataset, path, "value")
@@ -53,7 +51,7 @@ def column(dataset: "Dataset", name: str) -> Any:
     return _typed_by_files(dataset, path, _values(dataset, path))
 
 
-def lengths(dataset: "Dataset", name: str) -> "npt.NDArray[np.int64]":
+def lengths(dataset: Reader, name: str) -> "npt.NDArray[np.int64]":
     """See `Dataset.lengths`."""
     import numpy as np
 
@@ -61,9 +59,7 @@ def lengths(dataset: "Dataset", name: str) -> "npt.NDArray[np.int64]":
     return values if present is None else np.where(present, values, 0)
 
 
-def measured_lengths(
-    dataset: "Dataset", path: list[str]
-) -> "tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_] | None]":
+def measured_lengths(dataset: Reader, path: list[str]) -> "tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_] | None]":
     """Lengths of shape (n,), and which samples have a value (None: all)."""
     import numpy as np
 
@@ -75,7 +71,7 @@ def measured_lengths(
     else:
         try:
             scanned, there = dataset._scan(path, "length")
-        except UnsupportedError:  # tensors: only torch knows
+        except UnsupportedError:  # tensors: only torch knows their length
             scanned = [_length_of(value) for value in _gather(dataset, path)]
         except MismatchError as error:
             raise TypeError(str(error)) from None
@@ -87,28 +83,28 @@ def measured_lengths(
     return values, np.array([value is not None for value in scanned], dtype=np.bool_)
 
 
-def parse_name(dataset: "Dataset", name: str) -> list[str]:
+def parse_name(dataset: Reader, name: str) -> list[str]:
     """The components of a column's name or path.
 
     Raises:
         KeyError: No sample has this column.
     """
-    known = dataset.column_names
+    known = column_names(dataset)
     if name in known:
         return [name]
-    path = _core.parse_path(name)
+    path = parse_path(name)
     if path[0] in known or dataset._transforms or (not known and len(dataset)):
         return path
     raise KeyError(unknown_column(name, known) if len(path) == 1 else unknown_member(path, 0, known))
 
 
-def from_index(dataset: "Dataset", path: list[str], kind: Literal["value", "length"]) -> "tuple[Any, Any] | None":
+def from_index(dataset: Reader, path: list[str], kind: Literal["value", "length"]) -> "tuple[Any, Any] | None":
     """(values, presence or None) of an indexed column in view order; strings are a list of str or None."""
     found = _indexed(dataset, path, kind)
     return None if found is None else found[:2]
 
 
-def _indexed(dataset: "Dataset", path: list[str], kind: Literal["value", "length"]) -> "tuple[Any, Any, bool] | None":
+def _indexed(dataset: Reader, path: list[str], kind: Literal["value", "length"]) -> "tuple[Any, Any, bool] | None":
     """As `from_index`, and whether any sample of the files, in the view or not, lacks a value."""
     if dataset._transforms:
         return None
@@ -148,7 +144,7 @@ def packed(values: list[Any]) -> Any:
 
 
 def _number_kind(values: Iterable[Any]) -> str | None:
-    """The numpy kinds that hold all values, None where they have no common one."""
+    """The numpy kinds that hold all values; None if they have none in common."""
     types: set[type[Any]] = {type(value) for value in values}
     if len(types) != 1:
         return None
@@ -168,7 +164,7 @@ def _masked(values: Any, present: Any, *, is_nullable: bool) -> Any:
     return np.ma.MaskedArray(values, mask=mask)
 
 
-def _typed_by_files(dataset: "Dataset", path: list[str], values: list[Any]) -> Any:
+def _typed_by_files(dataset: Reader, path: list[str], values: list[Any]) -> Any:
     """Values as an array, a masked array or a list, by what the files hold and not only this view."""
     there = [value for value in values if value is not None]
     if there and isinstance(packed(there), list):
@@ -185,10 +181,10 @@ def _typed_by_files(dataset: "Dataset", path: list[str], values: list[Any]) -> A
     return np.ma.MaskedArray(array, mask=mask) if is_nullable else array
 
 
-def _kind_in_files(dataset: "Dataset", path: list[str], values: list[Any]) -> "tuple[np.dtype[Any], bool] | None":
-    """(dtype, whether any sample lacks a value) of all samples of the files; None when one dtype cannot hold them.
+def _kind_in_files(dataset: Reader, path: list[str], values: list[Any]) -> "tuple[np.dtype[Any], bool] | None":
+    """(dtype, whether any sample lacks a value) of all samples of the files; None if one dtype cannot hold them.
 
-    What a transform returns is known for this view only: it is not called for other samples.
+    With a transform, only this view counts: the function is not called for other samples.
     """
     if dataset._indices is not None and not dataset._transforms:
         key = (tuple(dataset._shard_paths), tuple(dataset._identities()), tuple(path))
@@ -206,7 +202,7 @@ def _kind_of(values: list[Any]) -> "tuple[np.dtype[Any], bool] | None":
     return None if isinstance(array, list) else (array.dtype, len(there) < len(values))
 
 
-def _values(dataset: "Dataset", path: list[str]) -> list[Any]:
+def _values(dataset: Reader, path: list[str]) -> list[Any]:
     """The value of every sample by reading rows; None where there is none."""
     if not (dataset._transforms or _is_decoded(dataset, path)) and _is_scalar(dataset, path):
         try:
@@ -219,15 +215,15 @@ def _values(dataset: "Dataset", path: list[str]) -> list[Any]:
     return _gather(dataset, path)
 
 
-def _gather(dataset: "Dataset", path: list[str]) -> list[Any]:
+def _gather(dataset: Reader, path: list[str]) -> list[Any]:
     """The value at a path of every sample, as Python sees it."""
     values = [_lookup(sample, path, _ABSENT) for sample in _only(dataset, path[0])]
     _require_path(dataset, path, there=any(value is not _ABSENT for value in values))
     return [None if value is _ABSENT else value for value in values]
 
 
-def _require_path(dataset: "Dataset", path: list[str], *, there: bool) -> None:
-    """Refuse a nested path that no sample has: it is a mistake, as an unknown top-level name is.
+def _require_path(dataset: Reader, path: list[str], *, there: bool) -> None:
+    """Refuse a nested path that no sample has; it is a mistake, like an unknown column.
 
     Args:
         dataset: The view.
@@ -240,9 +236,9 @@ def _require_path(dataset: "Dataset", path: list[str], *, there: bool) -> None:
     if there:
         return
     if len(path) == 1:
-        # Of files the names are known beforehand; what a transform returns is known only now.
+        # The names in files were checked before; those that a transform returns are known only now.
         if dataset._transforms and len(dataset):
-            raise KeyError(unknown_column(path[0], dataset.column_names))
+            raise KeyError(unknown_column(path[0], column_names(dataset)))
         return
     whole = dataset if dataset._transforms else _only(dataset._derive(indices=None), path[0])
     if not len(whole) or (whole is not dataset and _has(whole, path)):
@@ -250,12 +246,12 @@ def _require_path(dataset: "Dataset", path: list[str], *, there: bool) -> None:
     members = [found for sample in whole[:_SCANNED_FOR_NAMES] if (found := _members(sample, path))]
     depth = max(map(len, members), default=1)
     known = dict.fromkeys(name for found in members if len(found) == depth for name in found[-1])
-    if path[depth] in known:  # what it leads to is not a dict anywhere
+    if path[depth] in known:  # no sample has a dict there
         depth, known = depth + 1, {}
     raise KeyError(unknown_member(path, depth, known))
 
 
-def _has(dataset: "Dataset", path: list[str]) -> bool:
+def _has(dataset: Reader, path: list[str]) -> bool:
     """Whether any sample has something at a path."""
     try:
         return dataset._scan(path, "length")[1]
@@ -264,16 +260,16 @@ def _has(dataset: "Dataset", path: list[str]) -> bool:
 
 
 def _only(dataset: D, name: str) -> D:
-    """The samples with what a column needs; a transform may need every column."""
+    """The samples with this column alone; a transform may need every column."""
     return dataset if dataset._transforms else dataset._derive(fields=[name])
 
 
-def _is_decoded(dataset: "Dataset", path: Sequence[str]) -> bool:
+def _is_decoded(dataset: Reader, path: Sequence[str]) -> bool:
     return path[0] in (dataset._decoders or {})
 
 
-def _is_scalar(dataset: "Dataset", path: Sequence[str]) -> bool:
-    """Whether the values may all be numbers, bools and strings, as far as the footers tell."""
+def _is_scalar(dataset: Reader, path: Sequence[str]) -> bool:
+    """Whether all values may be numbers, bools and strings, according to the footers."""
     for entry in dataset._field_stats():
         if list(entry["path"]) == list(path):
             return not entry.get("coded") and not entry.get("media") and set(entry["kinds"]) <= _SCALAR_KINDS
@@ -292,7 +288,7 @@ def _lookup(sample: Any, path: Sequence[str], default: Any = None) -> Any:
 
 
 def _members(sample: Any, path: Sequence[str]) -> list[list[str]]:
-    """The names of the dicts on a path below the top, as far as the path leads."""
+    """The names in each dict on a path, as far as the path leads."""
     found: list[list[str]] = []
     value = sample
     for name in path[:-1]:

@@ -1,15 +1,14 @@
-"""The dataset: samples by position, views over them, columns, and the way out to other libraries."""
+"""The dataset: samples by position, views, columns, and exports to other libraries."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Literal, Self, overload
 
 from jinx import _core
-from jinx._dataset import columns, export, selection, summary
-from jinx._dataset.decode_media import DecodeSpec, decoders_for, media_in, media_paths
+from jinx._dataset import columns, selection
 from jinx._dataset.positions import positions
 from jinx._dataset.sort_order import Key
 from jinx._reopen import reopen_dataset
-from jinx._suggest import FROM_ELSEWHERE, unknown_column
+from jinx._suggest import FROM_ELSEWHERE
 
 if TYPE_CHECKING:
     import numpy as np
@@ -17,6 +16,8 @@ if TYPE_CHECKING:
     from torch.utils.data import Dataset as TorchDataset
 
     from jinx._core import LazyDict
+    from jinx._dataset.decode_media import DecodeSpec
+    from jinx._dataset.export import Format, Mixed
     from jinx._results import DatasetInfo
 
     # Torch knows its datasets by their base class, not by what they can do; only type checkers see this one.
@@ -27,11 +28,9 @@ if TYPE_CHECKING:
 else:
     Base = _core.Reader
 
-Remainder = Literal["drop", "pad"] | None
-
 
 class Dataset(Base):
-    """Samples in files, read when they are touched. `jinx.open` makes it; views share the files.
+    """Samples in files, read when they are touched. `jinx.open` returns one; views share its files.
 
     `ds[42]` is a sample (a `LazyDict`); `ds[10:20]`, `ds[[3, 1, 2]]` and `ds[mask]` are views; `ds["score"]` is a
     column. A dataset may be pickled and used in processes (forked or spawned) and threads.
@@ -48,7 +47,7 @@ class Dataset(Base):
         def __getitem__(self, key: Any) -> Any: ...
         def __iter__(self) -> Iterator[LazyDict]: ...
 
-    # What is in it.
+    # Contents.
 
     @property
     def num_rows(self) -> int:
@@ -58,21 +57,29 @@ class Dataset(Base):
     @property
     def column_names(self) -> list[str]:
         """The top-level names, in the order in which they were first seen."""
-        return columns.names(self)
+        return columns.column_names(self)
 
     @property
     def schema(self) -> dict[str, str]:
-        """What each column holds, e.g. `{"image": "bytes (image/jpeg)", "score": "float or None"}`."""
-        return summary.schema(self)
+        """The type of each column, e.g. `{"image": "bytes (image/jpeg)", "score": "float or None"}`."""
+        from jinx._dataset.summary import schema
+
+        return schema(self)
 
     @property
     def path(self) -> str:
         """The file as it was named, or the directory and number of the shards."""
-        return summary.path_of(self)
+        from jinx._dataset.summary import path_of
+
+        return path_of(self)
 
     def info(self) -> "DatasetInfo":
-        """What is known about the files: samples, sizes in bytes, columns, checksums. `jinx info` prints it."""
-        return summary.describe(self)
+        """Facts about the files: samples, sizes in bytes, columns, checksums. `jinx info` prints them."""
+        if self._options.get("mds") is not None:
+            from jinx.mds._summary import describe
+        else:
+            from jinx._dataset.summary import describe
+        return describe(self)
 
     # Columns.
 
@@ -81,7 +88,7 @@ class Dataset(Base):
 
         Args:
             indices: Ints; negative ones count from the end.
-            columns: Read and decode only these now; all if not given. The others stay lazy.
+            columns: Read and decode only these now; all if not given. The others remain lazy.
 
         Raises:
             IndexError: An index is out of range.
@@ -91,7 +98,7 @@ class Dataset(Base):
             return super().take(indices)
         names = [columns] if isinstance(columns, str) else list(columns)
         samples = super().take(indices, names)
-        # A sample may lack what others have, so the names are asked for only then.
+        # A sample may lack a column that others have, so the names are checked only then.
         if samples and not self._transforms and not all(name in samples[0] for name in names):
             selection.require_columns(self, names)
         return samples
@@ -99,10 +106,9 @@ class Dataset(Base):
     def column(self, name: str) -> Any:
         """One column of every sample; `ds["score"]` is the same.
 
-        Numbers and bools come as an ndarray of shape (len(ds),), as a `numpy.ma.MaskedArray` if any sample of the
-        files lacks a value (floats are NaN under the mask). Everything else comes as a list, with None where a sample
-        has no value. The type depends on the files, never on the view. An indexed column is read without opening a
-        row.
+        Numbers and bools are an ndarray of shape (len(ds),), or a `numpy.ma.MaskedArray` if any sample of the files
+        lacks a value (floats are NaN under the mask). Everything else is a list, with None where a sample has no
+        value. The type depends on the files, never on the view. An indexed column is read without reading rows.
 
         Args:
             name: A column, or a dotted path into nested dicts (`"meta.width"`); an exact top-level name wins. Quote a
@@ -114,10 +120,10 @@ class Dataset(Base):
         return columns.column(self, name)
 
     def lengths(self, name: str) -> "npt.NDArray[np.int64]":
-        """How long one column is in every sample, as int64 of shape (len(ds),), without decoding it.
+        """The length of a column's value in every sample, as int64 of shape (len(ds),), without decoding it.
 
-        Elements of a list or dict, characters of a string, bytes of a binary value; 0 where a sample has no value. Of
-        a column that is not indexed, `verify="full"` reads binary values whole to check them.
+        Elements of a list or dict, characters of a string, bytes of a binary value; 0 where a sample has no value. If
+        the column is not indexed, `verify="full"` reads binary values completely to check them.
 
         Raises:
             KeyError: No sample has this column.
@@ -158,7 +164,7 @@ class Dataset(Base):
     def shuffle(self, seed: int | None = None) -> Self:
         """The samples in a random order; the same seed gives the same order on every machine.
 
-        Without a seed one is drawn; the repr of the result shows it.
+        Without a seed, a random one is chosen; the repr of the result shows it.
         """
         return selection.shuffle(self, seed)
 
@@ -168,8 +174,8 @@ class Dataset(Base):
         Args:
             key: A column or path as for `column`, its length (`"len(messages)"`), either with a minus sign for
                 descending order (`"-score"`), or a function of the sample. An indexed column is sorted without
-                opening a row.
-            reverse: The other direction.
+                reading rows.
+            reverse: Reverse the order.
 
         Raises:
             KeyError: No sample has this column.
@@ -187,7 +193,11 @@ class Dataset(Base):
         return selection.keep(self, keep)
 
     def shard(
-        self, *positional: int, num_shards: int | None = None, index: int | None = None, remainder: Remainder = None
+        self,
+        *positional: int,
+        num_shards: int | None = None,
+        index: int | None = None,
+        remainder: selection.Remainder = None,
     ) -> Self:
         """The part of one worker: `num_shards` consecutive parts whose sizes differ by at most one.
 
@@ -200,7 +210,7 @@ class Dataset(Base):
 
         Raises:
             TypeError: The numbers were not given as keywords.
-            ValueError: `index` is not in `range(num_shards)`, or `remainder` is none of these.
+            ValueError: `index` is not in `range(num_shards)`, or `remainder` has another value.
         """
         if positional or num_shards is None or index is None:
             raise TypeError("shard takes keywords: ds.shard(num_shards=8, index=0), with index from 0")
@@ -211,17 +221,17 @@ class Dataset(Base):
 
         Args:
             fraction: The first part's share, between 0 and 1; its size is rounded to the nearest sample.
-            seed: Draw the first part at random, the same for the same seed; both parts keep the dataset's order.
-                Without a seed the first part is the beginning.
+            seed: Choose the first part at random; the same seed gives the same parts, and both keep the dataset's
+                order. Without a seed, the first part is the beginning.
         """
         return selection.split(self, fraction, seed)
 
     @classmethod
     def concat(cls, datasets: Iterable[Self]) -> Self:
-        """One dataset of the samples of several, in order; views among them stay views. `one + other` is the same.
+        """One dataset of the samples of several, in order; they may be views. `one + other` does the same.
 
         Raises:
-            ValueError: None was given, or they differ in options, columns, decoders or functions applied.
+            ValueError: There are no datasets, or they differ in options, columns, decoders or functions applied.
         """
         return selection.concat(cls, list(datasets))
 
@@ -230,13 +240,13 @@ class Dataset(Base):
             return NotImplemented
         return self.concat([self, other])
 
-    # What samples become when they are read.
+    # Transforms.
 
     def with_transform(self, transform: Callable[[Any], Any]) -> Self:
         """Show what `transform` returns in place of each sample.
 
-        It is called whenever a sample is read; views, `take` and loaders keep it. To use it in worker processes that
-        are spawned, the function must be picklable (defined in a module).
+        The function is called whenever a sample is read; views, `take` and loaders keep it. For worker processes that
+        are spawned, it must be picklable (defined in a module).
         """
         return self._derive(transforms=[*self._transforms, transform])
 
@@ -257,22 +267,21 @@ class Dataset(Base):
         """
         return selection.merge_into_samples(self, function, remove_columns)
 
-    def decode(self, spec: DecodeSpec) -> Self:
-        """The samples with their media decoded when touched.
+    def decode(self, spec: "DecodeSpec") -> Self:
+        """A view whose media are decoded when they are touched.
 
         Args:
-            spec: True decodes every column that is known as an image (to a PIL image) or as audio; where the writer
-                named no such column, those whose first value begins as such a file. A dict names columns and kinds,
-                `{"image": "pil" | "numpy" | "audio"}`; False or None gives the stored bytes.
+            spec: True decodes the columns that the writer named as images (to PIL images) or audio; if it named none,
+                the columns whose first value begins like such a file. A dict names columns and kinds,
+                `{"image": "pil" | "numpy" | "audio"}`. False and None give the stored bytes.
 
         Raises:
             KeyError: A column does not exist.
         """
+        from jinx._dataset.decode_media import decoders_for, media_in, media_paths
+
         if isinstance(spec, Mapping):
-            known = self.column_names
-            for name in spec:
-                if known and name not in known:
-                    raise KeyError(unknown_column(name, known))
+            selection.require_columns(self, spec)
         media = media_paths(self._field_stats())
         if spec is True and not media and len(self):
             media = media_in(self._derive(decoders=None, transforms=())[0])
@@ -285,7 +294,7 @@ class Dataset(Base):
         batch_size: int,
         *,
         columns: str | Iterable[str] | None = None,
-        format: export.Format = "dicts",
+        format: "Format" = "dicts",
         remainder: Literal["drop"] | None = None,
     ) -> Iterator[Any]:
         """The samples in order, `batch_size` at a time, read and decoded in parallel.
@@ -297,11 +306,15 @@ class Dataset(Base):
                 dtype object where the values have no common shape; `"arrow"` a pyarrow RecordBatch.
             remainder: `"drop"` leaves out a last batch that is smaller.
         """
-        return export.iter_batches(self, batch_size, columns, format, remainder)
+        from jinx._dataset.export import iter_batches
+
+        return iter_batches(self, batch_size, columns, format, remainder)
 
     def to_list(self) -> list[dict[str, Any]]:
         """All samples as plain dicts, everything decoded, in memory."""
-        return export.to_list(self)
+        from jinx._dataset.export import to_list
+
+        return to_list(self)
 
     def to_pandas(self, columns: str | Iterable[str] | None = None) -> Any:
         """A pandas DataFrame whose cells are the samples' values, unchanged.
@@ -309,41 +322,50 @@ class Dataset(Base):
         Raises:
             ImportError: pandas is not installed.
         """
-        return export.to_pandas(self, columns)
+        from jinx._dataset.export import to_pandas
 
-    def to_arrow(self, columns: str | Iterable[str] | None = None, *, mixed: export.Mixed = "error") -> Any:
+        return to_pandas(self, columns)
+
+    def to_arrow(self, columns: str | Iterable[str] | None = None, *, mixed: "Mixed" = "error") -> Any:
         """A pyarrow Table.
 
-        The types are those the data came with, when it came from Arrow or Parquet; otherwise they are inferred from
-        all samples.
+        Data that came from Arrow or Parquet keeps its types; otherwise the types are inferred from all samples.
 
         Args:
             columns: Only these columns.
-            mixed: What to do with a column whose values have no common type: an error that names it, or its values
-                as JSON strings (`"json"`).
+            mixed: A column whose values have no common type is an error that names it (`"error"`), or becomes JSON
+                strings (`"json"`).
         """
-        return export.to_arrow(self, columns, mixed)
+        from jinx._dataset.export import to_arrow
+
+        return to_arrow(self, columns, mixed)
 
     def to_hf(self, *, streaming: bool = False) -> Any:
         """A Hugging Face `datasets` object over the same samples.
 
         Args:
             streaming: An `IterableDataset` that reads samples as they are needed; otherwise a `Dataset` with a copy
-                in memory, which `Trainer` and TRL take as it is.
+                in memory, as `Trainer` and TRL need it.
         """
-        return export.to_hf(self, streaming=streaming)
+        from jinx._dataset.export import to_hf
+
+        return to_hf(self, streaming=streaming)
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        """The samples as an Arrow stream, for polars, DuckDB, pyarrow and others; it may be opened many times.
+        """The samples as an Arrow stream, for polars, DuckDB, pyarrow and others; each call gives a new stream.
 
-        A schema that a consumer asks for is not applied: the protocol leaves the cast to the consumer.
+        A requested schema is not applied: the protocol leaves the cast to the consumer.
         """
         del requested_schema
-        return export.stream(self)
+        from jinx._dataset.export import stream
+
+        return stream(self)
 
     def __arrow_c_schema__(self) -> object:
         """The Arrow schema of `__arrow_c_stream__`."""
-        return export.stream_schema(self)
+        from jinx._dataset.export import stream_schema
+
+        return stream_schema(self)
 
     # The object itself.
 
@@ -375,7 +397,7 @@ class Dataset(Base):
         return id(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """By paths, options and view; samples and ids of the files are compared when they are opened again."""
+        """Paths, options and view; when the files are opened again, their ids and numbers of samples are compared."""
         state = {
             "identities": self._identities(),
             "samples": self._base_len(),
@@ -386,11 +408,11 @@ class Dataset(Base):
         }
         return reopen_dataset, (type(self), self._shard_paths, selection.options(self), state)
 
-    if not TYPE_CHECKING:  # which would take any name for a good one
+    if not TYPE_CHECKING:  # a type checker would accept any name
 
         def __getattr__(self, name: str) -> Any:
-            """Never a value: says what to write for a name that is another library's."""
-            if hasattr(type(self), name):  # a property that failed by an AttributeError: once more, for that error
+            """Raise an error; for a name of another library, it says what to write."""
+            if hasattr(type(self), name):  # a property raised AttributeError: read it again, for its own error
                 return object.__getattribute__(self, name)
             advice = f"; use {FROM_ELSEWHERE[name]}" if name in FROM_ELSEWHERE else ""
             raise AttributeError(f"a Dataset has no attribute {name!r}{advice}", name=name, obj=self)
@@ -409,7 +431,7 @@ class Dataset(Base):
         return self.column_names
 
     def _select(self, key: Any) -> Any:
-        """What `ds[key]` is for anything but an int: a column, some columns, or a view."""
+        """`ds[key]` for any key but an int: a column, some columns, or a view."""
         return selection.index(self, key)
 
 

@@ -1,4 +1,4 @@
-"""Media decoded when a field is touched: images with Pillow, audio with soundfile."""
+"""Decoding media when a column is touched: images with Pillow, audio with soundfile."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Literal
@@ -15,33 +15,33 @@ _BY_MEDIA: dict[str, Kind] = {"Image": "pil", "Audio": "audio"}
 
 
 class MediaDecoder:
-    """Turns the binary values in one field into pictures or sounds; everything else passes unchanged.
+    """Decodes the binary values of one column as images or audio; other values pass unchanged.
 
     Args:
-        field: The field's name, for messages.
+        column: The column's name, for messages.
         kind: `"pil"` gives a PIL image, `"numpy"` a uint8 array of shape (height, width[, channels]), `"audio"` a dict
             of a float32 array of shape (samples[, channels]) and its sampling rate in Hz. Arrays of JPEG, PNG and WebP
             images are decoded in Rust without the GIL (JPEG within the rounding that decoders differ by), all others
             by Pillow.
-        paths: Where in the field media stand: members by name, None for any element of a list. Empty: wherever bytes
-            are.
+        paths: Where in the column media are: members by name, None for any element of a list. Empty: wherever there
+            are bytes.
     """
 
-    def __init__(self, field: str, kind: Kind, paths: Sequence[Sequence[str | None]] = ()) -> None:
-        self.field = field
+    def __init__(self, column: str, kind: Kind, paths: Sequence[Sequence[str | None]] = ()) -> None:
+        self.column = column
         self.kind: Kind = kind
         self.paths = [list(path) for path in paths]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return rebuild, ("MediaDecoder", self.field, self.kind, self.paths)
+        return rebuild, ("MediaDecoder", self.column, self.kind, self.paths)
 
     @property
     def gives_pixels(self) -> bool:
-        """Whether the field itself is an image that is wanted as an array: the core decodes those it can."""
+        """Whether the column itself holds images to decode to arrays, which the core does where it can."""
         return self.kind == "numpy" and all(not path for path in self.paths)
 
     def __call__(self, value: Any) -> Any:
-        """The value with its media decoded; the stored one stays as it is."""
+        """A copy of the value with its media decoded."""
         if not self.paths:
             return self._anywhere(value)
         for path in self.paths:
@@ -72,36 +72,36 @@ class MediaDecoder:
         from io import BytesIO
 
         if self.kind == "audio":
-            soundfile = require("soundfile", extra="audio", what=f"decoding the audio of {self.field!r}")
+            soundfile = require("soundfile", extra="audio", what=f"decoding the audio of {self.column!r}")
             try:
                 array, rate = soundfile.read(BytesIO(data), dtype="float32")
             except RuntimeError as error:
-                raise CorruptFileError(f"{len(data)} bytes that are no sound: {error}") from error
+                raise CorruptFileError(f"{len(data)} bytes that are not audio: {error}") from error
             return {"array": array, "sampling_rate": rate}
-        image = require("PIL.Image", extra="image", what=f"decoding the images of {self.field!r}")
+        image = require("PIL.Image", extra="image", what=f"decoding the images of {self.column!r}")
         try:
-            picture = image.open(BytesIO(data))
-            picture.load()
+            decoded = image.open(BytesIO(data))
+            decoded.load()
         except image.DecompressionBombError as error:
             raise LimitError(f"{len(data)} bytes of an image that is too large: {error}") from error
         except MemoryError:
             raise
-        except image.UnidentifiedImageError:  # its text tells of nothing but the object in memory
-            raise CorruptFileError(f"{len(data)} bytes that are no image Pillow can read") from None
-        except Exception as error:  # Pillow raises what its parsers meet: struct.error, IndexError, ...
-            raise CorruptFileError(f"{len(data)} bytes that are no image Pillow can read: {error}") from error
+        except image.UnidentifiedImageError:  # its message names only the object in memory
+            raise CorruptFileError(f"{len(data)} bytes that are not an image Pillow can read") from None
+        except Exception as error:  # Pillow's parsers raise struct.error, IndexError, ...
+            raise CorruptFileError(f"{len(data)} bytes that are not an image Pillow can read: {error}") from error
         if self.kind == "numpy":
             import numpy as np
 
-            return np.array(picture)
-        return picture
+            return np.array(decoded)
+        return decoded
 
 
 Media = dict[str, list[tuple[str, list[str | None]]]]
 
 
 def media_paths(stats: Sequence[Mapping[str, Any]]) -> Media:
-    """For each top-level field with media: the media type and the path inside the field, as the footers say."""
+    """For each column with media: the media type and the path inside the column, according to the footers."""
     found: Media = {}
     for entry in stats:
         if entry.get("media"):
@@ -111,7 +111,7 @@ def media_paths(stats: Sequence[Mapping[str, Any]]) -> Media:
 
 
 def media_in(sample: Mapping[str, Any]) -> Media:
-    """As `media_paths`, by the first bytes of a sample's values: for files whose writer did not say."""
+    """As `media_paths`, by the first bytes of a sample's values: for files whose writer named no media."""
     found: Media = {}
     for name in sample:
         places = list(dict.fromkeys(_places(sample[name], ())))
@@ -135,10 +135,10 @@ def _places(value: Any, path: tuple[str | None, ...]) -> Iterator[tuple[str, tup
 
 
 def decoders_for(spec: DecodeSpec, media: Media) -> dict[str, Callable[[Any], Any]]:
-    """The decoder of each field.
+    """The decoder of each column.
 
     Args:
-        spec: True for all media, or the kind for each named field.
+        spec: True for all media, or the kind of each column.
         media: Where media are.
 
     Raises:
@@ -149,12 +149,12 @@ def decoders_for(spec: DecodeSpec, media: Media) -> dict[str, Callable[[Any], An
         raise TypeError(f"decode={spec!r}: give True, or a dict such as {{'image': 'pil'}}")
     if spec is True:
         return {
-            field: MediaDecoder(field, _BY_MEDIA.get(places[0][0], "pil"), [path for _, path in places])
-            for field, places in media.items()
+            column: MediaDecoder(column, _BY_MEDIA.get(places[0][0], "pil"), [path for _, path in places])
+            for column, places in media.items()
         }
     decoders: dict[str, Callable[[Any], Any]] = {}
-    for field, kind in (spec or {}).items():
+    for column, kind in (spec or {}).items():
         if kind not in {"pil", "numpy", "audio"}:
-            raise ValueError(f"decode={{{field!r}: {kind!r}}}: use 'pil', 'numpy' or 'audio'")
-        decoders[field] = MediaDecoder(field, kind, [path for _, path in media.get(field, [])])
+            raise ValueError(f"decode={{{column!r}: {kind!r}}}: use 'pil', 'numpy' or 'audio'")
+        decoders[column] = MediaDecoder(column, kind, [path for _, path in media.get(column, [])])
     return decoders

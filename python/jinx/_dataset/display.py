@@ -3,13 +3,12 @@
 from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from itertools import islice
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-from jinx._dataset.summary import field_sizes
+from jinx._core import Reader
+from jinx._dataset.columns import column_names
+from jinx._dataset.summary import field_sizes, path_of, schema
 from jinx._sizes import natural_size
-
-if TYPE_CHECKING:
-    from jinx._dataset.dataset import Dataset
 
 MAX_HTML_BYTES = 100_000
 _MAX_COLUMNS = 40
@@ -17,12 +16,12 @@ _MAX_TEXT = 200
 _MAX_UNBROKEN = 30
 _THUMBNAILS = 4
 _THUMBNAIL_PIXELS = 96
-# Nested values are looked into this deep, and this far along.
+# The depth and the number of elements to show of nested values.
 _MAX_DEPTH = 4
 _MAX_ITEMS = 8
 
-# Inline, because notebooks drop style sheets of pages they do not trust. No colour but a grey that is seen on white and
-# on black: text keeps the notebook's own, so the page holds in light and in dark mode.
+# Inline, because notebooks drop the style sheets of pages that they do not trust. The only colour is a grey that shows
+# on white and on black; text keeps the notebook's colour, so the page works in light and in dark mode.
 _TABLE = "border-collapse:collapse;margin:.5em 0"
 _ROW = "background:none"
 _CELL = "padding:.25em 1.5em .25em 0;vertical-align:top;border-bottom:1px solid rgba(128,128,128,.35)"
@@ -44,13 +43,13 @@ class _Thumbnail(NamedTuple):
     height: int
 
 
-def dataset_text(dataset: "Dataset") -> str:
+def dataset_text(dataset: Reader) -> str:
     """The path, the number of samples, and one line for each column with type and stored size."""
     if dataset.closed:
         return f"Dataset({dataset.path!r}, closed)"
     seed = dataset.__dict__.get("_seed")
     shuffled = "" if seed is None else f", shuffled with seed={seed}"
-    head = f"Dataset({dataset.path!r}, {_samples(len(dataset))}{shuffled})"
+    head = f"Dataset({path_of(dataset)!r}, {_samples(len(dataset))}{shuffled})"
     rows = _column_rows(dataset)
     if not rows:
         return head
@@ -59,7 +58,7 @@ def dataset_text(dataset: "Dataset") -> str:
     return "\n".join([head, *lines])
 
 
-def dataset_html(dataset: "Dataset") -> str:
+def dataset_html(dataset: Reader) -> str:
     """A table of the columns, and thumbnails of the first samples where Pillow is installed."""
     if dataset.closed:
         return f"<div><b>Dataset</b> <code>{escape(_short(dataset.path))}</code>, closed</div>"
@@ -69,7 +68,7 @@ def dataset_html(dataset: "Dataset") -> str:
     ]
     head = _row("th", (_NAME, _TEXT, _NUMBER), ["column", "type", "stored"])
     page = (
-        f"<div><b>Dataset</b> <code>{escape(_short(dataset.path))}</code>, {_samples(len(dataset))}"
+        f"<div><b>Dataset</b> <code>{escape(_short(path_of(dataset)))}</code>, {_samples(len(dataset))}"
         f"<table style='{_TABLE}'><thead>{head}</thead><tbody>{''.join(rows)}</tbody></table>"
     )
     for figure in _figures(dataset):
@@ -98,12 +97,12 @@ def sample_html(sample: Mapping[str, Any]) -> str:
 
 
 def _name_style(name: str) -> str:
-    """Names stay on one line, unless they would leave the values no room."""
+    """Names are on one line, unless that leaves the values no room."""
     return _NAME if len(name) <= _MAX_UNBROKEN else _TEXT
 
 
 def _row(tag: str, styles: Sequence[str], cells: Sequence[str]) -> str:
-    """A row of cells that are HTML already."""
+    """A row of the table; the cells are HTML."""
     inner = "".join(f"<{tag} style='{style}'>{cell}</{tag}>" for style, cell in zip(styles, cells, strict=True))
     return f"<tr style='{_ROW}'>{inner}</tr>"
 
@@ -141,19 +140,19 @@ def _thumbnail(data: Any) -> _Thumbnail | None:
     try:
         from PIL import Image
 
-        # An image that the user holds stays as it is; of a large JPEG, only what the thumbnail needs is decoded.
+        # The user's image is copied, not changed; a large JPEG is decoded only as far as the thumbnail needs.
         with Image.open(io.BytesIO(data)) if isinstance(data, bytes) else data.copy() as image:
             width, height = image.size
             image.thumbnail((_THUMBNAIL_PIXELS, _THUMBNAIL_PIXELS))
             out = io.BytesIO()
             _on_white(image).save(out, "JPEG", quality=75)
-    except Exception:  # noqa: BLE001 - Pillow raises what its parsers meet, and an image is decoration here
+    except Exception:  # noqa: BLE001 - Pillow's parsers raise anything, and a thumbnail is optional
         return None
     return _Thumbnail(base64.b64encode(out.getvalue()).decode(), width, height)
 
 
 def _on_white(image: Any) -> Any:
-    """What JPEG can hold; transparent parts would come out black."""
+    """The image on white, because JPEG has no transparency."""
     from PIL import Image
 
     if not image.has_transparency_data:
@@ -163,9 +162,9 @@ def _on_white(image: Any) -> Any:
     return Image.alpha_composite(paper, coloured).convert("RGB")
 
 
-def _column_rows(dataset: "Dataset") -> list[tuple[str, str, str]]:
+def _column_rows(dataset: Reader) -> list[tuple[str, str, str]]:
     sizes = field_sizes(dataset._field_stats())
-    columns = list(dataset.schema.items())
+    columns = list(schema(dataset).items())
     rows = [
         (_short(name), kind, natural_size(sizes[name][1]) if name in sizes and sizes[name][0] else "")
         for name, kind in columns[:_MAX_COLUMNS]
@@ -175,11 +174,11 @@ def _column_rows(dataset: "Dataset") -> list[tuple[str, str, str]]:
     return rows
 
 
-def _figures(dataset: "Dataset") -> Iterator[str]:
+def _figures(dataset: Reader) -> Iterator[str]:
     """Thumbnails of the first samples' image columns."""
     stats = dataset._field_stats()
     found_media = [str(entry["path"][0]) for entry in stats if entry.get("media")]
-    names = [name for name in dict.fromkeys(found_media) if name in dataset.column_names]
+    names = [name for name in dict.fromkeys(found_media) if name in column_names(dataset)]
     if not names or dataset._transforms:
         return
     stored = dataset._derive(fields=names, decoders=None)
@@ -191,7 +190,7 @@ def _figures(dataset: "Dataset") -> Iterator[str]:
 
 
 def _shown(value: Any, depth: int = 0) -> str:
-    """A value as text: bytes and arrays by their sizes, containers as far as anybody reads."""
+    """A value as a short string: sizes of bytes and arrays, the first members of containers."""
     if isinstance(value, bytes):
         return f"bytes, {natural_size(len(value))}"
     if hasattr(value, "thumbnail"):

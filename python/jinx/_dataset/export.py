@@ -1,14 +1,13 @@
-"""Batches, and the way into other libraries: Arrow, pandas, Hugging Face."""
+"""Batches, and exports to other libraries: Arrow, pandas, Hugging Face."""
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
-from jinx import _core
-from jinx._dataset.columns import packed
+from jinx._core import Reader, take_stream_failure
+from jinx._dataset.columns import column_names, packed
+from jinx._dataset.positions import positions
+from jinx._dataset.selection import at, select_columns, shard
 from jinx._optional import require
-
-if TYPE_CHECKING:
-    from jinx._dataset.dataset import Dataset
 
 ARROW_BATCH_ROWS = 1000
 
@@ -18,7 +17,7 @@ Mixed = Literal["error", "json"]
 
 
 def iter_batches(
-    dataset: "Dataset", batch_size: int, columns: Columns, format: Format, remainder: Literal["drop"] | None
+    dataset: Reader, batch_size: int, columns: Columns, format: Format, remainder: Literal["drop"] | None
 ) -> Iterator[Any]:
     """See `Dataset.iter_batches`."""
     if batch_size < 1:
@@ -30,26 +29,26 @@ def iter_batches(
     return _batches(_chosen(dataset, columns), batch_size, format, drop=remainder == "drop")
 
 
-def to_list(dataset: "Dataset") -> list[dict[str, Any]]:
+def to_list(dataset: Reader) -> list[dict[str, Any]]:
     """See `Dataset.to_list`."""
     return [dict(sample) for batch in _batches(dataset, ARROW_BATCH_ROWS, "dicts") for sample in batch]
 
 
-def to_pandas(dataset: "Dataset", columns: Columns) -> Any:
+def to_pandas(dataset: Reader, columns: Columns) -> Any:
     """See `Dataset.to_pandas`."""
     pandas = require("pandas", extra="pandas", what="to_pandas")
     chosen = _chosen(dataset, columns)
-    return pandas.DataFrame(to_columns(to_list(chosen), chosen.column_names))
+    return pandas.DataFrame(to_columns(to_list(chosen), column_names(chosen)))
 
 
-def to_arrow(dataset: "Dataset", columns: Columns, mixed: Mixed) -> Any:
+def to_arrow(dataset: Reader, columns: Columns, mixed: Mixed) -> Any:
     """See `Dataset.to_arrow`."""
     pyarrow = require("pyarrow", extra="arrow", what="to_arrow")
     schema, batches = _record_batches(_chosen(dataset, columns), ARROW_BATCH_ROWS, mixed_json=mixed == "json")
     return pyarrow.Table.from_batches(batches, schema)
 
 
-def to_hf(dataset: "Dataset", *, streaming: bool) -> Any:
+def to_hf(dataset: Reader, *, streaming: bool) -> Any:
     """See `Dataset.to_hf`."""
     datasets = require("datasets", extra="hf", what="to_hf")
     if not streaming:
@@ -59,35 +58,35 @@ def to_hf(dataset: "Dataset", *, streaming: bool) -> Any:
         pyarrow = require("pyarrow", extra="arrow", what="to_hf")
         features = datasets.Features.from_arrow_schema(pyarrow.schema(dataset))
     parts = max(1, min(len(dataset), 64))
-    shards = [dataset.shard(num_shards=parts, index=index) for index in range(parts)]
+    shards = [shard(dataset, parts, index, None) for index in range(parts)]
     return datasets.IterableDataset.from_generator(_samples, features=features, gen_kwargs={"shards": shards})
 
 
-def stream(dataset: "Dataset") -> object:
+def stream(dataset: Reader) -> object:
     """An Arrow C stream over the samples."""
     if dataset._transforms:
         return _transformed_reader(dataset, ARROW_BATCH_ROWS).__arrow_c_stream__()
     return dataset._arrow_stream(ARROW_BATCH_ROWS, False)  # noqa: FBT003
 
 
-def stream_schema(dataset: "Dataset") -> object:
+def stream_schema(dataset: Reader) -> object:
     """The Arrow schema of `stream`."""
     if dataset._transforms:
         return _transformed_reader(dataset, ARROW_BATCH_ROWS).schema.__arrow_c_schema__()
     return dataset._arrow_schema_capsule(False)  # noqa: FBT003
 
 
-def _chosen(dataset: "Dataset", columns: Columns) -> "Dataset":
-    return dataset if columns is None else dataset.select_columns(columns)
+def _chosen(dataset: Reader, columns: Columns) -> Reader:
+    return dataset if columns is None else select_columns(dataset, columns)
 
 
-def _batches(dataset: "Dataset", batch_size: int, format: Format, *, drop: bool = False) -> Iterator[Any]:
+def _batches(dataset: Reader, batch_size: int, format: Format, *, drop: bool = False) -> Iterator[Any]:
     stop = len(dataset) - len(dataset) % batch_size if drop else len(dataset)
     if format == "arrow":
         yield from _arrow_batches(dataset, batch_size, stop)
         return
-    # Named here, so that every batch has the same columns in the same order.
-    names = dataset.column_names if format != "dicts" and not dataset._transforms else None
+    # The names are read once, so that every batch has the same columns in the same order.
+    names = column_names(dataset) if format != "dicts" and not dataset._transforms else None
     for start in range(0, stop, batch_size):
         samples = dataset.take(range(start, min(start + batch_size, stop)))
         if format == "dicts":
@@ -97,7 +96,7 @@ def _batches(dataset: "Dataset", batch_size: int, format: Format, *, drop: bool 
             yield columns if format == "columns" else {name: to_array(column) for name, column in columns.items()}
 
 
-def _transformed_reader(dataset: "Dataset", batch_rows: int) -> Any:
+def _transformed_reader(dataset: Reader, batch_rows: int) -> Any:
     """A pyarrow reader over samples that a function returned; their types are those of the first batch."""
     pyarrow = require("pyarrow", extra="arrow", what="Arrow output of a transformed dataset")
     batches = _batches(dataset, batch_rows, "dicts")
@@ -112,9 +111,9 @@ def _transformed_reader(dataset: "Dataset", batch_rows: int) -> Any:
     return pyarrow.RecordBatchReader.from_batches(first.schema, rest())
 
 
-def _arrow_batches(dataset: "Dataset", batch_size: int, stop: int) -> Iterator[Any]:
+def _arrow_batches(dataset: Reader, batch_size: int, stop: int) -> Iterator[Any]:
     pyarrow = require("pyarrow", extra="arrow", what="iter_batches(format='arrow')")
-    chosen = dataset if stop == len(dataset) else dataset.select(range(stop))
+    chosen = dataset if stop == len(dataset) else at(dataset, positions(range(stop), len(dataset)))
     pending: list[Any] = []
     rows = 0
     _, batches = _record_batches(chosen, batch_size, mixed_json=False)
@@ -129,7 +128,7 @@ def _arrow_batches(dataset: "Dataset", batch_size: int, stop: int) -> Iterator[A
         yield pyarrow.Table.from_batches(pending).combine_chunks().to_batches()[0]
 
 
-def _record_batches(dataset: "Dataset", batch_rows: int, *, mixed_json: bool) -> tuple[Any, Iterator[Any]]:
+def _record_batches(dataset: Reader, batch_rows: int, *, mixed_json: bool) -> tuple[Any, Iterator[Any]]:
     """The schema of a dataset and its pyarrow batches."""
     if dataset._transforms:
         reader = _transformed_reader(dataset, batch_rows)
@@ -141,8 +140,8 @@ def _record_batches(dataset: "Dataset", batch_rows: int, *, mixed_json: bool) ->
         try:
             yield from reader
         except pyarrow.ArrowException:
-            # Of our own error, it has only the text.
-            failure = _core.take_stream_failure()
+            # It has only the message of our error.
+            failure = take_stream_failure()
             if failure is None:
                 raise
             raise failure from None
@@ -153,7 +152,7 @@ def _record_batches(dataset: "Dataset", batch_rows: int, *, mixed_json: bool) ->
 class ArrowView:
     """A dataset's Arrow stream with options that the protocol has no place for."""
 
-    def __init__(self, dataset: "Dataset", batch_rows: int, *, mixed_json: bool) -> None:
+    def __init__(self, dataset: Reader, batch_rows: int, *, mixed_json: bool) -> None:
         self.dataset = dataset
         self.batch_rows = batch_rows
         self.mixed_json = mixed_json
@@ -173,7 +172,7 @@ def to_columns(samples: list[Any], names: list[str] | None = None) -> dict[str, 
 
 
 def to_array(values: list[Any]) -> Any:
-    """An ndarray: numbers and arrays of one shape and dtype stacked, everything else as objects of shape (n,)."""
+    """An ndarray: numbers, and arrays of one shape and dtype, are stacked; anything else is objects of shape (n,)."""
     import numpy as np
 
     array = packed(values)
@@ -187,7 +186,7 @@ def to_array(values: list[Any]) -> Any:
     return objects
 
 
-def _samples(shards: "list[Dataset]") -> Iterator[dict[str, Any]]:
-    for shard in shards:
-        for sample in shard:
+def _samples(shards: list[Reader]) -> Iterator[dict[str, Any]]:
+    for one in shards:
+        for sample in one:
             yield dict(sample)

@@ -1,4 +1,4 @@
-"""What a user may give to pick samples, as an array of positions."""
+"""Indices, slices and masks as an array of positions."""
 
 import operator
 from typing import TYPE_CHECKING, Any, cast
@@ -24,7 +24,7 @@ def positions(key: Any, length: int) -> "npt.NDArray[np.int64]":
     Args:
         key: A slice, or a sequence, iterable, ndarray or tensor of ints (negative ones count from the end), or a
             boolean mask of shape (length,).
-        length: How many samples there are to pick from.
+        length: The number of samples to select from.
 
     Raises:
         IndexError: An index is out of range, or a mask has another length.
@@ -42,13 +42,13 @@ def positions(key: Any, length: int) -> "npt.NDArray[np.int64]":
     if array.size == 0:
         return np.empty(0, dtype=np.int64)
     if array.ndim != 1:
-        raise TypeError(f"samples are picked by a one-dimensional array, not by one of shape {array.shape}")
+        raise TypeError(f"samples are selected by a one-dimensional array, not by one of shape {array.shape}")
     if array.dtype.kind == "b":
         if len(array) != length:
             raise IndexError(f"the mask has {len(array)} elements, the dataset has {length} samples")
         return np.flatnonzero(array)
     if array.dtype.kind not in "iu":
-        raise TypeError(f"samples are picked by ints, slices or a boolean mask, not by {array.dtype} values")
+        raise TypeError(f"samples are selected by ints, slices or a boolean mask, not by {array.dtype} values")
     low, high = int(array.min()), int(array.max())
     if low < -length or high >= length:
         bad = low if low < -length else high
@@ -58,12 +58,12 @@ def positions(key: Any, length: int) -> "npt.NDArray[np.int64]":
 
 
 def _without_mask(key: Any) -> Any:
-    """A masked condition as a plain one: what is unknown selects nothing."""
+    """A masked array as a plain one: masked elements of a boolean mask select nothing."""
     import numpy as np
 
     if not isinstance(key, np.ma.MaskedArray):
         return key
     masked = cast("Any", key)
     if masked.dtype.kind != "b" and masked.mask.any():
-        raise TypeError("samples are picked by ints, of which none is missing")
+        raise TypeError("samples are selected by ints; none may be missing")
     return masked.filled(False) if masked.dtype.kind == "b" else masked.data  # noqa: FBT003 - numpy's own signature

@@ -1,60 +1,22 @@
-"""Views: samples selected, ordered and divided without copying, as an array of positions over the same files."""
+"""Views: selecting, ordering and dividing samples without copying, as an array of positions over the same files."""
 
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
-from jinx._dataset.columns import from_index, measured_lengths, packed, parse_name
+from jinx._core import Reader
+from jinx._dataset.columns import column, column_names, from_index, measured_lengths, packed, parse_name
 from jinx._dataset.positions import positions, scalar
 from jinx._dataset.sort_order import Key, parse_key, stable_order
-from jinx._reopen import rebuild
 from jinx._suggest import unknown_column
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from jinx._dataset.dataset import Dataset, Remainder
-
-D = TypeVar("D", bound="Dataset")
+D = TypeVar("D", bound=Reader)
+Remainder = Literal["drop", "pad"] | None
 _SEED_BITS = 32
-
-
-class KeepColumns(NamedTuple):
-    """Keeps some columns of what a transform returned; picklable, as every transform should be."""
-
-    columns: tuple[str, ...]
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return rebuild, ("KeepColumns", self.columns)
-
-    def __call__(self, sample: Any) -> dict[str, Any]:
-        """The sample with these columns alone."""
-        return {name: sample[name] for name in self.columns if name in sample}
-
-
-class MergeIntoSample(NamedTuple):
-    """Merges what a function returns into the sample; see `Dataset.map`."""
-
-    function: Callable[[Any], Any]
-    removed: tuple[str, ...]
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return rebuild, ("MergeIntoSample", self.function, self.removed)
-
-    def __call__(self, sample: Any) -> Any:
-        """A copy of the sample, still lazy where it was, with the function's columns."""
-        new = self.function(sample)
-        if new is not None and not isinstance(new, Mapping):
-            raise TypeError(
-                f"the function given to map returned {type(new).__name__}; return a dict of columns to merge, or use "
-                "with_transform to replace the sample"
-            )
-        merged = sample.copy()
-        for name in self.removed:
-            merged.pop(name, None)
-        merged.update(new or {})
-        return merged
 
 
 def at(dataset: D, chosen: "npt.NDArray[np.int64]") -> D:
@@ -66,28 +28,28 @@ def at(dataset: D, chosen: "npt.NDArray[np.int64]") -> D:
     return dataset._derive(indices=np.ascontiguousarray(over_files, dtype="<u8").tobytes())
 
 
-def index(dataset: "Dataset", key: Any) -> Any:
-    """What `ds[key]` is for anything but an int: a column, some columns, or a view."""
+def index(dataset: Reader, key: Any) -> Any:
+    """`ds[key]` for any key but an int: a column, some columns, or a view."""
     if isinstance(key, str):
-        return dataset.column(key)
+        return column(dataset, key)
     position = scalar(key)
     if position is not None:
         return dataset[position]
     if isinstance(key, list) and key and all(isinstance(name, str) for name in key):  # pyright: ignore[reportUnknownVariableType]
-        return dataset.select_columns(key)  # pyright: ignore[reportUnknownArgumentType]
+        return select_columns(dataset, key)  # pyright: ignore[reportUnknownArgumentType]
     if key is None or isinstance(key, float | bytes):
         kind = type(key).__name__
         raise TypeError(f"a dataset is indexed by an int, slice, list of ints, mask or column name, not by {kind}")
-    return dataset.select(key)
+    return at(dataset, positions(key, len(dataset)))
 
 
-def require_columns(dataset: "Dataset", names: Iterable[str]) -> None:
+def require_columns(dataset: Reader, names: Iterable[str]) -> None:
     """Refuse names that no sample has.
 
     Raises:
         KeyError: A column does not exist; the nearest one is named.
     """
-    known = dataset.column_names
+    known = column_names(dataset)
     for name in names:
         if known and name not in known:
             raise KeyError(unknown_column(name, known))
@@ -97,6 +59,8 @@ def select_columns(dataset: D, columns: str | Iterable[str]) -> D:
     """See `Dataset.select_columns`."""
     chosen = [columns] if isinstance(columns, str) else list(dict.fromkeys(columns))
     if dataset._transforms:
+        from jinx._dataset.transforms import KeepColumns
+
         return dataset._derive(transforms=[*dataset._transforms, KeepColumns(tuple(chosen))])
     require_columns(dataset, chosen)
     return dataset._derive(fields=chosen)
@@ -105,7 +69,7 @@ def select_columns(dataset: D, columns: str | Iterable[str]) -> D:
 def drop_columns(dataset: D, columns: str | Iterable[str]) -> D:
     """See `Dataset.drop_columns`."""
     dropped = {columns} if isinstance(columns, str) else set(columns)
-    known = dataset.column_names
+    known = column_names(dataset)
     for name in dropped:
         if name not in known:
             raise KeyError(unknown_column(name, known))
@@ -116,6 +80,8 @@ def merge_into_samples(
     dataset: D, function: Callable[[Any], Mapping[str, Any] | None], remove_columns: str | Iterable[str]
 ) -> D:
     """See `Dataset.map`."""
+    from jinx._dataset.transforms import MergeIntoSample
+
     removed = [remove_columns] if isinstance(remove_columns, str) else list(remove_columns)
     if removed:
         require_columns(dataset, removed)
@@ -141,12 +107,12 @@ def sort(dataset: D, key: Key, *, reverse: bool) -> D:
     """See `Dataset.sort`."""
     if not isinstance(key, str):
         return at(dataset, stable_order(packed([key(sample) for sample in dataset]), None, descending=reverse))
-    name, by_length, descending = parse_key(key, dataset.column_names)
+    name, by_length, descending = parse_key(key, column_names(dataset))
     path = parse_name(dataset, name)
     if by_length:
         values, present = measured_lengths(dataset, path)
     else:
-        values, present = from_index(dataset, path, "value") or (dataset.column(name), None)
+        values, present = from_index(dataset, path, "value") or (column(dataset, name), None)
     return at(dataset, stable_order(values, present, descending=descending != reverse))
 
 
@@ -163,7 +129,7 @@ def keep(dataset: D, condition: Any) -> D:
     return at(dataset, positions(mask, len(dataset)))
 
 
-def shard(dataset: D, num_shards: int, index: int, remainder: "Remainder") -> D:
+def shard(dataset: D, num_shards: int, index: int, remainder: Remainder) -> D:
     """See `Dataset.shard`."""
     if num_shards < 1 or not 0 <= index < num_shards:
         raise ValueError(f"shard {index} of {num_shards} does not exist; shards count from 0")
@@ -184,7 +150,7 @@ def shard(dataset: D, num_shards: int, index: int, remainder: "Remainder") -> D:
 def split(dataset: D, fraction: float, seed: int | None) -> tuple[D, D]:
     """See `Dataset.split`."""
     if not 0 <= fraction <= 1:
-        raise ValueError(f"a share of {fraction} is not between 0 and 1")
+        raise ValueError(f"fraction={fraction} is not between 0 and 1")
     import numpy as np
 
     total = len(dataset)
@@ -214,12 +180,12 @@ def concat(kind: type[D], parts: Sequence[D]) -> D:
     return joined._derive(indices=indices, fields=first._fields, transforms=first._transforms, decoders=first._decoders)
 
 
-def options(dataset: "Dataset") -> dict[str, Any]:
-    """How the dataset was opened, without what depends on its files."""
+def options(dataset: Reader) -> dict[str, Any]:
+    """The options of the dataset, without those that depend on its files."""
     return {name: value for name, value in dataset._options.items() if name != "expected"}
 
 
-def _joined_indices(parts: Sequence["Dataset"]) -> bytes:
+def _joined_indices(parts: Sequence[Reader]) -> bytes:
     import numpy as np
 
     joined: list[Any] = []

@@ -11,9 +11,9 @@ Key = str | Callable[[Any], Any]
 
 
 def parse_key(key: str, known: list[str]) -> tuple[str, bool, bool]:
-    """(field, whether its length is meant, whether the order is descending) of `len(messages)`, `-score`, `score`.
+    """(column, whether its length is meant, whether the order is descending) of `len(messages)`, `-score`, `score`.
 
-    A field that is called exactly so wins over any other reading.
+    A column with exactly this name wins over any other reading.
     """
     if key in known:
         return key, False, False
@@ -46,7 +46,7 @@ def stable_order(values: Any, present: Any, *, descending: bool) -> "npt.NDArray
         there = there & ~np.isnan(values)
     kept, missing = np.flatnonzero(there), np.flatnonzero(~there)
     chosen = values[kept]
-    if descending:  # of the reversed values, so that equal ones keep their order when turned round again
+    if descending:  # sort the reversed values, so that equal ones keep their order in the reversed result
         order = (len(chosen) - 1 - np.argsort(chosen[::-1], kind="stable"))[::-1]
     else:
         order = np.argsort(chosen, kind="stable")

@@ -1,12 +1,13 @@
-"""What is known about a dataset without reading its samples."""
+"""Facts about a dataset that need no sample."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from jinx._core import Reader
+from jinx._dataset.columns import column_names
 from jinx._suggest import path_text
 
 if TYPE_CHECKING:
-    from jinx._dataset.dataset import Dataset
     from jinx._results import ColumnInfo, DatasetInfo
 
 _NONE = "null"
@@ -14,7 +15,7 @@ _SPELT = {"null": "None", "ndarray": "ndarray", "np": "numpy scalar"}
 
 
 def type_summary(entry: Mapping[str, Any]) -> str:
-    """The kinds of one field's values: `str`, `int or float`, `bytes (image/jpeg)`, `list or None`."""
+    """The kinds of a column's values: `str`, `int or float`, `bytes (image/jpeg)`, `list or None`."""
     kinds: list[str] = [kind for kind in entry.get("kinds", {}) if kind != _NONE]
     media: dict[str, Any] = entry.get("media") or {}
     named: list[str] = [f"bytes ({media.get('mime') or media.get('type')})"] if media else []
@@ -25,7 +26,7 @@ def type_summary(entry: Mapping[str, Any]) -> str:
 
 
 def field_sizes(stats: Sequence[Mapping[str, Any]]) -> dict[str, tuple[int, int, int]]:
-    """For each top-level field: binary values, their stored bytes, their bytes before compression."""
+    """For each column: the number of binary values, their stored bytes, their bytes before compression."""
     sizes: dict[str, tuple[int, int, int]] = {}
     for entry in stats:
         name = str(entry["path"][0])
@@ -40,7 +41,7 @@ def field_sizes(stats: Sequence[Mapping[str, Any]]) -> dict[str, tuple[int, int,
 
 
 def only_readable_by_1_1(stats: Sequence[Mapping[str, Any]], separator: str) -> list[str]:
-    """Fields that use what readers of JINX 1.0 report as an error."""
+    """Columns that use something that readers of JINX 1.0 report as an error."""
     found: list[str] = []
     for entry in stats:
         path, kinds = entry["path"], entry.get("kinds", {})
@@ -50,48 +51,44 @@ def only_readable_by_1_1(stats: Sequence[Mapping[str, Any]], separator: str) -> 
         elif None in path and entry.get("coded"):
             found.append(f"{text}: binary values in a list")
         elif "float64" in kinds:
-            found.append(f"{text}: NaN or infinite numbers")
+            found.append(f"{text}: NaN or infinity")
     return found
 
 
-def path_of(dataset: "Dataset") -> str:
+def path_of(dataset: Reader) -> str:
     """See `Dataset.path`."""
     paths = dataset._shard_names
     if len(paths) == 1:
         return paths[0]
     import os
 
-    folders = {os.path.dirname(path) for path in paths}  # noqa: PTH120 - text in, text out
+    folders = {os.path.dirname(path) for path in paths}  # noqa: PTH120 - str in, str out
     where = folders.pop() if len(folders) == 1 else os.path.commonpath(list(folders))
     return f"{where or '.'} ({len(paths)} shards)"
 
 
-def schema(dataset: "Dataset") -> dict[str, str]:
+def schema(dataset: Reader) -> dict[str, str]:
     """See `Dataset.schema`."""
     stats = {entry["path"][0]: entry for entry in dataset._field_stats() if len(entry["path"]) == 1}
-    names = dataset.column_names
+    names = column_names(dataset)
     if dataset._transforms or not stats:
         first: Any = dataset[0] if names else {}
         return {name: type(first.get(name)).__name__ for name in names}
     return {name: type_summary(stats[name]) for name in names if name in stats}
 
 
-def describe(dataset: "Dataset") -> "DatasetInfo":
-    """See `Dataset.info`."""
+def describe(dataset: Reader) -> "DatasetInfo":
+    """`Dataset.info` of JINX and JSON lines."""
     import json
 
     from jinx._results import DatasetInfo, IndexedInfo
 
-    if dataset._options.get("mds") is not None:
-        from jinx.mds._summary import describe as describe_mds
-
-        return describe_mds(dataset)
     footers: list[dict[str, Any]] = [json.loads(dataset._footer(index)) for index in range(len(dataset._shard_paths))]
     stats = dataset._field_stats()
     first: dict[str, Any] = footers[0] if footers else {}
     indexed: list[dict[str, Any]] = first.get("columns") or []
     return DatasetInfo(
-        path=dataset.path,
+        path=path_of(dataset),
         format="jinx" if first.get("version") else "jsonl",
         version=first.get("version"),
         writer=first.get("writer"),
@@ -101,7 +98,7 @@ def describe(dataset: "Dataset") -> "DatasetInfo":
         bytes=sum(int(footer.get("bytes") or 0) for footer in footers),
         sidecar_bytes=sum(int(footer.get("sidecar_bytes") or 0) for footer in footers),
         split=first.get("split"),
-        columns=_columns(dataset.schema, stats),
+        columns=_columns(schema(dataset), stats),
         indexed=[IndexedInfo(path_text(one["path"]), one["kind"], one["dtype"]) for one in indexed],
         checksums=_checksums(first),
         needs_1_1=only_readable_by_1_1(stats, "."),
@@ -120,7 +117,7 @@ def _columns(types: Mapping[str, str], stats: Sequence[Mapping[str, Any]]) -> "l
 
 
 def _checksums(footer: Mapping[str, Any]) -> list[str]:
-    """What is protected by a checksum."""
+    """The parts that a checksum protects."""
     if not footer.get("line_hash"):
         return []
     values = ["values"] if footer.get("sidecar_bytes") else []

@@ -1,4 +1,4 @@
-"""Parts of one dataset that many writers write, and their merging."""
+"""Merging the parts of a dataset that several writers wrote."""
 
 import os
 
@@ -23,7 +23,7 @@ def parse_part(part: str | tuple[int, int]) -> tuple[int, int]:
 
 
 def part_folder(out: str, part: int, parts: int) -> str:
-    """The hidden folder of one part inside `out`, which is made if need be.
+    """The hidden directory of one part inside `out`, which is made if need be.
 
     Raises:
         ValueError: `out` is a single file, or there is no such part.
@@ -31,29 +31,31 @@ def part_folder(out: str, part: int, parts: int) -> str:
     """
     parse_part((part, parts))
     if out.endswith(".jinx"):
-        raise ValueError(f"{out}: parts make a folder; give a name that does not end in .jinx")
-    if os.path.lexists(os.path.join(out, "jinx.json")):  # noqa: PTH118 - text in, text out
-        raise FileExistsError(f"{out} is a dataset already; write the parts to a new folder")
+        raise ValueError(f"{out}: parts make a directory; give a name that does not end in .jinx")
+    if os.path.lexists(os.path.join(out, "jinx.json")):  # noqa: PTH118 - str in, str out
+        raise FileExistsError(f"{out} is a dataset already; write the parts to a new directory")
     os.makedirs(out, exist_ok=True)  # noqa: PTH103
     return os.path.join(out, f".part-{part:05}-of-{parts:05}")  # noqa: PTH118
 
 
 def merge(out: str | os.PathLike[str]) -> WriteResult:
-    """Make one dataset of the parts in a folder; no sample is copied.
+    """Make one dataset of the parts in a directory; no sample is copied.
 
-    A merge that was interrupted goes on when it is run again.
+    To resume an interrupted merge, run it again.
 
     Args:
-        out: The folder that `Writer(out, part=(i, n))` or `convert(..., part=(i, n))` wrote to.
+        out: The directory that `Writer(out, part=(i, n))` or `convert(..., part=(i, n))` wrote to.
 
     Raises:
-        FileNotFoundError: There is no such folder.
-        JinxError: Parts are missing, unfinished or of different numbers; the message names them. Nothing is changed.
+        FileNotFoundError: There is no such directory.
+        JinxError: Parts are missing or unfinished, or their counts differ; the message names them. Nothing is changed.
     """
     folder = os.fsdecode(out)
-    if not os.path.isdir(folder):  # noqa: PTH112 - text in, text out
+    if not os.path.isdir(folder):  # noqa: PTH112 - str in, str out
         from jinx._open import missing
 
-        raise missing(folder) if not os.path.lexists(folder) else NotADirectoryError(f"{folder}: this is no folder")
+        raise (
+            missing(folder) if not os.path.lexists(folder) else NotADirectoryError(f"{folder}: this is not a directory")
+        )
     rows, size, sidecar, shards = _core.merge(folder)
     return WriteResult(folder, rows, shards, size, sidecar)

@@ -1,4 +1,4 @@
-"""Datasets moved, copied and removed as a whole, in an order that leaves no half of one behind."""
+"""Moving, copying and removing whole datasets, in an order that never leaves half of one."""
 
 import os
 import shutil
@@ -17,9 +17,9 @@ class Parts:
     """The files of a dataset.
 
     Attributes:
-        path: The `.jinx` file or the folder.
-        files: All of them, the one without which nothing is a dataset first.
-        is_folder: Whether it is a folder of shards.
+        path: The `.jinx` file or the directory.
+        files: All files; the first is the one that makes the others a dataset.
+        is_folder: Whether it is a directory of shards.
     """
 
     path: str
@@ -32,7 +32,7 @@ class Parts:
 
         Raises:
             FileNotFoundError: There is no such file.
-            MismatchError: It is no JINX dataset, or a folder that holds other files too.
+            MismatchError: It is not a JINX dataset, or a directory that holds other files too.
         """
         path = path.rstrip("/") or path
         if os.path.isdir(path):
@@ -40,15 +40,15 @@ class Parts:
             others = [name for name in names if not _is_ours(name)]
             if others or not any(name.endswith(".jinx") or name == "jinx.json" for name in names):
                 what = f"it holds {min(others)!r}" if others else "there is no .jinx file in it"
-                raise MismatchError(f"{path}: this folder is no dataset of shards alone: {what}")
+                raise MismatchError(f"{path}: this directory is not a dataset of shards alone: {what}")
             ordered = sorted(names, key=lambda name: (name != "jinx.json", name))
             return cls(path, [os.path.join(path, name) for name in ordered], True)  # noqa: FBT003
         if not os.path.lexists(path):
             raise missing(path)
         if not path.endswith(".jinx"):
-            raise MismatchError(f"{path}: this is no .jinx file and no folder of shards")
+            raise MismatchError(f"{path}: this is neither a .jinx file nor a directory of shards")
         sidecar = None
-        with suppress(MismatchError):  # it is missing, which hinders only who wants to take it along
+        with suppress(MismatchError):  # it is missing, which matters only to those that need it
             sidecar = _core.sidecar_of(path)
         return cls(path, [path, str(sidecar)] if sidecar else [path], False)  # noqa: FBT003
 
@@ -72,7 +72,7 @@ class Parts:
                 _core.sidecar_of(file)
 
     def needed(self) -> set[str]:
-        """The sidecar, if another main file of the folder needs it too."""
+        """The sidecar, if another main file of the directory needs it too."""
         sidecars = [] if self.is_folder else self.files[1:]
         return {file for file in sidecars if _core.other_owner(file, self.path)}
 
@@ -83,7 +83,7 @@ def move(source: str, target: str, *, overwrite: bool = False) -> None:
     A sidecar that another main file needs too keeps its old name as well.
 
     Raises:
-        FileExistsError: There is something under the new name, and `overwrite` was not asked for.
+        FileExistsError: The new name exists, and `overwrite` is not set.
         MismatchError: The sidecar is missing.
         InvalidError: The sidecar's new name is that of another dataset's sidecar.
     """
@@ -115,10 +115,10 @@ def move(source: str, target: str, *, overwrite: bool = False) -> None:
 
 
 def copy(source: str, target: str, *, overwrite: bool = False) -> None:
-    """Copy a dataset; the copy has its name when it is complete.
+    """Copy a dataset; the copy appears under its name when it is complete.
 
     Raises:
-        FileExistsError: There is something under the new name, and `overwrite` was not asked for.
+        FileExistsError: The new name exists, and `overwrite` is not set.
         MismatchError: A sidecar is missing.
         InvalidError: The sidecar's new name is that of another dataset's sidecar.
     """
@@ -132,7 +132,7 @@ def copy(source: str, target: str, *, overwrite: bool = False) -> None:
 
 
 def remove(path: str) -> None:
-    """Remove a dataset with all its files; a sidecar that another main file needs stays.
+    """Remove a dataset with all its files; a sidecar that another main file needs is kept.
 
     Raises:
         FileNotFoundError: There is no such dataset.
@@ -151,10 +151,10 @@ def _checked(source: str, target: str, *, overwrite: bool) -> tuple[Parts, str]:
     if not parts.is_folder and not target.endswith(".jinx"):
         raise ValueError(f"{target}: the new name of a .jinx file must end in .jinx")
     if parts.is_folder and target.endswith(".jinx"):
-        raise ValueError(f"{target}: the new name of a folder must not end in .jinx")
+        raise ValueError(f"{target}: the new name of a directory must not end in .jinx")
     folder = os.path.dirname(os.path.abspath(target))
     if not os.path.isdir(folder):
-        raise FileNotFoundError(f"{folder}: there is no such folder")
+        raise FileNotFoundError(f"{folder}: there is no such directory")
     if os.path.lexists(target) and os.path.samefile(parts.path, target):
         raise ValueError(f"{target}: this is the dataset itself")
     renamed = [("", target)] if parts.is_folder else _renamed(parts, target)

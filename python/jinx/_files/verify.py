@@ -18,14 +18,14 @@ def verify(
     """Read everything and compare it with the checksums of rows, values, index, columns and footer.
 
     Args:
-        path: A `.jinx` file, a folder of shards (compared with its manifest too), an MDS folder (compared with the
-            hashes in its index), or a pattern.
-        progress: Called with the bytes checked, and the bytes there are; it may raise to stop.
+        path: A `.jinx` file, a directory of shards (compared with its manifest too), an MDS directory (compared with
+            the hashes in its index), or a pattern.
+        progress: Called with the bytes checked so far and the total bytes; it may raise an error to stop.
         max_value_bytes: A longer value is a problem, as for `jinx.open`; 2 GiB if not given (JINX).
 
     Returns:
-        The problems; none when the dataset is intact. Files of 1.0 have no checksums; what can be checked without
-        them is checked.
+        The problems; an empty list if the dataset is intact. Files of 1.0 have no checksums, so only their structure is
+        checked.
 
     Raises:
         FileNotFoundError: There is no such file.
@@ -52,7 +52,7 @@ def repair(
     Args:
         path: The `.jinx` file, the temporary file an interrupted writer left, or the name it would have had. It is
             never changed.
-        out: Where the result goes; `STEM.repaired.jinx` beside the file if not given.
+        out: Where the result goes; `STEM.repaired.jinx` next to the file if not given.
         dry_run: Only say what would be kept and lost.
 
     Returns:

@@ -1,9 +1,9 @@
-"""Mosaic Data Shards: our readers and writer for them, and a reader for Streaming itself.
+"""Mosaic Data Shards: readers, a writer, and a reader for Streaming itself.
 
-`jinx.open("folder")` opens an MDS folder as any other dataset.
+`jinx.open` opens an MDS directory like any other dataset.
 """
 
-# Spelt out instead of imported: Streaming and what it needs is loaded only for the names that are about it.
+# Spelt out instead of imported: Streaming and its dependencies are loaded only for the names that need them.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from jinx.mds._readers import BulkReader, RamReader

@@ -1,4 +1,4 @@
-"""Python values as the bytes of MDS columns, as Streaming encodes them, with errors that say what does not fit."""
+"""Encoding Python values for MDS columns as Streaming does, with errors that say what does not fit."""
 
 from collections.abc import Callable, Sequence
 from decimal import Decimal
@@ -28,13 +28,13 @@ _MAX_DIMENSIONS = 63
 
 
 def encoder_of(encoding: str) -> Encoder:
-    """The function that encodes a column's values; `bytes` objects pass as they are, under any encoding.
+    """The function that encodes a column's values; `bytes` objects pass unchanged under any encoding.
 
     Args:
         encoding: The column's encoding, e.g. `"ndarray:float32"`.
 
     Raises:
-        UnsupportedError: It is not known.
+        UnsupportedError: The encoding is not known.
     """
     encode = _encoder(encoding)
     return lambda value: value if isinstance(value, bytes) else encode(value)
@@ -87,7 +87,7 @@ def _scalar(dtype: str) -> Encoder:
         try:
             return kind(value).tobytes()
         except (TypeError, ValueError, OverflowError) as error:
-            raise MismatchError(f"{value!r:.60} is no {dtype}: {error}") from None
+            raise MismatchError(f"{value!r:.60} is not a {dtype}: {error}") from None
 
     return encode
 
@@ -149,39 +149,39 @@ def _word(value: int) -> bytes:
     return value.to_bytes(4, "little")
 
 
-def _picture(value: Any) -> Any:
-    image = require("PIL.Image", extra="image", what="writing images")
-    if not isinstance(value, image.Image):
+def _image(value: Any) -> Any:
+    pillow = require("PIL.Image", extra="image", what="writing images")
+    if not isinstance(value, pillow.Image):
         raise _refuse(value, "a PIL image (or bytes)")
     return value
 
 
 def _pil(value: Any) -> bytes:
-    picture = _picture(value)
-    mode = picture.mode.encode()
-    return _word(picture.size[0]) + _word(picture.size[1]) + _word(len(mode)) + mode + picture.tobytes()
+    image = _image(value)
+    mode = image.mode.encode()
+    return _word(image.size[0]) + _word(image.size[1]) + _word(len(mode)) + mode + image.tobytes()
 
 
 def _jpeg(value: Any) -> bytes:
-    picture = _picture(value)
-    # A JPEG file that was opened by its name is kept as it is.
-    if picture.format == "JPEG" and getattr(picture, "filename", None):
+    image = _image(value)
+    # A JPEG file that was opened by its name is written unchanged.
+    if image.format == "JPEG" and getattr(image, "filename", None):
         try:
-            with open(picture.filename, "rb") as file:  # noqa: PTH123
+            with open(image.filename, "rb") as file:  # noqa: PTH123
                 return file.read()
         except FileNotFoundError:
             pass
-    return _saved(picture, "JPEG")
+    return _saved(image, "JPEG")
 
 
 def _png(value: Any) -> bytes:
-    return _saved(_picture(value), "PNG")
+    return _saved(_image(value), "PNG")
 
 
-def _saved(picture: Any, format: str) -> bytes:
+def _saved(image: Any, format: str) -> bytes:
     out = BytesIO()
     try:
-        picture.save(out, format=format)
+        image.save(out, format=format)
     except OSError as error:
         raise MismatchError(f"an image that cannot be saved as {format}: {error}") from None
     return out.getvalue()

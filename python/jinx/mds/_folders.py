@@ -1,28 +1,27 @@
-"""Finding and opening MDS folders: those with an `index.json`."""
+"""Finding and opening MDS directories: those with an `index.json`."""
 
 import os
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
-if TYPE_CHECKING:
-    from jinx._dataset.dataset import Dataset
+from jinx._core import Reader
 
-    D = TypeVar("D", bound=Dataset)
+D = TypeVar("D", bound=Reader)
 
 INDEX = "index.json"
 Source = str | os.PathLike[str]
 
 
 def find_folders(path: Any, split: str | None = None) -> list[str] | None:
-    """The MDS folders that `path` stands for; None when it stands for something else.
+    """The MDS directories that `path` names; None if it names anything else.
 
     Args:
-        path: A folder, its `index.json`, or a list of these.
-        split: The sub-folder to take.
+        path: A directory, its `index.json`, or a list of these.
+        split: The subdirectory to take.
 
     Raises:
-        ValueError: Only some of a list are MDS folders.
-        FileNotFoundError: The folder has MDS folders below it, and none was named.
+        ValueError: Only some of a list are MDS directories.
+        FileNotFoundError: The directory has splits, and none was named.
     """
     if isinstance(path, str | bytes | os.PathLike):
         found = _folder(os.fsdecode(path), split)  # pyright: ignore[reportUnknownArgumentType]
@@ -38,12 +37,12 @@ def find_folders(path: Any, split: str | None = None) -> list[str] | None:
     if not known:
         return None
     if len(known) < len(path):  # pyright: ignore[reportUnknownArgumentType]
-        raise ValueError("MDS folders and other files cannot be opened together; convert one kind first")
+        raise ValueError("MDS directories and other files cannot be opened together; convert one kind first")
     return known
 
 
 def _folder(path: str, split: str | None) -> str | None:
-    if os.path.basename(path) == INDEX and os.path.isfile(path):  # noqa: PTH113, PTH119 - text in, text out
+    if os.path.basename(path) == INDEX and os.path.isfile(path):  # noqa: PTH113, PTH119 - str in, str out
         path = os.path.dirname(path) or "."  # noqa: PTH120
     if not os.path.isdir(path) or os.path.exists(os.path.join(path, "jinx.json")):  # noqa: PTH110, PTH112, PTH118
         return None
@@ -53,12 +52,12 @@ def _folder(path: str, split: str | None) -> str | None:
     splits = [] if split else _splits(path)
     if splits:
         names = ", ".join(repr(name) for name in splits[:8])
-        raise FileNotFoundError(f"{path}: no {INDEX} here, but in its folders: say split= one of {names}")
+        raise FileNotFoundError(f"{path}: no {INDEX} here, but in its subdirectories: give split= one of {names}")
     return None
 
 
 def _splits(path: str) -> list[str]:
-    """The sub-folders that are MDS folders, if there is no other dataset beside them."""
+    """The subdirectories that are MDS directories, if there is no other dataset next to them."""
     with os.scandir(path) as entries:
         found = list(entries)
     if any(entry.name.endswith((".jinx", ".binx")) for entry in found):
@@ -68,7 +67,7 @@ def _splits(path: str) -> list[str]:
 
 
 def open_folders(
-    kind: "type[D]",
+    kind: type[D],
     folders: Iterable[str],
     *,
     io: str = "auto",
@@ -79,11 +78,11 @@ def open_folders(
     image_bytes: bool = False,
     allow_unsafe_types: bool | Sequence[str] = False,
     max_value_bytes: int | None = None,
-) -> "D":
-    """Open MDS folders as one dataset of the class `kind`; see `jinx.open`."""
+) -> D:
+    """Open MDS directories as one dataset of the class `kind`; see `jinx.open`."""
     unpack = None if cache is None else os.fsdecode(cache)
     if unpack is not None and unpack not in {"memory", "private"}:
-        unpack = os.path.abspath(unpack)  # noqa: PTH100 - text in, text out
+        unpack = os.path.abspath(unpack)  # noqa: PTH100 - str in, str out
     options: dict[str, Any] = {"unpack": unpack}
     if hashes:
         options["hashes"] = True

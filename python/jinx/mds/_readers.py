@@ -1,4 +1,4 @@
-"""The two readers of MDS folders by their own names; both are datasets."""
+"""The two readers of MDS directories under their own names; both are datasets."""
 
 import os
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ Source = str | os.PathLike[str]
 
 
 class _MdsReader(Dataset):
-    """A dataset that is made by its path."""
+    """A dataset that is made from its path."""
 
     _cache: str | None = None
 
@@ -23,26 +23,26 @@ class _MdsReader(Dataset):
         cache: Source | None = None,
         verify: Literal["full", "rows", "none"] = "full",
         hashes: bool = False,
-        fields: Sequence[str] | None = None,
+        columns: str | Sequence[str] | None = None,
         decode: bool | None = None,
         allow_unsafe_types: bool | Sequence[str] = False,
         io: str = "auto",
         **options: Any,
     ) -> Self:
-        """Open MDS folders.
+        """Open MDS directories.
 
         Args:
-            path: A folder with `index.json`, or a list of them.
-            split: The sub-folder to take.
-            cache: Where shards that are compressed as files are kept decoded; see the class.
-            verify: `"full"` compares the hashes in the index of shards that are compressed as files, before anything
-                decoded is returned; `"rows"` and `"none"` compare no hash.
-            hashes: Compare the hashes of every shard when it is opened, which reads all of it for its first sample.
-            fields: Only these columns; the others are never decoded.
+            path: A directory with `index.json`, or a list of them.
+            split: The subdirectory to take.
+            cache: Where decoded shards are kept if they are compressed as files; see the class.
+            verify: `"full"` compares shards that are compressed as files with their hashes in the index, before any
+                sample of them is returned; `"rows"` and `"none"` compare no hash.
+            hashes: Compare the hashes of each shard when it is opened, which reads it completely for its first sample.
+            columns: Only these columns; the others are never decoded.
             decode: False gives JPEG and PNG images as the bytes of their files.
             allow_unsafe_types: True, or the columns, to load pickles, which may run any code.
             io: `"mmap"`, `"pread"` or `"auto"`.
-            options: What views and pickling hand on.
+            options: Used by views and pickling.
 
         Raises:
             FileNotFoundError: There is no `index.json`.
@@ -64,20 +64,20 @@ class _MdsReader(Dataset):
             allow_unsafe_types=allow_unsafe_types,
             **options,
         )
-        return opened if fields is None else opened.select_columns(fields)
+        return opened if columns is None else opened.select_columns(columns)
 
 
 class RamReader(_MdsReader):
-    """Random access over any number of shards, which are mapped and of which only the last used stay open.
+    """Random access to any number of shards. They are mapped, and only the last ones used are kept open.
 
-    Shards compressed as files are decoded into `cache`, or into a temporary folder that goes with the dataset.
+    Shards compressed as files are decoded into `cache`, or into a temporary directory that is removed with the dataset.
     """
 
 
 class BulkReader(_MdsReader):
-    """Reading from the first sample to the last, file-compressed shards decoded ahead in memory, nothing on disk.
+    """Reading in order. Shards compressed as files are decoded ahead in memory; nothing is written to disk.
 
-    Random access works too: a file-compressed shard is then decoded as a whole, and two are kept.
+    Random access works too: it decodes a whole shard that is compressed as a file, and keeps two of them.
     """
 
     _cache = "memory"

@@ -21,16 +21,16 @@ _own = require("streaming.base.format.mds.reader", extra="streaming", what="read
 
 _SAMPLE = "sample::"
 _MAX_OPEN = 64
-"""Shards that one process keeps open: what is evicted elsewhere leaves the disk when its last reader lets go."""
+"""Shards that one process keeps open. A file that another process evicts is freed when its last reader closes it."""
 _SWEEP_EVERY = 256
-"""Shards are looked at for files that others removed after so many changes from one shard to another."""
+"""After so many changes from one shard to another, shards whose files were removed are closed."""
 
 _open: "OrderedDict[int, _core.MdsShard]" = OrderedDict()
 _turns = 0
 
 
 def _note(shard: _core.MdsShard) -> None:
-    """Remember that a shard was used; close the one that was not used for longest, and those whose files are gone."""
+    """Record the use of a shard; close the one unused for longest, and now and then those whose files are gone."""
     global _turns  # noqa: PLW0603 - one limit for the whole process
     key = id(shard)
     if key in _open:
@@ -49,9 +49,9 @@ def _note(shard: _core.MdsShard) -> None:
 class MDSReader(_own.MDSReader):
     """Reads the samples of one shard, raw or with samples compressed one by one (`sample::zstd`).
 
-    It is made, validated, prepared, evicted and pickled as Streaming's own, and gives the same samples. Files stay open
-    between samples, so that nothing but the sample is read. A file that is missing raises FileNotFoundError, upon which
-    Streaming fetches it; one that was replaced is opened again.
+    It is made, validated, prepared, evicted and pickled like Streaming's own, and gives the same samples. Files stay
+    open between samples, so that only the sample is read. A missing file raises FileNotFoundError, and Streaming then
+    fetches it; a replaced file is opened again.
     """
 
     dirname: str
@@ -64,13 +64,13 @@ class MDSReader(_own.MDSReader):
     column_encodings: list[str]
     column_sizes: list[int | None]
     _shard: _core.MdsShard | None = None
-    _last: "list[MDSReader | None]" = [None]  # noqa: RUF012 - one for the process: who was used last
+    _last: "list[MDSReader | None]" = [None]  # noqa: RUF012 - one for the process: the reader used last
 
     def __init__(self, dirname: str, split: str | None, *args: Any, **options: Any) -> None:
         compression = options.get("compression")
         self._sample_compression = compression if compression and compression.startswith(_SAMPLE) else None
         if self._sample_compression:
-            # To Streaming such a shard is a raw one: there is nothing to prepare.
+            # For Streaming such a shard is a raw one: there is nothing to prepare.
             options["compression"] = None
         base: Any = super()
         base.__init__(dirname, split, *args, **options)
@@ -93,7 +93,7 @@ class MDSReader(_own.MDSReader):
         return shard
 
     def __getitem__(self, at: Any) -> Any:
-        """A sample, or a list of samples for slices, lists and arrays, as Streaming's `Array` has it."""
+        """A sample, or a list of samples for slices, lists and arrays, as for Streaming's `Array`."""
         if type(at) is int and at >= 0:
             return self._handle().get(at)
         base: Any = super()
@@ -103,7 +103,7 @@ class MDSReader(_own.MDSReader):
         """The sample at `idx`, decoded.
 
         Raises:
-            FileNotFoundError: The file is not there.
+            FileNotFoundError: The file is missing.
             IndexError: The shard has no such sample.
         """
         return self._handle().get(int(idx))
@@ -117,10 +117,10 @@ class MDSReader(_own.MDSReader):
         return self._handle().decode(data)
 
     def set_up_local(self, listing: set[str], safe_keep_zip: bool) -> int:  # noqa: FBT001 - Streaming's signature
-        """Bring the local files into a consistent state; the bytes that are present.
+        """Make the local files consistent; returns the bytes that are present.
 
-        Where both forms are there and the compressed one need not be kept, that one goes (Streaming removes the other,
-        and then takes it for present).
+        If both forms are present and the compressed one need not be kept, it is removed. (Streaming removes the other
+        one, and then takes it for present.)
         """
         if self.compression and self.zip_data and not safe_keep_zip:
             folder = os.path.join(self.dirname, self.split)  # noqa: PTH118
@@ -133,7 +133,7 @@ class MDSReader(_own.MDSReader):
         return base.set_up_local(listing, safe_keep_zip)
 
     def evict(self) -> int:
-        """Remove the shard's files; the bytes that were freed."""
+        """Remove the shard's files; returns the bytes that were freed."""
         if self._shard is not None:
             self._shard.close()
         base: Any = super()

@@ -1,18 +1,17 @@
-"""What the index of an MDS folder tells, in the form of `Dataset.info`."""
+"""`Dataset.info` of MDS directories, from their indexes."""
 
 import json
 import os
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from jinx._dataset.summary import type_summary
+from jinx._core import Reader
+from jinx._dataset.columns import column_names
+from jinx._dataset.summary import path_of, type_summary
 from jinx._results import ColumnInfo, DatasetInfo
 from jinx.mds._folders import INDEX
 
-if TYPE_CHECKING:
-    from jinx._dataset.dataset import Dataset
 
-
-def describe(dataset: "Dataset") -> DatasetInfo:
+def describe(dataset: Reader) -> DatasetInfo:
     """Samples, sizes, columns with their encodings, compression and hashes; no shard is opened."""
     shards: list[dict[str, Any]] = []
     for folder in dataset._shard_paths:
@@ -26,7 +25,7 @@ def describe(dataset: "Dataset") -> DatasetInfo:
     hashes: set[str] = {name for shard in shards for name in dict[str, str](shard["raw_data"].get("hashes") or {})}
     stored = sum((shard.get("zip_data") or shard["raw_data"])["bytes"] for shard in shards)
     return DatasetInfo(
-        path=dataset.path,
+        path=path_of(dataset),
         format="mds",
         version="2",
         writer=None,
@@ -42,7 +41,7 @@ def describe(dataset: "Dataset") -> DatasetInfo:
                 f"{encodings[name]}, {type_summary(stats[name])}" if name in stats else encodings[name],
                 stats.get(name, {}).get("kinds", {}),
             )
-            for name in dataset.column_names
+            for name in column_names(dataset)
             if name in encodings
         ],
         indexed=[],

@@ -1,4 +1,4 @@
-"""Writing MDS folders that Streaming reads, byte for byte as its own writer does, and merging them."""
+"""Writing MDS directories for Streaming, byte for byte as its own writer does, and merging them."""
 
 import json
 import os
@@ -17,25 +17,25 @@ _IGNORED = {"keep_local", "progress_bar", "retry"}
 
 
 class MDSWriter:
-    """Writes samples into a folder of shards, which appears as a whole when the writer is closed.
+    """Writes samples to a directory of shards, which appears as a whole when the writer is closed.
 
-    Options and results are those of Streaming's writer. What differs: nothing is published when an exception leaves the
-    `with` block, a folder that holds anything but an MDS dataset is never removed, `compression="sample::zstd"`
-    compresses every sample by itself, and shards are compressed and hashed by several threads.
+    Options and results are those of Streaming's writer, with these differences: if the `with` block raises, nothing is
+    published; a directory that holds anything but an MDS dataset is never removed; `compression="sample::zstd"`
+    compresses each sample separately; and several threads compress and hash shards.
 
     Args:
         columns: The encoding of each column.
-        out: The folder, on this machine.
+        out: A local directory.
         compression: `"zstd"`, `"gz"`, `"bz2"`, `"br"` or `"snappy"` for whole shards, `"zstd:7"` with a level, and
             `"sample::..."` for samples.
-        hashes: Algorithms, sorted; the digest of every file goes into the index.
-        size_limit: Bytes after which a shard ends (`"64mb"` works); None puts all into one.
-        exist_ok: Replace an MDS dataset that is there.
+        hashes: Algorithms; the index keeps the hashes of every file.
+        size_limit: Close a shard at this size in bytes (or `"64mb"`); None writes a single shard.
+        exist_ok: Replace an existing MDS dataset.
         max_workers: Threads; one for each core if not given.
-        options: `keep_local`, `progress_bar` and `retry` are taken and mean nothing here.
+        options: `keep_local`, `progress_bar` and `retry` are accepted and ignored.
 
     Raises:
-        InvalidError: An option has a value that does not exist, or the folder is taken.
+        InvalidError: An option has an unknown value, or the directory exists.
         UnsupportedError: An encoding is not known.
     """
 
@@ -56,8 +56,8 @@ class MDSWriter:
             raise TypeError(f"MDSWriter has no argument {unknown[0]!r}")
         given: Any = out
         if not isinstance(given, str | os.PathLike) or "://" in os.fspath(out):
-            raise InvalidError(f"out={given!r}: shards are written to a folder on this machine; copy them from there")
-        target: str = os.path.expanduser(str(given))  # pyright: ignore[reportUnknownArgumentType]  # noqa: PTH111 - text in, text out
+            raise InvalidError(f"out={given!r}: shards are written to a local directory; copy them from there")
+        target: str = os.path.expanduser(str(given))  # pyright: ignore[reportUnknownArgumentType]  # noqa: PTH111 - str in, str out
         self._path = target
         self._done: WriteResult | None = None
         self._aborted = False
@@ -74,12 +74,12 @@ class MDSWriter:
         )
 
     def write(self, sample: Mapping[str, Any]) -> None:
-        """Add a sample.
+        """Write a sample.
 
         Raises:
-            MismatchError: A column has no value, or one that does not fit its encoding; the message names it, and the
-                sample is left out.
-            OSError: A shard cannot be written. Nothing more is taken then, and nothing is published.
+            MismatchError: A column has no value, or one that does not fit its encoding; the message names the column,
+                and the sample is left out.
+            OSError: A shard cannot be written. Every further call raises, and nothing is published.
         """
         values: list[bytes] = []
         for name, encode in self._encoders.items():
@@ -94,7 +94,7 @@ class MDSWriter:
         self._writer.write(values)
 
     def finish(self) -> WriteResult:
-        """Write the index and publish the folder; returns what was written.
+        """Write the index and publish the directory; returns what was written.
 
         Called again, it returns the same and does nothing.
         """
@@ -103,7 +103,7 @@ class MDSWriter:
         return self._done
 
     def abort(self) -> None:
-        """Drop what was written; what was there before stays. After `finish` this does nothing."""
+        """Discard what was written; an existing dataset does not change. After `finish` this does nothing."""
         self._aborted = self._done is None
         self._writer.abort()
 
@@ -128,27 +128,27 @@ def _limit(size: int | str) -> int:
 
 
 def merge_index(parts: Source | Sequence[Source], out: Source | None = None) -> int:
-    """Write an index over the shards of folders below `out`, so that they open as one dataset.
+    """Write an index over the shards of several directories, so that they open as one dataset.
 
     Args:
-        parts: The folders in order, or one folder whose sub-folders are merged in the order of their names.
-        out: The folder that the index goes to, around all of them; `parts` itself if that is one folder.
+        parts: The directories in order, or one directory whose subdirectories are merged in the order of their names.
+        out: The directory for the index, which contains all of them; `parts` itself if that is one directory.
 
     Returns:
         The number of shards.
 
     Raises:
-        InvalidError: A part does not lie below `out`.
+        InvalidError: A part is not inside `out`.
         FileNotFoundError: A part has no index.
     """
     if isinstance(parts, str | os.PathLike):
         root = os.fspath(parts)
         found = sorted(where for where, _, names in os.walk(root) if INDEX in names and where != root)
         if not found:
-            raise FileNotFoundError(f"{root}: no folder below it has an {INDEX}")
+            raise FileNotFoundError(f"{root}: no subdirectory has an {INDEX}")
         return _merge(found, root if out is None else os.fspath(out))
     if out is None:
-        raise InvalidError("merging a list of folders needs out=, the folder around them")
+        raise InvalidError("merging a list of directories needs out=, the directory that contains them")
     folders = [os.fspath(part) for part in parts]
     named = [os.path.dirname(part) if os.path.basename(part) == INDEX else part for part in folders]  # noqa: PTH119, PTH120
     return _merge(list(dict.fromkeys(named)), os.fspath(out))
@@ -159,7 +159,7 @@ def _merge(folders: Sequence[str], out: str) -> int:
     for folder in folders:
         prefix = os.path.relpath(folder, out)
         if prefix.startswith(os.pardir) or os.path.isabs(prefix):  # noqa: PTH117
-            raise InvalidError(f"{folder} does not lie below {out}, so an index there cannot name its shards")
+            raise InvalidError(f"{folder} is not inside {out}, so an index there cannot name its shards")
         with open(os.path.join(folder, INDEX), encoding="utf-8") as file:  # noqa: PTH118, PTH123
             index: dict[str, Any] = json.load(file)
         for shard in index["shards"]:
@@ -172,7 +172,7 @@ def _merge(folders: Sequence[str], out: str) -> int:
 
 
 def _publish(path: str, text: str) -> None:
-    """The old file or the new one, never a part."""
+    """Replace a file at once, so that there is the old one or the new one, never a part."""
     work = f"{path}.tmp"
     with open(work, "w", encoding="utf-8") as file:  # noqa: PTH123
         file.write(text)

@@ -1,8 +1,8 @@
-"""What PyTorch needs: a dataset is a map-style dataset as it is, `collate` makes batches, `Loader` reads ahead."""
+"""For PyTorch, for which a dataset is a map-style dataset: `collate` makes batches, `Loader` reads ahead."""
 
 from jinx._optional import require
 
-require("torch", extra="torch", what="jinx.torch")  # before the modules that begin with it
+require("torch", extra="torch", what="jinx.torch")  # before the modules that import it
 
 from jinx.torch._collate import collate  # noqa: E402
 from jinx.torch._loader import Loader  # noqa: E402

@@ -1,4 +1,4 @@
-"""Samples to a batch: stack what stacks, list what does not."""
+"""Making a batch of samples: stack values that have one shape, list the others."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -7,13 +7,13 @@ import torch
 
 
 def collate(samples: Sequence[Any]) -> Any:
-    """A batch as a dict from field to values, for `DataLoader(collate_fn=jinx.torch.collate)`.
+    """A batch as a dict from column to values, for `DataLoader(collate_fn=jinx.torch.collate)`.
 
     - bools, ints and floats become a tensor of shape (batch,): bool, int64 or float64;
     - tensors, numpy arrays and numpy scalars of equal shape and dtype are stacked to (batch, ...);
     - dicts are collated member by member; tuples element by element;
-    - everything else stays a list: texts, bytes, lists, images, arrays of different shapes, and any field of which a
-      sample has no value (None stands in its place).
+    - everything else is a list: strings, bytes, lists, images, arrays of different shapes, and any column that a sample
+      lacks (None takes its place).
 
     Args:
         samples: The samples of one batch, at least one.

@@ -1,4 +1,4 @@
-"""A loader inside the process: threads of the core read and decode, nothing is pickled."""
+"""A loader without worker processes: threads of the core read and decode, and nothing is pickled."""
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -19,34 +19,34 @@ __all__ = ["Loader"]
 class Loader:
     """Batches of a dataset's samples, for a training loop.
 
-    Takes the place of `torch.utils.data.DataLoader` over a dataset: threads without the GIL read, decompress and, for
-    `decode={"image": "numpy"}`, decode JPEG, PNG and WebP, while the loop runs; no worker process pickles what
-    they bring. Functions given to `map` and decoders in Python run in the loop's own thread.
+    It replaces `torch.utils.data.DataLoader` over a dataset. While the loop runs, threads without the GIL read,
+    decompress and, for `decode={"image": "numpy"}`, decode JPEG, PNG and WebP; no worker process pickles samples.
+    Functions given to `map` and decoders in Python run in the loop's own thread.
 
-    The order depends on `seed` and the epoch alone (or on the sampler). `state_dict` says how many batches were handed
-    out, and a loader with the same arguments that loads it goes on with the very next one.
+    The order depends only on `seed` and the epoch, or on the sampler. `state_dict` holds the number of batches that the
+    loop has received; a loader with the same arguments that loads it resumes with the very next batch.
 
     Args:
-        dataset: What `jinx.open` or a view of it gives.
+        dataset: A dataset from `jinx.open`, or a view.
         batch_size: Samples in a batch; None gives single samples, not collated unless `collate_fn` is given.
         shuffle: A new random order in each epoch.
         sampler: Indices of samples, for instance a `DistributedSampler`; excludes `shuffle`.
         batch_sampler: Lists of indices; excludes `batch_size`, `shuffle`, `sampler` and `remainder`.
-        num_workers: Threads that read beside the loop's own, by default one less than there are cores; 0 reads when a
-            batch is asked for.
-        collate_fn: Makes a batch of a list of samples; by default `jinx.torch.collate`.
+        num_workers: Threads that read ahead, by default one less than there are cores; with 0, a batch is read when the
+            loop asks for it.
+        collate_fn: Makes a batch from a list of samples; by default `jinx.torch.collate`.
         pin_memory: Copy the tensors of a batch into page-locked memory, if there is a GPU.
         remainder: `"drop"` leaves out the last batch of an epoch if it is smaller.
-        generator: A source of the random order, as torch's; its state becomes part of `state_dict`.
-        prefetch_factor: Batches on their way for each worker.
+        generator: The source of the random order, as for torch; `state_dict` includes its state.
+        prefetch_factor: Batches that each worker reads ahead.
         columns: The columns to read; the others do not exist in the batches.
         decode: As `Dataset.decode`.
-        seed: Of the order, where no `generator` is given.
-        on_error: What a sample that cannot be read does: `"raise"` its error, with file, sample and field, or `"skip"`:
-            it is left out of its batch and put into `skipped`.
+        seed: The seed of the order, unless there is a `generator`.
+        on_error: What to do with a sample that cannot be read: `"raise"` its error, which names file, sample and
+            column, or `"skip"` it: it is left out of its batch and listed in `skipped`.
 
     Attributes:
-        epoch: The epoch that the next iteration gives, from 0; each complete one counts it up.
+        epoch: The epoch of the next iteration, from 0; each complete iteration adds one.
         skipped: (index, error) of each sample left out in this epoch.
 
     Raises:
@@ -102,7 +102,7 @@ class Loader:
         self.on_error = on_error
         self.epoch = 0
         self.skipped: list[tuple[int, Exception]] = []
-        self._handed_out = 0
+        self._delivered = 0
         self._resume_after = 0
         self._generator_state: torch.Tensor | None = None
 
@@ -120,7 +120,7 @@ class Loader:
         return samples // self.batch_size if self.drops_remainder else -(-samples // self.batch_size)
 
     def set_epoch(self, epoch: int) -> None:
-        """The epoch that the next iteration gives; a sampler that has epochs is told, too."""
+        """Set the epoch of the next iteration, also in a sampler that has epochs."""
         self.epoch = epoch
         for sampler in (self.sampler, self.batch_sampler, getattr(self.batch_sampler, "sampler", None)):
             tell = getattr(sampler, "set_epoch", None)
@@ -129,7 +129,7 @@ class Loader:
 
     def __iter__(self) -> Iterator[Any]:
         resume_after, self._resume_after = self._resume_after, 0
-        self._handed_out = resume_after
+        self._delivered = resume_after
         self.skipped = []
         if self.generator is not None:
             if self._generator_state is None:
@@ -138,43 +138,43 @@ class Loader:
         batches = islice(iter(self._indices()), resume_after, None)
         depth = self.prefetch_factor * self.num_workers
         for outcomes in Batches(self.dataset, batches, None, self.num_workers, depth):
-            self._handed_out += 1
+            self._delivered += 1
             samples = self._checked(outcomes)
             if samples:
                 yield self._finished(samples)
         self.epoch += 1
-        self._handed_out = 0
+        self._delivered = 0
         self._generator_state = None
 
     def state_dict(self) -> dict[str, Any]:
-        """Where this loader is: to be called between two batches, and saved with the model.
+        """The position of this loader. Call it between two batches, and save it with the model.
 
-        The state of a sampler of your own is its own business, beyond what `set_epoch` decides.
+        It does not include the state of your own sampler, except for the epoch.
         """
         generator = self._generator_state
         if generator is None and self.generator is not None:
             generator = self.generator.get_state()
         return {
             "epoch": self.epoch,
-            "batches": self._handed_out or self._resume_after,
+            "batches": self._delivered or self._resume_after,
             "seed": self.seed,
             "generator": generator,
             "samples": len(self.dataset),
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Goes on, with the next iteration, after the last batch that the saved loader handed out.
+        """Let the next iteration resume after the last batch that the loop received from the saved loader.
 
         Raises:
-            ValueError: The state is that of a dataset of another size.
+            ValueError: The state belongs to a dataset of another size.
         """
         if state["samples"] != len(self.dataset):
             raise ValueError(
-                f"this state is of a dataset of {state['samples']:,} samples; this one has {len(self.dataset):,}"
+                f"this state belongs to a dataset of {state['samples']:,} samples; this one has {len(self.dataset):,}"
             )
         self.seed = state["seed"]
         self.set_epoch(state["epoch"])
-        self._handed_out = 0
+        self._delivered = 0
         self._resume_after = state["batches"]
         self._generator_state = state["generator"]
 
@@ -201,7 +201,7 @@ class Loader:
         """The samples that could be read.
 
         Raises:
-            Exception: That of the first sample that could not, unless they are skipped.
+            Exception: The error of the first sample that could not be read, unless such samples are skipped.
         """
         samples: list[Any] = []
         for index, sample in outcomes:
