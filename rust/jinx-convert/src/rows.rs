@@ -1,7 +1,6 @@
 //! What every input gives and every output takes.
 
 use crate::filters::select::Selection;
-use crate::run::Summary;
 use jinx_core::error::{Error, Result};
 use jinx_core::sink::Sink;
 use std::sync::Arc;
@@ -68,6 +67,19 @@ pub trait ChunkEncoder: Send {
     /// # Errors
     /// What the format cannot hold.
     fn take(&mut self) -> Result<Self::Part>;
+}
+
+/// What a conversion has written.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Summary {
+    pub rows: u64,
+    /// Bytes of all files, sidecars included.
+    pub bytes: u64,
+    pub sidecar_bytes: u64,
+    /// Pairs of a JINX dataset, else 1.
+    pub files: u64,
+    /// Rows that were left out because something was wrong with them.
+    pub skipped: u64,
 }
 
 /// Writes encoded rows in order and publishes the result as a whole. Dropping it leaves what was there before.

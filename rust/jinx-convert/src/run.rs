@@ -1,51 +1,17 @@
 //! One conversion from start to end.
 
 use crate::filters::Filters;
-use crate::filters::embed::EmbedOptions;
 use crate::filters::select::Selection;
 use crate::ordered::{Commit, ordered};
 use crate::rejects::Rejects;
-use crate::rows::{ChunkEncoder, RowChunk, RowSource, RowTarget};
+use crate::rows::{ChunkEncoder, RowChunk, RowSource, RowTarget, Summary};
+use crate::run_options::ConvertOptions;
 use jinx_core::error::{Error, Result};
 use jinx_core::num::to_u64;
 use std::ops::Range;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
-
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct ConvertOptions {
-    /// Rows after which to stop.
-    pub limit: Option<u64>,
-    /// Top-level fields to keep, by their old names; all if `None`.
-    pub columns: Option<Vec<String>>,
-    /// Top-level fields to leave out, by their old names.
-    pub drop: Vec<String>,
-    /// Old and new names of top-level fields.
-    pub rename: Vec<(String, String)>,
-    /// Worker threads; 0 = one for each core.
-    pub threads: usize,
-    /// Texts that are paths of files to read in.
-    pub embed: Option<EmbedOptions>,
-    /// Leave out null members of nested dicts.
-    pub drop_nulls: bool,
-    /// Binary values go to files in this folder, and their paths stand in the rows.
-    pub media_dir: Option<PathBuf>,
-    /// Leave out rows that cannot be read or written, and list them in this file.
-    pub rejects: Option<PathBuf>,
-    /// Rows at the beginning that an earlier run has written.
-    pub skip: u64,
-}
-
-impl ConvertOptions {
-    pub(crate) fn workers(&self) -> usize {
-        match self.threads {
-            0 => std::thread::available_parallelism().map_or(1, usize::from),
-            threads => threads.min(256),
-        }
-    }
-}
 
 /// How far a conversion has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -53,19 +19,6 @@ pub struct Progress {
     pub rows: u64,
     pub bytes_read: u64,
     pub total_bytes: Option<u64>,
-}
-
-/// What a conversion has written.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Summary {
-    pub rows: u64,
-    /// Bytes of all files, sidecars included.
-    pub bytes: u64,
-    pub sidecar_bytes: u64,
-    /// Pairs of a JINX dataset, else 1.
-    pub files: u64,
-    /// Rows that were left out because something was wrong with them.
-    pub skipped: u64,
 }
 
 /// What a worker has encoded is handed on from this size on, so that small rows that stand for large values cannot

@@ -5,10 +5,11 @@
 
 use crate::fields::{FieldNode, MediaField};
 use crate::footer::Footer;
+use crate::identity::sidecar_of;
 use crate::index::Array;
 use crate::key::FormatVersion;
 use crate::read::json_lines::scan;
-use crate::read::locate::{read_footer, sidecar_of};
+use crate::read::locate::read_footer;
 use crate::read::shard::{OpenOptions, Shard, Verify};
 use crate::sidecar::{MAGIC, beside};
 use crate::sniff::{FileKind, sniff};

@@ -1,7 +1,7 @@
 //! The sidecar's 64-byte header.
 
 use jinx_core::error::{Error, Result};
-use jinx_core::io::Source;
+use jinx_core::io::{Access, Source};
 use jinx_core::num::u64_at;
 use std::path::{Path, PathBuf};
 use twox_hash::XxHash3_64;
@@ -64,6 +64,11 @@ impl Header {
         let length = side.len().min(HEADER_BYTES);
         Self::parse(&side.slice(0, length)?, side.len()).map_err(|error| error.in_file(side.path()))
     }
+}
+
+/// The id in the header of a file; `None` for a file that cannot be read or has no header of ours.
+pub(crate) fn id_of(sidecar: &Path) -> Option<String> {
+    Header::read(&Source::open(sidecar, Access::Pread).ok()?).ok().map(|header| header.id)
 }
 
 /// Where the sidecar of a main file is sought first.

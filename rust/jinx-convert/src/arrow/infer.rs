@@ -3,6 +3,7 @@
 mod finish;
 mod kind;
 
+use crate::arrow::describe::describe;
 use crate::arrow::features::MediaPath;
 use arrow_schema::SchemaRef;
 use jinx_core::error::{Error, Result};
@@ -47,10 +48,7 @@ impl SchemaInference {
     pub fn observe(&mut self, row: &Value) -> Result<()> {
         match row {
             Value::Dict(_) => self.root.observe(row, self.options.mixed_json),
-            other => Err(Error::mismatch(format!(
-                "{} is no row; a row is a dict",
-                crate::arrow::build::describe(other)
-            ))),
+            other => Err(Error::mismatch(format!("{} is no row; a row is a dict", describe(other)))),
         }
     }
 

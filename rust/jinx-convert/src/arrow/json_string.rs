@@ -1,5 +1,6 @@
 //! A value as JSON text, for columns whose rows are of mixed kinds.
 
+use crate::arrow::describe::describe;
 use jinx_core::error::{Error, Result};
 use jinx_core::sink::Number;
 use jinx_core::value::Value;
@@ -29,7 +30,7 @@ fn write(value: &Value, text: &mut String) -> Result<()> {
         Value::Blob { .. } => {
             return Err(Error::mismatch(format!(
                 "{} cannot become JSON text; drop the field or keep its kind the same in every row",
-                crate::arrow::build::describe(value)
+                describe(value)
             )));
         }
         Value::List(items) => {

@@ -10,7 +10,8 @@ use crate::filters::drop_nulls::DropNulls;
 use crate::filters::embed::{Embed, EmbedOptions};
 use crate::filters::select::{Select, Selection};
 use crate::outputs::media::MediaOut;
-use crate::{ConvertOptions, RowChunk};
+use crate::rows::RowChunk;
+use crate::run_options::ConvertOptions;
 use jinx_core::error::{Cause, Error, Result};
 use jinx_core::sink::Sink;
 use jinx_core::value::{TreeBuilder, Value};
@@ -95,13 +96,6 @@ fn embedded(embed: Option<&mut Embed>, chunk: &dyn RowChunk, i: usize, sink: &mu
     match embed {
         Some(embed) => chunk.emit(i, &mut embed.around(sink)),
         None => chunk.emit(i, sink),
-    }
-}
-
-impl ConvertOptions {
-    /// Whether rows pass through as they are.
-    pub(crate) fn is_plain(&self) -> bool {
-        self.embed.is_none() && !self.drop_nulls && self.media_dir.is_none() && self.rejects.is_none()
     }
 }
 

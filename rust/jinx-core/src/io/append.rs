@@ -6,7 +6,7 @@
 //! ```
 
 use super::contents::Contents;
-use super::folder::{FolderNames, recover, remove_dataset};
+use super::folder_paths::{FolderPaths, remove_dataset};
 use super::lock::Lock;
 use super::neighbours::other_owner;
 use super::ops::{FileOps, RealOps, if_there};
@@ -44,16 +44,16 @@ impl FolderAppend {
         target: &Path,
         identity: &dyn PairIdentity,
     ) -> Result<Self> {
-        let names = FolderNames::of(target)?;
-        require_folder(&names.parent)?;
-        let lock = Lock::take_kept(&ops, &names.lock, &names.target)?;
-        recover(&*ops, &names)?;
-        remove_unlisted(&*ops, &names.target, &lock, identity)?;
-        for left in [&names.work, &names.aside] {
+        let paths = FolderPaths::of(target)?;
+        require_folder(&paths.parent)?;
+        let lock = Lock::take_kept(&ops, &paths.lock, &paths.target)?;
+        paths.recover(&*ops)?;
+        remove_unlisted(&*ops, &paths.target, &lock, identity)?;
+        for left in [&paths.work, &paths.aside] {
             remove_dataset(&*ops, left, Contents::Jinx)?;
         }
         lock.clear()?;
-        Ok(Self { ops, folder: names.target, added: Vec::new(), lock })
+        Ok(Self { ops, folder: paths.target, added: Vec::new(), lock })
     }
 
     /// The folder, absolute.

@@ -9,58 +9,24 @@
 //! after a crash in it until the next writer begins, NAME is absent. That case is not atomic.
 //! The lock is a file beside the work folder and not in it, because after the exchange the work folder is another one.
 
-use super::append::remove_unlisted;
 use super::contents::Contents;
+use super::folder_paths::{FolderPaths, not_only_ours, remove_dataset};
 use super::lock::Lock;
 use super::ops::{FileOps, RealOps, if_there, is_unsupported, look};
-use super::pair_names::{PairIdentity, hidden};
 use super::pair_writer::{already_there, require_folder};
 use crate::error::{Error, Result};
-use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf, absolute};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
-
-/// Every path that publishing one folder touches.
-pub(crate) struct FolderNames {
-    pub parent: PathBuf,
-    pub target: PathBuf,
-    pub work: PathBuf,
-    pub lock: PathBuf,
-    pub aside: PathBuf,
-}
-
-impl FolderNames {
-    pub(crate) fn of(target: &Path) -> Result<Self> {
-        let failed = |error: io::Error| Error::io(target, &error);
-        // A link to a folder, usually on a larger disk, keeps its meaning: the folder behind it is replaced.
-        let is_link = look(target).map_err(failed)?.is_some_and(|metadata| metadata.is_symlink());
-        let whole = if is_link { target.canonicalize() } else { absolute(target) }.map_err(failed)?;
-        match (whole.parent(), whole.file_name()) {
-            (Some(parent), Some(name)) => Ok(Self::inside(parent, name)),
-            _ => Err(Error::invalid("this names no folder that could be written").in_file(target)),
-        }
-    }
-
-    pub(crate) fn inside(parent: &Path, name: &OsStr) -> Self {
-        Self {
-            parent: parent.to_owned(),
-            target: parent.join(name),
-            work: parent.join(hidden(name, ".tmp")),
-            lock: parent.join(hidden(name, ".tmp.lock")),
-            aside: parent.join(hidden(name, ".tmp.old")),
-        }
-    }
-}
 
 /// Writes a folder of shards and publishes it with [`FolderWriter::commit`].
 ///
 /// Dropping it without `commit` removes the work folder and leaves what was there.
 pub struct FolderWriter {
     ops: Arc<dyn FileOps>,
-    names: FolderNames,
+    paths: FolderPaths,
     contents: Contents,
     overwrite: bool,
     lock: Lock,
@@ -119,29 +85,29 @@ impl FolderWriter {
         contents: Contents,
         left: Left,
     ) -> Result<Self> {
-        let names = FolderNames::of(target)?;
-        require_folder(&names.parent)?;
-        require_free(&names, overwrite, contents)?;
-        let lock = Lock::take(&ops, &names.lock, &names.target)?;
-        recover(&*ops, &names)?;
-        require_free(&names, overwrite, contents)?;
-        remove_dataset(&*ops, &names.aside, contents)?;
-        if left == Left::Keep && names.work.is_dir() {
-            return Ok(Self { ops, names, contents, overwrite, lock, owns_work: true });
+        let paths = FolderPaths::of(target)?;
+        require_folder(&paths.parent)?;
+        require_free(&paths, overwrite, contents)?;
+        let lock = Lock::take(&ops, &paths.lock, &paths.target)?;
+        paths.recover(&*ops)?;
+        require_free(&paths, overwrite, contents)?;
+        remove_dataset(&*ops, &paths.aside, contents)?;
+        if left == Left::Keep && paths.work.is_dir() {
+            return Ok(Self { ops, paths, contents, overwrite, lock, owns_work: true });
         }
-        remove_dataset(&*ops, &names.work, contents)?;
-        ops.create_folder(&names.work).map_err(|error| Error::io(&names.work, &error))?;
-        Ok(Self { ops, names, contents, overwrite, lock, owns_work: true })
+        remove_dataset(&*ops, &paths.work, contents)?;
+        ops.create_folder(&paths.work).map_err(|error| Error::io(&paths.work, &error))?;
+        Ok(Self { ops, paths, contents, overwrite, lock, owns_work: true })
     }
 
     /// The work folder; every file in it is published by `commit`.
     pub fn path(&self) -> &Path {
-        &self.names.work
+        &self.paths.work
     }
 
     /// Where the folder will be, absolute.
     pub fn target(&self) -> &Path {
-        &self.names.target
+        &self.paths.target
     }
 
     /// Makes every file durable and puts the folder in its place.
@@ -153,18 +119,18 @@ impl FolderWriter {
     pub fn commit(mut self) -> Result<()> {
         self.lock.require_ours()?;
         // Again: somebody who takes no lock may have put something there.
-        require_free(&self.names, self.overwrite, self.contents)?;
-        let old = look(&self.names.target).map_err(|error| Error::io(&self.names.target, &error))?;
+        require_free(&self.paths, self.overwrite, self.contents)?;
+        let old = look(&self.paths.target).map_err(|error| Error::io(&self.paths.target, &error))?;
         self.sync_work(old.as_ref().map(|metadata| metadata.permissions().mode()))?;
         let leftover = match old {
             None => self.move_in().map(|()| None),
             Some(_) => self.exchange(),
         }
-        .map_err(|error| Error::io(&self.names.target, &error))?;
+        .map_err(|error| Error::io(&self.paths.target, &error))?;
         self.owns_work = false;
-        self.ops.sync_folder(&self.names.parent).map_err(|error| {
+        self.ops.sync_folder(&self.paths.parent).map_err(|error| {
             let what = format!("published, but the folder around it could not be synced: {error}");
-            Error::new(Error::from(&error).cause(), what).in_file(&self.names.target)
+            Error::new(Error::from(&error).cause(), what).in_file(&self.paths.target)
         })?;
         if let Some(leftover) = leftover {
             // The new dataset stands; an old one that cannot be removed is swept later.
@@ -174,7 +140,7 @@ impl FolderWriter {
     }
 
     fn sync_work(&self, mode: Option<u32>) -> Result<()> {
-        let work = &self.names.work;
+        let work = &self.paths.work;
         for entry in fs::read_dir(work).map_err(|error| Error::io(work, &error))? {
             let path = entry.map_err(|error| Error::io(work, &error))?.path();
             if path.is_dir() {
@@ -188,51 +154,39 @@ impl FolderWriter {
     }
 
     fn move_in(&self) -> io::Result<()> {
-        self.ops.rename(&self.names.work, &self.names.target)
+        self.ops.rename(&self.paths.work, &self.paths.target)
     }
 
     /// Puts the new folder in the old one's place and says where the old one is now.
     fn exchange(&self) -> io::Result<Option<PathBuf>> {
-        match self.ops.exchange(&self.names.work, &self.names.target) {
-            Ok(()) => Ok(Some(self.names.work.clone())),
+        match self.ops.exchange(&self.paths.work, &self.paths.target) {
+            Ok(()) => Ok(Some(self.paths.work.clone())),
             Err(error) if is_unsupported(&error) => self.step_aside(),
             Err(error) => Err(error),
         }
     }
 
     fn step_aside(&self) -> io::Result<Option<PathBuf>> {
-        self.ops.rename(&self.names.target, &self.names.aside)?;
+        self.ops.rename(&self.paths.target, &self.paths.aside)?;
         if let Err(error) = self.move_in() {
             // If this fails too, the next writer moves the old folder back.
-            let _ = self.ops.rename(&self.names.aside, &self.names.target);
+            let _ = self.ops.rename(&self.paths.aside, &self.paths.target);
             return Err(error);
         }
-        Ok(Some(self.names.aside.clone()))
+        Ok(Some(self.paths.aside.clone()))
     }
 }
 
 impl Drop for FolderWriter {
     fn drop(&mut self) {
         if self.owns_work && self.lock.is_own_process() && self.lock.is_ours().unwrap_or(false) {
-            let _ = if_there(self.ops.remove_tree(&self.names.work));
+            let _ = if_there(self.ops.remove_tree(&self.paths.work));
         }
     }
 }
 
-/// Moves an old folder back that was set aside by a writer that died. Only under the lock.
-pub(crate) fn recover(ops: &dyn FileOps, names: &FolderNames) -> Result<()> {
-    let there = |path: &Path| look(path).map(|found| found.is_some());
-    let back = || {
-        if there(&names.target)? || !there(&names.aside)? {
-            return Ok(());
-        }
-        ops.rename(&names.aside, &names.target).and_then(|()| ops.sync_folder(&names.parent))
-    };
-    back().map_err(|error: io::Error| Error::io(&names.target, &error))
-}
-
-fn require_free(names: &FolderNames, overwrite: bool, contents: Contents) -> Result<()> {
-    let target = &names.target;
+fn require_free(paths: &FolderPaths, overwrite: bool, contents: Contents) -> Result<()> {
+    let target = &paths.target;
     let failed = |error: io::Error| Error::io(target, &error);
     match look(target).map_err(failed)? {
         None => Ok(()),
@@ -246,58 +200,4 @@ fn require_free(names: &FolderNames, overwrite: bool, contents: Contents) -> Res
             Err(_) => Err(already_there(target)),
         },
     }
-}
-
-/// Removes a folder file by file, if it holds nothing but a dataset. Only under the lock.
-pub(crate) fn remove_dataset(ops: &dyn FileOps, folder: &Path, contents: Contents) -> Result<()> {
-    let failed = |error: io::Error| Error::io(folder, &error);
-    if look(folder).map_err(failed)?.is_none() {
-        return Ok(());
-    }
-    match contents.list(folder).map_err(failed)? {
-        Err(foreign) => Err(not_only_ours(folder, &foreign)),
-        Ok(files) => {
-            for file in files {
-                if_there(ops.remove(&file)).map_err(|error| Error::io(&file, &error))?;
-            }
-            ops.remove_folder(folder).map_err(failed)
-        }
-    }
-}
-
-fn not_only_ours(folder: &Path, foreign: &OsStr) -> Error {
-    let name = foreign.to_string_lossy();
-    Error::invalid(format!("the folder holds {name:?}, which is no part of a dataset; nothing is removed"))
-        .in_file(folder)
-}
-
-/// Removes what a dead writer of one folder left, and says what. A folder with foreign files stays.
-pub(crate) fn sweep_work(
-    ops: &Arc<dyn FileOps>,
-    names: &FolderNames,
-    identity: &dyn PairIdentity,
-) -> Result<Vec<PathBuf>> {
-    let had_lock = names.lock.exists();
-    let Some(lock) = Lock::try_take_kept(ops, &names.lock)? else {
-        return Ok(Vec::new());
-    };
-    recover(&**ops, names)?;
-    let mut removed = remove_unlisted(&**ops, &names.target, &lock, identity)?;
-    let manifest = names.target.join(".jinx.json.tmp");
-    // Dropping the lock removes the file.
-    if manifest.is_file() && Lock::try_take(ops, &manifest)?.is_some() {
-        removed.push(manifest);
-    }
-    for left in [&names.work, &names.aside] {
-        // Files of any name are ours only where our lock says so.
-        let kinds = [Contents::Jinx, Contents::Mds, Contents::Pairs];
-        let kinds = if had_lock { &kinds[..] } else { &kinds[..2] };
-        if left.exists() && kinds.iter().any(|kind| remove_dataset(&**ops, left, *kind).is_ok()) {
-            removed.push(left.clone());
-        }
-    }
-    if had_lock {
-        removed.push(names.lock.clone());
-    }
-    Ok(removed)
 }

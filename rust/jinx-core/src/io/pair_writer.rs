@@ -10,7 +10,8 @@
 use super::lock::{Lock, wait_for_finisher};
 use super::neighbours::require_own_sidecar;
 use super::ops::{FileOps, RealOps, if_there, look};
-use super::pair_names::{PairIdentity, PairNames};
+use super::pair_names::PairIdentity;
+use super::pair_paths::PairPaths;
 use crate::error::{Error, Result};
 use std::fs::{self, File};
 use std::io;
@@ -23,7 +24,7 @@ use std::sync::Arc;
 /// Dropping it without `commit` removes the temporaries and leaves what was there.
 pub struct PairWriter {
     ops: Arc<dyn FileOps>,
-    names: PairNames,
+    paths: PairPaths,
     identity: Box<dyn PairIdentity>,
     overwrite: bool,
     sidecar: Option<File>,
@@ -47,15 +48,15 @@ impl PairWriter {
         overwrite: bool,
         identity: Box<dyn PairIdentity>,
     ) -> Result<Self> {
-        let names = PairNames::of(main)?;
-        require_folder(&names.folder)?;
-        require_free(&names, overwrite)?;
-        let lock = Lock::take(&ops, &names.main_temp, &names.main)?;
-        wait_for_finisher(&names.main)?;
+        let paths = PairPaths::of(main)?;
+        require_folder(&paths.folder)?;
+        require_free(&paths, overwrite)?;
+        let lock = Lock::take(&ops, &paths.main_temp, &paths.main)?;
+        wait_for_finisher(&paths.main)?;
         // Again, now that nobody else can publish.
-        require_free(&names, overwrite)?;
-        require_own_sidecar(&names.main, &*identity)?;
-        let writer = Self { ops, names, identity, overwrite, sidecar: None, lock };
+        require_free(&paths, overwrite)?;
+        require_own_sidecar(&paths.main, &*identity)?;
+        let writer = Self { ops, paths, identity, overwrite, sidecar: None, lock };
         writer.settle()?;
         Ok(writer)
     }
@@ -67,7 +68,7 @@ impl PairWriter {
 
     /// The temporary that becomes the sidecar; created by the first call.
     pub fn sidecar_file(&mut self) -> Result<&mut File> {
-        let path = &self.names.sidecar_temp;
+        let path = &self.paths.sidecar_temp;
         match &mut self.sidecar {
             Some(file) => Ok(file),
             none => {
@@ -83,12 +84,12 @@ impl PairWriter {
 
     /// Where the main file will be, absolute.
     pub fn main_path(&self) -> &Path {
-        &self.names.main
+        &self.paths.main
     }
 
     /// Where the sidecar will be, absolute.
     pub fn sidecar_path(&self) -> &Path {
-        &self.names.sidecar
+        &self.paths.sidecar
     }
 
     /// Makes both files durable and publishes them.
@@ -100,10 +101,10 @@ impl PairWriter {
     pub fn commit(mut self) -> Result<()> {
         self.lock.require_ours()?;
         // Again: somebody who takes no lock may have put something there.
-        require_free(&self.names, self.overwrite)?;
+        require_free(&self.paths, self.overwrite)?;
         // Copies of the old main file were looked for at the beginning, which takes long in a large folder.
-        if !self.names.belonging(&*self.identity)?.1 {
-            require_own_sidecar(&self.names.main, &*self.identity)?;
+        if !self.paths.belonging(&*self.identity)?.1 {
+            require_own_sidecar(&self.paths.main, &*self.identity)?;
         }
         self.finish_files()?;
         self.settle()?;
@@ -116,27 +117,27 @@ impl PairWriter {
         self.lock.set_published();
         self.sync_folder().map_err(|error| {
             let what = format!("published, but the folder could not be synced: {}", error.what());
-            Error::new(error.cause(), what).in_file(&self.names.main)
+            Error::new(error.cause(), what).in_file(&self.paths.main)
         })?;
         // The dataset is whole whatever happens now; what cannot be removed is swept later.
         if let Some(second) = &second {
             let _ = if_there(self.ops.remove(second));
         }
         if !sidecar_moved {
-            let _ = if_there(self.ops.remove(&self.names.sidecar));
+            let _ = if_there(self.ops.remove(&self.paths.sidecar));
         }
         Ok(())
     }
 
     /// Brings the folder into a state from which to start: recovery, then removal of what dead writers left.
     fn settle(&self) -> Result<()> {
-        self.names.recover(&*self.ops, &*self.identity)?;
+        self.paths.recover(&*self.ops, &*self.identity)?;
         if self.sidecar.is_none() {
-            self.remove_there(&self.names.sidecar_temp)?;
+            self.remove_there(&self.paths.sidecar_temp)?;
         }
         // Second names arise from replacing only; a new name saves the listing of a large folder.
-        if self.names.main_exists()? {
-            for second in self.names.garbage(&*self.identity)? {
+        if self.paths.main_exists()? {
+            for second in self.paths.garbage(&*self.identity)? {
                 self.remove_there(&second)?;
             }
         }
@@ -144,11 +145,11 @@ impl PairWriter {
     }
 
     fn finish_files(&self) -> Result<()> {
-        let old_main = mode_of(&self.names.main)?;
-        let old_sidecar = mode_of(&self.names.sidecar)?.or(old_main);
+        let old_main = mode_of(&self.paths.main)?;
+        let old_sidecar = mode_of(&self.paths.sidecar)?.or(old_main);
         self.finish_file(self.lock.file(), self.lock.path(), old_main)?;
         match &self.sidecar {
-            Some(file) => self.finish_file(file, &self.names.sidecar_temp, old_sidecar),
+            Some(file) => self.finish_file(file, &self.paths.sidecar_temp, old_sidecar),
             None => Ok(()),
         }
     }
@@ -160,11 +161,11 @@ impl PairWriter {
 
     /// Gives the old sidecar its second name, if it belongs to the old main file.
     fn keep_old_sidecar(&self) -> Result<Option<PathBuf>> {
-        let Some(second) = self.names.second_for_replacing(&*self.identity)? else {
+        let Some(second) = self.paths.second_for_replacing(&*self.identity)? else {
             return Ok(None);
         };
         self.remove_there(&second)?;
-        self.ops.link(&self.names.sidecar, &second).map_err(|error| no_link(&self.names.sidecar, &error))?;
+        self.ops.link(&self.paths.sidecar, &second).map_err(|error| no_link(&self.paths.sidecar, &error))?;
         if let Err(error) = self.sync_folder() {
             let _ = self.ops.remove(&second);
             return Err(error);
@@ -176,7 +177,7 @@ impl PairWriter {
         if self.sidecar.is_none() {
             return Ok(());
         }
-        let (from, to) = (&self.names.sidecar_temp, &self.names.sidecar);
+        let (from, to) = (&self.paths.sidecar_temp, &self.paths.sidecar);
         self.ops.rename(from, to).map_err(|error| Error::io(to, &error))?;
         *moved = true;
         self.sync_folder()
@@ -185,8 +186,8 @@ impl PairWriter {
     fn put_main(&self) -> Result<()> {
         self.lock.require_ours()?;
         self.ops
-            .rename(&self.names.main_temp, &self.names.main)
-            .map_err(|error| Error::io(&self.names.main, &error))
+            .rename(&self.paths.main_temp, &self.paths.main)
+            .map_err(|error| Error::io(&self.paths.main, &error))
     }
 
     /// Puts the old sidecar back after a step before the commit failed. The error at hand is the one to report.
@@ -194,11 +195,11 @@ impl PairWriter {
         let undone = match (second, sidecar_moved) {
             // Both names are one file still, and renaming one onto the other would leave both.
             (Some(second), false) => self.ops.remove(second),
-            (Some(second), true) => self.ops.rename(second, &self.names.sidecar),
-            (None, true) => self.ops.remove(&self.names.sidecar),
+            (Some(second), true) => self.ops.rename(second, &self.paths.sidecar),
+            (None, true) => self.ops.remove(&self.paths.sidecar),
             (None, false) => return,
         };
-        let _ = undone.and_then(|()| self.ops.sync_folder(&self.names.folder));
+        let _ = undone.and_then(|()| self.ops.sync_folder(&self.paths.folder));
     }
 
     fn remove_there(&self, path: &Path) -> Result<()> {
@@ -210,7 +211,7 @@ impl PairWriter {
     }
 
     fn sync_folder(&self) -> Result<()> {
-        self.ops.sync_folder(&self.names.folder).map_err(|error| Error::io(&self.names.folder, &error))
+        self.ops.sync_folder(&self.paths.folder).map_err(|error| Error::io(&self.paths.folder, &error))
     }
 }
 
@@ -219,7 +220,7 @@ impl Drop for PairWriter {
         // The lock, dropped next, removes the main temporary: last, because it guards this one.
         let guarded = self.lock.is_own_process() && self.lock.is_ours().unwrap_or(false);
         if self.sidecar.is_some() && guarded {
-            let _ = if_there(self.ops.remove(&self.names.sidecar_temp));
+            let _ = if_there(self.ops.remove(&self.paths.sidecar_temp));
         }
     }
 }
@@ -233,8 +234,8 @@ pub(crate) fn require_folder(folder: &Path) -> Result<()> {
 }
 
 /// The target must not be a folder, and exist only if it may be replaced.
-fn require_free(names: &PairNames, overwrite: bool) -> Result<()> {
-    let main = &names.main;
+fn require_free(paths: &PairPaths, overwrite: bool) -> Result<()> {
+    let main = &paths.main;
     match look(main).map_err(|error| Error::io(main, &error))? {
         None => Ok(()),
         Some(metadata) if metadata.is_dir() => {

@@ -5,14 +5,14 @@
 use crate::fields::{FieldNode, Measure};
 use crate::key::{Chain, Form, FormatVersion, Kind};
 use crate::read::columns::ColumnKind;
-use crate::read::decode::unescape;
-use crate::read::json_lines;
+use crate::read::marked_rows::marked;
 use crate::read::shard::{Shard, Verify};
 use crate::read::stored::{EncodedValue, Location, Pointer};
 use jinx_core::codec::{self, TextEncoding, base64_len};
 use jinx_core::error::{Error, Result};
 use jinx_core::json::markers;
 use jinx_core::json::scan::{Members, count_elements};
+use jinx_core::json::text::unescape;
 use jinx_core::npy;
 use jinx_core::num::{range_within, to_u64};
 use jinx_core::sink::{Dtype, Number, Payload};
@@ -74,7 +74,7 @@ impl Shard {
             }
             node = node.and_then(|node| node.member(wanted));
             if depth + 1 == path.len() {
-                let chain = if is_marked { json_lines::marked(value) } else { chain };
+                let chain = if is_marked { marked(value) } else { chain };
                 return Ok(Some(FoundValue { chain, text: value, node }));
             }
             if chain.is_some() {
@@ -96,7 +96,7 @@ impl Shard {
                 continue;
             }
             let value = &text[span.value_range()];
-            let (name, chain) = self.split_key(unescape(key)?, value)?;
+            let (name, chain) = self.footer().split_key(unescape(key)?, value)?;
             if name == wanted {
                 found = Some((chain, value));
                 if self.rules() == FormatVersion::V1_1 {

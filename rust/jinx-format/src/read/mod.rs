@@ -3,10 +3,14 @@
 pub mod columns;
 pub mod decode;
 pub mod json_lines;
+mod keys;
 pub mod known_keys;
 pub mod locate;
+pub mod marked_rows;
 pub mod measure;
 pub mod open;
+pub mod options;
+pub mod pointer;
 mod scalar;
 pub mod shard;
 pub mod stored;

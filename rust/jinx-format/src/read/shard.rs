@@ -4,52 +4,21 @@ use crate::fields::FieldNode;
 use crate::footer::{ArrayRef, Footer, IndexRef};
 use crate::index::Array;
 use crate::key::FormatVersion;
-use crate::read::json_lines;
 use crate::read::known_keys::KnownKey;
 use crate::read::locate::{foreign, open_sidecar, read_footer};
-use crate::read::stored::Pointer;
+use crate::read::marked_rows::with_header;
+pub use crate::read::options::{OpenOptions, Verify};
+use crate::read::pointer::Pointer;
 use crate::sidecar::{self, Header};
 use jinx_core::codec::TextEncoding;
 use jinx_core::error::{Cause, Error, Result};
-use jinx_core::io::{Access, Source, UninitSlice};
+use jinx_core::io::{Source, UninitSlice};
 use jinx_core::limits::Limits;
 use jinx_core::num::{range_within, to_u64, to_usize};
 use std::borrow::Cow;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::OnceLock;
 use twox_hash::XxHash3_64;
-
-/// How much of what is read is checked against its checksum.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
-pub enum Verify {
-    None,
-    /// Each line when it is first touched.
-    Rows,
-    /// Each line, and each value when it is read. A line that matches its checksum came from a sound index.
-    #[default]
-    Full,
-    /// All of that, and index and line checksums as a whole when the file is opened: for `verify` and `repair`.
-    Whole,
-}
-
-#[derive(Debug, Clone, Default)]
-pub struct OpenOptions {
-    pub access: Access,
-    pub verify: Verify,
-    pub limits: Limits,
-    /// Text encoding of inline values where a 1.0 footer does not say it.
-    pub encoding: Option<TextEncoding>,
-    /// Plain JSON lines: every row holds markers, also one that does not say so.
-    pub markers: bool,
-    /// What relative paths count from; the working directory if empty.
-    pub base: PathBuf,
-}
-
-impl OpenOptions {
-    pub(crate) fn source(&self, path: impl AsRef<Path>) -> Result<Source> {
-        Source::open_from(&self.base, path, self.access)
-    }
-}
 
 /// A main file with its sidecar.
 #[derive(Debug)]
@@ -303,7 +272,7 @@ impl Shard {
         if self.footer.rules == FormatVersion::Plain {
             // Blank lines behind a line belong to its range.
             line.truncate(line.trim_ascii_end().len());
-            return Ok(json_lines::with_header(line, self.options.markers));
+            return Ok(with_header(line, self.options.markers));
         }
         if line.last() == Some(&b'\n') {
             line.pop();
@@ -313,7 +282,7 @@ impl Shard {
 
     /// The keys of the first line that anybody scanned, which is `line` if nobody did before.
     pub fn known_keys(&self, line: &[u8]) -> &[KnownKey] {
-        self.known_keys.get_or_init(|| KnownKey::of_line(self, line))
+        self.known_keys.get_or_init(|| KnownKey::of_line(&self.footer, line))
     }
 
     /// Stops holding lines against their checksums.

@@ -4,13 +4,13 @@
 
 use crate::fields::{Path, in_path};
 use crate::key::{Chain, Form, FormatVersion, Kind, kind_name};
-use crate::read::decode::unescape;
 use crate::read::shard::Shard;
 use crate::read::stored::{EncodedValue, Location};
 use jinx_core::Cause;
 use jinx_core::error::{Error, Result};
 use jinx_core::json::markers::Markers;
 use jinx_core::json::scan::{Elements, Members};
+use jinx_core::json::text::unescape;
 use jinx_core::json::{self, markers};
 use jinx_core::key_set::KeySet;
 use jinx_core::limits::MAX_DEPTH;
@@ -84,7 +84,7 @@ impl Walker<'_> {
             let value = &text[span.value_range()];
             let split = unescape(&text[span.key_range()]).and_then(|key| {
                 let quoted = self.is_new() && key.ends_with(self.shard.footer().sep.as_str());
-                self.shard.split_key(key, value).map(|(name, chain)| (name, chain, quoted))
+                self.shard.footer().split_key(key, value).map(|(name, chain)| (name, chain, quoted))
             });
             let (name, chain, quoted) = match split {
                 Ok(split) => split,
@@ -120,7 +120,7 @@ impl Walker<'_> {
 
     /// An element, which in 1.1 may be wrapped to carry a chain.
     fn element(&mut self, text: &[u8], depth: usize) {
-        match self.shard.unwrap_element(text) {
+        match self.shard.footer().unwrap_element(text) {
             Ok(Some((chain, value))) => self.value(Some(chain), value, false, depth),
             Ok(None) => self.value(None, text, false, depth),
             Err(error) => self.problem(error),

@@ -1,7 +1,8 @@
 //! Folders with an index as one sequence of samples; shards are opened when they are touched.
 
 use crate::encodings::names::Encoding;
-use crate::index::{FileInfo, INDEX_NAME, ShardInfo, parse};
+use crate::index::{INDEX_NAME, ShardInfo, parse};
+use crate::read::folder_path::FolderPath;
 use crate::read::shard::{Row, Shard};
 use crate::read::unpack;
 use bytes::Bytes;
@@ -51,19 +52,6 @@ pub struct Options {
     pub hashes: Hashes,
     pub limits: Limits,
     pub unpack: Unpack,
-}
-
-/// A folder as it was given, and what a relative one counts from.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Place<'f> {
-    base: &'f Path,
-    folder: &'f Path,
-}
-
-impl Place<'_> {
-    pub fn open(self, file: &FileInfo, access: Access) -> Result<Source> {
-        Source::open_from(self.base, file.path(self.folder)?, access)
-    }
 }
 
 /// Folders opened as one sequence.
@@ -166,8 +154,8 @@ impl Folder {
         self.slots.get(shard).map_or(Path::new(""), |slot| &self.paths[slot.folder])
     }
 
-    pub(crate) fn place_of(&self, shard: usize) -> Place<'_> {
-        Place { base: &self.base, folder: self.folder_of(shard) }
+    pub(crate) fn place_of(&self, shard: usize) -> FolderPath<'_> {
+        FolderPath { base: &self.base, folder: self.folder_of(shard) }
     }
 
     /// First sample of a shard.
@@ -264,7 +252,7 @@ impl Folder {
     fn open_shard(&self, shard: usize, slot: &ShardSlot) -> Result<Shard> {
         let info = &slot.info;
         info.check()?;
-        let folder = Place { base: &self.base, folder: &self.paths[slot.folder] };
+        let folder = FolderPath { base: &self.base, folder: &self.paths[slot.folder] };
         let (options, limits) = (&self.options, self.options.limits);
         if unpack::algorithm(info).is_none() {
             let source = folder.open(&info.raw, options.access)?;

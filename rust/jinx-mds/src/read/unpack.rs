@@ -3,7 +3,7 @@
 use crate::compression::{Algorithm, Compression};
 use crate::hash::Hashers;
 use crate::index::ShardInfo;
-use crate::read::folder::Place;
+use crate::read::folder_path::FolderPath;
 use jinx_core::codec;
 use jinx_core::error::{Error, Result};
 use jinx_core::io::{Access, Source, mark_unfinished, sweep_unfinished};
@@ -50,7 +50,7 @@ pub(crate) fn algorithm(info: &ShardInfo) -> Option<Algorithm> {
 }
 
 /// The compressed file of a shard, its size held against the index, its hashes on request.
-pub(crate) fn open_zip(info: &ShardInfo, folder: Place<'_>, verify: bool) -> Result<Source> {
+pub(crate) fn open_zip(info: &ShardInfo, folder: FolderPath<'_>, verify: bool) -> Result<Source> {
     let zip = info.zip.as_ref().ok_or_else(|| Error::corrupt("a compressed shard without zip_data"))?;
     let source = folder.open(zip, Access::Pread)?;
     let (found, listed) = (source.len(), zip.bytes);
@@ -99,7 +99,7 @@ pub(crate) fn stream(source: Source, info: &ShardInfo) -> Result<Box<dyn Read + 
 /// The whole shard in memory, with its raw hashes on request.
 pub(crate) fn to_memory(
     info: &ShardInfo,
-    folder: Place<'_>,
+    folder: FolderPath<'_>,
     verify: bool,
     max: u64,
 ) -> Result<(Vec<u8>, PathBuf)> {
@@ -124,7 +124,7 @@ pub(crate) fn to_memory(
 
 /// The shard decoded into `target`, whose folder is there, unless a file of the right size is there already; whether it
 /// was not.
-pub(crate) fn to_file(info: &ShardInfo, folder: Place<'_>, target: &Path, verify: bool) -> Result<bool> {
+pub(crate) fn to_file(info: &ShardInfo, folder: FolderPath<'_>, target: &Path, verify: bool) -> Result<bool> {
     if target.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.len() == info.raw.bytes) {
         return Ok(false);
     }

@@ -7,10 +7,9 @@ use crate::dataset::decoders::Decoders;
 use crate::mds::row::MdsRow;
 use crate::objects::build::plain_json;
 use jinx_core::json::scan::Members;
-use jinx_core::json::text::push_json_str;
+use jinx_core::json::text::{push_json_str, unescape};
 use jinx_core::sink::Sink;
 use jinx_core::{Error, Result};
-use jinx_format::read::decode::unescape;
 use pyo3::prelude::*;
 use std::sync::Arc;
 

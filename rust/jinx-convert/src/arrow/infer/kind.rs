@@ -1,6 +1,6 @@
 //! What is known about one field, and how another value changes it.
 
-use crate::arrow::build::describe;
+use crate::arrow::describe::describe;
 use crate::arrow::features::MediaFeature;
 use crate::arrow::npy::{Element, Npy};
 use jinx_core::error::{Error, Result};

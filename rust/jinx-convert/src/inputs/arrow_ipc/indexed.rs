@@ -1,6 +1,6 @@
 //! Arrow files by the index at their end, which says where batches lie whatever stands before them.
 
-use super::{BatchBlock, FILE_MARK, MAX_METADATA_BYTES, damaged};
+use super::message::{BatchBlock, FILE_MARK, MAX_METADATA_BYTES, damaged, ends_early};
 use arrow_buffer::Buffer;
 use arrow_ipc::convert::try_fb_to_schema;
 use arrow_ipc::{Block, root_as_footer};
@@ -85,6 +85,6 @@ impl Indexed {
         self.file.seek(SeekFrom::Start(offset))?;
         (&mut self.file).take(length).read_to_end(&mut bytes)?;
         self.read.fetch_add(to_u64(bytes.len()), Ordering::Relaxed);
-        if to_u64(bytes.len()) < length { Err(crate::inputs::arrow_ipc::ends_early()) } else { Ok(bytes) }
+        if to_u64(bytes.len()) < length { Err(ends_early()) } else { Ok(bytes) }
     }
 }
