@@ -7,6 +7,7 @@ use crate::rejects::Rejects;
 use crate::rows::{ChunkEncoder, RowChunk, RowSource, RowTarget, Summary};
 use crate::run_options::ConvertOptions;
 use jinx_core::error::{Error, Result};
+use jinx_core::io::RealOps;
 use jinx_core::num::to_u64;
 use std::ops::Range;
 use std::sync::Arc;
@@ -68,7 +69,7 @@ pub fn run<T: RowTarget>(
             Ok(move |piece, hand_over: HandOver<'_, T::Part>| worker.work(piece, hand_over))
         })
         .collect::<Result<Vec<_>>>()?;
-    let rejects = Rejects::new(options.rejects.as_deref());
+    let rejects = Rejects::new(Arc::new(RealOps), options.rejects.as_deref());
     let last = Instant::now();
     let mut writing =
         Writing { target, progress, rows: options.skip, rejects, bytes_read, total_bytes, last };

@@ -34,7 +34,7 @@ pub fn copy_folder(files: &[PathBuf], target: &Path, overwrite: bool) -> Result<
     let writer = FolderWriter::begin_with(target, overwrite, Contents::Pairs)?;
     for file in files {
         let place = writer.path().join(file.file_name().unwrap_or_default());
-        let mut made = File::create_new(&place).map_err(|error| Error::io(&place, &error))?;
+        let mut made = writer.ops().create(&place).map_err(|error| Error::io(&place, &error))?;
         copy_file(file, &mut made, target)?;
     }
     writer.commit()

@@ -11,10 +11,12 @@ use crate::identity::JinxIdentity;
 use crate::manifest::{self, Manifest, ShardEntry};
 use crate::write::dataset::Summary;
 use jinx_core::error::{Error, Result};
-use jinx_core::io::{FolderAppend, publish_file, sidecar_path};
+use jinx_core::io::ops::{FileOps, RealOps};
+use jinx_core::io::{FolderAppend, publish_on, sidecar_path};
 use jinx_core::num::to_u64;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// The hidden folder of one part.
 pub fn part_name(part: u32, parts: u32) -> String {
@@ -47,7 +49,15 @@ pub fn parts_in(folder: &Path) -> Result<Vec<(u32, u32)>> {
 /// `Invalid` when there are none; `Mismatch` when some are missing, are parts of different numbers or of different
 /// splits, or when the folder is a dataset already. Nothing is changed then.
 pub fn merge(folder: &Path) -> Result<Summary> {
-    let lock = FolderAppend::begin(folder, &JinxIdentity)?;
+    merge_on(&(Arc::new(RealOps) as Arc<dyn FileOps>), folder)
+}
+
+/// As [`merge`], through `ops`.
+///
+/// # Errors
+/// As [`merge`].
+pub fn merge_on(ops: &Arc<dyn FileOps>, folder: &Path) -> Result<Summary> {
+    let lock = FolderAppend::begin_on(Arc::clone(ops), folder, &JinxIdentity)?;
     let parts = parts_in(folder)?;
     check(&parts).map_err(|error| error.in_file(folder))?;
     let mut whole: Option<Manifest> = None;
@@ -80,14 +90,14 @@ pub fn merge(folder: &Path) -> Result<Summary> {
         }
         None => {
             moves.iter().try_for_each(|(from, shard)| check_shard(from, folder, shard))?;
-            moves.iter().try_for_each(|(from, shard)| move_shard(from, folder, shard))?;
+            moves.iter().try_for_each(|(from, shard)| move_shard(&**ops, from, folder, shard))?;
             lock.sync()?;
-            publish_file(&folder.join(manifest::NAME), whole.to_text()?.as_bytes())?;
+            publish_on(ops, &folder.join(manifest::NAME), whole.to_text()?.as_bytes())?;
         }
     }
     for &(part, parts) in &parts {
         // The dataset stands; what cannot be removed costs a little space only.
-        let _ = fs::remove_dir_all(folder.join(part_name(part, parts)));
+        let _ = ops.remove_tree(&folder.join(part_name(part, parts)));
     }
     Ok(Summary {
         samples: whole.num_samples,
@@ -142,10 +152,10 @@ fn check_shard(from: &Path, folder: &Path, shard: &ShardEntry) -> Result<()> {
     Ok(())
 }
 
-fn move_shard(from: &Path, folder: &Path, shard: &ShardEntry) -> Result<()> {
+fn move_shard(ops: &dyn FileOps, from: &Path, folder: &Path, shard: &ShardEntry) -> Result<()> {
     for (from, to, bytes) in files(from, folder, shard) {
         if bytes > 0 && from.exists() {
-            fs::rename(&from, &to).map_err(|error| Error::io(&to, &error))?;
+            ops.rename(&from, &to).map_err(|error| Error::io(&to, &error))?;
         }
     }
     Ok(())

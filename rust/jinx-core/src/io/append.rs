@@ -39,11 +39,11 @@ impl FolderAppend {
         Self::begin_on(Arc::new(RealOps), target, identity)
     }
 
-    pub(crate) fn begin_on(
-        ops: Arc<dyn FileOps>,
-        target: &Path,
-        identity: &dyn PairIdentity,
-    ) -> Result<Self> {
+    /// As [`FolderAppend::begin`], through `ops`.
+    ///
+    /// # Errors
+    /// As [`FolderAppend::begin`].
+    pub fn begin_on(ops: Arc<dyn FileOps>, target: &Path, identity: &dyn PairIdentity) -> Result<Self> {
         let paths = FolderPaths::of(target)?;
         require_folder(&paths.parent)?;
         let lock = Lock::take_kept(&ops, &paths.lock, &paths.target)?;
@@ -54,6 +54,11 @@ impl FolderAppend {
         }
         lock.clear()?;
         Ok(Self { ops, folder: paths.target, added: Vec::new(), lock })
+    }
+
+    /// How files in the folder are made.
+    pub fn ops(&self) -> &Arc<dyn FileOps> {
+        &self.ops
     }
 
     /// The folder, absolute.

@@ -61,7 +61,15 @@ impl FolderWriter {
     /// # Errors
     /// As [`FolderWriter::begin`].
     pub fn resume(target: &Path, overwrite: bool) -> Result<Self> {
-        Self::start(Arc::new(RealOps), target, overwrite, Contents::Jinx, Left::Keep)
+        Self::resume_on(Arc::new(RealOps), target, overwrite)
+    }
+
+    /// As [`FolderWriter::resume`], through `ops`.
+    ///
+    /// # Errors
+    /// As [`FolderWriter::begin`].
+    pub fn resume_on(ops: Arc<dyn FileOps>, target: &Path, overwrite: bool) -> Result<Self> {
+        Self::start(ops, target, overwrite, Contents::Jinx, Left::Keep)
     }
 
     /// From now on the work folder stays when this is dropped without `commit`.
@@ -69,7 +77,11 @@ impl FolderWriter {
         self.owns_work = false;
     }
 
-    pub(crate) fn begin_on(
+    /// As [`FolderWriter::begin_with`], through `ops`.
+    ///
+    /// # Errors
+    /// As [`FolderWriter::begin`].
+    pub fn begin_on(
         ops: Arc<dyn FileOps>,
         target: &Path,
         overwrite: bool,
@@ -103,6 +115,11 @@ impl FolderWriter {
     /// The work folder; every file in it is published by `commit`.
     pub fn path(&self) -> &Path {
         &self.paths.work
+    }
+
+    /// How files in the work folder are made.
+    pub fn ops(&self) -> &Arc<dyn FileOps> {
+        &self.ops
     }
 
     /// Where the folder will be, absolute.

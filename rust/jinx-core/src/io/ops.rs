@@ -1,17 +1,20 @@
-//! The file-system calls that change something, behind a trait, so that tests can record them and fail the N-th.
+//! The file-system calls that change a directory, behind a trait, so that tests can record them and fail the N-th.
+//!
+//! Everything outside this file changes directories through it.
 
 use rustix::fs::{CWD, Mode, OFlags, RenameFlags};
 use rustix::io::retry_on_intr;
-use std::fs::{self, File, Metadata, Permissions};
-use std::io;
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::fs::{self, DirBuilder, File, Metadata, Permissions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::Path;
 
 /// One call, as [`FileOps::permit`] sees it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Call<'a> {
+pub enum Call<'a> {
     OpenLockable(&'a Path),
     Create(&'a Path),
+    OpenEmpty(&'a Path),
     CreateFolder(&'a Path),
     SetMode(&'a Path),
     Truncate(&'a Path),
@@ -25,7 +28,7 @@ pub(crate) enum Call<'a> {
     RemoveTree(&'a Path),
 }
 
-pub(crate) trait FileOps: Send + Sync {
+pub trait FileOps: Send + Sync {
     /// Asked before every call; an error takes the call's place.
     fn permit(&self, _call: Call<'_>) -> io::Result<()> {
         Ok(())
@@ -43,9 +46,32 @@ pub(crate) trait FileOps: Send + Sync {
         open(path, OFlags::CREATE | OFlags::EXCL)
     }
 
+    /// Creates a file, or empties the one that is there. Follows links, so that a pipe or a device will do.
+    fn open_empty(&self, path: &Path) -> io::Result<File> {
+        self.permit(Call::OpenEmpty(path))?;
+        again(|| File::create(path))
+    }
+
+    /// Writes a whole file, in place of the one that is there.
+    fn write(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
+        self.open_empty(path)?.write_all(bytes)
+    }
+
     fn create_folder(&self, path: &Path) -> io::Result<()> {
         self.permit(Call::CreateFolder(path))?;
         again(|| fs::create_dir(path))
+    }
+
+    /// Creates a folder that only its owner may enter.
+    fn create_private_folder(&self, path: &Path) -> io::Result<()> {
+        self.permit(Call::CreateFolder(path))?;
+        again(|| DirBuilder::new().mode(0o700).create(path))
+    }
+
+    /// Creates a folder and those around it, as far as they are missing.
+    fn create_folders(&self, path: &Path) -> io::Result<()> {
+        self.permit(Call::CreateFolder(path))?;
+        again(|| fs::create_dir_all(path))
     }
 
     /// Sets the permission bits of an open file or folder.
@@ -110,8 +136,16 @@ pub(crate) trait FileOps: Send + Sync {
     }
 }
 
+/// The operating system, behind a function that is asked before every call.
+impl<F: Fn(Call<'_>) -> io::Result<()> + Send + Sync> FileOps for F {
+    fn permit(&self, call: Call<'_>) -> io::Result<()> {
+        self(call)
+    }
+}
+
 /// The operating system itself.
-pub(crate) struct RealOps;
+#[derive(Debug, Clone, Copy)]
+pub struct RealOps;
 
 impl FileOps for RealOps {}
 
@@ -138,7 +172,7 @@ pub(crate) fn is_unsupported(error: &io::Error) -> bool {
 }
 
 /// Success too when the thing to remove is not there.
-pub(crate) fn if_there(done: io::Result<()>) -> io::Result<()> {
+pub fn if_there(done: io::Result<()>) -> io::Result<()> {
     match done {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         done => done,

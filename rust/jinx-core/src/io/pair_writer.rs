@@ -42,7 +42,11 @@ impl PairWriter {
         Self::begin_on(Arc::new(RealOps), main, overwrite, Box::new(identity))
     }
 
-    pub(crate) fn begin_on(
+    /// As [`PairWriter::begin`], through `ops`.
+    ///
+    /// # Errors
+    /// As [`PairWriter::begin`].
+    pub fn begin_on(
         ops: Arc<dyn FileOps>,
         main: &Path,
         overwrite: bool,

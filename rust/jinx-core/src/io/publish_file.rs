@@ -19,7 +19,11 @@ pub fn publish_file(path: &Path, bytes: &[u8]) -> Result<()> {
     publish_on(&(Arc::new(RealOps) as Arc<dyn FileOps>), path, bytes)
 }
 
-pub(crate) fn publish_on(ops: &Arc<dyn FileOps>, path: &Path, bytes: &[u8]) -> Result<()> {
+/// As [`publish_file`], through `ops`.
+///
+/// # Errors
+/// As [`publish_file`].
+pub fn publish_on(ops: &Arc<dyn FileOps>, path: &Path, bytes: &[u8]) -> Result<()> {
     let path = &absolute(path).map_err(|error| Error::io(path, &error))?;
     let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
         return Err(Error::invalid("this names no file").in_file(path));

@@ -5,17 +5,15 @@ use crate::manifest::{self, Manifest, ShardEntry};
 use crate::write::encode::{EncodedRow, RowEncoder};
 use crate::write::journal::Journal;
 use crate::write::options::WriteOptions;
-use crate::write::pair::{PairBuilder, PairFiles, PairSummary, room_for_names};
+use crate::write::pair::{PairBuilder, PairSummary, room_for_names};
+use crate::write::pair_files::{AtomicPair, PlainPair};
 use jinx_core::error::{Cause, Error, Result};
-use jinx_core::io::{
-    FolderAppend, FolderWriter, PairWriter, publish_file, require_own_sidecar, sidecar_path,
-};
+use jinx_core::io::{Contents, FileOps, FolderAppend, FolderWriter, PairWriter, RealOps, publish_on};
 use jinx_core::limits::{MAX_RECORD_BYTES, MAX_SHARDS};
 use jinx_core::num::to_u64;
 use jinx_core::panics::error_of;
 use jinx_core::value::Value;
 use std::any::Any;
-use std::fs::{File, OpenOptions};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -64,6 +62,15 @@ enum Publish {
     Append(FolderAppend),
 }
 
+impl Publish {
+    fn ops(&self) -> &Arc<dyn FileOps> {
+        match self {
+            Self::Folder(work) => work.ops(),
+            Self::Append(append) => append.ops(),
+        }
+    }
+}
+
 /// Whether an output name means one pair: it ends in `.jinx`.
 pub fn is_pair_name(path: &Path) -> bool {
     path.extension().is_some_and(|ext| ext == "jinx")
@@ -96,6 +103,14 @@ impl DatasetWriter {
     /// # Errors
     /// `Invalid` when the target exists and is not to be overwritten, or another writer is at it.
     pub fn create(path: &Path, options: WriteOptions) -> Result<Self> {
+        Self::create_on(Arc::new(RealOps), path, options)
+    }
+
+    /// As [`DatasetWriter::create`], through `ops`.
+    ///
+    /// # Errors
+    /// As [`DatasetWriter::create`].
+    pub fn create_on(ops: Arc<dyn FileOps>, path: &Path, options: WriteOptions) -> Result<Self> {
         require_usual_suffix(path)?;
         require_readable(&options).map_err(|error| error.in_file(path))?;
         let options = Arc::new(options);
@@ -106,12 +121,12 @@ impl DatasetWriter {
                 )
                 .in_file(path));
             }
-            let files = PairWriter::begin(path, options.overwrite, JinxIdentity)?;
+            let files = PairWriter::begin_on(ops, path, options.overwrite, Box::new(JinxIdentity))?;
             Target::Pair(Box::new(PairBuilder::new(path, Box::new(AtomicPair(files)), &options)?))
         } else {
             let mut work = match &options.resume {
-                Some(resume) if resume.proceed => FolderWriter::resume(path, options.overwrite)?,
-                _ => FolderWriter::begin(path, options.overwrite)?,
+                Some(resume) if resume.proceed => FolderWriter::resume_on(ops, path, options.overwrite)?,
+                _ => FolderWriter::begin_on(ops, path, options.overwrite, Contents::Jinx)?,
             };
             let mut manifest = Manifest::new(options.split.clone(), options.meta.clone());
             let journal = match &options.resume {
@@ -336,12 +351,13 @@ impl DatasetWriter {
                         if let Some(journal) = &folder.journal {
                             journal.remove()?;
                         }
-                        std::fs::write(&path, text).map_err(|error| Error::io(&path, &error))?;
+                        let written = work.ops().write(&path, text.as_bytes());
+                        written.map_err(|error| Error::io(&path, &error))?;
                         work.commit()?;
                     }
                     Publish::Append(append) => {
                         append.sync()?;
-                        let published = publish_file(&path, text.as_bytes());
+                        let published = publish_on(append.ops(), &path, text.as_bytes());
                         // The last sync may fail when the manifest is there already. When in doubt, keep the shards.
                         let is_other = std::fs::read(&path).is_ok_and(|there| there != text.as_bytes());
                         if published.is_ok() || !is_other {
@@ -404,7 +420,7 @@ impl FolderTarget {
                 append.add(&name)?;
             }
             let path = self.folder.join(name);
-            let files = PlainPair::create(&path)?;
+            let files = PlainPair::create(self.publish.ops(), &path)?;
             self.current = Some(Box::new(PairBuilder::new(&path, Box::new(files), options)?));
         }
         self.current.as_mut().ok_or_else(|| Error::invalid("no shard is open"))
@@ -423,67 +439,5 @@ impl FolderTarget {
             work.keep_work();
         }
         Ok(())
-    }
-}
-
-/// A pair that is published by itself.
-struct AtomicPair(PairWriter);
-
-impl PairFiles for AtomicPair {
-    fn main_file(&mut self) -> &mut File {
-        self.0.main_file()
-    }
-    fn sidecar_file(&mut self) -> Result<&mut File> {
-        self.0.sidecar_file()
-    }
-    fn publish(self: Box<Self>) -> Result<()> {
-        self.0.commit()
-    }
-}
-
-/// A pair inside a folder that is published as a whole.
-struct PlainPair {
-    path: PathBuf,
-    main: File,
-    side: Option<File>,
-}
-
-impl PlainPair {
-    fn create(path: &Path) -> Result<Self> {
-        Ok(Self { main: create_file(path)?, path: path.to_owned(), side: None })
-    }
-}
-
-/// A new file; what lies there already is an unfinished shard that no manifest names.
-fn create_file(path: &Path) -> Result<File> {
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
-    match options.open(path) {
-        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => std::fs::remove_file(path)
-            .and_then(|()| options.open(path))
-            .map_err(|error| Error::io(path, &error)),
-        result => result.map_err(|error| Error::io(path, &error)),
-    }
-}
-
-impl PairFiles for PlainPair {
-    fn main_file(&mut self) -> &mut File {
-        &mut self.main
-    }
-    fn sidecar_file(&mut self) -> Result<&mut File> {
-        match &mut self.side {
-            Some(side) => Ok(side),
-            empty => {
-                require_own_sidecar(&self.path, &JinxIdentity)?;
-                Ok(empty.insert(create_file(&sidecar_path(&self.path))?))
-            }
-        }
-    }
-    fn publish(self: Box<Self>) -> Result<()> {
-        self.main.sync_all().map_err(|error| Error::io(&self.path, &error))?;
-        match &self.side {
-            Some(side) => side.sync_all().map_err(|error| Error::io(sidecar_path(&self.path), &error)),
-            None => Ok(()),
-        }
     }
 }

@@ -3,10 +3,12 @@
 use crate::manifest::{Manifest, ShardEntry};
 use crate::write::options::Resume;
 use jinx_core::error::{Error, Result};
+use jinx_core::io::ops::{FileOps, if_there};
 use jinx_core::io::{FolderWriter, sidecar_path};
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// A name that the sweeper knows as ours.
 const NAME: &str = ".progress.json.tmp";
@@ -20,6 +22,7 @@ struct Notes {
 
 /// The list of finished shards.
 pub(crate) struct Journal {
+    ops: Arc<dyn FileOps>,
     folder: PathBuf,
     key: String,
 }
@@ -30,7 +33,8 @@ impl Journal {
     /// # Errors
     /// `Mismatch` when they were made from other inputs or with other options; they stay then.
     pub(crate) fn begin(work: &mut FolderWriter, resume: &Resume, manifest: &mut Manifest) -> Result<Self> {
-        let journal = Self { folder: work.path().to_owned(), key: resume.key.clone() };
+        let ops = Arc::clone(work.ops());
+        let journal = Self { ops, folder: work.path().to_owned(), key: resume.key.clone() };
         let notes = resume.proceed.then(|| journal.read()).flatten();
         if let Some(notes) = &notes
             && notes.key != journal.key
@@ -65,7 +69,7 @@ impl Journal {
         let notes = Notes { key: self.key.clone(), shards: shards.to_vec() };
         let text = serde_json::to_vec(&notes).map_err(|error| Error::invalid(error.to_string()))?;
         let (next, path) = (self.folder.join(NEXT), self.folder.join(NAME));
-        let written = fs::write(&next, text).and_then(|()| fs::rename(&next, &path));
+        let written = self.ops.write(&next, &text).and_then(|()| self.ops.rename(&next, &path));
         written.map_err(|error| Error::io(&path, &error))
     }
 
@@ -76,10 +80,7 @@ impl Journal {
 
     fn remove_name(&self, name: &str) -> Result<()> {
         let path = self.folder.join(name);
-        match fs::remove_file(&path) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(Error::io(&path, &error)),
-            _ => Ok(()),
-        }
+        if_there(self.ops.remove(&path)).map_err(|error| Error::io(&path, &error))
     }
 
     /// Shards that were not finished, of a folder that holds nothing but ours.

@@ -6,5 +6,6 @@ pub mod encode;
 mod journal;
 pub mod options;
 pub mod pair;
+pub mod pair_files;
 mod path_cache;
 mod spool;

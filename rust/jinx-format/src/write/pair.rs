@@ -7,6 +7,7 @@ use crate::sidecar::{ALIGNMENT, HEADER_BYTES, Header};
 use crate::write::columns::ColumnBuilder;
 use crate::write::encode::EncodedRow;
 use crate::write::options::WriteOptions;
+use crate::write::pair_files::PairFiles;
 use crate::write::spool::Spool;
 use bytes::Bytes;
 use jinx_core::codec::{self, Compressor};
@@ -16,7 +17,6 @@ use jinx_core::limits::{MAX_INLINE_ROWS, MAX_NAMED_BYTES};
 use jinx_core::num::to_u64;
 use serde::Serialize;
 use serde_json::{Map, Value as Json, json};
-use std::fs::File;
 use std::hash::Hasher as _;
 use std::io::{IoSlice, Write};
 use std::os::unix::fs::FileExt;
@@ -33,21 +33,6 @@ const VALUE_BUFFER_BYTES: u64 = 4 << 20;
 const MAX_SLICES: usize = 512;
 
 static ZEROS: [u8; 64] = [0; 64];
-
-/// The two files of a pair that is being written.
-pub trait PairFiles: Send {
-    fn main_file(&mut self) -> &mut File;
-    /// Created at the first call.
-    ///
-    /// # Errors
-    /// I/O errors.
-    fn sidecar_file(&mut self) -> Result<&mut File>;
-    /// Syncs the complete files and gives them their names.
-    ///
-    /// # Errors
-    /// I/O errors; the target is then as it was.
-    fn publish(self: Box<Self>) -> Result<()>;
-}
 
 /// What a finished pair is.
 #[derive(Debug, Clone, PartialEq, Eq)]

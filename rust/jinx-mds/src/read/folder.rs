@@ -7,7 +7,7 @@ use crate::read::shard::{Row, Shard};
 use crate::read::unpack;
 use bytes::Bytes;
 use jinx_core::error::{Cause, Error, Result};
-use jinx_core::io::{Access, Scratch, Source, base_of};
+use jinx_core::io::{Access, FileOps, RealOps, Scratch, Source, base_of};
 use jinx_core::limits::{Limits, MAX_MANIFEST_BYTES};
 use std::fs;
 use std::io::ErrorKind;
@@ -263,7 +263,7 @@ impl Folder {
         }
         let verify = options.hashes != Hashes::None;
         let unpacked = |target: &Path| -> Result<Source> {
-            let is_new = unpack::to_file(info, folder, target, verify)?;
+            let is_new = unpack::to_file(&RealOps, info, folder, target, verify)?;
             let source = Source::open(target, options.access)?;
             if options.hashes == Hashes::All && !is_new {
                 unpack::check_hashes(&source, &info.raw.hashes)?;
@@ -278,7 +278,7 @@ impl Folder {
             Unpack::Cache(cache) => {
                 let target = info.raw.path(&cache.join(self.cache_name(slot)))?;
                 let parent = target.parent().unwrap_or(cache);
-                fs::create_dir_all(parent).map_err(|error| Error::io(parent, &error))?;
+                RealOps.create_folders(parent).map_err(|error| Error::io(parent, &error))?;
                 unpacked(&target)?
             }
             Unpack::Private => {

@@ -7,11 +7,10 @@ use crate::hash::{Hasher, Hashers};
 use crate::index::INDEX_NAME;
 use crate::write::compress::Packer;
 use jinx_core::error::{Error, Result};
-use jinx_core::io::{Contents, FolderWriter};
+use jinx_core::io::{Contents, FileOps, FolderWriter, RealOps};
 use jinx_core::num::{to_u64, to_usize};
 use serde_json::{Map, Value as Json, json};
 use std::collections::{BTreeMap, VecDeque};
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process;
 use std::sync::Arc;
@@ -93,6 +92,14 @@ impl Writer {
     /// # Errors
     /// `Invalid` for options that do not exist or a target that is taken, `Unsupported` for an unknown encoding.
     pub fn create(target: &Path, settings: Settings) -> Result<Self> {
+        Self::create_on(Arc::new(RealOps), target, settings)
+    }
+
+    /// As [`Writer::create`], through `ops`.
+    ///
+    /// # Errors
+    /// As [`Writer::create`].
+    pub fn create_on(ops: Arc<dyn FileOps>, target: &Path, settings: Settings) -> Result<Self> {
         let mut columns = Vec::new();
         for (name, encoding) in &settings.columns {
             let parsed = Encoding::parse(encoding).map_err(|error| error.in_field(name))?;
@@ -122,7 +129,7 @@ impl Writer {
         config.insert("size_limit".into(), json!(settings.size_limit));
         config.insert("version".into(), json!(2));
         let config_text = dumps(&config).map_err(|error| Error::invalid(error.to_string()))?;
-        let folder = FolderWriter::begin_with(target, settings.overwrite, Contents::Mds)?;
+        let folder = FolderWriter::begin_on(ops, target, settings.overwrite, Contents::Mds)?;
         let mut writer = Self {
             running: Running { shards: VecDeque::new(), pid: process::id() },
             folder,
@@ -232,6 +239,7 @@ impl Writer {
             config_text: self.config_text.clone(),
             hashes: self.settings.hashes.clone(),
             compression: self.compression,
+            ops: Arc::clone(self.folder.ops()),
             folder: self.folder.path().to_owned(),
             name,
         };
@@ -286,7 +294,7 @@ impl Writer {
         let index = json!({"shards": shards, "version": 2});
         let text = dumps(&index).map_err(|error| Error::invalid(error.to_string()))?;
         let path = self.folder.path().join(INDEX_NAME);
-        fs::write(&path, text).map_err(|error| Error::io(&path, &error))?;
+        self.folder.ops().write(&path, &text).map_err(|error| Error::io(&path, &error))?;
         let samples = self.written;
         self.folder.commit()?;
         Ok(Written { samples, bytes, shards: count })
@@ -354,6 +362,7 @@ struct ShardJob {
     config_text: Vec<u8>,
     hashes: Vec<String>,
     compression: Compression,
+    ops: Arc<dyn FileOps>,
     folder: PathBuf,
     name: String,
 }
@@ -396,7 +405,9 @@ impl ShardJob {
     fn put(&self, name: &str, parts: &[&[u8]]) -> Result<()> {
         use std::io::Write;
         let path = self.folder.join(name);
-        let written = fs::File::create(&path)
+        let written = self
+            .ops
+            .create(&path)
             .and_then(|mut file| parts.iter().try_for_each(|part| file.write_all(part)));
         written.map_err(|error| Error::io(&path, &error))
     }
