@@ -1,4 +1,4 @@
-//! The rows that were left out, as JSON Lines: where each was and what was wrong with it.
+//! The rejected rows, as JSON Lines: the place and the error of each.
 
 use jinx_core::error::{Error, Result};
 use jinx_core::io::FileOps;
@@ -8,7 +8,7 @@ use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Writes the list; the file is made with the first row that is left out.
+/// Writes the list; the file is created with the first rejected row.
 pub(crate) struct Rejects {
     ops: Arc<dyn FileOps>,
     path: Option<PathBuf>,
@@ -17,7 +17,7 @@ pub(crate) struct Rejects {
 }
 
 impl Rejects {
-    /// Without a path, rows are counted only.
+    /// Without a path, rows are only counted.
     pub(crate) fn new(ops: Arc<dyn FileOps>, path: Option<&Path>) -> Self {
         Self { ops, path: path.map(Path::to_owned), file: None, count: 0 }
     }
@@ -37,11 +37,11 @@ impl Rejects {
             "field": error.field(),
             "reason": error.what(),
         });
-        // At once: what was wrong is wanted most when the run fails.
+        // Flushed at once: the list is most useful when the run fails.
         writeln!(file, "{line}").and_then(|()| file.flush()).map_err(failed)
     }
 
-    /// How many there were.
+    /// The number of rejected rows.
     ///
     /// # Errors
     /// `Io` when the list cannot be made durable.
@@ -76,7 +76,7 @@ mod tests {
         let reason = Error::corrupt("bad");
         let mut rejects = Rejects::new(refuse("OpenEmpty"), Some(&path));
         assert!(rejects.add(&reason).is_err());
-        assert_eq!(fs::read(&path).unwrap(), b"old", "nothing was left out yet");
+        assert_eq!(fs::read(&path).unwrap(), b"old", "nothing was rejected yet");
         let mut rejects = Rejects::new(refuse("SyncFile"), Some(&path));
         rejects.add(&reason).unwrap();
         assert!(rejects.finish().is_err());

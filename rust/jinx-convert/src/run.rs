@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// How far a conversion has come.
+/// The progress of a conversion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Progress {
     pub rows: u64,
@@ -22,8 +22,7 @@ pub struct Progress {
     pub total_bytes: Option<u64>,
 }
 
-/// What a worker has encoded is handed on from this size on, so that small rows that stand for large values cannot
-/// fill the memory.
+/// A worker passes on its part from this size on, so that small rows with large values cannot fill the memory.
 const PART_BYTES: u64 = 4 << 20;
 /// Least time between two reports.
 const REPORT_EVERY: Duration = Duration::from_millis(80);
@@ -31,22 +30,22 @@ const REPORT_EVERY: Duration = Duration::from_millis(80);
 /// Some rows of a chunk.
 struct ChunkPiece {
     chunk: Box<dyn RowChunk>,
-    /// Rows of it that count.
+    /// The rows to use.
     rows: Range<usize>,
 }
 
 struct EncodedPiece<P> {
     part: P,
     rows: u64,
-    /// Why rows were left out.
+    /// The errors of rejected rows.
     rejected: Vec<Error>,
 }
 
 /// Converts all rows of `source`. `progress` is called now and then on this thread, and once at the end.
 ///
 /// # Errors
-/// The first one in the order of rows, `Invalid` for fields that no row has, or what `progress` returns to stop.
-/// Nothing is published then.
+/// The first error in the order of rows, `Invalid` for columns that no row has, or the error of `progress`. Nothing is
+/// published then.
 pub fn run<T: RowTarget>(
     mut source: Box<dyn RowSource>,
     target: T,
@@ -99,13 +98,13 @@ pub fn run<T: RowTarget>(
     Ok(Summary { rows, skipped, ..writing.target.finish()? })
 }
 
-/// One thread's half of a conversion.
+/// The part of one worker thread.
 struct Worker<E> {
     encoder: E,
     filters: Option<Filters>,
 }
 
-/// Takes a part of a result that goes on.
+/// Takes a part of an unfinished result.
 type HandOver<'a, P> = &'a mut dyn FnMut(EncodedPiece<P>) -> Result<()>;
 
 impl<E: ChunkEncoder> Worker<E> {
@@ -128,7 +127,7 @@ impl<E: ChunkEncoder> Worker<E> {
         Ok(EncodedPiece { part, rows, rejected })
     }
 
-    /// Encodes one row, or gives the reason why it is left out.
+    /// Encodes one row, or returns the reason to reject it.
     fn row(&mut self, chunk: &dyn RowChunk, i: usize) -> Result<Option<Error>> {
         let Some(filters) = &mut self.filters else {
             return self.encoder.encode(&mut |sink| chunk.emit(i, sink)).map(|()| None);

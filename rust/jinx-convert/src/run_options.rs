@@ -15,15 +15,15 @@ pub struct ConvertOptions {
     pub rename: Vec<(String, String)>,
     /// Worker threads; 0 = one for each core.
     pub threads: usize,
-    /// Texts that are paths of files to read in.
+    /// Strings that are paths of files to embed.
     pub embed: Option<EmbedOptions>,
     /// Leave out null members of nested dicts.
     pub drop_nulls: bool,
-    /// Binary values go to files in this folder, and their paths stand in the rows.
+    /// Binary values go to files in this folder; the rows hold their paths.
     pub media_dir: Option<PathBuf>,
     /// Leave out rows that cannot be read or written, and list them in this file.
     pub rejects: Option<PathBuf>,
-    /// Rows at the beginning that an earlier run has written.
+    /// Rows at the beginning that an earlier run wrote.
     pub skip: u64,
 }
 
@@ -35,7 +35,7 @@ impl ConvertOptions {
         }
     }
 
-    /// Whether rows pass through as they are.
+    /// Whether rows pass through unchanged.
     pub(crate) fn is_plain(&self) -> bool {
         self.embed.is_none() && !self.drop_nulls && self.media_dir.is_none() && self.rejects.is_none()
     }

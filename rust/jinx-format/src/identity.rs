@@ -31,9 +31,9 @@ impl PairIdentity for JinxIdentity {
     }
 }
 
-/// The sidecar that goes with a main file, for whoever moves, copies or removes both.
+/// The sidecar of a main file, for callers that move, copy or remove both.
 ///
-/// Where the files do not tell (a main file that is damaged or of 1.0, a damaged sidecar), the name does.
+/// Where the files do not state it (a damaged main file or one of 1.0, a damaged sidecar), the name decides.
 ///
 /// # Errors
 /// `Mismatch` when the sidecar is missing; `Io`.

@@ -1,4 +1,4 @@
-//! Rows to Arrow: one column builder per field, made from a schema, that puts each value back exactly as it was.
+//! Rows to Arrow: one column builder per field, made from a schema, that restores each value exactly.
 
 mod json;
 mod leaf;
@@ -22,8 +22,8 @@ use jinx_core::limits::MAX_DEPTH;
 use jinx_core::sink::Payload;
 use jinx_core::value::Value;
 
-/// A null in a column of fixed sizes takes as much room as a value. A schema may come from a file, so the
-/// room for nulls is bounded; real columns of this kind (hashes, embeddings) have some kilobytes.
+/// A null in a column of fixed size takes as much room as a value. A schema may come from a file, so the room for nulls
+/// is bounded; real columns of this kind (hashes, embeddings) have a few kilobytes.
 const MAX_NULL_BYTES: u64 = 16 << 20;
 
 /// Collects rows for one batch of a schema.
@@ -50,8 +50,8 @@ impl BatchBuilder {
     /// Adds one row. A member that is missing is null.
     ///
     /// # Errors
-    /// `Mismatch` for a value that does not fit its column, naming path and value. The builder then holds half
-    /// a row: drop it.
+    /// `Mismatch` for a value that does not fit its column, naming path and value. The builder then holds half a row;
+    /// drop it.
     pub fn push(&mut self, row: &Value) -> Result<()> {
         match row {
             Value::Dict(members) => self.columns.push(members)?,
@@ -70,7 +70,7 @@ impl BatchBuilder {
         self.rows == 0
     }
 
-    /// About how many bytes the values hold, to decide when a batch is large enough.
+    /// The approximate size of the values, to decide when a batch is large enough.
     pub fn bytes(&self) -> usize {
         self.columns.bytes()
     }
@@ -109,7 +109,7 @@ trait ColumnBuilder: Send {
     fn finish(&mut self) -> Result<ArrayRef>;
 }
 
-/// A column with its field's say on nulls.
+/// A column, and whether its field allows nulls.
 struct BuilderSlot {
     column: Box<dyn ColumnBuilder>,
     nullable: bool,

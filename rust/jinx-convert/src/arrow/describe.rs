@@ -10,7 +10,7 @@ pub(crate) fn describe(value: &Value) -> String {
         Value::Int(value) => format!("the integer {value}"),
         Value::BigInt(digits) => format!("the integer {}", shortened(digits)),
         Value::Float(value) => format!("the float {value}"),
-        Value::Str(text) => format!("the text '{}'", shortened(text)),
+        Value::Str(text) => format!("the string '{}'", shortened(text)),
         Value::Blob { payload: Payload::Npy, .. } => "a numpy array".to_owned(),
         Value::Blob { payload: Payload::Pt, .. } => "a torch tensor".to_owned(),
         Value::Blob { payload: Payload::Np, .. } => "a numpy scalar".to_owned(),

@@ -1,7 +1,7 @@
 //! Arrow IPC as batches: files (`.arrow`, `.feather`) and streams, as Hugging Face `datasets` keeps its data.
 //!
-//! Both hold the same messages in a row. A file has a mark before them and an index behind them; where the index
-//! cannot be had (in a compressed file, or one that is cut off), the messages are read as those of a stream.
+//! Both hold the same sequence of messages. A file has a mark before them and an index after them; without an index (in
+//! a compressed file, or one that is cut off), the messages are read as a stream.
 
 mod indexed;
 mod message;
@@ -27,11 +27,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use stream::Stream;
 
 /// A compressed buffer may claim this much whatever its size, and more in proportion to that: null masks and equal
-/// values shrink a thousandfold, and memory for a claim is taken before it is tried.
+/// values shrink a thousandfold, and memory is reserved before the claim is tested.
 const MAX_CLAIM_BYTES: u64 = 256 << 20;
 const MAX_RATIO: u64 = 1024;
 
-/// An Arrow IPC file that can be read again and again.
+/// An Arrow IPC file that can be read several times.
 pub struct IpcSource {
     path: PathBuf,
     schema: SchemaRef,
@@ -52,7 +52,7 @@ impl IpcSource {
         self.schema.clone()
     }
 
-    /// Bytes taken from the file by the batches that were asked for last.
+    /// Bytes that the last iterator of batches has read from the file.
     pub fn bytes_read(&self) -> u64 {
         self.read.load(Ordering::Relaxed)
     }
@@ -140,7 +140,7 @@ impl IpcBatches {
                     read_dictionary(&found.body, batch, &self.schema, &mut self.dictionaries, &version)
                         .map_err(damaged)?;
                 }
-                _ => return Err(Error::corrupt("the Arrow data holds a message that is no batch")),
+                _ => return Err(Error::corrupt("the Arrow data holds a message that is not a batch")),
             }
         }
         Ok(None)
@@ -191,7 +191,7 @@ fn check_claims(batch: &arrow_ipc::RecordBatch<'_>, body: &Buffer) -> Result<()>
     }
     for buffer in batch.buffers().iter().flatten() {
         let (Ok(start), Ok(stored)) = (u64::try_from(buffer.offset()), u64::try_from(buffer.length())) else {
-            return Err(Error::corrupt("an Arrow buffer has a negative place"));
+            return Err(Error::corrupt("an Arrow buffer has a negative offset"));
         };
         let range = range_within(start, stored, to_u64(body.len()), "an Arrow buffer")?;
         let start = to_usize(range.start, "an Arrow buffer")?;

@@ -1,5 +1,4 @@
-//! Writes media into files of their own and leaves their paths in the rows: the way out of a sidecar, and what
-//! `embed` reads back.
+//! Writes media to files and puts their paths in the rows, which `embed` reads back.
 
 use crate::filters::forward::forward;
 use jinx_core::codec;
@@ -10,7 +9,7 @@ use std::io::ErrorKind;
 use std::path::Path;
 use twox_hash::XxHash3_128;
 
-/// Passes on all but binary values, in whose place it puts paths.
+/// Forwards all values, but replaces binary ones by paths.
 pub(crate) struct MediaOut<'a, S> {
     ops: &'a dyn FileOps,
     folder: &'a Path,
@@ -22,7 +21,7 @@ impl<'a, S: Sink> MediaOut<'a, S> {
         Self { ops: &RealOps, folder, inner }
     }
 
-    /// Writes a file named by its content, so that equal media are one file, whoever writes them.
+    /// Writes a file named by its content, so that equal media are one file.
     fn write(&self, data: &[u8]) -> Result<String> {
         let name = format!("{:032x}{}", XxHash3_128::oneshot(data), suffix(data));
         let path = self.folder.join(&name[..2]).join(&name);
@@ -31,7 +30,7 @@ impl<'a, S: Sink> MediaOut<'a, S> {
             return Ok(self.shown(&name));
         }
         self.ops.create_folders(&self.folder.join(&name[..2])).map_err(failed)?;
-        // Under another name first, so that an interrupted run leaves no half file that a later one takes for whole.
+        // Written under a temporary name first, so that an interrupted run leaves no partial file under the final name.
         let thread = format!("{:?}", std::thread::current().id()).replace(|c: char| !c.is_ascii_digit(), "");
         let temporary = path.with_extension(format!("{}-{thread}.tmp", std::process::id()));
         let written = self.ops.write(&temporary, data).and_then(|()| self.ops.rename(&temporary, &path));
@@ -45,7 +44,7 @@ impl<'a, S: Sink> MediaOut<'a, S> {
         Ok(self.shown(&name))
     }
 
-    /// The path in the rows: below the folder's own name, which lies beside the output.
+    /// The path in the rows: it begins with the name of the folder, which lies next to the output.
     fn shown(&self, name: &str) -> String {
         let folder = self.folder.file_name().map(|folder| folder.to_string_lossy()).unwrap_or_default();
         format!("{folder}/{}/{name}", &name[..2])

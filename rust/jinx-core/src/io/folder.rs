@@ -1,13 +1,13 @@
-//! Publishes a folder of shards in one step: built beside the target under a hidden name, then put in its place.
+//! Publishes a folder of shards in one step: built next to the target under a hidden name, then moved to its place.
 //!
 //! ```text
 //! .NAME.tmp/        the work folder             .NAME.tmp.lock    held from begin to the end of commit
 //! new               rename .NAME.tmp to NAME
-//! replace           exchange .NAME.tmp and NAME, then remove .NAME.tmp, which now is the old one
+//! replace           exchange .NAME.tmp and NAME, then remove .NAME.tmp, which is the old one now
 //! ```
-//! Where the file system cannot exchange two names, the old folder first moves to `.NAME.tmp.old`: for a moment, and
-//! after a crash in it until the next writer begins, NAME is absent. That case is not atomic.
-//! The lock is a file beside the work folder and not in it, because after the exchange the work folder is another one.
+//! Where the file system cannot exchange two names, the old folder first moves to `.NAME.tmp.old`. NAME is then absent
+//! for a moment or, after a crash, until the next writer begins: that case is not atomic. The lock lies next to the
+//! work folder, not in it, because the exchange replaces the work folder.
 
 use super::contents::Contents;
 use super::folder_paths::{FolderPaths, not_only_ours, remove_dataset};
@@ -30,7 +30,7 @@ pub struct FolderWriter {
     contents: Contents,
     overwrite: bool,
     lock: Lock,
-    /// The work folder is this writer's, and is to be removed unless it is published.
+    /// The work folder belongs to this writer, which removes it unless it is published.
     owns_work: bool,
 }
 
@@ -46,7 +46,7 @@ impl FolderWriter {
     ///
     /// # Errors
     /// `Invalid` when the target is a file, when it exists, is not empty and `overwrite` is false, or when it holds
-    /// files that no dataset of ours consists of; `Io` (`WouldBlock`) when another process is writing it.
+    /// files that are not part of a dataset; `Io` (`WouldBlock`) when another process is writing it.
     pub fn begin(target: &Path, overwrite: bool) -> Result<Self> {
         Self::begin_with(target, overwrite, Contents::Jinx)
     }
@@ -72,7 +72,7 @@ impl FolderWriter {
         Self::start(ops, target, overwrite, Contents::Jinx, Left::Keep)
     }
 
-    /// From now on the work folder stays when this is dropped without `commit`.
+    /// Keeps the work folder when this is dropped without `commit`.
     pub fn keep_work(&mut self) {
         self.owns_work = false;
     }
@@ -130,12 +130,12 @@ impl FolderWriter {
     /// Makes every file durable and puts the folder in its place.
     ///
     /// # Errors
-    /// `Invalid` when the work folder holds a subfolder, or the target has got foreign files meanwhile; `Io` when
+    /// `Invalid` when the work folder holds a subfolder, or foreign files have appeared in the target; `Io` when
     /// the operating system refuses a step. The old folder then stays, except when only the last sync failed; both
     /// folders are kept in that case.
     pub fn commit(mut self) -> Result<()> {
         self.lock.require_ours()?;
-        // Again: somebody who takes no lock may have put something there.
+        // Again: a program that takes no lock may have written there.
         require_free(&self.paths, self.overwrite, self.contents)?;
         let old = look(&self.paths.target).map_err(|error| Error::io(&self.paths.target, &error))?;
         self.sync_work(old.as_ref().map(|metadata| metadata.permissions().mode()))?;
@@ -146,11 +146,11 @@ impl FolderWriter {
         .map_err(|error| Error::io(&self.paths.target, &error))?;
         self.owns_work = false;
         self.ops.sync_folder(&self.paths.parent).map_err(|error| {
-            let what = format!("published, but the folder around it could not be synced: {error}");
+            let what = format!("published, but its parent directory could not be synced: {error}");
             Error::new(Error::from(&error).cause(), what).in_file(&self.paths.target)
         })?;
         if let Some(leftover) = leftover {
-            // The new dataset stands; an old one that cannot be removed is swept later.
+            // The new dataset is published; an old one that cannot be removed is swept later.
             let _ = remove_dataset(&*self.ops, &leftover, self.contents);
         }
         Ok(())
@@ -161,7 +161,7 @@ impl FolderWriter {
         for entry in fs::read_dir(work).map_err(|error| Error::io(work, &error))? {
             let path = entry.map_err(|error| Error::io(work, &error))?.path();
             if path.is_dir() {
-                return Err(Error::invalid("a folder of shards cannot hold folders").in_file(path));
+                return Err(Error::invalid("a directory of shards cannot hold directories").in_file(path));
             }
             let synced = File::open(&path).and_then(|file| self.ops.sync_file(&file, &path));
             synced.map_err(|error| Error::io(&path, &error))?;
@@ -174,7 +174,7 @@ impl FolderWriter {
         self.ops.rename(&self.paths.work, &self.paths.target)
     }
 
-    /// Puts the new folder in the old one's place and says where the old one is now.
+    /// Puts the new folder in the place of the old one, and returns where the old one is now.
     fn exchange(&self) -> io::Result<Option<PathBuf>> {
         match self.ops.exchange(&self.paths.work, &self.paths.target) {
             Ok(()) => Ok(Some(self.paths.work.clone())),
@@ -208,7 +208,7 @@ fn require_free(paths: &FolderPaths, overwrite: bool, contents: Contents) -> Res
     match look(target).map_err(failed)? {
         None => Ok(()),
         Some(metadata) if !metadata.is_dir() => {
-            Err(Error::invalid("this exists and is not a folder").in_file(target))
+            Err(Error::invalid("this exists and is not a directory").in_file(target))
         }
         Some(_) => match contents.list(target).map_err(failed)? {
             Ok(files) if files.is_empty() || overwrite => Ok(()),

@@ -1,4 +1,4 @@
-//! The paths around one folder of shards, and what a writer that died left under them.
+//! The paths around one folder of shards, and what a dead writer left there.
 
 use super::contents::Contents;
 use super::ops::{FileOps, if_there, look};
@@ -20,12 +20,14 @@ pub(crate) struct FolderPaths {
 impl FolderPaths {
     pub(crate) fn of(target: &Path) -> Result<Self> {
         let failed = |error: io::Error| Error::io(target, &error);
-        // A link to a folder, usually on a larger disk, keeps its meaning: the folder behind it is replaced.
+        // A link to a folder, usually on a larger disk, is followed: its target is replaced.
         let is_link = look(target).map_err(failed)?.is_some_and(|metadata| metadata.is_symlink());
         let whole = if is_link { target.canonicalize() } else { absolute(target) }.map_err(failed)?;
         match (whole.parent(), whole.file_name()) {
             (Some(parent), Some(name)) => Ok(Self::inside(parent, name)),
-            _ => Err(Error::invalid("this names no folder that could be written").in_file(target)),
+            _ => {
+                Err(Error::invalid("this is not the name of a directory that can be written").in_file(target))
+            }
         }
     }
 
@@ -39,7 +41,7 @@ impl FolderPaths {
         }
     }
 
-    /// Moves an old folder back that was set aside by a writer that died. Only under the lock.
+    /// Moves back an old folder that a dead writer set aside. Only under the lock.
     pub(crate) fn recover(&self, ops: &dyn FileOps) -> Result<()> {
         let there = |path: &Path| look(path).map(|found| found.is_some());
         let back = || {
@@ -71,6 +73,8 @@ pub(crate) fn remove_dataset(ops: &dyn FileOps, folder: &Path, contents: Content
 
 pub(crate) fn not_only_ours(folder: &Path, foreign: &OsStr) -> Error {
     let name = foreign.to_string_lossy();
-    Error::invalid(format!("the folder holds {name:?}, which is no part of a dataset; nothing is removed"))
-        .in_file(folder)
+    Error::invalid(format!(
+        "the directory holds {name:?}, which is not part of a dataset; nothing is removed"
+    ))
+    .in_file(folder)
 }

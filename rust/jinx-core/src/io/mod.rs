@@ -1,6 +1,6 @@
 //! Files: read at offsets without a shared position, and published so that a reader sees the old or the new one.
 //!
-//! Unix only (Linux and macOS): positioned reads, `flock`, hard links and atomic renames carry the promises.
+//! Unix only (Linux and macOS): the guarantees rest on positioned reads, `flock`, hard links and atomic renames.
 
 pub mod append;
 mod contents;

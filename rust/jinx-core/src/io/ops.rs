@@ -29,7 +29,7 @@ pub enum Call<'a> {
 }
 
 pub trait FileOps: Send + Sync {
-    /// Asked before every call; an error takes the call's place.
+    /// Called before every operation; an error replaces it.
     fn permit(&self, _call: Call<'_>) -> io::Result<()> {
         Ok(())
     }
@@ -150,13 +150,13 @@ pub struct RealOps;
 impl FileOps for RealOps {}
 
 fn open(path: &Path, flags: OFlags) -> io::Result<File> {
-    // 0666: the kernel takes the user's mask off.
+    // 0666: the kernel applies the umask.
     let mode = Mode::from_raw_mode(0o666);
     let flags = flags | OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     Ok(retry_on_intr(|| rustix::fs::open(path, flags, mode))?.into())
 }
 
-/// Network file systems answer with EINTR when a signal arrives, also to calls that local ones finish.
+/// Network file systems return EINTR when a signal arrives, even from calls that local ones complete.
 fn again<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T> {
     loop {
         match call() {
@@ -166,12 +166,12 @@ fn again<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T> {
     }
 }
 
-/// The file system does not know the call: EINVAL, ENOSYS or EOPNOTSUPP.
+/// The file system does not support the call: EINVAL, ENOSYS or EOPNOTSUPP.
 pub(crate) fn is_unsupported(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported)
 }
 
-/// Success too when the thing to remove is not there.
+/// Also succeeds when there is nothing to remove.
 pub fn if_there(done: io::Result<()>) -> io::Result<()> {
     match done {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
@@ -179,7 +179,7 @@ pub fn if_there(done: io::Result<()>) -> io::Result<()> {
     }
 }
 
-/// What lies at `path` itself, links not followed; `None` when nothing does.
+/// The metadata of `path`, links not followed; `None` if nothing is there.
 pub(crate) fn look(path: &Path) -> io::Result<Option<Metadata>> {
     match fs::symlink_metadata(path) {
         Ok(metadata) => Ok(Some(metadata)),
@@ -188,7 +188,7 @@ pub(crate) fn look(path: &Path) -> io::Result<Option<Metadata>> {
     }
 }
 
-/// Two names, or a name and an open file, of one inode.
+/// Whether two names, or a name and an open file, are of one inode.
 pub(crate) fn is_same(one: &Metadata, other: &Metadata) -> bool {
     one.dev() == other.dev() && one.ino() == other.ino()
 }

@@ -21,13 +21,13 @@ pub trait PairIdentity: Send + Sync {
     }
 }
 
-/// The sidecar beside a main file: the last suffix replaced (`a.b.jinx` -> `a.b.binx`).
+/// The sidecar next to a main file: the last suffix replaced (`a.b.jinx` -> `a.b.binx`).
 pub fn sidecar_path(main: &Path) -> PathBuf {
     main.with_extension("binx")
 }
 
 /// The name that keeps the old sidecar reachable while a pair is replaced: `.STEM.binx.<id>`, or `.STEM.binx.old` for
-/// a dataset without id. An id that is no id (it comes from a file) counts as none.
+/// a dataset without id. An invalid id (it comes from a file) counts as none.
 pub fn second_name(main: &Path, old_id: Option<&str>) -> PathBuf {
     let stem = main.file_stem().unwrap_or_default();
     let tag = old_id.filter(|id| is_id(id)).unwrap_or(NO_ID);
@@ -45,7 +45,7 @@ pub(crate) fn hidden(stem: &OsStr, suffix: &str) -> OsString {
     name
 }
 
-/// The part between a leading dot and `suffix` of a hidden name of ours.
+/// The part between the leading dot and `suffix` of a hidden name.
 pub(crate) fn hidden_stem<'a>(name: &'a OsStr, suffix: &str) -> Option<&'a OsStr> {
     let stem = name.as_bytes().strip_prefix(b".")?.strip_suffix(suffix.as_bytes())?;
     (!stem.is_empty()).then(|| OsStr::from_bytes(stem))

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf, absolute};
 const LONGEST_ADDITION: usize = 39;
 const LONGEST_NAME: usize = 255;
 
-/// Every path that publishing one pair touches, absolute, so that a change of the working folder does no harm.
+/// Every path that publishing one pair touches; absolute, so that the working directory may change.
 #[derive(Debug, Clone)]
 pub(crate) struct PairPaths {
     pub folder: PathBuf,
@@ -79,7 +79,7 @@ impl PairPaths {
         Ok(fits.then(|| second_name(&self.main, main_id.as_deref())))
     }
 
-    /// Undoes a replacement that died between its two renames. Only under the pair's lock.
+    /// Undoes a replacement that was interrupted between its two renames. Only under the pair's lock.
     pub(crate) fn recover(&self, ops: &dyn FileOps, identity: &dyn PairIdentity) -> Result<()> {
         if !self.main_exists()? {
             return Ok(());
@@ -89,7 +89,7 @@ impl PairPaths {
         if fits || !exists(&second)? || identity.sidecar_id(&second) != main_id {
             return Ok(());
         }
-        // What lies in its place may be all that another main file has.
+        // The file in its place may be the only sidecar of another main file.
         if other_owner(&self.sidecar, &self.main, identity)?.is_some() {
             return Ok(());
         }
@@ -132,7 +132,8 @@ impl PairPaths {
             let (main_id, fits) = self.belonging(identity)?;
             match main_id {
                 Some(main_id) => !fits && tag == main_id,
-                // No id, or a main file that cannot be read: only a second name of the very same file is surely not needed.
+                // No id, or a main file that cannot be read: only a second name of the very same file is certainly not
+                // needed.
                 None => !fits || !is_one_file(second, &self.sidecar)?,
             }
         };

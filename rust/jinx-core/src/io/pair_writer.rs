@@ -32,12 +32,12 @@ pub struct PairWriter {
 }
 
 impl PairWriter {
-    /// Starts to write `main`, whose name must end in `.jinx`, and undoes what a writer that died left half done.
+    /// Starts to write `main`, whose name must end in `.jinx`, and undoes the unfinished work of a dead writer.
     ///
     /// # Errors
-    /// `Invalid` when the name is unfit or too long, the folder is missing, the target is a folder, it exists and
-    /// `overwrite` is false, or its sidecar's name is that of another dataset's sidecar; `Io` (`WouldBlock`) when another process is writing the same dataset; `Unsupported`
-    /// when the file system knows no locks.
+    /// `Invalid` when the name is unsuitable or too long, the folder is missing, the target is a folder, it exists and
+    /// `overwrite` is false, or its sidecar's name is that of another dataset's sidecar; `Io` (`WouldBlock`) when another
+    /// process is writing the same dataset; `Unsupported` when the file system has no locks.
     pub fn begin(main: &Path, overwrite: bool, identity: impl PairIdentity + 'static) -> Result<Self> {
         Self::begin_on(Arc::new(RealOps), main, overwrite, Box::new(identity))
     }
@@ -104,7 +104,7 @@ impl PairWriter {
     /// replaced on a file system without hard links.
     pub fn commit(mut self) -> Result<()> {
         self.lock.require_ours()?;
-        // Again: somebody who takes no lock may have put something there.
+        // Again: a program that takes no lock may have written there.
         require_free(&self.paths, self.overwrite)?;
         // Copies of the old main file were looked for at the beginning, which takes long in a large folder.
         if !self.paths.belonging(&*self.identity)?.1 {
@@ -120,10 +120,10 @@ impl PairWriter {
         }
         self.lock.set_published();
         self.sync_folder().map_err(|error| {
-            let what = format!("published, but the folder could not be synced: {}", error.what());
+            let what = format!("published, but the directory could not be synced: {}", error.what());
             Error::new(error.cause(), what).in_file(&self.paths.main)
         })?;
-        // The dataset is whole whatever happens now; what cannot be removed is swept later.
+        // The dataset is whole now; leftovers are swept later.
         if let Some(second) = &second {
             let _ = if_there(self.ops.remove(second));
         }
@@ -133,13 +133,13 @@ impl PairWriter {
         Ok(())
     }
 
-    /// Brings the folder into a state from which to start: recovery, then removal of what dead writers left.
+    /// Recovers an interrupted replacement, then removes the leftovers of dead writers.
     fn settle(&self) -> Result<()> {
         self.paths.recover(&*self.ops, &*self.identity)?;
         if self.sidecar.is_none() {
             self.remove_there(&self.paths.sidecar_temp)?;
         }
-        // Second names arise from replacing only; a new name saves the listing of a large folder.
+        // Only a replacement makes second names; for a new name, a large folder need not be listed.
         if self.paths.main_exists()? {
             for second in self.paths.garbage(&*self.identity)? {
                 self.remove_there(&second)?;
@@ -194,10 +194,10 @@ impl PairWriter {
             .map_err(|error| Error::io(&self.paths.main, &error))
     }
 
-    /// Puts the old sidecar back after a step before the commit failed. The error at hand is the one to report.
+    /// Puts the old sidecar back after a step before the commit failed. The error of that step is the one to report.
     fn take_back(&self, second: Option<&Path>, sidecar_moved: bool) {
         let undone = match (second, sidecar_moved) {
-            // Both names are one file still, and renaming one onto the other would leave both.
+            // Both names are still one file, and renaming one onto the other would leave both.
             (Some(second), false) => self.ops.remove(second),
             (Some(second), true) => self.ops.rename(second, &self.paths.sidecar),
             (None, true) => self.ops.remove(&self.paths.sidecar),
@@ -207,7 +207,7 @@ impl PairWriter {
     }
 
     fn remove_there(&self, path: &Path) -> Result<()> {
-        // Asked first, so that the usual case costs no call that changes something.
+        // Checked first, so that the usual case makes no changing call.
         match look(path).map_err(|error| Error::io(path, &error))? {
             Some(_) => if_there(self.ops.remove(path)).map_err(|error| Error::io(path, &error)),
             None => Ok(()),
@@ -229,21 +229,22 @@ impl Drop for PairWriter {
     }
 }
 
-/// The folder a dataset is to be put into must be there.
+/// The parent folder of a dataset must exist.
 pub(crate) fn require_folder(folder: &Path) -> Result<()> {
     if folder.is_dir() {
         return Ok(());
     }
-    Err(Error::invalid("there is no such folder; create it first").in_file(folder))
+    Err(Error::invalid("there is no such directory; create it first").in_file(folder))
 }
 
-/// The target must not be a folder, and exist only if it may be replaced.
+/// The target must not be a folder; a file may be there only if it may be replaced.
 fn require_free(paths: &PairPaths, overwrite: bool) -> Result<()> {
     let main = &paths.main;
     match look(main).map_err(|error| Error::io(main, &error))? {
         None => Ok(()),
         Some(metadata) if metadata.is_dir() => {
-            Err(Error::invalid("this is a folder; a pair needs a file name that ends in .jinx").in_file(main))
+            Err(Error::invalid("this is a directory; a pair needs a file name that ends in .jinx")
+                .in_file(main))
         }
         Some(metadata) if !metadata.is_file() && !metadata.is_symlink() => {
             Err(Error::invalid("this is a pipe or a device, which cannot be replaced").in_file(main))
@@ -254,7 +255,7 @@ fn require_free(paths: &PairPaths, overwrite: bool) -> Result<()> {
 }
 
 pub(crate) fn already_there(target: &Path) -> Error {
-    Error::invalid("this exists already; replace it with --overwrite (overwrite=True) or choose another name")
+    Error::invalid("this already exists; replace it with --overwrite (overwrite=True) or choose another name")
         .in_file(target)
 }
 
@@ -270,7 +271,7 @@ pub(crate) fn mode_of(path: &Path) -> Result<Option<u32>> {
 fn no_link(sidecar: &Path, error: &io::Error) -> Error {
     use io::ErrorKind::{PermissionDenied, TooManyLinks, Unsupported};
     if matches!(error.kind(), Unsupported | PermissionDenied | TooManyLinks) {
-        let advice = "cannot give the old sidecar a second name, which a safe replacement needs";
+        let advice = "the old sidecar cannot get a second name, which a safe replacement needs";
         let way_out = "write to a new name, or remove the old pair first";
         return Error::unsupported(format!("{advice} ({error}); {way_out}")).in_file(sidecar);
     }

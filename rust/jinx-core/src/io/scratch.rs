@@ -1,10 +1,11 @@
-//! A temporary folder for the processes of one dataset, which none of them leaves behind for long.
+//! A temporary folder for the processes of one dataset, removed when they end or soon after.
 //!
 //! ```text
 //! TMP/.jinx-decoded-0123456789abcdef/    locked, shared, by every process that has files in it
 //! ```
 //! The process that chose the name removes the folder. Forked workers use it too and end by `_exit`, without removing
-//! anything; a process may be killed. So whoever makes the next such folder removes those that nobody has locked.
+//! anything; a process may be killed. So the process that makes the next such folder removes those that no process has
+//! locked.
 
 use super::lock::try_flock;
 use super::ops::{FileOps, RealOps, if_there, is_same, look};
@@ -24,10 +25,10 @@ use std::time::{Duration, SystemTime};
 
 const PREFIX: &str = ".jinx-decoded-";
 const DIGITS: usize = 16;
-/// How often, and how long apart, a folder is made that other processes remove at the same time.
+/// Attempts to make a folder that other processes remove at the same time, and the pause between them.
 const ATTEMPTS: usize = 100;
 const PAUSE: Duration = Duration::from_millis(2);
-/// A file is created before it is locked; a younger one may be about to be.
+/// A file is created before it is locked, so a younger one may be about to be locked.
 const UNLOCKED_FOR: Duration = Duration::from_secs(60);
 
 /// A folder that is made when it is needed, and removed when this is dropped.
@@ -43,7 +44,7 @@ pub struct Scratch {
 #[derive(Debug)]
 struct Held {
     folder: File,
-    /// A forked child inherits the lock of its parent, which it must not count on.
+    /// A forked child inherits the lock of its parent, which it must not rely on.
     pid: u32,
 }
 
@@ -56,20 +57,20 @@ impl Scratch {
 
     fn inside(ops: Arc<dyn FileOps>, parent: &Path) -> Self {
         let pid = process::id();
-        // A forked child has the random numbers of its parent, and the number of a process comes again.
+        // A forked child has the random numbers of its parent, and process numbers are reused.
         let random = RandomState::new().hash_one((pid, SystemTime::now()));
         let path = parent.join(format!("{PREFIX}{random:0DIGITS$x}"));
         Self { ops, path, pid, held: Mutex::default() }
     }
 
-    /// The folder, made if it is not there, and safe from other processes while this one lives.
+    /// The folder, created if it is missing, and safe from other processes while this one lives.
     ///
     /// The process that chose the name may remove it at any time: a file in it may be gone.
     ///
     /// # Errors
     /// `Io` when it cannot be made.
     pub fn folder(&self) -> Result<&Path> {
-        // Never held while the disk is waited for: a process forked meanwhile could not take it again.
+        // Never held during disk access: a process forked meanwhile could never take it.
         let lock = || self.held.lock().unwrap_or_else(PoisonError::into_inner);
         let held = lock().clone();
         if !held.is_some_and(|held| held.pid == process::id() && self.is_at_path(&held.folder)) {
@@ -93,7 +94,7 @@ impl Scratch {
             };
             match open(&self.path) {
                 Ok(folder) => {
-                    // Where locks are unknown, nobody removes folders for want of one.
+                    // Without file locks, no process removes folders that are not locked.
                     let is_locked = try_flock(&folder, FlockOperation::NonBlockingLockShared).unwrap_or(true);
                     if is_locked && self.is_at_path(&folder) {
                         if is_new && let Some(parent) = self.path.parent() {
@@ -150,7 +151,7 @@ fn remove(ops: &dyn FileOps, folder: &Path) -> io::Result<()> {
 fn sweep(ops: &dyn FileOps, parent: &Path) {
     let Ok(entries) = fs::read_dir(parent) else { return };
     for entry in entries.flatten().filter(|entry| is_ours(&entry.file_name())) {
-        // Somebody else's, or in use: not for us to remove.
+        // It belongs to another user or is in use.
         let _ = remove_dead(ops, &entry.path());
     }
 }
@@ -169,7 +170,7 @@ fn remove_dead(ops: &dyn FileOps, path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Marks a new file as one that a living process writes, as far as the file system has locks.
+/// Marks a new file as one that a living process writes, if the file system has locks.
 pub fn mark_unfinished(file: &File) {
     let _ = try_flock(file, FlockOperation::NonBlockingLockExclusive);
 }

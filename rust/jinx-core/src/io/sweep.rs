@@ -1,4 +1,4 @@
-//! Removes what writers that died left in a folder, and nothing else.
+//! Removes the leftovers of dead writers from a folder, and nothing else.
 
 use super::append::remove_unlisted;
 use super::contents::Contents;
@@ -26,9 +26,9 @@ struct Suspects {
     folders: BTreeSet<OsString>,
 }
 
-/// Removes temporaries whose writer is dead and second names that no main file needs, and says which.
+/// Removes temporaries whose writer is dead and second names that no main file needs, and returns their paths.
 ///
-/// Temporaries of living writers and every name that is not ours stay. Nothing inside subfolders is touched, except
+/// Temporaries of living writers and all foreign names stay. Nothing inside subfolders is touched, except
 /// the hidden work folders of folder datasets.
 ///
 /// # Errors
@@ -38,7 +38,7 @@ pub fn sweep(folder: &Path, identity: &dyn PairIdentity) -> Result<Vec<PathBuf>>
     let ops: Arc<dyn FileOps> = Arc::new(RealOps);
     let suspects = find(&folder).map_err(|error| Error::io(&folder, &error))?;
     let mut removed = Vec::new();
-    // Whoever died while adding to this very folder left its lock beside it.
+    // A writer that died while adding to this folder left its lock next to it.
     if let Ok(paths) = FolderPaths::of(&folder)
         && paths.lock.exists()
     {
@@ -129,7 +129,7 @@ fn sweep_pair(
     Ok(())
 }
 
-/// Removes what a dead writer of one folder left, and says what. A folder with foreign files stays.
+/// Removes what a dead writer of one folder left, and returns the paths. A folder with foreign files stays.
 fn sweep_folder(
     ops: &Arc<dyn FileOps>,
     paths: &FolderPaths,

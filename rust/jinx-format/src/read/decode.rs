@@ -28,7 +28,7 @@ impl Shard {
         self.emit_line(&line, &|_| true, sink).map_err(|error| self.here(error, i))
     }
 
-    /// The members of a line; the header of a plain row with markers is passed over, and said by the bool.
+    /// The members of a line; the header of a plain row with markers is skipped, and the bool is then true.
     ///
     /// # Errors
     /// As [`Members::next_member`].
@@ -41,10 +41,10 @@ impl Shard {
         Ok((members, is_marked))
     }
 
-    /// Emits the fields of a line for which `wanted` says yes.
+    /// Emits the fields of a line that `wanted` accepts.
     ///
     /// # Errors
-    /// `Corrupt` for damaged text, also for a name that stands twice (1.1; before, the last one holds).
+    /// `Corrupt` for damaged text and, in 1.1, for duplicate names. In older files the last one counts.
     pub fn emit_line(&self, line: &[u8], wanted: &dyn Fn(&str) -> bool, sink: &mut impl Sink) -> Result<()> {
         let (mut members, is_marked) = self.members(line)?;
         let mut rows: Vec<(Cow<'_, str>, Option<Chain>, &[u8])> = Vec::new();
@@ -58,7 +58,7 @@ impl Shard {
             }
             match unique.insert(&name) {
                 Some(_) if self.rules() == FormatVersion::V1_1 => {
-                    return Err(Error::corrupt("the name stands twice").in_field(&name));
+                    return Err(Error::corrupt("the name appears twice").in_field(&name));
                 }
                 Some(at) => rows[at] = (name, chain, value),
                 None => rows.push((name, chain, value)),
@@ -101,7 +101,7 @@ impl Shard {
                 !self.footer().mixed_sep && memchr::memmem::find(text, self.footer().sep.as_bytes()).is_none()
             }
         };
-        if plain && !json::has_twins(text, depth)? {
+        if plain && !json::has_duplicates(text, depth)? {
             return json::emit(text, depth, sink);
         }
         let mut walk = RowWalk { shard: self, jiter: Jiter::new(text), text, sink };
@@ -135,7 +135,9 @@ impl Shard {
             }
             Kind::Str => {
                 let bytes = self.load(stored)?;
-                sink.str(std::str::from_utf8(&bytes).map_err(|_| Error::corrupt("text that is not UTF-8"))?)
+                sink.str(
+                    std::str::from_utf8(&bytes).map_err(|_| Error::corrupt("a string that is not UTF-8"))?,
+                )
             }
             Kind::Json => json::emit(&self.load(stored)?, 0, sink),
             Kind::Marked => Err(Error::corrupt("a value with markers is not stored")),
@@ -213,7 +215,7 @@ impl<S: Sink> RowWalk<'_, '_, S> {
             let value = &text[span.value_range()];
             let (name, chain) = self.shard.footer().split_key(unescape(&text[span.key_range()])?, value)?;
             match unique.insert(&name) {
-                Some(_) if !is_old => return Err(Error::corrupt("the name stands twice").in_field(&name)),
+                Some(_) if !is_old => return Err(Error::corrupt("the name appears twice").in_field(&name)),
                 Some(at) => found[at] = (name, chain, value),
                 None => found.push((name, chain, value)),
             }
@@ -229,7 +231,7 @@ impl<S: Sink> RowWalk<'_, '_, S> {
         self.sink.end_dict()
     }
 
-    /// A media struct in the row: its bytes where there are any, else the struct.
+    /// A media struct in the row: its bytes if there are any, else the struct.
     fn media(&mut self, depth: usize) -> Result<()> {
         let start = self.jiter.current_index();
         json::skip(&mut self.jiter, Peek::Object, depth)?;

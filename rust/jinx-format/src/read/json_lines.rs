@@ -1,4 +1,4 @@
-//! Plain JSON Lines opened as a dataset: the index is made by a scan for newlines.
+//! Plain JSON Lines as a dataset: a scan for newlines makes the index.
 
 use crate::fields::FieldNode;
 use crate::footer::Footer;
@@ -15,7 +15,7 @@ const BLOCK_BYTES: u64 = 4 << 20;
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 impl Shard {
-    /// Opens a file of one JSON object a line. Blank lines are skipped; names have no suffixes.
+    /// Opens a file with one JSON object per line. Blank lines are skipped; names have no suffixes.
     ///
     /// # Errors
     /// `Unsupported` naming the command to run when the file is compressed or of another format.
@@ -23,7 +23,7 @@ impl Shard {
         let main = options.source(path)?;
         match sniff_source(&main)? {
             FileKind::Jsonl | FileKind::Empty | FileKind::MdsIndex | FileKind::Jinx => {}
-            // More blank lines than are looked at to tell a file's kind.
+            // There may be more blank lines than the detection of the format examines.
             FileKind::Unknown if matches!(first_sign(&main)?, None | Some(b'{')) => {}
             FileKind::Unknown => {
                 return Err(Error::corrupt("this is not JSON Lines: no '{' at its start").in_file(path));
@@ -39,7 +39,7 @@ impl Shard {
         Ok(Self::from_parts(main, None, footer, end, Array::owned(index), FieldNode::default(), options))
     }
 
-    /// Opens a main file, or a JSON Lines file, whichever `path` is.
+    /// Opens a main file or a JSON Lines file.
     ///
     /// # Errors
     /// As [`Shard::open`] and [`Shard::open_plain`].
@@ -57,7 +57,7 @@ impl Shard {
     }
 }
 
-/// The first byte that is neither blank nor of the mark of UTF-8.
+/// The first byte that is neither blank nor part of the byte-order mark.
 fn first_sign(main: &Source) -> Result<Option<u8>> {
     let mut at = 0;
     while at < main.len() {
@@ -71,8 +71,8 @@ fn first_sign(main: &Source) -> Result<Option<u8>> {
     Ok(None)
 }
 
-/// Where each line of the first `total` bytes that is not blank starts, and `total`, as little-endian u64;
-/// and how many lines there are.
+/// The offsets of all lines in the first `total` bytes that are not blank, and `total`, as little-endian u64; and the
+/// number of lines.
 pub(crate) fn scan(main: &Source, total: u64) -> Result<(Vec<u8>, u64)> {
     let mut starts = Vec::new();
     let mut rows = 0u64;

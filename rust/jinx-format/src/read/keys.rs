@@ -24,7 +24,7 @@ impl Footer {
         Ok((name, chain))
     }
 
-    /// Whether a key may be more than a name; no means no.
+    /// Whether a key may be more than a name; false is certain.
     fn may_carry(&self, physical: &str) -> bool {
         let first = self.sep.as_bytes().first();
         self.mixed_sep || first.is_none_or(|byte| memchr::memchr(*byte, physical.as_bytes()).is_some())
@@ -75,7 +75,7 @@ impl Footer {
                 Ok(Some((chain, value)))
             }
             (name, _) if name.is_empty() => {
-                Err(Error::corrupt("a list element that is wrapped without need"))
+                Err(Error::corrupt("a list element that is wrapped without a chain"))
             }
             _ => Ok(None),
         }

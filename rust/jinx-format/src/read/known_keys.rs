@@ -1,17 +1,17 @@
-//! The keys of one row, taken apart once: most rows of a dataset have the same keys in the same order.
+//! The parsed keys of one row: most rows of a dataset have the same keys in the same order.
 
 use crate::footer::Footer;
 use crate::key::{Chain, FormatVersion};
 use jinx_core::json::scan::Members;
 use jinx_core::json::text::unescape;
 
-/// Rows with more fields are rare, and what is kept of them should stay small.
+/// Rows with more fields are rare, and the memory for them should stay small.
 const MAX_KEYS: usize = 32;
 
 /// A physical key whose name has no escapes.
 #[derive(Debug)]
 pub struct KnownKey {
-    /// The key as it stands between its quotes; it begins with the name.
+    /// The raw key between its quotes; it begins with the name.
     pub raw: Box<[u8]>,
     pub name: Box<str>,
     pub chain: Option<Chain>,

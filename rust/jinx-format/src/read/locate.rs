@@ -1,4 +1,4 @@
-//! Finds the parts of a pair: the footer in the main file, and the sidecar beside it.
+//! Finds the parts of a pair: the footer in the main file, and the sidecar next to it.
 
 use crate::footer::{Footer, SidecarInfo, locate};
 use crate::key::FormatVersion;
@@ -34,7 +34,7 @@ pub fn read_footer(main: &Source) -> Result<(Footer, u64)> {
     Ok((footer, offset))
 }
 
-/// The error for a file without a footer: if it is something else, what it is and what to do.
+/// The error for a file without a footer; for a file of another format, what it is and what to do.
 pub(crate) fn foreign(main: &Source, error: Error) -> Error {
     match sniff_source(main) {
         Ok(FileKind::Jinx | FileKind::Empty | FileKind::Unknown) | Err(_) => error,
@@ -95,7 +95,7 @@ pub(crate) fn open_sidecar(
     }
     Err(found.unwrap_or_else(|| {
         Error::mismatch(format!(
-            "the sidecar {} is missing ({} bytes, id {id}); copy it beside the main file",
+            "the sidecar {} is missing ({} bytes, id {id}); copy it next to the main file",
             beside.display(),
             info.length
         ))
@@ -103,14 +103,14 @@ pub(crate) fn open_sidecar(
     }))
 }
 
-/// Where the sidecar may be, in the order of search.
+/// Where the sidecar may be, in search order.
 fn candidates(path: &Path, id: &str, info: &SidecarInfo) -> Result<[PathBuf; 3]> {
     let name = jinx_core::io::plain_component(&info.name, "the sidecar's name");
     let named = path.with_file_name(name.map_err(|error| error.in_file(path))?);
     Ok([sidecar::beside(path), named, jinx_core::io::second_name(path, Some(id))])
 }
 
-/// The file with the id of a main file's sidecar, whatever its length; `None` when it has none or none is there.
+/// The file with the id of a main file's sidecar, whatever its length; `None` when it has no sidecar or none is found.
 ///
 /// # Errors
 /// As [`read_footer`].

@@ -9,8 +9,8 @@ pub fn marked(text: &[u8]) -> Option<Chain> {
     markers::may_hold(text).then(|| Chain::new(Kind::Marked, None, false))
 }
 
-/// A row with markers in the form that all readers of a shard expect: the header first, then the fields without their
-/// escape. Any other row as it is, unless all hold markers.
+/// A row with markers, in the form that all readers of a shard expect: the header first, then the fields without their
+/// escape. Any other row is returned unchanged, unless all rows hold markers.
 pub(crate) fn with_header(line: Vec<u8>, always: bool) -> Vec<u8> {
     let fields = match markers::header_end(&line) {
         Some(at) => line[at..].strip_prefix(b",").unwrap_or(&line[at..]),

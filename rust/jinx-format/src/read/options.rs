@@ -6,16 +6,16 @@ use jinx_core::io::{Access, Source};
 use jinx_core::limits::Limits;
 use std::path::{Path, PathBuf};
 
-/// How much of what is read is checked against its checksum.
+/// How much of the data is checked against its checksums.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum Verify {
     None,
-    /// Each line when it is first touched.
+    /// Each line when it is read.
     Rows,
-    /// Each line, and each value when it is read. A line that matches its checksum came from a sound index.
+    /// Each line, and each value when it is read. A line that matches its checksum came from an intact index.
     #[default]
     Full,
-    /// All of that, and index and line checksums as a whole when the file is opened: for `verify` and `repair`.
+    /// As `Full`, and the whole index and all line checksums when the file is opened: for `verify` and `repair`.
     Whole,
 }
 
@@ -24,11 +24,11 @@ pub struct OpenOptions {
     pub access: Access,
     pub verify: Verify,
     pub limits: Limits,
-    /// Text encoding of inline values where a 1.0 footer does not say it.
+    /// Text encoding of inline values where a 1.0 footer does not state it.
     pub encoding: Option<TextEncoding>,
-    /// Plain JSON lines: every row holds markers, also one that does not say so.
+    /// Plain JSON Lines: every row holds markers, even if it does not declare them.
     pub markers: bool,
-    /// What relative paths count from; the working directory if empty.
+    /// The base of relative paths; the working directory if empty.
     pub base: PathBuf,
 }
 

@@ -1,4 +1,4 @@
-//! Where a value lies in the sidecar, and the JSON object that says it.
+//! Where a value lies in the sidecar, and the JSON object that states it.
 
 use jinx_core::error::{Error, Result};
 use jinx_core::json::scan::Members;
@@ -14,7 +14,7 @@ pub struct Pointer {
 }
 
 impl Pointer {
-    /// A pointer and the file name of a media value, from their object's text.
+    /// Parses a pointer and the file name of a media value from the text of their object.
     pub(crate) fn parse(text: &[u8]) -> Result<(Self, Option<Cow<'_, str>>)> {
         let (mut offset, mut length, mut x, mut path) = (None, None, None, None);
         let mut members = Members::new(text);
@@ -41,7 +41,7 @@ fn natural(digits: &[u8]) -> Result<u64> {
         digits.iter().all(u8::is_ascii_digit) && (digits.len() == 1 || digits.first() != Some(&b'0'));
     let text = std::str::from_utf8(digits).ok().filter(|_| is_number);
     text.and_then(|text| text.parse().ok())
-        .ok_or_else(|| Error::corrupt("a sidecar pointer with a number that is no length"))
+        .ok_or_else(|| Error::corrupt("a sidecar pointer whose offset or length is not a natural number"))
 }
 
 /// Sixteen lower-case hex digits between quotes.

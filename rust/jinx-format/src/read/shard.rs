@@ -37,16 +37,16 @@ pub struct Shard {
 }
 
 impl Shard {
-    /// Opens `path` and the sidecar beside it.
+    /// Opens `path` and its sidecar.
     ///
     /// # Errors
-    /// Names the file and what is wrong with it; `Mismatch` when the sidecar belongs to another file.
+    /// Names the file and the problem; `Mismatch` when the sidecar belongs to another file.
     pub fn open(path: &Path, options: &OpenOptions) -> Result<Self> {
         let mut seen = String::new();
         loop {
             match Self::open_once(path, options) {
-                // A writer may just have replaced the pair between our two opens: look again, until the same two
-                // files do not belong together twice.
+                // A writer may have replaced the pair between the two opens: try again, until the same mismatch occurs
+                // twice.
                 Err(error) if error.cause() == Cause::Mismatch && error.to_string() != seen => {
                     seen = error.to_string();
                 }
@@ -65,10 +65,10 @@ impl Shard {
         Ok(shard)
     }
 
-    /// Opens what can be opened of a damaged pair: footer and index must be whole, the sidecar need not.
+    /// Opens a damaged pair as far as possible: footer and index must be intact, the sidecar need not be.
     ///
     /// # Errors
-    /// All that is wrong, when nothing can be read.
+    /// All problems, when nothing can be read.
     pub(crate) fn open_damaged(path: &Path, options: &OpenOptions) -> Result<(Self, Vec<Error>), Vec<Error>> {
         let main = options.source(path).map_err(|error| vec![error])?;
         let footer = read_footer(&main).map_err(|error| vec![foreign(&main, error).in_file(path)]);
@@ -113,7 +113,7 @@ impl Shard {
         Ok(())
     }
 
-    /// A dataset of which all parts are at hand.
+    /// A dataset from its parts.
     pub(crate) fn from_parts(
         main: Source,
         side: Option<Source>,
@@ -159,7 +159,7 @@ impl Shard {
                 Array::owned(bytes)
             }
         };
-        // The ends are checked now; the rest where it is used, and whole by `verify`.
+        // The ends are checked now; the rest when it is used, and completely by `verify`.
         let side = self.side.as_ref();
         let (first, last) = (index.u64_at(0, side)?, index.u64_at(rows, side)?);
         if first > last
@@ -246,7 +246,9 @@ impl Shard {
         }
         let [start, end] = self.index.entries(i, self.side.as_ref())?;
         if start > end || end > self.footer_offset {
-            return Err(self.here(Error::corrupt(format!("the index says bytes {start} to {end}")), i));
+            return Err(
+                self.here(Error::corrupt(format!("the index gives it the bytes {start} to {end}")), i)
+            );
         }
         if end - start > self.options.limits.max_record_bytes {
             return Err(self.here(Error::limit(format!("a line of {} bytes", end - start)), i));
@@ -254,7 +256,7 @@ impl Shard {
         Ok((start, end))
     }
 
-    /// A copy of line `i` without its newline, checked as far as the file was opened for.
+    /// A copy of line `i` without its newline, checked at the file's level of verification.
     ///
     /// # Errors
     /// As [`Shard::line_range`]; `Corrupt` when the line's checksum does not match.
@@ -270,7 +272,7 @@ impl Shard {
             }
         }
         if self.footer.rules == FormatVersion::Plain {
-            // Blank lines behind a line belong to its range.
+            // The range of a line includes the blank lines after it.
             line.truncate(line.trim_ascii_end().len());
             return Ok(with_header(line, self.options.markers));
         }
@@ -280,12 +282,12 @@ impl Shard {
         Ok(line)
     }
 
-    /// The keys of the first line that anybody scanned, which is `line` if nobody did before.
+    /// The keys of the first line that was scanned: `line`, if there was none before.
     pub fn known_keys(&self, line: &[u8]) -> &[KnownKey] {
         self.known_keys.get_or_init(|| KnownKey::of_line(&self.footer, line))
     }
 
-    /// Stops holding lines against their checksums.
+    /// Stops comparing lines with their checksums.
     pub(crate) fn forget_line_hash(&mut self) {
         self.line_hash = None;
     }
@@ -351,7 +353,7 @@ impl Shard {
     pub fn fetch_into<'o>(&self, pointer: &Pointer, out: UninitSlice<'o>) -> Result<&'o mut [u8]> {
         self.check_pointer(pointer)?;
         if to_u64(out.len()) != pointer.length {
-            return Err(Error::invalid("memory of another length than the value"));
+            return Err(Error::invalid("memory of a different length than the value"));
         }
         let bytes = self.side()?.read_at(pointer.offset, out)?;
         self.check_value(pointer, bytes)?;
@@ -378,7 +380,7 @@ impl Shard {
         match pointer.x {
             Some(x) if self.options.verify >= Verify::Full && XxHash3_64::oneshot(bytes) != x => {
                 Err(Error::corrupt(format!(
-                    "the value's checksum does not match: the sidecar is damaged at {}",
+                    "the value's checksum does not match: the sidecar is damaged at byte {}",
                     pointer.offset
                 )))
             }

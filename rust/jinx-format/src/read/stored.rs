@@ -1,4 +1,4 @@
-//! A value that is not its own text: parsing its description and fetching its bytes.
+//! Values with a chain: parsing their description and fetching their bytes.
 
 use crate::key::{Chain, FormatVersion, Kind};
 pub use crate::read::pointer::Pointer;
@@ -34,7 +34,7 @@ pub enum Location<'a> {
 }
 
 impl<'a> EncodedValue<'a> {
-    /// Parses the JSON text that stands under a key with a chain.
+    /// Parses the JSON text under a key with a chain.
     ///
     /// # Errors
     /// `Corrupt` when the text does not fit the chain.
@@ -73,8 +73,8 @@ impl<'a> EncodedValue<'a> {
         Ok(Self { chain, place, path })
     }
 
-    /// Decoded length, where the stored form says it: of a plain value surely, of a compressed one by its
-    /// first frame's header (which decoding checks).
+    /// Decoded length, if the stored form states it: exact for an uncompressed value, for a compressed one as its first
+    /// frame's header claims (which decoding checks).
     pub fn announced_len(&self, shard: &Shard) -> Option<u64> {
         let mut codecs = self.chain.codecs();
         match (codecs.next(), &self.place) {
@@ -92,23 +92,23 @@ impl Shard {
     /// The value's bytes after all codecs.
     ///
     /// # Errors
-    /// `Corrupt`, `Truncated` or `Limit` when stored bytes or a codec do not give a value.
+    /// `Corrupt`, `Truncated` or `Limit` when the stored bytes cannot be decoded.
     pub fn load(&self, stored: &EncodedValue<'_>) -> Result<Vec<u8>> {
         let max = self.limits().max_value_bytes;
         let mut bytes = match &stored.place {
             Location::Inline(text) => {
                 let strict = self.rules() == FormatVersion::V1_1 && self.encoding() == TextEncoding::Base64;
                 if strict && !is_strict_base64(text.as_bytes()) {
-                    return Err(Error::corrupt("text that is not strict base64"));
+                    return Err(Error::corrupt("a value that is not strict base64"));
                 }
                 self.encoding().decode(text.as_bytes(), max)?
             }
             Location::Sidecar(pointer) => self.fetch(pointer)?,
             Location::Null => Vec::new(),
-            Location::Number(_) => return Err(Error::corrupt("a number where encoded bytes belong")),
+            Location::Number(_) => return Err(Error::corrupt("a number instead of encoded bytes")),
         };
         for codec in stored.chain.codecs().rev() {
-            // The 1.0 writer's snappy stream of nothing lacks even its start.
+            // The 1.0 writer stores an empty value as an empty snappy stream, without its header.
             if !(bytes.is_empty() && codec == Codec::Snappy && self.rules() == FormatVersion::V1_0) {
                 bytes = codec::decode(codec, &bytes, max)?;
             }
@@ -132,7 +132,7 @@ impl Shard {
                 let bytes = self.load(stored)?;
                 if bytes.len() != out.len() {
                     return Err(Error::corrupt(format!(
-                        "a value of {} bytes where {} were announced",
+                        "a value of {} bytes instead of {}",
                         bytes.len(),
                         out.len()
                     )));
@@ -144,7 +144,7 @@ impl Shard {
         }
     }
 
-    /// EncodedValue length of a value, for `repr` and `length`.
+    /// Stored length of a value, for `repr` and `length`.
     pub fn stored_len(stored: &EncodedValue<'_>) -> u64 {
         match &stored.place {
             Location::Inline(text) => to_u64(text.len()),

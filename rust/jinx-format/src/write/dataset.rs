@@ -17,7 +17,7 @@ use std::any::Any;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// What a finished dataset is.
+/// Sizes of a finished dataset.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Summary {
     pub samples: u64,
@@ -33,9 +33,9 @@ pub struct DatasetWriter {
     target: Target,
     encoders: Vec<RowEncoder>,
     rows: u64,
-    /// Rows that are finished already and come again.
+    /// Rows that are finished already and will be written again.
     skip: u64,
-    /// A write failed after it had begun; nothing may pretend to succeed after it.
+    /// A write failed half way; nothing may succeed after it.
     is_broken: bool,
     written: Summary,
 }
@@ -46,13 +46,13 @@ enum Target {
 }
 
 struct FolderTarget {
-    /// Where shards are written: a work folder, or the dataset's own when appending.
+    /// Where shards are written: a work folder or, when appending, the dataset's own.
     folder: PathBuf,
     publish: Publish,
     manifest: Manifest,
     current: Option<Box<PairBuilder>>,
     next_shard: u64,
-    /// Tells a later run which shards are finished.
+    /// Records for a later run which shards are finished.
     journal: Option<Journal>,
 }
 
@@ -76,22 +76,22 @@ pub fn is_pair_name(path: &Path) -> bool {
     path.extension().is_some_and(|ext| ext == "jinx")
 }
 
-/// Options whose datasets no reader takes are refused before anything is touched.
+/// Options that no reader accepts are refused before anything is changed.
 fn require_readable(options: &WriteOptions) -> Result<()> {
     let lines = options.encode.max_record_bytes;
     if lines > MAX_RECORD_BYTES {
-        let what = format!("max_record_bytes is {lines}; readers take lines of at most {MAX_RECORD_BYTES}");
+        let what = format!("max_record_bytes is {lines}; readers accept lines of at most {MAX_RECORD_BYTES}");
         return Err(Error::invalid(what));
     }
     room_for_names(options)?;
     Manifest::new(options.split.clone(), options.meta.clone()).to_text().map(drop)
 }
 
-/// `OUT.JINX` would be a folder, which nobody means.
+/// `OUT.JINX` would be a folder, which nobody wants.
 fn require_usual_suffix(path: &Path) -> Result<()> {
     let is_meant = path.extension().is_some_and(|ext| ext.eq_ignore_ascii_case("jinx"));
     if is_meant && !is_pair_name(path) {
-        let what = format!("write the suffix in small letters: {}", path.with_extension("jinx").display());
+        let what = format!("write the suffix in lower case: {}", path.with_extension("jinx").display());
         return Err(Error::invalid(what).in_file(path));
     }
     Ok(())
@@ -117,7 +117,7 @@ impl DatasetWriter {
         let target = if is_pair_name(path) {
             if options.shard_bytes.is_some() {
                 return Err(Error::invalid(
-                    "a shard size needs a folder: give an output name that does not end in .jinx",
+                    "a shard size needs a directory: give an output name that does not end in .jinx",
                 )
                 .in_file(path));
             }
@@ -145,7 +145,7 @@ impl DatasetWriter {
         Self::new(options, target)
     }
 
-    /// Rows that an interrupted run has finished.
+    /// Rows that an interrupted run finished.
     pub fn resumed(&self) -> u64 {
         match &self.target {
             Target::Folder(folder) if folder.journal.is_some() => folder.manifest.num_samples,
@@ -153,7 +153,7 @@ impl DatasetWriter {
         }
     }
 
-    /// Leaves out the next `rows` rows, which come again although they are finished.
+    /// Skips the next `rows` rows, which are finished already.
     pub fn skip(&mut self, rows: u64) {
         self.skip = rows;
     }
@@ -165,15 +165,16 @@ impl DatasetWriter {
     pub fn append(path: &Path, options: WriteOptions) -> Result<Self> {
         if is_pair_name(path) || path.is_file() {
             return Err(Error::invalid(
-                "a single pair cannot grow; write a folder (a name that does not end in .jinx) to append to it",
+                "a single pair cannot grow; write a directory (a name that does not end in .jinx) to append to it",
             )
             .in_file(path));
         }
         require_readable(&options).map_err(|error| error.in_file(path))?;
-        // Before the manifest is read: whoever publishes another one waits until this one is there.
+        // Locked before the manifest is read, so that nobody else can publish another one.
         let append = FolderAppend::begin(path, &JinxIdentity)?;
         let manifest = Manifest::read(path)?.ok_or_else(|| {
-            Error::invalid("there is no jinx.json here; only a folder that we wrote can grow").in_file(path)
+            Error::invalid("there is no jinx.json here; only a directory that jinx wrote can grow")
+                .in_file(path)
         })?;
         if manifest.shards.len() >= MAX_SHARDS {
             let what = format!("there are {MAX_SHARDS} shards already; convert them to larger ones");
@@ -235,7 +236,7 @@ impl DatasetWriter {
         self.written.bytes + current
     }
 
-    /// Whether an error has made this writer useless: it takes no more rows and publishes nothing.
+    /// Whether an error has broken this writer: it accepts no more rows and publishes nothing.
     pub fn is_broken(&self) -> bool {
         self.is_broken
     }
@@ -249,14 +250,14 @@ impl DatasetWriter {
         Err(Error::invalid("an earlier write failed; nothing more can be written, and nothing is published"))
     }
 
-    /// Encodes rows on all threads and writes them in order; keeps nothing of their memory.
+    /// Encodes rows on all threads and writes them in order; keeps none of their memory.
     ///
     /// # Errors
-    /// The first row that is refused, by its number: the rows before it are written, it and those behind it are not,
-    /// and the writer goes on. After any other error the writer is broken.
+    /// The first refused row, with its number: the rows before it are written, it and the rows after it are not,
+    /// and the writer can still be used. After any other error the writer is broken.
     pub fn write_values(&mut self, rows: &[Value]) -> Result<()> {
         self.require_whole()?;
-        // Stays so after a panic.
+        // It stays broken after a panic.
         self.is_broken = true;
         let parts = self.encode(rows);
         self.is_broken = false;
@@ -277,7 +278,7 @@ impl DatasetWriter {
         flushed
     }
 
-    /// Each thread's share of the rows, up to the first one that is refused.
+    /// Each thread's share of the rows, up to the first refused one.
     fn encode(&mut self, rows: &[Value]) -> Vec<(Vec<EncodedRow>, Option<Error>)> {
         let threads = self.encoders.len().min(rows.len()).max(1);
         let share = rows.len().div_ceil(threads).max(1);
@@ -300,18 +301,18 @@ impl DatasetWriter {
         })
     }
 
-    /// Writes one row that some encoder has prepared.
+    /// Writes one encoded row.
     ///
     /// # Errors
-    /// `Limit` when readers would not take the dataset with this row: it is left out, and the writer goes on.
-    /// After any other error the writer is broken.
+    /// `Limit` when readers would not accept the dataset with this row: the row is left out, and the writer can still
+    /// be used. After any other error the writer is broken.
     pub fn write_encoded(&mut self, row: EncodedRow) -> Result<()> {
         if self.skip > 0 {
             self.skip -= 1;
             return Ok(());
         }
         self.require_whole()?;
-        // Stays so after an error of the files, and after a panic.
+        // It stays broken after an I/O error or a panic.
         self.is_broken = true;
         let pair = match &mut self.target {
             Target::Pair(pair) => pair,
@@ -358,7 +359,7 @@ impl DatasetWriter {
                     Publish::Append(append) => {
                         append.sync()?;
                         let published = publish_on(append.ops(), &path, text.as_bytes());
-                        // The last sync may fail when the manifest is there already. When in doubt, keep the shards.
+                        // The last sync may fail after the manifest was published. When in doubt, keep the shards.
                         let is_other = std::fs::read(&path).is_ok_and(|there| there != text.as_bytes());
                         if published.is_ok() || !is_other {
                             append.keep();
@@ -395,7 +396,7 @@ fn shard_name(number: u64) -> String {
 }
 
 impl FolderTarget {
-    /// The shard that `row` goes to: the next one where this one is full.
+    /// The shard for `row`: a new one if the current one is full.
     fn shard_for(
         &mut self,
         row: &EncodedRow,
@@ -412,7 +413,7 @@ impl FolderTarget {
         self.current(options)
     }
 
-    /// The shard that rows go to, started if there is none.
+    /// The current shard, started if there is none.
     fn current(&mut self, options: &Arc<WriteOptions>) -> Result<&mut Box<PairBuilder>> {
         if self.current.is_none() {
             let name = shard_name(self.next_shard);

@@ -27,14 +27,14 @@ use twox_hash::{XxHash3_64, XxHash3_128};
 /// Arrays from this size on lie in the sidecar, where they can be mapped instead of decoded.
 const SIDECAR_ARRAY_BYTES: u64 = 64 << 10;
 const LINE_BUFFER_BYTES: usize = 1 << 20;
-/// Values are gathered and handed to the system in one call, without a copy of our own.
+/// Values are collected and passed to the system in one call, without a copy.
 const VALUE_BUFFER_BYTES: u64 = 4 << 20;
-/// Bytes below which gathering small values into one is cheaper than a slot for each.
+/// Values below this many bytes are cheaper to copy together than to pass one by one.
 const MAX_SLICES: usize = 512;
 
 static ZEROS: [u8; 64] = [0; 64];
 
-/// What a finished pair is.
+/// Sizes of a finished pair.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PairSummary {
     pub samples: u64,
@@ -43,12 +43,12 @@ pub struct PairSummary {
     pub id: String,
 }
 
-/// Hands an array's bytes over piece by piece.
+/// Passes on an array's bytes piece by piece.
 pub type Fill<'f> = dyn FnMut(&mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> + 'f;
 
 /// Receives arrays for the end of the sidecar or for the footer.
 pub trait ArraySink {
-    /// Stores `length` bytes that `fill` hands over piece by piece.
+    /// Stores `length` bytes that `fill` passes piece by piece.
     ///
     /// # Errors
     /// I/O errors, and whatever `fill` reports.
@@ -66,7 +66,7 @@ pub struct PairBuilder {
     stats: FieldStats,
     columns: ColumnBuilder,
     rows: u64,
-    /// Bytes of values since lines were last handed to the system.
+    /// Bytes of values since lines were last passed to the system.
     values_since_lines: u64,
 }
 
@@ -82,7 +82,7 @@ struct Side {
 }
 
 impl PairBuilder {
-    /// `path` is the name the main file will have; spools lie beside it.
+    /// `path` is the final name of the main file; spools lie next to it.
     ///
     /// # Errors
     /// As [`room_for_names`].
@@ -124,14 +124,14 @@ impl PairBuilder {
         self.main_len + self.side.len
     }
 
-    /// Checks that a reader takes the pair with this row in it.
+    /// Checks that a reader accepts the pair with this row.
     ///
     /// # Errors
     /// `Limit` for a row that must be left out; nothing has changed.
     pub fn admit(&self, row: &EncodedRow) -> Result<()> {
         if !self.side.allowed && self.rows >= MAX_INLINE_ROWS {
             return Err(Error::limit(format!(
-                "without a sidecar one file holds at most {MAX_INLINE_ROWS} samples; allow it, or write a folder"
+                "without a sidecar one file holds at most {MAX_INLINE_ROWS} samples; allow it, or write a directory"
             )));
         }
         self.stats.admit(&row.facts, to_u64(row.text.len()))
@@ -165,7 +165,8 @@ impl PairBuilder {
         if self.side.pending_bytes >= VALUE_BUFFER_BYTES || self.side.pending.len() >= MAX_SLICES {
             self.side.flush()?;
         }
-        // Short lines may stand for gigabytes of values, which a killed writer must not lose for want of the lines.
+        // Short lines may point to gigabytes of values, which a killed writer must not lose because the lines are
+        // missing.
         if self.lines.len() >= LINE_BUFFER_BYTES || self.values_since_lines >= VALUE_BUFFER_BYTES {
             self.side.flush()?;
             self.flush_lines()?;
@@ -173,7 +174,7 @@ impl PairBuilder {
         Ok(())
     }
 
-    /// Hands all values to the system, and keeps none of their memory.
+    /// Passes all values to the system, and keeps none of their memory.
     ///
     /// # Errors
     /// As [`Self::write`].
@@ -192,7 +193,7 @@ impl PairBuilder {
     /// Writes index, columns and footer. The files are complete but not yet synced or published.
     ///
     /// # Errors
-    /// I/O errors, and whatever a reader would say of the footer.
+    /// I/O errors, and what a reader would report about the footer.
     pub fn finish(mut self, shard_id: i64) -> Result<(PairSummary, Box<dyn PairFiles>)> {
         self.flush_lines()?;
         self.side.flush()?;
@@ -260,7 +261,7 @@ impl Side {
         Ok(offset)
     }
 
-    /// The header's place; the header itself is written at the end, when the id is known.
+    /// Reserves the header, which is written at the end, when the id is known.
     fn start(&mut self) {
         if self.len == 0 {
             self.append(Bytes::from_static(&ZEROS));
@@ -350,17 +351,17 @@ fn inline_array(bytes: &[u8]) -> Result<ArrayRef> {
     })
 }
 
-/// What a reader says of a footer, said before the file is published.
+/// Checks the footer as a reader does, before the file is published.
 fn check_footer(text: &str) -> Result<()> {
     Footer::parse(text.as_bytes()).and_then(|footer| FieldNode::build(&footer.fields)).map(drop).map_err(
         |error| Error::new(error.cause(), format!("the footer could not be read again: {}", error.what())),
     )
 }
 
-/// Bytes of the footer that are left for names of fields.
+/// Bytes of the footer that remain for the names of fields.
 ///
 /// # Errors
-/// `Limit` when `meta` and what else the options put into the footer leave none, `Invalid` when no reader takes it.
+/// `Limit` when `meta` and other options leave no room, `Invalid` when no reader accepts them.
 pub fn room_for_names(options: &WriteOptions) -> Result<u64> {
     let none = || inline_array(&[]);
     let footer = footer_text(&FooterParts {
@@ -400,7 +401,7 @@ struct FooterParts<'a> {
     columns: Json,
 }
 
-/// The footer's text. JINX 1.0 readers need the first eleven members, the index first of all.
+/// The footer's text. JINX 1.0 readers need the first eleven members, beginning with the index.
 fn footer_text(parts: &FooterParts<'_>) -> Result<String> {
     let options = parts.options;
     let mut footer = Map::new();
@@ -441,7 +442,7 @@ fn footer_text(parts: &FooterParts<'_>) -> Result<String> {
 /// The object's text with its digest as the last member.
 ///
 /// # Errors
-/// Never for objects made of JSON values.
+/// None for objects made of JSON values.
 pub fn with_digest(object: &impl Serialize) -> Result<String> {
     let mut text = serde_json::to_string(object).map_err(|error| Error::invalid(error.to_string()))?;
     text.pop();
@@ -450,8 +451,8 @@ pub fn with_digest(object: &impl Serialize) -> Result<String> {
     Ok(text)
 }
 
-/// The name that the footer gives the sidecar. Readers look beside the main file first; where the user's own name is
-/// none that a file may give (it has a control character, or is no text), another one stands for it.
+/// The name that the footer gives the sidecar. Readers look next to the main file first. Where the user's name is not
+/// allowed inside a file (it has a control character, or is not UTF-8), a substitute is used.
 fn sidecar_name(main: &Path) -> String {
     let beside = crate::sidecar::beside(main);
     let name = beside.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();

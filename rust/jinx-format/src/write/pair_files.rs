@@ -53,7 +53,7 @@ impl PlainPair {
     }
 }
 
-/// A new file; what lies there already is an unfinished shard that no manifest names.
+/// A new file. An existing one is an unfinished shard that no manifest lists.
 fn create_file(ops: &dyn FileOps, path: &Path) -> Result<File> {
     let created = match ops.create(path) {
         Err(error) if error.kind() == ErrorKind::AlreadyExists => {

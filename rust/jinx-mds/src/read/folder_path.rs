@@ -5,7 +5,7 @@ use jinx_core::error::Result;
 use jinx_core::io::{Access, Source};
 use std::path::Path;
 
-/// A folder as it was given, and what a relative one counts from.
+/// A folder as it was given, and the base of a relative one.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FolderPath<'f> {
     pub base: &'f Path,

@@ -48,7 +48,7 @@ pub(crate) fn algorithm(info: &ShardInfo) -> Option<Algorithm> {
     }
 }
 
-/// The compressed file of a shard, its size held against the index, its hashes on request.
+/// The compressed file of a shard: its size is compared with the index, on request its hashes too.
 pub(crate) fn open_zip(info: &ShardInfo, folder: FolderPath<'_>, verify: bool) -> Result<Source> {
     let zip = info.zip.as_ref().ok_or_else(|| Error::corrupt("a compressed shard without zip_data"))?;
     let source = folder.open(zip, Access::Pread)?;
@@ -65,7 +65,7 @@ pub(crate) fn open_zip(info: &ShardInfo, folder: FolderPath<'_>, verify: bool) -
     Ok(source)
 }
 
-/// Holds a file against its hashes.
+/// Compares a file with its hashes.
 pub(crate) fn check_hashes(
     source: &Source,
     listed: &std::collections::BTreeMap<String, String>,
@@ -83,7 +83,7 @@ pub(crate) fn check_hashes(
     hashers.check(listed).map_err(|error| error.in_file(source.path()))
 }
 
-/// The shard's bytes as a stream, in constant memory; snappy's block is decoded as a whole.
+/// The shard's bytes as a stream, in constant memory; a snappy block is decoded as a whole.
 pub(crate) fn stream(source: Source, info: &ShardInfo) -> Result<Box<dyn Read + Send>> {
     let algorithm = algorithm(info).ok_or_else(|| Error::invalid("the shard is not compressed"))?;
     match algorithm.stream() {
@@ -95,7 +95,7 @@ pub(crate) fn stream(source: Source, info: &ShardInfo) -> Result<Box<dyn Read + 
     }
 }
 
-/// The whole shard in memory, with its raw hashes on request.
+/// The whole shard in memory; its raw hashes are checked on request.
 pub(crate) fn to_memory(
     info: &ShardInfo,
     folder: FolderPath<'_>,
@@ -121,8 +121,8 @@ pub(crate) fn to_memory(
     decode().map(|bytes| (bytes, path.clone())).map_err(|error| error.in_file(&path))
 }
 
-/// The shard decoded into `target`, whose folder is there, unless a file of the right size is there already; whether it
-/// was not.
+/// Decodes the shard into `target`, whose folder must exist, unless a file of the right size exists. Returns whether it
+/// did.
 pub(crate) fn to_file(
     ops: &dyn FileOps,
     info: &ShardInfo,
@@ -135,7 +135,8 @@ pub(crate) fn to_file(
     }
     let source = open_zip(info, folder, verify)?;
     let path = source.path().to_owned();
-    let parent = target.parent().ok_or_else(|| Error::invalid("this names no file").in_file(target))?;
+    let parent =
+        target.parent().ok_or_else(|| Error::invalid("this is not the name of a file").in_file(target))?;
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
     let prefix = format!(".{}.", target.file_name().unwrap_or_default().to_string_lossy());
     sweep_unfinished(ops, parent, |name| name.starts_with(&prefix) && name.ends_with(".tmp"));
@@ -171,7 +172,7 @@ fn decode_into(
         written += to_u64(got);
         // Checked before it is written: a bomb never fills the disk.
         if written > info.raw.bytes {
-            let what = format!("decodes to more than the {} bytes that the index says", info.raw.bytes);
+            let what = format!("decodes to more than the {} bytes in the index", info.raw.bytes);
             return Err(here(Error::corrupt(what)));
         }
         hashers.update(&buffer[..got]);
@@ -184,10 +185,10 @@ fn decode_into(
     hashers.check(&info.raw.hashes).map_err(here)
 }
 
-/// Fills `out` with what `reader` yields next.
+/// Fills `out` from `reader`.
 ///
 /// # Errors
-/// `Truncated` when it ends before.
+/// `Truncated` when `reader` ends early.
 pub(crate) fn read_exactly(reader: &mut dyn Read, out: &mut [u8]) -> Result<()> {
     let mut got = 0;
     while got < out.len() {

@@ -1,4 +1,4 @@
-//! Writing MDS folders: the bytes that Streaming's own writer gives, published as a whole.
+//! Writing MDS folders: the bytes that Streaming's own writer produces, published as a whole.
 
 use crate::compression::Compression;
 use crate::encodings::names::Encoding;
@@ -16,7 +16,7 @@ use std::process;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-/// What Streaming's writer uses.
+/// The default of Streaming's writer.
 pub const DEFAULT_SIZE_LIMIT: u64 = 1 << 26;
 
 #[derive(Debug, Clone)]
@@ -56,7 +56,7 @@ pub struct Writer {
     columns: Arc<Vec<WrittenColumn>>,
     compression: Compression,
     settings: Settings,
-    /// What every shard's entry says.
+    /// The common part of all shard entries.
     config: Map<String, Json>,
     config_text: Vec<u8>,
     ends: Vec<u64>,
@@ -66,15 +66,15 @@ pub struct Writer {
     shards: Vec<Json>,
     written: u64,
     bytes: u64,
-    /// A shard could not be written, and its samples are gone: nothing may be published any more.
+    /// A shard could not be written and its samples are lost: nothing may be published.
     failed: bool,
 }
 
-/// Threads that write shards. Dropping it waits for them: the folder they write to is removed next, and may be another
-/// writer's soon.
+/// Threads that write shards. Dropping it waits for them: their folder is removed next, and another writer may use its
+/// name.
 struct Running {
     shards: VecDeque<JoinHandle<Result<Json>>>,
-    /// A forked child has the handles, and none of the threads.
+    /// A forked child has the handles, but not the threads.
     pid: u32,
 }
 
@@ -87,10 +87,10 @@ impl Drop for Running {
 }
 
 impl Writer {
-    /// Starts a folder; what is there stays until [`Writer::finish`].
+    /// Starts a folder; an existing one stays until [`Writer::finish`].
     ///
     /// # Errors
-    /// `Invalid` for options that do not exist or a target that is taken, `Unsupported` for an unknown encoding.
+    /// `Invalid` for unknown options or an existing target, `Unsupported` for an unknown encoding.
     pub fn create(target: &Path, settings: Settings) -> Result<Self> {
         Self::create_on(Arc::new(RealOps), target, settings)
     }
@@ -161,7 +161,7 @@ impl Writer {
         &self.columns
     }
 
-    /// A maker of samples, for any thread.
+    /// An encoder of samples, for any thread.
     ///
     /// # Errors
     /// `Limit` without memory.
@@ -173,11 +173,11 @@ impl Writer {
         Ok(SampleEncoder { columns: Arc::clone(&self.columns), packer })
     }
 
-    /// Adds a sample that an encoder of this writer made.
+    /// Adds a sample from an encoder of this writer.
     ///
     /// # Errors
-    /// `Limit` for a sample that fits no shard, which is left out; I/O errors of shards written before, after which
-    /// every further sample is `Invalid`.
+    /// `Limit` for a sample that fits into no shard, which is left out; I/O errors of earlier shards, after which every
+    /// further sample is `Invalid`.
     pub fn push(&mut self, sample: &[u8]) -> Result<()> {
         self.require_all_shards()?;
         let size = to_u64(sample.len()) + 4;
@@ -221,7 +221,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Ends the shard. It is gone if that fails or panics, and with it the dataset.
+    /// Ends the shard. If that fails or panics, the shard is lost, and with it the dataset.
     fn flush(&mut self) -> Result<()> {
         self.failed = true;
         self.start_shard()?;
@@ -244,7 +244,7 @@ impl Writer {
             name,
         };
         self.reset();
-        // Copying bytes is not worth a thread; compressing and hashing are.
+        // Copying bytes is not worth a thread; compressing and hashing is.
         let is_heavy = matches!(self.compression, Compression::File(_)) || !self.settings.hashes.is_empty();
         let threads = match self.settings.threads {
             0 => std::thread::available_parallelism().map_or(1, usize::from),
@@ -354,7 +354,7 @@ impl SampleEncoder {
     }
 }
 
-/// Everything that writing one shard takes.
+/// Everything that is needed to write one shard.
 struct ShardJob {
     ends: Vec<u64>,
     samples: Vec<u8>,

@@ -26,7 +26,7 @@ impl Stream {
         let mut messages = Self { input, first: None };
         let mark = messages.word()?.ok_or_else(ends_early)?.to_le_bytes();
         if &mark == OLD_FEATHER_MARK {
-            let what = "this is Feather of version 1; write it again with a newer pandas or pyarrow";
+            let what = "this is Feather version 1; write it again with a newer pandas or pyarrow";
             return Err(Error::unsupported(what));
         }
         if !FILE_MARK.starts_with(&mark) {
@@ -34,9 +34,9 @@ impl Stream {
             return Ok(messages);
         }
         if !FILE_MARK.ends_with(&messages.take(4)?) {
-            return Err(Error::corrupt("this is no Arrow file: it does not begin with ARROW1"));
+            return Err(Error::corrupt("this is not an Arrow file: it does not begin with ARROW1"));
         }
-        // Some writers fill up with zeros as far as they align.
+        // Some writers add zeros for alignment.
         for _ in 0..MAX_PADDING_WORDS {
             messages.first = messages.word()?;
             if messages.first != Some(0) {
@@ -46,19 +46,19 @@ impl Stream {
         Ok(messages)
     }
 
-    /// The next message; `None` behind the last one.
+    /// The next message; `None` after the last one.
     pub(super) fn next(&mut self) -> Result<Option<BatchBlock>> {
         let word = match self.first.take() {
             Some(word) => Some(word),
             None => self.word()?,
         };
-        // A stream may just end, or say so by a length of nothing; before 2019 lengths stood alone.
+        // A stream may just end, or with a length of zero; before 2019, lengths had no marker.
         let length = match word {
             Some(CONTINUES) => self.word()?,
             other => other,
         };
         let Some(length) = length.filter(|length| *length > 0) else {
-            // Behind the last message is the checksum of a compressed file.
+            // The checksum of a compressed file follows the last message.
             io::copy(&mut self.input, &mut io::sink())?;
             return Ok(None);
         };
@@ -92,7 +92,7 @@ impl Stream {
         if to_u64(bytes.len()) < length { Err(ends_early()) } else { Ok(bytes) }
     }
 
-    /// As many bytes as there are; memory for them grows as they come.
+    /// Reads at most `length` bytes; memory for them grows as they arrive.
     fn up_to(&mut self, length: u64) -> Result<Vec<u8>> {
         let first = to_usize(length.min(FIRST_RESERVATION_BYTES), "an Arrow message")?;
         let mut bytes = Vec::with_capacity(first);
