@@ -58,7 +58,7 @@ COLUMNS: dict[str, tuple[str, Callable[[Footer], None], str]] = {
     "announced_length": (
         "flag",
         change_column("flag", data=array(b"\1") | {"length": 2}),
-        "1 bytes where 2 were announced",
+        "1 bytes instead of 2",
     ),
     "checksum": ("flag", change_column("flag", data=array(b"\1\1") | {"x": "0" * 16}), "checksum"),
     "bool": ("flag", change_column("flag", data=array(b"\1\2")), "a bool that is neither 0 nor 1"),
@@ -105,7 +105,7 @@ def test_columns(name, pair):
 
 
 FOOTERS: dict[str, tuple[Footer, type[jinx.JinxError], str]] = {
-    "encoding": ({"encoding": 85}, jinx.CorruptFileError, "'encoding' is not a text"),
+    "encoding": ({"encoding": 85}, jinx.CorruptFileError, "'encoding' is not a string"),
     "version": ({"version": "2.0"}, jinx.UnsupportedError, "2.0"),
 }
 
@@ -233,8 +233,8 @@ def test_lines(name, tmp_path):
 
 # Reading takes the footer's word that there is nothing of the kind below a field; `verify` looks.
 FOR_VERIFY = {
-    "twice_in_a_dict": (b'{"a":{"b":1,"b":2}}', "the name stands twice"),
-    "wrapped_without_need": (b'{"a":[{"..":1}]}', "ends like a quoted name but is none"),
+    "twice_in_a_dict": (b'{"a":{"b":1,"b":2}}', "the name appears twice"),
+    "wrapped_without_need": (b'{"a":[{"..":1}]}', "ends like a quoted name but is not one"),
     "chain_that_no_field_has": (b'{"a":[{"..raw.":"AA=="}]}', "the footer's 'fields' lacks the path"),
 }
 
@@ -248,7 +248,7 @@ def test_lines_that_verify_refuses(name, tmp_path):
 
 FOREIGN_LINES = {
     "no_object": (b'{"a":1}\n7\n', "a line that is not a JSON object"),
-    "list": (b'{"a":1}\n[1]\n', "a JSON array in place of an object"),
+    "list": (b'{"a":1}\n[1]\n', "a JSON array instead of an object"),
     "not_whole": (b'{"a":1}\n{"a":\n', "each line must hold one whole object"),
     "nan": (b'{"a":NaN}\n', "JSON has no NaN"),
 }

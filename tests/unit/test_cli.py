@@ -155,7 +155,7 @@ def test_convert_from_standard_input(lines, tmp_path):
         (["convert", "a.jinx", "x.jinx", "--rename", "n"], 2, "old=new"),
         (["convert", "a.jinx", "x.parquet", "--shard-size", "huge"], 2, "not a size"),
         (["convert", "a.jinx", "x.foo"], 2, "its suffix names no format"),
-        (["convert", "a.jinx", "missing/x.jinx"], 2, "no such folder"),
+        (["convert", "a.jinx", "missing/x.jinx"], 2, "no such directory"),
         (["convert", "a.jinx", "OUT.JINX"], 2, "OUT.jinx"),
         (["convert", "a.jinx", "x.jinx", "--columns", "scroe"], 2, "did you mean 'score'"),
         (["convert", "a.jinx", "x.jinx", "--indexed", "scroe"], 2, "did you mean 'score'"),

@@ -258,7 +258,7 @@ def test_types_that_parquet_lacks_come_back_as_pyarrow_writes_them(tmp_path):
 
 
 def test_rows_without_fields_are_not_lost_in_parquet(tmp_path):
-    with pytest.raises(jinx.UnsupportedError, match="no row has a field"):
+    with pytest.raises(jinx.UnsupportedError, match="no row has a column"):
         jinx.convert([{}, {}], tmp_path / "a.parquet")
 
 

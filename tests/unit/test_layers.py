@@ -166,6 +166,35 @@ def test_the_extension_asks_for_the_gil() -> None:
     assert "#[pymodule(gil_used = true)]" in (ROOT / "rust/jinx-py/src/lib.rs").read_text("utf-8")
 
 
+# Calls that change a directory; `fs::` alone misses nothing, because nobody imports them by name.
+CHANGES_A_DIRECTORY = re.compile(
+    r"\bfs::(rename|remove_\w+|create_dir\w*|hard_link|write|copy|soft_link|renameat\w*|unlinkat|mkdirat|linkat)\b"
+    r"|\bFile::(create|create_new|options)\b|\bDirBuilder\b|\bos::unix::fs::symlink\b"
+    r"|\.(create|create_new)\(true\)|\.(sync_all|sync_data)\("
+)
+
+
+def rust_code(path: Path) -> str:
+    """What a Rust file does outside its tests and comments."""
+    code = re.split(r"#\[cfg\(test\)\]\s*(?:#\[allow\([^)]*\)\]\s*)?mod \w+ \{", path.read_text("utf-8"))[0]
+    return re.sub(r"//[^\n]*", "", code)
+
+
+def rust_sources() -> list[Path]:
+    """The files of the crates that are shipped, without those that hold tests only."""
+    files = [
+        path for crate in sorted(set(CRATES) - {"jinx-fuzz"}) for path in (ROOT / "rust" / crate / "src").rglob("*.rs")
+    ]
+    return [path for path in files if "tests" not in path.parts and not path.stem.endswith("tests")]
+
+
+def test_directories_are_changed_through_the_publishing_layer_alone():
+    """Faults and power cuts are tried on what goes through `FileOps`; anything else they would never see."""
+    layer = ROOT / "rust/jinx-core/src/io/ops.rs"
+    found = {path for path in rust_sources() if CHANGES_A_DIRECTORY.search(rust_code(path))}
+    assert found == {layer}
+
+
 def test_the_list_of_unsafe_files_is_whole():
     allowing = [path for path in (ROOT / "rust").rglob("*.rs") if "allow(unsafe_code)" in path.read_text("utf-8")]
     text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")

@@ -150,7 +150,7 @@ def test_missing_and_unfinished_parts_are_named(tmp_path):
     out = tmp_path / "out"
     with jinx.Writer(out, part=(1, 4)) as writer:
         writer.write({"n": 1})
-    with pytest.raises(jinx.MismatchError, match="of 4 parts these are missing: 0, 2, 3"):
+    with pytest.raises(jinx.MismatchError, match="parts 0, 2, 3 of 4 are missing"):
         jinx.merge(out)
     with pytest.raises(RuntimeError), jinx.Writer(out, part=(0, 4)):
         raise RuntimeError

@@ -1,9 +1,9 @@
-//! Bounds what is in flight: chunks and bytes between source and target, parts of a chunk that became large.
+//! Bounds the work in flight: chunks and bytes between source and target, and the parts of large chunks.
 
 use std::collections::HashMap;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-/// Parts of the chunk whose turn it is that may wait to be written.
+/// The most parts of the current chunk that may wait to be written.
 const PARTS_AHEAD: usize = 2;
 
 pub(crate) struct Backpressure {
@@ -40,7 +40,7 @@ impl Backpressure {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for room for one more chunk; false when all is to stop.
+    /// Waits for room for one more chunk; false when everything must stop.
     pub(crate) fn enter(&self) -> bool {
         let mut state = self.wait_while(|state| {
             state.chunks > 0 && (state.chunks >= self.max_chunks || state.bytes >= self.max_bytes)
@@ -55,8 +55,8 @@ impl Backpressure {
         state.bytes = state.bytes.saturating_add(bytes);
     }
 
-    /// Counts a part of a chunk that goes on, and waits until going on is fine: it is the chunk's turn, and its
-    /// parts get written. False when all is to stop.
+    /// Counts a part of an unfinished chunk, and waits until the chunk may continue: it is its turn, and its parts are
+    /// being written. False when everything must stop.
     pub(crate) fn part_sent(&self, chunk: u64) -> bool {
         *self.lock().parts.entry(chunk).or_default() += 1;
         let waits = |state: &InFlight| {
@@ -72,7 +72,7 @@ impl Backpressure {
         self.changed.notify_all();
     }
 
-    /// The chunk whose turn it is has been written; `bytes` as it was weighed.
+    /// The current chunk has been written; `bytes` is its size.
     pub(crate) fn leave(&self, bytes: u64) {
         let mut state = self.lock();
         let turn = state.turn;

@@ -21,13 +21,13 @@ use jinx_mds::write::writer::Writer;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Told how far a conversion has come, about ten times a second; an error stops it.
+/// Receives the progress of a conversion about ten times a second; an error stops it.
 pub type OnProgress<'a> = &'a mut dyn FnMut(Progress) -> Result<()>;
 
 /// Converts files of one format, in order, to `out`. Nothing is published unless all rows were written.
 ///
 /// # Errors
-/// The first thing that is wrong with inputs, options, rows or output, and where.
+/// The first problem of inputs, options, rows or output, and its place.
 pub fn convert(
     sources: &[PathBuf],
     source_format: Format,
@@ -56,7 +56,7 @@ pub fn convert(
         let known = projected(origin.known.clone(), spec, &options);
         return write(origin.open()?, known, out, target_format, spec, &options, progress);
     }
-    // Before the first pass, which may take long.
+    // Checked before the first pass, which may take long.
     let file = StreamOut::create(out, spec.overwrite)?;
     let known = projected(origin.known.clone(), spec, &options);
     let is_second = known.schema.is_none();
@@ -68,7 +68,7 @@ pub fn convert(
     run(origin.open()?, target, &options, &mut |now| progress(if is_second { second_half(now) } else { now }))
 }
 
-/// Converts rows from anywhere else, such as a table of another library; `schema` is theirs.
+/// Converts rows from another source, such as a table of another library; `schema` is their schema.
 ///
 /// # Errors
 /// As [`convert`].
@@ -120,7 +120,7 @@ fn write(
                 false => DatasetWriter::create(out, write)?,
             };
             let mut options = options.clone();
-            // Where rows are left out, only looking at them tells which ones were written.
+            // If rows may be left out, only a look at each row tells which ones were written.
             match options.rejects.is_some() || options.embed.is_some() {
                 true => writer.skip(writer.resumed()),
                 false => options.skip = writer.resumed(),
@@ -144,7 +144,7 @@ fn write(
         }
         Format::Arrow => Err(Error::unsupported("Arrow files are read, not written; write Parquet")),
         Format::Mds => Err(Error::unsupported(
-            "MDS needs an encoding for each column, and finding them takes a first pass over files",
+            "MDS needs an encoding for each column, which takes a first pass over files",
         )),
         Format::Parquet => {
             let schema = known.schema.ok_or_else(|| Error::invalid("Parquet needs a schema"))?;
@@ -154,7 +154,7 @@ fn write(
     }
 }
 
-/// How a JINX dataset is written, with what is known about its rows.
+/// How a JINX dataset is written, with the known facts about its rows.
 fn jinx_options(spec: &ConvertSpec, known: Known) -> Result<WriteOptions> {
     let media = known.media.into_iter().map(|(path, media)| MediaField {
         path,
@@ -174,7 +174,7 @@ fn projected(known: Known, spec: &ConvertSpec, options: &ConvertOptions) -> Know
     let mut media = known.media;
     media.extend(spec.embedded_media());
     Known {
-        // Files in place of paths, or the other way round, are of other types.
+        // Files instead of paths, or paths instead of files, have other types.
         schema: known
             .schema
             .filter(|_| options.embed.is_none() && options.media_dir.is_none())
@@ -184,7 +184,7 @@ fn projected(known: Known, spec: &ConvertSpec, options: &ConvertOptions) -> Know
     }
 }
 
-/// A schema for rows that come without one, by looking at all of them.
+/// Infers a schema from all rows, if they come without one.
 fn infer(
     origin: &Origin,
     media: Vec<MediaPath>,
@@ -194,7 +194,7 @@ fn infer(
 ) -> Result<SchemaRef> {
     if !origin.is_repeatable() {
         return Err(Error::unsupported(
-            "Parquet needs a schema, and finding one takes a first pass, which a pipe does not allow; save the input to a file",
+            "Parquet needs a schema, which takes a first pass that a pipe does not allow; save the input to a file",
         ));
     }
     let infer = InferOptions { media, mixed_json: spec.mixed_json, large: false };

@@ -1,4 +1,4 @@
-//! The formats and how they are told from names.
+//! The formats, and how names state them.
 
 use jinx_core::codec::Codec;
 use jinx_core::error::{Error, Result};
@@ -58,7 +58,7 @@ impl Format {
         })
     }
 
-    /// The format that a name's suffix says, before the suffix of a codec (`a.jsonl.zst`); `None` when it says none.
+    /// The format in a name's suffix, before the suffix of a codec (`a.jsonl.zst`); `None` if there is none.
     pub fn from_path(path: &Path) -> Option<Self> {
         let name = path.file_name()?.to_str()?.to_lowercase();
         let mut parts = name.rsplit('.');

@@ -19,6 +19,7 @@ pub mod outputs;
 mod rejects;
 mod rows;
 mod run;
+mod run_options;
 mod suggest;
 mod tar_names;
 
@@ -29,5 +30,6 @@ pub use format::Format;
 pub use observe::{Findings, Observer};
 pub use options::ConvertSpec;
 pub use ordered::{Commit, ordered};
-pub use rows::{ChunkEncoder, RowChunk, RowSource, RowTarget};
-pub use run::{ConvertOptions, Progress, Summary, run};
+pub use rows::{ChunkEncoder, RowChunk, RowSource, RowTarget, Summary};
+pub use run::{Progress, run};
+pub use run_options::ConvertOptions;

@@ -1,4 +1,4 @@
-//! A first pass that looks at rows and writes nothing.
+//! A first pass over rows, which writes nothing.
 
 use crate::{ChunkEncoder, RowTarget, Summary};
 use jinx_core::error::Result;
@@ -8,24 +8,24 @@ use jinx_core::value::{TreeBuilder, Value};
 use std::marker::PhantomData;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// What one value costs beside its bytes.
+/// Memory of one value besides its bytes.
 const VALUE_BYTES: u64 = 64;
 
-/// What a first pass finds out about rows.
+/// What a first pass learns about rows.
 pub trait Findings: Send + 'static {
     /// Takes a row into account.
     ///
     /// # Errors
-    /// When nothing fits this row and the former ones.
+    /// When nothing fits this row and the previous ones.
     fn observe(&mut self, row: &Value) -> Result<()>;
 
-    /// What their rows are built with, which may leave out what the findings do not depend on.
+    /// Builds the rows to observe; it may leave out what the findings do not depend on.
     fn tree() -> TreeBuilder {
         TreeBuilder::default()
     }
 }
 
-/// Looks at rows. Clones look at the same.
+/// Observes rows. Clones share their findings.
 pub struct Observer<F>(Arc<Mutex<F>>);
 
 impl<F> Clone for Observer<F> {
@@ -63,7 +63,7 @@ impl<F: Findings> RowTarget for Observer<F> {
     }
 }
 
-/// Rows on their way to the observer.
+/// Rows that wait for the observer.
 pub struct Trees<F> {
     tree: TreeBuilder,
     rows: Vec<Value>,
@@ -92,7 +92,7 @@ impl<F: Findings> ChunkEncoder for Trees<F> {
     }
 }
 
-/// About how much memory a value takes.
+/// About the memory that a value takes.
 fn size_of(value: &Value) -> u64 {
     VALUE_BYTES
         + match value {

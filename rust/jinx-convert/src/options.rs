@@ -1,4 +1,4 @@
-//! What a caller may ask of a conversion, as JSON.
+//! The options of a conversion, as JSON.
 
 use crate::arrow::features::{MediaFeature, MediaPath};
 use crate::inputs::STANDARD_STREAM;
@@ -17,23 +17,23 @@ use std::path::{Path, PathBuf};
 
 const DEFAULT_LEVEL: i32 = 3;
 
-/// The options of a conversion. Members that are absent have their defaults; unknown ones are an error.
+/// The options of a conversion. Missing members have their defaults; unknown ones are an error.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[allow(clippy::struct_excessive_bools)]
 pub struct ConvertSpec {
     /// JINX: whether big values go to a second file.
     pub sidecar: bool,
-    /// JINX: `zstd` (default) or none. JSON Lines and MessagePack: `none`, `zstd` or `gz`; the default is what the
-    /// output's suffix says. Parquet: `none`, `snappy` (default), `zstd` or `gzip`. JSON null is none.
+    /// JINX: `zstd` (default) or none. JSON Lines and MessagePack: `none`, `zstd` or `gz`; the default follows the
+    /// output's suffix. Parquet: `none`, `snappy` (default), `zstd` or `gzip`. JSON null is none.
     #[serde(deserialize_with = "given")]
     pub compression: Option<Option<String>>,
     pub level: Option<i32>,
     /// JINX: bytes above which a binary value goes to the sidecar.
     pub binary_threshold: Option<u64>,
-    /// JINX: dotted paths to keep as columns beside the default ones.
+    /// JINX: dotted paths to index, besides the default ones.
     pub indexed: Option<Vec<String>>,
-    /// JINX: dotted paths to keep as the only columns.
+    /// JINX: dotted paths to index, and no others.
     pub only_indexed: Option<Vec<String>>,
     /// JINX: top-level fields that are never compressed.
     pub uncompressed: Vec<String>,
@@ -44,7 +44,7 @@ pub struct ConvertSpec {
     pub append: bool,
     pub split: Option<String>,
     pub meta: Option<Meta>,
-    /// JSON Lines, MessagePack and tars as inputs: every row holds markers, also one that does not say so.
+    /// JSON Lines, MessagePack and tars as inputs: every row holds markers, even if it does not declare them.
     pub markers: bool,
     /// Rows after which to stop.
     pub limit: Option<u64>,
@@ -59,7 +59,7 @@ pub struct ConvertSpec {
     /// Parquet: keep a field of mixed kinds as JSON text. Also `mixed`, with `"json"` or `"error"`.
     #[serde(alias = "mixed", deserialize_with = "mixed")]
     pub mixed_json: bool,
-    /// Texts that are paths of files to read in.
+    /// Strings that are paths of files to embed.
     pub embed: Option<EmbedSpec>,
     /// Leave out null members of nested dicts.
     pub drop_nulls: bool,
@@ -67,13 +67,13 @@ pub struct ConvertSpec {
     pub media_dir: Option<PathBuf>,
     /// Leave out rows with errors, and list them in this file.
     pub rejects: Option<PathBuf>,
-    /// JINX folders: stands for inputs and options, so that an interrupted run can be gone on with.
+    /// JINX folders: identifies inputs and options, so that an interrupted run can be resumed.
     pub resume_key: Option<String>,
-    /// Go on with an interrupted run of the same key.
+    /// Resume an interrupted run with the same key.
     pub resume: bool,
 }
 
-/// Which files to read in.
+/// Which files to embed.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EmbedSpec {
@@ -82,7 +82,7 @@ pub struct EmbedSpec {
     pub root: PathBuf,
     /// `fail`, `skip` or `null`.
     pub missing: String,
-    /// What the files are, as far as that is known: places and `Image`, `Audio` or `Video`.
+    /// The known kinds of the files: paths and `Image`, `Audio` or `Video`.
     #[serde(default)]
     pub media: Vec<(FieldPath, String)>,
 }
@@ -152,21 +152,21 @@ impl ConvertSpec {
     /// `Invalid` for an unknown member or a value of the wrong type.
     pub fn from_json(text: &str) -> Result<Self> {
         let bad = |error: serde_json::Error| Error::invalid(format!("conversion options: {error}"));
-        // A list would be taken for the members in order.
+        // A list would be read as the members in order.
         if !text.trim_start().starts_with('{') {
             return Err(Error::invalid("conversion options: not a JSON object"));
         }
         serde_json::from_str(text).map_err(bad)
     }
 
-    /// What the engine needs to know.
+    /// The options of the run.
     ///
     /// # Errors
-    /// `Invalid` for a new name that is no text.
+    /// `Invalid` for a new name that is not a string.
     pub(crate) fn engine(&self) -> Result<ConvertOptions> {
         let rename = self.rename.iter().flatten().map(|(old, new)| match new {
             Json::String(new) => Ok((old.clone(), new.clone())),
-            _ => Err(Error::invalid(format!("the new name of '{old}' must be text"))),
+            _ => Err(Error::invalid(format!("the new name of '{old}' must be a string"))),
         });
         Ok(ConvertOptions {
             limit: self.limit,
@@ -182,13 +182,13 @@ impl ConvertSpec {
         })
     }
 
-    /// What the files that are read in are.
+    /// The kinds of the embedded files.
     pub(crate) fn embedded_media(&self) -> Vec<MediaPath> {
         let media = self.embed.iter().flat_map(|embed| &embed.media);
         media.map(|(path, kind)| (path.clone(), MediaFeature::of(kind))).collect()
     }
 
-    /// Refuses options that the target does not have and that would be missed.
+    /// Refuses options that the target does not have and would ignore.
     ///
     /// # Errors
     /// `Invalid`.
@@ -199,15 +199,16 @@ impl ConvertSpec {
             ("shard_size", self.shard_size.is_some() && !has_shards),
         ];
         match refused.iter().find(|(_, refused)| *refused) {
-            Some((name, _)) => {
-                Err(Error::invalid(format!("{name} is for JINX folders, not for {}", target.name())))
-            }
+            Some((name, _)) => Err(Error::invalid(format!(
+                "{name} is for directories of JINX shards, not for {}",
+                target.name()
+            ))),
             None if target == Format::Jinx && self.media_dir.is_some() => {
-                Err(Error::invalid("a folder for media is for JSON lines; JINX keeps them in its sidecar"))
+                Err(Error::invalid("a directory for media is for JSON Lines; JINX keeps them in its sidecar"))
             }
             None if target == Format::Tar => self.tar_codec(out).map(|_| ()),
             None if target == Format::Mds && out == Path::new(STANDARD_STREAM) => {
-                Err(Error::invalid("MDS is a folder and cannot go to standard output; give it a name"))
+                Err(Error::invalid("MDS is a directory and cannot go to standard output; give it a name"))
             }
             None if target == Format::Jinx && out == Path::new(STANDARD_STREAM) => Err(Error::invalid(
                 "JINX may take two files and cannot go to standard output; give it a name",
@@ -216,7 +217,7 @@ impl ConvertSpec {
         }
     }
 
-    /// How a JINX dataset is written, without what comes from the source.
+    /// How a JINX dataset is written, without the facts from the source.
     pub(crate) fn jinx(&self) -> Result<WriteOptions> {
         let compression = match self.compression.as_ref().map(Option::as_deref) {
             None => Some(self.level.unwrap_or(DEFAULT_LEVEL)),
@@ -286,7 +287,7 @@ impl ConvertSpec {
             Some(None | Some("none")) => None,
             Some(Some(name)) => match Codec::from_name(name) {
                 Some(codec @ (Codec::Zstd | Codec::Gzip)) => Some(codec),
-                _ => return Err(unknown(name, "JSON lines and MessagePack", "zstd, gz or none")),
+                _ => return Err(unknown(name, "JSON Lines and MessagePack", "zstd, gz or none")),
             },
         };
         match suffix {
@@ -300,7 +301,7 @@ impl ConvertSpec {
         }
     }
 
-    /// The codec of a tar, which its suffix says.
+    /// The codec of a tar, from its suffix.
     pub(crate) fn tar_codec(&self, out: &Path) -> Result<Option<Codec>> {
         let suffix = out.extension().and_then(|ext| ext.to_str()).unwrap_or_default();
         let named = match suffix {

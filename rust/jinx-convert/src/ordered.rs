@@ -1,4 +1,4 @@
-//! Work on many threads whose results arrive in the order of the input.
+//! Work on many threads, with results in the order of the input.
 
 use crate::backpressure::Backpressure;
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, unbounded};
@@ -12,24 +12,24 @@ use std::time::{Duration, Instant};
 
 /// Input bytes between source and target.
 const BYTES_IN_FLIGHT: u64 = 32 << 20;
-/// How often the caller gets to say that it wants to stop.
+/// How often the caller is asked whether to stop.
 const TICK: Duration = Duration::from_millis(50);
 
-/// How long a source that does not return is waited for when all is to stop.
+/// How long to wait for a source that does not return when everything must stop.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// The calling thread's half.
+/// The part of the calling thread.
 pub trait Commit<E> {
     /// Takes the next result in the order of the input.
     ///
     /// # Errors
-    /// Any error stops all.
+    /// Any error stops everything.
     fn commit(&mut self, result: E) -> Result<()>;
 
     /// Called after each result, and every 50 ms while there is none.
     ///
     /// # Errors
-    /// Any error stops all.
+    /// Any error stops everything.
     fn tick(&mut self) -> Result<()>;
 }
 
@@ -40,23 +40,23 @@ struct Job<C> {
 }
 
 enum Message<E> {
-    /// A part of a result that goes on.
+    /// A part of an unfinished result.
     Part(E),
     /// A result or its last part, and the bytes of the input.
     End(E, u64),
     Failed(Error),
 }
 
-/// Runs `produce` on a thread of its own, each of `workers` on one, and `commit` on this one.
+/// Runs `produce` and each of `workers` on threads of their own, and `commit` on this one.
 ///
-/// `produce` gives a piece of input with its size in bytes. A worker returns the result, or the last part of it after
-/// handing over others by the function it is given; that may block until it is the input's turn. The first error in
-/// the order of the input wins; a panic is an error. How much is in flight is bounded.
+/// `produce` returns a piece of input with its size in bytes. A worker returns the result, or the last part of it after
+/// passing the others to the function that it is given, which may block until it is the turn of the input. The first
+/// error in the order of the input wins; a panic is an error. The work in flight is bounded.
 ///
-/// A `produce` that does not return, such as a read from a terminal, is left behind after a second when all stops.
+/// A `produce` that does not return, such as a read from a terminal, is abandoned one second after everything stops.
 ///
 /// # Errors
-/// As said; and `Io` when the system gives no threads.
+/// As above; `Io` when no thread can be started.
 pub fn ordered<C, E, P, W>(produce: P, workers: Vec<W>, commit: &mut impl Commit<E>) -> Result<()>
 where
     C: Send + 'static,
@@ -108,7 +108,7 @@ fn feed<C>(
         };
         let failed = input.is_err();
         gate.weigh(bytes);
-        // Sending fails only when all is being stopped.
+        // Sending fails only when everything is being stopped.
         if jobs.send(Job { number, bytes, input }).is_err() || failed {
             return;
         }

@@ -1,12 +1,11 @@
-//! What every input gives and every output takes.
+//! What every input produces and every output consumes.
 
 use crate::filters::select::Selection;
-use crate::run::Summary;
 use jinx_core::error::{Error, Result};
 use jinx_core::sink::Sink;
 use std::sync::Arc;
 
-/// Some rows that follow one another, to be emitted on any thread.
+/// Some consecutive rows, to be emitted on any thread.
 pub trait RowChunk: Send {
     /// Number of rows.
     fn len(&self) -> usize;
@@ -15,59 +14,72 @@ pub trait RowChunk: Send {
         self.len() == 0
     }
 
-    /// Bytes of memory it holds or will need, roughly.
+    /// Bytes of memory that it holds or will need, roughly.
     fn bytes(&self) -> u64;
 
     /// Emits row `i`.
     ///
     /// # Errors
-    /// What is wrong with the row, or what the sink reports; file and row are named.
+    /// Errors of the row or of the sink, with file and row.
     fn emit(&self, i: usize, sink: &mut dyn Sink) -> Result<()>;
 
-    /// Names file and row `i` in an error that does not say where it happened.
+    /// Names file and row `i` in an error without a place.
     fn locate(&self, i: usize, error: Error) -> Error;
 }
 
-/// Gives rows in order.
+/// Produces rows in order.
 pub trait RowSource: Send {
     /// The next rows; `None` at the end.
     ///
     /// # Errors
-    /// What is wrong with the input, and where.
+    /// Errors of the input, with their place.
     fn next_chunk(&mut self) -> Result<Option<Box<dyn RowChunk>>>;
 
-    /// Bytes of the input that were read so far, compressed ones where it is compressed.
+    /// Bytes of the input that were read so far, as stored in the file.
     fn bytes_read(&self) -> u64;
 
     /// Bytes of the whole input, if known.
     fn total_bytes(&self) -> Option<u64>;
 
-    /// Only these top-level fields will be looked at. A source that can leave out others saves their reading; names
-    /// that it leaves out it must report by [`Selection::wants`].
+    /// Only these top-level columns will be used. A source may skip the others, but must report the names of skipped
+    /// ones to [`Selection::wants`].
     fn select(&mut self, _selection: &Arc<Selection>) {}
 }
 
-/// Turns rows into what a target writes; each worker has its own.
+/// Encodes rows for a target; each worker has its own.
 pub trait ChunkEncoder: Send {
     type Part: Send;
 
     /// Adds the row that `emit` describes.
     ///
     /// # Errors
-    /// What `emit` reports, or what the format cannot hold.
+    /// Errors of `emit`, or a value that the format cannot hold.
     fn encode(&mut self, emit: &mut dyn FnMut(&mut dyn Sink) -> Result<()>) -> Result<()>;
 
     /// Bytes that were added since the last part, roughly.
     fn bytes(&self) -> u64;
 
-    /// Makes good what a row that failed has left behind.
+    /// Removes what a failed row has left behind.
     fn undo(&mut self) {}
 
     /// The rows that were added since the last part.
     ///
     /// # Errors
-    /// What the format cannot hold.
+    /// A value that the format cannot hold.
     fn take(&mut self) -> Result<Self::Part>;
+}
+
+/// The result of a conversion.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Summary {
+    pub rows: u64,
+    /// Bytes of all files, sidecars included.
+    pub bytes: u64,
+    pub sidecar_bytes: u64,
+    /// Pairs of a JINX dataset, otherwise 1.
+    pub files: u64,
+    /// Rejected rows.
+    pub skipped: u64,
 }
 
 /// Writes encoded rows in order and publishes the result as a whole. Dropping it leaves what was there before.
@@ -75,14 +87,14 @@ pub trait RowTarget {
     type Part: Send;
     type Encoder: ChunkEncoder<Part = Self::Part>;
 
-    /// A worker's half.
+    /// The encoder of one worker.
     ///
     /// # Errors
-    /// `Invalid` for options the format does not have.
+    /// `Invalid` for options that the format does not have.
     fn encoder(&self) -> Result<Self::Encoder>;
 
     /// # Errors
-    /// I/O errors; the target is then to be dropped.
+    /// I/O errors; drop the target then.
     fn commit(&mut self, part: Self::Part) -> Result<()>;
 
     /// Makes the output visible.

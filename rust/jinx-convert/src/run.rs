@@ -1,53 +1,20 @@
 //! One conversion from start to end.
 
 use crate::filters::Filters;
-use crate::filters::embed::EmbedOptions;
 use crate::filters::select::Selection;
 use crate::ordered::{Commit, ordered};
 use crate::rejects::Rejects;
-use crate::rows::{ChunkEncoder, RowChunk, RowSource, RowTarget};
+use crate::rows::{ChunkEncoder, RowChunk, RowSource, RowTarget, Summary};
+use crate::run_options::ConvertOptions;
 use jinx_core::error::{Error, Result};
+use jinx_core::io::RealOps;
 use jinx_core::num::to_u64;
 use std::ops::Range;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct ConvertOptions {
-    /// Rows after which to stop.
-    pub limit: Option<u64>,
-    /// Top-level fields to keep, by their old names; all if `None`.
-    pub columns: Option<Vec<String>>,
-    /// Top-level fields to leave out, by their old names.
-    pub drop: Vec<String>,
-    /// Old and new names of top-level fields.
-    pub rename: Vec<(String, String)>,
-    /// Worker threads; 0 = one for each core.
-    pub threads: usize,
-    /// Texts that are paths of files to read in.
-    pub embed: Option<EmbedOptions>,
-    /// Leave out null members of nested dicts.
-    pub drop_nulls: bool,
-    /// Binary values go to files in this folder, and their paths stand in the rows.
-    pub media_dir: Option<PathBuf>,
-    /// Leave out rows that cannot be read or written, and list them in this file.
-    pub rejects: Option<PathBuf>,
-    /// Rows at the beginning that an earlier run has written.
-    pub skip: u64,
-}
-
-impl ConvertOptions {
-    pub(crate) fn workers(&self) -> usize {
-        match self.threads {
-            0 => std::thread::available_parallelism().map_or(1, usize::from),
-            threads => threads.min(256),
-        }
-    }
-}
-
-/// How far a conversion has come.
+/// The progress of a conversion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Progress {
     pub rows: u64,
@@ -55,21 +22,7 @@ pub struct Progress {
     pub total_bytes: Option<u64>,
 }
 
-/// What a conversion has written.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Summary {
-    pub rows: u64,
-    /// Bytes of all files, sidecars included.
-    pub bytes: u64,
-    pub sidecar_bytes: u64,
-    /// Pairs of a JINX dataset, else 1.
-    pub files: u64,
-    /// Rows that were left out because something was wrong with them.
-    pub skipped: u64,
-}
-
-/// What a worker has encoded is handed on from this size on, so that small rows that stand for large values cannot
-/// fill the memory.
+/// A worker passes on its part from this size on, so that small rows with large values cannot fill the memory.
 const PART_BYTES: u64 = 4 << 20;
 /// Least time between two reports.
 const REPORT_EVERY: Duration = Duration::from_millis(80);
@@ -77,22 +30,22 @@ const REPORT_EVERY: Duration = Duration::from_millis(80);
 /// Some rows of a chunk.
 struct ChunkPiece {
     chunk: Box<dyn RowChunk>,
-    /// Rows of it that count.
+    /// The rows to use.
     rows: Range<usize>,
 }
 
 struct EncodedPiece<P> {
     part: P,
     rows: u64,
-    /// Why rows were left out.
+    /// The errors of rejected rows.
     rejected: Vec<Error>,
 }
 
 /// Converts all rows of `source`. `progress` is called now and then on this thread, and once at the end.
 ///
 /// # Errors
-/// The first one in the order of rows, `Invalid` for fields that no row has, or what `progress` returns to stop.
-/// Nothing is published then.
+/// The first error in the order of rows, `Invalid` for columns that no row has, or the error of `progress`. Nothing is
+/// published then.
 pub fn run<T: RowTarget>(
     mut source: Box<dyn RowSource>,
     target: T,
@@ -115,7 +68,7 @@ pub fn run<T: RowTarget>(
             Ok(move |piece, hand_over: HandOver<'_, T::Part>| worker.work(piece, hand_over))
         })
         .collect::<Result<Vec<_>>>()?;
-    let rejects = Rejects::new(options.rejects.as_deref());
+    let rejects = Rejects::new(Arc::new(RealOps), options.rejects.as_deref());
     let last = Instant::now();
     let mut writing =
         Writing { target, progress, rows: options.skip, rejects, bytes_read, total_bytes, last };
@@ -145,13 +98,13 @@ pub fn run<T: RowTarget>(
     Ok(Summary { rows, skipped, ..writing.target.finish()? })
 }
 
-/// One thread's half of a conversion.
+/// The part of one worker thread.
 struct Worker<E> {
     encoder: E,
     filters: Option<Filters>,
 }
 
-/// Takes a part of a result that goes on.
+/// Takes a part of an unfinished result.
 type HandOver<'a, P> = &'a mut dyn FnMut(EncodedPiece<P>) -> Result<()>;
 
 impl<E: ChunkEncoder> Worker<E> {
@@ -174,7 +127,7 @@ impl<E: ChunkEncoder> Worker<E> {
         Ok(EncodedPiece { part, rows, rejected })
     }
 
-    /// Encodes one row, or gives the reason why it is left out.
+    /// Encodes one row, or returns the reason to reject it.
     fn row(&mut self, chunk: &dyn RowChunk, i: usize) -> Result<Option<Error>> {
         let Some(filters) = &mut self.filters else {
             return self.encoder.encode(&mut |sink| chunk.emit(i, sink)).map(|()| None);

@@ -1,6 +1,6 @@
-//! Suggestions: which known names a mistyped one may have meant.
+//! Suggestions for a mistyped name.
 
-/// The names nearest to `wanted`, best first; at most three, and none that is far off.
+/// The names nearest to `wanted`, best first; at most three, and only similar ones.
 pub(crate) fn near<'a>(wanted: &str, known: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     let folded = wanted.to_lowercase();
     let most = (wanted.chars().count() / 3).max(1) + 1;
@@ -17,7 +17,7 @@ pub(crate) fn near<'a>(wanted: &str, known: impl Iterator<Item = &'a str>) -> Ve
     found.into_iter().take(3).map(|(_, name)| name).collect()
 }
 
-/// The message for a column that is not there: the nearest names, or those there are.
+/// The message for a missing column: the nearest names, or all of them.
 pub(crate) fn no_such_column<'a>(name: &str, known: impl Iterator<Item = &'a str> + Clone) -> String {
     let listed =
         |names: Vec<&str>| names.iter().map(|name| format!("'{name}'")).collect::<Vec<_>>().join(", ");
@@ -29,7 +29,7 @@ pub(crate) fn no_such_column<'a>(name: &str, known: impl Iterator<Item = &'a str
     }
 }
 
-/// Letters to insert, remove or replace to get from one text to the other.
+/// Letters to insert, remove or replace to turn one string into the other.
 fn distance(one: &str, other: &str) -> usize {
     let other: Vec<char> = other.chars().take(100).collect();
     let mut row: Vec<usize> = (0..=other.len()).collect();

@@ -1,4 +1,4 @@
-//! Names in WebDataset tars: a file is `KEY.SUFFIX`, and its suffix says what it holds.
+//! Names in WebDataset tars: a file is `KEY.SUFFIX`, and its suffix states what it holds.
 
 /// The field that holds a sample's name.
 pub const KEY: &str = "__key__";
@@ -42,7 +42,7 @@ impl Kind {
     }
 }
 
-/// The sample's name and the suffix of a file; `None` for hidden files and for those that are no part of a sample.
+/// The sample's name and the suffix of a file; `None` for hidden files and others that are not part of a sample.
 pub(crate) fn split(path: &str) -> Option<(&str, String)> {
     let path = path.strip_prefix("./").unwrap_or(path);
     let start = path.rfind('/').map_or(0, |slash| slash + 1);
@@ -52,7 +52,7 @@ pub(crate) fn split(path: &str) -> Option<(&str, String)> {
     (!is_note).then(|| (&path[..start + dot], file[dot + 1..].to_lowercase()))
 }
 
-/// Whether files can be called so and are read back under this name.
+/// Whether files can have this name and are read back under it.
 pub(crate) fn is_key(key: &str) -> bool {
     let is_part = |part: &str| !part.is_empty() && part != "." && part != "..";
     let last = key.rsplit('/').next().unwrap_or(key);

@@ -239,7 +239,7 @@ fn limit_fields_and_rename() {
         let error = run(None, Some(&["scoer"]), &[]).unwrap_err().to_string();
         assert!(error.contains("'scoer'; did you mean 'score'?"), "{error}");
         let error = run(None, None, &[("id", "text")]).unwrap_err().to_string();
-        assert!(error.contains("two fields would be called 'text'") && error.contains(from), "{error}");
+        assert!(error.contains("two columns would be called 'text'") && error.contains(from), "{error}");
         assert!(run(None, None, &[("id", "x"), ("text", "x")]).is_err());
         assert!(run(None, Some(&["id"]), &[("text", "x")]).is_err());
         assert_eq!(run(Some(0), Some(&["nothing"]), &[]).unwrap().rows, 0);
@@ -311,7 +311,7 @@ fn odd_json_lines() {
     assert_eq!(read(b"\n\n").unwrap(), []);
     let error = read(b"{}\n\n[1]\n").unwrap_err();
     assert_eq!(error.line(), Some(3));
-    assert!(error.to_string().starts_with("x.jsonl: line 3: a JSON array in place of an object"), "{error}");
+    assert!(error.to_string().starts_with("x.jsonl: line 3: a JSON array instead of an object"), "{error}");
     let error = read(b"{}\n12\n").unwrap_err();
     assert!(error.to_string().starts_with("x.jsonl: line 2: "), "{error}");
     assert_eq!(read(b"\xff\xfe{\0}\0").unwrap_err().cause(), Cause::Unsupported);

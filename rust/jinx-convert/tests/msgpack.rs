@@ -92,10 +92,10 @@ fn lengths_are_not_believed() {
 #[test]
 fn what_is_ours_counts_in_rows_that_say_so() {
     let cases = [
-        (b"\x81\xa1a\xd4\x01\x00".as_slice(), "MessagePack extension type 1 is not known here"),
-        (b"\x82\xa5$jinx\x01\xa1a\xd4\x02\x00", "a tensor that does not begin as torch.save writes one"),
-        (b"\x82\xa5$jinx\x01\xa1a\xd4\x01\x00", "an array that does not begin as .npy does"),
-        (b"\x82\xa5$jinx\x01\xa1a\x81\xa6$bytes\xc4\x00", "a $bytes that is none"),
+        (b"\x81\xa1a\xd4\x01\x00".as_slice(), "MessagePack extension type 1 is not supported"),
+        (b"\x82\xa5$jinx\x01\xa1a\xd4\x02\x00", "a tensor that does not begin as torch.save writes it"),
+        (b"\x82\xa5$jinx\x01\xa1a\xd4\x01\x00", "an array that does not begin with the magic bytes of .npy"),
+        (b"\x82\xa5$jinx\x01\xa1a\x81\xa6$bytes\xc4\x00", "an invalid $bytes"),
     ];
     for (row, says) in cases {
         let error = read(row).unwrap_err();
@@ -121,7 +121,7 @@ fn what_is_ours_counts_in_rows_that_say_so() {
 #[test]
 fn foreign_things_are_named() {
     let error = read(b"\x80\x81\xa1a\xd4\x2a\x00").unwrap_err();
-    assert_eq!(error.to_string(), "sample 1, field 'a': MessagePack extension type 42 is not known here");
+    assert_eq!(error.to_string(), "sample 1, field 'a': MessagePack extension type 42 is not supported");
     assert_eq!(cause(b"\x80\x80\x81\x01\x01"), (Cause::Unsupported, Some(2)));
     assert_eq!(cause(b"\x91\x80"), (Cause::Unsupported, Some(0)));
     assert_eq!(cause(b"\x80\x2a"), (Cause::Corrupt, Some(1)));

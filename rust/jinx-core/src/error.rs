@@ -9,11 +9,11 @@ use std::path::{Path, PathBuf};
 pub enum Cause {
     /// The operating system refused or failed (missing file, no space, ...).
     Io(io::ErrorKind),
-    /// A file ends before what it announces.
+    /// A file ends too early.
     Truncated,
     /// Bytes that no writer of the format produces, or a checksum that does not match.
     Corrupt,
-    /// A cap from [`crate::limits`] was met.
+    /// A limit from [`crate::limits`] was exceeded.
     Limit,
     /// A legal file that needs something this build does not know.
     Unsupported,
@@ -165,7 +165,7 @@ impl Error {
 }
 
 impl From<&io::Error> for Error {
-    /// An error of ours that travelled through a reader keeps its cause.
+    /// An error of this library that passed through a reader keeps its cause.
     fn from(source: &io::Error) -> Self {
         if let Some(ours) = source.get_ref().and_then(|inner| inner.downcast_ref::<Self>()) {
             return ours.clone();

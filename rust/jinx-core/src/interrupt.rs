@@ -1,10 +1,10 @@
-//! Lets the program around the core stop a call that takes long: Ctrl-C must not wait for a gigabyte.
+//! Lets the host program stop a long call: Ctrl-C must not wait for a gigabyte.
 
 use crate::error::{Error, Result};
 use std::cell::RefCell;
 use std::sync::OnceLock;
 
-/// Says whether the work of this thread is to stop.
+/// Whether the work of this thread should stop.
 type Question = Box<dyn Fn() -> bool>;
 
 thread_local! {
@@ -13,14 +13,14 @@ thread_local! {
 
 static ASK: OnceLock<fn() -> bool> = OnceLock::new();
 
-/// Sets the question that long calls ask every few MiB, whether they should stop. The first one set stays.
+/// Sets the function that long calls ask every few MiB whether to stop. The first one set stays.
 ///
-/// It is asked on the thread that called the core and on the core's own threads.
+/// It runs on the thread that called the core and on the core's own threads.
 pub fn set_question(ask: fn() -> bool) {
     let _ = ASK.set(ask);
 }
 
-/// What a worker thread asks too, until it ends: whether those it works for have given up.
+/// Sets a second function for this worker thread: whether its caller has given up.
 pub fn also_ask(question: impl Fn() -> bool + 'static) {
     ALSO.set(Some(Box::new(question)));
 }

@@ -1,4 +1,4 @@
-//! Finds names that stand twice in one dict: linear while the dict is small, hashed beyond.
+//! Finds duplicate names in a dict: a linear search in small dicts, hashing in larger ones.
 
 use std::collections::HashMap;
 

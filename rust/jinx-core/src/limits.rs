@@ -1,6 +1,6 @@
-//! Every cap on untrusted input, with its reason. Nothing else in the crate decides how much is too much.
+//! Every cap on untrusted input, with its reason. No other module decides how much is too much.
 
-/// Bytes at the end of a file in which the footer offset is sought: its digits and foreign trailing blanks.
+/// Bytes at the end of a file that are searched for the footer offset: its digits, and blanks added by other programs.
 pub const MAX_TRAILER_BYTES: usize = 1024;
 /// A footer without an inline index; with one (1.0 files) the file's own size is the bound.
 pub const MAX_FOOTER_BYTES: u64 = 64 << 20;
@@ -17,21 +17,21 @@ pub const MAX_VALUE_BYTES: u64 = 2 << 30;
 pub const MAX_DEPTH: usize = 256;
 /// Digits of one integer, as CPython's own `int()` default.
 pub const MAX_INT_DIGITS: usize = 4300;
-/// Codecs in one suffix chain: more only serves nested decompression bombs.
+/// Codecs in one suffix chain: only nested decompression bombs need more.
 pub const MAX_CHAIN_CODECS: usize = 3;
 /// zstd window, as log2: what `zstd --long=27` needs, 128 MiB.
 pub const MAX_ZSTD_WINDOW_LOG: u32 = 27;
 /// Memory of one xz decoder: four times what `xz -9` files need.
 pub const MAX_LZMA_MEMORY_BYTES: u64 = 256 << 20;
-/// First reservation of a decode buffer whatever a header declares; it then grows as bytes really come.
+/// Initial size of a decode buffer, whatever a header declares. It grows as bytes arrive.
 pub const FIRST_RESERVATION_BYTES: u64 = 16 << 20;
 /// A file name found inside a file.
 pub const MAX_NAME_BYTES: usize = 255;
 /// A manifest: 10,000 shards take about 2 MiB.
 pub const MAX_MANIFEST_BYTES: u64 = 256 << 20;
-/// Shards that a writer starts in one folder; the last one takes what is left.
+/// Shards that a writer starts in one folder; the last shard takes the rest.
 pub const MAX_SHARDS: usize = 300_000;
-/// Rows of a file whose index stands in the footer, where it is one decoded value.
+/// Rows of a file with its index in the footer, where the index is one decoded value.
 pub const MAX_INLINE_ROWS: u64 = MAX_VALUE_BYTES / 8 - 1;
 
 /// The caps a caller may change, per dataset.

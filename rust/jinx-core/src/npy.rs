@@ -1,17 +1,17 @@
 //! The header of a `.npy` payload, checked before anything is allocated for it.
 //!
-//! numpy's own reader evaluates the header as a Python literal and trusts the shape; this one knows three names
-//! and holds the shape against the bytes that are there.
+//! numpy's own reader evaluates the header as a Python literal and trusts the shape; this one accepts three names and
+//! compares the shape with the size of the payload.
 
 use crate::error::{Error, Result};
 use crate::num::to_u64;
 use crate::sink::Payload;
 
-/// Bytes that say how long the header is.
+/// Bytes that hold the length of the header.
 pub const PREFIX_BYTES: usize = 12;
 /// numpy 2 arrays have at most 64 dimensions.
 const MAX_DIMENSIONS: usize = 64;
-/// A plain header has 118 bytes; this is what a version 1 header can have at most.
+/// A plain header has 118 bytes; a version 1 header has at most this many.
 const MAX_HEADER_BYTES: usize = 65_535;
 
 /// What the header of an array says.
@@ -30,18 +30,19 @@ pub struct NpyHeader {
 /// Bytes of all elements of an array.
 ///
 /// # Errors
-/// `Corrupt` when they do not fit 63 bits with a sign, zeros left out: numpy could not make that array.
+/// `Corrupt` if the product does not fit a signed 64-bit integer (without dimensions of zero): numpy cannot make that
+/// array.
 pub fn data_len(shape: &[u64], item_size: u64) -> Result<u64> {
     let huge = || Error::corrupt("an array whose shape does not fit 64 bits");
     let mut sizes = shape.iter().copied().filter(|size| *size != 0);
     let full = sizes.try_fold(item_size.max(1), u64::checked_mul);
     let full = full.filter(|length| i64::try_from(*length).is_ok()).ok_or_else(huge)?;
-    // A zero dimension anywhere makes the array empty, and so do items of no bytes.
+    // A zero dimension anywhere makes the array empty, and so do items of zero bytes.
     Ok(if shape.contains(&0) || item_size == 0 { 0 } else { full })
 }
 
 impl NpyHeader {
-    /// Holds the shape against the whole payload's length.
+    /// Compares the shape with the length of the whole payload.
     ///
     /// # Errors
     /// `Corrupt` when they differ.
@@ -62,13 +63,13 @@ impl NpyHeader {
 /// Where the header ends, from the first [`PREFIX_BYTES`] of a payload.
 ///
 /// # Errors
-/// `Corrupt` for what is no `.npy` payload.
+/// `Corrupt` if it is not a `.npy` payload.
 pub fn header_end(prefix: &[u8]) -> Result<usize> {
     if prefix.starts_with(b"PK") {
-        return Err(Error::corrupt("a ZIP archive where one array belongs"));
+        return Err(Error::corrupt("a ZIP archive instead of one array"));
     }
     if !prefix.starts_with(b"\x93NUMPY") {
-        return Err(Error::corrupt("an array that does not begin as .npy does"));
+        return Err(Error::corrupt("an array that does not begin with the magic bytes of .npy"));
     }
     let length =
         |bytes: &[u8]| bytes.iter().rev().fold(0usize, |length, byte| length << 8 | usize::from(*byte));
@@ -108,7 +109,8 @@ pub fn parse_header(prefix: &[u8]) -> Result<NpyHeader> {
 /// # Errors
 /// `Corrupt` for objects and unknown types.
 pub fn item_size(descr: &str) -> Result<u64> {
-    let bad = || Error::corrupt(format!("an array of type '{descr}', which is no plain number or text"));
+    let bad =
+        || Error::corrupt(format!("an array of type '{descr}', which is not a plain number or string type"));
     let plain = descr.strip_prefix(['<', '>', '|', '=']).unwrap_or(descr);
     match plain {
         "b1" | "i1" | "u1" => return Ok(1),
@@ -132,7 +134,7 @@ pub fn item_size(descr: &str) -> Result<u64> {
     Ok(u64::from(count) * factor)
 }
 
-/// Checks the payload of an array or of a numpy scalar; others have nothing to be checked.
+/// Checks the payload of an array or of a numpy scalar; other payloads need no check.
 ///
 /// # Errors
 /// As [`parse_header`], [`NpyHeader::check_payload`] and [`check_scalar`].
@@ -144,14 +146,14 @@ pub fn check_blob(payload: Payload, bytes: &[u8]) -> Result<()> {
     }
 }
 
-/// As [`check_blob`], of a payload from another format: a tensor must begin as `torch.save` writes one, too.
+/// As [`check_blob`], of a payload from another format: a tensor must also begin as `torch.save` writes it.
 ///
 /// # Errors
 /// `Corrupt` for anything else.
 pub fn check_import(payload: Payload, bytes: &[u8]) -> Result<()> {
-    // An archive, or the pickle that came before it.
+    // A ZIP archive, or the pickle of older versions.
     if payload == Payload::Pt && !bytes.starts_with(b"PK\x03\x04") && !bytes.starts_with(b"\x80") {
-        return Err(Error::corrupt("a tensor that does not begin as torch.save writes one"));
+        return Err(Error::corrupt("a tensor that does not begin as torch.save writes it"));
     }
     check_blob(payload, bytes)
 }
@@ -162,8 +164,8 @@ pub fn check_import(payload: Payload, bytes: &[u8]) -> Result<()> {
 /// `Corrupt` for anything else.
 pub fn check_scalar(payload: &[u8]) -> Result<()> {
     let end = memchr::memchr(0, payload).ok_or_else(|| Error::corrupt("a scalar without its type"))?;
-    let descr =
-        std::str::from_utf8(&payload[..end]).map_err(|_| Error::corrupt("a scalar whose type is no text"))?;
+    let descr = std::str::from_utf8(&payload[..end])
+        .map_err(|_| Error::corrupt("a scalar whose type is not text"))?;
     let (size, found) = (item_size(descr)?, to_u64(payload.len() - end - 1));
     if size == found {
         return Ok(());
@@ -171,7 +173,7 @@ pub fn check_scalar(payload: &[u8]) -> Result<()> {
     Err(Error::corrupt(format!("a scalar of type {descr} with {found} bytes, {size} are needed")))
 }
 
-/// The part of Python's literals that a header uses.
+/// The subset of Python literals that a header uses.
 struct Literal<'t> {
     text: &'t [u8],
     at: usize,
@@ -235,7 +237,7 @@ impl Literal<'_> {
         if self.accept(byte) { Ok(()) } else { Err(self.bad()) }
     }
 
-    /// A quoted text of printable ASCII without escapes.
+    /// A quoted string of printable ASCII without escapes.
     fn string(&mut self) -> Result<String> {
         let quote = self.peek();
         if !matches!(quote, b'\'' | b'"') {
@@ -272,7 +274,7 @@ impl Literal<'_> {
             }
             shape.push(self.number()?);
             let comma = self.accept(b',');
-            // `(3)` is a number and no tuple.
+            // `(3)` is a number, not a tuple.
             if !comma && (self.peek() != b')' || shape.len() == 1) {
                 return Err(self.bad());
             }

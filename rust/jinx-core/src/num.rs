@@ -8,7 +8,7 @@ pub fn range_within(offset: u64, length: u64, total: u64, what: &str) -> Result<
     match offset.checked_add(length) {
         Some(end) if end <= total => Ok(offset..end),
         _ => Err(Error::truncated(format!(
-            "{what} at {offset} with {length} bytes lies outside the {total} bytes there are"
+            "{what} at {offset} with {length} bytes lies outside the {total} bytes available"
         ))),
     }
 }

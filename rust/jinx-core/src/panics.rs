@@ -1,10 +1,10 @@
-//! A panic is a bug of ours; on a thread of ours it becomes an error of the call that waits for that thread.
+//! A panic is a bug in this library. On one of its threads, it becomes an error of the call that waits for the thread.
 
 use crate::error::{Cause, Error, Result};
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Runs `work`; a panic becomes an error of the cause `Internal`.
+/// Runs `work`; a panic becomes an error with the cause `Internal`.
 ///
 /// # Errors
 /// Those of `work`.
@@ -12,12 +12,12 @@ pub fn caught<T>(work: impl FnOnce() -> Result<T>, what: &str) -> Result<T> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| Err(error_of(&*panic, what)))
 }
 
-/// What a thread's `join` gave when it panicked, as an error; `what` names the thread.
+/// The error for the payload of a panic, as `join` returns it; `what` names the thread.
 pub fn error_of(panic: &(dyn Any + Send), what: &str) -> Error {
     Error::new(Cause::Internal, format!("{what} panicked: {}", message_of(panic)))
 }
 
-/// The text a panic was raised with.
+/// The message of a panic.
 pub fn message_of(panic: &(dyn Any + Send)) -> &str {
     let owned = panic.downcast_ref::<String>().map(String::as_str);
     owned.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no details")

@@ -5,7 +5,7 @@ use crate::num::to_u64;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// More problems than this are not listed one by one.
+/// At most this many problems are listed one by one.
 const MAX_PROBLEMS: usize = 10_000;
 
 /// One thing that is wrong with a dataset.
@@ -22,7 +22,7 @@ pub struct Problem {
 }
 
 impl Problem {
-    /// What an error says, in `file` unless it names another.
+    /// An error as a problem, in `file` unless the error names another one.
     pub fn of(error: &Error, file: &Path) -> Self {
         Self {
             file: error.path().unwrap_or(file).to_owned(),

@@ -1,20 +1,20 @@
-//! The one language in which formats talk to each other: a row is a sequence of events.
+//! The common language of all formats: a row is a sequence of events.
 //!
 //! Every source (a JINX row, a JSON line, MessagePack, Arrow, a Python dict) emits events into a [`Sink`];
 //! every target (JINX rows, JSON text, MessagePack, a [`crate::value::Value`] tree, Python objects) is a sink.
-//! So each pair of formats works after writing one half for each of them.
+//! So N inputs and M outputs need N + M implementations, not N x M.
 
 use crate::codec::Codec;
 use crate::error::{Error, Result};
 use bytes::Bytes;
 
-/// A binary value on its way from a source to a sink.
+/// A binary value that a source passes to a sink.
 #[derive(Debug, Clone)]
 pub struct Blob<'a> {
     pub data: BlobData<'a>,
-    /// A Hugging Face media value: where a format has no such thing it becomes `{"bytes", "path"}`.
+    /// A Hugging Face media value. Formats without media store it as `{"bytes", "path"}`.
     pub media: bool,
-    /// The file name that Hugging Face's media columns keep beside the bytes.
+    /// The file name that Hugging Face's media columns keep next to the bytes.
     pub path: Option<&'a str>,
 }
 
@@ -112,7 +112,7 @@ pub enum Dtype {
     Uint32,
     Uint64,
     Float32,
-    /// Python's own float where JSON has no text for it: nan and the infinities.
+    /// A Python float that JSON cannot express: nan and the infinities.
     Float64,
 }
 
@@ -176,8 +176,8 @@ pub trait Sink {
     fn float(&mut self, value: f64) -> Result<()>;
     fn str(&mut self, value: &str) -> Result<()>;
     fn blob(&mut self, payload: Payload, blob: Blob<'_>) -> Result<()>;
-    /// Whether the content of plain bytes ([`Payload::Raw`]) matters; where it does not, a source may give none and
-    /// need not read them.
+    /// Whether the sink needs the content of plain bytes ([`Payload::Raw`]). If not, a source may pass none, without
+    /// reading them.
     fn reads_bytes(&self) -> bool {
         true
     }
@@ -278,7 +278,7 @@ impl<S: Sink + ?Sized> Sink for &mut S {
     }
 }
 
-/// A sink that keeps nothing: for checking what a source emits.
+/// A sink that discards everything, to check what a source emits.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Discard;
 

@@ -82,7 +82,7 @@ pub struct TreeBuilder {
 }
 
 impl TreeBuilder {
-    /// For whom plain bytes are empty: a schema does not depend on their content.
+    /// Drops the content of plain bytes: a schema does not depend on it.
     pub fn without_bytes() -> Self {
         Self { is_without_bytes: true, ..Self::default() }
     }
@@ -100,16 +100,16 @@ impl TreeBuilder {
             None => self.done = Some(value),
             Some(Value::List(items)) => items.push(value),
             Some(Value::Dict(members)) => {
-                let key = self.keys.pop().ok_or_else(|| Error::invalid("a value came without its key"))?;
+                let key = self.keys.pop().ok_or_else(|| Error::invalid("a value without a key"))?;
                 members.push((key, value));
             }
-            Some(_) => return Err(Error::invalid("a value inside a value that holds none")),
+            Some(_) => return Err(Error::invalid("a value inside a scalar")),
         }
         Ok(())
     }
 
     fn close(&mut self) -> Result<()> {
-        let value = self.open.pop().ok_or_else(|| Error::invalid("an end without its begin"))?;
+        let value = self.open.pop().ok_or_else(|| Error::invalid("an end without a begin"))?;
         self.put(value)
     }
 }

@@ -1,5 +1,5 @@
-//! Copies datasets byte by byte through the writers of new ones: a copy is whole or not there, and what a killed one
-//! leaves is swept.
+//! Copies datasets byte by byte through the writers of new ones: a copy is whole or absent, and the leftovers of a
+//! killed one are swept.
 
 use crate::identity::JinxIdentity;
 use jinx_core::error::{Cause, Error, Result};
@@ -10,7 +10,7 @@ use std::io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-/// Copied at once: then the program may stop it.
+/// Bytes copied between two checks for an interrupt.
 const STEP_BYTES: u64 = 64 << 20;
 
 /// Copies a main file and its sidecar to `target` and the sidecar's name beside it.
@@ -34,13 +34,13 @@ pub fn copy_folder(files: &[PathBuf], target: &Path, overwrite: bool) -> Result<
     let writer = FolderWriter::begin_with(target, overwrite, Contents::Pairs)?;
     for file in files {
         let place = writer.path().join(file.file_name().unwrap_or_default());
-        let mut made = File::create_new(&place).map_err(|error| Error::io(&place, &error))?;
+        let mut made = writer.ops().create(&place).map_err(|error| Error::io(&place, &error))?;
         copy_file(file, &mut made, target)?;
     }
     writer.commit()
 }
 
-/// Copies content, permissions and the time of the last change; `target` is what is being made, for messages.
+/// Copies content, permissions and the time of the last change; `target` is the output, for messages.
 fn copy_file(from: &Path, to: &mut File, target: &Path) -> Result<()> {
     let mut copy = || -> Result<()> {
         let mut source = File::open(from)?;
@@ -69,9 +69,9 @@ mod tests {
         let [main, sidecar, target, directory] =
             ["a.jinx", "a.binx", "b.jinx", "b"].map(|name| place.path().join(name));
         fs::write(&main, "").unwrap();
-        // The program is asked behind the first step.
+        // The interrupt is checked after the first step.
         File::create(&sidecar).unwrap().set_len(STEP_BYTES + 1).unwrap();
-        // What to ask belongs to a thread.
+        // The check belongs to a thread.
         let stopped = thread::spawn(move || {
             interrupt::also_ask(|| true);
             let pair = copy_pair(&main, Some(&sidecar), &target, false);

@@ -10,11 +10,11 @@ use serde_json::{Map, Value as Json};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
-/// A path into a row: a dict member's name, or `None` for any element of a list.
+/// A path into a row: the name of a dict member, or `None` for every element of a list.
 pub type Path = Vec<Option<String>>;
 
-/// Deeper paths beyond this many are folded into their top-level field, so that dicts used as maps
-/// (a name per row) cannot blow up the footer.
+/// Beyond this many, deeper paths count for their top-level field, so that dicts used as maps (a new name in each row)
+/// do not inflate the footer.
 const MAX_PATHS: usize = 4096;
 /// An entry of the footer's list without its path, and one more kind in it, with the longest numbers.
 const ENTRY_BYTES: u64 = 256;
@@ -25,19 +25,18 @@ pub fn in_path(error: Error, path: &[Option<String>]) -> Error {
     path.iter().rev().fold(error, |error, part| error.in_field(part.as_deref().unwrap_or("[]")))
 }
 
-/// The names in a dotted path such as `meta.width`. A name in double quotes may hold dots (`meta."a.b"`), and quotes
-/// that are written twice.
+/// The names in a dotted path such as `meta.width`. A name in double quotes may hold dots (`meta."a.b"`), and a quote
+/// in it is doubled.
 ///
 /// # Errors
-/// `Invalid` for a quote without its end.
+/// `Invalid` for an unclosed quote.
 pub fn parse_path(text: &str) -> Result<Vec<String>> {
     let mut names = Vec::new();
     let mut rest = text;
     loop {
         let (name, behind) = match rest.strip_prefix('"') {
             Some(quoted) => unquoted(quoted).ok_or_else(|| {
-                let what =
-                    format!("the quotes in the path {text} do not close; write for instance meta.\"a.b\"");
+                let what = format!("the quotes in the path {text} do not close; for example: meta.\"a.b\"");
                 Error::invalid(what)
             })?,
             None => {
@@ -53,7 +52,7 @@ pub fn parse_path(text: &str) -> Result<Vec<String>> {
     }
 }
 
-/// The name that begins behind a quote, and the text behind it: a dot and what follows, or nothing.
+/// The name after an opening quote, and the rest of the text: a dot and what follows it, or nothing.
 fn unquoted(text: &str) -> Option<(String, &str)> {
     let mut name = String::new();
     let mut rest = text;
@@ -83,10 +82,10 @@ pub struct FieldInfo {
     /// Names at exactly this path that had to be quoted.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub quoted: u64,
-    /// Stored bytes of the coded values.
+    /// Stored bytes of the encoded values.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub bytes: u64,
-    /// The same before their codecs.
+    /// The same, decoded.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub decoded: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -152,7 +151,7 @@ fn is_zero(value: &u64) -> bool {
     *value == 0
 }
 
-/// One path of the tree the reader walks beside a row.
+/// One node of the tree that the reader walks along with a row.
 #[derive(Debug, Default)]
 pub struct FieldNode {
     names: BTreeMap<String, FieldNode>,
@@ -160,22 +159,22 @@ pub struct FieldNode {
     /// This value may carry a chain or a quoted name, or something below may.
     pub coded: bool,
     pub media: bool,
-    /// Everything below may be coded.
+    /// Everything below may be encoded.
     pub open: bool,
 }
 
 impl FieldNode {
-    /// A place below which chains may stand anywhere.
+    /// A node below which chains may occur anywhere.
     pub fn anything() -> Self {
         Self { coded: true, open: true, ..Self::default() }
     }
 
-    /// The place below under `name`; of an open place everything below is like itself.
+    /// The node under `name`; below an open node, every node is open.
     pub fn member(&self, name: &str) -> Option<&Self> {
         if self.open { Some(self) } else { self.names.get(name) }
     }
 
-    /// The place of a list's elements.
+    /// The node of the elements of a list.
     pub fn element(&self) -> Option<&Self> {
         if self.open { Some(self) } else { self.any.as_deref() }
     }
@@ -228,31 +227,31 @@ pub enum Measure {
     Bool(bool),
     Int(i64),
     Uint(u64),
-    /// An integer no column type holds.
+    /// An integer that no column type holds.
     Huge,
     Float(f64),
     /// Elements of a list, characters of a string.
     Length(u64),
-    /// A string that a caller asked to keep as a column.
+    /// A string that the caller asked to index.
     Text(String),
 }
 
 /// Gathers facts in row order.
 #[derive(Debug, Default)]
 pub struct FieldStats {
-    /// Fields the source announced as media; they count even if no row brings one.
+    /// Fields that the source announced as media; they count even if no row has one.
     media: Vec<MediaField>,
     fields: Vec<FieldInfo>,
     counts: Vec<HashMap<&'static str, u64>>,
     by_path: HashMap<Path, usize>,
-    /// Encoders share one allocation per path; the `Arc` is kept so that its address stays taken.
+    /// Encoders share one allocation per path; keeping the `Arc` keeps its address unique.
     by_address: HashMap<usize, (usize, Arc<Path>)>,
-    /// What the list may take of the footer, and what it takes at most.
+    /// Bytes of the footer that the list may take, and the most that it takes.
     room: u64,
     taken: u64,
 }
 
-/// Bytes of a path as JSON at most, in `fields` and once more in `columns`.
+/// The most bytes that a path takes as JSON, in `fields` and again in `columns`.
 fn path_bytes(path: &Path) -> u64 {
     let json = |name: &Option<String>| 5 + name.as_deref().map_or(0, json_bytes);
     2 * path.iter().map(json).sum::<u64>()
@@ -296,18 +295,18 @@ impl FieldStats {
         Ok(())
     }
 
-    /// Whether this path has no entry of its own but belongs to its top-level field's.
+    /// Whether this path has no entry of its own and counts for its top-level field.
     fn is_folded(&self, path: &Path, entries: usize, taken: u64) -> bool {
-        // Top-level names have no other place: half of the room is for them alone.
+        // Half of the room is reserved for top-level names, which have no other place.
         path.len() > 1 && (entries >= MAX_PATHS || taken >= self.room / 2)
     }
 
-    /// Checks that the footer has room for what these facts would add to it.
+    /// Checks that the footer has room for these facts.
     ///
     /// # Errors
-    /// `Limit` when it has not.
+    /// `Limit` when there is no room.
     pub fn admit(&self, facts: &[Fact], text_bytes: u64) -> Result<()> {
-        // All parts of a path stand in the row's text: `{"name":}` or `[]`.
+        // All parts of a path are in the row's text: `{"name":}` or `[]`.
         let most = to_u64(facts.len()).saturating_mul(5 * text_bytes + ENTRY_BYTES + KIND_BYTES);
         if self.taken.saturating_add(most) <= self.room {
             return Ok(());

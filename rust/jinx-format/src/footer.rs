@@ -6,7 +6,7 @@ use crate::meta::Meta;
 use crate::view::{self, ViewInfo};
 use jinx_core::codec::{self, Codec, TextEncoding};
 use jinx_core::error::{Error, Result};
-use jinx_core::json::has_twins;
+use jinx_core::json::has_duplicates;
 use jinx_core::limits::{MAX_CHAIN_CODECS, MAX_FOOTER_BYTES, MAX_INLINE_RATIO, MAX_TRAILER_BYTES};
 use jinx_core::num::{to_u64, to_usize};
 use serde::{Deserialize, Serialize};
@@ -22,7 +22,7 @@ pub(crate) const VIEW_MARK: &str = "view";
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum ArrayRef {
-    /// In the sidecar, as it is.
+    /// In the sidecar, unencoded.
     Sidecar {
         offset: u64,
         length: u64,
@@ -71,7 +71,7 @@ pub struct Footer {
     pub sep: String,
     /// Keys have `.` before the chain and another separator inside it, as the 1.0 writer makes them.
     pub mixed_sep: bool,
-    /// `None`: the file does not say, so the caller's or the default (Ascii85) holds.
+    /// `None`: the file does not state it; the caller's choice or the default (Ascii85) applies.
     pub encoding: Option<TextEncoding>,
     pub split: Option<String>,
     pub id: Option<String>,
@@ -119,7 +119,7 @@ pub fn locate(tail: &[u8], total: u64) -> Result<(u64, u64)> {
 }
 
 impl Footer {
-    /// What a footer would say of `rows` lines in a file that has none.
+    /// The footer of a file that has none, with this many rows.
     pub(crate) fn bare(rules: FormatVersion, num_samples: u64) -> Self {
         Self {
             version: if rules == FormatVersion::V1_1 { "1.1" } else { "1.0" }.to_owned(),
@@ -150,7 +150,7 @@ impl Footer {
     /// Parses the footer's text (`{...}`, trailing blanks allowed in 1.0).
     ///
     /// # Errors
-    /// `Corrupt` for text that is no footer, `Unsupported` for a newer format, `Limit` for a footer
+    /// `Corrupt` for text that is not a footer, `Unsupported` for a newer format, `Limit` for a footer
     /// larger than any writer makes.
     pub fn parse(text: &[u8]) -> Result<Self> {
         if text.first() != Some(&b'{') {
@@ -179,7 +179,7 @@ impl Footer {
                 return Err(Error::unsupported(format!("the separator '{sep}' in the footer")));
             }
             Some(Json::String(sep)) if !sep.is_empty() => sep.clone(),
-            Some(_) => return Err(Error::corrupt("the footer's 'ext_sep' is not a text")),
+            Some(_) => return Err(Error::corrupt("the footer's 'ext_sep' is not a string")),
         };
         let own_sep =
             map.keys().find(|key| key.starts_with("index.")).is_some_and(|key| key[6..].contains(&sep));
@@ -199,7 +199,7 @@ impl Footer {
                 TextEncoding::from_name(name)
                     .ok_or_else(|| Error::unsupported(format!("text encoding '{name}' in the footer")))?,
             ),
-            Some(_) => return Err(Error::corrupt("the footer's 'encoding' is not a text")),
+            Some(_) => return Err(Error::corrupt("the footer's 'encoding' is not a string")),
         };
         if rules == FormatVersion::V1_1 {
             for key in ["id", "fields", "line_hash", "columns"] {
@@ -240,20 +240,20 @@ fn rules_of(version: &str) -> Result<FormatVersion> {
         Some((1, 0)) => Ok(FormatVersion::V1_0),
         Some((1, _)) => Ok(FormatVersion::V1_1),
         Some(_) => Err(Error::unsupported(format!("JINX version {version}; this build reads 1.x"))),
-        None => Err(Error::corrupt(format!("the footer's version '{version}' is none"))),
+        None => Err(Error::corrupt(format!("the footer's 'version' is '{version}', which is not a version"))),
     }
 }
 
-/// Refuses objects, at any depth, that hold a name twice; `what` is the name of the text.
+/// Refuses objects with duplicate names, at any depth; `what` names the text.
 pub fn check_names(text: &[u8], what: &str) -> Result<()> {
-    match has_twins(text, 0) {
+    match has_duplicates(text, 0) {
         Ok(false) => Ok(()),
         Ok(true) => Err(Error::corrupt(format!("a name appears twice in one object of the {what}"))),
         Err(error) => Err(Error::corrupt(format!("the {what} is damaged: {}", error.what()))),
     }
 }
 
-/// The user's object as it stands in the text of the footer: numbers in `map` may be rounded.
+/// The user's object, from the text of the footer: numbers in `map` may be rounded.
 fn own_meta(text: &[u8], map: &Map<String, Json>) -> Result<Meta> {
     #[derive(Deserialize)]
     struct Own {
@@ -344,12 +344,12 @@ fn take_index(map: &mut Map<String, Json>, sep: &str, is_view: bool) -> Result<I
     }
     match value {
         Json::String(text) => Ok(IndexRef::Text(text, codecs)),
-        _ => Err(Error::corrupt("the index in the footer is not a text")),
+        _ => Err(Error::corrupt("the index in the footer is not a string")),
     }
 }
 
 impl IndexRef {
-    /// The bytes of an index that lies in the footer.
+    /// The bytes of an index in the footer.
     ///
     /// # Errors
     /// `Corrupt` for text that does not decode, `Limit` for more than `max` bytes.
@@ -363,10 +363,10 @@ impl IndexRef {
 }
 
 impl ArrayRef {
-    /// The bytes of an array that lies in the footer of a file of `file_bytes`, checked.
+    /// The checked bytes of an array in the footer of a file of `file_bytes`.
     ///
     /// # Errors
-    /// `Corrupt` when text, length or hash do not fit, `Limit` for more bytes than the rows of such a file need.
+    /// `Corrupt` when text, length or hash do not match, `Limit` for more bytes than the rows of such a file need.
     pub fn decode_inline(data: &str, length: u64, x: &str, file_bytes: u64) -> Result<Vec<u8>> {
         let limit = MAX_FOOTER_BYTES.max(file_bytes.saturating_mul(MAX_INLINE_RATIO));
         if length > limit {
@@ -375,10 +375,7 @@ impl ArrayRef {
         let frame = TextEncoding::Base64.decode(data.as_bytes(), limit)?;
         let bytes = codec::decode(Codec::Zstd, &frame, to_u64(to_usize(length, "array")?))?;
         if to_u64(bytes.len()) != length {
-            return Err(Error::corrupt(format!(
-                "an array of {} bytes where {length} were announced",
-                bytes.len()
-            )));
+            return Err(Error::corrupt(format!("an array of {} bytes instead of {length}", bytes.len())));
         }
         check_x(&bytes, x)?;
         Ok(bytes)
@@ -388,5 +385,5 @@ impl ArrayRef {
 /// Compares bytes with a stored xxh3-64.
 pub fn check_x(bytes: &[u8], x: &str) -> Result<()> {
     let found = format!("{:016x}", XxHash3_64::oneshot(bytes));
-    if found == x { Ok(()) } else { Err(Error::corrupt(format!("checksum {found} where {x} was stored"))) }
+    if found == x { Ok(()) } else { Err(Error::corrupt(format!("the checksum is {found}, {x} was stored"))) }
 }

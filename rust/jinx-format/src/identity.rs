@@ -1,9 +1,12 @@
-//! How publishing tells which sidecar belongs to which main file.
+//! Which sidecar belongs to which main file.
 
+use crate::key::FormatVersion;
 use crate::manifest::Manifest;
-use crate::read::locate::{read_footer, sidecar_with_id};
-use crate::sidecar::Header;
-use jinx_core::io::{Access, PairIdentity, Source};
+use crate::read::locate::{open_sidecar, read_footer, sidecar_with_id};
+use crate::read::options::OpenOptions;
+use crate::sidecar::{beside, id_of};
+use jinx_core::error::Result;
+use jinx_core::io::{Access, PairIdentity, Source, other_owner};
 use std::path::{Path, PathBuf};
 
 #[derive(Debug, Clone, Copy)]
@@ -15,7 +18,7 @@ impl PairIdentity for JinxIdentity {
     }
 
     fn sidecar_id(&self, sidecar: &Path) -> Option<String> {
-        Header::read(&Source::open(sidecar, Access::Pread).ok()?).ok().map(|header| header.id)
+        id_of(sidecar)
     }
 
     fn sidecar_of(&self, main: &Path) -> Option<PathBuf> {
@@ -25,5 +28,32 @@ impl PairIdentity for JinxIdentity {
     fn listed(&self, folder: &Path) -> Option<Vec<String>> {
         let manifest = Manifest::read(folder).ok()??;
         Some(manifest.shards.into_iter().map(|shard| shard.name).collect())
+    }
+}
+
+/// The sidecar of a main file, for callers that move, copy or remove both.
+///
+/// Where the files do not state it (a damaged main file or one of 1.0, a damaged sidecar), the name decides.
+///
+/// # Errors
+/// `Mismatch` when the sidecar is missing; `Io`.
+pub fn sidecar_of(path: &Path) -> Result<Option<PathBuf>> {
+    let main = Source::open(path, Access::Pread)?;
+    let footer = read_footer(&main).map(|(footer, _)| footer).ok();
+    let beside = beside(path);
+    let is_free = beside.symlink_metadata().is_ok() && id_of(&beside).is_none();
+    match footer {
+        Some(footer) if footer.rules == FormatVersion::V1_1 => {
+            if footer.sidecar.is_none() {
+                return Ok(None);
+            }
+            match sidecar_with_id(path)? {
+                None if is_free => Ok(Some(beside)),
+                None => open_sidecar(path, &footer, &OpenOptions::default()).map(|_| None),
+                found => Ok(found),
+            }
+        }
+        None if beside.exists() && other_owner(&beside, path, &JinxIdentity)?.is_none() => Ok(Some(beside)),
+        _ => Ok(is_free.then_some(beside)),
     }
 }

@@ -47,8 +47,9 @@ impl Array {
                 if *length != expected {
                     return Err(wrong(*length));
                 }
-                let side =
-                    side.ok_or_else(|| Error::mismatch(format!("the sidecar with the {what} is missing")))?;
+                let side = side.ok_or_else(|| {
+                    Error::mismatch(format!("the sidecar, which holds the {what}, is missing"))
+                })?;
                 range_within(*offset, *length, side.len(), what)?;
                 Ok(Self::Sidecar { offset: *offset, length: *length })
             }
@@ -70,7 +71,7 @@ impl Array {
     /// `Truncated` past the end.
     #[inline]
     pub fn entries<const N: usize>(&self, i: u64, side: Option<&Source>) -> Result<[u64; N]> {
-        let past = || Error::truncated(format!("entry {i} lies past the end of its array"));
+        let past = || Error::truncated(format!("entry {i} is past the end of its array"));
         let wanted = to_u64(8 * N);
         let at = i.checked_mul(8).ok_or_else(past)?;
         let bytes = match self {

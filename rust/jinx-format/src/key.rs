@@ -1,4 +1,4 @@
-//! Physical keys: a field's name with the chain of steps that turns its stored form back into its value.
+//! Physical keys: the name of a field, and the chain of steps that turns the stored form into the value.
 //!
 //! The grammar is `spec/values.md`. A chain reads left to right in the order of encoding:
 //! `raw.zst.bin` = bytes, compressed with zstd, put into the sidecar.
@@ -8,7 +8,7 @@ use jinx_core::error::{Cause, Error, Result};
 use jinx_core::limits::MAX_CHAIN_CODECS;
 use jinx_core::sink::{Dtype, Payload};
 
-/// What a stored value becomes once it is fetched and decompressed.
+/// What a stored value is, once it is fetched and decompressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// UTF-8 text.
@@ -17,7 +17,7 @@ pub enum Kind {
     Scalar(Dtype),
     /// No type in the chain: the bytes are JSON (written by JINX 1.0 only).
     Json,
-    /// JSON with markers, in a row of plain JSON lines that says so; no key says it.
+    /// JSON with markers, in a row of plain JSON Lines that declares them; no key states it.
     Marked,
 }
 
@@ -60,7 +60,7 @@ impl Chain {
         let mut chain = Self::new(Kind::Json, None, false);
         for (i, part) in text.split(sep).enumerate() {
             if chain.bin {
-                return Err(Error::corrupt(format!("suffix chain '{text}' goes on after 'bin'")));
+                return Err(Error::corrupt(format!("suffix chain '{text}' continues after 'bin'")));
             }
             if let (0, Some(kind)) = (i, kind_from_name(part)) {
                 chain.kind = kind;
@@ -73,7 +73,7 @@ impl Chain {
             }
         }
         if matches!(chain.kind, Kind::Scalar(_)) && (chain.bin || chain.codecs[0].is_some()) {
-            return Err(Error::corrupt(format!("suffix chain '{text}' goes on after a number's type")));
+            return Err(Error::corrupt(format!("suffix chain '{text}' continues after a number's type")));
         }
         Ok(chain)
     }
@@ -124,7 +124,7 @@ fn kind_from_name(name: &str) -> Option<Kind> {
     })
 }
 
-/// The form of a JSON value, as far as a chain must fit it.
+/// The form of a JSON value, which a chain must fit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
     Null,
@@ -181,9 +181,9 @@ fn split_1_1<'k>(key: &'k str, sep: &str) -> Result<(&'k str, Option<Chain>)> {
     };
     let (name, chain) = match key.strip_suffix(sep) {
         Some(quoted) => {
-            let at = quoted
-                .rfind(&format!("{sep}{sep}"))
-                .ok_or_else(|| Error::corrupt(format!("key '{key}' ends like a quoted name but is none")))?;
+            let at = quoted.rfind(&format!("{sep}{sep}")).ok_or_else(|| {
+                Error::corrupt(format!("key '{key}' ends like a quoted name but is not one"))
+            })?;
             (&quoted[..at], &quoted[at + 2 * sep.len()..])
         }
         None => (&key[..first], &key[first + sep.len()..]),
@@ -192,7 +192,7 @@ fn split_1_1<'k>(key: &'k str, sep: &str) -> Result<(&'k str, Option<Chain>)> {
     Ok((name, chain))
 }
 
-/// JINX 1.0 has no quoting, so the longest chain that fits the value is taken off from the right.
+/// JINX 1.0 has no quoting, so the longest chain that fits the value is removed from the right.
 fn split_1_0<'k>(key: &'k str, form: Form, sep: &str) -> Result<(&'k str, Option<Chain>)> {
     let mut name = key;
     let mut parts: Vec<&str> = Vec::new();

@@ -1,4 +1,4 @@
-//! `jinx.json`: which shards a folder's dataset consists of.
+//! `jinx.json`: the shards of a dataset in a folder.
 
 use crate::footer::{check_digest, check_features, check_names};
 use crate::meta::Meta;
@@ -77,10 +77,10 @@ impl Manifest {
         self.shards.push(entry);
     }
 
-    /// The file's text, which a reader takes.
+    /// The file's text, checked as a reader does.
     ///
     /// # Errors
-    /// Whatever a reader would say of it.
+    /// What a reader would report.
     pub fn to_text(&self) -> Result<String> {
         let text = with_digest(self)? + "\n";
         check_size(to_u64(text.len()))?;
@@ -92,7 +92,7 @@ impl Manifest {
     /// Reads and checks `folder/jinx.json`; `None` when there is none.
     ///
     /// # Errors
-    /// `Corrupt` for damage, `Unsupported` for newer files, names that leave the folder.
+    /// `Corrupt` for damage, `Unsupported` for newer files, or names that leave the folder.
     pub fn read(folder: &Path) -> Result<Option<Self>> {
         let path = folder.join(NAME);
         if !path.exists() {

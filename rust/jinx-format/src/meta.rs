@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value as Json};
 use std::collections::HashSet;
 
-/// A JSON object, kept as compact text: a parsed one would round floats and integers beyond 64 bits.
+/// A JSON object, kept as compact text: parsing would round floats and integers beyond 64 bits.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "Box<RawValue>")]
 pub struct Meta {
@@ -18,7 +18,7 @@ pub struct Meta {
 }
 
 impl Meta {
-    /// Takes the text of an object.
+    /// Parses the text of an object.
     ///
     /// # Errors
     /// `Invalid` for text that is not an object or that readers refuse inside a footer (`spec/limits.md`).
@@ -83,7 +83,7 @@ impl Serialize for Meta {
     }
 }
 
-/// An object of other members with [`Meta`] as the last one.
+/// An object whose last member is the [`Meta`].
 #[derive(Debug, Serialize)]
 pub struct WithMeta<'a> {
     #[serde(flatten)]

@@ -1,14 +1,15 @@
-//! Gives back every intact sample of a pair whose writer died or whose bytes were damaged.
+//! Recovers every intact sample of a pair whose writer died or whose bytes were damaged.
 //!
-//! The input is never touched. A sample is intact when its line is a row and each of its values decodes; where
-//! checksums are known (of lines in the footer, of values in their pointers) they must match too.
+//! The input is never changed. A sample is intact when its line is a row and each of its values decodes. Known
+//! checksums (of lines in the footer, of values in their pointers) must match too.
 
 use crate::fields::{FieldNode, MediaField};
 use crate::footer::Footer;
+use crate::identity::sidecar_of;
 use crate::index::Array;
 use crate::key::FormatVersion;
 use crate::read::json_lines::scan;
-use crate::read::locate::{read_footer, sidecar_of};
+use crate::read::locate::read_footer;
 use crate::read::shard::{OpenOptions, Shard, Verify};
 use crate::sidecar::{MAGIC, beside};
 use crate::sniff::{FileKind, sniff};
@@ -27,13 +28,13 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use twox_hash::XxHash3_64;
 
-/// Rows that are written at once.
+/// Rows that are written together.
 const BATCH_ROWS: usize = 256;
 
 /// One piece of a file that could not be saved.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lost {
-    /// Number of the line, counted from 0, where there was one.
+    /// Number of the line, counted from 0, if there was one.
     pub line: Option<u64>,
     /// Its bytes in the main file.
     pub bytes: Option<(u64, u64)>,
@@ -42,22 +43,22 @@ pub struct Lost {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RepairReport {
-    /// Samples the dataset had, as far as that is known: kept and lost ones.
+    /// Samples of the dataset, kept and lost, if the number is known.
     pub samples: u64,
     pub kept: u64,
     pub lost: Vec<Lost>,
-    /// What else is damaged, and was made anew.
+    /// What else was damaged and is written again.
     pub damage: Vec<String>,
     /// The repaired file; `None` for a dry run.
     pub out: Option<PathBuf>,
 }
 
-/// Saves the intact samples of `path` into `out` (by default `STEM.repaired.jinx` beside it).
+/// Saves the intact samples of `path` to `out` (by default `STEM.repaired.jinx` next to it).
 ///
 /// `path` may be a main file, the temporary of a writer that died, or the name that such a writer would have published.
 ///
 /// # Errors
-/// `Io` when there is nothing to read, or a writer is still at work; `Invalid` when `out` exists.
+/// `Io` when there is nothing to read, or a writer is still writing; `Invalid` when `out` exists.
 pub fn repair(path: &Path, out: Option<&Path>, dry_run: bool) -> Result<RepairReport> {
     let (main, side) = find(path)?;
     require_no_writer(&main)?;
@@ -70,7 +71,7 @@ pub fn repair(path: &Path, out: Option<&Path>, dry_run: bool) -> Result<RepairRe
         return Ok(report);
     }
     if target.exists() {
-        let what = "this exists already; choose another name with --out (out=...)";
+        let what = "this already exists; choose another name with --out (out=...)";
         return Err(Error::invalid(what).in_file(&target));
     }
     let mut writer = DatasetWriter::create(&target, damaged.options())?;
@@ -96,7 +97,7 @@ fn path_for(path: &Path) -> PathBuf {
     path.with_file_name(format!("{stem}.repaired.jinx"))
 }
 
-/// The files to read: the pair, or what its writer left.
+/// The files to read: the pair, or the temporaries of its writer.
 fn find(path: &Path) -> Result<(PathBuf, PathBuf)> {
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     if let Some(stem) = name.strip_suffix(".jinx.tmp") {
@@ -118,24 +119,24 @@ fn find(path: &Path) -> Result<(PathBuf, PathBuf)> {
     }
     Err(Error::new(
         Cause::Io(std::io::ErrorKind::NotFound),
-        "there is no such file, and no writer left a temporary of it",
+        "there is no such file, and no temporary of its writer",
     )
     .in_file(path))
 }
 
 fn require_no_writer(main: &Path) -> Result<()> {
     let file = File::open(main).map_err(|error| Error::io(main, &error))?;
-    // A file system without locks has no writers that hold one.
+    // Without file locks, no writer holds one.
     match flock(&file, FlockOperation::NonBlockingLockShared) {
         Err(rustix::io::Errno::WOULDBLOCK) => {
-            let what = "a writer is still at work on this; wait until it has ended";
+            let what = "a writer is still writing this; wait until it has finished";
             Err(Error::new(Cause::Io(std::io::ErrorKind::WouldBlock), what).in_file(main))
         }
         _ => Ok(()),
     }
 }
 
-/// Another format's file holds no lines to save.
+/// A file of another format holds no lines to save.
 fn require_kind(main: &Path) -> Result<()> {
     let kind = sniff(main)?;
     // Kinds that a few damaged bytes cannot imitate.
@@ -156,14 +157,14 @@ fn require_kind(main: &Path) -> Result<()> {
     Err(Error::unsupported(format!("this is {}, not a damaged JINX file{hint}", kind.name())).in_file(main))
 }
 
-/// A pair as far as it can be understood.
+/// The readable part of a pair.
 struct Damaged {
     shard: Shard,
-    /// Checksums of the lines that were written, if the footer still tells them.
+    /// Checksums of the written lines, if the footer still has them.
     hashes: Option<HashSet<u64>>,
     /// Samples according to the footer.
     expected: Option<u64>,
-    /// The footer is gone: the last lines may be its remains.
+    /// The footer is lost: the last lines may be its remains.
     has_footer: bool,
     problems: Vec<Error>,
 }
@@ -219,7 +220,7 @@ impl Damaged {
         Ok(Self { shard, hashes, expected, has_footer, problems })
     }
 
-    /// How the repaired pair is written: as far as the footer tells, as before.
+    /// How the repaired pair is written: as before, as far as the footer states it.
     fn options(&self) -> WriteOptions {
         let footer = self.shard.footer();
         let mut options = WriteOptions {
@@ -241,7 +242,7 @@ impl Damaged {
         options
     }
 
-    /// Hands over every intact row and notes every other.
+    /// Passes on every intact row and records every other.
     fn each_row(&self, report: &mut RepairReport, keep: &mut dyn FnMut(Value) -> Result<()>) -> Result<()> {
         let lines = self.shard.len();
         for i in 0..lines {
@@ -252,7 +253,7 @@ impl Damaged {
                     keep(row)?;
                     report.kept += 1;
                 }
-                // Remains of a footer are no sample.
+                // The remains of a footer are not a sample.
                 Ok(None) => continue,
                 Err(error) if matches!(error.cause(), Cause::Io(_) | Cause::Interrupted) => {
                     return Err(error);
@@ -269,7 +270,7 @@ impl Damaged {
         }
         if let Some(expected) = self.expected.filter(|expected| *expected > report.samples) {
             let reason =
-                format!("{} samples of {expected} are not in the file any more", expected - report.samples);
+                format!("{} of {expected} samples are missing from the file", expected - report.samples);
             report.lost.push(Lost { line: None, bytes: None, reason });
             report.samples = expected;
         }
@@ -285,7 +286,7 @@ impl Damaged {
             return Ok(None);
         }
         if let Some(hashes) = &self.hashes {
-            // Blank lines that were not there belong to the range.
+            // The range includes blank lines that were not written.
             let whole = text.len() + usize::from(line.len() > text.len());
             if !hashes.contains(&XxHash3_64::oneshot(&line[..whole])) {
                 return Err(Error::corrupt("the line's checksum does not match"));
@@ -300,7 +301,7 @@ impl Damaged {
     }
 }
 
-/// Which rules a file without a footer follows: a 1.1 sidecar begins with its header, or with its place.
+/// Which rules a file without a footer follows: a 1.1 sidecar begins with its header, or with room for it.
 fn rules_of(side: Option<&Source>) -> Result<FormatVersion> {
     let Some(side) = side else { return Ok(FormatVersion::V1_1) };
     let head = side.slice(0, side.len().min(to_u64(MAGIC.len())))?;
@@ -311,7 +312,7 @@ fn rules_of(side: Option<&Source>) -> Result<FormatVersion> {
     })
 }
 
-/// Whether one of the last lines is what is left of a footer or a trailer.
+/// Whether one of the last lines is the rest of a footer or a trailer.
 fn is_remains(text: &[u8]) -> bool {
     let head = &text[..text.len().min(12)];
     let tail = &text[text.len().saturating_sub(28)..];

@@ -1,14 +1,14 @@
 //! The sidecar's 64-byte header.
 
 use jinx_core::error::{Error, Result};
-use jinx_core::io::Source;
+use jinx_core::io::{Access, Source};
 use jinx_core::num::u64_at;
 use std::path::{Path, PathBuf};
 use twox_hash::XxHash3_64;
 
 pub const MAGIC: [u8; 8] = *b"\x89BINX\r\n\x1a";
 pub const HEADER_BYTES: u64 = 64;
-/// Values and arrays begin at multiples of this: a cache line, and what numpy's own files use.
+/// Values and arrays begin at multiples of this: a cache line, as in numpy's own files.
 pub const ALIGNMENT: u64 = 64;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -66,7 +66,12 @@ impl Header {
     }
 }
 
-/// Where the sidecar of a main file is sought first.
+/// The id in the header of a file; `None` for a file that cannot be read or has no valid header.
+pub(crate) fn id_of(sidecar: &Path) -> Option<String> {
+    Header::read(&Source::open(sidecar, Access::Pread).ok()?).ok().map(|header| header.id)
+}
+
+/// The first place to look for the sidecar of a main file.
 pub fn beside(main: &Path) -> PathBuf {
     jinx_core::io::sidecar_path(main)
 }

@@ -1,4 +1,4 @@
-//! Says what a file is by its content, and which command to run on it.
+//! Detects the format of a file by its content, and the command to run on it.
 
 use jinx_core::codec::{self, Codec};
 use jinx_core::error::Result;
@@ -7,7 +7,7 @@ use jinx_core::limits::MAX_TRAILER_BYTES;
 use jinx_core::num::to_u64;
 use std::path::Path;
 
-/// First bytes that are looked at: a tar's mark is at 257.
+/// Number of leading bytes that are examined: a tar has its mark at byte 257.
 const HEAD_BYTES: u64 = 512;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,7 +21,7 @@ pub enum FileKind {
     Compressed(Codec),
     Zip,
     Tar,
-    /// A few lines of text in place of a file that git keeps elsewhere.
+    /// A few lines of text instead of a file that git stores elsewhere.
     GitLfs,
     Jsonl,
     JsonArray,
@@ -40,7 +40,7 @@ pub fn sniff(path: &Path) -> Result<FileKind> {
     sniff_source(&Source::open(path, Access::Pread)?)
 }
 
-/// As [`sniff`], of an open file.
+/// As [`sniff`], for an open file.
 ///
 /// # Errors
 /// I/O errors.
@@ -86,7 +86,7 @@ fn kind_of(head: &[u8], tail: &[u8], path: &Path) -> FileKind {
         (Some(b'{'), _) => FileKind::Jsonl,
         (Some(b'['), _) => FileKind::JsonArray,
         _ if path.extension().is_some_and(|ext| ext == "mds") => FileKind::Mds,
-        // A PNG begins with a byte that MessagePack takes for a map.
+        // A PNG begins with a byte that is a map in MessagePack.
         (_, Some(0x80..=0x8f | 0xde | 0xdf)) if !head.starts_with(b"\x89PNG") => FileKind::Msgpack,
         _ => FileKind::Unknown,
     }
@@ -103,7 +103,7 @@ fn ends_with_offset(tail: &[u8]) -> bool {
 }
 
 impl FileKind {
-    /// What a person calls it, with an article.
+    /// Its usual name, with an article.
     pub fn name(self) -> &'static str {
         match self {
             Self::Jinx => "a JINX file",
@@ -130,7 +130,7 @@ impl FileKind {
         }
     }
 
-    /// What to do to get at the data, if there is something.
+    /// How to get at the data, if there is a way.
     pub fn hint(self, path: &Path) -> Option<String> {
         let convert = |from: &str, ending: &str| {
             let known = path.to_string_lossy().ends_with(ending);
@@ -143,7 +143,7 @@ impl FileKind {
             Self::Arrow => convert("arrow", ".arrow"),
             Self::Compressed(_) => convert("", ""),
             Self::Msgpack => convert("msgpack", ".msgpack"),
-            // The name of a main file and lines of JSON: its writer was stopped.
+            // The name of a main file and lines of JSON: probably its writer was stopped.
             Self::Jsonl if path.extension().is_some_and(|ext| ext == "jinx") => {
                 Some(format!("if its writer was stopped, run: jinx repair {}", quoted(path)))
             }
@@ -173,11 +173,11 @@ fn target(path: &Path) -> std::path::PathBuf {
         out.set_extension("");
     }
     let named = out.with_extension("jinx");
-    // A file that only calls itself so is not to be converted onto itself.
+    // A file with a misleading suffix must not be converted onto itself.
     if named == path { out.with_extension("converted.jinx") } else { named }
 }
 
-/// A path as a shell takes it.
+/// A path, quoted for a shell.
 pub(crate) fn quoted(path: &Path) -> String {
     let text = path.to_string_lossy();
     let plain = |c: char| c.is_alphanumeric() || "/._-+=:@,".contains(c);

@@ -5,10 +5,10 @@ use super::whole_files::read_all;
 use jinx_core::error::Cause;
 use jinx_core::json;
 use jinx_core::json::scan::{Elements, Members};
+use jinx_core::json::text::unescape;
 use jinx_core::num::to_u64;
 use jinx_core::value::{TreeBuilder, Value};
 use jinx_format::key::{self, Chain, Form, FormatVersion};
-use jinx_format::read::decode::unescape;
 use jinx_format::read::stored::EncodedValue;
 use jiter::Jiter;
 use serde_json::Value as Json;
@@ -22,7 +22,7 @@ pub(super) fn record_keys(line: &[u8]) {
     match (&ours, serde_json::from_slice::<Json>(line)) {
         (Ok(ours), Ok(theirs)) => {
             assert!(skipped.is_some());
-            assert!(has_twins(line) || same(ours, &theirs), "{ours:?} where {theirs:?} is written");
+            assert!(has_duplicates(line) || same(ours, &theirs), "{ours:?} where {theirs:?} is written");
         }
         (Ok(_), Err(error)) => {
             let text = error.to_string();
@@ -43,8 +43,8 @@ pub(super) fn record_keys(line: &[u8]) {
     }
 }
 
-fn has_twins(line: &[u8]) -> bool {
-    json::has_twins(line, 0).unwrap_or(true)
+fn has_duplicates(line: &[u8]) -> bool {
+    json::has_duplicates(line, 0).unwrap_or(true)
 }
 
 fn same(ours: &Value, theirs: &Json) -> bool {

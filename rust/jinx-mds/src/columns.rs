@@ -10,9 +10,9 @@ pub struct Column {
     pub name: String,
     /// The encoding as the index names it.
     pub encoding_name: String,
-    /// `None` for a name that this build does not know: the other columns can be read all the same.
+    /// `None` for an unknown name: the other columns can still be read.
     pub encoding: Option<Encoding>,
-    /// Bytes of every value; `None` when each sample says it.
+    /// Bytes of every value; `None` when each sample states it.
     pub size: Option<u64>,
 }
 
@@ -26,12 +26,12 @@ pub struct Columns {
     fixed: u64,
 }
 
-/// Begin and end of a column in its sample.
+/// Start and end of a column in its sample.
 pub type Span = (u32, u32);
 
 impl Columns {
     /// # Errors
-    /// `Corrupt` when the three lists differ in length, or a name stands twice.
+    /// `Corrupt` when the three lists differ in length, or a name appears twice.
     pub fn new(names: Vec<String>, encodings: Vec<String>, sizes: Vec<Option<u64>>) -> Result<Self> {
         if names.len() != encodings.len() || names.len() != sizes.len() {
             let what = format!(
@@ -46,7 +46,7 @@ impl Columns {
         let mut seen = jinx_core::key_set::KeySet::default();
         for ((name, encoding_name), size) in names.into_iter().zip(encodings).zip(sizes) {
             if seen.insert(&name).is_some() {
-                return Err(Error::corrupt("the column stands twice").in_field(&name));
+                return Err(Error::corrupt("the column appears twice").in_field(&name));
             }
             // Streaming takes a size of zero for "variable".
             let size = size.filter(|size| *size > 0);
@@ -66,7 +66,7 @@ impl Columns {
         Ok(columns)
     }
 
-    /// Bytes at the start of each sample that say how long its variable columns are.
+    /// Bytes at the start of each sample that hold the sizes of its variable columns.
     pub fn head_len(&self) -> usize {
         self.head
     }
@@ -75,7 +75,7 @@ impl Columns {
         self.all.iter().position(|column| column.name == name)
     }
 
-    /// Where the columns lie in a sample of `total` bytes that begins with `head`.
+    /// The spans of the columns in a sample of `total` bytes that begins with `head`.
     ///
     /// # Errors
     /// `Corrupt` when the sizes do not add up to the sample.
@@ -107,7 +107,7 @@ impl Columns {
         Ok(spans.into_boxed_slice())
     }
 
-    /// As [`Columns::spans`], of a whole sample.
+    /// As [`Columns::spans`], for a whole sample.
     ///
     /// # Errors
     /// As [`Columns::spans`].

@@ -1,4 +1,4 @@
-//! What `compression` in an index says.
+//! The `compression` of an index.
 
 use jinx_core::codec::{self, Codec};
 use jinx_core::error::{Error, Result};
@@ -38,7 +38,7 @@ impl Algorithm {
         }
     }
 
-    /// The codec for streams; snappy's block is no stream.
+    /// The codec for streams; a snappy block is not a stream.
     pub(crate) fn stream(self) -> Option<Codec> {
         match self {
             Self::Brotli => Some(Codec::Brotli),
@@ -60,7 +60,7 @@ impl Algorithm {
         }
     }
 
-    /// The decoded length, where the data say it.
+    /// The decoded length, if the data state it.
     pub fn declared_len(self, input: &[u8]) -> Option<u64> {
         codec::declared_len(self.stream()?, input)
     }
@@ -100,9 +100,7 @@ fn setting(text: &str) -> Result<Setting> {
     let (name, level) = text.split_once(':').map_or((text, None), |(name, level)| (name, Some(level)));
     let unknown = || {
         let shown: String = text.chars().take(40).collect();
-        Error::unsupported(format!(
-            "the compression {shown:?} is not known; there are br, bz2, gz, snappy and zstd"
-        ))
+        Error::unsupported(format!("the compression {shown:?} is not known; use br, bz2, gz, snappy or zstd"))
     };
     let algorithm = Algorithm::ALL.into_iter().find(|known| known.name() == name).ok_or_else(unknown)?;
     let level = match level {

@@ -80,7 +80,7 @@ impl Hasher {
 pub struct Hashers(Vec<Hasher>);
 
 impl Hashers {
-    /// Those of the named algorithms that are known.
+    /// The hashes of the named algorithms, if known.
     pub fn of<'a>(names: impl IntoIterator<Item = &'a str>) -> Self {
         Self(names.into_iter().filter_map(Hasher::new).collect())
     }
@@ -95,7 +95,7 @@ impl Hashers {
         }
     }
 
-    /// Holds the digests against those that the index lists.
+    /// Compares the digests with those in the index.
     ///
     /// # Errors
     /// `Corrupt` naming the first algorithm that differs.

@@ -1,4 +1,4 @@
-//! `index.json`: the shards of a folder, and what each of them is.
+//! `index.json`: the shards of a folder.
 
 use crate::columns::Columns;
 use crate::compression::Compression;
@@ -27,7 +27,7 @@ impl FileInfo {
     /// The path under the index's folder.
     ///
     /// # Errors
-    /// `Corrupt` for a name that leads anywhere else.
+    /// `Corrupt` for a name that leads out of the folder.
     pub fn path(&self, folder: &Path) -> Result<PathBuf> {
         let mut path = folder.to_owned();
         let parts: Vec<&str> = self.basename.split('/').collect();
@@ -49,7 +49,7 @@ pub struct ShardInfo {
     pub raw: FileInfo,
     pub zip: Option<FileInfo>,
     pub samples: u64,
-    /// Why the shard cannot be read; the others can.
+    /// Why the shard cannot be read; the other shards can be.
     fault: Option<(Cause, String)>,
 }
 
@@ -80,7 +80,7 @@ struct IndexEntry {
 }
 
 impl ShardInfo {
-    /// A shard that is described by its parts.
+    /// A shard entry, from its parts.
     pub fn new(
         columns: Arc<Columns>,
         compression: Compression,
@@ -92,7 +92,7 @@ impl ShardInfo {
     }
 
     /// # Errors
-    /// What is wrong with the entry.
+    /// The error of the entry.
     pub fn check(&self) -> Result<()> {
         match &self.fault {
             Some((cause, what)) => Err(Error::new(*cause, what.clone())),
@@ -139,10 +139,10 @@ impl ShardInfo {
     }
 }
 
-/// The shards that the text of an index lists. What is wrong with one of them is told when it is used.
+/// The shards that the text of an index lists. The error of a bad entry is reported when its shard is used.
 ///
 /// # Errors
-/// `Corrupt` for a text that is no index, `Unsupported` for another version than 2.
+/// `Corrupt` for text that is not an index, `Unsupported` for another version than 2.
 pub fn parse(text: &[u8]) -> Result<Vec<ShardInfo>> {
     let file: File =
         serde_json::from_slice(text).map_err(|error| Error::corrupt(format!("not an MDS index: {error}")))?;

@@ -1,4 +1,4 @@
-//! Checks a whole MDS folder and goes on after a problem.
+//! Checks a whole MDS folder, and continues after a problem.
 
 use crate::encodings::names::Encoding;
 use crate::read::folder::{Folder, Hashes, Options, Unpack};
@@ -7,14 +7,14 @@ use jinx_core::problem::Problem;
 use jinx_core::sink::Discard;
 use std::path::Path;
 
-/// Problems of one shard beyond which its other samples are not looked at.
+/// After this many problems in one shard, its other samples are not checked.
 const MAX_PER_SHARD: usize = 100;
 
 /// Reads every shard: its size, hashes, offsets, and that every value fits its encoding (pickles are not loaded).
-/// `progress` is told the bytes checked and the bytes there are, and may stop it.
+/// `progress` receives the bytes checked so far and the total, and may stop the check.
 ///
 /// # Errors
-/// `Io`, `Corrupt` or `Unsupported` for an index that cannot be read; what `progress` returns.
+/// `Io`, `Corrupt` or `Unsupported` for an index that cannot be read; errors of `progress`.
 pub fn verify(path: &Path, progress: &mut dyn FnMut(u64, u64) -> Result<()>) -> Result<Vec<Problem>> {
     let options = Options { hashes: Hashes::All, unpack: Unpack::Memory, ..Options::default() };
     let folder = Folder::open(vec![path.to_owned()], options)?;

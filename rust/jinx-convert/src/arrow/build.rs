@@ -1,4 +1,4 @@
-//! Rows to Arrow: one column builder per field, made from a schema, that puts each value back exactly as it was.
+//! Rows to Arrow: one column builder per field, made from a schema, that restores each value exactly.
 
 mod json;
 mod leaf;
@@ -9,6 +9,7 @@ mod primitive;
 mod shared_values;
 mod temporal;
 
+use crate::arrow::describe::describe;
 use crate::arrow::failure::from_arrow;
 use crate::arrow::json_string::JSON_KEY;
 use crate::arrow::npy::Npy;
@@ -21,8 +22,8 @@ use jinx_core::limits::MAX_DEPTH;
 use jinx_core::sink::Payload;
 use jinx_core::value::Value;
 
-/// A null in a column of fixed sizes takes as much room as a value. A schema may come from a file, so the
-/// room for nulls is bounded; real columns of this kind (hashes, embeddings) have some kilobytes.
+/// A null in a column of fixed size takes as much room as a value. A schema may come from a file, so the room for nulls
+/// is bounded; real columns of this kind (hashes, embeddings) have a few kilobytes.
 const MAX_NULL_BYTES: u64 = 16 << 20;
 
 /// Collects rows for one batch of a schema.
@@ -49,8 +50,8 @@ impl BatchBuilder {
     /// Adds one row. A member that is missing is null.
     ///
     /// # Errors
-    /// `Mismatch` for a value that does not fit its column, naming path and value. The builder then holds half
-    /// a row: drop it.
+    /// `Mismatch` for a value that does not fit its column, naming path and value. The builder then holds half a row;
+    /// drop it.
     pub fn push(&mut self, row: &Value) -> Result<()> {
         match row {
             Value::Dict(members) => self.columns.push(members)?,
@@ -69,7 +70,7 @@ impl BatchBuilder {
         self.rows == 0
     }
 
-    /// About how many bytes the values hold, to decide when a batch is large enough.
+    /// The approximate size of the values, to decide when a batch is large enough.
     pub fn bytes(&self) -> usize {
         self.columns.bytes()
     }
@@ -108,7 +109,7 @@ trait ColumnBuilder: Send {
     fn finish(&mut self) -> Result<ArrayRef>;
 }
 
-/// A column with its field's say on nulls.
+/// A column, and whether its field allows nulls.
 struct BuilderSlot {
     column: Box<dyn ColumnBuilder>,
     nullable: bool,
@@ -198,31 +199,4 @@ fn null_bytes(data_type: &DataType) -> u64 {
 /// The error for a value of the wrong kind or range.
 fn misfit(value: &Value, wanted: &str) -> Error {
     Error::mismatch(format!("{} does not fit a column of {wanted}", describe(value)))
-}
-
-/// A value in a few words.
-pub(crate) fn describe(value: &Value) -> String {
-    match value {
-        Value::Null => "null".to_owned(),
-        Value::Bool(value) => format!("the bool {value}"),
-        Value::Int(value) => format!("the integer {value}"),
-        Value::BigInt(digits) => format!("the integer {}", shortened(digits)),
-        Value::Float(value) => format!("the float {value}"),
-        Value::Str(text) => format!("the text '{}'", shortened(text)),
-        Value::Blob { payload: Payload::Npy, .. } => "a numpy array".to_owned(),
-        Value::Blob { payload: Payload::Pt, .. } => "a torch tensor".to_owned(),
-        Value::Blob { payload: Payload::Np, .. } => "a numpy scalar".to_owned(),
-        Value::Blob { media: true, .. } => "a media value".to_owned(),
-        Value::Blob { data, .. } => format!("a value of {} bytes", data.len()),
-        Value::Scalar(dtype, _) => format!("a numpy {}", dtype.name()),
-        Value::List(items) => format!("a list of {}", items.len()),
-        Value::Dict(members) => format!("a dict of {}", members.len()),
-    }
-}
-
-fn shortened(text: &str) -> String {
-    match text.char_indices().nth(40) {
-        Some((end, _)) => format!("{}...", &text[..end]),
-        None => text.to_owned(),
-    }
 }

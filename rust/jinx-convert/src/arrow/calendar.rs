@@ -12,9 +12,9 @@ const DAYS_IN_400_YEARS: i64 = 146_097;
 /// How a timestamp's zone is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Zone {
-    /// A wall clock without a zone.
+    /// A local time without a zone.
     None,
-    /// Seconds east of UTC; 0 is written `Z`. Named zones are written in UTC: the instant is what is stored.
+    /// Seconds east of UTC; 0 is written `Z`. Named zones are written in UTC, because Arrow stores the instant.
     Offset(i64),
 }
 
@@ -83,7 +83,7 @@ pub(crate) fn write_date(text: &mut IsoText, days: i64) {
     text.digits(day.unsigned_abs(), 2);
 }
 
-/// A `Date64`: a date, with the time of day only where the milliseconds are no whole day.
+/// A `Date64`: a date, with the time of day only if the milliseconds are not whole days.
 pub(crate) fn write_date64(text: &mut IsoText, millis: i64) {
     if millis.rem_euclid(MILLIS_A_DAY) == 0 {
         write_date(text, millis.div_euclid(MILLIS_A_DAY));
@@ -92,7 +92,7 @@ pub(crate) fn write_date64(text: &mut IsoText, millis: i64) {
     }
 }
 
-/// A time of day; what lies outside a day keeps its sign and counts hours on.
+/// A time of day; values outside a day keep their sign and count more than 24 hours.
 pub(crate) fn write_time(text: &mut IsoText, ticks: i64, unit: TimeUnit) {
     let (width, per_second) = precision(unit);
     if ticks < 0 {
@@ -118,7 +118,7 @@ fn write_fraction(text: &mut IsoText, ticks: u64, width: usize) {
     }
 }
 
-/// Ticks of a timestamp; `zoned` says whether the text must end in `Z` or an offset, or must not.
+/// Ticks of a timestamp; `zoned`: the text must end in `Z` or an offset; otherwise it must not.
 pub(crate) fn parse_timestamp(text: &str, unit: TimeUnit, zoned: bool) -> Option<i64> {
     let (days, rest) = split_date(text)?;
     let rest = rest.strip_prefix(['T', ' '])?;
@@ -165,7 +165,7 @@ pub(crate) fn parse_time(text: &str, unit: TimeUnit) -> Option<i64> {
     i64::try_from(sign * (seconds * i128::from(per_second) + i128::from(ticks))).ok()
 }
 
-/// Days since 1970-01-01 of the date in front, and what follows it.
+/// Days since 1970-01-01 of the leading date, and the rest of the text.
 fn split_date(text: &str) -> Option<(i64, &str)> {
     let (negative, signed, unsigned) = match text.as_bytes().first()? {
         b'-' => (true, true, text.get(1..)?),

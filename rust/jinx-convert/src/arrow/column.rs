@@ -1,4 +1,4 @@
-//! A column resolved once per batch: a tree of typed buffers that rows are then read from without looking at types.
+//! A column resolved once per batch: a tree of typed buffers from which rows are read without looking at types.
 
 use crate::arrow::calendar::Zone;
 use crate::arrow::failure::from_arrow;
@@ -29,7 +29,7 @@ pub(crate) enum Data {
     Int8(ScalarBuffer<i8>),
     Int16(ScalarBuffer<i16>),
     Int32(ScalarBuffer<i32>),
-    /// Durations are here as well.
+    /// Durations too.
     Int64(ScalarBuffer<i64>),
     Uint8(ScalarBuffer<u8>),
     Uint16(ScalarBuffer<u16>),
@@ -63,11 +63,11 @@ pub(crate) enum Data {
     Map(OffsetBuffer<i32>, Box<Column>, Box<Column>),
     /// Hugging Face's struct of `bytes` and `path`.
     Media(Box<Column>, Box<Column>),
-    /// Dictionaries and runs: which value each row has.
+    /// Dictionaries and runs: the value of each row.
     Indirect(Vec<usize>, Box<Column>),
 }
 
-/// Resolves `array`; `feature` says which parts are media.
+/// Resolves `array`; `feature` states which parts are media.
 ///
 /// # Errors
 /// `Unsupported` for unions, intervals and member names that occur twice, naming the column.
@@ -189,7 +189,7 @@ pub(crate) fn resolve(array: &dyn Array, feature: Option<&Node>, depth: usize) -
     Ok(Column { nulls: array.nulls().cloned(), data })
 }
 
-/// Resolves named children; a name that occurs twice would make a row that cannot be read back.
+/// Resolves named children; a duplicate name would make a row that cannot be read back.
 pub(crate) fn members<'a, A: AsRef<dyn Array> + 'a>(
     children: impl Iterator<Item = (&'a str, &'a A)>,
     feature: impl Fn(&str) -> Option<&'a Node>,

@@ -31,8 +31,8 @@ pub(crate) fn write(text: &mut IsoText, unscaled: &str, scale: i8) {
     }
 }
 
-/// The digits of the unscaled integer for `scale`, with an optional minus; `None` if the text is no decimal
-/// or has digits that the scale cannot hold.
+/// The digits of the unscaled integer for `scale`, with an optional minus; `None` if the text is not a decimal or has
+/// digits that the scale cannot hold.
 pub(crate) fn parse(text: &str, scale: i8) -> Option<String> {
     let (sign, unsigned) = match text.strip_prefix('-') {
         Some(rest) => ("-", rest),
@@ -61,7 +61,7 @@ pub(crate) fn parse(text: &str, scale: i8) -> Option<String> {
         }
         digits.truncate(kept);
     } else if count > 200 {
-        // No decimal type holds that many digits; an exponent must not make us allocate them.
+        // No decimal type holds that many digits, so an exponent must not allocate them.
         return None;
     } else {
         digits.extend(std::iter::repeat_n('0', count));

@@ -1,5 +1,5 @@
-//! Rows of a batch as events. Types are looked at once per batch; a row then costs one pass and no allocation,
-//! and media are slices of the batch's own memory.
+//! Rows of a batch as events. Types are resolved once per batch; a row then costs one pass and no allocation, and media
+//! are slices of the batch's memory.
 
 use crate::arrow::calendar;
 use crate::arrow::column::{Column, Data, members};
@@ -14,14 +14,14 @@ use jinx_core::sink::{Blob, BlobData, Payload, Sink};
 use std::fmt::{Display, Write};
 use std::ops::Range;
 
-/// Emits rows of one batch, in any order and as often as wanted.
+/// Emits rows of one batch, in any order, any number of times.
 pub struct RowEmitter {
     columns: Vec<(String, Column)>,
     rows: usize,
 }
 
 impl RowEmitter {
-    /// Resolves the columns of `batch`; `features` says which hold media.
+    /// Resolves the columns of `batch`; `features` states which hold media.
     ///
     /// # Errors
     /// `Unsupported` for unions, intervals and names that occur twice; names the column.
@@ -44,7 +44,7 @@ impl RowEmitter {
     /// Emits row `row` as one dict.
     ///
     /// # Errors
-    /// `Invalid` past the last row; else what the sink reports, with the field's name.
+    /// `Invalid` past the last row; errors of the sink, with the field's name.
     pub fn emit_row(&self, row: usize, sink: &mut impl Sink) -> Result<()> {
         if row >= self.rows {
             return Err(Error::invalid(format!("row {row} of a batch of {} rows", self.rows)));
@@ -119,7 +119,7 @@ impl Column {
         }
     }
 
-    /// The text of a text column that is not null at `row`.
+    /// The string of a string column that is not null at `row`.
     fn text_at(&self, row: usize) -> &str {
         match &self.data {
             Data::Text(values) => values.value(row),
@@ -206,7 +206,7 @@ fn emit_media(bytes: &Column, path: &Column, row: usize, sink: &mut impl Sink) -
     if let Some(name) = name {
         return sink.media_path(name);
     }
-    // Neither: not the same as no value at all, so the struct is kept.
+    // Neither: this differs from null, so the struct is kept.
     sink.begin_dict(2)?;
     sink.key("bytes")?;
     sink.null()?;

@@ -1,4 +1,4 @@
-//! Errors and panics of the Arrow crates as errors of ours, by cause.
+//! Converts errors and panics of the Arrow crates, by cause.
 
 use arrow_schema::ArrowError;
 use jinx_core::error::{Error, Result};
@@ -7,11 +7,11 @@ use parquet::errors::ParquetError;
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// An error met while bytes from a file were decoded.
+/// An error of decoding bytes from a file.
 pub(crate) fn from_parquet(error: ParquetError) -> Error {
     match error {
         ParquetError::NYI(what) => {
-            Error::unsupported(format!("this Parquet feature is not known here: {what}"))
+            Error::unsupported(format!("this Parquet feature is not supported: {what}"))
         }
         ParquetError::EOF(what) => Error::truncated(format!("the Parquet data ends early: {what}")),
         ParquetError::NeedMoreData(_) | ParquetError::NeedMoreDataRange(_) => {
@@ -25,10 +25,10 @@ pub(crate) fn from_parquet(error: ParquetError) -> Error {
     }
 }
 
-/// An error met while Arrow data were decoded or converted.
+/// An error of decoding or converting Arrow data.
 pub(crate) fn from_arrow(error: ArrowError) -> Error {
     match error {
-        ArrowError::NotYetImplemented(what) => Error::unsupported(format!("not known here: {what}")),
+        ArrowError::NotYetImplemented(what) => Error::unsupported(format!("not supported: {what}")),
         ArrowError::IoError(_, source) => Error::from(source),
         ArrowError::ExternalError(source) => from_source(source, "Arrow"),
         ArrowError::MemoryError(what) => Error::limit(what),
@@ -41,7 +41,7 @@ pub(crate) fn from_arrow(error: ArrowError) -> Error {
     }
 }
 
-/// What the Arrow crates say of types that others write and they do not know, such as Polars' integers of 128 bits.
+/// Messages of the Arrow crates about types that they do not know, such as Polars' integers of 128 bits.
 fn is_unknown_type(what: &str) -> bool {
     what.contains("bit width of 128 ") || what.contains("still not supported")
 }
@@ -50,7 +50,7 @@ fn unknown_type(what: &str) -> Error {
     Error::unsupported(format!("a column has a type that is not known here; cast the column first: {what}"))
 }
 
-/// Unpacks an error of ours, or of the system, that travelled through another crate.
+/// Unpacks an error of this library, or of the system, that passed through another crate.
 fn from_source(source: Box<dyn std::error::Error + Send + Sync>, format: &str) -> Error {
     match source.downcast::<Error>() {
         Ok(own) => *own,
@@ -67,7 +67,7 @@ fn from_source(source: Box<dyn std::error::Error + Send + Sync>, format: &str) -
     }
 }
 
-/// Runs a decoder of another crate; bytes that make it panic are corrupt, not a crash.
+/// Runs a decoder of another crate. Bytes that make it panic are corrupt; they do not end the process.
 pub(crate) fn guarded<T>(decode: impl FnOnce() -> Result<T>, what: &str) -> Result<T> {
     let damaged = |panic: Box<dyn Any + Send>| {
         Err(Error::corrupt(format!("{what} is damaged: {}", message_of(&*panic))))

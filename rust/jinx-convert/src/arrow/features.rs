@@ -6,7 +6,7 @@ use serde_json::Value as Json;
 
 /// The schema metadata key under which `datasets` keeps its features.
 pub const METADATA_KEY: &str = "huggingface";
-/// Features nest like types do; deeper ones are ignored, which leaves plain structs.
+/// Features nest as types do; deeper ones are ignored and stay plain structs.
 const MAX_NESTING: usize = 64;
 
 /// A feature whose values are files: a struct of `bytes` and `path` in Arrow, bytes in a row.
@@ -14,7 +14,7 @@ const MAX_NESTING: usize = 64;
 pub struct MediaFeature {
     /// `Image`, `Audio` or `Video`.
     pub kind: String,
-    /// The feature as `datasets` wrote it, options such as `mode` or `sampling_rate` included.
+    /// The feature as `datasets` wrote it, with options such as `mode` or `sampling_rate`.
     pub feature_json: Json,
 }
 
@@ -25,10 +25,10 @@ impl MediaFeature {
     }
 }
 
-/// Where media lie: member names from the outside in, `None` for any element of a list.
+/// The path of media: member names from the outside in, `None` for every element of a list.
 pub type MediaPath = (Vec<Option<String>>, MediaFeature);
 
-/// The media columns of a schema; everything else needs no feature to be read.
+/// The media columns of a schema; other columns need no feature to be read.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Features {
     columns: Vec<(String, Node)>,
@@ -90,7 +90,7 @@ impl Features {
         Self { columns }
     }
 
-    /// Every place where media lie.
+    /// All paths of media.
     pub fn media_paths(&self) -> Vec<MediaPath> {
         let mut found = Vec::new();
         for (name, node) in &self.columns {
@@ -126,7 +126,7 @@ fn collect(node: &Node, path: &mut Vec<Option<String>>, found: &mut Vec<MediaPat
     }
 }
 
-/// The media of `feature` as far as the Arrow type really has that shape.
+/// The media of `feature`, where the Arrow type has that shape.
 fn align(feature: &Json, data_type: &DataType, depth: usize) -> Option<Node> {
     let depth = depth.checked_sub(1)?;
     if let Json::Array(items) = feature {

@@ -1,8 +1,10 @@
-//! A schema for rows that have none: one type per field that holds every row seen, or an error that says why not.
+//! A schema for rows that have none: one type per field that holds every row, or an error that states why there is
+//! none.
 
 mod finish;
 mod kind;
 
+use crate::arrow::describe::describe;
 use crate::arrow::features::MediaPath;
 use arrow_schema::SchemaRef;
 use jinx_core::error::{Error, Result};
@@ -16,11 +18,11 @@ pub struct InferOptions {
     pub media: Vec<MediaPath>,
     /// Keep a field of mixed kinds as JSON text instead of failing.
     pub mixed_json: bool,
-    /// Use 64-bit offsets for texts and bytes, for batches over 2 GiB.
+    /// Use 64-bit offsets for strings and bytes, for batches over 2 GiB.
     pub large: bool,
 }
 
-/// Looks at rows one by one; needs memory for the schema only.
+/// Observes rows one by one; needs memory for the schema only.
 ///
 /// Kinds are promoted null < anything, and integers < float64 where every integer is exact; integers past
 /// int64 make uint64. InferredMembers of dicts are united, lists may be ragged, numpy arrays become nested lists of
@@ -47,10 +49,7 @@ impl SchemaInference {
     pub fn observe(&mut self, row: &Value) -> Result<()> {
         match row {
             Value::Dict(_) => self.root.observe(row, self.options.mixed_json),
-            other => Err(Error::mismatch(format!(
-                "{} is no row; a row is a dict",
-                crate::arrow::build::describe(other)
-            ))),
+            other => Err(Error::mismatch(format!("{} is not a row; a row is a dict", describe(other)))),
         }
     }
 

@@ -1,4 +1,4 @@
-//! A small text on the stack, so that writing a date allocates nothing.
+//! A small string on the stack, so that writing a date allocates nothing.
 
 use std::fmt;
 

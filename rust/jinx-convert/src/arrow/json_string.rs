@@ -1,16 +1,17 @@
 //! A value as JSON text, for columns whose rows are of mixed kinds.
 
+use crate::arrow::describe::describe;
 use jinx_core::error::{Error, Result};
 use jinx_core::sink::Number;
 use jinx_core::value::Value;
 
-/// The field metadata that marks a text column whose values are JSON, so that writer and readers can tell.
+/// The field metadata that marks a string column whose values are JSON.
 pub(crate) const JSON_KEY: &str = "jinx.mixed";
 
 /// Compact JSON; integers of any size are exact.
 ///
 /// # Errors
-/// `Mismatch` for what JSON cannot hold (bytes, arrays, nan, the infinities), with the path.
+/// `Mismatch` for values that JSON cannot hold (bytes, arrays, nan, the infinities), with the path.
 pub(crate) fn to_json(value: &Value) -> Result<String> {
     let mut text = String::new();
     write(value, &mut text)?;
@@ -28,8 +29,8 @@ fn write(value: &Value, text: &mut String) -> Result<()> {
         Value::Str(value) => string(value, text),
         Value::Blob { .. } => {
             return Err(Error::mismatch(format!(
-                "{} cannot become JSON text; drop the field or keep its kind the same in every row",
-                crate::arrow::build::describe(value)
+                "{} cannot become JSON text; drop the column or keep its kind the same in every row",
+                describe(value)
             )));
         }
         Value::List(items) => {
@@ -59,12 +60,12 @@ fn write(value: &Value, text: &mut String) -> Result<()> {
 }
 
 fn float(value: f64, text: &mut String) -> Result<()> {
-    // `{:?}` is the shortest text that reads back equal, and always shows that it is a float.
+    // `{:?}` is the shortest text that reads back equal, and always shows a float.
     if value.is_finite() {
         text.push_str(&format!("{value:?}"));
         Ok(())
     } else {
-        Err(Error::mismatch(format!("the float {value} has no JSON text")))
+        Err(Error::mismatch(format!("the float {value} cannot be written as JSON")))
     }
 }
 

@@ -13,6 +13,7 @@ pub mod build;
 mod calendar;
 mod column;
 mod decimal;
+mod describe;
 pub mod emit;
 pub(crate) mod failure;
 pub mod features;

@@ -1,4 +1,4 @@
-//! The `.npy` files that numpy arrays travel as: header and elements, checked against the payload's length.
+//! The `.npy` payload of numpy arrays: header and elements, checked against the payload's length.
 
 use arrow_array::ArrowPrimitiveType;
 use arrow_array::types::Float16Type;
@@ -9,7 +9,7 @@ use jinx_core::sink::{Dtype, Number};
 use jinx_core::value::Value;
 
 const MAGIC: &[u8] = b"\x93NUMPY";
-/// numpy's own bound on dimensions.
+/// numpy's limit on dimensions.
 const MAX_DIMENSIONS: usize = 64;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,7 +64,7 @@ impl Npy {
     /// # Errors
     /// `Corrupt` for a broken file, `Unsupported` for dtypes without an Arrow form.
     pub(crate) fn parse(file: &Bytes) -> Result<Self> {
-        let broken = |what: &str| Error::corrupt(format!("the stored array is no .npy file: {what}"));
+        let broken = |what: &str| Error::corrupt(format!("the stored array is not a .npy file: {what}"));
         let after_magic = file.strip_prefix(MAGIC).ok_or_else(|| broken("wrong magic"))?;
         let (start, header_len) = match *after_magic {
             [1, _, low, high, ..] => (10, u64::from(u16::from_le_bytes([low, high]))),
@@ -73,7 +73,7 @@ impl Npy {
         };
         let end = to_usize(header_len, "an array's header")?.saturating_add(start);
         let header = file.get(start..end).ok_or_else(|| broken("the header ends early"))?;
-        let header = std::str::from_utf8(header).map_err(|_| broken("the header is no text"))?;
+        let header = std::str::from_utf8(header).map_err(|_| broken("the header is not text"))?;
         let descr = member(header, "descr").and_then(quoted).ok_or_else(|| {
             Error::unsupported("arrays of structured dtypes have no Arrow form; convert them first")
         })?;
@@ -92,7 +92,7 @@ impl Npy {
         Ok(Self { element, dimensions: strides(&shape, fortran), body })
     }
 
-    /// A numpy scalar that travels as its dtype, a zero byte and its bytes: an array without dimensions.
+    /// A numpy scalar, stored as its dtype, a zero byte and its bytes: an array without dimensions.
     ///
     /// # Errors
     /// As for [`Self::parse`].
@@ -107,7 +107,7 @@ impl Npy {
         Ok(Self { element, dimensions: Vec::new(), body })
     }
 
-    /// The element number `at` of the body; numbers that Python holds come as such.
+    /// The element number `at` of the body; numbers that Python holds become such.
     pub(crate) fn value(&self, at: usize) -> Value {
         let size = self.element.bytes();
         let bytes = at.checked_mul(size).and_then(|start| self.body.get(start..start.checked_add(size)?));
@@ -118,7 +118,7 @@ impl Npy {
         let shift = 64 - 8 * size;
         match self.element {
             Element::Bool => Value::Bool(bits != 0),
-            // Shifting up and down again spreads the sign bit.
+            // Shifting up and down spreads the sign bit.
             Element::Int(_) => Value::Int(i64::from_le_bytes((bits << shift).to_le_bytes()) >> shift),
             Element::Uint(_) => match i64::try_from(bits) {
                 Ok(value) => Value::Int(value),
@@ -142,7 +142,7 @@ fn strides(shape: &[usize], fortran: bool) -> Vec<(usize, usize)> {
     let mut step = 1_usize;
     let mut set = |dimension: &mut (usize, usize)| {
         dimension.1 = step;
-        // An empty array has no elements to reach: its strides are never used.
+        // An empty array has no elements, so its strides are never used.
         step = step.saturating_mul(dimension.0);
     };
     if fortran {

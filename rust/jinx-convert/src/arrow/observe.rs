@@ -1,4 +1,4 @@
-//! What a first pass over rows that have no schema looks at, to infer one.
+//! The first pass over rows without a schema, to infer one.
 
 use crate::Findings;
 use crate::arrow::infer::SchemaInference;

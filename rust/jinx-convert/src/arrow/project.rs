@@ -1,4 +1,4 @@
-//! A schema and its media after fields were left out and renamed.
+//! A schema and its media after columns were left out and renamed.
 
 use crate::arrow::features::{METADATA_KEY, MediaPath};
 use crate::arrow::schema::{decode_schema, encode_schema};
@@ -9,10 +9,10 @@ use jinx_core::error::{Error, Result};
 use serde_json::{Map, Value as Json};
 use std::sync::Arc;
 
-/// pandas' own notes name columns, so they hold no longer when columns change.
+/// pandas' metadata names columns, so it is no longer valid when columns change.
 const PANDAS_KEY: &str = "pandas";
 
-/// The schema of the rows that `options` leave, Hugging Face's features included.
+/// The schema of the rows after `options`, with Hugging Face's features.
 pub(crate) fn schema(schema: &Schema, options: &ConvertOptions) -> Schema {
     if options.columns.is_none() && options.drop.is_empty() && options.rename.is_empty() {
         return schema.clone();
@@ -42,10 +42,10 @@ pub fn schema_text(text: &str, keep: &dyn Fn(&str) -> bool, more: &[Field]) -> R
     Ok(encode_schema(&Schema::new_with_metadata(fields.collect::<Vec<_>>(), kept.metadata().clone())))
 }
 
-/// Fails for names that the caller gave and the rows cannot have, before any row is read.
+/// Fails for requested names that the rows cannot have, before any row is read.
 ///
 /// # Errors
-/// `Invalid`, with the names that come near.
+/// `Invalid`, with the nearest names.
 pub(crate) fn check(names: Option<&[String]>, options: &ConvertOptions) -> Result<()> {
     let selection = Selection::without(options.columns.as_deref(), &options.drop, &options.rename)?;
     let (Some(selection), Some(names)) = (selection, names) else {
@@ -57,10 +57,10 @@ pub(crate) fn check(names: Option<&[String]>, options: &ConvertOptions) -> Resul
     selection.check(1)
 }
 
-/// Fails for columns of fields that the rows cannot have, as [`check`] does for `options`.
+/// Fails for indexed columns that the rows cannot have, as [`check`] does for `options`.
 ///
 /// # Errors
-/// `Invalid`, with the names that come near.
+/// `Invalid`, with the nearest names.
 pub(crate) fn check_columns(
     names: Option<&[String]>,
     columns: &[String],
@@ -79,7 +79,7 @@ pub(crate) fn check_columns(
     }
 }
 
-/// The media that `options` leave.
+/// The media after `options`.
 pub(crate) fn media(media: Vec<MediaPath>, options: &ConvertOptions) -> Vec<MediaPath> {
     let left = media.into_iter().filter_map(|(mut path, feature)| {
         let name = path.first()?.as_deref()?;
@@ -97,7 +97,7 @@ fn new_name<'a>(name: &'a str, options: &'a ConvertOptions) -> Option<&'a str> {
     kept.then(|| renamed.map_or(name, |(_, new)| new))
 }
 
-/// `None` for text that is not what `datasets` writes; it then stays as it is.
+/// `None` for text that `datasets` does not write; it is then kept unchanged.
 fn features(text: &str, options: &ConvertOptions) -> Option<String> {
     let mut notes: Json = serde_json::from_str(text).ok()?;
     let features = notes.get_mut("info")?.get_mut("features")?.as_object_mut()?;

@@ -8,7 +8,7 @@ use jinx_core::error::{Error, Result};
 
 /// Marks the start of an IPC message.
 const CONTINUATION: [u8; 4] = [0xff; 4];
-/// IPC messages are padded, with their eight bytes of prefix, to this many bytes.
+/// IPC messages are padded, including their prefix of eight bytes, to a multiple of this.
 const ALIGNMENT: usize = 8;
 
 /// The schema with all its metadata as base64.
@@ -32,7 +32,7 @@ pub fn encode_schema(schema: &Schema) -> String {
 /// The schema of [`encode_schema`] or of pyarrow.
 ///
 /// # Errors
-/// `Corrupt` when the text is no base64 or not a schema message.
+/// `Corrupt` when the text is not base64 or not a schema message.
 pub fn decode_schema(text: &str) -> Result<Schema> {
     let message = STANDARD
         .decode_to_vec(text.trim().as_bytes())
@@ -45,7 +45,7 @@ pub fn decode_schema(text: &str) -> Result<Schema> {
     .and_then(checked)
 }
 
-/// Sizes that Arrow's own types assume to be right.
+/// Checks sizes that Arrow's own types assume to be right.
 fn checked(schema: Schema) -> Result<Schema> {
     for field in schema.fields() {
         check(field.data_type()).map_err(|error| error.in_field(field.name()))?;

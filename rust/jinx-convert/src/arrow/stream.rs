@@ -8,12 +8,12 @@ use jinx_core::error::{Error, Result};
 use std::cell::RefCell;
 
 thread_local! {
-    /// How the last call of a stream of ours on this thread failed. The C interface carries only text: readers in the
-    /// same process find the error with its cause, file, sample and field here, as C programs find `errno`.
+    /// The error of the last call of a stream of this library on this thread. The C interface carries only text:
+    /// readers in the same process find the cause, file, sample and field here, as C programs find `errno`.
     static FAILURE: RefCell<Option<Error>> = const { RefCell::new(None) };
 }
 
-/// The error of the last call of a stream of ours on this thread; nothing if it succeeded.
+/// The error of the last call of a stream of this library on this thread; nothing if it succeeded.
 #[must_use]
 pub fn take_failure() -> Option<Error> {
     FAILURE.take()
@@ -66,13 +66,13 @@ where
     FFI_ArrowArrayStream::new(Box::new(BatchStream::new(schema, batches)))
 }
 
-/// Batches of a C stream that another library handed over.
+/// Batches of a C stream from another library.
 pub struct ImportedBatches(RecordBatchStreamReader);
 
 /// Takes over `stream`. Its producer is trusted to follow the C data interface, as any code in the process is.
 ///
 /// # Errors
-/// `Invalid` when the stream was released already or its schema cannot be had.
+/// `Invalid` when the stream was released already or its schema cannot be read.
 pub fn from_c_stream(stream: FFI_ArrowArrayStream) -> Result<ImportedBatches> {
     RecordBatchStreamReader::try_new(stream).map(ImportedBatches).map_err(from_arrow)
 }
@@ -88,7 +88,7 @@ impl Iterator for ImportedBatches {
 
     fn next(&mut self) -> Option<Self::Item> {
         FAILURE.set(None);
-        // The stream may be ours, or another library's over one of ours.
+        // The stream may be one of this library, or wrap one.
         self.0.next().map(|batch| batch.map_err(|error| take_failure().unwrap_or_else(|| from_arrow(error))))
     }
 }

@@ -1,4 +1,4 @@
-//! One schema for the rows of many files: columns that only some have may be null, and types widen where no value
+//! One schema for the rows of many files: columns that only some files have may be null, and types widen where no value
 //! changes.
 
 use arrow_schema::{DataType, Field, Fields, Schema};
@@ -33,7 +33,7 @@ fn members(first: &Fields, other: &Fields) -> Result<Fields> {
 
 fn one_field(first: &Field, other: &Field) -> Result<Field> {
     let wide = wider(first.data_type(), other.data_type())?;
-    // A note on one of them only, such as that its strings are JSON, need not hold for the values of the other.
+    // Metadata of one of them only, such as that its strings are JSON, need not be true of the other.
     let mut metadata = first.metadata().clone();
     metadata.retain(|key, value| other.metadata().get(key) == Some(value));
     let nullable = first.is_nullable() || other.is_nullable();
@@ -66,7 +66,7 @@ fn wider(one: &DataType, other: &DataType) -> Result<DataType> {
     })
 }
 
-/// The later of two types of one ladder, on which each type holds the values of all before it.
+/// The later of two types in one list, in which each type holds the values of all before it.
 fn ladder(one: &DataType, other: &DataType) -> Option<DataType> {
     use DataType::{
         Binary, BinaryView, Float16, Float32, Float64, Int8, Int16, Int32, Int64, LargeBinary, LargeUtf8,

@@ -1,5 +1,5 @@
 //! Leaves out the members that are null inside nested dicts: Arrow gives every struct all members of its type, so
-//! `{"type": "text", "text": "hi"}` comes back with `"image": None` and whatever else its neighbours have.
+//! `{"type": "text", "text": "hi"}` comes back with `"image": None` and the other members of its neighbours.
 
 use jinx_core::error::Result;
 use jinx_core::sink::{Blob, Dtype, Number, Payload, Sink};
@@ -7,9 +7,9 @@ use jinx_core::sink::{Blob, Dtype, Number, Payload, Sink};
 /// Passes on all but null members below the top level.
 pub(crate) struct DropNulls<S> {
     inner: S,
-    /// Containers that are open.
+    /// The open containers.
     depth: usize,
-    /// A name below the top level whose value has not come yet.
+    /// A name below the top level whose value is still to come.
     waiting: Option<String>,
 }
 
@@ -46,7 +46,7 @@ impl<S: Sink> Sink for DropNulls<S> {
     }
 
     fn null(&mut self) -> Result<()> {
-        // An element of a list is null without a name, and stays.
+        // A null element of a list has no name and is kept.
         if self.waiting.take().is_some() { Ok(()) } else { self.inner.null() }
     }
 

@@ -1,4 +1,4 @@
-//! Reads the files that texts in rows point to, on the workers, and puts their bytes in the texts' place.
+//! Embeds files: workers replace paths in rows by the content of the files.
 
 use crate::filters::forward::forward;
 use bytes::Bytes;
@@ -11,21 +11,21 @@ use std::io::{self, Read};
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-/// What to do when a file is not there.
+/// What to do when a file is missing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Missing {
     #[default]
     Fail,
     /// Leave the row out.
     Skip,
-    /// Null in its place.
+    /// Null instead of the content.
     Null,
 }
 
-/// Which texts are paths, and from where they count.
+/// Which strings are paths, and their base.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EmbedOptions {
-    /// Dotted paths of fields; lists on the way are gone through.
+    /// Dotted paths; every element of a list is visited.
     pub fields: Vec<String>,
     pub root: PathBuf,
     pub missing: Missing,
@@ -34,7 +34,7 @@ pub struct EmbedOptions {
 /// One thread's reader of files.
 pub(crate) struct Embed {
     options: Arc<EmbedOptions>,
-    /// The last file was not there, and its row is to be left out.
+    /// The last file was missing, and its row must be left out.
     missing: bool,
 }
 
@@ -51,13 +51,13 @@ impl Embed {
         self.missing
     }
 
-    /// A sink for one row that passes it on to `inner`.
+    /// A sink for one row that forwards to `inner`.
     pub(crate) fn around<'a>(&'a mut self, inner: &'a mut dyn Sink) -> impl Sink + 'a {
         self.missing = false;
         Embedding { embed: self, inner, names: Vec::new(), dicts: Vec::new(), wanted: false }
     }
 
-    /// The bytes of a file; `None` when it is not there and null is to take its place.
+    /// The bytes of a file; `None` when it is missing and null replaces it.
     fn read(&mut self, path: &str) -> Result<Option<Bytes>> {
         let full = self.resolve(path)?;
         let failed = |error: io::Error| Error::io(&full, &error);
@@ -87,22 +87,22 @@ impl Embed {
             Missing::Skip => self.missing = true,
             Missing::Fail => {}
         }
-        let advice = "name another folder (--root), or choose what to do (--missing skip, --missing null)";
+        let advice = "name another directory (--root), or choose what to do (--missing skip, --missing null)";
         let what = format!("the file '{path}' is not in {root}; {advice}");
         Err(Error::new(Cause::Io(io::ErrorKind::NotFound), what))
     }
 
-    /// Data must not make us read files outside of the folder that the caller named.
+    /// Data must not cause reads outside the folder that the caller named.
     fn resolve(&self, path: &str) -> Result<PathBuf> {
         if path.contains("://") {
-            return Err(Error::unsupported(format!("'{path}' is an address; download the files first")));
+            return Err(Error::unsupported(format!("'{path}' is a URL; download the files first")));
         }
         let root = &self.options.root;
         let full = root.join(path.strip_prefix("./").unwrap_or(path));
         let leaves = Path::new(path).components().any(|part| part == Component::ParentDir);
         if leaves || !full.starts_with(root) || path.contains('\0') {
             let what =
-                format!("'{path}' leads out of the folder {}; name another one (--root)", root.display());
+                format!("'{path}' leads out of the directory {}; name another one (--root)", root.display());
             return Err(Error::invalid(what));
         }
         Ok(full)
@@ -112,11 +112,11 @@ impl Embed {
 struct Embedding<'a> {
     embed: &'a mut Embed,
     inner: &'a mut dyn Sink,
-    /// Names from the outermost dict to the value at hand; lists have none.
+    /// Names from the outermost dict to the current value; lists have none.
     names: Vec<String>,
-    /// For each open container whether it is a dict, and how many names there were before it.
+    /// For each open container: whether it is a dict, and the number of names before it.
     dicts: Vec<(bool, usize)>,
-    /// The value at hand is one of the fields.
+    /// The current value is at one of the paths.
     wanted: bool,
 }
 

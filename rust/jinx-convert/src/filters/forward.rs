@@ -1,6 +1,6 @@
-//! Sinks that change a few events and pass on all others.
+//! Sinks that change a few events and forward all others.
 
-/// Implements the given events by passing them on to `self.inner`.
+/// Implements the given events by forwarding them to `self.inner`.
 macro_rules! forward {
     ($($event:ident($($name:ident: $kind:ty),*);)*) => {
         $(fn $event(&mut self, $($name: $kind),*) -> Result<()> {

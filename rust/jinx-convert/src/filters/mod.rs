@@ -1,5 +1,5 @@
-//! What becomes of a row between its source and its target: fields left out, files read in or written out, nulls
-//! dropped. Each worker has its own.
+//! Filters between a source and a target: columns left out, files embedded or written out, nulls dropped. Each worker
+//! has its own.
 
 mod drop_nulls;
 pub mod embed;
@@ -10,14 +10,15 @@ use crate::filters::drop_nulls::DropNulls;
 use crate::filters::embed::{Embed, EmbedOptions};
 use crate::filters::select::{Select, Selection};
 use crate::outputs::media::MediaOut;
-use crate::{ConvertOptions, RowChunk};
+use crate::rows::RowChunk;
+use crate::run_options::ConvertOptions;
 use jinx_core::error::{Cause, Error, Result};
 use jinx_core::sink::Sink;
 use jinx_core::value::{TreeBuilder, Value};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// The steps in their order; those not asked for cost nothing.
+/// The steps in their order; unused ones cost nothing.
 pub(crate) struct Filters {
     embed: Option<Embed>,
     select: Option<Select>,
@@ -37,15 +38,15 @@ impl Filters {
         }
     }
 
-    /// Whether a row may be left out, so that it has to be seen as a whole before it is passed on.
+    /// Whether a row may be rejected, so that it must be complete before it is forwarded.
     pub(crate) fn may_skip(&self) -> bool {
         self.skip_errors || self.embed.as_ref().is_some_and(|embed| embed.options().skips())
     }
 
-    /// Passes row `i` on.
+    /// Forwards row `i`.
     ///
     /// # Errors
-    /// What the source, a step or the sink reports.
+    /// Errors of the source, a step or the sink.
     pub(crate) fn emit(&mut self, chunk: &dyn RowChunk, i: usize, sink: &mut dyn Sink) -> Result<()> {
         match self.media_out.clone() {
             Some(folder) => self.without_nulls(chunk, i, &mut MediaOut::around(&folder, sink)),
@@ -67,10 +68,10 @@ impl Filters {
         }
     }
 
-    /// Row `i` as a tree, or the reason why it is left out.
+    /// Row `i` as a tree, or the reason to reject it.
     ///
     /// # Errors
-    /// What is no reason to leave a row out.
+    /// Errors that do not reject the row alone.
     pub(crate) fn whole(
         &mut self,
         chunk: &dyn RowChunk,
@@ -84,7 +85,7 @@ impl Filters {
         }
     }
 
-    /// Whether the error costs its row alone.
+    /// Whether the error rejects its row alone.
     pub(crate) fn skips(&self, error: &Error) -> bool {
         let is_missing = self.embed.as_ref().is_some_and(Embed::was_missing);
         is_missing || self.skip_errors && error.cause() != Cause::Interrupted
@@ -95,13 +96,6 @@ fn embedded(embed: Option<&mut Embed>, chunk: &dyn RowChunk, i: usize, sink: &mu
     match embed {
         Some(embed) => chunk.emit(i, &mut embed.around(sink)),
         None => chunk.emit(i, sink),
-    }
-}
-
-impl ConvertOptions {
-    /// Whether rows pass through as they are.
-    pub(crate) fn is_plain(&self) -> bool {
-        self.embed.is_none() && !self.drop_nulls && self.media_dir.is_none() && self.rejects.is_none()
     }
 }
 

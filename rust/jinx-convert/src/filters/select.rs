@@ -1,4 +1,4 @@
-//! Keeps some top-level fields and gives others new names.
+//! Selects and renames columns.
 
 use crate::suggest::near;
 use jinx_core::codec::Codec;
@@ -8,33 +8,33 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
-/// Names that are kept for the message about a name that does not occur.
+/// Names that are kept for the message about a missing name.
 const MAX_NAMES: usize = 1000;
 
-/// Which fields are wanted and what they are to be called. Shared by all threads.
+/// Which columns to keep, and their new names. Shared by all threads.
 #[derive(Debug)]
 pub struct Selection {
     keep: Option<HashSet<String>>,
     drop: HashSet<String>,
     rename: Vec<(String, String)>,
-    /// The names that the caller gave, and whether a row had them.
+    /// The requested names, and whether a row had them.
     given: HashMap<String, AtomicBool>,
     others: RwLock<BTreeSet<String>>,
 }
 
 impl Selection {
-    /// `None` when all fields stay as they are.
+    /// `None` when all columns stay unchanged.
     ///
     /// # Errors
-    /// `Invalid` when a name is to be renamed twice, or two get one name.
+    /// `Invalid` when a column is renamed twice, or two get the same name.
     pub fn new(fields: Option<&[String]>, rename: &[(String, String)]) -> Result<Option<Self>> {
         Self::without(fields, &[], rename)
     }
 
-    /// As [`Selection::new`], with fields to leave out.
+    /// As [`Selection::new`], with columns to leave out.
     ///
     /// # Errors
-    /// As [`Selection::new`]; `Invalid` when a field is both to keep and to leave out.
+    /// As [`Selection::new`]; `Invalid` when a column is both kept and left out.
     pub fn without(
         fields: Option<&[String]>,
         drop: &[String],
@@ -44,22 +44,22 @@ impl Selection {
             return Ok(None);
         }
         if let Some(name) = drop.iter().find(|name| fields.is_some_and(|fields| fields.contains(name))) {
-            return Err(Error::invalid(format!("the field '{name}' is both to keep and to leave out")));
+            return Err(Error::invalid(format!("the column '{name}' is both kept and left out")));
         }
         let (mut old, mut new) = (HashSet::new(), HashSet::new());
         for (from, to) in rename {
             if !old.insert(from) {
-                return Err(Error::invalid(format!("the field '{from}' is to be renamed twice")));
+                return Err(Error::invalid(format!("the column '{from}' is renamed twice")));
             }
             if !new.insert(to) {
-                return Err(Error::invalid(format!("two fields are to be renamed to '{to}'")));
+                return Err(Error::invalid(format!("two columns are renamed to '{to}'")));
             }
         }
         let keep: Option<HashSet<String>> = fields.map(|fields| fields.iter().cloned().collect());
         if let Some(keep) = &keep
             && let Some((from, _)) = rename.iter().find(|(from, _)| !keep.contains(from))
         {
-            let what = format!("the field '{from}' is to be renamed, but is not among the fields to keep");
+            let what = format!("the column '{from}' is renamed, but it is not among the columns to keep");
             return Err(Error::invalid(what));
         }
         let names = keep.iter().flatten().chain(drop).chain(rename.iter().map(|(from, _)| from));
@@ -68,7 +68,7 @@ impl Selection {
         Ok(Some(Self { keep, drop, rename: rename.to_vec(), given, others: RwLock::default() }))
     }
 
-    /// Whether the field is wanted; also notes that it exists.
+    /// Whether the column is kept; also records that it exists.
     pub fn wants(&self, name: &str) -> bool {
         match self.given.get(name) {
             Some(seen) => seen.store(true, Ordering::Relaxed),
@@ -86,15 +86,15 @@ impl Selection {
         }
     }
 
-    /// The name that a field gets.
+    /// The new name of a column.
     pub fn new_name<'a>(&'a self, name: &'a str) -> &'a str {
         self.rename.iter().find(|(from, _)| from == name).map_or(name, |(_, to)| to)
     }
 
-    /// Fails for a name the caller gave that no row had; without rows nothing is known.
+    /// Fails for a requested name that no row had; without rows, every name is accepted.
     ///
     /// # Errors
-    /// `Invalid`, with the names that come near.
+    /// `Invalid`, with the nearest names.
     pub fn check(&self, rows: u64) -> Result<()> {
         let mut missing: Vec<&String> = self
             .given
@@ -118,17 +118,17 @@ impl Selection {
             (true, false) => format!("; there are {}", listed(&some)),
             (true, true) => String::new(),
         };
-        Err(Error::invalid(format!("no row has a field '{name}'{advice}")))
+        Err(Error::invalid(format!("no row has a column '{name}'{advice}")))
     }
 }
 
-/// What becomes of one field.
+/// What happens to one column.
 #[derive(Debug, Clone)]
 struct Action {
     keep: bool,
     /// The new name.
     rename: Option<Arc<str>>,
-    /// The number of the rename whose new name this field ends up with, as it is or renamed.
+    /// The number of the rename whose new name this column gets, unchanged or renamed.
     slot: Option<usize>,
 }
 
@@ -137,7 +137,7 @@ struct Action {
 pub struct Select {
     selection: Arc<Selection>,
     actions: HashMap<String, Action>,
-    /// Which new names the row has already.
+    /// The new names that the row already has.
     taken: Vec<bool>,
 }
 
@@ -147,7 +147,7 @@ impl Select {
         Self { selection, actions: HashMap::new(), taken }
     }
 
-    /// A sink for one row that passes on to `inner` what is wanted.
+    /// A sink for one row that forwards the selected columns to `inner`.
     pub fn around<'a>(&'a mut self, inner: &'a mut dyn Sink) -> impl Sink + 'a {
         self.taken.fill(false);
         Selecting { select: self, inner, depth: 0, dropping: false }
@@ -172,9 +172,9 @@ impl Select {
 struct Selecting<'a> {
     select: &'a mut Select,
     inner: &'a mut dyn Sink,
-    /// Containers that are open.
+    /// The open containers.
     depth: usize,
-    /// The field at hand is left out.
+    /// The current column is left out.
     dropping: bool,
 }
 
@@ -246,7 +246,7 @@ impl Sink for Selecting<'_> {
             && std::mem::replace(taken, true)
         {
             let new = action.rename.as_deref().unwrap_or(name);
-            let what = format!("two fields would be called '{new}'; leave one out or choose another name");
+            let what = format!("two columns would be called '{new}'; leave one out or choose another name");
             return Err(Error::invalid(what));
         }
         self.inner.key(action.rename.as_deref().unwrap_or(name))

@@ -16,7 +16,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
-/// What a chunk should hold; batches of other libraries may be any size.
+/// The intended size of a chunk; batches of other libraries may have any size.
 const CHUNK_BYTES: u64 = 4 << 20;
 const MAX_CHUNK_ROWS: u64 = 1024;
 
@@ -29,10 +29,10 @@ pub trait BatchFile: Send {
     /// All batches in order, of the named columns if given.
     ///
     /// # Errors
-    /// What is wrong with the file.
+    /// Errors of the file.
     fn batches(&mut self, columns: Option<&[String]>) -> Result<Self::Batches>;
 
-    /// How far reading has come when `rows` rows were given, of `total` bytes.
+    /// Bytes read, of `total`, when `rows` rows were returned.
     fn bytes_read(&self, rows: u64, total: u64) -> u64;
 }
 
@@ -83,7 +83,7 @@ pub struct FileRows<F: BatchFile> {
 }
 
 impl<F: BatchFile> FileRows<F> {
-    /// `whole` is the schema of several files together, which the one at `path` must fit.
+    /// `whole` is the common schema of several files, which the one at `path` must fit.
     ///
     /// # Errors
     /// `Mismatch` naming the column that does not fit.
@@ -130,7 +130,7 @@ impl<F: BatchFile> FileRows<F> {
             return self.source.batches(None);
         };
         let schema = self.source.schema();
-        // Every name is asked for, so that a mistyped one can be told from those that exist.
+        // Every name is requested, to tell a mistyped one from existing ones.
         let wanted = schema.fields().iter().filter(|field| selection.wants(field.name()));
         let wanted: Vec<String> = wanted.map(|field| field.name().clone()).collect();
         self.source.batches(Some(&wanted))
@@ -237,13 +237,13 @@ impl<I: Iterator<Item = Result<RecordBatch>> + Send> RowSource for ArrowRows<I> 
     }
 }
 
-/// Cuts batches into chunks and counts their rows.
+/// Splits batches into chunks and counts their rows.
 struct BatchCutter {
     name: Arc<Path>,
     batch: Option<Arc<RowEmitter>>,
     left: Range<usize>,
     bytes_per_row: u64,
-    /// Rows given so far.
+    /// Rows returned so far.
     given: u64,
 }
 
@@ -301,7 +301,7 @@ impl RowChunk for BatchChunk {
     }
 }
 
-/// Bytes of the rows themselves: views share pages, of which a batch may use little.
+/// Bytes of the rows themselves: views share pages, of which a batch may use a small part.
 fn bytes_of(array: &ArrayRef) -> u64 {
     let views =
         |views: &[u128]| views.iter().map(|view| u64::try_from(view & 0xffff_ffff).unwrap_or(0) + 16).sum();

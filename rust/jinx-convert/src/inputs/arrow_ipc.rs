@@ -1,41 +1,37 @@
 //! Arrow IPC as batches: files (`.arrow`, `.feather`) and streams, as Hugging Face `datasets` keeps its data.
 //!
-//! Both hold the same messages in a row. A file has a mark before them and an index behind them; where the index
-//! cannot be had (in a compressed file, or one that is cut off), the messages are read as those of a stream.
+//! Both hold the same sequence of messages. A file has a mark before them and an index after them; without an index (in
+//! a compressed file, or one that is cut off), the messages are read as a stream.
 
 mod indexed;
+mod message;
+mod stream;
 
-use crate::arrow::failure::{from_arrow, guarded};
+use crate::arrow::failure::guarded;
 use crate::inputs::Input;
 use crate::suggest::no_such_column;
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_buffer::Buffer;
+use arrow_ipc::MessageHeader;
 use arrow_ipc::convert::try_fb_to_schema;
 use arrow_ipc::reader::{read_dictionary, read_record_batch};
-use arrow_ipc::{MessageHeader, root_as_message};
-use arrow_schema::{ArrowError, SchemaRef};
+use arrow_schema::SchemaRef;
 use indexed::Indexed;
 use jinx_core::error::{Error, Result};
-use jinx_core::limits::FIRST_RESERVATION_BYTES;
 use jinx_core::num::{range_within, to_u64, to_usize};
+use message::{BatchBlock, damaged};
 use std::collections::HashMap;
-use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use stream::Stream;
 
-const FILE_MARK: &[u8; 8] = b"ARROW1\0\0";
-const MAX_PADDING_WORDS: usize = 16;
-const OLD_FEATHER_MARK: &[u8; 4] = b"FEA1";
-const CONTINUES: u32 = u32::MAX;
-/// What a message says about a batch; thousands of columns take a megabyte.
-const MAX_METADATA_BYTES: u64 = 256 << 20;
 /// A compressed buffer may claim this much whatever its size, and more in proportion to that: null masks and equal
-/// values shrink a thousandfold, and memory for a claim is taken before it is tried.
+/// values shrink a thousandfold, and memory is reserved before the claim is tested.
 const MAX_CLAIM_BYTES: u64 = 256 << 20;
 const MAX_RATIO: u64 = 1024;
 
-/// An Arrow IPC file that can be read again and again.
+/// An Arrow IPC file that can be read several times.
 pub struct IpcSource {
     path: PathBuf,
     schema: SchemaRef,
@@ -56,7 +52,7 @@ impl IpcSource {
         self.schema.clone()
     }
 
-    /// Bytes taken from the file by the batches that were asked for last.
+    /// Bytes that the last iterator of batches has read from the file.
     pub fn bytes_read(&self) -> u64 {
         self.read.load(Ordering::Relaxed)
     }
@@ -144,7 +140,7 @@ impl IpcBatches {
                     read_dictionary(&found.body, batch, &self.schema, &mut self.dictionaries, &version)
                         .map_err(damaged)?;
                 }
-                _ => return Err(Error::corrupt("the Arrow data holds a message that is no batch")),
+                _ => return Err(Error::corrupt("the Arrow data holds a message that is not a batch")),
             }
         }
         Ok(None)
@@ -182,103 +178,9 @@ impl Messages {
     /// Counts the bytes that are read.
     fn counter(&self) -> Arc<AtomicU64> {
         match self {
-            Self::Stream(stream) => stream.input.counter(),
+            Self::Stream(stream) => stream.counter(),
             Self::Indexed(indexed) => Arc::clone(&indexed.read),
         }
-    }
-}
-
-/// Messages that follow one another.
-struct Stream {
-    input: Input,
-    /// A word that was read already.
-    first: Option<u32>,
-}
-
-struct BatchBlock {
-    metadata: Vec<u8>,
-    body: Buffer,
-}
-
-impl BatchBlock {
-    fn header(&self) -> Result<arrow_ipc::Message<'_>> {
-        // What the verifier says names tables and positions of the encoding, which helps nobody.
-        root_as_message(&self.metadata).map_err(|_| Error::corrupt("an Arrow message is damaged"))
-    }
-}
-
-impl Stream {
-    fn begin(input: Input) -> Result<Self> {
-        let mut messages = Self { input, first: None };
-        let mark = messages.word()?.ok_or_else(ends_early)?.to_le_bytes();
-        if &mark == OLD_FEATHER_MARK {
-            let what = "this is Feather of version 1; write it again with a newer pandas or pyarrow";
-            return Err(Error::unsupported(what));
-        }
-        if !FILE_MARK.starts_with(&mark) {
-            messages.first = Some(u32::from_le_bytes(mark));
-            return Ok(messages);
-        }
-        if !FILE_MARK.ends_with(&messages.take(4)?) {
-            return Err(Error::corrupt("this is no Arrow file: it does not begin with ARROW1"));
-        }
-        // Some writers fill up with zeros as far as they align.
-        for _ in 0..MAX_PADDING_WORDS {
-            messages.first = messages.word()?;
-            if messages.first != Some(0) {
-                break;
-            }
-        }
-        Ok(messages)
-    }
-
-    /// The next message; `None` behind the last one.
-    fn next(&mut self) -> Result<Option<BatchBlock>> {
-        let word = match self.first.take() {
-            Some(word) => Some(word),
-            None => self.word()?,
-        };
-        // A stream may just end, or say so by a length of nothing; before 2019 lengths stood alone.
-        let length = match word {
-            Some(CONTINUES) => self.word()?,
-            other => other,
-        };
-        let Some(length) = length.filter(|length| *length > 0) else {
-            // Behind the last message is the checksum of a compressed file.
-            io::copy(&mut self.input, &mut io::sink())?;
-            return Ok(None);
-        };
-        if u64::from(length) > MAX_METADATA_BYTES {
-            return Err(Error::limit(format!("an Arrow message claims {length} bytes of metadata")));
-        }
-        let metadata = self.take(length.into())?;
-        let found = BatchBlock { metadata, body: Buffer::from_vec(Vec::<u8>::new()) };
-        let body = u64::try_from(found.header()?.bodyLength())
-            .map_err(|_| Error::corrupt("an Arrow message has a negative length"))?;
-        Ok(Some(BatchBlock { body: Buffer::from_vec(self.take(body)?), ..found }))
-    }
-
-    /// `None` at the end of the input.
-    fn word(&mut self) -> Result<Option<u32>> {
-        let bytes = self.up_to(4)?;
-        match <[u8; 4]>::try_from(bytes.as_slice()) {
-            Ok(word) => Ok(Some(u32::from_le_bytes(word))),
-            Err(_) if bytes.is_empty() => Ok(None),
-            Err(_) => Err(ends_early()),
-        }
-    }
-
-    fn take(&mut self, length: u64) -> Result<Vec<u8>> {
-        let bytes = self.up_to(length)?;
-        if to_u64(bytes.len()) < length { Err(ends_early()) } else { Ok(bytes) }
-    }
-
-    /// As many bytes as there are; memory for them grows as they come.
-    fn up_to(&mut self, length: u64) -> Result<Vec<u8>> {
-        let first = to_usize(length.min(FIRST_RESERVATION_BYTES), "an Arrow message")?;
-        let mut bytes = Vec::with_capacity(first);
-        (&mut self.input).take(length).read_to_end(&mut bytes)?;
-        Ok(bytes)
     }
 }
 
@@ -289,7 +191,7 @@ fn check_claims(batch: &arrow_ipc::RecordBatch<'_>, body: &Buffer) -> Result<()>
     }
     for buffer in batch.buffers().iter().flatten() {
         let (Ok(start), Ok(stored)) = (u64::try_from(buffer.offset()), u64::try_from(buffer.length())) else {
-            return Err(Error::corrupt("an Arrow buffer has a negative place"));
+            return Err(Error::corrupt("an Arrow buffer has a negative offset"));
         };
         let range = range_within(start, stored, to_u64(body.len()), "an Arrow buffer")?;
         let start = to_usize(range.start, "an Arrow buffer")?;
@@ -306,18 +208,6 @@ fn check_claims(batch: &arrow_ipc::RecordBatch<'_>, body: &Buffer) -> Result<()>
     Ok(())
 }
 
-/// Decoding happens in memory, so what looks like a failed read is damage.
-fn damaged(error: ArrowError) -> Error {
-    match error {
-        ArrowError::IoError(what, _) => Error::corrupt(format!("the Arrow data is damaged: {what}")),
-        other => from_arrow(other),
-    }
-}
-
 fn no_header() -> Error {
     Error::corrupt("an Arrow message lacks its header")
-}
-
-fn ends_early() -> Error {
-    Error::truncated("the Arrow data ends early: the file is incomplete; copy or download it again")
 }

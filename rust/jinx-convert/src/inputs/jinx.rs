@@ -11,7 +11,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Bytes of both files that a chunk of rows is to have, taking the dataset's average.
+/// The intended bytes of a chunk of rows, in both files, from the dataset's average.
 const CHUNK_BYTES: u64 = 1 << 20;
 const MAX_CHUNK_ROWS: u64 = 4096;
 

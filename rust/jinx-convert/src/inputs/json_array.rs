@@ -1,4 +1,4 @@
-//! Rows of a file that is one JSON array of objects, such as LLaVA's `llava_665k.json`: cut on the reading thread
+//! Rows of a file that is one JSON array of objects, such as LLaVA's `llava_665k.json`: split on the reading thread
 //! without reading the whole file, parsed on the workers.
 
 use crate::inputs::Input;
@@ -14,11 +14,11 @@ use std::sync::Arc;
 
 const CHUNK_BYTES: usize = 1 << 20;
 
-/// Rows of JSON text: one array of objects if its first sign is `[`, else JSON Lines. With `markers` every row holds
-/// some, also one that does not say so.
+/// Rows of JSON text: one array of objects if its first character is `[`, otherwise JSON Lines. With `markers`, every
+/// row holds markers, even if it does not declare them.
 ///
 /// # Errors
-/// What reading the first bytes reports.
+/// Errors of reading the first bytes.
 pub fn json_rows(mut input: Input, markers: bool) -> Result<Box<dyn RowSource>> {
     let name = input.name().to_owned();
     let first = input.first_sign().map_err(|error| Error::io(&name, &error))?;
@@ -33,7 +33,7 @@ pub struct JsonArray {
     input: Input,
     name: Arc<Path>,
     cutter: ArrayCutter,
-    /// What was read and not given yet.
+    /// Bytes that were read and not yet returned.
     text: Vec<u8>,
     elements: u64,
     at_end: bool,
@@ -98,11 +98,11 @@ impl RowSource for JsonArray {
     }
 }
 
-/// Finds where elements begin and end; it need not understand them.
+/// Finds where elements begin and end, without parsing them.
 #[derive(Default)]
 struct ArrayCutter {
     state: Position,
-    /// Bytes of the text that were looked at.
+    /// Bytes of the text that were scanned.
     at: usize,
     /// Bytes before the text, for messages.
     before: u64,
@@ -123,7 +123,7 @@ enum Position {
         string: bool,
         escaped: bool,
     },
-    /// Behind an element: a comma or the end.
+    /// After an element: a comma or the end.
     End,
 }
 
@@ -140,7 +140,7 @@ impl ArrayCutter {
         let is_space = byte.is_ascii_whitespace();
         Ok(match (self.state, byte) {
             (Position::Start, b'[') => Position::Between { comma: false },
-            // The mark of UTF-8; that the text begins with `[` is known.
+            // The byte-order mark; the text is known to begin with `[`.
             (Position::Start, _) => Position::Start,
             (Position::Between { comma: false }, b']') => Position::End,
             (Position::Between { .. }, b',' | b']' | b'}') => {
@@ -158,7 +158,7 @@ impl ArrayCutter {
         })
     }
 
-    /// One byte outside of texts.
+    /// One byte outside of strings.
     fn element(
         &self,
         byte: u8,
@@ -187,7 +187,7 @@ impl ArrayCutter {
         Error::corrupt(what).at_byte(self.before + to_u64(self.at))
     }
 
-    /// The place from which the text is still needed; counts from there afterwards.
+    /// The position from which the text is still needed; later positions count from there.
     fn keep(&mut self, end: usize) -> usize {
         let from = match &mut self.state {
             Position::Element { start, .. } => std::mem::take(start),

@@ -1,4 +1,4 @@
-//! Rows of JSON Lines: cut on the reading thread, parsed on the workers.
+//! Rows of JSON Lines: split on the reading thread, parsed on the workers.
 
 use crate::inputs::Input;
 use crate::{RowChunk, RowSource};
@@ -15,11 +15,11 @@ use std::sync::Arc;
 const CHUNK_BYTES: usize = 1 << 20;
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// One JSON object a line; blank lines do not count.
+/// One JSON object per line; blank lines do not count.
 pub struct JsonLines {
     input: Input,
     name: Arc<Path>,
-    /// What was read beyond the last whole line.
+    /// Bytes that were read after the last whole line.
     rest: Vec<u8>,
     /// Lines so far.
     lines: u64,
@@ -42,7 +42,7 @@ impl JsonLines {
         }
     }
 
-    /// Whether every row holds markers, also one that does not say so.
+    /// Whether every row holds markers, even if it does not declare them.
     #[must_use]
     pub fn markers(self, markers: bool) -> Self {
         Self { markers, ..self }
@@ -127,7 +127,7 @@ impl RowSource for JsonLines {
     }
 }
 
-/// What the numbers of rows count.
+/// What row numbers count.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Numbers {
     /// Lines, from 1.

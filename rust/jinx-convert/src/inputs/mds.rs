@@ -12,7 +12,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Bytes that a chunk of rows is to have, taking the shard's average.
+/// The intended bytes of a chunk of rows, from the shard's average.
 const CHUNK_BYTES: u64 = 1 << 20;
 const MAX_CHUNK_ROWS: u64 = 4096;
 
@@ -29,14 +29,14 @@ impl MdsRows {
     /// # Errors
     /// As [`Folder::open`].
     pub fn open(path: &Path) -> Result<Self> {
-        // All is read, and what is written gets checksums of its own, which must not vouch for damage.
+        // Everything is read, and the output gets new checksums, which must not cover up damage.
         let options = Options { hashes: Hashes::All, ..Options::default() };
         let folder = Arc::new(Folder::open(vec![path.to_owned()], options)?);
         let feed = folder.has_packed().then(|| ShardPrefetcher::new(Arc::clone(&folder), 0));
         Ok(Self { folder, feed, selection: None, next: 0, bytes_read: 0 })
     }
 
-    /// As a source that is opened when its turn comes.
+    /// As a source that is opened when it is its turn.
     pub fn opener(path: &Path) -> Opener {
         let path = path.to_owned();
         Box::new(move || Ok(Box::new(Self::open(&path)?)))

@@ -1,4 +1,4 @@
-//! One module for each input format; all of them give rows.
+//! One module for each input format; all of them produce rows.
 
 pub mod arrow;
 pub mod arrow_ipc;

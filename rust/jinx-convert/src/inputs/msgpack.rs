@@ -1,4 +1,4 @@
-//! Rows of MessagePack files: cut on the reading thread, decoded on the workers.
+//! Rows of MessagePack files: split on the reading thread, decoded on the workers.
 
 use crate::inputs::Input;
 use crate::msgpack::{self, Block, Rows};
@@ -25,7 +25,7 @@ impl MessagePack {
         Self { rows: Rows::new(input, MAX_RECORD_BYTES), name, markers: false }
     }
 
-    /// Whether every row holds markers, also one that does not say so.
+    /// Whether every row holds markers, even if it does not declare them.
     #[must_use]
     pub fn markers(self, markers: bool) -> Self {
         Self { markers, ..self }

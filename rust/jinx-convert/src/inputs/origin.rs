@@ -1,4 +1,4 @@
-//! Input files as one source of rows, and what is known about the rows beforehand.
+//! Input files as one source of rows, and the known facts about the rows.
 
 use crate::arrow::features::{Features, MediaFeature, MediaPath, media_of};
 use crate::arrow::schema::decode_schema;
@@ -24,16 +24,16 @@ use std::sync::Arc;
 pub(crate) struct Origin {
     format: Format,
     paths: Vec<PathBuf>,
-    /// Every row holds markers, also one that does not say so.
+    /// Every row holds markers, even if it does not declare them.
     markers: bool,
     pub(crate) known: Known,
 }
 
-/// What is known about rows before they are read.
+/// The facts about rows that are known before reading them.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Known {
     pub(crate) schema: Option<SchemaRef>,
-    /// The top-level fields that rows may have.
+    /// The columns that rows may have.
     pub(crate) names: Option<Vec<String>>,
     pub(crate) media: Vec<MediaPath>,
     pub(crate) meta: Meta,
@@ -49,10 +49,10 @@ impl Known {
 }
 
 impl Origin {
-    /// Looks at the inputs; folders become the files in them.
+    /// Examines the inputs; folders become the files in them.
     ///
     /// # Errors
-    /// `Io` for inputs that are not there; what is wrong with the files that say something about the rows.
+    /// `Io` for missing inputs; errors of the files that describe the rows.
     pub(crate) fn new(paths: &[PathBuf], format: Format, markers: bool) -> Result<Self> {
         let mut files = Vec::new();
         for path in paths {
@@ -100,7 +100,7 @@ impl Origin {
     /// All rows, from the first.
     ///
     /// # Errors
-    /// What is wrong with a folder of shards.
+    /// Errors of a folder of shards.
     pub(crate) fn open(&self) -> Result<Box<dyn RowSource>> {
         let mut openers: Vec<Opener> = Vec::new();
         for path in &self.paths {
@@ -150,7 +150,7 @@ impl Origin {
     }
 }
 
-/// What the indexes of MDS folders say.
+/// The facts in the indexes of MDS folders.
 fn known_of_mds(folders: &[PathBuf]) -> Result<Known> {
     let mut names: Vec<String> = Vec::new();
     for folder in folders {
@@ -184,7 +184,7 @@ fn files_in(folder: &Path, format: Format) -> Result<Vec<PathBuf>> {
     }
     if names.is_empty() {
         return Err(
-            Error::invalid(format!("there is no {} file in this folder", format.name())).in_file(folder)
+            Error::invalid(format!("there is no {} file in this directory", format.name())).in_file(folder)
         );
     }
     names.sort_by(|a, b| natural(a, b));
@@ -198,7 +198,7 @@ fn media_in_tar(files: &[PathBuf]) -> Result<Vec<MediaPath>> {
     Ok(media.into_iter().map(|(name, kind)| (vec![Some(name)], MediaFeature::of(kind))).collect())
 }
 
-/// The schema of all files together.
+/// The common schema of all files.
 fn whole_schema(files: &[PathBuf], schema_of: impl Fn(&Path) -> Result<SchemaRef>) -> Result<SchemaRef> {
     let (first, others) = files.split_first().ok_or_else(|| Error::invalid("there is no input"))?;
     let mut whole = schema_of(first)?;
@@ -211,7 +211,7 @@ fn whole_schema(files: &[PathBuf], schema_of: impl Fn(&Path) -> Result<SchemaRef
     Ok(whole)
 }
 
-/// What the footers of all shards say; a schema only if they agree on it.
+/// The facts in the footers of all shards; a schema only if all of them have the same.
 fn known_of_shards(paths: &[PathBuf]) -> Result<Known> {
     let options = OpenOptions { verify: Verify::None, ..OpenOptions::default() };
     let mut known: Option<(Known, Option<String>)> = None;

@@ -1,4 +1,4 @@
-//! Parquet files as batches: few rows at a time, so that memory stays small whatever the row groups hold.
+//! Parquet files as batches: few rows at a time, so that large row groups need little memory.
 
 mod nesting;
 mod pread;
@@ -19,7 +19,7 @@ use parquet::file::metadata::ParquetMetaData;
 use pread::PreadFile;
 use std::path::{Path, PathBuf};
 
-/// What a batch should hold: enough to spread its fixed costs, little enough to stay near the caches.
+/// The intended size of a batch: large enough to spread its fixed costs, small enough for the caches.
 const BATCH_BYTES: u64 = 4 << 20;
 const MAX_BATCH_ROWS: u64 = 1024;
 const MAGIC: &[u8; 4] = b"PAR1";
@@ -76,7 +76,7 @@ impl ParquetSource {
         &self.path
     }
 
-    /// Rows per batch that make about 4 MiB of the columns chosen (by place), decoded.
+    /// Rows per batch for about 4 MiB of the chosen columns (by index), decoded.
     fn batch_rows(&self, columns: &[usize]) -> usize {
         let bytes = decoded_bytes(self.metadata.metadata(), columns);
         let per_row = bytes / self.rows.max(1);
@@ -98,8 +98,8 @@ impl ParquetSource {
         self.start(self.metadata.clone(), batch_rows, projection, limit)
     }
 
-    /// As [`Self::batches`], for rows that are emitted: binary columns are views of the decoded pages, so that
-    /// media are not copied into batches first.
+    /// As [`Self::batches`], for rows that are emitted: binary columns are views of the decoded pages, so that media
+    /// are not copied into batches.
     ///
     /// # Errors
     /// As [`Self::batches`].
@@ -136,13 +136,13 @@ impl ParquetSource {
         };
         let reader = guarded(build, "the Parquet file").map_err(|error| error.in_file(&self.path))?;
         let schema = arrow_array::RecordBatchReader::schema(&reader);
-        // The reader's own schema lacks the file's metadata where columns were left out.
+        // The reader's own schema lacks the file's metadata if columns were left out.
         let metadata = self.metadata.schema().metadata().clone();
         let schema = SchemaRef::new(schema.as_ref().clone().with_metadata(metadata));
         Ok(Batches { reader: Some(reader), path: self.path.clone(), schema })
     }
 
-    /// Places of the named columns.
+    /// Indexes of the named columns.
     fn columns(&self, projection: Option<&[String]>) -> Result<Vec<usize>> {
         let fields = self.metadata.schema().fields();
         let Some(names) = projection else {
@@ -168,10 +168,10 @@ fn check_magic(file: &PreadFile) -> Result<()> {
     match (starts, file.ends_with(MAGIC)?) {
         (true, true) if file.len() >= 12 => Ok(()),
         (true, _) => Err(Error::truncated(
-            "the file begins as Parquet but does not end so: it is incomplete; copy or download it again",
+            "the file begins as Parquet but does not end as Parquet: it is incomplete; copy or download it again",
         )),
         (false, _) if file.len() == 0 => Err(Error::truncated("the file is empty")),
-        (false, _) => Err(Error::corrupt("this is no Parquet file: it does not begin with PAR1")),
+        (false, _) => Err(Error::corrupt("this is not a Parquet file: it does not begin with PAR1")),
     }
 }
 

@@ -1,4 +1,4 @@
-//! A source of which only some fields are wanted, for those who take rows without a target.
+//! A source with some columns only, for callers that take rows without a target.
 
 use crate::{RowChunk, RowSource, Select, Selection};
 use jinx_core::error::{Error, Result};
@@ -6,7 +6,7 @@ use jinx_core::sink::Sink;
 use std::cell::RefCell;
 use std::sync::Arc;
 
-/// Leaves out fields of another source's rows.
+/// Leaves out columns of another source's rows.
 pub struct Selected {
     source: Box<dyn RowSource>,
     selection: Arc<Selection>,
@@ -14,10 +14,10 @@ pub struct Selected {
 }
 
 impl Selected {
-    /// The source itself when no fields are given. At the end, a field that no row had is an error.
+    /// The source itself when no columns are given. At the end, a column that no row had is an error.
     ///
     /// # Errors
-    /// Never, so far.
+    /// None so far.
     pub fn around(mut source: Box<dyn RowSource>, fields: Option<&[String]>) -> Result<Box<dyn RowSource>> {
         let Some(selection) = Selection::new(fields, &[])?.map(Arc::new) else {
             return Ok(source);

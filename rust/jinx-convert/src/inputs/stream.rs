@@ -13,10 +13,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub const STANDARD_STREAM: &str = "-";
 /// Enough for every codec's magic bytes.
 const FIRST_BYTES: u64 = 16;
-/// Blanks before the first sign that are looked through to tell an array from lines.
+/// The most leading blanks that are skipped to tell an array from lines.
 const MAX_BLANKS: usize = 1 << 16;
 
-/// A stream of decoded bytes that counts what it takes from its file.
+/// A stream of decoded bytes that counts the bytes it reads from its file.
 pub struct Input {
     reader: Box<dyn Read + Send>,
     name: PathBuf,
@@ -26,8 +26,8 @@ pub struct Input {
 }
 
 impl Input {
-    /// Opens a file, a pipe, or standard input (`-`). What it is compressed with is seen from its first bytes, or
-    /// from its suffix for the codecs without a mark (brotli and the old lzma).
+    /// Opens a file, a pipe, or standard input (`-`). The codec follows from its first bytes or, for codecs without
+    /// magic bytes (brotli and the old lzma), from its suffix.
     ///
     /// # Errors
     /// `Io`; `Invalid` for a folder.
@@ -37,16 +37,16 @@ impl Input {
         }
         let metadata = path.metadata().map_err(|error| Error::io(path, &error))?;
         if metadata.is_dir() {
-            return Err(Error::invalid("this is a folder; a file is needed").in_file(path));
+            return Err(Error::invalid("this is a directory; a file is needed").in_file(path));
         }
         let file = File::open(path).map_err(|error| Error::io(path, &error))?;
         Self::new(file, path, metadata.is_file().then_some(metadata.len()))
     }
 
-    /// Reads from anything; `name` is for messages and for its suffix.
+    /// Reads from any source; `name` is for messages and for its suffix.
     ///
     /// # Errors
-    /// What `source` reports.
+    /// Errors of `source`.
     pub fn new(source: impl Read + Send + 'static, name: &Path, total: Option<u64>) -> Result<Self> {
         let read = Arc::new(AtomicU64::new(0));
         let mut counted = Counted { source, read: Arc::clone(&read) };
@@ -66,10 +66,10 @@ impl Input {
         Ok(Self { reader, name: name.to_owned(), read, total, at_end: false })
     }
 
-    /// The first byte that is no blank, leaving out the mark of UTF-8; reading begins before it all the same.
+    /// Peeks at the first byte that is neither blank nor part of the byte-order mark.
     ///
     /// # Errors
-    /// What reading reports.
+    /// Errors of reading.
     pub fn first_sign(&mut self) -> io::Result<Option<u8>> {
         let mut taken = Vec::new();
         let mut found = None;
@@ -86,7 +86,7 @@ impl Input {
         Ok(found)
     }
 
-    /// Whether somebody read on at the end.
+    /// Whether the end was read.
     pub fn at_end(&self) -> bool {
         self.at_end
     }
@@ -95,12 +95,12 @@ impl Input {
         &self.name
     }
 
-    /// Bytes taken from the file.
+    /// Bytes read from the file.
     pub fn bytes_read(&self) -> u64 {
         self.read.load(Ordering::Relaxed)
     }
 
-    /// What [`Input::bytes_read`] says, for those who hand the input on.
+    /// The counter of [`Input::bytes_read`], for callers that pass the input on.
     pub fn counter(&self) -> Arc<AtomicU64> {
         Arc::clone(&self.read)
     }

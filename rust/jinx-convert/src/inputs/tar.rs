@@ -3,7 +3,7 @@
 //! ```text
 //! 000017.jpg 000017.json 000017.txt  ->  {"__key__": "000017", "jpg": bytes, "json": {..}, "txt": "..."}
 //! ```
-//! A `.json` that says that it holds markers is the whole sample, and names the other files where they belong.
+//! A `.json` that declares markers is the whole sample, and names the other files where they belong.
 
 use crate::inputs::Input;
 use crate::tar_names::{KEY, Kind, SAMPLE, split};
@@ -46,7 +46,7 @@ pub struct TarSamples {
 
 impl TarSamples {
     /// # Errors
-    /// `Io` when the system gives no thread.
+    /// `Io` when no thread can be started.
     pub fn new(input: Input) -> Result<Self> {
         let name: Arc<Path> = Arc::from(input.name());
         let (total, read) = (input.total_bytes(), input.counter());
@@ -60,7 +60,7 @@ impl TarSamples {
         Ok(Self { markers: false, chunks, read, total })
     }
 
-    /// Whether every JSON file holds markers, also one that does not say so.
+    /// Whether every JSON file holds markers, even if it does not declare them.
     #[must_use]
     pub fn markers(self, markers: bool) -> Self {
         Self { markers, ..self }
@@ -72,10 +72,10 @@ impl TarSamples {
         Self::new(Input::open(path)?)
     }
 
-    /// The fields of the first sample that hold media files, and which: `Image`, `Audio` or `Video`.
+    /// The fields of the first sample that hold media files, and their kind: `Image`, `Audio` or `Video`.
     ///
     /// # Errors
-    /// What is wrong with the tar up to there.
+    /// Errors of the tar up to the end of that sample.
     pub fn media(path: &Path) -> Result<Vec<(String, &'static str)>> {
         let first = Self::open(path)?.chunks.recv();
         let Ok(chunk) = first else { return Ok(Vec::new()) };
@@ -98,7 +98,7 @@ impl RowSource for TarSamples {
     fn next_chunk(&mut self) -> Result<Option<Box<dyn RowChunk>>> {
         match self.chunks.recv() {
             Ok(chunk) => Ok(Some(Box::new(TarChunk { markers: self.markers, ..chunk? }))),
-            // The other side is done.
+            // The receiver is done.
             Err(_) => Ok(None),
         }
     }
@@ -112,7 +112,7 @@ impl RowSource for TarSamples {
     }
 }
 
-/// Sends the samples on, and looks whether the tar is whole.
+/// Sends the samples, and checks that the tar is complete.
 fn walk(input: Input, name: &Arc<Path>, out: &Sender<Result<TarChunk>>) -> Result<()> {
     let mut archive = tar::Archive::new(input);
     let sent = send_samples(&mut archive, name, out);
@@ -122,9 +122,9 @@ fn walk(input: Input, name: &Arc<Path>, out: &Sender<Result<TarChunk>>) -> Resul
         Ok(Sent::All) if input.at_end() => {
             Err(Error::truncated("the tar ends without its end mark: the file is incomplete"))
         }
-        // Behind the end mark is the checksum of a compressed file.
+        // The checksum of a compressed file follows the end mark.
         Ok(Sent::All) => io::copy(&mut input, &mut io::sink()).map(drop).map_err(Error::from),
-        // What the archive's reader itself complains of.
+        // Errors of the archive reader itself.
         Err(error) if matches!(error.cause(), Cause::Io(_)) && error.errno().is_none() => {
             let cause = if input.at_end() { Cause::Truncated } else { Cause::Corrupt };
             Err(Error::new(cause, error.what()))
@@ -135,7 +135,7 @@ fn walk(input: Input, name: &Arc<Path>, out: &Sender<Result<TarChunk>>) -> Resul
 
 enum Sent {
     All,
-    /// As many as anybody wanted.
+    /// The receiver has enough.
     Enough,
 }
 
@@ -243,7 +243,7 @@ impl Sample {
         self.files.iter().find(|(other, _)| other == suffix).map(|(_, data)| data)
     }
 
-    /// The text that is the whole sample, if one says that it is.
+    /// The text that declares itself the whole sample, if there is one.
     fn described(&self) -> Option<&Bytes> {
         self.file(SAMPLE).filter(|text| markers::is_marked(text))
     }
@@ -260,7 +260,7 @@ impl Sample {
         sink.end_dict()
     }
 
-    /// What the text says; a file that it does not name, which somebody added, is a field of its own.
+    /// The sample as the text describes it; a file that it does not name is a field of its own.
     fn emit_described(&self, text: &Bytes, sink: &mut impl Sink) -> Result<()> {
         let named = RefCell::new(vec![SAMPLE.to_owned()]);
         let files = |suffix: &str| {
@@ -290,7 +290,7 @@ impl Sample {
     }
 }
 
-/// The top-level fields of a described sample that are media files, and the suffixes of these.
+/// The top-level fields of a described sample that are media files, and their suffixes.
 fn named_files(text: &[u8]) -> Result<Vec<(String, String)>> {
     let mut tree = TreeBuilder::default();
     markers::emit_plain(text, &mut tree)?;

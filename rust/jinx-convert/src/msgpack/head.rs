@@ -1,4 +1,4 @@
-//! The first bytes of a value: what it is, and how much follows.
+//! The first bytes of a value: its type, and how much follows.
 
 use jinx_core::error::{Error, Result};
 use jinx_core::num::to_usize;
@@ -34,7 +34,7 @@ impl Head {
         }
     }
 
-    /// The kind in a word, for messages.
+    /// The type, for messages.
     pub(crate) fn kind(self) -> &'static str {
         match self {
             Self::Nil => "nil",
@@ -109,7 +109,7 @@ fn number<const N: usize>(bytes: &[u8]) -> Option<[u8; N]> {
     bytes.get(1..=N)?.try_into().ok()
 }
 
-/// A length of `width` bytes behind the marker, and where it ends.
+/// A length of `width` bytes after the marker, and where it ends.
 fn sized(bytes: &[u8], width: usize) -> Result<Option<(usize, usize)>> {
     let Some(digits) = bytes.get(1..=width) else {
         return Ok(None);

@@ -11,11 +11,12 @@ use jinx_core::npy::check_import;
 use jinx_core::sink::{Blob, Payload, Sink};
 use twox_hash::XxHash3_64;
 
-/// Emits the row that `bytes` consists of. With `always` extension types are ours also in rows that do not say so. Binary values share its memory; of a name that stands twice in a map the
-/// last one holds.
+/// Emits the row that `bytes` consists of. With `always`, extension types have our meaning even in rows that do not
+/// declare markers. Binary values share its memory. If a name appears twice in a map, the last value counts.
 ///
 /// # Errors
-/// `Corrupt`, `Truncated`, `Limit` for nesting; `Unsupported` for foreign extension types and names that are no text.
+/// `Corrupt`, `Truncated`, `Limit` for nesting; `Unsupported` for foreign extension types and names that are not
+/// strings.
 pub fn emit(bytes: &Bytes, always: bool, sink: &mut impl Sink) -> Result<()> {
     let mut check = RowWalk::new(bytes);
     match check.head()? {
@@ -42,11 +43,11 @@ pub fn emit(bytes: &Bytes, always: bool, sink: &mut impl Sink) -> Result<()> {
 struct RowWalk<'a> {
     bytes: &'a Bytes,
     at: usize,
-    /// Some map may hold a name twice, so maps must be looked through before they are emitted.
+    /// Some map may have duplicate names, so maps must be scanned before they are emitted.
     may_repeat: bool,
-    /// The row says that it holds markers.
+    /// The row declares markers.
     is_marked: bool,
-    /// Extension types are ours.
+    /// Extension types have our meaning.
     is_ours: bool,
 }
 
@@ -72,25 +73,27 @@ impl<'a> RowWalk<'a> {
     fn text(&mut self, length: usize) -> Result<&'a str> {
         let bytes = self.take(length)?;
         simdutf8::basic::from_utf8(bytes).map_err(|_| {
-            Error::corrupt("text that is not UTF-8; if it is meant as bytes, write it with use_bin_type=True")
+            Error::corrupt(
+                "a string that is not UTF-8; if it should be bytes, write it with use_bin_type=True",
+            )
         })
     }
 
     fn name(&mut self) -> Result<&'a str> {
         match self.head()? {
             Head::Str(length) => self.text(length),
-            other => Err(Error::unsupported(format!("a name must be text; this is {}", other.kind()))),
+            other => Err(Error::unsupported(format!("a name must be a string; this is {}", other.kind()))),
         }
     }
 
-    /// Reads the member that says that a row holds markers, if it is the first; says whether it is.
+    /// Reads the first member if it declares markers; returns whether it does.
     fn header(&mut self, count: usize) -> Result<bool> {
         Ok(count > 0
             && matches!(self.head()?, Head::Str(length) if self.text(length).is_ok_and(|name| name == HEADER))
             && matches!(self.head()?, Head::Int(VERSION)))
     }
 
-    /// A row behind its header; its own escape may stand there.
+    /// The rest of a row after its header; it may begin with an escape.
     fn marked_row(&mut self, sink: &mut impl Sink) -> Result<()> {
         let Head::Map(count) = self.head()? else { return Err(ends_early()) };
         self.header(count)?;
@@ -133,7 +136,7 @@ impl<'a> RowWalk<'a> {
                 let data = self.take(length)?;
                 let is_path = self.name()? == "path";
                 let Head::Str(length) = self.head()? else { return Err(misfit(tag)) };
-                // Only Hugging Face's columns have a place for the file name.
+                // Only Hugging Face's columns can hold the file name.
                 self.text(length)?;
                 if !is_path {
                     return Err(misfit(tag));
@@ -144,7 +147,7 @@ impl<'a> RowWalk<'a> {
         }
     }
 
-    /// Steps over a value, checks its shape, and notes whether a name may stand twice.
+    /// Skips a value, checks its form, and records whether a map may have duplicate names.
     fn value(&mut self, depth: usize, hashes: &mut Vec<u64>) -> Result<()> {
         // Each level of a row with markers may be escaped.
         let max_depth = if self.is_marked { 2 * MAX_DEPTH + 1 } else { MAX_DEPTH };
@@ -214,7 +217,7 @@ impl<'a> RowWalk<'a> {
         sink.end_dict()
     }
 
-    /// A map of which only the last of equal names counts.
+    /// A map in which only the last of several equal names counts.
     fn last_members(&mut self, count: usize, depth: usize, sink: &mut impl Sink) -> Result<()> {
         let mut unique = KeySet::default();
         let mut kept: Vec<(&str, usize)> = Vec::new();
@@ -246,7 +249,7 @@ impl<'a> RowWalk<'a> {
     fn extension(&mut self, kind: i8, length: usize, sink: &mut impl Sink) -> Result<()> {
         match kind {
             NPY | PT | NP | BIG_INT if !self.is_ours => Err(Error::unsupported(format!(
-                "MessagePack extension type {kind} is not known here; if an early version of jinx wrote the file, \
+                "MessagePack extension type {kind} is not supported; if an early version of jinx wrote the file, \
                  read it with --markers (markers=True)"
             ))),
             NPY => self.blob(Payload::Npy, length, sink),
@@ -256,7 +259,7 @@ impl<'a> RowWalk<'a> {
                 let digits = self.text(length)?;
                 let plain = digits.strip_prefix('-').unwrap_or(digits);
                 if plain.is_empty() || !plain.bytes().all(|byte| byte.is_ascii_digit()) {
-                    return Err(Error::corrupt("an integer (extension type 4) that is no integer"));
+                    return Err(Error::corrupt("an invalid integer (extension type 4)"));
                 }
                 if plain.len() > MAX_INT_DIGITS {
                     return Err(Error::limit(format!("an integer of more than {MAX_INT_DIGITS} digits")));
@@ -271,7 +274,7 @@ impl<'a> RowWalk<'a> {
                 }
             }
             TIMESTAMP => sink.str(&timestamp::text(self.take(length)?)?),
-            kind => Err(Error::unsupported(format!("MessagePack extension type {kind} is not known here"))),
+            kind => Err(Error::unsupported(format!("MessagePack extension type {kind} is not supported"))),
         }
     }
 }
@@ -285,7 +288,7 @@ fn check_depth(depth: usize, max_depth: usize) -> Result<()> {
 }
 
 fn misfit(tag: &str) -> Error {
-    Error::corrupt(format!("a row that says it holds markers has a {tag} that is none"))
+    Error::corrupt(format!("a row that declares markers has an invalid {tag}"))
 }
 
 fn ends_early() -> Error {

@@ -1,4 +1,4 @@
-//! Cuts a stream into rows without building them: lengths decide what is read, never what is allocated.
+//! Splits a stream into rows without building them: lengths decide what is read, never what is allocated.
 
 use crate::msgpack::head::head;
 use bytes::Bytes;
@@ -22,16 +22,16 @@ pub struct Block {
 /// Reads rows from a stream.
 pub struct Rows<R> {
     source: R,
-    /// What was read beyond the last block.
+    /// Bytes that were read after the last block.
     rest: Vec<u8>,
     next: u64,
     max_record_bytes: u64,
 }
 
-/// How far one row has been looked through.
+/// How far one row has been scanned.
 struct Scan {
     at: usize,
-    /// Values that must still come.
+    /// Values that are still missing.
     values: u64,
 }
 
@@ -47,8 +47,8 @@ impl<R: Read> Rows<R> {
     /// The next rows, at least `at_least` bytes of them unless the stream ends; `None` at its end.
     ///
     /// # Errors
-    /// `Truncated` when the stream ends inside a row, `Corrupt`, `Limit` for a row that is too long; all with the
-    /// row's number. What the stream itself reports.
+    /// `Truncated` when the stream ends inside a row, `Corrupt`, `Limit` for a row that is too long; all with the row's
+    /// number. Errors of the stream.
     pub fn next_block(&mut self, at_least: usize) -> Result<Option<Block>> {
         let mut bytes = std::mem::take(&mut self.rest);
         let mut rows: Vec<Range<usize>> = Vec::new();
@@ -72,7 +72,7 @@ impl<R: Read> Rows<R> {
         Ok(Some(Block { bytes: Bytes::from(bytes), rows, first }))
     }
 
-    /// Where the row that begins at `start` ends, after reading what it takes; `None` when there is no row.
+    /// Reads the row that begins at `start` and returns its end; `None` when there is no row.
     fn row_end(&mut self, bytes: &mut Vec<u8>, start: usize) -> Result<Option<usize>> {
         let mut scan = Scan { at: start, values: 1 };
         loop {
@@ -96,7 +96,7 @@ impl<R: Read> Rows<R> {
 }
 
 impl Scan {
-    /// Goes on as far as `bytes` reach; returns how many bytes there must be to go on, or the end of the row.
+    /// Scans up to the end of `bytes`; returns how many bytes are needed to continue, or the end of the row.
     fn advance(&mut self, bytes: &[u8]) -> Result<usize> {
         while self.values > 0 {
             let Some((found, size)) = head(bytes.get(self.at..).unwrap_or_default())? else {

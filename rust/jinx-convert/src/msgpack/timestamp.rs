@@ -4,12 +4,12 @@ use jinx_core::error::{Error, Result};
 
 const DAY: i64 = 86_400;
 
-/// The text of a timestamp of 4, 8 or 12 bytes, with as many groups of three digits after the second as it needs.
+/// A timestamp of 4, 8 or 12 bytes as text, with as many groups of three digits after the second as it needs.
 ///
 /// # Errors
 /// `Corrupt` for other lengths and for a second of a billion nanoseconds or more.
 pub(crate) fn text(data: &[u8]) -> Result<String> {
-    let bad = || Error::corrupt("a timestamp that is none");
+    let bad = || Error::corrupt("an invalid timestamp");
     let (seconds, nanos) = if let Ok(data) = <[u8; 4]>::try_from(data) {
         (i64::from(u32::from_be_bytes(data)), 0)
     } else if let Ok(data) = <[u8; 8]>::try_from(data) {

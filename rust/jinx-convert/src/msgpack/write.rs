@@ -11,18 +11,18 @@ use rmp::encode;
 pub struct RowWriter {
     pub out: Vec<u8>,
     open: Vec<OpenContainer>,
-    /// The row holds what is read as ours only in rows that say so.
+    /// The row holds values that must be declared as markers.
     is_marked: bool,
 }
 
 #[derive(Debug)]
 struct OpenContainer {
-    /// Where the container's head is, and how many bytes were left for it.
+    /// Where the container's header is, and how many bytes were reserved for it.
     start: usize,
     head: usize,
     is_map: bool,
     count: usize,
-    /// It stands behind a `$dict`.
+    /// It follows a `$dict`.
     is_escaped: bool,
 }
 
@@ -33,7 +33,7 @@ impl RowWriter {
         }
     }
 
-    /// Lengths are only a hint when a container begins: room for the likely head is left.
+    /// Lengths are only a hint when a container begins: room for the likely header is reserved.
     fn begin(&mut self, is_map: bool, len: usize) -> Result<()> {
         self.before_value();
         self.is_marked &= !self.open.is_empty();
@@ -44,7 +44,7 @@ impl RowWriter {
     }
 
     fn end(&mut self) -> Result<()> {
-        let open = self.open.pop().ok_or_else(|| Error::invalid("an end without its begin"))?;
+        let open = self.open.pop().ok_or_else(|| Error::invalid("an end without a begin"))?;
         let mut head = Vec::with_capacity(16);
         let has_header = self.open.is_empty() && self.is_marked && open.is_map && !open.is_escaped;
         let count = length(open.count + usize::from(has_header))?;
@@ -65,7 +65,7 @@ impl RowWriter {
         Ok(())
     }
 
-    /// Puts the map that has just begun into another one, behind a name that says so.
+    /// Wraps the map that has just begun in another one, under the escape.
     fn escape(&mut self, is_row: bool) -> Result<()> {
         self.is_marked = true;
         let Some(open) = self.open.last_mut() else { return Ok(()) };
@@ -189,13 +189,13 @@ impl Sink for RowWriter {
     }
 }
 
-/// The member that says that a row holds markers.
+/// The member that declares markers.
 fn push_header(out: &mut Vec<u8>) -> Result<()> {
     wrote(encode::write_str(out, HEADER))?;
     wrote(encode::write_sint(out, VERSION))
 }
 
-/// Bytes of the shortest head for `count` members.
+/// Bytes of the shortest header for `count` members.
 fn head_bytes(count: usize) -> usize {
     match count {
         0..=15 => 1,
@@ -209,7 +209,7 @@ fn length(length: usize) -> Result<u32> {
         .map_err(|_| Error::limit(format!("MessagePack has no values of {length} bytes or members")))
 }
 
-/// Writing to memory does not fail; the type says it may.
+/// Writing to memory does not fail, although the type allows it.
 fn wrote<T, E: std::fmt::Display>(result: std::result::Result<T, E>) -> Result<()> {
     result.map(drop).map_err(|error| Error::invalid(error.to_string()))
 }

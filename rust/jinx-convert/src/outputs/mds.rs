@@ -1,4 +1,4 @@
-//! Rows into an MDS folder, after a first pass that finds the columns' encodings.
+//! Rows into an MDS folder, after a first pass that infers the columns' encodings.
 
 use crate::observe::Findings;
 use crate::{ChunkEncoder, RowTarget, Summary};
@@ -54,7 +54,7 @@ impl RowTarget for MdsTarget {
     }
 }
 
-/// Encoded samples on their way to the writer.
+/// Encoded samples for the writer.
 pub struct Samples {
     encoder: SampleEncoder,
     tree: TreeBuilder,

@@ -1,27 +1,27 @@
-//! Writes media into files of their own and leaves their paths in the rows: the way out of a sidecar, and what
-//! `embed` reads back.
+//! Writes media to files and puts their paths in the rows, which `embed` reads back.
 
 use crate::filters::forward::forward;
 use jinx_core::codec;
 use jinx_core::error::{Error, Result};
+use jinx_core::io::{FileOps, RealOps};
 use jinx_core::sink::{Blob, Dtype, Number, Payload, Sink};
-use std::fs::{self, OpenOptions};
-use std::io::{ErrorKind, Write};
+use std::io::ErrorKind;
 use std::path::Path;
 use twox_hash::XxHash3_128;
 
-/// Passes on all but binary values, in whose place it puts paths.
+/// Forwards all values, but replaces binary ones by paths.
 pub(crate) struct MediaOut<'a, S> {
+    ops: &'a dyn FileOps,
     folder: &'a Path,
     inner: S,
 }
 
 impl<'a, S: Sink> MediaOut<'a, S> {
     pub(crate) fn around(folder: &'a Path, inner: S) -> Self {
-        Self { folder, inner }
+        Self { ops: &RealOps, folder, inner }
     }
 
-    /// Writes a file named by its content, so that equal media are one file, whoever writes them.
+    /// Writes a file named by its content, so that equal media are one file.
     fn write(&self, data: &[u8]) -> Result<String> {
         let name = format!("{:032x}{}", XxHash3_128::oneshot(data), suffix(data));
         let path = self.folder.join(&name[..2]).join(&name);
@@ -29,17 +29,13 @@ impl<'a, S: Sink> MediaOut<'a, S> {
         if path.metadata().is_ok_and(|there| there.len() == jinx_core::num::to_u64(data.len())) {
             return Ok(self.shown(&name));
         }
-        fs::create_dir_all(self.folder.join(&name[..2])).map_err(failed)?;
-        // Under another name first, so that an interrupted run leaves no half file that a later one takes for whole.
+        self.ops.create_folders(&self.folder.join(&name[..2])).map_err(failed)?;
+        // Written under a temporary name first, so that an interrupted run leaves no partial file under the final name.
         let thread = format!("{:?}", std::thread::current().id()).replace(|c: char| !c.is_ascii_digit(), "");
         let temporary = path.with_extension(format!("{}-{thread}.tmp", std::process::id()));
-        let write = || {
-            let mut file = OpenOptions::new().write(true).create(true).truncate(true).open(&temporary)?;
-            file.write_all(data)?;
-            fs::rename(&temporary, &path)
-        };
-        write().map_err(|error| {
-            let _ = fs::remove_file(&temporary);
+        let written = self.ops.write(&temporary, data).and_then(|()| self.ops.rename(&temporary, &path));
+        written.map_err(|error| {
+            let _ = self.ops.remove(&temporary);
             match error.kind() {
                 ErrorKind::NotFound => Error::io(self.folder, &error),
                 _ => failed(error),
@@ -48,7 +44,7 @@ impl<'a, S: Sink> MediaOut<'a, S> {
         Ok(self.shown(&name))
     }
 
-    /// The path in the rows: below the folder's own name, which lies beside the output.
+    /// The path in the rows: it begins with the name of the folder, which lies next to the output.
     fn shown(&self, name: &str) -> String {
         let folder = self.folder.file_name().map(|folder| folder.to_string_lossy()).unwrap_or_default();
         format!("{folder}/{}/{name}", &name[..2])
@@ -98,5 +94,44 @@ impl<S: Sink> Sink for MediaOut<'_, S> {
         }
         let path = self.write(blob.as_slice())?;
         self.inner.str(&path)
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use jinx_core::io::ops::Call;
+    use jinx_core::value::TreeBuilder;
+    use std::fs;
+    use std::io;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    #[test]
+    fn any_failing_call_leaves_no_file_or_a_whole_one() {
+        for number in 0.. {
+            let place = tempfile::tempdir().unwrap();
+            let calls = AtomicUsize::new(0);
+            let ops = |_: Call<'_>| match calls.fetch_add(1, Ordering::Relaxed) {
+                at if at == number => Err(io::Error::other("injected")),
+                _ => Ok(()),
+            };
+            let out = MediaOut { ops: &ops, folder: place.path(), inner: TreeBuilder::default() };
+            let written = out.write(b"data");
+            let has_failed = calls.load(Ordering::Relaxed) > number;
+            assert_eq!(written.is_err(), has_failed, "{number}");
+            let inner = fs::read_dir(place.path()).unwrap().map(|entry| entry.unwrap().path());
+            let files: Vec<_> = inner
+                .flat_map(|folder| fs::read_dir(folder).unwrap())
+                .map(|entry| fs::read(entry.unwrap().path()).unwrap())
+                .collect();
+            if has_failed {
+                assert!(files.is_empty(), "{number}");
+                continue;
+            }
+            assert_eq!(files, [b"data"]);
+            assert_eq!(number, 3, "the folder and the file are made, the file is renamed");
+            return;
+        }
     }
 }

@@ -12,7 +12,7 @@ use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::schema::types::ColumnDescriptor;
 use std::io::Write;
 
-/// Rows between two looks at a page's size: media rows are large, so pages would grow far past their bound.
+/// Rows between two checks of a page's size: media rows are large, so pages would grow far past their bound.
 const ROWS_PER_SIZE_CHECK: usize = 64;
 
 /// How pages are compressed. Levels are those of the codec; out of range they are an error.
@@ -69,7 +69,7 @@ impl ParquetCompression {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ParquetOptions {
     pub compression: ParquetCompression,
-    /// Encoded bytes after which a row group is closed; about what the writer holds in memory.
+    /// Encoded bytes after which a row group is closed; the writer holds about as much in memory.
     pub row_group_bytes: usize,
 }
 
@@ -121,7 +121,7 @@ impl<W: Write + Send> ParquetSink<W> {
         Ok(())
     }
 
-    /// Writes what is left and the footer; gives the writer back, to be synced and published.
+    /// Writes the rest and the footer; returns the writer, to be synced and published.
     ///
     /// # Errors
     /// `Io` from the writer.
@@ -144,11 +144,11 @@ fn properties(schema: &Schema, options: ParquetOptions) -> Result<WriterProperti
         .set_compression(options.compression.codec()?)
         .set_write_batch_size(ROWS_PER_SIZE_CHECK)
         .set_created_by(concat!("jinx ", env!("CARGO_PKG_VERSION")).to_owned())
-        // In the footer as well, where readers of other languages look for Hugging Face's features.
+        // In the footer too, where other readers look for Hugging Face's features.
         .set_key_value_metadata(Some(metadata));
     let leaves = ArrowSchemaConverter::new().convert(schema).map_err(from_parquet)?;
     for leaf in leaves.columns().iter().filter(|leaf| is_plain_bytes(leaf)) {
-        // Media never repeat, and their smallest and largest bytes mean nothing.
+        // Media never repeat, and their smallest and largest values are useless.
         properties = properties
             .set_column_dictionary_enabled(leaf.path().clone(), false)
             .set_column_statistics_enabled(leaf.path().clone(), EnabledStatistics::None);
@@ -164,11 +164,11 @@ fn is_plain_bytes(leaf: &ColumnDescriptor) -> bool {
     leaf.physical_type() == Type::BYTE_ARRAY && !text
 }
 
-/// Refuses types without a Parquet form before a file is begun.
+/// Refuses types that Parquet does not have before a file is created.
 fn storable(data_type: &DataType) -> Result<()> {
     match data_type {
         DataType::Struct(fields) if fields.is_empty() => Err(Error::unsupported(
-            "Parquet cannot store a dict without members; drop the field or keep it as JSON text",
+            "Parquet cannot store a dict without members; drop the column or keep it as JSON text",
         )),
         DataType::Struct(fields) => fields
             .iter()
@@ -189,15 +189,15 @@ fn storable(data_type: &DataType) -> Result<()> {
         {
             Err(Error::unsupported("Parquet cannot store decimals of negative scale; cast the column first"))
         }
-        DataType::FixedSizeBinary(0) => Err(Error::unsupported(
-            "Parquet cannot store bytes of the fixed length 0; cast the column to binary",
-        )),
+        DataType::FixedSizeBinary(0) => {
+            Err(Error::unsupported("Parquet cannot store bytes of fixed length 0; cast the column to binary"))
+        }
         DataType::Union(..) => Err(Error::unsupported("Parquet cannot store unions")),
         _ => Ok(()),
     }
 }
 
-/// An error while writing is never the file's damage.
+/// An error of writing is never a damaged file.
 fn write_error(error: parquet::errors::ParquetError) -> Error {
     let error = from_parquet(error);
     match error.cause() {

@@ -21,7 +21,7 @@ pub struct ParquetTarget {
 }
 
 impl ParquetTarget {
-    /// Columns of `schema` that Parquet has no type for are written as the nearest one.
+    /// Columns of `schema` without a Parquet type are written as the nearest one.
     ///
     /// # Errors
     /// As [`ParquetSink::create`].
@@ -45,7 +45,7 @@ impl RowTarget for ParquetTarget {
     fn commit(&mut self, batch: RecordBatch) -> Result<()> {
         if batch.num_columns() == 0 && batch.num_rows() > 0 {
             let what =
-                "no row has a field, and a Parquet file without columns does not keep the number of rows";
+                "no row has a column, and a Parquet file without columns does not keep the number of rows";
             return Err(Error::unsupported(what).in_file(&self.path));
         }
         self.sink.write(&batch).map_err(|error| error.in_file(&self.path))

@@ -11,14 +11,14 @@ use jinx_core::sink::Sink;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// A sink that leaves rows as bytes.
+/// A sink that encodes rows as bytes.
 pub trait RowText: Sink + Send {
-    /// Makes one that holds these rows already.
+    /// Makes a sink that holds these rows already.
     fn with(out: Vec<u8>) -> Self;
 
     fn len(&self) -> usize;
 
-    /// The bytes of all rows so far; there are none afterwards.
+    /// Returns the bytes of all rows so far, and empties the sink.
     fn take(&mut self) -> Vec<u8>;
 
     /// Called after each row.

@@ -1,7 +1,7 @@
 //! Samples into a WebDataset tar: the files of a sample follow one another and share their name.
 //!
-//! A row whose files say all of it is written as these files alone (`KEY.jpg`, `KEY.cls`). Any other becomes a
-//! `KEY.json` that is the whole row, beside a file for each of its binary values, which the row names.
+//! A row that its files describe completely is written as these files alone (`KEY.jpg`, `KEY.cls`). Any other becomes a
+//! `KEY.json` that is the whole row, next to a file for each of its binary values, which the row names.
 
 use crate::outputs::media;
 use crate::outputs::stream::Out;
@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 /// One sample's files, in their order.
 pub struct Files {
     key: Option<String>,
-    /// The key says what the row's `__key__` is, so no other will do.
+    /// The key is the row's `__key__`, so it cannot change.
     is_keyed: bool,
     files: Vec<(String, Bytes)>,
 }
@@ -94,7 +94,7 @@ impl RowTarget for TarTarget {
     }
 }
 
-/// Samples on their way to the tar.
+/// Encoded samples for the tar.
 pub struct Samples {
     tree: TreeBuilder,
     samples: Vec<Files>,
@@ -106,7 +106,9 @@ impl ChunkEncoder for Samples {
 
     fn encode(&mut self, emit: &mut dyn FnMut(&mut dyn Sink) -> Result<()>) -> Result<()> {
         emit(&mut self.tree)?;
-        let Value::Dict(row) = self.tree.take()? else { return Err(Error::invalid("a row that is no dict")) };
+        let Value::Dict(row) = self.tree.take()? else {
+            return Err(Error::invalid("a row that is not a dict"));
+        };
         let sample = match plain_files(&row)? {
             Some(sample) => sample,
             None => described(&row)?,
@@ -130,7 +132,7 @@ impl ChunkEncoder for Samples {
     }
 }
 
-/// The files that are read back as exactly this row without a word about it; `None` when there are none.
+/// Files that are read back as exactly this row without a description; `None` if there are none.
 fn plain_files(row: &[(String, Value)]) -> Result<Option<Files>> {
     let Some(((name, Value::Str(key)), fields)) = row.split_first() else { return Ok(None) };
     if name != KEY || !is_key(key) || fields.is_empty() {
@@ -195,7 +197,7 @@ fn described(row: &[(String, Value)]) -> Result<Files> {
     Ok(Files { key, is_keyed: false, files })
 }
 
-/// A suffix after the field's name that says what the file holds, and that no other file of the sample has.
+/// A suffix after the field's name that states what the file holds and is unique in the sample.
 fn suffix_of(name: &str, i: usize, payload: Payload, data: &[u8], others: &[(String, Bytes)]) -> String {
     let ending = match payload {
         Payload::Npy => ".npy",

@@ -7,19 +7,19 @@ use crate::limits::FIRST_RESERVATION_BYTES;
 use crate::num::{to_u64, to_usize};
 use std::io::{ErrorKind, Read};
 
-/// The least that is reserved at once, when the caps allow it.
+/// The smallest reservation, if the caps allow it.
 const MIN_STEP_BYTES: u64 = 4096;
-/// Decoded at once, some 20 ms for the slowest codec: then the program may stop it.
+/// Bytes decoded between two checks for an interrupt: about 20 ms for the slowest codec.
 const PIECE_BYTES: usize = 1 << 20;
 
-/// How much to reserve before the first byte has come: `hint`, but no more than the input makes likely.
+/// How much to reserve before the first byte arrives: `hint`, but no more than the input makes likely.
 pub(super) fn first_reservation(hint: Option<u64>, input_len: usize, max: u64) -> u64 {
     let input_len = to_u64(input_len);
     let hint = hint.unwrap_or_else(|| input_len.saturating_mul(4).max(MIN_STEP_BYTES));
     hint.min(input_len.saturating_mul(64).max(MIN_STEP_BYTES)).min(FIRST_RESERVATION_BYTES).min(max)
 }
 
-/// Everything `reader` yields, at most `max` bytes.
+/// Reads `reader` to its end, at most `max` bytes.
 pub(super) fn read_all(
     mut reader: impl Read,
     hint: Option<u64>,
@@ -37,7 +37,7 @@ pub(super) fn read_all(
             out.truncate(start + got);
             return Ok(out);
         }
-        // Full: ask for a little more before growing, since an exact first guess is common.
+        // Full. Read a little more before growing: an exact first guess is common.
         let mut probe = [0; 64];
         let got = fill(&mut reader, &mut probe)?;
         if to_u64(out.len()).saturating_add(to_u64(got)) > max {
@@ -57,7 +57,7 @@ pub(super) fn read_all(
     }
 }
 
-/// Fills `out` with all that `reader` yields, no byte more or less.
+/// Fills `out` with all of `reader`, which must have exactly as many bytes.
 pub(super) fn read_exactly(mut reader: impl Read, out: &mut [u8]) -> Result<()> {
     let got = fill(&mut reader, out)?;
     if got < out.len() {
@@ -69,7 +69,7 @@ pub(super) fn read_exactly(mut reader: impl Read, out: &mut [u8]) -> Result<()> 
     }
 }
 
-/// Reads until `out` is full or the end; says how much came.
+/// Reads until `out` is full or `reader` ends; returns the number of bytes.
 fn fill(reader: &mut impl Read, out: &mut [u8]) -> Result<usize> {
     let mut got = 0;
     let mut asked = 0;

@@ -1,5 +1,5 @@
-//! LZ4 frames. The frame decoder stops without a word at a cut between blocks and at a block without content, so the
-//! layout of what it takes from its source is followed beside it.
+//! LZ4 frames. The frame decoder ends silently at a cut between blocks and at an empty block, so this module follows
+//! the layout of the bytes that the decoder reads.
 
 use super::members::{agrees, io_error, truncated};
 use crate::error::Error;
@@ -39,13 +39,13 @@ enum Part {
 /// The layout of one frame, followed through its bytes from the first one on.
 struct FrameLayout {
     part: Part,
-    /// Bytes of the part that are still to come.
+    /// Bytes of the part that are still missing.
     left: usize,
     /// The last four bytes.
     word: [u8; 4],
     flags: u8,
     max_block: u64,
-    /// Bytes that the blocks so far can hold at most.
+    /// The most bytes that the blocks so far can hold.
     bound: u64,
 }
 
@@ -58,7 +58,7 @@ impl FrameLayout {
         matches!(self.part, Part::Ended)
     }
 
-    /// Takes the next bytes; gives back those that lie behind the frame.
+    /// Takes the next bytes; returns those after the end of the frame.
     fn follow<'b>(&mut self, mut bytes: &'b [u8]) -> &'b [u8] {
         while !self.has_ended() && !bytes.is_empty() {
             let (taken, rest) = bytes.split_at(self.left.min(bytes.len()));
@@ -91,7 +91,7 @@ impl FrameLayout {
                     let stored = header & 0x7FFF_FFFF;
                     let holds = if header >> 31 == 1 { u64::from(stored) } else { self.max_block };
                     self.bound = self.bound.saturating_add(holds);
-                    // A block is 4 MiB at most; of a longer one the decoder takes no byte.
+                    // A block has at most 4 MiB; the decoder reads nothing of a longer one.
                     (Part::Block, usize::try_from(stored).unwrap_or(usize::MAX - 4) + checksum(0x10))
                 }
             },
@@ -100,7 +100,7 @@ impl FrameLayout {
     }
 }
 
-/// A source that is followed through one frame, and notes when it has run dry.
+/// A source that is followed through one frame, and whether it has ended.
 struct Watched<R> {
     source: R,
     dry: bool,
@@ -129,7 +129,7 @@ enum FrameState<R: Read> {
     Failed,
 }
 
-/// Reads the decoded bytes of all frames that the source holds.
+/// Reads the decoded bytes of all frames in the source.
 pub(super) struct Lz4Reader<R: Read> {
     state: FrameState<R>,
     frames: u64,
@@ -140,7 +140,7 @@ impl<R: BufRead> Lz4Reader<R> {
         Self { state: FrameState::Between(source), frames: 0 }
     }
 
-    /// Opens the next data frame, stepping over skippable ones.
+    /// Opens the next data frame; skippable frames are passed over.
     fn open(&self, mut source: R) -> io::Result<FrameState<R>> {
         loop {
             let prefix = source.fill_buf()?;
@@ -156,7 +156,7 @@ impl<R: BufRead> Lz4Reader<R> {
             }
             if !((0x50..=0x5F).contains(&prefix[0]) && agrees(&prefix[1..], &SKIPPABLE.to_le_bytes()[1..])) {
                 let what = if self.frames == 0 {
-                    "no lz4 frame"
+                    "not an lz4 frame"
                 } else {
                     "other bytes follow the end of the lz4 data"
                 };
@@ -180,7 +180,7 @@ impl<R: BufRead> Read for Lz4Reader<R> {
             return Ok(0);
         }
         loop {
-            // Only what may be read on is put back, so after an error every read fails.
+            // The reader is put back only after success, so every read after an error fails.
             match std::mem::replace(&mut self.state, FrameState::Failed) {
                 FrameState::Between(source) => self.state = self.open(source)?,
                 FrameState::Ended => {
@@ -188,7 +188,7 @@ impl<R: BufRead> Read for Lz4Reader<R> {
                     return Ok(0);
                 }
                 FrameState::Failed => {
-                    return Err(io_error(Error::corrupt("the lz4 data was already found bad")));
+                    return Err(io_error(Error::corrupt("the lz4 data is bad, as an earlier read found")));
                 }
                 FrameState::Inside(mut frame) => match frame.read(buf).map_err(typed)? {
                     0 if frame.get_ref().layout.has_ended() => {
@@ -207,7 +207,7 @@ impl<R: BufRead> Read for Lz4Reader<R> {
     }
 }
 
-/// The decoder's errors by cause; those of the source stay what they are.
+/// Classifies the decoder's errors; errors of the source stay as they are.
 fn typed(error: io::Error) -> io::Error {
     match error.get_ref().and_then(|inner| inner.downcast_ref::<Lz4Error>()) {
         Some(Lz4Error::DictionaryNotSupported) => {

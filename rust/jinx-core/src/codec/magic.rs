@@ -1,6 +1,6 @@
 //! Recognising payloads by their first bytes: what not to compress again, and what type media are.
 
-/// Whether `data` begins as a format that is compressed already, so that zstd would only cost time.
+/// Whether `data` is in a compressed format already, so that zstd would only cost time.
 pub fn is_compressed_media(data: &[u8]) -> bool {
     const ARCHIVES: [&[u8]; 5] =
         [b"\x1f\x8b\x08", b"PK\x03\x04", b"PK\x05\x06", b"\x28\xb5\x2f\xfd", b"\xfd7zXZ\0"];
@@ -68,7 +68,7 @@ fn matroska(data: &[u8]) -> Option<&'static str> {
     if !data.starts_with(b"\x1a\x45\xdf\xa3") {
         return None;
     }
-    // The document type stands within the first header.
+    // The document type is in the first header.
     let header = data.get(..data.len().min(64))?;
     let webm = memchr::memmem::find(header, b"webm").is_some();
     Some(if webm { "video/webm" } else { "video/x-matroska" })
@@ -108,7 +108,7 @@ mod tests {
             (b"RIFF\x10\0\0\0WEBPVP8 ", Some("image/webp"), true),
             (b"RIFF\x10\0\0\0WAVEfmt ", Some("audio/wav"), false),
             (b"BM\x46\0\0\0\0\0\0\0\x36\0\0\0\x28\0\0\0", Some("image/bmp"), false),
-            (b"BMW is a car, not a picture", None, false),
+            (b"BMW is a car, not an image", None, false),
             (b"II*\0\x08\0\0\0", Some("image/tiff"), false),
             (b"\0\0\0\x18ftypisom", Some("video/mp4"), true),
             (b"\0\0\0\x14ftypqt  ", Some("video/quicktime"), true),

@@ -1,4 +1,4 @@
-//! The loop all block decoders share: members one after the other, strict about where they end.
+//! The loop of all block decoders: one member after the other, with a strict end.
 
 use crate::error::{Cause, Error, Result};
 use std::io::{self, BufRead, ErrorKind, Read};
@@ -22,16 +22,16 @@ pub(super) trait Step {
 
     /// Whether a member can start with `prefix` (at least one byte, perhaps fewer than the magic has).
     fn starts(&self, prefix: &[u8]) -> bool;
-    /// Makes ready for the next member.
+    /// Prepares for the next member.
     fn restart(&mut self) -> Result<()>;
     /// `last` says that no input follows; then `input` is empty.
     fn step(&mut self, input: &[u8], output: &mut [u8], last: bool) -> Result<Progress>;
 }
 
-/// Calls without progress after which a decoder counts as stuck; sound ones need one or two.
+/// Calls without progress after which a decoder counts as stuck; working ones need one or two.
 const MAX_IDLE_STEPS: u32 = 16;
 
-/// Reads the decoded bytes of all members that `source` holds.
+/// Reads the decoded bytes of all members in `source`.
 pub(super) struct Members<S, R> {
     step: S,
     source: R,
@@ -45,7 +45,7 @@ impl<S: Step, R: BufRead> Members<S, R> {
         Self { step, source, between: true, members: 0, failed: false }
     }
 
-    /// The decoder, for its next use.
+    /// Returns the decoder for reuse.
     pub fn into_step(self) -> S {
         self.step
     }
@@ -72,7 +72,7 @@ impl<S: Step, R: BufRead> Members<S, R> {
                 ))));
             }
             if !self.step.starts(input) {
-                return Err(io_error(Error::corrupt(format!("no {} data", S::NAME))));
+                return Err(io_error(Error::corrupt(format!("not {} data", S::NAME))));
             }
             if self.members > 0 {
                 self.step.restart().map_err(io_error)?;
@@ -123,7 +123,10 @@ impl<S: Step, R: BufRead> Read for Members<S, R> {
             return Ok(0);
         }
         if self.failed {
-            return Err(io_error(Error::corrupt(format!("the {} data was already found bad", S::NAME))));
+            return Err(io_error(Error::corrupt(format!(
+                "the {} data is bad, as an earlier read found",
+                S::NAME
+            ))));
         }
         let result = self.advance(buf);
         if let Err(error) = &result {
@@ -137,7 +140,7 @@ pub(super) fn truncated(name: &str) -> Error {
     Error::truncated(format!("the {name} data ends early"))
 }
 
-/// Carries a typed error through [`Read`]; `From<io::Error>` takes it out again.
+/// Carries a typed error through [`Read`]; `From<io::Error>` extracts it.
 pub(super) fn io_error(error: Error) -> io::Error {
     let kind = match error.cause() {
         Cause::Truncated => ErrorKind::UnexpectedEof,
@@ -148,7 +151,7 @@ pub(super) fn io_error(error: Error) -> io::Error {
     io::Error::new(kind, error)
 }
 
-/// Whether `prefix` agrees with `magic` as far as both go.
+/// Whether `prefix` begins with `magic`, or is the beginning of it.
 pub(super) fn agrees(prefix: &[u8], magic: &[u8]) -> bool {
     prefix.iter().zip(magic).all(|(a, b)| a == b)
 }

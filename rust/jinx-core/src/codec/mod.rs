@@ -1,7 +1,7 @@
 //! Codecs of values and files: bounded decoding of untrusted input, zstd and gzip writing, text encodings.
 //!
-//! Every decoder takes the caller's cap, reserves memory only as bytes really come, accepts several frames,
-//! members or streams one after the other, and refuses anything behind them.
+//! Every decoder respects the caller's cap, reserves memory only as bytes arrive, accepts several frames, members or
+//! streams one after the other, and refuses anything after them.
 
 mod ascii85;
 mod bounded;
@@ -100,10 +100,10 @@ pub fn decode(codec: Codec, input: &[u8], max: u64) -> Result<Vec<u8>> {
     }
 }
 
-/// The decoded length, when the headers say it and the blocks behind them can hold it.
+/// The decoded length, if the headers state it and the blocks can hold it.
 ///
-/// `None` is no error: the length is unknown or the input is damaged, and [`decode`] will tell. The answer never
-/// passes 128 KiB for each 4 bytes of input (zstd), so still hold it against a cap before reserving memory.
+/// `None` is not an error: the length is unknown, or the input is damaged and [`decode`] will fail. The length may be
+/// 128 KiB for each 4 bytes of input (zstd), so compare it with a cap before reserving memory.
 pub fn declared_len(codec: Codec, input: &[u8]) -> Option<u64> {
     match codec {
         Codec::Zstd => zstd_frame::declared_len(input),
@@ -115,7 +115,7 @@ pub fn declared_len(codec: Codec, input: &[u8]) -> Option<u64> {
 /// Decodes `input` straight into `out`, which it must fill exactly.
 ///
 /// # Errors
-/// As [`decode`], and `Corrupt` when the decoded length is not `out.len()`; `out` then holds anything.
+/// As [`decode`], and `Corrupt` when the decoded length is not `out.len()`; the content of `out` is then undefined.
 pub fn decode_into<'o>(codec: Codec, input: &[u8], out: UninitSlice<'o>) -> Result<&'o mut [u8]> {
     match codec {
         Codec::Zstd => zstd::decode_into(input, out),
@@ -140,7 +140,7 @@ fn too_long(max: u64) -> Error {
     Error::limit(format!("decodes to more than {max} bytes; raise the limit if you trust the file"))
 }
 
-/// Grows `out` by exactly `additional` bytes of capacity, or says that memory is short.
+/// Grows `out` by exactly `additional` bytes of capacity, or fails for lack of memory.
 fn reserve(out: &mut Vec<u8>, additional: usize) -> Result<()> {
     out.try_reserve_exact(additional).map_err(|_| {
         Error::limit(format!("no memory for {} decoded bytes", to_u64(out.len().saturating_add(additional))))

@@ -7,7 +7,7 @@ use crate::num::{to_u64, to_usize};
 use snap::raw::{Decoder, decompress_len};
 use std::io::{self, BufRead, ErrorKind, Read};
 
-/// No element of a raw block yields more than 64 bytes, so a larger claim is a lie.
+/// No element of a raw block yields more than 64 bytes, so a larger claim is false.
 const MAX_RATIO: u64 = 64;
 
 /// Decodes one raw block (no frames) of at most `max` bytes.
@@ -48,7 +48,7 @@ fn raw_error(error: &snap::Error) -> Error {
     }
 }
 
-/// Reads the framed stream. The format has no end mark: a cut between two chunks cannot be seen.
+/// Reads the framed stream. The format has no end mark: a cut between two chunks cannot be detected.
 pub(super) struct SnappyReader<R: Read> {
     frames: snap::read::FrameDecoder<R>,
     started: bool,
@@ -77,7 +77,7 @@ impl<R: BufRead> Read for SnappyReader<R> {
             return Ok(0);
         }
         if self.failed {
-            return Err(io_error(Error::corrupt("the snappy data was already found bad")));
+            return Err(io_error(Error::corrupt("the snappy data is bad, as an earlier read found")));
         }
         let result = self.advance(buf);
         self.failed = result.is_err();

@@ -14,7 +14,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use std::io::{self, BufRead, BufReader, Read, Write};
 
-/// Compressed bytes asked from the file at once.
+/// Compressed bytes that are read from the file at once.
 const READ_BYTES: usize = 256 << 10;
 const DEFAULT_ZSTD_LEVEL: i32 = 3;
 const DEFAULT_GZIP_LEVEL: i32 = 6;
@@ -32,12 +32,12 @@ pub(super) fn open<'a, R: BufRead + Send + 'a>(codec: Codec, source: R) -> Resul
     })
 }
 
-/// Decodes a file of any length in constant memory. The amount of output is the caller's to bound.
+/// Decodes a file of any length in constant memory. The caller must limit the output.
 ///
-/// Bad data comes out of `read` as an `io::Error` that turns back into its own cause by `Error::from`.
+/// For bad data `read` returns an `io::Error`, from which `Error::from` restores the cause.
 ///
 /// # Errors
-/// `Limit` without memory for the decoder.
+/// `Limit` if there is no memory for the decoder.
 pub fn reader(codec: Codec, source: impl Read + Send + 'static) -> Result<Box<dyn Read + Send>> {
     open(codec, BufReader::with_capacity(READ_BYTES, source))
 }
@@ -71,10 +71,10 @@ pub fn writer<W: Write + Send>(codec: Codec, level: Option<i32>, target: W) -> R
 }
 
 impl<W: Write> Writer<W> {
-    /// Writes the end of the compressed data and hands the target back, not flushed.
+    /// Writes the end of the compressed data and returns the target, not flushed.
     ///
     /// # Errors
-    /// What the target says.
+    /// As writing to the target.
     pub fn finish(self) -> io::Result<W> {
         match self {
             Self::Zstd(encoder) => encoder.finish(),

@@ -4,7 +4,7 @@ use super::{ascii85, hex, reserve, too_long};
 use crate::error::{Error, Result};
 use crate::num::to_u64;
 
-/// How inline bytes are spelled.
+/// How inline bytes are encoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum TextEncoding {
     Ascii85,
@@ -31,8 +31,8 @@ impl TextEncoding {
         }
     }
 
-    /// The bytes that `text` spells: like `base64.a85decode(foldspaces=True)`, `base64.b64decode` (characters
-    /// outside its alphabet are skipped) and `bytes.fromhex`, each given a `str`.
+    /// Decodes `text` as `base64.a85decode(foldspaces=True)`, `base64.b64decode` (which skips characters outside its
+    /// alphabet) and `bytes.fromhex` decode a `str`.
     ///
     /// # Errors
     /// `Limit` past `max` bytes, `Corrupt` for text that Python refuses.
@@ -129,7 +129,7 @@ fn lenient_base64(text: &[u8], max: u64, mut out: Vec<u8>) -> Result<Vec<u8>> {
     }
 }
 
-/// Whether `text` is base64 as RFC 4648 has it: the alphabet, whole groups, padding only at the end.
+/// Whether `text` is base64 as RFC 4648 defines it: the alphabet, whole groups, padding only at the end.
 pub fn is_strict_base64(text: &[u8]) -> bool {
     let padding = text.iter().rev().take_while(|byte| **byte == b'=').count();
     let body = &text[..text.len() - padding];

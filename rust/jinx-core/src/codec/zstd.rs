@@ -1,4 +1,4 @@
-//! zstd: the codec JINX writes, so the one with contexts kept per thread.
+//! zstd, the codec that JINX writes: each thread keeps its contexts.
 
 use super::bounded::{first_reservation, read_all, read_exactly};
 use super::members::{Members, Progress, Step};
@@ -16,7 +16,7 @@ use zstd::zstd_safe::{
 
 /// A context that grew past this (a large window) is not kept for the thread's next value.
 const MAX_KEPT_CONTEXT_BYTES: usize = 8 << 20;
-/// Longer values are decoded piece by piece, so that the program may stop it.
+/// Longer values are decoded piece by piece, so that the program can interrupt it.
 const MAX_AT_ONCE_BYTES: usize = 64 << 20;
 
 thread_local! {
@@ -30,7 +30,7 @@ fn new_context() -> Result<DCtx<'static>> {
 }
 
 fn take_context() -> Result<DCtx<'static>> {
-    // Taken out rather than borrowed, and never put back after an error: no state survives a bad frame.
+    // Taken out, not borrowed, and never put back after an error: no state survives a bad frame.
     match CONTEXT.with(RefCell::take) {
         Some(context) => Ok(context),
         None => new_context(),
@@ -56,7 +56,7 @@ pub(super) fn decode(input: &[u8], max: u64) -> Result<Vec<u8>> {
             context.decompress(&mut out, input).map_err(decode_error)?;
             keep_context(context);
             if to_u64(out.len()) != length {
-                return Err(Error::corrupt("the zstd frame does not hold what its header says"));
+                return Err(Error::corrupt("the zstd frame does not match its header"));
             }
             Ok(out)
         }
@@ -74,12 +74,10 @@ pub(super) fn decode_into<'o>(input: &[u8], mut out: UninitSlice<'o>) -> Result<
         let mut context = take_context()?;
         if context.decompress(&mut out, input) == Ok(out.len()) {
             keep_context(context);
-            return out
-                .written()
-                .ok_or_else(|| Error::corrupt("the zstd frame does not hold what its header says"));
+            return out.written().ok_or_else(|| Error::corrupt("the zstd frame does not match its header"));
         }
     }
-    // The slower way tells exactly what is wrong, and can be stopped.
+    // The slower decoder reports exactly what is wrong, and can be interrupted.
     let out = out.cleared();
     read_exactly(Members::new(ZstdStep::new()?, input), out)?;
     Ok(out)

@@ -1,4 +1,4 @@
-//! The outline of zstd frames: their ends and sizes, from headers only.
+//! Ends and sizes of zstd frames, from their headers alone.
 
 use crate::num::to_u64;
 

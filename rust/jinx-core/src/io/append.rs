@@ -1,4 +1,4 @@
-//! Adds shards to a folder that is published already: one writer at a time, and what a dead one added goes.
+//! Adds shards to a published folder: one writer at a time. Shards that a dead writer added are removed.
 //!
 //! ```text
 //! .NAME.tmp.lock    held from begin to the end, the same as for replacing; lists the shards that are being added
@@ -6,7 +6,7 @@
 //! ```
 
 use super::contents::Contents;
-use super::folder::{FolderNames, recover, remove_dataset};
+use super::folder_paths::{FolderPaths, remove_dataset};
 use super::lock::Lock;
 use super::neighbours::other_owner;
 use super::ops::{FileOps, RealOps, if_there};
@@ -19,7 +19,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// A list of added shards is read up to here: 50,000 names.
+/// At most this much of a list of added shards is read: 50,000 names.
 const MAX_LIST_BYTES: u64 = 1 << 20;
 
 /// Adds shards to a folder; dropping it without [`FolderAppend::keep`] removes them.
@@ -31,29 +31,34 @@ pub struct FolderAppend {
 }
 
 impl FolderAppend {
-    /// Locks the folder `target`, and undoes what a writer that died left half done.
+    /// Locks the folder `target`, and undoes the unfinished work of a dead writer.
     ///
     /// # Errors
-    /// `Invalid` when the folder around it is missing; `Io` (`WouldBlock`) when another process is writing it.
+    /// `Invalid` when the parent folder is missing; `Io` (`WouldBlock`) when another process is writing it.
     pub fn begin(target: &Path, identity: &dyn PairIdentity) -> Result<Self> {
         Self::begin_on(Arc::new(RealOps), target, identity)
     }
 
-    pub(crate) fn begin_on(
-        ops: Arc<dyn FileOps>,
-        target: &Path,
-        identity: &dyn PairIdentity,
-    ) -> Result<Self> {
-        let names = FolderNames::of(target)?;
-        require_folder(&names.parent)?;
-        let lock = Lock::take_kept(&ops, &names.lock, &names.target)?;
-        recover(&*ops, &names)?;
-        remove_unlisted(&*ops, &names.target, &lock, identity)?;
-        for left in [&names.work, &names.aside] {
+    /// As [`FolderAppend::begin`], through `ops`.
+    ///
+    /// # Errors
+    /// As [`FolderAppend::begin`].
+    pub fn begin_on(ops: Arc<dyn FileOps>, target: &Path, identity: &dyn PairIdentity) -> Result<Self> {
+        let paths = FolderPaths::of(target)?;
+        require_folder(&paths.parent)?;
+        let lock = Lock::take_kept(&ops, &paths.lock, &paths.target)?;
+        paths.recover(&*ops)?;
+        remove_unlisted(&*ops, &paths.target, &lock, identity)?;
+        for left in [&paths.work, &paths.aside] {
             remove_dataset(&*ops, left, Contents::Jinx)?;
         }
         lock.clear()?;
-        Ok(Self { ops, folder: names.target, added: Vec::new(), lock })
+        Ok(Self { ops, folder: paths.target, added: Vec::new(), lock })
+    }
+
+    /// How files in the folder are made.
+    pub fn ops(&self) -> &Arc<dyn FileOps> {
+        &self.ops
     }
 
     /// The folder, absolute.
@@ -61,7 +66,7 @@ impl FolderAppend {
         &self.folder
     }
 
-    /// To be called before the main file `name` is created.
+    /// Call this before creating the main file `name`.
     pub fn add(&mut self, name: &str) -> Result<()> {
         let noted = writeln!(self.lock.file_mut(), "{name}");
         noted.map_err(|error| Error::io(self.lock.path(), &error))?;
@@ -69,12 +74,12 @@ impl FolderAppend {
         Ok(())
     }
 
-    /// Makes the names of the added files durable: a manifest must not list what a power cut takes away.
+    /// Makes the names of the added files durable: a manifest must not list files that a power cut would remove.
     pub fn sync(&self) -> Result<()> {
         self.ops.sync_folder(&self.folder).map_err(|error| Error::io(&self.folder, &error))
     }
 
-    /// The manifest lists the added shards now.
+    /// Keeps the added shards, which the manifest lists now.
     pub fn keep(mut self) {
         self.added.clear();
     }
@@ -84,14 +89,14 @@ impl Drop for FolderAppend {
     fn drop(&mut self) {
         if self.lock.is_own_process() {
             for name in &self.added {
-                // No manifest lists them: what stays costs space only.
+                // No manifest lists them: leftovers only cost space.
                 let _ = remove_files(&*self.ops, &shard_files(&self.folder, name));
             }
         }
     }
 }
 
-/// The sidecar and the main file of a shard, as far as they are there.
+/// The sidecar and the main file of a shard, if they exist.
 fn shard_files(folder: &Path, name: &str) -> Vec<PathBuf> {
     let main = folder.join(name);
     [sidecar_path(&main), main].into_iter().filter(|path| path.exists()).collect()
@@ -101,7 +106,7 @@ fn remove_files(ops: &dyn FileOps, files: &[PathBuf]) -> Result<()> {
     files.iter().try_for_each(|path| if_there(ops.remove(path)).map_err(|error| Error::io(path, &error)))
 }
 
-/// Removes the shards that a dead appender noted in its lock and the manifest does not list. Only under the lock.
+/// Removes the shards that a dead writer listed in its lock and the manifest does not list. Only under the lock.
 pub(crate) fn remove_unlisted(
     ops: &dyn FileOps,
     folder: &Path,
@@ -113,7 +118,7 @@ pub(crate) fn remove_unlisted(
     let mut text = vec![0; to_usize(length, "a length")?];
     lock.file().read_exact_at(&mut text, 0).map_err(|error| failed(&error))?;
     let text = String::from_utf8_lossy(&text);
-    // Without a manifest that can be read, nobody knows which shards count.
+    // Without a readable manifest, nobody knows which shards count.
     let Some(listed) = identity.listed(folder).filter(|_| !text.is_empty()) else {
         return Ok(Vec::new());
     };

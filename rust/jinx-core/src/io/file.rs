@@ -22,10 +22,10 @@ use std::path::{Path, PathBuf, absolute};
 /// The environment variable that decides what [`Access::Auto`] does.
 pub const ACCESS_VARIABLE: &str = "JINX_IO";
 
-/// Read at once, some 30 ms from memory: then the program may stop it.
+/// Bytes read between two checks for an interrupt: about 30 ms from memory.
 const MAX_READ_BYTES: usize = 64 << 20;
 
-/// How the bytes of a file are reached.
+/// How a file is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Access {
     /// Maps files on local file systems; positioned reads elsewhere and where mapping fails.
@@ -33,7 +33,7 @@ pub enum Access {
     Auto,
     /// Maps the file or fails.
     Mmap,
-    /// Positioned reads only: safe even if somebody shrinks the file.
+    /// Positioned reads only: safe even if another process shrinks the file.
     Pread,
 }
 
@@ -48,7 +48,7 @@ impl Access {
         }
     }
 
-    /// Replaces `Auto` by what the environment variable says, if it is set.
+    /// Replaces `Auto` by the value of the environment variable, if it is set.
     pub(crate) fn or_from_environment(self, variable: Option<&OsStr>) -> Result<Self> {
         match variable {
             Some(value) if self == Self::Auto => Self::from_name(&value.to_string_lossy()).map_err(|error| {
@@ -59,7 +59,7 @@ impl Access {
     }
 }
 
-/// What tells one state of a file from another.
+/// Identifies one state of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Identity {
     pub device: u64,
@@ -81,11 +81,11 @@ impl From<&Metadata> for Identity {
     }
 }
 
-/// What relative ones of `paths` count from for good: the working directory as it is now, or nothing if there are none.
+/// The base of relative `paths`: the current working directory, or an empty path if none of them is relative.
 pub fn base_of(paths: &[PathBuf]) -> PathBuf {
     match paths.iter().all(|path| path.is_absolute()) {
         true => PathBuf::new(),
-        // Without a working directory they lead nowhere, which opening them says.
+        // Without a working directory, opening them fails.
         false => std::env::current_dir().unwrap_or_default(),
     }
 }
@@ -96,14 +96,14 @@ pub struct Source {
     handle: Handle,
     /// As it was given, for messages.
     path: PathBuf,
-    /// Where the file is, whatever the working directory becomes.
+    /// The absolute path, which no change of the working directory affects.
     place: PathBuf,
     length: u64,
     identity: Identity,
     map: Option<Map>,
 }
 
-/// How the file is reached: a process has few handles, a dataset may have thousands of files.
+/// How the file is kept: a process has few handles, and a dataset may have thousands of files.
 #[derive(Debug)]
 enum Handle {
     Held(File),
@@ -144,9 +144,9 @@ impl Source {
     fn open_plain(base: &Path, path: &Path, access: Access) -> Result<Self> {
         let access = access.or_from_environment(std::env::var_os(ACCESS_VARIABLE).as_deref())?;
         let joined = base.join(path);
-        // An empty path has no absolute form; it is missing, as opening it says.
+        // An empty path has no absolute form; opening it reports a missing file.
         let place = absolute(&joined).unwrap_or(joined);
-        // Asked before opening, because opening a pipe without a writer waits for ever.
+        // Checked before opening, because opening a pipe without a writer blocks forever.
         require_regular(&place.metadata()?)?;
         let file = File::open(&place)?;
         let metadata = file.metadata()?;
@@ -176,16 +176,16 @@ impl Source {
         self.map.is_some()
     }
 
-    /// Device, inode, size and time as they were at opening, to be compared with those of a later opening.
+    /// Device, inode, size and time at opening, to compare with those of a later opening.
     pub fn identity(&self) -> Identity {
         self.identity
     }
 
     /// Fills `out` with the bytes from `offset` on, by positioned reads wherever the file is held open: a file that was
-    /// shrunk is an error and no signal.
+    /// shrunk is an error, not a signal.
     ///
-    /// That costs little: 47 kB take 7.1 us so, 6.8 us from a map nobody touched before, 4.4 us from one that somebody
-    /// did (Linux 6.18, page cache warm); from a cold disk all three wait for the disk.
+    /// That costs little: 47 kB take 7.1 us, against 6.8 us from an untouched map and 4.4 us from a touched one (Linux
+    /// 6.18, page cache warm); from a cold disk all three wait for the disk.
     ///
     /// # Errors
     /// `Truncated` when the range lies outside the file, or the file has become shorter; `Mismatch` when it had to be
@@ -210,10 +210,10 @@ impl Source {
         out.written().ok_or_else(|| self.shrunk(offset))
     }
 
-    /// The `length` bytes from `offset` on, as own memory that grows as bytes really come.
+    /// The `length` bytes from `offset` on, in new memory that grows as bytes arrive.
     ///
     /// # Errors
-    /// As [`Source::read_at`]; `Limit` when the memory is not there.
+    /// As [`Source::read_at`]; `Limit` when memory runs out.
     pub fn read_vec(&self, offset: u64, length: u64) -> Result<Vec<u8>> {
         self.check(offset, length)?;
         let wanted = to_usize(length, "a length")?;
@@ -241,7 +241,7 @@ impl Source {
                 Err(error) => return Err(self.failed(&error.into(), at)),
             }
         }
-        // An allocator may give more room than was asked for, and the last read then brings more bytes.
+        // An allocator may give more room than requested, and the last read then returns more bytes.
         bytes.truncate(wanted);
         Ok(bytes)
     }
@@ -318,7 +318,7 @@ enum OpenFile<'s> {
 }
 
 impl OpenFile<'_> {
-    /// A network file system forgets what a handle stands for when its server starts anew; the name still leads there.
+    /// A network file system loses its handles when its server restarts; the name still works.
     fn may_be_stale(&self, error: &io::Error) -> bool {
         matches!(self, Self::Held(_)) && error.kind() == io::ErrorKind::StaleNetworkFileHandle
     }
@@ -339,12 +339,12 @@ fn require_regular(metadata: &Metadata) -> Result<()> {
     if metadata.is_file() {
         return Ok(());
     }
-    let kind = if metadata.is_dir() { "a folder" } else { "a pipe or a device" };
+    let kind = if metadata.is_dir() { "a directory" } else { "a pipe or a device" };
     Err(Error::invalid(format!("this is {kind}; a regular file is needed")))
 }
 
 fn map_if_wanted(file: &File, length: u64, access: Access) -> Result<Option<Map>> {
-    // An empty file cannot be mapped, and there is nothing to see in it.
+    // An empty file cannot be mapped.
     if length == 0
         || access == Access::Pread
         || (access == Access::Auto && (is_remote(file) || Map::are_many()))

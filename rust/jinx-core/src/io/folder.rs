@@ -1,70 +1,36 @@
-//! Publishes a folder of shards in one step: built beside the target under a hidden name, then put in its place.
+//! Publishes a folder of shards in one step: built next to the target under a hidden name, then moved to its place.
 //!
 //! ```text
 //! .NAME.tmp/        the work folder             .NAME.tmp.lock    held from begin to the end of commit
 //! new               rename .NAME.tmp to NAME
-//! replace           exchange .NAME.tmp and NAME, then remove .NAME.tmp, which now is the old one
+//! replace           exchange .NAME.tmp and NAME, then remove .NAME.tmp, which is the old one now
 //! ```
-//! Where the file system cannot exchange two names, the old folder first moves to `.NAME.tmp.old`: for a moment, and
-//! after a crash in it until the next writer begins, NAME is absent. That case is not atomic.
-//! The lock is a file beside the work folder and not in it, because after the exchange the work folder is another one.
+//! Where the file system cannot exchange two names, the old folder first moves to `.NAME.tmp.old`. NAME is then absent
+//! for a moment or, after a crash, until the next writer begins: that case is not atomic. The lock lies next to the
+//! work folder, not in it, because the exchange replaces the work folder.
 
-use super::append::remove_unlisted;
 use super::contents::Contents;
+use super::folder_paths::{FolderPaths, not_only_ours, remove_dataset};
 use super::lock::Lock;
 use super::ops::{FileOps, RealOps, if_there, is_unsupported, look};
-use super::pair_names::{PairIdentity, hidden};
 use super::pair_writer::{already_there, require_folder};
 use crate::error::{Error, Result};
-use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf, absolute};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
-
-/// Every path that publishing one folder touches.
-pub(crate) struct FolderNames {
-    pub parent: PathBuf,
-    pub target: PathBuf,
-    pub work: PathBuf,
-    pub lock: PathBuf,
-    pub aside: PathBuf,
-}
-
-impl FolderNames {
-    pub(crate) fn of(target: &Path) -> Result<Self> {
-        let failed = |error: io::Error| Error::io(target, &error);
-        // A link to a folder, usually on a larger disk, keeps its meaning: the folder behind it is replaced.
-        let is_link = look(target).map_err(failed)?.is_some_and(|metadata| metadata.is_symlink());
-        let whole = if is_link { target.canonicalize() } else { absolute(target) }.map_err(failed)?;
-        match (whole.parent(), whole.file_name()) {
-            (Some(parent), Some(name)) => Ok(Self::inside(parent, name)),
-            _ => Err(Error::invalid("this names no folder that could be written").in_file(target)),
-        }
-    }
-
-    pub(crate) fn inside(parent: &Path, name: &OsStr) -> Self {
-        Self {
-            parent: parent.to_owned(),
-            target: parent.join(name),
-            work: parent.join(hidden(name, ".tmp")),
-            lock: parent.join(hidden(name, ".tmp.lock")),
-            aside: parent.join(hidden(name, ".tmp.old")),
-        }
-    }
-}
 
 /// Writes a folder of shards and publishes it with [`FolderWriter::commit`].
 ///
 /// Dropping it without `commit` removes the work folder and leaves what was there.
 pub struct FolderWriter {
     ops: Arc<dyn FileOps>,
-    names: FolderNames,
+    paths: FolderPaths,
     contents: Contents,
     overwrite: bool,
     lock: Lock,
-    /// The work folder is this writer's, and is to be removed unless it is published.
+    /// The work folder belongs to this writer, which removes it unless it is published.
     owns_work: bool,
 }
 
@@ -80,7 +46,7 @@ impl FolderWriter {
     ///
     /// # Errors
     /// `Invalid` when the target is a file, when it exists, is not empty and `overwrite` is false, or when it holds
-    /// files that no dataset of ours consists of; `Io` (`WouldBlock`) when another process is writing it.
+    /// files that are not part of a dataset; `Io` (`WouldBlock`) when another process is writing it.
     pub fn begin(target: &Path, overwrite: bool) -> Result<Self> {
         Self::begin_with(target, overwrite, Contents::Jinx)
     }
@@ -95,15 +61,27 @@ impl FolderWriter {
     /// # Errors
     /// As [`FolderWriter::begin`].
     pub fn resume(target: &Path, overwrite: bool) -> Result<Self> {
-        Self::start(Arc::new(RealOps), target, overwrite, Contents::Jinx, Left::Keep)
+        Self::resume_on(Arc::new(RealOps), target, overwrite)
     }
 
-    /// From now on the work folder stays when this is dropped without `commit`.
+    /// As [`FolderWriter::resume`], through `ops`.
+    ///
+    /// # Errors
+    /// As [`FolderWriter::begin`].
+    pub fn resume_on(ops: Arc<dyn FileOps>, target: &Path, overwrite: bool) -> Result<Self> {
+        Self::start(ops, target, overwrite, Contents::Jinx, Left::Keep)
+    }
+
+    /// Keeps the work folder when this is dropped without `commit`.
     pub fn keep_work(&mut self) {
         self.owns_work = false;
     }
 
-    pub(crate) fn begin_on(
+    /// As [`FolderWriter::begin_with`], through `ops`.
+    ///
+    /// # Errors
+    /// As [`FolderWriter::begin`].
+    pub fn begin_on(
         ops: Arc<dyn FileOps>,
         target: &Path,
         overwrite: bool,
@@ -119,66 +97,71 @@ impl FolderWriter {
         contents: Contents,
         left: Left,
     ) -> Result<Self> {
-        let names = FolderNames::of(target)?;
-        require_folder(&names.parent)?;
-        require_free(&names, overwrite, contents)?;
-        let lock = Lock::take(&ops, &names.lock, &names.target)?;
-        recover(&*ops, &names)?;
-        require_free(&names, overwrite, contents)?;
-        remove_dataset(&*ops, &names.aside, contents)?;
-        if left == Left::Keep && names.work.is_dir() {
-            return Ok(Self { ops, names, contents, overwrite, lock, owns_work: true });
+        let paths = FolderPaths::of(target)?;
+        require_folder(&paths.parent)?;
+        require_free(&paths, overwrite, contents)?;
+        let lock = Lock::take(&ops, &paths.lock, &paths.target)?;
+        paths.recover(&*ops)?;
+        require_free(&paths, overwrite, contents)?;
+        remove_dataset(&*ops, &paths.aside, contents)?;
+        if left == Left::Keep && paths.work.is_dir() {
+            return Ok(Self { ops, paths, contents, overwrite, lock, owns_work: true });
         }
-        remove_dataset(&*ops, &names.work, contents)?;
-        ops.create_folder(&names.work).map_err(|error| Error::io(&names.work, &error))?;
-        Ok(Self { ops, names, contents, overwrite, lock, owns_work: true })
+        remove_dataset(&*ops, &paths.work, contents)?;
+        ops.create_folder(&paths.work).map_err(|error| Error::io(&paths.work, &error))?;
+        Ok(Self { ops, paths, contents, overwrite, lock, owns_work: true })
     }
 
     /// The work folder; every file in it is published by `commit`.
     pub fn path(&self) -> &Path {
-        &self.names.work
+        &self.paths.work
+    }
+
+    /// How files in the work folder are made.
+    pub fn ops(&self) -> &Arc<dyn FileOps> {
+        &self.ops
     }
 
     /// Where the folder will be, absolute.
     pub fn target(&self) -> &Path {
-        &self.names.target
+        &self.paths.target
     }
 
     /// Makes every file durable and puts the folder in its place.
     ///
     /// # Errors
-    /// `Invalid` when the work folder holds a subfolder, or the target has got foreign files meanwhile; `Io` when
+    /// `Invalid` when the work folder holds a subfolder, or foreign files have appeared in the target; `Io` when
     /// the operating system refuses a step. The old folder then stays, except when only the last sync failed; both
     /// folders are kept in that case.
     pub fn commit(mut self) -> Result<()> {
         self.lock.require_ours()?;
-        // Again: somebody who takes no lock may have put something there.
-        require_free(&self.names, self.overwrite, self.contents)?;
-        let old = look(&self.names.target).map_err(|error| Error::io(&self.names.target, &error))?;
+        // Again: a program that takes no lock may have written there.
+        require_free(&self.paths, self.overwrite, self.contents)?;
+        let old = look(&self.paths.target).map_err(|error| Error::io(&self.paths.target, &error))?;
         self.sync_work(old.as_ref().map(|metadata| metadata.permissions().mode()))?;
         let leftover = match old {
             None => self.move_in().map(|()| None),
             Some(_) => self.exchange(),
         }
-        .map_err(|error| Error::io(&self.names.target, &error))?;
+        .map_err(|error| Error::io(&self.paths.target, &error))?;
         self.owns_work = false;
-        self.ops.sync_folder(&self.names.parent).map_err(|error| {
-            let what = format!("published, but the folder around it could not be synced: {error}");
-            Error::new(Error::from(&error).cause(), what).in_file(&self.names.target)
+        self.ops.sync_folder(&self.paths.parent).map_err(|error| {
+            let what = format!("published, but its parent directory could not be synced: {error}");
+            Error::new(Error::from(&error).cause(), what).in_file(&self.paths.target)
         })?;
         if let Some(leftover) = leftover {
-            // The new dataset stands; an old one that cannot be removed is swept later.
+            // The new dataset is published; an old one that cannot be removed is swept later.
             let _ = remove_dataset(&*self.ops, &leftover, self.contents);
         }
         Ok(())
     }
 
     fn sync_work(&self, mode: Option<u32>) -> Result<()> {
-        let work = &self.names.work;
+        let work = &self.paths.work;
         for entry in fs::read_dir(work).map_err(|error| Error::io(work, &error))? {
             let path = entry.map_err(|error| Error::io(work, &error))?.path();
             if path.is_dir() {
-                return Err(Error::invalid("a folder of shards cannot hold folders").in_file(path));
+                return Err(Error::invalid("a directory of shards cannot hold directories").in_file(path));
             }
             let synced = File::open(&path).and_then(|file| self.ops.sync_file(&file, &path));
             synced.map_err(|error| Error::io(&path, &error))?;
@@ -188,56 +171,44 @@ impl FolderWriter {
     }
 
     fn move_in(&self) -> io::Result<()> {
-        self.ops.rename(&self.names.work, &self.names.target)
+        self.ops.rename(&self.paths.work, &self.paths.target)
     }
 
-    /// Puts the new folder in the old one's place and says where the old one is now.
+    /// Puts the new folder in the place of the old one, and returns where the old one is now.
     fn exchange(&self) -> io::Result<Option<PathBuf>> {
-        match self.ops.exchange(&self.names.work, &self.names.target) {
-            Ok(()) => Ok(Some(self.names.work.clone())),
+        match self.ops.exchange(&self.paths.work, &self.paths.target) {
+            Ok(()) => Ok(Some(self.paths.work.clone())),
             Err(error) if is_unsupported(&error) => self.step_aside(),
             Err(error) => Err(error),
         }
     }
 
     fn step_aside(&self) -> io::Result<Option<PathBuf>> {
-        self.ops.rename(&self.names.target, &self.names.aside)?;
+        self.ops.rename(&self.paths.target, &self.paths.aside)?;
         if let Err(error) = self.move_in() {
             // If this fails too, the next writer moves the old folder back.
-            let _ = self.ops.rename(&self.names.aside, &self.names.target);
+            let _ = self.ops.rename(&self.paths.aside, &self.paths.target);
             return Err(error);
         }
-        Ok(Some(self.names.aside.clone()))
+        Ok(Some(self.paths.aside.clone()))
     }
 }
 
 impl Drop for FolderWriter {
     fn drop(&mut self) {
         if self.owns_work && self.lock.is_own_process() && self.lock.is_ours().unwrap_or(false) {
-            let _ = if_there(self.ops.remove_tree(&self.names.work));
+            let _ = if_there(self.ops.remove_tree(&self.paths.work));
         }
     }
 }
 
-/// Moves an old folder back that was set aside by a writer that died. Only under the lock.
-pub(crate) fn recover(ops: &dyn FileOps, names: &FolderNames) -> Result<()> {
-    let there = |path: &Path| look(path).map(|found| found.is_some());
-    let back = || {
-        if there(&names.target)? || !there(&names.aside)? {
-            return Ok(());
-        }
-        ops.rename(&names.aside, &names.target).and_then(|()| ops.sync_folder(&names.parent))
-    };
-    back().map_err(|error: io::Error| Error::io(&names.target, &error))
-}
-
-fn require_free(names: &FolderNames, overwrite: bool, contents: Contents) -> Result<()> {
-    let target = &names.target;
+fn require_free(paths: &FolderPaths, overwrite: bool, contents: Contents) -> Result<()> {
+    let target = &paths.target;
     let failed = |error: io::Error| Error::io(target, &error);
     match look(target).map_err(failed)? {
         None => Ok(()),
         Some(metadata) if !metadata.is_dir() => {
-            Err(Error::invalid("this exists and is not a folder").in_file(target))
+            Err(Error::invalid("this exists and is not a directory").in_file(target))
         }
         Some(_) => match contents.list(target).map_err(failed)? {
             Ok(files) if files.is_empty() || overwrite => Ok(()),
@@ -246,58 +217,4 @@ fn require_free(names: &FolderNames, overwrite: bool, contents: Contents) -> Res
             Err(_) => Err(already_there(target)),
         },
     }
-}
-
-/// Removes a folder file by file, if it holds nothing but a dataset. Only under the lock.
-pub(crate) fn remove_dataset(ops: &dyn FileOps, folder: &Path, contents: Contents) -> Result<()> {
-    let failed = |error: io::Error| Error::io(folder, &error);
-    if look(folder).map_err(failed)?.is_none() {
-        return Ok(());
-    }
-    match contents.list(folder).map_err(failed)? {
-        Err(foreign) => Err(not_only_ours(folder, &foreign)),
-        Ok(files) => {
-            for file in files {
-                if_there(ops.remove(&file)).map_err(|error| Error::io(&file, &error))?;
-            }
-            ops.remove_folder(folder).map_err(failed)
-        }
-    }
-}
-
-fn not_only_ours(folder: &Path, foreign: &OsStr) -> Error {
-    let name = foreign.to_string_lossy();
-    Error::invalid(format!("the folder holds {name:?}, which is no part of a dataset; nothing is removed"))
-        .in_file(folder)
-}
-
-/// Removes what a dead writer of one folder left, and says what. A folder with foreign files stays.
-pub(crate) fn sweep_work(
-    ops: &Arc<dyn FileOps>,
-    names: &FolderNames,
-    identity: &dyn PairIdentity,
-) -> Result<Vec<PathBuf>> {
-    let had_lock = names.lock.exists();
-    let Some(lock) = Lock::try_take_kept(ops, &names.lock)? else {
-        return Ok(Vec::new());
-    };
-    recover(&**ops, names)?;
-    let mut removed = remove_unlisted(&**ops, &names.target, &lock, identity)?;
-    let manifest = names.target.join(".jinx.json.tmp");
-    // Dropping the lock removes the file.
-    if manifest.is_file() && Lock::try_take(ops, &manifest)?.is_some() {
-        removed.push(manifest);
-    }
-    for left in [&names.work, &names.aside] {
-        // Files of any name are ours only where our lock says so.
-        let kinds = [Contents::Jinx, Contents::Mds, Contents::Pairs];
-        let kinds = if had_lock { &kinds[..] } else { &kinds[..2] };
-        if left.exists() && kinds.iter().any(|kind| remove_dataset(&**ops, left, *kind).is_ok()) {
-            removed.push(left.clone());
-        }
-    }
-    if had_lock {
-        removed.push(names.lock.clone());
-    }
-    Ok(removed)
 }

@@ -12,9 +12,9 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-/// How often a name is tried that other processes create and remove at the same time.
+/// Attempts at a name that other processes create and remove at the same time.
 const ATTEMPTS: usize = 100;
-/// How often, and how long apart, a writer that has published and is tidying up is waited for.
+/// Attempts to wait for a writer that has published and is cleaning up, and the pause between them.
 const FINISH_ATTEMPTS: usize = 100;
 const FINISH_PAUSE: Duration = Duration::from_millis(20);
 
@@ -31,12 +31,12 @@ pub(crate) struct Lock {
 impl Lock {
     /// Creates and locks `path`, empty; `target` is what is being written, for the message.
     ///
-    /// A file that is there and can be locked was left by a writer that died; it is emptied and used.
+    /// An existing file that can be locked was left by a dead writer; it is emptied and reused.
     pub(crate) fn take(ops: &Arc<dyn FileOps>, path: &Path, target: &Path) -> Result<Self> {
         Self::try_take(ops, path)?.ok_or_else(|| held(target))
     }
 
-    /// As [`Lock::take`]; a file that was left keeps its content.
+    /// As [`Lock::take`]; an existing file keeps its content.
     pub(crate) fn take_kept(ops: &Arc<dyn FileOps>, path: &Path, target: &Path) -> Result<Self> {
         Self::try_take_kept(ops, path)?.ok_or_else(|| held(target))
     }
@@ -48,7 +48,7 @@ impl Lock {
         Ok(lock)
     }
 
-    /// As [`Lock::try_take`]; a file that was left keeps its content.
+    /// As [`Lock::try_take`]; an existing file keeps its content.
     pub(crate) fn try_take_kept(ops: &Arc<dyn FileOps>, path: &Path) -> Result<Option<Self>> {
         let failed = |error: &io::Error| Error::io(path, error);
         for _ in 0..ATTEMPTS {
@@ -81,7 +81,7 @@ impl Lock {
                 continue;
             }
             if metadata.nlink() > 1 {
-                // Somebody gave this inode another name: leave the content to that name.
+                // This inode has another name: leave the content to it.
                 drop(lock);
                 continue;
             }
@@ -107,7 +107,7 @@ impl Lock {
         Ok(named.is_some_and(|named| is_same(&named, &held)))
     }
 
-    /// Fails when somebody took the name away, in which case what lies there must not be published.
+    /// Fails if the name no longer leads to this file: what is there now must not be published.
     pub(crate) fn require_ours(&self) -> Result<()> {
         if self.is_ours()? {
             return Ok(());
@@ -128,7 +128,7 @@ impl Lock {
         &self.path
     }
 
-    /// The file now has its final name: the lock is kept until dropped, the old name is nobody's.
+    /// The file has its final name now: the lock is kept until dropped, and the old name is free.
     pub(crate) fn set_published(&mut self) {
         self.published = true;
     }
@@ -145,7 +145,7 @@ impl Drop for Lock {
             return;
         }
         if !self.published && self.is_ours().unwrap_or(false) {
-            // A file that stays is swept by the next writer: nothing is lost but space.
+            // A file that remains is swept by the next writer and only costs space.
             let _ = if_there(self.ops.remove(&self.path));
         }
         // Explicit, because a forked child's copy of the descriptor would keep the lock alive.
@@ -153,9 +153,9 @@ impl Drop for Lock {
     }
 }
 
-/// Waits a moment for a writer that has renamed its locked file to `published` and still tidies up.
+/// Waits a moment for a writer that has renamed its locked file to `published` and is still cleaning up.
 pub(crate) fn wait_for_finisher(published: &Path) -> Result<()> {
-    // Opening a pipe would wait for ever.
+    // Opening a pipe would block forever.
     if !published.is_file() {
         return Ok(());
     }
@@ -163,7 +163,7 @@ pub(crate) fn wait_for_finisher(published: &Path) -> Result<()> {
         return Ok(());
     };
     for _ in 0..FINISH_ATTEMPTS {
-        // Where locks are unknown, no writer of ours has one.
+        // Without file locks, no writer has one.
         if try_flock(&file, FlockOperation::NonBlockingLockShared).unwrap_or(true) {
             return Ok(());
         }
@@ -176,12 +176,12 @@ pub(crate) fn wait_for_finisher(published: &Path) -> Result<()> {
 fn held(target: &Path) -> Error {
     Error::new(
         Cause::Io(io::ErrorKind::WouldBlock),
-        "another process is writing this; wait until it has ended, or write to another name",
+        "another process is writing this; wait until it has finished, or write to another name",
     )
     .in_file(target)
 }
 
-/// False when somebody else has a lock that is in the way.
+/// False when another process holds a lock that conflicts.
 pub(super) fn try_flock(file: &File, operation: FlockOperation) -> io::Result<bool> {
     match rustix::io::retry_on_intr(|| flock(file, operation)) {
         Ok(()) => Ok(true),
@@ -191,6 +191,7 @@ pub(super) fn try_flock(file: &File, operation: FlockOperation) -> io::Result<bo
 }
 
 fn no_lock(path: &Path, error: &io::Error) -> Error {
-    let advice = "the file system gives no file locks; write to a local folder and copy the result here (cp)";
+    let advice =
+        "the file system has no file locks; write to a local directory and copy the result here (cp)";
     Error::unsupported(format!("{advice} ({error})")).in_file(path)
 }

@@ -7,7 +7,7 @@ use std::io;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Maps that are there now.
+/// Maps that exist now.
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 /// Linux's own default.
 const DEFAULT_LIMIT: usize = 65_530;
@@ -27,14 +27,14 @@ impl Map {
         // for one byte, numbers (of the index, of columns), each checked again where it is used as a place, the
         // first bytes of a format, and decompressors, which keep within their input and output whatever they
         // read. No unchecked conversion relies on a check of bytes in the map. A foreign process that shrinks the
-        // file makes a touch behind the end a SIGBUS, which ends the process but exposes no memory; `io="pread"`
+        // file makes an access after the end a SIGBUS, which ends the process but exposes no memory; `io="pread"`
         // avoids it.
         let map = unsafe { MmapOptions::new().len(length).map(file) }?;
         COUNT.fetch_add(1, Ordering::Relaxed);
         Ok(Self(map))
     }
 
-    /// Whether ours are half of the maps that a process may have: the rest is for its memory and its libraries.
+    /// Whether this library has half of the maps that a process may have: the rest is for memory and other libraries.
     pub(crate) fn are_many() -> bool {
         static LIMIT: OnceLock<usize> = OnceLock::new();
         let limit = LIMIT.get_or_init(|| {

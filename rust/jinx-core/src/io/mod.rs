@@ -1,18 +1,20 @@
 //! Files: read at offsets without a shared position, and published so that a reader sees the old or the new one.
 //!
-//! Unix only (Linux and macOS): positioned reads, `flock`, hard links and atomic renames carry the promises.
+//! Unix only (Linux and macOS): the guarantees rest on positioned reads, `flock`, hard links and atomic renames.
 
 pub mod append;
 mod contents;
 pub mod file;
 pub mod folder;
+mod folder_paths;
 mod lock;
 mod map;
 mod mount;
 pub mod names;
 pub mod neighbours;
-mod ops;
+pub mod ops;
 pub mod pair_names;
+mod pair_paths;
 pub mod pair_writer;
 pub mod publish_file;
 mod scratch;
@@ -30,9 +32,10 @@ pub use file::{Access, Identity, Source, base_of};
 pub use folder::FolderWriter;
 pub use names::plain_component;
 pub use neighbours::{other_owner, require_own_sidecar};
+pub use ops::{FileOps, RealOps};
 pub use pair_names::{PairIdentity, second_name, sidecar_path};
 pub use pair_writer::PairWriter;
-pub use publish_file::publish_file;
+pub use publish_file::{publish_file, publish_on};
 pub use scratch::{Scratch, mark_unfinished, sweep_unfinished};
 pub use stream_out::StreamOut;
 pub use sweep::sweep;

@@ -1,4 +1,5 @@
-//! Whose a sidecar is: a main file that was renamed, or copied without its sidecar, still needs the one of its old name.
+//! Which main file owns a sidecar: one that was renamed, or copied without its sidecar, needs the one under its old
+//! name.
 
 use super::ops::{is_same, look};
 use super::pair_names::{PairIdentity, sidecar_path};
@@ -8,7 +9,7 @@ use std::ffi::OsStr;
 use std::fs::{self, DirEntry, Metadata};
 use std::path::{Path, PathBuf};
 
-/// Another main file of the folder than `main` that has the id of `sidecar` and no other sidecar with it.
+/// A main file of the folder other than `main` that has the id of `sidecar` and no other sidecar with that id.
 ///
 /// # Errors
 /// `Io` when the folder cannot be read; `Interrupted`.
@@ -20,7 +21,7 @@ pub fn other_owner(sidecar: &Path, main: &Path, identity: &dyn PairIdentity) -> 
     let folder = sidecar.parent().unwrap_or(Path::new("/"));
     let failed = |error: &std::io::Error| Error::io(folder, error);
     let known = fs::metadata(main).ok();
-    // Whoever else has the id of a dataset that is there is a copy of its main file: few files have its length.
+    // Another file with the id of this dataset is a copy of its main file: few files have its length.
     let copied = known.as_ref().filter(|_| identity.main_id(main).as_ref() == Some(&id));
     for entry in fs::read_dir(folder).map_err(|error| failed(&error))? {
         let entry = entry.map_err(|error| failed(&error))?;
@@ -42,23 +43,23 @@ pub fn other_owner(sidecar: &Path, main: &Path, identity: &dyn PairIdentity) -> 
     Ok(None)
 }
 
-/// Bytes of the file, of the one behind a link.
+/// Bytes of the file; links are followed.
 fn length_of(entry: &DirEntry) -> Option<u64> {
     let found = entry.metadata().ok()?;
     let found = if found.is_symlink() { fs::metadata(entry.path()).ok()? } else { found };
     Some(found.len())
 }
 
-/// A link to the main file follows it whatever becomes of it.
+/// A link to the main file always has the sidecar of that file.
 fn is_link_to(entry: &DirEntry, main: Option<&Metadata>) -> bool {
     let is_link = entry.file_type().is_ok_and(|kind| kind.is_symlink());
     is_link && main.is_some_and(|main| fs::metadata(entry.path()).is_ok_and(|found| is_same(&found, main)))
 }
 
-/// Fails when the sidecar that `main` is going to replace or remove is another main file's.
+/// Fails if the sidecar that `main` is going to replace or remove belongs to another main file.
 ///
 /// # Errors
-/// `Invalid`, with the other one's name; `Io` when the folder cannot be read; `Interrupted`.
+/// `Invalid`, with the name of the other main file; `Io` when the folder cannot be read; `Interrupted`.
 pub fn require_own_sidecar(main: &Path, identity: &dyn PairIdentity) -> Result<()> {
     let sidecar = sidecar_path(main);
     if look(&sidecar).map_err(|error| Error::io(&sidecar, &error))?.is_none() {
@@ -68,7 +69,7 @@ pub fn require_own_sidecar(main: &Path, identity: &dyn PairIdentity) -> Result<(
     let owned = sidecar_path(&owner);
     let [owner, owned] =
         [&owner, &owned].map(|path| path.file_name().unwrap_or_default().to_string_lossy().into_owned());
-    // While its namesake is there, that one needs the file too.
+    // While the main file of this name exists, it needs the file too.
     let way_out = if main.exists() { "copy" } else { "rename" };
     let what =
         format!("this is the sidecar of {owner}; {way_out} it to {owned} first, or choose another name");

@@ -1,17 +1,20 @@
-//! The file-system calls that change something, behind a trait, so that tests can record them and fail the N-th.
+//! The file-system calls that change a directory, behind a trait, so that tests can record them and fail the N-th.
+//!
+//! Everything outside this file changes directories through it.
 
 use rustix::fs::{CWD, Mode, OFlags, RenameFlags};
 use rustix::io::retry_on_intr;
-use std::fs::{self, File, Metadata, Permissions};
-use std::io;
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::fs::{self, DirBuilder, File, Metadata, Permissions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::Path;
 
 /// One call, as [`FileOps::permit`] sees it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Call<'a> {
+pub enum Call<'a> {
     OpenLockable(&'a Path),
     Create(&'a Path),
+    OpenEmpty(&'a Path),
     CreateFolder(&'a Path),
     SetMode(&'a Path),
     Truncate(&'a Path),
@@ -25,8 +28,8 @@ pub(crate) enum Call<'a> {
     RemoveTree(&'a Path),
 }
 
-pub(crate) trait FileOps: Send + Sync {
-    /// Asked before every call; an error takes the call's place.
+pub trait FileOps: Send + Sync {
+    /// Called before every operation; an error replaces it.
     fn permit(&self, _call: Call<'_>) -> io::Result<()> {
         Ok(())
     }
@@ -43,9 +46,32 @@ pub(crate) trait FileOps: Send + Sync {
         open(path, OFlags::CREATE | OFlags::EXCL)
     }
 
+    /// Creates a file, or empties the one that is there. Follows links, so that a pipe or a device will do.
+    fn open_empty(&self, path: &Path) -> io::Result<File> {
+        self.permit(Call::OpenEmpty(path))?;
+        again(|| File::create(path))
+    }
+
+    /// Writes a whole file, in place of the one that is there.
+    fn write(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
+        self.open_empty(path)?.write_all(bytes)
+    }
+
     fn create_folder(&self, path: &Path) -> io::Result<()> {
         self.permit(Call::CreateFolder(path))?;
         again(|| fs::create_dir(path))
+    }
+
+    /// Creates a folder that only its owner may enter.
+    fn create_private_folder(&self, path: &Path) -> io::Result<()> {
+        self.permit(Call::CreateFolder(path))?;
+        again(|| DirBuilder::new().mode(0o700).create(path))
+    }
+
+    /// Creates a folder and those around it, as far as they are missing.
+    fn create_folders(&self, path: &Path) -> io::Result<()> {
+        self.permit(Call::CreateFolder(path))?;
+        again(|| fs::create_dir_all(path))
     }
 
     /// Sets the permission bits of an open file or folder.
@@ -110,19 +136,27 @@ pub(crate) trait FileOps: Send + Sync {
     }
 }
 
+/// The operating system, behind a function that is asked before every call.
+impl<F: Fn(Call<'_>) -> io::Result<()> + Send + Sync> FileOps for F {
+    fn permit(&self, call: Call<'_>) -> io::Result<()> {
+        self(call)
+    }
+}
+
 /// The operating system itself.
-pub(crate) struct RealOps;
+#[derive(Debug, Clone, Copy)]
+pub struct RealOps;
 
 impl FileOps for RealOps {}
 
 fn open(path: &Path, flags: OFlags) -> io::Result<File> {
-    // 0666: the kernel takes the user's mask off.
+    // 0666: the kernel applies the umask.
     let mode = Mode::from_raw_mode(0o666);
     let flags = flags | OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     Ok(retry_on_intr(|| rustix::fs::open(path, flags, mode))?.into())
 }
 
-/// Network file systems answer with EINTR when a signal arrives, also to calls that local ones finish.
+/// Network file systems return EINTR when a signal arrives, even from calls that local ones complete.
 fn again<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T> {
     loop {
         match call() {
@@ -132,20 +166,20 @@ fn again<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T> {
     }
 }
 
-/// The file system does not know the call: EINVAL, ENOSYS or EOPNOTSUPP.
+/// The file system does not support the call: EINVAL, ENOSYS or EOPNOTSUPP.
 pub(crate) fn is_unsupported(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported)
 }
 
-/// Success too when the thing to remove is not there.
-pub(crate) fn if_there(done: io::Result<()>) -> io::Result<()> {
+/// Also succeeds when there is nothing to remove.
+pub fn if_there(done: io::Result<()>) -> io::Result<()> {
     match done {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         done => done,
     }
 }
 
-/// What lies at `path` itself, links not followed; `None` when nothing does.
+/// The metadata of `path`, links not followed; `None` if nothing is there.
 pub(crate) fn look(path: &Path) -> io::Result<Option<Metadata>> {
     match fs::symlink_metadata(path) {
         Ok(metadata) => Ok(Some(metadata)),
@@ -154,7 +188,7 @@ pub(crate) fn look(path: &Path) -> io::Result<Option<Metadata>> {
     }
 }
 
-/// Two names, or a name and an open file, of one inode.
+/// Whether two names, or a name and an open file, are of one inode.
 pub(crate) fn is_same(one: &Metadata, other: &Metadata) -> bool {
     one.dev() == other.dev() && one.ino() == other.ino()
 }

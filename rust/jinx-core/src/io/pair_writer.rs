@@ -10,7 +10,8 @@
 use super::lock::{Lock, wait_for_finisher};
 use super::neighbours::require_own_sidecar;
 use super::ops::{FileOps, RealOps, if_there, look};
-use super::pair_names::{PairIdentity, PairNames};
+use super::pair_names::PairIdentity;
+use super::pair_paths::PairPaths;
 use crate::error::{Error, Result};
 use std::fs::{self, File};
 use std::io;
@@ -23,7 +24,7 @@ use std::sync::Arc;
 /// Dropping it without `commit` removes the temporaries and leaves what was there.
 pub struct PairWriter {
     ops: Arc<dyn FileOps>,
-    names: PairNames,
+    paths: PairPaths,
     identity: Box<dyn PairIdentity>,
     overwrite: bool,
     sidecar: Option<File>,
@@ -31,31 +32,35 @@ pub struct PairWriter {
 }
 
 impl PairWriter {
-    /// Starts to write `main`, whose name must end in `.jinx`, and undoes what a writer that died left half done.
+    /// Starts to write `main`, whose name must end in `.jinx`, and undoes the unfinished work of a dead writer.
     ///
     /// # Errors
-    /// `Invalid` when the name is unfit or too long, the folder is missing, the target is a folder, it exists and
-    /// `overwrite` is false, or its sidecar's name is that of another dataset's sidecar; `Io` (`WouldBlock`) when another process is writing the same dataset; `Unsupported`
-    /// when the file system knows no locks.
+    /// `Invalid` when the name is unsuitable or too long, the folder is missing, the target is a folder, it exists and
+    /// `overwrite` is false, or its sidecar's name is that of another dataset's sidecar; `Io` (`WouldBlock`) when another
+    /// process is writing the same dataset; `Unsupported` when the file system has no locks.
     pub fn begin(main: &Path, overwrite: bool, identity: impl PairIdentity + 'static) -> Result<Self> {
         Self::begin_on(Arc::new(RealOps), main, overwrite, Box::new(identity))
     }
 
-    pub(crate) fn begin_on(
+    /// As [`PairWriter::begin`], through `ops`.
+    ///
+    /// # Errors
+    /// As [`PairWriter::begin`].
+    pub fn begin_on(
         ops: Arc<dyn FileOps>,
         main: &Path,
         overwrite: bool,
         identity: Box<dyn PairIdentity>,
     ) -> Result<Self> {
-        let names = PairNames::of(main)?;
-        require_folder(&names.folder)?;
-        require_free(&names, overwrite)?;
-        let lock = Lock::take(&ops, &names.main_temp, &names.main)?;
-        wait_for_finisher(&names.main)?;
+        let paths = PairPaths::of(main)?;
+        require_folder(&paths.folder)?;
+        require_free(&paths, overwrite)?;
+        let lock = Lock::take(&ops, &paths.main_temp, &paths.main)?;
+        wait_for_finisher(&paths.main)?;
         // Again, now that nobody else can publish.
-        require_free(&names, overwrite)?;
-        require_own_sidecar(&names.main, &*identity)?;
-        let writer = Self { ops, names, identity, overwrite, sidecar: None, lock };
+        require_free(&paths, overwrite)?;
+        require_own_sidecar(&paths.main, &*identity)?;
+        let writer = Self { ops, paths, identity, overwrite, sidecar: None, lock };
         writer.settle()?;
         Ok(writer)
     }
@@ -67,7 +72,7 @@ impl PairWriter {
 
     /// The temporary that becomes the sidecar; created by the first call.
     pub fn sidecar_file(&mut self) -> Result<&mut File> {
-        let path = &self.names.sidecar_temp;
+        let path = &self.paths.sidecar_temp;
         match &mut self.sidecar {
             Some(file) => Ok(file),
             none => {
@@ -83,12 +88,12 @@ impl PairWriter {
 
     /// Where the main file will be, absolute.
     pub fn main_path(&self) -> &Path {
-        &self.names.main
+        &self.paths.main
     }
 
     /// Where the sidecar will be, absolute.
     pub fn sidecar_path(&self) -> &Path {
-        &self.names.sidecar
+        &self.paths.sidecar
     }
 
     /// Makes both files durable and publishes them.
@@ -99,11 +104,11 @@ impl PairWriter {
     /// replaced on a file system without hard links.
     pub fn commit(mut self) -> Result<()> {
         self.lock.require_ours()?;
-        // Again: somebody who takes no lock may have put something there.
-        require_free(&self.names, self.overwrite)?;
+        // Again: a program that takes no lock may have written there.
+        require_free(&self.paths, self.overwrite)?;
         // Copies of the old main file were looked for at the beginning, which takes long in a large folder.
-        if !self.names.belonging(&*self.identity)?.1 {
-            require_own_sidecar(&self.names.main, &*self.identity)?;
+        if !self.paths.belonging(&*self.identity)?.1 {
+            require_own_sidecar(&self.paths.main, &*self.identity)?;
         }
         self.finish_files()?;
         self.settle()?;
@@ -115,28 +120,28 @@ impl PairWriter {
         }
         self.lock.set_published();
         self.sync_folder().map_err(|error| {
-            let what = format!("published, but the folder could not be synced: {}", error.what());
-            Error::new(error.cause(), what).in_file(&self.names.main)
+            let what = format!("published, but the directory could not be synced: {}", error.what());
+            Error::new(error.cause(), what).in_file(&self.paths.main)
         })?;
-        // The dataset is whole whatever happens now; what cannot be removed is swept later.
+        // The dataset is whole now; leftovers are swept later.
         if let Some(second) = &second {
             let _ = if_there(self.ops.remove(second));
         }
         if !sidecar_moved {
-            let _ = if_there(self.ops.remove(&self.names.sidecar));
+            let _ = if_there(self.ops.remove(&self.paths.sidecar));
         }
         Ok(())
     }
 
-    /// Brings the folder into a state from which to start: recovery, then removal of what dead writers left.
+    /// Recovers an interrupted replacement, then removes the leftovers of dead writers.
     fn settle(&self) -> Result<()> {
-        self.names.recover(&*self.ops, &*self.identity)?;
+        self.paths.recover(&*self.ops, &*self.identity)?;
         if self.sidecar.is_none() {
-            self.remove_there(&self.names.sidecar_temp)?;
+            self.remove_there(&self.paths.sidecar_temp)?;
         }
-        // Second names arise from replacing only; a new name saves the listing of a large folder.
-        if self.names.main_exists()? {
-            for second in self.names.garbage(&*self.identity)? {
+        // Only a replacement makes second names; for a new name, a large folder need not be listed.
+        if self.paths.main_exists()? {
+            for second in self.paths.garbage(&*self.identity)? {
                 self.remove_there(&second)?;
             }
         }
@@ -144,11 +149,11 @@ impl PairWriter {
     }
 
     fn finish_files(&self) -> Result<()> {
-        let old_main = mode_of(&self.names.main)?;
-        let old_sidecar = mode_of(&self.names.sidecar)?.or(old_main);
+        let old_main = mode_of(&self.paths.main)?;
+        let old_sidecar = mode_of(&self.paths.sidecar)?.or(old_main);
         self.finish_file(self.lock.file(), self.lock.path(), old_main)?;
         match &self.sidecar {
-            Some(file) => self.finish_file(file, &self.names.sidecar_temp, old_sidecar),
+            Some(file) => self.finish_file(file, &self.paths.sidecar_temp, old_sidecar),
             None => Ok(()),
         }
     }
@@ -160,11 +165,11 @@ impl PairWriter {
 
     /// Gives the old sidecar its second name, if it belongs to the old main file.
     fn keep_old_sidecar(&self) -> Result<Option<PathBuf>> {
-        let Some(second) = self.names.second_for_replacing(&*self.identity)? else {
+        let Some(second) = self.paths.second_for_replacing(&*self.identity)? else {
             return Ok(None);
         };
         self.remove_there(&second)?;
-        self.ops.link(&self.names.sidecar, &second).map_err(|error| no_link(&self.names.sidecar, &error))?;
+        self.ops.link(&self.paths.sidecar, &second).map_err(|error| no_link(&self.paths.sidecar, &error))?;
         if let Err(error) = self.sync_folder() {
             let _ = self.ops.remove(&second);
             return Err(error);
@@ -176,7 +181,7 @@ impl PairWriter {
         if self.sidecar.is_none() {
             return Ok(());
         }
-        let (from, to) = (&self.names.sidecar_temp, &self.names.sidecar);
+        let (from, to) = (&self.paths.sidecar_temp, &self.paths.sidecar);
         self.ops.rename(from, to).map_err(|error| Error::io(to, &error))?;
         *moved = true;
         self.sync_folder()
@@ -185,24 +190,24 @@ impl PairWriter {
     fn put_main(&self) -> Result<()> {
         self.lock.require_ours()?;
         self.ops
-            .rename(&self.names.main_temp, &self.names.main)
-            .map_err(|error| Error::io(&self.names.main, &error))
+            .rename(&self.paths.main_temp, &self.paths.main)
+            .map_err(|error| Error::io(&self.paths.main, &error))
     }
 
-    /// Puts the old sidecar back after a step before the commit failed. The error at hand is the one to report.
+    /// Puts the old sidecar back after a step before the commit failed. The error of that step is the one to report.
     fn take_back(&self, second: Option<&Path>, sidecar_moved: bool) {
         let undone = match (second, sidecar_moved) {
-            // Both names are one file still, and renaming one onto the other would leave both.
+            // Both names are still one file, and renaming one onto the other would leave both.
             (Some(second), false) => self.ops.remove(second),
-            (Some(second), true) => self.ops.rename(second, &self.names.sidecar),
-            (None, true) => self.ops.remove(&self.names.sidecar),
+            (Some(second), true) => self.ops.rename(second, &self.paths.sidecar),
+            (None, true) => self.ops.remove(&self.paths.sidecar),
             (None, false) => return,
         };
-        let _ = undone.and_then(|()| self.ops.sync_folder(&self.names.folder));
+        let _ = undone.and_then(|()| self.ops.sync_folder(&self.paths.folder));
     }
 
     fn remove_there(&self, path: &Path) -> Result<()> {
-        // Asked first, so that the usual case costs no call that changes something.
+        // Checked first, so that the usual case makes no changing call.
         match look(path).map_err(|error| Error::io(path, &error))? {
             Some(_) => if_there(self.ops.remove(path)).map_err(|error| Error::io(path, &error)),
             None => Ok(()),
@@ -210,7 +215,7 @@ impl PairWriter {
     }
 
     fn sync_folder(&self) -> Result<()> {
-        self.ops.sync_folder(&self.names.folder).map_err(|error| Error::io(&self.names.folder, &error))
+        self.ops.sync_folder(&self.paths.folder).map_err(|error| Error::io(&self.paths.folder, &error))
     }
 }
 
@@ -219,26 +224,27 @@ impl Drop for PairWriter {
         // The lock, dropped next, removes the main temporary: last, because it guards this one.
         let guarded = self.lock.is_own_process() && self.lock.is_ours().unwrap_or(false);
         if self.sidecar.is_some() && guarded {
-            let _ = if_there(self.ops.remove(&self.names.sidecar_temp));
+            let _ = if_there(self.ops.remove(&self.paths.sidecar_temp));
         }
     }
 }
 
-/// The folder a dataset is to be put into must be there.
+/// The parent folder of a dataset must exist.
 pub(crate) fn require_folder(folder: &Path) -> Result<()> {
     if folder.is_dir() {
         return Ok(());
     }
-    Err(Error::invalid("there is no such folder; create it first").in_file(folder))
+    Err(Error::invalid("there is no such directory; create it first").in_file(folder))
 }
 
-/// The target must not be a folder, and exist only if it may be replaced.
-fn require_free(names: &PairNames, overwrite: bool) -> Result<()> {
-    let main = &names.main;
+/// The target must not be a folder; a file may be there only if it may be replaced.
+fn require_free(paths: &PairPaths, overwrite: bool) -> Result<()> {
+    let main = &paths.main;
     match look(main).map_err(|error| Error::io(main, &error))? {
         None => Ok(()),
         Some(metadata) if metadata.is_dir() => {
-            Err(Error::invalid("this is a folder; a pair needs a file name that ends in .jinx").in_file(main))
+            Err(Error::invalid("this is a directory; a pair needs a file name that ends in .jinx")
+                .in_file(main))
         }
         Some(metadata) if !metadata.is_file() && !metadata.is_symlink() => {
             Err(Error::invalid("this is a pipe or a device, which cannot be replaced").in_file(main))
@@ -249,7 +255,7 @@ fn require_free(names: &PairNames, overwrite: bool) -> Result<()> {
 }
 
 pub(crate) fn already_there(target: &Path) -> Error {
-    Error::invalid("this exists already; replace it with --overwrite (overwrite=True) or choose another name")
+    Error::invalid("this already exists; replace it with --overwrite (overwrite=True) or choose another name")
         .in_file(target)
 }
 
@@ -265,7 +271,7 @@ pub(crate) fn mode_of(path: &Path) -> Result<Option<u32>> {
 fn no_link(sidecar: &Path, error: &io::Error) -> Error {
     use io::ErrorKind::{PermissionDenied, TooManyLinks, Unsupported};
     if matches!(error.kind(), Unsupported | PermissionDenied | TooManyLinks) {
-        let advice = "cannot give the old sidecar a second name, which a safe replacement needs";
+        let advice = "the old sidecar cannot get a second name, which a safe replacement needs";
         let way_out = "write to a new name, or remove the old pair first";
         return Error::unsupported(format!("{advice} ({error}); {way_out}")).in_file(sidecar);
     }

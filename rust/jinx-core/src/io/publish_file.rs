@@ -10,7 +10,7 @@ use std::path::{Path, absolute};
 use std::sync::Arc;
 
 /// Writes `bytes` to `path` so that a reader sees the old or the new content: temporary, fsync, rename, fsync of the
-/// folder. A file that is there is replaced and hands on its permissions.
+/// folder. An existing file is replaced; its permissions are kept.
 ///
 /// # Errors
 /// `Invalid` when the folder is missing or the path names no file; `Io` when the operating system refuses, also when
@@ -19,10 +19,14 @@ pub fn publish_file(path: &Path, bytes: &[u8]) -> Result<()> {
     publish_on(&(Arc::new(RealOps) as Arc<dyn FileOps>), path, bytes)
 }
 
-pub(crate) fn publish_on(ops: &Arc<dyn FileOps>, path: &Path, bytes: &[u8]) -> Result<()> {
+/// As [`publish_file`], through `ops`.
+///
+/// # Errors
+/// As [`publish_file`].
+pub fn publish_on(ops: &Arc<dyn FileOps>, path: &Path, bytes: &[u8]) -> Result<()> {
     let path = &absolute(path).map_err(|error| Error::io(path, &error))?;
     let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
-        return Err(Error::invalid("this names no file").in_file(path));
+        return Err(Error::invalid("this is not the name of a file").in_file(path));
     };
     require_folder(folder)?;
     let mut lock = Lock::take(ops, &folder.join(hidden(name, ".tmp")), path)?;
@@ -36,7 +40,7 @@ pub(crate) fn publish_on(ops: &Arc<dyn FileOps>, path: &Path, bytes: &[u8]) -> R
     ops.rename(lock.path(), path).map_err(|error| Error::io(path, &error))?;
     lock.set_published();
     ops.sync_folder(folder).map_err(|error| {
-        let what = format!("published, but the folder could not be synced: {error}");
+        let what = format!("published, but the directory could not be synced: {error}");
         Error::new(Error::from(&error).cause(), what).in_file(path)
     })
 }

@@ -1,20 +1,22 @@
-//! A temporary folder for the processes of one dataset, which none of them leaves behind for long.
+//! A temporary folder for the processes of one dataset, removed when they end or soon after.
 //!
 //! ```text
 //! TMP/.jinx-decoded-0123456789abcdef/    locked, shared, by every process that has files in it
 //! ```
 //! The process that chose the name removes the folder. Forked workers use it too and end by `_exit`, without removing
-//! anything; a process may be killed. So whoever makes the next such folder removes those that nobody has locked.
+//! anything; a process may be killed. So the process that makes the next such folder removes those that no process has
+//! locked.
 
 use super::lock::try_flock;
-use super::ops::{if_there, is_same, look};
+use super::ops::{FileOps, RealOps, if_there, is_same, look};
 use crate::error::{Error, Result};
 use rustix::fs::{FlockOperation, Mode, OFlags};
 use std::ffi::OsStr;
-use std::fs::{self, DirBuilder, File};
+use std::fmt;
+use std::fs::{self, File};
 use std::hash::{BuildHasher, RandomState};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf, absolute};
 use std::process;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -23,15 +25,15 @@ use std::time::{Duration, SystemTime};
 
 const PREFIX: &str = ".jinx-decoded-";
 const DIGITS: usize = 16;
-/// How often, and how long apart, a folder is made that other processes remove at the same time.
+/// Attempts to make a folder that other processes remove at the same time, and the pause between them.
 const ATTEMPTS: usize = 100;
 const PAUSE: Duration = Duration::from_millis(2);
-/// A file is created before it is locked; a younger one may be about to be.
+/// A file is created before it is locked, so a younger one may be about to be locked.
 const UNLOCKED_FOR: Duration = Duration::from_secs(60);
 
 /// A folder that is made when it is needed, and removed when this is dropped.
-#[derive(Debug)]
 pub struct Scratch {
+    ops: Arc<dyn FileOps>,
     path: PathBuf,
     /// The process that chose the name.
     pid: u32,
@@ -42,7 +44,7 @@ pub struct Scratch {
 #[derive(Debug)]
 struct Held {
     folder: File,
-    /// A forked child inherits the lock of its parent, which it must not count on.
+    /// A forked child inherits the lock of its parent, which it must not rely on.
     pid: u32,
 }
 
@@ -50,25 +52,25 @@ impl Scratch {
     /// Chooses a name in the system's temporary folder; nothing is made yet.
     pub fn new() -> Self {
         let parent = std::env::temp_dir();
-        Self::inside(&absolute(&parent).unwrap_or(parent))
+        Self::inside(Arc::new(RealOps), &absolute(&parent).unwrap_or(parent))
     }
 
-    fn inside(parent: &Path) -> Self {
+    fn inside(ops: Arc<dyn FileOps>, parent: &Path) -> Self {
         let pid = process::id();
-        // A forked child has the random numbers of its parent, and the number of a process comes again.
+        // A forked child has the random numbers of its parent, and process numbers are reused.
         let random = RandomState::new().hash_one((pid, SystemTime::now()));
         let path = parent.join(format!("{PREFIX}{random:0DIGITS$x}"));
-        Self { path, pid, held: Mutex::default() }
+        Self { ops, path, pid, held: Mutex::default() }
     }
 
-    /// The folder, made if it is not there, and safe from other processes while this one lives.
+    /// The folder, created if it is missing, and safe from other processes while this one lives.
     ///
     /// The process that chose the name may remove it at any time: a file in it may be gone.
     ///
     /// # Errors
     /// `Io` when it cannot be made.
     pub fn folder(&self) -> Result<&Path> {
-        // Never held while the disk is waited for: a process forked meanwhile could not take it again.
+        // Never held during disk access: a process forked meanwhile could never take it.
         let lock = || self.held.lock().unwrap_or_else(PoisonError::into_inner);
         let held = lock().clone();
         if !held.is_some_and(|held| held.pid == process::id() && self.is_at_path(&held.folder)) {
@@ -85,18 +87,18 @@ impl Scratch {
 
     fn make(&self) -> io::Result<File> {
         for _ in 0..ATTEMPTS {
-            let is_new = match DirBuilder::new().mode(0o700).create(&self.path) {
+            let is_new = match self.ops.create_private_folder(&self.path) {
                 Ok(()) => true,
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => false,
                 Err(error) => return Err(error),
             };
             match open(&self.path) {
                 Ok(folder) => {
-                    // Where locks are unknown, nobody removes folders for want of one.
+                    // Without file locks, no process removes folders that are not locked.
                     let is_locked = try_flock(&folder, FlockOperation::NonBlockingLockShared).unwrap_or(true);
                     if is_locked && self.is_at_path(&folder) {
                         if is_new && let Some(parent) = self.path.parent() {
-                            sweep(parent);
+                            sweep(&*self.ops, parent);
                         }
                         return Ok(folder);
                     }
@@ -110,6 +112,12 @@ impl Scratch {
     }
 }
 
+impl fmt::Debug for Scratch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Scratch").field("path", &self.path).finish_non_exhaustive()
+    }
+}
+
 impl Default for Scratch {
     fn default() -> Self {
         Self::new()
@@ -120,7 +128,7 @@ impl Drop for Scratch {
     fn drop(&mut self) {
         if self.pid == process::id() {
             // What is left is swept later.
-            let _ = if_there(remove(&self.path));
+            let _ = if_there(remove(&*self.ops, &self.path));
         }
     }
 }
@@ -132,19 +140,19 @@ fn open(path: &Path) -> io::Result<File> {
 }
 
 /// Removes a folder of files.
-fn remove(folder: &Path) -> io::Result<()> {
+fn remove(ops: &dyn FileOps, folder: &Path) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
-        if_there(fs::remove_file(entry?.path()))?;
+        if_there(ops.remove(&entry?.path()))?;
     }
-    fs::remove_dir(folder)
+    ops.remove_folder(folder)
 }
 
 /// Removes the folders in `parent` whose processes have all ended.
-fn sweep(parent: &Path) {
+fn sweep(ops: &dyn FileOps, parent: &Path) {
     let Ok(entries) = fs::read_dir(parent) else { return };
     for entry in entries.flatten().filter(|entry| is_ours(&entry.file_name())) {
-        // Somebody else's, or in use: not for us to remove.
-        let _ = remove_dead(&entry.path());
+        // It belongs to another user or is in use.
+        let _ = remove_dead(ops, &entry.path());
     }
 }
 
@@ -153,39 +161,39 @@ fn is_ours(name: &OsStr) -> bool {
     digits.is_some_and(|digits| digits.len() == DIGITS && digits.bytes().all(|byte| byte.is_ascii_hexdigit()))
 }
 
-fn remove_dead(path: &Path) -> io::Result<()> {
+fn remove_dead(ops: &dyn FileOps, path: &Path) -> io::Result<()> {
     let folder = open(path)?;
     let is_own = folder.metadata()?.uid() == rustix::process::geteuid().as_raw();
     if is_own && try_flock(&folder, FlockOperation::NonBlockingLockExclusive)? {
-        remove(path)?;
+        remove(ops, path)?;
     }
     Ok(())
 }
 
-/// Marks a new file as one that a living process writes, as far as the file system has locks.
+/// Marks a new file as one that a living process writes, if the file system has locks.
 pub fn mark_unfinished(file: &File) {
     let _ = try_flock(file, FlockOperation::NonBlockingLockExclusive);
 }
 
 /// Removes the files in `folder` that [`mark_unfinished`] marked, whose names `is_unfinished` knows, and whose
 /// processes have ended.
-pub fn sweep_unfinished(folder: &Path, is_unfinished: impl Fn(&str) -> bool) {
+pub fn sweep_unfinished(ops: &dyn FileOps, folder: &Path, is_unfinished: impl Fn(&str) -> bool) {
     let Ok(entries) = fs::read_dir(folder) else { return };
     for entry in entries.flatten() {
         if entry.file_name().to_str().is_some_and(&is_unfinished) {
-            let _ = remove_unfinished(&entry.path());
+            let _ = remove_unfinished(ops, &entry.path());
         }
     }
 }
 
-fn remove_unfinished(path: &Path) -> io::Result<()> {
+fn remove_unfinished(ops: &dyn FileOps, path: &Path) -> io::Result<()> {
     let metadata = fs::symlink_metadata(path)?;
     let age = metadata.modified()?.elapsed().unwrap_or_default();
     if metadata.is_file()
         && age > UNLOCKED_FOR
         && try_flock(&File::open(path)?, FlockOperation::NonBlockingLockExclusive)?
     {
-        fs::remove_file(path)?;
+        ops.remove(path)?;
     }
     Ok(())
 }
@@ -193,6 +201,7 @@ fn remove_unfinished(path: &Path) -> io::Result<()> {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use super::super::ops::Call;
     use super::*;
 
     fn names(folder: &Path) -> Vec<PathBuf> {
@@ -202,13 +211,13 @@ mod tests {
     #[test]
     fn a_folder_goes_with_its_owner_and_comes_again_when_it_is_removed() {
         let parent = tempfile::tempdir().unwrap();
-        let scratch = Scratch::inside(parent.path());
+        let scratch = Scratch::inside(Arc::new(RealOps), parent.path());
         assert!(names(parent.path()).is_empty());
         for _ in 0..2 {
             let folder = scratch.folder().unwrap();
             fs::write(folder.join("a"), b"a").unwrap();
             assert_eq!(names(parent.path()), [folder]);
-            remove(folder).unwrap();
+            remove(&RealOps, folder).unwrap();
         }
         fs::write(scratch.folder().unwrap().join("a"), b"a").unwrap();
         drop(scratch);
@@ -216,9 +225,32 @@ mod tests {
     }
 
     #[test]
+    fn a_folder_that_cannot_be_made_or_removed_harms_nobody() {
+        let parent = tempfile::tempdir().unwrap();
+        let refuse = |name: &'static str| {
+            Arc::new(move |call: Call<'_>| match format!("{call:?}").starts_with(name) {
+                true => Err(io::Error::other("injected")),
+                false => Ok(()),
+            })
+        };
+        let error = Scratch::inside(refuse("CreateFolder"), parent.path()).folder().unwrap_err();
+        assert!(error.to_string().contains("injected"));
+        for name in ["Remove(", "RemoveFolder"] {
+            let scratch = Scratch::inside(refuse(name), parent.path());
+            fs::write(scratch.folder().unwrap().join("a"), b"a").unwrap();
+        }
+        assert_eq!(names(parent.path()).len(), 2, "they are left to the next sweep");
+        Scratch::inside(Arc::new(RealOps), parent.path()).folder().unwrap();
+        assert!(names(parent.path()).is_empty());
+    }
+
+    #[test]
     fn only_folders_that_nobody_has_locked_are_swept() {
         let parent = tempfile::tempdir().unwrap();
-        let (living, dead) = (Scratch::inside(parent.path()), Scratch::inside(parent.path()));
+        let (living, dead) = (
+            Scratch::inside(Arc::new(RealOps), parent.path()),
+            Scratch::inside(Arc::new(RealOps), parent.path()),
+        );
         fs::write(living.folder().unwrap().join("a"), b"a").unwrap();
         fs::write(dead.folder().unwrap().join("a"), b"a").unwrap();
         *dead.held.lock().unwrap() = None;
@@ -227,7 +259,7 @@ mod tests {
         for name in foreign {
             fs::create_dir(parent.path().join(name)).unwrap();
         }
-        let third = Scratch::inside(parent.path());
+        let third = Scratch::inside(Arc::new(RealOps), parent.path());
         third.folder().unwrap();
         assert!(living.path.join("a").exists());
         assert!(!dead.path.exists());
@@ -249,7 +281,7 @@ mod tests {
         for (name, modified) in [(".dead.tmp", old), (".young.tmp", now), ("other", old)] {
             drop(make(name, modified));
         }
-        sweep_unfinished(parent.path(), |name| name.ends_with(".tmp"));
+        sweep_unfinished(&RealOps, parent.path(), |name| name.ends_with(".tmp"));
         let mut left: Vec<_> =
             names(parent.path()).iter().map(|path| path.file_name().unwrap().to_owned()).collect();
         left.sort();

@@ -48,7 +48,7 @@ impl StreamOut {
             return Ok(Self { to: To::Pipe(file), path, written: 0 });
         }
         let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
-            return Err(Error::invalid("this names no file").in_file(given));
+            return Err(Error::invalid("this is not the name of a file").in_file(given));
         };
         require_folder(folder)?;
         require_free(given, overwrite)?;
@@ -110,7 +110,7 @@ impl Write for StreamOut {
     }
 }
 
-/// Whether there is something that is neither a file nor a folder; links are followed, as to `/dev/stdout`.
+/// Whether this is neither a file nor a folder; links such as `/dev/stdout` are followed.
 fn is_pipe(path: &Path) -> Result<bool> {
     match fs::metadata(path) {
         Ok(metadata) => Ok(!metadata.is_file() && !metadata.is_dir()),
@@ -119,11 +119,11 @@ fn is_pipe(path: &Path) -> Result<bool> {
     }
 }
 
-/// The target must not be a folder, and exist only if it may be replaced.
+/// The target must not be a folder; a file may be there only if it may be replaced.
 fn require_free(path: &Path, overwrite: bool) -> Result<()> {
     match fs::symlink_metadata(path) {
         Ok(metadata) if metadata.is_dir() => {
-            Err(Error::invalid("this is a folder; a file is needed").in_file(path))
+            Err(Error::invalid("this is a directory; a file is needed").in_file(path))
         }
         Ok(_) if !overwrite => Err(already_there(path)),
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(Error::io(path, &error)),

@@ -1,10 +1,12 @@
-//! Removes what writers that died left in a folder, and nothing else.
+//! Removes the leftovers of dead writers from a folder, and nothing else.
 
+use super::append::remove_unlisted;
 use super::contents::Contents;
-use super::folder;
+use super::folder_paths::{FolderPaths, remove_dataset};
 use super::lock::{Lock, wait_for_finisher};
 use super::ops::{FileOps, RealOps, if_there};
-use super::pair_names::{PairIdentity, PairNames, hidden_stem, split_second_name};
+use super::pair_names::{PairIdentity, hidden_stem, split_second_name};
+use super::pair_paths::PairPaths;
 use crate::error::{Error, Result};
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
@@ -24,9 +26,9 @@ struct Suspects {
     folders: BTreeSet<OsString>,
 }
 
-/// Removes temporaries whose writer is dead and second names that no main file needs, and says which.
+/// Removes temporaries whose writer is dead and second names that no main file needs, and returns their paths.
 ///
-/// Temporaries of living writers and every name that is not ours stay. Nothing inside subfolders is touched, except
+/// Temporaries of living writers and all foreign names stay. Nothing inside subfolders is touched, except
 /// the hidden work folders of folder datasets.
 ///
 /// # Errors
@@ -36,14 +38,14 @@ pub fn sweep(folder: &Path, identity: &dyn PairIdentity) -> Result<Vec<PathBuf>>
     let ops: Arc<dyn FileOps> = Arc::new(RealOps);
     let suspects = find(&folder).map_err(|error| Error::io(&folder, &error))?;
     let mut removed = Vec::new();
-    // Whoever died while adding to this very folder left its lock beside it.
-    if let Ok(names) = folder::FolderNames::of(&folder)
-        && names.lock.exists()
+    // A writer that died while adding to this folder left its lock next to it.
+    if let Ok(paths) = FolderPaths::of(&folder)
+        && paths.lock.exists()
     {
-        removed.extend(folder::sweep_work(&ops, &names, identity)?);
+        removed.extend(sweep_folder(&ops, &paths, identity)?);
     }
     for stem in &suspects.pairs {
-        sweep_pair(&ops, &PairNames::inside(&folder, stem), identity, &mut removed)?;
+        sweep_pair(&ops, &PairPaths::inside(&folder, stem), identity, &mut removed)?;
     }
     for name in &suspects.singles {
         let path = folder.join(name);
@@ -53,8 +55,8 @@ pub fn sweep(folder: &Path, identity: &dyn PairIdentity) -> Result<Vec<PathBuf>>
         }
     }
     for name in &suspects.folders {
-        let names = folder::FolderNames::inside(&folder, name);
-        removed.extend(folder::sweep_work(&ops, &names, identity)?);
+        let paths = FolderPaths::inside(&folder, name);
+        removed.extend(sweep_folder(&ops, &paths, identity)?);
     }
     Ok(removed)
 }
@@ -98,23 +100,23 @@ impl Suspects {
 
 fn sweep_pair(
     ops: &Arc<dyn FileOps>,
-    names: &PairNames,
+    paths: &PairPaths,
     identity: &dyn PairIdentity,
     removed: &mut Vec<PathBuf>,
 ) -> Result<()> {
-    let was_there = names.main_temp.exists();
-    let Some(_lock) = Lock::try_take_kept(ops, &names.main_temp)? else {
+    let was_there = paths.main_temp.exists();
+    let Some(_lock) = Lock::try_take_kept(ops, &paths.main_temp)? else {
         return Ok(());
     };
-    wait_for_finisher(&names.main)?;
-    if identity.main_id(&names.main).is_some() {
+    wait_for_finisher(&paths.main)?;
+    if identity.main_id(&paths.main).is_some() {
         // Died between the two renames: the old sidecar goes back to its place.
-        names.recover(&**ops, identity)?;
+        paths.recover(&**ops, identity)?;
     }
-    let mut leftovers = names.garbage(identity)?;
-    leftovers.extend(names.unfinished_sidecar(identity)?);
-    if names.sidecar_temp.exists() {
-        leftovers.push(names.sidecar_temp.clone());
+    let mut leftovers = paths.garbage(identity)?;
+    leftovers.extend(paths.unfinished_sidecar(identity)?);
+    if paths.sidecar_temp.exists() {
+        leftovers.push(paths.sidecar_temp.clone());
     }
     for path in leftovers {
         if_there(ops.remove(&path)).map_err(|error| Error::io(&path, &error))?;
@@ -122,7 +124,38 @@ fn sweep_pair(
     }
     if was_there {
         // Removed when the lock is dropped.
-        removed.push(names.main_temp.clone());
+        removed.push(paths.main_temp.clone());
     }
     Ok(())
+}
+
+/// Removes what a dead writer of one folder left, and returns the paths. A folder with foreign files stays.
+fn sweep_folder(
+    ops: &Arc<dyn FileOps>,
+    paths: &FolderPaths,
+    identity: &dyn PairIdentity,
+) -> Result<Vec<PathBuf>> {
+    let had_lock = paths.lock.exists();
+    let Some(lock) = Lock::try_take_kept(ops, &paths.lock)? else {
+        return Ok(Vec::new());
+    };
+    paths.recover(&**ops)?;
+    let mut removed = remove_unlisted(&**ops, &paths.target, &lock, identity)?;
+    let manifest = paths.target.join(".jinx.json.tmp");
+    // Dropping the lock removes the file.
+    if manifest.is_file() && Lock::try_take(ops, &manifest)?.is_some() {
+        removed.push(manifest);
+    }
+    for left in [&paths.work, &paths.aside] {
+        // Files of any name are ours only where our lock says so.
+        let kinds = [Contents::Jinx, Contents::Mds, Contents::Pairs];
+        let kinds = if had_lock { &kinds[..] } else { &kinds[..2] };
+        if left.exists() && kinds.iter().any(|kind| remove_dataset(&**ops, left, *kind).is_ok()) {
+            removed.push(left.clone());
+        }
+    }
+    if had_lock {
+        removed.push(paths.lock.clone());
+    }
+    Ok(removed)
 }

@@ -1,7 +1,7 @@
-//! Text 64 bytes at a time, each byte that matters to its structure as a bit.
+//! Text, 64 bytes at a time, with one bit for each structural byte.
 #![allow(unsafe_code)]
 
-/// The bytes of 64 that are of a kind, the first one lowest.
+/// Which of 64 bytes are of each kind; the lowest bit is the first byte.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Block {
     pub quotes: u64,

@@ -1,4 +1,4 @@
-//! Names that stand twice in one object, found by their hashes.
+//! Duplicate names in one object, found by their hashes.
 
 use super::{bad, emit, skip};
 use crate::error::{Error, Result};
@@ -6,18 +6,18 @@ use crate::sink::Sink;
 use jiter::{Jiter, Peek};
 use twox_hash::XxHash3_64;
 
-/// As [`emit`], of text in which no object may hold a name twice.
+/// As [`emit`], for text in which no object may have duplicate names.
 ///
 /// # Errors
-/// As [`emit`], and `Corrupt` for a name that stands twice; nothing has been emitted then.
+/// As [`emit`], and `Corrupt` for a duplicate name; nothing has been emitted then.
 pub fn emit_unique(text: &[u8], depth: usize, sink: &mut impl Sink) -> Result<()> {
-    if has_twins(text, depth)? {
-        return Err(Error::corrupt("a name stands twice in one dict"));
+    if has_duplicates(text, depth)? {
+        return Err(Error::corrupt("a name appears twice in one dict"));
     }
     emit(text, depth, sink)
 }
 
-/// Checks text that is passed on as it is: valid JSON in which no object holds a name twice.
+/// Checks text that is copied as it is: valid JSON without duplicate names.
 ///
 /// # Errors
 /// As [`emit_unique`].
@@ -27,15 +27,15 @@ pub fn check_unique(text: &[u8], depth: usize) -> Result<()> {
     let mut finder = Finder { jiter, names: Vec::new(), found: false };
     finder.value(peek, depth)?;
     finder.jiter.finish().map_err(bad)?;
-    if finder.found { Err(Error::corrupt("a name stands twice in one dict")) } else { Ok(()) }
+    if finder.found { Err(Error::corrupt("a name appears twice in one dict")) } else { Ok(()) }
 }
 
-/// Whether some object in `text` holds a name twice.
+/// Whether an object in `text` has duplicate names.
 ///
 /// # Errors
 /// As [`emit`].
-pub fn has_twins(text: &[u8], depth: usize) -> Result<bool> {
-    // Most values are numbers, texts or lists of those.
+pub fn has_duplicates(text: &[u8], depth: usize) -> Result<bool> {
+    // Most values are numbers, strings or lists of those.
     if memchr::memchr(b'{', text).is_none() {
         return Ok(false);
     }
@@ -94,8 +94,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn twins_are_found_at_any_depth_and_nowhere_else() {
-        for (text, twins) in [
+    fn duplicate_names_are_found_at_any_depth_and_nowhere_else() {
+        for (text, expected) in [
             (r#"{"a":1,"b":{"a":2}}"#, false),
             (r#"[{"a":1},{"a":2}]"#, false),
             (r#"{"a":1,"b":2,"a":3}"#, true),
@@ -104,8 +104,8 @@ mod tests {
             (r#"{"a":{"b":1},"b":{"a":1}}"#, false),
             ("[1,2]", false),
         ] {
-            assert_eq!(has_twins(text.as_bytes(), 0).unwrap(), twins, "{text}");
+            assert_eq!(has_duplicates(text.as_bytes(), 0).unwrap(), expected, "{text}");
         }
-        assert!(has_twins(b"{\"a\":", 0).is_err());
+        assert!(has_duplicates(b"{\"a\":", 0).is_err());
     }
 }

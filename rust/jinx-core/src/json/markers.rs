@@ -1,4 +1,4 @@
-//! Markers: one-member objects for what JSON cannot say, in rows that say that they hold some (`spec/exports.md`).
+//! Markers: one-member objects for values that JSON cannot express, in rows that declare them (`spec/exports.md`).
 //!
 //! ```text
 //! {"$jinx":1,"image":{"$bytes":"<base64>"},"score":{"$float":"nan"}}
@@ -21,9 +21,9 @@ pub const HEADER: &str = "$jinx";
 pub const VERSION: i64 = 1;
 pub const BYTES: &str = "$bytes";
 pub const FLOAT: &str = "$float";
-/// Around a dict whose first name would make it a marker.
+/// Wraps a dict whose first name would make it a marker.
 pub const DICT: &str = "$dict";
-/// In a tar: the file that holds a payload, in the place of base64.
+/// In a tar: the file that holds a payload, instead of base64.
 pub const FILE: &str = "$file";
 const PAYLOADS: [(&str, Payload); 4] =
     [(BYTES, Payload::Raw), ("$npy", Payload::Npy), ("$pt", Payload::Pt), ("$np", Payload::Np)];
@@ -39,12 +39,12 @@ pub fn is_reserved(name: &str) -> bool {
     name == FLOAT || name == DICT || PAYLOADS.iter().any(|(tag, _)| *tag == name)
 }
 
-/// Whether a row's text says that it holds markers.
+/// Whether a row declares that it holds markers.
 pub fn is_marked(row: &[u8]) -> bool {
     header_end(row).is_some()
 }
 
-/// Where the row goes on behind the member that says so: at a comma or at the end.
+/// Where the row continues after the member that declares markers: at a comma or at the end.
 pub fn header_end(row: &[u8]) -> Option<usize> {
     let mut rest = row.trim_ascii_start();
     for token in [b"{".as_slice(), b"\"$jinx\"", b":", b"1"] {
@@ -64,22 +64,22 @@ pub type Files<'f> = &'f dyn Fn(&str) -> Option<Bytes>;
 /// How markers are read.
 #[derive(Clone, Copy, Default)]
 pub struct Markers<'f> {
-    /// Every row holds markers, as those of exports from before rows said so.
+    /// Every row holds markers, as in old exports whose rows do not declare them.
     pub always: bool,
     /// The files that markers may name.
     pub files: Option<Files<'f>>,
 }
 
-/// Emits one line of a JSON Lines file. Of a name that stands twice the last one holds.
+/// Emits one line of a JSON Lines file. If a name appears twice, the last value counts.
 ///
 /// # Errors
-/// `Corrupt` when the line is not a JSON object, or a marker is none.
+/// `Corrupt` when the line is not a JSON object, or a marker is invalid.
 pub fn emit_line(line: &[u8], markers: Markers<'_>, sink: &mut impl Sink) -> Result<()> {
     match line.trim_ascii_start().first() {
         Some(b'{') => {}
         Some(b'[') => {
             return Err(Error::corrupt(
-                "a JSON array in place of an object; an array becomes lines with: jq -c '.[]'",
+                "a JSON array instead of an object; turn an array into lines with: jq -c '.[]'",
             ));
         }
         _ => return Err(Error::corrupt("a line that is not a JSON object")),
@@ -87,7 +87,7 @@ pub fn emit_line(line: &[u8], markers: Markers<'_>, sink: &mut impl Sink) -> Res
     emit_value(line, 0, markers, sink).map_err(|error| advised(error, line))
 }
 
-/// Emits any JSON value, with markers if it is an object that says so. `depth` counts the containers around it.
+/// Emits any JSON value, with markers if it is an object that declares them. `depth` counts the containers around it.
 ///
 /// # Errors
 /// As [`emit_line`].
@@ -104,7 +104,7 @@ pub fn emit_value(text: &[u8], depth: usize, markers: Markers<'_>, sink: &mut im
     }
 }
 
-/// Emits the text of a row as JSON, markers as what they look like.
+/// Emits the text of a row as plain JSON, in which markers are dicts like any other.
 ///
 /// # Errors
 /// `Corrupt` when it is not JSON.
@@ -122,7 +122,7 @@ pub fn emit_inner(text: &[u8], depth: usize, sink: &mut impl Sink) -> Result<()>
     Walk { is_marked: true, files: None }.value(&tree.take()?, depth, sink)
 }
 
-/// Adds what to do about the two mistakes that are made most.
+/// Adds advice on the two most common mistakes.
 fn advised(error: Error, line: &[u8]) -> Error {
     let not_json = error.cause() == Cause::Corrupt && error.what().starts_with("not valid JSON");
     let advice = if !not_json {
@@ -143,7 +143,7 @@ struct Walk<'f> {
 }
 
 impl Walk<'_> {
-    /// A marked row; its own escape stands behind the header.
+    /// A marked row; its own escape follows the header.
     fn row(&self, members: &[(String, Value)], depth: usize, sink: &mut impl Sink) -> Result<()> {
         let members = match members {
             [(name, Value::Int(VERSION)), rest @ ..] if name == HEADER => rest,
@@ -231,7 +231,7 @@ impl Walk<'_> {
             Value::Dict(members) => match members.as_slice() {
                 [(name, Value::Str(file))] if name == FILE => {
                     self.files.and_then(|files| files(file)).ok_or_else(|| {
-                        Error::corrupt(format!("the marker {tag} names a file .{file} that is not there"))
+                        Error::corrupt(format!("the marker {tag} names a file .{file} that does not exist"))
                     })
                 }
                 _ => Err(misfit(tag)),
@@ -242,7 +242,7 @@ impl Walk<'_> {
 }
 
 fn misfit(tag: &str) -> Error {
-    Error::corrupt(format!("a row that says it holds markers has a {tag} that is none"))
+    Error::corrupt(format!("a row that declares markers has an invalid {tag}"))
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ pub mod text;
 pub mod words;
 pub mod write;
 
-pub use duplicate_keys::{check_unique, emit_unique, has_twins};
+pub use duplicate_keys::{check_unique, emit_unique, has_duplicates};
 
 /// Emits the value that `text` consists of; `depth` counts the containers around it.
 ///
@@ -31,7 +31,7 @@ fn emit_below(text: &[u8], depth: usize, max_depth: usize, sink: &mut impl Sink)
     jiter.finish().map_err(bad)
 }
 
-/// As [`emit`], of text that Python's `json.dumps` wrote, in which NaN and the infinities stand as words.
+/// As [`emit`], of text that Python's `json.dumps` wrote, in which NaN and the infinities are words.
 ///
 /// # Errors
 /// As [`emit`].
@@ -113,8 +113,7 @@ pub fn emit_scalar(jiter: &mut Jiter<'_>, peek: Peek, sink: &mut impl Sink) -> R
         Peek::String => sink.str(jiter.known_str().map_err(bad)?),
         peek => {
             let bytes = jiter.known_number_bytes(peek).map_err(bad)?;
-            let text =
-                std::str::from_utf8(bytes).map_err(|_| Error::corrupt("a number that is no number"))?;
+            let text = std::str::from_utf8(bytes).map_err(|_| Error::corrupt("an invalid number"))?;
             number(text, sink)
         }
     }
@@ -134,7 +133,7 @@ fn number(text: &str, sink: &mut impl Sink) -> Result<()> {
                 "the number {} is too large for a float",
                 text.get(..40).unwrap_or(text)
             ))),
-            Err(_) => Err(Error::corrupt("a number that is no number")),
+            Err(_) => Err(Error::corrupt("an invalid number")),
         };
     }
     match text.parse::<i64>() {
@@ -146,7 +145,7 @@ fn number(text: &str, sink: &mut impl Sink) -> Result<()> {
     }
 }
 
-/// Steps over a value; checks its syntax and its depth.
+/// Skips a value; checks its syntax and its depth.
 ///
 /// # Errors
 /// As [`emit`].
@@ -175,7 +174,7 @@ pub fn skip(jiter: &mut Jiter<'_>, peek: Peek, depth: usize) -> Result<()> {
     }
 }
 
-/// A parser's error as ours.
+/// Converts a parser's error.
 pub fn bad(error: JiterError) -> Error {
     if error.error_type == JiterErrorType::JsonError(JsonErrorType::NumberOutOfRange) {
         return Error::limit(format!("an integer of more than {MAX_INT_DIGITS} digits"));

@@ -10,7 +10,7 @@ use crate::json::words::{eight, zero_bytes};
 use crate::num::to_u64;
 use std::ops::Range;
 
-/// Eight bytes each, which are looked at before a string counts as long.
+/// Groups of eight bytes that are searched before a string counts as long.
 const SHORT_WORDS: usize = 3;
 
 /// Where one member lies in its line. Lines are below 4 GiB (`MAX_RECORD_BYTES`).
@@ -46,7 +46,7 @@ impl<'l> Members<'l> {
         Self { line, at: 0, started: false }
     }
 
-    /// Goes on behind the member whose value ends at `at`.
+    /// Continues after the member whose value ends at `at`.
     pub fn behind(line: &'l [u8], at: usize) -> Self {
         Self { line, at, started: true }
     }
@@ -164,7 +164,7 @@ fn first_mark(bytes: [u8; 8]) -> Option<(usize, bool)> {
 /// The position after the closing quote of a string whose content starts at `at`.
 #[inline]
 fn skip_string(line: &[u8], mut at: usize) -> Result<usize> {
-    // Names and many values are shorter than what a call of `memchr` costs.
+    // Names and many values are too short for a call of `memchr` to pay off.
     for _ in 0..SHORT_WORDS {
         let Some(bytes) = line.get(at..).and_then(<[u8]>::first_chunk::<8>) else { break };
         match first_mark(*bytes) {
@@ -248,9 +248,9 @@ fn skip_container(line: &[u8], at: usize) -> Result<(usize, usize)> {
 /// Where the strings are, from block to block.
 #[derive(Debug, Default)]
 struct Strings {
-    /// All ones while a string goes on behind the block.
+    /// All ones while a string continues after the block.
     open: u64,
-    /// One when a backslash at the end of the block takes the next byte's meaning.
+    /// One when a backslash at the end of the block escapes the next byte.
     escaped: u64,
 }
 
@@ -259,7 +259,7 @@ impl Strings {
     #[inline]
     fn next(&mut self, block: &Block) -> u64 {
         let mut quotes = block.quotes & !self.escaped;
-        // Few blocks hold a backslash; asking for all of them what it takes made reading one field a tenth slower.
+        // Few blocks hold a backslash; doing this for all of them made reading one field 10 % slower.
         if block.backslashes != 0 {
             quotes &= !self.taken(block.backslashes);
         } else {
@@ -275,7 +275,7 @@ impl Strings {
         inside
     }
 
-    /// The bytes whose meaning a backslash takes.
+    /// The bytes that a backslash escapes.
     fn taken(&mut self, backslashes: u64) -> u64 {
         let mut taken = self.escaped;
         let mut left = backslashes & !taken;
@@ -295,7 +295,7 @@ impl Strings {
     }
 }
 
-/// Number of elements of the list, or members of the object, that `value` is.
+/// Number of elements of a list, or of members of an object.
 ///
 /// # Errors
 /// `Corrupt` when the brackets do not close.

@@ -1,6 +1,8 @@
-//! Strings and floats as JSON text.
+//! Strings and floats as JSON text, and strings from it.
 
 use crate::error::{Error, Result};
+use jiter::Jiter;
+use std::borrow::Cow;
 
 /// Appends a string as JSON text; only quotes, backslashes and control characters are escaped.
 ///
@@ -13,4 +15,18 @@ pub fn push_json_str(out: &mut Vec<u8>, text: &str) -> Result<()> {
 /// A finite float as JSON text, shortest form that reads back equal.
 pub fn push_json_float(out: &mut Vec<u8>, value: f64) {
     out.extend_from_slice(zmij::Buffer::new().format_finite(value).as_bytes());
+}
+
+/// A JSON key's text without its escapes.
+///
+/// # Errors
+/// `Corrupt` for text that is not a JSON string.
+pub fn unescape(raw: &[u8]) -> Result<Cow<'_, str>> {
+    let bad = || Error::corrupt("a name that is not valid text");
+    if raw.iter().all(|byte| *byte >= b' ' && *byte != b'\\') {
+        return std::str::from_utf8(raw).map(Cow::Borrowed).map_err(|_| bad());
+    }
+    let quoted = [b"\"", raw, b"\""].concat();
+    let text = Jiter::new(&quoted).next_str().map_err(|_| bad())?.to_owned();
+    Ok(Cow::Owned(text))
 }

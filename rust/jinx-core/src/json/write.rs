@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::json::markers;
 use crate::sink::{Blob, Dtype, Number, Payload, Sink};
 
-/// What becomes of binary values in JSON text.
+/// How binary values are written in JSON text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Binary {
     /// Markers, so that the value can come back; the row then begins with `"$jinx":1`.
@@ -22,7 +22,7 @@ pub enum Binary {
 pub struct JsonText {
     pub out: Vec<u8>,
     binary: Binary,
-    /// For each open dict: whether it was opened behind a `{"$dict":`.
+    /// For each open dict: whether it is inside a `{"$dict":`.
     open: Vec<OpenContainer>,
     /// Where the row begins, and whether it holds markers.
     start: usize,
@@ -48,7 +48,7 @@ impl JsonText {
         self.is_marked
     }
 
-    /// Makes the row say that it holds markers, whether it does or not.
+    /// Makes the row declare markers, whether it holds any or not.
     pub fn mark(&mut self) {
         self.is_marked = true;
     }

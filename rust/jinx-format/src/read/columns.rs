@@ -1,4 +1,4 @@
-//! Reads the footer's columns: one small fact about every row, without opening a row.
+//! Reads indexed columns: one small fact about every row, without opening a row.
 
 use crate::footer::{ArrayRef, ColumnInfo, check_x};
 use crate::read::shard::Shard;
@@ -6,7 +6,7 @@ use jinx_core::error::{Error, Result};
 use jinx_core::num::{to_u64, to_usize, u64_at};
 use std::borrow::Cow;
 
-/// What a column holds of each row's value.
+/// What an indexed column holds for each row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ColumnKind {
     /// The value itself.
@@ -76,7 +76,7 @@ impl ColumnType {
         Self::ALL.into_iter().find(|dtype| dtype.name() == name)
     }
 
-    /// Bytes of one cell; `None` for texts.
+    /// Bytes of one cell; `None` for strings.
     pub fn width(self) -> Option<u64> {
         match self {
             Self::Bool | Self::Int8 | Self::Uint8 => Some(1),
@@ -88,16 +88,16 @@ impl ColumnType {
     }
 }
 
-/// One column, checked: every cell can be read without a further check.
+/// A checked column: every cell can be read without another check.
 #[derive(Debug, Clone)]
 pub struct Column<'s> {
     pub dtype: ColumnType,
     pub rows: u64,
     /// One bit a row, lowest first, 1 = present; `None` when every row has a value.
     pub validity: Option<Cow<'s, [u8]>>,
-    /// Texts only: `rows + 1` little-endian u64 into `data`.
+    /// Strings only: `rows + 1` little-endian u64 into `data`.
     pub offsets: Option<Cow<'s, [u8]>>,
-    /// Little-endian cells (a bool is one byte, 0 or 1), or the UTF-8 of all texts in row order.
+    /// Little-endian cells (a bool is one byte, 0 or 1), or the UTF-8 of all strings in row order.
     pub data: Cow<'s, [u8]>,
 }
 
@@ -135,7 +135,7 @@ impl Shard {
     /// Reads the column `kind` at `path`; `None` when the file has no such column.
     ///
     /// # Errors
-    /// `Corrupt` when lengths, checksums, offsets or texts do not fit, `Truncated` outside the sidecar.
+    /// `Corrupt` when lengths, checksums, offsets or strings are invalid, `Truncated` outside the sidecar.
     pub fn column(&self, path: &[Option<String>], kind: ColumnKind) -> Result<Option<Column<'_>>> {
         let Some(info) = self.column_info(path, kind) else { return Ok(None) };
         let name: Vec<&str> = path.iter().map(|part| part.as_deref().unwrap_or("[]")).collect();
@@ -155,7 +155,7 @@ impl Shard {
             .ok_or_else(|| Error::corrupt(format!("unknown type '{}'", info.dtype)))?;
         let rows = info.rows;
         if rows != self.len() {
-            return Err(Error::corrupt(format!("{rows} rows where the file has {}", self.len())));
+            return Err(Error::corrupt(format!("{rows} rows, the file has {}", self.len())));
         }
         let validity = match &info.validity {
             Some(place) => {
@@ -165,7 +165,7 @@ impl Shard {
             }
             None => None,
         };
-        let too_long = || Error::corrupt("a column that is too long");
+        let too_long = || Error::corrupt("the column is too long");
         let (offsets, data) = match (dtype.width(), &info.offsets) {
             (Some(width), None) => {
                 let expected = rows.checked_mul(width).ok_or_else(too_long)?;
@@ -178,14 +178,14 @@ impl Shard {
             (None, Some(place)) => {
                 let expected =
                     rows.checked_add(1).and_then(|count| count.checked_mul(8)).ok_or_else(too_long)?;
-                // Copied before they are checked: what is checked must be what is cut into texts.
+                // Copied before the check: the checked bytes must be those that become strings.
                 let offsets = self.array_bytes(place, Some(expected), "offsets")?.into_owned();
                 let data = self.array_bytes(&info.data, None, "data")?.into_owned();
                 check_texts(&offsets, &data)?;
                 (Some(Cow::Owned(offsets)), Cow::Owned(data))
             }
-            (Some(_), Some(_)) => return Err(Error::corrupt("offsets where there are no texts")),
-            (None, None) => return Err(Error::corrupt("texts without offsets")),
+            (Some(_), Some(_)) => return Err(Error::corrupt("offsets in a column without strings")),
+            (None, None) => return Err(Error::corrupt("strings without offsets")),
         };
         Ok(Column { dtype, rows, validity, offsets, data })
     }
@@ -216,28 +216,30 @@ impl Shard {
 fn check_spare_bits(bits: &[u8], rows: u64) -> Result<()> {
     match bits.last() {
         Some(last) if !rows.is_multiple_of(8) && last >> (rows % 8) != 0 => {
-            Err(Error::corrupt("validity has bits behind the last row"))
+            Err(Error::corrupt("validity has bits after the last row"))
         }
         _ => Ok(()),
     }
 }
 
 fn check_texts(offsets: &[u8], data: &[u8]) -> Result<()> {
-    let text = std::str::from_utf8(data).map_err(|_| Error::corrupt("text that is not UTF-8"))?;
+    let text = std::str::from_utf8(data).map_err(|_| Error::corrupt("a string that is not UTF-8"))?;
     let mut last = 0u64;
     for (i, chunk) in offsets.chunks_exact(8).enumerate() {
         let offset = u64_at(chunk, 0).unwrap_or_default();
         if offset < last || (i == 0 && offset != 0) {
-            return Err(Error::corrupt(format!("offset {offset} of text {i} does not ascend from 0")));
+            return Err(Error::corrupt(format!("offset {offset} of string {i} does not ascend from 0")));
         }
         let inside = offset <= to_u64(text.len()) && text.is_char_boundary(to_usize(offset, "offset")?);
         if !inside {
-            return Err(Error::corrupt(format!("offset {offset} of text {i} is not between two characters")));
+            return Err(Error::corrupt(format!(
+                "offset {offset} of string {i} is not between two characters"
+            )));
         }
         last = offset;
     }
     if last != to_u64(text.len()) {
-        return Err(Error::corrupt(format!("the texts end at {last} of {} bytes", text.len())));
+        return Err(Error::corrupt(format!("the strings end at {last} of {} bytes", text.len())));
     }
     Ok(())
 }

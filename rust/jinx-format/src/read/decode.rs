@@ -1,14 +1,15 @@
 //! Emits the events of a stored row, or of one value in it.
 
 use crate::fields::FieldNode;
-use crate::key::{self, Form, FormatVersion, Kind};
+use crate::key::{Chain, FormatVersion, Kind};
 use crate::read::as_stored::AsStored;
-use crate::read::json_lines;
+use crate::read::marked_rows::marked;
 use crate::read::shard::Shard;
 use crate::read::stored::EncodedValue;
 use bytes::Bytes;
 use jinx_core::error::{Error, Result};
 use jinx_core::json::scan::Members;
+use jinx_core::json::text::unescape;
 use jinx_core::json::{self, markers};
 use jinx_core::key_set::KeySet;
 use jinx_core::limits::MAX_DEPTH;
@@ -17,37 +18,6 @@ use jinx_core::sink::{Blob, Payload, Sink};
 use jinx_core::value::{TreeBuilder, Value};
 use jiter::{Jiter, Peek};
 use std::borrow::Cow;
-
-/// A JSON key's text without its escapes.
-///
-/// # Errors
-/// `Corrupt` for text that is no JSON string.
-pub fn unescape(raw: &[u8]) -> Result<Cow<'_, str>> {
-    let bad = || Error::corrupt("a name that is not valid text");
-    if raw.iter().all(|byte| *byte >= b' ' && *byte != b'\\') {
-        return std::str::from_utf8(raw).map(Cow::Borrowed).map_err(|_| bad());
-    }
-    let quoted = [b"\"", raw, b"\""].concat();
-    let text = Jiter::new(&quoted).next_str().map_err(|_| bad())?.to_owned();
-    Ok(Cow::Owned(text))
-}
-
-/// Whether a 1.1 key begins as the quoted empty name does.
-fn is_wrapper(key: &[u8]) -> bool {
-    key.starts_with(b"..")
-}
-
-/// Whether a 1.0 value can carry the chain its key ends with, as far as its form alone does not say.
-fn fits_old(key: &str, form: Form, value: &[u8]) -> bool {
-    if form != Form::Dict || !key.ends_with("bin") {
-        return true;
-    }
-    let (mut members, mut found) = (Members::new(value), 0);
-    while let Ok(Some(span)) = members.next_member() {
-        found += usize::from(matches!(&value[span.key_range()], b"offset" | b"length"));
-    }
-    found >= 2
-}
 
 impl Shard {
     /// Emits row `i`.
@@ -59,10 +29,23 @@ impl Shard {
         self.emit_line(&line, &|_| true, sink).map_err(|error| self.here(error, i))
     }
 
-    /// Emits the fields of a line for which `wanted` says yes.
+    /// The members of a line; the header of a plain row with markers is skipped, and the bool is then true.
     ///
     /// # Errors
-    /// `Corrupt` for damaged text, also for a name that stands twice (1.1; before, the last one holds).
+    /// As [`Members::next_member`].
+    pub fn members<'l>(&self, line: &'l [u8]) -> Result<(Members<'l>, bool)> {
+        let mut members = Members::new(line);
+        let is_marked = self.rules() == FormatVersion::Plain && markers::is_marked(line);
+        if is_marked {
+            members.next_member()?;
+        }
+        Ok((members, is_marked))
+    }
+
+    /// Emits the fields of a line that `wanted` accepts.
+    ///
+    /// # Errors
+    /// `Corrupt` for damaged text and, in 1.1, for duplicate names. In older files the last one counts.
     pub fn emit_line(&self, line: &[u8], wanted: &dyn Fn(&str) -> bool, sink: &mut impl Sink) -> Result<()> {
         sink.begin_dict(0)?;
         self.emit_members(line, wanted, sink)?;
@@ -80,18 +63,18 @@ impl Shard {
         sink: &mut impl Sink,
     ) -> Result<()> {
         let (mut members, is_marked) = self.members(line)?;
-        let mut rows: Vec<(Cow<'_, str>, Option<key::Chain>, &[u8])> = Vec::new();
+        let mut rows: Vec<(Cow<'_, str>, Option<Chain>, &[u8])> = Vec::new();
         let mut unique = KeySet::default();
         while let Some(span) = members.next_member()? {
             let physical = unescape(&line[span.key_range()])?;
             let value = &line[span.value_range()];
-            let (name, mut chain) = self.split_key(physical, value)?;
+            let (name, mut chain) = self.footer().split_key(physical, value)?;
             if is_marked {
-                chain = json_lines::marked(value);
+                chain = marked(value);
             }
             match unique.insert(&name) {
                 Some(_) if self.rules() == FormatVersion::V1_1 => {
-                    return Err(Error::corrupt("the name stands twice").in_field(&name));
+                    return Err(Error::corrupt("the name appears twice").in_field(&name));
                 }
                 Some(at) => rows[at] = (name, chain, value),
                 None => rows.push((name, chain, value)),
@@ -107,92 +90,13 @@ impl Shard {
         Ok(())
     }
 
-    /// Name and chain of a dict member's physical key.
-    ///
-    /// # Errors
-    /// As [`key::split`]; in 1.1 `Corrupt` for the wrapper of list elements, which no dict member has.
-    pub fn split_key<'k>(
-        &self,
-        physical: Cow<'k, str>,
-        value: &[u8],
-    ) -> Result<(Cow<'k, str>, Option<key::Chain>)> {
-        let (name, chain) = self.split_any(physical.clone(), value)?;
-        if name.is_empty() && self.rules() == FormatVersion::V1_1 && is_wrapper(physical.as_bytes()) {
-            return Err(Error::corrupt("a wrapped value outside a list"));
-        }
-        Ok((name, chain))
-    }
-
-    /// Whether a key may be more than a name; no means no.
-    fn may_carry(&self, physical: &str) -> bool {
-        let footer = self.footer();
-        let first = footer.sep.as_bytes().first();
-        footer.mixed_sep || first.is_none_or(|byte| memchr::memchr(*byte, physical.as_bytes()).is_some())
-    }
-
-    fn split_any<'k>(
-        &self,
-        physical: Cow<'k, str>,
-        value: &[u8],
-    ) -> Result<(Cow<'k, str>, Option<key::Chain>)> {
-        if !self.may_carry(&physical) {
-            return Ok((physical, None));
-        }
-        let mut form = Form::of(value.first().copied().unwrap_or_default());
-        if self.rules() == FormatVersion::V1_0 && !fits_old(&physical, form, value) {
-            // No chain fits a list.
-            form = Form::List;
-        }
-        match physical {
-            Cow::Borrowed(text) => {
-                self.split_text(text, form).map(|(name, chain)| (Cow::Borrowed(name), chain))
-            }
-            Cow::Owned(text) => {
-                self.split_text(&text, form).map(|(name, chain)| (Cow::Owned(name.to_owned()), chain))
-            }
-        }
-    }
-
-    fn split_text<'k>(&self, text: &'k str, form: Form) -> Result<(&'k str, Option<key::Chain>)> {
-        let sep = &self.footer().sep;
-        if self.footer().mixed_sep {
-            return key::split_mixed(text, form, sep);
-        }
-        key::split(text, form, self.rules(), sep)
-    }
-
-    /// Chain and value of a list element that is wrapped to carry a chain (1.1), `None` for any other.
-    ///
-    /// # Errors
-    /// `Corrupt` for a wrapper without a chain, or with further members.
-    pub fn unwrap_element<'t>(&self, text: &'t [u8]) -> Result<Option<(key::Chain, &'t [u8])>> {
-        if self.rules() != FormatVersion::V1_1 || !text.starts_with(b"{") {
-            return Ok(None);
-        }
-        let mut members = Members::new(text);
-        let Some(span) = members.next_member()? else { return Ok(None) };
-        if !is_wrapper(&text[span.key_range()]) {
-            return Ok(None);
-        }
-        let value = &text[span.value_range()];
-        match self.split_any(unescape(&text[span.key_range()])?, value)? {
-            (name, Some(chain)) if name.is_empty() && members.next_member()?.is_none() => {
-                Ok(Some((chain, value)))
-            }
-            (name, _) if name.is_empty() => {
-                Err(Error::corrupt("a list element that is wrapped without need"))
-            }
-            _ => Ok(None),
-        }
-    }
-
     /// Emits one value from its text. `depth` counts the containers around it.
     ///
     /// # Errors
     /// As [`Shard::emit_row`].
     pub fn emit_value(
         &self,
-        chain: Option<key::Chain>,
+        chain: Option<Chain>,
         text: &[u8],
         node: Option<&FieldNode>,
         depth: usize,
@@ -212,7 +116,7 @@ impl Shard {
                 !self.footer().mixed_sep && memchr::memmem::find(text, self.footer().sep.as_bytes()).is_none()
             }
         };
-        if plain && !json::has_twins(text, depth)? {
+        if plain && !json::has_duplicates(text, depth)? {
             return json::emit(text, depth, sink);
         }
         let mut walk = RowWalk { shard: self, jiter: Jiter::new(text), text, sink };
@@ -251,7 +155,9 @@ impl Shard {
             }
             Kind::Str => {
                 let bytes = self.load(stored)?;
-                sink.str(std::str::from_utf8(&bytes).map_err(|_| Error::corrupt("text that is not UTF-8"))?)
+                sink.str(
+                    std::str::from_utf8(&bytes).map_err(|_| Error::corrupt("a string that is not UTF-8"))?,
+                )
             }
             Kind::Json => json::emit(&self.load(stored)?, 0, sink),
             Kind::Marked => Err(Error::corrupt("a value with markers is not stored")),
@@ -317,7 +223,7 @@ impl<S: Sink> RowWalk<'_, '_, S> {
             let start = self.jiter.current_index();
             json::skip(&mut self.jiter, peek, depth)?;
             let text = &self.text[start..self.jiter.current_index()];
-            return match self.shard.unwrap_element(text)? {
+            return match self.shard.footer().unwrap_element(text)? {
                 Some((chain, value)) => self.shard.emit_value(Some(chain), value, node, depth, self.sink),
                 None => self.shard.emit_value(None, text, node, depth, self.sink),
             };
@@ -332,13 +238,13 @@ impl<S: Sink> RowWalk<'_, '_, S> {
         let end = self.jiter.current_index();
         let text = &self.text[start..end];
         let mut members = Members::new(text);
-        let mut found: Vec<(Cow<'_, str>, Option<key::Chain>, &[u8])> = Vec::new();
+        let mut found: Vec<(Cow<'_, str>, Option<Chain>, &[u8])> = Vec::new();
         let mut unique = KeySet::default();
         while let Some(span) = members.next_member()? {
             let value = &text[span.value_range()];
-            let (name, chain) = self.shard.split_key(unescape(&text[span.key_range()])?, value)?;
+            let (name, chain) = self.shard.footer().split_key(unescape(&text[span.key_range()])?, value)?;
             match unique.insert(&name) {
-                Some(_) if !is_old => return Err(Error::corrupt("the name stands twice").in_field(&name)),
+                Some(_) if !is_old => return Err(Error::corrupt("the name appears twice").in_field(&name)),
                 Some(at) => found[at] = (name, chain, value),
                 None => found.push((name, chain, value)),
             }
@@ -354,7 +260,7 @@ impl<S: Sink> RowWalk<'_, '_, S> {
         self.sink.end_dict()
     }
 
-    /// A media struct in the row: its bytes where there are any, else the struct.
+    /// A media struct in the row: its bytes if there are any, else the struct.
     fn media(&mut self, depth: usize) -> Result<()> {
         let start = self.jiter.current_index();
         json::skip(&mut self.jiter, Peek::Object, depth)?;

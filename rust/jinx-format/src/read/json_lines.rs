@@ -1,15 +1,13 @@
-//! Plain JSON Lines opened as a dataset: the index is made by a scan for newlines.
+//! Plain JSON Lines as a dataset: a scan for newlines makes the index.
 
 use crate::fields::FieldNode;
 use crate::footer::Footer;
 use crate::index::Array;
-use crate::key::{Chain, FormatVersion, Kind};
+use crate::key::FormatVersion;
 use crate::read::shard::{OpenOptions, Shard};
 use crate::sniff::{FileKind, sniff_source};
 use jinx_core::error::{Error, Result};
 use jinx_core::io::{Access, Source};
-use jinx_core::json::markers;
-use jinx_core::json::scan::Members;
 use jinx_core::num::to_u64;
 use std::path::Path;
 
@@ -17,7 +15,7 @@ const BLOCK_BYTES: u64 = 4 << 20;
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 impl Shard {
-    /// Opens a file of one JSON object a line. Blank lines are skipped; names have no suffixes.
+    /// Opens a file with one JSON object per line. Blank lines are skipped; names have no suffixes.
     ///
     /// # Errors
     /// `Unsupported` naming the command to run when the file is compressed or of another format.
@@ -25,7 +23,7 @@ impl Shard {
         let main = options.source(path)?;
         match sniff_source(&main)? {
             FileKind::Jsonl | FileKind::Empty | FileKind::MdsIndex | FileKind::Jinx => {}
-            // More blank lines than are looked at to tell a file's kind.
+            // There may be more blank lines than the detection of the format examines.
             FileKind::Unknown if matches!(first_sign(&main)?, None | Some(b'{')) => {}
             FileKind::Unknown => {
                 return Err(Error::corrupt("this is not JSON Lines: no '{' at its start").in_file(path));
@@ -41,7 +39,7 @@ impl Shard {
         Ok(Self::from_parts(main, None, footer, end, Array::owned(index), FieldNode::default(), options))
     }
 
-    /// Opens a main file, or a JSON Lines file, whichever `path` is.
+    /// Opens a main file or a JSON Lines file.
     ///
     /// # Errors
     /// As [`Shard::open`] and [`Shard::open_plain`].
@@ -59,7 +57,7 @@ impl Shard {
     }
 }
 
-/// The first byte that is neither blank nor of the mark of UTF-8.
+/// The first byte that is neither blank nor part of the byte-order mark.
 fn first_sign(main: &Source) -> Result<Option<u8>> {
     let mut at = 0;
     while at < main.len() {
@@ -73,52 +71,8 @@ fn first_sign(main: &Source) -> Result<Option<u8>> {
     Ok(None)
 }
 
-impl Shard {
-    /// The members of a line; the header of a plain row with markers is passed over, and said by the bool.
-    ///
-    /// # Errors
-    /// As [`Members::next_member`].
-    pub fn members<'l>(&self, line: &'l [u8]) -> Result<(Members<'l>, bool)> {
-        let mut members = Members::new(line);
-        let is_marked = self.rules() == FormatVersion::Plain && markers::is_marked(line);
-        if is_marked {
-            members.next_member()?;
-        }
-        Ok((members, is_marked))
-    }
-}
-
-/// The chain of a value in a row with markers, if it needs one.
-pub fn marked(text: &[u8]) -> Option<Chain> {
-    markers::may_hold(text).then(|| Chain::new(Kind::Marked, None, false))
-}
-
-/// A row with markers in the form that all readers of a shard expect: the header first, then the fields without their
-/// escape. Any other row as it is, unless all hold markers.
-pub(crate) fn with_header(line: Vec<u8>, always: bool) -> Vec<u8> {
-    let fields = match markers::header_end(&line) {
-        Some(at) => line[at..].strip_prefix(b",").unwrap_or(&line[at..]),
-        None if always => line.trim_ascii_start().strip_prefix(b"{").unwrap_or_default(),
-        None => return line,
-    };
-    let whole = [b"{", fields].concat();
-    let mut members = Members::new(&whole);
-    let Ok(first) = members.next_member() else { return line };
-    let is_escape = first.is_some_and(|span| {
-        whole[span.key_range()] == *markers::DICT.as_bytes() && whole[span.value_range()].starts_with(b"{")
-    }) && matches!(members.next_member(), Ok(None));
-    let fields = match first.filter(|_| is_escape) {
-        Some(span) => &whole[span.value_range()],
-        None => &whole,
-    };
-    let fields = fields[1..].trim_ascii_start();
-    let comma: &[u8] = if fields.starts_with(b"}") { b"" } else { b"," };
-    let header = format!("{{\"{}\":{}", markers::HEADER, markers::VERSION);
-    [header.as_bytes(), comma, fields].concat()
-}
-
-/// Where each line of the first `total` bytes that is not blank starts, and `total`, as little-endian u64;
-/// and how many lines there are.
+/// The offsets of all lines in the first `total` bytes that are not blank, and `total`, as little-endian u64; and the
+/// number of lines.
 pub(crate) fn scan(main: &Source, total: u64) -> Result<(Vec<u8>, u64)> {
     let mut starts = Vec::new();
     let mut rows = 0u64;
@@ -152,6 +106,7 @@ pub(crate) fn scan(main: &Source, total: u64) -> Result<(Vec<u8>, u64)> {
 mod tests {
     use super::*;
     use jinx_core::Cause;
+    use jinx_core::json::markers;
     use jinx_core::value::{TreeBuilder, Value};
 
     fn rows(bytes: &[u8]) -> Result<Vec<String>> {

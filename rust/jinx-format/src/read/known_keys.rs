@@ -1,17 +1,17 @@
-//! The keys of one row, taken apart once: most rows of a dataset have the same keys in the same order.
+//! The parsed keys of one row: most rows of a dataset have the same keys in the same order.
 
+use crate::footer::Footer;
 use crate::key::{Chain, FormatVersion};
-use crate::read::decode::unescape;
-use crate::read::shard::Shard;
 use jinx_core::json::scan::Members;
+use jinx_core::json::text::unescape;
 
-/// Rows with more fields are rare, and what is kept of them should stay small.
+/// Rows with more fields are rare, and the memory for them should stay small.
 const MAX_KEYS: usize = 32;
 
 /// A physical key whose name has no escapes.
 #[derive(Debug)]
 pub struct KnownKey {
-    /// The key as it stands between its quotes; it begins with the name.
+    /// The raw key between its quotes; it begins with the name.
     pub raw: Box<[u8]>,
     pub name: Box<str>,
     pub chain: Option<Chain>,
@@ -19,9 +19,9 @@ pub struct KnownKey {
 
 impl KnownKey {
     /// The keys of a line up to the first that is not simple. Only 1.1 keys mean the same whatever their values are.
-    pub(crate) fn of_line(shard: &Shard, line: &[u8]) -> Box<[Self]> {
+    pub(crate) fn of_line(footer: &Footer, line: &[u8]) -> Box<[Self]> {
         let mut known: Vec<Self> = Vec::new();
-        if shard.rules() != FormatVersion::V1_1 {
+        if footer.rules != FormatVersion::V1_1 {
             return known.into();
         }
         let mut members = Members::new(line);
@@ -29,7 +29,7 @@ impl KnownKey {
             && known.len() < MAX_KEYS
         {
             let (raw, value) = (&line[span.key_range()], &line[span.value_range()]);
-            let Ok((name, chain)) = unescape(raw).and_then(|key| shard.split_key(key, value)) else { break };
+            let Ok((name, chain)) = unescape(raw).and_then(|key| footer.split_key(key, value)) else { break };
             if !raw.starts_with(name.as_bytes()) || known.iter().any(|other| *other.name == *name) {
                 break;
             }

@@ -1,13 +1,12 @@
-//! Finds the parts of a pair: the footer in the main file, and the sidecar beside it.
+//! Finds the parts of a pair: the footer in the main file, and the sidecar next to it.
 
 use crate::footer::{Footer, SidecarInfo, locate};
-use crate::identity::JinxIdentity;
 use crate::key::FormatVersion;
-use crate::read::shard::OpenOptions;
+use crate::read::options::OpenOptions;
 use crate::sidecar::{self, Header};
 use crate::sniff::{FileKind, sniff_source};
 use jinx_core::error::{Cause, Error, Result};
-use jinx_core::io::{Access, PairIdentity, Source, other_owner};
+use jinx_core::io::{Access, Source};
 use jinx_core::limits::MAX_TRAILER_BYTES;
 use jinx_core::num::to_u64;
 use std::path::{Path, PathBuf};
@@ -35,7 +34,7 @@ pub fn read_footer(main: &Source) -> Result<(Footer, u64)> {
     Ok((footer, offset))
 }
 
-/// The error for a file without a footer: if it is something else, what it is and what to do.
+/// The error for a file without a footer; for a file of another format, what it is and what to do.
 pub(crate) fn foreign(main: &Source, error: Error) -> Error {
     match sniff_source(main) {
         Ok(FileKind::Jinx | FileKind::Empty | FileKind::Unknown) | Err(_) => error,
@@ -96,7 +95,7 @@ pub(crate) fn open_sidecar(
     }
     Err(found.unwrap_or_else(|| {
         Error::mismatch(format!(
-            "the sidecar {} is missing ({} bytes, id {id}); copy it beside the main file",
+            "the sidecar {} is missing ({} bytes, id {id}); copy it next to the main file",
             beside.display(),
             info.length
         ))
@@ -104,49 +103,22 @@ pub(crate) fn open_sidecar(
     }))
 }
 
-/// Where the sidecar may be, in the order of search.
+/// Where the sidecar may be, in search order.
 fn candidates(path: &Path, id: &str, info: &SidecarInfo) -> Result<[PathBuf; 3]> {
     let name = jinx_core::io::plain_component(&info.name, "the sidecar's name");
     let named = path.with_file_name(name.map_err(|error| error.in_file(path))?);
     Ok([sidecar::beside(path), named, jinx_core::io::second_name(path, Some(id))])
 }
 
-/// The file with the id of a main file's sidecar, whatever its length; `None` when it has none or none is there.
+/// The file with the id of a main file's sidecar, whatever its length; `None` when it has no sidecar or none is found.
 ///
 /// # Errors
 /// As [`read_footer`].
 pub(crate) fn sidecar_with_id(path: &Path) -> Result<Option<PathBuf>> {
     let (footer, _) = read_footer(&Source::open(path, Access::Pread)?)?;
     let (Some(info), Some(id)) = (&footer.sidecar, &footer.id) else { return Ok(None) };
-    let has_id = |candidate: &PathBuf| JinxIdentity.sidecar_id(candidate).as_ref() == Some(id);
+    let has_id = |candidate: &PathBuf| sidecar::id_of(candidate).as_ref() == Some(id);
     Ok(candidates(path, id, info)?.into_iter().find(has_id))
-}
-
-/// The sidecar that goes with a main file, for whoever moves, copies or removes both.
-///
-/// Where the files do not tell (a main file that is damaged or of 1.0, a damaged sidecar), the name does.
-///
-/// # Errors
-/// `Mismatch` when the sidecar is missing; `Io`.
-pub fn sidecar_of(path: &Path) -> Result<Option<PathBuf>> {
-    let main = Source::open(path, Access::Pread)?;
-    let footer = read_footer(&main).map(|(footer, _)| footer).ok();
-    let beside = sidecar::beside(path);
-    let is_free = beside.symlink_metadata().is_ok() && JinxIdentity.sidecar_id(&beside).is_none();
-    match footer {
-        Some(footer) if footer.rules == FormatVersion::V1_1 => {
-            if footer.sidecar.is_none() {
-                return Ok(None);
-            }
-            match sidecar_with_id(path)? {
-                None if is_free => Ok(Some(beside)),
-                None => open_sidecar(path, &footer, &OpenOptions::default()).map(|_| None),
-                found => Ok(found),
-            }
-        }
-        None if beside.exists() && other_owner(&beside, path, &JinxIdentity)?.is_none() => Ok(Some(beside)),
-        _ => Ok(is_free.then_some(beside)),
-    }
 }
 
 /// The sidecar of a 1.0 file: while a 1.1 pair replaces it, it is found under its second name.

@@ -1,44 +1,44 @@
-//! Reads one number out of a row's text without building anything: a value, or how long a value is.
+//! Reads one number from a row's text without building objects: a value, or the length of a value.
 //!
-//! This is what a column gives where a file has one; it serves 1.0 files, plain JSON lines and the rest.
+//! An indexed column gives the same; this serves 1.0 files, plain JSON Lines and paths without an indexed column.
 
 use crate::fields::{FieldNode, Measure};
 use crate::key::{Chain, Form, FormatVersion, Kind};
 use crate::read::columns::ColumnKind;
-use crate::read::decode::unescape;
-use crate::read::json_lines;
+use crate::read::marked_rows::marked;
 use crate::read::shard::{Shard, Verify};
 use crate::read::stored::{EncodedValue, Location, Pointer};
 use jinx_core::codec::{self, TextEncoding, base64_len};
 use jinx_core::error::{Error, Result};
 use jinx_core::json::markers;
 use jinx_core::json::scan::{Members, count_elements};
+use jinx_core::json::text::unescape;
 use jinx_core::npy;
 use jinx_core::num::{range_within, to_u64};
 use jinx_core::sink::{Dtype, Number, Payload};
 use jinx_core::value::{TreeBuilder, Value};
 use std::io::{Cursor, Read};
 
-/// A value's place in a line.
+/// A value and its place in a line.
 struct FoundValue<'l> {
     chain: Option<Chain>,
     text: &'l [u8],
-    /// Where the member stands in the tree of coded paths.
+    /// The member's node in the tree of encoded paths.
     node: Option<&'l FieldNode>,
 }
 
 impl Shard {
-    /// The value or the length at `path` in sample `i`; `None` where there is nothing, `Measure::None` for null.
+    /// The value or the length at `path` in sample `i`; `None` where there is no value, `Measure::None` for null.
     ///
     /// # Errors
-    /// `Mismatch` for a value that is neither number, bool nor text, or has no length; errors of the row.
+    /// `Mismatch` for a value that is neither number, bool nor string, or has no length; errors of the row.
     pub fn measure(&self, i: u64, path: &[&str], kind: ColumnKind) -> Result<Option<Measure>> {
         let line = self.line(i)?;
         let measured = self.measure_line(&line, path, kind);
         measured.map_err(|error| self.here(error.in_field(&path.join(".")), i))
     }
 
-    /// As [`Shard::measure`], of a line that is at hand.
+    /// As [`Shard::measure`], for a line that was read already.
     ///
     /// # Errors
     /// As [`Shard::measure`].
@@ -74,7 +74,7 @@ impl Shard {
             }
             node = node.and_then(|node| node.member(wanted));
             if depth + 1 == path.len() {
-                let chain = if is_marked { json_lines::marked(value) } else { chain };
+                let chain = if is_marked { marked(value) } else { chain };
                 return Ok(Some(FoundValue { chain, text: value, node }));
             }
             if chain.is_some() {
@@ -96,7 +96,7 @@ impl Shard {
                 continue;
             }
             let value = &text[span.value_range()];
-            let (name, chain) = self.split_key(unescape(key)?, value)?;
+            let (name, chain) = self.footer().split_key(unescape(key)?, value)?;
             if name == wanted {
                 found = Some((chain, value));
                 if self.rules() == FormatVersion::V1_1 {
@@ -111,12 +111,12 @@ impl Shard {
         let kind = match found.chain {
             Some(chain) => chain.kind,
             None if matches!(Form::of(first(found.text)), Form::List | Form::Dict) => {
-                return Err(Error::mismatch("a list or dict is no single value"));
+                return Err(Error::mismatch("a list or dict is not a single value"));
             }
             None => Kind::Str,
         };
         if matches!(kind, Kind::Blob(_)) {
-            return Err(Error::mismatch("a binary value is no number or text"));
+            return Err(Error::mismatch("a binary value is not a number or string"));
         }
         let mut tree = TreeBuilder::default();
         self.emit_value(found.chain, found.text, found.node, 1, &mut tree)?;
@@ -130,7 +130,7 @@ impl Shard {
                 Measure::Float(value)
             }
             Value::Str(value) => Measure::Text(value),
-            _ => return Err(Error::mismatch("this is no single value")),
+            _ => return Err(Error::mismatch("this is not a single value")),
         })
     }
 }
@@ -139,11 +139,11 @@ fn first(text: &[u8]) -> u8 {
     text.iter().copied().find(|byte| !byte.is_ascii_whitespace()).unwrap_or_default()
 }
 
-/// The length of a stored value as Python's `len` of the decoded one: elements of a list, members of a dict,
-/// Unicode characters of a text, bytes, or the first dimension of an array. Decodes only where nothing else says it.
+/// The length of a stored value as Python's `len` of the decoded one: elements of a list, members of a dict, Unicode
+/// characters of a string, bytes, or the first dimension of an array. Decodes only where nothing else states it.
 ///
 /// # Errors
-/// `Mismatch` for a value without a length, `Corrupt` for damage that is met on the way.
+/// `Mismatch` for a value without a length, `Corrupt` for damage that is found.
 pub fn field_length(
     shard: &Shard,
     chain: Option<Chain>,
@@ -171,7 +171,8 @@ pub fn field_length(
         Kind::Blob(Payload::Raw) => byte_length(shard, &stored),
         Kind::Str => {
             let bytes = shard.load(&stored)?;
-            let text = std::str::from_utf8(&bytes).map_err(|_| Error::corrupt("text that is not UTF-8"))?;
+            let text =
+                std::str::from_utf8(&bytes).map_err(|_| Error::corrupt("a string that is not UTF-8"))?;
             Ok(to_u64(text.chars().count()))
         }
         Kind::Json | Kind::Marked => field_length(shard, None, &shard.load(&stored)?, None),
@@ -232,7 +233,7 @@ fn byte_length(shard: &Shard, stored: &EncodedValue<'_>) -> Result<u64> {
         && shard.encoding() == TextEncoding::Base64
         && shard.rules() == FormatVersion::V1_1
     {
-        // Written by us: only the alphabet and its padding.
+        // Written by this library: only the alphabet and padding.
         let padding = text.bytes().rev().take_while(|byte| *byte == b'=').count();
         let length = (text.len() / 4 * 3).saturating_sub(padding);
         if padding <= 2 && base64_len(length) == text.len() {
@@ -247,7 +248,7 @@ fn check_place(shard: &Shard, pointer: &Pointer) -> Result<()> {
     range_within(pointer.offset, pointer.length, total, "a value in the sidecar").map(drop)
 }
 
-/// Of a value whose first bytes say its length, all are held against the checksum where values are.
+/// Checks a value whose first bytes state its length against its checksum, where values are checked.
 fn check_whole(shard: &Shard, pointer: &Pointer) -> Result<()> {
     match shard.verify_level() {
         Verify::None | Verify::Rows => check_place(shard, pointer),
@@ -260,7 +261,7 @@ fn array_length(shard: &Shard, stored: &EncodedValue<'_>) -> Result<u64> {
     header.shape.first().copied().ok_or_else(|| Error::mismatch("an array without dimensions has no length"))
 }
 
-/// Enough first bytes of an array's payload to hold its header.
+/// Enough leading bytes of an array's payload to hold its header.
 fn array_head(shard: &Shard, stored: &EncodedValue<'_>) -> Result<Vec<u8>> {
     let mut codecs = stored.chain.codecs();
     match (&stored.place, codecs.next(), codecs.next()) {
@@ -285,7 +286,7 @@ fn array_head(shard: &Shard, stored: &EncodedValue<'_>) -> Result<Vec<u8>> {
 
 /// Characters of a JSON string, quotes included in `text`; a pair of escaped surrogates is one.
 fn count_characters(text: &[u8]) -> Result<u64> {
-    let bad = || Error::corrupt("a text that is not valid JSON");
+    let bad = || Error::corrupt("a string that is not valid JSON");
     let inner = text.len().checked_sub(1).and_then(|end| text.get(1..end)).ok_or_else(bad)?;
     if memchr::memchr(b'\\', inner).is_none() {
         let text = std::str::from_utf8(inner).map_err(|_| bad())?;

@@ -1,4 +1,4 @@
-//! Which files a path means: a pair, or a folder of pairs.
+//! Which files a path stands for: a pair, or a folder of pairs.
 
 use crate::manifest::{self, Manifest, ShardEntry};
 use crate::read::shard::{OpenOptions, Shard};
@@ -7,10 +7,10 @@ use jinx_core::error::{Error, Result};
 use std::cmp::Ordering;
 use std::path::{Path, PathBuf};
 
-/// Folders inside each other in which something to convert is looked for: `hub/data/train` is as deep as people go.
+/// Nested folders that are searched for files to convert: `hub/data/train` is the usual depth.
 const MAX_SEARCH_DEPTH: usize = 2;
 
-/// One shard and what the manifest says of it.
+/// One shard, and its entry in the manifest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ShardRef {
     pub path: PathBuf,
@@ -19,25 +19,25 @@ pub struct ShardRef {
 }
 
 impl ShardRef {
-    /// A file that no manifest speaks of.
+    /// A file that no manifest lists.
     pub fn alone(path: PathBuf) -> Self {
         Self { path, samples: None, id: None }
     }
 
-    /// Opens the shard and holds it against the manifest.
+    /// Opens the shard and compares it with the manifest.
     ///
     /// # Errors
-    /// As [`Shard::open_any`]; `Mismatch` when the manifest speaks of another file.
+    /// As [`Shard::open_any`]; `Mismatch` when the manifest lists another file.
     pub fn open(&self, options: &OpenOptions) -> Result<Shard> {
         let shard = Shard::open_any(&self.path, options)?;
         self.check(&shard)?;
         Ok(shard)
     }
 
-    /// Holds an open shard against the manifest.
+    /// Compares an open shard with the manifest.
     ///
     /// # Errors
-    /// `Mismatch` when the manifest speaks of another file.
+    /// `Mismatch` when the manifest lists another file.
     pub fn check(&self, shard: &Shard) -> Result<()> {
         if let Some(samples) = self.samples
             && samples != shard.len()
@@ -46,7 +46,7 @@ impl ShardRef {
             return Err(Error::mismatch(what).in_file(&self.path));
         }
         if self.id.is_some() && self.id != shard.footer().id {
-            let what = format!("the shard is not the one that {} speaks of (another id)", manifest::NAME);
+            let what = format!("the shard is not the one that {} lists (another id)", manifest::NAME);
             return Err(Error::mismatch(what).in_file(&self.path));
         }
         Ok(())
@@ -64,7 +64,7 @@ pub fn resolve(path: &Path) -> Result<Vec<ShardRef>> {
 /// As [`resolve`], with an error of its own for each shard that is missing or has another size than the manifest says.
 ///
 /// # Errors
-/// As [`resolve`], for what concerns the folder.
+/// As [`resolve`], for errors of the folder.
 pub fn entries(path: &Path) -> Result<Vec<Result<ShardRef>>> {
     let metadata = std::fs::metadata(path).map_err(|error| Error::io(path, &error))?;
     if !metadata.is_dir() {
@@ -110,7 +110,7 @@ fn main_files(folder: &Path) -> Result<Vec<String>> {
         match std::fs::metadata(entry.path()) {
             Ok(metadata) if metadata.is_file() => names.push(name),
             Ok(_) => {}
-            // A link that leads nowhere; what merely cannot be looked at must not be missing without a word.
+            // A broken link. A file that exists but cannot be examined must not be left out silently.
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
             Err(error) => return Err(Error::io(entry.path(), &error)),
         }
@@ -135,7 +135,7 @@ fn nothing_in(folder: &Path) -> Result<Error> {
         }
     }
     if !crate::merge::parts_in(folder)?.is_empty() {
-        let what = format!("this folder holds parts of a dataset; run: jinx merge {}", quoted(folder));
+        let what = format!("this directory holds parts of a dataset; run: jinx merge {}", quoted(folder));
         return Err(Error::mismatch(what).in_file(folder));
     }
     if splits.is_empty() {
@@ -144,20 +144,20 @@ fn nothing_in(folder: &Path) -> Result<Error> {
             let out = quoted(Path::new(out.as_ref()));
             format!("; it holds {}; run: jinx convert {} {out}", kind.name(), quoted(folder))
         });
-        let what = format!("there is no .jinx file in this folder{}", advice.unwrap_or_default());
+        let what = format!("there is no .jinx file in this directory{}", advice.unwrap_or_default());
         return Ok(Error::mismatch(what).in_file(folder));
     }
     splits.sort_by(|a, b| natural(a, b));
     let example = splits.first().map(|split| folder.join(split)).unwrap_or_default();
     let what = format!(
-        "this folder holds the splits {}; open one of them: {}",
+        "this directory holds the splits {}; open one of them: {}",
         splits.join(", "),
         example.display()
     );
     Ok(Error::mismatch(what).in_file(folder))
 }
 
-/// What a folder, or one in it, holds that can be converted. An object in JSON may be a note beside the data.
+/// What a folder, or one in it, holds that can be converted. A JSON object may be a note next to the data.
 fn input_in(folder: &Path, depth: usize) -> Option<FileKind> {
     let mut note = None;
     for entry in std::fs::read_dir(folder).ok()?.flatten() {
@@ -204,7 +204,7 @@ pub fn natural(a: &str, b: &str) -> Ordering {
     left.len().cmp(&right.len()).then_with(|| a.cmp(b))
 }
 
-/// Takes a run of digits off `text`; leading zeros do not count.
+/// Removes a run of digits from `text`; leading zeros do not count.
 fn digits<'t>(text: &mut &'t [u8]) -> &'t [u8] {
     let end = text.iter().position(|byte| !byte.is_ascii_digit()).unwrap_or(text.len());
     let (run, rest) = text.split_at(end);

@@ -1,4 +1,4 @@
-//! Numbers with a type of their own: numpy scalars, and floats that are not finite.
+//! Typed numbers: numpy scalars, and floats that are not finite.
 
 use crate::key::FormatVersion;
 use crate::read::shard::Shard;
@@ -7,7 +7,7 @@ use jinx_core::error::{Error, Result};
 use jinx_core::sink::{Dtype, Number, Sink};
 
 impl Shard {
-    /// Emits a numpy scalar, or a Python float that JSON has no text for.
+    /// Emits a numpy scalar, or a Python float that JSON cannot express.
     ///
     /// # Errors
     /// `Corrupt` for a value that the type does not hold.
@@ -17,7 +17,7 @@ impl Shard {
         stored: &EncodedValue<'_>,
         sink: &mut impl Sink,
     ) -> Result<()> {
-        let misfit = || Error::corrupt(format!("a value that is no {}", dtype.name()));
+        let misfit = || Error::corrupt(format!("a value that is not a valid {}", dtype.name()));
         let number = if dtype.is_float() {
             let value = match &stored.place {
                 Location::Null => f64::NAN,
@@ -70,14 +70,14 @@ fn fits(dtype: Dtype, number: Number) -> bool {
     (low..=high).contains(&value)
 }
 
-/// The value that a float32 holds, as a double.
+/// The value of a float32, as a double.
 #[allow(clippy::cast_possible_truncation)]
 fn nearest_float32(value: f64) -> f64 {
-    // Rounding is what is wanted here.
+    // Rounding is intended.
     f64::from(value as f32)
 }
 
-/// The texts that stand for what JSON numbers cannot say, in any case and with an optional sign (1.0).
+/// The words for numbers that JSON cannot express, in any case and with an optional sign (1.0).
 fn parse_non_finite(text: &str) -> Option<f64> {
     let (sign, rest) = match text.strip_prefix('-') {
         Some(rest) => (-1.0, rest),

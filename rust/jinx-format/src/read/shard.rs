@@ -4,54 +4,21 @@ use crate::fields::FieldNode;
 use crate::footer::{ArrayRef, Footer, IndexRef};
 use crate::index::Array;
 use crate::key::FormatVersion;
-use crate::read::json_lines;
 use crate::read::known_keys::KnownKey;
 use crate::read::locate::{foreign, open_sidecar, read_footer};
-use crate::read::stored::Pointer;
+use crate::read::marked_rows::with_header;
+pub use crate::read::options::{OpenOptions, Verify};
+use crate::read::pointer::Pointer;
 use crate::sidecar::{self, Header};
 use jinx_core::codec::TextEncoding;
 use jinx_core::error::{Cause, Error, Result};
-use jinx_core::io::{Access, Source, UninitSlice};
+use jinx_core::io::{Source, UninitSlice};
 use jinx_core::limits::Limits;
 use jinx_core::num::{range_within, to_u64, to_usize};
 use std::borrow::Cow;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::OnceLock;
 use twox_hash::XxHash3_64;
-
-/// How much of what is read is checked against its checksum.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
-pub enum Verify {
-    None,
-    /// Each line when it is first touched.
-    Rows,
-    /// Each line, and each value when it is read. A line that matches its checksum came from a sound index.
-    #[default]
-    Full,
-    /// All of that, and index and line checksums as a whole when the file is opened: for `verify` and `repair`.
-    Whole,
-}
-
-#[derive(Debug, Clone, Default)]
-pub struct OpenOptions {
-    pub access: Access,
-    pub verify: Verify,
-    pub limits: Limits,
-    /// Text encoding of inline values where a 1.0 footer does not say it.
-    pub encoding: Option<TextEncoding>,
-    /// Plain JSON lines: every row holds markers, also one that does not say so.
-    pub markers: bool,
-    /// What relative paths count from; the working directory if empty.
-    pub base: PathBuf,
-    /// Open saved views, too, as the rows of their own columns; whoever does so opens their bases.
-    pub views: bool,
-}
-
-impl OpenOptions {
-    pub(crate) fn source(&self, path: impl AsRef<Path>) -> Result<Source> {
-        Source::open_from(&self.base, path, self.access)
-    }
-}
 
 /// A main file with its sidecar.
 #[derive(Debug)]
@@ -72,16 +39,16 @@ pub struct Shard {
 }
 
 impl Shard {
-    /// Opens `path` and the sidecar beside it.
+    /// Opens `path` and its sidecar.
     ///
     /// # Errors
-    /// Names the file and what is wrong with it; `Mismatch` when the sidecar belongs to another file.
+    /// Names the file and the problem; `Mismatch` when the sidecar belongs to another file.
     pub fn open(path: &Path, options: &OpenOptions) -> Result<Self> {
         let mut seen = String::new();
         loop {
             match Self::open_once(path, options) {
-                // A writer may just have replaced the pair between our two opens: look again, until the same two
-                // files do not belong together twice.
+                // A writer may have replaced the pair between the two opens: try again, until the same mismatch occurs
+                // twice.
                 Err(error) if error.cause() == Cause::Mismatch && error.to_string() != seen => {
                     seen = error.to_string();
                 }
@@ -105,10 +72,10 @@ impl Shard {
         Ok(shard)
     }
 
-    /// Opens what can be opened of a damaged pair: footer and index must be whole, the sidecar need not.
+    /// Opens a damaged pair as far as possible: footer and index must be intact, the sidecar need not be.
     ///
     /// # Errors
-    /// All that is wrong, when nothing can be read.
+    /// All problems, when nothing can be read.
     pub(crate) fn open_damaged(path: &Path, options: &OpenOptions) -> Result<(Self, Vec<Error>), Vec<Error>> {
         let main = options.source(path).map_err(|error| vec![error])?;
         let footer = read_footer(&main).map_err(|error| vec![foreign(&main, error).in_file(path)]);
@@ -154,7 +121,7 @@ impl Shard {
         Ok(())
     }
 
-    /// A dataset of which all parts are at hand.
+    /// A dataset from its parts.
     pub(crate) fn from_parts(
         main: Source,
         side: Option<Source>,
@@ -204,7 +171,7 @@ impl Shard {
                 Array::owned(bytes)
             }
         };
-        // The ends are checked now; the rest where it is used, and whole by `verify`.
+        // The ends are checked now; the rest when it is used, and completely by `verify`.
         let side = self.side.as_ref();
         let (first, last) = (index.u64_at(0, side)?, index.u64_at(rows, side)?);
         if first > last
@@ -324,7 +291,9 @@ impl Shard {
         }
         let [start, end] = self.index.entries(i, self.side.as_ref())?;
         if start > end || end > self.footer_offset {
-            return Err(self.here(Error::corrupt(format!("the index says bytes {start} to {end}")), i));
+            return Err(
+                self.here(Error::corrupt(format!("the index gives it the bytes {start} to {end}")), i)
+            );
         }
         if end - start > self.options.limits.max_record_bytes {
             return Err(self.here(Error::limit(format!("a line of {} bytes", end - start)), i));
@@ -332,7 +301,7 @@ impl Shard {
         Ok((start, end))
     }
 
-    /// A copy of line `i` without its newline, checked as far as the file was opened for.
+    /// A copy of line `i` without its newline, checked at the file's level of verification.
     ///
     /// # Errors
     /// As [`Shard::line_range`]; `Corrupt` when the line's checksum does not match.
@@ -348,9 +317,9 @@ impl Shard {
             }
         }
         if self.footer.rules == FormatVersion::Plain {
-            // Blank lines behind a line belong to its range.
+            // The range of a line includes the blank lines after it.
             line.truncate(line.trim_ascii_end().len());
-            return Ok(json_lines::with_header(line, self.options.markers));
+            return Ok(with_header(line, self.options.markers));
         }
         if line.last() == Some(&b'\n') {
             line.pop();
@@ -358,12 +327,12 @@ impl Shard {
         Ok(line)
     }
 
-    /// The keys of the first line that anybody scanned, which is `line` if nobody did before.
+    /// The keys of the first line that was scanned: `line`, if there was none before.
     pub fn known_keys(&self, line: &[u8]) -> &[KnownKey] {
-        self.known_keys.get_or_init(|| KnownKey::of_line(self, line))
+        self.known_keys.get_or_init(|| KnownKey::of_line(&self.footer, line))
     }
 
-    /// Stops holding lines against their checksums.
+    /// Stops comparing lines with their checksums.
     pub(crate) fn forget_line_hash(&mut self) {
         self.line_hash = None;
     }
@@ -429,7 +398,7 @@ impl Shard {
     pub fn fetch_into<'o>(&self, pointer: &Pointer, out: UninitSlice<'o>) -> Result<&'o mut [u8]> {
         self.check_pointer(pointer)?;
         if to_u64(out.len()) != pointer.length {
-            return Err(Error::invalid("memory of another length than the value"));
+            return Err(Error::invalid("memory of a different length than the value"));
         }
         let bytes = self.side()?.read_at(pointer.offset, out)?;
         self.check_value(pointer, bytes)?;
@@ -456,7 +425,7 @@ impl Shard {
         match pointer.x {
             Some(x) if self.options.verify >= Verify::Full && XxHash3_64::oneshot(bytes) != x => {
                 Err(Error::corrupt(format!(
-                    "the value's checksum does not match: the sidecar is damaged at {}",
+                    "the value's checksum does not match: the sidecar is damaged at byte {}",
                     pointer.offset
                 )))
             }

@@ -1,13 +1,12 @@
-//! A value that is not its own text: parsing its description and fetching its bytes.
+//! Values with a chain: parsing their description and fetching their bytes.
 
 use crate::key::{Chain, FormatVersion, Kind};
-use crate::read::decode::unescape;
+pub use crate::read::pointer::Pointer;
 use crate::read::shard::Shard;
 use jinx_core::codec::is_strict_base64;
 use jinx_core::codec::{self, Codec, TextEncoding};
 use jinx_core::error::{Error, Result};
 use jinx_core::io::UninitSlice;
-use jinx_core::json::scan::Members;
 use jinx_core::num::to_u64;
 use jiter::{Jiter, Peek};
 use std::borrow::Cow;
@@ -34,16 +33,8 @@ pub enum Location<'a> {
     Number(&'a str),
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Pointer {
-    pub offset: u64,
-    pub length: u64,
-    /// xxh3-64 of the stored bytes; 1.1 files always have it.
-    pub x: Option<u64>,
-}
-
 impl<'a> EncodedValue<'a> {
-    /// Parses the JSON text that stands under a key with a chain.
+    /// Parses the JSON text under a key with a chain.
     ///
     /// # Errors
     /// `Corrupt` when the text does not fit the chain.
@@ -69,7 +60,7 @@ impl<'a> EncodedValue<'a> {
                 }
             }
             Peek::Object if chain.bin => {
-                let (pointer, name) = parse_pointer(text)?;
+                let (pointer, name) = Pointer::parse(text)?;
                 path = name;
                 Location::Sidecar(pointer)
             }
@@ -82,8 +73,8 @@ impl<'a> EncodedValue<'a> {
         Ok(Self { chain, place, path })
     }
 
-    /// Decoded length, where the stored form says it: of a plain value surely, of a compressed one by its
-    /// first frame's header (which decoding checks).
+    /// Decoded length, if the stored form states it: exact for an uncompressed value, for a compressed one as its first
+    /// frame's header claims (which decoding checks).
     pub fn announced_len(&self, shard: &Shard) -> Option<u64> {
         let mut codecs = self.chain.codecs();
         match (codecs.next(), &self.place) {
@@ -97,64 +88,27 @@ impl<'a> EncodedValue<'a> {
     }
 }
 
-/// A pointer and the file name of a media value, from their object's text.
-fn parse_pointer(text: &[u8]) -> Result<(Pointer, Option<Cow<'_, str>>)> {
-    let (mut offset, mut length, mut x, mut path) = (None, None, None, None);
-    let mut members = Members::new(text);
-    while let Some(span) = members.next_member()? {
-        let value = &text[span.value_range()];
-        match unescape(&text[span.key_range()])?.as_ref() {
-            "offset" => offset = Some(natural(value)?),
-            "length" => length = Some(natural(value)?),
-            // 1.0 files may hold anything under these names; 1.1 refuses a pointer without `x` when it is used.
-            "x" => x = checksum(value).or(x),
-            "path" if value.first() == Some(&b'"') => path = Some(unescape(&value[1..value.len() - 1])?),
-            _ => {}
-        }
-    }
-    match (offset, length) {
-        (Some(offset), Some(length)) => Ok((Pointer { offset, length, x }, path)),
-        _ => Err(Error::corrupt("a sidecar pointer without offset and length")),
-    }
-}
-
-fn natural(digits: &[u8]) -> Result<u64> {
-    let is_number =
-        digits.iter().all(u8::is_ascii_digit) && (digits.len() == 1 || digits.first() != Some(&b'0'));
-    let text = std::str::from_utf8(digits).ok().filter(|_| is_number);
-    text.and_then(|text| text.parse().ok())
-        .ok_or_else(|| Error::corrupt("a sidecar pointer with a number that is no length"))
-}
-
-/// Sixteen lower-case hex digits between quotes.
-fn checksum(value: &[u8]) -> Option<u64> {
-    let digits = value.strip_prefix(b"\"")?.strip_suffix(b"\"")?;
-    let valid = digits.len() == 16 && digits.iter().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
-    let text = std::str::from_utf8(digits).ok().filter(|_| valid)?;
-    u64::from_str_radix(text, 16).ok()
-}
-
 impl Shard {
     /// The value's bytes after all codecs.
     ///
     /// # Errors
-    /// `Corrupt`, `Truncated` or `Limit` when stored bytes or a codec do not give a value.
+    /// `Corrupt`, `Truncated` or `Limit` when the stored bytes cannot be decoded.
     pub fn load(&self, stored: &EncodedValue<'_>) -> Result<Vec<u8>> {
         let max = self.limits().max_value_bytes;
         let mut bytes = match &stored.place {
             Location::Inline(text) => {
                 let strict = self.rules() == FormatVersion::V1_1 && self.encoding() == TextEncoding::Base64;
                 if strict && !is_strict_base64(text.as_bytes()) {
-                    return Err(Error::corrupt("text that is not strict base64"));
+                    return Err(Error::corrupt("a value that is not strict base64"));
                 }
                 self.encoding().decode(text.as_bytes(), max)?
             }
             Location::Sidecar(pointer) => self.fetch(pointer)?,
             Location::Null => Vec::new(),
-            Location::Number(_) => return Err(Error::corrupt("a number where encoded bytes belong")),
+            Location::Number(_) => return Err(Error::corrupt("a number instead of encoded bytes")),
         };
         for codec in stored.chain.codecs().rev() {
-            // The 1.0 writer's snappy stream of nothing lacks even its start.
+            // The 1.0 writer stores an empty value as an empty snappy stream, without its header.
             if !(bytes.is_empty() && codec == Codec::Snappy && self.rules() == FormatVersion::V1_0) {
                 bytes = codec::decode(codec, &bytes, max)?;
             }
@@ -178,7 +132,7 @@ impl Shard {
                 let bytes = self.load(stored)?;
                 if bytes.len() != out.len() {
                     return Err(Error::corrupt(format!(
-                        "a value of {} bytes where {} were announced",
+                        "a value of {} bytes instead of {}",
                         bytes.len(),
                         out.len()
                     )));
@@ -190,7 +144,7 @@ impl Shard {
         }
     }
 
-    /// EncodedValue length of a value, for `repr` and `length`.
+    /// Stored length of a value, for `repr` and `length`.
     pub fn stored_len(stored: &EncodedValue<'_>) -> u64 {
         match &stored.place {
             Location::Inline(text) => to_u64(text.len()),

@@ -1,4 +1,4 @@
-//! Holds the footer's `fields` and `columns` against what the rows are.
+//! Compares the footer's `fields` and `columns` with the rows.
 
 use crate::fields::{FieldInfo, Measure, Path};
 use crate::read::columns::{Column, ColumnKind, ColumnType};
@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, HashMap};
 /// Paths beyond this many are no longer counted.
 const MAX_PATHS: usize = 1 << 16;
 
-/// What was seen at one path.
+/// What the rows hold at one path.
 #[derive(Debug, Default)]
 struct SeenColumn {
     first: u64,
@@ -21,11 +21,11 @@ struct SeenColumn {
     quoted: u64,
     bytes: u64,
     decoded: u64,
-    /// Lengths of numbers are nobody's business.
+    /// Numbers have no lengths to compare.
     numbers: bool,
 }
 
-/// What was seen at all paths that the footer must list.
+/// What the rows hold at all paths that the footer must list.
 #[derive(Debug, Default)]
 pub struct FieldTally(HashMap<Path, SeenColumn>);
 
@@ -200,7 +200,7 @@ fn int_fits(dtype: ColumnType, cell: &[u8], value: i128) -> bool {
         ColumnType::Bool | ColumnType::Utf8 => false,
         ColumnType::Float64 => {
             let stored = f64::from_bits(u64_at(cell, 0).unwrap_or_default());
-            // Only integers below 2^53 may stand in a column of floats, and those are exact.
+            // A column of floats may hold integers below 2^53 only, which are exact.
             #[allow(clippy::cast_precision_loss)]
             let exact = value as f64;
             value.unsigned_abs() <= 1 << 53 && stored.to_bits() == exact.to_bits()

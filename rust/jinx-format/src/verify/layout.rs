@@ -1,4 +1,4 @@
-//! Accounts for every byte of a sidecar: values in row order, arrays behind them, zeros between.
+//! Accounts for every byte of a sidecar: values in row order, then arrays, and zeros between them.
 
 use crate::footer::{ArrayRef, Footer, IndexRef};
 use crate::read::shard::Shard;
@@ -7,11 +7,11 @@ use jinx_core::error::{Error, Result};
 use jinx_core::io::Source;
 use jinx_core::num::to_u64;
 
-/// How far the bytes of a sidecar are accounted for.
+/// How much of a sidecar is accounted for.
 #[derive(Debug)]
 pub struct SidecarLayout {
     end: u64,
-    /// Something before `end` is not known, so a gap before the next value says nothing new.
+    /// Something before `end` is unknown, so a gap before the next value is not reported.
     unsure: bool,
 }
 
@@ -30,7 +30,7 @@ impl SidecarLayout {
         !self.unsure
     }
 
-    /// Says that values of a damaged row may be missing here.
+    /// Notes that values of a damaged row may be missing here.
     pub fn skip(&mut self) {
         self.unsure = true;
     }
@@ -51,7 +51,7 @@ impl SidecarLayout {
         self.unsure = false;
         if offset < before {
             return Err(Error::corrupt(format!(
-                "bytes {offset} to {end} of the sidecar overlap what ends at {before}"
+                "bytes {offset} to {end} of the sidecar overlap the value before, which ends at {before}"
             )));
         }
         if !offset.is_multiple_of(ALIGNMENT) {
@@ -64,7 +64,7 @@ impl SidecarLayout {
         }
         if offset != expected {
             return Err(Error::corrupt(format!(
-                "bytes {before} to {offset} of the sidecar belong to nothing"
+                "bytes {before} to {offset} of the sidecar belong to no value"
             )));
         }
         zeros(side, before, offset)
@@ -77,14 +77,12 @@ fn zeros(side: &Source, start: u64, end: u64) -> Result<()> {
         return Ok(());
     }
     match side.slice(start, end - start)?.iter().position(|byte| *byte != 0) {
-        Some(at) => {
-            Err(Error::corrupt("padding in the sidecar that is not zero").at_byte(start + to_u64(at)))
-        }
+        Some(at) => Err(Error::corrupt("the padding in the sidecar is not zero").at_byte(start + to_u64(at))),
         None => Ok(()),
     }
 }
 
-/// The arrays in the sidecar, in the order in which they must lie there.
+/// The arrays in the sidecar, in their required order.
 fn arrays(footer: &Footer) -> Vec<(String, &ArrayRef)> {
     let mut found: Vec<(String, &ArrayRef)> = Vec::new();
     if let IndexRef::Sidecar(place) = &footer.index {
@@ -102,7 +100,7 @@ fn arrays(footer: &Footer) -> Vec<(String, &ArrayRef)> {
     found
 }
 
-/// Checks what lies behind the values: the arrays, one after the other, and nothing else.
+/// Checks that the arrays follow the values, one after the other, and nothing else.
 pub fn check_tail(shard: &Shard, layout: &mut SidecarLayout, problems: &mut Vec<Error>) {
     let (Some(side), Some(header)) = (shard.sidecar(), shard.header()) else { return };
     if layout.is_sure() && layout.end() != header.values_end {
@@ -120,7 +118,7 @@ pub fn check_tail(shard: &Shard, layout: &mut SidecarLayout, problems: &mut Vec<
         }
     }
     if layout.is_sure() && layout.end() != side.len() {
-        let what = format!("bytes {} to {} of the sidecar belong to nothing", layout.end(), side.len());
+        let what = format!("bytes {} to {} of the sidecar belong to no value", layout.end(), side.len());
         problems.push(Error::corrupt(what));
     }
 }

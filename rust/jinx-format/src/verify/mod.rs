@@ -1,4 +1,4 @@
-//! Checks everything in a dataset, goes on after a problem, and says where each one lies.
+//! Checks a whole dataset, continues after a problem, and reports where each one is.
 
 mod compare;
 mod layout;
@@ -13,21 +13,21 @@ use std::path::Path;
 
 pub(super) use walk::check_row;
 
-/// Reports bytes of rows checked, and all there are; an error stops the pass.
+/// Receives the bytes of rows checked so far and the total; an error stops the check.
 pub type Progress<'p> = dyn FnMut(u64, u64) -> Result<()> + 'p;
 
-/// Checks the pair, the folder or the JSON Lines file at `path`; an empty list says that every byte is right.
+/// Checks the pair, the folder or the JSON Lines file at `path`; an empty list means that every byte is right.
 ///
-/// Files of 1.1 are checked to the last bit. Older files have no checksums: their structure, text and values are
-/// checked, as far as those say that something is wrong.
+/// Files of 1.1 are checked to the last bit. Older files have no checksums: only their structure, text and values are
+/// checked.
 ///
 /// # Errors
-/// Only what stops the pass: files that cannot be read at all, and what `progress` reports.
+/// Only what stops the check: files that cannot be read at all, and errors of `progress`.
 pub fn verify(path: &Path, progress: &mut Progress<'_>) -> Result<Vec<Problem>> {
     verify_within(path, Limits::default(), progress)
 }
 
-/// As [`verify`], with limits of the caller's own.
+/// As [`verify`], with the caller's limits.
 ///
 /// # Errors
 /// As [`verify`].
@@ -58,7 +58,7 @@ pub fn verify_within(path: &Path, limits: Limits, progress: &mut Progress<'_>) -
     Ok(problems.finish())
 }
 
-/// Whether an error says something about the data, and not about the machine or the caller.
+/// Whether an error is about the data, not about the machine or the caller.
 fn is_damage(error: &Error) -> bool {
     matches!(
         error.cause(),

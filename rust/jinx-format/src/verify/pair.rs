@@ -20,24 +20,24 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use twox_hash::{XxHash3_64, XxHash3_128};
 
-/// Rows of one thread in one wave.
+/// Rows per thread in one wave.
 const WAVE_ROWS: u64 = 512;
 const BLOCK_BYTES: u64 = 4 << 20;
 
-/// What is known of one shard when its rows have been checked.
+/// What is known of one shard after its rows were checked.
 struct Pass<'s> {
     shard: &'s Shard,
     columns: Vec<OpenColumn<'s>>,
     layout: SidecarLayout,
     fields: FieldTally,
-    /// Rows that have a problem.
+    /// Rows with a problem.
     bad_rows: u64,
 }
 
-/// Checks one shard; `progress` gets the bytes of rows that are done.
+/// Checks one shard; `progress` gets the bytes of checked rows.
 ///
 /// # Errors
-/// Only what stops the pass.
+/// Only what stops the check.
 pub fn check(
     place: &ShardRef,
     limits: Limits,
@@ -74,7 +74,7 @@ pub fn check(
         let mut found = Vec::new();
         check_tail(&shard, &mut pass.layout, &mut found);
         found.iter().for_each(|error| problems.push(error));
-        // Damage that is known changes the id too; that says nothing new.
+        // Known damage changes the id too, which need not be reported.
         if problems.count() == before {
             check_id(&shard).or_else(|error| damage(error, problems))?;
         }
@@ -117,7 +117,7 @@ impl Pass<'_> {
             interrupt::also_ask(move || asked.load(Ordering::Relaxed));
             range.map(|i| self.row_unless_stopped(i)).collect()
         };
-        // Only the caller's thread hears of signals, so it takes its share.
+        // Only the caller's thread receives signals, so it works too.
         let here = |range: Range<u64>| {
             let rows = range.map(|i| self.row_unless_stopped(i)).collect::<Result<_>>();
             rows.inspect_err(|_| stop.store(true, Ordering::Relaxed))
@@ -133,7 +133,7 @@ impl Pass<'_> {
         })
     }
 
-    /// A signal is told of once: nothing may go on after it.
+    /// A signal is reported once: everything must stop after it.
     fn row_unless_stopped(&self, i: u64) -> Result<(u64, RowReport)> {
         interrupt::check()?;
         let report = self.row(i);

@@ -1,16 +1,16 @@
-//! Checks one row to the last byte: its text, every name, chain, pointer and decoded value.
+//! Checks one row completely: its text, every name, chain, pointer and decoded value.
 //!
-//! It trusts nothing the footer says about the row; what it finds is compared with the footer afterwards.
+//! It trusts nothing that the footer states about the row; its findings are compared with the footer afterwards.
 
 use crate::fields::{Path, in_path};
 use crate::key::{Chain, Form, FormatVersion, Kind, kind_name};
-use crate::read::decode::unescape;
 use crate::read::shard::Shard;
 use crate::read::stored::{EncodedValue, Location};
 use jinx_core::Cause;
 use jinx_core::error::{Error, Result};
 use jinx_core::json::markers::Markers;
 use jinx_core::json::scan::{Elements, Members};
+use jinx_core::json::text::unescape;
 use jinx_core::json::{self, markers};
 use jinx_core::key_set::KeySet;
 use jinx_core::limits::MAX_DEPTH;
@@ -18,7 +18,7 @@ use jinx_core::npy;
 use jinx_core::num::to_u64;
 use jinx_core::sink::{Discard, Payload};
 
-/// One value below a row that the footer must know of.
+/// One value of a row that the footer must list.
 #[derive(Debug)]
 pub struct Fact {
     pub path: Path,
@@ -28,7 +28,7 @@ pub struct Fact {
     pub quoted: bool,
 }
 
-/// What a row turned out to hold.
+/// The findings about a row.
 #[derive(Debug, Default)]
 pub struct RowReport {
     /// Offset and length of every value in the sidecar, in the order of the text.
@@ -84,7 +84,7 @@ impl Walker<'_> {
             let value = &text[span.value_range()];
             let split = unescape(&text[span.key_range()]).and_then(|key| {
                 let quoted = self.is_new() && key.ends_with(self.shard.footer().sep.as_str());
-                self.shard.split_key(key, value).map(|(name, chain)| (name, chain, quoted))
+                self.shard.footer().split_key(key, value).map(|(name, chain)| (name, chain, quoted))
             });
             let (name, chain, quoted) = match split {
                 Ok(split) => split,
@@ -95,7 +95,7 @@ impl Walker<'_> {
             };
             self.path.push(Some(name.clone().into_owned()));
             if unique.insert(&name).is_some() && self.is_new() {
-                self.problem(Error::corrupt("the name stands twice"));
+                self.problem(Error::corrupt("the name appears twice"));
             }
             self.value(chain, value, quoted && chain.is_none(), depth + 1);
             self.path.pop();
@@ -120,7 +120,7 @@ impl Walker<'_> {
 
     /// An element, which in 1.1 may be wrapped to carry a chain.
     fn element(&mut self, text: &[u8], depth: usize) {
-        match self.shard.unwrap_element(text) {
+        match self.shard.footer().unwrap_element(text) {
             Ok(Some((chain, value))) => self.value(Some(chain), value, false, depth),
             Ok(None) => self.value(None, text, false, depth),
             Err(error) => self.problem(error),
@@ -174,11 +174,11 @@ impl Walker<'_> {
         let bytes = self.shard.load(&stored)?;
         match chain.kind {
             Kind::Str => {
-                std::str::from_utf8(&bytes).map_err(|_| Error::corrupt("text that is not UTF-8"))?;
+                std::str::from_utf8(&bytes).map_err(|_| Error::corrupt("a string that is not UTF-8"))?;
             }
             Kind::Json => json::emit(&bytes, 0, &mut Discard)?,
             Kind::Blob(payload) => match npy::check_blob(payload, &bytes) {
-                // 1.0 wrote structured arrays; they are legal there, only not read.
+                // 1.0 wrote structured arrays; they are legal there, but not read.
                 Err(error) if error.cause() == Cause::Unsupported && !self.is_new() => {}
                 result => result?,
             },

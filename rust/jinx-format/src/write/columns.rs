@@ -1,4 +1,4 @@
-//! Gathers columns while rows are written.
+//! Collects indexed columns while rows are written.
 
 use crate::fields::{Fact, FieldInfo, Measure, Path};
 use crate::footer::ColumnInfo;
@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 /// More top-level names than this are a map, not a schema.
 const MAX_COLUMNS: usize = 256;
-/// Paths whose column is remembered; names that differ from row to row have a path of their own each time.
+/// Paths whose column is cached; names that differ from row to row make a new path each time.
 const MAX_REMEMBERED: usize = 4096;
 /// One spooled entry: a tag and eight bytes.
 const ENTRY: usize = 9;
@@ -40,7 +40,7 @@ struct IndexedColumn {
     kind: IndexedType,
     rows: u64,
     entries: Spool,
-    /// UTF-8 of a text column; the entries then hold lengths.
+    /// UTF-8 of a string column; the entries then hold lengths.
     text: Option<Spool>,
     seen: SeenPath,
 }
@@ -91,7 +91,7 @@ impl ColumnBuilder {
             let Some(at) = self.at(fact, kind) else { continue };
             let column = &mut self.columns[at];
             if column.rows > self.rows {
-                // The same path twice in one row can only be an element of a list: no column.
+                // A path that occurs twice in one row is inside a list, so it has no column.
                 column.seen.unfit = true;
                 continue;
             }
@@ -138,7 +138,7 @@ impl ColumnBuilder {
         at
     }
 
-    /// Writes the columns that came out whole; the others are dropped.
+    /// Writes the complete columns; the others are dropped.
     ///
     /// # Errors
     /// I/O errors.
@@ -162,8 +162,8 @@ impl ColumnBuilder {
 }
 
 impl IndexedColumn {
-    /// Whether every value at the path is in the column: a name that is a number here and a text there has none.
-    /// Of a path that was asked for, texts are in a column of their own and their lengths in none.
+    /// Whether every value at the path is in the column: a path with numbers in some rows and strings in others has
+    /// none. For an explicitly indexed path, strings are in a column of their own and their lengths in none.
     fn is_whole(&self, fields: &[FieldInfo], asked: bool) -> bool {
         let fitting: &[&str] = match self.kind {
             IndexedType::Value => &[
@@ -322,7 +322,7 @@ fn cell(dtype: &str, tag: u8, bits: u64) -> u64 {
     if dtype != "float64" || tag == FLOAT || tag == MISSING {
         return if tag == MISSING { 0 } else { bits };
     }
-    // Only integers below 2^53 get here.
+    // Only integers below 2^53 reach this point.
     #[allow(clippy::cast_precision_loss)]
     let value = if tag == INT { bits.cast_signed() as f64 } else { bits as f64 };
     value.to_bits()

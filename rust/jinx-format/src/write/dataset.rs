@@ -3,15 +3,15 @@
 use crate::identity::JinxIdentity;
 use crate::manifest::{self, Manifest, ShardEntry};
 use crate::write::encode::{EncodedRow, RowEncoder};
-use crate::write::files::{AtomicPair, PlainPair};
 use crate::write::footer_text::room_for_names;
 use crate::write::inherit::{Inherited, Sources};
 use crate::write::journal::Journal;
 use crate::write::options::WriteOptions;
 use crate::write::pair::{PairBuilder, PairSummary};
+use crate::write::pair_files::{AtomicPair, PlainPair};
 use crate::write::parallel::{EmitRow, encode_rows};
 use jinx_core::error::{Cause, Error, Result};
-use jinx_core::io::{FolderAppend, FolderWriter, PairWriter, publish_file};
+use jinx_core::io::{Contents, FileOps, FolderAppend, FolderWriter, PairWriter, RealOps, publish_on};
 use jinx_core::limits::{MAX_RECORD_BYTES, MAX_SHARDS};
 use jinx_core::num::to_u64;
 use jinx_core::value::Value;
@@ -19,7 +19,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// What a finished dataset is.
+/// Sizes of a finished dataset.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Summary {
     pub samples: u64,
@@ -38,9 +38,9 @@ pub struct DatasetWriter {
     target: Target,
     encoders: Vec<RowEncoder>,
     rows: u64,
-    /// Rows that are finished already and come again.
+    /// Rows that are finished already and will be written again.
     skip: u64,
-    /// A write failed after it had begun; nothing may pretend to succeed after it.
+    /// A write failed half way; nothing may succeed after it.
     is_broken: bool,
     written: Summary,
 }
@@ -51,13 +51,13 @@ enum Target {
 }
 
 struct FolderTarget {
-    /// Where shards are written: a work folder, or the dataset's own when appending.
+    /// Where shards are written: a work folder or, when appending, the dataset's own.
     folder: PathBuf,
     publish: Publish,
     manifest: Manifest,
     current: Option<Box<PairBuilder>>,
     next_shard: u64,
-    /// Tells a later run which shards are finished.
+    /// Records for a later run which shards are finished.
     journal: Option<Journal>,
 }
 
@@ -67,27 +67,36 @@ enum Publish {
     Append(FolderAppend),
 }
 
+impl Publish {
+    fn ops(&self) -> &Arc<dyn FileOps> {
+        match self {
+            Self::Folder(work) => work.ops(),
+            Self::Append(append) => append.ops(),
+        }
+    }
+}
+
 /// Whether an output name means one pair: it ends in `.jinx`.
 pub fn is_pair_name(path: &Path) -> bool {
     path.extension().is_some_and(|ext| ext == "jinx")
 }
 
-/// Options whose datasets no reader takes are refused before anything is touched.
+/// Options that no reader accepts are refused before anything is changed.
 fn require_readable(options: &WriteOptions) -> Result<()> {
     let lines = options.encode.max_record_bytes;
     if lines > MAX_RECORD_BYTES {
-        let what = format!("max_record_bytes is {lines}; readers take lines of at most {MAX_RECORD_BYTES}");
+        let what = format!("max_record_bytes is {lines}; readers accept lines of at most {MAX_RECORD_BYTES}");
         return Err(Error::invalid(what));
     }
     room_for_names(options)?;
     Manifest::new(options.split.clone(), options.meta.clone()).to_text().map(drop)
 }
 
-/// `OUT.JINX` would be a folder, which nobody means.
+/// `OUT.JINX` would be a folder, which nobody wants.
 fn require_usual_suffix(path: &Path) -> Result<()> {
     let is_meant = path.extension().is_some_and(|ext| ext.eq_ignore_ascii_case("jinx"));
     if is_meant && !is_pair_name(path) {
-        let what = format!("write the suffix in small letters: {}", path.with_extension("jinx").display());
+        let what = format!("write the suffix in lower case: {}", path.with_extension("jinx").display());
         return Err(Error::invalid(what).in_file(path));
     }
     Ok(())
@@ -99,22 +108,30 @@ impl DatasetWriter {
     /// # Errors
     /// `Invalid` when the target exists and is not to be overwritten, or another writer is at it.
     pub fn create(path: &Path, options: WriteOptions) -> Result<Self> {
+        Self::create_on(Arc::new(RealOps), path, options)
+    }
+
+    /// As [`DatasetWriter::create`], through `ops`.
+    ///
+    /// # Errors
+    /// As [`DatasetWriter::create`].
+    pub fn create_on(ops: Arc<dyn FileOps>, path: &Path, options: WriteOptions) -> Result<Self> {
         require_usual_suffix(path)?;
         require_readable(&options).map_err(|error| error.in_file(path))?;
         let options = Arc::new(options);
         let target = if is_pair_name(path) {
             if options.shard_bytes.is_some() {
                 return Err(Error::invalid(
-                    "a shard size needs a folder: give an output name that does not end in .jinx",
+                    "a shard size needs a directory: give an output name that does not end in .jinx",
                 )
                 .in_file(path));
             }
-            let files = PairWriter::begin(path, options.overwrite, JinxIdentity)?;
+            let files = PairWriter::begin_on(ops, path, options.overwrite, Box::new(JinxIdentity))?;
             Target::Pair(Box::new(PairBuilder::new(path, Box::new(AtomicPair(files)), &options)?))
         } else {
             let mut work = match &options.resume {
-                Some(resume) if resume.proceed => FolderWriter::resume(path, options.overwrite)?,
-                _ => FolderWriter::begin(path, options.overwrite)?,
+                Some(resume) if resume.proceed => FolderWriter::resume_on(ops, path, options.overwrite)?,
+                _ => FolderWriter::begin_on(ops, path, options.overwrite, Contents::Jinx)?,
             };
             let mut manifest = Manifest::new(options.split.clone(), options.meta.clone());
             let journal = match &options.resume {
@@ -133,7 +150,7 @@ impl DatasetWriter {
         Self::new(options, target)
     }
 
-    /// Rows that an interrupted run has finished.
+    /// Rows that an interrupted run finished.
     pub fn resumed(&self) -> u64 {
         match &self.target {
             Target::Folder(folder) if folder.journal.is_some() => folder.manifest.num_samples,
@@ -141,7 +158,7 @@ impl DatasetWriter {
         }
     }
 
-    /// Leaves out the next `rows` rows, which come again although they are finished.
+    /// Skips the next `rows` rows, which are finished already.
     pub fn skip(&mut self, rows: u64) {
         self.skip = rows;
     }
@@ -153,15 +170,16 @@ impl DatasetWriter {
     pub fn append(path: &Path, options: WriteOptions) -> Result<Self> {
         if is_pair_name(path) || path.is_file() {
             return Err(Error::invalid(
-                "a single pair cannot grow; write a folder (a name that does not end in .jinx) to append to it",
+                "a single pair cannot grow; write a directory (a name that does not end in .jinx) to append to it",
             )
             .in_file(path));
         }
         require_readable(&options).map_err(|error| error.in_file(path))?;
-        // Before the manifest is read: whoever publishes another one waits until this one is there.
+        // Locked before the manifest is read, so that nobody else can publish another one.
         let append = FolderAppend::begin(path, &JinxIdentity)?;
         let manifest = Manifest::read(path)?.ok_or_else(|| {
-            Error::invalid("there is no jinx.json here; only a folder that we wrote can grow").in_file(path)
+            Error::invalid("there is no jinx.json here; only a directory that jinx wrote can grow")
+                .in_file(path)
         })?;
         if manifest.shards.len() >= MAX_SHARDS {
             let what = format!("there are {MAX_SHARDS} shards already; convert them to larger ones");
@@ -233,7 +251,7 @@ impl DatasetWriter {
         self.written.bytes + current
     }
 
-    /// Whether an error has made this writer useless: it takes no more rows and publishes nothing.
+    /// Whether an error has broken this writer: it accepts no more rows and publishes nothing.
     pub fn is_broken(&self) -> bool {
         self.is_broken
     }
@@ -311,18 +329,18 @@ impl DatasetWriter {
         Ok(())
     }
 
-    /// Writes one row that some encoder has prepared.
+    /// Writes one encoded row.
     ///
     /// # Errors
-    /// `Limit` when readers would not take the dataset with this row: it is left out, and the writer goes on.
-    /// After any other error the writer is broken.
+    /// `Limit` when readers would not accept the dataset with this row: the row is left out, and the writer can still
+    /// be used. After any other error the writer is broken.
     pub fn write_encoded(&mut self, row: EncodedRow) -> Result<()> {
         if self.skip > 0 {
             self.skip -= 1;
             return Ok(());
         }
         self.require_whole()?;
-        // Stays so after an error of the files, and after a panic.
+        // It stays broken after an I/O error or a panic.
         self.is_broken = true;
         let pair = match &mut self.target {
             Target::Pair(pair) => pair,
@@ -362,13 +380,14 @@ impl DatasetWriter {
                         if let Some(journal) = &folder.journal {
                             journal.remove()?;
                         }
-                        std::fs::write(&path, text).map_err(|error| Error::io(&path, &error))?;
+                        let written = work.ops().write(&path, text.as_bytes());
+                        written.map_err(|error| Error::io(&path, &error))?;
                         work.commit()?;
                     }
                     Publish::Append(append) => {
                         append.sync()?;
-                        let published = publish_file(&path, text.as_bytes());
-                        // The last sync may fail when the manifest is there already. When in doubt, keep the shards.
+                        let published = publish_on(append.ops(), &path, text.as_bytes());
+                        // The last sync may fail after the manifest was published. When in doubt, keep the shards.
                         let is_other = std::fs::read(&path).is_ok_and(|there| there != text.as_bytes());
                         if published.is_ok() || !is_other {
                             append.keep();
@@ -406,7 +425,7 @@ impl FolderTarget {
         Ok(())
     }
 
-    /// The shard that `row` goes to: the next one where this one is full.
+    /// The shard for `row`: a new one if the current one is full.
     fn shard_for(
         &mut self,
         row: &EncodedRow,
@@ -423,7 +442,7 @@ impl FolderTarget {
         self.current(options)
     }
 
-    /// The shard that rows go to, started if there is none.
+    /// The current shard, started if there is none.
     fn current(&mut self, options: &Arc<WriteOptions>) -> Result<&mut Box<PairBuilder>> {
         if self.current.is_none() {
             let name = shard_name(self.next_shard);
@@ -431,7 +450,7 @@ impl FolderTarget {
                 append.add(&name)?;
             }
             let path = self.folder.join(name);
-            let files = PlainPair::create(&path)?;
+            let files = PlainPair::create(self.publish.ops(), &path)?;
             self.current = Some(Box::new(PairBuilder::new(&path, Box::new(files), options)?));
         }
         self.current.as_mut().ok_or_else(|| Error::invalid("no shard is open"))

@@ -1,7 +1,7 @@
 //! Turns the events of one row into its line and the values that go to the sidecar.
 //!
-//! Encoding is independent of position: sidecar offsets are left open and filled in by the writer, so rows
-//! can be encoded on any thread and the file is the same for any number of threads.
+//! Encoding does not depend on the position: the writer fills in the sidecar offsets. So rows can be encoded on any
+//! thread, and the file is the same for any number of threads.
 
 use crate::fields::{Fact, Measure, in_path};
 use crate::key::{self, Chain, Kind};
@@ -21,7 +21,7 @@ use std::sync::Arc;
 use twox_hash::XxHash3_64;
 
 /// The most digits of a sidecar offset. A line's length is counted with all of them, so that a row that fits in one
-/// place fits in any file.
+/// file fits in any.
 const OFFSET_DIGITS: usize = 20;
 
 /// A row ready for the writer.
@@ -36,7 +36,7 @@ pub struct EncodedRow {
 
 #[derive(Debug)]
 pub struct SidecarValue {
-    /// Position in the text at which the offset's digits belong.
+    /// Position of the offset's digits in the text.
     pub at: usize,
     pub data: Bytes,
 }
@@ -71,7 +71,7 @@ impl std::fmt::Debug for RowEncoder {
 
 impl RowEncoder {
     /// # Errors
-    /// `Invalid` for a compression level zstd does not have.
+    /// `Invalid` for a compression level that zstd does not have.
     pub fn new(options: Arc<EncodeOptions>) -> Result<Self> {
         let compressor = options.compression.map(Compressor::zstd).transpose()?;
         Ok(Self {
@@ -88,7 +88,7 @@ impl RowEncoder {
     /// Encodes the row that `emit` describes.
     ///
     /// # Errors
-    /// `Invalid` when the row is not a dict or holds what the format cannot; `Limit` when it is too long.
+    /// `Invalid` when the row is not a dict or holds a value that the format cannot; `Limit` when it is too long.
     pub fn encode(&mut self, emit: impl FnOnce(&mut Self) -> Result<()>) -> Result<EncodedRow> {
         self.row = EncodedRow::default();
         self.frames.clear();
@@ -110,7 +110,7 @@ impl RowEncoder {
         Ok(row)
     }
 
-    /// Names the field that was being written, unless the row's source did.
+    /// Names the current field, unless the source of the row did.
     fn locate(&self, error: Error) -> Error {
         if error.field().is_some() {
             return error;
@@ -119,14 +119,14 @@ impl RowEncoder {
         names.fold(error, |error, frame| error.in_field(&self.names[frame.name_start..frame.name_end]))
     }
 
-    /// Writes what stands before a value: comma and key, or the wrapper of a list element with a chain.
+    /// Writes what precedes a value: comma and key, or the wrapper of a list element with a chain.
     pub(super) fn open_value(&mut self, chain: Option<&Chain>) -> Result<()> {
         let depth = self.frames.len();
         let text = &mut self.row.text;
         let Some(frame) = self.frames.last_mut() else {
             return if chain.is_none() { Ok(()) } else { Err(Error::invalid("a sample must be a dict")) };
         };
-        // The wrapper of a list element and a pointer are objects of the line too.
+        // The wrapper of a list element and a pointer are nested objects too.
         let levels = chain.map_or(0, |chain| usize::from(!frame.is_dict) + usize::from(chain.bin));
         if depth + levels > MAX_DEPTH {
             return Err(too_deep());
@@ -142,7 +142,7 @@ impl RowEncoder {
                 text.pop();
                 let plain = text.len();
                 key::push_key(text, name, chain);
-                // The name itself is there already, escaped.
+                // The escaped name is already written.
                 text.drain(plain..plain + name.len());
                 text.push(b'"');
             }
@@ -183,13 +183,13 @@ impl RowEncoder {
         Ok(())
     }
 
-    /// A value with a chain whose JSON text is at hand.
+    /// A value with a chain, from its JSON text.
     fn small(&mut self, chain: Chain, kind: &'static str, measure: Measure, text: &[u8]) -> Result<()> {
         self.open_value(Some(&chain))?;
         self.row.text.extend_from_slice(text);
         self.close_value(Some(&chain));
         let path = self.path();
-        // Lengths are those of binary values and texts; a number has none.
+        // Only binary values and strings have lengths.
         self.row.facts.push(Fact { path, kind, coded: Some((0, 0)), quoted: false, mime: None, measure });
         Ok(())
     }
@@ -285,7 +285,7 @@ impl RowEncoder {
     }
 
     fn end(&mut self, bracket: u8, kind: &'static str) -> Result<()> {
-        let frame = self.frames.pop().ok_or_else(|| Error::invalid("an end without its begin"))?;
+        let frame = self.frames.pop().ok_or_else(|| Error::invalid("an end without a begin"))?;
         self.names.truncate(frame.name_start);
         self.seen.truncate(frame.seen_start);
         self.row.text.push(bracket);
@@ -346,7 +346,7 @@ impl Sink for RowEncoder {
         npy::check_blob(payload, blob.as_slice()).map_err(|error| Error::invalid(error.what()))?;
         let decoded = to_u64(blob.as_slice().len());
         if blob.media && !(self.options.sidecar && decoded > self.options.binary_threshold) {
-            // Inline media keep the struct, so that their file name stays beside them.
+            // Inline media keep the struct, which keeps their file name.
             let (data, path) = (Blob::borrowed(blob.as_slice()), blob.path);
             self.begin_dict(2)?;
             self.key("bytes")?;
@@ -413,7 +413,7 @@ impl Sink for RowEncoder {
             None => seen.contains(&hash),
         };
         if twice {
-            return Err(Error::invalid(format!("the name '{name}' stands twice in one dict")));
+            return Err(Error::invalid(format!("the name '{name}' appears twice in one dict")));
         }
         if frame.many.is_none() {
             self.seen.push(hash);
@@ -442,7 +442,7 @@ impl Sink for RowEncoder {
     }
 }
 
-/// The text of nan and the infinities under a float suffix; these forms are read by JINX 1.0 too.
+/// The text of nan and the infinities under a float suffix; JINX 1.0 reads these forms too.
 fn non_finite(value: f64) -> &'static [u8] {
     if value.is_nan() {
         b"null"

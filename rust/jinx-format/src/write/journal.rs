@@ -1,14 +1,16 @@
-//! Which shards in a work folder are finished, so that a run can go on where another was interrupted.
+//! Records which shards in a work folder are finished, so that an interrupted run can be resumed.
 
 use crate::manifest::{Manifest, ShardEntry};
 use crate::write::options::Resume;
 use jinx_core::error::{Error, Result};
+use jinx_core::io::ops::{FileOps, if_there};
 use jinx_core::io::{FolderWriter, sidecar_path};
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-/// A name that the sweeper knows as ours.
+/// A name that the sweeper recognizes.
 const NAME: &str = ".progress.json.tmp";
 const NEXT: &str = ".progress2.json.tmp";
 
@@ -20,17 +22,19 @@ struct Notes {
 
 /// The list of finished shards.
 pub(crate) struct Journal {
+    ops: Arc<dyn FileOps>,
     folder: PathBuf,
     key: String,
 }
 
 impl Journal {
-    /// Takes over the finished shards that an interrupted run left in `work`; everything else there goes.
+    /// Takes over the finished shards of an interrupted run in `work`; everything else is removed.
     ///
     /// # Errors
-    /// `Mismatch` when they were made from other inputs or with other options; they stay then.
+    /// `Mismatch` when they were made from other inputs or with other options; they are kept then.
     pub(crate) fn begin(work: &mut FolderWriter, resume: &Resume, manifest: &mut Manifest) -> Result<Self> {
-        let journal = Self { folder: work.path().to_owned(), key: resume.key.clone() };
+        let ops = Arc::clone(work.ops());
+        let journal = Self { ops, folder: work.path().to_owned(), key: resume.key.clone() };
         let notes = resume.proceed.then(|| journal.read()).flatten();
         if let Some(notes) = &notes
             && notes.key != journal.key
@@ -38,7 +42,7 @@ impl Journal {
             work.keep_work();
             return Err(Error::mismatch(
                 "inputs or options are not those of the interrupted run; repeat its command with --resume, \
-                 or leave out --resume to begin anew",
+                 or leave out --resume to start again",
             )
             .in_file(work.target()));
         }
@@ -60,29 +64,26 @@ impl Journal {
         serde_json::from_slice(&fs::read(self.folder.join(NAME)).ok()?).ok()
     }
 
-    /// Notes that these shards are finished.
+    /// Records these shards as finished.
     pub(crate) fn write(&self, shards: &[ShardEntry]) -> Result<()> {
         let notes = Notes { key: self.key.clone(), shards: shards.to_vec() };
         let text = serde_json::to_vec(&notes).map_err(|error| Error::invalid(error.to_string()))?;
         let (next, path) = (self.folder.join(NEXT), self.folder.join(NAME));
-        let written = fs::write(&next, text).and_then(|()| fs::rename(&next, &path));
+        let written = self.ops.write(&next, &text).and_then(|()| self.ops.rename(&next, &path));
         written.map_err(|error| Error::io(&path, &error))
     }
 
-    /// Before the folder is published.
+    /// Removes the record, before the folder is published.
     pub(crate) fn remove(&self) -> Result<()> {
         self.remove_name(NAME)
     }
 
     fn remove_name(&self, name: &str) -> Result<()> {
         let path = self.folder.join(name);
-        match fs::remove_file(&path) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(Error::io(&path, &error)),
-            _ => Ok(()),
-        }
+        if_there(self.ops.remove(&path)).map_err(|error| Error::io(&path, &error))
     }
 
-    /// Shards that were not finished, of a folder that holds nothing but ours.
+    /// Removes unfinished shards, and nothing else.
     fn remove_others(&self, shards: &[ShardEntry]) -> Result<()> {
         let failed = |error: std::io::Error| Error::io(&self.folder, &error);
         for entry in fs::read_dir(&self.folder).map_err(failed)? {

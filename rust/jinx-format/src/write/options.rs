@@ -8,7 +8,7 @@ use jinx_core::limits::{MAX_RECORD_BYTES, MAX_VALUE_BYTES};
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// What one row's encoding depends on.
+/// How one row is encoded.
 #[derive(Debug, Clone)]
 pub struct EncodeOptions {
     /// Whether big values may leave the line.
@@ -30,15 +30,15 @@ pub struct EncodeOptions {
     pub keep_stored: bool,
     /// Paths to keep as columns besides the default ones.
     pub columns: HashSet<Path>,
-    /// No line may be longer; at most what readers take.
+    /// The longest line; at most what readers accept.
     pub max_record_bytes: u64,
-    /// Longer values are refused: readers do not decode them unless they are told to.
+    /// Longer values are refused: readers do not decode them by default.
     pub max_value_bytes: u64,
 }
 
 impl EncodeOptions {
     /// # Errors
-    /// `Limit` for a value of more bytes than readers take.
+    /// `Limit` for a value of more bytes than readers accept.
     pub(crate) fn check_value(&self, bytes: u64) -> Result<()> {
         if bytes <= self.max_value_bytes {
             return Ok(());
@@ -96,16 +96,16 @@ pub struct WriteOptions {
     pub threads: usize,
     /// What the dataset shows of others, of which the rows are columns of its own; one pair only.
     pub view: Option<Arc<NewView>>,
-    /// Folders: keep the finished shards of a run that fails, so that another can go on.
+    /// Folders: keep the finished shards of a run that fails, so that it can be resumed.
     pub resume: Option<Resume>,
 }
 
-/// How an interrupted run and the one that goes on with it know each other.
+/// How a run recognizes the interrupted run that it resumes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Resume {
-    /// Stands for inputs and options: a run goes on only with shards of the same key.
+    /// Identifies inputs and options: only a run with the same key is resumed.
     pub key: String,
-    /// Go on with what an interrupted run left, if it left anything.
+    /// Resume an interrupted run, if there is one.
     pub proceed: bool,
 }
 

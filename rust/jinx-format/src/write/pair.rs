@@ -8,6 +8,7 @@ use crate::write::columns::ColumnBuilder;
 use crate::write::encode::EncodedRow;
 use crate::write::footer_text::{FooterParts, check_footer, footer_text, room_for_names};
 use crate::write::options::WriteOptions;
+use crate::write::pair_files::PairFiles;
 use crate::write::spool::Spool;
 use bytes::Bytes;
 use jinx_core::codec::{self, Compressor};
@@ -15,7 +16,6 @@ use jinx_core::error::{Error, Result};
 use jinx_core::limits::MAX_INLINE_ROWS;
 use jinx_core::num::to_u64;
 use serde_json::json;
-use std::fs::File;
 use std::hash::Hasher as _;
 use std::io::{IoSlice, Write};
 use std::os::unix::fs::FileExt;
@@ -26,29 +26,14 @@ use twox_hash::{XxHash3_64, XxHash3_128};
 /// Arrays from this size on lie in the sidecar, where they can be mapped instead of decoded.
 const SIDECAR_ARRAY_BYTES: u64 = 64 << 10;
 const LINE_BUFFER_BYTES: usize = 1 << 20;
-/// Values are gathered and handed to the system in one call, without a copy of our own.
+/// Values are collected and passed to the system in one call, without a copy.
 const VALUE_BUFFER_BYTES: u64 = 4 << 20;
-/// Bytes below which gathering small values into one is cheaper than a slot for each.
+/// Values below this many bytes are cheaper to copy together than to pass one by one.
 const MAX_SLICES: usize = 512;
 
 static ZEROS: [u8; 64] = [0; 64];
 
-/// The two files of a pair that is being written.
-pub trait PairFiles: Send {
-    fn main_file(&mut self) -> &mut File;
-    /// Created at the first call.
-    ///
-    /// # Errors
-    /// I/O errors.
-    fn sidecar_file(&mut self) -> Result<&mut File>;
-    /// Syncs the complete files and gives them their names.
-    ///
-    /// # Errors
-    /// I/O errors; the target is then as it was.
-    fn publish(self: Box<Self>) -> Result<()>;
-}
-
-/// What a finished pair is.
+/// Sizes of a finished pair.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PairSummary {
     pub samples: u64,
@@ -57,12 +42,12 @@ pub struct PairSummary {
     pub id: String,
 }
 
-/// Hands an array's bytes over piece by piece.
+/// Passes on an array's bytes piece by piece.
 pub type Fill<'f> = dyn FnMut(&mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> + 'f;
 
 /// Receives arrays for the end of the sidecar or for the footer.
 pub trait ArraySink {
-    /// Stores `length` bytes that `fill` hands over piece by piece.
+    /// Stores `length` bytes that `fill` passes piece by piece.
     ///
     /// # Errors
     /// I/O errors, and whatever `fill` reports.
@@ -80,7 +65,7 @@ pub struct PairBuilder {
     stats: FieldStats,
     columns: ColumnBuilder,
     rows: u64,
-    /// Bytes of values since lines were last handed to the system.
+    /// Bytes of values since lines were last passed to the system.
     values_since_lines: u64,
 }
 
@@ -96,7 +81,7 @@ struct Side {
 }
 
 impl PairBuilder {
-    /// `path` is the name the main file will have; spools lie beside it.
+    /// `path` is the final name of the main file; spools lie next to it.
     ///
     /// # Errors
     /// As [`room_for_names`].
@@ -148,14 +133,14 @@ impl PairBuilder {
         self.main_len + self.side.len
     }
 
-    /// Checks that a reader takes the pair with this row in it.
+    /// Checks that a reader accepts the pair with this row.
     ///
     /// # Errors
     /// `Limit` for a row that must be left out; nothing has changed.
     pub fn admit(&self, row: &EncodedRow) -> Result<()> {
         if !self.side.allowed && self.rows >= MAX_INLINE_ROWS {
             return Err(Error::limit(format!(
-                "without a sidecar one file holds at most {MAX_INLINE_ROWS} samples; allow it, or write a folder"
+                "without a sidecar one file holds at most {MAX_INLINE_ROWS} samples; allow it, or write a directory"
             )));
         }
         self.stats.admit(&row.facts, to_u64(row.text.len()))
@@ -189,7 +174,8 @@ impl PairBuilder {
         if self.side.pending_bytes >= VALUE_BUFFER_BYTES || self.side.pending.len() >= MAX_SLICES {
             self.side.flush()?;
         }
-        // Short lines may stand for gigabytes of values, which a killed writer must not lose for want of the lines.
+        // Short lines may point to gigabytes of values, which a killed writer must not lose because the lines are
+        // missing.
         if self.lines.len() >= LINE_BUFFER_BYTES || self.values_since_lines >= VALUE_BUFFER_BYTES {
             self.side.flush()?;
             self.flush_lines()?;
@@ -197,7 +183,7 @@ impl PairBuilder {
         Ok(())
     }
 
-    /// Hands all values to the system, and keeps none of their memory.
+    /// Passes all values to the system, and keeps none of their memory.
     ///
     /// # Errors
     /// As [`Self::write`].
@@ -232,7 +218,7 @@ impl PairBuilder {
     /// Writes index, columns and footer. The files are complete but not yet synced or published.
     ///
     /// # Errors
-    /// I/O errors, and whatever a reader would say of the footer.
+    /// I/O errors, and what a reader would report about the footer.
     pub fn finish(mut self, shard_id: i64) -> Result<(PairSummary, Box<dyn PairFiles>)> {
         self.flush_lines()?;
         self.side.flush()?;
@@ -324,7 +310,7 @@ impl Side {
         Ok(offset)
     }
 
-    /// The header's place; the header itself is written at the end, when the id is known.
+    /// Reserves the header, which is written at the end, when the id is known.
     fn start(&mut self) {
         if self.len == 0 {
             self.append(Bytes::from_static(&ZEROS));

@@ -1,10 +1,10 @@
-//! One shared path for each place that rows have: an encoder meets the same ones row after row.
+//! One shared path for each place in rows: an encoder meets the same ones in every row.
 
 use crate::fields::Path;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// More top-level names, or places below them, get a new path each time.
+/// Further top-level names, or places below them, get a new path each time.
 const MAX_TOP: usize = 1024;
 const MAX_NESTED: usize = 4096;
 
@@ -30,7 +30,7 @@ impl PathCache {
         }
         self.key.clear();
         for name in path.clone() {
-            // A name's length stands before it: whatever names hold, no two paths have the same key.
+            // Each name is preceded by its length, so no two paths have the same key.
             let length = name.map_or(usize::MAX, str::len);
             self.key.extend_from_slice(&length.to_le_bytes());
             self.key.extend_from_slice(name.unwrap_or_default().as_bytes());
@@ -45,7 +45,7 @@ impl PathCache {
         path
     }
 
-    /// Top-level names come back in the same order.
+    /// Top-level names recur in the same order.
     fn top(&mut self, name: &str) -> Arc<Path> {
         if let Some(path) = self.top.get(self.top_next)
             && path[0].as_deref() == Some(name)

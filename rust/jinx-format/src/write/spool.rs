@@ -1,4 +1,4 @@
-//! A growing array that keeps memory bounded: what does not fit in memory goes to an unnamed file.
+//! A growing array in bounded memory: what does not fit goes to an unnamed file.
 
 use jinx_core::error::{Error, Result};
 use jinx_core::num::to_u64;
@@ -18,7 +18,7 @@ pub struct Spool {
 }
 
 impl Spool {
-    /// `folder` is where the file goes if one is needed; it has no name and vanishes with the process.
+    /// `folder` is where the file goes if one is needed; it has no name and disappears with the process.
     pub fn new(folder: &Path) -> Self {
         Self { folder: folder.to_owned(), tail: Vec::new(), file: None, len: 0 }
     }
@@ -50,7 +50,7 @@ impl Spool {
         Ok(())
     }
 
-    /// Hands all bytes to `see`, in blocks that are multiples of `unit` bytes.
+    /// Passes all bytes to `see`, in blocks that are multiples of `unit` bytes.
     ///
     /// # Errors
     /// I/O errors, and whatever `see` reports.

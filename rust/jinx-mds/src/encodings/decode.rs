@@ -11,10 +11,10 @@ use jinx_core::limits::MAX_INT_DIGITS;
 use jinx_core::sink::{Blob, Dtype as Suffix, Number, Payload, Sink};
 
 impl Row {
-    /// Emits the columns that `is_projected` approves as one dict.
+    /// Emits the columns that `is_projected` accepts as one dict.
     ///
     /// # Errors
-    /// What is wrong with the sample, with its place, or what the sink reports.
+    /// Errors of the sample, with their place, and those of the sink.
     pub fn emit(&self, is_projected: &dyn Fn(&str) -> bool, sink: &mut impl Sink) -> Result<()> {
         sink.begin_dict(self.columns().all.len())?;
         self.emit_members(is_projected, sink)?;
@@ -46,19 +46,19 @@ impl Row {
             if is_plain(encoding) && !sink.reads_bytes() {
                 return sink.blob(Payload::Raw, Blob::borrowed(&[]));
             }
-            // Copied before it is looked at: a map may change under us.
+            // Copied before it is checked: a mapped file may change.
             emit_value(encoding, self.slice(column)?.into_owned(), sink)
         };
         emit().map_err(|error| self.here(error, column))
     }
 }
 
-/// Whether a value is its bytes.
+/// Whether a value consists of its bytes alone.
 fn is_plain(encoding: &Encoding) -> bool {
     matches!(encoding, Encoding::Bytes | Encoding::Image(Image::Jpeg | Image::Png))
 }
 
-/// The error for an encoding that this build does not know.
+/// The error for an unknown encoding.
 pub fn unknown(name: &str) -> Error {
     let shown: String = name.chars().take(60).collect();
     Error::unsupported(format!("the encoding {shown:?} is not known"))
@@ -67,7 +67,7 @@ pub fn unknown(name: &str) -> Error {
 /// The error for a pickle.
 pub fn pickled() -> Error {
     Error::unsupported(
-        "a pickle, which may run any code when it is loaded; give allow_unsafe_types=True if you trust the file",
+        "a pickle, which may run any code when it is loaded; pass allow_unsafe_types=True if you trust the file",
     )
 }
 
@@ -103,7 +103,7 @@ pub fn emit_value(encoding: &Encoding, data: Vec<u8>, sink: &mut impl Sink) -> R
 /// # Errors
 /// `Corrupt` for other bytes.
 pub fn text(data: &[u8]) -> Result<&str> {
-    std::str::from_utf8(data).map_err(|_| Error::corrupt("text that is not UTF-8"))
+    std::str::from_utf8(data).map_err(|_| Error::corrupt("a string that is not UTF-8"))
 }
 
 /// A value of a fixed number of bytes.
@@ -111,7 +111,7 @@ pub fn text(data: &[u8]) -> Result<&str> {
 /// # Errors
 /// `Corrupt` for another number.
 pub fn exactly<const N: usize>(data: &[u8]) -> Result<[u8; N]> {
-    data.try_into().map_err(|_| Error::corrupt(format!("a number of {} bytes where {N} belong", data.len())))
+    data.try_into().map_err(|_| Error::corrupt(format!("a number of {} bytes instead of {N}", data.len())))
 }
 
 fn scalar(dtype: Dtype, data: &[u8], sink: &mut impl Sink) -> Result<()> {
@@ -145,7 +145,7 @@ fn integer(text: &str, sink: &mut impl Sink) -> Result<()> {
     }
     let (sign, digits) = trimmed.strip_prefix('-').map_or(("", trimmed), |digits| ("-", digits));
     if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Err(Error::corrupt("a number that is none"));
+        return Err(Error::corrupt("an invalid number"));
     }
     if digits.len() > MAX_INT_DIGITS {
         return Err(Error::limit(format!("an integer of more than {MAX_INT_DIGITS} digits")));
@@ -157,7 +157,7 @@ fn integer(text: &str, sink: &mut impl Sink) -> Result<()> {
 
 /// A float, as Python's `str()` writes it.
 fn float(text: &str) -> Result<f64> {
-    text.trim().parse().map_err(|_| Error::corrupt("a number that is none"))
+    text.trim().parse().map_err(|_| Error::corrupt("an invalid number"))
 }
 
 fn pixels(data: &[u8], sink: &mut impl Sink) -> Result<()> {

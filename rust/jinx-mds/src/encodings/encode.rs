@@ -14,7 +14,7 @@ use jinx_core::value::Value;
 /// # Errors
 /// `Mismatch` for a value that does not fit.
 pub fn encode(encoding: &Encoding, value: Option<&Value>) -> Result<Vec<u8>> {
-    let misfit = || Error::mismatch(format!("a value that is no {encoding:?}"));
+    let misfit = || Error::mismatch(format!("a value that does not fit {encoding:?}"));
     if *encoding == Encoding::Json {
         let mut text = Vec::new();
         push_value(&mut text, value.unwrap_or(&Value::Null))?;

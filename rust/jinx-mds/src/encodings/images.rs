@@ -21,9 +21,9 @@ const MAX_MODE_BYTES: u32 = 16;
 
 impl Pixels {
     /// # Errors
-    /// `Corrupt` for what is cut or has no mode.
+    /// `Corrupt` for an image that is cut off or has no mode.
     pub fn parse(data: &[u8]) -> Result<Self> {
-        let cut = || Error::corrupt("an image that ends inside its head");
+        let cut = || Error::corrupt("an image that ends inside its header");
         let word = |at: usize| word_at(data, at).ok_or_else(cut);
         let (width, height, length) = (word(0)?, word(4)?, word(8)?);
         if length > MAX_MODE_BYTES {
@@ -31,7 +31,7 @@ impl Pixels {
         }
         let start = 12 + to_usize(length.into(), "a mode")?;
         let mode = data.get(12..start).ok_or_else(cut)?;
-        let mode = std::str::from_utf8(mode).map_err(|_| Error::corrupt("an image mode that is no text"))?;
+        let mode = std::str::from_utf8(mode).map_err(|_| Error::corrupt("an image mode that is not text"))?;
         let pixels = Self { width, height, mode: mode.to_owned(), start };
         if let Some(needed) = pixels.data_len()
             && to_u64(data.len() - start) != needed
@@ -43,7 +43,7 @@ impl Pixels {
         Ok(pixels)
     }
 
-    /// Type and values of one pixel; `None` for modes that are no plain numbers.
+    /// Type and number of values of one pixel; `None` for modes that are not plain numbers.
     fn kind(&self) -> Option<(Dtype, u64)> {
         Some(match self.mode.as_str() {
             "L" | "P" => (Dtype::Uint8, 1),
@@ -73,12 +73,12 @@ impl Pixels {
     }
 }
 
-/// Where the elements of a list lie. `Jpeg` arrays begin with their number, other lists with a word of zero.
+/// The ranges of the elements of a list. `Jpeg` arrays begin with their count, other lists with a zero word.
 ///
 /// # Errors
 /// `Corrupt` when the sizes do not add up to the value.
 pub fn elements(is_array: bool, data: &[u8]) -> Result<Vec<Range<usize>>> {
-    let cut = || Error::corrupt("a list of images that ends inside its head");
+    let cut = || Error::corrupt("a list of images that ends inside its header");
     let first = if is_array { 0 } else { 4 };
     let count = to_usize(word_at(data, first).ok_or_else(cut)?.into(), "a list")?;
     let sizes_at = first + 4;
@@ -89,7 +89,7 @@ pub fn elements(is_array: bool, data: &[u8]) -> Result<Vec<Range<usize>>> {
     for word in sizes.chunks_exact(4) {
         let size = word_at(word, 0).ok_or_else(cut)?;
         let end = at.checked_add(to_usize(size.into(), "an image")?).filter(|end| *end <= data.len());
-        let end = end.ok_or_else(|| Error::corrupt("an image that ends behind its list"))?;
+        let end = end.ok_or_else(|| Error::corrupt("an image that ends after its list"))?;
         found.push(at..end);
         at = end;
     }

@@ -2,7 +2,7 @@
 
 use jinx_core::error::{Error, Result};
 
-/// numpy types that MDS can hold, with the code that stands in front of an array.
+/// numpy types that MDS can hold, with the code in front of an array.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Dtype {
     Uint8,
@@ -103,7 +103,7 @@ impl Dtype {
     }
 }
 
-/// What an image's bytes are.
+/// The form of an image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Image {
     /// Width, height, mode and raw pixels.
@@ -127,7 +127,7 @@ pub enum Encoding {
     StrDecimal,
     Json,
     Image(Image),
-    /// `jpeg_array`: a list of JPEG files without the word in front that `list[jpeg]` has.
+    /// `jpeg_array`: a list of JPEG files, without the leading word of `list[jpeg]`.
     JpegArray,
     List(Image),
     Pickle,

@@ -5,19 +5,19 @@ use jinx_core::error::{Error, Result};
 use jinx_core::npy::data_len;
 use jinx_core::num::{to_u64, to_usize};
 
-/// What stands before an array's data.
+/// The header of an array's data.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ArrayHead {
     pub dtype: Dtype,
     pub shape: Vec<u64>,
-    /// Where the data begin.
+    /// Where the data begins.
     pub start: usize,
 }
 
-/// Reads what the column does not fix, and holds the shape against the bytes that are there.
+/// Reads what the column does not fix, and compares the shape with the number of bytes.
 ///
 /// # Errors
-/// `Corrupt` for an unknown type, a cut head, or a shape that does not fit the data.
+/// `Corrupt` for an unknown type, a header that is cut off, or a shape that does not fit the data.
 pub fn parse(dtype: Option<Dtype>, shape: Option<&[u64]>, data: &[u8]) -> Result<ArrayHead> {
     parse_head(dtype, shape, data, to_u64(data.len()))
 }
@@ -27,7 +27,7 @@ pub fn parse(dtype: Option<Dtype>, shape: Option<&[u64]>, data: &[u8]) -> Result
 /// # Errors
 /// As [`parse`].
 pub fn parse_head(dtype: Option<Dtype>, shape: Option<&[u64]>, data: &[u8], total: u64) -> Result<ArrayHead> {
-    let cut = || Error::corrupt("an array that ends inside its head");
+    let cut = || Error::corrupt("an array that ends inside its header");
     let mut start = 0;
     let dtype = match dtype {
         Some(dtype) => dtype,
@@ -66,14 +66,14 @@ fn little_endian(bytes: &[u8]) -> u64 {
 /// The array as a `.npy` file of version 1.
 ///
 /// # Errors
-/// `Limit` when the memory is not there.
+/// `Limit` when memory runs out.
 pub fn npy_file(head: &ArrayHead, data: &[u8]) -> Result<Vec<u8>> {
     let sizes: Vec<String> = head.shape.iter().map(u64::to_string).collect();
     let comma = if sizes.len() == 1 { "," } else { "" };
     let descr = head.dtype.descr();
     let text =
         format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({}{comma}), }}", sizes.join(", "));
-    // numpy pads with blanks so that the data begin at a multiple of 64.
+    // numpy pads with blanks so that the data begins at a multiple of 64.
     let length = (10 + text.len() + 1).next_multiple_of(64) - 10;
     let total = 10 + length + (data.len() - head.start);
     let mut file = Vec::new();
@@ -110,7 +110,7 @@ mod tests {
         let mut data = vec![66, 3 << 2 | 3];
         data.extend_from_slice(&[0xff; 24]);
         assert!(parse(None, None, &data).is_err());
-        // numpy makes no array of these dimensions either, though one of them is 0.
+        // numpy makes no array of these dimensions either, although one of them is 0.
         data[2..10].fill(0);
         assert!(parse(None, None, &data).is_err());
     }

@@ -1,5 +1,5 @@
 //! JSON text as Python's `json.dumps` writes it, byte for byte: blanks after commas and colons, ASCII only, floats as
-//! `repr` has them, NaN and the infinities as words.
+//! `repr` writes them, NaN and the infinities as words.
 
 use jinx_core::error::{Error, Result};
 use jinx_core::json::text::push_json_float;
@@ -52,7 +52,7 @@ impl Formatter for Python {
     }
 }
 
-/// The text of an index, whose objects are written in the order they have. It holds no floats.
+/// The text of an index, whose objects keep their order. It holds no floats.
 pub(crate) fn dumps(value: &impl Serialize) -> serde_json::Result<Vec<u8>> {
     let mut out = Vec::new();
     value.serialize(&mut Serializer::with_formatter(&mut out, Python))?;

@@ -1,12 +1,13 @@
-//! Folders with an index as one sequence of samples; shards are opened when they are touched.
+//! Folders with an index as one sequence of samples; shards are opened when they are used.
 
 use crate::encodings::names::Encoding;
-use crate::index::{FileInfo, INDEX_NAME, ShardInfo, parse};
+use crate::index::{INDEX_NAME, ShardInfo, parse};
+use crate::read::folder_path::FolderPath;
 use crate::read::shard::{Row, Shard};
 use crate::read::unpack;
 use bytes::Bytes;
 use jinx_core::error::{Cause, Error, Result};
-use jinx_core::io::{Access, Scratch, Source, base_of};
+use jinx_core::io::{Access, FileOps, RealOps, Scratch, Source, base_of};
 use jinx_core::limits::{Limits, MAX_MANIFEST_BYTES};
 use std::fs;
 use std::io::ErrorKind;
@@ -28,7 +29,7 @@ pub enum Unpack {
     /// Into a temporary folder that is removed with the dataset; see [`Scratch`].
     #[default]
     Private,
-    /// Into this folder, where they stay.
+    /// Into this folder, where they are kept.
     Cache(PathBuf),
     /// Into memory, two at a time.
     Memory,
@@ -51,19 +52,6 @@ pub struct Options {
     pub hashes: Hashes,
     pub limits: Limits,
     pub unpack: Unpack,
-}
-
-/// A folder as it was given, and what a relative one counts from.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Place<'f> {
-    base: &'f Path,
-    folder: &'f Path,
-}
-
-impl Place<'_> {
-    pub fn open(self, file: &FileInfo, access: Access) -> Result<Source> {
-        Source::open_from(self.base, file.path(self.folder)?, access)
-    }
 }
 
 /// Folders opened as one sequence.
@@ -93,10 +81,10 @@ struct ShardSlot {
 }
 
 impl Folder {
-    /// Reads the indexes; no shard is opened. Relative paths count from the working directory as it is now.
+    /// Reads the indexes; no shard is opened. Relative paths count from the current working directory.
     ///
     /// # Errors
-    /// `Io` when there is none, `Corrupt` or `Unsupported` for what is none.
+    /// `Io` when there is no index, `Corrupt` or `Unsupported` for an invalid one.
     pub fn open(paths: Vec<PathBuf>, options: Options) -> Result<Self> {
         let (mut slots, mut starts, mut ids, mut total) = (Vec::new(), vec![0], Vec::new(), 0u64);
         for (folder, path) in paths.iter().enumerate() {
@@ -105,7 +93,7 @@ impl Folder {
             for info in shards {
                 total = total
                     .checked_add(info.samples)
-                    .ok_or_else(|| Error::corrupt("more samples than 64 bits count").in_file(path))?;
+                    .ok_or_else(|| Error::corrupt("more samples than 64 bits can count").in_file(path))?;
                 starts.push(total);
                 slots.push(ShardSlot { info, folder, shard: RwLock::default(), used: AtomicU64::new(0) });
             }
@@ -142,7 +130,7 @@ impl Folder {
         &self.paths
     }
 
-    /// What relative ones of the folders count from.
+    /// The base of relative folders.
     pub fn base(&self) -> &Path {
         &self.base
     }
@@ -166,8 +154,8 @@ impl Folder {
         self.slots.get(shard).map_or(Path::new(""), |slot| &self.paths[slot.folder])
     }
 
-    pub(crate) fn place_of(&self, shard: usize) -> Place<'_> {
-        Place { base: &self.base, folder: self.folder_of(shard) }
+    pub(crate) fn place_of(&self, shard: usize) -> FolderPath<'_> {
+        FolderPath { base: &self.base, folder: self.folder_of(shard) }
     }
 
     /// First sample of a shard.
@@ -175,7 +163,7 @@ impl Folder {
         self.starts.get(shard).copied().unwrap_or_default()
     }
 
-    /// The columns of all shards, in the order in which they are first met, with encodings as they are named.
+    /// The columns of all shards, in the order of their first occurrence, with the names of their encodings.
     pub fn columns(&self) -> Vec<(String, String)> {
         let mut found: Vec<(String, String)> = Vec::new();
         let mut before: Option<*const crate::columns::Columns> = None;
@@ -216,7 +204,7 @@ impl Folder {
     /// Finds the fields of sample `i`.
     ///
     /// # Errors
-    /// What is wrong with its shard or with itself.
+    /// Errors of its shard or of the sample.
     pub fn row(&self, i: u64) -> Result<Row> {
         let (shard, i) = self.place(i);
         self.shard(shard)?.row(i)
@@ -232,7 +220,7 @@ impl Folder {
     /// A shard, opened if it is not.
     ///
     /// # Errors
-    /// What is wrong with its entry in the index or with its file.
+    /// Errors of its entry in the index or of its file.
     pub fn shard(&self, shard: usize) -> Result<Arc<Shard>> {
         let slot = self.slots.get(shard).ok_or_else(|| Error::invalid(format!("shard {shard}")))?;
         if let Some(open) = self.opened(shard) {
@@ -264,7 +252,7 @@ impl Folder {
     fn open_shard(&self, shard: usize, slot: &ShardSlot) -> Result<Shard> {
         let info = &slot.info;
         info.check()?;
-        let folder = Place { base: &self.base, folder: &self.paths[slot.folder] };
+        let folder = FolderPath { base: &self.base, folder: &self.paths[slot.folder] };
         let (options, limits) = (&self.options, self.options.limits);
         if unpack::algorithm(info).is_none() {
             let source = folder.open(&info.raw, options.access)?;
@@ -275,7 +263,7 @@ impl Folder {
         }
         let verify = options.hashes != Hashes::None;
         let unpacked = |target: &Path| -> Result<Source> {
-            let is_new = unpack::to_file(info, folder, target, verify)?;
+            let is_new = unpack::to_file(&RealOps, info, folder, target, verify)?;
             let source = Source::open(target, options.access)?;
             if options.hashes == Hashes::All && !is_new {
                 unpack::check_hashes(&source, &info.raw.hashes)?;
@@ -290,7 +278,7 @@ impl Folder {
             Unpack::Cache(cache) => {
                 let target = info.raw.path(&cache.join(self.cache_name(slot)))?;
                 let parent = target.parent().unwrap_or(cache);
-                fs::create_dir_all(parent).map_err(|error| Error::io(parent, &error))?;
+                RealOps.create_folders(parent).map_err(|error| Error::io(parent, &error))?;
                 unpacked(&target)?
             }
             Unpack::Private => {
@@ -298,7 +286,7 @@ impl Folder {
                 let name = format!("{shard}-{}", name.to_string_lossy());
                 let unpacked = || unpacked(&self.scratch.folder()?.join(&name));
                 match unpacked() {
-                    // The process that this one was forked off has removed the folder: once more, in a new one.
+                    // The parent process has removed the folder: try again in a new one.
                     Err(error) if error.cause() == Cause::Io(ErrorKind::NotFound) => unpacked()?,
                     done => done?,
                 }
@@ -307,7 +295,7 @@ impl Folder {
         Shard::open(source, info, limits)
     }
 
-    /// A name for the decoded shards of one folder that no other folder or other index has.
+    /// A name for the decoded shards of one folder, unique to the folder and its index.
     fn cache_name(&self, slot: &ShardSlot) -> String {
         let path = &self.base.join(&self.paths[slot.folder]);
         let whole = path.canonicalize().or_else(|_| absolute(path)).unwrap_or_else(|_| path.clone());
@@ -353,7 +341,7 @@ fn read_index(folder: &Path) -> Result<(Vec<ShardInfo>, String)> {
     Ok((shards, format!("{:016x}", XxHash3_64::oneshot(&text))))
 }
 
-/// Half of what the system lets a process open or map.
+/// Half of the files and maps that the system grants a process.
 fn open_limit() -> usize {
     let maps = fs::read_to_string("/proc/sys/vm/max_map_count")
         .ok()

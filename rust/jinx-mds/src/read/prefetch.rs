@@ -15,7 +15,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 /// Decoded bytes of a piece, unless one sample takes more.
 const PIECE_BYTES: u64 = 2 << 20;
-/// Pieces that wait for the reader, beside the one being decoded and the one being read.
+/// Pieces that wait for the reader, besides the one being decoded and the one being read.
 const WAITING: usize = 1;
 
 /// Some samples of a shard, decoded.
@@ -28,7 +28,7 @@ pub struct Piece {
     pub index: u64,
 }
 
-/// Decodes the file-compressed shards of a folder on a thread of its own, in order. Other shards are passed over.
+/// Decodes the file-compressed shards of a folder on a thread of its own, in order. Other shards are skipped.
 pub struct ShardPrefetcher {
     pieces: Receiver<Piece>,
     current: Option<Piece>,
@@ -39,12 +39,12 @@ impl ShardPrefetcher {
     /// From the shard that holds sample `start` on.
     pub fn new(folder: Arc<Folder>, start: u64) -> Self {
         let (sender, pieces) = sync_channel(WAITING);
-        // Where no thread can be had, the reader goes the other way.
+        // If no thread can be started, samples are read at random instead.
         let _ = std::thread::Builder::new().name("jinx-mds".to_owned()).spawn(move || {
             let (first, _) = folder.place(start.min(folder.len().saturating_sub(1)));
             for shard in first..folder.count() {
                 let skip = start.saturating_sub(folder.start(shard));
-                // What is wrong with a shard is told to whoever touches its samples.
+                // The error of a shard is reported when one of its samples is read.
                 if let Err(error) = decode(&folder, shard, skip, &sender)
                     && error.cause() == jinx_core::Cause::Interrupted
                 {
@@ -55,7 +55,7 @@ impl ShardPrefetcher {
         Self { pieces, current: None, ended: false }
     }
 
-    /// The piece that holds sample `position`, if it is decoded here. Positions must not go back.
+    /// The piece with sample `position`, if it is decoded here. Positions must not decrease.
     pub fn piece(&mut self, position: u64) -> Option<&Piece> {
         loop {
             match &self.current {
@@ -82,7 +82,7 @@ fn decode(folder: &Folder, shard: usize, skip: u64, sender: &SyncSender<Piece>) 
     let source = unpack::open_zip(info, folder.place_of(shard), verify)?;
     let path = source.path().to_owned();
     let send = |piece| sender.send(piece).map_err(|_| Error::interrupted());
-    // Nothing is handed out before it is checked: hashes of the decoded shard alone need all of it.
+    // Nothing is returned before it is checked: a hash of the decoded shard needs all of it.
     let is_checked = !verify || has_known(info.zip.as_ref()) || !has_known(Some(&info.raw));
     if unpack::algorithm(info).and_then(Algorithm::stream).is_none() || !is_checked {
         drop(source);
@@ -112,7 +112,7 @@ fn decode(folder: &Folder, shard: usize, skip: u64, sender: &SyncSender<Piece>) 
     Ok(())
 }
 
-/// The offsets of a shard that is being decoded; the stream then stands at the first sample.
+/// The offsets of a shard that is being decoded; afterwards the stream is at the first sample.
 fn read_offsets(reader: &mut dyn Read, samples: u64, total: u64) -> Result<Vec<u32>> {
     let head = samples.saturating_add(1).saturating_mul(4);
     if head.saturating_add(4) > total {
@@ -121,7 +121,7 @@ fn read_offsets(reader: &mut dyn Read, samples: u64, total: u64) -> Result<Vec<u
     let mut count = [0; 4];
     read_exactly(reader, &mut count)?;
     if u64::from(u32::from_le_bytes(count)) != samples {
-        return Err(Error::corrupt("another number of samples than the index says"));
+        return Err(Error::corrupt("a number of samples that differs from the index"));
     }
     let bytes = read_vec(reader, head)?;
     let offsets: Vec<u32> = bytes
@@ -140,7 +140,7 @@ fn read_offsets(reader: &mut dyn Read, samples: u64, total: u64) -> Result<Vec<u
     Ok(offsets)
 }
 
-/// Whether the index has a hash of this file that we know.
+/// Whether the index has a known hash of this file.
 fn has_known(file: Option<&FileInfo>) -> bool {
     file.is_some_and(|file| !Hashers::of(file.hashes.keys().map(String::as_str)).is_empty())
 }

@@ -19,7 +19,7 @@ enum ShardData {
     File(Source),
     /// A file-compressed shard, decoded.
     Memory(Bytes),
-    /// Some samples of one, one after the other: their ends, and the number of the first.
+    /// Some samples of a shard, one after the other: their ends, and the number of the first.
     Part {
         bytes: Bytes,
         ends: Vec<u32>,
@@ -38,7 +38,7 @@ pub struct Shard {
     limits: Limits,
 }
 
-/// The fields of one sample, found and not yet decoded.
+/// The fields of one sample, located but not yet decoded.
 #[derive(Debug)]
 pub struct Row {
     shard: Arc<Shard>,
@@ -60,7 +60,7 @@ impl Shard {
     /// A raw or sample-compressed shard in a file.
     ///
     /// # Errors
-    /// `Truncated` or `Corrupt` when the file is not as the index says.
+    /// `Truncated` or `Corrupt` when the file does not match the index.
     pub fn open(source: Source, info: &ShardInfo, limits: Limits) -> Result<Self> {
         let path = source.path().to_owned();
         Self::check_size(source.len(), info).map_err(|error| error.in_file(&path))?;
@@ -111,7 +111,7 @@ impl Shard {
     }
 
     fn check_head(&self) -> Result<()> {
-        let count = self.word(0).map_err(|_| Error::truncated("a shard without a head"))?;
+        let count = self.word(0).map_err(|_| Error::truncated("a shard without a header"))?;
         if u64::from(count) != self.samples {
             return Err(Error::corrupt(format!("{count} samples, the index says {}", self.samples)));
         }
@@ -202,7 +202,7 @@ impl Shard {
         Ok(start..end)
     }
 
-    /// Bytes of sample `i` after decompression, where the stored form says it.
+    /// Bytes of sample `i` after decompression, if the stored form states it.
     ///
     /// # Errors
     /// As [`Shard::extent`].
@@ -241,7 +241,7 @@ impl Shard {
     /// Finds the fields of sample `i`.
     ///
     /// # Errors
-    /// `Corrupt` when its sizes do not add up, and those of reading.
+    /// `Corrupt` when its sizes do not add up; errors of reading.
     pub fn row(self: &Arc<Self>, i: u64) -> Result<Row> {
         let find = || {
             if self.codec.is_some() {
@@ -256,7 +256,7 @@ impl Shard {
         find().map_err(|error| self.here(error, i))
     }
 
-    /// Finds the fields of sample `i`, which is at hand.
+    /// Finds the fields of sample `i`, which was read already.
     ///
     /// # Errors
     /// As [`Shard::row`].
@@ -306,15 +306,15 @@ impl Row {
         self.found.spans.get(column).map_or(0, |(start, end)| u64::from(end - start))
     }
 
-    /// The sample at hand, where it had to be decompressed as one piece.
+    /// The decoded sample, if it was decompressed as a whole.
     pub fn whole(&self) -> Option<&Bytes> {
         self.found.whole()
     }
 
-    /// A column's bytes, borrowed where they are at hand.
+    /// A column's bytes, borrowed if they are in memory.
     ///
     /// # Errors
-    /// Those of reading.
+    /// Errors of reading.
     pub fn slice(&self, column: usize) -> Result<Cow<'_, [u8]>> {
         let span = self.span(column)?;
         match &self.found.whole {
@@ -326,14 +326,15 @@ impl Row {
     /// A column's bytes into `out`, which must have their length.
     ///
     /// # Errors
-    /// Those of reading.
+    /// Errors of reading.
     pub fn read_into<'o>(&self, column: usize, out: UninitSlice<'o>) -> Result<&'o mut [u8]> {
         let span = self.span(column)?;
         match (&self.found.whole, &self.shard.data) {
             (None, ShardData::File(source)) => source.read_at(self.found.start + u64::from(span.0), out),
             _ => {
                 let bytes = self.slice(column)?;
-                out.copied(&bytes).ok_or_else(|| Error::invalid("a buffer of another length than the value"))
+                out.copied(&bytes)
+                    .ok_or_else(|| Error::invalid("a buffer of a different length than the value"))
             }
         }
     }

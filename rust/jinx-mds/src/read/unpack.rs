@@ -3,12 +3,11 @@
 use crate::compression::{Algorithm, Compression};
 use crate::hash::Hashers;
 use crate::index::ShardInfo;
-use crate::read::folder::Place;
+use crate::read::folder_path::FolderPath;
 use jinx_core::codec;
 use jinx_core::error::{Error, Result};
-use jinx_core::io::{Access, Source, mark_unfinished, sweep_unfinished};
+use jinx_core::io::{Access, FileOps, Source, mark_unfinished, sweep_unfinished};
 use jinx_core::num::{to_u64, to_usize};
-use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process;
@@ -49,8 +48,8 @@ pub(crate) fn algorithm(info: &ShardInfo) -> Option<Algorithm> {
     }
 }
 
-/// The compressed file of a shard, its size held against the index, its hashes on request.
-pub(crate) fn open_zip(info: &ShardInfo, folder: Place<'_>, verify: bool) -> Result<Source> {
+/// The compressed file of a shard: its size is compared with the index, on request its hashes too.
+pub(crate) fn open_zip(info: &ShardInfo, folder: FolderPath<'_>, verify: bool) -> Result<Source> {
     let zip = info.zip.as_ref().ok_or_else(|| Error::corrupt("a compressed shard without zip_data"))?;
     let source = folder.open(zip, Access::Pread)?;
     let (found, listed) = (source.len(), zip.bytes);
@@ -66,7 +65,7 @@ pub(crate) fn open_zip(info: &ShardInfo, folder: Place<'_>, verify: bool) -> Res
     Ok(source)
 }
 
-/// Holds a file against its hashes.
+/// Compares a file with its hashes.
 pub(crate) fn check_hashes(
     source: &Source,
     listed: &std::collections::BTreeMap<String, String>,
@@ -84,7 +83,7 @@ pub(crate) fn check_hashes(
     hashers.check(listed).map_err(|error| error.in_file(source.path()))
 }
 
-/// The shard's bytes as a stream, in constant memory; snappy's block is decoded as a whole.
+/// The shard's bytes as a stream, in constant memory; a snappy block is decoded as a whole.
 pub(crate) fn stream(source: Source, info: &ShardInfo) -> Result<Box<dyn Read + Send>> {
     let algorithm = algorithm(info).ok_or_else(|| Error::invalid("the shard is not compressed"))?;
     match algorithm.stream() {
@@ -96,10 +95,10 @@ pub(crate) fn stream(source: Source, info: &ShardInfo) -> Result<Box<dyn Read + 
     }
 }
 
-/// The whole shard in memory, with its raw hashes on request.
+/// The whole shard in memory; its raw hashes are checked on request.
 pub(crate) fn to_memory(
     info: &ShardInfo,
-    folder: Place<'_>,
+    folder: FolderPath<'_>,
     verify: bool,
     max: u64,
 ) -> Result<(Vec<u8>, PathBuf)> {
@@ -122,31 +121,45 @@ pub(crate) fn to_memory(
     decode().map(|bytes| (bytes, path.clone())).map_err(|error| error.in_file(&path))
 }
 
-/// The shard decoded into `target`, whose folder is there, unless a file of the right size is there already; whether it
-/// was not.
-pub(crate) fn to_file(info: &ShardInfo, folder: Place<'_>, target: &Path, verify: bool) -> Result<bool> {
+/// Decodes the shard into `target`, whose folder must exist, unless a file of the right size exists. Returns whether it
+/// did.
+pub(crate) fn to_file(
+    ops: &dyn FileOps,
+    info: &ShardInfo,
+    folder: FolderPath<'_>,
+    target: &Path,
+    verify: bool,
+) -> Result<bool> {
     if target.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.len() == info.raw.bytes) {
         return Ok(false);
     }
     let source = open_zip(info, folder, verify)?;
     let path = source.path().to_owned();
-    let parent = target.parent().ok_or_else(|| Error::invalid("this names no file").in_file(target))?;
+    let parent =
+        target.parent().ok_or_else(|| Error::invalid("this is not the name of a file").in_file(target))?;
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
     let prefix = format!(".{}.", target.file_name().unwrap_or_default().to_string_lossy());
-    sweep_unfinished(parent, |name| name.starts_with(&prefix) && name.ends_with(".tmp"));
+    sweep_unfinished(ops, parent, |name| name.starts_with(&prefix) && name.ends_with(".tmp"));
     let work = parent.join(format!("{prefix}{}.{number}.tmp", process::id()));
-    let decoded = decode_into(source, info, &path, &work, verify)
-        .and_then(|()| fs::rename(&work, target).map_err(|error| Error::io(target, &error)));
+    let decoded = decode_into(ops, source, info, &path, &work, verify)
+        .and_then(|()| ops.rename(&work, target).map_err(|error| Error::io(target, &error)));
     if decoded.is_err() {
-        let _ = fs::remove_file(&work);
+        let _ = ops.remove(&work);
     }
     decoded.map(|()| true)
 }
 
-fn decode_into(source: Source, info: &ShardInfo, path: &Path, work: &Path, verify: bool) -> Result<()> {
+fn decode_into(
+    ops: &dyn FileOps,
+    source: Source,
+    info: &ShardInfo,
+    path: &Path,
+    work: &Path,
+    verify: bool,
+) -> Result<()> {
     let here = |error: Error| error.in_file(path);
     let mut reader = stream(source, info).map_err(here)?;
-    let mut out = File::create(work).map_err(|error| Error::io(work, &error))?;
+    let mut out = ops.create(work).map_err(|error| Error::io(work, &error))?;
     mark_unfinished(&out);
     let mut hashers = Hashers::of(info.raw.hashes.keys().map(String::as_str).filter(|_| verify));
     let mut buffer = vec![0; STEP_BYTES];
@@ -159,7 +172,7 @@ fn decode_into(source: Source, info: &ShardInfo, path: &Path, work: &Path, verif
         written += to_u64(got);
         // Checked before it is written: a bomb never fills the disk.
         if written > info.raw.bytes {
-            let what = format!("decodes to more than the {} bytes that the index says", info.raw.bytes);
+            let what = format!("decodes to more than the {} bytes in the index", info.raw.bytes);
             return Err(here(Error::corrupt(what)));
         }
         hashers.update(&buffer[..got]);
@@ -172,10 +185,10 @@ fn decode_into(source: Source, info: &ShardInfo, path: &Path, work: &Path, verif
     hashers.check(&info.raw.hashes).map_err(here)
 }
 
-/// Fills `out` with what `reader` yields next.
+/// Fills `out` from `reader`.
 ///
 /// # Errors
-/// `Truncated` when it ends before.
+/// `Truncated` when `reader` ends early.
 pub(crate) fn read_exactly(reader: &mut dyn Read, out: &mut [u8]) -> Result<()> {
     let mut got = 0;
     while got < out.len() {
@@ -201,4 +214,55 @@ pub(crate) fn read_vec(reader: &mut dyn Read, length: u64) -> Result<Vec<u8>> {
         read_exactly(reader, &mut bytes[start..])?;
     }
     Ok(bytes)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::index::{INDEX_NAME, parse};
+    use crate::write::writer::{Settings, Writer};
+    use jinx_core::io::RealOps;
+    use jinx_core::io::ops::Call;
+    use std::fs;
+    use std::sync::atomic::AtomicUsize;
+
+    #[test]
+    fn any_failing_call_leaves_no_shard_or_a_whole_one() {
+        let place = tempfile::tempdir().unwrap();
+        let source = place.path().join("d");
+        let settings = Settings {
+            columns: [("text".to_owned(), "str".to_owned())].into(),
+            compression: Some("zstd".to_owned()),
+            hashes: Vec::new(),
+            size_limit: None,
+            overwrite: false,
+            threads: 1,
+        };
+        let mut writer = Writer::create(&source, settings).unwrap();
+        writer.push(&writer.encoder().unwrap().encode(&["a".repeat(100)]).unwrap()).unwrap();
+        writer.finish().unwrap();
+        let info = parse(&fs::read(source.join(INDEX_NAME)).unwrap()).unwrap().remove(0);
+        let folder = FolderPath { base: Path::new(""), folder: &source };
+        let cache = place.path().join("cache");
+        fs::create_dir(&cache).unwrap();
+        let target = cache.join("shard");
+        for number in 0.. {
+            let calls = AtomicUsize::new(0);
+            let ops = |_: Call<'_>| match calls.fetch_add(1, Ordering::Relaxed) {
+                at if at == number => Err(std::io::Error::other("injected")),
+                _ => Ok(()),
+            };
+            let is_new = to_file(&ops, &info, folder, &target, true);
+            let has_failed = calls.load(Ordering::Relaxed) > number;
+            assert_eq!(is_new.is_err(), has_failed, "{number}");
+            assert_eq!(fs::read_dir(&cache).unwrap().count(), usize::from(!has_failed), "{number}");
+            if !has_failed {
+                assert_eq!(number, 2, "the file is made and renamed");
+                break;
+            }
+        }
+        assert_eq!(fs::metadata(&target).unwrap().len(), info.raw.bytes);
+        assert!(!to_file(&RealOps, &info, folder, &target, true).unwrap());
+    }
 }

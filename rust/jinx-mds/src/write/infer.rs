@@ -1,4 +1,4 @@
-//! Which encoding fits a column, from the values it has.
+//! Infers the encoding of a column from its values.
 
 use crate::encodings::names::Dtype;
 use jinx_core::error::{Error, Result};
@@ -7,7 +7,7 @@ use jinx_core::sink::{Dtype as Suffix, Payload};
 use jinx_core::value::Value;
 use std::collections::BTreeMap;
 
-/// What the values of one column have been so far.
+/// The kind of the values of one column so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ValueType {
     Str,
@@ -35,7 +35,7 @@ impl ValueType {
         }
     }
 
-    /// The kind that holds the values of both.
+    /// The kind that holds both.
     fn with(self, other: Self) -> Option<Self> {
         match (self, other) {
             (a, b) if a == b => Some(a),
@@ -100,7 +100,7 @@ fn json_only(value: &Value) -> Result<()> {
     }
 }
 
-/// Looks at samples and finds encodings that fit all of them.
+/// Infers encodings that fit all samples.
 #[derive(Debug, Default)]
 pub struct Inference {
     kinds: BTreeMap<String, ValueType>,
@@ -109,9 +109,9 @@ pub struct Inference {
 
 impl Inference {
     /// # Errors
-    /// `Mismatch` naming a field that has no encoding, or none that fits all samples so far.
+    /// `Mismatch` naming a field that has no encoding, or no encoding that fits all samples so far.
     pub fn observe(&mut self, row: &Value) -> Result<()> {
-        let Value::Dict(members) = row else { return Err(Error::invalid("a sample that is no dict")) };
+        let Value::Dict(members) = row else { return Err(Error::invalid("a sample that is not a dict")) };
         for (name, value) in members {
             let kind = ValueType::of(value).map_err(|error| error.in_field(name))?;
             let before = match self.kinds.get(name) {

@@ -1,4 +1,4 @@
-//! Writing folders: which encodings fit, and the bytes that Streaming's own writer gives.
+//! Writing folders: inferring encodings, and the bytes that Streaming's own writer produces.
 
 mod compress;
 pub mod infer;

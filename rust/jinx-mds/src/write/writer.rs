@@ -1,4 +1,4 @@
-//! Writing MDS folders: the bytes that Streaming's own writer gives, published as a whole.
+//! Writing MDS folders: the bytes that Streaming's own writer produces, published as a whole.
 
 use crate::compression::Compression;
 use crate::encodings::names::Encoding;
@@ -7,17 +7,16 @@ use crate::hash::{Hasher, Hashers};
 use crate::index::INDEX_NAME;
 use crate::write::compress::Packer;
 use jinx_core::error::{Error, Result};
-use jinx_core::io::{Contents, FolderWriter};
+use jinx_core::io::{Contents, FileOps, FolderWriter, RealOps};
 use jinx_core::num::{to_u64, to_usize};
 use serde_json::{Map, Value as Json, json};
 use std::collections::{BTreeMap, VecDeque};
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-/// What Streaming's writer uses.
+/// The default of Streaming's writer.
 pub const DEFAULT_SIZE_LIMIT: u64 = 1 << 26;
 
 #[derive(Debug, Clone)]
@@ -57,7 +56,7 @@ pub struct Writer {
     columns: Arc<Vec<WrittenColumn>>,
     compression: Compression,
     settings: Settings,
-    /// What every shard's entry says.
+    /// The common part of all shard entries.
     config: Map<String, Json>,
     config_text: Vec<u8>,
     ends: Vec<u64>,
@@ -67,15 +66,15 @@ pub struct Writer {
     shards: Vec<Json>,
     written: u64,
     bytes: u64,
-    /// A shard could not be written, and its samples are gone: nothing may be published any more.
+    /// A shard could not be written and its samples are lost: nothing may be published.
     failed: bool,
 }
 
-/// Threads that write shards. Dropping it waits for them: the folder they write to is removed next, and may be another
-/// writer's soon.
+/// Threads that write shards. Dropping it waits for them: their folder is removed next, and another writer may use its
+/// name.
 struct Running {
     shards: VecDeque<JoinHandle<Result<Json>>>,
-    /// A forked child has the handles, and none of the threads.
+    /// A forked child has the handles, but not the threads.
     pid: u32,
 }
 
@@ -88,11 +87,19 @@ impl Drop for Running {
 }
 
 impl Writer {
-    /// Starts a folder; what is there stays until [`Writer::finish`].
+    /// Starts a folder; an existing one stays until [`Writer::finish`].
     ///
     /// # Errors
-    /// `Invalid` for options that do not exist or a target that is taken, `Unsupported` for an unknown encoding.
+    /// `Invalid` for unknown options or an existing target, `Unsupported` for an unknown encoding.
     pub fn create(target: &Path, settings: Settings) -> Result<Self> {
+        Self::create_on(Arc::new(RealOps), target, settings)
+    }
+
+    /// As [`Writer::create`], through `ops`.
+    ///
+    /// # Errors
+    /// As [`Writer::create`].
+    pub fn create_on(ops: Arc<dyn FileOps>, target: &Path, settings: Settings) -> Result<Self> {
         let mut columns = Vec::new();
         for (name, encoding) in &settings.columns {
             let parsed = Encoding::parse(encoding).map_err(|error| error.in_field(name))?;
@@ -122,7 +129,7 @@ impl Writer {
         config.insert("size_limit".into(), json!(settings.size_limit));
         config.insert("version".into(), json!(2));
         let config_text = dumps(&config).map_err(|error| Error::invalid(error.to_string()))?;
-        let folder = FolderWriter::begin_with(target, settings.overwrite, Contents::Mds)?;
+        let folder = FolderWriter::begin_on(ops, target, settings.overwrite, Contents::Mds)?;
         let mut writer = Self {
             running: Running { shards: VecDeque::new(), pid: process::id() },
             folder,
@@ -154,7 +161,7 @@ impl Writer {
         &self.columns
     }
 
-    /// A maker of samples, for any thread.
+    /// An encoder of samples, for any thread.
     ///
     /// # Errors
     /// `Limit` without memory.
@@ -166,11 +173,11 @@ impl Writer {
         Ok(SampleEncoder { columns: Arc::clone(&self.columns), packer })
     }
 
-    /// Adds a sample that an encoder of this writer made.
+    /// Adds a sample from an encoder of this writer.
     ///
     /// # Errors
-    /// `Limit` for a sample that fits no shard, which is left out; I/O errors of shards written before, after which
-    /// every further sample is `Invalid`.
+    /// `Limit` for a sample that fits into no shard, which is left out; I/O errors of earlier shards, after which every
+    /// further sample is `Invalid`.
     pub fn push(&mut self, sample: &[u8]) -> Result<()> {
         self.require_all_shards()?;
         let size = to_u64(sample.len()) + 4;
@@ -214,7 +221,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Ends the shard. It is gone if that fails or panics, and with it the dataset.
+    /// Ends the shard. If that fails or panics, the shard is lost, and with it the dataset.
     fn flush(&mut self) -> Result<()> {
         self.failed = true;
         self.start_shard()?;
@@ -232,11 +239,12 @@ impl Writer {
             config_text: self.config_text.clone(),
             hashes: self.settings.hashes.clone(),
             compression: self.compression,
+            ops: Arc::clone(self.folder.ops()),
             folder: self.folder.path().to_owned(),
             name,
         };
         self.reset();
-        // Copying bytes is not worth a thread; compressing and hashing are.
+        // Copying bytes is not worth a thread; compressing and hashing is.
         let is_heavy = matches!(self.compression, Compression::File(_)) || !self.settings.hashes.is_empty();
         let threads = match self.settings.threads {
             0 => std::thread::available_parallelism().map_or(1, usize::from),
@@ -286,7 +294,7 @@ impl Writer {
         let index = json!({"shards": shards, "version": 2});
         let text = dumps(&index).map_err(|error| Error::invalid(error.to_string()))?;
         let path = self.folder.path().join(INDEX_NAME);
-        fs::write(&path, text).map_err(|error| Error::io(&path, &error))?;
+        self.folder.ops().write(&path, &text).map_err(|error| Error::io(&path, &error))?;
         let samples = self.written;
         self.folder.commit()?;
         Ok(Written { samples, bytes, shards: count })
@@ -346,7 +354,7 @@ impl SampleEncoder {
     }
 }
 
-/// Everything that writing one shard takes.
+/// Everything that is needed to write one shard.
 struct ShardJob {
     ends: Vec<u64>,
     samples: Vec<u8>,
@@ -354,6 +362,7 @@ struct ShardJob {
     config_text: Vec<u8>,
     hashes: Vec<String>,
     compression: Compression,
+    ops: Arc<dyn FileOps>,
     folder: PathBuf,
     name: String,
 }
@@ -396,7 +405,9 @@ impl ShardJob {
     fn put(&self, name: &str, parts: &[&[u8]]) -> Result<()> {
         use std::io::Write;
         let path = self.folder.join(name);
-        let written = fs::File::create(&path)
+        let written = self
+            .ops
+            .create(&path)
             .and_then(|mut file| parts.iter().try_for_each(|part| file.write_all(part)));
         written.map_err(|error| Error::io(&path, &error))
     }

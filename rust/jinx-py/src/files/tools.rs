@@ -5,8 +5,8 @@ use crate::errors::{IntoPy, from_py};
 use crate::sample::extract::emit_value;
 use jinx_core::json::write::{Binary, JsonText};
 use jinx_format::copy;
-use jinx_format::identity::JinxIdentity;
-use jinx_format::read::{locate, open};
+use jinx_format::identity::{self, JinxIdentity};
+use jinx_format::read::open;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use std::path::{PathBuf, absolute};
@@ -84,7 +84,7 @@ pub fn merge(py: Python<'_>, folder: PathBuf) -> PyResult<(u64, u64, u64, u64)> 
 /// The sidecar that goes with a main file.
 #[pyfunction]
 pub fn sidecar_of(py: Python<'_>, main: PathBuf) -> PyResult<Option<PathBuf>> {
-    py.detach(|| locate::sidecar_of(&main)).into_py_result()
+    py.detach(|| identity::sidecar_of(&main)).into_py_result()
 }
 
 /// Another main file than `main` that needs `sidecar`.

@@ -1,11 +1,11 @@
 //! A row's text and where its fields lie in it: read once, scanned as far as needed.
 
 use jinx_core::json::scan::{Members, Span};
+use jinx_core::json::text::unescape;
 use jinx_core::key_set::KeySet;
 use jinx_core::{Error, Result};
 use jinx_format::key::{Chain, FormatVersion};
-use jinx_format::read::decode::unescape;
-use jinx_format::read::json_lines::marked;
+use jinx_format::read::marked_rows::marked;
 use jinx_format::read::shard::Shard;
 use std::borrow::Cow;
 use std::mem;
@@ -104,7 +104,7 @@ impl Row {
 }
 
 fn split<'r>(shard: &Shard, raw: &'r [u8], text: &[u8]) -> Result<(Cow<'r, str>, Option<Chain>)> {
-    shard.split_key(unescape(raw)?, text)
+    shard.footer().split_key(unescape(raw)?, text)
 }
 
 impl Field {

@@ -27,10 +27,6 @@ pub enum Positions {
 }
 
 impl Positions {
-    pub fn of(positions: Option<Arc<Vec<u64>>>) -> Self {
-        positions.map_or(Self::Same, Self::Memory)
-    }
-
     /// The base's position of the view's sample `i`.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! Text columns that keep values of mixed kinds as JSON.
+//! String columns that keep values of mixed kinds as JSON.
 
 use super::{ColumnBuilder, column_of};
 use crate::arrow::json_string::to_json;

@@ -1,4 +1,4 @@
-//! Columns of nulls, bools, texts and bytes.
+//! Columns of nulls, bools, strings and bytes.
 
 use super::{ColumnBuilder, misfit};
 use crate::arrow::failure::from_arrow;
@@ -47,7 +47,7 @@ pub(crate) fn binary(data_type: &DataType) -> Result<Box<dyn ColumnBuilder>> {
     })
 }
 
-/// Whether `more` bytes still have an offset; Arrow's builders panic where they have not.
+/// Checks that `more` bytes still have an offset; without one, Arrow's builders panic.
 fn check_offset<O: OffsetSizeTrait>(held: usize, more: usize) -> Result<()> {
     match held.checked_add(more).and_then(O::from_usize) {
         Some(_) => Ok(()),
@@ -102,7 +102,7 @@ fn text_of(value: &Value) -> Result<&str> {
     }
 }
 
-/// The plain bytes of a value; a file name has no place in a plain column and must not be lost.
+/// The plain bytes of a value; a plain column cannot hold a file name, which must not be lost.
 fn bytes_of(value: &Value) -> Result<&[u8]> {
     match value {
         Value::Blob { payload: Payload::Raw, data, path: None, .. } => Ok(data),
@@ -113,7 +113,7 @@ fn bytes_of(value: &Value) -> Result<&[u8]> {
     }
 }
 
-/// Texts or bytes, one behind the other.
+/// Strings or bytes, one after the other.
 struct Joined<T: ByteArrayType> {
     values: GenericByteBuilder<T>,
     native: fn(&Value) -> Result<&T::Native>,
@@ -145,7 +145,7 @@ impl<T: ByteArrayType> ColumnBuilder for Joined<T> {
     }
 }
 
-/// Texts or bytes, the short ones within their places.
+/// Strings or bytes, with short ones inline.
 struct Views<T: ByteViewType> {
     values: GenericByteViewBuilder<T>,
     native: fn(&Value) -> Result<&T::Native>,

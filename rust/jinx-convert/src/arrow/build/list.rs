@@ -23,7 +23,7 @@ pub(crate) fn column(data_type: &DataType, depth: usize) -> Result<Box<dyn Colum
             width: usize::try_from(*size).map_err(|_| Error::invalid("a list type has a negative size"))?,
             nulls: NullBufferBuilder::new(0),
         }),
-        other => return Err(Error::invalid(format!("{other} is no list type"))),
+        other => return Err(Error::invalid(format!("{other} is not a list type"))),
     })
 }
 
@@ -39,11 +39,11 @@ fn push_items(items: &mut BuilderSlot, values: &[Value]) -> Result<()> {
     Ok(())
 }
 
-/// Pushes one dimension of an array; its length.
+/// Pushes one dimension of an array and returns its length.
 fn push_dimension(items: &mut BuilderSlot, array: &Npy, level: usize, at: usize) -> Result<usize> {
     let Some((length, stride)) = array.dimensions.get(level).copied() else {
         return Err(Error::mismatch(format!(
-            "an array of {} dimensions has fewer than the column has lists",
+            "an array of {} dimensions does not fit the nested lists of the column",
             array.dimensions.len()
         )));
     };
@@ -77,7 +77,7 @@ impl<O: OffsetSizeTrait> Lists<O> {
     fn close(&mut self, length: usize) -> Result<()> {
         self.total = self.total.saturating_add(length);
         let end = O::from_usize(self.total).ok_or_else(|| {
-            Error::limit("more list elements in one batch than 32 bits count; write fewer rows per batch")
+            Error::limit("more list elements in one batch than 32 bits can count; write fewer rows per batch")
         })?;
         self.ends.push(end);
         self.nulls.append_non_null();

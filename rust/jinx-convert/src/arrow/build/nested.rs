@@ -17,7 +17,7 @@ pub(crate) struct StructMembers {
     names: Vec<String>,
     places: HashMap<String, usize>,
     slots: Vec<BuilderSlot>,
-    /// The row in which a member was last seen, to find the missing and the doubled ones.
+    /// The row in which a member was last seen, to find missing and duplicate ones.
     seen: Vec<usize>,
     row: usize,
 }
@@ -45,7 +45,7 @@ impl StructMembers {
     pub(crate) fn push(&mut self, row: &[(String, Value)]) -> Result<()> {
         self.row += 1;
         for (at, (name, value)) in row.iter().enumerate() {
-            // Rows mostly have the schema's order, so the guess saves the look-up.
+            // Rows usually have the schema's order, so the guess saves a look-up.
             let guess = self.names.get(at).is_some_and(|expected| expected == name).then_some(at);
             let Some(place) = guess.or_else(|| self.places.get(name).copied()) else {
                 let known = self.names.iter().map(|known| format!("'{known}'")).collect::<Vec<_>>();
@@ -131,10 +131,10 @@ impl ColumnBuilder for Structs {
 
 pub(crate) fn map(entries: &FieldRef, sorted: bool, depth: usize) -> Result<Box<dyn ColumnBuilder>> {
     let DataType::Struct(fields) = entries.data_type() else {
-        return Err(Error::invalid("a map's entries are no struct"));
+        return Err(Error::invalid("a map's entries are not a struct"));
     };
     let [key, value] = fields.iter().as_slice() else {
-        return Err(Error::invalid("a map's entries are no struct of key and value"));
+        return Err(Error::invalid("a map's entries are not a struct of key and value"));
     };
     Ok(Box::new(Maps {
         keys: BuilderSlot {
@@ -151,7 +151,7 @@ pub(crate) fn map(entries: &FieldRef, sorted: bool, depth: usize) -> Result<Box<
     }))
 }
 
-/// Lists of `[key, value]`; a dict will do as well where the keys are texts.
+/// Lists of `[key, value]`; or a dict, if the keys are strings.
 struct Maps {
     entries: FieldRef,
     fields: Fields,
@@ -192,7 +192,7 @@ impl ColumnBuilder for Maps {
         };
         self.total = self.total.saturating_add(added);
         self.ends.push(i32::try_from(self.total).map_err(|_| {
-            Error::limit("more map entries in one batch than 32 bits count; write fewer rows per batch")
+            Error::limit("more map entries in one batch than 32 bits can count; write fewer rows per batch")
         })?);
         self.nulls.append_non_null();
         Ok(())

@@ -86,7 +86,7 @@ fn decimals<T: DecimalType<Native: FromStr>>(
     Primitives::<T, _>::boxed(data_type, data_type.to_string(), native)
 }
 
-/// Rounding is what the column asks for.
+/// Rounding to the column's precision is intended.
 #[allow(clippy::cast_possible_truncation)]
 fn to_f32(value: f64) -> f32 {
     value as f32

@@ -1,4 +1,4 @@
-//! Columns of numbers of one width, and of what Arrow stores as such.
+//! Columns of numbers of one width, and of types that Arrow stores as such.
 
 use super::{ColumnBuilder, misfit};
 use crate::arrow::failure::from_arrow;
@@ -8,11 +8,11 @@ use arrow_schema::DataType;
 use jinx_core::error::Result;
 use jinx_core::value::Value;
 
-/// Values as plain numbers, which get the column's type at the end.
+/// Values as plain numbers, converted to the column's type at the end.
 pub(crate) struct Primitives<T: ArrowPrimitiveType, F> {
     values: PrimitiveBuilder<T>,
     data_type: DataType,
-    /// What a value that does not fit is told.
+    /// Describes the column in errors.
     wanted: String,
     native: F,
 }

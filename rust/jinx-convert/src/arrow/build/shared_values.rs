@@ -40,7 +40,7 @@ impl ColumnBuilder for SharedValues {
         cast(&values, &self.encoded).map_err(|error| match error {
             ArrowError::DictionaryKeyOverflowError | ArrowError::RunEndIndexOverflowError => {
                 Error::limit(format!(
-                    "more different values in one batch than {} counts; write fewer rows per batch",
+                    "more different values in one batch than {} can count; write fewer rows per batch",
                     self.encoded
                 ))
             }

@@ -1,4 +1,4 @@
-//! Columns of dates, times and timestamps, from their ISO texts.
+//! Columns of dates, times and timestamps, from ISO 8601 strings.
 
 use crate::arrow::build::ColumnBuilder;
 use crate::arrow::build::primitive::Primitives;

@@ -1,4 +1,4 @@
-//! From what was seen to Arrow fields and Hugging Face's features.
+//! From the observed values to Arrow fields and Hugging Face's features.
 
 use crate::arrow::features::METADATA_KEY;
 use crate::arrow::infer::InferOptions;
@@ -48,7 +48,7 @@ fn marked(field: Field, node: &InferredField, options: &InferOptions) -> Field {
     }
 }
 
-/// A dict that never had a member has no Parquet form but text.
+/// Parquet can only store a dict that never had a member as text.
 fn kept_as_json(node: &InferredField, options: &InferOptions) -> bool {
     match &node.kind {
         InferredType::Json => true,
@@ -78,7 +78,7 @@ fn data_type(node: &InferredField, options: &InferOptions) -> Result<DataType> {
         }
         InferredType::Dict(members) if members.is_empty() => {
             return Err(Error::unsupported(
-                "the dict has no member in any row, which Parquet cannot store; drop the field or keep it as JSON text",
+                "the dict has no member in any row, which Parquet cannot store; drop the column or keep it as JSON text",
             ));
         }
         InferredType::Dict(members) => {
@@ -91,7 +91,7 @@ fn data_type(node: &InferredField, options: &InferOptions) -> Result<DataType> {
     })
 }
 
-/// What `datasets` stores for every media feature.
+/// The type that `datasets` stores for every media feature.
 fn media_struct() -> DataType {
     let members = [Field::new("bytes", DataType::Binary, true), Field::new("path", DataType::Utf8, true)];
     DataType::Struct(Fields::from_iter(members))
@@ -102,7 +102,7 @@ fn number(range: Range) -> Result<DataType> {
         return match range.inexact {
             None => Ok(DataType::Float64),
             Some(value) => Err(Error::mismatch(format!(
-                "rows mix floats with the integer {value}, which no float64 equals; make them one kind"
+                "rows mix floats with the integer {value}, which no float64 equals; make them all floats or all integers"
             ))),
         };
     }
@@ -113,7 +113,7 @@ fn number(range: Range) -> Result<DataType> {
         Ok(DataType::UInt64)
     } else {
         Err(Error::mismatch(format!(
-            "integers from {low} to {high} fit neither int64 nor uint64; store the field as text"
+            "integers from {low} to {high} fit neither int64 nor uint64; store the column as strings"
         )))
     }
 }
@@ -150,7 +150,7 @@ fn array_element(element: Element) -> DataType {
     }
 }
 
-/// The feature that `datasets` would write; lists in the form that its old and new versions read.
+/// The feature that `datasets` would write; lists have the form that old and new versions read.
 fn feature(node: &InferredField, data_type: &DataType, any_media: &mut bool) -> Json {
     let element = |inner: &Field, node: Option<&InferredField>, any_media: &mut bool| match node {
         Some(node) => feature(node, inner.data_type(), any_media),

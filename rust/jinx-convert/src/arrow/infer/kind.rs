@@ -1,6 +1,6 @@
-//! What is known about one field, and how another value changes it.
+//! The inferred type of one field, and how another value changes it.
 
-use crate::arrow::build::describe;
+use crate::arrow::describe::describe;
 use crate::arrow::features::MediaFeature;
 use crate::arrow::npy::{Element, Npy};
 use jinx_core::error::{Error, Result};
@@ -9,15 +9,15 @@ use jinx_core::sink::{Dtype, Number, Payload};
 use jinx_core::value::Value;
 use std::collections::HashMap;
 
-/// Dicts that are used as maps have ever new names; a schema with more members serves nobody.
+/// Dicts that are used as maps have ever new names; a larger schema is useless.
 const MAX_MEMBERS: usize = 10_000;
 
 #[derive(Debug, Default)]
 pub(crate) struct InferredField {
     pub(crate) kind: InferredType,
-    /// The feature, where the caller says that media lie here.
+    /// The feature, if the caller states that this is media.
     pub(crate) media: Option<MediaFeature>,
-    /// Whether any row had it; a field that is only announced is no column.
+    /// Whether any row had it; a field that was only announced is not a column.
     seen: bool,
 }
 
@@ -45,12 +45,12 @@ pub(crate) enum InferredType {
 pub(crate) struct InferredMembers {
     nodes: Vec<(String, InferredField)>,
     places: HashMap<String, usize>,
-    /// Places in the order in which rows first had them.
+    /// Indexes in the order in which rows first had the members.
     order: Vec<usize>,
 }
 
 impl InferredMembers {
-    /// The members that rows had, in the order in which they came.
+    /// The members of rows, in the order in which they came.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &(String, InferredField)> {
         self.order.iter().filter_map(|place| self.nodes.get(*place))
     }
@@ -65,7 +65,7 @@ impl InferredMembers {
         }
         if self.nodes.len() >= MAX_MEMBERS {
             return Err(Error::limit(format!(
-                "a dict with more than {MAX_MEMBERS} different names is no column; use a list of [key, value]"
+                "a dict with more than {MAX_MEMBERS} different names cannot be a column; use a list of [key, value]"
             )));
         }
         self.places.insert(name.to_owned(), self.nodes.len());
@@ -137,7 +137,7 @@ impl InferredType {
 }
 
 impl InferredField {
-    /// Notes that media lie at `path` below this node.
+    /// Records that `path` below this node is media.
     pub(crate) fn mark_media(&mut self, path: &[Option<String>], media: &MediaFeature) {
         match path.split_first() {
             None => self.media = Some(media.clone()),
@@ -214,7 +214,7 @@ impl InferredField {
             return Ok(());
         }
         Err(Error::mismatch(format!(
-            "rows mix kinds: {} before, {} here; make them the same, or keep the field as JSON text (mixed=\"json\", --mixed json)",
+            "rows mix kinds: {} before, {} here; make them the same, or keep the column as JSON text (mixed=\"json\", --mixed json)",
             self.kind.name(),
             describe(value)
         )))
@@ -236,7 +236,7 @@ fn first(value: &Value) -> Result<InferredType> {
         Value::Null => InferredType::Null,
         Value::Bool(_) => InferredType::Bool,
         Value::Int(value) => InferredType::Number(Range::int((*value).into())),
-        // Past i128 any bound beyond u64 gives the same error.
+        // Beyond i128, any bound above u64 gives the same error.
         Value::BigInt(digits) => InferredType::Number(Range::int(digits.parse().unwrap_or(i128::MAX))),
         Value::Float(_) => InferredType::Number(Range::float()),
         Value::Scalar(dtype, number) => InferredType::Scalar(

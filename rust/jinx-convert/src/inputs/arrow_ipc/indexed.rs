@@ -1,6 +1,6 @@
-//! Arrow files by the index at their end, which says where batches lie whatever stands before them.
+//! Arrow files, read by the index at their end, which states where batches lie.
 
-use super::{BatchBlock, FILE_MARK, MAX_METADATA_BYTES, damaged};
+use super::message::{BatchBlock, FILE_MARK, MAX_METADATA_BYTES, damaged, ends_early};
 use arrow_buffer::Buffer;
 use arrow_ipc::convert::try_fb_to_schema;
 use arrow_ipc::{Block, root_as_footer};
@@ -28,7 +28,7 @@ pub(crate) struct Indexed {
 }
 
 impl Indexed {
-    /// `None` for what has no index: streams, and files that are compressed or cut off.
+    /// `None` for a file without an index: a stream, or a file that is compressed or cut off.
     ///
     /// # Errors
     /// `Io`; `Corrupt` for a damaged index.
@@ -60,7 +60,7 @@ impl Indexed {
         Ok(Some((indexed, schema)))
     }
 
-    /// The next message; `None` behind the last one.
+    /// The next message; `None` after the last one.
     pub(crate) fn next(&mut self) -> Result<Option<BatchBlock>> {
         let Some(block) = self.blocks.next() else { return Ok(None) };
         let (Ok(offset), Ok(metadata), Ok(body)) = (
@@ -68,7 +68,7 @@ impl Indexed {
             u64::try_from(block.metaDataLength()),
             u64::try_from(block.bodyLength()),
         ) else {
-            return Err(Error::corrupt("the index of the Arrow file has a negative place"));
+            return Err(Error::corrupt("the index of the Arrow file has a negative offset"));
         };
         let mut head = self.bytes(offset, metadata)?;
         let length_bytes = if head.starts_with(&CONTINUES) { 8 } else { 4 };
@@ -77,7 +77,7 @@ impl Indexed {
         Ok(Some(BatchBlock { metadata: head, body: Buffer::from_vec(body) }))
     }
 
-    /// Bytes that the file has.
+    /// Bytes of the file.
     fn bytes(&mut self, offset: u64, length: u64) -> Result<Vec<u8>> {
         range_within(offset, length, self.len, "an Arrow message")?;
         let mut bytes =
@@ -85,6 +85,6 @@ impl Indexed {
         self.file.seek(SeekFrom::Start(offset))?;
         (&mut self.file).take(length).read_to_end(&mut bytes)?;
         self.read.fetch_add(to_u64(bytes.len()), Ordering::Relaxed);
-        if to_u64(bytes.len()) < length { Err(crate::inputs::arrow_ipc::ends_early()) } else { Ok(bytes) }
+        if to_u64(bytes.len()) < length { Err(ends_early()) } else { Ok(bytes) }
     }
 }

@@ -1,5 +1,5 @@
-//! A first look at the Parquet footer: the parquet crate builds its schema by recursion and reserves lists by the
-//! length they claim, so a forged footer of some kilobytes could end the process. Such footers stop here.
+//! A first check of the Parquet footer: the parquet crate builds its schema by recursion and reserves lists by their
+//! claimed length, so a forged footer of some kilobytes could end the process. Such footers are refused here.
 //!
 //! The footer is in Thrift's compact protocol (thrift-compact-protocol.md); only the members of the schema's
 //! elements matter, everything else is skipped.
@@ -11,7 +11,7 @@ use jinx_core::limits::MAX_DEPTH;
 const SCHEMA_FIELD: i64 = 2;
 /// `SchemaElement.num_children`.
 const CHILDREN_FIELD: i64 = 5;
-/// Structs and lists inside each other; the format itself needs about six.
+/// The most nested structs and lists; the format itself needs about six.
 const MAX_THRIFT_DEPTH: usize = 32;
 
 const BYTE: u8 = 3;
@@ -23,7 +23,7 @@ const MAP: u8 = 11;
 const STRUCT: u8 = 12;
 
 /// # Errors
-/// `Corrupt` for bytes that are no Thrift struct, `Limit` for a schema nested too deep.
+/// `Corrupt` for bytes that are not a Thrift struct, `Limit` for a schema nested too deep.
 pub(crate) fn check_footer(footer: &[u8]) -> Result<()> {
     let mut reader = Compact { rest: footer };
     let mut last = 0;
@@ -42,7 +42,7 @@ struct Compact<'a> {
 }
 
 fn broken() -> Error {
-    Error::corrupt("the Parquet footer is damaged: it is no Thrift struct")
+    Error::corrupt("the Parquet footer is damaged: it is not a Thrift struct")
 }
 
 impl Compact<'_> {
@@ -89,7 +89,7 @@ impl Compact<'_> {
         Ok(Some((*last, header & 0x0f)))
     }
 
-    /// Length and element type of a list, which needs a byte for each element.
+    /// Length and element type of a list; each element needs at least one byte.
     fn list(&mut self) -> Result<(u64, u8)> {
         let header = self.byte()?;
         let length = match header >> 4 {
@@ -147,7 +147,7 @@ impl Compact<'_> {
         if kind != STRUCT {
             return Err(broken());
         }
-        // Children still to come, for each group that is open.
+        // Children that are still missing, for each open group.
         let mut open: Vec<i64> = Vec::new();
         for _ in 0..length {
             let mut children = 0;

@@ -1,5 +1,5 @@
-//! A file read by position, so that readers in several threads do not share a cursor, and no length that the
-//! file claims is reserved before it is known to be there.
+//! A file read by position, so that readers in several threads do not share a cursor, and no claimed length is reserved
+//! before it is checked.
 
 use crate::arrow::failure::from_parquet;
 use bytes::Bytes;
@@ -12,7 +12,7 @@ use std::io::{BufReader, Read};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-/// Page headers are some 30 bytes; what follows them is read by itself.
+/// Page headers are some 30 bytes; the data after them is read separately.
 const HEADER_BUFFER_BYTES: usize = 1024;
 
 #[derive(Clone)]
@@ -22,13 +22,13 @@ pub(crate) struct PreadFile {
     spare: Spare,
 }
 
-/// Buffers of pages that are done with. A page of media may have 50 MB: fresh memory for each costs more than
-/// the reading, because the system has to find and clear it.
+/// Buffers of finished pages. A page of media may have 50 MB: new memory for each costs more than the reading, because
+/// the system must find and clear it.
 type Spare = Arc<Mutex<Vec<Vec<u8>>>>;
-/// Buffers kept. One is mostly enough, as a compressed page is done with once it is decompressed.
+/// The most buffers to keep. One is usually enough, since a compressed page is finished once it is decompressed.
 const MAX_SPARE: usize = 1;
 
-/// A page's bytes, whose buffer goes back when they are dropped.
+/// A page's bytes; their buffer is returned when they are dropped.
 struct Page {
     buffer: Vec<u8>,
     length: usize,
@@ -56,7 +56,9 @@ impl PreadFile {
         let file = File::open(path).map_err(|error| Error::io(path, &error))?;
         let metadata = file.metadata().map_err(|error| Error::io(path, &error))?;
         if metadata.is_dir() {
-            return Err(Error::invalid("a folder is no Parquet file; name the files in it").in_file(path));
+            return Err(
+                Error::invalid("this is a directory, not a Parquet file; name the files in it").in_file(path)
+            );
         }
         Ok(Self { file: Arc::new(file), len: metadata.len(), spare: Spare::default() })
     }
@@ -73,7 +75,7 @@ impl PreadFile {
         self.is_at(self.len.saturating_sub(4), magic)
     }
 
-    /// The metadata in front of the last eight bytes, which are its length and the magic.
+    /// The metadata before the last eight bytes, which are its length and the magic.
     pub(crate) fn footer(&self) -> Result<Bytes> {
         let mut length = [0; 4];
         let end = self.len.saturating_sub(8);

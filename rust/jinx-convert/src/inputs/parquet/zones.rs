@@ -1,6 +1,6 @@
-//! Time zones of columns whose unit Parquet does not have.
+//! Time zones of columns with a unit that Parquet does not have.
 //!
-//! The Arrow schema kept in a file names the zone, but the reader of Parquet takes it only when the unit is the same:
+//! The Arrow schema kept in a file names the zone, but the Parquet reader uses it only when the unit is the same:
 //! seconds, which are stored as milliseconds, would come back in UTC.
 
 use crate::arrow::schema::decode_schema;

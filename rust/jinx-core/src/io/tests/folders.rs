@@ -52,8 +52,8 @@ fn refuses_foreign_files_files_and_unasked_replacement() {
     assert!(begin(&target, false).contains("overwrite=True"));
     let plain = folder.path().join("plain");
     fs::write(&plain, "").unwrap();
-    assert!(begin(&plain, true).contains("not a folder"));
-    assert!(begin(&folder.path().join("no/out"), true).contains("no such folder"));
+    assert!(begin(&plain, true).contains("not a directory"));
+    assert!(begin(&folder.path().join("no/out"), true).contains("no such directory"));
     for foreign in ["thesis.tex", "shard-1.txt", ".git", "index.json"] {
         fs::write(target.join(foreign), "precious").unwrap();
         assert!(begin(&target, true).contains(foreign));

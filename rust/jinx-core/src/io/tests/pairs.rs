@@ -25,8 +25,8 @@ fn refuses_what_is_there_missing_or_no_dataset_name() {
     let long = format!("{}.jinx", "x".repeat(217));
     for (path, overwrite, part) in [
         ("a.jinx", false, "--overwrite (overwrite=True)"),
-        ("dir.jinx", true, "folder"),
-        ("missing/a.jinx", true, "no such folder"),
+        ("dir.jinx", true, "directory"),
+        ("missing/a.jinx", true, "no such directory"),
         ("a.json", true, "end in .jinx"),
         (".jinx", true, "end in .jinx"),
         (&long, true, "too long"),

@@ -35,25 +35,13 @@ struct Journal {
     without_exchange: bool,
 }
 
-impl Journal {
-    fn note(&self, event: Event) {
-        self.events.lock().unwrap().push(event);
-    }
-
-    /// Writes a file as the writers of shards do, who need no layer for it.
-    fn write(&self, path: &Path, text: &str) {
-        fs::write(path, text).unwrap();
-        self.note(Event::New(path.to_owned(), Node::File(text.to_owned())));
-    }
-}
-
 impl FileOps for Journal {
     fn permit(&self, call: Call<'_>) -> io::Result<()> {
         let own = Path::to_owned;
         let event = match call {
             Call::OpenLockable(path) if path.exists() => return Ok(()),
             // The content comes later; a manifest's temporary is complete when it is synced.
-            Call::OpenLockable(path) | Call::Create(path) => {
+            Call::OpenLockable(path) | Call::Create(path) | Call::OpenEmpty(path) => {
                 Event::New(own(path), Node::File(NEW.to_owned()))
             }
             Call::CreateFolder(path) => Event::New(own(path), Node::Folder),
@@ -65,7 +53,7 @@ impl FileOps for Journal {
             Call::SetMode(_) | Call::Truncate(_) => return Ok(()),
             Call::Link(..) => panic!("no folder is published with links"),
         };
-        self.note(event);
+        self.events.lock().unwrap().push(event);
         Ok(())
     }
 }
@@ -251,7 +239,7 @@ fn publish(before: &[(&str, Node)], journal: Journal) -> Vec<Disk> {
     let ops: Arc<dyn FileOps> = journal.clone();
     let writer = FolderWriter::begin_on(ops, &root.path().join("data"), true, Contents::Jinx).unwrap();
     for name in OLD_FILES.iter().chain(&["jinx.json"]) {
-        journal.write(&writer.path().join(name), NEW);
+        writer.ops().write(&writer.path().join(name), NEW.as_bytes()).unwrap();
     }
     writer.commit().unwrap();
     let events = journal.events.lock().unwrap().clone();
@@ -304,8 +292,10 @@ fn append(kept: impl Fn(&Event) -> bool) -> Vec<Disk> {
     let mut append = FolderAppend::begin_on(ops.clone(), &folder, &FirstWord).unwrap();
     append.add(ADDED[0]).unwrap();
     for name in ADDED {
-        journal.write(&folder.join(name), NEW);
-        journal.note(Event::Synced(folder.join(name)));
+        let path = folder.join(name);
+        let mut file = append.ops().create(&path).unwrap();
+        file.write_all(NEW.as_bytes()).unwrap();
+        append.ops().sync_file(&file, &path).unwrap();
     }
     append.sync().unwrap();
     publish_on(&ops, &folder.join("jinx.json"), b"appended").unwrap();

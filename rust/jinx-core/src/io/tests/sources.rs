@@ -99,7 +99,7 @@ fn what_is_no_file_is_named() {
     assert!(error.to_string().contains("missing.jinx"));
     let error = Source::open(folder.path(), Access::Auto).unwrap_err();
     assert_eq!(error.cause(), Cause::Invalid);
-    assert!(error.to_string().contains("this is a folder"));
+    assert!(error.to_string().contains("this is a directory"));
     let error = Source::open("/dev/null", Access::Auto).unwrap_err();
     assert_eq!(error.cause(), Cause::Invalid);
 }

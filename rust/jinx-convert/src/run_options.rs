@@ -1,0 +1,42 @@
+//! What one run does with its rows.
+
+use crate::filters::embed::EmbedOptions;
+use std::path::PathBuf;
+
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ConvertOptions {
+    /// Rows after which to stop.
+    pub limit: Option<u64>,
+    /// Top-level fields to keep, by their old names; all if `None`.
+    pub columns: Option<Vec<String>>,
+    /// Top-level fields to leave out, by their old names.
+    pub drop: Vec<String>,
+    /// Old and new names of top-level fields.
+    pub rename: Vec<(String, String)>,
+    /// Worker threads; 0 = one for each core.
+    pub threads: usize,
+    /// Strings that are paths of files to embed.
+    pub embed: Option<EmbedOptions>,
+    /// Leave out null members of nested dicts.
+    pub drop_nulls: bool,
+    /// Binary values go to files in this folder; the rows hold their paths.
+    pub media_dir: Option<PathBuf>,
+    /// Leave out rows that cannot be read or written, and list them in this file.
+    pub rejects: Option<PathBuf>,
+    /// Rows at the beginning that an earlier run wrote.
+    pub skip: u64,
+}
+
+impl ConvertOptions {
+    pub(crate) fn workers(&self) -> usize {
+        match self.threads {
+            0 => std::thread::available_parallelism().map_or(1, usize::from),
+            threads => threads.min(256),
+        }
+    }
+
+    /// Whether rows pass through unchanged.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.embed.is_none() && !self.drop_nulls && self.media_dir.is_none() && self.rejects.is_none()
+    }
+}

@@ -1,0 +1,41 @@
+//! How a dataset is opened.
+
+use jinx_core::codec::TextEncoding;
+use jinx_core::error::Result;
+use jinx_core::io::{Access, Source};
+use jinx_core::limits::Limits;
+use std::path::{Path, PathBuf};
+
+/// How much of the data is checked against its checksums.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub enum Verify {
+    None,
+    /// Each line when it is read.
+    Rows,
+    /// Each line, and each value when it is read. A line that matches its checksum came from an intact index.
+    #[default]
+    Full,
+    /// As `Full`, and the whole index and all line checksums when the file is opened: for `verify` and `repair`.
+    Whole,
+}
+
+#[derive(Debug, Clone, Default)]
+pub struct OpenOptions {
+    pub access: Access,
+    pub verify: Verify,
+    pub limits: Limits,
+    /// Text encoding of inline values where a 1.0 footer does not state it.
+    pub encoding: Option<TextEncoding>,
+    /// Plain JSON Lines: every row holds markers, even if it does not declare them.
+    pub markers: bool,
+    /// The base of relative paths; the working directory if empty.
+    pub base: PathBuf,
+    /// Open saved views too, as the rows of their own columns; the caller opens their bases.
+    pub views: bool,
+}
+
+impl OpenOptions {
+    pub(crate) fn source(&self, path: impl AsRef<Path>) -> Result<Source> {
+        Source::open_from(&self.base, path, self.access)
+    }
+}
