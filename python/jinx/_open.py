@@ -15,6 +15,7 @@ from jinx.mds._folders import find_folders, open_folders
 
 if TYPE_CHECKING:
     from jinx._dataset.decode_media import DecodeSpec
+    from jinx._views.open import Bases
 
 _Shard = tuple[str, int | None, str | None]
 
@@ -38,6 +39,7 @@ def open(
     markers: bool = False,
     cache: Source | None = None,
     allow_unsafe_types: bool | Sequence[str] = False,
+    base: "Bases" = ...,
 ) -> Dataset:
     """Open a dataset; only its index is read.
 
@@ -62,6 +64,8 @@ def open(
         cache: MDS: the directory that keeps decoded shards for random access, if they are compressed as files; a
             temporary directory if not given. `"memory"` keeps two at a time in memory.
         allow_unsafe_types: MDS: True, or names of columns, to load pickles, which may run any code.
+        base: Saved views: where the datasets that it shows are now, a path for each of them; by default where the view
+            says. None refuses views, which may name any file that you can read.
 
     Raises:
         FileNotFoundError: The file does not exist; the message names the nearest one.
@@ -92,6 +96,11 @@ def open(
             max_value_bytes=max_value_bytes,
             markers=markers,
         )
+        if dataset._is_saved_view():
+            from jinx._views.open import open_view
+
+            kept: dict[str, Any] = {"lazy": lazy, "io": io, "verify": verify, "max_value_bytes": max_value_bytes}
+            dataset = open_view(dataset, os.fsdecode(dataset._shard_names[0]), base, kept)
     if columns is not None:
         dataset = dataset.select_columns(columns)
     return dataset.decode(decode) if decode else dataset

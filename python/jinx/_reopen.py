@@ -11,6 +11,13 @@ from jinx._core import MismatchError, Reader
 D = TypeVar("D", bound=Reader)
 
 _MODULES = {
+    "ArrayColumn": "jinx._dataset.added_columns",
+    "ArrowColumn": "jinx._dataset.added_columns",
+    "FunctionColumn": "jinx._dataset.added_columns",
+    "JoinedColumn": "jinx._dataset.added_columns",
+    "ListColumn": "jinx._dataset.added_columns",
+    "Recipe": "jinx._dataset.added_columns",
+    "SavedView": "jinx._views.open",
     "KeepColumns": "jinx._dataset.transforms",
     "MediaDecoder": "jinx._dataset.decode_media",
     "MergeIntoSample": "jinx._dataset.transforms",
@@ -38,4 +45,17 @@ def reopen_dataset(kind: type[D], paths: list[str], options: dict[str, Any], sta
         raise MismatchError(f"{path_of(opened)}: the files changed since this dataset was pickled; open them again")
     return opened._derive(
         indices=state["indices"], fields=state["columns"], transforms=state["transforms"], decoders=state["decoders"]
+    )
+
+
+def reopen_view(kind: type[D], recipe: Any, state: dict[str, Any]) -> D:
+    """Make a pickled view of several datasets, or one with columns of its own, again."""
+    return kind()._derive(
+        rows=recipe.rows(),
+        recipe=recipe,
+        lazy=state["lazy"],
+        indices=state["indices"],
+        fields=state["columns"],
+        transforms=state["transforms"],
+        decoders=state["decoders"],
     )

@@ -46,7 +46,7 @@ def copy_samples(
         else:
             part = over_files[8 * start : 8 * stop]
         values, table = own.part(start, stop)
-        writer.copy(view, part, hidden, values, table)
+        writer.copy(view, part, hidden, values, table, own_only=False)
 
 
 class OwnColumns:

@@ -4,6 +4,7 @@ import os
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -20,6 +21,10 @@ from jinx._writer import refuse_existing, shard_bytes
 if TYPE_CHECKING:
     from jinx._convert.formats import FormatName
     from jinx._dataset.dataset import Dataset
+    from jinx._writer import Writer
+
+# Between two calls progress is told.
+_COPIED_AT_ONCE = 65536
 
 
 @documented
@@ -170,6 +175,12 @@ class Conversion:
     def files(self, inputs: Inputs) -> WriteResult:
         """From files of one format."""
         settings = self.settings
+        if inputs.format == "jinx" and any(_is_view(file) for file in inputs.files):
+            from jinx._dataset.dataset import concat
+            from jinx._open import open
+
+            parts = [open(file) for file in inputs.files]
+            return self._dataset(parts[0] if len(parts) == 1 else concat(parts))
         if self._is_parquet_directory():
             return self._by_samples(inputs)
         more: dict[str, Any] = {}
@@ -197,9 +208,7 @@ class Conversion:
         from jinx._dataset.dataset import Dataset
 
         if isinstance(source, Dataset):
-            # Compare everything, so that damage never gets a new checksum.
-            rebuild, (kind, paths, options, state) = source.__reduce__()
-            return self._dataset(rebuild(kind, paths, {**options, "verify": "full"}, state))
+            return self._dataset(verified(source))
         if type(source).__module__.split(".")[0] == "datasets":
             return self._hugging_face(source)
         if hasattr(source, "__arrow_c_stream__"):
@@ -255,6 +264,8 @@ class Conversion:
         if self._is_parquet_directory():
             return self._parquet_directory(source)
         target, has_schema = self.settings.target, source._arrow_schema() is not None
+        if target == "jinx" and not source._transforms and not source._decoders and not self.settings.core["rename"]:
+            return self._copy(source)
         if target != "mds" and not source._transforms and (has_schema or target == "parquet"):
             return self._arrow(source)
         return self._samples(source)
@@ -292,11 +303,32 @@ class Conversion:
             return Conversion(final, None if first_progress else self.progress).files(Inputs([middle], "jinx"))
 
     def _write(self, samples: Iterable[Any]) -> WriteResult:
+        with self._writer() as writer:
+            for sample in islice(samples, self.settings.core["limit"]):
+                writer.write(self._projected(sample))
+                if self.progress is not None:
+                    self.progress(writer.samples, writer.bytes, None)
+            return writer.close()
+
+    def _copy(self, source: "Dataset") -> WriteResult:
+        """A JINX dataset of what another one stores."""
+        core = self.settings.core
+        if core["columns"] is not None:
+            source = source.select_columns(core["columns"])
+        whole = range(len(source))[: core["limit"]]
+        with self._writer() as writer:
+            for start in range(0, max(len(whole), 1), _COPIED_AT_ONCE):
+                writer.copy(source, whole[start : start + _COPIED_AT_ONCE], drop=core["drop"] or ())
+                if self.progress is not None:
+                    self.progress(writer.samples, writer.bytes, None)
+            return writer.close()
+
+    def _writer(self) -> "Writer":
         from jinx._writer import Writer
 
         core = self.settings.core
         codec, level = core["compression"] or "zstd", core["level"]
-        with Writer(
+        return Writer(
             self.settings.out,
             sidecar=core["sidecar"],
             compression=codec if level is None else f"{codec}:{level}",
@@ -307,12 +339,7 @@ class Conversion:
             split=core["split"],
             meta=core["meta"],
             threads=core["threads"],
-        ) as writer:
-            for sample in islice(samples, core["limit"]):
-                writer.write(self._projected(sample))
-                if self.progress is not None:
-                    self.progress(writer.samples, writer.bytes, None)
-            return writer.close()
+        )
 
     def _projected(self, sample: Mapping[str, Any]) -> Mapping[str, Any]:
         core = self.settings.core
@@ -323,6 +350,27 @@ class Conversion:
             return sample
         names = sample if columns is None else [name for name in columns if name in sample]
         return {rename.get(name, name): sample[name] for name in names if name not in dropped}
+
+
+def _is_view(file: str) -> bool:
+    """Whether a file is a saved view, which shows samples of others."""
+    return os.path.isfile(file) and _core.view_footer(file) is not None  # noqa: PTH113
+
+
+def verified(dataset: "Dataset") -> "Dataset":
+    """The dataset with everything compared when it is read, so that damage never gets a new checksum."""
+    from jinx._dataset.added_columns import Recipe
+
+    recipe = dataset._recipe
+    if recipe is None:
+        rebuild, (kind, paths, options, state) = dataset.__reduce__()
+        return rebuild(kind, paths, {**options, "verify": "full"}, state)
+    if isinstance(recipe, Recipe):
+        whole = Recipe(tuple(verified(part) for part in recipe.parts), recipe.own)
+    else:
+        whole = replace(recipe, options={**recipe.options, "verify": "full"})
+    indices, fields = dataset._indices, dataset._fields
+    return dataset._derive(rows=whole.rows(), recipe=whole, indices=indices, fields=fields)
 
 
 def _resume_key(inputs: Inputs, settings: Settings, more: Mapping[str, Any]) -> str:

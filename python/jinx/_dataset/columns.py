@@ -186,7 +186,7 @@ def _kind_in_files(dataset: Reader, path: list[str], values: list[Any]) -> "tupl
 
     With a transform, only this view counts: the function is not called for other samples.
     """
-    if dataset._indices is not None and not dataset._transforms:
+    if dataset._indices is not None and not dataset._transforms and dataset._recipe is None:
         key = (tuple(dataset._shard_paths), tuple(dataset._identities()), tuple(path))
         if key not in _KINDS:
             if len(_KINDS) >= _MAX_KINDS:

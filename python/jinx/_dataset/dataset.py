@@ -1,5 +1,6 @@
 """The dataset: samples by position, views, columns, and exports to other libraries."""
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Literal, Self, overload
 
@@ -7,7 +8,7 @@ from jinx import _core
 from jinx._dataset import columns, selection
 from jinx._dataset.positions import positions
 from jinx._dataset.sort_order import Key
-from jinx._reopen import reopen_dataset
+from jinx._reopen import reopen_dataset, reopen_view
 from jinx._suggest import FROM_ELSEWHERE
 
 if TYPE_CHECKING:
@@ -18,7 +19,8 @@ if TYPE_CHECKING:
     from jinx._core import LazyDict
     from jinx._dataset.decode_media import DecodeSpec
     from jinx._dataset.export import Format, Mixed
-    from jinx._results import DatasetInfo
+    from jinx._dataset.added_columns import Missing
+    from jinx._results import DatasetInfo, WriteResult
 
     # Torch knows its datasets by their base class, not by what they can do; only type checkers see this one.
     class Base(_core.Reader, TorchDataset[Any]):
@@ -267,6 +269,50 @@ class Dataset(Base):
         """
         return selection.merge_into_samples(self, function, remove_columns)
 
+    def with_columns(self, columns: Any, *, on: str | None = None, missing: "Missing" = "null") -> Self:
+        """A view with columns of its own next to those of the files, which it does not touch. `save` keeps it.
+
+            ds.with_columns({"score": scores, "num_words": lambda sample: len(sample["text"].split())})
+            ds.with_columns(captions_table, on="id")
+
+        A new column hides a stored one of the same name. It stays with its samples under `select`, `sort` and the
+        other views.
+
+        Args:
+            columns: A dict of names and values: a list, array or Arrow array with a value for each sample, or a
+                function of the sample, which is called whenever its value is touched. With `on`, a table whose other
+                columns are added: a dict of columns, a jinx dataset, or anything Arrow.
+            on: The column by which the table is joined. Its values appear once in the table.
+            missing: A sample whose key the table lacks gets None (`"null"`) or is left out (`"drop"`); both warn.
+                `"fail"` raises instead, also for rows of the table that match no sample.
+
+        Raises:
+            ValueError: A column has another length than the dataset, or a key appears twice in the table.
+            KeyError: The table has no such key, or, with `missing="fail"`, something has no counterpart.
+        """
+        from jinx._dataset.added_columns import with_columns
+
+        return with_columns(self, columns, on, missing)
+
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> "WriteResult":
+        """Save this view: which samples of which files, in which order, and the columns of its own.
+
+        No sample is copied, so the files stay where they are; `jinx.open(path)` finds them there. `jinx.convert` makes
+        a saved view a dataset of its own.
+
+        Args:
+            path: The name of the view; it ends in `.jinx`.
+            overwrite: Replace an existing file, at the end and at once.
+
+        Raises:
+            FileExistsError: The file exists, and `overwrite` was not asked for.
+            TypeError: Functions were applied (`map`, `with_transform`), which a file cannot hold: add columns by
+                `with_columns`, or write the samples with a `Writer`.
+        """
+        from jinx._views.save import save
+
+        return save(self, path, overwrite=overwrite)
+
     def decode(self, spec: "DecodeSpec") -> Self:
         """A view whose media are decoded when they are touched.
 
@@ -399,13 +445,14 @@ class Dataset(Base):
     def __reduce__(self) -> tuple[Any, ...]:
         """Paths, options and view; when the files are opened again, their ids and numbers of samples are compared."""
         state = {
-            "identities": self._identities(),
-            "samples": self._base_len(),
             "indices": self._indices,
             "columns": self._fields,
             "transforms": self._transforms,
             "decoders": self._decoders,
         }
+        if self._recipe is not None:
+            return reopen_view, (type(self), self._recipe, {**state, "lazy": self._options["lazy"]})
+        state |= {"identities": self._identities(), "samples": self._base_len()}
         return reopen_dataset, (type(self), self._shard_paths, selection.options(self), state)
 
     if not TYPE_CHECKING:  # a type checker would accept any name

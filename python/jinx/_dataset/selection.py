@@ -166,18 +166,28 @@ def concat(kind: type[D], parts: Sequence[D]) -> D:
     first = parts[0]
     for part in parts[1:]:
         for what, one, other in (
-            ("options", options(first), options(part)),
-            ("select_columns", first._fields, part._fields),
             ("map or with_transform", first._transforms, part._transforms),
             ("decode", set(first._decoders or {}), set(part._decoders or {})),
         ):
             if one != other:
                 raise ValueError(f"these datasets differ in {what}; concatenate first, then apply it to the result")
+    is_alike = all((options(part), part._fields) == (options(first), first._fields) for part in parts)
+    if not is_alike or any(part._recipe is not None for part in parts):
+        return _composed(parts)
     joined = kind([path for part in parts for path in part._shard_paths], **options(first))
     indices = None
     if any(part._indices is not None for part in parts):
         indices = _joined_indices(parts)
     return joined._derive(indices=indices, fields=first._fields, transforms=first._transforms, decoders=first._decoders)
+
+
+def _composed(parts: Sequence[D]) -> D:
+    """Datasets of different kinds, or with columns of their own, as one."""
+    from jinx._dataset.added_columns import Recipe
+
+    first = parts[0]
+    recipe = Recipe(tuple(part._derive(transforms=[], decoders=None) for part in parts), ())
+    return first._derive(rows=recipe.rows(), recipe=recipe, indices=None, fields=None)
 
 
 def options(dataset: Reader) -> dict[str, Any]:

@@ -30,6 +30,12 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<dataset::batches::Batches>()?;
     module.add_class::<writer::Writer>()?;
     module.add_class::<mds::shard::MdsShard>()?;
+    module.add_function(wrap_pyfunction!(files::views::view_footer, module)?)?;
+    module.add_function(wrap_pyfunction!(files::views::view_line_offsets, module)?)?;
+    module.add_function(wrap_pyfunction!(files::views::pair_stand_in_id, module)?)?;
+    module.add_function(wrap_pyfunction!(files::views::view_set_paths, module)?)?;
+    module.add_function(wrap_pyfunction!(files::views::hash_bytes, module)?)?;
+    module.add_function(wrap_pyfunction!(files::views::hash_file, module)?)?;
     module.add_class::<view::compose::RowsHandle>()?;
     module.add_function(wrap_pyfunction!(view::compose::compose, module)?)?;
     module.add_function(wrap_pyfunction!(view::compose::compose_saved, module)?)?;

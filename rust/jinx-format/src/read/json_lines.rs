@@ -8,7 +8,7 @@ use crate::read::shard::{OpenOptions, Shard};
 use crate::sniff::{FileKind, sniff_source};
 use jinx_core::error::{Error, Result};
 use jinx_core::io::{Access, Source};
-use jinx_core::num::to_u64;
+use jinx_core::num::{to_u64, u64_at};
 use std::path::Path;
 
 const BLOCK_BYTES: u64 = 4 << 20;
@@ -34,7 +34,10 @@ impl Shard {
             }
         }
         let end = main.len();
-        let (index, rows) = scan(&main, end)?;
+        let (index, rows) = match &options.line_offsets {
+            Some(known) => known_offsets(known, end).map_err(|error| error.in_file(path))?,
+            None => scan(&main, end)?,
+        };
         let footer = Footer::bare(FormatVersion::Plain, rows);
         Ok(Self::from_parts(main, None, footer, end, Array::owned(index), FieldNode::default(), options))
     }
@@ -55,6 +58,15 @@ impl Shard {
             _ => Self::open(path, options),
         }
     }
+}
+
+/// Line offsets that were found before; where they are used they are checked again.
+fn known_offsets(offsets: &[u8], end: u64) -> Result<(Vec<u8>, u64)> {
+    let last = offsets.len().checked_sub(8).and_then(|at| u64_at(offsets, at));
+    if !offsets.len().is_multiple_of(8) || last != Some(end) {
+        return Err(Error::mismatch("the stored line offsets are of another file"));
+    }
+    Ok((offsets.to_vec(), to_u64(offsets.len() / 8 - 1)))
 }
 
 /// The first byte that is neither blank nor part of the byte-order mark.

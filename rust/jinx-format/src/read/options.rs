@@ -5,6 +5,7 @@ use jinx_core::error::Result;
 use jinx_core::io::{Access, Source};
 use jinx_core::limits::Limits;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// How much of the data is checked against its checksums.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
@@ -30,6 +31,8 @@ pub struct OpenOptions {
     pub markers: bool,
     /// The base of relative paths; the working directory if empty.
     pub base: PathBuf,
+    /// Plain JSON lines: where each line begins and the last one ends, as little-endian u64, if that is known.
+    pub line_offsets: Option<Arc<[u8]>>,
     /// Open saved views too, as the rows of their own columns; the caller opens their bases.
     pub views: bool,
 }

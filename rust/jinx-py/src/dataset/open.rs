@@ -23,6 +23,8 @@ pub struct OpenArguments<'a, 'py> {
     pub markers: bool,
     pub max_value_bytes: Option<u64>,
     pub expected: Option<Vec<(u64, String)>>,
+    /// Of JSON lines, where they are known.
+    pub line_offsets: Option<Vec<u8>>,
     /// The paths are MDS directories, to be opened with these options.
     pub mds: Option<&'a Bound<'py, PyDict>>,
 }
@@ -83,6 +85,7 @@ impl OpenArguments<'_, '_> {
         }
         let access = Access::from_name(self.io).into_py_result()?;
         let markers = self.markers;
-        Ok(OpenOptions { access, verify, limits, encoding, markers, ..OpenOptions::default() })
+        let line_offsets = self.line_offsets.as_deref().map(Arc::from);
+        Ok(OpenOptions { access, verify, limits, encoding, markers, line_offsets, ..OpenOptions::default() })
     }
 }

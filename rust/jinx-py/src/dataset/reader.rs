@@ -29,6 +29,8 @@ pub struct Reader {
     lazy: bool,
     /// What the files were opened with, to open them again elsewhere.
     options: Py<PyDict>,
+    /// Of a view with columns of its own, or of several datasets: what Python makes it of.
+    recipe: Option<Py<PyAny>>,
 }
 
 impl Reader {
@@ -83,30 +85,31 @@ impl Reader {
 
     fn derived(&self, py: Python<'_>, changes: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
         self.check_open()?;
-        let rows = &self.view.rows;
+        let mut rows = Arc::clone(&self.view.rows);
         let mut columns = rows.projection().columns.clone();
         let mut decoders = self.decoders.clone_ref(py);
         let mut order = self.view.positions.clone();
         let mut transforms: Vec<Py<PyAny>> = self.transforms.iter().map(|f| f.clone_ref(py)).collect();
         let mut lazy = self.lazy;
-        let mut replaced = None;
+        let mut recipe = self.recipe.as_ref().map(|recipe| recipe.clone_ref(py));
         for (name, value) in changes.map(members).unwrap_or_default() {
             match name.extract::<String>()?.as_str() {
                 "indices" if value.is_none() => order = None,
                 "indices" => order = Some(Arc::new(positions(&value, rows.files().samples)?)),
                 "fields" => columns = value.extract()?,
                 "decoders" => decoders = Decoders::new(value.extract()?),
-                "rows" => replaced = Some(Arc::clone(&value.cast::<RowsHandle>()?.get().0)),
+                // Before the indices, which count in these.
+                "rows" => rows = Arc::clone(&value.cast::<RowsHandle>()?.get().0),
+                "recipe" => recipe = Some(value.unbind()),
                 "transforms" => transforms = value.extract()?,
                 "lazy" => lazy = value.extract()?,
                 other => return Err(PyTypeError::new_err(format!("_derive() has no argument '{other}'"))),
             }
         }
-        let rows = replaced.as_ref().unwrap_or(rows);
         let hidden = rows.projection().hidden.clone();
         let projection = Projection { columns, hidden, pixels: decoders.pixels(py)?, touched: None };
         let view = View { rows: rows.with_projection(projection), positions: order };
-        Ok(Self { view, decoders, transforms, lazy, options: self.options.clone_ref(py) })
+        Ok(Self { view, decoders, transforms, lazy, options: self.options.clone_ref(py), recipe })
     }
 
     pub fn finish<'py>(&self, py: Python<'py>, sample: Bound<'py, LazyDict>) -> PyResult<Bound<'py, PyAny>> {
@@ -153,7 +156,7 @@ impl Reader {
     #[new]
     #[pyo3(signature = (shards = Vec::new(), *, io = "auto", verify = "full", lazy = true, encoding = None, split = None,
                         plain = false, markers = false, max_value_bytes = None, expected = None, decoders = None, mds = None,
-                        _base = None, _changes = None))]
+                        line_offsets = None, _base = None, _changes = None))]
     #[allow(clippy::too_many_arguments, clippy::fn_params_excessive_bools)]
     fn new(
         py: Python<'_>,
@@ -169,6 +172,7 @@ impl Reader {
         expected: Option<Vec<(u64, String)>>,
         decoders: Option<Py<PyDict>>,
         mds: Option<&Bound<'_, PyDict>>,
+        line_offsets: Option<Vec<u8>>,
         _base: Option<&Bound<'_, Self>>,
         _changes: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Self> {
@@ -177,13 +181,23 @@ impl Reader {
         }
         let decoders = Decoders::new(decoders);
         let projection = Projection { pixels: decoders.pixels(py)?, ..Projection::default() };
-        let arguments =
-            OpenArguments { io, verify, encoding, split, plain, markers, max_value_bytes, expected, mds };
+        let arguments = OpenArguments {
+            io,
+            verify,
+            encoding,
+            split,
+            plain,
+            markers,
+            max_value_bytes,
+            expected,
+            line_offsets,
+            mds,
+        };
         let options = arguments.to_dict(py, lazy)?.unbind();
         let rows = arguments.open(py, shards)?;
         let rows = if projection.pixels.is_empty() { rows } else { rows.with_projection(projection) };
         let view = View { rows, positions: None };
-        Ok(Self { view, decoders, transforms: Vec::new(), lazy, options })
+        Ok(Self { view, decoders, transforms: Vec::new(), lazy, options, recipe: None })
     }
 
     fn __len__(&self) -> PyResult<usize> {
@@ -270,6 +284,17 @@ impl Reader {
     #[getter]
     fn _transforms<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         PyList::new(py, self.transforms.iter().map(|f| f.bind(py)))
+    }
+
+    #[getter]
+    fn _recipe(&self, py: Python<'_>) -> Option<Py<PyAny>> {
+        self.recipe.as_ref().map(|recipe| recipe.clone_ref(py))
+    }
+
+    /// Whether the only file is a saved view whose bases are not open.
+    fn _is_saved_view(&self) -> bool {
+        let saved = Arc::clone(&self.view.rows).saved_view();
+        saved.is_some_and(|saved| saved.is_view())
     }
 
     #[getter]
@@ -376,6 +401,7 @@ impl Reader {
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         self.decoders.traverse(&visit)?;
         self.transforms.iter().try_for_each(|transform| visit.call(transform))?;
+        self.recipe.iter().try_for_each(|recipe| visit.call(recipe))?;
         visit.call(&self.options)
     }
 }

@@ -57,11 +57,15 @@ impl RowsHandle {
 
 /// The rows of a view, in its order.
 fn in_order(view: &View) -> Result<Arc<dyn Rows>> {
-    let Some(positions) = &view.positions else { return Ok(Arc::clone(&view.rows)) };
+    let chosen = view.rows.projection();
+    if view.positions.is_none() && chosen.columns.is_none() && chosen.hidden.is_empty() {
+        return Ok(Arc::clone(&view.rows));
+    }
     let files = view.rows.files();
-    let files =
-        Files { paths: files.paths.clone(), base: files.base.clone(), samples: to_u64(positions.len()) };
-    let positions = Positions::Memory(Arc::clone(positions));
+    let (paths, base) = (files.paths.clone(), files.base.clone());
+    let files = Files { paths, base, samples: to_u64(view.count()) };
+    let positions = view.positions.as_ref().map_or(Positions::Same, |all| Positions::Memory(Arc::clone(all)));
+    // The columns that were chosen are those of every view over this one.
     Ok(Arc::new(ViewRows::new(files, Arc::clone(&view.rows), positions, None, Vec::new())?))
 }
 
@@ -134,6 +138,11 @@ impl JinxDataset {
             return Ok(None);
         }
         Ok(shards.shard(0)?.footer().view.clone())
+    }
+
+    /// Whether it is a view of which only the file is open.
+    pub fn is_view(&self) -> bool {
+        self.view_info().is_ok_and(|info| info.is_some())
     }
 
     fn view_samples(&self) -> Result<u64> {

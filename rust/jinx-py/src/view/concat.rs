@@ -17,6 +17,9 @@ pub struct ConcatRows {
     /// First sample of each part, and the total at the end.
     starts: Vec<u64>,
     projection: Projection,
+    own_names: Vec<String>,
+    /// Some parts hide or have columns that others do not.
+    parts_differ: bool,
 }
 
 impl ConcatRows {
@@ -33,7 +36,8 @@ impl ConcatRows {
         }
         let samples = starts.last().copied().unwrap_or_default();
         let files = Arc::new(Files { paths, base: std::path::PathBuf::new(), samples });
-        Ok(Self { files, parts, starts, projection: Projection::default() })
+        let (own_names, parts_differ) = own_names(&parts)?;
+        Ok(Self { files, parts, starts, projection: Projection::default(), own_names, parts_differ })
     }
 
     /// The part of a sample, and the sample's position in it.
@@ -86,7 +90,14 @@ impl Rows for ConcatRows {
             part.with_projection(Projection { columns: projection.columns.clone(), hidden, pixels, touched })
         };
         let parts = self.parts.iter().map(part).collect();
-        Arc::new(Self { files: Arc::clone(&self.files), parts, starts: self.starts.clone(), projection })
+        Arc::new(Self {
+            files: Arc::clone(&self.files),
+            parts,
+            starts: self.starts.clone(),
+            projection,
+            own_names: self.own_names.clone(),
+            parts_differ: self.parts_differ,
+        })
     }
 
     fn close(&self) {
@@ -134,10 +145,9 @@ impl Rows for ConcatRows {
         self.unite(|part| part.column_names(), add_names)
     }
 
+    /// Also the columns that only some parts hide, which are then the view's own where others show them.
     fn own_names(&self) -> Vec<String> {
-        let mut names = Vec::new();
-        self.parts.iter().for_each(|part| add_names(&mut names, part.own_names()));
-        names
+        self.own_names.clone()
     }
 
     fn statistics(&self) -> Result<Vec<FieldInfo>> {
@@ -178,6 +188,10 @@ impl Rows for ConcatRows {
 
     fn emit_own(&self, position: u64, wanted: &dyn Fn(&str) -> bool, sink: &mut dyn Sink) -> Result<()> {
         let (part, position) = self.locate(position)?;
+        if self.parts_differ {
+            let is_own = |name: &str| wanted(name) && self.own_names.iter().any(|own| own == name);
+            return part.emit_members(position, &is_own, sink);
+        }
         part.emit_own(position, wanted, sink)
     }
 
@@ -210,6 +224,28 @@ impl Rows for ConcatRows {
         };
         Ok(Roots { rows, positions })
     }
+}
+
+/// The columns that are not, or not for all parts, those of the files; and whether the parts differ in them.
+fn own_names(parts: &[Arc<dyn Rows>]) -> Result<(Vec<String>, bool)> {
+    let mut all = Vec::new();
+    parts.iter().for_each(|part| add_names(&mut all, part.own_names()));
+    let (mut hidden_by_some, mut shown_by_some, mut parts_differ) = (Vec::new(), Vec::new(), false);
+    for part in parts {
+        let (shown, own) = (part.column_names()?, part.own_names());
+        let mut in_files = Vec::new();
+        for root in Arc::clone(part).roots(None)?.rows {
+            add_names(&mut in_files, root.column_names()?);
+        }
+        parts_differ |= all.iter().any(|name| !own.contains(name));
+        let hidden = in_files.into_iter().filter(|name| !shown.contains(name) || own.contains(name));
+        add_names(&mut hidden_by_some, hidden.collect());
+        add_names(&mut shown_by_some, shown.into_iter().filter(|name| !own.contains(name)).collect());
+    }
+    let mixed: Vec<String> = hidden_by_some.into_iter().filter(|name| shown_by_some.contains(name)).collect();
+    parts_differ |= !mixed.is_empty();
+    add_names(&mut all, mixed);
+    Ok((all, parts_differ))
 }
 
 /// One column after another; `None` when their types differ.

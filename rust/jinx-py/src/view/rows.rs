@@ -54,6 +54,8 @@ pub struct ViewRows {
     base: Arc<dyn Rows>,
     /// Columns that were chosen of the base before.
     base_columns: Option<Vec<String>>,
+    /// Columns of the base that did not exist before.
+    base_hidden: Vec<String>,
     positions: Positions,
     /// A row for each sample, in the view's order.
     own: Option<Arc<dyn Rows>>,
@@ -81,6 +83,7 @@ impl ViewRows {
         let view = Self {
             files: Arc::new(files),
             base_columns: base.projection().columns.clone(),
+            base_hidden: base.projection().hidden.clone(),
             base,
             positions,
             own,
@@ -92,8 +95,12 @@ impl ViewRows {
     }
 
     fn projected(&self, projection: Projection) -> Self {
-        let mut hidden = self.base.projection().hidden.clone();
-        hidden.extend(self.hidden.iter().filter(|name| !hidden.contains(name)).cloned().collect::<Vec<_>>());
+        let mut hidden = self.base_hidden.clone();
+        for name in projection.hidden.iter().chain(&*self.hidden) {
+            if !hidden.contains(name) {
+                hidden.push(name.clone());
+            }
+        }
         let columns = match (&self.base_columns, &projection.columns) {
             (Some(before), Some(chosen)) => {
                 Some(chosen.iter().filter(|name| before.contains(name)).cloned().collect())
@@ -102,12 +109,17 @@ impl ViewRows {
         };
         let (pixels, touched) = (projection.pixels.clone(), projection.touched.clone());
         let base = self.base.with_projection(Projection { columns, hidden, pixels, touched });
-        let own_projection = || Projection { columns: projection.columns.clone(), ..Projection::default() };
+        let own_projection = || Projection {
+            columns: projection.columns.clone(),
+            hidden: projection.hidden.clone(),
+            ..Projection::default()
+        };
         let own = self.own.as_ref().map(|own| own.with_projection(own_projection()));
         Self {
             files: Arc::clone(&self.files),
             base,
             base_columns: self.base_columns.clone(),
+            base_hidden: self.base_hidden.clone(),
             positions: self.positions.clone(),
             own,
             own_names: Arc::clone(&self.own_names),

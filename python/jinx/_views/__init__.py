@@ -1,0 +1,1 @@
+"""Saved views: files that name samples of other files and hold columns of their own."""

@@ -1,0 +1,79 @@
+"""Saving a view: positions and own columns; nothing of its bases is copied."""
+
+import json
+import os
+from typing import Any
+
+from jinx import _core
+from jinx._core import Reader
+from jinx._dataset.columns import column_names
+from jinx._results import WriteResult
+from jinx._views.bases import bases_of
+from jinx._writer import refuse_existing
+
+# Between two calls a signal is noticed.
+_CHUNK_SAMPLES = 65536
+
+
+def save(dataset: Reader, path: str | os.PathLike[str], *, overwrite: bool) -> WriteResult:
+    """See `Dataset.save`."""
+    target = os.fsdecode(path)
+    if not target.endswith(".jinx"):
+        raise ValueError(f"{target}: a view is saved as one file, whose name ends in .jinx")
+    if dataset._transforms:
+        raise TypeError(
+            "a file cannot hold the functions given to map or with_transform: add their results as columns, "
+            "ds.with_columns({'name': function}), or write the samples with jinx.Writer"
+        )
+    if not overwrite:
+        refuse_existing(target)
+    roots, positions, own = dataset._roots()
+    if any(root.kind == "memory" for root in roots):
+        raise ValueError("there is no file beneath this view; write its samples with jinx.Writer")
+    options = dataset._options
+    bases = [base for root in roots for base in bases_of(root, target, options)]
+    if not bases:
+        raise ValueError("a view of no samples has nothing to show; there is nothing to save")
+    shown = set(column_names(dataset))
+    hidden = [name for name in _names_in_files(dataset, roots) if name not in shown]
+    writer = _core.Writer(
+        target,
+        overwrite=overwrite,
+        view={
+            "bases": json.dumps([base["entry"] for base in bases], ensure_ascii=False),
+            "indexes": [base["line_offsets"] for base in bases],
+            "positions": positions,
+            "drop": hidden,
+            "num_samples": len(dataset),
+        },
+    )
+    try:
+        if own:
+            _write_own(writer, dataset)
+        return WriteResult.of(target, {**writer.close(), "rows": len(dataset)})
+    except BaseException:
+        writer.abort()
+        raise
+
+
+def _write_own(writer: _core.Writer, dataset: Reader) -> None:
+    import numpy as np
+
+    order = dataset._indices
+    for start in range(0, len(dataset), _CHUNK_SAMPLES):
+        stop = min(start + _CHUNK_SAMPLES, len(dataset))
+        part = np.arange(start, stop, dtype="<u8").tobytes() if order is None else order[8 * start : 8 * stop]
+        writer.copy(dataset, part, [], [], None, own_only=True)
+
+
+def _names_in_files(dataset: Reader, roots: list[Any]) -> list[str]:
+    """The columns that the files may have: of files that do not list them, those that samples have."""
+    names: dict[str, None] = {}
+    for root in roots:
+        listed = root.column_names()
+        if not listed and dataset._fields is not None:
+            whole = dataset._derive(rows=root, indices=None, fields=None, transforms=[], decoders=None)
+            for sample in whole:
+                names.update(dict.fromkeys(sample))
+        names.update(dict.fromkeys(listed))
+    return list(names)

@@ -1,0 +1,72 @@
+//! Saved views as files: what they say, and where their bases are.
+
+use crate::errors::{IntoPy, to_py};
+use jinx_core::Error;
+use jinx_format::footer::Footer;
+use jinx_format::read::shard::{OpenOptions, Shard};
+use jinx_format::view::{self, Base, rewrite_bases, stand_in_id};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use serde_json::json;
+use std::path::PathBuf;
+
+fn open(path: &PathBuf) -> jinx_core::Result<Shard> {
+    Shard::open(path, &OpenOptions { views: true, ..OpenOptions::default() })
+}
+
+/// What a saved view's footer says, as JSON text; `None` for any other JINX file.
+#[pyfunction]
+pub fn view_footer(py: Python<'_>, path: PathBuf) -> PyResult<Option<String>> {
+    let shard = py.detach(|| open(&path)).into_py_result()?;
+    let Footer { view, id, num_samples, .. } = shard.footer();
+    let Some(view) = view else { return Ok(None) };
+    let bases: Vec<Base> = view.bases.iter().map(|base| Base { index: None, ..base.clone() }).collect();
+    let footer = json!({
+        "id": id,
+        "num_samples": num_samples,
+        "rows": view.rows,
+        "base": bases,
+        "drop": view.drop,
+        "has_positions": view.positions.is_some(),
+    });
+    Ok(Some(footer.to_string()))
+}
+
+/// Where the lines of a view's base of plain JSON lines begin, and where the last one ends, as little-endian u64.
+#[pyfunction]
+pub fn view_line_offsets<'py>(py: Python<'py>, path: PathBuf, base: usize) -> PyResult<Bound<'py, PyBytes>> {
+    let offsets = py.detach(|| {
+        let shard = open(&path)?;
+        let view = shard.footer().view.as_ref();
+        let place = view.and_then(|view| view.bases.get(base)).and_then(|base| base.index.as_ref());
+        let place = place.ok_or_else(|| Error::invalid("this base has no line offsets").in_file(&path))?;
+        shard.array_bytes(place, None, "the index of a base").map(std::borrow::Cow::into_owned)
+    });
+    Ok(PyBytes::new(py, &offsets.into_py_result()?))
+}
+
+/// What stands for the id of a pair of JINX 1.0, which has none.
+#[pyfunction]
+pub fn pair_stand_in_id(py: Python<'_>, path: PathBuf) -> PyResult<String> {
+    py.detach(|| stand_in_id(&path)).into_py_result()
+}
+
+/// The view with its bases at other places; the JSON text is a list of `[path, hint]`.
+#[pyfunction]
+pub fn view_set_paths(py: Python<'_>, path: PathBuf, places: &str) -> PyResult<()> {
+    let places: Vec<(String, String)> =
+        serde_json::from_str(places).map_err(|error| to_py(&Error::invalid(error.to_string())))?;
+    py.detach(|| rewrite_bases(&path, &places)).into_py_result()
+}
+
+/// xxh3-128 of bytes, as 32 hex digits.
+#[pyfunction]
+pub fn hash_bytes(data: &[u8]) -> String {
+    view::hash_bytes(data)
+}
+
+/// xxh3-128 of a file, as 32 hex digits.
+#[pyfunction]
+pub fn hash_file(py: Python<'_>, path: PathBuf) -> PyResult<String> {
+    py.detach(|| view::hash_file(&path)).into_py_result()
+}
