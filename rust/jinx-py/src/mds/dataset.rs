@@ -2,7 +2,7 @@
 
 use crate::dataset::files::{Closable, Files};
 use crate::dataset::projection::Projection;
-use crate::mds::walk::Walks;
+use crate::mds::decoding::Walks;
 use jinx_mds::read::folder::Folder;
 use std::sync::Arc;
 

@@ -4,6 +4,7 @@ pub mod ahead;
 pub mod checks;
 pub mod column;
 pub mod dataset;
+pub mod decoding;
 pub mod found;
 pub mod open;
 pub mod rows;

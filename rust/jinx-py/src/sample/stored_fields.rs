@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 /// The stored fields of one sample: a row of a JINX shard, a sample of an MDS directory, the text in a pickle.
 ///
-/// It reads and decodes at every call; [`crate::sample::lazy_dict::LazyDict`] keeps what was decoded, and what was changed.
+/// It reads and decodes at every call; `LazyDict` keeps what was decoded, and what was changed.
 pub trait StoredFields: Send + Sync {
     /// The names in order.
     ///

@@ -1,0 +1,63 @@
+//! Threads that decode compressed shards for somebody who reads all samples in order.
+
+use jinx_mds::read::folder::Folder;
+use jinx_mds::read::prefetch::ShardPrefetcher;
+use jinx_mds::read::shard::Row;
+use std::process;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+/// The threads that decode for somebody, so that closing the dataset ends them.
+pub struct Walks {
+    /// Whether any shard is compressed as a file.
+    pub are_worth_it: bool,
+    open: Mutex<Vec<Weak<Mutex<Decoding>>>>,
+}
+
+/// A thread that decodes shards, unless none is needed.
+#[derive(Default)]
+pub struct Decoding {
+    prefetcher: Option<ShardPrefetcher>,
+    process: u32,
+}
+
+impl Decoding {
+    /// Row `position` of the folder, if a thread decodes its shard; from one call to the next positions only grow.
+    pub fn row(&mut self, folder: Arc<Folder>, position: u64) -> Option<Row> {
+        if self.process != process::id() {
+            *self = Self { prefetcher: Some(ShardPrefetcher::new(folder, position)), process: process::id() };
+        }
+        let piece = self.prefetcher.as_mut()?.piece(position)?;
+        piece.shard.row(piece.index + (position - piece.first)).ok()
+    }
+}
+
+impl Drop for Decoding {
+    fn drop(&mut self) {
+        if self.process != process::id() {
+            // The thread stayed behind in the process that was forked.
+            std::mem::forget(self.prefetcher.take());
+        }
+    }
+}
+
+impl Walks {
+    pub fn new(are_worth_it: bool) -> Self {
+        Self { are_worth_it, open: Mutex::default() }
+    }
+
+    pub fn add(&self, decoding: &Arc<Mutex<Decoding>>) {
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        open.retain(|walk| walk.strong_count() > 0);
+        open.push(Arc::downgrade(decoding));
+    }
+
+    /// Ends all threads. Who is just waiting for one ends it.
+    pub fn end(&self) {
+        let open = std::mem::take(&mut *self.open.lock().unwrap_or_else(PoisonError::into_inner));
+        for decoding in open.iter().filter_map(Weak::upgrade) {
+            if let Ok(mut decoding) = decoding.try_lock() {
+                *decoding = Decoding::default();
+            }
+        }
+    }
+}
