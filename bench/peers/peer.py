@@ -15,8 +15,8 @@ class Unsupported(Exception):  # noqa: N818 - not a failure: the peer has no suc
 class Peer:
     """A format with one way to read it.
 
-    A store is a folder written by `write`; `open` gives whatever the other methods take as `ds`. Samples may be of any
-    kind: the `touch_*` methods know how to read them and return a number that depends on what was read.
+    A store is a directory written by `write`; `open` gives whatever the other methods take as `ds`. Samples may be of
+    any kind: the `touch_*` methods know how to read them and return a number that depends on what was read.
 
     Attributes:
         name: What the command line and the tables call it.

@@ -37,7 +37,7 @@ TEXT = b"a text of some length, a text of some length, a text " * 3
 
 @pytest.fixture(scope="module")
 def place() -> Iterator[Callable[[str], Path]]:
-    """New paths in a folder in memory; each is free again with the next one."""
+    """New paths in a directory in memory; each is free again with the next one."""
     memory = Path("/dev/shm")
     folder = Path(tempfile.mkdtemp(dir=memory if memory.is_dir() else None, prefix="jinx-oracle-"))
     numbers = itertools.count()
@@ -250,6 +250,6 @@ def test_rows_are_read_as_python_reads_them(place, line):
             or text.count("[") > 255
         )
     else:
-        # Meant: of a name that stands twice the last one holds, and what the first one held is not looked at.
+        # Meant: of a name that appears twice the last one holds, and what the first one held is not looked at.
         names = re.findall(rb'"([^"]*)"\s*:', line)
         assert is_alike(found, expected) or (expected is REFUSED and len(names) > len(set(names))), line
