@@ -242,7 +242,7 @@ def test_rows_are_read_as_python_reads_them(place, line):
     except (jinx.CorruptFileError, jinx.LimitError, jinx.UnsupportedError, IndexError):
         found = REFUSED
     if found is REFUSED:
-        # Meant: a row is an object, half a surrogate pair is no text, a number fits a float; at most 256 levels.
+        # Meant: a row is an object, half a surrogate pair is not a string, a number fits a float; at most 256 levels.
         text = line.decode("utf-8", "replace")
         assert (
             not isinstance(expected, dict)
