@@ -82,7 +82,7 @@ class Case:
         basis: "wall" or "cpu": which of the two the ratios are made of.
         cold: Whether the page cache is emptied of the files before.
         kind: "read", "write", "start" (the runner times a whole process) or "paper" (opening counts, disk is watched).
-        modules: What is imported before the clock starts, beside what the system names.
+        modules: What is imported before the clock starts, next to what the system names.
     """
 
     name: str

@@ -1,7 +1,7 @@
 """Peak private memory of a conversion and of a pass over all columns, for inputs of several sizes.
 
     python -m bench.memory                    # 0.5, 2 and 5 GB
-    python -m bench.memory --gb 0.1 --folder /data
+    python -m bench.memory --gb 0.1 --directory /data
     python -m bench.memory --json             # one object a line
 
 Private memory is what the process would not share and could not drop: the anonymous pages. Pages of mapped files are
@@ -126,13 +126,13 @@ def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description="Peak private memory by size of the input.")
     parser.add_argument("--gb", type=float, nargs="+", default=[0.5, 2, 5], help="sizes in GB")
-    parser.add_argument("--folder", help="where the files go; they are removed afterwards")
+    parser.add_argument("--directory", help="where the files go; they are removed afterwards")
     parser.add_argument("--json", action="store_true", help="one JSON object a line")
     options = parser.parse_args()
     if not options.json:
         print(f"{'GB':>5}  {'step':<18} {'private MB':>10} {'mapped MB':>10} {'seconds':>8}")
     for gigabytes in options.gb:
-        with tempfile.TemporaryDirectory(dir=options.folder) as work:
+        with tempfile.TemporaryDirectory(dir=options.directory) as work:
             folder = Path(work)
             rows = write_parquet(folder / "in.parquet", int(gigabytes * 1e9))
             for name, source, out in _STEPS:

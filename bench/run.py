@@ -32,7 +32,7 @@ def main() -> None:
     parser.add_argument("--reads", type=int, default=2000, help="samples that the random cases read (default: 2000)")
     parser.add_argument("--repeat", type=int, default=3, help="rounds (default: 3)")
     parser.add_argument("--cap", type=float, default=6.0, help="seconds after which a case is cut off (default: 6)")
-    parser.add_argument("--folder", type=Path, help="directory for data and stores (default: ~/.cache/jinx/bench)")
+    parser.add_argument("--directory", type=Path, help="directory for data and stores (default: ~/.cache/jinx/bench)")
     parser.add_argument("--save", type=Path, help="write the results to this JSON file")
     parser.add_argument("--note", help="a sentence for the report, such as what else the machine was running")
     parser.add_argument("--fresh", action="store_true", help="write all stores again")
@@ -45,7 +45,7 @@ def main() -> None:
         print(*(f"{name:24} {case.title}" for name, case in CASES.items()), sep="\n")
         return
     campaign = Campaign(
-        root=options.folder or environments.cache(),
+        root=options.directory or environments.cache(),
         samples={"jpeg": options.samples, "pixels": options.pixels, "paper": options.paper},
         paper_data=options.paper_data or [],
         settings=Settings(options.reads, options.cap),

@@ -113,7 +113,7 @@ class System:
     ) -> tuple[dict[str, Any], Watch]:
         """Have a task done in a forked process.
 
-        Its temporary files stand in the folder `beside`. The bytes in `watched` and of temporary files are watched.
+        Its temporary files are in the directory `beside`. The bytes in `watched` and of temporary files are watched.
 
         Raises:
             Failure: It ended badly or took too long.

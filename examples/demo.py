@@ -28,11 +28,11 @@ def main() -> None:
     """Run the tour."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--samples", type=int, default=3000, help="how many images to draw (at least 100)")
-    parser.add_argument("--folder", type=Path, default=Path("demo-data"), help="directory of the files")
+    parser.add_argument("--directory", type=Path, default=Path("demo-data"), help="directory of the files")
     options = parser.parse_args()
     samples = max(options.samples, 100)
-    options.folder.mkdir(parents=True, exist_ok=True)
-    parquet, out = options.folder / "in.parquet", options.folder / "out.jinx"
+    options.directory.mkdir(parents=True, exist_ok=True)
+    parquet, out = options.directory / "in.parquet", options.directory / "out.jinx"
 
     make_data(parquet, samples)
     convert(parquet, out)
@@ -40,7 +40,7 @@ def main() -> None:
     read(ds)
     train(ds)
     describe(out)
-    print(f"\nThe files are in {options.folder}/. One line is one sample:  head -1 {out}")
+    print(f"\nThe files are in {options.directory}/. One line is one sample:  head -1 {out}")
 
 
 def make_data(parquet: Path, samples: int) -> None:

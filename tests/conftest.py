@@ -1,4 +1,4 @@
-"""What every test may use: data drawn on the spot and Hypothesis profiles."""
+"""What every test may use: data made on the spot and Hypothesis profiles."""
 
 import os
 from pathlib import Path
@@ -28,7 +28,7 @@ def vectors(repository: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def chat_parquet(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A Parquet file of 60 drawn images with chats, as Hugging Face writes it. Read-only, shared by all tests."""
+    """A Parquet file of 60 synthetic images with conversations, as Hugging Face writes it. Read-only and shared."""
     path = tmp_path_factory.mktemp("chat") / "chat.parquet"
     draw.write_parquet(path, samples=60)
     return path

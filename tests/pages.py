@@ -1,4 +1,4 @@
-"""What the documentation tells people to type, and a folder in which all of it can run."""
+"""What the documentation tells people to type, and a directory in which all of it can run."""
 
 import os
 import re
@@ -27,7 +27,7 @@ BENCH = ".venv/bin/python -m bench"
 NOT_RUN = ("make", "pip ", "git ", "cargo ", BENCH, f"OPENBLAS_NUM_THREADS=1 {BENCH}")
 # What tells a command from Python.
 SHELL = ("jinx ", "head ")
-# What pages take for granted beside the files that `prepare` makes.
+# What pages take for granted next to the files that `prepare` makes.
 GIVEN = """
 import jinx
 import numpy as np
@@ -105,7 +105,7 @@ def prepare(folder: Path, parquet: Path) -> None:
 
 
 def written_by(code: str) -> list[str]:
-    """What the code is about to write anew: pages use the same names again and again."""
+    """What the code is about to write again: pages use the same names again and again."""
     if code.startswith("jinx convert") and "--append" not in code and "--part" not in code:
         return [shlex.split(code.split(" --", maxsplit=1)[0])[-1]]
     if code.startswith("jinx "):

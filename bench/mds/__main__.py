@@ -100,14 +100,14 @@ def main() -> None:
     parser.add_argument("--samples", type=int, default=4000)
     parser.add_argument("--limit", type=int, default=4000, help="samples of a random case")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--folder", type=Path, help="where the shards are kept and found again")
+    parser.add_argument("--directory", type=Path, help="where the shards are kept and found again")
     parser.add_argument("--save", type=Path, help="folder that mds.json and mds.md are written to")
     parser.add_argument("--shards", nargs="+", default=[], help="only these, in place of older figures in --save")
     parser.add_argument("--note", default="", help="a sentence for the page")
     options = parser.parse_args()
     started = time.monotonic()
     with tempfile.TemporaryDirectory() as temporary:
-        folder = options.folder or Path(temporary)
+        folder = options.directory or Path(temporary)
         if not (folder / "many" / "index.json").exists():
             make(folder, options.samples)
         records = run(folder, options.limit, options.rounds, options.shards)

@@ -1,11 +1,11 @@
 """litdata. Its samples must all have the same number of leaves, so the messages are one JSON text."""
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from bench.peers.peer import Peer, data_loader, touched
+from bench.peers.peer import Streamed, touched
 from bench.peers.rows import parquet_rows
 
 
@@ -14,7 +14,7 @@ def _rows(source: str) -> Iterator[dict[str, Any]]:
         yield {**row, "messages": json.dumps(row["messages"])}
 
 
-class LitData(Peer):
+class LitData(Streamed):
     environment = "litdata"
     distributions = ("litdata", "torch")
     modules = ("litdata", "json")
@@ -45,18 +45,6 @@ sample["id"], sample["image"]
         import litdata
 
         return litdata.StreamingDataset(str(out / "chunks"), shuffle=False)
-
-    def loader(self, ds: Any, size: int, workers: int) -> Iterable[Iterable[Any]]:
-        return data_loader(ds, size, workers)
-
-    def image_loader(self, ds: Any, size: int, workers: int) -> Iterable[Iterable[Any]]:
-        from torch.utils.data import DataLoader
-
-        return DataLoader(ds, batch_size=size, num_workers=workers, collate_fn=self.decoded_batch)
-
-    def decoded_batch(self, samples: list[Any]) -> list[Any]:
-        """Runs in the workers."""
-        return list(map(self.decoded, samples))
 
     def messages(self, sample: Any) -> Any:
         return json.loads(sample["messages"])

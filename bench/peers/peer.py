@@ -15,8 +15,8 @@ class Unsupported(Exception):  # noqa: N818 - not a failure: the peer has no suc
 class Peer:
     """A format with one way to read it.
 
-    A store is a folder written by `write`; `open` gives whatever the other methods take as `ds`. Samples may be of any
-    kind: the `touch_*` methods know how to read them and return a number that depends on what was read.
+    A store is a directory written by `write`; `open` gives whatever the other methods take as `ds`. Samples may be of
+    any kind: the `touch_*` methods know how to read them and return a number that depends on what was read.
 
     Attributes:
         name: What the command line and the tables call it.
@@ -131,6 +131,20 @@ class Peer:
         return int(height * 10_000 + width)
 
 
+class Streamed(Peer):
+    """A system whose datasets torch's DataLoader takes as they are; the workers decode images."""
+
+    def loader(self, ds: Any, size: int, workers: int) -> Iterable[Iterable[Any]]:
+        return data_loader(ds, size, workers)
+
+    def image_loader(self, ds: Any, size: int, workers: int) -> Iterable[Iterable[Any]]:
+        return data_loader(ds, size, workers, collate=self.decoded_batch)
+
+    def decoded_batch(self, samples: list[Any]) -> list[Any]:
+        """Runs in the workers."""
+        return list(map(self.decoded, samples))
+
+
 class Opened:
     """A map-style dataset that each worker process opens for itself: open files must not be shared."""
 
@@ -154,13 +168,15 @@ class Opened:
         return {**self.__dict__, "ds": None, "process": None}
 
 
-def data_loader(ds: Any, size: int | None, workers: int, context: str = "fork") -> Iterable[Iterable[Any]]:
+def data_loader(
+    ds: Any, size: int | None, workers: int, context: str = "fork", collate: Callable[[list[Any]], Any] = list
+) -> Iterable[Iterable[Any]]:
     """Torch's own."""
     import torch.utils.data
 
-    collate = list if size else None
+    collate_fn = collate if size else None
     return torch.utils.data.DataLoader(
-        ds, batch_size=size, num_workers=workers, collate_fn=collate, multiprocessing_context=context
+        ds, batch_size=size, num_workers=workers, collate_fn=collate_fn, multiprocessing_context=context
     )
 
 

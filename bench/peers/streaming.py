@@ -1,15 +1,14 @@
 """MosaicML Streaming and its own reader of its shards."""
 
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from bench.peers.mldataforge import MDS_COLUMNS, SHARD_BYTES
-from bench.peers.peer import Peer, data_loader
+from bench.peers.peer import Streamed
 from bench.peers.rows import parquet_rows
 
 
-class Streaming(Peer):
+class Streaming(Streamed):
     environment = "streaming"
     distributions = ("mosaicml-streaming", "torch")
     modules = ("streaming", "streaming.base.util")
@@ -40,18 +39,6 @@ sample["id"], sample["image"]
             packed.with_suffix("").unlink(missing_ok=True)
         clean_stale_shared_memory()
         return StreamingDataset(local=str(out / "mds"), batch_size=64, shuffle=False)
-
-    def loader(self, ds: Any, size: int, workers: int) -> Iterable[Iterable[Any]]:
-        return data_loader(ds, size, workers)
-
-    def image_loader(self, ds: Any, size: int, workers: int) -> Iterable[Iterable[Any]]:
-        from torch.utils.data import DataLoader
-
-        return DataLoader(ds, batch_size=size, num_workers=workers, collate_fn=self.decoded_batch)
-
-    def decoded_batch(self, samples: list[Any]) -> list[Any]:
-        """Runs in the workers."""
-        return list(map(self.decoded, samples))
 
 
 PEERS = (Streaming("streaming"), Streaming("streaming-zstd", "zstd"))

@@ -176,7 +176,7 @@ def chains() -> None:
 
 
 def sidecars() -> None:
-    """Values and index beside the main file."""
+    """Values and index next to the main file."""
     vector("sidecar", "values above 64 bytes and the index in the sidecar", written(*ROWS, *MANY), binary_threshold=64)
     vector("sidecar_zst", "the same, compressed first", written(*ROWS, *MANY), binary_threshold=20, compression="zst")
     vector("sidecar_index_inline", "few rows: the index stays in the footer", written(RICH), binary_threshold=32, encoding="b64")
@@ -231,7 +231,7 @@ def folders() -> None:
 
 
 def main() -> None:
-    """Makes all files anew."""
+    """Makes all files."""
     shutil.rmtree(OUT, ignore_errors=True)
     Path(OUT).mkdir()
     for part in (plain, inline, chains, sidecars, tolerated, folders):

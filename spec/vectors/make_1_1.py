@@ -216,7 +216,7 @@ def columns() -> None:
 
 
 def folders() -> None:
-    """A folder with a manifest."""
+    """A directory with a manifest."""
     shards, rows = [], []
     for number in (1, 0):
         name = f"shard-{number:05d}.jinx"
@@ -240,7 +240,7 @@ def folders() -> None:
 
 
 def main() -> None:
-    """Makes all files anew."""
+    """Makes all files."""
     shutil.rmtree(OUT, ignore_errors=True)
     OUT.mkdir()
     for part in (plain, scalars, places, chains, media, columns, folders):

@@ -346,7 +346,7 @@ def sidecar() -> None:
 
 
 def folders() -> None:
-    """Folders and manifests."""
+    """Directories and manifests."""
 
     def folder(name: str, error: str, at: str, about: str, edit: Callable | None = None, text: Callable | None = None,
                change: Callable[[Path], None] | None = None, number: int = 2) -> None:  # fmt: skip
@@ -435,7 +435,7 @@ def version_1_0() -> None:
 
 
 def main() -> None:
-    """Makes all files anew."""
+    """Makes all files."""
     shutil.rmtree(OUT, ignore_errors=True)
     OUT.mkdir()
     for part in (trailer, footer, index, rows, keys, pointers, payloads, sidecar, folders, version_1_0):

@@ -1,4 +1,4 @@
-"""Skips this folder where MLDataForge is not installed, and keeps the files it leaves behind in pytest's own folder."""
+"""Skips this directory without MLDataForge, and keeps the files that it leaves in a directory of pytest."""
 
 import tempfile
 from pathlib import Path

@@ -34,7 +34,7 @@ def write_folder(path: Path, samples: Iterable[dict], shard_size: int, **options
 
 @contextlib.contextmanager
 def reader(path: Path, *, lazy: bool, mmap: bool, split: str | None = None) -> Iterator[JinxDatasetReader]:
-    """Its dataset reader, for a file or a folder."""
+    """Its dataset reader, for a file or a directory."""
     with _nothing_left_open():
         opened = JinxDatasetReader(str(path), lazy=lazy, mmap=mmap, split=split)
     try:

@@ -1,4 +1,4 @@
-"""Skips this folder where mosaicml-streaming is not installed: `make test-streaming` has an environment for it."""
+"""Skips this directory where mosaicml-streaming is not installed: `make test-streaming` has an environment for it."""
 
 import importlib.util
 import os

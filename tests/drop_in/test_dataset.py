@@ -20,7 +20,7 @@ def unbatched(samples: list[Any]) -> dict[str, list[Any]]:
 
 
 class Runs:
-    """The same work with both readers, each in a cache folder of its own."""
+    """The same work with both readers, each in a cache directory of its own."""
 
     def __init__(self, tmp_path: Path) -> None:
         self.tmp_path = tmp_path

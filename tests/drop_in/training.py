@@ -1,6 +1,6 @@
 """A training-style loop over StreamingDataset, to be killed: `training.py REMOTE LOCAL STATE OUT patched|plain`.
 
-It appends the samples of every batch to OUT after writing its state, and goes on where STATE says. Without a STATE it
+It appends the samples of every batch to OUT after writing its state, and continues where STATE says. Without a STATE it
 waits after some batches for its end, its workers reading ahead.
 """
 

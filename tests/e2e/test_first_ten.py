@@ -1,4 +1,4 @@
-"""What three kinds of users type first works, line by line, as it stands in the scripts beside."""
+"""What three kinds of users type first works, line by line, as in the scripts next to this file."""
 
 import io
 import json

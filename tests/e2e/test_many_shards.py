@@ -1,4 +1,4 @@
-"""10,000 shards and 100 million samples, opened by 8 processes; folders of others; nothing is written by reading."""
+"""10,000 shards and 100 million samples, opened by 8 processes; reading directories of others writes nothing."""
 
 import json
 import os
@@ -63,7 +63,7 @@ def test_every_rank_opens_it_within_its_memory(many):
         assert process.returncode == 0
         length, opened, seen, private, descriptors = json.loads(out)
         assert length == 100_000_000
-        assert opened <= 1  # the folder or nothing: no shard
+        assert opened <= 1  # the directory or nothing: no shard
         assert seen == [(rank * 12_500_000 + k * 31_250) % PER_SHARD for k in range(3)]
         assert private < BOUND, f"rank {rank}: {private / 1e6:.1f} MB"
         assert descriptors < 700
@@ -79,7 +79,7 @@ def test_a_read_only_folder_of_somebody_else(tmp_path):
     before = {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
     for path in (*folder.rglob("*"), folder):
         path.chmod(0o555 if path.is_dir() else 0o444)
-    for path in (tmp_path, *tmp_path.parents):  # pytest's folders are closed to others
+    for path in (tmp_path, *tmp_path.parents):  # pytest's directories are closed to others
         if path.stat().st_uid == os.getuid() and str(path).startswith("/tmp/pytest-of"):
             path.chmod(path.stat().st_mode | stat.S_IXOTH | stat.S_IROTH)
     code = (

@@ -1,4 +1,4 @@
-"""What the fault tests share: how long they go on, and the shim that makes calls fail."""
+"""What the fault tests share: how long they run, and the shim that makes calls fail."""
 
 import os
 import shutil
@@ -15,13 +15,13 @@ HERE = Path(__file__).parent
 
 @pytest.fixture(scope="session")
 def soak() -> bool:
-    """Whether to go on for long: `make soak`."""
+    """Whether to run for hours: `make soak`."""
     return os.environ.get("JINX_SOAK") == "1"
 
 
 @pytest.fixture
 def folder(tmp_path: Path, soak: bool) -> Iterator[Path]:
-    """An empty folder: in memory, where a sync costs nothing, and on the disk when there is time."""
+    """An empty directory: in memory, where a sync costs nothing, and on the disk when there is time."""
     memory = Path("/dev/shm")
     if soak or not os.access(memory, os.W_OK) or shutil.disk_usage(memory).free < 1 << 28:
         yield tmp_path

@@ -91,7 +91,7 @@ def look_behind(path: Path, *, may_leave: bool) -> list[str]:
     if left and not may_leave:
         wrong.append(f"left behind: {sorted(left)}")
     _core.clean(str(path.parent))
-    # An empty folder whose removal failed might be anybody's.
+    # An empty directory whose removal failed might be anybody's.
     left = files_in(path.parent) - files_of(path) - ({f".{path.name}.tmp"} if may_leave else set())
     if left or stored(path) != found:
         wrong.append(f"after clean: {sorted(left)}")

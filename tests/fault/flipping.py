@@ -70,7 +70,7 @@ class File:
 
 
 class Place:
-    """One dataset in its folder."""
+    """One dataset in its directory."""
 
     def __init__(self, folder: Path) -> None:
         self.files = [File(path) for path in sorted(folder.iterdir()) if path.stat().st_size]
@@ -79,7 +79,7 @@ class Place:
         levels = (("mmap", "none"), ("pread", "none"), ("mmap", "rows"), ("pread", "full"))
         self.opened = [(level, jinx.open(self.path, io=io, verify=level)) for io, level in levels]
         self.first = self.read(self.opened[-1][1], 0)  # what the sidecar's values belong to: most have one row
-        # A row of a folder's second shard is not the dataset's row of that number.
+        # A row of a directory's second shard is not the dataset's row of that number.
         self.is_checked = self.path.is_file() and b'"digest"' in self.files[-1].bytes[:]
 
     def read(self, dataset: Any, row: int) -> dict[str, Any] | str:
@@ -108,7 +108,7 @@ class Place:
 
 
 def whole(folder: Path) -> Place | None:
-    """The dataset in a folder, if all of it was copied there."""
+    """The dataset in a directory, if all of it was copied there."""
     try:
         return Place(folder)
     except (jinx.JinxError, OSError):

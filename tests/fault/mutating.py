@@ -128,7 +128,7 @@ def read_all(path: Path, draw: random.Random) -> None:
 
 
 def load(folder: Path) -> list[Files]:
-    """The datasets that are mutated: one folder for each."""
+    """The datasets that are mutated: one directory for each."""
     return [{file.name: file.read_bytes() for file in sorted(one.iterdir())} for one in sorted(folder.iterdir())]
 
 

@@ -1,4 +1,4 @@
-"""A reader in a loop beside a writer: `python -m fault.reading PATH`; ends when its input does.
+"""A reader in a loop next to a writer: `python -m fault.reading PATH`; ends when its input does.
 
 Prints the number of openings, and each time that was not one whole version or not the version that was opened.
 """

@@ -42,7 +42,7 @@ def stored(path: Path) -> str | None:
 
 
 def files_of(path: Path) -> set[str]:
-    """The names, relative to the folder around it, that a dataset consists of, when it exists."""
+    """The names, relative to the directory around it, that a dataset consists of, when it exists."""
     if path.suffix == ".jinx":
         return {path.name, path.with_suffix(".binx").name} if path.exists() else set()
     if not path.exists():

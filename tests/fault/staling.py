@@ -101,7 +101,7 @@ def run(name: str, path: Path, action: str) -> dict[str, Any]:
 
 
 def main(folder: Path) -> dict[str, Any]:
-    """All readings of a pair and of a folder of shards."""
+    """All readings of a pair and of a directory of shards."""
     found: dict[str, Any] = {}
     for path in (folder / "a.jinx", folder / "data", folder / "bare"):
         for name in READS:

@@ -79,7 +79,7 @@ COLUMNS: dict[str, tuple[str, Callable[[Footer], None], str]] = {
 
 @pytest.fixture
 def pair(tmp_path) -> Path:
-    """One file with columns of texts, bools, and floats that one row lacks; all arrays are in its footer."""
+    """One file with columns of strings, bools, and floats that one row lacks; all arrays are in its footer."""
     path = tmp_path / "a.jinx"
     with jinx.Writer(path, sidecar=False, indexed=["id", "flag", "score"]) as writer:
         writer.write_many([{"id": "a\u00e9", "flag": True, "score": 1.5}, {"id": "b", "flag": False}])

@@ -203,5 +203,5 @@ def test_evil_rows_indices_and_trailers_are_refused(folder, child_environment):
         with_row(folder / f"row-{name}.jinx", line)
     write_indices(folder)
     write_trailers(folder)
-    # Only an object can be a pointer; beside anything else the suffixes belong to the name.
+    # Only an object can be a pointer; next to anything else the suffixes belong to the name.
     assert_all_refused(run_under_limit(folder, child_environment), lambda name: name == "row-no_pointer")

@@ -15,7 +15,7 @@ import jinx
 
 DISK_BYTES = 1_200_000
 KEPT_SHARDS = r"\.(out|shards)\.tmp/.*"
-# The command, in the folder of the inputs and with DISK for the small disk, and what may be left on that.
+# The command, in the directory of the inputs and with DISK for the small disk, and what may be left on that.
 CASES = {
     "pair": ("convert in.parquet DISK/out.jinx", None),
     "pair over another": ("convert in.parquet DISK/old.jinx --overwrite", None),
@@ -82,7 +82,7 @@ def disk(tmp_path, inputs):
 
 
 def contents(folder: Path) -> dict[str, str]:
-    """The digest of every file below a folder; empty folders count too."""
+    """The digest of every file below a directory; empty directories count too."""
     return {
         str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
         for path in folder.rglob("*")
@@ -113,7 +113,7 @@ def test_a_full_disk(name, inputs, disk):
     after = contents(disk)
     assert {name: digest for name, digest in after.items() if name in before} == before
     left = [name for name in after if name not in before and not (may_stay and re.fullmatch(may_stay, name))]
-    assert left == (["out"] if name == "part" else [])  # other writers may be about to use the folder of the parts
+    assert left == (["out"] if name == "part" else [])  # other writers may be about to use the directory of the parts
     assert contents(inputs) == sources
     for dataset in ("old.jinx", "shards"):
         assert jinx.verify(disk / dataset) == []

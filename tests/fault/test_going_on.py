@@ -1,4 +1,4 @@
-"""Writers whose caller catches an error and goes on: nothing more is taken, and nothing is published."""
+"""Writers whose caller catches an error and continues: nothing more is taken, and nothing is published."""
 
 import os
 import resource

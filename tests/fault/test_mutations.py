@@ -18,7 +18,7 @@ SEED = 1
 
 
 def write_variants(folder: Path, vectors: Path, rows: int = 12) -> None:
-    """One folder for each dataset: what we write in every variant, and the specification's vectors."""
+    """One directory for each dataset: what we write in every variant, and the specification's vectors."""
     few = [sample(index) for index in range(rows)]
     variants = {
         "usual": {},

@@ -21,7 +21,7 @@ def found(shim, tmp_path_factory, child_environment):
     for path, options in ((folder / "a.jinx", {}), (folder / "data", {"shard_size": 8000})):
         with jinx.Writer(path, **options) as writer:
             writer.write_many(rows(1))
-    # A folder of which no manifest says how many shards it has.
+    # A directory of which no manifest says how many shards it has.
     shutil.copytree(folder / "data", folder / "bare")
     (folder / "bare" / "jinx.json").unlink()
     words = [shim, "--reads", sys.executable, "-m", "fault.staling", folder]
@@ -58,6 +58,6 @@ def test_a_stale_handle_is_opened_again_or_named(dataset, name, found, record_pr
     record_property("ends", [once["ends"], always["ends"]])
     assert once["unclear"] == always["unclear"] == []
     assert set(once["ends"]) <= {"right", "ESTALE"}
-    # Reading went on, through a new handle; opening did not.
+    # Reading continued, through a new handle; opening did not.
     assert once["ends"]["right"] >= 1
     assert set(always["ends"]) == {"ESTALE"}

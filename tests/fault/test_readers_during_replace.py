@@ -1,4 +1,4 @@
-"""Readers beside a writer that replaces: always one whole version, and an open dataset stays what it was."""
+"""Readers next to a writer that replaces: always one whole version, and an open dataset stays what it was."""
 
 import subprocess
 import sys

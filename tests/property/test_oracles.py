@@ -37,7 +37,7 @@ TEXT = b"a text of some length, a text of some length, a text " * 3
 
 @pytest.fixture(scope="module")
 def place() -> Iterator[Callable[[str], Path]]:
-    """New paths in a folder in memory; each is free again with the next one."""
+    """New paths in a directory in memory; each is free again with the next one."""
     memory = Path("/dev/shm")
     folder = Path(tempfile.mkdtemp(dir=memory if memory.is_dir() else None, prefix="jinx-oracle-"))
     numbers = itertools.count()
@@ -242,7 +242,7 @@ def test_rows_are_read_as_python_reads_them(place, line):
     except (jinx.CorruptFileError, jinx.LimitError, jinx.UnsupportedError, IndexError):
         found = REFUSED
     if found is REFUSED:
-        # Meant: a row is an object, half a surrogate pair is no text, a number fits a float; at most 256 levels.
+        # Meant: a row is an object, half a surrogate pair is not a string, a number fits a float; at most 256 levels.
         text = line.decode("utf-8", "replace")
         assert (
             not isinstance(expected, dict)
@@ -250,6 +250,6 @@ def test_rows_are_read_as_python_reads_them(place, line):
             or text.count("[") > 255
         )
     else:
-        # Meant: of a name that stands twice the last one holds, and what the first one held is not looked at.
+        # Meant: of a name that appears twice the last one holds, and what the first one held is not looked at.
         names = re.findall(rb'"([^"]*)"\s*:', line)
         assert is_alike(found, expected) or (expected is REFUSED and len(names) > len(set(names))), line

@@ -107,7 +107,7 @@ def stored(kind: str, first: int, last: int) -> tuple[Path, list[Row]]:
 
 @cache
 def folder() -> str:
-    # The object removes the folder when the process ends.
+    # The object removes the directory when the process ends.
     stored.directory = tempfile.TemporaryDirectory()  # pyright: ignore[reportFunctionMemberAccess]
     return stored.directory.name
 

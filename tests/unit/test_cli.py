@@ -104,7 +104,7 @@ def test_head_of_what_python_alone_can_hold(cli, tmp_path):
     with jinx.Writer(tmp_path / "a.jinx") as writer:
         writer.write({"nan": float("nan"), "inf": float("inf"), "big": 1 << 80, "deep": [{"b": b"\x00" * 99}]})
     row = json.loads(
-        cli("head", tmp_path / "a.jinx").out, parse_constant=lambda name: pytest.fail(f"{name} is no JSON")
+        cli("head", tmp_path / "a.jinx").out, parse_constant=lambda name: pytest.fail(f"{name} is not JSON")
     )
     assert row["big"] == 1 << 80
 

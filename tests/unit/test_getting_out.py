@@ -1,4 +1,4 @@
-"""The ways out: tars, folders of Parquet, and a reader that needs nothing of the package."""
+"""The ways out: tars, directories of Parquet, and a reader that needs nothing of the package."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""Every kind of input that people have: arrays, folders, tars, addresses, paths to pictures."""
+"""Every kind of input that people have: arrays, directories, tars, URLs, paths to images."""
 
 import gzip
 import hashlib
@@ -303,7 +303,7 @@ def test_arrow_from_polars(tmp_path, write):
 def test_what_hugging_face_saved(chat_parquet, tmp_path):
     whole = datasets.load_dataset("parquet", data_files=str(chat_parquet), split="train", cache_dir=str(tmp_path / "c"))
     whole.save_to_disk(tmp_path / "one", num_shards=2)
-    datasets.load_from_disk(tmp_path / "one").filter(lambda row: row["width"] > 300)  # leaves a file beside the data
+    datasets.load_from_disk(tmp_path / "one").filter(lambda row: row["width"] > 300)  # leaves a file next to the data
     assert jinx.convert(tmp_path / "one", tmp_path / "one.jinx").samples == len(whole)
     jinx.convert(chat_parquet, tmp_path / "direct.jinx")
     ds = jinx.open(tmp_path / "one.jinx")

@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 JINX = ROOT / "python" / "jinx"
 ABOVE_JINX = {"jinx_pipeline", "bench", "tests", "draw", "demo"}
 
-# Third-party packages a folder of the package may import when it is itself imported.
+# Third-party packages a directory of the package may import when it is itself imported.
 AT_TOP_LEVEL = {
     "": set(),
     "_cli": {"click"},

@@ -1,4 +1,4 @@
-"""MDS folders as datasets: views, columns, lazy samples, pickling, bad shards, conversion, checks."""
+"""MDS directories as datasets: views, columns, lazy samples, pickling, bad shards, conversion, checks."""
 
 import json
 import multiprocessing

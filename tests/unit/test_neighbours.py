@@ -1,4 +1,4 @@
-"""Sidecars that another main file of the folder needs: of one that was renamed, or copied without its sidecar."""
+"""Sidecars that another main file of the directory needs: of one that was renamed, or copied without its sidecar."""
 
 import signal
 import subprocess

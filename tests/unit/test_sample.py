@@ -43,9 +43,9 @@ def test_a_sample_that_holds_itself(ds, tmp_path):
     sample = ds[3]
     sample["self"] = sample
     assert "<LazyDict of 9>" in repr(sample)
-    twin = copy.deepcopy(sample)
-    assert twin["self"] is twin
-    assert twin["messages"] is not sample["messages"]
+    copied = copy.deepcopy(sample)
+    assert copied["self"] is copied
+    assert copied["messages"] is not sample["messages"]
     with jinx.Writer(tmp_path / "b.jinx") as writer, pytest.raises(jinx.LimitError):
         writer.write(sample)
 

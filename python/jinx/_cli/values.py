@@ -33,7 +33,7 @@ def get(path: str, index: int, column: str) -> None:
 
 
 @click.command(
-    epilog=examples("jinx extract out.jinx images/ --column image", "jinx extract out.jinx texts/ --column caption"),
+    epilog=examples("jinx extract out.jinx images/ --column image", "jinx extract out.jinx captions/ --column caption"),
 )
 @click.argument("path", type=PATH)
 @click.argument("directory", type=PATH)

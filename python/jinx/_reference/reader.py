@@ -277,7 +277,7 @@ class Pair:  # a main file and its sidecar; `pair[i]` is a sample
 
 @failures_mean_damage()
 def open_pairs(path: str | Path) -> list[Pair]:
-    """The pairs of a dataset: one, or the shards of a folder in order (manifest.md 1)."""
+    """The pairs of a dataset: one, or the shards of a directory in order (manifest.md 1)."""
     path = Path(path)
     if not path.is_dir():
         return [Pair(path)]
