@@ -2,6 +2,7 @@
 
 use jinx_core::{Error, Result};
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 /// Which files a dataset has, known also when they are closed.
@@ -20,7 +21,13 @@ pub struct Files {
 /// Whoever reads holds them for as long as that takes, so `close` waits for nobody: the last reader lets them go.
 pub struct Closable<T> {
     open: Weak<T>,
-    owner: Arc<Mutex<Option<Arc<T>>>>,
+    owner: Arc<Owner<T>>,
+}
+
+struct Owner<T> {
+    files: Mutex<Option<Arc<T>>>,
+    /// Known at once, also while somebody still reads.
+    is_closed: AtomicBool,
 }
 
 impl<T> Clone for Closable<T> {
@@ -32,7 +39,9 @@ impl<T> Clone for Closable<T> {
 impl<T> Closable<T> {
     pub fn new(open: T) -> Self {
         let files = Arc::new(open);
-        Self { open: Arc::downgrade(&files), owner: Arc::new(Mutex::new(Some(files))) }
+        let open = Arc::downgrade(&files);
+        let owner = Owner { files: Mutex::new(Some(files)), is_closed: AtomicBool::new(false) };
+        Self { open, owner: Arc::new(owner) }
     }
 
     /// The files, to be held while they are read.
@@ -41,6 +50,7 @@ impl<T> Closable<T> {
     /// `Invalid` once they are closed.
     #[inline]
     pub fn get(&self) -> Result<Arc<T>> {
+        self.check()?;
         self.open.upgrade().ok_or_else(closed)
     }
 
@@ -48,12 +58,13 @@ impl<T> Closable<T> {
     /// `Invalid` once they are closed.
     #[inline]
     pub fn check(&self) -> Result<()> {
-        if self.open.strong_count() == 0 { Err(closed()) } else { Ok(()) }
+        if self.owner.is_closed.load(Ordering::Relaxed) { Err(closed()) } else { Ok(()) }
     }
 
     /// Lets the files go; nobody can begin to read them any more.
     pub fn close(&self) {
-        let files = self.owner.lock().unwrap_or_else(PoisonError::into_inner).take();
+        self.owner.is_closed.store(true, Ordering::Relaxed);
+        let files = self.owner.files.lock().unwrap_or_else(PoisonError::into_inner).take();
         drop(files);
     }
 }
