@@ -28,15 +28,7 @@ def column_names(dataset: Reader) -> list[str]:
         return list(first) if isinstance(first, Mapping) else []  # pyright: ignore[reportUnknownArgumentType]
     if dataset._fields is not None:
         return list(dataset._fields)
-    stored = dataset._field_names()
-    if stored or not dataset._base_len():
-        return stored
-    # Files without column statistics (1.0, plain JSON lines): look at the first rows.
-    everything = dataset._derive(indices=None, fields=None, transforms=[])
-    seen: dict[str, None] = {}
-    for index in range(min(len(everything), _SCANNED_FOR_NAMES)):
-        seen.update(dict.fromkeys(everything[index]))
-    return list(seen)
+    return dataset._field_names()
 
 
 def column(dataset: Reader, name: str) -> Any:

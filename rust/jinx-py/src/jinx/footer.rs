@@ -1,11 +1,15 @@
 //! What the footers of shards say.
 
 use crate::jinx::shards::Shards;
+use jinx_core::json::text::unescape;
 use jinx_core::{Error, Result};
 use jinx_format::fields::{FieldInfo, merge};
 use jinx_format::meta::WithMeta;
 use serde_json::{Map, Value as Json, json};
 use std::collections::HashSet;
+
+/// Rows that are looked at for names.
+const SCANNED_FOR_NAMES: u64 = 1000;
 
 /// The footer of shard `i` as JSON text.
 pub fn footer(shards: &Shards, i: usize) -> Result<String> {
@@ -46,7 +50,8 @@ pub fn statistics(shards: &Shards) -> Result<Vec<FieldInfo>> {
     Ok(sum)
 }
 
-/// The top-level names in all footers, in the order in which they were first seen.
+/// The top-level names in all footers, in the order in which they were first seen. Files whose footers do not list them
+/// (1.0, plain JSON lines) have those of the first rows.
 pub fn column_names(shards: &Shards) -> Result<Vec<String>> {
     let (mut names, mut seen) = (Vec::new(), HashSet::new());
     for i in 0..shards.count() {
@@ -57,6 +62,23 @@ pub fn column_names(shards: &Shards) -> Result<Vec<String>> {
                 names.push(name.clone());
             }
         }
+    }
+    let rows = if names.is_empty() { shards.len().min(SCANNED_FOR_NAMES) } else { 0 };
+    for position in 0..rows {
+        let (shard, i) = shards.locate(position)?;
+        let line = shard.line(i)?;
+        let mut scan = || -> Result<()> {
+            let (mut members, _) = shard.members(&line)?;
+            while let Some(span) = members.next_member()? {
+                let key = unescape(&line[span.key_range()])?;
+                let (name, _) = shard.footer().split_key(key, &line[span.value_range()])?;
+                if seen.insert(name.clone().into_owned()) {
+                    names.push(name.into_owned());
+                }
+            }
+            Ok(())
+        };
+        scan().map_err(|error| shard.here(error, i))?;
     }
     Ok(names)
 }
