@@ -84,6 +84,7 @@ fn one_sequence(parts: &[Bound<'_, Reader>]) -> Result<Arc<dyn Rows>> {
 /// Datasets as one sequence, with columns of Python's and without those that are `dropped`.
 #[pyfunction]
 pub fn compose(
+    py: Python<'_>,
     parts: Vec<Bound<'_, Reader>>,
     own: Vec<(String, Py<PyAny>)>,
     dropped: Vec<String>,
@@ -96,7 +97,7 @@ pub fn compose(
     let files = Files { paths: files.paths.clone(), base: files.base.clone(), samples: files.samples };
     let own: Option<Arc<dyn Rows>> = match own.is_empty() {
         true => None,
-        false => Some(Arc::new(MemoryRows::new(files.samples, own))),
+        false => Some(Arc::new(MemoryRows::new(py, files.samples, own)?)),
     };
     let view = ViewRows::new(files, base, Positions::Same, own, dropped).into_py_result()?;
     Ok(RowsHandle(Arc::new(view)))

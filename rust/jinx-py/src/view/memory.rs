@@ -3,7 +3,7 @@
 use crate::dataset::files::Files;
 use crate::dataset::projection::Projection;
 use crate::dataset::rows::{ColumnData, Roots, Rows};
-use crate::errors::from_py;
+use crate::errors::{IntoPy, from_py};
 use crate::sample::decoders::Decoders;
 use crate::sample::extract;
 use crate::sample::stored::StoredSample;
@@ -14,15 +14,43 @@ use jinx_core::{Error, Result};
 use jinx_format::fields::{FieldInfo, Measure};
 use jinx_format::read::columns::{ColumnKind, ColumnType};
 use pyo3::prelude::*;
-use pyo3::types::{PyList, PyString};
+use pyo3::types::{PyBool, PyList, PyString};
 use std::sync::Arc;
 
-/// Columns with a value for each sample: `column[i]` gives it, and `column.numbers()` all of them as dtype, bytes and
-/// validity bits, or None where they are not numbers.
+/// Columns with a value for each sample.
 pub struct MemoryColumns {
     files: Files,
-    names: Arc<Vec<String>>,
-    columns: Vec<Py<PyAny>>,
+    columns: Vec<(String, Values)>,
+}
+
+/// The values of a column.
+enum Values {
+    /// Numbers, which need no Python.
+    Numbers(ColumnData),
+    /// `column[i]` gives the value of sample `i`.
+    Python(Py<PyAny>),
+}
+
+impl Values {
+    fn get<'py>(&self, py: Python<'py>, i: u64) -> PyResult<Bound<'py, PyAny>> {
+        match self {
+            Self::Numbers(column) => number(py, column.value(i).into_py_result()?),
+            Self::Python(column) => column.bind(py).get_item(i),
+        }
+    }
+
+    fn tree(&self, i: u64) -> Result<Value> {
+        match self {
+            Self::Numbers(column) => column.value(i),
+            // Whoever waits for the result may hold other threads up, but never the GIL.
+            Self::Python(column) => Python::attach(|py| {
+                let value = column.bind(py).get_item(i).map_err(|error| from_py(py, error))?;
+                let mut tree = TreeBuilder::default();
+                extract::emit_value(&value, 1, &mut tree)?;
+                tree.take()
+            }),
+        }
+    }
 }
 
 pub struct MemoryRows {
@@ -31,32 +59,31 @@ pub struct MemoryRows {
 }
 
 impl MemoryRows {
-    pub fn new(samples: u64, columns: Vec<(String, Py<PyAny>)>) -> Self {
+    /// Columns of Python's: `column[i]` gives a value, `column.numbers()` all values as dtype, bytes and validity bits, or
+    /// None where they are not numbers.
+    ///
+    /// # Errors
+    /// Those of `numbers`.
+    pub fn new(py: Python<'_>, samples: u64, columns: Vec<(String, Py<PyAny>)>) -> PyResult<Self> {
         let files = Files { paths: Vec::new(), base: std::path::PathBuf::new(), samples };
-        let (names, columns) = columns.into_iter().unzip();
-        let all = MemoryColumns { files, names: Arc::new(names), columns };
-        Self { all: Arc::new(all), projection: Projection::default() }
+        let columns = columns.into_iter().map(|(name, column)| {
+            let values = match numbers(column.bind(py))? {
+                Some(numbers) => Values::Numbers(numbers),
+                None => Values::Python(column),
+            };
+            Ok((name, values))
+        });
+        let all = MemoryColumns { files, columns: columns.collect::<PyResult<_>>()? };
+        Ok(Self { all: Arc::new(all), projection: Projection::default() })
     }
 
     /// The columns that the projection leaves.
-    fn shown(&self) -> impl Iterator<Item = (&str, &Py<PyAny>)> {
-        let names = self.all.names.iter().map(String::as_str);
-        names.zip(&self.all.columns).filter(|(name, _)| self.projection.has(name))
+    fn shown(&self) -> impl Iterator<Item = &(String, Values)> {
+        self.all.columns.iter().filter(|(name, _)| self.projection.has(name))
     }
 
-    fn find(&self, name: &str) -> Option<&Py<PyAny>> {
-        self.shown().find(|(known, _)| *known == name).map(|(_, column)| column)
-    }
-
-    fn value<'py>(&self, py: Python<'py>, name: &str, i: u64) -> PyResult<Option<Bound<'py, PyAny>>> {
-        self.find(name).map(|column| column.bind(py).get_item(i)).transpose()
-    }
-
-    fn tree(&self, py: Python<'_>, column: &Py<PyAny>, i: u64) -> Result<Value> {
-        let value = column.bind(py).get_item(i).map_err(|error| from_py(py, error))?;
-        let mut tree = TreeBuilder::default();
-        extract::emit_value(&value, 1, &mut tree)?;
-        tree.take()
+    fn find(&self, name: &str) -> Option<&Values> {
+        self.shown().find(|(known, _)| known == name).map(|(_, values)| values)
     }
 }
 
@@ -89,10 +116,8 @@ impl Rows for MemoryRows {
         wanted: &dyn Fn(&str) -> bool,
         mut sink: &mut dyn Sink,
     ) -> Result<()> {
-        for (name, column) in self.shown().filter(|(name, _)| wanted(name)) {
-            // The sink may wait for other threads that hold the GIL.
-            let value =
-                Python::attach(|py| self.tree(py, column, position)).map_err(|error| error.in_field(name))?;
+        for (name, values) in self.shown().filter(|(name, _)| wanted(name)) {
+            let value = values.tree(position).map_err(|error| error.in_field(name))?;
             sink.key(name)?;
             value.emit(&mut sink).map_err(|error| error.in_field(name))?;
         }
@@ -105,27 +130,27 @@ impl Rows for MemoryRows {
         path: &[&str],
         kind: ColumnKind,
     ) -> Result<Vec<Option<Measure>>> {
-        let Some(column) = path.first().and_then(|name| self.find(name)) else {
+        let Some(values) = path.first().and_then(|name| self.find(name)) else {
             return Ok(positions.map(|_| None).collect());
         };
-        Python::attach(|py| {
-            positions
-                .map(|i| match at_path(self.tree(py, column, i)?, path) {
-                    None => Ok(None),
-                    Some(value) => measure(value, kind).map(Some),
-                })
-                .collect()
-        })
+        positions
+            .map(|i| match at_path(values.tree(i)?, path) {
+                None => Ok(None),
+                Some(value) => measure(value, kind).map(Some),
+            })
+            .collect()
     }
 
     fn column(&self, path: &[Option<String>], kind: ColumnKind) -> Result<Option<ColumnData>> {
         let ([Some(name)], ColumnKind::Value) = (path, kind) else { return Ok(None) };
-        let Some(column) = self.find(name) else { return Ok(None) };
-        Python::attach(|py| numbers(column.bind(py)).map_err(|error| from_py(py, error)))
+        match self.find(name) {
+            Some(Values::Numbers(column)) => Ok(Some(column.clone())),
+            _ => Ok(None),
+        }
     }
 
     fn column_names(&self) -> Result<Vec<String>> {
-        Ok(self.shown().map(|(name, _)| name.to_owned()).collect())
+        Ok(self.shown().map(|(name, _)| name.clone()).collect())
     }
 
     fn statistics(&self) -> Result<Vec<FieldInfo>> {
@@ -148,6 +173,16 @@ impl Rows for MemoryRows {
     fn roots(self: Arc<Self>, positions: Option<Vec<u64>>) -> Result<Roots> {
         Ok(Roots { rows: vec![self], positions })
     }
+}
+
+fn number(py: Python<'_>, value: Value) -> PyResult<Bound<'_, PyAny>> {
+    Ok(match value {
+        Value::Bool(value) => PyBool::new(py, value).to_owned().into_any(),
+        Value::Int(value) => value.into_pyobject(py)?.into_any(),
+        Value::BigInt(digits) => digits.parse::<u64>()?.into_pyobject(py)?.into_any(),
+        Value::Float(value) => value.into_pyobject(py)?.into_any(),
+        _ => py.None().into_bound(py),
+    })
 }
 
 fn numbers(column: &Bound<'_, PyAny>) -> PyResult<Option<ColumnData>> {
@@ -213,7 +248,8 @@ impl StoredFields for MemorySample {
         decoders: &Decoders,
         _unique: bool,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let Some(value) = self.rows.value(py, name, self.i)? else { return Ok(None) };
+        let Some(values) = self.rows.find(name) else { return Ok(None) };
+        let value = values.get(py, self.i)?;
         match decoders.get(py, name)? {
             None => Ok(Some(value)),
             Some(decoder) => decoder.call1((value,)).map(Some),
