@@ -1,10 +1,11 @@
 //! Writes one pair: lines, values, index, columns and footer, in the order of `spec/jinx.md`.
 
+use crate::digest::with_digest;
 use crate::fields::{FieldInfo, FieldNode, FieldStats};
 use crate::footer::{ArrayRef, Footer, SidecarInfo};
 use crate::meta::WithMeta;
 use crate::sidecar::{ALIGNMENT, HEADER_BYTES, Header};
-use crate::write::columns::ColumnBuilder;
+use crate::write::columns::{ArraySink, ColumnBuilder, Fill};
 use crate::write::encode::EncodedRow;
 use crate::write::options::WriteOptions;
 use crate::write::pair_files::PairFiles;
@@ -12,10 +13,9 @@ use crate::write::spool::Spool;
 use bytes::Bytes;
 use jinx_core::codec::{self, Compressor};
 use jinx_core::error::{Error, Result};
-use jinx_core::io::plain_component;
+use jinx_core::io::{plain_component, sidecar_path};
 use jinx_core::limits::{MAX_INLINE_ROWS, MAX_NAMED_BYTES};
 use jinx_core::num::to_u64;
-use serde::Serialize;
 use serde_json::{Map, Value as Json, json};
 use std::hash::Hasher as _;
 use std::io::{IoSlice, Write};
@@ -41,18 +41,6 @@ pub struct PairSummary {
     pub bytes: u64,
     pub sidecar_bytes: u64,
     pub id: String,
-}
-
-/// Passes on an array's bytes piece by piece.
-pub type Fill<'f> = dyn FnMut(&mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> + 'f;
-
-/// Receives arrays for the end of the sidecar or for the footer.
-pub trait ArraySink {
-    /// Stores `length` bytes that `fill` passes piece by piece.
-    ///
-    /// # Errors
-    /// I/O errors, and whatever `fill` reports.
-    fn put_array(&mut self, length: u64, fill: &mut Fill<'_>) -> Result<ArrayRef>;
 }
 
 pub struct PairBuilder {
@@ -99,7 +87,7 @@ impl PairBuilder {
             main_len: 0,
             side: Side {
                 files,
-                path: jinx_core::io::sidecar_path(path),
+                path: sidecar_path(path),
                 allowed: options.encode.sidecar,
                 len: 0,
                 pending: Vec::new(),
@@ -439,22 +427,10 @@ fn footer_text(parts: &FooterParts<'_>) -> Result<String> {
     with_digest(&WithMeta { members: &footer, meta: &options.meta })
 }
 
-/// The object's text with its digest as the last member.
-///
-/// # Errors
-/// None for objects made of JSON values.
-pub fn with_digest(object: &impl Serialize) -> Result<String> {
-    let mut text = serde_json::to_string(object).map_err(|error| Error::invalid(error.to_string()))?;
-    text.pop();
-    let digest = XxHash3_64::oneshot(text.as_bytes());
-    text.push_str(&format!(",\"digest\":\"{digest:016x}\"}}"));
-    Ok(text)
-}
-
 /// The name that the footer gives the sidecar. Readers look next to the main file first. Where the user's name is not
 /// allowed inside a file (it has a control character, or is not UTF-8), a substitute is used.
 fn sidecar_name(main: &Path) -> String {
-    let beside = crate::sidecar::beside(main);
-    let name = beside.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let sidecar = sidecar_path(main);
+    let name = sidecar.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     if plain_component(&name, "the sidecar's name").is_ok() { name } else { "sidecar.binx".to_owned() }
 }

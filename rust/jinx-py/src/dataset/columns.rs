@@ -6,7 +6,7 @@ use crate::errors::{IntoPy, to_py};
 use jinx_core::panics::error_of;
 use jinx_core::{Error, Result};
 use jinx_format::fields::{self, Measure};
-use jinx_format::read::columns::{Column, ColumnKind, ColumnType};
+use jinx_format::read::columns::{ColumnKind, ColumnType, IndexedColumn};
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyList};
 
@@ -108,7 +108,7 @@ fn common_type(types: &[ColumnType]) -> Option<ColumnType> {
 }
 
 impl JoinedColumn {
-    fn append(&mut self, column: &Column<'_>, dtype: ColumnType) {
+    fn append(&mut self, column: &IndexedColumn<'_>, dtype: ColumnType) {
         if let Some(validity) = &mut self.validity {
             for i in 0..column.rows {
                 let row = self.rows + i;
