@@ -53,7 +53,7 @@ def change_column(name: str, **members: Any) -> Callable[[Footer], None]:
 
 
 COLUMNS: dict[str, tuple[str, Callable[[Footer], None], str]] = {
-    "other_rows": ("flag", change_column("flag", rows=3), "3 rows where the file has 2"),
+    "other_rows": ("flag", change_column("flag", rows=3), "3 rows, the file has 2"),
     "length": ("flag", change_column("flag", data=array(b"\0")), "has 1 bytes, 2 are needed"),
     "announced_length": (
         "flag",
@@ -62,17 +62,21 @@ COLUMNS: dict[str, tuple[str, Callable[[Footer], None], str]] = {
     ),
     "checksum": ("flag", change_column("flag", data=array(b"\1\1") | {"x": "0" * 16}), "checksum"),
     "bool": ("flag", change_column("flag", data=array(b"\1\2")), "a bool that is neither 0 nor 1"),
-    "offsets_of_numbers": ("flag", change_column("flag", offsets=offsets(0, 1, 2)), "offsets where there are no texts"),
-    "no_offsets": ("id", change_column("id", offsets=None), "texts without offsets"),
+    "offsets_of_numbers": (
+        "flag",
+        change_column("flag", offsets=offsets(0, 1, 2)),
+        "offsets in a column without",
+    ),
+    "no_offsets": ("id", change_column("id", offsets=None), "strings without offsets"),
     "validity_behind": (
         "score",
         change_column("score", validity=array(b"\xff")),
-        "validity has bits behind the last row",
+        "validity has bits after the last row",
     ),
     "offsets_descend": ("id", change_column("id", offsets=offsets(0, 4, 3)), "does not ascend from 0"),
     "offsets_start": ("id", change_column("id", offsets=offsets(1, 3, 4)), "does not ascend from 0"),
     "offset_in_character": ("id", change_column("id", offsets=offsets(0, 2, 4)), "is not between two characters"),
-    "offsets_end": ("id", change_column("id", offsets=offsets(0, 1, 3)), "the texts end at 3 of 4 bytes"),
+    "offsets_end": ("id", change_column("id", offsets=offsets(0, 1, 3)), "the strings end at 3 of 4 bytes"),
     "not_utf8": ("id", change_column("id", data=array(b"a\xff\xffb")), "not UTF-8"),
 }
 

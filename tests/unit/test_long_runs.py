@@ -154,7 +154,7 @@ def test_missing_and_unfinished_parts_are_named(tmp_path):
         jinx.merge(out)
     with pytest.raises(RuntimeError), jinx.Writer(out, part=(0, 4)):
         raise RuntimeError
-    with pytest.raises(jinx.MismatchError, match="missing: 0, 2, 3"):
+    with pytest.raises(jinx.MismatchError, match="parts 0, 2, 3 of 4 are missing"):
         jinx.merge(out)
     (tmp_path / "empty").mkdir()
     with pytest.raises(jinx.JinxError, match="no parts here"):

@@ -216,7 +216,7 @@ def test_meta_is_refused_at_once_or_opens(tmp_path, depth):
 
 
 def test_longer_lines_than_readers_take_cannot_be_asked_for(tmp_path):
-    with pytest.raises(ValueError, match="max_record_bytes is 300000000; readers take"):
+    with pytest.raises(ValueError, match="max_record_bytes is 300000000; readers accept"):
         jinx.Writer(tmp_path / "a.jinx", max_record_bytes=300_000_000)
     assert names(tmp_path) == []
 

@@ -50,7 +50,7 @@ impl Backpressure {
     }
 
     /// The chunk that entered last has this size.
-    pub(crate) fn weigh(&self, bytes: u64) {
+    pub(crate) fn set_size(&self, bytes: u64) {
         let mut state = self.lock();
         state.bytes = state.bytes.saturating_add(bytes);
     }

@@ -7,6 +7,7 @@
 
 pub mod arrow;
 mod backpressure;
+mod civil_date;
 pub mod convert;
 mod filters;
 mod format;

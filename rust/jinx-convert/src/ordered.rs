@@ -64,27 +64,27 @@ where
     P: FnMut() -> Result<Option<(C, u64)>> + Send + 'static,
     W: FnMut(C, &mut dyn FnMut(E) -> Result<()>) -> Result<E> + Send,
 {
-    let gate = Arc::new(Backpressure::new(workers.len() * 2 + 2, BYTES_IN_FLIGHT));
+    let backpressure = Arc::new(Backpressure::new(workers.len() * 2 + 2, BYTES_IN_FLIGHT));
     let (job_sender, jobs) = unbounded::<Job<C>>();
     let (sender, receiver) = unbounded();
     let feeder = {
-        let gate = Arc::clone(&gate);
-        thread::Builder::new().spawn(move || feed(produce, &job_sender, &gate))?
+        let backpressure = Arc::clone(&backpressure);
+        thread::Builder::new().spawn(move || feed(produce, &job_sender, &backpressure))?
     };
     let done = thread::scope(|scope| {
         let started = workers.into_iter().try_for_each(|worker| {
-            let (jobs, results, gate) = (jobs.clone(), sender.clone(), Arc::clone(&gate));
+            let (jobs, results, backpressure) = (jobs.clone(), sender.clone(), Arc::clone(&backpressure));
             let work = move || {
-                let asked = Arc::clone(&gate);
+                let asked = Arc::clone(&backpressure);
                 interrupt::also_ask(move || asked.is_stopped());
-                work(worker, &jobs, &results, &gate);
+                work(worker, &jobs, &results, &backpressure);
             };
             thread::Builder::new().spawn_scoped(scope, work).map(drop)
         });
         drop(sender);
         let started = started.map_err(Error::from);
-        let done = started.and_then(|()| collect(&receiver, &gate, commit));
-        gate.stop();
+        let done = started.and_then(|()| collect(&receiver, &backpressure, commit));
+        backpressure.stop();
         done
     });
     let patience = Instant::now() + PATIENCE;
@@ -97,17 +97,17 @@ where
 fn feed<C>(
     mut produce: impl FnMut() -> Result<Option<(C, u64)>>,
     jobs: &Sender<Job<C>>,
-    gate: &Backpressure,
+    backpressure: &Backpressure,
 ) {
     let mut number = 0;
-    while gate.enter() {
+    while backpressure.enter() {
         let (input, bytes) = match caught(&mut produce, "the reading thread") {
             Ok(Some((input, bytes))) => (Ok(input), bytes),
             Ok(None) => return,
             Err(error) => (Err(error), 0),
         };
         let failed = input.is_err();
-        gate.weigh(bytes);
+        backpressure.set_size(bytes);
         // Sending fails only when everything is being stopped.
         if jobs.send(Job { number, bytes, input }).is_err() || failed {
             return;
@@ -120,19 +120,19 @@ fn work<C, E, W>(
     mut worker: W,
     jobs: &Receiver<Job<C>>,
     results: &Sender<(u64, Message<E>)>,
-    gate: &Backpressure,
+    backpressure: &Backpressure,
 ) where
     W: FnMut(C, &mut dyn FnMut(E) -> Result<()>) -> Result<E>,
 {
     loop {
         let Job { number, bytes, input } = match jobs.recv_timeout(TICK) {
-            Ok(job) if !gate.is_stopped() => job,
-            Err(RecvTimeoutError::Timeout) if !gate.is_stopped() => continue,
+            Ok(job) if !backpressure.is_stopped() => job,
+            Err(RecvTimeoutError::Timeout) if !backpressure.is_stopped() => continue,
             _ => return,
         };
         let mut hand_over = |part| {
             let sent = results.send((number, Message::Part(part))).is_ok();
-            if sent && gate.part_sent(number) { Ok(()) } else { Err(Error::interrupted()) }
+            if sent && backpressure.part_sent(number) { Ok(()) } else { Err(Error::interrupted()) }
         };
         let work = || input.and_then(|input| worker(input, &mut hand_over));
         let message = match caught(work, "a worker thread") {
@@ -148,7 +148,7 @@ fn work<C, E, W>(
 
 fn collect<E>(
     results: &Receiver<(u64, Message<E>)>,
-    gate: &Backpressure,
+    backpressure: &Backpressure,
     commit: &mut impl Commit<E>,
 ) -> Result<()> {
     let mut turn = 0;
@@ -169,12 +169,12 @@ fn collect<E>(
             match message {
                 Message::Part(part) => {
                     commit.commit(part)?;
-                    gate.part_written(turn);
+                    backpressure.part_written(turn);
                 }
                 Message::End(result, bytes) => {
                     commit.commit(result)?;
                     early.remove(&turn);
-                    gate.leave(bytes);
+                    backpressure.leave(bytes);
                     turn += 1;
                 }
                 Message::Failed(error) => return Err(error),

@@ -1,5 +1,6 @@
 //! The trailer and the footer: where a dataset says what it is.
 
+use crate::digest::check_digest;
 use crate::fields::FieldInfo;
 use crate::key::FormatVersion;
 use crate::meta::Meta;
@@ -92,7 +93,7 @@ pub struct Footer {
 ///
 /// # Errors
 /// `Corrupt` or `Truncated` naming what is wrong with the trailer.
-pub fn locate(tail: &[u8], total: u64) -> Result<(u64, u64)> {
+pub fn footer_range(tail: &[u8], total: u64) -> Result<(u64, u64)> {
     let window = &tail[tail.len().saturating_sub(MAX_TRAILER_BYTES)..];
     let no_trailer = || {
         Error::truncated(
@@ -266,18 +267,6 @@ fn own_meta(text: &[u8], map: &Map<String, Json>) -> Result<Meta> {
     let own: Own = serde_json::from_slice(text)
         .map_err(|error| Error::corrupt(format!("the footer's 'meta' is damaged: {error}")))?;
     Ok(own.meta)
-}
-
-/// Checks `"digest"`, which must be the last member, over all bytes before its comma.
-pub fn check_digest(text: &[u8], map: &Map<String, Json>) -> Result<()> {
-    let missing = || Error::corrupt("the digest is missing or is not the last member");
-    let Some(Json::String(digest)) = map.get("digest") else { return Err(missing()) };
-    let tail = format!(",\"digest\":\"{digest}\"}}");
-    let body = text.trim_ascii_end().strip_suffix(tail.as_bytes()).ok_or_else(missing)?;
-    if *digest != format!("{:016x}", XxHash3_64::oneshot(body)) {
-        return Err(Error::corrupt("the digest does not match: the text was changed after it was written"));
-    }
-    Ok(())
 }
 
 pub fn check_features(map: &Map<String, Json>) -> Result<()> {

@@ -4,9 +4,9 @@ use crate::key::FormatVersion;
 use crate::manifest::Manifest;
 use crate::read::locate::{open_sidecar, read_footer, sidecar_with_id};
 use crate::read::options::OpenOptions;
-use crate::sidecar::{beside, id_of};
+use crate::sidecar::id_of;
 use jinx_core::error::Result;
-use jinx_core::io::{Access, PairIdentity, Source, other_owner};
+use jinx_core::io::{Access, PairIdentity, Source, other_owner, sidecar_path};
 use std::path::{Path, PathBuf};
 
 #[derive(Debug, Clone, Copy)]
@@ -40,20 +40,20 @@ impl PairIdentity for JinxIdentity {
 pub fn sidecar_of(path: &Path) -> Result<Option<PathBuf>> {
     let main = Source::open(path, Access::Pread)?;
     let footer = read_footer(&main).map(|(footer, _)| footer).ok();
-    let beside = beside(path);
-    let is_free = beside.symlink_metadata().is_ok() && id_of(&beside).is_none();
+    let named = sidecar_path(path);
+    let is_free = named.symlink_metadata().is_ok() && id_of(&named).is_none();
     match footer {
         Some(footer) if footer.rules == FormatVersion::V1_1 => {
             if footer.sidecar.is_none() {
                 return Ok(None);
             }
             match sidecar_with_id(path)? {
-                None if is_free => Ok(Some(beside)),
+                None if is_free => Ok(Some(named)),
                 None => open_sidecar(path, &footer, &OpenOptions::default()).map(|_| None),
                 found => Ok(found),
             }
         }
-        None if beside.exists() && other_owner(&beside, path, &JinxIdentity)?.is_none() => Ok(Some(beside)),
-        _ => Ok(is_free.then_some(beside)),
+        None if named.exists() && other_owner(&named, path, &JinxIdentity)?.is_none() => Ok(Some(named)),
+        _ => Ok(is_free.then_some(named)),
     }
 }

@@ -1,9 +1,8 @@
 //! `jinx.json`: the shards of a dataset in a folder.
 
-use crate::footer::{check_digest, check_features, check_names};
+use crate::digest::{check_digest, with_digest};
+use crate::footer::{check_features, check_names};
 use crate::meta::Meta;
-use crate::write::footer_text::with_digest;
-use crate::write::pair::PairSummary;
 use jinx_core::error::{Error, Result};
 use jinx_core::io::{Access, Source, plain_component};
 use jinx_core::limits::MAX_MANIFEST_BYTES;
@@ -37,18 +36,6 @@ pub struct ShardEntry {
     pub bytes: u64,
     pub sidecar_bytes: u64,
     pub id: String,
-}
-
-impl ShardEntry {
-    pub fn new(name: String, pair: &PairSummary) -> Self {
-        Self {
-            name,
-            samples: pair.samples,
-            bytes: pair.bytes,
-            sidecar_bytes: pair.sidecar_bytes,
-            id: pair.id.clone(),
-        }
-    }
 }
 
 fn check_size(bytes: u64) -> Result<()> {

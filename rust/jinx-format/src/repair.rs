@@ -11,14 +11,14 @@ use crate::key::FormatVersion;
 use crate::read::json_lines::scan;
 use crate::read::locate::read_footer;
 use crate::read::shard::{OpenOptions, Shard, Verify};
-use crate::sidecar::{MAGIC, beside};
+use crate::sidecar::MAGIC;
 use crate::sniff::{FileKind, sniff};
 use crate::verify::check_row;
 use crate::write::dataset::DatasetWriter;
 use crate::write::options::WriteOptions;
 use jinx_core::error::{Cause, Error, Result};
 use jinx_core::interrupt;
-use jinx_core::io::Source;
+use jinx_core::io::{Source, sidecar_path};
 use jinx_core::num::{to_u64, u64_at};
 use jinx_core::value::{TreeBuilder, Value};
 use rustix::fs::{FlockOperation, flock};
@@ -104,7 +104,7 @@ fn find(path: &Path) -> Result<(PathBuf, PathBuf)> {
         return Ok((path.to_owned(), path.with_file_name(format!("{stem}.binx.tmp"))));
     }
     if path.exists() {
-        let side = sidecar_of(path).ok().flatten().unwrap_or_else(|| beside(path));
+        let side = sidecar_of(path).ok().flatten().unwrap_or_else(|| sidecar_path(path));
         return Ok((path.to_owned(), side));
     }
     let hidden = |suffix: &str| {

@@ -3,7 +3,7 @@
 use jinx_core::error::{Error, Result};
 use jinx_core::io::{Access, Source};
 use jinx_core::num::u64_at;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use twox_hash::XxHash3_64;
 
 pub const MAGIC: [u8; 8] = *b"\x89BINX\r\n\x1a";
@@ -69,9 +69,4 @@ impl Header {
 /// The id in the header of a file; `None` for a file that cannot be read or has no valid header.
 pub(crate) fn id_of(sidecar: &Path) -> Option<String> {
     Header::read(&Source::open(sidecar, Access::Pread).ok()?).ok().map(|header| header.id)
-}
-
-/// The first place to look for the sidecar of a main file.
-pub fn beside(main: &Path) -> PathBuf {
-    jinx_core::io::sidecar_path(main)
 }

@@ -1,8 +1,8 @@
 //! What a saved view says in its footer: which samples of which datasets it shows.
 
+use crate::digest::with_digest;
 use crate::footer::ArrayRef;
 use crate::read::locate::read_footer;
-use crate::write::footer_text::with_digest;
 use jinx_core::error::{Error, Result};
 use jinx_core::io::{Access, Source, publish_file};
 use jinx_core::json::scan::Members;

@@ -8,7 +8,7 @@ use jinx_core::codec::{Codec, TextEncoding};
 use jinx_core::io::Access;
 use jinx_core::json::scan::{Elements, Members};
 use jinx_core::sink::{Discard, Payload};
-use jinx_format::footer::{ArrayRef, Footer, IndexRef, locate};
+use jinx_format::footer::{ArrayRef, Footer, IndexRef, footer_range};
 use jinx_format::key::{Chain, Form, FormatVersion, Kind, split};
 use jinx_format::read::shard::{OpenOptions, Shard, Verify};
 use jinx_format::read::stored::EncodedValue;
@@ -17,7 +17,7 @@ use proptest::prelude::*;
 use twox_hash::XxHash3_64;
 
 fn trailer(text: &str) -> Cause {
-    locate(text.as_bytes(), text.len() as u64).unwrap_err().cause()
+    footer_range(text.as_bytes(), text.len() as u64).unwrap_err().cause()
 }
 
 #[test]
@@ -40,7 +40,7 @@ fn trailers() {
         assert_eq!(trailer(text), Corrupt, "{text:?}");
     }
     assert_eq!(trailer(&format!("{{}}\n0\n{}", " ".repeat(1100))), Truncated);
-    assert_eq!(locate(b"{}\n0\n", 5).unwrap(), (0, 2));
+    assert_eq!(footer_range(b"{}\n0\n", 5).unwrap(), (0, 2));
 }
 
 /// A 1.1 footer from its members without the digest.
@@ -204,7 +204,7 @@ fn read_all(path: &std::path::Path) {
 
 /// The footer with a digest that fits, so that damage gets past it.
 fn sealed(bytes: &mut [u8]) -> Option<()> {
-    let (offset, length) = locate(bytes, bytes.len() as u64).ok()?;
+    let (offset, length) = footer_range(bytes, bytes.len() as u64).ok()?;
     let footer = bytes.get_mut(usize::try_from(offset).ok()?..)?.get_mut(..usize::try_from(length).ok()?)?;
     let body = footer.len().checked_sub(28)?;
     let digest = format!("{:016x}", XxHash3_64::oneshot(&footer[..body]));
@@ -251,7 +251,7 @@ proptest! {
         let mut members = Members::new(&text);
         while let Ok(Some(_)) = members.next_member() {}
         let _ = Footer::parse(&text);
-        let _ = locate(&text, text.len() as u64);
+        let _ = footer_range(&text, text.len() as u64);
         let _ = Header::parse(&text, text.len() as u64);
     }
 }

@@ -176,7 +176,7 @@ fn a_damaged_header_of_the_sidecar_costs_nothing() {
 }
 
 #[test]
-fn an_index_in_a_damaged_sidecar_is_made_anew() {
+fn an_index_in_a_damaged_sidecar_is_made_again() {
     let pair = Pair { folder: tempfile::tempdir().unwrap(), rows: rows(8200) };
     write(&pair.path(), &pair.rows, options(true, Some(3)));
     let length = std::fs::metadata(pair.side()).unwrap().len();

@@ -7,7 +7,7 @@ use jinx_core::io::Access;
 use jinx_core::json;
 use jinx_core::value::{TreeBuilder, Value};
 use jinx_core::{Cause, Error, Result};
-use jinx_format::read::columns::{Column, ColumnKind, ColumnType};
+use jinx_format::read::columns::{ColumnKind, ColumnType, IndexedColumn};
 use jinx_format::read::open::resolve;
 use jinx_format::read::shard::{OpenOptions, Shard, Verify};
 use jinx_format::verify::verify;
@@ -96,7 +96,7 @@ fn check_column(shard: &Shard, expected: &Value) -> Result<(), String> {
     Ok(())
 }
 
-fn cell(column: &Column<'_>, i: u64) -> Value {
+fn cell(column: &IndexedColumn<'_>, i: u64) -> Value {
     if !column.is_valid(i) {
         return Value::Null;
     }

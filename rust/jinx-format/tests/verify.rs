@@ -107,7 +107,7 @@ fn cut_and_longer_files_are_noticed() {
 }
 
 #[test]
-fn problems_name_sample_and_field_and_the_pass_goes_on() {
+fn problems_name_sample_and_field_and_the_check_continues() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.jinx");
     write(&path, &rows(40), options(true, Some(3)));

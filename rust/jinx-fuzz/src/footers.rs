@@ -3,7 +3,7 @@
 use jinx_core::codec::TextEncoding;
 use jinx_core::num::{to_u64, to_usize};
 use jinx_format::fields::FieldNode;
-use jinx_format::footer::{ArrayRef, Footer, IndexRef, locate};
+use jinx_format::footer::{ArrayRef, Footer, IndexRef, footer_range};
 use jinx_format::manifest::Manifest;
 use twox_hash::XxHash3_64;
 
@@ -12,7 +12,7 @@ pub(super) const MAX_BYTES: u64 = 1 << 20;
 
 pub(super) fn trailer_footer(data: &[u8]) {
     let total = to_u64(data.len());
-    if let Ok((offset, length)) = locate(data, total) {
+    if let Ok((offset, length)) = footer_range(data, total) {
         let end = offset.checked_add(length);
         assert!(end.is_some_and(|end| end < total), "a footer outside the file");
         if let (Ok(start), Some(Ok(end))) = (to_usize(offset, "at"), end.map(|end| to_usize(end, "at"))) {

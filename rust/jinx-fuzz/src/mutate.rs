@@ -3,7 +3,7 @@
 use super::footers::signed;
 use super::place::Files;
 use jinx_core::num::{to_u64, to_usize};
-use jinx_format::footer::locate;
+use jinx_format::footer::footer_range;
 
 /// Numbers that break arithmetic.
 const NUMBERS: [&[u8]; 16] = [
@@ -105,7 +105,7 @@ fn put_number(bytes: &mut Vec<u8>, at: usize, program: &mut Bytes<'_>) {
 fn seal(name: &str, bytes: &mut Vec<u8>) {
     if name == "jinx.json" {
         *bytes = [signed(bytes), b"\n".to_vec()].concat();
-    } else if let Ok((offset, length)) = locate(bytes, to_u64(bytes.len()))
+    } else if let Ok((offset, length)) = footer_range(bytes, to_u64(bytes.len()))
         && let (Ok(start), Ok(length)) = (to_usize(offset, "at"), to_usize(length, "length"))
     {
         let footer = signed(&bytes[start..start + length]);

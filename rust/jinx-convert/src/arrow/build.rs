@@ -13,7 +13,6 @@ use crate::arrow::describe::describe;
 use crate::arrow::failure::from_arrow;
 use crate::arrow::json_string::JSON_KEY;
 use crate::arrow::npy::Npy;
-pub(crate) use numeric::exact_f64;
 
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::{DataType, Field, SchemaRef};

@@ -1,13 +1,11 @@
 //! ISO 8601 forms of Arrow's dates, times and timestamps: all digits of the unit, any year, and back exactly.
 
 use crate::arrow::iso_string::IsoText;
+use crate::civil_date::{date_of, days_of};
 use arrow_schema::TimeUnit;
 
 const SECONDS_A_DAY: i64 = 86_400;
 const MILLIS_A_DAY: i64 = SECONDS_A_DAY * 1000;
-/// Days from 0000-03-01 to 1970-01-01 in the proleptic Gregorian calendar.
-const EPOCH_FROM_MARCH_0000: i64 = 719_468;
-const DAYS_IN_400_YEARS: i64 = 146_097;
 
 /// How a timestamp's zone is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,17 +60,7 @@ pub(crate) fn write_timestamp(text: &mut IsoText, ticks: i64, unit: TimeUnit, zo
 }
 
 pub(crate) fn write_date(text: &mut IsoText, days: i64) {
-    // Counting from a 1st of March puts the leap day at the end of the year (Hinnant, "chrono-compatible
-    // low-level date algorithms", 2013).
-    let shifted = days.saturating_add(EPOCH_FROM_MARCH_0000);
-    let era = shifted.div_euclid(DAYS_IN_400_YEARS);
-    let day_of_era = shifted.rem_euclid(DAYS_IN_400_YEARS);
-    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let shifted_month = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * shifted_month + 2) / 5 + 1;
-    let month = if shifted_month < 10 { shifted_month + 3 } else { shifted_month - 9 };
-    let year = era * 400 + year_of_era + i64::from(month <= 2);
+    let (year, month, day) = date_of(days);
     if !(0..=9999).contains(&year) {
         text.byte(if year < 0 { b'-' } else { b'+' });
     }
@@ -183,23 +171,7 @@ fn split_date(text: &str) -> Option<(i64, &str)> {
         [b'-', _, _, b'-', _, _, ..] => (number(rest.get(1..3)?)?, number(rest.get(4..6)?)?, rest.get(6..)?),
         _ => return None,
     };
-    if !(1..=12).contains(&month) || day < 1 || day > days_in_month(year, month) {
-        return None;
-    }
-    let shifted_year = year - i64::from(month <= 2);
-    let year_of_era = shifted_year.rem_euclid(400);
-    let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
-    let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
-    Some((shifted_year.div_euclid(400) * DAYS_IN_400_YEARS + day_of_era - EPOCH_FROM_MARCH_0000, rest))
-}
-
-fn days_in_month(year: i64, month: i64) -> i64 {
-    match month {
-        2 if year.rem_euclid(4) == 0 && (year.rem_euclid(100) != 0 || year.rem_euclid(400) == 0) => 29,
-        2 => 28,
-        4 | 6 | 9 | 11 => 30,
-        _ => 31,
-    }
+    Some((days_of(year, month, day)?, rest))
 }
 
 /// Whole seconds and ticks of `HH:MM:SS[.fraction]`; digits that the unit cannot hold must be zeros.

@@ -18,7 +18,7 @@ use bytes::Bytes;
 use jinx_core::error::{Error, Result};
 use jinx_core::limits::MAX_DEPTH;
 
-pub(crate) struct Column {
+pub(crate) struct ArrowColumn {
     pub(crate) nulls: Option<NullBuffer>,
     pub(crate) data: Data,
 }
@@ -54,24 +54,24 @@ pub(crate) enum Data {
     Decimal64(Decimal64Array),
     Decimal128(Decimal128Array),
     Decimal256(Decimal256Array),
-    List(OffsetBuffer<i32>, Box<Column>),
-    LargeList(OffsetBuffer<i64>, Box<Column>),
-    FixedList(usize, Box<Column>),
-    ListView(ScalarBuffer<i32>, ScalarBuffer<i32>, Box<Column>),
-    LargeListView(ScalarBuffer<i64>, ScalarBuffer<i64>, Box<Column>),
-    Struct(Vec<(String, Column)>),
-    Map(OffsetBuffer<i32>, Box<Column>, Box<Column>),
+    List(OffsetBuffer<i32>, Box<ArrowColumn>),
+    LargeList(OffsetBuffer<i64>, Box<ArrowColumn>),
+    FixedList(usize, Box<ArrowColumn>),
+    ListView(ScalarBuffer<i32>, ScalarBuffer<i32>, Box<ArrowColumn>),
+    LargeListView(ScalarBuffer<i64>, ScalarBuffer<i64>, Box<ArrowColumn>),
+    Struct(Vec<(String, ArrowColumn)>),
+    Map(OffsetBuffer<i32>, Box<ArrowColumn>, Box<ArrowColumn>),
     /// Hugging Face's struct of `bytes` and `path`.
-    Media(Box<Column>, Box<Column>),
+    Media(Box<ArrowColumn>, Box<ArrowColumn>),
     /// Dictionaries and runs: the value of each row.
-    Indirect(Vec<usize>, Box<Column>),
+    Indirect(Vec<usize>, Box<ArrowColumn>),
 }
 
 /// Resolves `array`; `feature` states which parts are media.
 ///
 /// # Errors
 /// `Unsupported` for unions, intervals and member names that occur twice, naming the column.
-pub(crate) fn resolve(array: &dyn Array, feature: Option<&Node>, depth: usize) -> Result<Column> {
+pub(crate) fn resolve(array: &dyn Array, feature: Option<&Node>, depth: usize) -> Result<ArrowColumn> {
     if depth > MAX_DEPTH {
         return Err(Error::limit(format!("the type is nested deeper than {MAX_DEPTH}")));
     }
@@ -186,7 +186,7 @@ pub(crate) fn resolve(array: &dyn Array, feature: Option<&Node>, depth: usize) -
             ));
         }
     };
-    Ok(Column { nulls: array.nulls().cloned(), data })
+    Ok(ArrowColumn { nulls: array.nulls().cloned(), data })
 }
 
 /// Resolves named children; a duplicate name would make a row that cannot be read back.
@@ -194,7 +194,7 @@ pub(crate) fn members<'a, A: AsRef<dyn Array> + 'a>(
     children: impl Iterator<Item = (&'a str, &'a A)>,
     feature: impl Fn(&str) -> Option<&'a Node>,
     depth: usize,
-) -> Result<Vec<(String, Column)>> {
+) -> Result<Vec<(String, ArrowColumn)>> {
     let mut seen = std::collections::HashSet::new();
     children
         .map(|(name, child)| {

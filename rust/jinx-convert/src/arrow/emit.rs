@@ -2,7 +2,7 @@
 //! are slices of the batch's memory.
 
 use crate::arrow::calendar;
-use crate::arrow::column::{Column, Data, members};
+use crate::arrow::column::{ArrowColumn, Data, members};
 use crate::arrow::decimal;
 use crate::arrow::features::Features;
 use crate::arrow::iso_string::IsoText;
@@ -16,7 +16,7 @@ use std::ops::Range;
 
 /// Emits rows of one batch, in any order, any number of times.
 pub struct RowEmitter {
-    columns: Vec<(String, Column)>,
+    columns: Vec<(String, ArrowColumn)>,
     rows: usize,
 }
 
@@ -53,7 +53,7 @@ impl RowEmitter {
     }
 }
 
-fn emit_members(columns: &[(String, Column)], row: usize, sink: &mut impl Sink) -> Result<()> {
+fn emit_members(columns: &[(String, ArrowColumn)], row: usize, sink: &mut impl Sink) -> Result<()> {
     sink.begin_dict(columns.len())?;
     for (name, column) in columns {
         sink.key(name)?;
@@ -62,7 +62,7 @@ fn emit_members(columns: &[(String, Column)], row: usize, sink: &mut impl Sink) 
     sink.end_dict()
 }
 
-impl Column {
+impl ArrowColumn {
     fn is_null(&self, row: usize) -> bool {
         matches!(self.data, Data::Null) || self.nulls.as_ref().is_some_and(|nulls| nulls.is_null(row))
     }
@@ -178,7 +178,7 @@ fn view_span<O: ArrowNativeType>(
     start..start.saturating_add(sizes[row].as_usize())
 }
 
-fn emit_list(items: &Column, range: Range<usize>, sink: &mut impl Sink) -> Result<()> {
+fn emit_list(items: &ArrowColumn, range: Range<usize>, sink: &mut impl Sink) -> Result<()> {
     sink.begin_list(range.len())?;
     let first = range.start;
     for at in range {
@@ -187,7 +187,12 @@ fn emit_list(items: &Column, range: Range<usize>, sink: &mut impl Sink) -> Resul
     sink.end_list()
 }
 
-fn emit_map(keys: &Column, values: &Column, range: Range<usize>, sink: &mut impl Sink) -> Result<()> {
+fn emit_map(
+    keys: &ArrowColumn,
+    values: &ArrowColumn,
+    range: Range<usize>,
+    sink: &mut impl Sink,
+) -> Result<()> {
     sink.begin_list(range.len())?;
     for at in range {
         sink.begin_list(2)?;
@@ -198,7 +203,7 @@ fn emit_map(keys: &Column, values: &Column, range: Range<usize>, sink: &mut impl
     sink.end_list()
 }
 
-fn emit_media(bytes: &Column, path: &Column, row: usize, sink: &mut impl Sink) -> Result<()> {
+fn emit_media(bytes: &ArrowColumn, path: &ArrowColumn, row: usize, sink: &mut impl Sink) -> Result<()> {
     let name = (!path.is_null(row)).then(|| path.text_at(row));
     if !bytes.is_null(row) {
         return sink.blob(Payload::Raw, Blob { data: bytes.bytes_at(row)?, media: true, path: name });

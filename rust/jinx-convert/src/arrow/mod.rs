@@ -15,6 +15,7 @@ mod column;
 mod decimal;
 mod describe;
 pub mod emit;
+mod exact;
 pub(crate) mod failure;
 pub mod features;
 pub mod infer;

@@ -1,16 +1,13 @@
-//! The `.npy` payload of numpy arrays: header and elements, checked against the payload's length.
+//! The elements of numpy arrays, read in place from their `.npy` payload.
 
 use arrow_array::ArrowPrimitiveType;
 use arrow_array::types::Float16Type;
 use bytes::Bytes;
 use jinx_core::error::{Error, Result};
-use jinx_core::num::to_usize;
+use jinx_core::npy;
+use jinx_core::num::{to_u64, to_usize};
 use jinx_core::sink::{Dtype, Number};
 use jinx_core::value::Value;
-
-const MAGIC: &[u8] = b"\x93NUMPY";
-/// numpy's limit on dimensions.
-const MAX_DIMENSIONS: usize = 64;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Element {
@@ -64,32 +61,12 @@ impl Npy {
     /// # Errors
     /// `Corrupt` for a broken file, `Unsupported` for dtypes without an Arrow form.
     pub(crate) fn parse(file: &Bytes) -> Result<Self> {
-        let broken = |what: &str| Error::corrupt(format!("the stored array is not a .npy file: {what}"));
-        let after_magic = file.strip_prefix(MAGIC).ok_or_else(|| broken("wrong magic"))?;
-        let (start, header_len) = match *after_magic {
-            [1, _, low, high, ..] => (10, u64::from(u16::from_le_bytes([low, high]))),
-            [2 | 3, _, a, b, c, d, ..] => (12, u64::from(u32::from_le_bytes([a, b, c, d]))),
-            _ => return Err(broken("unknown version")),
-        };
-        let end = to_usize(header_len, "an array's header")?.saturating_add(start);
-        let header = file.get(start..end).ok_or_else(|| broken("the header ends early"))?;
-        let header = std::str::from_utf8(header).map_err(|_| broken("the header is not text"))?;
-        let descr = member(header, "descr").and_then(quoted).ok_or_else(|| {
-            Error::unsupported("arrays of structured dtypes have no Arrow form; convert them first")
-        })?;
-        let element = Element::parse(descr)?;
-        let fortran = member(header, "fortran_order").is_some_and(|rest| rest.starts_with("True"));
-        let shape =
-            member(header, "shape").and_then(tuple).ok_or_else(|| broken("the shape cannot be read"))?;
-        if shape.len() > MAX_DIMENSIONS {
-            return Err(broken("too many dimensions"));
-        }
-        let body = file.slice(end..);
-        let expected = shape.iter().try_fold(element.bytes(), |total, length| total.checked_mul(*length));
-        if expected != Some(body.len()) {
-            return Err(broken("its length does not fit its shape"));
-        }
-        Ok(Self { element, dimensions: strides(&shape, fortran), body })
+        let header = npy::parse_header(file)?;
+        let element = Element::parse(&header.descr)?;
+        header.check_payload(to_u64(file.len()))?;
+        let lengths = header.shape.iter().map(|length| to_usize(*length, "an array's dimension"));
+        let dimensions = strides(&lengths.collect::<Result<Vec<_>>>()?, header.fortran);
+        Ok(Self { element, dimensions, body: file.slice(header.data_offset..) })
     }
 
     /// A numpy scalar, stored as its dtype, a zero byte and its bytes: an array without dimensions.
@@ -153,24 +130,6 @@ fn strides(shape: &[usize], fortran: bool) -> Vec<(usize, usize)> {
     dimensions
 }
 
-/// What follows `'name':` in the header's Python dict.
-fn member<'a>(header: &'a str, name: &str) -> Option<&'a str> {
-    let at = [format!("'{name}'"), format!("\"{name}\"")]
-        .iter()
-        .find_map(|quoted| header.find(quoted.as_str()).map(|start| start + quoted.len()))?;
-    Some(header.get(at..)?.trim_start().strip_prefix(':')?.trim_start())
-}
-
-fn quoted(rest: &str) -> Option<&str> {
-    let quote = rest.chars().next().filter(|first| matches!(first, '\'' | '"'))?;
-    rest.get(1..)?.split(quote).next()
-}
-
-fn tuple(rest: &str) -> Option<Vec<usize>> {
-    let inner = rest.strip_prefix('(')?.split(')').next()?;
-    inner.split(',').map(str::trim).filter(|item| !item.is_empty()).map(|item| item.parse().ok()).collect()
-}
-
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
@@ -178,7 +137,7 @@ mod tests {
 
     fn file(descr: &str, fortran: &str, shape: &str, body: &[u8]) -> Bytes {
         let header = format!("{{'descr': '{descr}', 'fortran_order': {fortran}, 'shape': {shape}, }}\n");
-        let mut bytes = MAGIC.to_vec();
+        let mut bytes = b"\x93NUMPY".to_vec();
         bytes.extend([1, 0]);
         bytes.extend(u16::try_from(header.len()).unwrap().to_le_bytes());
         bytes.extend(header.as_bytes());

@@ -1,5 +1,6 @@
 //! MessagePack's own timestamps as ISO 8601 text in UTC.
 
+use crate::civil_date::date_of;
 use jinx_core::error::{Error, Result};
 
 const DAY: i64 = 86_400;
@@ -24,7 +25,7 @@ pub(crate) fn text(data: &[u8]) -> Result<String> {
     if nanos >= 1_000_000_000 {
         return Err(bad());
     }
-    let (year, month, day) = date(seconds.div_euclid(DAY));
+    let (year, month, day) = date_of(seconds.div_euclid(DAY));
     let second = seconds.rem_euclid(DAY);
     let year = if (0..=9999).contains(&year) { format!("{year:04}") } else { format!("{year:+07}") };
     let fraction = match nanos {
@@ -35,21 +36,6 @@ pub(crate) fn text(data: &[u8]) -> Result<String> {
     };
     let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
     Ok(format!("{year}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}{fraction}Z"))
-}
-
-/// Year, month and day of a day counted from 1970-01-01, in the proleptic Gregorian calendar.
-fn date(day: i64) -> (i64, i64, i64) {
-    // Eras of 400 years that begin on the 1st of March: leap days then come last.
-    let day = day + 719_468;
-    let era = day.div_euclid(146_097);
-    let of_era = day.rem_euclid(146_097);
-    let year_of_era = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month_from_march = (5 * of_year + 2) / 153;
-    let day = of_year - (153 * month_from_march + 2) / 5 + 1;
-    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
-    let year = era * 400 + year_of_era + i64::from(month <= 2);
-    (year, month, day)
 }
 
 #[cfg(test)]

@@ -10,13 +10,13 @@ use rmp::encode;
 #[derive(Debug, Default)]
 pub struct RowWriter {
     pub out: Vec<u8>,
-    open: Vec<OpenContainer>,
+    open: Vec<ContainerHead>,
     /// The row holds values that must be declared as markers.
     is_marked: bool,
 }
 
 #[derive(Debug)]
-struct OpenContainer {
+struct ContainerHead {
     /// Where the container's header is, and how many bytes were reserved for it.
     start: usize,
     head: usize,
@@ -39,7 +39,7 @@ impl RowWriter {
         self.is_marked &= !self.open.is_empty();
         let (start, head) = (self.out.len(), head_bytes(len));
         self.out.resize(start + head, 0);
-        self.open.push(OpenContainer { start, head, is_map, count: 0, is_escaped: false });
+        self.open.push(ContainerHead { start, head, is_map, count: 0, is_escaped: false });
         Ok(())
     }
 

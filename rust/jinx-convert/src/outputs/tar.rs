@@ -19,7 +19,7 @@ use jinx_core::value::{TreeBuilder, Value};
 use std::path::{Path, PathBuf};
 
 /// One sample's files, in their order.
-pub struct Files {
+pub struct SampleFiles {
     key: Option<String>,
     /// The key is the row's `__key__`, so it cannot change.
     is_keyed: bool,
@@ -46,7 +46,7 @@ pub fn tar_samples(out: StreamOut, codec: Option<Codec>, level: Option<i32>) -> 
 
 impl TarTarget {
     /// The name of the next sample's files. Files of one name that follow one another are one sample.
-    fn key(&self, sample: &Files) -> Result<String> {
+    fn key(&self, sample: &SampleFiles) -> Result<String> {
         match &sample.key {
             Some(key) if *key != self.last_key => Ok(key.clone()),
             Some(key) if sample.is_keyed => {
@@ -63,14 +63,14 @@ impl TarTarget {
 }
 
 impl RowTarget for TarTarget {
-    type Part = Vec<Files>;
+    type Part = Vec<SampleFiles>;
     type Encoder = Samples;
 
     fn encoder(&self) -> Result<Samples> {
         Ok(Samples { tree: TreeBuilder::default(), samples: Vec::new(), bytes: 0 })
     }
 
-    fn commit(&mut self, samples: Vec<Files>) -> Result<()> {
+    fn commit(&mut self, samples: Vec<SampleFiles>) -> Result<()> {
         for sample in samples {
             let key = self.key(&sample)?;
             for (suffix, data) in &sample.files {
@@ -97,12 +97,12 @@ impl RowTarget for TarTarget {
 /// Encoded samples for the tar.
 pub struct Samples {
     tree: TreeBuilder,
-    samples: Vec<Files>,
+    samples: Vec<SampleFiles>,
     bytes: u64,
 }
 
 impl ChunkEncoder for Samples {
-    type Part = Vec<Files>;
+    type Part = Vec<SampleFiles>;
 
     fn encode(&mut self, emit: &mut dyn FnMut(&mut dyn Sink) -> Result<()>) -> Result<()> {
         emit(&mut self.tree)?;
@@ -126,14 +126,14 @@ impl ChunkEncoder for Samples {
         self.bytes
     }
 
-    fn take(&mut self) -> Result<Vec<Files>> {
+    fn take(&mut self) -> Result<Vec<SampleFiles>> {
         self.bytes = 0;
         Ok(std::mem::take(&mut self.samples))
     }
 }
 
 /// Files that are read back as exactly this row without a description; `None` if there are none.
-fn plain_files(row: &[(String, Value)]) -> Result<Option<Files>> {
+fn plain_files(row: &[(String, Value)]) -> Result<Option<SampleFiles>> {
     let Some(((name, Value::Str(key)), fields)) = row.split_first() else { return Ok(None) };
     if name != KEY || !is_key(key) || fields.is_empty() {
         return Ok(None);
@@ -145,7 +145,7 @@ fn plain_files(row: &[(String, Value)]) -> Result<Option<Files>> {
             None => return Ok(None),
         }
     }
-    Ok(Some(Files { key: Some(key.clone()), is_keyed: true, files }))
+    Ok(Some(SampleFiles { key: Some(key.clone()), is_keyed: true, files }))
 }
 
 fn plain_file(name: &str, value: &Value) -> Result<Option<Bytes>> {
@@ -172,7 +172,7 @@ fn plain_file(name: &str, value: &Value) -> Result<Option<Bytes>> {
 }
 
 /// A JSON file that is the row, and the files that it names.
-fn described(row: &[(String, Value)]) -> Result<Files> {
+fn described(row: &[(String, Value)]) -> Result<SampleFiles> {
     let key = match row.iter().find(|(name, _)| name == KEY) {
         Some((_, Value::Str(key))) if is_key(key) => Some(key.clone()),
         _ => None,
@@ -194,7 +194,7 @@ fn described(row: &[(String, Value)]) -> Result<Files> {
     }
     text.end_dict()?;
     files.push((SAMPLE.to_owned(), Bytes::from(text.out)));
-    Ok(Files { key, is_keyed: false, files })
+    Ok(SampleFiles { key, is_keyed: false, files })
 }
 
 /// A suffix after the field's name that states what the file holds and is unique in the sample.

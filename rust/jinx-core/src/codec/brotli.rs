@@ -1,6 +1,6 @@
 //! Brotli streams, which have neither magic nor members.
 
-use super::members::{Progress, Step};
+use super::members::{Step, StepResult};
 use crate::error::{Error, Result};
 use brotli::enc::StandardAlloc;
 use brotli::{BrotliDecompressStream, BrotliResult, BrotliState};
@@ -30,7 +30,7 @@ impl Step for BrotliStep {
         Ok(())
     }
 
-    fn step(&mut self, input: &[u8], output: &mut [u8], _last: bool) -> Result<Progress> {
+    fn step(&mut self, input: &[u8], output: &mut [u8], _last: bool) -> Result<StepResult> {
         let (mut input_left, mut output_left) = (input.len(), output.len());
         let (mut read, mut written, mut total) = (0, 0, 0);
         let result = BrotliDecompressStream(
@@ -45,7 +45,7 @@ impl Step for BrotliStep {
         );
         match result {
             BrotliResult::ResultFailure => Err(Error::corrupt("bad brotli data")),
-            other => Ok(Progress { read, written, ended: matches!(other, BrotliResult::ResultSuccess) }),
+            other => Ok(StepResult { read, written, ended: matches!(other, BrotliResult::ResultSuccess) }),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! bzip2 streams.
 
-use super::members::{Progress, Step, agrees};
+use super::members::{Step, StepResult, agrees};
 use crate::error::{Error, Result};
 use crate::num::to_usize;
 use bzip2::{Decompress, Status};
@@ -25,7 +25,7 @@ impl Step for Bzip2Step {
         Ok(())
     }
 
-    fn step(&mut self, input: &[u8], output: &mut [u8], _last: bool) -> Result<Progress> {
+    fn step(&mut self, input: &[u8], output: &mut [u8], _last: bool) -> Result<StepResult> {
         let before = (self.0.total_in(), self.0.total_out());
         let status = self
             .0
@@ -34,7 +34,7 @@ impl Step for Bzip2Step {
         if status == Status::MemNeeded {
             return Err(Error::limit("no memory for a bzip2 decoder"));
         }
-        Ok(Progress {
+        Ok(StepResult {
             read: to_usize(self.0.total_in() - before.0, "a bzip2 step")?,
             written: to_usize(self.0.total_out() - before.1, "a bzip2 step")?,
             ended: status == Status::StreamEnd,

@@ -1,6 +1,6 @@
 //! gzip members, with their checksums.
 
-use super::members::{Progress, Step, agrees};
+use super::members::{Step, StepResult, agrees};
 use crate::error::{Error, Result};
 use crate::num::to_usize;
 use flate2::{Decompress, FlushDecompress, Status};
@@ -28,13 +28,13 @@ impl Step for GzipStep {
         Ok(())
     }
 
-    fn step(&mut self, input: &[u8], output: &mut [u8], _last: bool) -> Result<Progress> {
+    fn step(&mut self, input: &[u8], output: &mut [u8], _last: bool) -> Result<StepResult> {
         let before = (self.0.total_in(), self.0.total_out());
         let status = self
             .0
             .decompress(input, output, FlushDecompress::None)
             .map_err(|error| Error::corrupt(format!("bad gzip data: {error}")))?;
-        Ok(Progress {
+        Ok(StepResult {
             read: to_usize(self.0.total_in() - before.0, "a gzip step")?,
             written: to_usize(self.0.total_out() - before.1, "a gzip step")?,
             ended: status == Status::StreamEnd,

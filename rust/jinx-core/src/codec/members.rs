@@ -4,7 +4,7 @@ use crate::error::{Cause, Error, Result};
 use std::io::{self, BufRead, ErrorKind, Read};
 
 /// What one call of a decoder did.
-pub(super) struct Progress {
+pub(super) struct StepResult {
     pub read: usize,
     pub written: usize,
     /// The member is complete and all its output delivered.
@@ -25,7 +25,7 @@ pub(super) trait Step {
     /// Prepares for the next member.
     fn restart(&mut self) -> Result<()>;
     /// `last` says that no input follows; then `input` is empty.
-    fn step(&mut self, input: &[u8], output: &mut [u8], last: bool) -> Result<Progress>;
+    fn step(&mut self, input: &[u8], output: &mut [u8], last: bool) -> Result<StepResult>;
 }
 
 /// Calls without progress after which a decoder counts as stuck; working ones need one or two.

@@ -1,6 +1,6 @@
 //! The `.xz` container and, for the name `lzma`, the older `.lzma` container.
 
-use super::members::{Progress, Step, agrees};
+use super::members::{Step, StepResult, agrees};
 use crate::error::{Error, Result};
 use crate::limits::MAX_LZMA_MEMORY_BYTES;
 use crate::num::to_usize;
@@ -40,11 +40,11 @@ impl Step for XzStep {
         Ok(())
     }
 
-    fn step(&mut self, input: &[u8], output: &mut [u8], last: bool) -> Result<Progress> {
+    fn step(&mut self, input: &[u8], output: &mut [u8], last: bool) -> Result<StepResult> {
         let before = (self.stream.total_in(), self.stream.total_out());
         let action = if last { Action::Finish } else { Action::Run };
         let status = self.stream.process(input, output, action).map_err(error)?;
-        Ok(Progress {
+        Ok(StepResult {
             read: to_usize(self.stream.total_in() - before.0, "an xz step")?,
             written: to_usize(self.stream.total_out() - before.1, "an xz step")?,
             ended: status == Status::StreamEnd,

@@ -1,7 +1,7 @@
 //! zstd, the codec that JINX writes: each thread keeps its contexts.
 
 use super::bounded::{first_reservation, read_all, read_exactly};
-use super::members::{Members, Progress, Step};
+use super::members::{Members, Step, StepResult};
 use super::{reserve, too_long, zstd_frame};
 use crate::error::{Error, Result};
 use crate::io::UninitSlice;
@@ -111,11 +111,11 @@ impl Step for ZstdStep {
         Ok(())
     }
 
-    fn step(&mut self, input: &[u8], output: &mut [u8], _last: bool) -> Result<Progress> {
+    fn step(&mut self, input: &[u8], output: &mut [u8], _last: bool) -> Result<StepResult> {
         let mut from = InBuffer::around(input);
         let mut to = OutBuffer::around(output);
         let hint = self.context.decompress_stream(&mut to, &mut from).map_err(decode_error)?;
-        Ok(Progress { read: from.pos(), written: to.pos(), ended: hint == 0 })
+        Ok(StepResult { read: from.pos(), written: to.pos(), ended: hint == 0 })
     }
 }
 

@@ -3,13 +3,13 @@
 use super::UninitSlice;
 use super::map::Map;
 use super::mount::is_remote;
+use super::process_limits::max_open_files;
 use crate::error::{Error, Result};
 use crate::interrupt;
 use crate::limits::FIRST_RESERVATION_BYTES;
 use crate::num::{range_within, to_u64, to_usize};
 use rustix::buffer::spare_capacity;
 use rustix::io::retry_on_intr;
-use rustix::process::{Resource, getrlimit};
 use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::fs::{File, Metadata};
@@ -115,7 +115,7 @@ impl Handle {
     /// Keeps the file open, unless half of the handles this process may have are in use.
     fn of(file: File) -> Self {
         let number = u64::try_from(file.as_raw_fd()).unwrap_or_default();
-        match getrlimit(Resource::Nofile).current {
+        match max_open_files() {
             Some(limit) if number >= limit / 2 => Self::Released,
             _ => Self::Held(file),
         }

@@ -1,16 +1,14 @@
 //! Read-only memory maps.
 #![allow(unsafe_code)]
 
+use super::process_limits::max_maps;
 use memmap2::{Mmap, MmapOptions};
-use std::fs::{self, File};
+use std::fs::File;
 use std::io;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Maps that exist now.
 static COUNT: AtomicUsize = AtomicUsize::new(0);
-/// Linux's own default.
-const DEFAULT_LIMIT: usize = 65_530;
 
 /// A whole file mapped for reading.
 #[derive(Debug)]
@@ -36,12 +34,7 @@ impl Map {
 
     /// Whether this library has half of the maps that a process may have: the rest is for memory and other libraries.
     pub(crate) fn are_many() -> bool {
-        static LIMIT: OnceLock<usize> = OnceLock::new();
-        let limit = LIMIT.get_or_init(|| {
-            let text = fs::read_to_string("/proc/sys/vm/max_map_count").unwrap_or_default();
-            text.trim().parse().unwrap_or(DEFAULT_LIMIT)
-        });
-        COUNT.load(Ordering::Relaxed) >= limit / 2
+        COUNT.load(Ordering::Relaxed) >= max_maps() / 2
     }
 
     pub(crate) fn bytes(&self) -> &[u8] {

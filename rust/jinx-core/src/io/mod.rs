@@ -16,6 +16,7 @@ pub mod ops;
 pub mod pair_names;
 mod pair_paths;
 pub mod pair_writer;
+pub mod process_limits;
 pub mod publish_file;
 mod scratch;
 pub mod stream_out;

@@ -59,7 +59,7 @@ pub fn may_hold(text: &[u8]) -> bool {
 }
 
 /// The files of a sample by their suffix.
-pub type Files<'f> = &'f dyn Fn(&str) -> Option<Bytes>;
+pub type PayloadFiles<'f> = &'f dyn Fn(&str) -> Option<Bytes>;
 
 /// How markers are read.
 #[derive(Clone, Copy, Default)]
@@ -67,7 +67,7 @@ pub struct Markers<'f> {
     /// Every row holds markers, as in old exports whose rows do not declare them.
     pub always: bool,
     /// The files that markers may name.
-    pub files: Option<Files<'f>>,
+    pub files: Option<PayloadFiles<'f>>,
 }
 
 /// Emits one line of a JSON Lines file. If a name appears twice, the last value counts.
@@ -139,7 +139,7 @@ fn advised(error: Error, line: &[u8]) -> Error {
 
 struct Walk<'f> {
     is_marked: bool,
-    files: Option<Files<'f>>,
+    files: Option<PayloadFiles<'f>>,
 }
 
 impl Walk<'_> {

@@ -23,14 +23,14 @@ pub struct JsonText {
     pub out: Vec<u8>,
     binary: Binary,
     /// For each open dict: whether it is inside a `{"$dict":`.
-    open: Vec<OpenContainer>,
+    open: Vec<JsonContainer>,
     /// Where the row begins, and whether it holds markers.
     start: usize,
     is_marked: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum OpenContainer {
+enum JsonContainer {
     List,
     /// No member yet: its first name decides whether it must be escaped.
     NewDict,
@@ -67,7 +67,7 @@ impl JsonText {
     }
 
     fn before_value(&mut self) {
-        if self.open.last() == Some(&OpenContainer::List) && self.out.last() != Some(&b'[') {
+        if self.open.last() == Some(&JsonContainer::List) && self.out.last() != Some(&b'[') {
             self.out.push(b',');
         }
     }
@@ -169,7 +169,7 @@ impl Sink for JsonText {
     }
     fn begin_list(&mut self, _len: usize) -> Result<()> {
         self.text(b"[")?;
-        self.open.push(OpenContainer::List);
+        self.open.push(JsonContainer::List);
         Ok(())
     }
     fn end_list(&mut self) -> Result<()> {
@@ -182,17 +182,17 @@ impl Sink for JsonText {
             (self.start, self.is_marked) = (self.out.len(), false);
         }
         self.text(b"{")?;
-        self.open.push(OpenContainer::NewDict);
+        self.open.push(JsonContainer::NewDict);
         Ok(())
     }
     fn key(&mut self, name: &str) -> Result<()> {
         let is_row = self.open.len() == 1;
         let open = self.open.last_mut().ok_or_else(|| Error::invalid("a key outside a dict"))?;
-        if *open == OpenContainer::NewDict {
-            *open = OpenContainer::Dict;
+        if *open == JsonContainer::NewDict {
+            *open = JsonContainer::Dict;
             let is_marker = markers::is_reserved(name) || is_row && name == markers::HEADER;
             if self.binary == Binary::Tagged && is_marker {
-                *open = OpenContainer::EscapedDict;
+                *open = JsonContainer::EscapedDict;
                 self.is_marked = true;
                 self.out.extend_from_slice(format!("\"{}\":{{", markers::DICT).as_bytes());
             }
@@ -205,11 +205,11 @@ impl Sink for JsonText {
     }
     fn end_dict(&mut self) -> Result<()> {
         let closed = self.open.pop();
-        if closed == Some(OpenContainer::EscapedDict) {
+        if closed == Some(JsonContainer::EscapedDict) {
             self.out.push(b'}');
         }
         if self.open.is_empty() && self.is_marked {
-            let comma = if closed == Some(OpenContainer::NewDict) { "" } else { "," };
+            let comma = if closed == Some(JsonContainer::NewDict) { "" } else { "," };
             let header = format!("\"{}\":{}{comma}", markers::HEADER, markers::VERSION);
             let behind = self.start + 1;
             self.out.splice(behind..behind, header.into_bytes());

@@ -90,7 +90,7 @@ impl ColumnType {
 
 /// A checked column: every cell can be read without another check.
 #[derive(Debug, Clone)]
-pub struct Column<'s> {
+pub struct IndexedColumn<'s> {
     pub dtype: ColumnType,
     pub rows: u64,
     /// One bit a row, lowest first, 1 = present; `None` when every row has a value.
@@ -101,7 +101,7 @@ pub struct Column<'s> {
     pub data: Cow<'s, [u8]>,
 }
 
-impl Column<'_> {
+impl IndexedColumn<'_> {
     /// Whether row `i` has a value.
     pub fn is_valid(&self, i: u64) -> bool {
         let Some(bits) = &self.validity else { return i < self.rows };
@@ -136,7 +136,7 @@ impl Shard {
     ///
     /// # Errors
     /// `Corrupt` when lengths, checksums, offsets or strings are invalid, `Truncated` outside the sidecar.
-    pub fn column(&self, path: &[Option<String>], kind: ColumnKind) -> Result<Option<Column<'_>>> {
+    pub fn column(&self, path: &[Option<String>], kind: ColumnKind) -> Result<Option<IndexedColumn<'_>>> {
         let Some(info) = self.column_info(path, kind) else { return Ok(None) };
         let name: Vec<&str> = path.iter().map(|part| part.as_deref().unwrap_or("[]")).collect();
         let place = |error: Error| {
@@ -150,7 +150,7 @@ impl Shard {
     ///
     /// # Errors
     /// As [`Shard::column`].
-    pub fn read_column(&self, info: &ColumnInfo) -> Result<Column<'_>> {
+    pub fn read_column(&self, info: &ColumnInfo) -> Result<IndexedColumn<'_>> {
         let dtype = ColumnType::from_name(&info.dtype)
             .ok_or_else(|| Error::corrupt(format!("unknown type '{}'", info.dtype)))?;
         let rows = info.rows;
@@ -187,7 +187,7 @@ impl Shard {
             (Some(_), Some(_)) => return Err(Error::corrupt("offsets in a column without strings")),
             (None, None) => return Err(Error::corrupt("strings without offsets")),
         };
-        Ok(Column { dtype, rows, validity, offsets, data })
+        Ok(IndexedColumn { dtype, rows, validity, offsets, data })
     }
 
     /// The checked bytes of an array, wherever it lies.

@@ -1,12 +1,12 @@
 //! Finds the parts of a pair: the footer in the main file, and the sidecar next to it.
 
-use crate::footer::{Footer, SidecarInfo, locate};
+use crate::footer::{Footer, SidecarInfo, footer_range};
 use crate::key::FormatVersion;
 use crate::read::options::OpenOptions;
 use crate::sidecar::{self, Header};
 use crate::sniff::{FileKind, sniff_source};
 use jinx_core::error::{Cause, Error, Result};
-use jinx_core::io::{Access, Source};
+use jinx_core::io::{Access, Source, plain_component, second_name, sidecar_path};
 use jinx_core::limits::MAX_TRAILER_BYTES;
 use jinx_core::num::to_u64;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 /// Reads and parses the footer of a main file.
 ///
 /// # Errors
-/// As [`locate`] and [`Footer::parse`].
+/// As [`footer_range`] and [`Footer::parse`].
 pub fn read_footer(main: &Source) -> Result<(Footer, u64)> {
     let total = main.len();
     if total == 0 {
@@ -22,7 +22,7 @@ pub fn read_footer(main: &Source) -> Result<(Footer, u64)> {
     }
     let tail_len = total.min(to_u64(MAX_TRAILER_BYTES));
     let tail = main.slice(total - tail_len, tail_len)?;
-    let (offset, length) = locate(&tail, total)?;
+    let (offset, length) = footer_range(&tail, total)?;
     let text = main.read_vec(offset, length)?;
     let footer = Footer::parse(&text).map_err(|error| error.at_byte(offset))?;
     if footer.rules == FormatVersion::V1_1 {
@@ -54,9 +54,9 @@ pub(crate) fn open_sidecar(
     footer: &Footer,
     options: &OpenOptions,
 ) -> Result<(Option<Source>, Option<Header>)> {
-    let beside = sidecar::beside(path);
+    let named = sidecar_path(path);
     if footer.rules != FormatVersion::V1_1 {
-        return match options.source(&beside) {
+        return match options.source(&named) {
             Ok(side) => Ok((Some(old_sidecar(path, side, options)?), None)),
             Err(error) if error.cause() == Cause::Io(std::io::ErrorKind::NotFound) => Ok((None, None)),
             Err(error) => Err(error),
@@ -96,7 +96,7 @@ pub(crate) fn open_sidecar(
     Err(found.unwrap_or_else(|| {
         Error::mismatch(format!(
             "the sidecar {} is missing ({} bytes, id {id}); copy it next to the main file",
-            beside.display(),
+            named.display(),
             info.length
         ))
         .in_file(path)
@@ -105,9 +105,9 @@ pub(crate) fn open_sidecar(
 
 /// Where the sidecar may be, in search order.
 fn candidates(path: &Path, id: &str, info: &SidecarInfo) -> Result<[PathBuf; 3]> {
-    let name = jinx_core::io::plain_component(&info.name, "the sidecar's name");
+    let name = plain_component(&info.name, "the sidecar's name");
     let named = path.with_file_name(name.map_err(|error| error.in_file(path))?);
-    Ok([sidecar::beside(path), named, jinx_core::io::second_name(path, Some(id))])
+    Ok([sidecar_path(path), named, second_name(path, Some(id))])
 }
 
 /// The file with the id of a main file's sidecar, whatever its length; `None` when it has no sidecar or none is found.
@@ -127,7 +127,7 @@ fn old_sidecar(path: &Path, side: Source, options: &OpenOptions) -> Result<Sourc
     if !is_new {
         return Ok(side);
     }
-    match options.source(jinx_core::io::second_name(path, None)) {
+    match options.source(second_name(path, None)) {
         Err(error) if error.cause() == Cause::Io(std::io::ErrorKind::NotFound) => Ok(side),
         result => result,
     }

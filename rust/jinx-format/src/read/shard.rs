@@ -12,7 +12,7 @@ use crate::read::pointer::Pointer;
 use crate::sidecar::{self, Header};
 use jinx_core::codec::TextEncoding;
 use jinx_core::error::{Cause, Error, Result};
-use jinx_core::io::{Source, UninitSlice};
+use jinx_core::io::{Source, UninitSlice, sidecar_path};
 use jinx_core::limits::Limits;
 use jinx_core::num::{range_within, to_u64, to_usize};
 use std::borrow::Cow;
@@ -83,7 +83,7 @@ impl Shard {
         let mut problems = Vec::new();
         let side = open_sidecar(path, &footer, options).unwrap_or_else(|error| {
             problems.push(error);
-            (options.source(sidecar::beside(path)).ok(), None)
+            (options.source(sidecar_path(path)).ok(), None)
         });
         let mut shard = match Self::assemble(main, side, footer, footer_offset, options) {
             Ok(shard) => shard,
@@ -356,7 +356,7 @@ impl Shard {
         self.side.as_ref().ok_or_else(|| {
             Error::mismatch(format!(
                 "the sidecar {} is missing; it holds this value",
-                sidecar::beside(self.path()).display()
+                sidecar_path(self.path()).display()
             ))
         })
     }

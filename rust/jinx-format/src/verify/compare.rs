@@ -1,7 +1,7 @@
 //! Compares the footer's `fields` and `columns` with the rows.
 
 use crate::fields::{FieldInfo, Measure, Path};
-use crate::read::columns::{Column, ColumnKind, ColumnType};
+use crate::read::columns::{ColumnKind, ColumnType, IndexedColumn};
 use crate::read::shard::Shard;
 use crate::verify::walk::Fact;
 use jinx_core::error::{Error, Result};
@@ -128,7 +128,7 @@ pub fn at_path(error: Error, path: &[Option<String>]) -> Error {
 pub struct OpenColumn<'s> {
     path: Path,
     kind: ColumnKind,
-    column: Column<'s>,
+    column: IndexedColumn<'s>,
 }
 
 impl<'s> OpenColumn<'s> {

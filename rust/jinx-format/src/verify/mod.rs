@@ -14,7 +14,7 @@ use std::path::Path;
 pub(super) use walk::check_row;
 
 /// Receives the bytes of rows checked so far and the total; an error stops the check.
-pub type Progress<'p> = dyn FnMut(u64, u64) -> Result<()> + 'p;
+pub type OnProgress<'p> = dyn FnMut(u64, u64) -> Result<()> + 'p;
 
 /// Checks the pair, the folder or the JSON Lines file at `path`; an empty list means that every byte is right.
 ///
@@ -23,7 +23,7 @@ pub type Progress<'p> = dyn FnMut(u64, u64) -> Result<()> + 'p;
 ///
 /// # Errors
 /// Only what stops the check: files that cannot be read at all, and errors of `progress`.
-pub fn verify(path: &Path, progress: &mut Progress<'_>) -> Result<Vec<Problem>> {
+pub fn verify(path: &Path, progress: &mut OnProgress<'_>) -> Result<Vec<Problem>> {
     verify_within(path, Limits::default(), progress)
 }
 
@@ -31,7 +31,7 @@ pub fn verify(path: &Path, progress: &mut Progress<'_>) -> Result<Vec<Problem>> 
 ///
 /// # Errors
 /// As [`verify`].
-pub fn verify_within(path: &Path, limits: Limits, progress: &mut Progress<'_>) -> Result<Vec<Problem>> {
+pub fn verify_within(path: &Path, limits: Limits, progress: &mut OnProgress<'_>) -> Result<Vec<Problem>> {
     let mut problems = Problems::new(path);
     let shards = match entries(path) {
         Ok(shards) => shards,

@@ -1,9 +1,8 @@
 //! Collects indexed columns while rows are written.
 
 use crate::fields::{Fact, FieldInfo, Measure, Path};
-use crate::footer::ColumnInfo;
+use crate::footer::{ArrayRef, ColumnInfo};
 use crate::write::options::ColumnChoice;
-use crate::write::pair::ArraySink;
 use crate::write::spool::Spool;
 use jinx_core::error::Result;
 use jinx_core::num::{to_u64, u64_at};
@@ -26,6 +25,18 @@ const BOOL: u8 = 4;
 
 /// Integers a float64 holds exactly.
 const EXACT: u64 = 1 << 53;
+
+/// Passes on an array's bytes piece by piece.
+pub type Fill<'f> = dyn FnMut(&mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> + 'f;
+
+/// Receives arrays for the end of the sidecar or for the footer.
+pub trait ArraySink {
+    /// Stores `length` bytes that `fill` passes piece by piece.
+    ///
+    /// # Errors
+    /// I/O errors, and whatever `fill` reports.
+    fn put_array(&mut self, length: u64, fill: &mut Fill<'_>) -> Result<ArrayRef>;
+}
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum IndexedType {

@@ -462,7 +462,13 @@ impl FolderTarget {
         let (summary, files) = pair.finish(i64::try_from(number).unwrap_or(-1))?;
         files.publish()?;
         add(written, &summary);
-        self.manifest.push(ShardEntry::new(shard_name(number), &summary));
+        self.manifest.push(ShardEntry {
+            name: shard_name(number),
+            samples: summary.samples,
+            bytes: summary.bytes,
+            sidecar_bytes: summary.sidecar_bytes,
+            id: summary.id,
+        });
         self.next_shard += 1;
         if let (Some(journal), Publish::Folder(work)) = (&self.journal, &mut self.publish) {
             journal.write(&self.manifest.shards)?;

@@ -1,5 +1,6 @@
 //! The footer's text of a pair that is being written.
 
+use crate::digest::with_digest;
 use crate::fields::{FieldInfo, FieldNode, FieldStats};
 use crate::footer::{ArrayRef, Footer, SidecarInfo, VIEW_MARK};
 use crate::meta::WithMeta;
@@ -7,13 +8,11 @@ use crate::view::{self, ViewInfo};
 use crate::write::options::WriteOptions;
 use crate::write::pair::inline_array;
 use jinx_core::error::{Error, Result};
-use jinx_core::io::plain_component;
+use jinx_core::io::{plain_component, sidecar_path};
 use jinx_core::limits::MAX_NAMED_BYTES;
 use jinx_core::num::to_u64;
-use serde::Serialize;
 use serde_json::{Map, Value as Json, json};
 use std::path::Path;
-use twox_hash::XxHash3_64;
 
 /// What a reader says of a footer, said before the file is published.
 pub(super) fn check_footer(text: &str) -> Result<()> {
@@ -116,22 +115,10 @@ pub(super) fn footer_text(parts: &FooterParts<'_>) -> Result<String> {
     with_digest(&WithMeta { members: &footer, meta: &options.meta })
 }
 
-/// The object's text with its digest as the last member.
-///
-/// # Errors
-/// Never for objects made of JSON values.
-pub fn with_digest(object: &impl Serialize) -> Result<String> {
-    let mut text = serde_json::to_string(object).map_err(|error| Error::invalid(error.to_string()))?;
-    text.pop();
-    let digest = XxHash3_64::oneshot(text.as_bytes());
-    text.push_str(&format!(",\"digest\":\"{digest:016x}\"}}"));
-    Ok(text)
-}
-
 /// The name that the footer gives the sidecar. Readers look beside the main file first; where the user's own name is
 /// none that a file may give (it has a control character, or is no text), another one stands for it.
 fn sidecar_name(main: &Path) -> String {
-    let beside = crate::sidecar::beside(main);
+    let beside = sidecar_path(main);
     let name = beside.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     if plain_component(&name, "the sidecar's name").is_ok() { name } else { "sidecar.binx".to_owned() }
 }

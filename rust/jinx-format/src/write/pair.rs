@@ -4,7 +4,7 @@ use crate::fields::FieldStats;
 use crate::footer::ArrayRef;
 use crate::sidecar::{ALIGNMENT, HEADER_BYTES, Header};
 use crate::view::{Base, NewView, ViewInfo};
-use crate::write::columns::ColumnBuilder;
+use crate::write::columns::{ArraySink, ColumnBuilder, Fill};
 use crate::write::encode::EncodedRow;
 use crate::write::footer_text::{FooterParts, check_footer, footer_text, room_for_names};
 use crate::write::options::WriteOptions;
@@ -13,6 +13,7 @@ use crate::write::spool::Spool;
 use bytes::Bytes;
 use jinx_core::codec::{self, Compressor};
 use jinx_core::error::{Error, Result};
+use jinx_core::io::sidecar_path;
 use jinx_core::limits::MAX_INLINE_ROWS;
 use jinx_core::num::to_u64;
 use serde_json::json;
@@ -40,18 +41,6 @@ pub struct PairSummary {
     pub bytes: u64,
     pub sidecar_bytes: u64,
     pub id: String,
-}
-
-/// Passes on an array's bytes piece by piece.
-pub type Fill<'f> = dyn FnMut(&mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> + 'f;
-
-/// Receives arrays for the end of the sidecar or for the footer.
-pub trait ArraySink {
-    /// Stores `length` bytes that `fill` passes piece by piece.
-    ///
-    /// # Errors
-    /// I/O errors, and whatever `fill` reports.
-    fn put_array(&mut self, length: u64, fill: &mut Fill<'_>) -> Result<ArrayRef>;
 }
 
 pub struct PairBuilder {
@@ -98,7 +87,7 @@ impl PairBuilder {
             main_len: 0,
             side: Side {
                 files,
-                path: jinx_core::io::sidecar_path(path),
+                path: sidecar_path(path),
                 allowed: options.encode.sidecar,
                 len: 0,
                 pending: Vec::new(),

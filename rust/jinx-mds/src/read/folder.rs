@@ -7,9 +7,9 @@ use crate::read::shard::{Row, Shard};
 use crate::read::unpack;
 use bytes::Bytes;
 use jinx_core::error::{Cause, Error, Result};
+use jinx_core::io::process_limits::{max_maps, max_open_files};
 use jinx_core::io::{Access, FileOps, RealOps, Scratch, Source, base_of};
 use jinx_core::limits::{Limits, MAX_MANIFEST_BYTES};
-use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf, absolute};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -343,13 +343,6 @@ fn read_index(folder: &Path) -> Result<(Vec<ShardInfo>, String)> {
 
 /// Half of the files and maps that the system grants a process.
 fn open_limit() -> usize {
-    let maps = fs::read_to_string("/proc/sys/vm/max_map_count")
-        .ok()
-        .and_then(|text| text.trim().parse::<usize>().ok())
-        .unwrap_or(MAX_OPEN);
-    let files = rustix::process::getrlimit(rustix::process::Resource::Nofile)
-        .current
-        .and_then(|files| usize::try_from(files).ok())
-        .unwrap_or(MAX_OPEN);
-    (maps / 2).min(files / 2).clamp(MIN_OPEN, MAX_OPEN)
+    let files = max_open_files().and_then(|files| usize::try_from(files).ok()).unwrap_or(MAX_OPEN);
+    (max_maps() / 2).min(files / 2).clamp(MIN_OPEN, MAX_OPEN)
 }

@@ -3,7 +3,7 @@
 use crate::dataset::rows::ColumnData;
 use crate::jinx::shards::Shards;
 use jinx_core::Result;
-use jinx_format::read::columns::{Column, ColumnKind, ColumnType};
+use jinx_format::read::columns::{ColumnKind, ColumnType, IndexedColumn};
 
 #[derive(Default)]
 struct JoinedColumn {
@@ -70,7 +70,7 @@ fn common_type(types: &[ColumnType]) -> Option<ColumnType> {
 }
 
 impl JoinedColumn {
-    fn append(&mut self, column: &Column<'_>, dtype: ColumnType) {
+    fn append(&mut self, column: &IndexedColumn<'_>, dtype: ColumnType) {
         if let Some(validity) = &mut self.validity {
             for i in 0..column.rows {
                 let row = self.rows + i;

@@ -98,7 +98,7 @@ impl ColumnBuilder for Bools {
 fn text_of(value: &Value) -> Result<&str> {
     match value {
         Value::Str(text) => Ok(text),
-        other => Err(misfit(other, "texts")),
+        other => Err(misfit(other, "strings")),
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::arrow::build::ColumnBuilder;
 use crate::arrow::build::primitive::Primitives;
 use crate::arrow::decimal;
+use crate::arrow::exact::{exact_f64, exact_i128};
 use arrow_array::ArrowPrimitiveType;
 use arrow_array::types::{
     Decimal32Type, Decimal64Type, Decimal128Type, Decimal256Type, DecimalType, Float16Type, Float32Type,
@@ -90,17 +91,4 @@ fn decimals<T: DecimalType<Native: FromStr>>(
 #[allow(clippy::cast_possible_truncation)]
 fn to_f32(value: f64) -> f32 {
     value as f32
-}
-
-/// The integer as a float if none of it is lost.
-#[allow(clippy::cast_precision_loss)]
-pub(crate) fn exact_f64(value: i128) -> Option<f64> {
-    let float = value as f64;
-    (exact_i128(float) == Some(value)).then_some(float)
-}
-
-/// A whole float as an integer; the bound keeps the cast inside i128.
-#[allow(clippy::cast_possible_truncation)]
-fn exact_i128(value: f64) -> Option<i128> {
-    (value.fract() == 0.0 && value.abs() < 1e38).then_some(value as i128)
 }

@@ -1,6 +1,7 @@
 //! The inferred type of one field, and how another value changes it.
 
 use crate::arrow::describe::describe;
+use crate::arrow::exact::exact_f64;
 use crate::arrow::features::MediaFeature;
 use crate::arrow::npy::{Element, Npy};
 use jinx_core::error::{Error, Result};
@@ -94,7 +95,7 @@ pub(crate) struct Range {
 
 impl Range {
     fn int(value: i128) -> Self {
-        let inexact = crate::arrow::build::exact_f64(value).is_none().then_some(value);
+        let inexact = exact_f64(value).is_none().then_some(value);
         Self { ints: Some((value, value)), floats: false, inexact }
     }
 
@@ -125,7 +126,7 @@ impl InferredType {
             Self::Bool => "bool",
             Self::Number(range) | Self::Scalar(_, range) if range.floats => "float",
             Self::Number(_) | Self::Scalar(..) => "integer",
-            Self::Text => "text",
+            Self::Text => "string",
             Self::Bytes => "bytes",
             Self::Media => "media",
             Self::List(_) => "list",

@@ -39,7 +39,7 @@ fn refuses_what_is_there_missing_or_no_dataset_name() {
 }
 
 #[test]
-fn second_writer_waits_for_nobody_and_the_first_goes_on() {
+fn second_writer_waits_for_nobody_and_the_first_continues() {
     let folder = tempfile::tempdir().unwrap();
     let main = folder.path().join("a.jinx");
     let mut first = begin(&main, false).unwrap();

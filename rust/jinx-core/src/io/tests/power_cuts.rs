@@ -190,7 +190,7 @@ fn seen(disk: &Disk) -> std::result::Result<Option<&str>, String> {
     let read = |name: &str| disk.get(&Path::new("data").join(name)).map(String::as_str);
     let Some(manifest) = read("jinx.json") else {
         let names: Vec<_> = disk.keys().filter(|path| path.starts_with("data")).collect();
-        return if names.is_empty() { Ok(None) } else { Err(format!("no manifest beside {names:?}")) };
+        return if names.is_empty() { Ok(None) } else { Err(format!("no manifest next to {names:?}")) };
     };
     let listed: &[&[&str]] = if manifest == "appended" { &[&OLD_FILES, &ADDED] } else { &[&OLD_FILES] };
     for name in listed.iter().copied().flatten() {
