@@ -1,7 +1,7 @@
 //! One column's value as a Python object.
 
 use crate::errors::{IntoPy, to_py};
-use crate::ffi::uninit_bytes::{Container, UninitBytes, keep_freed_memory};
+use crate::ffi::uninit_bytes::{Container, UninitBytes};
 use crate::mds::dataset::DecodeOptions;
 use crate::objects::build::plain_json;
 use crate::objects::values::numpy;
@@ -89,7 +89,6 @@ fn stored<'py>(
     column: usize,
     container: Container,
 ) -> PyResult<Bound<'py, PyAny>> {
-    keep_freed_memory(py);
     let length = row.len_of(column);
     let object = UninitBytes::new(py, container, to_usize(length, "a value").into_py_result()?)?;
     let fill = || object.fill(|out| row.read_into(column, out));
