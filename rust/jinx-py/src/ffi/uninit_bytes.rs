@@ -96,7 +96,7 @@ impl UninitBytes {
         if self.state.compare_exchange(EMPTY, BUSY, Ordering::Acquire, Ordering::Relaxed).is_err() {
             return Ok(());
         }
-        /// A writer that panics leaves a failed object and nobody waiting for ever.
+        /// A writer that panics leaves a failed object and nobody waiting forever.
         struct Finish<'s>(&'s AtomicU8, u8);
         impl Drop for Finish<'_> {
             fn drop(&mut self) {

@@ -226,7 +226,7 @@ fn scalar<'py>(py: Python<'py>, dtype: Dtype, data: &[u8]) -> PyResult<Bound<'py
 }
 
 fn not_a_number(error: &PyErr) -> PyErr {
-    to_py(&Error::corrupt(format!("text that is no number: {error}")))
+    to_py(&Error::corrupt(format!("a string that is not a number: {error}")))
 }
 
 fn integer<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyAny>> {
@@ -266,7 +266,7 @@ fn pillow<'py>(py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
     Ok(module.bind(py).clone())
 }
 
-/// A picture that Pillow decodes when its pixels are wanted.
+/// An image that Pillow decodes when its pixels are wanted.
 fn open_image<'py>(py: Python<'py>, file: &Bound<'py, PyBytes>) -> PyResult<Bound<'py, PyAny>> {
     static OPEN: PyOnceLock<(Py<PyAny>, Py<PyAny>)> = PyOnceLock::new();
     let (open, bytes_io) = OPEN.get_or_try_init(py, || {

@@ -178,7 +178,7 @@ impl<'t, 'py> Parser<'t, 'py> {
         self.escaped()
     }
 
-    /// The text up to the next quote or backslash, which is left behind. Gives up at control characters.
+    /// The text up to the next quote or backslash, which is passed over. Gives up at control characters.
     #[inline]
     fn plain_run(&mut self) -> Option<PlainRun<'t>> {
         let run = PlainRun::at_start_of(self.text.get(self.at..)?)?;

@@ -24,7 +24,7 @@ pub fn numpy(py: Python<'_>) -> PyResult<&Bound<'_, PyModule>> {
     Ok(NUMPY.get_or_try_init(py, || py.import("numpy").map(Bound::unbind))?.bind(py))
 }
 
-/// A blob that lies in a shard, read or decompressed straight into its final object.
+/// A blob in a shard, read or decompressed straight into its final object.
 pub fn stored_blob<'py>(
     py: Python<'py>,
     shard: &Shard,
