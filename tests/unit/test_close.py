@@ -234,6 +234,19 @@ def test_threads_that_read_meanwhile(path: Path) -> None:
     assert not wrong
 
 
+def test_nobody_begins_to_read_while_others_are_not_done(tmp_path: Path) -> None:
+    """A thread that decodes a shard holds the files a moment longer."""
+    path = write_mds(tmp_path / "mds", "zstd")
+    for _ in range(20):
+        dataset = BulkReader(path)
+        sample = dataset[5]
+        next(iter(dataset))
+        dataset.close()
+        for call in (lambda: sample["id"], lambda: dataset[1], lambda: dataset["id"]):  # noqa: B023 - called at once
+            with pytest.raises(ValueError, match=CLOSED):
+                call()
+
+
 def test_decoded_arrays_own_their_memory(tmp_path: Path) -> None:
     with jinx.Writer(tmp_path / "a.jinx") as writer:
         writer.write({"array": np.arange(5000), "n": 1})

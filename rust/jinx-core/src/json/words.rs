@@ -10,3 +10,11 @@ pub const fn eight(byte: u8) -> u64 {
 pub const fn zero_bytes(word: u64) -> u64 {
     word.wrapping_sub(eight(1)) & !word & eight(0x80)
 }
+
+/// The highest bit of each byte that is a quote, a backslash or a control character, which end what a JSON string holds
+/// as it is; right up to the first of them.
+#[inline]
+pub const fn string_marks(word: u64) -> u64 {
+    let controls = word.wrapping_sub(eight(b' ')) & !word & eight(0x80);
+    zero_bytes(word ^ eight(b'"')) | zero_bytes(word ^ eight(b'\\')) | controls
+}

@@ -21,7 +21,7 @@ pub struct Batches {
     threads: usize,
     depth: usize,
     /// `None` while a thread is at work on it.
-    ahead: Mutex<Option<BatchPrefetch>>,
+    prefetch: Mutex<Option<BatchPrefetch>>,
 }
 
 #[derive(Default)]
@@ -49,9 +49,9 @@ impl Batches {
         threads: usize,
         depth: usize,
     ) -> PyResult<Self> {
-        let ahead = Mutex::new(Some(BatchPrefetch::default()));
+        let prefetch = Mutex::new(Some(BatchPrefetch::default()));
         let source = source.try_iter()?.unbind();
-        Ok(Self { reader, source, columns: fields, threads, depth, ahead })
+        Ok(Self { reader, source, columns: fields, threads, depth, prefetch })
     }
 
     fn __iter__(slf: Py<Self>) -> Py<Self> {
@@ -61,9 +61,9 @@ impl Batches {
     /// The next batch.
     fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Vec<Outcome<'py>>>> {
         self.reader.get().check_open()?;
-        let mut ahead = self.lock().take().ok_or_else(busy)?;
-        let batch = self.advance(py, &mut ahead);
-        *self.lock() = Some(ahead);
+        let mut prefetch = self.lock().take().ok_or_else(busy)?;
+        let batch = self.advance(py, &mut prefetch);
+        *self.lock() = Some(prefetch);
         match batch? {
             Some(batch) => self.finish(py, batch).map(Some),
             None => Ok(None),
@@ -84,21 +84,21 @@ fn busy() -> PyErr {
 
 impl Batches {
     fn lock(&self) -> std::sync::MutexGuard<'_, Option<BatchPrefetch>> {
-        self.ahead.lock().unwrap_or_else(PoisonError::into_inner)
+        self.prefetch.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Sends for more batches, and gives the oldest.
-    fn advance(&self, py: Python<'_>, ahead: &mut BatchPrefetch) -> PyResult<Option<Batch>> {
-        while !ahead.is_exhausted && ahead.queue.len() <= self.depth {
+    fn advance(&self, py: Python<'_>, prefetch: &mut BatchPrefetch) -> PyResult<Option<Batch>> {
+        while !prefetch.is_exhausted && prefetch.queue.len() <= self.depth {
             match self.source.bind(py).clone().next() {
-                None => ahead.is_exhausted = true,
+                None => prefetch.is_exhausted = true,
                 Some(indices) => {
-                    let batch = self.start(py, &indices?, &mut ahead.threads)?;
-                    ahead.queue.push_back(batch);
+                    let batch = self.start(py, &indices?, &mut prefetch.threads)?;
+                    prefetch.queue.push_back(batch);
                 }
             }
         }
-        Ok(ahead.queue.pop_front())
+        Ok(prefetch.queue.pop_front())
     }
 
     fn start(

@@ -10,7 +10,7 @@ use jinx_format::read::columns::ColumnKind;
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyList};
 
-/// dtype, data, validity bitmap, text offsets. The data belong to the caller, who may change them.
+/// dtype, data, validity bitmap, string offsets. The data belong to the caller, who may change them.
 pub type ColumnParts<'py> =
     (&'static str, Bound<'py, PyByteArray>, Option<Bound<'py, PyBytes>>, Option<Bound<'py, PyBytes>>);
 

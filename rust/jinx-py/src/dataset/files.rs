@@ -18,16 +18,16 @@ pub struct Files {
 
 /// What is read from while the files are open.
 ///
-/// Whoever reads holds them for as long as that takes, so `close` waits for nobody: the last reader lets them go.
+/// Whoever reads holds it for as long as that takes, so `close` waits for nobody: the last reader lets the files go.
 pub struct Closable<T> {
     open: Weak<T>,
     owner: Arc<Owner<T>>,
 }
 
 struct Owner<T> {
-    files: Mutex<Option<Arc<T>>>,
-    /// Known at once, also while somebody still reads.
+    /// Nobody begins to read any more, although others may not be done.
     is_closed: AtomicBool,
+    files: Mutex<Option<Arc<T>>>,
 }
 
 impl<T> Clone for Closable<T> {
@@ -37,17 +37,17 @@ impl<T> Clone for Closable<T> {
 }
 
 impl<T> Closable<T> {
-    pub fn new(open: T) -> Self {
-        let files = Arc::new(open);
+    pub fn new(files: T) -> Self {
+        let files = Arc::new(files);
         let open = Arc::downgrade(&files);
-        let owner = Owner { files: Mutex::new(Some(files)), is_closed: AtomicBool::new(false) };
+        let owner = Owner { is_closed: AtomicBool::new(false), files: Mutex::new(Some(files)) };
         Self { open, owner: Arc::new(owner) }
     }
 
-    /// The files, to be held while they are read.
+    /// What is read from, to be held while that is done.
     ///
     /// # Errors
-    /// `Invalid` once they are closed.
+    /// `Invalid` once it is closed.
     #[inline]
     pub fn get(&self) -> Result<Arc<T>> {
         self.check()?;
@@ -55,20 +55,20 @@ impl<T> Closable<T> {
     }
 
     /// # Errors
-    /// `Invalid` once they are closed.
+    /// `Invalid` once it is closed.
     #[inline]
     pub fn check(&self) -> Result<()> {
-        if self.owner.is_closed.load(Ordering::Relaxed) { Err(closed()) } else { Ok(()) }
+        if self.owner.is_closed.load(Ordering::Acquire) { Err(closed()) } else { Ok(()) }
     }
 
-    /// Lets the files go; nobody can begin to read them any more.
     pub fn close(&self) {
-        self.owner.is_closed.store(true, Ordering::Relaxed);
+        self.owner.is_closed.store(true, Ordering::Release);
         let files = self.owner.files.lock().unwrap_or_else(PoisonError::into_inner).take();
         drop(files);
     }
 }
 
+#[cold]
 fn closed() -> Error {
     Error::invalid("the dataset is closed; open it again with jinx.open")
 }

@@ -21,11 +21,11 @@ pub struct SampleIterator {
     view: View,
     next: AtomicUsize,
     stop: usize,
-    ahead: Mutex<Ahead>,
+    upcoming: Mutex<Upcoming>,
 }
 
 /// How the next samples are found.
-enum Ahead {
+enum Upcoming {
     Prefetch(IterationPrefetch),
     Walk(Box<dyn Walk>),
 }
@@ -35,10 +35,10 @@ impl SampleIterator {
         let View { rows, positions } = &reader.get().view;
         let rows = rows.with_projection(rows.projection().of_iterator());
         let walk = if positions.is_none() { Arc::clone(&rows).walk() } else { None };
-        let ahead = walk.map_or_else(|| Ahead::Prefetch(IterationPrefetch::default()), Ahead::Walk);
+        let upcoming = walk.map_or_else(|| Upcoming::Prefetch(IterationPrefetch::default()), Upcoming::Walk);
         let view = View { rows, positions: positions.clone() };
         let (stop, next) = (view.count(), AtomicUsize::new(0));
-        Self { reader: reader.unbind(), view, next, stop, ahead: Mutex::new(ahead) }
+        Self { reader: reader.unbind(), view, next, stop, upcoming: Mutex::new(upcoming) }
     }
 }
 
@@ -56,9 +56,9 @@ impl SampleIterator {
         let reader = self.reader.get();
         reader.check_open()?;
         // Threads that share an iterator do not wait for each other: one of them reads ahead.
-        let found = match self.ahead.try_lock().as_deref_mut() {
-            Ok(Ahead::Prefetch(prefetch)) => prefetch.next(py, &self.view, i, self.stop)?,
-            Ok(Ahead::Walk(walk)) => Some(py.detach(|| walk.sample(to_u64(i))).into_py_result()?),
+        let found = match self.upcoming.try_lock().as_deref_mut() {
+            Ok(Upcoming::Prefetch(prefetch)) => prefetch.next(py, &self.view, i, self.stop)?,
+            Ok(Upcoming::Walk(walk)) => Some(py.detach(|| walk.sample(to_u64(i))).into_py_result()?),
             Err(_) => None,
         };
         let stored = match found {

@@ -173,14 +173,14 @@ pub trait Walk: Send {
     fn sample(&mut self, position: u64) -> Result<StoredSample>;
 }
 
-/// A whole column: little-endian values, or the bytes of texts.
+/// A whole column: little-endian values, or the bytes of strings.
 #[derive(Clone)]
 pub struct ColumnData {
     pub dtype: &'static str,
     pub data: Vec<u8>,
     /// One bit a sample, only where any has no value.
     pub validity: Option<Vec<u8>>,
-    /// Of texts: where each begins, and the end of the last.
+    /// Of strings: where each begins, and the end of the last.
     pub offsets: Option<Vec<u8>>,
 }
 

@@ -1,5 +1,5 @@
 //! Everything in the binding that needs `unsafe`.
 
-pub mod ascii;
 pub mod capsule;
+pub mod json_text;
 pub mod uninit_bytes;

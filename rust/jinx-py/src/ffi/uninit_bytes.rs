@@ -10,12 +10,7 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use std::mem::MaybeUninit;
 use std::ptr::{self, NonNull};
-use std::sync::Once;
 use std::sync::atomic::{AtomicU8, Ordering};
-
-/// Freed memory up to twice as much stays with the process for the next values: a batch of 64 arrays of half a megabyte.
-/// The largest block by which glibc raises its bound is 32 MiB, header and rounding included.
-const KEPT_BYTES: usize = (32 << 20) - (64 << 10);
 
 const EMPTY: u8 = 0;
 const BUSY: u8 = 1;
@@ -101,7 +96,7 @@ impl UninitBytes {
         if self.state.compare_exchange(EMPTY, BUSY, Ordering::Acquire, Ordering::Relaxed).is_err() {
             return Ok(());
         }
-        /// A writer that panics leaves a failed object and nobody waiting for ever.
+        /// A writer that panics leaves a failed object and nobody waiting forever.
         struct Finish<'s>(&'s AtomicU8, u8);
         impl Drop for Finish<'_> {
             fn drop(&mut self) {
@@ -124,12 +119,4 @@ impl UninitBytes {
     pub fn object<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyAny>> {
         (self.progress() == Progress::Filled).then(|| self.object.bind(py).clone())
     }
-}
-
-/// Has glibc keep freed memory for the next values instead of giving it back to the kernel, page by page, after
-/// every batch: page faults were half of the time of reading 64 images of 47 kB. It raises its own bound for this
-/// when a block that large is freed; nothing touches the block. Other allocators do not mind.
-pub fn keep_freed_memory(py: Python<'_>) {
-    static ONCE: Once = Once::new();
-    ONCE.call_once(|| drop(UninitBytes::new(py, Container::Bytes, KEPT_BYTES)));
 }

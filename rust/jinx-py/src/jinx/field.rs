@@ -31,7 +31,7 @@ pub fn locate_error(py: Python<'_>, error: PyErr, shard: &Shard, i: u64, name: &
     }
 }
 
-/// One field's value as a Python object; `unique` asks for names that stand twice in a dict below it (1.1).
+/// One field's value as a Python object; `unique` asks for names that appear twice in a dict below it (1.1).
 pub fn decode_field<'py>(
     py: Python<'py>,
     (shard, i): (&Shard, u64),

@@ -1,10 +1,10 @@
 //! JINX shards as the rows of a dataset: opening, the fields of a row, footers, stored columns.
 
-pub mod ahead;
 pub mod columns;
 pub mod dataset;
 pub mod field;
 pub mod footer;
+pub mod prefetch;
 pub mod row;
 pub mod rows;
 pub mod sample;

@@ -1,4 +1,4 @@
-//! A row's text and where its fields lie in it: read once, scanned as far as needed.
+//! A row's text and where its fields are in it: read once, scanned as far as needed.
 
 use jinx_core::json::scan::{Members, Span};
 use jinx_core::json::text::unescape;
@@ -27,7 +27,7 @@ pub struct Field {
 
 #[derive(Debug)]
 enum Name {
-    /// As it stands in the line.
+    /// As it is in the line.
     Plain(u32, u32),
     /// With its escapes resolved.
     Owned(Box<str>),
@@ -123,7 +123,7 @@ fn scan(shard: &Shard, line: &[u8], fields: &mut Vec<Field>, stop: Option<&str>)
         members = Members::behind(line, last.value.1 as usize);
     }
     let known = shard.known_keys(line);
-    // Known names differ from one another, so only where another stood before must they be looked for.
+    // Known names differ from one another, so only where another came before must they be looked for.
     let mut all_known = fields.is_empty();
     let mut unique = KeySet::default();
     if fields.capacity() == 0 {
@@ -147,7 +147,7 @@ fn scan(shard: &Shard, line: &[u8], fields: &mut Vec<Field>, stop: Option<&str>)
         match if all_known { None } else { place_of(&name, line, fields, &mut unique) } {
             None => fields.push(field),
             Some(_) if shard.rules() == FormatVersion::V1_1 => {
-                return Err(Error::corrupt("the name stands twice in one row").in_field(&name));
+                return Err(Error::corrupt("the name appears twice in one row").in_field(&name));
             }
             Some(at) => fields[at] = field,
         }
@@ -158,7 +158,7 @@ fn scan(shard: &Shard, line: &[u8], fields: &mut Vec<Field>, stop: Option<&str>)
     Ok(false)
 }
 
-/// Where a name stands among the fields; `None` when it is new.
+/// Where a name is among the fields; `None` when it is new.
 fn place_of(name: &str, line: &[u8], fields: &[Field], unique: &mut KeySet) -> Option<usize> {
     if fields.len() < FEW_FIELDS {
         return fields.iter().position(|other| other.raw_name(line) == name.as_bytes());

@@ -1,9 +1,9 @@
 //! A sample of JINX shards: its row, read when it is first touched, and the values that are on their way.
 
 use crate::errors::{IntoPy, from_py, to_py};
-use crate::jinx::ahead::{self, JinxValue};
 use crate::jinx::dataset::JinxDataset;
 use crate::jinx::field::{decode_field, is_plain, locate_error};
+use crate::jinx::prefetch::{self, JinxValue};
 use crate::jinx::row::{Found, Row};
 use crate::jinx::shards::Shards;
 use crate::jinx::summary;
@@ -26,11 +26,11 @@ pub struct JinxSample {
     position: u64,
     row: OnceLock<Row>,
     /// Only of samples that somebody will ask for soon.
-    ahead: Option<Box<Ahead>>,
+    prefetch: Option<Box<Prefetch>>,
 }
 
 #[derive(Default)]
-struct Ahead {
+struct Prefetch {
     planned: Vec<JinxValue>,
     pending: Vec<Arc<PendingValue<JinxValue>>>,
 }
@@ -51,7 +51,7 @@ impl Place<'_> {
 
 impl JinxSample {
     pub fn new(dataset: Arc<JinxDataset>, position: u64) -> Self {
-        Self { dataset, position, row: OnceLock::new(), ahead: None }
+        Self { dataset, position, row: OnceLock::new(), prefetch: None }
     }
 
     fn place<'s>(&'s self, py: Python<'_>, shards: &'s Shards) -> Result<Place<'s>> {
@@ -66,7 +66,7 @@ impl JinxSample {
     }
 
     fn pending(&self, found: &Found<'_>) -> Option<&PendingValue<JinxValue>> {
-        let mut pending = self.ahead.as_ref()?.pending.iter();
+        let mut pending = self.prefetch.as_ref()?.pending.iter();
         pending.find(|pending| pending.source.is_of(found)).map(|pending| &**pending)
     }
 
@@ -240,17 +240,17 @@ impl StoredFields for JinxSample {
     }
 
     fn plan(&mut self, wanted: &dyn Fn(&str) -> bool) {
-        let Ok((row, planned)) = ahead::plan(&self.dataset, self.position, wanted) else { return };
+        let Ok((row, planned)) = prefetch::plan(&self.dataset, self.position, wanted) else { return };
         self.row = OnceLock::from(row);
-        self.ahead = Some(Box::new(Ahead { planned, pending: Vec::new() }));
+        self.prefetch = Some(Box::new(Prefetch { planned, pending: Vec::new() }));
     }
 
     fn start(&mut self, py: Python<'_>, send: &mut dyn FnMut(Arc<dyn Work>)) -> PyResult<()> {
-        let Some(ahead) = &mut self.ahead else { return Ok(()) };
-        ahead.pending.reserve_exact(ahead.planned.len());
-        for planned in ahead.planned.drain(..) {
+        let Some(prefetch) = &mut self.prefetch else { return Ok(()) };
+        prefetch.pending.reserve_exact(prefetch.planned.len());
+        for planned in prefetch.planned.drain(..) {
             let value = Arc::new(PendingValue::new(py, planned)?);
-            ahead.pending.push(Arc::clone(&value));
+            prefetch.pending.push(Arc::clone(&value));
             send(value);
         }
         Ok(())
@@ -260,10 +260,10 @@ impl StoredFields for JinxSample {
 impl JinxSample {
     /// The same sample, whose row is read again.
     pub fn copy(&self) -> Self {
-        let ahead = self
-            .ahead
+        let prefetch = self
+            .prefetch
             .as_ref()
-            .map(|ahead| Box::new(Ahead { planned: Vec::new(), pending: ahead.pending.clone() }));
-        Self { dataset: Arc::clone(&self.dataset), position: self.position, row: OnceLock::new(), ahead }
+            .map(|own| Box::new(Prefetch { planned: Vec::new(), pending: own.pending.clone() }));
+        Self { dataset: Arc::clone(&self.dataset), position: self.position, row: OnceLock::new(), prefetch }
     }
 }

@@ -1,11 +1,11 @@
-//! Checking MDS folders.
+//! Checking MDS directories.
 
 use crate::errors::IntoPy;
 use crate::files::tools::call_progress;
 use pyo3::prelude::*;
 use std::path::PathBuf;
 
-/// Problems of an MDS folder, as dicts.
+/// Problems of an MDS directory, as dicts.
 #[pyfunction]
 #[pyo3(signature = (path, progress = None))]
 pub fn mds_verify<'py>(

@@ -1,9 +1,9 @@
 //! A sample of an MDS directory: its fields, found when it is first touched, and the values that are on their way.
 
 use crate::errors::{IntoPy, from_py, to_py};
-use crate::mds::ahead::{MdsValue, PendingRow, long_values};
 use crate::mds::dataset::{DecodeOptions, MdsDataset};
 use crate::mds::found::FoundRow;
+use crate::mds::prefetch::{MdsValue, PendingRow, long_values};
 use crate::mds::value::{self, DETACH_BYTES};
 use crate::prefetch::value::PendingValue;
 use crate::prefetch::work::Work;
@@ -25,11 +25,11 @@ pub struct MdsSample {
     dataset: Arc<MdsDataset>,
     position: u64,
     found: OnceLock<FoundRow>,
-    ahead: Ahead,
+    prefetch: Prefetch,
 }
 
 /// What is read before somebody asks for it.
-enum Ahead {
+enum Prefetch {
     Nothing,
     /// All of the sample, which is compressed as one piece.
     Row(Arc<PendingRow>),
@@ -39,12 +39,12 @@ enum Ahead {
 
 impl MdsSample {
     pub fn new(dataset: Arc<MdsDataset>, position: u64) -> Self {
-        Self { dataset, position, found: OnceLock::new(), ahead: Ahead::Nothing }
+        Self { dataset, position, found: OnceLock::new(), prefetch: Prefetch::Nothing }
     }
 
     /// A sample whose fields are found already.
     pub fn with_row(dataset: Arc<MdsDataset>, position: u64, row: &Row) -> Self {
-        Self { dataset, position, found: OnceLock::from(FoundRow::of(row)), ahead: Ahead::Nothing }
+        Self { dataset, position, found: OnceLock::from(FoundRow::of(row)), prefetch: Prefetch::Nothing }
     }
 
     /// The columns that the index lists for the sample.
@@ -60,7 +60,7 @@ impl MdsSample {
         if let Some(row) = self.found.get().and_then(FoundRow::row) {
             return Ok(row);
         }
-        if let Ahead::Row(pending) = &self.ahead
+        if let Prefetch::Row(pending) = &self.prefetch
             && let Some(found) =
                 if pending.is_done() { pending.found() } else { py.detach(|| pending.found()) }
             && let Some(row) = found.row()
@@ -91,7 +91,7 @@ impl MdsSample {
     }
 
     fn pending(&self, column: usize) -> Option<&PendingValue<MdsValue>> {
-        let Ahead::Values(values) = &self.ahead else { return None };
+        let Prefetch::Values(values) = &self.prefetch else { return None };
         values.iter().find(|value| value.source.column == column).map(|value| &**value)
     }
 
@@ -152,7 +152,7 @@ impl StoredFields for MdsSample {
         keep: &mut dyn FnMut(Bound<'py, PyString>, Bound<'py, PyAny>) -> PyResult<()>,
     ) -> PyResult<()> {
         // Of a sample that is decompressed as one piece everything is pending.
-        let all_pending = matches!(self.ahead, Ahead::Row(_));
+        let all_pending = matches!(self.prefetch, Prefetch::Row(_));
         if all_pending && !pending {
             return Ok(());
         }
@@ -235,13 +235,13 @@ impl StoredFields for MdsSample {
     }
 
     fn duplicate(&self) -> Box<dyn StoredFields> {
-        let ahead = match &self.ahead {
-            Ahead::Nothing | Ahead::Planned(_) => Ahead::Nothing,
-            Ahead::Row(pending) => Ahead::Row(Arc::clone(pending)),
-            Ahead::Values(values) => Ahead::Values(values.clone()),
+        let prefetch = match &self.prefetch {
+            Prefetch::Nothing | Prefetch::Planned(_) => Prefetch::Nothing,
+            Prefetch::Row(pending) => Prefetch::Row(Arc::clone(pending)),
+            Prefetch::Values(values) => Prefetch::Values(values.clone()),
         };
         let (dataset, found) = (Arc::clone(&self.dataset), self.found.clone());
-        Box::new(Self { dataset, position: self.position, found, ahead })
+        Box::new(Self { dataset, position: self.position, found, prefetch })
     }
 
     fn plan(&mut self, wanted: &dyn Fn(&str) -> bool) {
@@ -255,30 +255,30 @@ impl StoredFields for MdsSample {
         if shard.is_sample_compressed() {
             let bytes = shard.announced_len(i).ok().flatten().unwrap_or_default();
             let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
-            self.ahead =
-                Ahead::Row(Arc::new(PendingRow::new(Arc::clone(&self.dataset), self.position, bytes)));
+            self.prefetch =
+                Prefetch::Row(Arc::new(PendingRow::new(Arc::clone(&self.dataset), self.position, bytes)));
         } else if let Ok(row) = shard.row(i) {
-            self.ahead = Ahead::Planned(long_values(&row, wanted));
+            self.prefetch = Prefetch::Planned(long_values(&row, wanted));
             self.found = OnceLock::from(FoundRow::of(&row));
         }
     }
 
     fn start(&mut self, py: Python<'_>, send: &mut dyn FnMut(Arc<dyn Work>)) -> PyResult<()> {
-        match std::mem::replace(&mut self.ahead, Ahead::Nothing) {
-            Ahead::Planned(planned) => {
+        match std::mem::replace(&mut self.prefetch, Prefetch::Nothing) {
+            Prefetch::Planned(planned) => {
                 let mut values = Vec::with_capacity(planned.len());
                 for planned in planned {
                     let value = Arc::new(PendingValue::new(py, planned)?);
                     values.push(Arc::clone(&value));
                     send(value);
                 }
-                self.ahead = Ahead::Values(values);
+                self.prefetch = Prefetch::Values(values);
             }
-            Ahead::Row(pending) => {
+            Prefetch::Row(pending) => {
                 send(Arc::clone(&pending) as Arc<dyn Work>);
-                self.ahead = Ahead::Row(pending);
+                self.prefetch = Prefetch::Row(pending);
             }
-            other => self.ahead = other,
+            other => self.prefetch = other,
         }
         Ok(())
     }

@@ -41,7 +41,7 @@ impl MdsShard {
         i: i64,
         read: impl Fn(&Arc<Shard>, u64) -> Result<T> + Sync,
     ) -> PyResult<T> {
-        // Locked with the GIL only: a process that is forked while another thread has the lock would wait for ever.
+        // Locked with the GIL only: a process that is forked while another thread has the lock would wait forever.
         let known = self.open.read().unwrap_or_else(PoisonError::into_inner).clone();
         let found = py.detach(|| -> Result<_> {
             let (open, is_new) = self.current(known)?;

@@ -1,7 +1,7 @@
 //! One column's value as a Python object.
 
 use crate::errors::{IntoPy, to_py};
-use crate::ffi::uninit_bytes::{Container, UninitBytes, keep_freed_memory};
+use crate::ffi::uninit_bytes::{Container, UninitBytes};
 use crate::mds::dataset::DecodeOptions;
 use crate::objects::build::plain_json;
 use crate::objects::values::numpy;
@@ -89,7 +89,6 @@ fn stored<'py>(
     column: usize,
     container: Container,
 ) -> PyResult<Bound<'py, PyAny>> {
-    keep_freed_memory(py);
     let length = row.len_of(column);
     let object = UninitBytes::new(py, container, to_usize(length, "a value").into_py_result()?)?;
     let fill = || object.fill(|out| row.read_into(column, out));
@@ -227,7 +226,7 @@ fn scalar<'py>(py: Python<'py>, dtype: Dtype, data: &[u8]) -> PyResult<Bound<'py
 }
 
 fn not_a_number(error: &PyErr) -> PyErr {
-    to_py(&Error::corrupt(format!("text that is no number: {error}")))
+    to_py(&Error::corrupt(format!("a string that is not a number: {error}")))
 }
 
 fn integer<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyAny>> {
@@ -267,7 +266,7 @@ fn pillow<'py>(py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
     Ok(module.bind(py).clone())
 }
 
-/// A picture that Pillow decodes when its pixels are wanted.
+/// An image that Pillow decodes when its pixels are wanted.
 fn open_image<'py>(py: Python<'py>, file: &Bound<'py, PyBytes>) -> PyResult<Bound<'py, PyAny>> {
     static OPEN: PyOnceLock<(Py<PyAny>, Py<PyAny>)> = PyOnceLock::new();
     let (open, bytes_io) = OPEN.get_or_try_init(py, || {

@@ -45,7 +45,7 @@ impl Pixels {
 }
 
 fn jpeg(data: &[u8], max_bytes: u64) -> Option<Pixels> {
-    // A file that was cut decodes to a picture that is partly gray; Pillow refuses it.
+    // A file that was cut decodes to an image that is partly gray; Pillow refuses it.
     let end = data.iter().rposition(|byte| *byte != 0)?;
     if !data[..=end].ends_with(&[0xff, 0xd9]) {
         return None;

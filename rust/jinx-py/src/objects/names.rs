@@ -11,7 +11,7 @@ const PLACES: usize = 1024;
 /// A name's bytes, with zeros behind them, and its object.
 type Entry = Option<(u128, Py<PyString>)>;
 
-/// Each name stands at the place that its bytes give, or beside it.
+/// Each name is at the place that its bytes give, or next to it.
 pub struct Names(Box<[Entry]>);
 
 impl Default for Names {

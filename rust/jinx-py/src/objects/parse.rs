@@ -1,14 +1,13 @@
 //! JSON text as Python objects, in one pass.
 //!
-//! A row is a few dozen small objects, so a parser must not cost much beside making them: names come from a table, a text
+//! A row is a few dozen small objects, so a parser must not cost much next to making them: names come from a table, a text
 //! is searched eight bytes at a time and copied once into its object. Whatever is rare is given up: text that is
 //! not JSON, nesting beyond [`MAX_DEPTH`], integers of more than 64 bits, floats beyond every double. The caller then
 //! takes the parser of the core, which knows every rule and names what is wrong.
-#![allow(unsafe_code)]
 
-use crate::ffi::ascii::ascii_text;
+use crate::ffi::json_text::{PlainRun, Unescaped};
 use crate::objects::names::{MAX_NAME_BYTES, Names};
-use jinx_core::json::words::{eight, zero_bytes};
+use jinx_core::json::words::{eight, string_marks};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -30,8 +29,7 @@ pub fn parse<'py>(py: Python<'py>, text: &[u8], unique: bool) -> Option<Bound<'p
     let mut memory = parser.memory;
     memory.items.clear();
     memory.items.shrink_to(KEPT_ITEMS);
-    memory.unescaped.clear();
-    memory.unescaped.shrink_to(KEPT_BYTES);
+    memory.unescaped.clear(KEPT_BYTES);
     // Python code may have run meanwhile, the destructors of garbage, and parsed something too.
     let others = kept().replace(memory);
     drop(others);
@@ -44,7 +42,7 @@ struct Memory {
     names: Names,
     /// Elements of the lists that are open.
     items: Vec<Py<PyAny>>,
-    unescaped: Vec<u8>,
+    unescaped: Unescaped,
 }
 
 fn kept() -> MutexGuard<'static, Option<Box<Memory>>> {
@@ -61,7 +59,7 @@ struct Parser<'t, 'py> {
     memory: Box<Memory>,
 }
 
-impl<'py> Parser<'_, 'py> {
+impl<'t, 'py> Parser<'t, 'py> {
     /// The next byte that is not blank, which stays the next one.
     #[inline]
     fn blanks(&mut self) -> Option<u8> {
@@ -159,15 +157,12 @@ impl<'py> Parser<'_, 'py> {
                 return Some(self.memory.names.get(self.py, &rest[..length], *head)?.into_any());
             }
         }
-        let quote = self.at;
-        self.at += 1;
-        self.plain_run()?;
-        if self.text[self.at] == b'"' {
-            let name = std::str::from_utf8(&self.text[quote + 1..self.at]).ok()?;
-            self.at += 1;
+        let run = PlainRun::at_start_of(rest)?;
+        if rest[run.len()] == b'"' {
+            let name = std::str::from_utf8(run.bytes()).ok()?;
+            self.at += run.len() + 2;
             return Some(PyString::intern(self.py, name).into_any());
         }
-        self.at = quote;
         self.string()
     }
 
@@ -175,47 +170,24 @@ impl<'py> Parser<'_, 'py> {
     #[inline]
     fn string(&mut self) -> Option<Bound<'py, PyAny>> {
         self.at += 1;
-        let start = self.at;
-        let is_ascii = self.plain_run()?;
-        let plain = &self.text[start..self.at];
-        self.at += 1;
+        let run = self.plain_run()?;
         if self.text[self.at - 1] == b'"' {
-            // SAFETY: the run that looked at them says whether they are ASCII.
-            return unsafe { text(self.py, plain, is_ascii) };
+            return run.to_object(self.py);
         }
-        self.memory.unescaped.clear();
-        self.memory.unescaped.extend_from_slice(plain);
-        self.escaped(is_ascii)
+        self.memory.unescaped.begin(run);
+        self.escaped()
     }
 
-    /// Goes on to the next quote or backslash; whether all before it was ASCII. Gives up at control characters.
+    /// The text up to the next quote or backslash, which is passed over. Gives up at control characters.
     #[inline]
-    fn plain_run(&mut self) -> Option<bool> {
-        let mut high = 0;
-        while let Some(word) = self.text.get(self.at..).and_then(<[u8]>::first_chunk::<8>) {
-            let word = u64::from_le_bytes(*word);
-            let marks = marks(word);
-            if marks != 0 {
-                let bits = marks.trailing_zeros() & !7;
-                high |= word & ((1 << bits) - 1);
-                self.at += (bits / 8) as usize;
-                return (self.text[self.at] >= b' ').then_some(high & eight(0x80) == 0);
-            }
-            high |= word;
-            self.at += 8;
-        }
-        loop {
-            match *self.text.get(self.at)? {
-                b'"' | b'\\' => return Some(high & eight(0x80) == 0),
-                0..b' ' => return None,
-                byte => high |= u64::from(byte),
-            }
-            self.at += 1;
-        }
+    fn plain_run(&mut self) -> Option<PlainRun<'t>> {
+        let run = PlainRun::at_start_of(self.text.get(self.at..)?)?;
+        self.at += run.len() + 1;
+        Some(run)
     }
 
     /// The rest of a string, behind its first backslash.
-    fn escaped(&mut self, mut is_ascii: bool) -> Option<Bound<'py, PyAny>> {
+    fn escaped(&mut self) -> Option<Bound<'py, PyAny>> {
         loop {
             let byte = *self.text.get(self.at)?;
             self.at += 1;
@@ -229,15 +201,11 @@ impl<'py> Parser<'_, 'py> {
                 b'u' => self.unicode()?,
                 _ => return None,
             };
-            is_ascii &= unescaped.is_ascii();
-            self.memory.unescaped.extend_from_slice(unescaped.encode_utf8(&mut [0; 4]).as_bytes());
-            let start = self.at;
-            is_ascii &= self.plain_run()?;
-            self.memory.unescaped.extend_from_slice(&self.text[start..self.at]);
-            self.at += 1;
+            self.memory.unescaped.push_char(unescaped);
+            let run = self.plain_run()?;
+            self.memory.unescaped.push(run);
             if self.text[self.at - 1] == b'"' {
-                // SAFETY: every run and every character that went into them was looked at.
-                return unsafe { text(self.py, &self.memory.unescaped, is_ascii) };
+                return self.memory.unescaped.to_object(self.py);
             }
         }
     }
@@ -303,34 +271,11 @@ impl<'py> Parser<'_, 'py> {
     }
 }
 
-/// The highest bit of each byte that is a quote, a backslash or a control character; right up to the first of them.
-#[inline]
-fn marks(word: u64) -> u64 {
-    let controls = word.wrapping_sub(eight(b' ')) & !word & eight(0x80);
-    zero_bytes(word ^ eight(b'"')) | zero_bytes(word ^ eight(b'\\')) | controls
-}
-
-/// A str, or `None` for bytes that are not UTF-8.
-///
-/// # Safety
-/// `is_ascii` must be false where a byte is above 127.
-#[inline]
-unsafe fn text<'py>(py: Python<'py>, bytes: &[u8], is_ascii: bool) -> Option<Bound<'py, PyAny>> {
-    // Of the shortest ones Python has one object each.
-    let text = if is_ascii && bytes.len() > 1 {
-        // SAFETY: as the caller says.
-        unsafe { ascii_text(py, bytes) }?
-    } else {
-        PyString::new(py, std::str::from_utf8(bytes).ok()?)
-    };
-    Some(text.into_any())
-}
-
 /// The bytes in front of the first quote, backslash, control character or byte beyond ASCII.
 #[inline]
 fn plain_len(bytes: &[u8; 16]) -> usize {
     let word = |at: usize| bytes[at..].first_chunk().map_or(0, |word| u64::from_le_bytes(*word));
-    let ends = |word: u64| (marks(word) | word & eight(0x80)).trailing_zeros() as usize / 8;
+    let ends = |word: u64| (string_marks(word) | word & eight(0x80)).trailing_zeros() as usize / 8;
     match ends(word(0)) {
         8 => 8 + ends(word(8)),
         length => length,

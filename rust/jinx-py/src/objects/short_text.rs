@@ -1,9 +1,9 @@
-//! Short texts that stand for values, in a sample's `repr`.
+//! Short texts for values, in a sample's `repr`.
 
 /// Longest text shown for one value.
 const MAX_CHARS: usize = 80;
 
-/// A text, cut where it is long.
+/// The beginning of a long text.
 pub fn short(text: &str) -> String {
     if text.chars().count() <= MAX_CHARS {
         return text.to_owned();

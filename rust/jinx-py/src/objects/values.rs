@@ -1,7 +1,7 @@
 //! Stored values as Python objects: bytes, numpy arrays and scalars, torch tensors.
 
 use crate::errors::{IntoPy, to_py};
-use crate::ffi::uninit_bytes::{Container, UninitBytes, keep_freed_memory};
+use crate::ffi::uninit_bytes::{Container, UninitBytes};
 use crate::objects::image::Pixels;
 use jinx_core::io::Source;
 use jinx_core::limits::FIRST_RESERVATION_BYTES;
@@ -24,7 +24,7 @@ pub fn numpy(py: Python<'_>) -> PyResult<&Bound<'_, PyModule>> {
     Ok(NUMPY.get_or_try_init(py, || py.import("numpy").map(Bound::unbind))?.bind(py))
 }
 
-/// A blob that lies in a shard, read or decompressed straight into its final object.
+/// A blob in a shard, read or decompressed straight into its final object.
 pub fn stored_blob<'py>(
     py: Python<'py>,
     shard: &Shard,
@@ -41,7 +41,6 @@ pub fn stored_blob<'py>(
         let bytes = py.detach(|| shard.load(stored)).into_py_result()?;
         return blob(py, payload, &bytes);
     };
-    keep_freed_memory(py);
     let object = UninitBytes::new(py, container_of(payload), length)?;
     let fill = || object.fill(|out| shard.load_into(stored, out));
     if length < DETACH_BYTES { fill() } else { py.detach(fill) }.into_py_result()?;

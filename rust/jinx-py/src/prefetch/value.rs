@@ -1,6 +1,6 @@
 //! Long values that are read before their sample asks for them.
 
-use crate::ffi::uninit_bytes::{Container, Progress, UninitBytes, keep_freed_memory};
+use crate::ffi::uninit_bytes::{Container, Progress, UninitBytes};
 use crate::objects::image::{self, Pixels};
 use crate::prefetch::work::{Turn, Work};
 use jinx_core::Result;
@@ -37,7 +37,6 @@ impl<S: ValueSource> PendingValue<S> {
     /// # Errors
     /// `MemoryError`.
     pub fn new(py: Python<'_>, source: S) -> PyResult<Self> {
-        keep_freed_memory(py);
         let object = UninitBytes::new(py, source.container(), source.len())?;
         Ok(Self { source, object, pixels: Mutex::default(), turn: Turn::default() })
     }

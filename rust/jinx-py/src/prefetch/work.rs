@@ -118,7 +118,7 @@ impl Threads {
     pub fn shared() -> Self {
         static SHARED: Mutex<Option<Threads>> = Mutex::new(None);
         const NAME: &str = "jinx-shared";
-        // Locked while it is copied, or, in a process that was forked at that very moment, for ever.
+        // Locked while it is copied, or, in a process that was forked at that very moment, forever.
         match SHARED.try_lock() {
             Ok(mut slot) => Self::named(&mut slot, NAME, helpers()).clone(),
             Err(_) => Self::start(NAME, helpers()),

@@ -81,7 +81,7 @@ impl Decoded {
     }
 }
 
-/// Whether two texts are the same; quicker than asking Python.
+/// Whether two strings are the same; quicker than asking Python.
 fn is_same(one: &Bound<'_, PyString>, other: &Bound<'_, PyString>) -> bool {
     matches!((one.to_str(), other.to_str()), (Ok(one), Ok(other)) if one == other)
 }

@@ -285,7 +285,7 @@ fn npy_file<'py>(array: &Bound<'py, PyAny>) -> Result<Bound<'py, PyBytes>> {
     let is_plain = dtype_str(&dtype).is_ok_and(|descr| npy::item_size(&descr).is_ok());
     if !is_plain {
         return Err(Error::invalid(format!(
-            "a numpy array of dtype {dtype} cannot be stored; give arrays of numbers, bools, texts or times, a \
+            "a numpy array of dtype {dtype} cannot be stored; give arrays of numbers, bools, strings or times, a \
              structured one as a dict of its fields"
         )));
     }

@@ -172,7 +172,7 @@ impl LazyDict {
         }
     }
 
-    /// Emits the sample inside `depth` containers; what is as stored goes on with all that is known of it, such as
+    /// Emits the sample inside `depth` containers; what is as stored keeps all that is known of it, such as
     /// the file names of media.
     pub fn emit(&self, py: Python<'_>, depth: usize, sink: &mut impl Sink) -> Result<()> {
         let fail = |error: PyErr| from_py(py, error);

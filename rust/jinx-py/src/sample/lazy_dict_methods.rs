@@ -276,7 +276,7 @@ impl LazyDict {
         self.names(py)
     }
 
-    /// What changes here lies in dicts, which the collector clears by themselves.
+    /// What changes here is in dicts, which the collector clears by themselves.
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         self.decoders.traverse(&visit)?;
         self.cache.traverse(&visit)?;

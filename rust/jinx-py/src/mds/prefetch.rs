@@ -88,7 +88,7 @@ impl Work for PendingRow {
         if self.is_begun.swap(true, Ordering::Relaxed) {
             return;
         }
-        /// After a panic nobody waits for ever.
+        /// After a panic nobody waits forever.
         struct Finish<'r>(&'r OnceLock<Option<FoundRow>>);
         impl Drop for Finish<'_> {
             fn drop(&mut self) {
