@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 from jinx._dataset.columns import from_index, measured_lengths, packed, parse_name
+from jinx._dataset.expression import matching
 from jinx._dataset.positions import positions, scalar
 from jinx._dataset.sort_order import Key, parse_key, stable_order
 from jinx._reopen import rebuild
@@ -152,6 +153,8 @@ def sort(dataset: D, key: Key, *, reverse: bool) -> D:
 
 def keep(dataset: D, condition: Any) -> D:
     """See `Dataset.filter`."""
+    if isinstance(condition, str):
+        return matching(dataset, condition)
     if callable(condition):
         mask = [bool(condition(sample)) for sample in dataset]
         return at(dataset, positions([position for position, kept in enumerate(mask) if kept], len(dataset)))
@@ -159,7 +162,7 @@ def keep(dataset: D, condition: Any) -> D:
 
     mask = cast("Any", condition if isinstance(condition, np.ma.MaskedArray) else np.asarray(condition))
     if mask.dtype != np.bool_:
-        raise TypeError(f"filter takes a function or a boolean mask, not {mask.dtype} values")
+        raise TypeError(f"filter takes an expression, a function or a boolean mask, not {mask.dtype} values")
     return at(dataset, positions(mask, len(dataset)))
 
 

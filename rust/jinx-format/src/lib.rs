@@ -8,6 +8,7 @@
 //! `spec/jinx.md`, `spec/binx.md` and `spec/values.md` are normative.
 
 pub mod copy;
+pub mod expression;
 pub mod fields;
 pub mod footer;
 pub mod identity;

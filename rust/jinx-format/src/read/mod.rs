@@ -2,6 +2,7 @@
 
 pub mod columns;
 pub mod decode;
+pub mod find_paths;
 pub mod json_lines;
 pub mod known_keys;
 pub mod locate;

@@ -4,6 +4,7 @@ pub mod arrow_stream;
 pub mod batches;
 pub mod columns;
 pub mod decoders;
+pub mod filter;
 pub mod footer;
 pub mod iterator;
 pub mod reader;
