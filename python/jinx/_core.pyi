@@ -323,9 +323,14 @@ def convert_arrow(
     """The same from an object with `__arrow_c_stream__`."""
 
 def stream(
-    sources: Sequence[str], *, source_format: str, columns: Sequence[str] | None = None, markers: bool = False
+    sources: Sequence[str],
+    *,
+    source_format: str,
+    columns: Sequence[str] | None = None,
+    markers: bool = False,
+    where: str | None = None,
 ) -> Iterator[Any]:
-    """Rows of any input format as plain dicts."""
+    """Rows of any input format as plain dicts, those that an expression selects."""
 
 def take_stream_failure() -> BaseException | None:
     """The error of the last call of a stream of `Reader._arrow_stream` on this thread; None if it succeeded."""

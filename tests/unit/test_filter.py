@@ -231,3 +231,20 @@ def test_masks_and_functions_stay(pair):
     assert ids(pair.filter(pair["id"] < 3)) == ids(pair.filter(lambda sample: sample["id"] < 3)) == [0, 1, 2]
     with pytest.raises(TypeError, match="filter takes an expression, a function or a boolean mask"):
         pair.filter([1, 2])
+
+
+def test_numpy_scalars_are_numbers(tmp_path):
+    values = [np.float64(0.5), np.float16(1.5), np.bool_(True), np.int16(-3), np.float32(2.5), np.uint64(2**64 - 1)]
+    with jinx.Writer(tmp_path / "a.jinx") as writer:
+        writer.write_many([{"n": index, "x": value} for index, value in enumerate(values)])
+    ds = jinx.open(tmp_path / "a.jinx")
+    assert [sample["n"] for sample in ds.filter("x >= 1")] == [1, 2, 4, 5]
+    columns = {"n": "int", "x": "float64", "h": "float16", "u": "uint8"}
+    with jinx.mds.MDSWriter(columns=columns, out=str(tmp_path / "mds")) as mds:
+        for index in range(5):
+            mds.write({"n": index, "x": np.float64(index / 2), "h": np.float16(index), "u": np.uint8(index)})
+    assert ids_of(jinx.open(tmp_path / "mds").filter("x >= 1 and h < 4 and u != 2"), "n") == [3]
+
+
+def ids_of(dataset, name):
+    return [int(sample[name]) for sample in dataset]

@@ -43,7 +43,7 @@ pub trait RowSource: Send {
     fn total_bytes(&self) -> Option<u64>;
 
     /// Only these top-level fields will be looked at. A source that can leave out others saves their reading; names
-    /// that it leaves out it must report by [`Selection::wants`].
+    /// that it leaves out it must report by [`Selection::reads`].
     fn select(&mut self, _selection: &Arc<Selection>) {}
 }
 

@@ -1,6 +1,7 @@
 //! A schema and its media after fields were left out and renamed.
 
 use crate::arrow::features::{METADATA_KEY, MediaPath};
+use crate::filters::condition::Condition;
 use crate::suggest::no_such_column;
 use crate::{ConvertOptions, Selection};
 use arrow_schema::{Field, Schema};
@@ -33,6 +34,10 @@ pub(crate) fn schema(schema: &Schema, options: &ConvertOptions) -> Schema {
 /// `Invalid`, with the names that come near.
 pub(crate) fn check(names: Option<&[String]>, options: &ConvertOptions) -> Result<()> {
     let selection = Selection::without(options.columns.as_deref(), &options.drop, &options.rename)?;
+    let condition = options.filter.as_deref().map(Condition::parse).transpose()?;
+    if let (Some(condition), Some(names)) = (condition, names) {
+        condition.check_names(names)?;
+    }
     let (Some(selection), Some(names)) = (selection, names) else {
         return Ok(());
     };

@@ -1,11 +1,13 @@
-//! What becomes of a row between its source and its target: fields left out, files read in or written out, nulls
+//! What becomes of a row between its source and its target: rows and fields left out, files read in or written out, nulls
 //! dropped. Each worker has its own.
 
+pub(crate) mod condition;
 mod drop_nulls;
 pub mod embed;
 pub(crate) mod forward;
 pub mod select;
 
+use crate::filters::condition::Condition;
 use crate::filters::drop_nulls::DropNulls;
 use crate::filters::embed::{Embed, EmbedOptions};
 use crate::filters::select::{Select, Selection};
@@ -19,6 +21,7 @@ use std::sync::Arc;
 
 /// The steps in their order; those not asked for cost nothing.
 pub(crate) struct Filters {
+    condition: Option<Arc<Condition>>,
     embed: Option<Embed>,
     select: Option<Select>,
     drop_nulls: bool,
@@ -27,14 +30,27 @@ pub(crate) struct Filters {
 }
 
 impl Filters {
-    pub(crate) fn new(options: &ConvertOptions, selection: Option<&Arc<Selection>>) -> Self {
+    pub(crate) fn new(
+        options: &ConvertOptions,
+        selection: Option<&Arc<Selection>>,
+        condition: Option<Arc<Condition>>,
+    ) -> Self {
         Self {
+            condition,
             embed: options.embed.clone().map(Embed::new),
             select: selection.map(|selection| Select::new(Arc::clone(selection))),
             drop_nulls: options.drop_nulls,
             media_out: options.media_dir.clone(),
             skip_errors: options.rejects.is_some(),
         }
+    }
+
+    /// Whether row `i` is wanted.
+    ///
+    /// # Errors
+    /// As [`Condition::selects`].
+    pub(crate) fn selects(&self, chunk: &dyn RowChunk, i: usize) -> Result<bool> {
+        self.condition.as_ref().map_or(Ok(true), |condition| condition.selects(chunk, i))
     }
 
     /// Whether a row may be left out, so that it has to be seen as a whole before it is passed on.
@@ -101,7 +117,11 @@ fn embedded(embed: Option<&mut Embed>, chunk: &dyn RowChunk, i: usize, sink: &mu
 impl ConvertOptions {
     /// Whether rows pass through as they are.
     pub(crate) fn is_plain(&self) -> bool {
-        self.embed.is_none() && !self.drop_nulls && self.media_dir.is_none() && self.rejects.is_none()
+        self.embed.is_none()
+            && !self.drop_nulls
+            && self.media_dir.is_none()
+            && self.rejects.is_none()
+            && self.filter.is_none()
     }
 }
 

@@ -361,6 +361,11 @@ fn not_indexed() -> Error {
 }
 
 impl Expression {
+    /// Whether the length of any value is asked for.
+    pub fn asks_lengths(&self) -> bool {
+        self.asked().iter().any(|asked| asked.length)
+    }
+
     /// What is asked of each path.
     fn asked(&self) -> Vec<Asked> {
         let mut asked = vec![Asked::default(); self.paths.len()];

@@ -11,6 +11,7 @@ mod evaluate;
 mod failure;
 mod kinds;
 mod numbers;
+pub mod numpy_scalar;
 pub mod parallel;
 mod parse;
 pub mod rows;

@@ -9,6 +9,7 @@ use crate::read::find_paths::{FoundValue, PathTree};
 use crate::read::measure::field_length;
 use crate::read::shard::Shard;
 use jinx_core::error::Result;
+use jinx_core::sink::Payload;
 use jinx_core::value::TreeBuilder;
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -169,7 +170,7 @@ fn cell_of<'l>(shard: &'l Shard, found: &FoundValue<'l>) -> Result<Cell<'l>> {
             }
             _ => {}
         },
-        Some(Kind::Blob(_)) => return Ok(Cell::Other("a binary value")),
+        Some(Kind::Blob(payload)) if payload != Payload::Np => return Ok(Cell::Other("a binary value")),
         Some(_) => {}
     }
     let mut tree = TreeBuilder::default();

@@ -1,7 +1,8 @@
 //! A parsed expression.
 
+use crate::expression::numpy_scalar;
 use jinx_core::error::{Error, Result};
-use jinx_core::sink::Number;
+use jinx_core::sink::{Number, Payload};
 use jinx_core::value::Value;
 use std::borrow::Cow;
 use std::ops::Range;
@@ -144,9 +145,23 @@ impl<'a> Cell<'a> {
             Value::BigInt(digits) => Self::of_digits(digits.as_str()),
             Value::Float(value) | Value::Scalar(_, Number::Float(value)) => Self::Float(*value),
             Value::Str(text) => Self::Text(Cow::Borrowed(text)),
+            Value::Blob { payload: Payload::Np, data, .. } => numpy_scalar::cell_of(data),
             Value::Blob { .. } => Self::Other("a binary value"),
             Value::List(_) => Self::Other("a list"),
             Value::Dict(_) => Self::Other("a dict"),
+        }
+    }
+
+    /// The same, of which the texts stay here.
+    pub fn borrowed(&self) -> Cell<'_> {
+        match self {
+            Self::Huge(digits) => Cell::Huge(Cow::Borrowed(digits)),
+            Self::Text(text) => Cell::Text(Cow::Borrowed(text)),
+            Self::Missing => Cell::Missing,
+            Self::Bool(value) => Cell::Bool(*value),
+            Self::Int(value) => Cell::Int(*value),
+            Self::Float(value) => Cell::Float(*value),
+            Self::Other(what) => Cell::Other(what),
         }
     }
 
