@@ -190,6 +190,12 @@ class Reader:
     def _scan(self, path: Sequence[str], kind: Literal["value", "length"]) -> tuple[list[Any], bool]:
         """The same by reading rows, in parallel, without decoding media; in view order. Says too whether any sample
         has something at the path, be it null."""
+    def _filter(
+        self, expression: str, paths: Sequence[Sequence[str]], kinds: Sequence[Sequence[str]], limit: int | None = None
+    ) -> tuple[bytes, list[bool]]:
+        """The positions over all shards, as little-endian u64 bytes, of the samples of the view that an expression
+        selects, at most `limit`; and whether each of its paths was looked for in vain. `paths` are those paths as
+        names, `kinds` what the files say of the values at each."""
     def _footer(self, shard: int) -> str:
         """A shard's footer as JSON text: version, num_samples, bytes, sidecar_bytes, encoding, id, split, writer,
         line_hash (bool), fields, columns, meta, ... (1.1 additions absent or null for 1.0 files)."""
@@ -320,15 +326,23 @@ def convert_arrow(
     """The same from an object with `__arrow_c_stream__`."""
 
 def stream(
-    sources: Sequence[str], *, source_format: str, columns: Sequence[str] | None = None, markers: bool = False
+    sources: Sequence[str],
+    *,
+    source_format: str,
+    columns: Sequence[str] | None = None,
+    markers: bool = False,
+    where: str | None = None,
 ) -> Iterator[Any]:
-    """Rows of any input format as plain dicts."""
+    """Rows of any input format as plain dicts, those that an expression selects."""
 
 def take_stream_failure() -> BaseException | None:
     """The error of the last call of a stream of `Reader._arrow_stream` on this thread; None if it succeeded."""
 
 def parse_path(text: str) -> list[str]:
     """The names in a dotted path such as `meta.width`; one in double quotes may hold dots: `meta."a.b"`."""
+
+def expression_paths(expression: str) -> list[str]:
+    """The paths in a condition, as they are written; InvalidError with the place where it does not parse."""
 
 def sniff(path: str) -> tuple[str, str | None]:
     """What a file is by its first and last bytes ("a Parquet file", "a JINX file", ...), and the command to run."""

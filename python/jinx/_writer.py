@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from jinx import _core
+from jinx._files.existing import refuse_existing
 from jinx._files.merge import parse_part, part_folder
 from jinx._results import WriteResult
 from jinx._sizes import parse_size
@@ -30,16 +31,6 @@ def parse_compression(compression: str | None) -> tuple[str | None, int]:
     if codec not in {"zstd", "zst"} or not (level or "3").isdigit() or not 1 <= int(level or "3") <= 22:  # noqa: PLR2004
         raise ValueError(f"compression {compression!r} is not written; use 'zstd', 'zstd:1' to 'zstd:22', or None")
     return "zstd", int(level or DEFAULT_LEVEL)
-
-
-def refuse_existing(path: str) -> None:
-    """Refuse an existing output, which is replaced only when the caller asks for it.
-
-    Raises:
-        FileExistsError: The name exists.
-    """
-    if os.path.lexists(path):
-        raise FileExistsError(f"{path} exists; replace it with overwrite=True (--overwrite), or choose another name")
 
 
 def shard_bytes(path: str, shard_size: int | str | None) -> int | None:

@@ -29,6 +29,11 @@ PATH = PathWithCompletion()
 COUNT = Count()
 
 
+WHERE = click.option(
+    "--where", metavar="EXPRESSION", help="Only the samples that an expression selects, such as 'score > 0.5'."
+)
+
+
 def examples(*lines: str) -> str:
     """The end of a command's help."""
     return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from jinx._cli.parameters import COUNT, PATH, examples, write_all, write_out
+from jinx._cli.parameters import COUNT, PATH, WHERE, examples, write_all, write_out
 from jinx._cli.rows import json_text
 from jinx._media_types import media_bytes, suffix_of
 
@@ -19,16 +19,22 @@ from jinx._media_types import media_bytes, suffix_of
 @click.argument("path", type=PATH)
 @click.argument("index", type=int)
 @click.argument("column")
-def get(path: str, index: int, column: str) -> None:
+@WHERE
+def get(path: str, index: int, column: str, where: str | None) -> None:
     """Write COLUMN of sample INDEX of PATH to standard output: bytes and strings as they are, the rest as JSON.
 
     A negative INDEX counts from the end. COLUMN may be a dotted path, with numbers for the elements of lists:
     messages.0.content. Put names that hold dots in double quotes: 'meta."a.b"'
+    With --where, INDEX counts the selected samples.
     """
     from jinx._core import parse_path
+    from jinx._dataset.expression import matching
     from jinx._open import open
 
-    sample = open(path)[index]
+    dataset = open(path)
+    if where is not None:
+        dataset = matching(dataset, where, index + 1 if index >= 0 else None)
+    sample = dataset[index]
     write_out(as_bytes(_value_at(sample, [column] if column in sample else parse_path(column))))
 
 
@@ -38,25 +44,33 @@ def get(path: str, index: int, column: str) -> None:
 @click.argument("path", type=PATH)
 @click.argument("directory", type=PATH)
 @click.option("--column", required=True, metavar="COLUMN", help="Which column.")
-@click.option("--limit", type=COUNT, metavar="N", help="Only the first N samples.")
-def extract(path: str, directory: str, column: str, limit: int | None) -> None:
-    """Write one column of PATH to DIRECTORY: one file for each sample, named after the sample's number.
+@WHERE
+@click.option("--limit", type=COUNT, metavar="N", help="Only the first N samples (that are selected).")
+def extract(path: str, directory: str, column: str, where: str | None, limit: int | None) -> None:
+    """Write one column of PATH to DIRECTORY: one file for each sample, named by the sample's number in PATH.
 
     Samples without a value are left out. DIRECTORY is made if need be; files in it are not replaced.
     """
+    from jinx._dataset.expression import matching
+    from jinx._dataset.positions import in_files
     from jinx._open import open
 
-    dataset = open(path, columns=[column])
-    count = len(dataset) if limit is None else min(limit, len(dataset))
+    dataset = open(path)
+    if where is not None:
+        dataset = matching(dataset, where, limit)
+    elif limit is not None:
+        dataset = dataset[:limit]
+    dataset = dataset.select_columns([column])
+    numbers = in_files(dataset._indices, len(dataset))
     os.makedirs(directory, exist_ok=True)  # noqa: PTH103
-    digits = len(str(max(count - 1, 0)))
+    digits = len(str(max(numbers, default=0)))
     written = 0
-    for index in range(count):
-        value = dataset[index].get(column)
+    for number, sample in zip(numbers, dataset, strict=True):
+        value = sample.get(column)
         if value is None:
             continue
         data = as_bytes(value)
-        name = f"{index:0{digits}d}{_suffix(value, data)}"
+        name = f"{number:0{digits}d}{_suffix(value, data)}"
         _write_file(os.path.join(directory, name), data)  # noqa: PTH118
         written += 1
     click.echo(f"{directory}: {written:,} files", err=True)

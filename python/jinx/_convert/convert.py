@@ -14,9 +14,10 @@ from jinx._convert.options import ConvertOptions, Path, Progress, Settings, docu
 from jinx._convert.remote import fetched, is_url
 from jinx._convert.splits import file_name, splits_of
 from jinx._files.merge import part_folder
+from jinx._files.existing import refuse_existing
 from jinx._results import WriteResult
 from jinx._suggest import hint, unknown_column
-from jinx._writer import refuse_existing, shard_bytes
+from jinx._writer import shard_bytes
 
 if TYPE_CHECKING:
     from jinx._convert.formats import FormatName
@@ -69,6 +70,7 @@ def stream(
     columns: str | Iterable[str] | None = None,
     *,
     input_format: "FormatName | None" = None,
+    where: str | None = None,
     markers: bool = False,
 ) -> Iterator[dict[str, Any]]:
     """The samples of any input format as plain dicts, one by one.
@@ -77,6 +79,7 @@ def stream(
         path: A file, a directory, a pattern, a URL, or a list of these.
         columns: Only these columns.
         input_format: The format, if the suffix does not say.
+        where: Only the samples that this expression selects; see `Dataset.filter`.
         markers: Read markers also in rows that do not begin with `"$jinx": 1`; see `convert`.
     """
     names = [columns] if isinstance(columns, str) else None if columns is None else list(columns)
@@ -86,7 +89,7 @@ def stream(
         inputs = find_inputs(files, input_format)
         # Each file is opened when its turn comes; the working directory may have changed by then.
         found = [file if file == "-" else os.path.abspath(file) for file in inputs.files]  # noqa: PTH100
-        return _core.stream(found, source_format=inputs.format, columns=names, markers=markers)
+        return _core.stream(found, source_format=inputs.format, columns=names, where=where, markers=markers)
 
     def download() -> Iterator[dict[str, Any]]:
         with fetched(paths, tempfile.gettempdir()) as local:
@@ -261,6 +264,10 @@ class Conversion:
         return WriteResult.of(settings.out, done)
 
     def _dataset(self, source: "Dataset") -> WriteResult:
+        where: str | None = self.settings.core["where"]
+        if where is not None:
+            settings = self.settings.changed(self.settings.out, self.settings.target, where=None)
+            return Conversion(settings, self.progress)._dataset(source.filter(where))
         if self._is_parquet_directory():
             return self._parquet_directory(source)
         target, has_schema = self.settings.target, source._arrow_schema() is not None
@@ -283,6 +290,8 @@ class Conversion:
 
     def _samples(self, samples: Iterable[Any]) -> WriteResult:
         """From dicts; formats other than JINX are converted from a JINX file next to the output."""
+        if self.settings.core["where"] is not None:
+            raise ValueError("where is for files, tables and datasets; of dicts, give only those that are wanted")
         if self.settings.target == "jinx":
             return self._write(samples)
         return self._by_way_of_jinx(lambda first: first._write(samples))
@@ -297,7 +306,7 @@ class Conversion:
             middle = os.path.join(work, "rows.jinx")  # noqa: PTH118
             plain = {"overwrite": True, "append": False, "shard_size": None, "compression": None, "level": None}
             write(Conversion(settings.changed(middle, "jinx", **plain), first_progress))
-            done = {"limit": None, "columns": None, "drop": None, "rename": None}
+            done = {"where": None, "limit": None, "columns": None, "drop": None, "rename": None}
             final = settings.changed(settings.out, settings.target, **done)
             final.embed = None
             return Conversion(final, None if first_progress else self.progress).files(Inputs([middle], "jinx"))

@@ -62,7 +62,15 @@ class ConvertOptions(TypedDict, total=False):
     rename: Annotated[
         Mapping[str, str] | None, Option("Rename columns; the two options above take the old names.", metavar="OLD=NEW")
     ]
-    limit: Annotated[int | None, Option("Only the first N samples.", metavar="N")]
+    where: Annotated[
+        str | None,
+        Option(
+            "Only the samples that an expression selects, such as \"score > 0.5 and source == 'web'\".",
+            metavar="EXPRESSION",
+            more="It takes the old names of columns; see `Dataset.filter`.",
+        ),
+    ]
+    limit: Annotated[int | None, Option("Only the first N samples (that are selected).", metavar="N")]
     sidecar: Annotated[bool, Option("Write large binary values to a second file (JINX).", default=True)]
     compression: Annotated[
         str | None,
@@ -189,7 +197,7 @@ def documented(function: F) -> F:
 
 # Options that the core takes unchanged.
 _AS_GIVEN = (
-    *("sidecar", "limit", "columns", "drop", "indexed", "overwrite", "append", "split", "drop_nulls"),
+    *("where", "sidecar", "limit", "columns", "drop", "indexed", "overwrite", "append", "split", "drop_nulls"),
     *("mixed", "markers", "resume", "threads"),
 )
 

@@ -68,7 +68,7 @@ def measured_lengths(dataset: Reader, path: list[str]) -> "tuple[npt.NDArray[np.
         except MismatchError as error:
             raise TypeError(str(error)) from None
         else:
-            _require_path(dataset, path, there=there)
+            require_path(dataset, path, there=there)
     values = np.array([0 if value is None else value for value in scanned], dtype=np.int64)
     if None not in scanned:
         return values, None
@@ -202,7 +202,7 @@ def _values(dataset: Reader, path: list[str]) -> list[Any]:
         except (InvalidError, MismatchError):  # integers over 64 bits, or a list or dict after all
             pass
         else:
-            _require_path(dataset, path, there=there)
+            require_path(dataset, path, there=there)
             return values
     return _gather(dataset, path)
 
@@ -210,11 +210,11 @@ def _values(dataset: Reader, path: list[str]) -> list[Any]:
 def _gather(dataset: Reader, path: list[str]) -> list[Any]:
     """The value at a path of every sample, as Python sees it."""
     values = [_lookup(sample, path, _ABSENT) for sample in _only(dataset, path[0])]
-    _require_path(dataset, path, there=any(value is not _ABSENT for value in values))
+    require_path(dataset, path, there=any(value is not _ABSENT for value in values))
     return [None if value is _ABSENT else value for value in values]
 
 
-def _require_path(dataset: Reader, path: list[str], *, there: bool) -> None:
+def require_path(dataset: Reader, path: list[str], *, there: bool) -> None:
     """Refuse a nested path that no sample has; it is a mistake, like an unknown column.
 
     Args:

@@ -57,6 +57,20 @@ def positions(key: Any, length: int) -> "npt.NDArray[np.int64]":
     return np.where(array < 0, array + length, array) if low < 0 else array
 
 
+def in_files(indices: bytes | None, length: int) -> "range | list[int]":
+    """The numbers that the samples of a view have in its files.
+
+    Args:
+        indices: The view, as `Dataset._indices`.
+        length: How many samples it has.
+    """
+    if indices is None:
+        return range(length)
+    import numpy as np
+
+    return np.frombuffer(indices, dtype="<u8").tolist()
+
+
 def _without_mask(key: Any) -> Any:
     """A masked array as a plain one: masked elements of a boolean mask select nothing."""
     import numpy as np

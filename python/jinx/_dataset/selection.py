@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
 from jinx._core import Reader
 from jinx._dataset.columns import column, column_names, from_index, measured_lengths, packed, parse_name
+from jinx._dataset.expression import matching
 from jinx._dataset.positions import positions, scalar
 from jinx._dataset.sort_order import Key, parse_key, stable_order
 from jinx._suggest import unknown_column
@@ -118,6 +119,8 @@ def sort(dataset: D, key: Key, *, reverse: bool) -> D:
 
 def keep(dataset: D, condition: Any) -> D:
     """See `Dataset.filter`."""
+    if isinstance(condition, str):
+        return matching(dataset, condition)
     if callable(condition):
         mask = [bool(condition(sample)) for sample in dataset]
         return at(dataset, positions([position for position, kept in enumerate(mask) if kept], len(dataset)))
@@ -125,7 +128,7 @@ def keep(dataset: D, condition: Any) -> D:
 
     mask = cast("Any", condition if isinstance(condition, np.ma.MaskedArray) else np.asarray(condition))
     if mask.dtype != np.bool_:
-        raise TypeError(f"filter takes a function or a boolean mask, not {mask.dtype} values")
+        raise TypeError(f"filter takes an expression, a function or a boolean mask, not {mask.dtype} values")
     return at(dataset, positions(mask, len(dataset)))
 
 

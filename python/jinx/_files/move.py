@@ -8,7 +8,7 @@ from typing import Self
 
 from jinx import _core
 from jinx._open import missing
-from jinx._writer import refuse_existing
+from jinx._files.existing import refuse_existing
 from jinx.errors import MismatchError
 
 

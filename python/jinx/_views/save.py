@@ -7,9 +7,9 @@ from typing import Any
 from jinx import _core
 from jinx._core import Reader
 from jinx._dataset.columns import column_names
+from jinx._files.existing import refuse_existing
 from jinx._results import WriteResult
 from jinx._views.bases import bases_of
-from jinx._writer import refuse_existing
 
 # Between two calls a signal is noticed.
 _CHUNK_SAMPLES = 65536

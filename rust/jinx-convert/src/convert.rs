@@ -4,7 +4,9 @@ use crate::arrow::features::MediaPath;
 use crate::arrow::infer::{InferOptions, SchemaInference};
 use crate::arrow::project;
 use crate::arrow::schema::encode_schema;
+use crate::filters::condition::Condition;
 use crate::inputs::Selected;
+use crate::inputs::filtered::Filtered;
 use crate::inputs::origin::{Known, Origin};
 use crate::options::ConvertSpec;
 use crate::outputs::parquet_target::ParquetTarget;
@@ -88,7 +90,8 @@ pub fn convert_rows(
     write(source, known, out, target_format, spec, &options, progress)
 }
 
-/// The rows of files one by one, with only these top-level fields if given; `markers` as in [`ConvertSpec`].
+/// The rows of files one by one, with only these top-level fields if given, and only those that the expression
+/// `filter` selects; `markers` as in [`ConvertSpec`].
 ///
 /// # Errors
 /// As [`convert`], for the inputs.
@@ -97,8 +100,14 @@ pub fn stream_rows(
     format: Format,
     fields: Option<&[String]>,
     markers: bool,
+    filter: Option<&str>,
 ) -> Result<Box<dyn RowSource>> {
-    Selected::around(Origin::new(sources, format, markers)?.open()?, fields)
+    let condition = filter.map(Condition::parse).transpose()?.map(Arc::new);
+    let mut source = Origin::new(sources, format, markers)?.open()?;
+    if let Some(condition) = &condition {
+        source = Filtered::around(source, Arc::clone(condition));
+    }
+    Selected::around(source, fields, condition.iter().flat_map(|condition| condition.fields()))
 }
 
 fn write(
@@ -121,7 +130,7 @@ fn write(
             };
             let mut options = options.clone();
             // If rows may be left out, only a look at each row tells which ones were written.
-            match options.rejects.is_some() || options.embed.is_some() {
+            match options.rejects.is_some() || options.embed.is_some() || options.filter.is_some() {
                 true => writer.skip(writer.resumed()),
                 false => options.skip = writer.resumed(),
             }

@@ -54,6 +54,9 @@ pub struct ConvertSpec {
     pub drop: Vec<String>,
     /// Old names of top-level fields and their new ones.
     pub rename: Option<Map<String, Json>>,
+    /// The expression that selects rows.
+    #[serde(rename = "where")]
+    pub filter: Option<String>,
     /// Worker threads; 0 = one for each core.
     pub threads: usize,
     /// Parquet: keep a field of mixed kinds as JSON text. Also `mixed`, with `"json"` or `"error"`.
@@ -118,6 +121,7 @@ impl Default for ConvertSpec {
             limit: None,
             columns: None,
             rename: None,
+            filter: None,
             threads: 0,
             mixed_json: false,
             drop: Vec::new(),
@@ -173,6 +177,7 @@ impl ConvertSpec {
             columns: self.columns.clone(),
             drop: self.drop.clone(),
             rename: rename.collect::<Result<_>>()?,
+            filter: self.filter.clone(),
             threads: self.threads,
             embed: self.embed.as_ref().map(EmbedSpec::options).transpose()?,
             drop_nulls: self.drop_nulls,

@@ -42,7 +42,7 @@ pub trait RowSource: Send {
     fn total_bytes(&self) -> Option<u64>;
 
     /// Only these top-level columns will be used. A source may skip the others, but must report the names of skipped
-    /// ones to [`Selection::wants`].
+    /// ones to [`Selection::reads`].
     fn select(&mut self, _selection: &Arc<Selection>) {}
 }
 

@@ -1,7 +1,9 @@
 //! One conversion from start to end.
 
 use crate::filters::Filters;
+use crate::filters::condition::Condition;
 use crate::filters::select::Selection;
+use crate::inputs::filtered::Filtered;
 use crate::ordered::{Commit, ordered};
 use crate::rejects::Rejects;
 use crate::rows::{ChunkEncoder, RowChunk, RowSource, RowTarget, Summary};
@@ -53,16 +55,26 @@ pub fn run<T: RowTarget>(
     progress: &mut dyn FnMut(Progress) -> Result<()>,
 ) -> Result<Summary> {
     let selection = Selection::without(options.columns.as_deref(), &options.drop, &options.rename)?;
-    let selection = selection.map(Arc::new);
+    let condition = options.filter.as_deref().map(Condition::parse).transpose()?.map(Arc::new);
+    let also_read = condition.iter().flat_map(|condition| condition.fields());
+    let selection = selection.map(|selection| Arc::new(selection.also_reading(also_read)));
     if let Some(selection) = &selection {
         source.select(selection);
     }
+    // A limit counts selected rows, in their order.
+    let condition = match (condition, options.limit) {
+        (Some(condition), Some(_)) => {
+            source = Filtered::around(source, condition);
+            None
+        }
+        (condition, _) => condition,
+    };
     let total_bytes = source.total_bytes();
     let bytes_read = Arc::new(AtomicU64::new(0));
     let read_so_far = Arc::clone(&bytes_read);
     let workers = (0..options.workers())
         .map(|_| {
-            let filters = Filters::new(options, selection.as_ref());
+            let filters = Filters::new(options, selection.as_ref(), condition.clone());
             let filters = (selection.is_some() || !options.is_plain()).then_some(filters);
             let mut worker = Worker { encoder: target.encoder()?, filters };
             Ok(move |piece, hand_over: HandOver<'_, T::Part>| worker.work(piece, hand_over))
@@ -93,9 +105,21 @@ pub fn run<T: RowTarget>(
     if let Some(selection) = &selection {
         selection.check(writing.rows)?;
     }
+    if let Some(condition) = &condition {
+        condition.check()?;
+    }
     writing.report()?;
     let (rows, skipped) = (writing.rows, writing.rejects.finish()?);
     Ok(Summary { rows, skipped, ..writing.target.finish()? })
+}
+
+/// What became of a row.
+enum RowOutcome {
+    Encoded,
+    /// By the condition that the caller gave.
+    NotSelected,
+    /// Left out for what is wrong with it.
+    Rejected(Error),
 }
 
 /// The part of one worker thread.
@@ -114,8 +138,9 @@ impl<E: ChunkEncoder> Worker<E> {
         let (mut rows, mut rejected) = (0, Vec::new());
         for i in piece.rows {
             match self.row(chunk, i).map_err(|error| chunk.locate(i, error))? {
-                None => rows += 1,
-                Some(error) => rejected.push(chunk.locate(i, error)),
+                RowOutcome::Encoded => rows += 1,
+                RowOutcome::NotSelected => {}
+                RowOutcome::Rejected(error) => rejected.push(chunk.locate(i, error)),
             }
             if self.encoder.bytes() >= PART_BYTES && i + 1 < end {
                 let part = self.encoder.take().map_err(|error| chunk.locate(i, error))?;
@@ -127,23 +152,30 @@ impl<E: ChunkEncoder> Worker<E> {
         Ok(EncodedPiece { part, rows, rejected })
     }
 
-    /// Encodes one row, or returns the reason to reject it.
-    fn row(&mut self, chunk: &dyn RowChunk, i: usize) -> Result<Option<Error>> {
+    /// Encodes one row, or returns the reason to leave it out.
+    fn row(&mut self, chunk: &dyn RowChunk, i: usize) -> Result<RowOutcome> {
         let Some(filters) = &mut self.filters else {
-            return self.encoder.encode(&mut |sink| chunk.emit(i, sink)).map(|()| None);
+            return self.encoder.encode(&mut |sink| chunk.emit(i, sink)).map(|()| RowOutcome::Encoded);
         };
+        match filters.selects(chunk, i) {
+            Ok(true) => {}
+            Ok(false) => return Ok(RowOutcome::NotSelected),
+            Err(error) if filters.skips(&error) => return Ok(RowOutcome::Rejected(error)),
+            Err(error) => return Err(error),
+        }
         if !filters.may_skip() {
-            return self.encoder.encode(&mut |sink| filters.emit(chunk, i, sink)).map(|()| None);
+            let encoded = self.encoder.encode(&mut |sink| filters.emit(chunk, i, sink));
+            return encoded.map(|()| RowOutcome::Encoded);
         }
         let row = match filters.whole(chunk, i)? {
             Ok(row) => row,
-            Err(reason) => return Ok(Some(reason)),
+            Err(reason) => return Ok(RowOutcome::Rejected(reason)),
         };
         match self.encoder.encode(&mut |mut sink| row.emit(&mut sink)) {
-            Ok(()) => Ok(None),
+            Ok(()) => Ok(RowOutcome::Encoded),
             Err(error) if filters.skips(&error) => {
                 self.encoder.undo();
-                Ok(Some(error))
+                Ok(RowOutcome::Rejected(error))
             }
             Err(error) => Err(error),
         }

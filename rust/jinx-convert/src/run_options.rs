@@ -13,6 +13,8 @@ pub struct ConvertOptions {
     pub drop: Vec<String>,
     /// Old and new names of top-level fields.
     pub rename: Vec<(String, String)>,
+    /// The expression that selects rows; all if `None`.
+    pub filter: Option<String>,
     /// Worker threads; 0 = one for each core.
     pub threads: usize,
     /// Strings that are paths of files to embed.
@@ -37,6 +39,10 @@ impl ConvertOptions {
 
     /// Whether rows pass through unchanged.
     pub(crate) fn is_plain(&self) -> bool {
-        self.embed.is_none() && !self.drop_nulls && self.media_dir.is_none() && self.rejects.is_none()
+        self.embed.is_none()
+            && !self.drop_nulls
+            && self.media_dir.is_none()
+            && self.rejects.is_none()
+            && self.filter.is_none()
     }
 }

@@ -43,7 +43,7 @@ fn rows(mut source: Box<dyn RowSource>) -> Result<Vec<Value>> {
 }
 
 fn read(path: &Path) -> Vec<Value> {
-    rows(stream_rows(&[path.to_owned()], format_of(path), None, false).unwrap()).unwrap()
+    rows(stream_rows(&[path.to_owned()], format_of(path), None, false, None).unwrap()).unwrap()
 }
 
 /// A missing member and a null are one in Parquet.
@@ -185,7 +185,7 @@ fn fields_and_new_names_reach_schema_and_features() {
     }
     let two = ["i64".to_owned(), "image".to_owned()];
     let streamed =
-        rows(stream_rows(&[at("a.parquet")], Format::Parquet, Some(&two), false).unwrap()).unwrap();
+        rows(stream_rows(&[at("a.parquet")], Format::Parquet, Some(&two), false, None).unwrap()).unwrap();
     assert!(streamed.iter().all(|row| matches!(row, Value::Dict(members) if members.len() == 2)));
 }
 

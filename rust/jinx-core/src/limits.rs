@@ -31,6 +31,10 @@ pub const MAX_NAME_BYTES: usize = 255;
 pub const MAX_MANIFEST_BYTES: u64 = 256 << 20;
 /// Shards that a writer starts in one folder; the last shard takes the rest.
 pub const MAX_SHARDS: usize = 300_000;
+/// A filter expression: room for a list of a hundred thousand ids.
+pub const MAX_EXPRESSION_BYTES: usize = 4 << 20;
+/// Parentheses, operators and functions inside each other in an expression: evaluating it takes stack for each.
+pub const MAX_EXPRESSION_DEPTH: usize = 64;
 /// Rows of a file with its index in the footer, where the index is one decoded value.
 pub const MAX_INLINE_ROWS: u64 = MAX_VALUE_BYTES / 8 - 1;
 

@@ -9,6 +9,7 @@
 
 pub mod copy;
 mod digest;
+pub mod expression;
 pub mod fields;
 pub mod footer;
 pub mod identity;

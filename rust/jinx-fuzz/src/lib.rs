@@ -6,6 +6,7 @@
 mod arrays;
 mod codecs;
 mod datasets;
+mod expressions;
 mod footers;
 mod mutate;
 mod place;
@@ -36,6 +37,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "open_whole_file", run: whole_files::open_whole_file },
     Target { name: "mds_index_json", run: shards::mds_index_json },
     Target { name: "mds_shard", run: shards::mds_shard },
+    Target { name: "expression", run: expressions::expression },
     Target { name: "write_read", run: write_read::write_read },
 ];
 

@@ -96,17 +96,18 @@ pub fn read_schema(py: Python<'_>, path: PathBuf) -> PyResult<String> {
 
 /// Rows of any input format as plain dicts.
 #[pyfunction]
-#[pyo3(signature = (sources, *, source_format, columns = None, markers = false))]
+#[pyo3(signature = (sources, *, source_format, columns = None, markers = false, r#where = None))]
 pub fn stream(
     py: Python<'_>,
     sources: Vec<PathBuf>,
     source_format: &str,
     columns: Option<Vec<String>>,
     markers: bool,
+    r#where: Option<&str>,
 ) -> PyResult<RowIterator> {
     let format = Format::from_name(source_format).into_py_result()?;
     let source = py
-        .detach(|| jinx_convert::stream_rows(&sources, format, columns.as_deref(), markers))
+        .detach(|| jinx_convert::stream_rows(&sources, format, columns.as_deref(), markers, r#where))
         .into_py_result()?;
     Ok(RowIterator { state: Mutex::new(StreamState { source, chunk: None, next: 0 }) })
 }

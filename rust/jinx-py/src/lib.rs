@@ -43,6 +43,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(mds::checks::mds_verify, module)?)?;
     module.add_function(wrap_pyfunction!(sample::lazy_dict::_sample_of, module)?)?;
     module.add_function(wrap_pyfunction!(dataset::columns::parse_path, module)?)?;
+    module.add_function(wrap_pyfunction!(dataset::filter::expression_paths, module)?)?;
     module.add_function(wrap_pyfunction!(dataset::arrow_stream::take_stream_failure, module)?)?;
     module.add_function(wrap_pyfunction!(files::tools::sniff, module)?)?;
     module.add_function(wrap_pyfunction!(files::tools::resolve, module)?)?;

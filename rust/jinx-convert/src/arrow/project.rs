@@ -2,6 +2,7 @@
 
 use crate::arrow::features::{METADATA_KEY, MediaPath};
 use crate::arrow::schema::{decode_schema, encode_schema};
+use crate::filters::condition::Condition;
 use crate::suggest::no_such_column;
 use crate::{ConvertOptions, Selection};
 use arrow_schema::{Field, Schema};
@@ -48,6 +49,10 @@ pub fn schema_text(text: &str, keep: &dyn Fn(&str) -> bool, more: &[Field]) -> R
 /// `Invalid`, with the nearest names.
 pub(crate) fn check(names: Option<&[String]>, options: &ConvertOptions) -> Result<()> {
     let selection = Selection::without(options.columns.as_deref(), &options.drop, &options.rename)?;
+    let condition = options.filter.as_deref().map(Condition::parse).transpose()?;
+    if let (Some(condition), Some(names)) = (condition, names) {
+        condition.check_names(names)?;
+    }
     let (Some(selection), Some(names)) = (selection, names) else {
         return Ok(());
     };

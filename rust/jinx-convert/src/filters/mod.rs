@@ -1,11 +1,13 @@
 //! Filters between a source and a target: columns left out, files embedded or written out, nulls dropped. Each worker
 //! has its own.
 
+pub(crate) mod condition;
 mod drop_nulls;
 pub mod embed;
 pub(crate) mod forward;
 pub mod select;
 
+use crate::filters::condition::Condition;
 use crate::filters::drop_nulls::DropNulls;
 use crate::filters::embed::{Embed, EmbedOptions};
 use crate::filters::select::{Select, Selection};
@@ -20,6 +22,7 @@ use std::sync::Arc;
 
 /// The steps in their order; unused ones cost nothing.
 pub(crate) struct Filters {
+    condition: Option<Arc<Condition>>,
     embed: Option<Embed>,
     select: Option<Select>,
     drop_nulls: bool,
@@ -28,14 +31,27 @@ pub(crate) struct Filters {
 }
 
 impl Filters {
-    pub(crate) fn new(options: &ConvertOptions, selection: Option<&Arc<Selection>>) -> Self {
+    pub(crate) fn new(
+        options: &ConvertOptions,
+        selection: Option<&Arc<Selection>>,
+        condition: Option<Arc<Condition>>,
+    ) -> Self {
         Self {
+            condition,
             embed: options.embed.clone().map(Embed::new),
             select: selection.map(|selection| Select::new(Arc::clone(selection))),
             drop_nulls: options.drop_nulls,
             media_out: options.media_dir.clone(),
             skip_errors: options.rejects.is_some(),
         }
+    }
+
+    /// Whether row `i` is wanted.
+    ///
+    /// # Errors
+    /// As [`Condition::selects`].
+    pub(crate) fn selects(&self, chunk: &dyn RowChunk, i: usize) -> Result<bool> {
+        self.condition.as_ref().map_or(Ok(true), |condition| condition.selects(chunk, i))
     }
 
     /// Whether a row may be rejected, so that it must be complete before it is forwarded.

@@ -17,6 +17,8 @@ pub struct Selection {
     keep: Option<HashSet<String>>,
     drop: HashSet<String>,
     rename: Vec<(String, String)>,
+    /// Columns that are read for another reason.
+    also_read: HashSet<String>,
     /// The requested names, and whether a row had them.
     given: HashMap<String, AtomicBool>,
     others: RwLock<BTreeSet<String>>,
@@ -65,7 +67,20 @@ impl Selection {
         let names = keep.iter().flatten().chain(drop).chain(rename.iter().map(|(from, _)| from));
         let given = names.map(|name| (name.clone(), AtomicBool::new(false))).collect();
         let drop = drop.iter().cloned().collect();
-        Ok(Some(Self { keep, drop, rename: rename.to_vec(), given, others: RwLock::default() }))
+        let (rename, also_read, others) = (rename.to_vec(), HashSet::new(), RwLock::default());
+        Ok(Some(Self { keep, drop, rename, also_read, given, others }))
+    }
+
+    /// The same, with fields that are looked at and not kept.
+    #[must_use]
+    pub fn also_reading<'a>(mut self, fields: impl IntoIterator<Item = &'a str>) -> Self {
+        self.also_read.extend(fields.into_iter().map(str::to_owned));
+        self
+    }
+
+    /// Whether a source has to give the field.
+    pub fn reads(&self, name: &str) -> bool {
+        self.wants(name) || self.also_read.contains(name)
     }
 
     /// Whether the column is kept; also records that it exists.

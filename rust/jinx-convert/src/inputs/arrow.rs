@@ -108,7 +108,7 @@ impl<F: BatchFile> FileRows<F> {
 
     /// The batch with the columns that the file lacks.
     fn completed(&self, batch: RecordBatch) -> Result<RecordBatch> {
-        let wants = |name: &str| self.selection.as_ref().is_none_or(|selection| selection.wants(name));
+        let wants = |name: &str| self.selection.as_ref().is_none_or(|selection| selection.reads(name));
         let absent: Vec<&String> = self.absent.iter().filter(|name| wants(name)).collect();
         if absent.is_empty() {
             return Ok(batch);
@@ -131,7 +131,7 @@ impl<F: BatchFile> FileRows<F> {
         };
         let schema = self.source.schema();
         // Every name is requested, to tell a mistyped one from existing ones.
-        let wanted = schema.fields().iter().filter(|field| selection.wants(field.name()));
+        let wanted = schema.fields().iter().filter(|field| selection.reads(field.name()));
         let wanted: Vec<String> = wanted.map(|field| field.name().clone()).collect();
         self.source.batches(Some(&wanted))
     }

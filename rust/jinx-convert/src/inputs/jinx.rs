@@ -103,7 +103,7 @@ impl RowChunk for JinxChunk {
         };
         let line = self.shard.line(row)?;
         self.shard
-            .emit_line(&line, &|name| selection.wants(name), &mut sink)
+            .emit_line(&line, &|name| selection.reads(name), &mut sink)
             .map_err(|error| self.shard.here(error, row))
     }
 

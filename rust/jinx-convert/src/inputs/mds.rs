@@ -114,7 +114,7 @@ impl RowChunk for MdsChunk {
     }
 
     fn emit(&self, i: usize, mut sink: &mut dyn Sink) -> Result<()> {
-        let wants = |name: &str| self.selection.as_ref().is_none_or(|selection| selection.wants(name));
+        let wants = |name: &str| self.selection.as_ref().is_none_or(|selection| selection.reads(name));
         self.row(i)?.emit(&wants, &mut sink)
     }
 

@@ -3,6 +3,7 @@
 pub mod arrow;
 pub mod arrow_ipc;
 mod chain;
+pub(crate) mod filtered;
 mod jinx;
 mod json_array;
 mod json_lines;

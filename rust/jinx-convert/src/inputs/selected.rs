@@ -14,14 +14,20 @@ pub struct Selected {
 }
 
 impl Selected {
-    /// The source itself when no columns are given. At the end, a column that no row had is an error.
+    /// The source itself when no columns are given. The source reads `also_read`, too; they are left out. At the end, a
+    /// column that no row had is an error.
     ///
     /// # Errors
     /// None so far.
-    pub fn around(mut source: Box<dyn RowSource>, fields: Option<&[String]>) -> Result<Box<dyn RowSource>> {
-        let Some(selection) = Selection::new(fields, &[])?.map(Arc::new) else {
+    pub fn around<'a>(
+        mut source: Box<dyn RowSource>,
+        fields: Option<&[String]>,
+        also_read: impl IntoIterator<Item = &'a str>,
+    ) -> Result<Box<dyn RowSource>> {
+        let Some(selection) = Selection::new(fields, &[])? else {
             return Ok(source);
         };
+        let selection = Arc::new(selection.also_reading(also_read));
         source.select(&selection);
         Ok(Box::new(Self { source, selection, rows: 0 }))
     }

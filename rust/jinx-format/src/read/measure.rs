@@ -5,27 +5,19 @@
 use crate::fields::{FieldNode, Measure};
 use crate::key::{Chain, Form, FormatVersion, Kind};
 use crate::read::columns::ColumnKind;
-use crate::read::marked_rows::marked;
+use crate::read::find_paths::{FoundValue, PathTree};
 use crate::read::shard::{Shard, Verify};
 use crate::read::stored::{EncodedValue, Location, Pointer};
 use jinx_core::codec::{self, TextEncoding, base64_len};
 use jinx_core::error::{Error, Result};
 use jinx_core::json::markers;
-use jinx_core::json::scan::{Members, count_elements};
+use jinx_core::json::scan::count_elements;
 use jinx_core::json::text::unescape;
 use jinx_core::npy;
 use jinx_core::num::{range_within, to_u64};
 use jinx_core::sink::{Dtype, Number, Payload};
 use jinx_core::value::{TreeBuilder, Value};
 use std::io::{Cursor, Read};
-
-/// A value and its place in a line.
-struct FoundValue<'l> {
-    chain: Option<Chain>,
-    text: &'l [u8],
-    /// The member's node in the tree of encoded paths.
-    node: Option<&'l FieldNode>,
-}
 
 impl Shard {
     /// The value or the length at `path` in sample `i`; `None` where there is no value, `Measure::None` for null.
@@ -43,7 +35,8 @@ impl Shard {
     /// # Errors
     /// As [`Shard::measure`].
     pub fn measure_line(&self, line: &[u8], path: &[&str], kind: ColumnKind) -> Result<Option<Measure>> {
-        let Some(found) = self.find(line, path)? else { return Ok(None) };
+        let found = self.find_paths(line, &PathTree::new([(0, path)]))?;
+        let Some(found) = found.into_iter().next().flatten() else { return Ok(None) };
         let measured = match kind {
             ColumnKind::Value => self.value_of(&found),
             ColumnKind::Length if found.chain.is_none() && Form::of(first(found.text)) == Form::Null => {
@@ -54,57 +47,6 @@ impl Shard {
             }
         };
         measured.map(Some)
-    }
-
-    fn find<'l>(&'l self, line: &'l [u8], path: &[&str]) -> Result<Option<FoundValue<'l>>> {
-        let mut text = line;
-        let mut node = Some(self.tree());
-        let is_marked = self.members(line)?.1;
-        for (depth, wanted) in path.iter().enumerate() {
-            if is_marked && depth > 0 {
-                let Some(inner) = unescaped(text)? else { return Ok(None) };
-                text = inner;
-            }
-            if first(text) != b'{' {
-                return Ok(None);
-            }
-            let Some((chain, value)) = self.member(text, wanted)? else { return Ok(None) };
-            if is_marked && depth == 0 && *wanted == markers::HEADER {
-                return Ok(None);
-            }
-            node = node.and_then(|node| node.member(wanted));
-            if depth + 1 == path.len() {
-                let chain = if is_marked { marked(value) } else { chain };
-                return Ok(Some(FoundValue { chain, text: value, node }));
-            }
-            if chain.is_some() {
-                return Ok(None);
-            }
-            text = value;
-        }
-        Ok(None)
-    }
-
-    /// The member `wanted` of an object: the first in 1.1 files, the last in others.
-    fn member<'l>(&self, text: &'l [u8], wanted: &str) -> Result<Option<(Option<Chain>, &'l [u8])>> {
-        let mut members = Members::new(text);
-        let mut found = None;
-        while let Some(span) = members.next_member()? {
-            let key = &text[span.key_range()];
-            // Every key starts with its name, so most are told apart by their first byte.
-            if key.first() != Some(&b'\\') && key.first() != wanted.as_bytes().first() && !wanted.is_empty() {
-                continue;
-            }
-            let value = &text[span.value_range()];
-            let (name, chain) = self.footer().split_key(unescape(key)?, value)?;
-            if name == wanted {
-                found = Some((chain, value));
-                if self.rules() == FormatVersion::V1_1 {
-                    break;
-                }
-            }
-        }
-        Ok(found)
     }
 
     fn value_of(&self, found: &FoundValue<'_>) -> Result<Measure> {
@@ -197,24 +139,11 @@ fn marked_length(text: &[u8]) -> Result<u64> {
     }))
 }
 
-/// A nested object of a row with markers, without its escape; `None` for a marker.
-fn unescaped(text: &[u8]) -> Result<Option<&[u8]>> {
-    if first(text) != b'{' {
-        return Ok(None);
-    }
-    let Some(span) = Members::new(text).next_member()? else { return Ok(Some(text)) };
-    let name = unescape(&text[span.key_range()])?;
-    Ok(if name == markers::DICT {
-        Some(&text[span.value_range()])
-    } else {
-        (!markers::is_reserved(&name)).then_some(text)
-    })
-}
-
 /// A media struct in the row has the length of its bytes.
 fn media_length(shard: &Shard, text: &[u8], node: Option<&FieldNode>) -> Result<u64> {
-    match shard.member(text, "bytes")? {
-        Some((Some(chain), value)) => field_length(shard, Some(chain), value, node),
+    let found = shard.find_paths(text, &PathTree::new([(0, &["bytes"][..])]))?;
+    match found.first().copied().flatten() {
+        Some(FoundValue { chain: Some(chain), text, .. }) => field_length(shard, Some(chain), text, node),
         _ => count_elements(text.trim_ascii()),
     }
 }

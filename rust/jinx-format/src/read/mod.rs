@@ -3,6 +3,7 @@
 mod as_stored;
 pub mod columns;
 pub mod decode;
+pub mod find_paths;
 pub mod json_lines;
 mod keys;
 pub mod known_keys;

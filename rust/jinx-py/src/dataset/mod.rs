@@ -5,6 +5,7 @@ pub mod arrow_stream;
 pub mod batches;
 pub mod columns;
 pub mod files;
+pub mod filter;
 pub mod iterator;
 pub mod open;
 pub mod projection;

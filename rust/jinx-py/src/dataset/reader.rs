@@ -384,6 +384,25 @@ impl Reader {
         columns::scan(py, &self.view, &path, kind)
     }
 
+    /// The positions over all shards of the samples of the view that an expression selects, at most `limit`, and
+    /// whether each of its paths was looked for in vain.
+    ///
+    /// `paths` are those of the expression as names, and `kinds` what the files say that their values are.
+    #[pyo3(signature = (expression, paths, kinds, limit = None))]
+    fn _filter<'py>(
+        &self,
+        py: Python<'py>,
+        expression: &str,
+        paths: Vec<Vec<String>>,
+        kinds: Vec<Vec<String>>,
+        limit: Option<u64>,
+    ) -> PyResult<(Bound<'py, PyBytes>, Vec<bool>)> {
+        let chosen = py
+            .detach(|| crate::dataset::filter::filter(&self.view, expression, paths, &kinds, limit))
+            .into_py_result()?;
+        Ok((PyBytes::new(py, &chosen.positions), chosen.in_vain))
+    }
+
     fn _arrow_stream<'py>(
         &self,
         py: Python<'py>,

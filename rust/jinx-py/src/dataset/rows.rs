@@ -1,6 +1,7 @@
 //! What the samples of a dataset are read from.
 
 use crate::dataset::files::Files;
+use crate::dataset::filter::sample_by_sample;
 use crate::dataset::projection::Projection;
 use crate::jinx::dataset::JinxDataset;
 use crate::sample::stored::StoredSample;
@@ -8,6 +9,8 @@ use jinx_convert::arrow::MediaPath;
 use jinx_core::sink::Sink;
 use jinx_core::value::Value;
 use jinx_core::{Error, Result};
+use jinx_format::expression::ValueKind;
+use jinx_format::expression::rows::RowFilter;
 use jinx_format::fields::{FieldInfo, Measure};
 use jinx_format::read::columns::{ColumnKind, ColumnType};
 use jinx_format::write::inherit::Inherited;
@@ -107,6 +110,28 @@ pub trait Rows: Send + Sync {
     /// Those of reading.
     fn inherited(&self, _wanted: &dyn Fn(&str) -> bool) -> Result<Inherited> {
         Ok(Inherited::default())
+    }
+
+    /// The kind of all values at a path, where the files tell.
+    ///
+    /// # Errors
+    /// Those of reading.
+    fn indexed_kind(&self, _path: &[String]) -> Result<Option<ValueKind>> {
+        Ok(None)
+    }
+
+    /// The positions of the samples that a filter selects: of all, or of those at `positions`, in their order; only the
+    /// first `limit`.
+    ///
+    /// # Errors
+    /// Those of reading, and of the expression at a sample.
+    fn filtered(
+        &self,
+        filter: &RowFilter<'_>,
+        positions: Option<&[u64]>,
+        limit: Option<u64>,
+    ) -> Result<Vec<u64>> {
+        sample_by_sample(self, filter, positions, limit)
     }
 
     /// What they are, in a word for Python.

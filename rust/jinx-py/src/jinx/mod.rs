@@ -3,6 +3,7 @@
 pub mod columns;
 pub mod dataset;
 pub mod field;
+pub mod filter;
 pub mod footer;
 pub mod prefetch;
 pub mod row;

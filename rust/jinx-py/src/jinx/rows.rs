@@ -5,11 +5,13 @@ use crate::dataset::projection::Projection;
 use crate::dataset::rows::{ArrowTypes, ColumnData, Roots, Rows};
 use crate::jinx::dataset::JinxDataset;
 use crate::jinx::sample::JinxSample;
-use crate::jinx::{columns, footer};
+use crate::jinx::{columns, filter, footer};
 use crate::sample::stored::StoredSample;
 use jinx_convert::arrow::media_of;
 use jinx_core::Result;
 use jinx_core::sink::Sink;
+use jinx_format::expression::ValueKind;
+use jinx_format::expression::rows::RowFilter;
 use jinx_format::fields::{FieldInfo, Measure};
 use jinx_format::read::columns::ColumnKind;
 use jinx_format::write::inherit::Inherited;
@@ -73,6 +75,19 @@ impl Rows for JinxDataset {
 
     fn column_names(&self) -> Result<Vec<String>> {
         footer::column_names(&*self.shards.get()?)
+    }
+
+    fn indexed_kind(&self, path: &[String]) -> Result<Option<ValueKind>> {
+        filter::indexed_kind(&*self.shards.get()?, path)
+    }
+
+    fn filtered(
+        &self,
+        filter: &RowFilter<'_>,
+        positions: Option<&[u64]>,
+        limit: Option<u64>,
+    ) -> Result<Vec<u64>> {
+        filter::filtered(&*self.shards.get()?, filter, positions, limit)
     }
 
     fn kind(&self) -> &'static str {

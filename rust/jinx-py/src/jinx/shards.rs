@@ -2,6 +2,7 @@
 
 use jinx_core::{Error, Result};
 use jinx_format::read::shard::{OpenOptions, Shard};
+use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
@@ -112,8 +113,17 @@ impl Shards {
 
     /// The shard of sample `i` and its number in it.
     pub fn locate(&self, i: u64) -> Result<(&Shard, u64)> {
-        let at =
-            if self.entries.len() == 1 { 0 } else { self.starts.partition_point(|start| *start <= i) - 1 };
+        let at = self.place(i);
         Ok((self.shard(at)?, i - self.starts[at]))
+    }
+
+    /// The number of the shard of sample `i`.
+    pub fn place(&self, i: u64) -> usize {
+        if self.entries.len() == 1 { 0 } else { self.starts.partition_point(|start| *start <= i) - 1 }
+    }
+
+    /// The samples of shard `i` as positions.
+    pub fn range(&self, i: usize) -> Range<u64> {
+        self.starts[i]..self.starts[i + 1]
     }
 }

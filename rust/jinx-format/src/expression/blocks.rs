@@ -1,0 +1,400 @@
+//! Answers from indexed columns, for many rows at once.
+
+use crate::expression::Expression;
+use crate::expression::evaluate::{Sample, characters};
+use crate::expression::tree::{Cell, Comparison, Condition, Literal, Operand, Test, TestKind};
+use crate::expression::truth::Truth;
+use crate::read::columns::{ColumnKind, ColumnType, IndexedColumn};
+use crate::read::shard::Shard;
+use jinx_core::error::{Error, Result};
+use jinx_core::num::{to_u64, u64_at};
+use std::borrow::Cow;
+
+/// Rows of one shard: some in a row, or any.
+#[derive(Debug, Clone, Copy)]
+pub enum Block<'r> {
+    Range { start: u64, len: usize },
+    List(&'r [u64]),
+}
+
+impl Block<'_> {
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Range { len, .. } => *len,
+            Self::List(rows) => rows.len(),
+        }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The row at a place of the block.
+    pub fn row(&self, i: usize) -> u64 {
+        match self {
+            Self::Range { start, .. } => start + to_u64(i),
+            Self::List(rows) => rows.get(i).copied().unwrap_or(u64::MAX),
+        }
+    }
+}
+
+/// What an expression asks of a path.
+#[derive(Debug, Clone, Copy, Default)]
+struct Asked {
+    value: bool,
+    length: bool,
+    none: bool,
+}
+
+/// The indexed columns of one shard at the paths of an expression.
+#[derive(Debug)]
+pub struct ShardColumns<'s> {
+    paths: Vec<PathColumns<'s>>,
+}
+
+#[derive(Debug, Default)]
+struct PathColumns<'s> {
+    asked: Asked,
+    values: Option<IndexedColumn<'s>>,
+    lengths: Option<IndexedColumn<'s>>,
+}
+
+impl PathColumns<'_> {
+    fn texts(&self) -> Option<&IndexedColumn<'_>> {
+        self.values.as_ref().filter(|column| column.dtype == ColumnType::Utf8)
+    }
+
+    fn has_lengths(&self) -> bool {
+        self.lengths.is_some() || self.texts().is_some()
+    }
+
+    fn any(&self) -> Option<&IndexedColumn<'_>> {
+        self.values.as_ref().or(self.lengths.as_ref())
+    }
+}
+
+impl<'s> ShardColumns<'s> {
+    /// Opens what the expression asks for.
+    ///
+    /// # Errors
+    /// As [`Shard::column`].
+    pub(crate) fn open(expression: &Expression, paths: &[Vec<String>], shard: &'s Shard) -> Result<Self> {
+        let mut all = Vec::with_capacity(paths.len());
+        for (path, asked) in paths.iter().zip(expression.asked()) {
+            let path: Vec<Option<String>> = path.iter().cloned().map(Some).collect();
+            let column = |kind, is_asked: bool| if is_asked { shard.column(&path, kind) } else { Ok(None) };
+            let values = column(ColumnKind::Value, asked.value)?;
+            let mut found = PathColumns { asked, values, lengths: column(ColumnKind::Length, asked.length)? };
+            // Whether there is a value, either kind tells; the smaller one if there is a choice.
+            if asked.none && found.any().is_none() {
+                found.lengths = column(ColumnKind::Length, true)?;
+                if found.lengths.is_none() {
+                    found.values = column(ColumnKind::Value, true)?;
+                }
+            }
+            if asked.length && found.lengths.is_none() && found.values.is_none() {
+                found.values = column(ColumnKind::Value, true)?;
+            }
+            all.push(found);
+        }
+        Ok(Self { paths: all })
+    }
+
+    /// Whether columns hold all that is asked of a path.
+    pub fn has(&self, path: usize) -> bool {
+        self.paths.get(path).is_some_and(|found| {
+            (!found.asked.value || found.values.is_some())
+                && (!found.asked.length || found.has_lengths())
+                && (!found.asked.none || found.any().is_some())
+        })
+    }
+
+    /// The value at a path, if a column holds the path.
+    pub(crate) fn value(&self, path: usize, row: u64) -> Option<Cell<'_>> {
+        self.paths.get(path)?.values.as_ref().map(|column| cell(column, row))
+    }
+
+    /// The length at a path, if a column tells.
+    pub(crate) fn length(&self, path: usize, row: u64) -> Option<Option<u64>> {
+        let found = self.paths.get(path)?;
+        if let Some(column) = &found.lengths {
+            return Some(match cell(column, row) {
+                Cell::Int(length) => u64::try_from(length).ok(),
+                _ => None,
+            });
+        }
+        found.texts().map(|column| match cell(column, row) {
+            Cell::Text(text) => Some(characters(&text)),
+            _ => None,
+        })
+    }
+
+    /// Whether there is no value at a path, if a column tells.
+    pub(crate) fn is_none(&self, path: usize, row: u64) -> Option<bool> {
+        self.paths.get(path)?.any().map(|column| !column.is_valid(row))
+    }
+
+    /// What the columns tell about the rows; `None` where they tell nothing.
+    pub(crate) fn answers(&self, expression: &Expression, rows: Block<'_>) -> Option<Vec<Truth>> {
+        self.condition(expression, &expression.condition, rows)
+    }
+
+    fn condition(
+        &self,
+        expression: &Expression,
+        condition: &Condition,
+        rows: Block<'_>,
+    ) -> Option<Vec<Truth>> {
+        match condition {
+            Condition::Constant(value) => Some(vec![Truth::of(*value); rows.len()]),
+            Condition::Not(inner) => {
+                let mut answers = self.condition(expression, inner, rows)?;
+                answers.iter_mut().for_each(|answer| *answer = !*answer);
+                Some(answers)
+            }
+            Condition::All(parts) => self.joined(expression, parts, rows, |one, other| one & other),
+            Condition::Any(parts) => self.joined(expression, parts, rows, |one, other| one | other),
+            Condition::Test(test) => self.test(expression, test, rows),
+        }
+    }
+
+    fn joined(
+        &self,
+        expression: &Expression,
+        parts: &[Condition],
+        rows: Block<'_>,
+        join: impl Fn(Truth, Truth) -> Truth,
+    ) -> Option<Vec<Truth>> {
+        let mut joined: Option<Vec<Truth>> = None;
+        let mut is_open = false;
+        for part in parts {
+            match (self.condition(expression, part, rows), &mut joined) {
+                (None, _) => is_open = true,
+                (Some(answers), None) => joined = Some(answers),
+                (Some(answers), Some(joined)) => {
+                    joined.iter_mut().zip(answers).for_each(|(one, other)| *one = join(*one, other));
+                }
+            }
+        }
+        if is_open {
+            joined.iter_mut().flatten().for_each(|answer| *answer = join(*answer, Truth::OPEN));
+        }
+        joined
+    }
+
+    fn test(&self, expression: &Expression, test: &Test, rows: Block<'_>) -> Option<Vec<Truth>> {
+        if !self.can_tell(&test.kind) {
+            return None;
+        }
+        if let Some(answers) = self.compared(&test.kind, rows) {
+            return Some(answers);
+        }
+        let answer = |i: usize| {
+            let sample = IndexedSample { columns: self, row: rows.row(i) };
+            // What cannot be compared is left to who may say so.
+            expression.test(test, &sample).unwrap_or(Truth::OPEN)
+        };
+        Some((0..rows.len()).map(answer).collect())
+    }
+
+    fn can_tell(&self, test: &TestKind) -> bool {
+        match test {
+            TestKind::IsNone(path) => self.paths.get(*path).is_some_and(|found| found.any().is_some()),
+            TestKind::IsTrue(path) => self.can_give(&Operand::Path(*path)),
+            TestKind::Compare(left, _, right) | TestKind::Search(_, left, right) => {
+                self.can_give(left) && self.can_give(right)
+            }
+            TestKind::In(value, _) => self.can_give(value),
+        }
+    }
+
+    fn can_give(&self, operand: &Operand) -> bool {
+        match operand {
+            Operand::Literal(_) => true,
+            Operand::Path(path) => self.paths.get(*path).is_some_and(|found| found.values.is_some()),
+            Operand::Length(path) => self.paths.get(*path).is_some_and(PathColumns::has_lengths),
+            Operand::Lower(inner) | Operand::Negated(inner) => self.can_give(inner),
+            Operand::Arithmetic(left, _, right) => self.can_give(left) && self.can_give(right),
+        }
+    }
+
+    /// A number's comparison with a literal that the column's type holds exactly, which is one instruction a row.
+    fn compared(&self, test: &TestKind, rows: Block<'_>) -> Option<Vec<Truth>> {
+        let TestKind::Compare(left, comparison, right) = test else { return None };
+        let (operand, comparison, literal) = match (left, right) {
+            (operand, Operand::Literal(literal)) => (operand, *comparison, literal),
+            (Operand::Literal(literal), operand) => (operand, comparison.mirrored(), literal),
+            _ => return None,
+        };
+        let column = match operand {
+            Operand::Path(path) => self.paths.get(*path)?.values.as_ref()?,
+            Operand::Length(path) => self.paths.get(*path)?.lengths.as_ref()?,
+            _ => return None,
+        };
+        let mut answers = compared(column, comparison, literal, rows)?;
+        if column.validity.is_some() {
+            for (i, answer) in answers.iter_mut().enumerate() {
+                if !column.is_valid(rows.row(i)) {
+                    *answer = Truth::UNKNOWN;
+                }
+            }
+        }
+        Some(answers)
+    }
+}
+
+/// A cell with its type.
+fn cell<'c>(column: &'c IndexedColumn<'_>, row: u64) -> Cell<'c> {
+    if !column.is_valid(row) {
+        return Cell::Missing;
+    }
+    let bytes = column.cell(row);
+    let signed = || {
+        let fill = if bytes.last().is_some_and(|byte| *byte >= 0x80) { 0xff } else { 0 };
+        let mut bits = [fill; 8];
+        bits.iter_mut().zip(bytes).for_each(|(bit, byte)| *bit = *byte);
+        i128::from(i64::from_le_bytes(bits))
+    };
+    let unsigned = || {
+        let mut bits = [0; 8];
+        bits.iter_mut().zip(bytes).for_each(|(bit, byte)| *bit = *byte);
+        u64::from_le_bytes(bits)
+    };
+    match column.dtype {
+        ColumnType::Bool => Cell::Bool(bytes == [1]),
+        ColumnType::Int8 | ColumnType::Int16 | ColumnType::Int32 | ColumnType::Int64 => Cell::Int(signed()),
+        ColumnType::Uint8 | ColumnType::Uint16 | ColumnType::Uint32 | ColumnType::Uint64 => {
+            Cell::Int(i128::from(unsigned()))
+        }
+        ColumnType::Float64 => Cell::Float(f64::from_bits(u64_at(bytes, 0).unwrap_or_default())),
+        // Checked when the column was read.
+        ColumnType::Utf8 => Cell::Text(Cow::Borrowed(std::str::from_utf8(bytes).unwrap_or_default())),
+    }
+}
+
+/// The answers without regard to missing values; `None` for a literal that the type does not hold.
+fn compared(
+    column: &IndexedColumn<'_>,
+    comparison: Comparison,
+    literal: &Literal,
+    rows: Block<'_>,
+) -> Option<Vec<Truth>> {
+    macro_rules! integers {
+        ($($dtype:ident => $number:ty),*) => {
+            match (column.dtype, literal) {
+                $((ColumnType::$dtype, Literal::Int(value)) => {
+                    each(&column.data, comparison, <$number>::try_from(*value).ok()?, rows, <$number>::from_le_bytes)
+                })*
+                (ColumnType::Float64, Literal::Float(value)) => {
+                    each(&column.data, comparison, *value, rows, f64::from_le_bytes)
+                }
+                (ColumnType::Float64, Literal::Int(value)) => {
+                    // Every integer of 32 bits is a float.
+                    let value = f64::from(i32::try_from(*value).ok()?);
+                    each(&column.data, comparison, value, rows, f64::from_le_bytes)
+                }
+                _ => None,
+            }
+        };
+    }
+    integers!(Int8 => i8, Int16 => i16, Int32 => i32, Int64 => i64, Uint8 => u8, Uint16 => u16, Uint32 => u32, Uint64 => u64)
+}
+
+fn each<const WIDTH: usize, N: PartialOrd + Copy>(
+    data: &[u8],
+    comparison: Comparison,
+    value: N,
+    rows: Block<'_>,
+    read: impl Fn([u8; WIDTH]) -> N + Copy,
+) -> Option<Vec<Truth>> {
+    let (cells, _) = data.as_chunks::<WIDTH>();
+    match comparison {
+        Comparison::Equal => answers(cells, rows, |cell| read(cell) == value),
+        Comparison::NotEqual => answers(cells, rows, |cell| read(cell) != value),
+        Comparison::Less => answers(cells, rows, |cell| read(cell) < value),
+        Comparison::LessOrEqual => answers(cells, rows, |cell| read(cell) <= value),
+        Comparison::Greater => answers(cells, rows, |cell| read(cell) > value),
+        Comparison::GreaterOrEqual => answers(cells, rows, |cell| read(cell) >= value),
+    }
+}
+
+/// `None` for rows that there are not.
+fn answers<const WIDTH: usize>(
+    cells: &[[u8; WIDTH]],
+    rows: Block<'_>,
+    holds: impl Fn([u8; WIDTH]) -> bool,
+) -> Option<Vec<Truth>> {
+    match rows {
+        Block::Range { start, len } => {
+            let start = usize::try_from(start).ok()?;
+            let cells = cells.get(start..start.checked_add(len)?)?;
+            Some(cells.iter().map(|cell| Truth::of(holds(*cell))).collect())
+        }
+        Block::List(rows) => {
+            rows.iter().map(|row| Some(Truth::of(holds(*cells.get(usize::try_from(*row).ok()?)?)))).collect()
+        }
+    }
+}
+
+/// A row of which only columns are looked at.
+struct IndexedSample<'c> {
+    columns: &'c ShardColumns<'c>,
+    row: u64,
+}
+
+impl Sample for IndexedSample<'_> {
+    fn value(&self, path: usize) -> Result<Cell<'_>> {
+        self.columns.value(path, self.row).ok_or_else(not_indexed)
+    }
+
+    fn length(&self, path: usize) -> Result<Option<u64>> {
+        self.columns.length(path, self.row).ok_or_else(not_indexed)
+    }
+
+    fn is_none(&self, path: usize) -> Result<bool> {
+        self.columns.is_none(path, self.row).ok_or_else(not_indexed)
+    }
+}
+
+fn not_indexed() -> Error {
+    Error::invalid("a path without an indexed column")
+}
+
+impl Expression {
+    /// Whether the length of any value is asked for.
+    pub fn asks_lengths(&self) -> bool {
+        self.asked().iter().any(|asked| asked.length)
+    }
+
+    /// What is asked of each path.
+    fn asked(&self) -> Vec<Asked> {
+        let mut asked = vec![Asked::default(); self.paths.len()];
+        for test in self.tests() {
+            match &test.kind {
+                TestKind::IsNone(path) => asked[*path].none = true,
+                TestKind::IsTrue(path) => asked[*path].value = true,
+                TestKind::Compare(left, _, right) | TestKind::Search(_, left, right) => {
+                    left.ask(&mut asked);
+                    right.ask(&mut asked);
+                }
+                TestKind::In(value, _) => value.ask(&mut asked),
+            }
+        }
+        asked
+    }
+}
+
+impl Operand {
+    fn ask(&self, asked: &mut [Asked]) {
+        match self {
+            Self::Literal(_) => {}
+            Self::Path(path) => asked[*path].value = true,
+            Self::Length(path) => asked[*path].length = true,
+            Self::Lower(inner) | Self::Negated(inner) => inner.ask(asked),
+            Self::Arithmetic(left, _, right) => {
+                left.ask(asked);
+                right.ask(asked);
+            }
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! The answer of an expression for one sample.
+
+use crate::expression::Expression;
+use crate::expression::failure::shortened;
+use crate::expression::numbers::{compute, negated, order};
+use crate::expression::tree::{Cell, Comparison, Condition, Operand, Test, TestKind};
+use crate::expression::truth::Truth;
+use jinx_core::error::{Error, Result};
+use jinx_core::num::to_u64;
+use std::borrow::Cow;
+
+/// What an expression asks about a sample; paths are numbers into [`Expression::paths`].
+pub trait Sample {
+    /// The value at a path.
+    ///
+    /// # Errors
+    /// What is wrong with the stored value.
+    fn value(&self, path: usize) -> Result<Cell<'_>>;
+
+    /// The length at a path; `None` where there is no value.
+    ///
+    /// # Errors
+    /// As for the value; `Mismatch` for a value without a length.
+    fn length(&self, path: usize) -> Result<Option<u64>>;
+
+    /// Whether there is nothing at a path, or null.
+    ///
+    /// # Errors
+    /// As for the value.
+    fn is_none(&self, path: usize) -> Result<bool> {
+        self.value(path).map(|value| value == Cell::Missing)
+    }
+}
+
+impl Expression {
+    /// Whether the sample is selected.
+    ///
+    /// # Errors
+    /// Of the first value that cannot be read or compared, where the answer depends on it.
+    pub fn selects(&self, sample: &impl Sample) -> Result<bool> {
+        let mut failure = None;
+        let truth = self.answer(&self.condition, sample, &mut failure);
+        truth.decided().ok_or_else(|| failure.unwrap_or_else(|| Error::invalid("no value was read")))
+    }
+
+    fn answer(&self, condition: &Condition, sample: &impl Sample, failure: &mut Option<Error>) -> Truth {
+        match condition {
+            Condition::Constant(value) => Truth::of(*value),
+            Condition::Not(inner) => !self.answer(inner, sample, failure),
+            Condition::All(parts) => {
+                let mut all = Truth::TRUE;
+                for part in parts {
+                    all = all & self.answer(part, sample, failure);
+                    if all == Truth::FALSE {
+                        break;
+                    }
+                }
+                all
+            }
+            Condition::Any(parts) => {
+                let mut any = Truth::FALSE;
+                for part in parts {
+                    any = any | self.answer(part, sample, failure);
+                    if any == Truth::TRUE {
+                        break;
+                    }
+                }
+                any
+            }
+            Condition::Test(test) => self.test(test, sample).unwrap_or_else(|error| {
+                failure.get_or_insert(error);
+                Truth::OPEN
+            }),
+        }
+    }
+
+    /// The answer of one test.
+    ///
+    /// # Errors
+    /// Names the path and shows the test.
+    pub(crate) fn test(&self, test: &Test, sample: &impl Sample) -> Result<Truth> {
+        let answer = match &test.kind {
+            TestKind::IsNone(path) => sample.is_none(*path).map(Truth::of),
+            TestKind::IsTrue(path) => sample.value(*path).and_then(|value| is_true(&value)),
+            TestKind::Compare(left, comparison, right) => {
+                value_of(left, sample).and_then(|left| compare(&left, *comparison, &value_of(right, sample)?))
+            }
+            TestKind::In(value, items) => value_of(value, sample).and_then(|value| {
+                let mut any = Truth::FALSE;
+                for item in items {
+                    any = any | compare(&value, Comparison::Equal, &item.cell())?;
+                    if any == Truth::TRUE {
+                        break;
+                    }
+                }
+                // Also of an empty list nothing is known.
+                Ok(if value == Cell::Missing { Truth::UNKNOWN } else { any })
+            }),
+            TestKind::Search(search, text, part) => text_of(text, sample).and_then(|text| {
+                let part = text_of(part, sample)?;
+                Ok(match (text, part) {
+                    (Some(text), Some(part)) => Truth::of(search.finds(&text, &part)),
+                    _ => Truth::UNKNOWN,
+                })
+            }),
+        };
+        answer.map_err(|error| self.in_test(error, test))
+    }
+
+    /// The error with the test that met it, and the path that the test is about.
+    pub(crate) fn in_test(&self, error: Error, test: &Test) -> Error {
+        let text = shortened(self.text.get(test.span.clone()).unwrap_or_default());
+        let shown = Error::new(error.cause(), format!("{}, in: {text}", error.what()));
+        let shown = error.path().map_or(shown.clone(), |path| shown.in_file(path));
+        let mut paths = Vec::new();
+        test.kind.add_paths(&mut paths);
+        let named = paths.first().and_then(|path| self.paths.get(*path));
+        named.map_or(shown.clone(), |path| shown.in_field(&path.text))
+    }
+}
+
+fn compare(left: &Cell<'_>, comparison: Comparison, right: &Cell<'_>) -> Result<Truth> {
+    let order = match (left, right) {
+        (Cell::Missing, _) | (_, Cell::Missing) => return Ok(Truth::UNKNOWN),
+        (Cell::Text(left), Cell::Text(right)) => Some(left.as_ref().cmp(right.as_ref())),
+        (Cell::Text(_) | Cell::Other(_), _) | (_, Cell::Text(_) | Cell::Other(_)) => {
+            let what = format!("{} cannot be compared with {}", left.what(), right.what());
+            return Err(Error::invalid(what));
+        }
+        _ => order(left, right)?,
+    };
+    Ok(Truth::of(comparison.holds(order)))
+}
+
+fn is_true(value: &Cell<'_>) -> Result<Truth> {
+    match value {
+        Cell::Bool(value) => Ok(Truth::of(*value)),
+        Cell::Missing => Ok(Truth::UNKNOWN),
+        other => Err(Error::invalid(format!("{} is not a condition; compare it", other.what()))),
+    }
+}
+
+fn text_of<'s>(operand: &'s Operand, sample: &'s impl Sample) -> Result<Option<Cow<'s, str>>> {
+    value_of(operand, sample)?.text()
+}
+
+fn value_of<'s>(operand: &'s Operand, sample: &'s impl Sample) -> Result<Cell<'s>> {
+    match operand {
+        Operand::Literal(literal) => Ok(literal.cell()),
+        Operand::Path(path) => sample.value(*path),
+        Operand::Length(path) => {
+            Ok(sample.length(*path)?.map_or(Cell::Missing, |length| Cell::Int(i128::from(length))))
+        }
+        Operand::Lower(inner) => {
+            let text = text_of(inner, sample)?;
+            Ok(text.map_or(Cell::Missing, |text| Cell::Text(Cow::Owned(text.to_lowercase()))))
+        }
+        Operand::Negated(inner) => match value_of(inner, sample)? {
+            Cell::Missing => Ok(Cell::Missing),
+            value => negated(&value),
+        },
+        Operand::Arithmetic(left, operator, right) => {
+            compute(&value_of(left, sample)?, *operator, &value_of(right, sample)?)
+        }
+    }
+}
+
+/// Unicode characters of a string, as Python counts them.
+pub fn characters(text: &str) -> u64 {
+    to_u64(text.chars().count())
+}

@@ -1,0 +1,202 @@
+//! Tests that no sample can pass without an error, found before any is read.
+
+use crate::expression::Expression;
+use crate::expression::tree::{Condition, Literal, Operand, Test, TestKind};
+use jinx_core::error::{Error, Result};
+
+/// What all values at a path are, as far as files tell without reading samples.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ValueKind {
+    Bool,
+    Number,
+    Text,
+    /// A list, dict, array or bytes.
+    Container,
+}
+
+impl ValueKind {
+    /// The kind that all these kinds of a footer's `fields` are of; `None` where they differ or say too little.
+    pub fn common<'k>(names: impl IntoIterator<Item = &'k str>) -> Option<Self> {
+        let mut common = None;
+        for name in names.into_iter().filter(|name| *name != "null") {
+            let kind = Self::of_name(name)?;
+            match common {
+                None => common = Some(kind),
+                Some(other) if other == kind => {}
+                Some(Self::Bool | Self::Number) if matches!(kind, Self::Bool | Self::Number) => {
+                    common = Some(Self::Number);
+                }
+                Some(_) => return None,
+            }
+        }
+        common
+    }
+
+    fn of_name(name: &str) -> Option<Self> {
+        match name {
+            "bool" => Some(Self::Bool),
+            "int" | "float" | "int8" | "int16" | "int32" | "int64" | "uint8" | "uint16" | "uint32"
+            | "uint64" | "float16" | "float32" | "float64" => Some(Self::Number),
+            "str" => Some(Self::Text),
+            "list" | "dict" | "bytes" | "ndarray" | "tensor" | "image" => Some(Self::Container),
+            _ => None,
+        }
+    }
+
+    fn what(self) -> &'static str {
+        match self {
+            Self::Bool => "a bool",
+            Self::Number => "a number",
+            Self::Text => "a string",
+            Self::Container => "a list, dict or binary value",
+        }
+    }
+}
+
+impl Expression {
+    /// Checks that what is compared can be compared, with what is known about the values at each path.
+    ///
+    /// # Errors
+    /// `Invalid` with the test that is wrong.
+    pub fn check_kinds(&self, known: &[Option<ValueKind>]) -> Result<()> {
+        self.check_condition(&self.condition, known)
+    }
+
+    fn check_condition(&self, condition: &Condition, known: &[Option<ValueKind>]) -> Result<()> {
+        match condition {
+            Condition::All(parts) | Condition::Any(parts) => {
+                parts.iter().try_for_each(|part| self.check_condition(part, known))
+            }
+            Condition::Not(inner) => self.check_condition(inner, known),
+            Condition::Constant(_) => Ok(()),
+            Condition::Test(test) => check(&test.kind, known).map_err(|error| self.in_test(error, test)),
+        }
+    }
+
+    /// The tests in their order.
+    pub(crate) fn tests(&self) -> Vec<&Test> {
+        fn add<'c>(condition: &'c Condition, tests: &mut Vec<&'c Test>) {
+            match condition {
+                Condition::All(parts) | Condition::Any(parts) => {
+                    parts.iter().for_each(|part| add(part, tests))
+                }
+                Condition::Not(inner) => add(inner, tests),
+                Condition::Constant(_) => {}
+                Condition::Test(test) => tests.push(test),
+            }
+        }
+        let mut tests = Vec::new();
+        add(&self.condition, &mut tests);
+        tests
+    }
+}
+
+type Known<'k> = &'k [Option<ValueKind>];
+
+fn check(test: &TestKind, known: Known<'_>) -> Result<()> {
+    use ValueKind::{Bool, Container, Number, Text};
+    match test {
+        TestKind::IsNone(_) => Ok(()),
+        TestKind::IsTrue(path) => match known.get(*path).copied().flatten() {
+            None | Some(Bool) => Ok(()),
+            Some(Number) => {
+                Err(Error::invalid("a number is not a condition; compare it, for instance with > 0"))
+            }
+            Some(other) => Err(Error::invalid(format!("{} is not a condition; compare it", other.what()))),
+        },
+        TestKind::Compare(left, _, right) => comparable(kind_of(left, known)?, kind_of(right, known)?),
+        TestKind::In(value, items) => {
+            let value = kind_of(value, known)?;
+            items.iter().try_for_each(|item| comparable(value, Some(literal(item))))
+        }
+        TestKind::Search(_, text, part) => {
+            for operand in [text, part] {
+                match kind_of(operand, known)? {
+                    None | Some(Text) => {}
+                    Some(kind @ (Bool | Number | Container)) => return Err(needed("a string", kind)),
+                }
+            }
+            Ok(())
+        }
+    }
+}
+
+fn comparable(left: Option<ValueKind>, right: Option<ValueKind>) -> Result<()> {
+    let (left, right) = match (left, right) {
+        (Some(left @ ValueKind::Container), right) => (left, right.unwrap_or(ValueKind::Container)),
+        (left, Some(right @ ValueKind::Container)) => (left.unwrap_or(ValueKind::Container), right),
+        (Some(left), Some(right)) if (left == ValueKind::Text) != (right == ValueKind::Text) => (left, right),
+        _ => return Ok(()),
+    };
+    Err(Error::invalid(format!("{} cannot be compared with {}", left.what(), right.what())))
+}
+
+fn needed(what: &str, kind: ValueKind) -> Error {
+    Error::invalid(format!("{} where {what} is needed", kind.what()))
+}
+
+fn literal(literal: &Literal) -> ValueKind {
+    match literal {
+        Literal::Bool(_) => ValueKind::Bool,
+        Literal::Int(_) | Literal::Huge(_) | Literal::Float(_) => ValueKind::Number,
+        Literal::Text(_) => ValueKind::Text,
+    }
+}
+
+fn kind_of(operand: &Operand, known: Known<'_>) -> Result<Option<ValueKind>> {
+    let of_path = |path: &usize| known.get(*path).copied().flatten();
+    match operand {
+        Operand::Literal(value) => Ok(Some(literal(value))),
+        Operand::Path(path) => Ok(of_path(path)),
+        Operand::Length(path) => match of_path(path) {
+            Some(kind @ (ValueKind::Bool | ValueKind::Number)) => {
+                Err(Error::invalid(format!("{} has no length", kind.what())))
+            }
+            _ => Ok(Some(ValueKind::Number)),
+        },
+        Operand::Lower(inner) => match kind_of(inner, known)? {
+            None | Some(ValueKind::Text) => Ok(Some(ValueKind::Text)),
+            Some(kind) => Err(needed("a string", kind)),
+        },
+        Operand::Negated(inner) => number(kind_of(inner, known)?),
+        Operand::Arithmetic(left, _, right) => {
+            number(kind_of(left, known)?)?;
+            number(kind_of(right, known)?)
+        }
+    }
+}
+
+fn number(kind: Option<ValueKind>) -> Result<Option<ValueKind>> {
+    match kind {
+        Some(kind @ (ValueKind::Text | ValueKind::Container)) => Err(needed("a number", kind)),
+        _ => Ok(Some(ValueKind::Number)),
+    }
+}
+
+impl TestKind {
+    /// Adds the numbers of its paths, in their order.
+    pub(crate) fn add_paths(&self, paths: &mut Vec<usize>) {
+        match self {
+            Self::IsNone(path) | Self::IsTrue(path) => paths.push(*path),
+            Self::Compare(left, _, right) | Self::Search(_, left, right) => {
+                left.add_paths(paths);
+                right.add_paths(paths);
+            }
+            Self::In(value, _) => value.add_paths(paths),
+        }
+    }
+}
+
+impl Operand {
+    fn add_paths(&self, paths: &mut Vec<usize>) {
+        match self {
+            Self::Literal(_) => {}
+            Self::Path(path) | Self::Length(path) => paths.push(*path),
+            Self::Lower(inner) | Self::Negated(inner) => inner.add_paths(paths),
+            Self::Arithmetic(left, _, right) => {
+                left.add_paths(paths);
+                right.add_paths(paths);
+            }
+        }
+    }
+}

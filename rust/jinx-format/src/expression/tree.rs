@@ -1,0 +1,215 @@
+//! A parsed expression.
+
+use crate::expression::numpy_scalar;
+use jinx_core::error::{Error, Result};
+use jinx_core::sink::{Number, Payload};
+use jinx_core::value::Value;
+use std::borrow::Cow;
+use std::ops::Range;
+
+/// What is true, false or unknown of a sample.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Condition {
+    All(Vec<Self>),
+    Any(Vec<Self>),
+    Not(Box<Self>),
+    Constant(bool),
+    Test(Test),
+}
+
+/// A condition that holds no other.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Test {
+    pub kind: TestKind,
+    /// Its place in the expression, in bytes.
+    pub span: Range<usize>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum TestKind {
+    Compare(Operand, Comparison, Operand),
+    In(Operand, Vec<Literal>),
+    /// The number of a path.
+    IsNone(usize),
+    /// A path that stands alone holds a bool.
+    IsTrue(usize),
+    Search(Search, Operand, Operand),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Comparison {
+    Equal,
+    NotEqual,
+    Less,
+    LessOrEqual,
+    Greater,
+    GreaterOrEqual,
+}
+
+impl Comparison {
+    /// The comparison with its sides exchanged.
+    pub fn mirrored(self) -> Self {
+        match self {
+            Self::Less => Self::Greater,
+            Self::LessOrEqual => Self::GreaterOrEqual,
+            Self::Greater => Self::Less,
+            Self::GreaterOrEqual => Self::LessOrEqual,
+            same => same,
+        }
+    }
+}
+
+/// A look into a string.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Search {
+    Contains,
+    StartsWith,
+    EndsWith,
+}
+
+impl Search {
+    pub fn finds(self, text: &str, part: &str) -> bool {
+        match self {
+            Self::Contains => memchr::memmem::find(text.as_bytes(), part.as_bytes()).is_some(),
+            Self::StartsWith => text.starts_with(part),
+            Self::EndsWith => text.ends_with(part),
+        }
+    }
+}
+
+/// What gives a value.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Operand {
+    Literal(Literal),
+    /// The number of a path.
+    Path(usize),
+    /// The length of what stands at a path.
+    Length(usize),
+    Lower(Box<Self>),
+    Negated(Box<Self>),
+    Arithmetic(Box<Self>, Operator, Box<Self>),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Operator {
+    Add,
+    Subtract,
+    Multiply,
+    Divide,
+    FloorDivide,
+    Modulo,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum Literal {
+    Bool(bool),
+    Int(i128),
+    /// An integer that `Int` does not hold, as digits with an optional minus.
+    Huge(String),
+    Float(f64),
+    Text(String),
+}
+
+/// A value of one sample, as far as expressions tell values apart.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Cell<'a> {
+    /// Nothing, or null.
+    Missing,
+    Bool(bool),
+    Int(i128),
+    /// An integer that `Int` does not hold, as digits with an optional minus.
+    Huge(Cow<'a, str>),
+    Float(f64),
+    Text(Cow<'a, str>),
+    /// What it is: neither number nor string.
+    Other(&'static str),
+}
+
+impl<'a> Cell<'a> {
+    /// An integer of any size from its digits, of which a JSON parser has seen that they are digits.
+    pub fn of_digits(digits: impl Into<Cow<'a, str>>) -> Self {
+        let digits = digits.into();
+        match digits.parse() {
+            Ok(value) => Self::Int(value),
+            Err(_) => Self::Huge(digits),
+        }
+    }
+
+    /// What expressions see of a value.
+    pub fn of_value(value: &'a Value) -> Self {
+        match value {
+            Value::Null => Self::Missing,
+            Value::Bool(value) => Self::Bool(*value),
+            Value::Int(value) | Value::Scalar(_, Number::Int(value)) => Self::Int(i128::from(*value)),
+            Value::Scalar(_, Number::Uint(value)) => Self::Int(i128::from(*value)),
+            Value::BigInt(digits) => Self::of_digits(digits.as_str()),
+            Value::Float(value) | Value::Scalar(_, Number::Float(value)) => Self::Float(*value),
+            Value::Str(text) => Self::Text(Cow::Borrowed(text)),
+            Value::Blob { payload: Payload::Np, data, .. } => numpy_scalar::cell_of(data),
+            Value::Blob { .. } => Self::Other("a binary value"),
+            Value::List(_) => Self::Other("a list"),
+            Value::Dict(_) => Self::Other("a dict"),
+        }
+    }
+
+    /// The same, of which the texts stay here.
+    pub fn borrowed(&self) -> Cell<'_> {
+        match self {
+            Self::Huge(digits) => Cell::Huge(Cow::Borrowed(digits)),
+            Self::Text(text) => Cell::Text(Cow::Borrowed(text)),
+            Self::Missing => Cell::Missing,
+            Self::Bool(value) => Cell::Bool(*value),
+            Self::Int(value) => Cell::Int(*value),
+            Self::Float(value) => Cell::Float(*value),
+            Self::Other(what) => Cell::Other(what),
+        }
+    }
+
+    /// The same with memory of its own.
+    pub fn into_owned(self) -> Cell<'static> {
+        match self {
+            Self::Missing => Cell::Missing,
+            Self::Bool(value) => Cell::Bool(value),
+            Self::Int(value) => Cell::Int(value),
+            Self::Huge(digits) => Cell::Huge(Cow::Owned(digits.into_owned())),
+            Self::Float(value) => Cell::Float(value),
+            Self::Text(text) => Cell::Text(Cow::Owned(text.into_owned())),
+            Self::Other(what) => Cell::Other(what),
+        }
+    }
+
+    /// The string, or `None` for a missing value.
+    ///
+    /// # Errors
+    /// `Invalid` for anything else.
+    pub fn text(self) -> Result<Option<Cow<'a, str>>> {
+        match self {
+            Self::Text(text) => Ok(Some(text)),
+            Self::Missing => Ok(None),
+            other => Err(Error::invalid(format!("{} where a string is needed", other.what()))),
+        }
+    }
+
+    /// What it is, for messages.
+    pub fn what(&self) -> &'static str {
+        match self {
+            Self::Missing => "nothing",
+            Self::Bool(_) => "a bool",
+            Self::Int(_) | Self::Huge(_) | Self::Float(_) => "a number",
+            Self::Text(_) => "a string",
+            Self::Other(what) => what,
+        }
+    }
+}
+
+impl Literal {
+    pub fn cell(&self) -> Cell<'_> {
+        match self {
+            Self::Bool(value) => Cell::Bool(*value),
+            Self::Int(value) => Cell::Int(*value),
+            Self::Huge(digits) => Cell::Huge(Cow::Borrowed(digits)),
+            Self::Float(value) => Cell::Float(*value),
+            Self::Text(text) => Cell::Text(Cow::Borrowed(text)),
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! Logic with three values, of answers that may not be known yet.
+
+use std::ops::{BitAnd, BitOr, Not};
+
+/// The answers that a condition may have for a sample: a set of false, unknown and true.
+///
+/// Unknown is what a missing value makes of a comparison. A set of more than one is open: the values have not been read
+/// yet, or cannot be compared. What is open may not matter, as in `False and ...`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Truth(u8);
+
+impl Truth {
+    pub const FALSE: Self = Self(0b001);
+    pub const UNKNOWN: Self = Self(0b010);
+    pub const TRUE: Self = Self(0b100);
+    /// Nothing is known about it.
+    pub const OPEN: Self = Self(0b111);
+
+    #[inline]
+    pub fn of(value: bool) -> Self {
+        if value { Self::TRUE } else { Self::FALSE }
+    }
+
+    /// Whether the sample is selected, as far as that is certain.
+    #[inline]
+    pub fn decided(self) -> Option<bool> {
+        match self {
+            Self::TRUE => Some(true),
+            Self(bits) if bits & Self::TRUE.0 == 0 => Some(false),
+            _ => None,
+        }
+    }
+}
+
+impl From<bool> for Truth {
+    fn from(value: bool) -> Self {
+        Self::of(value)
+    }
+}
+
+impl BitAnd for Truth {
+    type Output = Self;
+
+    /// Kleene's `and` of every pair of answers.
+    #[inline]
+    fn bitand(self, other: Self) -> Self {
+        let (a, b) = (self.0, other.0);
+        // Whether each may be more than false, at the place of unknown.
+        let (a_more, b_more) = (a | a >> 1, b | b >> 1);
+        let unknown = (a & b_more | b & a_more) & Self::UNKNOWN.0;
+        Self(a & b & Self::TRUE.0 | unknown | (a | b) & Self::FALSE.0)
+    }
+}
+
+impl BitOr for Truth {
+    type Output = Self;
+
+    #[inline]
+    fn bitor(self, other: Self) -> Self {
+        !(!self & !other)
+    }
+}
+
+impl Not for Truth {
+    type Output = Self;
+
+    #[inline]
+    fn not(self) -> Self {
+        let bits = self.0;
+        Self(bits >> 2 & Self::FALSE.0 | bits & Self::UNKNOWN.0 | bits << 2 & Self::TRUE.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ANSWERS: [Truth; 3] = [Truth::FALSE, Truth::UNKNOWN, Truth::TRUE];
+
+    fn kleene_and(a: usize, b: usize) -> usize {
+        a.min(b)
+    }
+
+    fn sets() -> impl Iterator<Item = Vec<usize>> {
+        (1..8usize).map(|bits| (0..3).filter(|i| bits >> i & 1 == 1).collect())
+    }
+
+    fn truth(answers: impl IntoIterator<Item = usize>) -> Truth {
+        Truth(answers.into_iter().fold(0, |bits, i| bits | ANSWERS[i].0))
+    }
+
+    #[test]
+    fn sets_of_answers_combine_as_all_their_pairs() {
+        for one in sets() {
+            assert_eq!(!truth(one.clone()), truth(one.iter().map(|a| 2 - a)));
+            for other in sets() {
+                let pairs = || one.iter().flat_map(|a| other.iter().map(move |b| (*a, *b)));
+                let (a, b) = (truth(one.clone()), truth(other.clone()));
+                assert_eq!(a & b, truth(pairs().map(|(a, b)| kleene_and(a, b))));
+                assert_eq!(a | b, truth(pairs().map(|(a, b)| a.max(b))));
+            }
+        }
+    }
+
+    #[test]
+    fn only_what_cannot_be_otherwise_is_decided() {
+        assert_eq!(Truth::TRUE.decided(), Some(true));
+        for no in [Truth::FALSE, Truth::UNKNOWN, Truth::UNKNOWN & Truth::OPEN] {
+            assert_eq!(no.decided(), Some(false));
+        }
+        for open in [Truth::OPEN, Truth::UNKNOWN | Truth::OPEN, !(Truth::UNKNOWN & Truth::OPEN)] {
+            assert_eq!(open.decided(), None);
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! Finds the values at several paths in one pass over a row.
+
+use crate::fields::FieldNode;
+use crate::key::{Chain, FormatVersion};
+use crate::read::marked_rows;
+use crate::read::shard::Shard;
+use jinx_core::error::Result;
+use jinx_core::json::markers;
+use jinx_core::json::scan::Members;
+use jinx_core::json::text::unescape;
+
+/// Paths as a tree of names.
+#[derive(Debug, Default)]
+pub struct PathTree<'p> {
+    names: Vec<PathNode<'p>>,
+    paths: usize,
+}
+
+#[derive(Debug)]
+struct PathNode<'p> {
+    name: &'p str,
+    /// The numbers of the paths that end here.
+    slots: Vec<usize>,
+    below: Vec<Self>,
+}
+
+impl<'p> PathTree<'p> {
+    /// A tree of paths with their numbers.
+    pub fn new<S: AsRef<str> + 'p>(paths: impl IntoIterator<Item = (usize, &'p [S])>) -> Self {
+        let mut tree = Self::default();
+        for (slot, path) in paths {
+            add(&mut tree.names, path, slot);
+            tree.paths = tree.paths.max(slot + 1);
+        }
+        tree
+    }
+
+    /// Whether there is nothing to find.
+    pub fn is_empty(&self) -> bool {
+        self.names.is_empty()
+    }
+}
+
+fn add<'p, S: AsRef<str>>(nodes: &mut Vec<PathNode<'p>>, path: &'p [S], slot: usize) {
+    let Some((name, rest)) = path.split_first() else { return };
+    let name = name.as_ref();
+    let at = nodes.iter().position(|node| node.name == name).unwrap_or_else(|| {
+        nodes.push(PathNode { name, slots: Vec::new(), below: Vec::new() });
+        nodes.len() - 1
+    });
+    match rest {
+        [] => nodes[at].slots.push(slot),
+        rest => add(&mut nodes[at].below, rest, slot),
+    }
+}
+
+/// A value's place in a line.
+#[derive(Debug, Clone, Copy)]
+pub struct FoundValue<'l> {
+    pub chain: Option<Chain>,
+    pub text: &'l [u8],
+    /// Where the member stands in the tree of coded paths.
+    pub node: Option<&'l FieldNode>,
+}
+
+impl Shard {
+    /// The values at the paths of a tree, by their numbers; `None` where there is nothing.
+    ///
+    /// # Errors
+    /// `Corrupt` where the line is not JSON.
+    pub fn find_paths<'l>(
+        &'l self,
+        line: &'l [u8],
+        tree: &PathTree<'_>,
+    ) -> Result<Vec<Option<FoundValue<'l>>>> {
+        let mut found = vec![None; tree.paths];
+        let is_marked = self.rules() == FormatVersion::Plain && markers::is_marked(line);
+        self.find_below(line, &tree.names, Some(self.tree()), is_marked.then_some(0), &mut found)?;
+        Ok(found)
+    }
+
+    /// `marked` is the depth in a row with markers, which has none in others.
+    fn find_below<'l>(
+        &'l self,
+        text: &'l [u8],
+        wanted: &[PathNode<'_>],
+        tree: Option<&'l FieldNode>,
+        marked: Option<usize>,
+        found: &mut [Option<FoundValue<'l>>],
+    ) -> Result<()> {
+        let mut places: Vec<Option<(Option<Chain>, &'l [u8])>> = vec![None; wanted.len()];
+        let mut left = wanted.len();
+        let mut members = Members::new(text);
+        while let Some(span) = members.next_member()? {
+            let key = &text[span.key_range()];
+            // Every key starts with its name, so most are told apart by their first byte.
+            let may_be = |node: &PathNode<'_>| match (key.first(), node.name.as_bytes().first()) {
+                (Some(b'\\'), _) | (_, None) => true,
+                (one, other) => one == other,
+            };
+            if !wanted.iter().any(may_be) {
+                continue;
+            }
+            let value = &text[span.value_range()];
+            let (name, chain) = self.footer().split_key(unescape(key)?, value)?;
+            if let Some(at) = wanted.iter().position(|node| node.name == name) {
+                left -= usize::from(places[at].is_none());
+                places[at] = Some((chain, value));
+                // Of a name that stands twice, the last holds before 1.1; a 1.1 row has none.
+                if left == 0 && self.rules() == FormatVersion::V1_1 {
+                    break;
+                }
+            }
+        }
+        for (node, place) in wanted.iter().zip(places) {
+            let Some((chain, value)) = place else { continue };
+            if marked == Some(0) && node.name == markers::HEADER {
+                continue;
+            }
+            let tree = tree.and_then(|tree| tree.member(node.name));
+            for slot in &node.slots {
+                let chain = if marked.is_some() { marked_rows::marked(value) } else { chain };
+                found[*slot] = Some(FoundValue { chain, text: value, node: tree });
+            }
+            if node.below.is_empty() || chain.is_some() {
+                continue;
+            }
+            let inner = if marked.is_some() { unescaped(value)? } else { Some(value) };
+            if let Some(inner) = inner.filter(|inner| inner.first() == Some(&b'{')) {
+                self.find_below(inner, &node.below, tree, marked.map(|depth| depth + 1), found)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A nested object of a row with markers, without its escape; `None` for a marker.
+fn unescaped(text: &[u8]) -> Result<Option<&[u8]>> {
+    if text.first() != Some(&b'{') {
+        return Ok(None);
+    }
+    let Some(span) = Members::new(text).next_member()? else { return Ok(Some(text)) };
+    let name = unescape(&text[span.key_range()])?;
+    Ok(if name == markers::DICT {
+        Some(&text[span.value_range()])
+    } else {
+        (!markers::is_reserved(&name)).then_some(text)
+    })
+}

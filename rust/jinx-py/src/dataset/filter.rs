@@ -1,0 +1,141 @@
+//! The samples of a view that an expression selects.
+
+use crate::dataset::rows::{ColumnData, Rows};
+use crate::dataset::view::View;
+use crate::errors::IntoPy;
+use jinx_core::Result;
+use jinx_core::num::to_u64;
+use jinx_core::value::{TreeBuilder, Value};
+use jinx_format::expression::parallel::in_blocks;
+use jinx_format::expression::rows::RowFilter;
+use jinx_format::expression::tree::Cell;
+use jinx_format::expression::{Expression, Sample, ValueKind};
+use jinx_format::fields::Measure;
+use jinx_format::read::columns::ColumnKind;
+use pyo3::prelude::*;
+use std::cell::OnceCell;
+
+/// The paths in an expression, as they are written.
+#[pyfunction]
+pub fn expression_paths(expression: &str) -> PyResult<Vec<String>> {
+    let parsed = Expression::parse(expression).into_py_result()?;
+    Ok(parsed.paths().iter().map(|path| path.text.clone()).collect())
+}
+
+/// The result of a filter.
+pub struct Chosen {
+    /// Little-endian u64.
+    pub positions: Vec<u8>,
+    /// Of each path, whether it was looked for and no sample had it.
+    pub in_vain: Vec<bool>,
+}
+
+/// See [`crate::dataset::reader::Reader::_filter`].
+pub fn filter(
+    view: &View,
+    text: &str,
+    paths: Vec<Vec<String>>,
+    kinds: &[Vec<String>],
+    limit: Option<u64>,
+) -> Result<Chosen> {
+    let expression = Expression::parse(text)?;
+    let known = paths.iter().zip(kinds).map(|(path, kinds)| {
+        let by_name = ValueKind::common(kinds.iter().map(String::as_str));
+        by_name.map_or_else(|| view.rows.indexed_kind(path), |kind| Ok(Some(kind)))
+    });
+    expression.check_kinds(&known.collect::<Result<Vec<_>>>()?)?;
+    let filter = RowFilter::new(&expression, paths);
+    let positions = view.positions.as_ref().map(|positions| &***positions);
+    let chosen = view.rows.filtered(&filter, positions, limit)?;
+    let positions = chosen.iter().flat_map(|position| position.to_le_bytes()).collect();
+    Ok(Chosen { positions, in_vain: filter.in_vain() })
+}
+
+/// [`Rows::filtered`] for rows of any kind: columns that are known without reading samples, else sample by sample.
+///
+/// # Errors
+/// Those of reading, and of the expression at a sample.
+pub fn sample_by_sample<R: Rows + ?Sized>(
+    rows: &R,
+    filter: &RowFilter<'_>,
+    positions: Option<&[u64]>,
+    limit: Option<u64>,
+) -> Result<Vec<u64>> {
+    let column = |path: &Vec<String>| {
+        let path: Vec<Option<String>> = path.iter().cloned().map(Some).collect();
+        Ok(rows.column(&path, ColumnKind::Value)?.filter(|column| column.offsets.is_none()))
+    };
+    let columns = filter.paths().iter().map(column).collect::<Result<Vec<_>>>()?;
+    let count = positions.map_or_else(|| rows.files().samples, |positions| to_u64(positions.len()));
+    in_blocks(count, limit, |block| {
+        let mut chosen = Vec::new();
+        for i in block {
+            let position = positions.map_or_else(|| to_u64(i), |positions| positions[i]);
+            let values = filter.paths().iter().map(|_| OnceCell::new()).collect();
+            let sample = OneSample { rows, filter, columns: &columns, position, values };
+            if filter.expression().selects(&sample).map_err(|error| error.in_sample(position))? {
+                chosen.push(position);
+            }
+        }
+        Ok(chosen)
+    })
+}
+
+/// A sample of which only the needed columns are read.
+struct OneSample<'m, R: ?Sized> {
+    rows: &'m R,
+    filter: &'m RowFilter<'m>,
+    columns: &'m [Option<ColumnData>],
+    position: u64,
+    values: Vec<OnceCell<Value>>,
+}
+
+impl<R: Rows + ?Sized> OneSample<'_, R> {
+    fn read(&self, path: usize) -> Result<Value> {
+        if let Some(column) = &self.columns[path] {
+            self.filter.note(path, true);
+            return column.value(self.position);
+        }
+        let names = &self.filter.paths()[path];
+        let Some(first) = names.first() else { return Ok(Value::Null) };
+        let mut tree = TreeBuilder::without_bytes();
+        jinx_core::sink::Sink::begin_dict(&mut tree, 1)?;
+        self.rows.emit_members(self.position, &|name| name == first, &mut tree)?;
+        jinx_core::sink::Sink::end_dict(&mut tree)?;
+        let mut value = tree.take()?;
+        for name in names {
+            let Value::Dict(members) = value else { return Ok(Value::Null) };
+            let Some((_, inner)) = members.into_iter().find(|(key, _)| key == name) else {
+                return Ok(Value::Null);
+            };
+            value = inner;
+        }
+        self.filter.note(path, true);
+        Ok(value)
+    }
+}
+
+impl<R: Rows + ?Sized> Sample for OneSample<'_, R> {
+    fn value(&self, path: usize) -> Result<Cell<'_>> {
+        let value = match self.values[path].get() {
+            Some(value) => value,
+            None => {
+                self.filter.note(path, false);
+                let value = self.read(path)?;
+                self.values[path].get_or_init(|| value)
+            }
+        };
+        Ok(Cell::of_value(value))
+    }
+
+    fn length(&self, path: usize) -> Result<Option<u64>> {
+        let names: Vec<&str> = self.filter.paths()[path].iter().map(String::as_str).collect();
+        let found = self.rows.measure(&mut std::iter::once(self.position), &names, ColumnKind::Length)?;
+        let found = found.into_iter().next().flatten();
+        self.filter.note(path, found.is_some());
+        Ok(match found {
+            Some(Measure::Length(length)) => Some(length),
+            _ => None,
+        })
+    }
+}
