@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 from jinx import _core
 from jinx._files.merge import parse_part, part_folder
+from jinx._outputs import refuse_existing
 from jinx._results import WriteResult
 from jinx._sizes import parse_size
 
@@ -30,16 +31,6 @@ def parse_compression(compression: str | None) -> tuple[str | None, int]:
     if codec not in {"zstd", "zst"} or not (level or "3").isdigit() or not 1 <= int(level or "3") <= 22:  # noqa: PLR2004
         raise ValueError(f"compression {compression!r} is not written; use 'zstd', 'zstd:1' to 'zstd:22', or None")
     return "zstd", int(level or DEFAULT_LEVEL)
-
-
-def refuse_existing(path: str) -> None:
-    """Refuse an existing output, which is replaced only when the caller asks for it.
-
-    Raises:
-        FileExistsError: The name exists.
-    """
-    if os.path.lexists(path):
-        raise FileExistsError(f"{path} exists; replace it with overwrite=True (--overwrite), or choose another name")
 
 
 def shard_bytes(path: str, shard_size: int | str | None) -> int | None:
@@ -238,7 +229,7 @@ class Writer:
         Args:
             dataset: A dataset or view; its order and its `select_columns` hold.
             positions: Which samples of it, in this order, as for `Dataset.select`; all if not given.
-            replace: Columns to write in place of the dataset's, or beside them: a list, array or Arrow array with a
+            replace: Columns to write in place of the dataset's, or next to them: a list, array or Arrow array with a
                 value for each sample copied. They come last in a sample.
             drop: Columns to leave out.
 

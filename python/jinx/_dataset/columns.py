@@ -28,6 +28,8 @@ def column_names(dataset: Reader) -> list[str]:
         return list(first) if isinstance(first, Mapping) else []  # pyright: ignore[reportUnknownArgumentType]
     if dataset._fields is not None:
         return list(dataset._fields)
+    if dataset._recipe is not None:
+        return dataset._recipe.column_names()
     stored = dataset._field_names()
     if stored or not dataset._base_len():
         return stored
@@ -37,6 +39,14 @@ def column_names(dataset: Reader) -> list[str]:
     for index in range(min(len(everything), _SCANNED_FOR_NAMES)):
         seen.update(dict.fromkeys(everything[index]))
     return list(seen)
+
+
+def names_of_all(parts: Iterable[Reader], hidden: Iterable[str], own: Iterable[str]) -> list[str]:
+    """The names of several datasets without those that are hidden, and after them those of a view's own columns."""
+    names = dict.fromkeys(name for part in parts for name in column_names(part))
+    for name in (*hidden, *own):
+        names.pop(name, None)
+    return [*names, *own]
 
 
 def column(dataset: Reader, name: str) -> Any:
