@@ -245,6 +245,13 @@ def _arrow(values: Any) -> ArrowColumn:
     return ArrowColumn(known.combine_chunks() if isinstance(known, pyarrow.ChunkedArray) else known)
 
 
+def _without_views(values: Any) -> Any:
+    """Strings and bytes in the layout that pyarrow can select from."""
+    pyarrow = require("pyarrow", extra="arrow", what="Joining an Arrow table")
+    plain = {pyarrow.string_view(): pyarrow.large_string(), pyarrow.binary_view(): pyarrow.large_binary()}
+    return values.cast(plain[values.type]) if values.type in plain else values
+
+
 def _join(dataset: D, table: Any, on: str, missing: Missing) -> D:
     """Columns of a table by key."""
     import numpy as np
@@ -338,6 +345,6 @@ def _table(table: Any, on: str) -> tuple[list[Any], Callable[[Any], list[tuple[s
 
     def taken(at: Any) -> list[tuple[str, Any]]:
         rows = pyarrow.array(at, mask=at < 0)
-        return [(name, _arrow(known.column(name).take(rows))) for name in others]
+        return [(name, _arrow(_without_views(known.column(name)).take(rows))) for name in others]
 
     return _keys(known.column(on), on), taken
