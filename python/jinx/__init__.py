@@ -27,10 +27,12 @@ if TYPE_CHECKING:
     from jinx._files.merge import merge
     from jinx._files.verify import repair, verify
     from jinx._open import open
-    from jinx._results import DatasetInfo, Problem, RepairResult, WriteResult
+    from jinx._results import BaseInfo, DatasetInfo, Problem, RepairResult, WriteResult
+    from jinx._views.rebase import rebase
     from jinx._writer import Writer
 
 __all__ = [
+    "BaseInfo",
     "CorruptFileError",
     "Dataset",
     "DatasetInfo",
@@ -53,6 +55,7 @@ __all__ = [
     "mds",
     "merge",
     "open",
+    "rebase",
     "repair",
     "stream",
     "torch",
@@ -60,6 +63,7 @@ __all__ = [
 ]
 
 _LAZY = {
+    "BaseInfo": "jinx._results",
     "Dataset": "jinx._dataset.dataset",
     "DatasetInfo": "jinx._results",
     "Problem": "jinx._results",
@@ -70,6 +74,7 @@ _LAZY = {
     "convert": "jinx._convert.convert",
     "merge": "jinx._files.merge",
     "open": "jinx._open",
+    "rebase": "jinx._views.rebase",
     "repair": "jinx._files.verify",
     "stream": "jinx._convert.convert",
     "verify": "jinx._files.verify",

@@ -113,6 +113,23 @@ class Batches:
     def __next__(self) -> list[tuple[int, Any]]:
         """For each sample of the next batch its index, and the sample or the error that reading it gave."""
 
+@final
+class Rows:
+    """What a dataset is read from; `_derive(rows=...)` makes a dataset of it."""
+
+    @property
+    def kind(self) -> Literal["jinx", "jsonl", "mds", "memory", "view"]: ...
+    @property
+    def paths(self) -> list[str]:
+        """Absolute."""
+    @property
+    def samples(self) -> int: ...
+    def identities(self) -> list[tuple[int, str]]:
+        """(samples, id) of every file."""
+    def column_names(self) -> list[str]: ...
+    def line_offsets(self, file: int) -> bytes:
+        """Of plain JSON lines: where each line of a file begins and where the last one ends, as little-endian u64."""
+
 @disjoint_base
 class Reader:
     """Shards opened as one sequence, with an optional view. `jinx.Dataset` derives from it."""
@@ -132,11 +149,13 @@ class Reader:
         expected: Sequence[tuple[int, str]] | None = None,
         decoders: Mapping[str, Callable[[Any], Any]] | None = None,
         mds: Mapping[str, Any] | None = None,
+        line_offsets: bytes | None = None,
     ) -> Self:
         """`expected`: samples and id of every shard, from a manifest, so that a shard opens on first access and is
         checked then. `decoders`: for each column, the function that decodes its value; called once,
         at first touch. `mds`: `shards` are folders with an index.json, opened with these options: unpack ("private",
         "memory" or a directory), hashes (bool: of all shards), image_bytes (bool), allow_unsafe_types (bool or names).
+        `line_offsets`: of one file of plain JSON lines, as `Rows.line_offsets` gives them, so that it is not scanned.
         """
     def __len__(self) -> int: ...
     def __getitem__(self, key: Any, /) -> Any: ...
@@ -151,9 +170,12 @@ class Reader:
         transforms: Sequence[Callable[[Any], Any]] = ...,
         lazy: bool = ...,
         decoders: Mapping[str, Callable[[Any], Any]] | None = ...,
+        rows: Rows = ...,
+        recipe: Any = ...,
     ) -> Self:
         """The same shards under another view; what is not given stays. `indices` are positions over all shards (not
-        relative to the present view) as little-endian u64 bytes, or None for all samples in order.
+        relative to the present view) as little-endian u64 bytes, or None for all samples in order. `rows` replaces the
+        shards, and `recipe` says what Python makes these rows of.
         """
     @property
     def _decoders(self) -> dict[str, Callable[[Any], Any]] | None: ...
@@ -164,6 +186,15 @@ class Reader:
     def _fields(self) -> list[str] | None: ...
     @property
     def _transforms(self) -> list[Callable[[Any], Any]]: ...
+    @property
+    def _recipe(self) -> Any:
+        """What a view with columns of its own, or of several datasets, is made of; None for files alone."""
+    def _is_saved_view(self) -> bool:
+        """Whether the only file is a saved view whose bases are not open."""
+    def _roots(self) -> tuple[list[Rows], bytes | None, list[str]]:
+        """The files beneath all views, the positions of the view's samples in them (little-endian u64, or None for all
+        in order), and the columns that the files do not have.
+        """
     @property
     def _options(self) -> dict[str, Any]:
         """The keyword arguments of the constructor as they were given (io, verify, lazy, encoding, split, plain,
@@ -286,10 +317,30 @@ class Writer:
         threads: int = 0,
         max_record_bytes: int | None = None,
         max_value_bytes: int | None = None,
+        view: dict[str, Any] | None = None,
     ) -> Self:
-        """`meta` and `media` are JSON."""
+        """`meta` and `media` are JSON. `view` makes the file a saved view: bases (JSON), indexes (of each base the line
+        offsets or None), positions (bytes or None), drop (names), num_samples.
+        """
     def write(self, sample: Mapping[str, Any]) -> None: ...
     def write_many(self, samples: Any) -> None: ...
+    def inherit(self, reader: Reader, hidden: Sequence[str], own: object | None, untyped: bool) -> bool:
+        """Takes over what a dataset's files say of its columns but the `hidden` ones: schema, media, split, meta. `own`
+        is an Arrow stream whose schema is that of the caller's columns, but for those that are `untyped`. Says whether
+        the datasets so far disagree on a schema.
+        """
+    def copy(
+        self,
+        reader: Reader,
+        positions: bytes,
+        hidden: Sequence[str],
+        own: Sequence[tuple[str, Any]],
+        table: object | None,
+        own_only: bool,
+    ) -> None:
+        """Copies samples at positions over all shards (little-endian u64) as they are stored, without the `hidden`
+        columns, and with those in `own` and in the Arrow stream `table`. `own_only`: only columns that files lack.
+        """
     def close(self) -> dict[str, int]: ...
     def abort(self) -> None: ...
     @property
@@ -386,3 +437,28 @@ def require_own_sidecar(main: str) -> None:
 
 def copy_pair(main: str, sidecar: str | None, target: str, overwrite: bool) -> None: ...
 def copy_folder(files: list[str], target: str, overwrite: bool) -> None: ...
+def compose(parts: Sequence[Reader], own: Sequence[tuple[str, Any]], dropped: Sequence[str]) -> Rows:
+    """Datasets as one sequence, with columns of Python's (`column[i]`, `column.numbers()`) that hide those of the same
+    name, and without the `dropped` ones.
+    """
+
+def compose_saved(file: Reader, bases: Sequence[Reader]) -> Rows:
+    """A saved view over its bases."""
+
+def view_footer(path: str) -> str | None:
+    """What a saved view says, as JSON text: id, num_samples, rows, base, drop, has_positions; None for other files."""
+
+def view_line_offsets(path: str, base: int) -> bytes:
+    """The line offsets that a view keeps of a base of plain JSON lines; see `Rows.line_offsets`."""
+
+def view_set_paths(path: str, places: str) -> None:
+    """Rewrites where the bases of a saved view are; `places` is a JSON list of [path, hint]."""
+
+def pair_stand_in_id(path: str) -> str:
+    """What stands for the id of a JINX 1.0 pair, which has none."""
+
+def hash_bytes(data: bytes) -> str:
+    """xxh3-128 as 32 hex digits."""
+
+def hash_file(path: str) -> str:
+    """xxh3-128 of a file as 32 hex digits."""

@@ -16,7 +16,7 @@ _MODULES = {
     "FunctionColumn": "jinx._dataset.added_columns",
     "JoinedColumn": "jinx._dataset.added_columns",
     "ListColumn": "jinx._dataset.added_columns",
-    "Recipe": "jinx._dataset.added_columns",
+    "Recipe": "jinx._dataset.recipe",
     "SavedView": "jinx._views.open",
     "KeepColumns": "jinx._dataset.transforms",
     "MediaDecoder": "jinx._dataset.decode_media",

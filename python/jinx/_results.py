@@ -130,6 +130,27 @@ class IndexedInfo(Result):
 
 
 @dataclass(frozen=True, slots=True)
+class BaseInfo(Result):
+    """A dataset that a saved view shows.
+
+    Attributes:
+        path: Where it is now.
+        kind: `"pair"` (one `.jinx` file), `"directory"` (of shards), `"mds"` or `"jsonl"`.
+        id: The id by which the view knows it.
+        samples: Its samples.
+        selected: How many of them the view shows; one that it shows twice counts once.
+        bytes: Bytes of all its files, sidecars included.
+    """
+
+    path: str
+    kind: str
+    id: str
+    samples: int
+    selected: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
 class DatasetInfo(Result):
     """What is known about a dataset without reading its samples.
 
@@ -141,8 +162,8 @@ class DatasetInfo(Result):
         shards: Files of samples.
         samples: Samples in this view.
         samples_in_files: Samples in the files.
-        bytes: Bytes of rows and index.
-        sidecar_bytes: Bytes of the sidecars.
+        bytes: Bytes of rows and index; of a saved view, those of its own file.
+        sidecar_bytes: Bytes of the sidecars; of a saved view, those of its own.
         split: The split's name, if it has one.
         columns: The columns.
         indexed: Columns and paths that the index holds.
@@ -152,6 +173,9 @@ class DatasetInfo(Result):
         ids: The id of each shard; None where a file has none.
         meta: What its writer kept in the footer.
         compression: Of MDS: the codecs of the shards.
+        bases: The datasets that a saved view shows.
+        own_columns: Columns that a view has next to those of the files.
+        has_positions: Whether a saved view stores which samples it shows; otherwise it shows all, in their order.
     """
 
     path: str
@@ -172,3 +196,6 @@ class DatasetInfo(Result):
     ids: list[str | None]
     meta: dict[str, Any]
     compression: list[str] = field(default_factory=list[str])
+    bases: list[BaseInfo] = field(default_factory=list[BaseInfo])
+    own_columns: list[str] = field(default_factory=list[str])
+    has_positions: bool = False

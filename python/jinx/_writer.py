@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from jinx import _core
-from jinx._files.existing import refuse_existing
 from jinx._files.merge import parse_part, part_folder
+from jinx._outputs import refuse_existing
 from jinx._results import WriteResult
 from jinx._sizes import parse_size
 
@@ -229,7 +229,7 @@ class Writer:
         Args:
             dataset: A dataset or view; its order and its `select_columns` hold.
             positions: Which samples of it, in this order, as for `Dataset.select`; all if not given.
-            replace: Columns to write in place of the dataset's, or beside them: a list, array or Arrow array with a
+            replace: Columns to write in place of the dataset's, or next to them: a list, array or Arrow array with a
                 value for each sample copied. They come last in a sample.
             drop: Columns to leave out.
 

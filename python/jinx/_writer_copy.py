@@ -41,10 +41,7 @@ def copy_samples(
     over_files = view._indices
     for start in range(0, len(view), _CHUNK_SAMPLES):
         stop = min(start + _CHUNK_SAMPLES, len(view))
-        if over_files is None:
-            part = np.arange(start, stop, dtype="<u8").tobytes()
-        else:
-            part = over_files[8 * start : 8 * stop]
+        part = np.arange(start, stop, dtype="<u8").tobytes() if over_files is None else over_files[8 * start : 8 * stop]
         values, table = own.part(start, stop)
         writer.copy(view, part, hidden, values, table, own_only=False)
 
@@ -67,7 +64,13 @@ class OwnColumns:
         self._table: Any = None
         if arrow:
             pyarrow = require("pyarrow", extra="arrow", what="A column given as an Arrow array")
-            self._table = pyarrow.table({name: _arrow_column(values) for name, values in arrow.items()})
+            known = pyarrow.Array | pyarrow.ChunkedArray
+            self._table = pyarrow.table(
+                {
+                    name: values if isinstance(values, known) else pyarrow.chunked_array(values)
+                    for name, values in arrow.items()
+                }
+            )
 
     @property
     def untyped(self) -> bool:
@@ -82,12 +85,6 @@ class OwnColumns:
         """The values of some samples: of each plain column, and an Arrow stream of the others."""
         plain = [(name, _part(values, start, stop)) for name, values in self._plain.items()]
         return plain, None if self._table is None else self._table.slice(start, stop - start)
-
-
-def _arrow_column(values: Any) -> Any:
-    import pyarrow
-
-    return values if isinstance(values, pyarrow.Array | pyarrow.ChunkedArray) else pyarrow.chunked_array(values)
 
 
 def _part(values: Any, start: int, stop: int) -> Any:

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from jinx._results import ColumnInfo, DatasetInfo, IndexedInfo
 
 _MAX_COLUMNS = 12
+_MAX_BASES = 12
 _FORMATS = {"jinx": "JINX", "jsonl": "plain JSON lines", "mds": "MDS"}
 
 
@@ -18,7 +19,10 @@ _FORMATS = {"jinx": "JINX", "jsonl": "plain JSON lines", "mds": "MDS"}
 @click.argument("path", type=PATH)
 @click.option("--json", "as_json", is_flag=True, help="Everything, as JSON.")
 def info(path: str, as_json: bool) -> None:
-    """Say what is in PATH: samples, sizes, columns with types, compression, index, checksums."""
+    """Say what is in PATH: samples, sizes, columns with types, compression, index, checksums.
+
+    Of a saved view also the datasets that it shows, and which columns are its own.
+    """
     from jinx._open import open
 
     found = open(path).info()
@@ -32,12 +36,18 @@ def info(path: str, as_json: bool) -> None:
 def text(found: "DatasetInfo") -> list[str]:
     """The lines `jinx info` prints."""
     version = f"{_FORMATS[found.format]}{' ' if found.version else ''}{found.version or ''}"
+    if found.bases:
+        version += ", a saved view"
     facts = [
         ("file", found.path),
         ("format", f"{version}, by {found.writer}" if found.writer else version),
         ("samples", f"{found.samples:,}" + (f" in {found.shards} shards" if found.shards > 1 else "")),
         ("size", _size(found)),
+        *(("shows", line) for line in _bases(found)),
     ]
+    if found.bases:
+        facts.append(("order", "its own" if found.has_positions else "that of what it shows"))
+        facts.append(("own columns", ", ".join(found.own_columns) or "none"))
     if found.split:
         facts.append(("split", found.split))
     if found.format == "mds":
@@ -61,6 +71,15 @@ def _size(found: "DatasetInfo") -> str:
         return natural_size(found.bytes)
     both = natural_size(found.bytes + found.sidecar_bytes)
     return f"{both} ({natural_size(found.bytes)} rows and index, {natural_size(found.sidecar_bytes)} sidecar)"
+
+
+def _bases(found: "DatasetInfo") -> list[str]:
+    lines = [
+        f"{base.selected:,} of {base.samples:,} samples of {base.path} "
+        f"({base.kind}, {natural_size(base.bytes)}, id {base.id})"
+        for base in found.bases[:_MAX_BASES]
+    ]
+    return [*lines, *([f"and {len(found.bases) - _MAX_BASES} more"] if len(found.bases) > _MAX_BASES else [])]
 
 
 def _gained(columns: "list[ColumnInfo]") -> str:

@@ -29,6 +29,7 @@ COMMANDS = {
     "mv": ("jinx._cli.files", "Move or rename datasets, their sidecars with them."),
     "cp": ("jinx._cli.files", "Copy datasets, their sidecars with them."),
     "rm": ("jinx._cli.files", "Remove datasets, their sidecars with them."),
+    "rebase": ("jinx._cli.files", "Tell a saved view where its datasets are now."),
     "clean": ("jinx._cli.checking", "Remove leftover temporary files from a directory."),
     "completion": ("jinx._cli.completion", "Print the completion script for a shell."),
 }

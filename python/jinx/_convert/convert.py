@@ -14,7 +14,7 @@ from jinx._convert.options import ConvertOptions, Path, Progress, Settings, docu
 from jinx._convert.remote import fetched, is_url
 from jinx._convert.splits import file_name, splits_of
 from jinx._files.merge import part_folder
-from jinx._files.existing import refuse_existing
+from jinx._outputs import refuse_existing
 from jinx._results import WriteResult
 from jinx._suggest import hint, unknown_column
 from jinx._writer import shard_bytes
@@ -368,7 +368,7 @@ def _is_view(file: str) -> bool:
 
 def verified(dataset: "Dataset") -> "Dataset":
     """The dataset with everything compared when it is read, so that damage never gets a new checksum."""
-    from jinx._dataset.added_columns import Recipe
+    from jinx._dataset.recipe import Recipe
 
     recipe = dataset._recipe
     if recipe is None:
@@ -377,7 +377,7 @@ def verified(dataset: "Dataset") -> "Dataset":
     if isinstance(recipe, Recipe):
         whole = Recipe(tuple(verified(part) for part in recipe.parts), recipe.own)
     else:
-        whole = replace(recipe, options={**recipe.options, "verify": "full"})
+        whole = replace(recipe, options={**recipe.options, "verify": "full"}, file=None)
     indices, fields = dataset._indices, dataset._fields
     return dataset._derive(rows=whole.rows(), recipe=whole, indices=indices, fields=fields)
 

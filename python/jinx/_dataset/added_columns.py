@@ -4,10 +4,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
-from jinx import _core
 from jinx._core import Reader
 from jinx._dataset.columns import column
 from jinx._dataset.positions import positions
+from jinx._dataset.recipe import Recipe
+from jinx._dataset.selection import at as at_positions
+from jinx._optional import require
 from jinx._reopen import rebuild
 
 if TYPE_CHECKING:
@@ -17,21 +19,18 @@ if TYPE_CHECKING:
 D = TypeVar("D", bound=Reader)
 Missing = Literal["null", "drop", "fail"]
 _NAMED = 5
-
-
-@dataclass(frozen=True, eq=False)
-class Recipe:
-    """What a view with columns of its own, or of several datasets, is made of; it travels in pickles."""
-
-    parts: tuple[Any, ...]
-    own: tuple[tuple[str, Any], ...]
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return rebuild, ("Recipe", self.parts, self.own)
-
-    def rows(self) -> _core.Rows:
-        """The samples."""
-        return _core.compose(list(self.parts), list(self.own), [])
+# How many values of a list its type is told by.
+_LOOKED_AT = 1000
+_OF_DTYPES = {"b": "bool", "i": "int", "u": "int", "f": "float", "U": "str", "S": "bytes"}
+_OF_ARROW = {
+    "bool": ["is_boolean"],
+    "int": ["is_integer"],
+    "float": ["is_floating"],
+    "str": ["is_string", "is_large_string", "is_string_view"],
+    "bytes": ["is_binary", "is_large_binary", "is_fixed_size_binary", "is_binary_view"],
+    "list": ["is_list", "is_large_list", "is_fixed_size_list", "is_list_view", "is_large_list_view"],
+    "dict": ["is_struct"],
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +51,10 @@ class ListColumn:
     def numbers(self) -> None:
         """None: the values may be of any type."""
 
+    def type_text(self) -> str:
+        """The types of the first values."""
+        return types_of(self.values[:_LOOKED_AT])
+
 
 @dataclass(frozen=True, eq=False)
 class ArrayColumn:
@@ -65,16 +68,16 @@ class ArrayColumn:
     def __getitem__(self, i: Any) -> Any:
         if self.values.ndim > 1:
             return self.values[i]
-        value = self.values[i]
         import numpy as np
 
-        return None if value is np.ma.masked else value.item()
+        value: Any = self.values[i]
+        return None if value is np.ma.masked else cast("Any", value.item() if isinstance(value, np.generic) else value)
 
     def __len__(self) -> int:
         return len(self.values)
 
     def numbers(self) -> tuple[str, bytes, bytes | None] | None:
-        """dtype, little-endian values and validity bits of a one-dimensional array of numbers."""
+        """Of a one-dimensional array of numbers dtype, little-endian values and validity bits; else None."""
         import numpy as np
 
         if self.values.ndim != 1 or self.values.dtype.kind not in "biuf":
@@ -84,6 +87,17 @@ class ArrayColumn:
         mask = np.ma.getmaskarray(self.values)
         validity = np.packbits(~mask, bitorder="little").tobytes() if mask.any() else None
         return values.dtype.name, values.tobytes(), validity
+
+    def type_text(self) -> str:
+        """What its dtype is for Python."""
+        import numpy as np
+
+        if self.values.ndim > 1:
+            return "ndarray"
+        if self.values.dtype.kind == "O":
+            return types_of(self.values[:_LOOKED_AT].tolist())
+        text = _OF_DTYPES.get(self.values.dtype.kind) or str(self.values.dtype)
+        return f"{text} or None" if np.ma.is_masked(self.values) else text
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,17 +117,25 @@ class ArrowColumn:
 
     def numbers(self) -> tuple[str, bytes, bytes | None] | None:
         """As `ArrayColumn.numbers`."""
-        import pyarrow as pa
-
-        kind = self.values.type
-        if not (pa.types.is_boolean(kind) or pa.types.is_integer(kind) or pa.types.is_floating(kind)):
-            return None
         import numpy as np
 
+        types, kind = require("pyarrow.types", extra="arrow", what="An Arrow column"), self.values.type
+        if not (types.is_boolean(kind) or types.is_integer(kind) or types.is_floating(kind)):
+            return None
         missing = self.values.is_null().to_numpy(zero_copy_only=False)
-        filled = self.values.fill_null(False if pa.types.is_boolean(kind) else 0)  # noqa: FBT003 - Arrow's own signature
+        filled = self.values.fill_null(False if types.is_boolean(kind) else 0)
         values = filled.to_numpy(zero_copy_only=False)
         return ArrayColumn(np.ma.MaskedArray(values, mask=missing)).numbers()
+
+    def type_text(self) -> str:
+        """What its Arrow type is for Python."""
+        types, kind = require("pyarrow.types", extra="arrow", what="An Arrow column"), self.values.type
+        if types.is_null(kind):
+            return "None"
+        text = next(
+            (name for name, tests in _OF_ARROW.items() if any(getattr(types, test)(kind) for test in tests)), ""
+        )
+        return f"{text or kind} or None" if self.values.null_count else text or str(kind)
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,6 +156,10 @@ class FunctionColumn:
 
     def numbers(self) -> None:
         """None: the values are not known yet."""
+
+    def type_text(self) -> str:
+        """The function is not called for this."""
+        return "function"
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,6 +183,17 @@ class JoinedColumn:
     def numbers(self) -> None:
         """None: the values are read when they are touched."""
 
+    def type_text(self) -> str:
+        """The type in the other dataset."""
+        text: str = self.dataset.schema[self.name]
+        return f"{text} or None" if (self.positions < 0).any() and "None" not in text.split(" or ") else text
+
+
+def types_of(values: Sequence[Any]) -> str:
+    """The types of Python values, in words."""
+    names = {None if value is None else type(value).__name__ for value in values}
+    return " or ".join([*sorted(name for name in names if name), *(["None"] if None in names or not names else [])])
+
 
 def with_columns(dataset: D, added: Any, on: str | None, missing: Missing) -> D:
     """See `Dataset.with_columns`."""
@@ -165,7 +202,8 @@ def with_columns(dataset: D, added: Any, on: str | None, missing: Missing) -> D:
     if on is not None:
         return _join(dataset, added, on, missing)
     if not isinstance(added, Mapping):
-        raise TypeError(f"columns are given as a dict of names and values, not as {type(added).__name__}; to join, give on=")
+        kind = type(added).__name__
+        raise TypeError(f"columns are given as a dict of names and values, not as {kind}; to join, give on=")
     own = [(name, _column(dataset, name, values)) for name, values in cast("Mapping[str, Any]", added).items()]
     return _added(dataset, own)
 
@@ -191,84 +229,103 @@ def _column(dataset: Reader, name: str, values: Any) -> Any:
         return FunctionColumn(values, dataset)
     if isinstance(values, str | bytes) or not hasattr(values, "__len__"):
         raise TypeError(f"the column {name!r} is a list, an array or a function, not {type(values).__name__}")
-    return ListColumn(values if isinstance(values, list | tuple) else list(values))
+    return ListColumn(list(values))
 
 
 def _numpy(values: Any) -> Any:
     import numpy as np
 
-    return values if isinstance(values, np.ndarray) else np.asarray(values)
+    array: Any = np.asanyarray(values)
+    return array
 
 
 def _arrow(values: Any) -> ArrowColumn:
-    from jinx._optional import require
-
     pyarrow = require("pyarrow", extra="arrow", what="A column given as an Arrow array")
     known = values if isinstance(values, pyarrow.Array | pyarrow.ChunkedArray) else pyarrow.chunked_array(values)
     return ArrowColumn(known.combine_chunks() if isinstance(known, pyarrow.ChunkedArray) else known)
 
 
+def _without_views(values: Any) -> Any:
+    """Strings and bytes in the layout that pyarrow can select from."""
+    pyarrow = require("pyarrow", extra="arrow", what="Joining an Arrow table")
+    plain = {pyarrow.string_view(): pyarrow.large_string(), pyarrow.binary_view(): pyarrow.large_binary()}
+    return values.cast(plain[values.type]) if values.type in plain else values
+
+
 def _join(dataset: D, table: Any, on: str, missing: Missing) -> D:
     """Columns of a table by key."""
-    keys, take = _table(table, on)
-    place: dict[Any, int] = {}
-    for at, key in enumerate(keys):
-        if key in place:
-            raise ValueError(f"the key {key!r} of {on!r} appears twice in the table: rows {place[key]} and {at}")
-        place[key] = at
     import numpy as np
 
-    wanted: list[Any] = list(column(dataset, on))
-    wanted = [value.item() if hasattr(value, "item") else value for value in wanted]
-    at = np.array([place.get(key, -1) if _hashable(key) else -1 for key in wanted], dtype=np.int64)
-    lacking = [wanted[i] for i in np.flatnonzero(at < 0)[:_NAMED]]
-    unused = [key for key in keys if key not in set(wanted)][:_NAMED] if len(set(at[at >= 0].tolist())) < len(keys) else []
-    if lacking or unused:
-        _report(on, lacking, int((at < 0).sum()), unused, len(keys) - len(set(at[at >= 0].tolist())), missing)
-    if missing == "drop" and lacking:
-        dataset, at = _kept(dataset, at >= 0), at[at >= 0]
+    keys, take = _table(table, on)
+    place: dict[Any, int] = {}
+    for row, key in enumerate(keys):
+        if key in place:
+            raise ValueError(f"the key {key!r} of {on!r} appears twice in the table: rows {place[key]} and {row}")
+        if key is not None:
+            place[key] = row
+    wanted = _plain(column(dataset, on))
+    at = np.array([place.get(key, -1) if _is_key(key) else -1 for key in wanted], dtype=np.int64)
+    matched = np.zeros(len(keys), dtype=np.bool_)
+    matched[at[at >= 0]] = True
+    told = [
+        *_told("samples have a key in {on!r} that the table lacks", on, wanted, at < 0),
+        *_told("rows of the table have a key in {on!r} that no sample has", on, keys, ~matched),
+    ]
+    if told and missing == "fail":
+        raise KeyError("; ".join(told))
+    if told:
+        import warnings
+
+        warnings.warn("; ".join(told), stacklevel=4)
+    if missing == "drop":
+        dataset, at = at_positions(dataset, positions(at >= 0, len(dataset))), at[at >= 0]
     return _added(dataset, take(at))
 
 
-def _kept(dataset: D, mask: "npt.NDArray[np.bool_]") -> D:
-    from jinx._dataset.selection import at
-
-    return at(dataset, positions(mask, len(dataset)))
-
-
-def _hashable(key: Any) -> bool:
-    return not isinstance(key, list | dict)
+def _plain(values: Any) -> list[Any]:
+    """A column's values as Python's own, None where one is missing."""
+    return values.tolist() if hasattr(values, "tolist") else list(values)
 
 
-def _report(on: str, lacking: list[Any], num_lacking: int, unused: list[Any], num_unused: int, missing: Missing) -> None:
-    """Say what has no counterpart: an error with `missing="fail"`, else a warning."""
-    told: list[str] = []
-    if num_lacking:
-        told.append(f"{num_lacking} samples have a {on!r} that the table lacks ({_few(lacking, num_lacking)})")
-    if num_unused:
-        told.append(f"{num_unused} rows of the table match no sample ({_few(unused, num_unused)})")
-    if missing == "fail":
-        raise KeyError("; ".join(told))
-    import warnings
+def _keys(values: Any, on: str) -> list[Any]:
+    """The keys of a table.
 
-    warnings.warn("; ".join(told), stacklevel=5)
+    Raises:
+        TypeError: A key is a list or another value that cannot be looked up.
+    """
+    keys = values.to_pylist() if hasattr(values, "to_pylist") else _plain(values)
+    for key in keys:
+        if not _is_key(key):
+            raise TypeError(
+                f"a key of the table's column {on!r} is of type {type(key).__name__}; join by single values"
+            )
+    return keys
 
 
-def _few(values: list[Any], total: int) -> str:
-    return ", ".join(map(repr, values)) + (", ..." if total > len(values) else "")
+def _is_key(value: Any) -> bool:
+    """Whether a value can be a key: lists, dicts and arrays cannot."""
+    return getattr(value, "__hash__", None) is not None
+
+
+def _told(what: str, on: str, keys: list[Any], lacking: "npt.NDArray[np.bool_]") -> list[str]:
+    """A remark about the keys that have no counterpart; none if all have one."""
+    places = lacking.nonzero()[0].tolist()
+    if not places:
+        return []
+    few = ", ".join(repr(keys[place]) for place in places[:_NAMED]) + (", ..." if len(places) > _NAMED else "")
+    return [f"{len(places):,} {what.format(on=on)} ({few})"]
 
 
 def _table(table: Any, on: str) -> tuple[list[Any], Callable[[Any], list[tuple[str, Any]]]]:
     """The keys of a table, and its other columns at some rows (-1: None)."""
     if isinstance(table, Reader):
         names = [name for name in cast("Any", table).column_names if name != on]
-        keys = [value.item() if hasattr(value, "item") else value for value in column(table, on)]
-        return keys, lambda at: [(name, JoinedColumn(table, name, at)) for name in names]
+        return _keys(column(table, on), on), lambda at: [(name, JoinedColumn(table, name, at)) for name in names]
     if isinstance(table, Mapping):
         columns = {name: list(values) for name, values in cast("Mapping[str, Any]", table).items()}
         if on not in columns:
             raise KeyError(f"the table has no column {on!r} to join by; it has {', '.join(columns)}")
-        keys = columns.pop(on)
+        keys = _keys(columns.pop(on), on)
         for name, values in columns.items():
             if len(values) != len(keys):
                 raise ValueError(f"the table's column {name!r} has {len(values)} values for {len(keys)} keys")
@@ -280,8 +337,6 @@ def _table(table: Any, on: str) -> tuple[list[Any], Callable[[Any], list[tuple[s
             f"a table to join is a dict of columns, a jinx dataset, or anything Arrow (pyarrow, polars, pandas), "
             f"not {type(table).__name__}"
         )
-    from jinx._optional import require
-
     pyarrow = require("pyarrow", extra="arrow", what="Joining an Arrow table")
     known = table if isinstance(table, pyarrow.Table) else pyarrow.table(table)
     if on not in known.column_names:
@@ -290,6 +345,6 @@ def _table(table: Any, on: str) -> tuple[list[Any], Callable[[Any], list[tuple[s
 
     def taken(at: Any) -> list[tuple[str, Any]]:
         rows = pyarrow.array(at, mask=at < 0)
-        return [(name, _arrow(known.column(name).take(rows))) for name in others]
+        return [(name, _arrow(_without_views(known.column(name)).take(rows))) for name in others]
 
-    return known.column(on).to_pylist(), taken
+    return _keys(known.column(on), on), taken

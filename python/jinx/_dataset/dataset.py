@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from torch.utils.data import Dataset as TorchDataset
 
     from jinx._core import LazyDict
+    from jinx._dataset.added_columns import Missing
     from jinx._dataset.decode_media import DecodeSpec
     from jinx._dataset.export import Format, Mixed
-    from jinx._dataset.added_columns import Missing
     from jinx._results import DatasetInfo, WriteResult
 
     # Torch knows its datasets by their base class, not by what they can do; only type checkers see this one.
@@ -77,7 +77,9 @@ class Dataset(Base):
 
     def info(self) -> "DatasetInfo":
         """Facts about the files: samples, sizes in bytes, columns, checksums. `jinx info` prints them."""
-        if self._options.get("mds") is not None:
+        if self._recipe is not None:
+            from jinx._views.summary import describe
+        elif self._options.get("mds") is not None:
             from jinx.mds._summary import describe
         else:
             from jinx._dataset.summary import describe

@@ -45,8 +45,8 @@ class _Thumbnail(NamedTuple):
 
 def dataset_text(dataset: Reader) -> str:
     """The path, the number of samples, and one line for each column with type and stored size."""
-    if dataset.closed:
-        return f"Dataset({dataset.path!r}, closed)"
+    if dataset._is_closed():
+        return f"Dataset({path_of(dataset)!r}, closed)"
     seed = dataset.__dict__.get("_seed")
     shuffled = "" if seed is None else f", shuffled with seed={seed}"
     head = f"Dataset({path_of(dataset)!r}, {_samples(len(dataset))}{shuffled})"
@@ -60,8 +60,8 @@ def dataset_text(dataset: Reader) -> str:
 
 def dataset_html(dataset: Reader) -> str:
     """A table of the columns, and thumbnails of the first samples where Pillow is installed."""
-    if dataset.closed:
-        return f"<div><b>Dataset</b> <code>{escape(_short(dataset.path))}</code>, closed</div>"
+    if dataset._is_closed():
+        return f"<div><b>Dataset</b> <code>{escape(_short(path_of(dataset)))}</code>, closed</div>"
     rows = [
         _row("td", (_name_style(name), _TEXT, _NUMBER), [f"<code>{escape(name)}</code>", escape(kind), escape(size)])
         for name, kind, size in _column_rows(dataset)

@@ -186,7 +186,7 @@ def concat(kind: type[D], parts: Sequence[D]) -> D:
 
 def _composed(parts: Sequence[D]) -> D:
     """Datasets of different kinds, or with columns of their own, as one."""
-    from jinx._dataset.added_columns import Recipe
+    from jinx._dataset.recipe import Recipe
 
     first = parts[0]
     recipe = Recipe(tuple(part._derive(transforms=[], decoders=None) for part in parts), ())

@@ -69,12 +69,28 @@ def path_of(dataset: Reader) -> str:
 
 def schema(dataset: Reader) -> dict[str, str]:
     """See `Dataset.schema`."""
-    stats = {entry["path"][0]: entry for entry in dataset._field_stats() if len(entry["path"]) == 1}
     names = column_names(dataset)
+    if dataset._recipe is not None and not dataset._transforms:
+        types: dict[str, str] = dataset._recipe.schema()
+        return {name: types[name] for name in names}
+    stats = {entry["path"][0]: entry for entry in dataset._field_stats() if len(entry["path"]) == 1}
     if dataset._transforms or not stats:
         first: Any = dataset[0] if names else {}
         return {name: type(first.get(name)).__name__ for name in names}
     return {name: type_summary(stats[name]) for name in names if name in stats}
+
+
+def schema_of_all(parts: Sequence[Reader], own: Mapping[str, str]) -> dict[str, str]:
+    """The types of the columns of several datasets, and of a view's own columns."""
+    types: dict[str, dict[str, None]] = {}
+    for part in parts:
+        for name, text in schema(part).items():
+            types.setdefault(name, {}).update(dict.fromkeys(text.split(" or ")))
+    return {**{name: " or ".join(_none_last(words)) for name, words in types.items()}, **own}
+
+
+def _none_last(words: Mapping[str, None]) -> list[str]:
+    return sorted(words, key=lambda word: word == "None")
 
 
 def describe(dataset: Reader) -> "DatasetInfo":
@@ -98,7 +114,7 @@ def describe(dataset: Reader) -> "DatasetInfo":
         bytes=sum(int(footer.get("bytes") or 0) for footer in footers),
         sidecar_bytes=sum(int(footer.get("sidecar_bytes") or 0) for footer in footers),
         split=first.get("split"),
-        columns=_columns(schema(dataset), stats),
+        columns=column_infos(schema(dataset), stats),
         indexed=[IndexedInfo(path_text(one["path"]), one["kind"], one["dtype"]) for one in indexed],
         checksums=_checksums(first),
         needs_1_1=only_readable_by_1_1(stats, "."),
@@ -108,7 +124,8 @@ def describe(dataset: Reader) -> "DatasetInfo":
     )
 
 
-def _columns(types: Mapping[str, str], stats: Sequence[Mapping[str, Any]]) -> "list[ColumnInfo]":
+def column_infos(types: Mapping[str, str], stats: Sequence[Mapping[str, Any]]) -> "list[ColumnInfo]":
+    """What is known about each column."""
     from jinx._results import ColumnInfo
 
     sizes = field_sizes(stats)

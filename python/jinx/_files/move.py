@@ -2,14 +2,18 @@
 
 import os
 import shutil
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Self
 
 from jinx import _core
 from jinx._open import missing
-from jinx._files.existing import refuse_existing
+from jinx._outputs import refuse_existing
+from jinx._views.rebase import bases_after_move, set_bases
 from jinx.errors import MismatchError
+
+_NOTHING: Mapping[str, str] = {}
 
 
 @dataclass(frozen=True)
@@ -61,6 +65,11 @@ class Parts:
             return False
         return True
 
+    @property
+    def is_view(self) -> bool:
+        """Whether it is a saved view, which shows samples of other datasets."""
+        return not self.is_folder and _core.view_footer(self.path) is not None
+
     def require_sidecars(self) -> None:
         """Every main file has the sidecar that its footer names.
 
@@ -77,10 +86,16 @@ class Parts:
         return {file for file in sidecars if _core.other_owner(file, self.path)}
 
 
-def move(source: str, target: str, *, overwrite: bool = False) -> None:
+def move(source: str, target: str, *, overwrite: bool = False, moved: Mapping[str, str] = _NOTHING) -> None:
     """Give a dataset another name; on another disk it is copied, then removed.
 
-    A sidecar that another main file needs too keeps its old name as well.
+    A sidecar that another main file needs too keeps its old name as well. A saved view still finds its datasets.
+
+    Args:
+        source: The dataset.
+        target: Its new name.
+        overwrite: Replace what has the new name.
+        moved: Old and new paths, absolute, of datasets that were moved before: a view may show them.
 
     Raises:
         FileExistsError: The new name exists, and `overwrite` is not set.
@@ -88,8 +103,15 @@ def move(source: str, target: str, *, overwrite: bool = False) -> None:
         InvalidError: The sidecar's new name is that of another dataset's sidecar.
     """
     parts, target = _checked(source, target, overwrite=overwrite)
+    bases = bases_after_move(parts.path, target, moved) if parts.is_view else []
+    _move_files(parts, target, overwrite=overwrite)
+    if bases:
+        set_bases(target, bases)
+
+
+def _move_files(parts: Parts, target: str, *, overwrite: bool) -> None:
     if os.stat(parts.path).st_dev != os.stat(os.path.dirname(os.path.abspath(target))).st_dev:
-        copy(source, target, overwrite=overwrite)
+        _copy_files(parts, target, overwrite=overwrite)
         remove(parts.path)
         return
     stays = parts.needed()
@@ -114,8 +136,14 @@ def move(source: str, target: str, *, overwrite: bool = False) -> None:
             os.unlink(file)
 
 
-def copy(source: str, target: str, *, overwrite: bool = False) -> None:
-    """Copy a dataset; the copy appears under its name when it is complete.
+def copy(source: str, target: str, *, overwrite: bool = False, copied: Mapping[str, str] = _NOTHING) -> None:
+    """Copy a dataset; the copy appears under its name when it is complete. A copy of a saved view finds its datasets.
+
+    Args:
+        source: The dataset.
+        target: The name of the copy.
+        overwrite: Replace what has this name.
+        copied: Paths, absolute, of datasets that were copied before, and of their copies, which a copied view shows.
 
     Raises:
         FileExistsError: The new name exists, and `overwrite` is not set.
@@ -123,6 +151,13 @@ def copy(source: str, target: str, *, overwrite: bool = False) -> None:
         InvalidError: The sidecar's new name is that of another dataset's sidecar.
     """
     parts, target = _checked(source, target, overwrite=overwrite)
+    bases = bases_after_move(parts.path, target, copied) if parts.is_view else []
+    _copy_files(parts, target, overwrite=overwrite)
+    if bases:
+        set_bases(target, bases)
+
+
+def _copy_files(parts: Parts, target: str, *, overwrite: bool) -> None:
     parts.require_sidecars()
     if parts.is_folder:
         _core.copy_folder(parts.files, target, overwrite)

@@ -3,7 +3,7 @@
 import json
 import os
 from collections.abc import Sequence
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal, NotRequired, TypedDict
 
 from jinx import _core
 from jinx.errors import MismatchError
@@ -11,7 +11,7 @@ from jinx.errors import MismatchError
 Kind = Literal["pair", "directory", "mds", "jsonl"]
 
 
-class Base(TypedDict, total=False):
+class Base(TypedDict):
     """An entry of the footer's `base`; see `spec/views.md`."""
 
     path: str
@@ -19,9 +19,20 @@ class Base(TypedDict, total=False):
     kind: Kind
     id: str
     num_samples: int
-    shards: int
-    content: str
-    markers: bool
+    shards: NotRequired[int]
+    content: NotRequired[str]
+    markers: NotRequired[bool]
+
+
+class ViewFooter(TypedDict):
+    """What a saved view says of itself."""
+
+    id: str
+    num_samples: int
+    rows: int
+    base: list[Base]
+    drop: list[str]
+    has_positions: bool
 
 
 class NewBase(TypedDict):
@@ -31,20 +42,39 @@ class NewBase(TypedDict):
     line_offsets: bytes | None
 
 
+def read_view(path: str) -> ViewFooter:
+    """What the saved view `path` says.
+
+    Raises:
+        MismatchError: It is another JINX file.
+    """
+    text = _core.view_footer(path)
+    if text is None:
+        raise MismatchError(f"{path}: this is not a saved view, but a dataset of its own")
+    return json.loads(text)
+
+
 def bases_of(root: _core.Rows, view: str, options: dict[str, Any]) -> list[NewBase]:
     """The bases that the files of one dataset are, in their order."""
     if root.kind == "mds":
         return [_base(path, view, "mds", *identity) for path, identity in _files(root)]
     if root.kind == "jsonl":
         return [_json_lines(root, i, path, view, options) for i, path in enumerate(root.paths)]
-    directory = _directory(root)
-    if directory is not None:
-        identities = root.identities()
-        names = [os.path.basename(path) for path in root.paths]  # noqa: PTH119
-        base = _base(directory, view, "directory", root.samples, directory_id(names, identities))
-        base["entry"]["shards"] = len(names)
-        return [base]
-    return [_base(path, view, "pair", samples, pair_id(path, id_)) for path, (samples, id_) in _files(root) if samples]
+    files, bases = _files(root), list[NewBase]()
+    while files:
+        count = _shards_of_a_directory([path for path, _ in files])
+        path, (samples, id_) = files[0]
+        if count:
+            shards = files[:count]
+            names = [os.path.basename(shard) for shard, _ in shards]  # noqa: PTH119
+            total, identities = sum(one for _, (one, _) in shards), [identity for _, identity in shards]
+            base = _base(os.path.dirname(path), view, "directory", total, directory_id(names, identities))  # noqa: PTH120
+            base["entry"]["shards"] = count
+            bases.append(base)
+        elif samples:
+            bases.append(_base(path, view, "pair", samples, pair_id(path, id_)))
+        files = files[count or 1 :]
+    return bases
 
 
 def _files(root: _core.Rows) -> list[tuple[str, tuple[int, str]]]:
@@ -72,17 +102,17 @@ def _json_lines(root: _core.Rows, i: int, path: str, view: str, options: dict[st
     return base
 
 
-def _directory(root: _core.Rows) -> str | None:
-    """The directory whose manifest lists these shards first."""
-    parents = {os.path.dirname(path) for path in root.paths}  # noqa: PTH120
-    if len(parents) != 1:
-        return None
-    directory = parents.pop()
+def _shards_of_a_directory(paths: Sequence[str]) -> int:
+    """How many of these files are, in their order, the first shards of a directory with a manifest."""
+    directory = os.path.dirname(paths[0])  # noqa: PTH120
     if not os.path.exists(os.path.join(directory, "jinx.json")):  # noqa: PTH110, PTH118
-        return None
-    listed = [name for name, _, _ in _core.resolve(directory)]
-    same = [os.path.abspath(name) for name in listed[: len(root.paths)]] == [os.path.abspath(p) for p in root.paths]  # noqa: PTH100
-    return directory if same else None
+        return 0
+    count = 0
+    for (listed, _, _), path in zip(_core.resolve(directory), paths, strict=False):
+        if os.path.abspath(listed) != path:  # noqa: PTH100
+            break
+        count += 1
+    return count
 
 
 def pair_id(path: str, id_: str) -> str:

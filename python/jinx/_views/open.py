@@ -1,23 +1,26 @@
 """Opening a saved view: its own file, and the bases that it names."""
 
-import json
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from types import EllipsisType
-from typing import Any, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar
 
 from jinx import _core
 from jinx._core import Reader
+from jinx._dataset.summary import schema, schema_of_all
 from jinx._reopen import rebuild
 from jinx._views.bases import (
     Base,
+    ViewFooter,
     candidates,
     directory_id,
     json_lines_id,
     missing_base,
     other_base,
     pair_id,
+    read_view,
 )
 from jinx.errors import MismatchError
 
@@ -27,99 +30,147 @@ Path = str | os.PathLike[str]
 Bases = EllipsisType | Path | Sequence[Path] | None
 
 
-@dataclass(frozen=True, eq=False)
+class OpenFiles(NamedTuple):
+    """The files of a saved view.
+
+    Attributes:
+        footer: What the view's own file says.
+        file: The view's own file.
+        bases: The datasets that it shows.
+    """
+
+    footer: ViewFooter
+    file: Reader
+    bases: list[Reader]
+
+
+@dataclass(eq=False)
 class SavedView:
-    """A saved view that is open; pickled, it is a path and an id."""
+    """A saved view; pickled, it is a path and an id.
+
+    Attributes:
+        kind: The class of the dataset.
+        path: The view, absolute.
+        id: Its id.
+        options: Keywords of `kind`.
+        bases: Where the bases are, absolute; `...`: where the view says.
+        file: The view's own file, if it is open.
+    """
 
     kind: type[Any]
     path: str
     id: str
     options: dict[str, Any]
-    bases: Any
+    bases: EllipsisType | list[str]
+    file: Reader | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
         return rebuild, ("SavedView", self.kind, self.path, self.id, self.options, self.bases)
 
-    def rows(self) -> _core.Rows:
-        """The samples of the file, which must be the one that was opened."""
-        file = self.kind([self.path], **self.options)
-        footer = json.loads(_core.view_footer(self.path) or "{}")
-        if footer.get("id") != self.id:
+    @cached_property
+    def files(self) -> OpenFiles:
+        """Its files, which must be those that it was saved over.
+
+        Raises:
+            MismatchError: They are not.
+        """
+        footer = read_view(self.path)
+        if footer["id"] != self.id:
             raise MismatchError(f"{self.path}: the view changed since this dataset was pickled; open it again")
-        return _rows(file, footer, self.path, self.bases, self.options)
+        entries = footer["base"]
+        if not isinstance(self.bases, EllipsisType) and len(self.bases) != len(entries):
+            raise ValueError(f"{self.path}: this view has {len(entries)} bases; base= gives {len(self.bases)}")
+        opener = BaseOpener(self.kind, self.path, self.options)
+        found = [
+            opener.open(
+                base, i, candidates(base, self.path) if isinstance(self.bases, EllipsisType) else [self.bases[i]]
+            )
+            for i, base in enumerate(entries)
+        ]
+        return OpenFiles(footer, self.file or self.kind([self.path], **self.options), found)
+
+    def rows(self) -> _core.Rows:
+        """The samples."""
+        return _core.compose_saved(self.files.file, self.files.bases)
+
+    def schema(self) -> dict[str, str]:
+        """The types of its columns."""
+        return schema_of_all(self.files.bases, schema(self.files.file))
 
 
-def open_view(file: D, path: str, bases: Bases, options: dict[str, Any]) -> D:
-    """The view whose file is open as `file`."""
+def open_view(file: D, bases: Bases, options: dict[str, Any]) -> D:
+    """The view whose own file is open as `file`."""
+    path = file._shard_paths[0]
     if bases is None:
-        raise MismatchError(f"{path}: this is a saved view, which reads other files; base=None refuses them")
-    footer = json.loads(_core.view_footer(path) or "{}")
-    given: Any = bases
-    if not isinstance(bases, EllipsisType):
-        one = isinstance(bases, str | bytes | os.PathLike)
-        given = [os.path.abspath(os.fsdecode(p)) for p in ([bases] if one else cast("Sequence[Path]", bases))]  # noqa: PTH100
-    recipe = SavedView(type(file), os.path.abspath(path), footer["id"], options, given)  # noqa: PTH100
-    return file._derive(rows=_rows(file, footer, path, given, options), recipe=recipe)
+        name = file._shard_names[0]
+        raise MismatchError(f"{name}: this is a saved view, which reads other files; base=None refuses them")
+    given = bases if isinstance(bases, EllipsisType) else absolute_paths(bases)
+    recipe = SavedView(type(file), path, read_view(path)["id"], options, given, file)
+    return file._derive(rows=recipe.rows(), recipe=recipe)
 
 
-def _rows(file: Reader, footer: dict[str, Any], view: str, given: Any, options: dict[str, Any]) -> _core.Rows:
-    entries: list[Base] = footer["base"]
-    if not isinstance(given, EllipsisType) and len(given) != len(entries):
-        raise ValueError(f"{view}: this view has {len(entries)} bases; base= gives {len(given)}")
-    opened: list[Reader] = []
-    for i, base in enumerate(entries):
-        at = candidates(base, view) if isinstance(given, EllipsisType) else [given[i]]
-        opened.append(_open_base(type(file), base, i, view, at, options))
-    return _core.compose_saved(file, opened)
+def absolute_paths(bases: Path | Sequence[Path]) -> list[str]:
+    """The places of bases, one or several."""
+    places = [bases] if isinstance(bases, str | bytes | os.PathLike) else bases
+    return [os.path.abspath(os.fsdecode(place)) for place in places]  # noqa: PTH100
 
 
-def _open_base(
-    kind: type[Reader], base: Base, i: int, view: str, at: Sequence[str], options: dict[str, Any]
-) -> Reader:
-    """The base from the first place that has it."""
-    wrong: MismatchError | None = None
-    for path in at:
-        if not os.path.lexists(path):
-            continue
-        try:
-            return _at(kind, base, i, view, path, options)
-        except MismatchError as error:
-            wrong = wrong or error
-    raise wrong or missing_base(base, view, at)
+@dataclass(frozen=True)
+class BaseOpener:
+    """Opens the bases of a saved view; what is not the dataset that the view was saved over is refused.
 
+    Attributes:
+        kind: The class of the datasets.
+        view: The path of the view.
+        options: Keywords of `kind`.
+    """
 
-def _at(kind: type[Reader], base: Base, i: int, view: str, path: str, options: dict[str, Any]) -> Reader:
-    if base["kind"] == "jsonl":
-        found = json_lines_id(path)
-        _require(base, view, path, base["num_samples"], found)
-        offsets = _core.view_line_offsets(view, i)
-        plain = {**options, "plain": True, "markers": base.get("markers", False), "line_offsets": offsets}
-        return kind([path], **plain)
-    if base["kind"] == "mds":
-        from jinx.mds._folders import open_folders
+    kind: type[Reader]
+    view: str
+    options: dict[str, Any]
 
-        kept = {name: options[name] for name in ("io", "lazy", "verify", "max_value_bytes") if name in options}
-        opened = open_folders(kind, [path], **kept)
+    def open(self, base: Base, i: int, places: Sequence[str]) -> Reader:
+        """Base `i` from the first place that has it.
+
+        Raises:
+            MismatchError: It is at none of them.
+        """
+        wrong: MismatchError | None = None
+        for path in places:
+            if not os.path.lexists(path):
+                continue
+            try:
+                return self._at(base, i, path)
+            except MismatchError as error:
+                wrong = wrong or error
+        raise wrong or missing_base(base, self.view, places)
+
+    def _at(self, base: Base, i: int, path: str) -> Reader:
+        if base["kind"] == "jsonl":
+            self._require(base, path, base["num_samples"], json_lines_id(path))
+            plain: dict[str, Any] = {**self.options, "plain": True, "markers": base.get("markers", False)}
+            return self.kind([path], **plain, line_offsets=_core.view_line_offsets(self.view, i))
+        if base["kind"] == "mds":
+            from jinx.mds._folders import open_folders
+
+            opened = open_folders(self.kind, [path], **self.options)
+            self._require(base, path, *opened._identities()[0])
+            return opened
+        if base["kind"] == "directory":
+            return self._directory(base, path)
+        opened = self.kind([path], **self.options)
         samples, id_ = opened._identities()[0]
-        _require(base, view, path, samples, id_)
+        self._require(base, path, samples, pair_id(path, id_))
         return opened
-    if base["kind"] == "directory":
-        return _directory(kind, base, view, path, options)
-    opened = kind([path], **options)
-    samples, id_ = opened._identities()[0]
-    _require(base, view, path, samples, pair_id(path, id_))
-    return opened
 
+    def _directory(self, base: Base, path: str) -> Reader:
+        shards = _core.resolve(path)[: base.get("shards")]
+        names = [os.path.basename(name) for name, _, _ in shards]  # noqa: PTH119
+        expected = [(samples or 0, id_ or "") for _, samples, id_ in shards]
+        total = sum(samples for samples, _ in expected)
+        self._require(base, path, total, directory_id(names, expected))
+        return self.kind([name for name, _, _ in shards], **self.options, expected=expected)
 
-def _directory(kind: type[Reader], base: Base, view: str, path: str, options: dict[str, Any]) -> Reader:
-    shards = _core.resolve(path)[: base["shards"]]
-    names = [os.path.basename(name) for name, _, _ in shards]  # noqa: PTH119
-    expected = [(samples or 0, id_ or "") for _, samples, id_ in shards]
-    total = sum(samples for samples, _ in expected)
-    _require(base, view, path, total, directory_id(names, expected))
-    return kind([name for name, _, _ in shards], **options, expected=expected)
-
-
-def _require(base: Base, view: str, path: str, samples: int, id_: str) -> None:
-    if (samples, id_) != (base["num_samples"], base["id"]):
-        raise other_base(base, view, path, f"id {id_} with {samples:,} samples")
+    def _require(self, base: Base, path: str, samples: int, id_: str) -> None:
+        if (samples, id_) != (base["num_samples"], base["id"]):
+            raise other_base(base, self.view, path, f"id {id_} with {samples:,} samples")

@@ -2,12 +2,12 @@
 
 import json
 import os
-from typing import Any
+from collections.abc import Sequence
 
 from jinx import _core
 from jinx._core import Reader
 from jinx._dataset.columns import column_names
-from jinx._files.existing import refuse_existing
+from jinx._outputs import refuse_existing
 from jinx._results import WriteResult
 from jinx._views.bases import bases_of
 
@@ -66,7 +66,7 @@ def _write_own(writer: _core.Writer, dataset: Reader) -> None:
         writer.copy(dataset, part, [], [], None, own_only=True)
 
 
-def _names_in_files(dataset: Reader, roots: list[Any]) -> list[str]:
+def _names_in_files(dataset: Reader, roots: Sequence[_core.Rows]) -> list[str]:
     """The columns that the files may have: of files that do not list them, those that samples have."""
     names: dict[str, None] = {}
     for root in roots:

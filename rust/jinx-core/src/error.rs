@@ -1,8 +1,10 @@
 //! The one error type of the core: a cause, a place, and one clear line of text.
 
+use std::any::Any;
 use std::fmt::{self, Write};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Why an operation failed. Python maps each cause to one exception class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,6 +43,17 @@ struct Inner {
     field: Option<String>,
     byte: Option<u64>,
     errno: Option<i32>,
+    foreign: Option<ForeignError>,
+}
+
+/// An error of the caller's own code, passed through the core unchanged; it may cross threads.
+#[derive(Clone)]
+struct ForeignError(Arc<dyn Any + Send + Sync>);
+
+impl fmt::Debug for ForeignError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ForeignError")
+    }
 }
 
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -56,6 +69,7 @@ impl Error {
             field: None,
             byte: None,
             errno: None,
+            foreign: None,
         }))
     }
 
@@ -81,6 +95,18 @@ impl Error {
 
     pub fn invalid(what: impl Into<String>) -> Self {
         Self::new(Cause::Invalid, what)
+    }
+
+    /// The caller's own code failed, with an error that [`Error::foreign`] gives back.
+    pub fn of_caller(error: impl Any + Send + Sync) -> Self {
+        let mut interrupted = Self::interrupted();
+        interrupted.0.foreign = Some(ForeignError(Arc::new(error)));
+        interrupted
+    }
+
+    /// The error given to [`Error::of_caller`].
+    pub fn foreign<E: Any>(&self) -> Option<&E> {
+        self.0.foreign.as_ref()?.0.downcast_ref()
     }
 
     pub fn interrupted() -> Self {

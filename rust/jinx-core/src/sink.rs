@@ -207,6 +207,10 @@ pub trait Sink {
     fn stored(&mut self, _value: StoredValue<'_>) -> Result<()> {
         Err(Error::unsupported("this output takes no stored values"))
     }
+    /// Whether a media value may lie in the row by itself, without the dict that keeps its file name.
+    fn takes_bare_media(&self) -> bool {
+        false
+    }
     /// Whether the next value, if it is a list or dict of plain JSON, is wanted as its text, by [`Sink::json`].
     fn takes_json(&self) -> bool {
         false
@@ -269,6 +273,9 @@ impl<S: Sink + ?Sized> Sink for &mut S {
     }
     fn stored(&mut self, value: StoredValue<'_>) -> Result<()> {
         (**self).stored(value)
+    }
+    fn takes_bare_media(&self) -> bool {
+        (**self).takes_bare_media()
     }
     fn takes_json(&self) -> bool {
         (**self).takes_json()

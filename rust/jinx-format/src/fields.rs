@@ -159,6 +159,8 @@ pub struct FieldNode {
     /// This value may carry a chain or a quoted name, or something below may.
     pub coded: bool,
     pub media: bool,
+    /// A media value whose type of file the footer names.
+    pub mime: bool,
     /// Everything below may be encoded.
     pub open: bool,
 }
@@ -202,6 +204,7 @@ impl FieldNode {
             }
             node.coded = true;
             node.media |= field.media.is_some();
+            node.mime |= field.media.as_ref().is_some_and(|media| media.mime.is_some());
             node.open |= field.open;
         }
         Ok(root)

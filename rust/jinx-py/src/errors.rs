@@ -156,6 +156,9 @@ fn convert(py: Python<'_>, error: &Error) -> PyResult<PyErr> {
         Cause::Io(kind) => return Ok(io_error(error, kind)),
         Cause::Interrupted => {
             // A signal handler raised; its exception is the one to show.
+            if let Some(raised) = error.foreign::<PyErr>() {
+                return Ok(raised.clone_ref(py));
+            }
             return Ok(crate::signals::take()
                 .or_else(|| PyErr::take(py))
                 .unwrap_or_else(|| pyo3::exceptions::PyKeyboardInterrupt::new_err(())));
@@ -207,9 +210,8 @@ impl<T> IntoPy<T> for Result<T, Error> {
 }
 
 /// A Python exception on its way through the core (from a callback or a user's object).
-pub fn from_py(py: Python<'_>, error: PyErr) -> Error {
-    error.restore(py);
-    Error::interrupted()
+pub fn from_py(_py: Python<'_>, error: PyErr) -> Error {
+    Error::of_caller(error)
 }
 
 pub fn out_of_range(index: isize, len: usize) -> PyErr {

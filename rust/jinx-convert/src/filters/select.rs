@@ -275,6 +275,9 @@ impl Sink for Selecting<'_> {
     fn stored(&mut self, value: StoredValue<'_>) -> Result<()> {
         self.inner.stored(value)
     }
+    fn takes_bare_media(&self) -> bool {
+        self.inner.takes_bare_media()
+    }
     fn takes_json(&self) -> bool {
         !self.dropping && self.inner.takes_json()
     }

@@ -16,6 +16,7 @@ pub(crate) struct AsStored<'s, 'v> {
     value: &'v EncodedValue<'v>,
     pointer: Pointer,
     is_media: bool,
+    has_mime: bool,
     pub(crate) codec: Option<Codec>,
     pub(crate) decoded_bytes: u64,
 }
@@ -33,7 +34,9 @@ impl<'s, 'v> AsStored<'s, 'v> {
         }
         let decoded_bytes = value.announced_len(shard)?;
         let is_media = value.path.is_some() || node.is_some_and(|node| node.media);
-        Some(Self { shard, value, pointer, is_media, codec: value.chain.codecs().next(), decoded_bytes })
+        let has_mime = node.is_some_and(|node| node.mime);
+        let codec = value.chain.codecs().next();
+        Some(Self { shard, value, pointer, is_media, has_mime, codec, decoded_bytes })
     }
 
     pub(crate) fn is_str(&self) -> bool {
@@ -53,7 +56,7 @@ impl<'s, 'v> AsStored<'s, 'v> {
             ),
             _ => return Err(Error::invalid("a value that is not stored as bytes")),
         };
-        let mime = if self.is_media { codec::mime(&self.decode(&data)?) } else { None };
+        let mime = if self.has_mime { codec::mime(&self.decode(&data)?) } else { None };
         let media = self.is_media.then_some(StoredMedia { path: self.value.path.as_deref(), mime });
         let (codec, checksum, decoded_bytes) = (self.codec, self.pointer.x, self.decoded_bytes);
         sink.stored(StoredValue { kind, codec, data: data.clone(), checksum, decoded_bytes, media })

@@ -5,7 +5,7 @@ use crate::key::{Chain, FormatVersion, Kind};
 use crate::read::as_stored::AsStored;
 use crate::read::marked_rows::marked;
 use crate::read::shard::Shard;
-use crate::read::stored::EncodedValue;
+use crate::read::stored::{EncodedValue, Location};
 use bytes::Bytes;
 use jinx_core::error::{Error, Result};
 use jinx_core::json::scan::Members;
@@ -148,7 +148,9 @@ impl Shard {
                 npy::check_blob(payload, &bytes)?;
                 let mut blob = Blob::shared(Bytes::from(bytes));
                 let path = stored.path.as_deref();
-                if path.is_some() || node.is_some_and(|node| node.media) {
+                // As it was written: without the dict of a media value in the row.
+                let is_bare = matches!(stored.place, Location::Inline(_)) && sink.takes_bare_media();
+                if path.is_some() || (!is_bare && node.is_some_and(|node| node.media)) {
                     blob = blob.with_path(path);
                 }
                 sink.blob(payload, blob)

@@ -433,6 +433,10 @@ impl Sink for RowEncoder {
         self.put_stored(value)
     }
 
+    fn takes_bare_media(&self) -> bool {
+        true
+    }
+
     fn takes_json(&self) -> bool {
         self.keeps_json()
     }

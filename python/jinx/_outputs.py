@@ -1,4 +1,4 @@
-"""What is done about an output that exists."""
+"""Names of outputs."""
 
 import os
 

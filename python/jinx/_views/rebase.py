@@ -1,0 +1,105 @@
+"""Saying where the datasets are that a saved view shows, after they or the view moved."""
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+
+from jinx import _core
+from jinx._core import Reader
+from jinx._views.bases import Base, candidates, places, read_view
+from jinx._views.open import BaseOpener, Path, absolute_paths
+from jinx.errors import JinxError
+
+
+def rebase(view: Path, new: Path | Sequence[Path] | Mapping[Path, Path]) -> None:
+    """Tell a saved view where its datasets are now, after they moved.
+
+    The view is rewritten in one step, and nothing but these places changes in it. Each new place is opened before: it
+    must hold the dataset that the view was saved over.
+
+        jinx.rebase("good.jinx", "/data/laion.jinx")
+
+    Args:
+        view: The saved view.
+        new: A path for each dataset that the view shows, in the order in which `jinx info` names them; or a dict of old
+            and new paths, for some of them.
+
+    Raises:
+        MismatchError: `view` is not a saved view, or a new place does not hold the dataset that the view shows.
+        KeyError: The view shows nothing at one of the old paths.
+        ValueError: There are more or fewer paths than datasets.
+    """
+    name = os.fsdecode(view)
+    bases = read_view(name)["base"]
+    if isinstance(new, Mapping):
+        found = _renamed(name, bases, new)
+    else:
+        given = absolute_paths(new)
+        if len(given) != len(bases):
+            raise ValueError(f"{name}: this view shows {len(bases)} datasets; {len(given)} paths were given")
+        found = list(given)
+    opener = BaseOpener(Reader, name, {})
+    for i, (base, path) in enumerate(zip(bases, found, strict=True)):
+        if path is not None:
+            opener.open(base, i, [path])._close()
+    entries = [
+        (base["path"], base["hint"]) if path is None else places(path, name)
+        for base, path in zip(bases, found, strict=True)
+    ]
+    _core.view_set_paths(name, json.dumps(entries, ensure_ascii=False))
+
+
+def _renamed(view: str, bases: Sequence[Base], new: Mapping[Path, Path]) -> list[str | None]:
+    """The new path of each base; None for those that stay."""
+    found: list[str | None] = [None] * len(bases)
+    for old, path in new.items():
+        (before,), (after,) = absolute_paths(old), absolute_paths(path)
+        matching = [i for i, base in enumerate(bases) if before in candidates(base, view)]
+        if not matching:
+            known = ", ".join(candidates(base, view)[0] for base in bases)
+            raise KeyError(f"{view}: this view shows nothing at {before}; it shows {known}")
+        for i in matching:
+            found[i] = after
+    return found
+
+
+def bases_after_move(view: str, target: str, moved: Mapping[str, str]) -> list[str]:
+    """Where the bases of a view are that is about to become `target`.
+
+    Args:
+        view: The saved view.
+        target: Its new name.
+        moved: Old and new paths of datasets that were moved or copied together with it.
+    """
+    opener = BaseOpener(Reader, view, {})
+    found: list[str] = []
+    for i, base in enumerate(read_view(view)["base"]):
+        before = candidates(base, view)
+        together = [place for one in before for place in _followed(one, moved)]
+        found.append(_first(opener, base, i, [*together, *before, *candidates(base, target)]) or before[0])
+    return found
+
+
+def set_bases(view: str, paths: Sequence[str]) -> None:
+    """Write where the bases of a view are."""
+    _core.view_set_paths(view, json.dumps([places(path, view) for path in paths], ensure_ascii=False))
+
+
+def _followed(path: str, moved: Mapping[str, str]) -> list[str]:
+    """The new path of something that was moved, or that lies in a directory that was."""
+    return [
+        new + path[len(old) :]
+        for old, new in moved.items()
+        if path == old or path.startswith(old.rstrip(os.sep) + os.sep)
+    ]
+
+
+def _first(opener: BaseOpener, base: Base, i: int, paths: Sequence[str]) -> str | None:
+    """The first place that holds a base."""
+    for path in paths:
+        try:
+            opener.open(base, i, [path])._close()
+        except (JinxError, OSError):
+            continue
+        return path
+    return None

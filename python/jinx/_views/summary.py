@@ -1,0 +1,86 @@
+"""Facts about views: those that were saved, and those in memory that have columns of their own."""
+
+import os
+from dataclasses import replace
+from typing import Any
+
+from jinx._core import Reader
+from jinx._dataset.summary import column_infos, path_of, schema
+from jinx._dataset.summary import describe as describe_files
+from jinx._results import BaseInfo, DatasetInfo
+from jinx._views.open import SavedView
+
+
+def describe(dataset: Reader) -> DatasetInfo:
+    """`Dataset.info` of views."""
+    recipe = dataset._recipe
+    found = _saved(dataset, recipe) if isinstance(recipe, SavedView) else _in_memory(recipe.parts)
+    _, _, own = dataset._roots()
+    return replace(
+        found,
+        path=path_of(dataset),
+        samples=len(dataset),
+        columns=column_infos(schema(dataset), dataset._field_stats()),
+        has_arrow_schema=dataset._arrow_schema() is not None,
+        own_columns=own,
+    )
+
+
+def _saved(dataset: Reader, view: SavedView) -> DatasetInfo:
+    files = view.files
+    selected = _selected(dataset, [base["num_samples"] for base in files.footer["base"]])
+    bases = [
+        BaseInfo(_place(reader, base["kind"]), base["kind"], base["id"], base["num_samples"], shown, _bytes(reader))
+        for base, reader, shown in zip(files.footer["base"], files.bases, selected, strict=True)
+    ]
+    return replace(
+        describe_files(files.file),
+        samples_in_files=sum(base.samples for base in bases),
+        bases=bases,
+        has_positions=files.footer["has_positions"],
+    )
+
+
+def _in_memory(parts: tuple[Any, ...]) -> DatasetInfo:
+    """The files of all parts; one that several parts show counts once."""
+    found = list({info.path: info for info in (part.info() for part in parts)}.values())
+    first = found[0]
+    if len(found) == 1:
+        return first
+    formats = {info.format for info in found}
+    return replace(
+        first,
+        format=first.format if len(formats) == 1 else "mixed",
+        shards=sum(info.shards for info in found),
+        samples_in_files=sum(info.samples_in_files for info in found),
+        bytes=sum(info.bytes for info in found),
+        sidecar_bytes=sum(info.sidecar_bytes for info in found),
+        indexed=[one for one in first.indexed if all(one in info.indexed for info in found)],
+        checksums=[one for one in first.checksums if all(one in info.checksums for info in found)],
+        needs_1_1=list(dict.fromkeys(one for info in found for one in info.needs_1_1)),
+        ids=[one for info in found for one in info.ids],
+        bases=[one for info in found for one in info.bases],
+    )
+
+
+def _selected(dataset: Reader, sizes: list[int]) -> list[int]:
+    """How many samples of each base the view shows."""
+    _, over_bases, _ = dataset._roots()
+    if over_bases is None:
+        return sizes
+    import numpy as np
+
+    shown = np.zeros(sum(sizes), dtype=np.bool_)
+    shown[np.frombuffer(over_bases, dtype="<u8").astype(np.int64)] = True
+    ends = np.cumsum(sizes).tolist()
+    return [int(shown[end - size : end].sum()) for end, size in zip(ends, sizes, strict=True)]
+
+
+def _place(base: Reader, kind: str) -> str:
+    first = base._shard_paths[0]
+    return os.path.dirname(first) if kind == "directory" else first  # noqa: PTH120 - str in, str out
+
+
+def _bytes(base: Any) -> int:
+    info: DatasetInfo = base.info()
+    return info.bytes + info.sidecar_bytes
