@@ -196,8 +196,10 @@ def test_addition_concatenates(tmp_path, ds):
     assert len(sum([other, other], start=other)) == 9
     with pytest.raises(TypeError, match="unsupported operand"):
         _ = ds + 1
-    with pytest.raises(ValueError, match="differ in select_columns"):
-        _ = ds + other.select_columns("n")
+    chosen = ds[:1] + other.select_columns("n")
+    assert (len(list(chosen[0])), [list(sample) for sample in chosen[1:]]) == (len(ds.column_names), [["n"]] * 3)
+    with pytest.raises(ValueError, match="differ in map or with_transform"):
+        _ = ds + other.map(dict)
 
 
 def test_what_works_on_a_list_works_here(ds):

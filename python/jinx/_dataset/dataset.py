@@ -245,7 +245,7 @@ class Dataset(Base):
         """One dataset of the samples of several, in order; they may be views. `one + other` does the same.
 
         Raises:
-            ValueError: There are no datasets, or they differ in options, columns, decoders or functions applied.
+            ValueError: There are no datasets, or they differ in decoders or functions applied.
         """
         return selection.concat(cls, list(datasets))
 
