@@ -89,6 +89,7 @@ def prepare(folder: Path, parquet: Path) -> None:
         shutil.copy(parquet, folder / "hub" / f"{split}-00000-of-00001.parquet")
     for name in ("out", "train"):
         jinx.convert(parquet, folder / f"{name}.jinx")
+    jinx.open(folder / "train.jinx")[::2].save(folder / "good.jinx")
     for name in ("shards", "shards/train"):
         jinx.convert(parquet, folder / name, output_format="mds")
     (folder / "plain.jsonl").write_text('{"a":1}\n', "utf-8")
@@ -110,7 +111,7 @@ def written_by(code: str) -> list[str]:
         return [shlex.split(code.split(" --", maxsplit=1)[0])[-1]]
     if code.startswith("jinx "):
         return []
-    return re.findall(r'(?:\b(?:Writer|convert)\((?:\S.*, )?|\bout=)"([\w./-]+)"[,)]', code)
+    return re.findall(r'(?:\b(?:Writer|convert)\((?:\S.*, )?|\bout=|\.save\()"([\w./-]+)"[,)]', code)
 
 
 def run(folder: Path, codes: list[str], before: str = "", after: str = "") -> None:

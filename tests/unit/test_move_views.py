@@ -1,6 +1,5 @@
 """Views and their datasets on the move: rebase, mv, cp, rm."""
 
-import os
 from pathlib import Path
 
 import numpy as np
@@ -86,7 +85,7 @@ def test_rebase_renames_some_of_several(base, tmp_path):
     view = tmp_path / "v.jinx"
     jinx.concat([jinx.open(base)[1:], jinx.open(other)]).save(view)
     before = shown(view)
-    os.rename(base.parent, tmp_path / "moved")
+    base.parent.rename(tmp_path / "moved")
     jinx.rebase(view, {base: tmp_path / "moved" / "a.jinx"})
     assert [path for path, _ in paths(view)] == ["moved/a.jinx", "b.jinx"]
     assert shown(view) == before

@@ -99,7 +99,11 @@ def test_a_list_that_changes_later_does_not_change_the_view(ds):
 
 def test_new_columns_hide_stored_ones(ds):
     view = ds.with_columns({"score": range(COUNT), "image": lambda sample: len(sample["image"])})
-    assert view.column_names == [*(name for name in ds.column_names if name not in {"score", "image"}), "score", "image"]
+    assert view.column_names == [
+        *(name for name in ds.column_names if name not in {"score", "image"}),
+        "score",
+        "image",
+    ]
     assert list(view[4]) == view.column_names
     assert view[4]["score"] == 4
     assert view[4]["image"] == len(ds[4]["image"])
@@ -184,16 +188,17 @@ def test_wrong_arguments(ds):
 
 def tables() -> dict[str, Any]:
     """Captions of all samples, in another order."""
-    columns = {"id": [f"s{n:03d}" for n in reversed(range(COUNT))], "caption": [f"c{n}" for n in reversed(range(COUNT))]}
+    columns = {
+        "id": [f"s{n:03d}" for n in reversed(range(COUNT))],
+        "caption": [f"c{n}" for n in reversed(range(COUNT))],
+    }
     return {"dict": columns, "arrow": pa.table(columns), "reader": pa.table(columns).to_reader(), "jinx": columns}
 
 
 @pytest.mark.parametrize("kind", [*tables(), "polars", "pandas"])
 def test_joins(kind, ds, tmp_path):
-    if kind in {"polars", "pandas"}:
-        table = pytest.importorskip(kind).DataFrame(tables()["dict"])
-    else:
-        table = tables()[kind]
+    is_foreign = kind in {"polars", "pandas"}
+    table = pytest.importorskip(kind).DataFrame(tables()["dict"]) if is_foreign else tables()[kind]
     if kind == "jinx":
         with jinx.Writer(tmp_path / "captions.jinx") as writer:
             writer.write_many({"id": id, "caption": text} for id, text in zip(*table.values(), strict=True))
@@ -229,7 +234,9 @@ def part() -> dict[str, Any]:
 
 
 def test_what_has_no_counterpart_is_none_and_named(ds):
-    with pytest.warns(UserWarning, match="6 samples have a key in 'id'.*'s006'.*, ...\\); 1 rows of the table.*'unknown'") as seen:
+    with pytest.warns(
+        UserWarning, match="6 samples have a key in 'id'.*'s006'.*, ...\\); 1 rows of the table.*'unknown'"
+    ) as seen:
         view = ds.with_columns(part(), on="id")
     assert Path(seen[0].filename) == Path(__file__)
     assert [sample["rank"] for sample in view] == [*range(6), *[None] * 6]
@@ -244,7 +251,7 @@ def test_missing_drop(ds):
 
 
 def test_missing_fail(ds):
-    with pytest.raises(KeyError, match="6 samples.*1 rows of the table"):
+    with pytest.raises(KeyError, match=r"6 samples.*1 rows of the table"):
         ds.with_columns(part(), on="id", missing="fail")
     table = part() | {"id": [f"s{n:03d}" for n in range(7)]}
     with pytest.raises(KeyError, match="5 samples"):

@@ -87,7 +87,8 @@ class SavedView:
             )
             for i, base in enumerate(entries)
         ]
-        return OpenFiles(footer, self.file or self.kind([self.path], **self.options), found)
+        file = self.kind([self.path], **self.options) if self.file is None else self.file
+        return OpenFiles(footer, file, found)
 
     def rows(self) -> _core.Rows:
         """The samples."""
