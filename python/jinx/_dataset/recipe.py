@@ -22,7 +22,6 @@ class Recipe:
         """The samples."""
         return _core.compose(list(self.parts), list(self.own), [])
 
-
     def schema(self) -> dict[str, str]:
         """The types of its columns."""
         return schema_of_all(self.parts, {name: values.type_text() for name, values in self.own})

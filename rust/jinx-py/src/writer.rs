@@ -260,7 +260,8 @@ impl Writer {
         table: Option<&Bound<'_, PyAny>>,
         own_only: bool,
     ) -> PyResult<()> {
-        copy::copy(py, self, reader.get(), positions, &hidden, own, table, own_only)
+        let copied = copy::Copied { hidden: &hidden, own, table, own_only };
+        copy::copy(py, self, reader.get(), positions, copied)
     }
 
     /// Finishes and publishes; returns samples, shards, bytes and sidecar_bytes.

@@ -8,9 +8,9 @@ use jinx_format::view::{self, Base, rewrite_bases, stand_in_id};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use serde_json::json;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-fn open(path: &PathBuf) -> jinx_core::Result<Shard> {
+fn open(path: &Path) -> jinx_core::Result<Shard> {
     Shard::open(path, &OpenOptions { views: true, ..OpenOptions::default() })
 }
 

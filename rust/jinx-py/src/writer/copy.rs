@@ -128,21 +128,29 @@ pub fn inherit(
     .map_err(here)
 }
 
-/// Copies the samples at positions over all files: without the columns in `hidden`, and with those in `own` and in
-/// the Arrow stream `table`, which have a value of each column for each sample.
-/// With `own_only` the columns that views have beside their files are copied, and no others.
+/// What is copied of each sample.
+pub struct Copied<'c, 'py> {
+    /// Columns that are left out.
+    pub hidden: &'c [String],
+    /// The caller's columns, with a value for each sample.
+    pub own: Vec<(String, Bound<'py, PyAny>)>,
+    /// An Arrow stream of more of them.
+    pub table: Option<&'c Bound<'py, PyAny>>,
+    /// Only the columns that views have beside their files.
+    pub own_only: bool,
+}
+
+/// Copies the samples at positions over all files.
 pub fn copy(
     py: Python<'_>,
     target: &Writer,
     reader: &Reader,
     positions_over_files: &Bound<'_, PyAny>,
-    hidden: &[String],
-    own: Vec<(String, Bound<'_, PyAny>)>,
-    table: Option<&Bound<'_, PyAny>>,
-    own_only: bool,
+    copied: Copied<'_, '_>,
 ) -> PyResult<()> {
     let positions = positions(positions_over_files, reader.view.rows.files().samples)?;
     let rows = Arc::clone(&reader.view.rows);
+    let Copied { hidden, own, table, own_only } = copied;
     let own = OwnColumns::read(own, table)?;
     own.check(positions.len()).into_py_result()?;
     let wanted = |name: &str| !hidden.iter().any(|hidden| hidden == name);
