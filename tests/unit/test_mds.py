@@ -400,3 +400,24 @@ def test_many_shards_open_quickly_and_few_stay_open(tmp_path: Path) -> None:
         assert [one["id"] for one in dataset.shuffle(0)[:100]] == dataset.shuffle(0)["id"].tolist()[:100]
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def test_samples_that_were_touched_keep_their_shards(tmp_path: Path) -> None:
+    """However many shards are opened after them, and although the files are gone."""
+    import resource
+    import shutil
+
+    folder = write(tmp_path / "d", 300, size_limit=1)
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(128, soft), hard))
+    try:
+        dataset = jinx.open(folder, io="mmap")
+        kept = [dataset[k] for k in range(100)]
+        assert [one["id"] for one in kept] == list(range(100))
+        assert dataset["id"].tolist() == list(range(300))
+        shutil.rmtree(folder)
+        assert [one["text"] for one in kept] == [f"text {k}" for k in range(100)]
+        with pytest.raises(FileNotFoundError):
+            [dataset[k]["text"] for k in range(100, 300)]
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
