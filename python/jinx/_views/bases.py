@@ -34,21 +34,20 @@ class NewBase(TypedDict):
 def bases_of(root: _core.Rows, view: str, options: dict[str, Any]) -> list[NewBase]:
     """The bases that the files of one dataset are, in their order."""
     if root.kind == "mds":
-        return [_base(path, view, "mds", *identity) for path, identity in _files(root)]
+        return [
+            _base(path, view, "mds", *identity) for path, identity in zip(root.paths, root.identities(), strict=True)
+        ]
     if root.kind == "jsonl":
         return [_json_lines(root, i, path, view, options) for i, path in enumerate(root.paths)]
-    directory = _directory(root)
+    identities = root.identities()
+    directory = _directory(root.paths, identities)
     if directory is not None:
-        identities = root.identities()
         names = [os.path.basename(path) for path in root.paths]  # noqa: PTH119
         base = _base(directory, view, "directory", root.samples, directory_id(names, identities))
         base["entry"]["shards"] = len(names)
         return [base]
-    return [_base(path, view, "pair", samples, pair_id(path, id_)) for path, (samples, id_) in _files(root) if samples]
-
-
-def _files(root: _core.Rows) -> list[tuple[str, tuple[int, str]]]:
-    return list(zip(root.paths, root.identities(), strict=True))
+    files = zip(root.paths, identities, strict=True)
+    return [_base(path, view, "pair", samples, pair_id(path, id_)) for path, (samples, id_) in files if samples]
 
 
 def _base(path: str, view: str, kind: Kind, samples: int, id_: str) -> NewBase:
@@ -72,17 +71,17 @@ def _json_lines(root: _core.Rows, i: int, path: str, view: str, options: dict[st
     return base
 
 
-def _directory(root: _core.Rows) -> str | None:
-    """The directory whose manifest lists these shards first."""
-    parents = {os.path.dirname(path) for path in root.paths}  # noqa: PTH120
+def _directory(paths: Sequence[str], identities: Sequence[tuple[int, str]]) -> str | None:
+    """The directory whose manifest lists these shards first, with all their samples."""
+    parents = {os.path.dirname(path) for path in paths}  # noqa: PTH120
     if len(parents) != 1:
         return None
     directory = parents.pop()
     if not os.path.exists(os.path.join(directory, "jinx.json")):  # noqa: PTH110, PTH118
         return None
-    listed = [name for name, _, _ in _core.resolve(directory)]
-    same = [os.path.abspath(name) for name in listed[: len(root.paths)]] == [os.path.abspath(p) for p in root.paths]  # noqa: PTH100
-    return directory if same else None
+    listed = [(os.path.abspath(name), samples, id_) for name, samples, id_ in _core.resolve(directory)]  # noqa: PTH100
+    wanted = [(os.path.abspath(path), *identity) for path, identity in zip(paths, identities, strict=True)]  # noqa: PTH100
+    return directory if listed[: len(paths)] == wanted else None
 
 
 def pair_id(path: str, id_: str) -> str:

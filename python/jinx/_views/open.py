@@ -2,8 +2,9 @@
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from types import EllipsisType
 from typing import Any, TypeVar, cast
 
@@ -22,6 +23,7 @@ from jinx._views.bases import (
 from jinx.errors import MismatchError
 
 D = TypeVar("D", bound=Reader)
+T = TypeVar("T")
 Path = str | os.PathLike[str]
 # Where the view says, at these places instead, or nowhere.
 Bases = EllipsisType | Path | Sequence[Path] | None
@@ -69,26 +71,29 @@ def _rows(file: Reader, footer: dict[str, Any], view: str, given: Any, options: 
     opened: list[Reader] = []
     for i, base in enumerate(entries):
         at = candidates(base, view) if isinstance(given, EllipsisType) else [given[i]]
-        opened.append(_open_base(type(file), base, i, view, at, options))
+        opened.append(first_place(base, view, at, partial(open_base, type(file), base, i, view, options=options))[1])
     return _core.compose_saved(file, opened)
 
 
-def _open_base(
-    kind: type[Reader], base: Base, i: int, view: str, at: Sequence[str], options: dict[str, Any]
-) -> Reader:
-    """The base from the first place that has it."""
+def first_place(base: Base, view: str, at: Sequence[str], take: Callable[[str], T]) -> tuple[str, T]:
+    """The first place that has a base, and what `take` makes of it.
+
+    Raises:
+        MismatchError: No place has it.
+    """
     wrong: MismatchError | None = None
     for path in at:
         if not os.path.lexists(path):
             continue
         try:
-            return _at(kind, base, i, view, path, options)
+            return path, take(path)
         except MismatchError as error:
             wrong = wrong or error
     raise wrong or missing_base(base, view, at)
 
 
-def _at(kind: type[Reader], base: Base, i: int, view: str, path: str, options: dict[str, Any]) -> Reader:
+def open_base(kind: type[Reader], base: Base, i: int, view: str, path: str, *, options: dict[str, Any]) -> Reader:
+    """The dataset at `path`, which must be the one that the view was saved over."""
     if base["kind"] == "jsonl":
         found = json_lines_id(path)
         _require(base, view, path, base["num_samples"], found)
@@ -106,6 +111,8 @@ def _at(kind: type[Reader], base: Base, i: int, view: str, path: str, options: d
     if base["kind"] == "directory":
         return _directory(kind, base, view, path, options)
     opened = kind([path], **options)
+    if opened._is_saved_view():
+        raise MismatchError(f"{view}: {path} is a saved view itself, and not the dataset that this view was saved over")
     samples, id_ = opened._identities()[0]
     _require(base, view, path, samples, pair_id(path, id_))
     return opened
@@ -116,6 +123,8 @@ def _directory(kind: type[Reader], base: Base, view: str, path: str, options: di
     names = [os.path.basename(name) for name, _, _ in shards]  # noqa: PTH119
     expected = [(samples or 0, id_ or "") for _, samples, id_ in shards]
     total = sum(samples for samples, _ in expected)
+    if len(shards) < base["shards"]:
+        raise other_base(base, view, path, f"{len(shards):,} shards of {base['shards']:,}")
     _require(base, view, path, total, directory_id(names, expected))
     return kind([name for name, _, _ in shards], **options, expected=expected)
 

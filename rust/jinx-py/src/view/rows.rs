@@ -132,6 +132,13 @@ impl ViewRows {
         self.own_names.iter().any(|own| own == name)
     }
 
+    /// Whether a column of the base is shown; which of them a caller chose later does not matter.
+    fn shows(&self, name: &str) -> bool {
+        let is_hidden = self.hidden.iter().chain(&self.base_hidden).any(|hidden| hidden == name);
+        !is_hidden
+            && self.base_columns.as_ref().is_none_or(|columns| columns.iter().any(|chosen| chosen == name))
+    }
+
     /// The rows that have a column.
     fn holder(&self, name: &str) -> Option<&Arc<dyn Rows>> {
         self.own.as_ref().filter(|_| self.is_own(name))
@@ -205,14 +212,14 @@ impl Rows for ViewRows {
 
     fn column_names(&self) -> Result<Vec<String>> {
         let mut names = self.base.column_names()?;
-        names.retain(|name| !self.hidden.contains(name));
+        names.retain(|name| self.shows(name));
         names.extend(self.own_names.iter().cloned());
         Ok(names)
     }
 
     fn own_names(&self) -> Vec<String> {
         let mut names = self.base.own_names();
-        names.retain(|name| !self.hidden.contains(name));
+        names.retain(|name| self.shows(name));
         names.extend(self.own_names.iter().cloned());
         names
     }
@@ -221,7 +228,7 @@ impl Rows for ViewRows {
         let mut fields = self.base.statistics()?;
         fields.retain(|field| {
             let name = field.path.first().and_then(Option::as_ref);
-            name.is_none_or(|name| !self.hidden.contains(name))
+            name.is_none_or(|name| self.shows(name))
         });
         if let Some(own) = &self.own {
             fields.extend(own.statistics()?);
@@ -243,7 +250,7 @@ impl Rows for ViewRows {
 
     fn arrow_types(&self) -> Result<ArrowTypes> {
         let mut types = self.base.arrow_types()?;
-        let is_base = |name: &str| !self.hidden.iter().any(|hidden| hidden == name);
+        let is_base = |name: &str| self.shows(name);
         types.media.retain(|(path, _)| path.first().and_then(Option::as_deref).is_none_or(is_base));
         let own = match &self.own {
             None => None,
@@ -263,7 +270,7 @@ impl Rows for ViewRows {
     }
 
     fn inherited(&self, wanted: &dyn Fn(&str) -> bool) -> Result<Inherited> {
-        let base = |name: &str| wanted(name) && !self.hidden.iter().any(|hidden| hidden == name);
+        let base = |name: &str| wanted(name) && self.shows(name);
         let mut inherited = self.base.inherited(&base)?;
         if let Some(own) = &self.own {
             inherited.media.extend(own.inherited(wanted)?.media);
@@ -279,7 +286,7 @@ impl Rows for ViewRows {
 
     fn emit_own(&self, position: u64, wanted: &dyn Fn(&str) -> bool, sink: &mut dyn Sink) -> Result<()> {
         if !self.base.own_names().is_empty() {
-            let is_base = |name: &str| wanted(name) && !self.hidden.iter().any(|hidden| hidden == name);
+            let is_base = |name: &str| wanted(name) && self.shows(name);
             self.base.emit_own(self.positions.get(position)?, &is_base, sink)?;
         }
         self.own.as_ref().map_or(Ok(()), |own| own.emit_members(position, wanted, sink))
