@@ -12,7 +12,8 @@ BASE64 = {
     "contentEncoding": "base64",
     "pattern": "^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$",
 }
-FEATURES = {"type": "array", "items": TEXT, "maxItems": 0, "description": "No feature is defined in 1.1."}
+NO_FEATURES = {"type": "array", "items": TEXT, "maxItems": 0, "description": "No feature is defined for manifests."}
+FEATURES = {"type": "array", "items": {"enum": ["view"]}, "uniqueItems": True, "description": "See versions.md."}
 
 
 def component(suffix: str) -> dict:
@@ -88,6 +89,39 @@ FIELD = record(
     optional=("coded", "quoted", "bytes", "decoded", "open", "media", "feature"),
     dependentRequired={"bytes": ["coded"], "decoded": ["coded"]},
 )
+PATH = {"type": "string", "minLength": 1, "maxLength": 4096, "description": "See limits.md, names found in files."}
+LINES = ["index", "content"]
+BASE = record(
+    {
+        "path": {**PATH, "pattern": r"^[^/\u0000-\u001f][^\u0000-\u001f]*$"},
+        "hint": {**PATH, "pattern": r"^/[^\u0000-\u001f]*$"},
+        "kind": {"enum": ["pair", "directory", "mds", "jsonl"]},
+        "id": TEXT,
+        "num_samples": UINT,
+        "shards": UINT,
+        "index": REF,
+        "content": HEX32,
+        "markers": {"const": True},
+    },
+    optional=("shards", *LINES, "markers"),
+    allOf=[
+        {
+            "if": {"properties": {"kind": {"const": "jsonl"}}},
+            "then": {"required": LINES, "properties": {"id": {"pattern": "^[0-9]+--?[0-9]+$"}}},
+            "else": {
+                "not": {"anyOf": [{"required": [name]} for name in (*LINES, "markers")]},
+                "if": {"properties": {"kind": {"const": "mds"}}},
+                "then": {"properties": {"id": HEX16}},
+                "else": {"properties": {"id": HEX32}},
+            },
+        },
+        {
+            "if": {"properties": {"kind": {"const": "directory"}}},
+            "then": {"required": ["shards"]},
+            "else": {"not": {"required": ["shards"]}},
+        },
+    ],
+)
 FOOTER = record(
     {
         "num_samples": UINT,
@@ -106,6 +140,10 @@ FOOTER = record(
         "id": HEX32,
         "sidecar": {"anyOf": [{"type": "null"}, record({"name": component(""), "length": {**UINT, "minimum": 64}})]},
         "line_hash": REF,
+        "rows": UINT,
+        "base": {"type": "array", "items": {"$ref": "#/$defs/base"}, "minItems": 1, "maxItems": 300_000},
+        "positions": REF,
+        "drop": {"type": "array", "items": TEXT, "uniqueItems": True},
         "fields": {"type": "array", "items": {"$ref": "#/$defs/field"}},
         "arrow_schema": BASE64,
         "columns": {"type": "array", "items": {"$ref": "#/$defs/column"}},
@@ -121,18 +159,34 @@ FOOTER = record(
         "compress_ratio",
         "split",
         "writer",
+        "rows",
+        "base",
+        "positions",
+        "drop",
         "arrow_schema",
         "meta",
     ),
 )
-FOOTER["oneOf"] = [
-    {"required": ["index.npy.zst"], "properties": {"index.npy.zst": TEXT}},
-    {"required": ["index.npy.bin"], "properties": {"index.npy.bin": {"$ref": "#/$defs/pointer"}}},
-]
+
+
+def index(mark: str) -> list[dict]:
+    """The two forms of the index."""
+    return [
+        {"required": [f"index.npy.zst{mark}"], "properties": {f"index.npy.zst{mark}": TEXT}},
+        {"required": [f"index.npy.bin{mark}"], "properties": {f"index.npy.bin{mark}": {"$ref": "#/$defs/pointer"}}},
+    ]
+
+
+FOOTER |= {
+    "if": {"properties": {"features_required": {"contains": {"const": "view"}}}},
+    "then": {"required": ["rows", "base"], "oneOf": index(".view")},
+    "else": {"oneOf": index("")},
+}
 FOOTER["$defs"] = {
     "pointer": record({"offset": {**UINT, "minimum": 64}, "length": UINT, "x": HEX16}),
     "inline": record({"data": BASE64, "length": UINT, "x": HEX16}),
     "array": ARRAY,
+    "base": BASE,
     "column": COLUMN,
     "field": FIELD,
 }
@@ -141,7 +195,7 @@ MANIFEST = record(
         "format": {"const": "jinx"},
         "version": {"type": "string", "pattern": r"^1\.[1-9][0-9]*$"},
         "generation": {**UINT, "minimum": 1},
-        "features_required": FEATURES,
+        "features_required": NO_FEATURES,
         "split": {"type": ["string", "null"]},
         "num_samples": UINT,
         "shards": {

@@ -100,6 +100,7 @@ def open(
             from jinx._views.open import open_view
 
             kept: dict[str, Any] = {"lazy": lazy, "io": io, "verify": verify, "max_value_bytes": max_value_bytes}
+            kept["encoding"] = encoding
             dataset = open_view(dataset, base, kept)
     if columns is not None:
         dataset = dataset.select_columns(columns)

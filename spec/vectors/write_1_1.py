@@ -22,6 +22,19 @@ class Media:
         self.data, self.path = data, path
 
 
+class View:
+    """What a saved view shows; `lines` holds the line offsets of each base of plain JSON lines, None for any other."""
+
+    def __init__(self, bases: list[dict], lines: list[list[int] | None], positions: list[int] | None, drop: list[str]) -> None:
+        self.bases, self.lines, self.positions, self.drop = bases, lines, positions, drop
+        self.samples = sum(base["num_samples"] for base in bases) if positions is None else len(positions)
+
+    def canonical(self) -> bytes:
+        """What the id covers besides the rows."""
+        bases = [{name: base[name] for name in ("kind", "id", "num_samples", "markers") if name in base} for base in self.bases]
+        return orjson.dumps({"base": bases, "drop": self.drop}) + np.array(self.positions or [], "<u8").tobytes()
+
+
 def x(data: bytes) -> str:
     """xxh3-64 as text."""
     return xxhash.xxh3_64_hexdigest(data)
@@ -173,6 +186,14 @@ class Writer:
             return self.store(data)
         return {"data": base64.b64encode(zst(data)).decode(), "length": len(data), "x": x(data)}
 
+    def _shown(self, view: View) -> dict:
+        """A view's members of the footer."""
+        indexes = [{} if lines is None else {"index": self.array(np.array(lines, "<u8").tobytes())} for lines in view.lines]
+        shown: dict = {"rows": len(self.lines), "base": [base | index for base, index in zip(view.bases, indexes, strict=True)]}
+        if view.positions is not None:
+            shown["positions"] = self.array(np.array(view.positions, "<u8").tobytes())
+        return shown | ({"drop": view.drop} if view.drop else {})
+
     def _field_list(self) -> list[dict]:
         tops = dict.fromkeys(path[0] for path in self.fields if path)
         entries = []
@@ -215,10 +236,10 @@ class Writer:
     def close(self, *, edit: Callable[[dict], dict | None] | None = None, footer_bytes: Callable[[bytes], bytes] | None = None,
               index: Callable[[list], list] | None = None, hashes: Callable[[list], list] | None = None,
               main: Callable[[bytes], bytes] | None = None, side: Callable[[bytes], bytes | None] | None = None,
-              header: Callable[[bytearray], None] | None = None, **more: object) -> dict:  # fmt: skip
+              header: Callable[[bytearray], None] | None = None, view: View | None = None, **more: object) -> dict:  # fmt: skip
         """Writes the files; the functions change footer, index, hashes, header or files on the way out. Gives the footer."""
         rows = b"".join(self.lines)
-        offsets = np.cumsum([0, *map(len, self.lines)]).tolist()
+        offsets = np.cumsum([0, *map(len, self.lines)]).tolist() if self.lines or not view else []
         offsets = index(offsets) if index else offsets
         line_hashes = np.array([xxhash.xxh3_64_intdigest(line) for line in self.lines], "<u8").tobytes()
         values_end = len(self.body)
@@ -226,20 +247,21 @@ class Writer:
         name = more.pop("sidecar_name", self.path.with_suffix(".binx").name)
         raw = np.array(offsets, "<u8").tobytes()
         if self.allowed and (self.pointers or len(raw) >= 65536):
-            footer: dict = {"index.npy.bin": self.store(raw)}
+            footer: dict = {f"index.npy.bin{'.view' if view else ''}": self.store(raw)}
         else:
-            footer = {"index.npy.zst": self.text(zst(raw))}
+            footer = {f"index.npy.zst{'.view' if view else ''}": self.text(zst(raw))}
         stored_hashes = hashes(line_hashes) if hashes else line_hashes
         hash_entry = self.array(stored_hashes)
+        shown = self._shown(view) if view else {}
         columns = [self._column(*wanted) for wanted in self.wanted]
         has_sidecar = len(self.body) > 64
-        identity = xxhash.xxh3_128((values if has_sidecar else b"") + stored_hashes)
+        identity = xxhash.xxh3_128((values if has_sidecar else b"") + stored_hashes + (view.canonical() if view else b""))
         footer |= {
-            "num_samples": len(self.lines), "shard_id": more.pop("shard_id", -1), "version": "1.1", "encoding": self.encoding,
+            "num_samples": view.samples if view else len(self.lines), "shard_id": more.pop("shard_id", -1), "version": "1.1", "encoding": self.encoding,
             "binary_threshold": 64, "compression": "zst", "index_compression": "zst", "compress_threshold": 128,
             "compress_ratio": 0.9, "ext_sep": ".", **({"split": more.pop("split")} if "split" in more else {}),
-            "features_required": [], "writer": "jinx-vectors 1", "id": identity.hexdigest(),
-            "sidecar": {"name": name, "length": len(self.body)} if has_sidecar else None, "line_hash": hash_entry,
+            "features_required": ["view"] if view else [], "writer": "jinx-vectors 1", "id": identity.hexdigest(),
+            "sidecar": {"name": name, "length": len(self.body)} if has_sidecar else None, "line_hash": hash_entry, **shown,
             "fields": self._field_list(), "columns": columns, "meta": more.pop("meta", {}), **more,
         }  # fmt: skip
         if edit:

@@ -44,7 +44,10 @@ def stored(path: Path) -> str | None:
 def files_of(path: Path) -> set[str]:
     """The names, relative to the directory around it, that a dataset consists of, when it exists."""
     if path.suffix == ".jinx":
-        return {path.name, path.with_suffix(".binx").name} if path.exists() else set()
+        if not path.exists():
+            return set()
+        is_alone = b'"sidecar":null' in path.read_bytes()
+        return {path.name} if is_alone else {path.name, path.with_suffix(".binx").name}
     if not path.exists():
         return set()
     names = ["jinx.json"]

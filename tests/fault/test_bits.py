@@ -113,6 +113,26 @@ def test_every_flipped_bit_of_a_folder_is_found(folder, record_property):
     assert missed == []
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_every_flipped_bit_of_a_saved_view_is_found(folder, record_property):
+    (folder / "base").mkdir()
+    with jinx.Writer(folder / "base" / "a.jinx") as writer:
+        writer.write_many(rows())
+    (folder / "base" / "a.jsonl").write_text('{"n": 1}\n{"n": 2}\n', "utf-8")
+    both = jinx.concat([jinx.open(folder / "base" / name) for name in ("a.jinx", "a.jsonl")])
+    both[[3, 1, 1]].with_columns({"own": [bytes(100), 1.5, None]}).save(folder / "view.jinx")
+    assert jinx.verify(folder / "view.jinx") == []
+    count, missed = 0, []
+    for name in ("view.jinx", "view.binx"):
+        for at in flips(folder / name):
+            count += 1
+            if not jinx.verify(folder / "view.jinx") and len(missed) < 10:
+                missed.append((name, at))
+    record_property("bits", count)
+    assert missed == []
+
+
 def test_arrays_in_the_sidecar_are_covered_too(folder):
     path = folder / "a.jinx"
     with jinx.Writer(path) as writer:

@@ -36,6 +36,7 @@ def write_variants(folder: Path, vectors: Path, rows: int = 12) -> None:
     (folder / "many").mkdir()
     with jinx.Writer(folder / "many" / "a.jinx") as writer:
         writer.write_many({"n": index, "t": np.int8(index % 3)} for index in range(9000))
+    write_views(folder, few)
     for main in [*vectors.glob("1_0/*.jinx"), *vectors.glob("1_1/*.jinx")]:
         files = [main, main.with_suffix(".binx")]
         if sum(file.stat().st_size for file in files if file.exists()) < FULL_LENGTH:
@@ -46,10 +47,36 @@ def write_variants(folder: Path, vectors: Path, rows: int = 12) -> None:
                     shutil.copy(file, place)
 
 
+def write_views(folder: Path, few: list[dict]) -> None:
+    """Views of every kind; copies of them find their bases by the absolute path."""
+    bases = folder.parent / "bases"
+    if not bases.exists():
+        bases.mkdir()
+        with jinx.Writer(bases / "a.jinx") as writer:
+            writer.write_many(few)
+        with jinx.Writer(bases / "shards", shard_size=2000) as writer:
+            writer.write_many(few)
+        jinx.convert(few, bases / "a.jsonl")
+    pair, shards, lines = (jinx.open(bases / name) for name in ("a.jinx", "shards", "a.jsonl"))
+    own = {"n": list(range(len(few))), "blob": [bytes(100 + i) for i in range(len(few))]}
+    views = {
+        "rowless": pair[::-1],
+        "own": shards.shuffle(seed=1).with_columns(own),
+        "lines": lines[::-1].with_columns(own).drop_columns("flag"),
+        "several": jinx.concat([lines, pair, shards]),
+    }
+    for name, view in views.items():
+        (folder / f"view-{name}").mkdir()
+        view.save(folder / f"view-{name}" / "a.jinx")
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(7200)
 def test_mutated_files_give_values_or_our_errors(folder, vectors, soak, child_environment):
     write_variants(folder / "sources", vectors)
+    many = jinx.open(folder / "sources" / "many" / "a.jinx")
+    (folder / "sources" / "view-many").mkdir()
+    many[::-1].save(folder / "sources" / "view-many" / "a.jinx")
     total, processes = (1_000_000, 2) if soak else (20_000, 2)
     share = total // processes
     running = []

@@ -12,7 +12,7 @@ from fault.writing import CASES
 
 
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("name", ["replace pair", "replace folder"])
+@pytest.mark.parametrize("name", ["replace pair", "replace view", "replace folder"])
 def test_readers_see_one_whole_version(name, folder, soak, child_environment, record_property):
     case = CASES[name]
     path = folder / "target" / case.file
@@ -36,7 +36,7 @@ def test_readers_see_one_whole_version(name, folder, soak, child_environment, re
 
 
 @pytest.mark.parametrize("io", ["mmap", "pread"])
-@pytest.mark.parametrize("name", ["replace pair", "replace folder"])
+@pytest.mark.parametrize("name", ["replace pair", "replace view", "replace folder"])
 @pytest.mark.parametrize("touched", [False, True])
 def test_an_open_dataset_reads_the_old_version_to_the_end(name, io, touched, folder):
     case = CASES[name]

@@ -38,6 +38,19 @@ def append_folder(path: Path, version: int) -> None:
         writer.write_many(rows(version))
 
 
+def base_of(path: Path) -> Path:
+    return path.parent.parent / "base.jinx"
+
+
+def save_view(path: Path, version: int) -> None:
+    """Samples of a base that all versions share, in another order; of one version, the blobs are its own."""
+    dataset = jinx.open(base_of(path))
+    view = dataset[[i for i, each in enumerate(dataset["version"]) if each == version]]
+    if version == 2:
+        view = view.with_columns({"blob": [row["blob"] for row in rows(version)]})
+    view.save(path, overwrite=True)
+
+
 Write = Callable[[Path, int], None]
 
 
@@ -52,6 +65,10 @@ class Case:
     def prepare(self, path: Path, old: int) -> list[dict[str, Any]] | None:
         """Writes what is there before, and returns it; None where nothing is."""
         path.parent.mkdir(parents=True)
+        if self.write is save_view and not base_of(path).exists():
+            with jinx.Writer(base_of(path), threads=1) as writer:
+                for version in range(4):
+                    writer.write_many(rows(version))
         if self.old is None:
             return None
         self.old(path, old)
@@ -73,5 +90,7 @@ CASES = {
     "convert": Case("data.jinx", convert_pair, old=write_pair),
     "create folder": Case("data", write_folder, old=None),
     "replace folder": Case("data", write_folder, old=write_folder),
+    "save view": Case("data.jinx", save_view, old=None),
+    "replace view": Case("data.jinx", save_view, old=save_view),
     "append": Case("data", append_folder, old=write_folder),
 }

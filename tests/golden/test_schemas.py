@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 import jinx
+from golden.vectors import GOOD, VECTORS
 
+VIEWS = [entry for entry in GOOD if entry["name"].startswith("views/")]
 SPEC = Path(__file__).parents[2] / "spec"
 
 
@@ -33,6 +35,27 @@ def test_footers_fit_their_schema(tmp_path: Path, rows: int, sidecar: bool) -> N
                 {"i": i, "a.b": b"x" * i, "array": np.arange(3), "meta": {"source": str(i)}, "f": float("nan")}
             )
     check(footer_of(path), "footer.schema.json")
+
+
+def test_footers_of_saved_views_fit_their_schema(tmp_path: Path) -> None:
+    with jinx.Writer(tmp_path / "shards", shard_size="1kB") as writer:
+        writer.write_many({"i": i, "b": b"x" * 100} for i in range(9000))
+    (tmp_path / "lines.jsonl").write_text('{"i": 1}\n', "utf-8")
+    shards, lines = jinx.open(tmp_path / "shards"), jinx.open(tmp_path / "lines.jsonl")
+    views = {
+        "rowless": shards[5:2],
+        "long": shards[::-1].with_columns({"q": list(range(9000))}),
+        "several": jinx.concat([lines, shards]).drop_columns("b"),
+    }
+    for name, view in views.items():
+        view.save(tmp_path / f"{name}.jinx")
+        check(footer_of(tmp_path / f"{name}.jinx"), "footer.schema.json")
+
+
+def test_views_among_the_vectors_fit_their_schema() -> None:
+    """Bad ones may fit it: a schema does not know what is in arrays and bases."""
+    for entry in VIEWS:
+        check(footer_of(VECTORS / entry["path"]), "footer.schema.json")
 
 
 def test_manifests_fit_their_schema(tmp_path: Path) -> None:

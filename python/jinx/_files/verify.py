@@ -17,6 +17,8 @@ def verify(
 ) -> list[Problem]:
     """Read everything and compare it with the checksums of rows, values, index, columns and footer.
 
+    Of a saved view, also the datasets that it shows: whether they are found, are the right ones, and are intact.
+
     Args:
         path: A `.jinx` file, a directory of shards (compared with its manifest too), an MDS directory (compared with
             the hashes in its index), or a pattern.
@@ -40,7 +42,12 @@ def verify(
 def _verify_one(name: str, progress: Callable[[int, int], None] | None, max_value_bytes: int | None) -> list[Problem]:
     folders = find_folders(name)
     if folders is None:
-        return [Problem(**one) for one in _core.verify(name, progress, max_value_bytes)]
+        problems = [Problem(**one) for one in _core.verify(name, progress, max_value_bytes)]
+        if not problems and os.path.isfile(name) and _core.sniff(name)[0] == "a JINX file":  # noqa: PTH113
+            from jinx._views.verify import base_problems
+
+            return base_problems(name, lambda base: _verify_one(base, progress, max_value_bytes))
+        return problems
     return [Problem(**one) for folder in folders for one in _core.mds_verify(folder, progress)]
 
 

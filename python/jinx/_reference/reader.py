@@ -1,7 +1,8 @@
 """A complete reader of JINX 1.0 and 1.1 in plain Python, written from the pages of spec/ alone.
 
 It is slow, holds files in memory and makes every check of level "full". Whoever has no library needs only this
-file and the packages it imports: `open_pairs(path)[0][i]` is a sample. Comments name the page that the code follows.
+file and the packages it imports: `open_pairs(path)[0][i]` is a sample, of a saved view too. Comments name the page
+that the code follows.
 """
 
 import io
@@ -10,9 +11,10 @@ import re
 import struct
 from base64 import a85decode, b16decode, b64decode
 from bz2 import BZ2Decompressor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cached_property, partial
 from lzma import LZMADecompressor
+from os.path import normpath
 from pathlib import Path
 from zlib import decompressobj
 
@@ -21,17 +23,20 @@ import cramjam
 import numpy as np
 from lz4.frame import LZ4FrameDecompressor
 from numpy.lib.format import dtype_to_descr, read_array
-from xxhash import xxh3_64_hexdigest, xxh3_64_intdigest
+from xxhash import xxh3_64_hexdigest, xxh3_64_intdigest, xxh3_128_hexdigest
 from zstandard import CONTENTSIZE_UNKNOWN, ZstdDecompressor, get_frame_parameters
 
 MAX_VALUE, MAX_WINDOW, MAX_DEPTH, MAX_CODECS = 2 << 30, 1 << 27, 256, 3  # limits.md
+MAX_BASES, MAX_PATH = 300_000, 4096
 SIDECAR_MAGIC, SNAPPY_MAGIC, ZSTD_MAGIC = b"\x89BINX\r\n\x1a", b"\xff\x06\x00\x00sNaPpY", b"\x28\xb5\x2f\xfd"
 INTS, FLOATS = [f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)], ["float32", "float64"]
 FLOAT, NUMBER, CODEC = "|".join(FLOATS), "|".join(INTS + FLOATS), "(?:zst|gz|br|bz2|lz4|lzma|xz|snappy)"
 PAYLOAD = rf"(?:str|raw|npy|np|pt|{CODEC})(?:\.{CODEC})*"
 CHAINS = {str: f"{PAYLOAD}|{FLOAT}", dict: rf"(?:{PAYLOAD}\.)?bin", int: NUMBER, float: NUMBER, type(None): FLOAT}
 NUMPY_TYPE = r"[<>|=]?(b1|[iu][1248]|f[248]|c8|c16|[Mm]8(\[\d*[A-Za-z]+\])?|[SU]\d+)"  # values.md 7
-EVIL_NAME = r"[/\\\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\u2028\u2029\ufeff]|\A[A-Za-z]:|\A\s|[\s.]\Z"  # limits.md
+EVIL_SIGN = r"[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\u2028\u2029\ufeff]"  # limits.md
+EVIL_NAME = EVIL_SIGN + r"|[/\\]|\A[A-Za-z]:|\A\s|[\s.]\Z"
+HASH, MARKERS = "[0-9a-f]{32}", ("$bytes", "$npy", "$np", "$pt", "$float", "$dict")
 TEXTS = {"a85": partial(a85decode, foldspaces=True), "hex": partial(b16decode, casefold=True), "b64": b64decode}
 STREAMS = {"bz2": BZ2Decompressor, "lz4": LZ4FrameDecompressor, "xz": LZMADecompressor, "lzma": LZMADecompressor}
 STREAMS |= {"gz": partial(decompressobj, wbits=31), "zst": ZstdDecompressor(max_window_size=1 << 31).decompressobj}
@@ -84,14 +89,17 @@ def parse(data: bytes, *, unique: bool, max_depth: int = MAX_DEPTH, error: type[
     return value
 
 
-def parse_table(data: bytes) -> tuple[dict, bool]:  # and whether it is 1.1 (versions.md 1, checksums.md)
+def parse_table(
+    data: bytes, *known: str
+) -> tuple[dict, bool]:  # `known` features; and whether it is 1.1 (versions.md 1, checksums.md)
     table = parse(data, unique=True, max_depth=128, error=CorruptFileError)
     version = re.fullmatch("([0-9]+)[.]([0-9]+)", table.get("version", "1.0"))
     need(version, "malformed version")
     need(version[1] == "1", "unknown major version", UnsupportedError)
     new, digest = int(version[2]) > 0, re.search(rb',"digest":"([0-9a-f]{16})"}\Z', data)
     need(xxh3_64_hexdigest(data[: digest.start()]).encode() == digest[1] if digest else not new, "no or wrong digest")
-    need(not new or take(table, features_required=list) == [[]], "unknown required feature", UnsupportedError)
+    features = take(table, features_required=list)[0] if new else []
+    need(all(feature in known for feature in features), "unknown required feature", UnsupportedError)
     return table, new
 
 
@@ -134,7 +142,7 @@ def numpy_value(kind: str, data: bytes) -> np.ndarray | np.generic:  # values.md
     return array if kind == "npy" else array[0]
 
 
-class Pair:  # a main file and its sidecar; `pair[i]` is a sample
+class Pair:  # a main file and its sidecar; `pair[i]` is a sample, or of a view its own columns
     def __init__(self, path: Path) -> None:  # jinx.md 2 to 4
         self.path, self.data, self.media, self.identity = path, path.read_bytes(), set(), None
         trailer = re.compile(rb"(?:\A|\n)([0-9]{1,20})[ \t\r\n]*\Z").search(self.data, max(0, len(self.data) - 1024))
@@ -142,25 +150,35 @@ class Pair:  # a main file and its sidecar; `pair[i]` is a sample
         end = int(trailer[1])
         footer = self.data[end : trailer.start(1)].rstrip(b" \t\r\n")
         need(footer[:1] == b"{", "no footer at the footer offset")
-        self.footer, self.new = table, new = parse_table(footer)
+        self.footer, self.new = table, new = parse_table(footer, "view")
+        self.is_view = new and "view" in table["features_required"]
         defaults = {} if new else {"ext_sep": ".", "encoding": "a85"}
-        self.count, sep, encoding = take(defaults | table, num_samples=int, ext_sep=str, encoding=str)
+        self.samples, sep, encoding = take(defaults | table, num_samples=int, ext_sep=str, encoding=str)
+        [self.count] = take(table, rows=int) if self.is_view else [self.samples]  # views.md 1
+        need(self.count in (0, self.samples), "rows")
         need(encoding in TEXTS and (sep == "." or not (new or "." in sep)), "encoding or ext_sep", UnsupportedError)
         self.from_text = partial(b64decode, validate=True) if new and encoding == "b64" else TEXTS[encoding]
         if new:
             around = self.data[:end][-1:], self.data[end:]
             need(around[0] in (b"", b"\n") and around[1] == footer + b"\n%d\n" % end, "bytes around the footer")
             self.id, _, hashes, fields = take(table, id=str, columns=list, line_hash=dict, fields=list)
-            need(re.fullmatch("[0-9a-f]{32}", self.id), "malformed id")
+            need(re.fullmatch(HASH, self.id), "malformed id")
             self.identity = [self.count, len(self.data), self.id, len(self.sidecar or b"")]
             self.hashes = self._array(hashes, "<u8")
             self.media = {tuple(field["path"]) for field in fields if "media" in field}
+        else:
+            self.id = xxh3_128_hexdigest(self.data[end:])  # views.md 2
         key = next((key for key in table if key.startswith("index.")), "")
         need(key and sep, "no index, or an empty ext_sep")
         joint = sep if sep in key else "."  # what separates name and chain
         self.sep, self.joint, chain = sep, re.escape(joint), key.split(joint)[1:]
+        need(not self.is_view or chain[-1:] == ["view"], "the index of a view under another key")
+        chain = chain[: len(chain) - self.is_view]
         need(re.fullmatch(rf"npy(\.bin|(\.{CODEC})*)", ".".join(chain)), "unknown form of index", UnsupportedError)
         self.offsets = offsets = np.frombuffer(self._payload(table[key], chain), "<u8").tolist()
+        if self.is_view and self.count == 0:
+            need(not offsets and not self.hashes and end == 0, "lines in a view without rows")
+            return
         need(offsets == sorted(set(offsets)) and len(offsets) == self.count + 1 and offsets[-1] <= end, "index")
         ends = not new or (offsets[0] == 0 and offsets[-1] == end and len(self.hashes) == self.count)
         need(ends, "ends of the index, or length of line_hash")
@@ -275,25 +293,145 @@ class Pair:  # a main file and its sidecar; `pair[i]` is a sample
         return values
 
 
+def unmarked(value: object) -> object:  # exports.md 2
+    if isinstance(value, list):
+        return [unmarked(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    name, content = next(iter(value.items()), (None, None))
+    if name not in MARKERS:
+        return {name: unmarked(item) for name, item in value.items()}
+    path = value.get("path") if name == "$bytes" else None
+    need(len(value) == 1 or (list(value) == ["$bytes", "path"] and (path is None or isinstance(path, str))), "marker")
+    if name == "$dict":
+        return {name: unmarked(item) for name, item in content.items()}
+    if name == "$float":
+        need(content in ("nan", "inf", "-inf"), "marker of a float")
+        return float(content)
+    need(name != "$pt", "tensors need PyTorch", UnsupportedError)
+    data = b64decode(content, validate=True)
+    return data if name == "$bytes" else numpy_value(name[1:], data)
+
+
+class Lines:  # plain JSON lines below a view; `lines[i]` is a sample
+    def __init__(self, data: bytes, offsets: list[int], *, markers: bool) -> None:
+        self.data, self.offsets, self.markers, self.count = data, offsets, markers, len(offsets) - 1
+
+    @failures_mean_damage()
+    def __getitem__(self, i: int) -> dict:  # exports.md 1
+        row = parse(self.data[self.offsets[i] : self.offsets[i + 1]], unique=True)
+        need(isinstance(row, dict), f"line {i} is not an object")
+        says_so = next(iter(row), None) == "$jinx" and type(row["$jinx"]) is int and row["$jinx"] == 1
+        members = {name: item for name, item in row.items() if not (says_so and name == "$jinx")}
+        if not says_so and not self.markers:
+            return row
+        whole = members["$dict"] if list(members) == ["$dict"] else members
+        return {name: unmarked(item) for name, item in whole.items()}
+
+
+class View:  # views.md; `view[i]` is a sample
+    def __init__(self, own: Pair) -> None:
+        self.own, self.footer, self.column, self.count = own, own.footer, own.column, own.samples
+        entries, drop = take({"drop": []} | own.footer, base=list, drop=list)
+        need(all(isinstance(name, str) for name in drop) and len(set(drop)) == len(drop), "drop")
+        self.hidden = {*drop, *(field["path"][0] for field in own.footer["fields"])}
+        need(entries, "no bases")
+        need(len(entries) <= MAX_BASES, "too many bases", LimitError)
+        samples = [self._check(entry) for entry in entries]
+        need(sum(samples) < 2**64, "more samples than 64 bits count")
+        need("positions" in own.footer or sum(samples) == self.count, "num_samples")
+        has = "positions" in own.footer
+        self.positions = own._array(own.footer["positions"], "<u8") if has else range(self.count)
+        need(len(self.positions) == self.count, "length of positions")
+        self.parts = [(part, i) for entry in entries for part in self._base(entry) for i in range(part.count)]
+
+    @staticmethod
+    def _check(entry: dict) -> int:
+        path, hint, kind, id_, samples = take(entry, path=str, hint=str, kind=str, id=str, num_samples=int)
+        need(not path.startswith("/") and hint.startswith("/"), "an absolute path, or a hint that is not")
+        for text in (path, hint):
+            need(0 < len(text.encode()) <= MAX_PATH and not re.search(EVIL_SIGN, text), "evil path")
+        known = {"pair": [], "mds": [], "directory": ["shards"], "jsonl": ["content", "index"]}
+        form = {"mds": "[0-9a-f]{16}", "jsonl": "[0-9]+--?[0-9]+"}.get(kind, HASH)
+        need(kind in known and re.fullmatch(form, id_), "kind or id")
+        found = sorted(entry.keys() & {"shards", "index", "content"})
+        need(found == known[kind] and (kind == "jsonl" or "markers" not in entry), "members of another kind")
+        need(kind != "directory" or take(entry, shards=int), "shards")
+        need(kind != "jsonl" or re.fullmatch(HASH, take(entry, content=str)[0]), "content")
+        return samples
+
+    def _base(self, entry: dict) -> list[Pair | Lines]:
+        near = Path(normpath(self.own.path.absolute().parent / entry["path"]))
+        for place in dict.fromkeys([near, Path(entry["hint"])]):
+            if place.exists():
+                with suppress(MismatchError):
+                    return getattr(self, f"_{entry['kind']}")(place, entry)
+        raise MismatchError(f"the base {entry['path']} is missing or another dataset")
+
+    def _pair(self, place: Path, entry: dict) -> list[Pair | Lines]:
+        pair = Pair(place)
+        need(not pair.is_view, "a base is a view", MismatchError)
+        need([pair.id, pair.count] == [entry["id"], entry["num_samples"]], "another pair", MismatchError)
+        return [pair]
+
+    def _directory(self, place: Path, entry: dict) -> list[Pair | Lines]:
+        need((place / "jinx.json").exists(), "no manifest", MismatchError)
+        shards = manifest(place)[: entry["shards"]]
+        listed = [[name, samples, id_] for name, samples, _, id_, _ in shards]
+        text = json.dumps(listed, separators=(",", ":"), ensure_ascii=False).encode()
+        found = [len(listed), xxh3_128_hexdigest(text), sum(samples for _, samples, _ in listed)]
+        need(found == take(entry, shards=int, id=str, num_samples=int), "another directory", MismatchError)
+        return [*open_shards(place, shards)]
+
+    def _jsonl(self, place: Path, entry: dict) -> list[Pair | Lines]:
+        status, offsets = place.stat(), self.own._array(entry["index"], "<u8")
+        need(entry["id"] == f"{status.st_size}-{status.st_mtime_ns}", "other lines", MismatchError)
+        need(len(offsets) == entry["num_samples"] + 1 and offsets[-1] == status.st_size, "line offsets")
+        return [Lines(place.read_bytes(), offsets, markers=entry.get("markers", False))]
+
+    def _mds(self, place: Path, entry: dict) -> list[Pair | Lines]:
+        raise UnsupportedError(f"{place}: this reader does not read the MDS profile; {entry['num_samples']} samples")
+
+    def __getitem__(self, i: int) -> dict:  # views.md 3
+        position = self.positions[i]
+        need(position < len(self.parts), f"position {position}")
+        part, at = self.parts[position]
+        shown = {name: value for name, value in part[at].items() if name not in self.hidden}
+        return shown | (self.own[i] if self.own.count else {})
+
+
 @failures_mean_damage()
-def open_pairs(path: str | Path) -> list[Pair]:
-    """The pairs of a dataset: one, or the shards of a directory in order (manifest.md 1)."""
+def open_pairs(path: str | Path) -> list[Pair | View]:
+    """The pairs of a dataset: one, which may be a view, or the shards of a directory in order (manifest.md 1)."""
     path = Path(path)
     if not path.is_dir():
-        return [Pair(path)]
+        pair = Pair(path)
+        return [View(pair) if pair.is_view else pair]
     if not (path / "jinx.json").exists():
         shards = sorted(path.glob("shard-*.jinx"), key=lambda p: (re.sub(r"\d+", lambda n: n[0].zfill(255), p.name), p))
         need(shards, "no shards", MismatchError)
-        return [Pair(shard) for shard in shards]
-    data, pairs = (path / "jinx.json").read_bytes(), []
+        pairs = [Pair(shard) for shard in shards]
+        need(not any(pair.is_view for pair in pairs), "a shard is a view", UnsupportedError)
+        return pairs
+    return open_shards(path, manifest(path))
+
+
+def manifest(path: Path) -> list[list]:  # name, samples, bytes, id and sidecar_bytes of each shard
+    data = (path / "jinx.json").read_bytes()
     table, new = parse_table(data[:-1])
     need(new and data.endswith(b"\n") and table.get("format") == "jinx", "not a manifest")
     total, shards = take(table, num_samples=int, shards=list)
     shards = [take(shard, name=str, samples=int, bytes=int, id=str, sidecar_bytes=int) for shard in shards]
     need(sum(samples for _, samples, *_ in shards) == total, "num_samples")
+    return shards
+
+
+def open_shards(path: Path, shards: list[list]) -> list[Pair]:
+    pairs = []
     for name, *identity in shards:
         need((path / name).exists(), f"shard {name} is missing", MismatchError)
         need((path / name).stat().st_size >= identity[1], f"shard {name} is cut", TruncatedFileError)
         pairs.append(Pair(path / name))
+        need(not pairs[-1].is_view, f"shard {name} is a view", UnsupportedError)
         need(pairs[-1].identity == identity, f"shard {name} is not the one in the manifest", MismatchError)
     return pairs

@@ -62,7 +62,7 @@ def bases_of(root: _core.Rows, view: str, options: dict[str, Any]) -> list[NewBa
         return [_json_lines(root, i, path, view, options) for i, path in enumerate(root.paths)]
     files, bases = _files(root), list[NewBase]()
     while files:
-        count = _shards_of_a_directory([path for path, _ in files])
+        count = _shards_of_a_directory(files)
         path, (samples, id_) = files[0]
         if count:
             shards = files[:count]
@@ -102,14 +102,14 @@ def _json_lines(root: _core.Rows, i: int, path: str, view: str, options: dict[st
     return base
 
 
-def _shards_of_a_directory(paths: Sequence[str]) -> int:
-    """How many of these files are, in their order, the first shards of a directory with a manifest."""
-    directory = os.path.dirname(paths[0])  # noqa: PTH120
+def _shards_of_a_directory(files: Sequence[tuple[str, tuple[int, str]]]) -> int:
+    """How many of these files are, in their order and with all their samples, the first shards of a directory."""
+    directory = os.path.dirname(files[0][0])  # noqa: PTH120
     if not os.path.exists(os.path.join(directory, "jinx.json")):  # noqa: PTH110, PTH118
         return 0
     count = 0
-    for (listed, _, _), path in zip(_core.resolve(directory), paths, strict=False):
-        if os.path.abspath(listed) != path:  # noqa: PTH100
+    for (listed, samples, id_), (path, identity) in zip(_core.resolve(directory), files, strict=False):
+        if os.path.abspath(listed) != path or (samples, id_) != identity:  # noqa: PTH100
             break
         count += 1
     return count

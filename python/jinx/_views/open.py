@@ -1,7 +1,7 @@
 """Opening a saved view: its own file, and the bases that it names."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from types import EllipsisType
@@ -25,6 +25,7 @@ from jinx._views.bases import (
 from jinx.errors import MismatchError
 
 D = TypeVar("D", bound=Reader)
+T = TypeVar("T")
 Path = str | os.PathLike[str]
 # Where the view says, at these places instead, or nowhere.
 Bases = EllipsisType | Path | Sequence[Path] | None
@@ -136,17 +137,30 @@ class BaseOpener:
         Raises:
             MismatchError: It is at none of them.
         """
+        return self.first_place(base, places, lambda path: self.at(base, i, path))[1]
+
+    def first_place(self, base: Base, places: Sequence[str], take: Callable[[str], T]) -> tuple[str, T]:
+        """The first place that has a base, and what `take` makes of it.
+
+        Raises:
+            MismatchError: It is at none of them.
+        """
         wrong: MismatchError | None = None
         for path in places:
             if not os.path.lexists(path):
                 continue
             try:
-                return self._at(base, i, path)
+                return path, take(path)
             except MismatchError as error:
                 wrong = wrong or error
         raise wrong or missing_base(base, self.view, places)
 
-    def _at(self, base: Base, i: int, path: str) -> Reader:
+    def at(self, base: Base, i: int, path: str) -> Reader:
+        """What lies at a path, which must be base `i`.
+
+        Raises:
+            MismatchError: It is another dataset.
+        """
         if base["kind"] == "jsonl":
             self._require(base, path, base["num_samples"], json_lines_id(path))
             plain: dict[str, Any] = {**self.options, "plain": True, "markers": base.get("markers", False)}
@@ -154,12 +168,16 @@ class BaseOpener:
         if base["kind"] == "mds":
             from jinx.mds._folders import open_folders
 
-            opened = open_folders(self.kind, [path], **self.options)
+            kept = {name: value for name, value in self.options.items() if name != "encoding"}
+            opened = open_folders(self.kind, [path], **kept)
             self._require(base, path, *opened._identities()[0])
             return opened
         if base["kind"] == "directory":
             return self._directory(base, path)
         opened = self.kind([path], **self.options)
+        if opened._is_saved_view():
+            what = "is a saved view itself, and not the dataset that this view was saved over"
+            raise MismatchError(f"{self.view}: {path} {what}")
         samples, id_ = opened._identities()[0]
         self._require(base, path, samples, pair_id(path, id_))
         return opened
@@ -169,6 +187,8 @@ class BaseOpener:
         names = [os.path.basename(name) for name, _, _ in shards]  # noqa: PTH119
         expected = [(samples or 0, id_ or "") for _, samples, id_ in shards]
         total = sum(samples for samples, _ in expected)
+        if len(shards) < base.get("shards", 0):
+            raise other_base(base, self.view, path, f"{len(shards):,} shards of {base.get('shards'):,}")
         self._require(base, path, total, directory_id(names, expected))
         return self.kind([name for name, _, _ in shards], **self.options, expected=expected)
 

@@ -27,6 +27,8 @@ pub const MAX_LZMA_MEMORY_BYTES: u64 = 256 << 20;
 pub const FIRST_RESERVATION_BYTES: u64 = 16 << 20;
 /// A file name found inside a file.
 pub const MAX_NAME_BYTES: usize = 255;
+/// A path found inside a file: what Linux takes in one call.
+pub const MAX_PATH_BYTES: usize = 4096;
 /// A manifest: 10,000 shards take about 2 MiB.
 pub const MAX_MANIFEST_BYTES: u64 = 256 << 20;
 /// Shards that a writer starts in one folder; the last shard takes the rest.

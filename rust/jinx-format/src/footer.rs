@@ -16,8 +16,8 @@ use twox_hash::XxHash3_64;
 
 /// What features a file may require of its reader.
 const KNOWN_FEATURES: [&str; 1] = [view::FEATURE];
-/// The component of the index key that no 1.0 reader knows, so that none takes a view for its rows.
-pub(crate) const VIEW_MARK: &str = "view";
+/// What the index key of a view ends in. There a 1.0 reader begins to decode, so it takes no view for its rows.
+pub(crate) const VIEW_MARK: &str = ".view";
 
 /// Where an array of numbers lies.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -307,10 +307,13 @@ fn take_index(map: &mut Map<String, Json>, sep: &str, is_view: bool) -> Result<I
         .cloned()
         .ok_or_else(|| Error::corrupt("the footer has no index"))?;
     let value = map.get_mut(&key).map(Json::take).unwrap_or_default();
-    let mut parts = key["index.".len()..].split(sep).filter(|part| !part.is_empty());
-    if is_view && parts.next() != Some(VIEW_MARK) {
-        return Err(Error::corrupt(format!("the index of a view under the name '{key}'")));
+    let mut chain = &key["index.".len()..];
+    if is_view {
+        let of_view = chain.strip_suffix(VIEW_MARK);
+        let missing = || Error::corrupt(format!("the index of a view under the name '{key}'"));
+        chain = of_view.ok_or_else(missing)?;
     }
+    let mut parts = chain.split(sep).filter(|part| !part.is_empty());
     if parts.next() != Some("npy") {
         return Err(Error::unsupported(format!("index form '{key}'")));
     }
@@ -318,7 +321,7 @@ fn take_index(map: &mut Map<String, Json>, sep: &str, is_view: bool) -> Result<I
     for part in parts {
         match Codec::from_ext(part) {
             Some(codec) if codecs.len() < MAX_CHAIN_CODECS => codecs.push(codec),
-            None if part == "bin" && key.ends_with("bin") && codecs.is_empty() => {
+            None if part == "bin" && chain.ends_with("bin") && codecs.is_empty() => {
                 let array: ArrayRef = serde_json::from_value(value)
                     .map_err(|_| Error::corrupt("the index in the footer is not a pointer"))?;
                 return match array {

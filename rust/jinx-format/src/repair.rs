@@ -18,7 +18,7 @@ use crate::write::dataset::DatasetWriter;
 use crate::write::options::WriteOptions;
 use jinx_core::error::{Cause, Error, Result};
 use jinx_core::interrupt;
-use jinx_core::io::{Source, sidecar_path};
+use jinx_core::io::{Access, Source, sidecar_path};
 use jinx_core::num::{to_u64, u64_at};
 use jinx_core::value::{TreeBuilder, Value};
 use rustix::fs::{FlockOperation, flock};
@@ -181,6 +181,13 @@ impl Damaged {
         {
             return Err(Error::new(error.cause(), error.what()).in_file(error.path().unwrap_or(main)));
         }
+        let is_view = |shard: &Shard| shard.footer().view.is_some();
+        let view = found.as_ref().map_or_else(|| footer_is_of_view(main), is_view);
+        if view {
+            let what = "this is a saved view: its positions and columns belong to samples of other files, so a part of \
+                        it cannot be repaired; those files are not affected, save the view again";
+            return Err(Error::unsupported(what).in_file(main));
+        }
         if let Some(shard) = found {
             let hashes = shard
                 .stored_line_hashes()
@@ -299,6 +306,12 @@ impl Damaged {
         self.shard.emit_line(text, &|_| true, &mut tree)?;
         tree.take().map(Some)
     }
+}
+
+/// Whether the footer can be read and is that of a saved view.
+fn footer_is_of_view(main: &Path) -> bool {
+    let footer = Source::open(main, Access::Pread).and_then(|main| read_footer(&main));
+    footer.is_ok_and(|(footer, _)| footer.view.is_some())
 }
 
 /// Which rules a file without a footer follows: a 1.1 sidecar begins with its header, or with room for it.

@@ -4,7 +4,7 @@ use crate::digest::with_digest;
 use crate::footer::ArrayRef;
 use crate::read::locate::read_footer;
 use jinx_core::error::{Error, Result};
-use jinx_core::io::{Access, Source, publish_file};
+use jinx_core::io::{Access, Source, plain_path, publish_file};
 use jinx_core::json::scan::Members;
 use jinx_core::json::text::unescape;
 use jinx_core::limits::MAX_SHARDS;
@@ -61,23 +61,35 @@ pub struct Base {
 }
 
 impl Base {
-    fn check(&self) -> Result<()> {
-        let is_text = |text: &str| !text.is_empty() && !text.contains('\0');
-        if !is_text(&self.path) || !is_text(&self.hint) {
-            return Err(Error::corrupt("a base of the view has no path"));
-        }
+    /// `has_index`: the array of line offsets is there, or will be.
+    fn check(&self, has_index: bool) -> Result<()> {
+        plain_path(&self.path, "the path of a base")?;
+        plain_path(&self.hint, "the hint of a base")?;
         if Path::new(&self.path).is_absolute() || !Path::new(&self.hint).is_absolute() {
             return Err(Error::corrupt(
                 "a base of the view has an absolute 'path' or a 'hint' that is not absolute",
             ));
         }
-        let has = (self.shards.is_some(), self.index.is_some() && self.content.is_some());
-        if has != (self.kind == BaseKind::Directory, self.kind == BaseKind::Jsonl) {
+        let is_lines = self.kind == BaseKind::Jsonl;
+        if self.shards.is_some() != (self.kind == BaseKind::Directory)
+            || [has_index, self.content.is_some()] != [is_lines, is_lines]
+            || (self.markers && !is_lines)
+        {
             return Err(Error::corrupt(
                 "a base of the view lacks members of its kind, or has those of another",
             ));
         }
-        Ok(())
+        let is_id = match self.kind {
+            BaseKind::Pair | BaseKind::Directory => is_hex(&self.id, 32),
+            BaseKind::Mds => is_hex(&self.id, 16),
+            BaseKind::Jsonl => is_size_and_time(&self.id),
+        };
+        if !is_id || self.content.as_ref().is_some_and(|content| !is_hex(content, 32)) {
+            return Err(Error::corrupt("the id or content of a base of the view is malformed"));
+        }
+        self.index.as_ref().map_or(Ok(()), |index| {
+            check_length(index, self.num_samples.checked_add(1), "the line offsets of a base")
+        })
     }
 }
 
@@ -94,6 +106,41 @@ pub struct ViewInfo {
     pub drop: Vec<String>,
     /// Samples of all bases.
     pub base_samples: u64,
+}
+
+fn is_hex(text: &str, digits: usize) -> bool {
+    text.len() == digits && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+}
+
+fn is_size_and_time(text: &str) -> bool {
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let parts = text.split_once('-');
+    parts.is_some_and(|(size, time)| is_number(size) && is_number(time.strip_prefix('-').unwrap_or(time)))
+}
+
+/// An array of `count` 8-byte numbers.
+fn check_length(place: &ArrayRef, count: Option<u64>, what: &str) -> Result<()> {
+    let (ArrayRef::Inline { length, .. } | ArrayRef::Sidecar { length, .. }) = place;
+    if count.and_then(|count| count.checked_mul(8)) == Some(*length) {
+        return Ok(());
+    }
+    Err(Error::corrupt(format!("{what} have {length} bytes, which is another number of samples")))
+}
+
+fn check_unique(names: &[String]) -> Result<()> {
+    let mut seen = HashSet::new();
+    match names.iter().find(|name| !seen.insert(*name)) {
+        Some(name) => Err(Error::corrupt(format!("the view drops the column '{name}' twice"))),
+        None => Ok(()),
+    }
+}
+
+fn check_count(bases: usize) -> Result<()> {
+    match bases {
+        0 => Err(Error::corrupt("a view without bases")),
+        1..=MAX_SHARDS => Ok(()),
+        _ => Err(Error::limit(format!("a view with {bases} bases"))),
+    }
 }
 
 impl ViewInfo {
@@ -123,22 +170,30 @@ impl ViewInfo {
         if self.rows != 0 && self.rows != num_samples {
             return Err(Error::corrupt(format!("a view of {num_samples} samples with {} rows", self.rows)));
         }
-        if self.bases.is_empty() || self.bases.len() > MAX_SHARDS {
-            return Err(Error::corrupt(format!("a view with {} bases", self.bases.len())));
-        }
-        self.bases.iter().try_for_each(Base::check)?;
+        check_count(self.bases.len())?;
+        self.bases.iter().try_for_each(|base| base.check(base.index.is_some()))?;
+        check_unique(&self.drop)?;
         let total = self.base_samples;
         match &self.positions {
-            None if total != num_samples => {
+            Some(positions) => check_length(positions, Some(num_samples), "the positions"),
+            None if total == num_samples => Ok(()),
+            None => {
                 Err(Error::corrupt(format!("a view without positions of {num_samples} of {total} samples")))
             }
-            _ => Ok(()),
         }
+    }
+
+    /// The arrays of the view with their names, in the order of the footer and of the sidecar.
+    pub(crate) fn arrays(&self) -> impl Iterator<Item = (String, &ArrayRef)> {
+        let indexes = self.bases.iter().enumerate().filter_map(|(i, base)| {
+            base.index.as_ref().map(|index| (format!("the line offsets of base {i}"), index))
+        });
+        indexes.chain(self.positions.iter().map(|positions| ("the positions".to_owned(), positions)))
     }
 }
 
-fn count_samples(bases: &[Base]) -> Result<u64> {
-    let mut counts = bases.iter().map(|base| base.num_samples);
+pub(crate) fn count_samples<'b>(bases: impl IntoIterator<Item = &'b Base>) -> Result<u64> {
+    let mut counts = bases.into_iter().map(|base| base.num_samples);
     counts
         .try_fold(0u64, |sum: u64, count| sum.checked_add(count))
         .ok_or_else(|| Error::corrupt("the bases have more samples than 64 bits count"))
@@ -166,9 +221,16 @@ impl NewView {
     /// Checks what a reader would check.
     ///
     /// # Errors
-    /// `Invalid` for positions outside the bases, names that are dropped twice, and another number of positions.
+    /// `Invalid` for positions outside the bases, names that are dropped twice, another number of positions, and bases
+    /// that a footer cannot hold.
     pub fn check(&self) -> Result<()> {
-        let total: u64 = self.bases.iter().map(|base| base.base.num_samples).sum();
+        let invalid = |error: Error| Error::invalid(error.what());
+        check_count(self.bases.len()).map_err(invalid)?;
+        check_unique(&self.drop).map_err(invalid)?;
+        for new in &self.bases {
+            new.base.check(new.index.is_some()).map_err(invalid)?;
+        }
+        let total = count_samples(self.bases.iter().map(|new| &new.base)).map_err(invalid)?;
         if let Some(positions) = &self.positions {
             if to_u64(positions.len()) != self.num_samples {
                 let what = format!("{} positions for {} samples", positions.len(), self.num_samples);
@@ -180,11 +242,7 @@ impl NewView {
         } else if total != self.num_samples {
             return Err(Error::invalid(format!("{} samples of {total} without positions", self.num_samples)));
         }
-        let mut names = HashSet::new();
-        match self.drop.iter().find(|name| !names.insert(*name)) {
-            Some(name) => Err(Error::invalid(format!("the column '{name}' is dropped twice"))),
-            None => Ok(()),
-        }
+        Ok(())
     }
 
     /// What the id of a view covers besides its rows and values: the same for the same samples, wherever they are.
@@ -202,9 +260,11 @@ impl ViewInfo {
 }
 
 fn canonical<'b>(bases: impl Iterator<Item = &'b Base>, drop: &[String]) -> Vec<u8> {
-    let bases: Vec<Json> = bases
-        .map(|base| json!({"kind": base.kind, "id": base.id, "num_samples": base.num_samples}))
-        .collect();
+    let base = |base: &Base| match base.markers {
+        true => json!({"kind": base.kind, "id": base.id, "num_samples": base.num_samples, "markers": true}),
+        false => json!({"kind": base.kind, "id": base.id, "num_samples": base.num_samples}),
+    };
+    let bases: Vec<Json> = bases.map(base).collect();
     json!({"base": bases, "drop": drop}).to_string().into_bytes()
 }
 
@@ -255,7 +315,7 @@ pub fn rewrite_bases(view: &Path, places: &[(String, String)]) -> Result<()> {
             .zip(places)
             .map(|(base, (path, hint))| Base { path: path.clone(), hint: hint.clone(), ..base })
             .collect();
-        moved.iter().try_for_each(Base::check)?;
+        moved.iter().try_for_each(|base| base.check(base.index.is_some()))?;
         let tail = source.read_vec(offset, source.len() - offset)?;
         let end = memchr::memrchr(b'\n', tail.trim_ascii_end()).unwrap_or(tail.len());
         let bad = |error: serde_json::Error| Error::corrupt(format!("the footer is not JSON: {error}"));

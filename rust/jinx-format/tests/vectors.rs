@@ -18,14 +18,20 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../spec/vectors")
 }
 
+/// All but saved views, of which this crate opens only the view's own file.
 fn vectors() -> Vec<Value> {
+    listed(false)
+}
+
+fn listed(views: bool) -> Vec<Value> {
     let text = std::fs::read(folder().join("vectors.json")).unwrap();
     let mut tree = TreeBuilder::default();
     json::emit(&text, 0, &mut tree).unwrap();
     let Some(Value::List(list)) = tree.take().unwrap().get("vectors").cloned() else {
         panic!("no list of vectors")
     };
-    list
+    let is_view = |vector: &Value| text_of(vector.get("name").unwrap()).starts_with("views/");
+    list.into_iter().filter(|vector| is_view(vector) == views).collect()
 }
 
 fn open(path: &Path, access: Access) -> Result<Vec<Shard>> {
@@ -172,4 +178,31 @@ fn verify_agrees_with_all_vectors() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// What a view's own file tells is noticed without its bases.
+#[test]
+fn saved_views_alone() {
+    let options = OpenOptions { views: true, ..OpenOptions::default() };
+    let (mut good, mut refused) = (0, 0);
+    for vector in &listed(true) {
+        let name = text_of(vector.get("name").unwrap());
+        let path = folder().join(text_of(vector.get("path").unwrap()));
+        let expect = vector.get("expect").unwrap();
+        let opened = Shard::open(&path, &options);
+        match expect.get("error").map(text_of) {
+            None => {
+                good += 1;
+                assert!(opened.unwrap().footer().view.is_some(), "{name}");
+                assert_eq!(verify(&path, &mut |_, _| Ok(())).unwrap(), [], "{name}");
+                assert!(Shard::open(&path, &OpenOptions::default()).is_err(), "{name}");
+            }
+            Some(error) if error != "mismatch" && text_of(expect.get("at").unwrap()) == "open" => {
+                refused += 1;
+                assert_eq!(cause_name(&opened.unwrap_err()), error, "{name}");
+            }
+            Some(_) => assert!(opened.is_ok(), "{name}"),
+        }
+    }
+    assert!(good >= 15 && refused >= 30, "{good} good, {refused} refused");
 }

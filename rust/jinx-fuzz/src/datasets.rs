@@ -3,10 +3,12 @@
 use super::mutate::Bytes;
 use super::place::{Files, Place};
 use super::write_read::{options_of, row_of};
+use jinx_core::num::to_u64;
 use jinx_core::value::Value;
+use jinx_format::view::{Base, BaseKind, NewBase, NewView};
 use jinx_format::write::dataset::DatasetWriter;
 use jinx_format::write::options::WriteOptions;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 /// A 1.0 pair as its writer made them.
 const OLD_LINES: &[u8] =
@@ -22,6 +24,60 @@ pub(super) fn all() -> &'static [Files] {
         found.push(old());
         found
     })
+}
+
+/// Saved views, each a pair `a.jinx`, over bases that do not exist.
+pub(super) fn views() -> &'static [Files] {
+    static VIEWS: OnceLock<Vec<Files>> = OnceLock::new();
+    VIEWS.get_or_init(|| {
+        let shown: [&[BaseKind]; 3] =
+            [&[BaseKind::Pair], &[BaseKind::Jsonl, BaseKind::Mds], &[BaseKind::Directory, BaseKind::Jsonl]];
+        let forms =
+            shown.iter().flat_map(|kinds| [(kinds, true, true), (kinds, false, true), (kinds, true, false)]);
+        forms.filter_map(|(kinds, own, positions)| view(kinds, own, positions)).collect()
+    })
+}
+
+fn view(kinds: &[BaseKind], own: bool, has_positions: bool) -> Option<Files> {
+    let rows = rows();
+    let shown = to_u64(rows.len());
+    let each = if has_positions { 5000 } else { shown / to_u64(kinds.len()) };
+    let base = |kind: &BaseKind| {
+        let is_lines = *kind == BaseKind::Jsonl;
+        let id = match kind {
+            BaseKind::Jsonl => "40000-1".to_owned(),
+            BaseKind::Mds => "0".repeat(16),
+            BaseKind::Pair | BaseKind::Directory => "0".repeat(32),
+        };
+        let base = Base {
+            path: "../b.jinx".to_owned(),
+            hint: "/b.jinx".to_owned(),
+            kind: *kind,
+            id,
+            num_samples: each,
+            shards: (*kind == BaseKind::Directory).then_some(2),
+            index: None,
+            content: is_lines.then(|| "1".repeat(32)),
+            markers: is_lines,
+        };
+        NewBase { base, index: is_lines.then(|| (0..=each).collect()) }
+    };
+    // Enough of them to lie in the sidecar.
+    let num_samples = if own || !has_positions { shown } else { 9000 };
+    let view = NewView {
+        bases: kinds.iter().map(base).collect(),
+        positions: has_positions.then(|| (0..num_samples).map(|i| i * 7 % each).collect()),
+        drop: vec!["a".to_owned(), "b".to_owned()],
+        num_samples,
+    };
+    let place = Place::new()?;
+    let options = WriteOptions { view: Some(Arc::new(view)), ..options_of(0) };
+    let mut writer = DatasetWriter::create(&place.path("a.jinx"), options).ok()?;
+    if own {
+        writer.write_values(&rows).ok()?;
+    }
+    writer.close().ok()?;
+    Some(place.files(""))
 }
 
 fn rows() -> Vec<Value> {

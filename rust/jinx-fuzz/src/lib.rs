@@ -12,6 +12,7 @@ mod mutate;
 mod place;
 mod records;
 mod shards;
+mod views;
 mod whole_files;
 mod write_read;
 
@@ -35,6 +36,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "manifest", run: footers::manifest },
     Target { name: "sidecar_header", run: arrays::sidecar_header },
     Target { name: "open_whole_file", run: whole_files::open_whole_file },
+    Target { name: "saved_view", run: views::saved_view },
     Target { name: "mds_index_json", run: shards::mds_index_json },
     Target { name: "mds_shard", run: shards::mds_shard },
     Target { name: "expression", run: expressions::expression },

@@ -15,14 +15,14 @@ use jinx_format::verify::verify;
 use std::path::Path;
 
 /// Rows read of one file.
-const MAX_ROWS: u64 = 20;
+pub(super) const MAX_ROWS: u64 = 20;
 const MAX_VALUE_BYTES: u64 = 16 << 20;
 /// The first byte of an input that is itself a pair: then the main file's length (4 bytes), main file, sidecar.
 const RAW: u8 = 255;
 
 pub(super) fn open_whole_file(data: &[u8]) {
     let Some((first, rest)) = data.split_first() else { return };
-    let files = if *first == RAW { raw(rest) } else { mutated(*first, rest) };
+    let files = changed(*first, rest, datasets::all());
     let Some(place) = Place::new() else { return };
     if place.put(&files).is_none() {
         return;
@@ -31,6 +31,11 @@ pub(super) fn open_whole_file(data: &[u8]) {
     let path = if is_folder { place.path("") } else { place.path("a.jinx") };
     read_all(&path);
     let _ = repair(&place.path("a.jinx"), None, true);
+}
+
+/// The files that an input stands for: a pair, or one of these datasets with changes.
+pub(super) fn changed(first: u8, rest: &[u8], datasets: &[Files]) -> Files {
+    if first == RAW { raw(rest) } else { mutated(first, rest, datasets) }
 }
 
 fn raw(data: &[u8]) -> Files {
@@ -44,8 +49,7 @@ fn raw(data: &[u8]) -> Files {
     files
 }
 
-fn mutated(which: u8, program: &[u8]) -> Files {
-    let all = datasets::all();
+fn mutated(which: u8, program: &[u8], all: &[Files]) -> Files {
     let Some(mut files) = usize::from(which).checked_rem(all.len()).map(|at| all[at].clone()) else {
         return Files::new();
     };
@@ -68,7 +72,7 @@ pub(super) fn read_all(path: &Path) {
     assert!(!whole || (opened.len() == 2 && opened[0] == opened[1]), "verify calls whole what does not open");
 }
 
-fn read_shard(shard: &Shard) {
+pub(super) fn read_shard(shard: &Shard) {
     for i in 0..shard.len().min(MAX_ROWS) {
         let _ = shard.emit_row(i, &mut Discard);
         for name in ["id", "a", "image", "dict.a.b"] {

@@ -31,7 +31,7 @@ pub use append::FolderAppend;
 pub use contents::Contents;
 pub use file::{Access, Identity, Source, base_of};
 pub use folder::FolderWriter;
-pub use names::plain_component;
+pub use names::{plain_component, plain_path};
 pub use neighbours::{other_owner, require_own_sidecar};
 pub use ops::{FileOps, RealOps};
 pub use pair_names::{PairIdentity, second_name, sidecar_path};

@@ -1,7 +1,7 @@
-//! File names that were read from a file: one plain component, or nothing.
+//! File names and paths that were read from a file.
 
 use crate::error::{Error, Result};
-use crate::limits::MAX_NAME_BYTES;
+use crate::limits::{MAX_NAME_BYTES, MAX_PATH_BYTES};
 
 /// Accepts `name` if it names a file inside a folder and nothing else, on every system a dataset may be carried to.
 ///
@@ -18,6 +18,24 @@ pub fn plain_component<'a>(name: &'a str, what: &str) -> Result<&'a str> {
             Err(Error::corrupt(format!("{what} {shown:?} is not a plain file name: it {fault}")))
         }
     }
+}
+
+/// Accepts `path`, relative or absolute, if a message can show it as it is.
+///
+/// # Errors
+/// `Corrupt` for an empty path, control characters, marks that reorder text, and more than 4096 bytes.
+pub fn plain_path<'a>(path: &'a str, what: &str) -> Result<&'a str> {
+    let fault = if path.is_empty() {
+        "is empty"
+    } else if path.len() > MAX_PATH_BYTES {
+        "has more than 4096 bytes"
+    } else if path.chars().any(|c| c.is_control() || reorders_text(c)) {
+        "contains a control character or a mark that hides how it reads"
+    } else {
+        return Ok(path);
+    };
+    let shown: String = path.chars().take(60).collect();
+    Err(Error::corrupt(format!("{what} {shown:?} {fault}")))
 }
 
 fn fault(name: &str) -> Option<&'static str> {
@@ -165,6 +183,18 @@ mod tests {
     fn plain_names_pass() {
         for name in FINE {
             assert_eq!(plain_component(name, "name").unwrap(), *name);
+        }
+    }
+
+    #[test]
+    fn paths_are_shown_as_they_are() {
+        for path in ["a.jinx", "../a b/c.", "/srv/データ/x", "C:\\x"] {
+            assert_eq!(plain_path(path, "path").unwrap(), path);
+        }
+        for path in ["", "a\0b", "../a\nb", "x\u{1b}[2Jy", "x\u{202e}y", &"a/".repeat(2049)] {
+            let error = plain_path(path, "path").unwrap_err();
+            assert_eq!(error.cause(), Cause::Corrupt, "{path:?}");
+            assert!(!error.to_string().contains(char::is_control) && error.to_string().len() < 300);
         }
     }
 

@@ -32,6 +32,8 @@ pub struct Shard {
     line_hash: Option<Array>,
     /// Of a saved view with positions.
     positions: Option<Array>,
+    /// Set when the positions have been compared with their checksum.
+    positions_match: OnceLock<()>,
     tree: FieldNode,
     known_keys: OnceLock<Box<[KnownKey]>>,
     encoding: TextEncoding,
@@ -142,6 +144,7 @@ impl Shard {
             index,
             line_hash: None,
             positions: None,
+            positions_match: OnceLock::new(),
             tree,
             known_keys: OnceLock::new(),
             encoding,
@@ -151,10 +154,9 @@ impl Shard {
 
     fn open_index(&self) -> Result<Array> {
         let rows = self.footer.rows();
-        if rows == 0 && self.footer.view.is_some() {
-            return Ok(Array::default());
-        }
-        let count = rows.checked_add(1).ok_or_else(|| Error::corrupt("num_samples is too large"))?;
+        let is_rowless = rows == 0 && self.footer.view.is_some();
+        let count = if is_rowless { Some(0) } else { rows.checked_add(1) };
+        let count = count.ok_or_else(|| Error::corrupt("num_samples is too large"))?;
         let index = match &self.footer.index {
             IndexRef::Sidecar(place) => self.open_array(place, count, "index")?,
             IndexRef::Text(text, codecs) => {
@@ -171,6 +173,12 @@ impl Shard {
                 Array::owned(bytes)
             }
         };
+        if is_rowless {
+            return match self.footer_offset {
+                0 => Ok(index),
+                _ => Err(Error::corrupt("there are lines in a view that has no rows")),
+            };
+        }
         // The ends are checked now; the rest when it is used, and completely by `verify`.
         let side = self.side.as_ref();
         let (first, last) = (index.u64_at(0, side)?, index.u64_at(rows, side)?);
@@ -194,13 +202,17 @@ impl Shard {
     /// Of a saved view: which sample of its bases, as one sequence, its sample `i` is.
     ///
     /// # Errors
-    /// `Invalid` past the end; `Corrupt` for a position that the bases do not have.
+    /// `Invalid` past the end; `Corrupt` for a position that the bases do not have, and from `Verify::Full` on for
+    /// positions that were damaged.
     pub fn view_position(&self, i: u64) -> Result<u64> {
         let samples = self.footer.num_samples;
         if i >= samples {
             return Err(Error::invalid(format!("sample {i} of {samples}")).in_file(self.path()));
         }
         let Some(positions) = &self.positions else { return Ok(i) };
+        if self.positions_match.get().is_none() {
+            self.match_positions().map_err(|error| error.in_file(self.path()))?;
+        }
         let position = positions.u64_at(i, self.side.as_ref()).map_err(|error| self.here(error, i))?;
         let total = self.footer.view.as_ref().map_or(samples, |view| view.base_samples);
         if position >= total {
@@ -208,6 +220,16 @@ impl Shard {
             return Err(self.here(Error::corrupt(what), i));
         }
         Ok(position)
+    }
+
+    /// A damaged position would show another sample, which is intact.
+    fn match_positions(&self) -> Result<()> {
+        let place = self.footer.view.as_ref().and_then(|view| view.positions.as_ref());
+        if let Some(place) = place.filter(|_| self.options.verify >= Verify::Full) {
+            self.compare_array(place, None, "positions")?;
+        }
+        let _ = self.positions_match.set(());
+        Ok(())
     }
 
     /// Where each line begins and the last one ends, as little-endian u64.
@@ -222,9 +244,14 @@ impl Shard {
     fn open_array(&self, place: &ArrayRef, count: u64, what: &str) -> Result<Array> {
         let expected = count.checked_mul(8).ok_or_else(|| Error::corrupt(format!("{what} is too long")))?;
         if self.options.verify == Verify::Whole && self.footer.rules == FormatVersion::V1_1 {
-            self.array_bytes(place, Some(expected), what)?;
+            self.compare_array(place, Some(expected), what)?;
         }
         Array::open(place, expected, self.main.len(), self.side.as_ref(), what)
+    }
+
+    fn compare_array(&self, place: &ArrayRef, expected: Option<u64>, what: &str) -> Result<()> {
+        let named = |error: Error| Error::new(error.cause(), format!("{what}: {}", error.what()));
+        self.array_bytes(place, expected, what).map(drop).map_err(named)
     }
 
     /// Lines in the file: the samples, or the rows of a view's own columns.
@@ -340,6 +367,21 @@ impl Shard {
     /// All stored line checksums, if the file was opened for them.
     pub(crate) fn stored_line_hashes(&self) -> Option<Result<Cow<'_, [u8]>>> {
         Some(self.line_hash.as_ref()?.bytes(self.side.as_ref()))
+    }
+
+    /// Of a saved view's base of plain JSON lines: where each line begins and the last one ends, as little-endian u64.
+    ///
+    /// # Errors
+    /// `Corrupt` for an array that does not match its checksum, `Truncated` outside the sidecar.
+    pub fn base_line_offsets(&self, base: usize) -> Result<Option<Cow<'_, [u8]>>> {
+        let base = self.footer.view.as_ref().and_then(|view| view.bases.get(base));
+        let place = base.and_then(|base| base.index.as_ref());
+        place.map(|place| self.array_bytes(place, None, "the line offsets of a base")).transpose()
+    }
+
+    /// The positions of a saved view that has some.
+    pub(crate) fn stored_positions(&self) -> Option<Result<Cow<'_, [u8]>>> {
+        Some(self.positions.as_ref()?.bytes(self.side.as_ref()))
     }
 
     /// The line's stored checksum, if the file was opened for it.

@@ -3,6 +3,7 @@
 use crate::footer::{ArrayRef, Footer, IndexRef};
 use crate::read::shard::Shard;
 use crate::sidecar::{ALIGNMENT, HEADER_BYTES};
+use crate::view::ViewInfo;
 use jinx_core::error::{Error, Result};
 use jinx_core::io::Source;
 use jinx_core::num::to_u64;
@@ -89,6 +90,7 @@ fn arrays(footer: &Footer) -> Vec<(String, &ArrayRef)> {
         found.push(("the index".to_owned(), place));
     }
     found.extend(footer.line_hash.iter().map(|place| ("line_hash".to_owned(), place)));
+    found.extend(footer.view.iter().flat_map(ViewInfo::arrays));
     for column in &footer.columns {
         let name: Vec<&str> = column.path.iter().map(|part| part.as_deref().unwrap_or("[]")).collect();
         let parts = [column.validity.as_ref(), Some(&column.data), column.offsets.as_ref()];

@@ -3,6 +3,7 @@
 mod compare;
 mod layout;
 mod pair;
+mod view;
 mod walk;
 
 use crate::read::open::{ShardRef, entries};

@@ -8,6 +8,7 @@ use crate::sidecar::HEADER_BYTES;
 use crate::sniff::{FileKind, sniff};
 use crate::verify::compare::{FieldTally, OpenColumn};
 use crate::verify::layout::{SidecarLayout, check_tail};
+use crate::verify::view::check_view;
 use crate::verify::walk::{RowReport, check_row};
 use jinx_core::error::{Cause, Error, Result};
 use jinx_core::interrupt;
@@ -73,6 +74,7 @@ pub fn check(
         }
         let mut found = Vec::new();
         check_tail(&shard, &mut pass.layout, &mut found);
+        check_view(&shard, &mut found);
         found.iter().for_each(|error| problems.push(error));
         // Known damage changes the id too, which need not be reported.
         if problems.count() == before {
@@ -214,6 +216,12 @@ fn check_id(shard: &Shard) -> Result<()> {
     }
     let hashes = shard.stored_line_hashes().ok_or_else(|| Error::corrupt("the footer has no line hashes"))?;
     id.write(&hashes?);
+    if let Some(view) = &shard.footer().view {
+        id.write(&view.canonical());
+        if let Some(positions) = shard.stored_positions() {
+            id.write(&positions?);
+        }
+    }
     let id = format!("{:032x}", id.finish_128());
     if shard.footer().id.as_deref() == Some(&id) {
         return Ok(());

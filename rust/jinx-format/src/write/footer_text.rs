@@ -71,10 +71,10 @@ pub(super) fn footer_text(parts: &FooterParts<'_>) -> Result<String> {
     let options = parts.options;
     let mut footer = Map::new();
     let mut put = |key: &str, value: Json| footer.insert(key.to_owned(), value);
-    let mark = if parts.view.is_some() { format!("{VIEW_MARK}.") } else { String::new() };
+    let mark = if parts.view.is_some() { VIEW_MARK } else { "" };
     match &parts.index {
-        ArrayRef::Inline { data, .. } => put(&format!("index.{mark}npy.zst"), json!(data)),
-        pointer => put(&format!("index.{mark}npy.bin"), json!(pointer)),
+        ArrayRef::Inline { data, .. } => put(&format!("index.npy.zst{mark}"), json!(data)),
+        pointer => put(&format!("index.npy.bin{mark}"), json!(pointer)),
     };
     let compression = options.encode.compression.map(|_| "zst");
     put("num_samples", json!(parts.view.as_ref().map_or(parts.rows, |(samples, _)| *samples)));

@@ -3,7 +3,7 @@
 use crate::fields::FieldStats;
 use crate::footer::ArrayRef;
 use crate::sidecar::{ALIGNMENT, HEADER_BYTES, Header};
-use crate::view::{Base, NewView, ViewInfo};
+use crate::view::{Base, NewView, ViewInfo, count_samples};
 use crate::write::columns::{ArraySink, ColumnBuilder, Fill};
 use crate::write::encode::EncodedRow;
 use crate::write::footer_text::{FooterParts, check_footer, footer_text, room_for_names};
@@ -274,13 +274,13 @@ fn put_view(view: &NewView, rows: u64, side: &mut Side) -> Result<(u64, ViewInfo
             })
         })
     };
-    let positions = view.positions.as_deref().map(&mut put).transpose()?;
     let mut bases = Vec::with_capacity(view.bases.len());
     for new in &view.bases {
         let index = new.index.as_deref().map(&mut put).transpose()?;
         bases.push(Base { index, ..new.base.clone() });
     }
-    let base_samples = bases.iter().map(|base| base.num_samples).sum();
+    let positions = view.positions.as_deref().map(&mut put).transpose()?;
+    let base_samples = count_samples(&bases)?;
     let info = ViewInfo { rows, bases, positions, drop: view.drop.clone(), base_samples };
     Ok((view.num_samples, info))
 }

@@ -45,7 +45,11 @@ fn from_main(bytes: &[u8], path: &Path, seeds: &mut Seeds) {
         let length = u32::try_from(bytes.len()).unwrap();
         let side = fs::read(path.with_extension("binx")).unwrap_or_default();
         if side.len() <= MAX_BYTES {
-            add(seeds, "open_whole_file", &[&[255], &length.to_le_bytes()[..], bytes, &side].concat());
+            let pair = [&[255], &length.to_le_bytes()[..], bytes, &side].concat();
+            let is_view = path
+                .parent()
+                .is_some_and(|folder| folder.ends_with("views") || folder.ends_with("views/bad"));
+            add(seeds, if is_view { "saved_view" } else { "open_whole_file" }, &pair);
         }
     }
     for line in bytes.split(|byte| *byte == b'\n').take(3).filter(|line| line.len() <= MAX_BYTES) {

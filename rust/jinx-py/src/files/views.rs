@@ -8,6 +8,7 @@ use jinx_format::view::{self, Base, rewrite_bases, stand_in_id};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use serde_json::json;
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 fn open(path: &Path) -> jinx_core::Result<Shard> {
@@ -37,10 +38,9 @@ pub fn view_footer(py: Python<'_>, path: PathBuf) -> PyResult<Option<String>> {
 pub fn view_line_offsets<'py>(py: Python<'py>, path: PathBuf, base: usize) -> PyResult<Bound<'py, PyBytes>> {
     let offsets = py.detach(|| {
         let shard = open(&path)?;
-        let view = shard.footer().view.as_ref();
-        let place = view.and_then(|view| view.bases.get(base)).and_then(|base| base.index.as_ref());
-        let place = place.ok_or_else(|| Error::invalid("this base has no line offsets").in_file(&path))?;
-        shard.array_bytes(place, None, "the index of a base").map(std::borrow::Cow::into_owned)
+        let offsets = shard.base_line_offsets(base).map_err(|error| error.in_file(&path))?;
+        let missing = || Error::invalid("this base has no line offsets").in_file(&path);
+        offsets.map(Cow::into_owned).ok_or_else(missing)
     });
     Ok(PyBytes::new(py, &offsets.into_py_result()?))
 }

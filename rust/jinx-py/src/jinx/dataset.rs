@@ -30,7 +30,8 @@ impl JinxDataset {
         plain: bool,
     ) -> Result<Self> {
         let base = base_of(&paths);
-        let views = paths.len() == 1;
+        // A shard that a manifest lists is not a view.
+        let views = paths.len() == 1 && expected.is_none();
         let options = OpenOptions { base: base.clone(), views, ..options };
         let shards = Shards::open(paths.clone(), expected, split, options, plain)?;
         let files = Arc::new(Files { paths, base, samples: shards.len() });

@@ -102,13 +102,12 @@ impl Shards {
         Ok(entry.shard.get_or_init(|| shard))
     }
 
-    /// Samples and id of shard `i`; one of which they were given is not opened.
+    /// Samples that count and id of shard `i`; one of which they were given is not opened.
     pub fn identity(&self, i: usize) -> Result<(u64, String)> {
         if let Some(expected) = &self.entries[i].expected {
             return Ok(expected.clone());
         }
-        let shard = self.shard(i)?;
-        Ok((shard.len(), shard.footer().id.clone().unwrap_or_default()))
+        Ok((self.samples(i), self.shard(i)?.footer().id.clone().unwrap_or_default()))
     }
 
     /// The shard of sample `i` and its number in it.

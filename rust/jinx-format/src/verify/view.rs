@@ -1,0 +1,35 @@
+//! What a saved view says of its bases, as far as its own file tells.
+
+use crate::read::shard::Shard;
+use jinx_core::error::{Error, Result};
+
+/// Checks that every position is one of the bases' samples, and that line offsets increase.
+pub fn check_view(shard: &Shard, problems: &mut Vec<Error>) {
+    let Some(view) = &shard.footer().view else { return };
+    let total = view.base_samples;
+    match shard.stored_positions().transpose() {
+        Ok(positions) => {
+            let (words, _) = positions.as_deref().unwrap_or_default().as_chunks::<8>();
+            let positions = words.iter().map(|word| u64::from_le_bytes(*word));
+            let outside = (0u64..).zip(positions).filter(|(_, position)| *position >= total);
+            problems.extend(outside.map(|(i, position)| {
+                let what = format!("position {position} of the bases, which have {total} samples");
+                Error::corrupt(what).in_sample(i)
+            }));
+        }
+        Err(error) => problems.push(error),
+    }
+    for i in 0..view.bases.len() {
+        problems.extend(check_lines(shard, i).err());
+    }
+}
+
+fn check_lines(shard: &Shard, base: usize) -> Result<()> {
+    let Some(offsets) = shard.base_line_offsets(base)? else { return Ok(()) };
+    let (words, _) = offsets.as_chunks::<8>();
+    let offsets: Vec<u64> = words.iter().map(|word| u64::from_le_bytes(*word)).collect();
+    match offsets.windows(2).position(|ends| ends[0] >= ends[1]) {
+        None => Ok(()),
+        Some(at) => Err(Error::corrupt(format!("line {at} of base {base} ends before it begins"))),
+    }
+}
