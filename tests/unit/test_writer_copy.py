@@ -285,7 +285,6 @@ def test_media_split_and_meta_come_along(tmp_path):
     assert (info.split, info.meta) == (None, {"by": "me"})
 
 
-@pytest.mark.xfail(reason="a short media value is copied as a dict", strict=True)
 def test_short_media_stay_as_they_are(tmp_path):
     """They lie in the row, not in the sidecar."""
     source = rewritten(tmp_path / "a.jinx", [{"image": b"abc"}], media={"image": "Image"})
