@@ -196,8 +196,9 @@ def test_addition_concatenates(tmp_path, ds):
     assert len(sum([other, other], start=other)) == 9
     with pytest.raises(TypeError, match="unsupported operand"):
         _ = ds + 1
-    with pytest.raises(ValueError, match="differ in select_columns"):
-        _ = ds + other.select_columns("n")
+    mixed = ds[:2] + other.select_columns("n")
+    assert [list(sample) == ["n"] for sample in mixed] == [False, False, True, True, True]
+    assert mixed.column_names == ds.column_names
 
 
 def test_what_works_on_a_list_works_here(ds):
