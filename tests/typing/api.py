@@ -1,5 +1,6 @@
 """The public API as type checkers see it; pyright checks this file strictly, nobody runs it."""
 
+from pathlib import Path
 from typing import Any, assert_type
 
 import numpy as np
@@ -36,6 +37,25 @@ def writing(picture: bytes) -> None:
     assert_type(jinx.verify("out.jinx"), list[jinx.Problem])
     for row in jinx.stream("in.parquet", columns=["id"]):
         assert_type(row, dict[str, Any])
+
+
+def words(sample: jinx.LazyDict) -> int:
+    return len(sample["text"].split())
+
+
+def annotating() -> None:
+    moved = {"train.jinx": Path("moved.jinx")}
+    ds = jinx.open("train.jinx")
+    view = ds.with_columns({"score": [1.0, None], "words": words})
+    assert_type(view, jinx.Dataset)
+    assert_type(view.with_columns({"id": ["a"], "caption": ["b"]}, on="id", missing="drop"), jinx.Dataset)
+    assert_type(view.save("view.jinx", overwrite=True), jinx.WriteResult)
+    assert_type(jinx.open("view.jinx", base=["moved.jinx"]).info().bases, list[jinx.BaseInfo])
+    jinx.open("view.jinx", base=None)
+    jinx.rebase("view.jinx", "moved.jinx")
+    jinx.rebase("view.jinx", moved)
+    with jinx.Writer("out.jinx") as writer:
+        writer.copy(view, np.arange(3), replace={"score": np.zeros(3)}, drop="words")
 
 
 def failing() -> None:

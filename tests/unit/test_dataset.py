@@ -200,6 +200,9 @@ def test_addition_concatenates(tmp_path, ds):
     assert (len(list(chosen[0])), [list(sample) for sample in chosen[1:]]) == (len(ds.column_names), [["n"]] * 3)
     with pytest.raises(ValueError, match="differ in map or with_transform"):
         _ = ds + other.map(dict)
+    mixed = ds[:2] + other.select_columns("n")
+    assert [list(sample) == ["n"] for sample in mixed] == [False, False, True, True, True]
+    assert mixed.column_names == ds.column_names
 
 
 def test_what_works_on_a_list_works_here(ds):

@@ -178,6 +178,12 @@ def test_a_view_replaces_another(base, view, tmp_path):
     assert not view.exists()
 
 
+def test_what_cannot_be_read_moves_as_any_file(base, tmp_path):
+    base.write_bytes(base.read_bytes()[:-9])
+    command("mv", base, tmp_path / "b.jinx")
+    assert (tmp_path / "b.jinx").exists()
+
+
 def test_rm_takes_the_view_alone(base, view):
     command("rm", view)
     assert sorted(path.name for path in view.parent.iterdir()) == []

@@ -50,6 +50,7 @@ def words(text: str | None) -> list[str]:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(240)
 def test_the_stub_agrees_with_the_binary(tmp_path):
     allowed = tmp_path / "allowed.txt"
     allowed.write_text(NOT_IN_THE_STUB, "utf-8")

@@ -244,6 +244,8 @@ class Dataset(Base):
     def concat(cls, datasets: Iterable[Self]) -> Self:
         """One dataset of the samples of several, in order; they may be views. `one + other` does the same.
 
+        They may have different columns, and be of different kinds: JINX, MDS, JSON lines.
+
         Raises:
             ValueError: There are no datasets, or they differ in decoders or functions applied.
         """

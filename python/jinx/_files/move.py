@@ -11,7 +11,7 @@ from jinx import _core
 from jinx._open import missing
 from jinx._outputs import refuse_existing
 from jinx._views.rebase import bases_after_move, set_bases
-from jinx.errors import MismatchError
+from jinx.errors import JinxError, MismatchError
 
 _NOTHING: Mapping[str, str] = {}
 
@@ -67,8 +67,11 @@ class Parts:
 
     @property
     def is_view(self) -> bool:
-        """Whether it is a saved view, which shows samples of other datasets."""
-        return not self.is_folder and _core.view_footer(self.path) is not None
+        """Whether it is a saved view, which shows samples of other datasets; a file that cannot be read is none."""
+        try:
+            return not self.is_folder and _core.view_footer(self.path) is not None
+        except JinxError:
+            return False
 
     def require_sidecars(self) -> None:
         """Every main file has the sidecar that its footer names.

@@ -3,6 +3,7 @@
 import json
 import os
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from jinx import _core
 from jinx._core import Reader
@@ -11,7 +12,7 @@ from jinx._views.open import BaseOpener, Path, absolute_paths
 from jinx.errors import JinxError
 
 
-def rebase(view: Path, new: Path | Sequence[Path] | Mapping[Path, Path]) -> None:
+def rebase(view: Path, new: Path | Sequence[Path] | Mapping[Any, Path]) -> None:
     """Tell a saved view where its datasets are now, after they moved.
 
     The view is rewritten in one step, and nothing but these places changes in it. Each new place is opened before: it
@@ -49,7 +50,7 @@ def rebase(view: Path, new: Path | Sequence[Path] | Mapping[Path, Path]) -> None
     _core.view_set_paths(name, json.dumps(entries, ensure_ascii=False))
 
 
-def _renamed(view: str, bases: Sequence[Base], new: Mapping[Path, Path]) -> list[str | None]:
+def _renamed(view: str, bases: Sequence[Base], new: Mapping[Any, Path]) -> list[str | None]:
     """The new path of each base; None for those that stay."""
     found: list[str | None] = [None] * len(bases)
     for old, path in new.items():
