@@ -108,7 +108,7 @@ fn folder() -> Option<Files> {
 fn old() -> Files {
     let cut = OLD_LINES.iter().position(|byte| *byte == b'\n').map_or(0, |at| at + 1);
     let mut index = Vec::new();
-    let bounds = [0, cut, OLD_LINES.len()].map(|at| jinx_core::num::to_u64(at).to_le_bytes());
+    let bounds = [0, cut, OLD_LINES.len()].map(|at| to_u64(at).to_le_bytes());
     jinx_core::codec::push_base64(&mut index, &bounds.concat());
     let rest =
         format!("\",\"num_samples\":2,\"version\":\"1.0\",\"encoding\":\"b64\"}}\n{}\n", OLD_LINES.len());

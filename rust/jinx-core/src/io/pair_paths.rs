@@ -97,12 +97,17 @@ impl PairPaths {
         restored.map_err(|error| Error::io(&self.sidecar, &error))
     }
 
-    /// The sidecar of a new pair whose writer died before its main file got its name. Only under the pair's lock.
+    /// The sidecar of a pair whose writer died before its main file got its name; the main file that has the name, if
+    /// there is one, has no sidecar. Only under the pair's lock, after [`Self::recover`].
     pub(crate) fn unfinished_sidecar(&self, identity: &dyn PairIdentity) -> Result<Option<PathBuf>> {
-        if self.main_exists()? || !exists(&self.sidecar)? {
+        if !exists(&self.sidecar)? {
             return Ok(None);
         }
         let written = identity.main_id(&self.main_temp).filter(|id| is_id(id));
+        let main_id = identity.main_id(&self.main);
+        if self.main_exists()? && (main_id.is_none() || main_id == written) {
+            return Ok(None);
+        }
         let is_its = written.is_some() && identity.sidecar_id(&self.sidecar) == written;
         let is_garbage = is_its && other_owner(&self.sidecar, &self.main, identity)?.is_none();
         Ok(is_garbage.then(|| self.sidecar.clone()))
