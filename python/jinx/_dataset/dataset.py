@@ -289,14 +289,13 @@ class Dataset(Base):
             ds.with_columns({"score": scores, "num_words": lambda sample: len(sample["text"].split())})
             ds.with_columns(captions_table, on="id")
 
-        A new column hides a stored one of the same name. It stays with its samples under `select`, `sort` and the
-        other views.
+        A new column hides a stored one of the same name, and stays with its samples in all views.
 
         Args:
             columns: A dict of names and values: a list, array or Arrow array with a value for each sample, or a
                 function of the sample, which is called whenever its value is touched. With `on`, a table whose other
                 columns are added: a dict of columns, a jinx dataset, or anything Arrow.
-            on: The column by which the table is joined. Its values appear once in the table.
+            on: The column by which the table is joined; its values are unique in the table.
             missing: A sample whose key the table lacks gets None (`"null"`) or is left out (`"drop"`); both warn.
                 `"fail"` raises instead, also for rows of the table that match no sample.
 
