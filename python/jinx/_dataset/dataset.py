@@ -293,11 +293,11 @@ class Dataset(Base):
 
         Args:
             columns: A dict of names and values: a list, array or Arrow array with a value for each sample, or a
-                function of the sample, which is called whenever its value is touched. With `on`, a table whose other
-                columns are added: a dict of columns, a jinx dataset, or anything Arrow.
+                function of the sample, called whenever its value is touched. With `on`, a table whose other columns
+                are added: a dict of columns, a jinx dataset, or anything Arrow.
             on: The column by which the table is joined; its values are unique in the table.
-            missing: A sample whose key the table lacks gets None (`"null"`) or is left out (`"drop"`); both warn.
-                `"fail"` raises instead, also for rows of the table that match no sample.
+            missing: A sample whose key the table lacks gets None (`"null"`) or is left out (`"drop"`), with a warning;
+                `"fail"` raises, also for rows of the table that match no sample.
 
         Raises:
             ValueError: A column has another length than the dataset, or a key appears twice in the table.
@@ -310,8 +310,7 @@ class Dataset(Base):
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> "WriteResult":
         """Save this view: which samples of which files, in which order, and the columns of its own.
 
-        No sample is copied, so the files stay where they are; `jinx.open(path)` finds them there. `jinx.convert` makes
-        a saved view a dataset of its own.
+        No sample is copied: the files stay where they are. `jinx.convert` makes a saved view a dataset of its own.
 
         Args:
             path: The name of the view; it ends in `.jinx`.
@@ -319,8 +318,7 @@ class Dataset(Base):
 
         Raises:
             FileExistsError: The file exists, and `overwrite` was not asked for.
-            TypeError: Functions were applied (`map`, `with_transform`), which a file cannot hold: add columns by
-                `with_columns`, or write the samples with a `Writer`.
+            TypeError: Functions were applied (`map`, `with_transform`), which a file cannot hold: use `with_columns`.
         """
         from jinx._views.save import save
 
@@ -431,9 +429,9 @@ class Dataset(Base):
     def close(self) -> None:
         """Close the files, also for the views, iterators and samples made from this dataset.
 
-        Whatever would read them afterwards raises an `InvalidError`, which is a `ValueError`. Values that were decoded
-        stay usable, and so do pickled copies, which have files of their own. What other threads are just reading is
-        read to its end. Without `close` the files are closed when the last view and sample over them are gone.
+        Whatever would read them afterwards raises an `InvalidError`, a `ValueError`. Decoded values stay usable, and so
+        do pickled copies, which have files of their own; what other threads are reading is read to its end. Without
+        `close` the files are closed when the last view and sample over them are gone.
         """
         self._close()
 

@@ -48,7 +48,6 @@ def _problems_of_lines(base: Base, i: int, view: str, path: str) -> list[Problem
 
 def _place(base: Base, i: int, view: str) -> str:
     """Where the base is; a damaged one is there, too."""
-
     opener = BaseOpener(Dataset, view, _OPTIONS)
 
     def take(path: str) -> None:
