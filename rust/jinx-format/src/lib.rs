@@ -7,6 +7,7 @@
 //!
 //! `spec/jinx.md`, `spec/binx.md` and `spec/values.md` are normative.
 
+pub mod bases;
 pub mod copy;
 mod digest;
 pub mod expression;

@@ -36,7 +36,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(files::views::view_set_paths, module)?)?;
     module.add_function(wrap_pyfunction!(files::views::hash_bytes, module)?)?;
     module.add_function(wrap_pyfunction!(files::views::hash_file, module)?)?;
-    module.add_class::<view::compose::RowsHandle>()?;
+    module.add_class::<dataset::handle::RowsHandle>()?;
     module.add_function(wrap_pyfunction!(view::compose::compose, module)?)?;
     module.add_function(wrap_pyfunction!(view::compose::compose_saved, module)?)?;
     module.add_class::<mds::writer::MdsWriter>()?;

@@ -6,6 +6,7 @@ pub mod batches;
 pub mod columns;
 pub mod files;
 pub mod filter;
+pub mod handle;
 pub mod iterator;
 pub mod open;
 pub mod projection;

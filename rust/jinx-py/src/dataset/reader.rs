@@ -1,5 +1,6 @@
 //! `Reader`: samples in files under a view. `jinx.Dataset` derives from it.
 
+use crate::dataset::handle::RowsHandle;
 use crate::dataset::iterator::SampleIterator;
 use crate::dataset::open::OpenArguments;
 use crate::dataset::projection::Projection;
@@ -9,7 +10,6 @@ use crate::errors::{IntoPy, out_of_range, to_py};
 use crate::objects::build::plain_json;
 use crate::sample::decoders::{Decoders, members};
 use crate::sample::lazy_dict::LazyDict;
-use crate::view::compose::RowsHandle;
 use jinx_core::Error;
 use pyo3::PyTraverseError;
 use pyo3::exceptions::{PyIndexError, PyOverflowError, PyTypeError, PyValueError};
@@ -293,8 +293,7 @@ impl Reader {
 
     /// Whether the only file is a saved view whose bases are not open.
     fn _is_saved_view(&self) -> bool {
-        let saved = Arc::clone(&self.view.rows).saved_view();
-        saved.is_some_and(|saved| saved.is_view())
+        self.view.rows.is_view_file()
     }
 
     #[getter]

@@ -3,7 +3,6 @@
 use crate::dataset::files::Files;
 use crate::dataset::filter::sample_by_sample;
 use crate::dataset::projection::Projection;
-use crate::jinx::dataset::JinxDataset;
 use crate::sample::stored::StoredSample;
 use jinx_convert::arrow::MediaPath;
 use jinx_core::sink::Sink;
@@ -14,6 +13,7 @@ use jinx_format::expression::rows::RowFilter;
 use jinx_format::fields::{FieldInfo, Measure};
 use jinx_format::read::columns::{ColumnKind, ColumnType};
 use jinx_format::write::inherit::Inherited;
+use std::any::Any;
 use std::sync::Arc;
 
 /// Samples by position, with the columns that a projection leaves of them: JINX shards, MDS directories.
@@ -147,10 +147,13 @@ pub trait Rows: Send + Sync {
         Err(Error::invalid("only JSON lines have line offsets"))
     }
 
-    /// The file of a saved view, if that is what was opened.
-    fn saved_view(self: Arc<Self>) -> Option<Arc<JinxDataset>> {
-        None
+    /// Whether it is a saved view of which only the file is open.
+    fn is_view_file(&self) -> bool {
+        false
     }
+
+    /// Itself, for those who know what it is.
+    fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync>;
 
     /// Emits those of [`Rows::own_names`] that `wanted` names, without touching the files of the samples.
     ///

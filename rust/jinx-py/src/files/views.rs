@@ -2,9 +2,10 @@
 
 use crate::errors::{IntoPy, to_py};
 use jinx_core::Error;
+use jinx_format::bases::{self, rewrite_bases, stand_in_id};
 use jinx_format::footer::Footer;
 use jinx_format::read::shard::{OpenOptions, Shard};
-use jinx_format::view::{self, Base, rewrite_bases, stand_in_id};
+use jinx_format::view::Base;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use serde_json::json;
@@ -62,11 +63,11 @@ pub fn view_set_paths(py: Python<'_>, path: PathBuf, places: &str) -> PyResult<(
 /// xxh3-128 of bytes, as 32 hex digits.
 #[pyfunction]
 pub fn hash_bytes(data: &[u8]) -> String {
-    view::hash_bytes(data)
+    bases::hash_bytes(data)
 }
 
 /// xxh3-128 of a file, as 32 hex digits.
 #[pyfunction]
 pub fn hash_file(py: Python<'_>, path: PathBuf) -> PyResult<String> {
-    py.detach(|| view::hash_file(&path)).into_py_result()
+    py.detach(|| bases::hash_file(&path)).into_py_result()
 }

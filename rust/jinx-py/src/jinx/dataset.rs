@@ -6,6 +6,7 @@ use crate::jinx::shards::Shards;
 use jinx_core::Result;
 use jinx_core::io::base_of;
 use jinx_format::read::shard::OpenOptions;
+use jinx_format::view::ViewInfo;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -41,5 +42,23 @@ impl JinxDataset {
     /// The same shards with other columns.
     pub fn with_projection(&self, projection: Projection) -> Self {
         Self { files: Arc::clone(&self.files), shards: self.shards.clone(), projection, plain: self.plain }
+    }
+
+    /// What the only file says of itself as a view.
+    pub fn view_info(&self) -> Result<Option<ViewInfo>> {
+        let shards = self.shards.get()?;
+        if shards.count() != 1 {
+            return Ok(None);
+        }
+        Ok(shards.shard(0)?.footer().view.clone())
+    }
+
+    /// Whether it is a view of which only the file is open.
+    pub fn is_view(&self) -> bool {
+        self.view_info().is_ok_and(|info| info.is_some())
+    }
+
+    pub fn view_samples(&self) -> Result<u64> {
+        Ok(self.shards.get()?.shard(0)?.footer().num_samples)
     }
 }

@@ -15,6 +15,7 @@ use jinx_format::expression::rows::RowFilter;
 use jinx_format::fields::{FieldInfo, Measure};
 use jinx_format::read::columns::ColumnKind;
 use jinx_format::write::inherit::Inherited;
+use std::any::Any;
 use std::sync::Arc;
 
 impl Rows for JinxDataset {
@@ -98,8 +99,12 @@ impl Rows for JinxDataset {
         self.shards.get()?.shard(file)?.line_offsets()
     }
 
-    fn saved_view(self: Arc<Self>) -> Option<Arc<JinxDataset>> {
-        Some(self)
+    fn is_view_file(&self) -> bool {
+        self.is_view()
+    }
+
+    fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
+        self
     }
 
     fn roots(self: Arc<Self>, positions: Option<Vec<u64>>) -> Result<Roots> {

@@ -14,6 +14,7 @@ use jinx_format::fields::{FieldInfo, Measure};
 use jinx_format::read::columns::ColumnKind;
 use jinx_mds::index::INDEX_NAME;
 use jinx_mds::read::folder::Folder;
+use std::any::Any;
 use std::sync::Arc;
 
 /// Decompressed bytes of samples that are taken together, unless one sample has more.
@@ -80,6 +81,10 @@ impl Rows for MdsDataset {
 
     fn kind(&self) -> &'static str {
         "mds"
+    }
+
+    fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
+        self
     }
 
     fn roots(self: Arc<Self>, positions: Option<Vec<u64>>) -> Result<Roots> {

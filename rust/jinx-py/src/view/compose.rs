@@ -1,6 +1,7 @@
 //! Views made of datasets that are open, for Python.
 
 use crate::dataset::files::Files;
+use crate::dataset::handle::RowsHandle;
 use crate::dataset::reader::Reader;
 use crate::dataset::rows::Rows;
 use crate::dataset::view::View;
@@ -12,48 +13,7 @@ use crate::view::rows::{Positions, ViewRows};
 use jinx_core::num::to_u64;
 use jinx_core::{Error, Result};
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
-use std::ffi::OsString;
 use std::sync::Arc;
-
-/// What a dataset is read from, on its way through Python.
-#[pyclass(frozen, module = "jinx._core", name = "Rows")]
-pub struct RowsHandle(pub Arc<dyn Rows>);
-
-#[pymethods]
-impl RowsHandle {
-    /// `"jinx"`, `"jsonl"`, `"mds"`, or `"memory"` for columns without files.
-    #[getter]
-    fn kind(&self) -> &'static str {
-        self.0.kind()
-    }
-
-    /// Absolute.
-    #[getter]
-    fn paths(&self) -> Vec<OsString> {
-        let files = self.0.files();
-        files.paths.iter().map(|path| files.base.join(path).into()).collect()
-    }
-
-    #[getter]
-    fn samples(&self) -> u64 {
-        self.0.files().samples
-    }
-
-    /// (samples, id) of each file.
-    fn identities(&self, py: Python<'_>) -> PyResult<Vec<(u64, String)>> {
-        py.detach(|| self.0.identities()).into_py_result()
-    }
-
-    fn column_names(&self, py: Python<'_>) -> PyResult<Vec<String>> {
-        py.detach(|| self.0.column_names()).into_py_result()
-    }
-
-    /// Of JSON lines: where each line of a file begins, and where the last one ends, as little-endian u64.
-    fn line_offsets<'py>(&self, py: Python<'py>, file: usize) -> PyResult<Bound<'py, PyBytes>> {
-        Ok(PyBytes::new(py, &self.0.line_offsets(file).into_py_result()?))
-    }
-}
 
 /// The rows of a view, in its order.
 fn in_order(view: &View) -> Result<Arc<dyn Rows>> {
@@ -107,8 +67,8 @@ pub fn compose(
 #[pyfunction]
 pub fn compose_saved(file: &Bound<'_, Reader>, bases: Vec<Bound<'_, Reader>>) -> PyResult<RowsHandle> {
     let wrong = || to_py(&Error::invalid("this is not a saved view"));
-    let rows = Arc::clone(&file.get().view.rows);
-    let saved = rows.saved_view().ok_or_else(wrong)?;
+    let rows = Arc::clone(&file.get().view.rows).into_any();
+    let saved = rows.downcast::<JinxDataset>().map_err(|_| wrong())?;
     let info = saved.view_info().into_py_result()?.ok_or_else(wrong)?;
     let base = one_sequence(&bases).into_py_result()?;
     let expected = info.base_samples;
@@ -129,24 +89,4 @@ pub fn compose_saved(file: &Bound<'_, Reader>, bases: Vec<Bound<'_, Reader>>) ->
     let own: Option<Arc<dyn Rows>> = if info.rows > 0 { Some(saved) } else { None };
     let view = ViewRows::new(files, base, positions, own, info.drop).into_py_result()?;
     Ok(RowsHandle(Arc::new(view)))
-}
-
-impl JinxDataset {
-    /// What the only file says of itself as a view.
-    fn view_info(&self) -> Result<Option<jinx_format::view::ViewInfo>> {
-        let shards = self.shards.get()?;
-        if shards.count() != 1 {
-            return Ok(None);
-        }
-        Ok(shards.shard(0)?.footer().view.clone())
-    }
-
-    /// Whether it is a view of which only the file is open.
-    pub fn is_view(&self) -> bool {
-        self.view_info().is_ok_and(|info| info.is_some())
-    }
-
-    fn view_samples(&self) -> Result<u64> {
-        Ok(self.shards.get()?.shard(0)?.footer().num_samples)
-    }
 }

@@ -9,6 +9,7 @@ use jinx_core::{Error, Result};
 use jinx_format::fields::{FieldInfo, Measure, merge};
 use jinx_format::read::columns::ColumnKind;
 use jinx_format::write::inherit::Inherited;
+use std::any::Any;
 use std::sync::Arc;
 
 pub struct ConcatRows {
@@ -193,6 +194,10 @@ impl Rows for ConcatRows {
             return part.emit_members(position, &is_own, sink);
         }
         part.emit_own(position, wanted, sink)
+    }
+
+    fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
+        self
     }
 
     fn roots(self: Arc<Self>, positions: Option<Vec<u64>>) -> Result<Roots> {

@@ -15,6 +15,7 @@ use jinx_format::fields::{FieldInfo, Measure};
 use jinx_format::read::columns::{ColumnKind, ColumnType};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyList, PyString};
+use std::any::Any;
 use std::sync::Arc;
 
 /// Columns with a value for each sample.
@@ -168,6 +169,10 @@ impl Rows for MemoryRows {
 
     fn kind(&self) -> &'static str {
         "memory"
+    }
+
+    fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
+        self
     }
 
     fn roots(self: Arc<Self>, positions: Option<Vec<u64>>) -> Result<Roots> {

@@ -14,6 +14,7 @@ use jinx_core::{Error, Result};
 use jinx_format::fields::{FieldInfo, Measure};
 use jinx_format::read::columns::ColumnKind;
 use jinx_format::write::inherit::Inherited;
+use std::any::Any;
 use std::sync::Arc;
 
 /// Which samples of the base a view shows.
@@ -291,6 +292,10 @@ impl Rows for ViewRows {
             self.base.emit_own(self.positions.get(position)?, &is_base, sink)?;
         }
         self.own.as_ref().map_or(Ok(()), |own| own.emit_members(position, wanted, sink))
+    }
+
+    fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
+        self
     }
 
     fn roots(self: Arc<Self>, positions: Option<Vec<u64>>) -> Result<Roots> {

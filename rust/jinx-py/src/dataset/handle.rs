@@ -1,0 +1,47 @@
+//! What a dataset is read from, on its way through Python.
+
+use crate::dataset::rows::Rows;
+use crate::errors::IntoPy;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use std::ffi::OsString;
+use std::sync::Arc;
+
+/// The rows of a dataset, for views to be made of them.
+#[pyclass(frozen, module = "jinx._core", name = "Rows")]
+pub struct RowsHandle(pub Arc<dyn Rows>);
+
+#[pymethods]
+impl RowsHandle {
+    /// `"jinx"`, `"jsonl"`, `"mds"`, or `"memory"` for columns without files.
+    #[getter]
+    fn kind(&self) -> &'static str {
+        self.0.kind()
+    }
+
+    /// Absolute.
+    #[getter]
+    fn paths(&self) -> Vec<OsString> {
+        let files = self.0.files();
+        files.paths.iter().map(|path| files.base.join(path).into()).collect()
+    }
+
+    #[getter]
+    fn samples(&self) -> u64 {
+        self.0.files().samples
+    }
+
+    /// (samples, id) of each file.
+    fn identities(&self, py: Python<'_>) -> PyResult<Vec<(u64, String)>> {
+        py.detach(|| self.0.identities()).into_py_result()
+    }
+
+    fn column_names(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        py.detach(|| self.0.column_names()).into_py_result()
+    }
+
+    /// Of JSON lines: where each line of a file begins, and where the last one ends, as little-endian u64.
+    fn line_offsets<'py>(&self, py: Python<'py>, file: usize) -> PyResult<Bound<'py, PyBytes>> {
+        Ok(PyBytes::new(py, &self.0.line_offsets(file).into_py_result()?))
+    }
+}
