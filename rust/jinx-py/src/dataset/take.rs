@@ -58,8 +58,10 @@ fn take_together<'py>(
     for sample in &samples {
         sample.get().decode(py, &wanted, false)?;
     }
+    // What is not final belongs to its sample alone, so that it goes when the sample is built.
+    work.retain(|work| work.is_final());
     // The threads began with the first ones.
-    py.detach(|| work.iter().rev().filter(|work| work.is_final()).for_each(|work| work.run()));
+    py.detach(|| work.iter().rev().for_each(|work| work.run()));
     for sample in &mut samples {
         sample.get().decode(py, &wanted, true)?;
         if columns.is_none() && sample.get().keeps_copy() {

@@ -4,7 +4,7 @@ use crate::errors::{IntoPy, from_py, to_py};
 use crate::mds::dataset::{DecodeOptions, MdsDataset};
 use crate::mds::found::FoundRow;
 use crate::mds::prefetch::{MdsValue, PendingRow, long_values};
-use crate::mds::value::{self, DETACH_BYTES};
+use crate::mds::value;
 use crate::prefetch::value::PendingValue;
 use crate::prefetch::work::Work;
 use crate::sample::decoders::Decoders;
@@ -103,11 +103,6 @@ impl MdsSample {
         decoders: &Decoders,
     ) -> PyResult<Bound<'py, PyAny>> {
         let known = &row.columns().all[column];
-        if let Some(touched) = &self.dataset.projection.touched
-            && (row.whole().is_some() || row.len_of(column) >= DETACH_BYTES)
-        {
-            touched.note(&known.name);
-        }
         let read = self.pending(column).and_then(|pending| pending.object(py));
         let options = &self.dataset.decode_options;
         match decoders.get(py, &known.name)? {
