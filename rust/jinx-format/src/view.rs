@@ -193,10 +193,9 @@ impl ViewInfo {
 }
 
 pub(crate) fn count_samples<'b>(bases: impl IntoIterator<Item = &'b Base>) -> Result<u64> {
-    let counts = bases.into_iter().map(|base| base.num_samples);
-    counts
-        .fold(Some(0u64), |sum, count| sum?.checked_add(count))
-        .ok_or_else(|| Error::corrupt("the bases have more samples than 64 bits count"))
+    let mut counts = bases.into_iter().map(|base| base.num_samples);
+    let sum = counts.try_fold(0u64, |sum, count| sum.checked_add(count));
+    sum.ok_or_else(|| Error::corrupt("the bases have more samples than 64 bits count"))
 }
 
 /// What a view that is being written shows.
@@ -275,7 +274,7 @@ fn canonical<'b>(bases: impl Iterator<Item = &'b Base>, drop: &[String]) -> Vec<
 pub fn stand_in_id(main: &Path) -> Result<String> {
     let source = Source::open(main, Access::Pread)?;
     let (_, offset) = read_footer(&source).map_err(|error| error.in_file(main))?;
-    Ok(hash_bytes(&*source.slice(offset, source.len() - offset)?))
+    Ok(hash_bytes(&source.slice(offset, source.len() - offset)?))
 }
 
 /// xxh3-128 of bytes, as 32 hex digits.
@@ -291,7 +290,7 @@ pub fn hash_file(path: &Path) -> Result<String> {
     let source = Source::open(path, Access::Pread)?;
     let (mut hash, mut at) = (XxHash3_128::new(), 0);
     while at < source.len() {
-        hash.write(&*source.slice(at, HASHED_BYTES.min(source.len() - at))?);
+        hash.write(&source.slice(at, HASHED_BYTES.min(source.len() - at))?);
         at += HASHED_BYTES;
     }
     Ok(format!("{:032x}", hash.finish_128()))

@@ -1,6 +1,7 @@
 //! Views made of datasets that are open, for Python.
 
 use crate::dataset::files::Files;
+use crate::dataset::projection::Projection;
 use crate::dataset::reader::Reader;
 use crate::dataset::rows::Rows;
 use crate::dataset::view::View;
@@ -38,6 +39,11 @@ impl RowsHandle {
     #[getter]
     fn samples(&self) -> u64 {
         self.0.files().samples
+    }
+
+    /// The same rows with the columns that a view hides.
+    fn whole(&self) -> Self {
+        Self(self.0.with_projection(Projection::default()))
     }
 
     /// (samples, id) of each file.
