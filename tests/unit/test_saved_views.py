@@ -188,6 +188,26 @@ def test_json_lines_that_changed_are_refused(tmp_path):
         jinx.open(view)
 
 
+def test_columns_that_json_lines_do_not_list(tmp_path):
+    """Names are in the rows only, and one of them first appears far below."""
+    path = tmp_path / "lines.jsonl"
+    rows = [{"n": i, "x": 1, **({"late": i} if i == 3000 else {})} for i in range(3001)]
+    jinx.convert(rows, path)
+    own = jinx.open(path).with_columns({"q": list(range(3001))})
+    assert own.column_names == ["n", "x", "q"]
+    both = jinx.concat([own, own])
+    assert both.column_names == ["n", "x", "q"]
+    for number, view in enumerate(
+        [own, own.drop_columns("x"), jinx.open(path).drop_columns("x").with_columns({"q": own["q"]})]
+    ):
+        first, second = (tmp_path / f"{name}{number}.jinx" for name in ("first", "second"))
+        view.save(first)
+        jinx.open(first)[::-1].save(second)
+        assert jinx.open(first).to_list() == view.to_list()
+        assert jinx.open(second).to_list() == view[::-1].to_list()
+    assert jinx.open(tmp_path / "second0.jinx")[0] == {"n": 3000, "x": 1, "late": 3000, "q": 3000}
+
+
 def test_markers_are_part_of_what_a_view_shows(tmp_path):
     path = tmp_path / "lines.jsonl"
     path.write_text('{"n": {"$bytes": "AA=="}}\n', "utf-8")

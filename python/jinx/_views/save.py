@@ -34,8 +34,6 @@ def save(dataset: Reader, path: str | os.PathLike[str], *, overwrite: bool) -> W
     bases = [base for root in roots for base in bases_of(root, target, options)]
     if not bases:
         raise ValueError("a view of no samples has nothing to show; there is nothing to save")
-    shown = set(column_names(dataset))
-    hidden = [name for name in _names_in_files(dataset, roots) if name not in shown]
     writer = _core.Writer(
         target,
         overwrite=overwrite,
@@ -43,7 +41,7 @@ def save(dataset: Reader, path: str | os.PathLike[str], *, overwrite: bool) -> W
             "bases": json.dumps([base["entry"] for base in bases], ensure_ascii=False),
             "indexes": [base["line_offsets"] for base in bases],
             "positions": positions,
-            "drop": hidden,
+            "drop": _hidden(dataset, roots),
             "num_samples": len(dataset),
         },
     )
@@ -66,14 +64,23 @@ def _write_own(writer: _core.Writer, dataset: Reader) -> None:
         writer.copy(dataset, part, [], [], None, own_only=True)
 
 
-def _names_in_files(dataset: Reader, roots: Sequence[_core.Rows]) -> list[str]:
-    """The columns that the files may have: of files that do not list them, those that samples have."""
+def _hidden(dataset: Reader, roots: Sequence[_core.Rows]) -> list[str]:
+    """The columns of the files that the view does not show; where files do not list them, their samples tell."""
     names: dict[str, None] = {}
+    shown = set(column_names(dataset))
+    is_plain = dataset._fields is None and dataset._recipe is None
     for root in roots:
         listed = root.column_names()
-        if not listed and dataset._fields is not None:
-            whole = dataset._derive(rows=root, indices=None, fields=None, transforms=[], decoders=None)
-            for sample in whole:
-                names.update(dict.fromkeys(sample))
         names.update(dict.fromkeys(listed))
-    return list(names)
+        if not listed and not is_plain:
+            names.update(_in_samples(dataset._derive(rows=root.whole(), indices=None, fields=None, decoders=None)))
+            if dataset._fields is None:
+                shown.update(_in_samples(dataset))
+    return [name for name in names if name not in shown]
+
+
+def _in_samples(dataset: Reader) -> dict[str, None]:
+    names: dict[str, None] = {}
+    for sample in dataset:
+        names.update(dict.fromkeys(sample))
+    return names

@@ -1,5 +1,6 @@
 //! What a dataset is read from, on its way through Python.
 
+use crate::dataset::projection::Projection;
 use crate::dataset::rows::Rows;
 use crate::errors::IntoPy;
 use pyo3::prelude::*;
@@ -29,6 +30,11 @@ impl RowsHandle {
     #[getter]
     fn samples(&self) -> u64 {
         self.0.files().samples
+    }
+
+    /// The same rows with the columns that a view hides.
+    fn whole(&self) -> Self {
+        Self(self.0.with_projection(Projection::default()))
     }
 
     /// (samples, id) of each file.

@@ -143,7 +143,16 @@ impl Rows for ConcatRows {
     }
 
     fn column_names(&self) -> Result<Vec<String>> {
-        self.unite(|part| part.column_names(), add_names)
+        let mut all = Vec::new();
+        for part in self.parts.iter().filter(|part| part.files().samples > 0) {
+            let names = part.column_names()?;
+            if names.is_empty() {
+                // Files that do not list them: only the samples tell.
+                return Ok(names);
+            }
+            add_names(&mut all, names);
+        }
+        Ok(all)
     }
 
     /// Also the columns that only some parts hide, which are then the view's own where others show them.

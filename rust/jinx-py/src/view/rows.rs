@@ -214,6 +214,10 @@ impl Rows for ViewRows {
 
     fn column_names(&self) -> Result<Vec<String>> {
         let mut names = self.base.column_names()?;
+        if names.is_empty() && self.base.files().samples > 0 {
+            // Files that do not list them: only the samples tell.
+            return Ok(names);
+        }
         names.retain(|name| self.shows(name));
         names.extend(self.own_names.iter().cloned());
         Ok(names)
