@@ -124,6 +124,10 @@ class Rows:
         """Absolute."""
     @property
     def samples(self) -> int: ...
+    def lists_columns(self) -> bool:
+        """Whether the column names are all there are; otherwise only samples tell."""
+    def whole(self) -> Rows:
+        """The same rows with the columns that a view hides."""
     def identities(self) -> list[tuple[int, str]]:
         """(samples, id) of every file."""
     def column_names(self) -> list[str]: ...

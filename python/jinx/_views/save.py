@@ -72,7 +72,7 @@ def _hidden(dataset: Reader, roots: Sequence[_core.Rows]) -> list[str]:
     for root in roots:
         listed = root.column_names()
         names.update(dict.fromkeys(listed))
-        if not listed and not is_plain:
+        if not is_plain and not root.lists_columns():
             names.update(_in_samples(dataset._derive(rows=root.whole(), indices=None, fields=None, decoders=None)))
             if dataset._fields is None:
                 shown.update(_in_samples(dataset))

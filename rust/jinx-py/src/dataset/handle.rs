@@ -42,6 +42,11 @@ impl RowsHandle {
         py.detach(|| self.0.identities()).into_py_result()
     }
 
+    /// Whether the column names are all there are; otherwise only samples tell.
+    fn lists_columns(&self, py: Python<'_>) -> PyResult<bool> {
+        py.detach(|| self.0.lists_columns()).into_py_result()
+    }
+
     fn column_names(&self, py: Python<'_>) -> PyResult<Vec<String>> {
         py.detach(|| self.0.column_names()).into_py_result()
     }

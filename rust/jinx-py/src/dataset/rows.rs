@@ -147,6 +147,14 @@ pub trait Rows: Send + Sync {
         Err(Error::invalid("only JSON lines have line offsets"))
     }
 
+    /// Whether [`Rows::column_names`] are all there are; otherwise only samples tell.
+    ///
+    /// # Errors
+    /// Those of reading.
+    fn lists_columns(&self) -> Result<bool> {
+        Ok(true)
+    }
+
     /// Whether it is a saved view of which only the file is open.
     fn is_view_file(&self) -> bool {
         false

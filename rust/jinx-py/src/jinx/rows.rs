@@ -13,6 +13,7 @@ use jinx_core::sink::Sink;
 use jinx_format::expression::ValueKind;
 use jinx_format::expression::rows::RowFilter;
 use jinx_format::fields::{FieldInfo, Measure};
+use jinx_format::key::FormatVersion;
 use jinx_format::read::columns::ColumnKind;
 use jinx_format::write::inherit::Inherited;
 use std::any::Any;
@@ -97,6 +98,16 @@ impl Rows for JinxDataset {
 
     fn line_offsets(&self, file: usize) -> Result<Vec<u8>> {
         self.shards.get()?.shard(file)?.line_offsets()
+    }
+
+    fn lists_columns(&self) -> Result<bool> {
+        let shards = self.shards.get()?;
+        for i in 0..shards.count() {
+            if shards.shard(i)?.rules() != FormatVersion::V1_1 {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     fn is_view_file(&self) -> bool {
