@@ -334,7 +334,8 @@ class View:  # views.md; `view[i]` is a sample
         self.own, self.footer, self.column, self.count = own, own.footer, own.column, own.samples
         entries, drop = take({"drop": []} | own.footer, base=list, drop=list)
         need(all(isinstance(name, str) for name in drop) and len(set(drop)) == len(drop), "drop")
-        self.hidden = {*drop, *(field["path"][0] for field in own.footer["fields"])}
+        self.names = {field["path"][0] for field in own.footer["fields"]}
+        self.hidden = {*drop, *self.names}
         need(entries, "no bases")
         need(len(entries) <= MAX_BASES, "too many bases", LimitError)
         samples = [self._check(entry) for entry in entries]
@@ -397,7 +398,8 @@ class View:  # views.md; `view[i]` is a sample
         need(position < len(self.parts), f"position {position}")
         part, at = self.parts[position]
         shown = {name: value for name, value in part[at].items() if name not in self.hidden}
-        return shown | (self.own[i] if self.own.count else {})
+        own = self.own[i] if self.own.count else {}
+        return shown | {name: value for name, value in own.items() if name in self.names}
 
 
 @failures_mean_damage()

@@ -141,6 +141,16 @@ impl ViewRows {
         self.own_names.iter().any(|own| own == name)
     }
 
+    fn emit_own_members(
+        &self,
+        position: u64,
+        wanted: &dyn Fn(&str) -> bool,
+        sink: &mut dyn Sink,
+    ) -> Result<()> {
+        let Some(own) = &self.own else { return Ok(()) };
+        own.emit_members(position, &|name| self.is_own(name) && wanted(name), sink)
+    }
+
     /// The rows that have a column.
     fn holder(&self, name: &str) -> Option<&Arc<dyn Rows>> {
         self.own.as_ref().filter(|_| self.is_own(name))
@@ -183,7 +193,7 @@ impl Rows for ViewRows {
 
     fn emit_members(&self, position: u64, wanted: &dyn Fn(&str) -> bool, sink: &mut dyn Sink) -> Result<()> {
         self.base.emit_members(self.positions.get(position)?, wanted, sink)?;
-        self.own.as_ref().map_or(Ok(()), |own| own.emit_members(position, wanted, sink))
+        self.emit_own_members(position, wanted, sink)
     }
 
     fn measure(
@@ -295,7 +305,7 @@ impl Rows for ViewRows {
             let is_base = |name: &str| wanted(name) && self.shows(name);
             self.base.emit_own(self.positions.get(position)?, &is_base, sink)?;
         }
-        self.own.as_ref().map_or(Ok(()), |own| own.emit_members(position, wanted, sink))
+        self.emit_own_members(position, wanted, sink)
     }
 
     fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {

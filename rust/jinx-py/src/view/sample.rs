@@ -22,8 +22,12 @@ impl ViewSample {
         Self { base, own, own_names }
     }
 
+    fn is_own(&self, name: &str) -> bool {
+        self.own_names.iter().any(|own| own == name)
+    }
+
     fn holder(&self, name: &str) -> &StoredSample {
-        if self.own_names.iter().any(|own| own == name) { &self.own } else { &self.base }
+        if self.is_own(name) { &self.own } else { &self.base }
     }
 }
 
@@ -31,7 +35,10 @@ impl StoredFields for ViewSample {
     fn names<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let names = self.base.names(py)?;
         for name in self.own.names(py)?.iter() {
-            names.append(name)?;
+            // What the file does not list is not a column of the view.
+            if self.is_own(name.cast::<PyString>()?.to_str()?) {
+                names.append(name)?;
+            }
         }
         Ok(names)
     }
@@ -59,7 +66,7 @@ impl StoredFields for ViewSample {
         keep: &mut dyn FnMut(Bound<'py, PyString>, Bound<'py, PyAny>) -> PyResult<()>,
     ) -> PyResult<()> {
         self.base.values(py, wanted, pending, decoders, keep)?;
-        self.own.values(py, wanted, pending, decoders, keep)
+        self.own.values(py, &|name| self.is_own(name) && wanted(name), pending, decoders, keep)
     }
 
     fn emit(
