@@ -5,10 +5,11 @@ use super::footers::signed;
 use super::place::Place;
 use super::whole_files::{MAX_ROWS, changed, read_shard};
 use jinx_core::io::Access;
+use jinx_format::bases::rewrite_bases;
 use jinx_format::footer::Footer;
 use jinx_format::read::shard::{OpenOptions, Shard, Verify};
 use jinx_format::verify::verify;
-use jinx_format::view::{ViewInfo, rewrite_bases};
+use jinx_format::view::ViewInfo;
 use std::path::Path;
 
 pub(super) fn saved_view(data: &[u8]) {
