@@ -165,7 +165,11 @@ impl Footer {
             Some(Json::String(version)) => version.clone(),
             Some(_) => return Err(Error::corrupt("the footer's 'version' is not a string")),
         };
-        let rules = rules_of(&version)?;
+        let rules = rules_of(&version).map_err(|error| match map.contains_key("digest") {
+            // A damaged version must not pass for a newer one.
+            true => check_digest(text, &map).err().unwrap_or(error),
+            false => error,
+        })?;
         if rules == FormatVersion::V1_1 {
             check_digest(text, &map)?;
             check_features(&map)?;

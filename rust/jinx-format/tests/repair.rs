@@ -194,6 +194,17 @@ fn existing_outputs_and_missing_inputs_are_errors() {
     assert!(repair(&pair.folder.path().join("b.jinx"), None, false).is_err());
 }
 
+#[test]
+fn a_flipped_bit_in_the_version_costs_nothing() {
+    let pair = Pair::new(6, true);
+    Pair::change(&pair.path(), |bytes| {
+        let version = b"\"version\":\"1.1\"";
+        let at = bytes.windows(version.len()).position(|window| window == version).unwrap();
+        bytes[at + version.len() - 4] ^= 1;
+    });
+    assert_eq!(pair.repaired().1, pair.rows);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
