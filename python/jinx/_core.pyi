@@ -113,6 +113,9 @@ class Batches:
     def __next__(self) -> list[tuple[int, Any]]:
         """For each sample of the next batch its index, and the sample or the error that reading it gave."""
 
+class Positions:
+    """Positions over all shards that a filter found, for `Reader._derive(indices=)`."""
+
 @disjoint_base
 class Reader:
     """Shards opened as one sequence, with an optional view. `jinx.Dataset` derives from it."""
@@ -189,10 +192,10 @@ class Reader:
         has something at the path, be it null."""
     def _filter(
         self, expression: str, paths: Sequence[Sequence[str]], kinds: Sequence[Sequence[str]], limit: int | None = None
-    ) -> tuple[bytes, list[bool]]:
-        """The positions over all shards, as little-endian u64 bytes, of the samples of the view that an expression
-        selects, at most `limit`; and whether each of its paths was looked for in vain. `paths` are those paths as
-        names, `kinds` what the files say of the values at each."""
+    ) -> tuple[Positions, list[bool]]:
+        """The positions over all shards of the samples of the view that an expression selects, at most `limit`, for
+        `_derive`; and whether each of its paths was looked for in vain. `paths` are those paths as names, `kinds` what
+        the files say of the values at each."""
     def _footer(self, shard: int) -> str:
         """A shard's footer as JSON text: version, num_samples, bytes, sidecar_bytes, encoding, id, split, writer,
         line_hash (bool), fields, columns, meta, ... (1.1 additions absent or null for 1.0 files)."""

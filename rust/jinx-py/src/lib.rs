@@ -26,6 +26,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<sample::lazy_dict::LazyDict>()?;
     module.add_class::<dataset::reader::Reader>()?;
     module.add_class::<dataset::batches::Batches>()?;
+    module.add_class::<dataset::filter::Positions>()?;
     module.add_class::<writer::Writer>()?;
     module.add_class::<mds::shard::MdsShard>()?;
     module.add_class::<mds::writer::MdsWriter>()?;

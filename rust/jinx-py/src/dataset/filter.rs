@@ -17,7 +17,7 @@ use jinx_format::read::columns::ColumnKind;
 use pyo3::prelude::*;
 use std::cell::OnceCell;
 use std::ops::Range;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 /// The paths in an expression, as they are written.
 #[pyfunction]
@@ -26,10 +26,13 @@ pub fn expression_paths(expression: &str) -> PyResult<Vec<String>> {
     Ok(parsed.paths().iter().map(|path| path.text.clone()).collect())
 }
 
+/// Positions over all shards on their way to a view, without a copy.
+#[pyclass(frozen, module = "jinx._core")]
+pub struct Positions(pub Arc<Vec<u64>>);
+
 /// What a filter has found.
 pub struct Chosen {
-    /// Little-endian u64.
-    pub positions: Vec<u8>,
+    pub positions: Positions,
     /// Of each path, whether it was looked for and nobody had it.
     pub in_vain: Vec<bool>,
 }
@@ -50,7 +53,7 @@ pub fn filter(
     expression.check_kinds(&known.collect::<Result<Vec<_>>>()?)?;
     let filter = RowFilter::new(&expression, paths);
     let count = to_u64(reader.count());
-    let chosen = match &reader.dataset.mds {
+    let positions = match &reader.dataset.mds {
         Some(mds) => in_blocks(count, limit, |block| of_mds(reader, mds, &filter, block)),
         None => {
             let shards = ShardFilter::new(&reader.dataset.shards, &filter);
@@ -60,8 +63,7 @@ pub fn filter(
             })
         }
     }?;
-    let positions = chosen.iter().flat_map(|position| position.to_le_bytes()).collect();
-    Ok(Chosen { positions, in_vain: filter.in_vain() })
+    Ok(Chosen { positions: Positions(Arc::new(positions)), in_vain: filter.in_vain() })
 }
 
 /// The kind of the values at a path that all shards index.
@@ -101,7 +103,7 @@ impl<'s> ShardFilter<'s> {
             let end = here.end.min(positions.end);
             let len = usize::try_from(end - next).unwrap_or_default();
             let selected = self.select(at, Block::Range { start: next - here.start, len })?;
-            chosen.extend((next..end).zip(selected).filter(|(_, selected)| *selected).map(|(at, _)| at));
+            chosen.extend(kept(next..end, &selected));
             next = end;
         }
         Ok(chosen)
@@ -125,7 +127,7 @@ impl<'s> ShardFilter<'s> {
             }
             rest = behind;
         }
-        Ok(positions.iter().zip(selected).filter(|(_, selected)| *selected).map(|(at, _)| *at).collect())
+        Ok(kept(positions.iter().copied(), &selected))
     }
 
     fn select(&self, at: usize, rows: Block<'_>) -> Result<Vec<bool>> {
@@ -133,6 +135,18 @@ impl<'s> ShardFilter<'s> {
         let columns = self.columns[at].get_or_init(|| self.filter.columns(shard));
         self.filter.select(shard, columns.as_ref().map_err(Error::clone)?, rows)
     }
+}
+
+/// The positions that are selected, without a branch for each, of which none could be foreseen.
+fn kept(positions: impl Iterator<Item = u64>, selected: &[bool]) -> Vec<u64> {
+    let mut kept = vec![0; selected.len()];
+    let mut count = 0;
+    for (position, is_selected) in positions.zip(selected) {
+        kept[count] = position;
+        count += usize::from(*is_selected);
+    }
+    kept.truncate(count);
+    kept
 }
 
 fn of_mds(reader: &Reader, mds: &Mds, filter: &RowFilter<'_>, block: Range<usize>) -> Result<Vec<u64>> {

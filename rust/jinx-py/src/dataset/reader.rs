@@ -1,6 +1,7 @@
 //! `Reader`: shards as one sequence under a view. `jinx.Dataset` derives from it.
 
 use crate::dataset::decoders::{Decoders, members};
+use crate::dataset::filter::Positions;
 use crate::dataset::iterator::SampleIterator;
 use crate::dataset::state::{DatasetState, Shards};
 use crate::errors::{IntoPy, out_of_range, to_py};
@@ -116,7 +117,7 @@ impl Reader {
         for (name, value) in changes.map(members).unwrap_or_default() {
             match name.extract::<String>()?.as_str() {
                 "indices" if value.is_none() => view = None,
-                "indices" => view = Some(Arc::new(positions(&value, self.dataset.len())?)),
+                "indices" => view = Some(positions(&value, self.dataset.len())?),
                 "fields" => fields = value.extract()?,
                 "decoders" => decoders = Decoders::new(value.extract()?),
                 "transforms" => transforms = value.extract()?,
@@ -160,15 +161,15 @@ fn number(index: &Bound<'_, PyAny>) -> PyResult<isize> {
     })
 }
 
-/// Little-endian u64 positions from bytes, or from a sequence of integers.
-fn positions(indices: &Bound<'_, PyAny>, total: u64) -> PyResult<Vec<u64>> {
-    let view: Vec<u64> = match indices.cast::<PyBytes>() {
-        Ok(bytes) => bytes
-            .as_bytes()
-            .chunks_exact(8)
-            .map(|chunk| chunk.try_into().map(u64::from_le_bytes).unwrap_or_default())
-            .collect(),
-        Err(_) => indices.extract()?,
+/// Positions that a filter found, little-endian u64 from bytes, or a sequence of integers.
+fn positions(indices: &Bound<'_, PyAny>, total: u64) -> PyResult<Arc<Vec<u64>>> {
+    let view: Arc<Vec<u64>> = if let Ok(found) = indices.cast::<Positions>() {
+        Arc::clone(&found.get().0)
+    } else if let Ok(bytes) = indices.cast::<PyBytes>() {
+        let chunks = bytes.as_bytes().chunks_exact(8);
+        Arc::new(chunks.map(|chunk| chunk.try_into().map(u64::from_le_bytes).unwrap_or_default()).collect())
+    } else {
+        Arc::new(indices.extract()?)
     };
     match view.iter().find(|position| **position >= total) {
         Some(position) => Err(PyValueError::new_err(format!("position {position} of a dataset of {total}"))),
@@ -441,11 +442,11 @@ impl Reader {
         paths: Vec<Vec<String>>,
         kinds: Vec<Vec<String>>,
         limit: Option<u64>,
-    ) -> PyResult<(Bound<'py, PyBytes>, Vec<bool>)> {
+    ) -> PyResult<(Positions, Vec<bool>)> {
         let chosen = py
             .detach(|| crate::dataset::filter::filter(self, expression, paths, &kinds, limit))
             .into_py_result()?;
-        Ok((PyBytes::new(py, &chosen.positions), chosen.in_vain))
+        Ok((chosen.positions, chosen.in_vain))
     }
 
     fn _arrow_stream<'py>(
