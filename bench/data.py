@@ -148,7 +148,7 @@ def _rows(kind: str, samples: int) -> Iterator[dict[str, Any]]:
         yield {
             "id": f"llava-{index:07d}",
             "image": {"bytes": _own(image, draw, kind), "path": f"{index:07d}.jpg"},
-            "messages": _chat(draw),
+            "messages": chat(draw),
             "source": draw.choice(("coco/train2017", "gqa/images", "ocr_vqa/images", "textvqa/train_images")),
             "width": width,
             "height": height,
@@ -185,7 +185,8 @@ def _own(image: bytes, draw: random.Random, kind: str) -> bytes:
     return image[:2] + b"\xff\xfe" + (len(comment) + 2).to_bytes(2, "big") + comment + image[2:]
 
 
-def _chat(draw: random.Random) -> list[dict[str, Any]]:
+def chat(draw: random.Random) -> list[dict[str, Any]]:
+    """A conversation of 2 to 12 messages about an image."""
     messages = []
     for turn in range(draw.randint(1, 6)):
         question = {"type": "text", "text": _sentence(draw, 6, 16) + "?"}

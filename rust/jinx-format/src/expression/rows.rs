@@ -4,11 +4,13 @@ use crate::expression::Expression;
 use crate::expression::blocks::{Block, ShardColumns};
 use crate::expression::evaluate::Sample;
 use crate::expression::tree::Cell;
+use crate::expression::truth::Truth;
 use crate::key::{Form, Kind};
 use crate::read::find_paths::{FoundValue, PathTree};
 use crate::read::measure::field_length;
 use crate::read::shard::Shard;
 use jinx_core::error::Result;
+use jinx_core::json;
 use jinx_core::sink::Payload;
 use jinx_core::value::TreeBuilder;
 use std::borrow::Cow;
@@ -80,13 +82,12 @@ impl<'e> RowFilter<'e> {
         let answers = columns.answers(self.expression, rows);
         let scanned = (0..self.paths.len()).filter(|path| !columns.has(*path));
         let tree = PathTree::new(scanned.map(|path| (path, &self.paths[path][..])));
-        let mut selected = Vec::with_capacity(rows.len());
-        for i in 0..rows.len() {
-            let known = answers.as_ref().and_then(|answers| answers[i].decided());
-            selected.push(match known {
-                Some(known) => known,
-                None => self.selects_row(shard, columns, &tree, rows.row(i))?,
-            });
+        let answers = answers.unwrap_or_else(|| vec![Truth::OPEN; rows.len()]);
+        // Without a branch for each, of which none could be foreseen.
+        let mut selected: Vec<bool> = answers.iter().map(|answer| answer.is_true()).collect();
+        let mut line = Vec::new();
+        for (i, _) in answers.iter().enumerate().filter(|(_, answer)| answer.is_open()) {
+            selected[i] = self.selects_row(shard, columns, &tree, rows.row(i), &mut line)?;
         }
         Ok(selected)
     }
@@ -97,13 +98,14 @@ impl<'e> RowFilter<'e> {
         columns: &ShardColumns<'_>,
         tree: &PathTree<'_>,
         row: u64,
+        line: &mut Vec<u8>,
     ) -> Result<bool> {
-        let select = || {
+        let mut select = || {
             if tree.is_empty() {
                 return self.expression.selects(&RowSample { shard, columns, row, found: &[] });
             }
-            let line = shard.line(row)?;
-            let found = shard.find_paths(&line, tree)?;
+            shard.read_line(row, line)?;
+            let found = shard.find_paths(line, tree)?;
             found.iter().enumerate().for_each(|(path, value)| self.note(path, value.is_some()));
             self.expression.selects(&RowSample { shard, columns, row, found: &found })
         };
@@ -174,7 +176,10 @@ fn cell_of<'l>(shard: &'l Shard, found: &FoundValue<'l>) -> Result<Cell<'l>> {
         Some(_) => {}
     }
     let mut tree = TreeBuilder::default();
-    shard.emit_value(found.chain, found.text, found.node, 1, &mut tree)?;
+    match (found.chain, form) {
+        (None, Form::Number | Form::Bool | Form::Null) => json::emit(found.text, 1, &mut tree)?,
+        _ => shard.emit_value(found.chain, found.text, found.node, 1, &mut tree)?,
+    }
     Ok(Cell::of_value(&tree.take()?).into_owned())
 }
 

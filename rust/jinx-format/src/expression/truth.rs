@@ -21,14 +21,22 @@ impl Truth {
         if value { Self::TRUE } else { Self::FALSE }
     }
 
+    /// Whether it is true, and nothing else.
+    #[inline]
+    pub fn is_true(self) -> bool {
+        self == Self::TRUE
+    }
+
+    /// Whether it may be true or something else, so that more has to be known of the sample.
+    #[inline]
+    pub fn is_open(self) -> bool {
+        self.0 > Self::TRUE.0
+    }
+
     /// Whether the sample is selected, as far as that is certain.
     #[inline]
     pub fn decided(self) -> Option<bool> {
-        match self {
-            Self::TRUE => Some(true),
-            Self(bits) if bits & Self::TRUE.0 == 0 => Some(false),
-            _ => None,
-        }
+        (!self.is_open()).then(|| self.is_true())
     }
 }
 

@@ -24,6 +24,14 @@ struct PathNode<'p> {
     below: Vec<Self>,
 }
 
+impl PathNode<'_> {
+    /// Takes back what was found here and below.
+    fn forget<T>(&self, found: &mut [Option<T>]) {
+        self.slots.iter().for_each(|slot| found[*slot] = None);
+        self.below.iter().for_each(|node| node.forget(found));
+    }
+}
+
 impl<'p> PathTree<'p> {
     /// A tree of paths with their numbers.
     pub fn new<S: AsRef<str> + 'p>(paths: impl IntoIterator<Item = (usize, &'p [S])>) -> Self {
@@ -88,9 +96,9 @@ impl Shard {
         marked: Option<usize>,
         found: &mut [Option<FoundValue<'l>>],
     ) -> Result<()> {
-        let mut places: Vec<Option<(Option<Chain>, &'l [u8])>> = vec![None; wanted.len()];
         let mut left = wanted.len();
-        let mut members = Members::new(text);
+        let mut seen = 0u64;
+        let mut members = Members::uncounted(text);
         while let Some(span) = members.next_member()? {
             let key = &text[span.key_range()];
             // Every key starts with its name, so most are told apart by their first byte.
@@ -103,31 +111,32 @@ impl Shard {
             }
             let value = &text[span.value_range()];
             let (name, chain) = self.footer().split_key(unescape(key)?, value)?;
-            if let Some(at) = wanted.iter().position(|node| node.name == name) {
-                left -= usize::from(places[at].is_none());
-                places[at] = Some((chain, value));
-                // Of a name that stands twice, the last holds before 1.1; a 1.1 row has none.
-                if left == 0 && self.rules() == FormatVersion::V1_1 {
-                    break;
-                }
-            }
-        }
-        for (node, place) in wanted.iter().zip(places) {
-            let Some((chain, value)) = place else { continue };
+            let Some(at) = wanted.iter().position(|node| node.name == name) else { continue };
+            let node = &wanted[at];
             if marked == Some(0) && node.name == markers::HEADER {
                 continue;
+            }
+            // Of a name that stands twice, the last holds before 1.1; a 1.1 row has none.
+            let bit = 1u64.checked_shl(u32::try_from(at).unwrap_or(u32::MAX)).unwrap_or_default();
+            if bit == 0 || seen & bit != 0 {
+                node.forget(found);
+            } else {
+                seen |= bit;
+                left -= 1;
             }
             let tree = tree.and_then(|tree| tree.member(node.name));
             for slot in &node.slots {
                 let chain = if marked.is_some() { marked_rows::marked(value) } else { chain };
                 found[*slot] = Some(FoundValue { chain, text: value, node: tree });
             }
-            if node.below.is_empty() || chain.is_some() {
-                continue;
+            if !node.below.is_empty() && chain.is_none() {
+                let inner = if marked.is_some() { unescaped(value)? } else { Some(value) };
+                if let Some(inner) = inner.filter(|inner| inner.first() == Some(&b'{')) {
+                    self.find_below(inner, &node.below, tree, marked.map(|depth| depth + 1), found)?;
+                }
             }
-            let inner = if marked.is_some() { unescaped(value)? } else { Some(value) };
-            if let Some(inner) = inner.filter(|inner| inner.first() == Some(&b'{')) {
-                self.find_below(inner, &node.below, tree, marked.map(|depth| depth + 1), found)?;
+            if left == 0 && self.rules() == FormatVersion::V1_1 {
+                break;
             }
         }
         Ok(())

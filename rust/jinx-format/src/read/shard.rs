@@ -333,11 +333,27 @@ impl Shard {
     /// # Errors
     /// As [`Shard::line_range`]; `Corrupt` when the line's checksum does not match.
     pub fn line(&self, i: u64) -> Result<Vec<u8>> {
+        let mut line = Vec::new();
+        self.read_line(i, &mut line)?;
+        Ok(line)
+    }
+
+    /// As [`Shard::line`], in the place of what is in `line`.
+    ///
+    /// # Errors
+    /// As [`Shard::line`].
+    pub fn read_line(&self, i: u64, line: &mut Vec<u8>) -> Result<()> {
         let (start, end) = self.line_range(i)?;
-        let mut line = self.main.slice(start, end - start).map_err(|error| self.here(error, i))?.into_owned();
+        match self.main.slice(start, end - start).map_err(|error| self.here(error, i))? {
+            Cow::Borrowed(stored) => {
+                line.clear();
+                line.extend_from_slice(stored);
+            }
+            Cow::Owned(stored) => *line = stored,
+        }
         if let Some(hashes) = &self.line_hash {
             let stored = hashes.u64_at(i, self.side.as_ref()).map_err(|error| self.here(error, i))?;
-            if XxHash3_64::oneshot(&line) != stored {
+            if XxHash3_64::oneshot(line) != stored {
                 let error =
                     Error::corrupt("the line's checksum does not match: the file was changed or damaged");
                 return Err(self.here(error, i));
@@ -346,12 +362,11 @@ impl Shard {
         if self.footer.rules == FormatVersion::Plain {
             // The range of a line includes the blank lines after it.
             line.truncate(line.trim_ascii_end().len());
-            return Ok(with_header(line, self.options.markers));
-        }
-        if line.last() == Some(&b'\n') {
+            *line = with_header(std::mem::take(line), self.options.markers);
+        } else if line.last() == Some(&b'\n') {
             line.pop();
         }
-        Ok(line)
+        Ok(())
     }
 
     /// The keys of the first line that was scanned: `line`, if there was none before.
