@@ -3,7 +3,7 @@
 import errno
 import os
 import stat
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from io import IOBase
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -86,25 +86,29 @@ def open(
             max_value_bytes=max_value_bytes,
         )
     else:
-        dataset = _steadily(
-            path,
-            split,
-            lazy=lazy,
-            io=io,
-            verify=verify,
-            encoding=encoding,
-            max_value_bytes=max_value_bytes,
-            markers=markers,
-        )
+        kept: dict[str, Any] = {"lazy": lazy, "io": io, "verify": verify, "max_value_bytes": max_value_bytes}
+        kept["encoding"] = encoding
+        dataset = _steadily(path, split, **kept, markers=markers)
         if dataset._is_saved_view():
-            from jinx._views.open import open_view
-
-            kept: dict[str, Any] = {"lazy": lazy, "io": io, "verify": verify, "max_value_bytes": max_value_bytes}
-            kept["encoding"] = encoding
-            dataset = open_view(dataset, base, kept)
+            dataset = _view(dataset, lambda: _steadily(path, split, **kept, markers=markers), base, kept)
     if columns is not None:
         dataset = dataset.select_columns(columns)
     return dataset.decode(decode) if decode else dataset
+
+
+def _view(file: Dataset, again: Callable[[], Dataset], base: "Bases", options: dict[str, Any]) -> Dataset:
+    """The view whose file is open; a writer may be replacing it: then it is opened again."""
+    from jinx._views.bases import read_view
+    from jinx._views.open import open_view
+
+    for _ in range(_ATTEMPTS):
+        try:
+            return open_view(file, base, options)
+        except MismatchError:
+            if read_view(file._shard_paths[0])["id"] == file._identities()[0][1]:
+                raise
+            file = again()
+    return open_view(file, base, options)
 
 
 def _steadily(path: Source | Sequence[Source], split: str | None, **options: Any) -> Dataset:

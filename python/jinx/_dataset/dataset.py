@@ -287,7 +287,6 @@ class Dataset(Base):
         """A view with columns of its own next to those of the files, which it does not touch. `save` keeps it.
 
             ds.with_columns({"score": scores, "num_words": lambda sample: len(sample["text"].split())})
-            ds.with_columns(captions_table, on="id")
 
         A new column hides a stored one of the same name, and stays with its samples in all views.
 
@@ -295,9 +294,9 @@ class Dataset(Base):
             columns: A dict of names and values: a list, array or Arrow array with a value for each sample, or a
                 function of the sample, called whenever its value is touched. With `on`, a table whose other columns
                 are added: a dict of columns, a jinx dataset, or anything Arrow.
-            on: The column by which the table is joined; its values are unique in the table.
-            missing: A sample whose key the table lacks gets None (`"null"`) or is left out (`"drop"`), with a warning;
-                `"fail"` raises, also for rows of the table that match no sample.
+            on: The column to join by; its values are unique in the table.
+            missing: Samples whose key the table lacks get None (`"null"`) or are left out (`"drop"`), with a warning, or
+                are an error (`"fail"`), as are rows of the table that match no sample.
 
         Raises:
             ValueError: A column has another length than the dataset, or a key appears twice in the table.
@@ -313,12 +312,12 @@ class Dataset(Base):
         No sample is copied: the files stay where they are. `jinx.convert` makes a saved view a dataset of its own.
 
         Args:
-            path: The name of the view; it ends in `.jinx`.
+            path: Its name ends in `.jinx`.
             overwrite: Replace an existing file, at the end and at once.
 
         Raises:
             FileExistsError: The file exists, and `overwrite` was not asked for.
-            TypeError: Functions were applied (`map`, `with_transform`), which a file cannot hold: use `with_columns`.
+            TypeError: Functions were applied (`map`, `with_transform`): use `with_columns`.
         """
         from jinx._views.save import save
 
@@ -409,10 +408,7 @@ class Dataset(Base):
         return to_hf(self, streaming=streaming)
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        """The samples as an Arrow stream, for polars, DuckDB, pyarrow and others; each call gives a new stream.
-
-        A requested schema is not applied: the protocol leaves the cast to the consumer.
-        """
+        """The samples as a new Arrow stream, for polars, DuckDB, pyarrow and others; `requested_schema` is not applied."""
         del requested_schema
         from jinx._dataset.export import stream
 
