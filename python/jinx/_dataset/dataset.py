@@ -295,8 +295,8 @@ class Dataset(Base):
                 function of the sample, called whenever its value is touched. With `on`, a table whose other columns
                 are added: a dict of columns, a jinx dataset, or anything Arrow.
             on: The column to join by; its values are unique in the table.
-            missing: Samples whose key the table lacks get None (`"null"`) or are left out (`"drop"`), with a warning, or
-                are an error (`"fail"`), as are rows of the table that match no sample.
+            missing: Samples whose key the table lacks get None (`"null"`) or are left out (`"drop"`), with a warning;
+                with `"fail"` they are an error, as are rows of the table that match no sample.
 
         Raises:
             ValueError: A column has another length than the dataset, or a key appears twice in the table.
@@ -408,7 +408,7 @@ class Dataset(Base):
         return to_hf(self, streaming=streaming)
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        """The samples as a new Arrow stream, for polars, DuckDB, pyarrow and others; `requested_schema` is not applied."""
+        """The samples as a new Arrow stream, for polars, DuckDB, pyarrow and others; a requested schema is ignored."""
         del requested_schema
         from jinx._dataset.export import stream
 
