@@ -27,7 +27,9 @@ if TYPE_CHECKING:
     from jinx._files.merge import merge
     from jinx._files.verify import repair, verify
     from jinx._open import open
-    from jinx._results import BaseInfo, DatasetInfo, Problem, RepairResult, WriteResult
+    from jinx._order.shuffle import shuffle
+    from jinx._order.sort import sort
+    from jinx._results import BaseInfo, DatasetInfo, OrderResult, Problem, RepairResult, WriteResult
     from jinx._views.rebase import rebase
     from jinx._writer import Writer
 
@@ -42,6 +44,7 @@ __all__ = [
     "LazyDict",
     "LimitError",
     "MismatchError",
+    "OrderResult",
     "Problem",
     "RepairResult",
     "TruncatedFileError",
@@ -57,6 +60,8 @@ __all__ = [
     "open",
     "rebase",
     "repair",
+    "shuffle",
+    "sort",
     "stream",
     "torch",
     "verify",
@@ -66,6 +71,7 @@ _LAZY = {
     "BaseInfo": "jinx._results",
     "Dataset": "jinx._dataset.dataset",
     "DatasetInfo": "jinx._results",
+    "OrderResult": "jinx._results",
     "Problem": "jinx._results",
     "RepairResult": "jinx._results",
     "WriteResult": "jinx._results",
@@ -76,6 +82,8 @@ _LAZY = {
     "open": "jinx._open",
     "rebase": "jinx._views.rebase",
     "repair": "jinx._files.verify",
+    "shuffle": "jinx._order.shuffle",
+    "sort": "jinx._order.sort",
     "stream": "jinx._convert.convert",
     "verify": "jinx._files.verify",
 }

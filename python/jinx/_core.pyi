@@ -352,6 +352,49 @@ class Writer:
     @property
     def bytes(self) -> int: ...
 
+@final
+class Ordering:
+    """Samples of a view by number, in a new order."""
+
+    @staticmethod
+    def shuffled(samples: int, seed: int) -> Ordering: ...
+    def __len__(self) -> int: ...
+    def positions(self, start: int, stop: int) -> bytes:
+        """The samples at the places start..stop, as little-endian u64."""
+
+@final
+class SortKeys:
+    """Sorts samples by keys that are added in their order."""
+
+    def __new__(
+        cls, directions: Sequence[tuple[bool, bool]], folder: str, memory: int, drop_missing: bool
+    ) -> Self:
+        """`directions`: for each key, whether it descends and whether numbers in strings count as numbers."""
+    def add_paths(self, reader: Reader, keys: Sequence[tuple[Sequence[str], str]]) -> list[bool]:
+        """Adds all samples of a view by the values ("value") or lengths ("length") at paths; says of each path whether
+        any sample has something there.
+        """
+    def add_values(self, values: Sequence[Any]) -> None: ...
+    def finish(self) -> tuple[Ordering, int]:
+        """The order, and how many samples lack a key."""
+
+def plan_order(samples: int, bytes: int, memory: int) -> tuple[int | None, int]:
+    """The number of runs (None: one pass), and the bytes of the temporary files."""
+
+def reorder(
+    target: Writer,
+    reader: Reader,
+    ordering: Ordering,
+    *,
+    runs: int | None,
+    bytes: int,
+    memory: int,
+    progress: Callable[[int, int], None] | None = None,
+) -> int:
+    """Writes the samples of a view in an order; returns the bytes of temporary files. `progress(done, total)` counts
+    samples over all passes.
+    """
+
 def convert(
     sources: Sequence[str],
     out: str,

@@ -130,8 +130,9 @@ CRATES = {
     "jinx-format": {"jinx-core"},
     "jinx-mds": {"jinx-core"},
     "jinx-convert": {"jinx-core", "jinx-format", "jinx-mds"},
+    "jinx-order": {"jinx-core", "jinx-format"},
     "jinx-fuzz": {"jinx-core", "jinx-format", "jinx-mds"},
-    "jinx-py": {"jinx-core", "jinx-format", "jinx-mds", "jinx-convert"},
+    "jinx-py": {"jinx-core", "jinx-format", "jinx-mds", "jinx-convert", "jinx-order"},
 }
 
 
