@@ -364,36 +364,21 @@ class Ordering:
 
 @final
 class SortKeys:
-    """Sorts samples by keys that are added in their order."""
+    """Sorts by keys, added in the samples' order. `directions`: whether each key descends, and is in natural order."""
 
-    def __new__(
-        cls, directions: Sequence[tuple[bool, bool]], folder: str, memory: int, drop_missing: bool
-    ) -> Self:
-        """`directions`: for each key, whether it descends and whether numbers in strings count as numbers."""
+    def __new__(cls, directions: Sequence[tuple[bool, bool]], folder: str, memory: int, drop_missing: bool) -> Self: ...
     def add_paths(self, reader: Reader, keys: Sequence[tuple[Sequence[str], str]]) -> list[bool]:
-        """Adds all samples of a view by the values ("value") or lengths ("length") at paths; says of each path whether
-        any sample has something there.
-        """
+        """Adds the values ("value") or lengths ("length") at paths in a view; says whether any sample has each path."""
     def add_values(self, values: Sequence[Any]) -> None: ...
-    def finish(self) -> tuple[Ordering, int]:
-        """The order, and how many samples lack a key."""
+    def finish(self) -> tuple[Ordering, int]: ...
 
 def plan_order(samples: int, bytes: int, memory: int) -> tuple[int | None, int]:
     """The number of runs (None: one pass), and the bytes of the temporary files."""
 
 def reorder(
-    target: Writer,
-    reader: Reader,
-    ordering: Ordering,
-    *,
-    runs: int | None,
-    bytes: int,
-    memory: int,
-    progress: Callable[[int, int], None] | None = None,
+    target: Writer, reader: Reader, ordering: Ordering, plan: tuple[int | None, int, int], progress: Any
 ) -> int:
-    """Writes the samples of a view in an order; returns the bytes of temporary files. `progress(done, total)` counts
-    samples over all passes.
-    """
+    """Writes a view by a plan (runs, bytes, memory); `progress(done, total)` counts the samples of all passes."""
 
 def convert(
     sources: Sequence[str],

@@ -14,9 +14,13 @@ _SHARED = (
     WHERE,
     click.option("--view", is_flag=True, help="Save a view, which holds the order and no samples."),
     click.option("--memory", metavar="SIZE", help="Memory to use, such as 4GB.  [default: a quarter of all]"),
-    click.option("--shard-size", metavar="SIZE", help="Close the shards of a directory at about this size.  [default: 1GB]"),
+    click.option(
+        "--shard-size", metavar="SIZE", help="Close the shards of a directory at about this size.  [default: 1GB]"
+    ),
     click.option("--overwrite", is_flag=True, help="Replace an existing output."),
-    click.option("--progress", type=click.Choice(["auto", "plain", "none"]), default="auto", help="How to show progress."),
+    click.option(
+        "--progress", type=click.Choice(["auto", "plain", "none"]), default="auto", help="How to show progress."
+    ),
     click.option("--json", "as_json", is_flag=True, help="Print the result as JSON."),
 )
 
@@ -71,8 +75,8 @@ def shuffle(source: str, out: str, **options: Any) -> None:
 def sort(source: str, out: str, by: tuple[str, ...], **options: Any) -> None:
     """Write the samples of IN to OUT, sorted by one or more keys.
 
-    Samples are copied as they are stored; equal ones keep their order. OUT appears when it is complete; data larger than
-    --memory need as much room again for temporary files next to it.
+    Samples are copied as they are stored; equal ones keep their order. OUT appears when it is complete; data larger
+    than --memory need as much room again for temporary files next to it.
     """
     keys = names(by)
     if (keys is None) == (options["code"] is None):

@@ -36,7 +36,9 @@ def load_function(code: str) -> Callable[[Any], Any]:
     if not callable(function):
         from jinx._suggest import hint
 
-        raise ValueError(f"{path}: there is no function {name!r}{hint(name, vars(module))}")
+        raise ValueError(  # noqa: TRY004 - the argument has the wrong value, not the wrong type
+            f"{path}: there is no function {name!r}{hint(name, vars(module))}"
+        )
     return function
 
 
@@ -72,6 +74,5 @@ def _keys(start: int) -> list[Any]:
 def _key(function: Callable[[Any], Any], dataset: Dataset, i: int) -> Any:
     try:
         return function(dataset[i])
-    except Exception as error:
-        # An exception of the user's own class may not leave the process, so its text does.
+    except Exception as error:  # noqa: BLE001 - one of the user's own classes cannot leave the process; its text can
         raise ValueError(f"{type(error).__name__} in the key function at sample {i}: {error}") from None

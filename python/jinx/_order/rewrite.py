@@ -4,7 +4,7 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Literal
 
 from jinx import _core
 from jinx._dataset.dataset import Dataset
@@ -12,11 +12,10 @@ from jinx._disk_space import require_space
 from jinx._order.memory import memory_bound
 from jinx._outputs import refuse_existing, refuse_input
 from jinx._results import OrderResult, WriteResult
-
-if TYPE_CHECKING:
-    from jinx._writer import Writer
+from jinx._writer import shard_bytes
 
 Source = str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | Dataset
+Plan = Literal["one pass", "two passes", "view"]
 Progress = Callable[[int, int, int | None], None]
 
 
@@ -90,23 +89,23 @@ def write(job: Job, ordering: _core.Ordering, *, missing: int = 0, seed: int | N
 
         positions = np.frombuffer(ordering.positions(0, len(ordering)), dtype="<u8").astype(np.int64)
         saved = at(job.dataset, positions).save(job.out, overwrite=job.overwrite)
-        return _result(job, saved, "view", 0, missing, seed)
+        return _result(job, saved, "view", temporary=0, missing=missing, seed=seed)
     stored = _stored_bytes(job.dataset, len(ordering))
     runs, temporary = _core.plan_order(len(ordering), stored, job.memory)
     require_space(job.out, stored + temporary)
-    with _writer(job) as writer:
-        writer._core.inherit(job.dataset, [], None, untyped=False)
-        written = _core.reorder(
-            writer._core,
-            job.dataset,
-            ordering,
-            runs=runs,
-            bytes=stored,
-            memory=job.memory,
-            progress=_in_bytes(job.progress, len(ordering), stored),
-        )
-        done = writer.close()
-    return _result(job, done, "one pass" if runs is None else "two passes", written, missing, seed)
+    writer = _writer(job)
+    try:
+        writer.inherit(job.dataset, [], None, untyped=False)
+        plan = (runs, stored, job.memory)
+        tell = _in_bytes(job.progress, len(ordering), stored)
+        written = _core.reorder(writer, job.dataset, ordering, plan, tell)
+        done = WriteResult.of(job.out, writer.close())
+    except BaseException:
+        writer.abort()
+        raise
+    return _result(
+        job, done, "one pass" if runs is None else "two passes", temporary=written, missing=missing, seed=seed
+    )
 
 
 def _opened(source: Source) -> Dataset:
@@ -117,15 +116,13 @@ def _opened(source: Source) -> Dataset:
     return open(source)
 
 
-def _writer(job: Job) -> "Writer":
-    from jinx._core import parse_path
-    from jinx._writer import Writer
-
+def _writer(job: Job) -> _core.Writer:
     # Numbers of the top level are indexed in any case.
     indexed = [
-        one.path for one in job.dataset.info().indexed if one.dtype == "utf8" or len(parse_path(one.path)) > 1
+        one.path for one in job.dataset.info().indexed if one.dtype == "utf8" or len(_core.parse_path(one.path)) > 1
     ]
-    return Writer(job.out, indexed=indexed, overwrite=job.overwrite, shard_size=job.shard_size)
+    shard_size = shard_bytes(job.out, job.shard_size)
+    return _core.Writer(job.out, indexed=indexed or None, overwrite=job.overwrite, shard_size=shard_size)
 
 
 def _in_bytes(progress: Progress | None, samples: int, stored: int) -> Callable[[int, int], None] | None:
@@ -160,9 +157,7 @@ def _size(path: str) -> int:
     return os.path.getsize(path) + (os.path.getsize(sidecar) if sidecar else 0)  # noqa: PTH202
 
 
-def _result(
-    job: Job, done: WriteResult, plan: Any, temporary: int, missing: int, seed: int | None
-) -> OrderResult:
+def _result(job: Job, done: WriteResult, plan: Plan, *, temporary: int, missing: int, seed: int | None) -> OrderResult:
     return OrderResult(
         path=done.path,
         samples=done.samples,

@@ -83,7 +83,7 @@ def sort(
         shard_size=shard_size,
         progress=progress,
     )
-    keys = _Keys(job, descending, natural, missing)
+    keys = _Keys(job, descending, natural=natural, missing=missing)
     if code is not None:
         from jinx._order.code_keys import in_processes
 
@@ -94,8 +94,8 @@ def sort(
         ordering, lacking = keys.of_paths([by] if isinstance(by, str) else list(by or ()))
     if missing == "fail" and lacking:
         raise ValueError(
-            f"{lacking:,} of {len(job.dataset):,} samples lack a sort key; missing='last' (--missing last) puts them at "
-            "the end, 'drop' leaves them out"
+            f"{lacking:,} of {len(job.dataset):,} samples lack a sort key; missing='last' (--missing last) puts them "
+            "at the end, 'drop' leaves them out"
         )
     return write(job, ordering, missing=lacking)
 
@@ -103,7 +103,7 @@ def sort(
 class _Keys:
     """Makes an order of keys."""
 
-    def __init__(self, job: Job, descending: Descending, natural: bool, missing: Missing) -> None:
+    def __init__(self, job: Job, descending: Descending, *, natural: bool, missing: Missing) -> None:
         self.job, self.descending, self.natural, self.missing = job, descending, natural, missing
 
     def _sorter(self, reversed_keys: Sequence[bool]) -> _core.SortKeys:
@@ -132,8 +132,8 @@ class _Keys:
 
     def of_values(self, blocks: Iterable[list[Any]]) -> tuple[_core.Ordering, int]:
         blocks = iter(blocks)
-        first = next(blocks, [])
-        count = len(first[0]) if first and isinstance(first[0], tuple) else 1
+        first = next(blocks, list[Any]())
+        count = len(first[0]) if first and isinstance(first[0], tuple) else 1  # pyright: ignore[reportUnknownArgumentType]
         keys = self._sorter([False] * count)
         for block in chain([first], blocks):
             keys.add_values(block)

@@ -1,6 +1,6 @@
 //! A seeded permutation that is computed, not stored: any place of it, in both directions, in constant memory.
 //!
-//! `docs/reference/order.md` describes it so that others can compute the same one. It may never change.
+//! `docs/how-to/order.md` describes it so that others can compute the same one. It may never change.
 
 /// Rounds of the network; each changes one half of the number by a function of the other.
 const ROUNDS: usize = 10;
@@ -87,7 +87,6 @@ mod tests {
     #[test]
     fn it_is_the_one_that_the_documentation_shows() {
         assert_eq!(all(10, 0), [9, 5, 4, 8, 6, 2, 0, 1, 3, 7]);
-        assert_eq!(Permutation::new(1 << 40, 42).at(0), 0);
     }
 
     #[test]

@@ -298,7 +298,7 @@ mod tests {
         *dead.held.lock().unwrap() = None;
         // Nothing is made: looking is enough.
         let next = Scratch::next_to(&output).unwrap();
-        assert_eq!(names(parent.path()), [living.path.clone()]);
+        assert_eq!(names(parent.path()), [&*living.path]);
         drop((next, dead, living));
         assert!(names(parent.path()).is_empty());
         assert!(Scratch::next_to(Path::new("/")).is_err());

@@ -28,21 +28,18 @@ impl Samples for Stored<'_> {
     }
 }
 
-/// Writes the samples of a view in an order; returns the bytes of temporary files. `runs` and `bytes` are those of
-/// `plan_order`; `progress(done, total)` counts samples over all passes.
+/// Writes the samples of a view in an order; returns the bytes of temporary files. The plan is the number of runs (None:
+/// one pass), the bytes of the output and those of memory; `progress(done, total)` counts samples over all passes.
 #[pyfunction]
-#[pyo3(signature = (target, reader, ordering, *, runs, bytes, memory, progress = None))]
-#[allow(clippy::too_many_arguments)]
 pub fn reorder(
     py: Python<'_>,
     target: &Bound<'_, Writer>,
     reader: &Bound<'_, Reader>,
     ordering: &Bound<'_, Ordering>,
-    runs: Option<u64>,
-    bytes: u64,
-    memory: u64,
+    plan: (Option<u64>, u64, u64),
     progress: Option<Py<PyAny>>,
 ) -> PyResult<u64> {
+    let (runs, bytes, memory) = plan;
     let target = target.get();
     let view = &reader.get().view;
     let order = &ordering.get().0;
