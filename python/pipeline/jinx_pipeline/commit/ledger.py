@@ -178,13 +178,13 @@ class Ledger:
 
     def sweep(self) -> None:
         """Remove what attempts left that were not committed."""
-        kept = {piece.receipt.part for _, piece in self.all_pieces()}
+        kept: set[str] = set()
+        for _, piece in self.all_pieces():
+            if (name := piece.receipt.part) is not None:
+                kept |= {name, f"{name}.signatures", f"{name.removesuffix('.jinx')}.binx"}
         for path in self._work_dir.parts.iterdir():
-            if path.suffix != ".binx" and path.name not in kept:
+            if path.name not in kept:
                 remove_part(path)
-        for path in self._work_dir.parts.glob("*.binx"):
-            if path.with_suffix(".jinx").name not in kept:
-                path.unlink(missing_ok=True)
 
     def _take(self, record: dict[str, Any]) -> None:
         if record["kind"] == "note":
