@@ -167,7 +167,11 @@ def _sources(source: Any) -> tuple[SourceSpec, ...]:
         return (SourceSpec(os.fsdecode(source)),)
     if isinstance(source, SourceSpec):
         return (source,)
-    if isinstance(source, Sequence) and source and all(isinstance(one, str | os.PathLike | SourceSpec) for one in source):  # pyright: ignore[reportUnknownVariableType]
+    if (
+        isinstance(source, Sequence)
+        and source
+        and all(isinstance(one, str | os.PathLike | SourceSpec) for one in source)
+    ):  # pyright: ignore[reportUnknownVariableType]
         return tuple(_sources(one)[0] for one in source)  # pyright: ignore[reportUnknownVariableType]
     return (SourceSpec(_written(source)),)
 

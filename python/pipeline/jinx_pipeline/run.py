@@ -3,7 +3,7 @@
 import json
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+import jinx
 from jinx_pipeline.commit.journal import Journal
 from jinx_pipeline.commit.ledger import BadRow, Ledger
 from jinx_pipeline.commit.publish import Published, publish, shard_groups
@@ -75,6 +76,15 @@ class ChangedError(ValueError):
     """The recipe or an input is not that of the run to resume; the message says what changed."""
 
 
+@dataclass(frozen=True)
+class _Job:
+    work_dir: WorkDir
+    ledger: Ledger
+    plan: Plan
+    workers: LocalWorkers
+    progress: Progress
+
+
 @dataclass
 class Run:
     """A run in its working directory.
@@ -125,7 +135,7 @@ class Run:
                     done["samples"],
                     done["bytes"],
                     time.monotonic() - started,
-                    ledger.bad_rows(),
+                    [*unreadable(inputs), *ledger.bad_rows()],
                     totals(ledger, self.recipe),
                     str(work_dir.path),
                     resumed=self._resumed,
@@ -160,16 +170,20 @@ class Run:
         recipe, where = self.recipe, work_dir.path
         if plan.digest != recipe.digest:
             what = "; ".join(differences(plan.recipe, recipe.described()))
-            raise ChangedError(f"{where} belongs to another recipe: {what}; start over with restart, or use another work_dir")
+            raise ChangedError(
+                f"{where} belongs to another recipe: {what}; start over with restart, or use another work_dir"
+            )
         if len(plan.inputs) == len(inputs) and all(a == b.identity for a, b in zip(plan.inputs, inputs, strict=True)):
             return plan
-        grown = len(inputs) == len(plan.inputs) == 1 and has_grown(plan.inputs[0], inputs[0].identity, inputs[0].path)
+        grown = len(inputs) == len(plan.inputs) == 1 and has_grown(plan.inputs[0], inputs[0].identity, inputs[0].source)
         if grown and len(plan.segments) == 1 and not (work_dir.globals / "mixture.npy").exists():
             return self._grown_plan(work_dir, plan, inputs[0])
         if grown:
-            raise ChangedError(f"{where}: the input has grown, and this recipe looks at all rows; start over with restart")
+            raise ChangedError(
+                f"{where}: the input has grown, and this recipe looks at all rows; start over with restart"
+            )
         changes = [
-            f"{one.path}: {'; '.join(differences(a, one.identity)) or 'changed'}"
+            f"{one.source}: {'; '.join(differences(a, one.identity)) or 'changed'}"
             for a, one in zip(plan.inputs, inputs, strict=False)
             if a != one.identity
         ]
@@ -178,7 +192,7 @@ class Run:
     def _grown_plan(self, work_dir: WorkDir, plan: Plan, now: Input) -> Plan:
         """More blocks after those of the plan, for the rows that the input has gained."""
         blocks = [*plan.blocks, *cut(now.rows - plan.rows, plan.rows_per_block)]
-        made = replace(plan, inputs=[now.identity], rows=now.rows, blocks=blocks)
+        made = replace(plan, inputs=[now.identity], paths=[now.path], rows=now.rows, blocks=blocks)
         work_dir.write_plan(made.to_dict())
         return made
 
@@ -192,7 +206,8 @@ class Run:
         ledger.sweep()
         before = ledger.noted("published")
         # Blocks whose rows are in the output already.
-        first_block = 0 if before is None else before["blocks"]
+        append = before is not None and self.export.kind == "jinx" and not self.export.path.endswith(".jinx")
+        first_block = before["blocks"] if before is not None and append else 0
         with _events(work_dir.events_path) as log:
             progress = Progress(self.progress, plan.rows, log)
             workers = LocalWorkers(
@@ -202,24 +217,17 @@ class Run:
                 files=self.recipe.options.custom_operators,
             )
             try:
-                blocks = self._segments(work_dir, ledger, plan, base, workers, progress, first_block)
+                blocks = self._segments(_Job(work_dir, ledger, plan, workers, progress), base, first_block)
             finally:
                 workers.close()
                 progress.close()
-        return self._publish(ledger, plan, blocks, before)
+        return self._publish(ledger, plan, blocks, append=append, again=before is not None)
 
     def _segments(
-        self,
-        work_dir: WorkDir,
-        ledger: Ledger,
-        plan: Plan,
-        base: tuple[str, ...],
-        workers: LocalWorkers,
-        progress: Progress,
-        first_block: int,
+        self, job: "_Job", base: tuple[str, ...], first_block: int
     ) -> tuple[list[list[Path]], tuple[str, ...]]:
         """Run all segments; returns the parts of each block of the last one, and the dataset whose rows they are."""
-        recipe = self.recipe
+        recipe, plan, work_dir, ledger = self.recipe, job.plan, job.work_dir, job.ledger
         mixture = work_dir.globals / "mixture.npy"
         source = Source(base, order=str(mixture) if mixture.exists() else None)
         counts = list(plan.blocks)
@@ -233,23 +241,20 @@ class Run:
             ]
             numbered = {at: rows for at, rows in enumerate(counts) if at >= first_block or not is_last}
             segment = Segment(number, stages, source, dict(enumerate(counts)))
-            progress.segment(number, len(plan.segments), numbered)
+            job.progress.segment(number, len(plan.segments), numbered)
             driver = Driver(
                 segment,
-                workers,
+                job.workers,
                 worker_counts(recipe),
                 ledger,
                 work_dir,
                 limits=self.limits,
                 stop_after_bad=recipe.options.stop_after_bad,
-                observer=Observer(progress.event, progress.tick),
+                observer=Observer(job.progress.event, job.progress.tick),
             )
             driver.run()
             last = len(stages) - 1
-            blocks = [
-                [work_dir.parts / name for name in ledger.parts(number, last, block)]
-                for block in numbered
-            ]
+            blocks = [[work_dir.parts / name for name in ledger.parts(number, last, block)] for block in numbered]
             if planned.decides is not None:
                 parts = tuple(str(part) for block in blocks for part in block)
                 source = self._decide(work_dir, ledger, number, planned.decides, Source(base, parts))
@@ -278,7 +283,7 @@ class Run:
             if limits is not None:
                 publish_order(bounds, limits)
             known = {
-                "rows_in": sum(1 for _ in ()) if decision is None else _rows_in(made),
+                "rows_in": 0 if decision is None else _rows_in(made),
                 "rows_out": len(positions) if limits is None else max(len(limits) - 1, 0),
                 "seconds": time.perf_counter() - started,
                 "cpu_seconds": time.process_time() - cpu,
@@ -290,29 +295,38 @@ class Run:
         return replace(made, order=str(order), bounds=str(bounds) if known["groups"] else None)
 
     def _publish(
-        self,
-        ledger: Ledger,
-        plan: Plan,
-        made: tuple[list[list[Path]], tuple[str, ...]],
-        before: dict[str, Any] | None,
+        self, ledger: Ledger, plan: Plan, made: tuple[list[list[Path]], tuple[str, ...]], *, append: bool, again: bool
     ) -> dict[str, Any]:
+        """Make the output of the parts.
+
+        Args:
+            ledger: What is committed.
+            plan: The plan.
+            made: Parts of each block, and the dataset whose rows they are.
+            append: The parts come after what the output holds.
+            again: The output was published before, with fewer rows.
+        """
         blocks, base = made
         options = writer_options(self.recipe, self.export)
-        append = before is not None
         noted = ledger.noted("publishing")
-        if noted is None or append:
+        if noted is None or again:
             groups = shard_groups(self.export, blocks, options, append=append)
-            ledger.note("publishing", groups=None if groups is None else [[str(one) for one in group] for group in groups])
-            noted = ledger.noted("publishing")
-        names = noted["groups"] if noted is not None else None
+            names = None if groups is None else [[str(one) for one in group] for group in groups]
+            ledger.note("publishing", groups=names)
+        else:
+            names = noted["groups"]
         groups = None if names is None else [[Path(one) for one in group] for group in names]
-        done: Published = publish(self.export, blocks, base, options, append=append, groups=groups)
-        import jinx
-
-        samples = done.samples if self.export.kind != "jinx" else len(jinx.open(self.export.path))
+        export = replace(self.export, overwrite=True) if again else self.export
+        done: Published = publish(export, blocks, base, options, append=append, groups=groups)
+        samples = len(jinx.open(export.path)) if append else done.samples
         facts = {"samples": samples, "bytes": done.bytes, "rows": plan.rows, "blocks": len(plan.blocks)}
         ledger.note("published", **facts)
         return facts
+
+
+def unreadable(inputs: list[Input]) -> list[BadRow]:
+    """Rows of the sources that cannot be read."""
+    return [BadRow(row, "reading the input", reason) for one in inputs for row, reason in one.rejected]
 
 
 def work_dir_of(recipe: Recipe) -> Path:
@@ -374,7 +388,7 @@ def _rows_in(source: Source) -> int:
 
 
 @contextmanager
-def _events(path: Path) -> Iterator[Any]:
+def _events(path: Path) -> Generator[Any]:
     with path.open("a", encoding="utf-8") as file:
         yield file
 

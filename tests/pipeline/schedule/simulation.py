@@ -22,16 +22,14 @@ class Outcome:
     delivered: list[set[int]] = field(default_factory=list)
 
 
-def simulate(seed: int) -> Outcome:
+def simulate(seed: int) -> Outcome:  # noqa: C901, PLR0912, PLR0915 - one loop over one list of events
     """Run one random schedule; rows that kill their worker are the only ones that may be missing at the end."""
     dice = random.Random(seed)
     stages = dice.choice((1, 1, 2, 3))
     pools = [f"p{dice.randrange(2)}" for _ in range(stages)]
     blocks = [dice.randrange(1, 9) for _ in range(dice.randrange(1, 7))]
     deadly = {(b, r) for b, rows in enumerate(blocks) for r in range(rows) if dice.random() < 0.04}
-    limits = Limits(
-        queue=dice.randrange(1, 4), straggler_seconds=3.0, straggler_factor=3.0, pieces=dice.choice((2, 4))
-    )
+    limits = Limits(queue=dice.randrange(1, 4), straggler_seconds=3.0, straggler_factor=3.0, pieces=dice.choice((2, 4)))
     scheduler = Scheduler(blocks, pools, limits)
     outcome = Outcome(delivered=[set() for _ in blocks])
     # What came out of each stage of each block: pieces (first, rows), in terms of rows of the input.

@@ -1,4 +1,4 @@
-"""The output, made of the parts in the order of the input: the same bytes for any engine, worker count, kill or retry."""
+"""The output, made of the parts in the order of the input: the same bytes for any engine, schedule and retry."""
 
 import errno
 import os
@@ -86,7 +86,9 @@ def _copied(
     options: dict[str, Any] = {name: value for name, value in writer.items() if not (is_file and name == "shard_size")}
     keeps = append and is_file
     before = jinx.open(out) if keeps else None
-    with jinx.Writer(out, overwrite=overwrite and (is_file or not append), append=append and not is_file, **options) as made:
+    with jinx.Writer(
+        out, overwrite=overwrite and (is_file or not append), append=append and not is_file, **options
+    ) as made:
         if before is not None:
             made.copy(before)
         if parts or not base:

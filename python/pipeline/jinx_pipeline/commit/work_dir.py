@@ -1,11 +1,11 @@
 """The directory of a run: its plan, its journal, and the parts that are not published yet.
 
-    plan.json       what is run on what, fixed once
-    journal.jsonl   finished work
-    events.jsonl    what happened, for people and monitors
-    parts/          output of tasks: s<segment>.<stage>-b<block>-<first row>.<attempt>
-    globals/        orders that global operators have decided
-    inputs/         inputs that were converted, by fingerprint
+plan.json       what is run on what, fixed once
+journal.jsonl   finished work
+events.jsonl    what happened, for people and monitors
+parts/          output of tasks: s<segment>.<stage>-b<block>-<first row>.<attempt>
+globals/        orders that global operators have decided
+inputs/         inputs that were converted, by fingerprint
 """
 
 import fcntl

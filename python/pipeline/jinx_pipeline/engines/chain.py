@@ -94,7 +94,9 @@ class Chain:
         """What each operator did."""
         stage = self._stage
         return [
-            OperatorFigures(operator.name, number, one.rows_in, one.rows_out, one.seconds, one.cpu_seconds, one.peak_bytes)
+            OperatorFigures(
+                operator.name, number, one.rows_in, one.rows_out, one.seconds, one.cpu_seconds, one.peak_bytes
+            )
             for operator, number, one in zip(stage.operators, stage.numbers, self._sums, strict=True)
         ]
 

@@ -58,7 +58,7 @@ class Observer:
         tick: Called about twice a second.
     """
 
-    event: Callable[[str, dict[str, Any]], None] = field(default=lambda kind, facts: None)
+    event: Callable[[str, dict[str, Any]], None] = field(default=lambda *_: None)
     tick: Callable[[], None] = field(default=lambda: None)
 
 
@@ -198,7 +198,8 @@ class Driver:
         self._ledger.commit(self._segment.number, lease.task, event.attempt, event.receipt)
         facts = {"stage": self._key(lease.task.stage), "block": lease.task.block, "rows": lease.task.rows}
         self._observer.event(
-            "block", {**facts, "rows_out": event.receipt.rows_out, "seconds": event.receipt.seconds, "worker": event.worker}
+            "block",
+            {**facts, "rows_out": event.receipt.rows_out, "seconds": event.receipt.seconds, "worker": event.worker},
         )
         for bad in event.receipt.bad:
             self._left_out(bad)

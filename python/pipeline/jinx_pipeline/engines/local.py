@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
@@ -85,7 +86,9 @@ class LocalWorkers:
         finally:
             for one in inherited:
                 os.close(one)
-        made = _Process(name, process, Connection(requests, readable=False), Connection(answers, writable=False), lifeline)
+        made = _Process(
+            name, process, Connection(requests, readable=False), Connection(answers, writable=False), lifeline
+        )
         made.gpu = gpu
         self._processes[name] = made
         self._send(made, ("path", [path for path in sys.path if path]))
@@ -141,10 +144,8 @@ class LocalWorkers:
         return {name: one.process.pid for name, one in self._processes.items()}
 
     def _send(self, process: _Process, message: tuple[Any, ...]) -> None:
-        try:
+        with suppress(OSError):  # it has died; `events` says so
             process.requests.send(message)
-        except OSError:
-            pass  # it has died; `events` says so
 
     def _buried(self, process: _Process) -> Died:
         code = process.process.wait()

@@ -4,8 +4,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import jinx
 import numpy as np
+
+import jinx
 from jinx_pipeline.operators.batch import REMOVED, STATS, Batch
 from jinx_pipeline.plan.source import ID, ROW, OpenSource
 from jinx_pipeline.plan.stage import Stage
@@ -91,8 +92,20 @@ class Output:
             if STATS in self._stored:
                 columns[STATS] = [REMOVED] * len(batch)
         elif batch.stats:
-            columns[STATS] = batch.stats_column()
+            columns[STATS] = self._ordered(batch.stats_column())
         return columns
+
+    def _ordered(self, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Statistics in the order of the recipe, after those that the input had."""
+        order = self._stage.stat_order
+        known = set(order)
+        return [
+            {
+                **{name: value for name, value in row.items() if name not in known},
+                **{name: row[name] for name in order if name in row},
+            }
+            for row in rows
+        ]
 
     def _values(self, batch: Batch, name: str) -> list[Any]:
         """The stored values of a column; REMOVED where a sample has none."""
@@ -104,7 +117,11 @@ class Output:
         if values is not None and not any(one is _KEPT for one in values):
             return values
         stored = self._values(batch, name)
-        return stored if values is None else [old if new is _KEPT else new for new, old in zip(values, stored, strict=True)]
+        return (
+            stored
+            if values is None
+            else [old if new is _KEPT else new for new, old in zip(values, stored, strict=True)]
+        )
 
     def _absent_kept(self, batch: Batch, name: str, values: list[Any]) -> list[Any]:
         """A row that had no such column, and was given None by an operator that took it for that, still has none."""
@@ -148,9 +165,7 @@ def _listed(values: Any) -> list[Any]:
 
 def _runs(columns: Mapping[str, list[Any]], rows: int) -> Iterator[tuple[int, int, dict[str, Any]]]:
     """Consecutive rows in which the same columns are KEPT or REMOVED: where they start and stop, and these columns."""
-    partly = {
-        name: values for name, values in columns.items() if any(one is REMOVED or one is _KEPT for one in values)
-    }
+    partly = {name: values for name, values in columns.items() if any(one is REMOVED or one is _KEPT for one in values)}
     start = 0
     while start < rows:
         marks = _marks(partly, start)

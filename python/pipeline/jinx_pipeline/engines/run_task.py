@@ -138,23 +138,26 @@ def signatures_path(part: Path) -> Path:
     return part.with_name(part.name + SIGNATURES)
 
 
-def _write(
-    output: Output, stage: Stage, path: Path, batches: list[Batch], chain: Chain
-) -> tuple[Any, list[Batch]]:
+def _write(output: Output, stage: Stage, path: Path, batches: list[Batch], chain: Chain) -> tuple[Any, list[Batch]]:
     """Write the rows; those that cannot be read or stored are left out, and no other. Returns those that remain."""
     write = output.write_view if stage.output == "view" else output.write_rows
     while batches:
         try:
             return write(path, batches), batches
         except (JinxError, ValueError, TypeError, OverflowError) as error:
-            trial = path.with_name(f"{path.stem}.trial{path.suffix}")
             before = len(chain.bad)
-            batches = [
-                part
-                for batch in batches
-                for part, _ in chain.attempt("writing the output", batch, lambda one: write(trial, [one]))
-            ]
-            remove_part(trial)
+            batches = _writable(write, path.with_name(f"{path.stem}.trial{path.suffix}"), batches, chain)
             if len(chain.bad) == before:
                 raise error from None
     return None, []
+
+
+def _writable(write: Any, trial: Path, batches: list[Batch], chain: Chain) -> list[Batch]:
+    """What can be written, tried in a file that is removed again."""
+    found = [
+        part
+        for batch in batches
+        for part, _ in chain.attempt("writing the output", batch, lambda one: write(trial, [one]))
+    ]
+    remove_part(trial)
+    return found

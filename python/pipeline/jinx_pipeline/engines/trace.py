@@ -18,13 +18,13 @@ def traced(operator: Operator, before: Batch, after: Batch, limit: int) -> list[
         limit: How many examples.
     """
     if operator.kind == "filter":
-        return _dropped(operator, before, after, limit)
+        return _dropped(before, after, limit)
     if operator.kind == "mapper" and len(before) == len(after):
         return _changed(before, after, limit)
     return []
 
 
-def _dropped(operator: Operator, before: Batch, after: Batch, limit: int) -> list[dict[str, Any]]:
+def _dropped(before: Batch, after: Batch, limit: int) -> list[dict[str, Any]]:
     kept = set(after.ids)
     places = [at for at, one in enumerate(before.ids) if one not in kept][:limit]
     if not places:

@@ -1,14 +1,18 @@
 """Inputs: what is opened as it is, what is converted first, and how a changed input is told from a grown one."""
 
+import json
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import jinx
-from jinx.errors import UnsupportedError
+from jinx.errors import JinxError, UnsupportedError
 from jinx_pipeline.recipe.model import SourceSpec
+
+# Read through a converted copy: a broken line costs that line alone, and workers neither index nor scan the file.
+_PLAIN = (".jsonl", ".ndjson", ".jsonlines", ".json")
 
 
 @dataclass(frozen=True)
@@ -17,72 +21,92 @@ class Input:
 
     Attributes:
         path: Where it is, absolute.
-        identity: What it is: number of samples, ids of shards, or size and digest of plain JSON lines.
+        identity: What it is: number of samples, and ids of shards or what identifies the source.
         rows: Its samples.
         bytes: Of all its files.
-        converted_from: The source that was converted to it; None: it is read where it lies.
+        source: The path as the recipe has it.
+        rejected: Of a source that was converted: rows that cannot be read, from 0, with the reason.
     """
 
     path: str
     identity: dict[str, Any]
     rows: int
     bytes: int
-    converted_from: str | None = None
+    source: str
+    rejected: list[tuple[int, str]] = field(default_factory=list[tuple[int, str]])
 
 
-def find_input(source: SourceSpec, inputs_dir: Path, *, convert: bool = True) -> Input:
+def find_input(source: SourceSpec, inputs_dir: Path) -> Input:
     """Open a source, converting it first if it has no block identity.
 
     Args:
         source: The source.
         inputs_dir: Where converted inputs are kept, by fingerprint.
-        convert: Whether to convert; False raises instead.
 
     Raises:
         FileNotFoundError: There is no such file; the message names the nearest one.
         JinxError: It cannot be read.
     """
-    try:
+    if not needs_conversion(source.path):
         return _described(source.path)
-    except UnsupportedError:
-        if not convert:
-            raise
     fingerprint = _fingerprint(source.path)
-    target = inputs_dir / fingerprint
+    target, rejects = inputs_dir / fingerprint, inputs_dir / f"{fingerprint}.rejected.jsonl"
     if not (target / "jinx.json").exists():
         inputs_dir.mkdir(parents=True, exist_ok=True)
-        jinx.convert(source.path, target, overwrite=True)
+        jinx.convert(source.path, target, overwrite=True, on_error="skip", rejects=rejects)
     made = _described(str(target))
-    return Input(made.path, {**made.identity, "source": fingerprint}, made.rows, made.bytes, source.path)
+    identity = {"format": "converted", "samples": made.rows, "source": fingerprint}
+    if source.path.lower().endswith(_PLAIN) and Path(source.path).is_file():
+        size = Path(source.path).stat().st_size
+        identity = {"format": "jsonl", "samples": made.rows, "bytes": size, "sha256": head_digest(source.path, size)}
+    return Input(made.path, identity, made.rows, made.bytes, source.path, _rejected(rejects))
 
 
 def needs_conversion(path: str) -> bool:
-    """Whether a source is converted before it is read."""
+    """Whether a source is converted before it is read: it is not JINX, a saved view or MDS."""
+    if path.lower().endswith(_PLAIN):
+        return True
     try:
-        jinx.open(path)
+        jinx.open(path).close()
     except UnsupportedError:
         return True
+    except JinxError:
+        # A directory or pattern of other files; whether they can be read, the conversion says.
+        return not path.endswith(".jinx") and not (Path(path) / "jinx.json").exists()
     return False
+
+
+def _rejected(path: Path) -> list[tuple[int, str]]:
+    if not path.exists():
+        return []
+    records = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    return [(int(one["line"]) - 1 if one["line"] else int(one["row"] or 0), one["reason"]) for one in records]
 
 
 def _described(path: str) -> Input:
     dataset = jinx.open(path)
     info = dataset.info()
     identity: dict[str, Any] = {"format": info.format, "samples": len(dataset), "ids": info.ids}
-    if info.format == "jsonl":
-        size = Path(path).stat().st_size
-        identity |= {"bytes": size, "sha256": head_digest(path, size)}
     where = path if any(one in path for one in "*?[") else str(Path(path).absolute())
-    return Input(where, identity, len(dataset), info.bytes + info.sidecar_bytes)
+    return Input(where, identity, len(dataset), info.bytes + info.sidecar_bytes, path)
 
 
 def has_grown(old: dict[str, Any], new: dict[str, Any], path: str) -> bool:
-    """Whether an input only has more samples at its end than before."""
-    if old["format"] != new["format"] or new["samples"] <= old["samples"] or old.get("source") != new.get("source"):
+    """Whether an input only has more samples at its end than before.
+
+    Args:
+        old: Its identity then.
+        new: Its identity now.
+        path: The source.
+    """
+    if old["format"] != new["format"] or new["samples"] <= old["samples"]:
         return False
     if old["format"] == "jsonl":
-        return head_digest(path, old["bytes"]) == old["sha256"]
-    ids = old["ids"]
+        with Path(path).open("rb") as file:
+            file.seek(max(old["bytes"] - 1, 0))
+            ends_a_line = file.read(1) == b"\n"
+        return ends_a_line and head_digest(path, old["bytes"]) == old["sha256"]
+    ids = old.get("ids") or [None]
     return None not in ids and len(new["ids"]) > len(ids) and new["ids"][: len(ids)] == ids
 
 
@@ -109,5 +133,3 @@ def _fingerprint(path: str) -> str:
         files = sorted(map(Path, glob(path, recursive=True))) or [found]  # noqa: PTH207 - the pattern is a string
     facts = [(os.path.abspath(file), file.stat().st_size, file.stat().st_mtime_ns) for file in files]  # noqa: PTH100
     return sha256(repr(facts).encode()).hexdigest()[:16]
-
-

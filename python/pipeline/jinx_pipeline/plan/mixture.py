@@ -27,7 +27,9 @@ def mixture_order(sources: Sequence[SourceSpec], rows: Sequence[int], seed: int)
         whole = min(
             count * total / source.weight for source, count in zip(sources, available, strict=True) if source.weight > 0
         )
-        wanted = [min(round(whole * source.weight / total), have) for source, have in zip(sources, available, strict=True)]
+        wanted = [
+            min(round(whole * source.weight / total), have) for source, have in zip(sources, available, strict=True)
+        ]
     if wanted == list(rows):
         return None
     dice = np.random.default_rng(seed)

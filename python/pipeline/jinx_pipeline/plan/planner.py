@@ -1,5 +1,6 @@
 """The plan: which operators run together, on which blocks; fixed once, so that resume and every engine agree."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -8,7 +9,7 @@ from jinx_pipeline.operators.filter import Filter
 from jinx_pipeline.plan.inputs import Input
 from jinx_pipeline.plan.stage import Stage
 from jinx_pipeline.recipe.model import Export, Recipe
-from jinx_pipeline.recipe.places import RecipeError
+from jinx_pipeline.recipe.places import Place, RecipeError
 
 VERSION = 1
 GLOBAL_KINDS = frozenset({"deduplicator", "selector", "grouper", "aggregator"})
@@ -171,7 +172,9 @@ def segments_of(recipe: Recipe, rates: dict[int, float]) -> list[SegmentPlan]:
     chain: list[int] = []
 
     def close(decides: int | None) -> None:
-        found.append(SegmentPlan(group, _stages(recipe, operators, _reordered(recipe, operators, chain, rates)), decides))
+        found.append(
+            SegmentPlan(group, _stages(recipe, operators, _reordered(recipe, operators, chain, rates)), decides)
+        )
 
     for place, operator in enumerate(operators):
         if operator.kind not in GLOBAL_KINDS:
@@ -240,32 +243,47 @@ def refuse_impossible(recipe: Recipe, *, gpus: int, memory: int | None, columns:
     Raises:
         RecipeError: With the place of each such operator.
     """
-    problems: list[tuple[Any, str]] = []
-    known = set(columns)
-    new_rows = False
-    for step in recipe.steps:
-        operator = step.operator
-        needs = operator.resources
-        if needs.gpus > gpus:
-            problems.append((step.place, f"{operator.name} needs a GPU, and there is none"))
-        if memory is not None and needs.memory > memory:
-            what = f"{operator.name} needs {needs.memory:,} bytes of memory, and a worker may use {memory:,}"
-            problems.append((step.place, f"{what}; set workers to fewer, or memory to more"))
-        if not new_rows:
-            for name in operator.reads:
-                column = recipe.roles.column(name)
-                if column not in known and not column.startswith("__dj__"):
-                    problems.append((step.place, _missing(operator, name, column, sorted(known))))
-        known |= {recipe.roles.column(name) for name in operator.writes}
-        # What functions and groups make is known when they run.
-        new_rows |= operator.kind in {"grouper", "aggregator", "splitter"} or not operator.writes and operator.kind == "mapper"
-    if recipe.export is not None and recipe.export.kind == "view":
-        for step in recipe.steps:
-            if step.operator.kind in {"grouper", "aggregator"}:
-                what = f"{step.operator.name} makes new samples, and a view only shows those of the input"
-                problems.append((step.place, f"{what}; export with kind: jinx"))
+    problems = [
+        *_unmet_resources(recipe, gpus, memory),
+        *_unknown_columns(recipe, columns),
+        *_views_of_new_rows(recipe),
+    ]
     if problems:
         raise RecipeError(problems)
+
+
+def _unmet_resources(recipe: Recipe, gpus: int, memory: int | None) -> Iterator[tuple[Place, str]]:
+    for step in recipe.steps:
+        name, needs = step.operator.name, step.operator.resources
+        if needs.gpus > gpus:
+            yield step.place, f"{name} needs a GPU, and there is none"
+        if memory is not None and needs.memory > memory:
+            what = f"{name} needs {needs.memory:,} bytes of memory, and a worker may use {memory:,}"
+            yield step.place, f"{what}; set workers to fewer, or memory to more"
+
+
+def _unknown_columns(recipe: Recipe, columns: list[str]) -> Iterator[tuple[Place, str]]:
+    known = set(columns)
+    for step in recipe.steps:
+        operator = step.operator
+        for name in operator.reads:
+            column = recipe.roles.column(name)
+            if column not in known and not column.startswith("__dj__"):
+                yield step.place, _missing(operator, name, column, sorted(known))
+        known |= {recipe.roles.column(name) for name in operator.writes}
+        if operator.kind in {"grouper", "aggregator", "splitter"} or (
+            operator.kind == "mapper" and not operator.writes
+        ):
+            return  # which columns it makes is known when it runs
+
+
+def _views_of_new_rows(recipe: Recipe) -> Iterator[tuple[Place, str]]:
+    if recipe.export is None or recipe.export.kind != "view":
+        return
+    for step in recipe.steps:
+        if step.operator.kind in {"grouper", "aggregator"}:
+            what = f"{step.operator.name} makes new samples, and a view only shows those of the input"
+            yield step.place, f"{what}; export with kind: jinx"
 
 
 def _missing(operator: Operator, name: str, column: str, known: list[str]) -> str:
@@ -273,7 +291,11 @@ def _missing(operator: Operator, name: str, column: str, known: list[str]) -> st
 
     near = get_close_matches(column, known, n=1, cutoff=0.6)
     advice = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(known[:12])}"
-    role = f" (dataset: {{{name}: ...}} names it)" if name != column or name in {"text", "images", "audios", "videos"} else ""
+    role = (
+        f" (dataset: {{{name}: ...}} names it)"
+        if name != column or name in {"text", "images", "audios", "videos"}
+        else ""
+    )
     return f"{operator.name} reads the column {column!r}, which the input does not have; {advice}{role}"
 
 
@@ -309,6 +331,7 @@ def stage_of(
         group=group,
         signatures=decides if ends and decides is not None and decides.kind == "deduplicator" else None,
         keep_stats=not is_output or export is None or export.keep_stats,
+        stat_order=tuple(name for one in operators if isinstance(one, Filter) for name in one.stats),
         measure_only=measure_only,
         pool=plan.pool,
         seed=options.seed,

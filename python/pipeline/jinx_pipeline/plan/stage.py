@@ -22,6 +22,7 @@ class Stage:
         group: With a source of groups: makes the samples of one group, before the operators run.
         signatures: A deduplicator whose signatures of the remaining rows go next to the part.
         keep_stats: Whether statistics become a column of the output.
+        stat_order: All statistics of the recipe; a sample has them in this order, whatever filter ran first.
         measure_only: Filters add their statistics and drop nothing.
         known_stats: Statistics in the input by name, with the digest of the filter that computed them.
         pool: The kind of worker that it needs.
@@ -40,6 +41,7 @@ class Stage:
     group: Operator | None = None
     signatures: Operator | None = None
     keep_stats: bool = True
+    stat_order: tuple[str, ...] = ()
     measure_only: bool = False
     known_stats: Mapping[str, str] = field(default_factory=dict[str, str])
     pool: str = "cpu"

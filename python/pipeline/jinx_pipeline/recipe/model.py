@@ -123,7 +123,11 @@ class Recipe:
                 for step in self.steps
             ],
             "export": None if export is None else {**asdict(export), "overwrite": None},
-            "options": {"seed": self.options.seed, "batch_rows": self.options.batch_rows, "block_rows": self.options.block_rows},
+            "options": {
+                "seed": self.options.seed,
+                "batch_rows": self.options.batch_rows,
+                "block_rows": self.options.block_rows,
+            },
         }
 
     @property

@@ -114,5 +114,7 @@ class _Reader:
                 raise RecipeError([(key.place, "a key is a name, not a list or a mapping")])
             if key.value in members and key_node.start_mark.line >= node.start_mark.line:
                 raise RecipeError([(key.place, f"the key {key.value!r} appears twice")])
-            members[key.value] = self.read(value_node, Place(self._file, 0, here.inside(str(key.value)).path), depth + 1)
+            members[key.value] = self.read(
+                value_node, Place(self._file, 0, here.inside(str(key.value)).path), depth + 1
+            )
         return Located({name: one.value for name, one in members.items()}, here, members)

@@ -7,7 +7,7 @@ import heapq
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import count
+from itertools import count, pairwise
 
 from jinx_pipeline.schedule.task import Cause, Lease, Limits, Quarantined, Task, Verdict
 
@@ -247,7 +247,7 @@ class Scheduler:
         parts = min(self._limits.pieces, task.rows)
         edges = [task.first + task.rows * part // parts for part in range(parts + 1)]
         made: list[_Piece] = []
-        for first, last in zip(edges, edges[1:], strict=False):
+        for first, last in pairwise(edges):
             smaller = Task(task.stage, task.block, first, last - first, task.batch_share)
             # Its block has failed before, so one more failure is enough; a single row has its full number of chances.
             made.append(_Piece(smaller, strikes=0 if last - first == 1 else self._limits.strikes - 1))

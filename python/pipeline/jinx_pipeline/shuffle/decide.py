@@ -11,7 +11,6 @@ import numpy as np
 from jinx_pipeline.operators.base import Operator
 from jinx_pipeline.operators.batch import Batch
 from jinx_pipeline.operators.context import Context
-from jinx_pipeline.operators.kinds import values_of
 from jinx_pipeline.plan.source import OpenSource, Source
 from jinx_pipeline.sample.roles import Roles
 
@@ -87,7 +86,7 @@ def decide(
     columns = keys(operator, opened, roles)
     if operator.kind == "selector":
         return Decision(np.asarray(operator.select(columns, ctx), dtype=np.int64))
-    groups = operator.group(columns or {"": [None] * rows})
+    groups = operator.group(columns, rows)
     lengths = [len(group) for group in groups]
     order = np.concatenate([*groups, np.empty(0, np.int64)]).astype(np.int64)
     return Decision(order, np.cumsum([0, *lengths], dtype=np.int64))
@@ -100,7 +99,7 @@ def keys(operator: Operator, source: OpenSource, roles: Roles) -> dict[str, list
         positions = source.positions(first, min(_KEY_ROWS, len(source) - first))
         batch = Batch(source.dataset, positions, roles)
         for path, values in found.items():
-            values.extend(values_of(batch, path))
+            values.extend(batch.column(path))
     return found
 
 
