@@ -70,7 +70,7 @@ def wrong_about(problems: list[jinx.Problem], at: int, places: list[tuple[int, i
             named = any(
                 one.sample == number and (name is None or (one.column or "").startswith(name)) for one in problems
             )
-            return None if named else f"sample {number}, field {name} not named: {problems}"
+            return None if named else f"sample {number}, column {name} not named: {problems}"
     return None
 
 

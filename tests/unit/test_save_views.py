@@ -26,8 +26,8 @@ def without_sidecar(directory: Path) -> jinx.Dataset:
     return jinx.open(samples.write(directory / "inline.jinx", COUNT, sidecar=False))
 
 
-def directory(directory: Path) -> jinx.Dataset:
-    return jinx.open(samples.write(directory / "shards", COUNT, shard_size="2kB"))
+def directory(place: Path) -> jinx.Dataset:
+    return jinx.open(samples.write(place / "shards", COUNT, shard_size="2kB"))
 
 
 def several_pairs(directory: Path) -> jinx.Dataset:
@@ -48,8 +48,8 @@ def mds(directory: Path) -> jinx.Dataset:
     return jinx.open(directory / "mds")
 
 
-def mixed(directory: Path) -> jinx.Dataset:
-    return jinx.concat([pair(directory)[::2], lines(directory)[3:9], mds(directory)[[7, 7]], directory(directory)[-4:]])
+def mixed(place: Path) -> jinx.Dataset:
+    return jinx.concat([pair(place)[::2], lines(place)[3:9], mds(place)[[7, 7]], directory(place)[-4:]])
 
 
 SOURCES = [pair, without_sidecar, directory, several_pairs, lines, mds, mixed]

@@ -278,7 +278,7 @@ def test_verify_takes_the_limit_that_the_writer_was_given(tmp_path, capsys):
     assert jinx.verify(path, max_value_bytes=2000) == []
     assert jinx.open(path, max_value_bytes=2000)[0]["a"] == bytes(2000)
     assert run(["verify", str(path), "--max-value-bytes", "1kB"]) == 1
-    assert "field a: decodes to more than 1000 bytes" in capsys.readouterr().out
+    assert "column a: decodes to more than 1000 bytes" in capsys.readouterr().out
     assert run(["verify", str(path), "--max-value-bytes", "2kB"]) == 0
     assert capsys.readouterr().out == f"{path}: intact\n"
 
