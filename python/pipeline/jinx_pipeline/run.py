@@ -5,7 +5,7 @@ import os
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,18 +14,28 @@ import numpy as np
 import jinx
 from jinx_pipeline.commit.journal import Journal
 from jinx_pipeline.commit.ledger import BadRow, Ledger
-from jinx_pipeline.commit.publish import Published, publish, shard_groups
-from jinx_pipeline.commit.work_dir import WorkDir
+from jinx_pipeline.commit.publish import Published, kind_of, publish, shard_groups
+from jinx_pipeline.commit.work_dir import WorkDir, publish_text
 from jinx_pipeline.engines.driver import Driver, Observer, Segment, StoppedError
 from jinx_pipeline.engines.local import LocalWorkers, usable_cores, usable_memory, visible_gpus
 from jinx_pipeline.engines.run_task import signatures_path
 from jinx_pipeline.operators.context import Context
 from jinx_pipeline.plan.inputs import Input, find_input, has_grown
 from jinx_pipeline.plan.mixture import mixture_order
-from jinx_pipeline.plan.planner import Plan, cut, make_plan, refuse_impossible, segments_of, stage_of, writer_options
+from jinx_pipeline.plan.planner import (
+    GLOBAL_KINDS,
+    Plan,
+    cut,
+    make_plan,
+    refuse_impossible,
+    segments_of,
+    stage_of,
+    writer_options,
+)
 from jinx_pipeline.plan.probe import probe_rates
 from jinx_pipeline.plan.source import OpenSource, Source
 from jinx_pipeline.recipe.model import Recipe
+from jinx_pipeline.recipe.write import as_data, from_data
 from jinx_pipeline.report.figures import OperatorTotals, totals
 from jinx_pipeline.report.progress import Progress
 from jinx_pipeline.schedule.task import Limits
@@ -45,6 +55,7 @@ class RunResult:
         bad_rows: Rows that are not in the output because something failed on them.
         operators: What each operator did, over all runs of the plan.
         work_dir: Where the journal and the log of events are.
+        traces: Examples of what operators changed and dropped, if the recipe asks for them.
         resumed: Whether work of an earlier run was used.
         max_bad_rows: As the recipe has it.
     """
@@ -57,6 +68,7 @@ class RunResult:
     bad_rows: list[BadRow]
     operators: list[OperatorTotals]
     work_dir: str
+    traces: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     resumed: bool = False
     max_bad_rows: int = 0
 
@@ -67,9 +79,11 @@ class RunResult:
 
     def to_dict(self) -> dict[str, Any]:
         """The same as a plain dict."""
-        from dataclasses import asdict
-
         return {**asdict(self), "ok": self.ok}
+
+
+# In place of an operator's name, for rows of the sources.
+READING = "reading the input"
 
 
 class ChangedError(ValueError):
@@ -129,15 +143,21 @@ class Run:
                 done = ledger.noted("published")
                 if done is None or done["rows"] != plan.rows:
                     done = self._finish(work_dir, ledger, plan, base)
+                bad_rows = [*unreadable(inputs), *ledger.bad_rows()]
+                write_quarantine(work_dir.path / "quarantine.jsonl", bad_rows)
+                traces = all_traces(ledger, self.recipe)
+                if traces:
+                    publish_text(work_dir.path / "trace.jsonl", json_lines(traces))
                 return RunResult(
                     self.export.path,
                     plan.rows,
                     done["samples"],
                     done["bytes"],
                     time.monotonic() - started,
-                    [*unreadable(inputs), *ledger.bad_rows()],
+                    bad_rows,
                     totals(ledger, self.recipe),
                     str(work_dir.path),
+                    traces,
                     resumed=self._resumed,
                     max_bad_rows=self.recipe.options.max_bad_rows,
                 )
@@ -150,7 +170,11 @@ class Run:
         if known is not None:
             return self._known_plan(work_dir, Plan.from_dict(known), inputs)
         self._refuse_existing()
-        order = mixture_order(recipe.sources, [one.rows for one in inputs], recipe.options.seed)
+        order = (
+            mixture_order(recipe.sources, [one.rows for one in inputs], recipe.options.seed)
+            if recipe.only_rows is None
+            else np.array(recipe.only_rows, dtype=np.int64)
+        )
         rows = sum(one.rows for one in inputs) if order is None else len(order)
         source = Source(base)
         if order is not None:
@@ -162,6 +186,7 @@ class Run:
         )
         rates = probe_rates(recipe, opened) if recipe.options.reorder else {}
         plan = make_plan(recipe, inputs, rows, rates)
+        publish_text(work_dir.path / "recipe.json", json.dumps(as_data(recipe), indent=1, ensure_ascii=False) + "\n")
         work_dir.write_plan(plan.to_dict())
         return plan
 
@@ -324,9 +349,76 @@ class Run:
         return facts
 
 
+def recipe_in(folder: Path, **overrides: Any) -> Recipe:
+    """The recipe of a run, from its working directory.
+
+    Raises:
+        FileNotFoundError: It is not the working directory of a run.
+        RecipeError: The recipe was made in Python, with functions.
+    """
+    path = folder / "recipe.json"
+    if not path.exists():
+        raise FileNotFoundError(f"{folder} is not the working directory of a run: it has no recipe.json")
+    recipe = from_data(json.loads(path.read_text("utf-8")), **overrides)
+    return replace(recipe, options=replace(recipe.options, work_dir=str(folder)))
+
+
+def replay_of(folder: Path, out: str, **overrides: Any) -> Recipe:
+    """The recipe of a run on the rows on which something failed, with another output.
+
+    Raises:
+        ValueError: Nothing failed, or the recipe looks at all rows at once.
+    """
+    recipe = recipe_in(folder)
+    lines = (folder / "quarantine.jsonl").read_text("utf-8").splitlines()
+    records = [json.loads(line) for line in lines]
+    rows = sorted({one["row"] for one in records if one["operator"] != READING})
+    if not rows:
+        raise ValueError(f"{folder}: no operator failed on any row; there is nothing to replay")
+    for step in recipe.steps:
+        if step.operator.kind in GLOBAL_KINDS:
+            raise ValueError(f"{step.operator.name} looks at all rows; run the recipe again instead")
+    export = replace(recipe.export, path=out, kind=kind_of(out)) if recipe.export is not None else None
+    given = {name: value for name, value in overrides.items() if value is not None}
+    options = replace(recipe.options, **{"work_dir": None, **given})
+    return replace(recipe, only_rows=tuple(rows), export=export, options=options)
+
+
+def write_quarantine(path: Path, bad_rows: list[BadRow]) -> None:
+    """Write the rows that were left out; without any, remove the file of an earlier run."""
+    if bad_rows:
+        publish_text(path, json_lines([asdict(one) for one in bad_rows]))
+    else:
+        path.unlink(missing_ok=True)
+
+
+def json_lines(records: list[dict[str, Any]]) -> str:
+    """Records as JSON lines."""
+    return "".join(json.dumps(one, ensure_ascii=False) + "\n" for one in records)
+
+
+def all_traces(ledger: Ledger, recipe: Recipe) -> list[dict[str, Any]]:
+    """The first examples of each operator, in the order of the recipe."""
+    limit = recipe.options.trace
+    found: list[dict[str, Any]] = [one for _, piece in ledger.all_pieces() for one in piece.receipt.traces]
+    for number in range(len(recipe.steps)):
+        known = ledger.noted(f"decided {number}")
+        if known is not None:
+            name = recipe.steps[known["place"]].operator.name
+            found += [
+                {"operator": name, "number": known["place"], "what": "duplicate", "id": a, "of": b}
+                for a, b in known["pairs"]
+            ]
+    return [
+        one
+        for place in range(len(recipe.steps))
+        for one in [trace for trace in found if trace["number"] == place][:limit]
+    ]
+
+
 def unreadable(inputs: list[Input]) -> list[BadRow]:
     """Rows of the sources that cannot be read."""
-    return [BadRow(row, "reading the input", reason) for one in inputs for row, reason in one.rejected]
+    return [BadRow(row, READING, reason) for one in inputs for row, reason in one.rejected]
 
 
 def work_dir_of(recipe: Recipe) -> Path:

@@ -202,7 +202,7 @@ def _view(export: Export, parts: Sequence[Path], base: tuple[str, ...], *, appen
     if lacking:
         view = view.drop_columns(lacking)
     columns: dict[str, Any] = {name: made.column(name) for name in own}
-    if ID in made.column_names:
+    if ID in made.column_names and len(np.unique(rows)) < len(rows):
         columns["id" if "id" not in whole.column_names else "__dj__id__"] = made.column(ID)
     done = (view.with_columns(columns) if columns else view).save(export.path, overwrite=export.overwrite or append)
     return Published(export.path, done.samples, done.bytes, done.shards)

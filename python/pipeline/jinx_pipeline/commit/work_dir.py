@@ -1,6 +1,7 @@
 """The directory of a run: its plan, its journal, and the parts that are not published yet.
 
 plan.json       what is run on what, fixed once
+recipe.json     the recipe, for resume and replay
 journal.jsonl   finished work
 events.jsonl    what happened, for people and monitors
 parts/          output of tasks: s<segment>.<stage>-b<block>-<first row>.<attempt>
@@ -80,7 +81,7 @@ class WorkDir:
 
     def clear(self) -> None:
         """Forget an earlier run, except for its converted inputs."""
-        for name in ("plan.json", "journal.jsonl", "events.jsonl"):
+        for name in ("plan.json", "recipe.json", "journal.jsonl", "events.jsonl", "quarantine.jsonl", "trace.jsonl"):
             (self.path / name).unlink(missing_ok=True)
         for folder in (self.parts, self.globals):
             shutil.rmtree(folder, ignore_errors=True)

@@ -299,9 +299,7 @@ def _missing(operator: Operator, name: str, column: str, known: list[str]) -> st
     return f"{operator.name} reads the column {column!r}, which the input does not have; {advice}{role}"
 
 
-def stage_of(
-    recipe: Recipe, segment: SegmentPlan, number: int, *, is_last: bool, has_base: bool, measure_only: bool = False
-) -> Stage:
+def stage_of(recipe: Recipe, segment: SegmentPlan, number: int, *, is_last: bool, has_base: bool) -> Stage:
     """A stage as workers run it.
 
     Args:
@@ -310,7 +308,6 @@ def stage_of(
         number: Which stage of the segment.
         is_last: Whether the segment is the plan's last.
         has_base: Whether its rows are rows of the input, not new ones.
-        measure_only: Filters only add statistics.
     """
     operators = [step.operator for step in recipe.steps]
     plan = segment.stages[number]
@@ -332,7 +329,8 @@ def stage_of(
         signatures=decides if ends and decides is not None and decides.kind == "deduplicator" else None,
         keep_stats=not is_output or export is None or export.keep_stats,
         stat_order=tuple(name for one in operators if isinstance(one, Filter) for name in one.stats),
-        measure_only=measure_only,
+        measure_only=recipe.measure_only,
+        known_stats=recipe.known_stats,
         pool=plan.pool,
         seed=options.seed,
         threads=options.threads,

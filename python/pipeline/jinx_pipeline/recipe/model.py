@@ -1,6 +1,7 @@
 """A checked recipe."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from hashlib import sha256
 from typing import Any, Literal
@@ -103,6 +104,9 @@ class Recipe:
         export: Where the result goes; None: it is only asked about.
         options: How to run it.
         file: The file it was read from.
+        only_rows: Only these rows of the input; None: all.
+        measure_only: Filters add their statistics and drop nothing.
+        known_stats: Statistics that the input has, with the digest of the filter that computed each.
     """
 
     sources: tuple[SourceSpec, ...]
@@ -111,6 +115,9 @@ class Recipe:
     export: Export | None = None
     options: Options = field(default_factory=Options)
     file: str | None = None
+    only_rows: tuple[int, ...] | None = None
+    measure_only: bool = False
+    known_stats: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def described(self) -> dict[str, Any]:
         """What determines the result, as plain data: a changed recipe is told by it."""
@@ -123,6 +130,8 @@ class Recipe:
                 for step in self.steps
             ],
             "export": None if export is None else {**asdict(export), "overwrite": None},
+            "only_rows": None if self.only_rows is None else list(self.only_rows),
+            "measure_only": self.measure_only,
             "options": {
                 "seed": self.options.seed,
                 "batch_rows": self.options.batch_rows,
