@@ -29,12 +29,12 @@ def convert_pair(path: Path, version: int) -> None:
             raise OSError(said.getvalue().strip())
 
 
-def write_folder(path: Path, version: int) -> None:
+def write_directory(path: Path, version: int) -> None:
     with jinx.Writer(path, overwrite=True, shard_size=SHARD_BYTES, threads=1) as writer:
         writer.write_many(rows(version))
 
 
-def append_folder(path: Path, version: int) -> None:
+def append_directory(path: Path, version: int) -> None:
     with jinx.Writer(path, append=True, shard_size=SHARD_BYTES, threads=1) as writer:
         writer.write_many(rows(version))
 
@@ -59,7 +59,7 @@ def shuffle_pair(path: Path, version: int) -> None:
     jinx.shuffle(source_of(path, version), path, seed=version, memory=MEMORY, overwrite=True)
 
 
-def sort_folder(path: Path, version: int) -> None:
+def sort_directory(path: Path, version: int) -> None:
     jinx.sort(source_of(path, version), path, by="-len(text)", memory=MEMORY, overwrite=True, shard_size=SHARD_BYTES)
 
 
@@ -99,23 +99,23 @@ class Case:
 
     def prepare_source(self, path: Path, new: int) -> None:
         """What the writer reads, if it reads something."""
-        if self.write in {convert_pair, shuffle_pair, sort_folder}:
+        if self.write in {convert_pair, shuffle_pair, sort_directory}:
             write_pair(source_of(path, new), new)
 
     def after(self, before: list[dict[str, Any]] | None, new: int) -> list[dict[str, Any]]:
         """What is there when the writer is done."""
-        return [*(before or []), *rows(new)] if self.write is append_folder else self.rows(new)
+        return [*(before or []), *rows(new)] if self.write is append_directory else self.rows(new)
 
 
 CASES = {
     "create pair": Case("data.jinx", write_pair, old=None),
     "replace pair": Case("data.jinx", write_pair, old=write_pair),
     "convert": Case("data.jinx", convert_pair, old=write_pair),
-    "create folder": Case("data", write_folder, old=None),
-    "replace folder": Case("data", write_folder, old=write_folder),
+    "create directory": Case("data", write_directory, old=None),
+    "replace directory": Case("data", write_directory, old=write_directory),
     "save view": Case("data.jinx", save_view, old=None),
     "replace view": Case("data.jinx", save_view, old=save_view),
     "shuffle": Case("data.jinx", shuffle_pair, old=write_pair, rows=shuffled_rows),
-    "sort": Case("data", sort_folder, old=write_folder, rows=sorted_rows),
-    "append": Case("data", append_folder, old=write_folder),
+    "sort": Case("data", sort_directory, old=write_directory, rows=sorted_rows),
+    "append": Case("data", append_directory, old=write_directory),
 }

@@ -100,7 +100,7 @@ pub fn rewrite(
         }
         Plan::TwoPasses { runs } => {
             let mut progress = Progress { done: 0, total: samples.saturating_mul(2), tell };
-            let runs = Runs::divide(job, runs, job.scratch.folder()?)?;
+            let runs = Runs::divide(job, runs, job.scratch.directory()?)?;
             let options = writer.options().clone();
             runs.write(job, &options, &mut progress)?;
             let mut temporary = 0;
