@@ -22,6 +22,7 @@ from jinx._core import (
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from jinx import errors, mds, torch
+    from jinx._annotate.annotate import annotate
     from jinx._convert.convert import convert, stream
     from jinx._dataset.dataset import Dataset, concat
     from jinx._files.merge import merge
@@ -49,6 +50,7 @@ __all__ = [
     "WriteResult",
     "Writer",
     "__version__",
+    "annotate",
     "concat",
     "convert",
     "errors",
@@ -70,6 +72,7 @@ _LAZY = {
     "RepairResult": "jinx._results",
     "WriteResult": "jinx._results",
     "Writer": "jinx._writer",
+    "annotate": "jinx._annotate.annotate",
     "concat": "jinx._dataset.dataset",
     "convert": "jinx._convert.convert",
     "merge": "jinx._files.merge",

@@ -154,12 +154,14 @@ class Reader:
         decoders: Mapping[str, Callable[[Any], Any]] | None = None,
         mds: Mapping[str, Any] | None = None,
         line_offsets: bytes | None = None,
+        value_head: int | None = None,
     ) -> Self:
         """`expected`: samples and id of every shard, from a manifest, so that a shard opens on first access and is
         checked then. `decoders`: for each column, the function that decodes its value; called once,
         at first touch. `mds`: `shards` are folders with an index.json, opened with these options: unpack ("private",
         "memory" or a directory), hashes (bool: of all shards), image_bytes (bool), allow_unsafe_types (bool or names).
         `line_offsets`: of one file of plain JSON lines, as `Rows.line_offsets` gives them, so that it is not scanned.
+        `value_head`: of files in the sidecar that are stored as they are, read only so many bytes.
         """
     def __len__(self) -> int: ...
     def __getitem__(self, key: Any, /) -> Any: ...

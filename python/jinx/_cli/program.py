@@ -30,6 +30,7 @@ COMMANDS = {
     "cp": ("jinx._cli.files", "Copy datasets, their sidecars with them."),
     "rm": ("jinx._cli.files", "Remove datasets, their sidecars with them."),
     "rebase": ("jinx._cli.files", "Tell a saved view where its datasets are now."),
+    "annotate": ("jinx._cli.annotate", "Count what each sample costs in training, as a saved view."),
     "clean": ("jinx._cli.checking", "Remove leftover temporary files from a directory."),
     "completion": ("jinx._cli.completion", "Print the completion script for a shell."),
 }
