@@ -61,11 +61,8 @@ __all__ = [
     "WriteResult",
     "Writer",
     "__version__",
-<<<<<<< HEAD
     "annotate",
-=======
     "compare_packing",
->>>>>>> main
     "concat",
     "convert",
     "errors",
@@ -93,11 +90,8 @@ _LAZY = {
     "RepairResult": "jinx._results",
     "WriteResult": "jinx._results",
     "Writer": "jinx._writer",
-<<<<<<< HEAD
     "annotate": "jinx._annotate.annotate",
-=======
     "compare_packing": "jinx._pack.comparison",
->>>>>>> main
     "concat": "jinx._dataset.dataset",
     "convert": "jinx._convert.convert",
     "merge": "jinx._files.merge",
