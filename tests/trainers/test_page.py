@@ -17,7 +17,8 @@ from ranks import Seen, make_module
 from tiny import make_model, make_tokenizer
 from transformers import LlamaConfig, LlamaForCausalLM
 model, module, tokenizer = Seen(), make_module(), make_tokenizer()
-causal_model = LlamaForCausalLM(LlamaConfig(vocab_size=80, hidden_size=8, intermediate_size=8, num_hidden_layers=1, num_attention_heads=2))
+tiny = {{"hidden_size": 8, "intermediate_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2}}
+causal_model = LlamaForCausalLM(LlamaConfig(vocab_size=80, **tiny))
 optimizer = torch.optim.SGD(model.parameters(), 1e-6)
 """
 # What the page leaves to its reader: a model of the right kind, a machine without an accelerator, and a short run.
