@@ -217,10 +217,15 @@ class ScheduledLoader(Generic[R]):
             collate_fn=_as_it_is,
             multiprocessing_context=self._context,
         )
-        for made in loader:
-            if isinstance(made, _Failed):
-                raise made.error
-            yield made
+        iterator = iter(loader)
+        try:
+            while (made := _next(iterator)) is not None:
+                if isinstance(made, _Failed):
+                    raise made.error
+                yield made
+        finally:
+            # An error keeps the iterator alive, and torch would report its worker again, wherever the program is then.
+            iterator._shutdown_workers()  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
 
 
 class _Counted:
@@ -266,6 +271,22 @@ class _ReadInProcess(TorchDataset[Any]):
             return self._dataset.take([position])[0]
         except Exception as error:  # noqa: BLE001 - the loop decides, by on_error
             return error
+
+
+def _next(iterator: Iterator[Any]) -> Any:
+    """The next of a loader's batches, None at its end.
+
+    Raises:
+        RuntimeError: A worker process is gone.
+    """
+    try:
+        return next(iterator, None)
+    except (ConnectionError, EOFError, RuntimeError) as error:
+        # What a killed worker leaves: torch's own error, or a broken pipe to the tensors that it sent.
+        if isinstance(error, RuntimeError) and "DataLoader worker" not in str(error):
+            raise
+        what = "a worker process was ended by the system, perhaps for want of memory; try with fewer workers"
+        raise RuntimeError(f"{what} ({error})") from error
 
 
 def _as_it_is(made: Any) -> Any:
