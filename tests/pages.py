@@ -112,7 +112,7 @@ def prepare(directory: Path, parquet: Path) -> None:
 
 def written_by(code: str) -> list[str]:
     """What the code is about to write again: pages use the same names again and again."""
-    if code.startswith("jinx convert") and "--append" not in code and "--part" not in code:
+    if code.startswith(("jinx annotate", "jinx convert")) and "--append" not in code and "--part" not in code:
         return [shlex.split(code.split(" --", maxsplit=1)[0])[-1]]
     if code.startswith("jinx "):
         return []
