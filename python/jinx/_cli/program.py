@@ -31,6 +31,7 @@ COMMANDS = {
     "rm": ("jinx._cli.files", "Remove datasets, their sidecars with them."),
     "rebase": ("jinx._cli.files", "Tell a saved view where its datasets are now."),
     "clean": ("jinx._cli.checking", "Remove leftover temporary files from a directory."),
+    "pack": ("jinx._cli.pack", "Plan which samples share a sequence, and compare ways to batch them."),
     "pipeline": ("jinx._cli.pipeline", "Run recipes of operators; see jinx-pipeline."),
     "completion": ("jinx._cli.completion", "Print the completion script for a shell."),
 }

@@ -74,7 +74,7 @@ class Analysis:
     correlation: "npt.NDArray[np.float64]"
 
 
-def analysis(dataset: "jinx.Dataset", recipe: Recipe, extremes: int = 4) -> Analysis:
+def analysis(dataset: "jinx.Dataset", recipe: Recipe, extremes: int = 6) -> Analysis:
     """Figures of the statistics that a recipe's filters have left in a dataset."""
     found: list[Statistic] = []
     columns: dict[str, npt.NDArray[np.float64]] = {}

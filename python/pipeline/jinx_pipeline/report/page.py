@@ -34,11 +34,11 @@ h1 { margin: 0; font-size: 1.6rem; overflow-wrap: anywhere; } h2 { margin: 2.5re
 h3 { margin: 0; font-size: 1rem; } p { margin: 0.2rem 0; } .soft { color: var(--soft); font-size: 0.88rem; }
 .facts { display: flex; flex-wrap: wrap; gap: 0.6rem 2.2rem; margin-top: 1rem; }
 .facts b { display: block; font-size: 1.35rem; font-variant-numeric: tabular-nums; }
-.grid { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 24rem), 1fr)); gap: 1rem; }
+.grid { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 24rem), 1fr)); gap: 1rem; margin-top: 0.6rem; }
 .card, .scroll { background: var(--card); border: 1px solid var(--line); border-radius: 8px; padding: 1rem; }
 .scroll { overflow-x: auto; padding: 0.3rem 0.8rem; }
 table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; font-size: 0.9rem; }
-th, td { padding: 0.35rem 0.7rem; text-align: right; white-space: nowrap; border-bottom: 1px solid var(--line); }
+th, td { padding: 0.35rem 0.55rem; text-align: right; white-space: nowrap; border-bottom: 1px solid var(--line); }
 th:first-child, td:first-child, td.text, th.text { text-align: left; } tr:last-child td { border-bottom: 0; }
 td.text { white-space: normal; overflow-wrap: anywhere; min-width: 16rem; } th { color: var(--soft); font-weight: 600; }
 svg { display: block; width: 100%; height: auto; margin-top: 0.6rem; } svg text { fill: var(--soft); font-size: 12px; }
@@ -46,7 +46,7 @@ svg { display: block; width: 100%; height: auto; margin-top: 0.6rem; } svg text 
   margin: 0.5rem 0 1.2rem; }
 .end { background: var(--card); border: 1px solid var(--line); border-radius: 6px; padding: 0.5rem; font-size: 0.82rem;
   overflow-wrap: anywhere; } .end img { display: block; max-width: 100%; max-height: 9rem; margin-bottom: 0.3rem; }
-.bad { color: var(--bad); } .heat td { text-align: center; min-width: 4.5rem; }
+.bad { color: var(--bad); } .heat td + td { text-align: center; min-width: 4.5rem; }
 """
 
 
