@@ -34,7 +34,8 @@ h1 { margin: 0; font-size: 1.6rem; overflow-wrap: anywhere; } h2 { margin: 2.5re
 h3 { margin: 0; font-size: 1rem; } p { margin: 0.2rem 0; } .soft { color: var(--soft); font-size: 0.88rem; }
 .facts { display: flex; flex-wrap: wrap; gap: 0.6rem 2.2rem; margin-top: 1rem; }
 .facts b { display: block; font-size: 1.35rem; font-variant-numeric: tabular-nums; }
-.grid { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 24rem), 1fr)); gap: 1rem; margin-top: 0.6rem; }
+.grid { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 24rem), 1fr)); gap: 1rem;
+  margin-top: 0.6rem; }
 .card, .scroll { background: var(--card); border: 1px solid var(--line); border-radius: 8px; padding: 1rem; }
 .scroll { overflow-x: auto; padding: 0.3rem 0.8rem; }
 table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; font-size: 0.9rem; }
