@@ -53,14 +53,14 @@ def test_conversion_repair_and_copies_keep_it(tmp_path):
         assert exact(meta_of(tmp_path / f"{name}.jinx")) == exact(META), name
 
 
-def test_folders_keep_it_in_manifest_and_shards(tmp_path):
-    folder = write(tmp_path / "out", shard_size=2000)
-    with jinx.Writer(folder, append=True) as writer:
+def test_directories_keep_it_in_manifest_and_shards(tmp_path):
+    directory = write(tmp_path / "out", shard_size=2000)
+    with jinx.Writer(directory, append=True) as writer:
         writer.write({"id": 50})
     for part in range(2):
         write(tmp_path / "parts", part=(part, 2))
     jinx.merge(tmp_path / "parts")
-    for found in (folder, tmp_path / "parts"):
+    for found in (directory, tmp_path / "parts"):
         manifest = json.loads((found / "jinx.json").read_text(encoding="utf-8"))
         assert exact(manifest["meta"]) == exact(META)
         assert exact(meta_of(found)) == exact(META)

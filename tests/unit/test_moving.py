@@ -19,8 +19,8 @@ def shards(tmp_path: Path) -> Path:
     return samples.write(tmp_path / "shards", 20, shard_size="2kB")
 
 
-def names(folder: Path) -> list[str]:
-    return sorted(path.name for path in folder.iterdir())
+def names(directory: Path) -> list[str]:
+    return sorted(path.name for path in directory.iterdir())
 
 
 def test_a_pair_moves_with_its_sidecar(pair, tmp_path):
@@ -33,7 +33,7 @@ def test_a_pair_moves_with_its_sidecar(pair, tmp_path):
     assert samples.plain(jinx.open(tmp_path / "into" / "b.jinx")[4]) == samples.plain(samples.sample(4))
 
 
-def test_folders_move_and_are_copied(shards, tmp_path):
+def test_directories_move_and_are_copied(shards, tmp_path):
     before = names(shards)
     assert run(["cp", str(shards) + "/", str(tmp_path / "copy")]) == 0
     assert names(shards) == names(tmp_path / "copy") == before

@@ -23,12 +23,12 @@ class Parts:
     Attributes:
         path: The `.jinx` file or the directory.
         files: All files; the first is the one that makes the others a dataset.
-        is_folder: Whether it is a directory of shards.
+        is_directory: Whether it is a directory of shards.
     """
 
     path: str
     files: list[str]
-    is_folder: bool
+    is_directory: bool
 
     @classmethod
     def of(cls, path: str) -> Self:
@@ -69,7 +69,7 @@ class Parts:
     def is_view(self) -> bool:
         """Whether it is a saved view, which shows samples of other datasets; a file that cannot be read is none."""
         try:
-            return not self.is_folder and _core.view_footer(self.path) is not None
+            return not self.is_directory and _core.view_footer(self.path) is not None
         except JinxError:
             return False
 
@@ -85,7 +85,7 @@ class Parts:
 
     def needed(self) -> set[str]:
         """The sidecar, if another main file of the directory needs it too."""
-        sidecars = [] if self.is_folder else self.files[1:]
+        sidecars = [] if self.is_directory else self.files[1:]
         return {file for file in sidecars if _core.other_owner(file, self.path)}
 
 
@@ -120,7 +120,7 @@ def _move_files(parts: Parts, target: str, *, overwrite: bool) -> None:
     stays = parts.needed()
     if os.path.lexists(target):
         remove(target)
-    if parts.is_folder:
+    if parts.is_directory:
         os.rename(parts.path, target)
         return
     # The sidecar has both names while the main file changes its own, so that it is never without one.
@@ -162,8 +162,8 @@ def copy(source: str, target: str, *, overwrite: bool = False, copied: Mapping[s
 
 def _copy_files(parts: Parts, target: str, *, overwrite: bool) -> None:
     parts.require_sidecars()
-    if parts.is_folder:
-        _core.copy_folder(parts.files, target, overwrite)
+    if parts.is_directory:
+        _core.copy_directory(parts.files, target, overwrite)
     else:
         sidecar = parts.files[1] if len(parts.files) > 1 else None
         _core.copy_pair(parts.path, sidecar, target, overwrite)
@@ -180,23 +180,23 @@ def remove(path: str) -> None:
     for file in parts.files:
         if file not in stays:
             os.unlink(file)
-    if parts.is_folder:
+    if parts.is_directory:
         os.rmdir(parts.path)
 
 
 def _checked(source: str, target: str, *, overwrite: bool) -> tuple[Parts, str]:
     parts, target = Parts.of(source), target.rstrip("/") or target
-    if not parts.is_folder and not target.endswith(".jinx"):
+    if not parts.is_directory and not target.endswith(".jinx"):
         raise ValueError(f"{target}: the new name of a .jinx file must end in .jinx")
-    if parts.is_folder and target.endswith(".jinx"):
+    if parts.is_directory and target.endswith(".jinx"):
         raise ValueError(f"{target}: the new name of a directory must not end in .jinx")
-    folder = os.path.dirname(os.path.abspath(target))
-    if not os.path.isdir(folder):
-        raise FileNotFoundError(f"{folder}: there is no such directory")
+    directory = os.path.dirname(os.path.abspath(target))
+    if not os.path.isdir(directory):
+        raise FileNotFoundError(f"{directory}: there is no such directory")
     if os.path.lexists(target) and os.path.samefile(parts.path, target):
         raise ValueError(f"{target}: this is the dataset itself")
-    renamed = [("", target)] if parts.is_folder else _renamed(parts, target)
-    if not parts.is_folder:
+    renamed = [("", target)] if parts.is_directory else _renamed(parts, target)
+    if not parts.is_directory:
         parts.require_sidecars()
     if len(renamed) > 1:
         _core.require_own_sidecar(target)

@@ -22,7 +22,7 @@ const KIND_BYTES: u64 = 40;
 
 /// The error with its place in a row.
 pub fn in_path(error: Error, path: &[Option<String>]) -> Error {
-    path.iter().rev().fold(error, |error, part| error.in_field(part.as_deref().unwrap_or("[]")))
+    path.iter().rev().fold(error, |error, part| error.in_column(part.as_deref().unwrap_or("[]")))
 }
 
 /// The names in a dotted path such as `meta.width`. A name in double quotes may hold dots (`meta."a.b"`), and a quote

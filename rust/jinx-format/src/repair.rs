@@ -266,8 +266,8 @@ impl Damaged {
                     return Err(error);
                 }
                 Err(error) => {
-                    let reason = match error.field() {
-                        Some(field) => format!("field '{field}': {}", error.what()),
+                    let reason = match error.column() {
+                        Some(field) => format!("column '{field}': {}", error.what()),
                         None => error.what().to_owned(),
                     };
                     report.lost.push(Lost { line: Some(i), bytes: place, reason });

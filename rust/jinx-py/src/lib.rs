@@ -55,7 +55,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(files::tools::other_owner, module)?)?;
     module.add_function(wrap_pyfunction!(files::tools::require_own_sidecar, module)?)?;
     module.add_function(wrap_pyfunction!(files::tools::copy_pair, module)?)?;
-    module.add_function(wrap_pyfunction!(files::tools::copy_folder, module)?)?;
+    module.add_function(wrap_pyfunction!(files::tools::copy_directory, module)?)?;
     module.add_function(wrap_pyfunction!(convert::convert, module)?)?;
     module.add_function(wrap_pyfunction!(convert::convert_arrow, module)?)?;
     module.add_function(wrap_pyfunction!(convert::read_schema, module)?)?;
