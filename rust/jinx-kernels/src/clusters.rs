@@ -63,14 +63,14 @@ impl Clusters {
     ///
     /// # Errors
     /// None for positions that were joined.
-    pub fn roots(mut self) -> Result<Vec<u64>> {
+    pub fn roots(&mut self) -> Result<Vec<u64>> {
         for position in 0..jinx_core::num::to_u64(self.parents.len()) {
             // A parent is never larger than its child, and so is known by now.
             let parent = *self.parent(position)?;
             let root = *self.parent(parent)?;
             *self.parent(position)? = root;
         }
-        Ok(self.parents)
+        Ok(self.parents.clone())
     }
 
     fn parent(&mut self, position: u64) -> Result<&mut u64> {

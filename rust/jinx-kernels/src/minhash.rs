@@ -68,15 +68,18 @@ pub fn signatures(texts: &[&str], scheme: Scheme, threads: usize) -> Result<Vec<
     })
 }
 
-/// One key for each band of each signature: equal where all elements of the band are.
+/// One key for each band of each signature: equal where all elements of the band are. Elements that no band takes make
+/// no difference.
 ///
 /// # Errors
 /// `Invalid` when the bands do not fit into a signature.
-pub fn band_keys(signatures: &[u32], permutations: usize, bands: usize) -> Result<Vec<u64>> {
-    if bands == 0 || bands > permutations {
-        return Err(Error::invalid(format!("{bands} bands of {permutations} permutations")));
+pub fn band_keys(signatures: &[u32], permutations: usize, bands: usize, rows: usize) -> Result<Vec<u64>> {
+    let fits = bands.checked_mul(rows).is_some_and(|size| (1..=permutations).contains(&size));
+    if !fits {
+        return Err(Error::invalid(format!(
+            "{bands} bands of {rows} elements do not fit a signature of {permutations}"
+        )));
     }
-    let rows = permutations / bands;
     let mut bytes = Vec::with_capacity(rows * 4);
     let mut keys = Vec::with_capacity(signatures.len() / permutations * bands);
     for signature in signatures.chunks_exact(permutations) {
@@ -231,11 +234,11 @@ mod tests {
 
     #[test]
     fn bands_are_equal_where_their_elements_are() {
-        let keys = band_keys(&[1, 2, 3, 4, 9, 1, 2, 7, 4, 9], 5, 2).unwrap();
+        let keys = band_keys(&[1, 2, 3, 4, 9, 1, 2, 7, 4, 9], 5, 2, 2).unwrap();
         assert_eq!(keys.len(), 4);
         assert_eq!(keys[0], keys[2]);
         assert_ne!(keys[1], keys[3]);
-        assert!(band_keys(&[1], 1, 2).is_err());
+        assert!(band_keys(&[1], 1, 2, 1).is_err());
     }
 
     #[test]
