@@ -15,10 +15,12 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Literal, Self, final
 
-from typing_extensions import disjoint_base
+from typing_extensions import Buffer, disjoint_base
 
 __version__: str
 build_profile: str
+PACKER_VERSION: int
+"""Changes whenever the same request gives another plan."""
 
 class JinxError(Exception):
     """The base of all errors of jinx; `path`, `sample` and `column` say where, None where they do not apply."""
@@ -467,36 +469,37 @@ def hash_bytes(data: bytes) -> str:
 def hash_file(path: str) -> str:
     """xxh3-128 of a file as 32 hex digits."""
 
-def kernel_count_characters(texts: object, of: str, threads: int) -> bytearray:
-    """int64. Kernels take the first column of an Arrow stream; see `jinx.kernels`."""
-
-def kernel_count_words(texts: object, split: str, threads: int) -> bytearray:
-    """int64."""
-
-def kernel_character_repetition(texts: object, n: int, threads: int) -> bytearray:
-    """float64."""
-
-def kernel_word_repetition(texts: object, n: int, split: str, threads: int) -> bytearray:
-    """float64."""
-
+# Kernels of `jinx.kernels` over the first column of an Arrow stream; results are arrays.
+def kernel_count_characters(texts: object, of: str, threads: int) -> bytearray: ...
+def kernel_count_words(texts: object, split: str, threads: int) -> bytearray: ...
+def kernel_character_repetition(texts: object, n: int, threads: int) -> bytearray: ...
+def kernel_word_repetition(texts: object, n: int, split: str, threads: int) -> bytearray: ...
 def kernel_replace_links(texts: object, replacement: str, threads: int) -> list[str | None]: ...
-def kernel_hash128(texts: object, ignore_case: bool, ignore_non_letters: bool, threads: int) -> bytearray:
-    """Two uint64 for each text."""
-
-def kernel_minhash(
-    texts: object, tokens: str, window: int, lowercase: bool, permutations: int, threads: int
-) -> bytearray:
-    """`permutations` uint32 for each text."""
-
-def kernel_band_keys(signatures: bytes, permutations: int, bands: int, rows: int) -> bytearray:
-    """`bands` uint64 for each signature."""
+def kernel_hash128(texts: object, ignore_case: bool, ignore_non_letters: bool, threads: int) -> bytearray: ...
+def kernel_minhash(texts: object, tokens: str, window: int, lowercase: bool, size: int, threads: int) -> bytearray: ...
+def kernel_band_keys(signatures: bytes, size: int, bands: int, rows: int) -> bytearray: ...
 
 @final
 class Clusters:
-    """Groups of positions that equal keys connect."""
-
     def __new__(cls, count: int) -> Self: ...
-    def join_equal(self, keys: bytes, positions: bytes) -> None:
-        """Joins the positions whose keys are equal; both are little-endian u64."""
-    def roots(self) -> bytearray:
-        """The least position of the group of each position, little-endian u64."""
+    def join_equal(self, keys: bytes, positions: bytes) -> None: ...
+    def roots(self) -> bytearray: ...
+
+def pack(
+    sizes: Sequence[Buffer],
+    capacities: Sequence[int],
+    *,
+    strategy: str,
+    window: int,
+    truncate: bool,
+    sources: Sequence[tuple[int, int]],
+    seed: int | None,
+    epoch: int,
+    threads: int,
+) -> tuple[bytes, bytes, tuple[int, int, int]]:
+    """The packs of an epoch: offsets and positions as little-endian u32, and how many samples are empty, too large and
+    truncated. `sizes` are arrays of u32, tokens first; `sources` are (samples, how many of them an epoch takes).
+    """
+
+def step_order(count: int, seed: int, epoch: int, window: int) -> list[int]:
+    """The shuffled order of the groups of packs of one window of a schedule."""

@@ -44,11 +44,13 @@ def checked_meta(meta: Mapping[str, Any]) -> dict[str, Any]:
     """`meta` as a dict that JSON gives back unchanged.
 
     Raises:
-        TypeError: A name is not a string, or JSON cannot hold a value.
+        TypeError: `meta` is not a mapping, a name is not a string, or JSON cannot hold a value.
         ValueError: A float is not finite, a str has lone surrogates, or a container holds itself.
     """
     import json
 
+    if not isinstance(meta, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance] - an empty list would pass for {}
+        raise TypeError(f"meta must be a dict, not {type(meta).__name__}")
     checked = dict(meta)
     try:
         json.dumps(checked, ensure_ascii=False, allow_nan=False).encode()

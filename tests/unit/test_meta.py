@@ -108,3 +108,12 @@ def test_nesting_is_refused_where_a_reader_would_refuse_it(tmp_path):
     with jinx.Writer(tmp_path / "a.jinx", meta=nested(125)) as writer:
         writer.write({"id": 1})
     assert meta_of(tmp_path / "a.jinx") == nested(125)
+
+
+@pytest.mark.parametrize("meta", [[], [("a", 1)], "", 3])
+def test_meta_is_a_dict(tmp_path, meta):
+    with pytest.raises(TypeError, match=f"meta must be a dict, not {type(meta).__name__}"):
+        jinx.Writer(tmp_path / "a.jinx", meta=meta)
+    with pytest.raises(TypeError, match="meta must be a dict"):
+        jinx.convert([{"n": 1}], tmp_path / "a.jinx", meta=meta)
+    assert list(tmp_path.iterdir()) == []

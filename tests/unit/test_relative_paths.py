@@ -115,3 +115,17 @@ def test_missing_shards_are_named_as_they_were_given():
     with pytest.raises(FileNotFoundError) as caught:
         numbers(ds)
     assert caught.value.filename == "shards/shard-00030.jinx"
+
+
+@pytest.mark.usefixtures("directory")
+@pytest.mark.parametrize("out", ["g.jsonl", "g.jinx", "g.parquet", "g"])
+def test_samples_whose_source_changes_the_working_directory(out):
+    started = Path.cwd()
+
+    def source():
+        yield {"n": 1}
+        os.chdir("/")
+        yield {"n": 2}
+
+    assert jinx.convert(source(), out).path == out
+    assert [sample["n"] for sample in jinx.stream(started / out)] == [1, 2]

@@ -462,3 +462,9 @@ def test_a_close_that_failed_is_not_repaired_by_another(tmp_path, name):
         writer.close()
     assert [dict(sample) for sample in jinx.open(tmp_path / name)] == [{"old": 1}]
     assert names(tmp_path) == [name]
+
+
+def test_a_name_without_a_stem_is_refused(tmp_path):
+    with pytest.raises(jinx.InvalidError, match=r"must be NAME\.jinx"):
+        jinx.Writer(tmp_path / "..jinx")
+    assert list(tmp_path.iterdir()) == []

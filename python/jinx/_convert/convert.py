@@ -301,15 +301,18 @@ class Conversion:
     ) -> WriteResult:
         """Let `write` make a JINX file, and convert it to the output; progress shows one of the two steps."""
         settings = self.settings
-        directory = os.path.dirname(os.path.abspath(settings.out))  # noqa: PTH100, PTH120
+        # Now, because the caller's own code may change the working directory.
+        out = "-" if settings.out == "-" else os.path.abspath(settings.out)  # noqa: PTH100
+        directory = os.path.dirname(os.path.abspath(out))  # noqa: PTH100, PTH120
         with tempfile.TemporaryDirectory(dir=directory, prefix=".jinx-") as work:
             middle = os.path.join(work, "rows.jinx")  # noqa: PTH118
             plain = {"overwrite": True, "append": False, "shard_size": None, "compression": None, "level": None}
             write(Conversion(settings.changed(middle, "jinx", **plain), first_progress))
             done = {"where": None, "limit": None, "columns": None, "drop": None, "rename": None}
-            final = settings.changed(settings.out, settings.target, **done)
+            final = settings.changed(out, settings.target, **done)
             final.embed = None
-            return Conversion(final, None if first_progress else self.progress).files(Inputs([middle], "jinx"))
+            written = Conversion(final, None if first_progress else self.progress).files(Inputs([middle], "jinx"))
+            return replace(written, path=settings.out)
 
     def _write(self, samples: Iterable[Any]) -> WriteResult:
         with self._writer() as writer:

@@ -267,8 +267,8 @@ fn json_bytes(name: &str) -> u64 {
 
 fn names_take_more(room: u64) -> Error {
     Error::limit(format!(
-        "the names of all fields take more than {room} bytes of the footer; put names that differ from sample to \
-         sample into values"
+        "the names of all columns and paths take more than {room} bytes of the footer; put names that differ \
+         from sample to sample into values"
     ))
 }
 

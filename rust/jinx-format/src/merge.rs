@@ -43,6 +43,22 @@ pub fn parts_in(directory: &Path) -> Result<Vec<(u32, u32)>> {
     Ok(found)
 }
 
+/// A part that a writer has begun and not finished; it may have died.
+///
+/// # Errors
+/// `Io`.
+pub(crate) fn unfinished_part(directory: &Path) -> Result<Option<(u32, u32)>> {
+    let failed = |error: std::io::Error| Error::io(directory, &error);
+    for entry in fs::read_dir(directory).map_err(failed)? {
+        let name = entry.map_err(failed)?.file_name();
+        let begun = name.to_str().and_then(|name| name.strip_prefix('.')?.strip_suffix(".tmp"));
+        if let Some(part) = begun.and_then(part_of) {
+            return Ok(Some(part));
+        }
+    }
+    Ok(None)
+}
+
 /// Merges the parts in `directory`.
 ///
 /// # Errors

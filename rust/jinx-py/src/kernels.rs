@@ -138,7 +138,7 @@ pub fn kernel_minhash<'py>(
     tokens: &str,
     window: usize,
     lowercase: bool,
-    permutations: usize,
+    size: usize,
     threads: usize,
 ) -> PyResult<Bound<'py, PyByteArray>> {
     let tokens = match tokens {
@@ -147,7 +147,7 @@ pub fn kernel_minhash<'py>(
         "character" => Tokens::Character,
         _ => return Err(unknown("the kind of tokens", tokens)),
     };
-    let scheme = Scheme { tokens, window, lowercase, permutations };
+    let scheme = Scheme { tokens, window, lowercase, permutations: size };
     let signatures = on_texts(texts, |texts| minhash::signatures(texts, scheme, threads))?;
     Ok(array(py, signatures.into_iter().map(u32::to_le_bytes)))
 }
@@ -156,7 +156,7 @@ pub fn kernel_minhash<'py>(
 pub fn kernel_band_keys<'py>(
     py: Python<'py>,
     signatures: &Bound<'py, PyBytes>,
-    permutations: usize,
+    size: usize,
     bands: usize,
     rows: usize,
 ) -> PyResult<Bound<'py, PyByteArray>> {
@@ -164,7 +164,7 @@ pub fn kernel_band_keys<'py>(
     let keys = py
         .detach(|| {
             let elements: Vec<u32> = numbers(signatures).map(u32::from_le_bytes).collect();
-            minhash::band_keys(&elements, permutations, bands, rows)
+            minhash::band_keys(&elements, size, bands, rows)
         })
         .into_py_result()?;
     Ok(array(py, keys.into_iter().map(u64::to_le_bytes)))

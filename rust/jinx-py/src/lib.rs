@@ -10,6 +10,7 @@ mod jinx;
 mod kernels;
 mod mds;
 mod objects;
+mod pack;
 mod prefetch;
 mod sample;
 mod signals;
@@ -64,6 +65,9 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(files::checks::verify, module)?)?;
     module.add_function(wrap_pyfunction!(files::checks::repair, module)?)?;
     register_kernels(module)?;
+    module.add("PACKER_VERSION", jinx_pack::VERSION)?;
+    module.add_function(wrap_pyfunction!(pack::pack, module)?)?;
+    module.add_function(wrap_pyfunction!(pack::step_order, module)?)?;
     register_mapping(module.py())
 }
 

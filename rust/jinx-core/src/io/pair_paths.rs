@@ -31,8 +31,9 @@ impl PairPaths {
         let stem = whole
             .file_name()
             .and_then(|name| name.as_bytes().strip_suffix(b".jinx"))
-            .filter(|stem| !stem.is_empty())
-            .ok_or_else(|| Error::invalid("the name of a dataset must end in .jinx").in_file(main))?;
+            // Of `..jinx`, the name without its suffix is the directory itself.
+            .filter(|stem| !stem.is_empty() && *stem != b".")
+            .ok_or_else(|| Error::invalid("the name of a dataset must be NAME.jinx").in_file(main))?;
         let stem = OsStr::from_bytes(stem);
         if stem.len() + LONGEST_ADDITION > LONGEST_NAME {
             let most = LONGEST_NAME - LONGEST_ADDITION;

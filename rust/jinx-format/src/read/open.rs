@@ -130,13 +130,19 @@ fn nothing_in(directory: &Path) -> Result<Error> {
         let is_dataset = |path: &Path| {
             path.join(manifest::NAME).exists() || main_files(path).is_ok_and(|names| !names.is_empty())
         };
-        if path.is_dir() && is_dataset(&path) {
+        // Hidden ones are the work of writers.
+        let is_hidden = path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
+        if !is_hidden && path.is_dir() && is_dataset(&path) {
             splits.extend(path.file_name().map(|name| name.to_string_lossy().into_owned()));
         }
     }
     if !crate::merge::parts_in(directory)?.is_empty() {
         let what = format!("this directory holds parts of a dataset; run: jinx merge {}", quoted(directory));
         return Err(Error::mismatch(what).in_file(directory));
+    }
+    if let Some((part, parts)) = crate::merge::unfinished_part(directory)? {
+        let what = format!("part {part} of {parts} is not finished; write it again, then run: jinx merge");
+        return Err(Error::mismatch(format!("{what} {}", quoted(directory))).in_file(directory));
     }
     if splits.is_empty() {
         let advice = input_in(directory, 0).map(|kind| {
