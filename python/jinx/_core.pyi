@@ -363,13 +363,9 @@ def convert(
     options: str,
     progress: Callable[[int, int, int | None], None] | None = None,
 ) -> dict[str, int]:
-    """Converts between parquet, jsonl, msgpack, tar and jinx; `options` is JSON with any of: sidecar (bool),
-    compression (by target: "zstd", "gz", "snappy", "none"), level, limit, fields ([str]), rename ({old: new}), columns
-    ([str]), shard_size (bytes), overwrite, append, markers (bool), threads, split, mixed ("error" | "json"), meta
-    (object). A member that is absent has its default.
-    Sources are files (shards of a directory one by one); the codec of jsonl and msgpack follows the suffix (.gz, .zst).
-    `progress(rows, bytes_read, total_bytes)` is called about ten times a second and may raise.
-    Returns rows, bytes (the sidecar's included), sidecar_bytes, shards.
+    """Converts between parquet, jsonl, msgpack, tar and jinx; `options` is JSON, made by `_convert.options`. Files are
+    shards of a directory one by one; `progress(rows, bytes_read, total_bytes)` is called about ten times a second and
+    may raise. Returns rows, bytes (the sidecar's included), sidecar_bytes, shards.
     """
 
 def convert_arrow(
@@ -469,7 +465,6 @@ def hash_bytes(data: bytes) -> str:
 def hash_file(path: str) -> str:
     """xxh3-128 of a file as 32 hex digits."""
 
-# Kernels of `jinx.kernels` over the first column of an Arrow stream; results are arrays.
 def kernel_count_characters(texts: object, of: str, threads: int) -> bytearray: ...
 def kernel_count_words(texts: object, split: str, threads: int) -> bytearray: ...
 def kernel_character_repetition(texts: object, n: int, threads: int) -> bytearray: ...
