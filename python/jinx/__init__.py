@@ -22,6 +22,7 @@ from jinx._core import (
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from jinx import errors, kernels, mds, torch
+    from jinx._annotate.annotate import annotate
     from jinx._convert.convert import convert, stream
     from jinx._dataset.dataset import Dataset, concat
     from jinx._files.merge import merge
@@ -60,6 +61,7 @@ __all__ = [
     "WriteResult",
     "Writer",
     "__version__",
+    "annotate",
     "compare_packing",
     "concat",
     "convert",
@@ -89,6 +91,7 @@ _LAZY = {
     "RepairResult": "jinx._results",
     "WriteResult": "jinx._results",
     "Writer": "jinx._writer",
+    "annotate": "jinx._annotate.annotate",
     "compare_packing": "jinx._pack.comparison",
     "concat": "jinx._dataset.dataset",
     "convert": "jinx._convert.convert",

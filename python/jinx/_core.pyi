@@ -156,12 +156,14 @@ class Reader:
         decoders: Mapping[str, Callable[[Any], Any]] | None = None,
         mds: Mapping[str, Any] | None = None,
         line_offsets: bytes | None = None,
+        value_head: int | None = None,
     ) -> Self:
         """`expected`: samples and id of every shard, from a manifest, so that a shard opens on first access and is
         checked then. `decoders`: for each column, the function that decodes its value; called once, at first touch.
         `mds`: `shards` are directories with an index.json, opened with these options: unpack ("private", "memory" or a
         directory), hashes (bool: of all shards), image_bytes (bool), allow_unsafe_types (bool or names).
         `line_offsets`: of one file of plain JSON lines, as `Rows.line_offsets` gives them, so that it is not scanned.
+        `value_head`: of files in the sidecar that are stored as they are, read only so many bytes.
         """
     def __len__(self) -> int: ...
     def __getitem__(self, key: Any, /) -> Any: ...
@@ -203,9 +205,7 @@ class Reader:
         """
     @property
     def _options(self) -> dict[str, Any]:
-        """The keyword arguments of the constructor as they were given (io, verify, lazy, encoding, split, plain,
-        markers, max_value_bytes, expected), without `decoders`.
-        """
+        """The keyword arguments of the constructor as they were given, without `decoders`."""
     @property
     def _shard_paths(self) -> list[str]:
         """Absolute, so that they lead to the same files from another working directory or process."""
@@ -221,9 +221,7 @@ class Reader:
     def _column(
         self, path: Sequence[str | None], kind: Literal["value", "length"]
     ) -> tuple[str, bytearray, bytes | None, bytes | None] | None:
-        """(dtype, data, validity bitmap, utf8 offsets) of a stored column over all shards, before the view;
-        None when a shard lacks it.
-        """
+        """(dtype, data, validity bitmap, utf8 offsets) over all shards, before the view; None if a shard lacks it."""
     def _scan(self, path: Sequence[str], kind: Literal["value", "length"]) -> tuple[list[Any], bool]:
         """The same by reading rows, in parallel, without decoding media; in view order. Says too whether any sample
         has something at the path, be it null."""
@@ -234,8 +232,7 @@ class Reader:
         selects, at most `limit`; and whether each of its paths was looked for in vain. `paths` are those paths as
         names, `kinds` what the files say of the values at each."""
     def _footer(self, shard: int) -> str:
-        """A shard's footer as JSON text: version, num_samples, bytes, sidecar_bytes, encoding, id, split, writer,
-        line_hash (bool), fields, columns, meta, ... (1.1 additions absent or null for 1.0 files)."""
+        """A shard's footer as JSON text; what 1.1 has added is absent or null for 1.0 files."""
     def _field_names(self) -> list[str]:
         """The top-level names over all shards; empty for files without statistics (1.0, plain JSON lines)."""
     def _arrow_schema(self) -> str | None: ...

@@ -19,7 +19,7 @@ ABOVE_JINX = {"jinx_pipeline", "bench", "tests", "draw", "demo"}
 AT_TOP_LEVEL = {
     "": set(),
     "_cli": {"click"},
-    "torch": {"torch"},
+    "torch": {"numpy", "torch"},
     # Nothing else of the package imports it, and it imports nothing of the package.
     "_reference": {"brotli", "cramjam", "lz4", "numpy", "xxhash", "zstandard"},
 }

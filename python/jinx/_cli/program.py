@@ -30,6 +30,7 @@ COMMANDS = {
     "cp": ("jinx._cli.files", "Copy datasets, their sidecars with them."),
     "rm": ("jinx._cli.files", "Remove datasets, their sidecars with them."),
     "rebase": ("jinx._cli.files", "Tell a saved view where its datasets are now."),
+    "annotate": ("jinx._cli.annotate", "Count what each sample costs in training, as a saved view."),
     "clean": ("jinx._cli.checking", "Remove leftover temporary files from a directory."),
     "pack": ("jinx._cli.pack", "Plan which samples share a sequence, and compare ways to batch them."),
     "pipeline": ("jinx._cli.pipeline", "Run recipes of operators; see jinx-pipeline."),

@@ -13,6 +13,7 @@ from jinx._convert.inputs import Inputs, find_inputs, is_paths, paths_of
 from jinx._convert.options import ConvertOptions, Path, Progress, Settings, documented
 from jinx._convert.remote import fetched, is_url
 from jinx._convert.splits import file_name, splits_of
+from jinx._dataset.reopened import reopened
 from jinx._files.merge import part_directory
 from jinx._outputs import refuse_existing
 from jinx._results import WriteResult
@@ -211,7 +212,8 @@ class Conversion:
         from jinx._dataset.dataset import Dataset
 
         if isinstance(source, Dataset):
-            return self._dataset(verified(source))
+            # With everything compared when it is read, so that damage never gets a new checksum.
+            return self._dataset(reopened(source, verify="full"))
         if type(source).__module__.split(".")[0] == "datasets":
             return self._hugging_face(source)
         if hasattr(source, "__arrow_c_stream__"):
@@ -367,22 +369,6 @@ class Conversion:
 def _is_view(file: str) -> bool:
     """Whether a file is a saved view, which shows samples of others."""
     return os.path.isfile(file) and _core.view_footer(file) is not None  # noqa: PTH113
-
-
-def verified(dataset: "Dataset") -> "Dataset":
-    """The dataset with everything compared when it is read, so that damage never gets a new checksum."""
-    from jinx._dataset.recipe import Recipe
-
-    recipe = dataset._recipe
-    if recipe is None:
-        rebuild, (kind, paths, options, state) = dataset.__reduce__()
-        return rebuild(kind, paths, {**options, "verify": "full"}, state)
-    if isinstance(recipe, Recipe):
-        whole = Recipe(tuple(verified(part) for part in recipe.parts), recipe.own)
-    else:
-        whole = replace(recipe, options={**recipe.options, "verify": "full"}, file=None)
-    indices, fields = dataset._indices, dataset._fields
-    return dataset._derive(rows=whole.rows(), recipe=whole, indices=indices, fields=fields)
 
 
 def _resume_key(inputs: Inputs, settings: Settings, more: Mapping[str, Any]) -> str:

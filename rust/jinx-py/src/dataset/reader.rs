@@ -156,7 +156,7 @@ impl Reader {
     #[new]
     #[pyo3(signature = (shards = Vec::new(), *, io = "auto", verify = "full", lazy = true, encoding = None, split = None,
                         plain = false, markers = false, max_value_bytes = None, expected = None, decoders = None, mds = None,
-                        line_offsets = None, _base = None, _changes = None))]
+                        line_offsets = None, value_head = None, _base = None, _changes = None))]
     #[allow(clippy::too_many_arguments, clippy::fn_params_excessive_bools)]
     fn new(
         py: Python<'_>,
@@ -173,6 +173,7 @@ impl Reader {
         decoders: Option<Py<PyDict>>,
         mds: Option<&Bound<'_, PyDict>>,
         line_offsets: Option<Vec<u8>>,
+        value_head: Option<u64>,
         _base: Option<&Bound<'_, Self>>,
         _changes: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Self> {
@@ -190,6 +191,7 @@ impl Reader {
             markers,
             max_value_bytes,
             expected,
+            value_head,
             line_offsets,
             mds,
         };
