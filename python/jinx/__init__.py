@@ -28,13 +28,15 @@ if TYPE_CHECKING:
     from jinx._files.merge import merge
     from jinx._files.verify import repair, verify
     from jinx._open import open
+    from jinx._order.shuffle import shuffle
+    from jinx._order.sort import sort
     from jinx._pack.comparison import PackComparison, compare_packing
     from jinx._pack.config import PackConfig
     from jinx._pack.pack import pack
     from jinx._pack.plan import PackPlan
     from jinx._pack.schedule import PackSchedule
     from jinx._pack.stats import PackStats
-    from jinx._results import BaseInfo, DatasetInfo, Problem, RepairResult, WriteResult
+    from jinx._results import BaseInfo, DatasetInfo, OrderResult, Problem, RepairResult, WriteResult
     from jinx._views.rebase import rebase
     from jinx._writer import Writer
 
@@ -49,6 +51,7 @@ __all__ = [
     "LazyDict",
     "LimitError",
     "MismatchError",
+    "OrderResult",
     "PackComparison",
     "PackConfig",
     "PackPlan",
@@ -72,6 +75,8 @@ __all__ = [
     "pack",
     "rebase",
     "repair",
+    "shuffle",
+    "sort",
     "stream",
     "torch",
     "verify",
@@ -81,6 +86,7 @@ _LAZY = {
     "BaseInfo": "jinx._results",
     "Dataset": "jinx._dataset.dataset",
     "DatasetInfo": "jinx._results",
+    "OrderResult": "jinx._results",
     "PackComparison": "jinx._pack.comparison",
     "PackConfig": "jinx._pack.config",
     "PackPlan": "jinx._pack.plan",
@@ -99,6 +105,8 @@ _LAZY = {
     "pack": "jinx._pack.pack",
     "rebase": "jinx._views.rebase",
     "repair": "jinx._files.verify",
+    "shuffle": "jinx._order.shuffle",
+    "sort": "jinx._order.sort",
     "stream": "jinx._convert.convert",
     "verify": "jinx._files.verify",
 }

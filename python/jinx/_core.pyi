@@ -356,6 +356,34 @@ class Writer:
     @property
     def bytes(self) -> int: ...
 
+@final
+class Ordering:
+    """Samples of a view by number, in a new order."""
+
+    @staticmethod
+    def shuffled(samples: int, seed: int) -> Ordering: ...
+    def __len__(self) -> int: ...
+    def positions(self, start: int, stop: int) -> bytes:
+        """The samples at the places start..stop, as little-endian u64."""
+
+@final
+class SortKeys:
+    """Sorts by keys, added in the samples' order. `directions`: whether each key descends, and is in natural order."""
+
+    def __new__(cls, directions: Sequence[tuple[bool, bool]], folder: str, memory: int, drop_missing: bool) -> Self: ...
+    def add_paths(self, reader: Reader, keys: Sequence[tuple[Sequence[str], str]]) -> list[bool]:
+        """Adds the values ("value") or lengths ("length") at paths in a view; says whether any sample has each path."""
+    def add_values(self, values: Sequence[Any]) -> None: ...
+    def finish(self) -> tuple[Ordering, int]: ...
+
+def plan_order(samples: int, bytes: int, memory: int) -> tuple[int | None, int]:
+    """The number of runs (None: one pass), and the bytes of the temporary files."""
+
+def reorder(
+    target: Writer, reader: Reader, ordering: Ordering, plan: tuple[int | None, int, int], progress: Any
+) -> int:
+    """Writes a view by a plan (runs, bytes, memory); `progress(done, total)` counts the samples of all passes."""
+
 def convert(
     sources: Sequence[str],
     out: str,

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 
 class Result:
@@ -51,6 +51,35 @@ class WriteResult(Result):
             self.sidecar_bytes + other.sidecar_bytes,
             self.skipped + other.skipped,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class OrderResult(Result):
+    """What `shuffle` and `sort` wrote.
+
+    Attributes:
+        path: The output.
+        samples: Samples in it.
+        shards: Files of samples; sidecars do not count.
+        bytes: Bytes of all files, sidecars included.
+        sidecar_bytes: Bytes of the sidecars.
+        plan: `"one pass"`, `"two passes"` (with temporary files), or `"view"`.
+        temporary_bytes: Bytes of the temporary files.
+        missing: Samples that lack a sort key.
+        seed: The seed of a shuffle.
+        seconds: How long it took.
+    """
+
+    path: str
+    samples: int
+    shards: int
+    bytes: int
+    sidecar_bytes: int
+    plan: Literal["one pass", "two passes", "view"]
+    temporary_bytes: int
+    missing: int
+    seed: int | None
+    seconds: float
 
 
 @dataclass(frozen=True, slots=True)

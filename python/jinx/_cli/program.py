@@ -25,6 +25,8 @@ COMMANDS = {
     "info": ("jinx._cli.info", "Say what is in a file."),
     "verify": ("jinx._cli.checking", "Compare everything with its checksums."),
     "repair": ("jinx._cli.checking", "Save the intact samples of a damaged file."),
+    "shuffle": ("jinx._cli.order", "Write a dataset in shuffled order."),
+    "sort": ("jinx._cli.order", "Write a dataset sorted by columns, paths or lengths."),
     "merge": ("jinx._cli.merge", "Merge the parts that several writers wrote into one dataset."),
     "mv": ("jinx._cli.files", "Move or rename datasets, their sidecars with them."),
     "cp": ("jinx._cli.files", "Copy datasets, their sidecars with them."),

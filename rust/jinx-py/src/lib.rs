@@ -9,6 +9,7 @@ mod files;
 mod jinx;
 mod mds;
 mod objects;
+mod order;
 mod pack;
 mod prefetch;
 mod sample;
@@ -30,6 +31,10 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<dataset::reader::Reader>()?;
     module.add_class::<dataset::batches::Batches>()?;
     module.add_class::<writer::Writer>()?;
+    module.add_class::<order::Ordering>()?;
+    module.add_class::<order::SortKeys>()?;
+    module.add_function(wrap_pyfunction!(order::plan_order, module)?)?;
+    module.add_function(wrap_pyfunction!(writer::reorder::reorder, module)?)?;
     module.add_class::<mds::shard::MdsShard>()?;
     module.add_function(wrap_pyfunction!(files::views::view_footer, module)?)?;
     module.add_function(wrap_pyfunction!(files::views::view_line_offsets, module)?)?;
