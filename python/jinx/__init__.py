@@ -23,19 +23,35 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from jinx import errors, mds, torch
     from jinx._convert.convert import convert, stream
-    from jinx._dataset.dataset import Dataset, concat
+    from jinx._dataset.dataset import Dataset
     from jinx._files.merge import merge
     from jinx._files.verify import repair, verify
     from jinx._open import open
-    from jinx._results import BaseInfo, DatasetInfo, Problem, RepairResult, WriteResult
+    from jinx._results import (
+        BaseInfo,
+        CompactResult,
+        DatasetInfo,
+        DedupResult,
+        Problem,
+        RepairResult,
+        SplitResult,
+        WriteResult,
+    )
+    from jinx._rewrite.compact import compact
+    from jinx._rewrite.concat import concat
+    from jinx._rewrite.dedup import dedup
+    from jinx._rewrite.select import select
+    from jinx._rewrite.split import split
     from jinx._views.rebase import rebase
     from jinx._writer import Writer
 
 __all__ = [
     "BaseInfo",
+    "CompactResult",
     "CorruptFileError",
     "Dataset",
     "DatasetInfo",
+    "DedupResult",
     "InternalError",
     "InvalidError",
     "JinxError",
@@ -44,19 +60,24 @@ __all__ = [
     "MismatchError",
     "Problem",
     "RepairResult",
+    "SplitResult",
     "TruncatedFileError",
     "UnsupportedError",
     "WriteResult",
     "Writer",
     "__version__",
+    "compact",
     "concat",
     "convert",
+    "dedup",
     "errors",
     "mds",
     "merge",
     "open",
     "rebase",
     "repair",
+    "select",
+    "split",
     "stream",
     "torch",
     "verify",
@@ -64,18 +85,25 @@ __all__ = [
 
 _LAZY = {
     "BaseInfo": "jinx._results",
+    "CompactResult": "jinx._results",
     "Dataset": "jinx._dataset.dataset",
     "DatasetInfo": "jinx._results",
+    "DedupResult": "jinx._results",
     "Problem": "jinx._results",
     "RepairResult": "jinx._results",
+    "SplitResult": "jinx._results",
     "WriteResult": "jinx._results",
     "Writer": "jinx._writer",
-    "concat": "jinx._dataset.dataset",
+    "compact": "jinx._rewrite.compact",
+    "concat": "jinx._rewrite.concat",
     "convert": "jinx._convert.convert",
+    "dedup": "jinx._rewrite.dedup",
     "merge": "jinx._files.merge",
     "open": "jinx._open",
     "rebase": "jinx._views.rebase",
     "repair": "jinx._files.verify",
+    "select": "jinx._rewrite.select",
+    "split": "jinx._rewrite.split",
     "stream": "jinx._convert.convert",
     "verify": "jinx._files.verify",
 }

@@ -231,6 +231,11 @@ class Reader:
         """The positions over all shards, as little-endian u64 bytes, of the samples of the view that an expression
         selects, at most `limit`; and whether each of its paths was looked for in vain. `paths` are those paths as
         names, `kinds` what the files say of the values at each."""
+    def _fingerprints(self, paths: Sequence[Sequence[str]] | None = None) -> bytes:
+        """Of each sample of the view 16 bytes: a hash of all it holds, however stored, or of what is at `paths`; 0
+        for samples that lack a value at one of them."""
+    def _sizes(self) -> bytes:
+        """Of each sample of the view about how many bytes it takes in a JINX file, as little-endian u64."""
     def _footer(self, shard: int) -> str:
         """A shard's footer as JSON text: version, num_samples, bytes, sidecar_bytes, encoding, id, split, writer,
         line_hash (bool), fields, columns, meta, ... (1.1 additions absent or null for 1.0 files)."""
@@ -440,6 +445,32 @@ def require_own_sidecar(main: str) -> None:
     """InvalidError when the sidecar next to `main` is another main file's."""
 
 def copy_pair(main: str, sidecar: str | None, target: str, overwrite: bool) -> None: ...
+
+@final
+class NewFolder:
+    """A directory that is filled under a hidden name and appears under its own with `commit`."""
+
+    def __new__(cls, target: str, overwrite: bool) -> Self:
+        """`overwrite` replaces a directory that holds JINX files only."""
+    @property
+    def path(self) -> str:
+        """Where its files are written."""
+    def commit(self) -> None:
+        """Makes the files durable and gives the directory its name."""
+    def abort(self) -> None:
+        """Removes what was written; after `commit` it does nothing."""
+
+@final
+class SeenFingerprints:
+    """A set of at most `limit` fingerprints of 16 bytes."""
+
+    def __new__(cls, limit: int) -> Self: ...
+    def add(self, fingerprints: bytes) -> bytes:
+        """Adds some; for each 1 if it is new, else 0."""
+
+def publish_file(path: str, data: bytes) -> None:
+    """Writes a small file so that readers see the old or the new content."""
+
 def copy_folder(files: list[str], target: str, overwrite: bool) -> None: ...
 def compose(parts: Sequence[Reader], own: Sequence[tuple[str, Any]], dropped: Sequence[str]) -> Rows:
     """Datasets as one sequence, with columns of Python's (`column[i]`, `column.numbers()`) that hide those of the same
