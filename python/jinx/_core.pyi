@@ -21,11 +21,11 @@ __version__: str
 build_profile: str
 
 class JinxError(Exception):
-    """The base of all errors of jinx; `path`, `sample` and `field` say where, None where they do not apply."""
+    """The base of all errors of jinx; `path`, `sample` and `column` say where, None where they do not apply."""
 
     path: str | None
     sample: int | None
-    field: str | None
+    column: str | None
 
 class CorruptFileError(JinxError, ValueError):
     """Bytes that no writer produces, or a checksum that does not match."""
@@ -156,9 +156,9 @@ class Reader:
         line_offsets: bytes | None = None,
     ) -> Self:
         """`expected`: samples and id of every shard, from a manifest, so that a shard opens on first access and is
-        checked then. `decoders`: for each column, the function that decodes its value; called once,
-        at first touch. `mds`: `shards` are folders with an index.json, opened with these options: unpack ("private",
-        "memory" or a directory), hashes (bool: of all shards), image_bytes (bool), allow_unsafe_types (bool or names).
+        checked then. `decoders`: for each column, the function that decodes its value; called once, at first touch.
+        `mds`: `shards` are directories with an index.json, opened with these options: unpack ("private", "memory" or a
+        directory), hashes (bool: of all shards), image_bytes (bool), allow_unsafe_types (bool or names).
         `line_offsets`: of one file of plain JSON lines, as `Rows.line_offsets` gives them, so that it is not scanned.
         """
     def __len__(self) -> int: ...
@@ -312,7 +312,7 @@ class Writer:
         binary_threshold: int = 64,
         compress_threshold: int = 128,
         compress_ratio: float = 0.9,
-        text_threshold: int = 32768,
+        string_threshold: int = 32768,
         uncompressed: Sequence[str] = ...,
         indexed: Sequence[str] | None = None,
         only_indexed: Sequence[str] | None = None,
@@ -324,7 +324,7 @@ class Writer:
         arrow_schema: str | None = None,
         media: str | None = None,
         threads: int = 0,
-        max_record_bytes: int | None = None,
+        max_row_bytes: int | None = None,
         max_value_bytes: int | None = None,
         view: dict[str, Any] | None = None,
     ) -> Self:
@@ -416,7 +416,7 @@ def resolve(path: str) -> list[tuple[str, int | None, str | None]]:
 def verify(
     path: str, progress: Callable[[int, int], None] | None = None, max_value_bytes: int | None = None
 ) -> list[dict[str, Any]]:
-    """Problems of a pair or directory: {"file", "sample", "field", "byte", "cause", "what"}; empty if it is intact."""
+    """Problems of a pair or directory: {"file", "sample", "column", "byte", "cause", "what"}; empty if it is intact."""
 
 def mds_verify(path: str, progress: Callable[[int, int], None] | None = None) -> list[dict[str, Any]]:
     """As `verify`, for an MDS directory."""
@@ -433,8 +433,8 @@ def json_text(value: Any, binary: bool) -> bytes:
 def _sample_of(names: list[str], values: dict[str, Any], carried: bytes) -> LazyDict:
     """A sample that was pickled."""
 
-def clean(folder: str) -> list[str]: ...
-def merge(folder: str) -> tuple[int, int, int, int]: ...
+def clean(directory: str) -> list[str]: ...
+def merge(directory: str) -> tuple[int, int, int, int]: ...
 def sidecar_of(main: str) -> Path | None:
     """The sidecar that goes with a main file; MismatchError when it is missing."""
 
@@ -447,7 +447,7 @@ def require_own_sidecar(main: str) -> None:
 def copy_pair(main: str, sidecar: str | None, target: str, overwrite: bool) -> None: ...
 
 @final
-class NewFolder:
+class NewDirectory:
     """A directory that is filled under a hidden name and appears under its own with `commit`."""
 
     def __new__(cls, target: str, overwrite: bool) -> Self:
@@ -471,7 +471,7 @@ class SeenFingerprints:
 def publish_file(path: str, data: bytes) -> None:
     """Writes a small file so that readers see the old or the new content."""
 
-def copy_folder(files: list[str], target: str, overwrite: bool) -> None: ...
+def copy_directory(files: list[str], target: str, overwrite: bool) -> None: ...
 def compose(parts: Sequence[Reader], own: Sequence[tuple[str, Any]], dropped: Sequence[str]) -> Rows:
     """Datasets as one sequence, with columns of Python's (`column[i]`, `column.numbers()`) that hide those of the same
     name, and without the `dropped` ones.

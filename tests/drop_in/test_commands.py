@@ -124,10 +124,10 @@ def flat(values: list[Any]) -> list[Any]:
     return [one for value in values for one in (value if isinstance(value, list) else [value])]
 
 
-def mds(folder: Path) -> list[dict[str, Any]]:
+def mds(directory: Path) -> list[dict[str, Any]]:
     from streaming import LocalDataset
 
-    return [{**one} for one in LocalDataset(str(folder))]
+    return [{**one} for one in LocalDataset(str(directory))]
 
 
 READERS = {

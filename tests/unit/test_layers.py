@@ -98,8 +98,8 @@ def test_importing_jinx_needs_the_standard_library_alone():
     for path in modules(JINX):
         if path.suffix == ".pyi":
             continue
-        folder = path.relative_to(JINX).parts[0] if path.parent != JINX else ""
-        allowed = AT_TOP_LEVEL.get(folder, set()) | {"jinx"} | set(sys.stdlib_module_names)
+        directory = path.relative_to(JINX).parts[0] if path.parent != JINX else ""
+        allowed = AT_TOP_LEVEL.get(directory, set()) | {"jinx"} | set(sys.stdlib_module_names)
         names = {root_of(name) for name in top_level_imports(path, JINX)}
         found |= {(str(path.relative_to(JINX)), name) for name in names - allowed}
     assert not found
@@ -136,7 +136,9 @@ CRATES = {
 
 
 def test_every_crate_has_its_place():
-    assert {folder.name for folder in (ROOT / "rust").iterdir() if (folder / "Cargo.toml").exists()} == set(CRATES)
+    assert {directory.name for directory in (ROOT / "rust").iterdir() if (directory / "Cargo.toml").exists()} == set(
+        CRATES
+    )
 
 
 @pytest.mark.parametrize("crate", CRATES)

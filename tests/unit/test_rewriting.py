@@ -20,8 +20,8 @@ def base(tmp_path: Path) -> Path:
     return samples.write(tmp_path / "base.jinx")
 
 
-def names(folder: Path) -> list[str]:
-    return sorted(one.name for one in folder.iterdir())
+def names(directory: Path) -> list[str]:
+    return sorted(one.name for one in directory.iterdir())
 
 
 def rows(path) -> list:
@@ -174,13 +174,13 @@ def test_compact_joins_shards(base, tmp_path):
     assert (whole.samples, jinx.open(tmp_path / "whole.jinx").info().has_positions) == (9, True)
 
 
-@pytest.mark.parametrize("out", ["base.jinx", "link.jinx", "hard.jinx", "view.jinx", "folder"])
+@pytest.mark.parametrize("out", ["base.jinx", "link.jinx", "hard.jinx", "view.jinx", "directory"])
 def test_an_output_that_is_an_input_is_refused(base, tmp_path, out):
     (tmp_path / "link.jinx").symlink_to("base.jinx")
     (tmp_path / "hard.jinx").hardlink_to(base)
     jinx.open(base)[:3].save(tmp_path / "view.jinx")
-    samples.write(tmp_path / "folder", shard_size=2000)
-    source = [tmp_path / "view.jinx", tmp_path / "folder"]
+    samples.write(tmp_path / "directory", shard_size=2000)
+    source = [tmp_path / "view.jinx", tmp_path / "directory"]
     before = names(tmp_path), rows(base)
     for command in (jinx.concat, jinx.dedup, jinx.compact, jinx.select):
         with pytest.raises(ValueError, match="is an input of the same command"):

@@ -20,8 +20,8 @@ def base(tmp_path: Path) -> Path:
     return tmp_path / "base.jinx"
 
 
-def names(folder: Path) -> list[str]:
-    return sorted(one.name for one in folder.iterdir())
+def names(directory: Path) -> list[str]:
+    return sorted(one.name for one in directory.iterdir())
 
 
 def numbers(part) -> list[int]:

@@ -50,8 +50,8 @@ def opened(source: Any, out: str, options: RewriteOptions, split: str | None = N
         yield _as_one([part for part in parts if isinstance(part, Dataset)], out, where)
         return
     require_space(out, sum(os.path.getsize(file) for part in foreign for file in part.files))  # noqa: PTH202
-    folder, name = os.path.split(os.path.abspath(out))  # noqa: PTH100
-    work = _core.NewFolder(os.path.join(folder, f".{name}.inputs"), overwrite=True)  # noqa: PTH118
+    directory, name = os.path.split(os.path.abspath(out))  # noqa: PTH100
+    work = _core.NewDirectory(os.path.join(directory, f".{name}.inputs"), overwrite=True)  # noqa: PTH118
     try:
         datasets = [
             part if isinstance(part, Dataset) else _converted(part, os.path.join(work.path, f"{i}.jinx"))  # noqa: PTH118

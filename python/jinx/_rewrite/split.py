@@ -247,14 +247,14 @@ def _write(dataset: "Dataset", parts: "Mapping[str, Any]", output: Output, *, na
     """Write the parts to a directory that appears at the end."""
     total = output.require_space(dataset)
     written: list[WriteResult] = []
-    folder = _core.NewFolder(output.path, overwrite=output.overwrite)
+    directory = _core.NewDirectory(output.path, overwrite=output.overwrite)
     try:
         for name, chosen in parts.items():
             file = name + output.suffix()
             view, named = at(dataset, chosen), output.named(name) if name_splits else output
-            done = named.write_part(view, os.path.join(folder.path, file), written, total)  # noqa: PTH118
+            done = named.write_part(view, os.path.join(directory.path, file), written, total)  # noqa: PTH118
             written.append(replace(done, path=os.path.join(output.path, file)))  # noqa: PTH118
-        folder.commit()
+        directory.commit()
     finally:
-        folder.abort()
+        directory.abort()
     return written

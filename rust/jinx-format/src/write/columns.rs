@@ -72,15 +72,15 @@ struct SeenPath {
 #[derive(Debug)]
 pub struct ColumnBuilder {
     choice: ColumnChoice,
-    folder: PathBuf,
+    directory: PathBuf,
     columns: Vec<IndexedColumn>,
     by_address: HashMap<(usize, IndexedType), (usize, Arc<Path>)>,
     rows: u64,
 }
 
 impl ColumnBuilder {
-    pub fn new(choice: ColumnChoice, folder: PathBuf) -> Self {
-        Self { choice, folder, columns: Vec::new(), by_address: HashMap::new(), rows: 0 }
+    pub fn new(choice: ColumnChoice, directory: PathBuf) -> Self {
+        Self { choice, directory, columns: Vec::new(), by_address: HashMap::new(), rows: 0 }
     }
 
     /// Adds the facts of one row.
@@ -136,8 +136,8 @@ impl ColumnBuilder {
                 path: Arc::clone(&fact.path),
                 kind,
                 rows: 0,
-                entries: Spool::new(&self.folder),
-                text: (kind == IndexedType::Text).then(|| Spool::new(&self.folder)),
+                entries: Spool::new(&self.directory),
+                text: (kind == IndexedType::Text).then(|| Spool::new(&self.directory)),
                 seen: SeenPath { min: i64::MAX, max: i64::MIN, ..SeenPath::default() },
             });
             Some(self.columns.len() - 1)
@@ -346,8 +346,8 @@ mod tests {
 
     #[test]
     fn paths_that_never_come_again_are_not_kept() {
-        let folder = tempfile::tempdir().unwrap();
-        let mut columns = ColumnBuilder::new(ColumnChoice::Default, folder.path().to_owned());
+        let directory = tempfile::tempdir().unwrap();
+        let mut columns = ColumnBuilder::new(ColumnChoice::Default, directory.path().to_owned());
         let fact = |path: &[&str], value| Fact {
             path: Arc::new(path.iter().map(|name| Some((*name).to_owned())).collect()),
             kind: "int",

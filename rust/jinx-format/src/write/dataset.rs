@@ -1,4 +1,4 @@
-//! Writes a dataset: one pair, or a folder of pairs with a manifest.
+//! Writes a dataset: one pair, or a directory of pairs with a manifest.
 
 use crate::identity::JinxIdentity;
 use crate::manifest::{self, Manifest, ShardEntry};
@@ -11,8 +11,8 @@ use crate::write::pair::{PairBuilder, PairSummary};
 use crate::write::pair_files::{AtomicPair, PlainPair};
 use crate::write::parallel::{EmitRow, encode_rows};
 use jinx_core::error::{Cause, Error, Result};
-use jinx_core::io::{Contents, FileOps, FolderAppend, FolderWriter, PairWriter, RealOps, publish_on};
-use jinx_core::limits::{MAX_RECORD_BYTES, MAX_SHARDS};
+use jinx_core::io::{Contents, DirectoryAppend, DirectoryWriter, FileOps, PairWriter, RealOps, publish_on};
+use jinx_core::limits::{MAX_ROW_BYTES, MAX_SHARDS};
 use jinx_core::num::to_u64;
 use jinx_core::value::Value;
 use std::ops::Range;
@@ -47,12 +47,12 @@ pub struct DatasetWriter {
 
 enum Target {
     Pair(Box<PairBuilder>),
-    Folder(Box<FolderTarget>),
+    Directory(Box<DirectoryTarget>),
 }
 
-struct FolderTarget {
-    /// Where shards are written: a work folder or, when appending, the dataset's own.
-    folder: PathBuf,
+struct DirectoryTarget {
+    /// Where shards are written: a work directory or, when appending, the dataset's own.
+    directory: PathBuf,
     publish: Publish,
     manifest: Manifest,
     current: Option<Box<PairBuilder>>,
@@ -62,15 +62,15 @@ struct FolderTarget {
 }
 
 enum Publish {
-    Folder(FolderWriter),
+    Directory(DirectoryWriter),
     /// Shards that are removed again unless the manifest lists them.
-    Append(FolderAppend),
+    Append(DirectoryAppend),
 }
 
 impl Publish {
     fn ops(&self) -> &Arc<dyn FileOps> {
         match self {
-            Self::Folder(work) => work.ops(),
+            Self::Directory(work) => work.ops(),
             Self::Append(append) => append.ops(),
         }
     }
@@ -83,16 +83,16 @@ pub fn is_pair_name(path: &Path) -> bool {
 
 /// Options that no reader accepts are refused before anything is changed.
 fn require_readable(options: &WriteOptions) -> Result<()> {
-    let lines = options.encode.max_record_bytes;
-    if lines > MAX_RECORD_BYTES {
-        let what = format!("max_record_bytes is {lines}; readers accept lines of at most {MAX_RECORD_BYTES}");
+    let lines = options.encode.max_row_bytes;
+    if lines > MAX_ROW_BYTES {
+        let what = format!("max_row_bytes is {lines}; readers accept lines of at most {MAX_ROW_BYTES}");
         return Err(Error::invalid(what));
     }
     room_for_names(options)?;
     Manifest::new(options.split.clone(), options.meta.clone()).to_text().map(drop)
 }
 
-/// `OUT.JINX` would be a folder, which nobody wants.
+/// `OUT.JINX` would be a directory, which nobody wants.
 fn require_usual_suffix(path: &Path) -> Result<()> {
     let is_meant = path.extension().is_some_and(|ext| ext.eq_ignore_ascii_case("jinx"));
     if is_meant && !is_pair_name(path) {
@@ -103,7 +103,7 @@ fn require_usual_suffix(path: &Path) -> Result<()> {
 }
 
 impl DatasetWriter {
-    /// Starts a dataset at `path`: a pair when the name ends in `.jinx`, else a folder.
+    /// Starts a dataset at `path`: a pair when the name ends in `.jinx`, else a directory.
     ///
     /// # Errors
     /// `Invalid` when the target exists and is not to be overwritten, or another writer is at it.
@@ -130,17 +130,17 @@ impl DatasetWriter {
             Target::Pair(Box::new(PairBuilder::new(path, Box::new(AtomicPair(files)), &options)?))
         } else {
             let mut work = match &options.resume {
-                Some(resume) if resume.proceed => FolderWriter::resume_on(ops, path, options.overwrite)?,
-                _ => FolderWriter::begin_on(ops, path, options.overwrite, Contents::Jinx)?,
+                Some(resume) if resume.proceed => DirectoryWriter::resume_on(ops, path, options.overwrite)?,
+                _ => DirectoryWriter::begin_on(ops, path, options.overwrite, Contents::Jinx)?,
             };
             let mut manifest = Manifest::new(options.split.clone(), options.meta.clone());
             let journal = match &options.resume {
                 Some(resume) => Some(Journal::begin(&mut work, resume, &mut manifest)?),
                 None => None,
             };
-            Target::Folder(Box::new(FolderTarget {
-                folder: work.path().to_owned(),
-                publish: Publish::Folder(work),
+            Target::Directory(Box::new(DirectoryTarget {
+                directory: work.path().to_owned(),
+                publish: Publish::Directory(work),
                 current: None,
                 next_shard: to_u64(manifest.shards.len()),
                 manifest,
@@ -153,7 +153,7 @@ impl DatasetWriter {
     /// Rows that an interrupted run finished.
     pub fn resumed(&self) -> u64 {
         match &self.target {
-            Target::Folder(folder) if folder.journal.is_some() => folder.manifest.num_samples,
+            Target::Directory(directory) if directory.journal.is_some() => directory.manifest.num_samples,
             _ => 0,
         }
     }
@@ -163,10 +163,10 @@ impl DatasetWriter {
         self.skip = rows;
     }
 
-    /// Starts new shards in the folder `path`; they count once the manifest is published.
+    /// Starts new shards in the directory `path`; they count once the manifest is published.
     ///
     /// # Errors
-    /// `Invalid` for a single pair or a folder without a manifest.
+    /// `Invalid` for a single pair or a directory without a manifest.
     pub fn append(path: &Path, options: WriteOptions) -> Result<Self> {
         if is_pair_name(path) || path.is_file() {
             return Err(Error::invalid(
@@ -176,7 +176,7 @@ impl DatasetWriter {
         }
         require_readable(&options).map_err(|error| error.in_file(path))?;
         // Locked before the manifest is read, so that nobody else can publish another one.
-        let append = FolderAppend::begin(path, &JinxIdentity)?;
+        let append = DirectoryAppend::begin(path, &JinxIdentity)?;
         let manifest = Manifest::read(path)?.ok_or_else(|| {
             Error::invalid("there is no jinx.json here; only a directory that jinx wrote can grow")
                 .in_file(path)
@@ -191,8 +191,8 @@ impl DatasetWriter {
             .filter_map(|shard| shard.name.strip_prefix("shard-")?.strip_suffix(".jinx")?.parse::<u64>().ok())
             .max()
             .map_or(0, |last| last + 1);
-        let target = Target::Folder(Box::new(FolderTarget {
-            folder: append.folder().to_owned(),
+        let target = Target::Directory(Box::new(DirectoryTarget {
+            directory: append.directory().to_owned(),
             publish: Publish::Append(append),
             manifest,
             current: None,
@@ -222,8 +222,8 @@ impl DatasetWriter {
             written,
         };
         writer.rows = writer.resumed();
-        if let (true, Target::Folder(folder)) = (writer.rows > 0, &writer.target) {
-            for shard in &folder.manifest.shards {
+        if let (true, Target::Directory(directory)) = (writer.rows > 0, &writer.target) {
+            for shard in &directory.manifest.shards {
                 writer.written.samples += shard.samples;
                 writer.written.shards += 1;
                 writer.written.bytes += shard.bytes + shard.sidecar_bytes;
@@ -246,7 +246,7 @@ impl DatasetWriter {
     pub fn bytes(&self) -> u64 {
         let current = match &self.target {
             Target::Pair(pair) => pair.bytes(),
-            Target::Folder(folder) => folder.current.as_ref().map_or(0, |pair| pair.bytes()),
+            Target::Directory(directory) => directory.current.as_ref().map_or(0, |pair| pair.bytes()),
         };
         self.written.bytes + current
     }
@@ -276,7 +276,7 @@ impl DatasetWriter {
         let options = Arc::new(sources.complete(&self.given));
         match &mut self.target {
             Target::Pair(pair) => pair.set_options(&options)?,
-            Target::Folder(folder) => folder.set_options(&options)?,
+            Target::Directory(directory) => directory.set_options(&options)?,
         }
         self.sources = sources;
         self.options = options;
@@ -303,7 +303,9 @@ impl DatasetWriter {
         self.is_broken = true;
         let flushed = match &mut self.target {
             Target::Pair(pair) => pair.flush_values(),
-            Target::Folder(folder) => folder.current.as_mut().map_or(Ok(()), |pair| pair.flush_values()),
+            Target::Directory(directory) => {
+                directory.current.as_mut().map_or(Ok(()), |pair| pair.flush_values())
+            }
         };
         self.is_broken = flushed.is_err();
         flushed
@@ -344,7 +346,7 @@ impl DatasetWriter {
         self.is_broken = true;
         let pair = match &mut self.target {
             Target::Pair(pair) => pair,
-            Target::Folder(folder) => folder.shard_for(&row, &self.options, &mut self.written)?,
+            Target::Directory(directory) => directory.shard_for(&row, &self.options, &mut self.written)?,
         };
         let admitted = pair.admit(&row);
         if admitted.is_ok() {
@@ -367,17 +369,17 @@ impl DatasetWriter {
                 add(&mut self.written, &summary);
                 files.publish()?;
             }
-            Target::Folder(mut folder) => {
-                if folder.current.is_some() || folder.manifest.shards.is_empty() {
-                    folder.current(&self.options)?;
-                    folder.finish_shard(&mut self.written)?;
+            Target::Directory(mut directory) => {
+                if directory.current.is_some() || directory.manifest.shards.is_empty() {
+                    directory.current(&self.options)?;
+                    directory.finish_shard(&mut self.written)?;
                 }
-                folder.manifest.generation += 1;
-                let text = folder.manifest.to_text()?;
-                let path = folder.folder.join(manifest::NAME);
-                match folder.publish {
-                    Publish::Folder(work) => {
-                        if let Some(journal) = &folder.journal {
+                directory.manifest.generation += 1;
+                let text = directory.manifest.to_text()?;
+                let path = directory.directory.join(manifest::NAME);
+                match directory.publish {
+                    Publish::Directory(work) => {
+                        if let Some(journal) = &directory.journal {
                             journal.remove()?;
                         }
                         let written = work.ops().write(&path, text.as_bytes());
@@ -412,13 +414,13 @@ fn shard_name(number: u64) -> String {
     format!("shard-{number:05}.jinx")
 }
 
-impl FolderTarget {
+impl DirectoryTarget {
     fn set_options(&mut self, options: &Arc<WriteOptions>) -> Result<()> {
         room_for_names(options)?;
         if let Some(pair) = &mut self.current {
             pair.set_options(options)?;
         }
-        if matches!(self.publish, Publish::Folder(_)) {
+        if matches!(self.publish, Publish::Directory(_)) {
             self.manifest.split.clone_from(&options.split);
             self.manifest.meta = options.meta.clone();
         }
@@ -449,7 +451,7 @@ impl FolderTarget {
             if let Publish::Append(append) = &mut self.publish {
                 append.add(&name)?;
             }
-            let path = self.folder.join(name);
+            let path = self.directory.join(name);
             let files = PlainPair::create(self.publish.ops(), &path)?;
             self.current = Some(Box::new(PairBuilder::new(&path, Box::new(files), options)?));
         }
@@ -470,7 +472,7 @@ impl FolderTarget {
             id: summary.id,
         });
         self.next_shard += 1;
-        if let (Some(journal), Publish::Folder(work)) = (&self.journal, &mut self.publish) {
+        if let (Some(journal), Publish::Directory(work)) = (&self.journal, &mut self.publish) {
             journal.write(&self.manifest.shards)?;
             work.keep_work();
         }

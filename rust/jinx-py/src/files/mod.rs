@@ -1,6 +1,6 @@
 //! Functions over whole files.
 
 pub mod checks;
-pub mod folder;
+pub mod directory;
 pub mod tools;
 pub mod views;

@@ -1,4 +1,4 @@
-//! One field of a stored row as a Python object.
+//! One column of a stored row as a Python object.
 
 use crate::errors::to_py;
 use crate::jinx::row::Found;
@@ -14,25 +14,25 @@ use pyo3::prelude::*;
 pub fn locate_error(py: Python<'_>, error: PyErr, shard: &Shard, i: u64, name: &str) -> PyErr {
     let value = error.value(py);
     let ours = value.getattr("sample").is_ok_and(|sample| sample.is_none())
-        && value.getattr("field").is_ok_and(|field| field.is_none());
+        && value.getattr("column").is_ok_and(|column| column.is_none());
     if !ours {
         return error;
     }
-    let text = format!("{}: sample {i}, field '{name}': {value}", shard.path().display());
+    let text = format!("{}: sample {i}, column '{name}': {value}", shard.path().display());
     let located = value.get_type().call1((text,));
     match located {
         Ok(located) => {
             let _ = located.setattr("path", shard.path().as_os_str());
             let _ = located.setattr("sample", i);
-            let _ = located.setattr("field", name);
+            let _ = located.setattr("column", name);
             PyErr::from_value(located)
         }
         Err(_) => error,
     }
 }
 
-/// One field's value as a Python object; `unique` asks for names that appear twice in a dict below it (1.1).
-pub fn decode_field<'py>(
+/// The value of one column as a Python object; `unique` asks for names that appear twice in a dict below it (1.1).
+pub fn decode_value<'py>(
     py: Python<'py>,
     (shard, i): (&Shard, u64),
     name: &str,
@@ -40,7 +40,7 @@ pub fn decode_field<'py>(
     unique: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
     let node = shard.tree().member(name);
-    let place = |error: Error| to_py(&shard.here(error.in_field(name), i));
+    let place = |error: Error| to_py(&shard.here(error.in_column(name), i));
     if let Some(chain) = found.chain.filter(|chain| chain.kind != Kind::Marked) {
         let stored = EncodedValue::parse(chain, found.text).map_err(place)?;
         if let Kind::Blob(payload) = chain.kind {
@@ -58,7 +58,7 @@ pub fn decode_field<'py>(
     builder.finish().map_err(place)
 }
 
-/// Whether a field without a chain is its JSON text all the way down.
+/// Whether a column without a chain is its JSON text all the way down.
 pub fn is_plain(shard: &Shard, name: &str, text: &[u8]) -> bool {
     match shard.rules() {
         FormatVersion::Plain => true,

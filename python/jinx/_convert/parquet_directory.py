@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 DEFAULT_BYTES = 500_000_000
 
 
-def write_parquet_folder(
+def write_parquet_directory(
     dataset: "Dataset", out: str, options: Mapping[str, Any], progress: "Callable[[int, int, int | None], None] | None"
 ) -> WriteResult:
     """Write a dataset to the directory `out`, which appears under its name when it is complete.
@@ -32,8 +32,8 @@ def write_parquet_folder(
     Raises:
         FileExistsError: The directory to replace holds other files.
     """
-    folder, base = os.path.split(os.path.abspath(out))  # noqa: PTH100 - str in, str out
-    work, old = (os.path.join(folder, f".{base}.parquet.{kind}") for kind in ("tmp", "old"))  # noqa: PTH118
+    directory, base = os.path.split(os.path.abspath(out))  # noqa: PTH100 - str in, str out
+    work, old = (os.path.join(directory, f".{base}.parquet.{kind}") for kind in ("tmp", "old"))  # noqa: PTH118
     _settle(old, out)
     if os.path.lexists(out):
         _refuse_others(out)

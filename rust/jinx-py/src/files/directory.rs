@@ -2,7 +2,7 @@
 
 use crate::errors::{IntoPy, to_py};
 use jinx_core::Error;
-use jinx_core::io::{self, Contents, FolderWriter};
+use jinx_core::io::{self, Contents, DirectoryWriter};
 use pyo3::prelude::*;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -10,19 +10,19 @@ use std::sync::{Mutex, PoisonError};
 
 /// A directory that is filled under a hidden name and appears under its own with `commit`.
 #[pyclass(frozen, module = "jinx._core")]
-pub struct NewFolder(Mutex<Option<FolderWriter>>);
+pub struct NewDirectory(Mutex<Option<DirectoryWriter>>);
 
-impl NewFolder {
-    fn take(&self) -> Option<FolderWriter> {
+impl NewDirectory {
+    fn take(&self) -> Option<DirectoryWriter> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 }
 
 #[pymethods]
-impl NewFolder {
+impl NewDirectory {
     #[new]
     fn new(py: Python<'_>, target: PathBuf, overwrite: bool) -> PyResult<Self> {
-        let writer = py.detach(|| FolderWriter::begin_with(&target, overwrite, Contents::Anything));
+        let writer = py.detach(|| DirectoryWriter::begin_with(&target, overwrite, Contents::Anything));
         Ok(Self(Mutex::new(Some(writer.into_py_result()?))))
     }
 

@@ -1,4 +1,4 @@
-//! The paths around one folder of shards, and what a dead writer left there.
+//! The paths around one directory of shards, and what a dead writer left there.
 
 use super::contents::Contents;
 use super::lock::Lock;
@@ -9,8 +9,8 @@ use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf, absolute};
 
-/// Every path that publishing one folder touches.
-pub(crate) struct FolderPaths {
+/// Every path that publishing one directory touches.
+pub(crate) struct DirectoryPaths {
     pub parent: PathBuf,
     pub target: PathBuf,
     pub work: PathBuf,
@@ -18,10 +18,10 @@ pub(crate) struct FolderPaths {
     pub aside: PathBuf,
 }
 
-impl FolderPaths {
+impl DirectoryPaths {
     pub(crate) fn of(target: &Path) -> Result<Self> {
         let failed = |error: io::Error| Error::io(target, &error);
-        // A link to a folder, usually on a larger disk, is followed: its target is replaced.
+        // A link to a directory, usually on a larger disk, is followed: its target is replaced.
         let is_link = look(target).map_err(failed)?.is_some_and(|metadata| metadata.is_symlink());
         let whole = if is_link { target.canonicalize() } else { absolute(target) }.map_err(failed)?;
         match (whole.parent(), whole.file_name()) {
@@ -42,38 +42,38 @@ impl FolderPaths {
         }
     }
 
-    /// Moves back an old folder that a dead writer set aside. Only under the lock.
+    /// Moves back an old directory that a dead writer set aside. Only under the lock.
     pub(crate) fn recover(&self, ops: &dyn FileOps) -> Result<()> {
         let there = |path: &Path| look(path).map(|found| found.is_some());
         let back = || {
             if there(&self.target)? || !there(&self.aside)? {
                 return Ok(());
             }
-            ops.rename(&self.aside, &self.target).and_then(|()| ops.sync_folder(&self.parent))
+            ops.rename(&self.aside, &self.target).and_then(|()| ops.sync_directory(&self.parent))
         };
         back().map_err(|error: io::Error| Error::io(&self.target, &error))
     }
 }
 
-/// Removes a folder file by file, if it holds nothing but a dataset. Only under the lock.
-pub(crate) fn remove_dataset(ops: &dyn FileOps, folder: &Path, contents: Contents) -> Result<()> {
-    let failed = |error: io::Error| Error::io(folder, &error);
-    if look(folder).map_err(failed)?.is_none() {
+/// Removes a directory file by file, if it holds nothing but a dataset. Only under the lock.
+pub(crate) fn remove_dataset(ops: &dyn FileOps, directory: &Path, contents: Contents) -> Result<()> {
+    let failed = |error: io::Error| Error::io(directory, &error);
+    if look(directory).map_err(failed)?.is_none() {
         return Ok(());
     }
-    match contents.list(folder).map_err(failed)? {
-        Err(foreign) => Err(not_only_ours(folder, &foreign)),
+    match contents.list(directory).map_err(failed)? {
+        Err(foreign) => Err(not_only_ours(directory, &foreign)),
         Ok(files) => {
             for file in files {
                 if_there(ops.remove(&file)).map_err(|error| Error::io(&file, &error))?;
             }
-            ops.remove_folder(folder).map_err(failed)
+            ops.remove_directory(directory).map_err(failed)
         }
     }
 }
 
-/// Removes the work folder of a dead writer whose lock says that it may hold anything; says whether it did.
-pub(crate) fn remove_marked_work(ops: &dyn FileOps, paths: &FolderPaths, lock: &Lock) -> Result<bool> {
+/// Removes the work directory of a dead writer whose lock says that it may hold anything; says whether it did.
+pub(crate) fn remove_marked_work(ops: &dyn FileOps, paths: &DirectoryPaths, lock: &Lock) -> Result<bool> {
     let failed = |error: io::Error| Error::io(&paths.work, &error);
     if !lock.has_content()? || look(&paths.work).map_err(failed)?.is_none() {
         return Ok(false);
@@ -82,10 +82,10 @@ pub(crate) fn remove_marked_work(ops: &dyn FileOps, paths: &FolderPaths, lock: &
     Ok(true)
 }
 
-pub(crate) fn not_only_ours(folder: &Path, foreign: &OsStr) -> Error {
+pub(crate) fn not_only_ours(directory: &Path, foreign: &OsStr) -> Error {
     let name = foreign.to_string_lossy();
     Error::invalid(format!(
         "the directory holds {name:?}, which is not part of a dataset; nothing is removed"
     ))
-    .in_file(folder)
+    .in_file(directory)
 }

@@ -1,20 +1,20 @@
-//! Publishes a folder of shards in one step: built next to the target under a hidden name, then moved to its place.
+//! Publishes a directory of shards in one step: built next to the target under a hidden name, then moved to its place.
 //!
 //! ```text
-//! .NAME.tmp/        the work folder             .NAME.tmp.lock    held from begin to the end of commit
+//! .NAME.tmp/        the work directory             .NAME.tmp.lock    held from begin to the end of commit
 //! new               rename .NAME.tmp to NAME
 //! replace           exchange .NAME.tmp and NAME, then remove .NAME.tmp, which is the old one now
 //! ```
-//! Where the file system cannot exchange two names, the old folder first moves to `.NAME.tmp.old`. NAME is then absent
-//! for a moment or, after a crash, until the next writer begins: that case is not atomic. The lock lies next to the
-//! work folder, not in it, because the exchange replaces the work folder. The lock of a writer of `Contents::Anything` has
-//! content: only then is a work folder that it leaves removed with all that is in it.
+//! Where the file system cannot exchange two names, the old directory first moves to `.NAME.tmp.old`. NAME is then
+//! absent for a moment or, after a crash, until the next writer begins: that case is not atomic. The lock lies next to
+//! the work directory, not in it, because the exchange replaces the work directory. The lock of a writer of
+//! `Contents::Anything` has content: only then is a work directory that it leaves removed with all that is in it.
 
 use super::contents::Contents;
-use super::folder_paths::{FolderPaths, not_only_ours, remove_dataset, remove_marked_work};
+use super::directory_paths::{DirectoryPaths, not_only_ours, remove_dataset, remove_marked_work};
 use super::lock::Lock;
 use super::ops::{FileOps, RealOps, if_there, is_unsupported, look};
-use super::pair_writer::{already_there, require_folder};
+use super::pair_writer::{already_there, require_directory};
 use crate::error::{Error, Result};
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -22,28 +22,28 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Writes a folder of shards and publishes it with [`FolderWriter::commit`].
+/// Writes a directory of shards and publishes it with [`DirectoryWriter::commit`].
 ///
-/// Dropping it without `commit` removes the work folder and leaves what was there.
-pub struct FolderWriter {
+/// Dropping it without `commit` removes the work directory and leaves what was there.
+pub struct DirectoryWriter {
     ops: Arc<dyn FileOps>,
-    paths: FolderPaths,
+    paths: DirectoryPaths,
     contents: Contents,
     overwrite: bool,
     lock: Lock,
-    /// The work folder belongs to this writer, which removes it unless it is published.
+    /// The work directory belongs to this writer, which removes it unless it is published.
     owns_work: bool,
 }
 
-/// What to do with the work folder that an interrupted writer left.
+/// What to do with the work directory that an interrupted writer left.
 #[derive(Clone, Copy, PartialEq)]
 enum Left {
     Remove,
     Keep,
 }
 
-impl FolderWriter {
-    /// Starts to write the folder `target` of JINX shards.
+impl DirectoryWriter {
+    /// Starts to write the directory `target` of JINX shards.
     ///
     /// # Errors
     /// `Invalid` when the target is a file, when it exists, is not empty and `overwrite` is false, or when it holds
@@ -52,36 +52,36 @@ impl FolderWriter {
         Self::begin_with(target, overwrite, Contents::Jinx)
     }
 
-    /// As [`FolderWriter::begin`], for another kind of dataset.
+    /// As [`DirectoryWriter::begin`], for another kind of dataset.
     pub fn begin_with(target: &Path, overwrite: bool, contents: Contents) -> Result<Self> {
         Self::begin_on(Arc::new(RealOps), target, overwrite, contents)
     }
 
-    /// As [`FolderWriter::begin`], in the work folder that an interrupted writer left, if there is one.
+    /// As [`DirectoryWriter::begin`], in the work directory that an interrupted writer left, if there is one.
     ///
     /// # Errors
-    /// As [`FolderWriter::begin`].
+    /// As [`DirectoryWriter::begin`].
     pub fn resume(target: &Path, overwrite: bool) -> Result<Self> {
         Self::resume_on(Arc::new(RealOps), target, overwrite)
     }
 
-    /// As [`FolderWriter::resume`], through `ops`.
+    /// As [`DirectoryWriter::resume`], through `ops`.
     ///
     /// # Errors
-    /// As [`FolderWriter::begin`].
+    /// As [`DirectoryWriter::begin`].
     pub fn resume_on(ops: Arc<dyn FileOps>, target: &Path, overwrite: bool) -> Result<Self> {
         Self::start(ops, target, overwrite, Contents::Jinx, Left::Keep)
     }
 
-    /// Keeps the work folder when this is dropped without `commit`.
+    /// Keeps the work directory when this is dropped without `commit`.
     pub fn keep_work(&mut self) {
         self.owns_work = false;
     }
 
-    /// As [`FolderWriter::begin_with`], through `ops`.
+    /// As [`DirectoryWriter::begin_with`], through `ops`.
     ///
     /// # Errors
-    /// As [`FolderWriter::begin`].
+    /// As [`DirectoryWriter::begin`].
     pub fn begin_on(
         ops: Arc<dyn FileOps>,
         target: &Path,
@@ -98,8 +98,8 @@ impl FolderWriter {
         contents: Contents,
         left: Left,
     ) -> Result<Self> {
-        let paths = FolderPaths::of(target)?;
-        require_folder(&paths.parent)?;
+        let paths = DirectoryPaths::of(target)?;
+        require_directory(&paths.parent)?;
         require_free(&paths, overwrite, contents)?;
         let mut lock = Lock::take_kept(&ops, &paths.lock, &paths.target)?;
         paths.recover(&*ops)?;
@@ -111,31 +111,31 @@ impl FolderWriter {
             return Ok(Self { ops, paths, contents, overwrite, lock, owns_work: true });
         }
         remove_dataset(&*ops, &paths.work, contents)?;
-        ops.create_folder(&paths.work).map_err(|error| Error::io(&paths.work, &error))?;
+        ops.create_directory(&paths.work).map_err(|error| Error::io(&paths.work, &error))?;
         Ok(Self { ops, paths, contents, overwrite, lock, owns_work: true })
     }
 
-    /// The work folder; every file in it is published by `commit`.
+    /// The work directory; every file in it is published by `commit`.
     pub fn path(&self) -> &Path {
         &self.paths.work
     }
 
-    /// How files in the work folder are made.
+    /// How files in the work directory are made.
     pub fn ops(&self) -> &Arc<dyn FileOps> {
         &self.ops
     }
 
-    /// Where the folder will be, absolute.
+    /// Where the directory will be, absolute.
     pub fn target(&self) -> &Path {
         &self.paths.target
     }
 
-    /// Makes every file durable and puts the folder in its place.
+    /// Makes every file durable and puts the directory in its place.
     ///
     /// # Errors
-    /// `Invalid` when the work folder holds a subfolder, or foreign files have appeared in the target; `Io` when
-    /// the operating system refuses a step. The old folder then stays, except when only the last sync failed; both
-    /// folders are kept in that case.
+    /// `Invalid` when the work directory holds a subdirectory, or foreign files have appeared in the target; `Io` when
+    /// the operating system refuses a step. The old directory then stays, except when only the last sync failed; both
+    /// directories are kept in that case.
     pub fn commit(mut self) -> Result<()> {
         self.lock.require_ours()?;
         // Again: a program that takes no lock may have written there.
@@ -148,7 +148,7 @@ impl FolderWriter {
         }
         .map_err(|error| Error::io(&self.paths.target, &error))?;
         self.owns_work = false;
-        self.ops.sync_folder(&self.paths.parent).map_err(|error| {
+        self.ops.sync_directory(&self.paths.parent).map_err(|error| {
             let what = format!("published, but its parent directory could not be synced: {error}");
             Error::new(Error::from(&error).cause(), what).in_file(&self.paths.target)
         })?;
@@ -163,18 +163,18 @@ impl FolderWriter {
         let work = &self.paths.work;
         self.sync_files_in(work)?;
         let set = mode.map_or(Ok(()), |mode| self.ops.set_mode(&File::open(work)?, work, mode));
-        set.and_then(|()| self.ops.sync_folder(work)).map_err(|error| Error::io(work, &error))
+        set.and_then(|()| self.ops.sync_directory(work)).map_err(|error| Error::io(work, &error))
     }
 
-    fn sync_files_in(&self, folder: &Path) -> Result<()> {
-        for entry in fs::read_dir(folder).map_err(|error| Error::io(folder, &error))? {
-            let path = entry.map_err(|error| Error::io(folder, &error))?.path();
+    fn sync_files_in(&self, directory: &Path) -> Result<()> {
+        for entry in fs::read_dir(directory).map_err(|error| Error::io(directory, &error))? {
+            let path = entry.map_err(|error| Error::io(directory, &error))?.path();
             if !path.is_dir() {
                 let synced = File::open(&path).and_then(|file| self.ops.sync_file(&file, &path));
                 synced.map_err(|error| Error::io(&path, &error))?;
             } else if self.contents == Contents::Anything {
                 self.sync_files_in(&path)?;
-                self.ops.sync_folder(&path).map_err(|error| Error::io(&path, &error))?;
+                self.ops.sync_directory(&path).map_err(|error| Error::io(&path, &error))?;
             } else {
                 return Err(Error::invalid("a directory of shards cannot hold directories").in_file(path));
             }
@@ -186,7 +186,7 @@ impl FolderWriter {
         self.ops.rename(&self.paths.work, &self.paths.target)
     }
 
-    /// Puts the new folder in the place of the old one, and returns where the old one is now.
+    /// Puts the new directory in the place of the old one, and returns where the old one is now.
     fn exchange(&self) -> io::Result<Option<PathBuf>> {
         match self.ops.exchange(&self.paths.work, &self.paths.target) {
             Ok(()) => Ok(Some(self.paths.work.clone())),
@@ -198,7 +198,7 @@ impl FolderWriter {
     fn step_aside(&self) -> io::Result<Option<PathBuf>> {
         self.ops.rename(&self.paths.target, &self.paths.aside)?;
         if let Err(error) = self.move_in() {
-            // If this fails too, the next writer moves the old folder back.
+            // If this fails too, the next writer moves the old directory back.
             let _ = self.ops.rename(&self.paths.aside, &self.paths.target);
             return Err(error);
         }
@@ -206,7 +206,7 @@ impl FolderWriter {
     }
 }
 
-impl Drop for FolderWriter {
+impl Drop for DirectoryWriter {
     fn drop(&mut self) {
         if self.owns_work && self.lock.is_own_process() && self.lock.is_ours().unwrap_or(false) {
             let _ = if_there(self.ops.remove_tree(&self.paths.work));
@@ -214,7 +214,7 @@ impl Drop for FolderWriter {
     }
 }
 
-/// Writes into the lock whether the work folder may hold anything: then all of it goes when this writer dies.
+/// Writes into the lock whether the work directory may hold anything: then all of it goes when this writer dies.
 fn mark(lock: &mut Lock, contents: Contents) -> Result<()> {
     lock.clear()?;
     if contents == Contents::Anything {
@@ -224,7 +224,7 @@ fn mark(lock: &mut Lock, contents: Contents) -> Result<()> {
     Ok(())
 }
 
-fn require_free(paths: &FolderPaths, overwrite: bool, contents: Contents) -> Result<()> {
+fn require_free(paths: &DirectoryPaths, overwrite: bool, contents: Contents) -> Result<()> {
     let target = &paths.target;
     let failed = |error: io::Error| Error::io(target, &error);
     match look(target).map_err(failed)? {

@@ -1,8 +1,8 @@
-//! Folders with an index as one sequence of samples; shards are opened when they are used.
+//! Directories with an index as one sequence of samples; shards are opened when they are used.
 
 use crate::encodings::names::Encoding;
 use crate::index::{INDEX_NAME, ShardInfo, parse};
-use crate::read::folder_path::FolderPath;
+use crate::read::directory_path::DirectoryPath;
 use crate::read::shard::{Row, Shard};
 use crate::read::unpack;
 use bytes::Bytes;
@@ -26,10 +26,10 @@ const MAX_IN_MEMORY: usize = 2;
 /// Where file-compressed shards are decoded to.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Unpack {
-    /// Into a temporary folder that is removed with the dataset; see [`Scratch`].
+    /// Into a temporary directory that is removed with the dataset; see [`Scratch`].
     #[default]
     Private,
-    /// Into this folder, where they are kept.
+    /// Into this directory, where they are kept.
     Cache(PathBuf),
     /// Into memory, two at a time.
     Memory,
@@ -54,9 +54,9 @@ pub struct Options {
     pub unpack: Unpack,
 }
 
-/// Folders opened as one sequence.
+/// Directories opened as one sequence.
 #[derive(Debug)]
-pub struct Folder {
+pub struct Directory {
     paths: Vec<PathBuf>,
     base: PathBuf,
     slots: Vec<ShardSlot>,
@@ -74,20 +74,20 @@ pub struct Folder {
 #[derive(Debug)]
 struct ShardSlot {
     info: ShardInfo,
-    /// Which of the folders.
-    folder: usize,
+    /// Which of the directories.
+    directory: usize,
     shard: RwLock<Option<Arc<Shard>>>,
     used: AtomicU64,
 }
 
-impl Folder {
+impl Directory {
     /// Reads the indexes; no shard is opened. Relative paths count from the current working directory.
     ///
     /// # Errors
     /// `Io` when there is no index, `Corrupt` or `Unsupported` for an invalid one.
     pub fn open(paths: Vec<PathBuf>, options: Options) -> Result<Self> {
         let (mut slots, mut starts, mut ids, mut total) = (Vec::new(), vec![0], Vec::new(), 0u64);
-        for (folder, path) in paths.iter().enumerate() {
+        for (directory, path) in paths.iter().enumerate() {
             let (shards, id) = read_index(path)?;
             let before = total;
             for info in shards {
@@ -95,7 +95,7 @@ impl Folder {
                     .checked_add(info.samples)
                     .ok_or_else(|| Error::corrupt("more samples than 64 bits can count").in_file(path))?;
                 starts.push(total);
-                slots.push(ShardSlot { info, folder, shard: RwLock::default(), used: AtomicU64::new(0) });
+                slots.push(ShardSlot { info, directory, shard: RwLock::default(), used: AtomicU64::new(0) });
             }
             ids.push((total - before, id));
         }
@@ -125,22 +125,22 @@ impl Folder {
         self.len() == 0
     }
 
-    /// The folders as they were given.
+    /// The directories as they were given.
     pub fn paths(&self) -> &[PathBuf] {
         &self.paths
     }
 
-    /// The base of relative folders.
+    /// The base of relative directories.
     pub fn base(&self) -> &Path {
         &self.base
     }
 
-    /// Samples of each folder and the hash of its index.
+    /// Samples of each directory and the hash of its index.
     pub fn ids(&self) -> &[(u64, String)] {
         &self.ids
     }
 
-    /// Shards over all folders.
+    /// Shards over all directories.
     pub fn count(&self) -> usize {
         self.slots.len()
     }
@@ -149,13 +149,13 @@ impl Folder {
         self.slots.get(shard).map(|slot| &slot.info)
     }
 
-    /// The folder in which a shard's files are.
-    pub fn folder_of(&self, shard: usize) -> &Path {
-        self.slots.get(shard).map_or(Path::new(""), |slot| &self.paths[slot.folder])
+    /// The directory in which a shard's files are.
+    pub fn directory_of(&self, shard: usize) -> &Path {
+        self.slots.get(shard).map_or(Path::new(""), |slot| &self.paths[slot.directory])
     }
 
-    pub(crate) fn place_of(&self, shard: usize) -> FolderPath<'_> {
-        FolderPath { base: &self.base, folder: self.folder_of(shard) }
+    pub(crate) fn place_of(&self, shard: usize) -> DirectoryPath<'_> {
+        DirectoryPath { base: &self.base, directory: self.directory_of(shard) }
     }
 
     /// First sample of a shard.
@@ -227,7 +227,7 @@ impl Folder {
             return Ok(open);
         }
         let opened = Arc::new(self.open_shard(shard, slot).map_err(|error| {
-            let index = self.paths[slot.folder].join(INDEX_NAME);
+            let index = self.paths[slot.directory].join(INDEX_NAME);
             match error.path() {
                 None => Error::new(error.cause(), format!("shard {shard}: {error}")).in_file(index),
                 Some(_) => error,
@@ -252,10 +252,10 @@ impl Folder {
     fn open_shard(&self, shard: usize, slot: &ShardSlot) -> Result<Shard> {
         let info = &slot.info;
         info.check()?;
-        let folder = FolderPath { base: &self.base, folder: &self.paths[slot.folder] };
+        let directory = DirectoryPath { base: &self.base, directory: &self.paths[slot.directory] };
         let (options, limits) = (&self.options, self.options.limits);
         if unpack::algorithm(info).is_none() {
-            let source = folder.open(&info.raw, options.access)?;
+            let source = directory.open(&info.raw, options.access)?;
             if options.hashes == Hashes::All {
                 unpack::check_hashes(&source, &info.raw.hashes)?;
             }
@@ -263,7 +263,7 @@ impl Folder {
         }
         let verify = options.hashes != Hashes::None;
         let unpacked = |target: &Path| -> Result<Source> {
-            let is_new = unpack::to_file(&RealOps, info, folder, target, verify)?;
+            let is_new = unpack::to_file(&RealOps, info, directory, target, verify)?;
             let source = Source::open(target, options.access)?;
             if options.hashes == Hashes::All && !is_new {
                 unpack::check_hashes(&source, &info.raw.hashes)?;
@@ -272,21 +272,21 @@ impl Folder {
         };
         let source = match &options.unpack {
             Unpack::Memory => {
-                let (bytes, path) = unpack::to_memory(info, folder, verify, limits.max_value_bytes)?;
+                let (bytes, path) = unpack::to_memory(info, directory, verify, limits.max_value_bytes)?;
                 return Shard::in_memory(Bytes::from(bytes), path, info, limits);
             }
             Unpack::Cache(cache) => {
                 let target = info.raw.path(&cache.join(self.cache_name(slot)))?;
                 let parent = target.parent().unwrap_or(cache);
-                RealOps.create_folders(parent).map_err(|error| Error::io(parent, &error))?;
+                RealOps.create_directories(parent).map_err(|error| Error::io(parent, &error))?;
                 unpacked(&target)?
             }
             Unpack::Private => {
                 let name = info.raw.path(Path::new(""))?.file_name().unwrap_or_default().to_owned();
                 let name = format!("{shard}-{}", name.to_string_lossy());
-                let unpacked = || unpacked(&self.scratch.folder()?.join(&name));
+                let unpacked = || unpacked(&self.scratch.directory()?.join(&name));
                 match unpacked() {
-                    // The parent process has removed the folder: try again in a new one.
+                    // The parent process has removed the directory: try again in a new one.
                     Err(error) if error.cause() == Cause::Io(ErrorKind::NotFound) => unpacked()?,
                     done => done?,
                 }
@@ -295,17 +295,17 @@ impl Folder {
         Shard::open(source, info, limits)
     }
 
-    /// A name for the decoded shards of one folder, unique to the folder and its index.
+    /// A name for the decoded shards of one directory, unique to the directory and its index.
     fn cache_name(&self, slot: &ShardSlot) -> String {
-        let path = &self.base.join(&self.paths[slot.folder]);
+        let path = &self.base.join(&self.paths[slot.directory]);
         let whole = path.canonicalize().or_else(|_| absolute(path)).unwrap_or_else(|_| path.clone());
         let name = whole.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let text = format!("{}\n{}", whole.display(), self.ids[slot.folder].1);
+        let text = format!("{}\n{}", whole.display(), self.ids[slot.directory].1);
         format!("{name}-{:016x}", XxHash3_64::oneshot(text.as_bytes()))
     }
 
-    /// Closes an eighth of what is open; not the shards of which somebody has found a row ([`Row::found`]) and counts on
-    /// them.
+    /// Closes an eighth of what is open; not the shards of which somebody has found a row ([`Row::found`]) and counts
+    /// on them.
     fn close_oldest(&self, capacity: usize, newest: usize) {
         let mut open: Vec<(u64, usize)> = Vec::new();
         for (i, slot) in self.slots.iter().enumerate() {
@@ -330,8 +330,8 @@ impl Folder {
     }
 }
 
-fn read_index(folder: &Path) -> Result<(Vec<ShardInfo>, String)> {
-    let path = folder.join(INDEX_NAME);
+fn read_index(directory: &Path) -> Result<(Vec<ShardInfo>, String)> {
+    let path = directory.join(INDEX_NAME);
     let source = Source::open(&path, Access::Pread)?;
     if source.len() > MAX_MANIFEST_BYTES {
         return Err(Error::limit(format!("an index of {} bytes", source.len())).in_file(&path));

@@ -12,7 +12,7 @@ INDEX = "index.json"
 Source = str | os.PathLike[str]
 
 
-def find_folders(path: Any, split: str | None = None) -> list[str] | None:
+def find_directories(path: Any, split: str | None = None) -> list[str] | None:
     """The MDS directories that `path` names; None if it names anything else.
 
     Args:
@@ -24,16 +24,16 @@ def find_folders(path: Any, split: str | None = None) -> list[str] | None:
         FileNotFoundError: The directory has splits, and none was named.
     """
     if isinstance(path, str | bytes | os.PathLike):
-        found = _folder(os.fsdecode(path), split)  # pyright: ignore[reportUnknownArgumentType]
+        found = _directory(os.fsdecode(path), split)  # pyright: ignore[reportUnknownArgumentType]
         return None if found is None else [found]
     if not isinstance(path, Sequence):
         return None
-    folders = [
-        _folder(os.fsdecode(one), split)  # pyright: ignore[reportUnknownArgumentType]
+    directories = [
+        _directory(os.fsdecode(one), split)  # pyright: ignore[reportUnknownArgumentType]
         for one in path  # pyright: ignore[reportUnknownVariableType]
         if isinstance(one, str | bytes | os.PathLike)
     ]
-    known = [folder for folder in folders if folder is not None]
+    known = [directory for directory in directories if directory is not None]
     if not known:
         return None
     if len(known) < len(path):  # pyright: ignore[reportUnknownArgumentType]
@@ -41,7 +41,7 @@ def find_folders(path: Any, split: str | None = None) -> list[str] | None:
     return known
 
 
-def _folder(path: str, split: str | None) -> str | None:
+def _directory(path: str, split: str | None) -> str | None:
     if os.path.basename(path) == INDEX and os.path.isfile(path):  # noqa: PTH113, PTH119 - str in, str out
         path = os.path.dirname(path) or "."  # noqa: PTH120
     if not os.path.isdir(path) or os.path.exists(os.path.join(path, "jinx.json")):  # noqa: PTH110, PTH112, PTH118
@@ -66,9 +66,9 @@ def _splits(path: str) -> list[str]:
     return sorted(inner)
 
 
-def open_folders(
+def open_directories(
     kind: type[D],
-    folders: Iterable[str],
+    directories: Iterable[str],
     *,
     io: str = "auto",
     lazy: bool = True,
@@ -92,4 +92,4 @@ def open_folders(
         options["allow_unsafe_types"] = (
             allow_unsafe_types if isinstance(allow_unsafe_types, bool) else list(allow_unsafe_types)
         )
-    return kind(list(folders), io=io, lazy=lazy, verify=verify, max_value_bytes=max_value_bytes, mds=options)
+    return kind(list(directories), io=io, lazy=lazy, verify=verify, max_value_bytes=max_value_bytes, mds=options)
