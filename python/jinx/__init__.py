@@ -27,6 +27,12 @@ if TYPE_CHECKING:
     from jinx._files.merge import merge
     from jinx._files.verify import repair, verify
     from jinx._open import open
+    from jinx._pack.comparison import PackComparison, compare_packing
+    from jinx._pack.config import PackConfig
+    from jinx._pack.pack import pack
+    from jinx._pack.plan import PackPlan
+    from jinx._pack.schedule import PackSchedule
+    from jinx._pack.stats import PackStats
     from jinx._results import (
         BaseInfo,
         CompactResult,
@@ -58,6 +64,11 @@ __all__ = [
     "LazyDict",
     "LimitError",
     "MismatchError",
+    "PackComparison",
+    "PackConfig",
+    "PackPlan",
+    "PackSchedule",
+    "PackStats",
     "Problem",
     "RepairResult",
     "SplitResult",
@@ -67,6 +78,7 @@ __all__ = [
     "Writer",
     "__version__",
     "compact",
+    "compare_packing",
     "concat",
     "convert",
     "dedup",
@@ -74,6 +86,7 @@ __all__ = [
     "mds",
     "merge",
     "open",
+    "pack",
     "rebase",
     "repair",
     "select",
@@ -89,6 +102,11 @@ _LAZY = {
     "Dataset": "jinx._dataset.dataset",
     "DatasetInfo": "jinx._results",
     "DedupResult": "jinx._results",
+    "PackComparison": "jinx._pack.comparison",
+    "PackConfig": "jinx._pack.config",
+    "PackPlan": "jinx._pack.plan",
+    "PackSchedule": "jinx._pack.schedule",
+    "PackStats": "jinx._pack.stats",
     "Problem": "jinx._results",
     "RepairResult": "jinx._results",
     "SplitResult": "jinx._results",
@@ -96,10 +114,12 @@ _LAZY = {
     "Writer": "jinx._writer",
     "compact": "jinx._rewrite.compact",
     "concat": "jinx._rewrite.concat",
+    "compare_packing": "jinx._pack.comparison",
     "convert": "jinx._convert.convert",
     "dedup": "jinx._rewrite.dedup",
     "merge": "jinx._files.merge",
     "open": "jinx._open",
+    "pack": "jinx._pack.pack",
     "rebase": "jinx._views.rebase",
     "repair": "jinx._files.verify",
     "select": "jinx._rewrite.select",

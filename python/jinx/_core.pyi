@@ -15,10 +15,12 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Literal, Self, final
 
-from typing_extensions import disjoint_base
+from typing_extensions import Buffer, disjoint_base
 
 __version__: str
 build_profile: str
+PACKER_VERSION: int
+"""Changes whenever the same request gives another plan."""
 
 class JinxError(Exception):
     """The base of all errors of jinx; `path`, `sample` and `column` say where, None where they do not apply."""
@@ -497,3 +499,22 @@ def hash_bytes(data: bytes) -> str:
 
 def hash_file(path: str) -> str:
     """xxh3-128 of a file as 32 hex digits."""
+
+def pack(
+    sizes: Sequence[Buffer],
+    capacities: Sequence[int],
+    *,
+    strategy: str,
+    window: int,
+    truncate: bool,
+    sources: Sequence[tuple[int, int]],
+    seed: int | None,
+    epoch: int,
+    threads: int,
+) -> tuple[bytes, bytes, tuple[int, int, int]]:
+    """The packs of an epoch: offsets and positions as little-endian u32, and how many samples are empty, too large and
+    truncated. `sizes` are arrays of u32, tokens first; `sources` are (samples, how many of them an epoch takes).
+    """
+
+def step_order(count: int, seed: int, epoch: int, window: int) -> list[int]:
+    """The shuffled order of the groups of packs of one window of a schedule."""

@@ -9,6 +9,7 @@ mod files;
 mod jinx;
 mod mds;
 mod objects;
+mod pack;
 mod prefetch;
 mod sample;
 mod signals;
@@ -65,6 +66,9 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(convert::stream, module)?)?;
     module.add_function(wrap_pyfunction!(files::checks::verify, module)?)?;
     module.add_function(wrap_pyfunction!(files::checks::repair, module)?)?;
+    module.add("PACKER_VERSION", jinx_pack::VERSION)?;
+    module.add_function(wrap_pyfunction!(pack::pack, module)?)?;
+    module.add_function(wrap_pyfunction!(pack::step_order, module)?)?;
     register_mapping(module.py())
 }
 
