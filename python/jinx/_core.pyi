@@ -161,8 +161,7 @@ class Reader:
         checked then. `decoders`: for each column, the function that decodes its value; called once, at first touch.
         `mds`: `shards` are directories with an index.json, opened with these options: unpack ("private", "memory" or a
         directory), hashes (bool: of all shards), image_bytes (bool), allow_unsafe_types (bool or names).
-        `line_offsets`: of one file of plain JSON lines, as `Rows.line_offsets` gives them, so that it is not scanned.
-        """
+        `line_offsets`: of one file of plain JSON lines, as `Rows.line_offsets` gives them, so nothing is scanned."""
     def __len__(self) -> int: ...
     def __getitem__(self, key: Any, /) -> Any: ...
     def __iter__(self) -> Iterator[Any]: ...
@@ -181,8 +180,7 @@ class Reader:
     ) -> Self:
         """The same shards under another view; what is not given stays. `indices` are positions over all shards (not
         relative to the present view) as little-endian u64 bytes, or None for all samples in order. `rows` replaces the
-        shards, and `recipe` says what Python makes these rows of.
-        """
+        shards, and `recipe` says what Python makes these rows of."""
     @property
     def _decoders(self) -> dict[str, Callable[[Any], Any]] | None: ...
     @property
@@ -199,13 +197,11 @@ class Reader:
         """Whether the only file is a saved view whose bases are not open."""
     def _roots(self) -> tuple[list[Rows], bytes | None, list[str]]:
         """The files beneath all views, the positions of the view's samples in them (little-endian u64, or None for all
-        in order), and the columns that the files do not have.
-        """
+        in order), and the columns that the files do not have."""
     @property
     def _options(self) -> dict[str, Any]:
         """The keyword arguments of the constructor as they were given (io, verify, lazy, encoding, split, plain,
-        markers, max_value_bytes, expected), without `decoders`.
-        """
+        markers, max_value_bytes, expected), without `decoders`."""
     @property
     def _shard_paths(self) -> list[str]:
         """Absolute, so that they lead to the same files from another working directory or process."""
@@ -222,8 +218,7 @@ class Reader:
         self, path: Sequence[str | None], kind: Literal["value", "length"]
     ) -> tuple[str, bytearray, bytes | None, bytes | None] | None:
         """(dtype, data, validity bitmap, utf8 offsets) of a stored column over all shards, before the view;
-        None when a shard lacks it.
-        """
+        None when a shard lacks it."""
     def _scan(self, path: Sequence[str], kind: Literal["value", "length"]) -> tuple[list[Any], bool]:
         """The same by reading rows, in parallel, without decoding media; in view order. Says too whether any sample
         has something at the path, be it null."""
@@ -249,8 +244,7 @@ class Reader:
     def _arrow_schema_capsule(self, mixed_json: bool) -> object: ...
     def _field_stats(self) -> list[dict[str, Any]]:
         """The `fields` entries of the footers, summed over the shards: path, kinds, coded, bytes, decoded, media.
-        Empty for files without them (1.0, plain JSON lines).
-        """
+        Empty for files without them (1.0, plain JSON lines)."""
 
 @final
 class MdsShard:
@@ -331,15 +325,13 @@ class Writer:
         view: dict[str, Any] | None = None,
     ) -> Self:
         """`meta` and `media` are JSON. `view` makes the file a saved view: bases (JSON), indexes (of each base the line
-        offsets or None), positions (bytes or None), drop (names), num_samples.
-        """
+        offsets or None), positions (bytes or None), drop (names), num_samples."""
     def write(self, sample: Mapping[str, Any]) -> None: ...
     def write_many(self, samples: Any) -> None: ...
     def inherit(self, reader: Reader, hidden: Sequence[str], own: object | None, untyped: bool) -> bool:
         """Takes over what a dataset's files say of its columns but the `hidden` ones: schema, media, split, meta. `own`
         is an Arrow stream whose schema is that of the caller's columns, but for those that are `untyped`. Says whether
-        the datasets so far disagree on a schema.
-        """
+        the datasets so far disagree on a schema."""
     def copy(
         self,
         reader: Reader,
@@ -350,8 +342,7 @@ class Writer:
         own_only: bool,
     ) -> None:
         """Copies samples at positions over all shards (little-endian u64) as they are stored, without the `hidden`
-        columns, and with those in `own` and in the Arrow stream `table`. `own_only`: only columns that files lack.
-        """
+        columns, and with those in `own` and in the Arrow stream `table`. `own_only`: only columns that files lack."""
     def close(self) -> dict[str, int]: ...
     def abort(self) -> None: ...
     @property
@@ -368,14 +359,9 @@ def convert(
     options: str,
     progress: Callable[[int, int, int | None], None] | None = None,
 ) -> dict[str, int]:
-    """Converts between parquet, jsonl, msgpack, tar and jinx; `options` is JSON with any of: sidecar (bool),
-    compression (by target: "zstd", "gz", "snappy", "none"), level, limit, fields ([str]), rename ({old: new}), columns
-    ([str]), shard_size (bytes), overwrite, append, markers (bool), threads, split, mixed ("error" | "json"), meta
-    (object). A member that is absent has its default.
-    Sources are files (shards of a directory one by one); the codec of jsonl and msgpack follows the suffix (.gz, .zst).
-    `progress(rows, bytes_read, total_bytes)` is called about ten times a second and may raise.
-    Returns rows, bytes (the sidecar's included), sidecar_bytes, shards.
-    """
+    """Converts between parquet, jsonl, msgpack, tar and jinx; `options` is JSON: the keywords of `jinx.convert`, as
+    `Settings` gives them. Sources are files; the codec of jsonl and msgpack follows the suffix (.gz, .zst).
+    `progress(rows, bytes_read, total_bytes)` is called about ten times a second and may raise."""
 
 def convert_arrow(
     stream: object,
@@ -450,34 +436,28 @@ def copy_pair(main: str, sidecar: str | None, target: str, overwrite: bool) -> N
 
 @final
 class NewDirectory:
-    """A directory that is filled under a hidden name and appears under its own with `commit`."""
+    """A directory that is filled at a hidden `path` and named by `commit`; `overwrite` replaces JINX files."""
 
-    def __new__(cls, target: str, overwrite: bool) -> Self:
-        """`overwrite` replaces a directory that holds JINX files only."""
+    def __new__(cls, target: str, overwrite: bool) -> Self: ...
     @property
-    def path(self) -> str:
-        """Where its files are written."""
-    def commit(self) -> None:
-        """Makes the files durable and gives the directory its name."""
-    def abort(self) -> None:
-        """Removes what was written; after `commit` it does nothing."""
+    def path(self) -> str: ...
+    def commit(self) -> None: ...
+    def abort(self) -> None: ...
 
 @final
 class SeenFingerprints:
-    """A set of at most `limit` fingerprints of 16 bytes."""
+    """A set of at most `limit` fingerprints of 16 bytes; `add` says of each with 1 or 0 whether it is new."""
 
     def __new__(cls, limit: int) -> Self: ...
-    def add(self, fingerprints: bytes) -> bytes:
-        """Adds some; for each 1 if it is new, else 0."""
+    def add(self, fingerprints: bytes) -> bytes: ...
 
 def publish_file(path: str, data: bytes) -> None:
-    """Writes a small file so that readers see the old or the new content."""
+    """Writes a small file in one step."""
 
 def copy_directory(files: list[str], target: str, overwrite: bool) -> None: ...
 def compose(parts: Sequence[Reader], own: Sequence[tuple[str, Any]], dropped: Sequence[str]) -> Rows:
     """Datasets as one sequence, with columns of Python's (`column[i]`, `column.numbers()`) that hide those of the same
-    name, and without the `dropped` ones.
-    """
+    name, and without the `dropped` ones."""
 
 def compose_saved(file: Reader, bases: Sequence[Reader]) -> Rows:
     """A saved view over its bases."""
