@@ -154,10 +154,12 @@ impl<'a> Runner<'a> {
             }
         }
         let base = packs.positions.len();
-        for pack in 0..count {
-            self.starts[pack + 1] += self.starts[pack];
-            if kept[pack] {
-                packs.ends.push(u32::try_from(base).unwrap_or(u32::MAX) + self.starts[pack + 1]);
+        let mut end = 0;
+        for (start, &kept) in self.starts[1..].iter_mut().zip(&kept) {
+            end += *start;
+            *start = end;
+            if kept {
+                packs.ends.push(u32::try_from(base).unwrap_or(u32::MAX) + end);
             }
         }
         packs.positions.resize(base + self.starts[count] as usize, 0);
