@@ -132,8 +132,9 @@ CRATES = {
     "jinx-mds": {"jinx-core"},
     "jinx-pack": {"jinx-core"},
     "jinx-convert": {"jinx-core", "jinx-format", "jinx-mds"},
+    "jinx-order": {"jinx-core", "jinx-format"},
     "jinx-fuzz": {"jinx-core", "jinx-format", "jinx-mds"},
-    "jinx-py": {"jinx-core", "jinx-format", "jinx-kernels", "jinx-mds", "jinx-pack", "jinx-convert"},
+    "jinx-py": {"jinx-core", "jinx-format", "jinx-kernels", "jinx-mds", "jinx-pack", "jinx-convert", "jinx-order"},
 }
 
 
