@@ -387,9 +387,10 @@ def convert(
     options: str,
     progress: Callable[[int, int, int | None], None] | None = None,
 ) -> dict[str, int]:
-    """Converts between parquet, jsonl, msgpack, tar and jinx; `options` is JSON: the keywords of `jinx.convert`, as
-    `Settings` gives them. Sources are files; the codec of jsonl and msgpack follows the suffix (.gz, .zst).
-    `progress(rows, bytes_read, total_bytes)` is called about ten times a second and may raise."""
+    """Converts between parquet, jsonl, msgpack, tar and jinx; `options` is JSON, made by `_convert.options`. Files are
+    shards of a directory one by one; `progress(rows, bytes_read, total_bytes)` is called about ten times a second and
+    may raise. Returns rows, bytes (the sidecar's included), sidecar_bytes, shards.
+    """
 
 def convert_arrow(
     stream: object,
