@@ -203,8 +203,7 @@ class Reader:
         in order), and the columns that the files do not have."""
     @property
     def _options(self) -> dict[str, Any]:
-        """The keyword arguments of the constructor as they were given (io, verify, lazy, encoding, split, plain,
-        markers, max_value_bytes, expected), without `decoders`."""
+        """The keyword arguments of the constructor as they were given, without `decoders`."""
     @property
     def _shard_paths(self) -> list[str]:
         """Absolute, so that they lead to the same files from another working directory or process."""
@@ -220,8 +219,7 @@ class Reader:
     def _column(
         self, path: Sequence[str | None], kind: Literal["value", "length"]
     ) -> tuple[str, bytearray, bytes | None, bytes | None] | None:
-        """(dtype, data, validity bitmap, utf8 offsets) of a stored column over all shards, before the view;
-        None when a shard lacks it."""
+        """(dtype, data, validity bitmap, utf8 offsets) over all shards, before the view; None if a shard lacks it."""
     def _scan(self, path: Sequence[str], kind: Literal["value", "length"]) -> tuple[list[Any], bool]:
         """The same by reading rows, in parallel, without decoding media; in view order. Says too whether any sample
         has something at the path, be it null."""
@@ -237,8 +235,7 @@ class Reader:
     def _sizes(self) -> bytes:
         """Of each sample of the view about how many bytes it takes in a JINX file, as little-endian u64."""
     def _footer(self, shard: int) -> str:
-        """A shard's footer as JSON text: version, num_samples, bytes, sidecar_bytes, encoding, id, split, writer,
-        line_hash (bool), fields, columns, meta, ... (1.1 additions absent or null for 1.0 files)."""
+        """A shard's footer as JSON text; what 1.1 has added is absent or null for 1.0 files."""
     def _field_names(self) -> list[str]:
         """The top-level names over all shards; empty for files without statistics (1.0, plain JSON lines)."""
     def _arrow_schema(self) -> str | None: ...
@@ -390,9 +387,10 @@ def convert(
     options: str,
     progress: Callable[[int, int, int | None], None] | None = None,
 ) -> dict[str, int]:
-    """Converts between parquet, jsonl, msgpack, tar and jinx; `options` is JSON: the keywords of `jinx.convert`, as
-    `Settings` gives them. Sources are files; the codec of jsonl and msgpack follows the suffix (.gz, .zst).
-    `progress(rows, bytes_read, total_bytes)` is called about ten times a second and may raise."""
+    """Converts between parquet, jsonl, msgpack, tar and jinx; `options` is JSON, made by `_convert.options`. Files are
+    shards of a directory one by one; `progress(rows, bytes_read, total_bytes)` is called about ten times a second and
+    may raise. Returns rows, bytes (the sidecar's included), sidecar_bytes, shards.
+    """
 
 def convert_arrow(
     stream: object,
@@ -510,6 +508,21 @@ def hash_bytes(data: bytes) -> str:
 
 def hash_file(path: str) -> str:
     """xxh3-128 of a file as 32 hex digits."""
+
+def kernel_count_characters(texts: object, of: str, threads: int) -> bytearray: ...
+def kernel_count_words(texts: object, split: str, threads: int) -> bytearray: ...
+def kernel_character_repetition(texts: object, n: int, threads: int) -> bytearray: ...
+def kernel_word_repetition(texts: object, n: int, split: str, threads: int) -> bytearray: ...
+def kernel_replace_links(texts: object, replacement: str, threads: int) -> list[str | None]: ...
+def kernel_hash128(texts: object, ignore_case: bool, ignore_non_letters: bool, threads: int) -> bytearray: ...
+def kernel_minhash(texts: object, tokens: str, window: int, lowercase: bool, size: int, threads: int) -> bytearray: ...
+def kernel_band_keys(signatures: bytes, size: int, bands: int, rows: int) -> bytearray: ...
+
+@final
+class Clusters:
+    def __new__(cls, count: int) -> Self: ...
+    def join_equal(self, keys: bytes, positions: bytes) -> None: ...
+    def roots(self) -> bytearray: ...
 
 def pack(
     sizes: Sequence[Buffer],
