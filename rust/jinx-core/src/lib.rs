@@ -19,5 +19,6 @@ pub mod panics;
 pub mod problem;
 pub mod sink;
 pub mod value;
+pub mod value_pool;
 
 pub use error::{Cause, Error, Result};
