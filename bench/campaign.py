@@ -136,8 +136,8 @@ class Campaign:
         self._note(case, system.peer, number, record)
 
     def _measure_write(self, system: System, case: Case, source: data.Source, number: int) -> dict[str, Any]:
-        with tempfile.TemporaryDirectory(dir=source.folder, prefix="write-") as folder:
-            out = Path(folder) / "out"
+        with tempfile.TemporaryDirectory(dir=source.directory, prefix="write-") as directory:
+            out = Path(directory) / "out"
             out.mkdir()
             record = runner.measure(system, case, source, out, self.settings)
             if number == 0 and "wall" in record and not record["capped"]:
@@ -181,7 +181,7 @@ class Campaign:
             _say(f"DIFFERENT: {case.name}: {groups}")
 
     def _store(self, system: System, source: data.Source) -> Path:
-        return source.folder / "stores" / system.store
+        return source.directory / "stores" / system.store
 
     def _stands(self, system: System, out: Path) -> bool:
         mark = out.with_suffix(".done")

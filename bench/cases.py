@@ -160,11 +160,11 @@ def _write(task: Task, _: Any) -> Tally:
     return Tally(task.samples)
 
 
-def flush(folder: Path) -> None:
+def flush(directory: Path) -> None:
     """Write every file of a directory to the disk."""
     import os
 
-    for path in [folder, *folder.rglob("*")]:
+    for path in [directory, *directory.rglob("*")]:
         descriptor = os.open(path, os.O_RDONLY)
         os.fsync(descriptor)
         os.close(descriptor)

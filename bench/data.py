@@ -63,25 +63,25 @@ class Source:
     image_bytes: float
 
     @property
-    def folder(self) -> Path:
+    def directory(self) -> Path:
         """The directory of the data and everything made from it."""
         return self.parquet.parent
 
 
 def make(root: Path, kind: str, samples: int) -> Source:
     """Draw `samples` rows of "jpeg", "pixels" or "paper" below `root`, unless they stand there already."""
-    folder = root / f"{kind}-{samples}-r{REVISION}"
-    if not (folder / "data.json").exists():
-        folder.mkdir(parents=True, exist_ok=True)
-        _write_rows(folder / "data.parquet", _rows(kind, samples), "none")
+    directory = root / f"{kind}-{samples}-r{REVISION}"
+    if not (directory / "data.json").exists():
+        directory.mkdir(parents=True, exist_ok=True)
+        _write_rows(directory / "data.parquet", _rows(kind, samples), "none")
         if kind == "jpeg":
-            _write_rows(folder / "snappy.parquet", _rows(kind, samples), "snappy")
-    return _described(folder, kind, samples)
+            _write_rows(directory / "snappy.parquet", _rows(kind, samples), "snappy")
+    return _described(directory, kind, samples)
 
 
-def _described(folder: Path, kind: str, samples: int) -> Source:
+def _described(directory: Path, kind: str, samples: int) -> Source:
     """Facts about the rows in a directory, found once."""
-    about, parquet = folder / "data.json", folder / "data.parquet"
+    about, parquet = directory / "data.json", directory / "data.parquet"
     if not about.exists():
         sizes = list(_sizes(parquet))
         facts = {
@@ -90,16 +90,16 @@ def _described(folder: Path, kind: str, samples: int) -> Source:
             "image_bytes": sum(image for _, image in sizes) / samples,
         }
         about.write_text(json.dumps(facts))
-    return Source(kind, samples, parquet, folder / "snappy.parquet", **json.loads(about.read_text()))
+    return Source(kind, samples, parquet, directory / "snappy.parquet", **json.loads(about.read_text()))
 
 
 def take(root: Path, files: list[Path]) -> Source:
     """The paper's own data, from local Parquet files of llava-instruct-mix-vsft: images decoded, as there."""
-    folder = root / f"paper-{hashlib.sha256(' '.join(map(str, files)).encode()).hexdigest()[:12]}"
-    if not (folder / "data.json").exists():
-        folder.mkdir(parents=True, exist_ok=True)
-        _write_rows(folder / "data.parquet", _decoded(files), "none")
-    return _described(folder, "paper", pq.read_metadata(folder / "data.parquet").num_rows)
+    directory = root / f"paper-{hashlib.sha256(' '.join(map(str, files)).encode()).hexdigest()[:12]}"
+    if not (directory / "data.json").exists():
+        directory.mkdir(parents=True, exist_ok=True)
+        _write_rows(directory / "data.parquet", _decoded(files), "none")
+    return _described(directory, "paper", pq.read_metadata(directory / "data.parquet").num_rows)
 
 
 def _decoded(files: list[Path]) -> Iterator[dict[str, Any]]:

@@ -32,26 +32,26 @@ def python_of(name: str) -> Path:
     pins = REQUIREMENTS / f"{name}.txt"
     wanted = (REQUIREMENTS / f"{name}.in").read_text()
     text = pins.read_text() + wanted
-    folder = cache() / "environments" / f"{name}-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
-    python = folder / "bin" / "python"
-    if not (folder / ".complete").exists():
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        print(f"setting up {name} in {folder}", file=sys.stderr, flush=True)
-        _install(folder, python, pins, _without_dependencies(wanted))
-        (folder / ".complete").touch()
+    directory = cache() / "environments" / f"{name}-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
+    python = directory / "bin" / "python"
+    if not (directory / ".complete").exists():
+        shutil.rmtree(directory, ignore_errors=True)
+        directory.parent.mkdir(parents=True, exist_ok=True)
+        print(f"setting up {name} in {directory}", file=sys.stderr, flush=True)
+        _install(directory, python, pins, _without_dependencies(wanted))
+        (directory / ".complete").touch()
     return python
 
 
-def _install(folder: Path, python: Path, pins: Path, alone: list[str]) -> None:
+def _install(directory: Path, python: Path, pins: Path, alone: list[str]) -> None:
     uv = shutil.which("uv", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}")
     index = os.environ.get("TORCH_INDEX")
     if uv:
-        _do([uv, "venv", "--quiet", "--python", sys.executable, str(folder)])
+        _do([uv, "venv", "--quiet", "--python", sys.executable, str(directory)])
         install = [uv, "pip", "install", "--quiet", "--python", str(python)]
         foreign = ["--python-version", "3.12"]
     else:
-        _do([sys.executable, "-m", "venv", str(folder)])
+        _do([sys.executable, "-m", "venv", str(directory)])
         install = [str(python), "-m", "pip", "install", "--quiet"]
         foreign = ["--ignore-requires-python"]
     torch = next((line for line in pins.read_text().splitlines() if line.startswith("torch==")), None)

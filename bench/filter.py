@@ -82,10 +82,10 @@ def rows(samples: int) -> Iterator[dict[str, Any]]:
 
 def made(samples: int, indexed: int) -> tuple[Path, Path, Path]:
     """JSON lines, the same as JINX without an index, and JINX with one float column; written once."""
-    folder = environments.cache() / "filter"
-    folder.mkdir(parents=True, exist_ok=True)
+    directory = environments.cache() / "filter"
+    directory.mkdir(parents=True, exist_ok=True)
     lines, bare, numbers = (
-        folder / name for name in (f"{samples}.jsonl", f"{samples}.jinx", f"{indexed}-numbers.jinx")
+        directory / name for name in (f"{samples}.jsonl", f"{samples}.jinx", f"{indexed}-numbers.jinx")
     )
     if not lines.exists():
         partial = lines.with_suffix(".part")

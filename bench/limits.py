@@ -1,4 +1,4 @@
-"""What the machine allows: `python -m bench.limits FOLDER` in ref's environment, over ref's store; prints JSON.
+"""What the machine allows: `python -m bench.limits DIRECTORY` in ref's environment, over ref's store; prints JSON.
 
 Every figure is the median of a few passes, warm, on one thread.
 """
@@ -28,8 +28,10 @@ _REPEATS = 10
 
 def main() -> None:
     """Measure and print."""
-    folder = Path(sys.argv[1])
-    print(json.dumps({**_memory(), **_files(folder), **_objects(folder), **_codecs(folder), **_cores(folder)}))
+    directory = Path(sys.argv[1])
+    print(
+        json.dumps({**_memory(), **_files(directory), **_objects(directory), **_codecs(directory), **_cores(directory)})
+    )
 
 
 def _seconds(job: Callable[[], Any]) -> float:
@@ -58,9 +60,9 @@ def _memory() -> dict[str, float]:
     }
 
 
-def _files(folder: Path) -> dict[str, float]:
-    images = folder / "images.bin"
-    offsets = array("q", (folder / "offsets.bin").read_bytes())[1::2]
+def _files(directory: Path) -> dict[str, float]:
+    images = directory / "images.bin"
+    offsets = array("q", (directory / "offsets.bin").read_bytes())[1::2]
     size = images.stat().st_size
     buffer = bytearray(_BLOCK)
     with images.open("rb", buffering=0) as file:
@@ -88,10 +90,10 @@ def _files(folder: Path) -> dict[str, float]:
         }
 
 
-def _objects(folder: Path) -> dict[str, float]:
+def _objects(directory: Path) -> dict[str, float]:
     import orjson
 
-    lines = (folder / "rows.jsonl").read_bytes().splitlines()
+    lines = (directory / "rows.jsonl").read_bytes().splitlines()
 
     def parse() -> None:
         for line in lines:
@@ -104,11 +106,11 @@ def _objects(folder: Path) -> dict[str, float]:
     return {"json_line_us": _seconds(parse) / len(lines) * 1e6, "object_ns": _seconds(loop) * 1e3}
 
 
-def _cores(folder: Path) -> dict[str, float]:
+def _cores(directory: Path) -> dict[str, float]:
     """Cores that share an arithmetic unit, or their memory, do less together than one does as many times."""
     import orjson
 
-    lines = (folder / "rows.jsonl").read_bytes().splitlines()
+    lines = (directory / "rows.jsonl").read_bytes().splitlines()
     cores = os.cpu_count() or 1
 
     def parse() -> None:
@@ -132,13 +134,13 @@ def _forked(job: Callable[[], None]) -> int:
     return process
 
 
-def _codecs(folder: Path) -> dict[str, float]:
+def _codecs(directory: Path) -> dict[str, float]:
     import numpy as np
     import zstandard
     from PIL import Image
 
-    offsets = array("q", (folder / "offsets.bin").read_bytes())[1:400:2]
-    whole = (folder / "images.bin").read_bytes()[: offsets[-1]]
+    offsets = array("q", (directory / "offsets.bin").read_bytes())[1:400:2]
+    whole = (directory / "images.bin").read_bytes()[: offsets[-1]]
     jpegs = [whole[start:stop] for start, stop in pairwise(offsets)]
     pictures = [_pixels(number) for number in range(_PICTURES)]
     frames = [zstandard.ZstdCompressor(level=3).compress(pixels) for pixels in pictures]

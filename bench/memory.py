@@ -133,10 +133,10 @@ def main() -> None:
         print(f"{'GB':>5}  {'step':<18} {'private MB':>10} {'mapped MB':>10} {'seconds':>8}")
     for gigabytes in options.gb:
         with tempfile.TemporaryDirectory(dir=options.directory) as work:
-            folder = Path(work)
-            rows = write_parquet(folder / "in.parquet", int(gigabytes * 1e9))
+            directory = Path(work)
+            rows = write_parquet(directory / "in.parquet", int(gigabytes * 1e9))
             for name, source, out in _STEPS:
-                peak = iterate(folder / source) if out is None else convert(folder / source, folder / out)
+                peak = iterate(directory / source) if out is None else convert(directory / source, directory / out)
                 if options.json:
                     line = json.dumps({"gb": gigabytes, "rows": rows, "step": name, **asdict(peak)})
                 else:

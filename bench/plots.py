@@ -1,4 +1,4 @@
-"""Charts of the results: `python -m bench.plots RESULTS.json FOLDER`, in the environment that has matplotlib."""
+"""Charts of the results: `python -m bench.plots RESULTS.json DIRECTORY`, in the environment that has matplotlib."""
 
 import json
 import sys
@@ -21,16 +21,16 @@ _ACROSS = 2
 _OURS, _REF, _OTHERS = "#c8402f", "#444444", "#9db4c0"
 
 
-def draw(results: Results, folder: Path) -> dict[str, str]:
-    """Writes SVG files to `folder`; returns their names by title."""
+def draw(results: Results, directory: Path) -> dict[str, str]:
+    """Writes SVG files to `directory`; returns their names by title."""
     import matplotlib as mpl
 
     mpl.use("svg")
     mpl.rcParams.update({"svg.hashsalt": "bench", "svg.fonttype": "none", "font.size": 8})
-    return _speeds(results, folder) | _paper(results, folder)
+    return _speeds(results, directory) | _paper(results, directory)
 
 
-def _speeds(results: Results, folder: Path) -> dict[str, str]:
+def _speeds(results: Results, directory: Path) -> dict[str, str]:
     """One panel for each everyday use. A linear scale: a bar twice as long is twice as fast."""
     panels = {case: title for case, title in _PANELS.items() if case in results.cases()}
     if not panels:
@@ -52,11 +52,11 @@ def _speeds(results: Results, folder: Path) -> dict[str, str]:
         axis.spines[["top", "right", "bottom"]].set_visible(False)
     for axis in axes.flat[len(panels) :]:
         axis.set_visible(False)
-    _save(figure, folder / "speed.svg")
+    _save(figure, directory / "speed.svg")
     return {"Samples per second by use and system": "speed.svg"}
 
 
-def _paper(results: Results, folder: Path) -> dict[str, str]:
+def _paper(results: Results, directory: Path) -> dict[str, str]:
     """The paper's figures: throughput by operation, and throughput over memory."""
     cases = [case for case in paper.CASES if case in results.cases()]
     if not cases:
@@ -82,8 +82,8 @@ def _paper(results: Results, folder: Path) -> dict[str, str]:
         for one in (axis, field):
             one.set_title(paper.CASES[case])
             one.spines[["top", "right"]].set_visible(False)
-    _save(figure, folder / "paper-throughput.svg")
-    _save(scatter, folder / "paper-memory.svg")
+    _save(figure, directory / "paper-throughput.svg")
+    _save(scatter, directory / "paper-memory.svg")
     return {
         "Throughput, as in the paper's figure 1": "paper-throughput.svg",
         "Throughput over memory, as in the paper's figures 2 and 3": "paper-memory.svg",

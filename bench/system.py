@@ -24,9 +24,9 @@ class Failure(Exception):  # noqa: N818 - a result like any other
 class Watch(threading.Thread):
     """Watches the memory of a process and its children, and the bytes in directories; stops it when it is late."""
 
-    def __init__(self, pid: int, folders: list[Path], seconds: float) -> None:
+    def __init__(self, pid: int, directories: list[Path], seconds: float) -> None:
         super().__init__(daemon=True)
-        self.pid, self.folders = pid, folders
+        self.pid, self.directories = pid, directories
         self.deadline = time.monotonic() + seconds
         self.late = False
         self.memory: list[tuple[float, int]] = []
@@ -42,8 +42,8 @@ class Watch(threading.Thread):
                 self.late = True
                 os.kill(self.pid, signal.SIGKILL)
             self.memory.append((now, _private(self.pid)))
-            if self.folders and now - looked > _DISK_SECONDS:
-                self.disk, looked = max(self.disk, sum(map(size, self.folders))), now
+            if self.directories and now - looked > _DISK_SECONDS:
+                self.disk, looked = max(self.disk, sum(map(size, self.directories))), now
 
 
 def _private(pid: int) -> int:
@@ -59,10 +59,10 @@ def _private(pid: int) -> int:
     return total
 
 
-def size(folder: Path) -> int:
+def size(directory: Path) -> int:
     """Bytes of all files below a directory, also while they come and go."""
     total = 0
-    for parent, _, names in os.walk(folder):
+    for parent, _, names in os.walk(directory):
         for name in names:
             try:
                 total += os.lstat(os.path.join(parent, name)).st_size  # noqa: PTH118 - many small calls

@@ -215,7 +215,7 @@ def main() -> None:
     """Writes both files next to this script."""
     for name, title, schema in (
         ("footer", "Footer of a JINX 1.1 main file", FOOTER),
-        ("manifest", "Manifest of a JINX 1.1 folder", MANIFEST),
+        ("manifest", "Manifest of a JINX 1.1 directory", MANIFEST),
     ):
         head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": title}
         (HERE / f"{name}.schema.json").write_text(json.dumps({**head, **schema}, indent=1) + "\n", encoding="utf-8")

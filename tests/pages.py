@@ -80,29 +80,29 @@ def runs_elsewhere(code: str) -> bool:
     return any(name in ELSEWHERE for name in names)
 
 
-def prepare(folder: Path, parquet: Path) -> None:
+def prepare(directory: Path, parquet: Path) -> None:
     """Everything that pages name as given."""
     for name in ("in", "part-1", "part-2"):
-        shutil.copy(parquet, folder / f"{name}.parquet")
-    (folder / "hub").mkdir()
+        shutil.copy(parquet, directory / f"{name}.parquet")
+    (directory / "hub").mkdir()
     for split in ("train", "test"):
-        shutil.copy(parquet, folder / "hub" / f"{split}-00000-of-00001.parquet")
+        shutil.copy(parquet, directory / "hub" / f"{split}-00000-of-00001.parquet")
     for name in ("out", "train"):
-        jinx.convert(parquet, folder / f"{name}.jinx")
-    jinx.open(folder / "train.jinx")[::2].save(folder / "good.jinx")
+        jinx.convert(parquet, directory / f"{name}.jinx")
+    jinx.open(directory / "train.jinx")[::2].save(directory / "good.jinx")
     for name in ("shards", "shards/train"):
-        jinx.convert(parquet, folder / name, output_format="mds")
-    (folder / "plain.jsonl").write_text('{"a":1}\n', "utf-8")
-    jinx.convert(folder / "plain.jsonl", folder / "rows.jsonl.gz")
+        jinx.convert(parquet, directory / name, output_format="mds")
+    (directory / "plain.jsonl").write_text('{"a":1}\n', "utf-8")
+    jinx.convert(directory / "plain.jsonl", directory / "rows.jsonl.gz")
     image = draw.sample(0)["image"]["bytes"]
-    (folder / "images").mkdir()
+    (directory / "images").mkdir()
     for name in ("a.jpg", "images/a.jpg"):
-        (folder / name).write_bytes(image)
-    with tarfile.open(folder / "shard-0000.tar", "w") as tar:
+        (directory / name).write_bytes(image)
+    with tarfile.open(directory / "shard-0000.tar", "w") as tar:
         for number in range(5):
             for suffix, file in (("jpg", "a.jpg"), ("json", "plain.jsonl")):
-                tar.add(folder / file, f"{number:06}.{suffix}")
-    (folder / "llava.json").write_text('[{"image": "a.jpg", "conversations": []}]', "utf-8")
+                tar.add(directory / file, f"{number:06}.{suffix}")
+    (directory / "llava.json").write_text('[{"image": "a.jpg", "conversations": []}]', "utf-8")
 
 
 def written_by(code: str) -> list[str]:
@@ -114,17 +114,17 @@ def written_by(code: str) -> list[str]:
     return re.findall(r'(?:\b(?:Writer|convert)\((?:\S.*, )?|\bout=|\.save\()"([\w./-]+)"[,)]', code)
 
 
-def run(folder: Path, codes: list[str], before: str = "", after: str = "") -> None:
+def run(directory: Path, codes: list[str], before: str = "", after: str = "") -> None:
     """Run Python and commands in order, as one script: names that one block defines stay for the later ones."""
     lines = [GIVEN, TOOLS, before]
     for code in codes:
         lines += [f"remove({name!r})" for name in written_by(code)]
         lines.append(f"shell({code!r})" if code.startswith(SHELL) else code)
-    (folder / "page.py").write_text("\n".join([*lines, after]), "utf-8")
+    (directory / "page.py").write_text("\n".join([*lines, after]), "utf-8")
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     done = subprocess.run(
         [sys.executable, "page.py"],
-        cwd=folder,
+        cwd=directory,
         env={**os.environ, "PATH": path, "PYTHONPATH": str(Path(jinx.__file__).parents[1])},
         capture_output=True,
         text=True,

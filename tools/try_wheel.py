@@ -44,8 +44,8 @@ def _try(wheel: Path) -> int:
         return _fail(f"{wheel.name}: not for glibc 2.28, so not for the systems that clusters have")
     if size_bytes > MAX_WHEEL_BYTES:
         return _fail(f"{wheel.name}: {size_bytes} bytes, more than {MAX_WHEEL_BYTES}")
-    with tempfile.TemporaryDirectory() as folder:
-        work = Path(folder)
+    with tempfile.TemporaryDirectory() as directory:
+        work = Path(directory)
         bin_dir = _environment(work / "env", wheel)
         write_parquet(work / "in.parquet", samples=20, seed=0)
         _run([bin_dir / "jinx", "convert", work / "in.parquet", work / "out.jinx", "--sidecar"])

@@ -38,7 +38,7 @@ def child(arguments: list[str]) -> dict[str, float]:
     return found
 
 
-def run(folder: Path, limit: int, rounds: int, shards: list[str]) -> list[dict[str, Any]]:
+def run(directory: Path, limit: int, rounds: int, shards: list[str]) -> list[dict[str, Any]]:
     """Every case over these shards (all if none are named) by every reader, alternately."""
     records: list[dict[str, Any]] = []
     for form, case, readers in plan():
@@ -49,7 +49,7 @@ def run(folder: Path, limit: int, rounds: int, shards: list[str]) -> list[dict[s
                 record = {"shards": form, "case": case, "reader": reader, "round": number}
                 line = f"{form:12} {case:28} {reader:14}"
                 try:
-                    found = child([case, reader, form, str(folder), str(limit)])
+                    found = child([case, reader, form, str(directory), str(limit)])
                 except RuntimeError as error:
                     if reader.startswith("jinx"):
                         raise
@@ -92,8 +92,8 @@ def joined(old: dict[str, Any], new: dict[str, Any], shards: list[str]) -> dict[
 def main() -> None:
     """Command line."""
     if os.environ.get("BENCH_CHILD"):
-        case, reader, form, folder, limit = sys.argv[1:]
-        at = Path(folder)
+        case, reader, form, directory, limit = sys.argv[1:]
+        at = Path(directory)
         print(json.dumps(pieces(at) if case == "pieces" else measure(case, reader, form, at, int(limit))))
         return
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
@@ -101,17 +101,17 @@ def main() -> None:
     parser.add_argument("--limit", type=int, default=4000, help="samples of a random case")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--directory", type=Path, help="where the shards are kept and found again")
-    parser.add_argument("--save", type=Path, help="folder that mds.json and mds.md are written to")
+    parser.add_argument("--save", type=Path, help="directory that mds.json and mds.md are written to")
     parser.add_argument("--shards", nargs="+", default=[], help="only these, in place of older figures in --save")
     parser.add_argument("--note", default="", help="a sentence for the page")
     options = parser.parse_args()
     started = time.monotonic()
     with tempfile.TemporaryDirectory() as temporary:
-        folder = options.directory or Path(temporary)
-        if not (folder / "many" / "index.json").exists():
-            make(folder, options.samples)
-        records = run(folder, options.limit, options.rounds, options.shards)
-        parts = child(["pieces", "", "", str(folder), "0"])
+        directory = options.directory or Path(temporary)
+        if not (directory / "many" / "index.json").exists():
+            make(directory, options.samples)
+        records = run(directory, options.limit, options.rounds, options.shards)
+        parts = child(["pieces", "", "", str(directory), "0"])
     results = {"about": about(options, started), "records": records, "pieces": parts}
     if options.save:
         saved = options.save / "mds.json"

@@ -44,9 +44,9 @@ def plan() -> list[tuple[str, str, tuple[str, ...]]]:
     return [*found, ("pixels", "pixels", PIXEL_READERS), ("many", "open", OPEN_READERS)]
 
 
-def opened(reader: str, folder: Path, form: str, local: Path, *, inside: bool) -> Any:
+def opened(reader: str, directory: Path, form: str, local: Path, *, inside: bool) -> Any:
     """The dataset of one reader; `inside` a StreamingDataset where there is a choice."""
-    path = folder / form
+    path = directory / form
     if reader in {"jinx ram", "jinx take", "jinx bulk"}:
         from jinx.mds import BulkReader, RamReader
 
@@ -121,19 +121,19 @@ def cpu() -> float:
     return own.ru_utime + own.ru_stime + others.ru_utime + others.ru_stime
 
 
-def measure(case: str, reader: str, form: str, folder: Path, limit: int) -> dict[str, float]:
+def measure(case: str, reader: str, form: str, directory: Path, limit: int) -> dict[str, float]:
     """CPU and wall seconds for a sample, private bytes before the work, bytes on disk after it."""
     load(reader)
-    with tempfile.TemporaryDirectory(dir=folder) as work_folder:
-        local = Path(work_folder)
-        samples = packed_pixels(folder) if reader.startswith("libzstd") else []
+    with tempfile.TemporaryDirectory(dir=directory) as work_directory:
+        local = Path(work_directory)
+        samples = packed_pixels(directory) if reader.startswith("libzstd") else []
         before, _ = memory(os.getpid())
         # What is opened and unpacked counts too, for that is what a reader costs.
         start, wall = cpu(), time.perf_counter()
         if reader.startswith("libzstd"):
             count = _libzstd(samples, (os.cpu_count() or 1) if reader.endswith("all cores") else 1)
         else:
-            dataset = opened(reader, folder, form, local, inside=case.startswith(_IN_STREAMING))
+            dataset = opened(reader, directory, form, local, inside=case.startswith(_IN_STREAMING))
             count = work(case, reader, dataset, limit)
         spent, waited = cpu() - start, time.perf_counter() - wall
         disk = sum(file.stat().st_size for file in local.rglob("*") if file.is_file())
@@ -154,13 +154,13 @@ def _libzstd(samples: list[bytes], threads: int) -> int:
     return len(samples)
 
 
-def pieces(folder: Path) -> dict[str, float]:
+def pieces(directory: Path) -> dict[str, float]:
     """Where the time of our reader goes: CPU seconds for a sample of the raw shards, for parts of the work."""
     import json
 
     from jinx.mds import RamReader
 
-    dataset = RamReader(folder / "raw")
+    dataset = RamReader(directory / "raw")
     orjson = import_module("orjson")
     texts = [json.dumps(sample["messages"]).encode() for sample in dataset]
     images = [len(sample["image"]) for sample in dataset]
@@ -170,10 +170,10 @@ def pieces(folder: Path) -> dict[str, float]:
     def touching(*fields: str) -> Callable[[int], Any]:
         return lambda i: touch(dataset[i], fields)
 
-    with (folder / "raw" / "shard.00000.mds").open("rb", buffering=0) as file:
+    with (directory / "raw" / "shard.00000.mds").open("rb", buffering=0) as file:
         from os import pread
 
-        span = (folder / "raw" / "shard.00000.mds").stat().st_size // 2
+        span = (directory / "raw" / "shard.00000.mds").stat().st_size // 2
         parts: dict[str, Callable[[int], Any]] = {
             "an empty loop": lambda i: touch(i, ()),
             "a sample of which nothing is touched": touching(),

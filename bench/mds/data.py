@@ -24,21 +24,21 @@ _IMAGE_BYTES = 47_400
 _PIXELS = (416, 416, 3)
 
 
-def make(folder: Path, samples: int) -> None:
+def make(directory: Path, samples: int) -> None:
     """Write every form, pixels compressed one by one, and an index of many shards."""
     from jinx.mds import MDSWriter
 
     for form in FORMS:
         generator = random.Random(0)
-        with MDSWriter(columns=COLUMNS, out=folder / form, compression=_COMPRESSION[form]) as writer:
+        with MDSWriter(columns=COLUMNS, out=directory / form, compression=_COMPRESSION[form]) as writer:
             for number in range(samples):
                 writer.write(_row(generator, number))
     noise = np.random.default_rng(0)
-    with MDSWriter(columns={"pixels": "ndarray"}, out=folder / "pixels", compression="sample::zstd") as writer:
+    with MDSWriter(columns={"pixels": "ndarray"}, out=directory / "pixels", compression="sample::zstd") as writer:
         for _ in range(max(samples // 20, 8)):
             steps = noise.integers(-2, 3, _PIXELS, dtype=np.int16).cumsum(axis=1)
             writer.write({"pixels": (steps % 256).astype(np.uint8)})
-    with MDSWriter(columns={"id": "int"}, out=folder / "many", size_limit=1) as writer:
+    with MDSWriter(columns={"id": "int"}, out=directory / "many", size_limit=1) as writer:
         for number in range(MANY_SHARDS):
             writer.write({"id": number})
 
@@ -62,12 +62,12 @@ def _row(generator: random.Random, number: int) -> dict[str, Any]:
     }
 
 
-def packed_pixels(folder: Path) -> list[bytes]:
+def packed_pixels(directory: Path) -> list[bytes]:
     """The pixels' samples as they are stored."""
-    index = json.loads((folder / "pixels" / "index.json").read_text())
+    index = json.loads((directory / "pixels" / "index.json").read_text())
     found: list[bytes] = []
     for shard in index["shards"]:
-        data = (folder / "pixels" / shard["raw_data"]["basename"]).read_bytes()
+        data = (directory / "pixels" / shard["raw_data"]["basename"]).read_bytes()
         ends = np.frombuffer(data, "<u4", shard["samples"] + 1, 4).tolist()
         found += [data[start:end] for start, end in pairwise(ends)]
     return found

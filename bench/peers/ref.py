@@ -12,13 +12,13 @@ from bench.peers.peer import Peer, touched
 class Rows:
     """Line `i` holds sample `i` without its image; the offsets say where both begin."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, directory: Path) -> None:
         import orjson
 
-        self.folder = folder
+        self.directory = directory
         self.loads = orjson.loads
-        self.offsets = array("q", (folder / "offsets.bin").read_bytes())
-        self.rows, self.images = (self._map(folder / name) for name in ("rows.jsonl", "images.bin"))
+        self.offsets = array("q", (directory / "offsets.bin").read_bytes())
+        self.rows, self.images = (self._map(directory / name) for name in ("rows.jsonl", "images.bin"))
         self.view = memoryview(self.images)
 
     @staticmethod
@@ -39,7 +39,7 @@ class Rows:
         return map(self.__getitem__, range(len(self)))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Rows, (self.folder,)
+        return Rows, (self.directory,)
 
 
 class Ref(Peer):

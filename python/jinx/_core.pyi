@@ -15,17 +15,19 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Literal, Self, final
 
-from typing_extensions import disjoint_base
+from typing_extensions import Buffer, disjoint_base
 
 __version__: str
 build_profile: str
+PACKER_VERSION: int
+"""Changes whenever the same request gives another plan."""
 
 class JinxError(Exception):
-    """The base of all errors of jinx; `path`, `sample` and `field` say where, None where they do not apply."""
+    """The base of all errors of jinx; `path`, `sample` and `column` say where, None where they do not apply."""
 
     path: str | None
     sample: int | None
-    field: str | None
+    column: str | None
 
 class CorruptFileError(JinxError, ValueError):
     """Bytes that no writer produces, or a checksum that does not match."""
@@ -156,9 +158,9 @@ class Reader:
         line_offsets: bytes | None = None,
     ) -> Self:
         """`expected`: samples and id of every shard, from a manifest, so that a shard opens on first access and is
-        checked then. `decoders`: for each column, the function that decodes its value; called once,
-        at first touch. `mds`: `shards` are folders with an index.json, opened with these options: unpack ("private",
-        "memory" or a directory), hashes (bool: of all shards), image_bytes (bool), allow_unsafe_types (bool or names).
+        checked then. `decoders`: for each column, the function that decodes its value; called once, at first touch.
+        `mds`: `shards` are directories with an index.json, opened with these options: unpack ("private", "memory" or a
+        directory), hashes (bool: of all shards), image_bytes (bool), allow_unsafe_types (bool or names).
         `line_offsets`: of one file of plain JSON lines, as `Rows.line_offsets` gives them, so that it is not scanned.
         """
     def __len__(self) -> int: ...
@@ -307,7 +309,7 @@ class Writer:
         binary_threshold: int = 64,
         compress_threshold: int = 128,
         compress_ratio: float = 0.9,
-        text_threshold: int = 32768,
+        string_threshold: int = 32768,
         uncompressed: Sequence[str] = ...,
         indexed: Sequence[str] | None = None,
         only_indexed: Sequence[str] | None = None,
@@ -319,7 +321,7 @@ class Writer:
         arrow_schema: str | None = None,
         media: str | None = None,
         threads: int = 0,
-        max_record_bytes: int | None = None,
+        max_row_bytes: int | None = None,
         max_value_bytes: int | None = None,
         view: dict[str, Any] | None = None,
     ) -> Self:
@@ -411,7 +413,7 @@ def resolve(path: str) -> list[tuple[str, int | None, str | None]]:
 def verify(
     path: str, progress: Callable[[int, int], None] | None = None, max_value_bytes: int | None = None
 ) -> list[dict[str, Any]]:
-    """Problems of a pair or directory: {"file", "sample", "field", "byte", "cause", "what"}; empty if it is intact."""
+    """Problems of a pair or directory: {"file", "sample", "column", "byte", "cause", "what"}; empty if it is intact."""
 
 def mds_verify(path: str, progress: Callable[[int, int], None] | None = None) -> list[dict[str, Any]]:
     """As `verify`, for an MDS directory."""
@@ -428,8 +430,8 @@ def json_text(value: Any, binary: bool) -> bytes:
 def _sample_of(names: list[str], values: dict[str, Any], carried: bytes) -> LazyDict:
     """A sample that was pickled."""
 
-def clean(folder: str) -> list[str]: ...
-def merge(folder: str) -> tuple[int, int, int, int]: ...
+def clean(directory: str) -> list[str]: ...
+def merge(directory: str) -> tuple[int, int, int, int]: ...
 def sidecar_of(main: str) -> Path | None:
     """The sidecar that goes with a main file; MismatchError when it is missing."""
 
@@ -440,7 +442,7 @@ def require_own_sidecar(main: str) -> None:
     """InvalidError when the sidecar next to `main` is another main file's."""
 
 def copy_pair(main: str, sidecar: str | None, target: str, overwrite: bool) -> None: ...
-def copy_folder(files: list[str], target: str, overwrite: bool) -> None: ...
+def copy_directory(files: list[str], target: str, overwrite: bool) -> None: ...
 def compose(parts: Sequence[Reader], own: Sequence[tuple[str, Any]], dropped: Sequence[str]) -> Rows:
     """Datasets as one sequence, with columns of Python's (`column[i]`, `column.numbers()`) that hide those of the same
     name, and without the `dropped` ones.
@@ -466,3 +468,22 @@ def hash_bytes(data: bytes) -> str:
 
 def hash_file(path: str) -> str:
     """xxh3-128 of a file as 32 hex digits."""
+
+def pack(
+    sizes: Sequence[Buffer],
+    capacities: Sequence[int],
+    *,
+    strategy: str,
+    window: int,
+    truncate: bool,
+    sources: Sequence[tuple[int, int]],
+    seed: int | None,
+    epoch: int,
+    threads: int,
+) -> tuple[bytes, bytes, tuple[int, int, int]]:
+    """The packs of an epoch: offsets and positions as little-endian u32, and how many samples are empty, too large and
+    truncated. `sizes` are arrays of u32, tokens first; `sources` are (samples, how many of them an epoch takes).
+    """
+
+def step_order(count: int, seed: int, epoch: int, window: int) -> list[int]:
+    """The shuffled order of the groups of packs of one window of a schedule."""

@@ -11,7 +11,7 @@ from jinx import _core
 from jinx._dataset.dataset import Dataset
 from jinx._suggest import hint
 from jinx.errors import CorruptFileError, JinxError, MismatchError, UnsupportedError
-from jinx.mds._folders import find_folders, open_folders
+from jinx.mds._directories import find_directories, open_directories
 
 if TYPE_CHECKING:
     from jinx._dataset.decode_media import DecodeSpec
@@ -72,11 +72,11 @@ def open(
         CorruptFileError: The file is damaged.
         UnsupportedError: It is not a JINX file; the message holds the command that converts it.
     """
-    folders = find_folders(path, split)
-    if folders is not None:
-        dataset = open_folders(
+    directories = find_directories(path, split)
+    if directories is not None:
+        dataset = open_directories(
             Dataset,
-            folders,
+            directories,
             io=io,
             lazy=lazy,
             verify=verify,
@@ -228,13 +228,13 @@ def natural_key(name: str) -> list[tuple[int, Any]]:
 
 def missing(path: str) -> OSError:
     """The error for a path that does not exist, with the nearest name in its directory."""
-    folder, name = os.path.split(path)
+    directory, name = os.path.split(path)
     if _GLOB & set(name):
         return FileNotFoundError(f"{path}: no file matches this pattern")
     try:
-        near = hint(name, os.listdir(folder or "."))  # noqa: PTH208
+        near = hint(name, os.listdir(directory or "."))  # noqa: PTH208
     except FileNotFoundError:
-        return FileNotFoundError(f"{path}: no such file; the directory {folder} does not exist either")
+        return FileNotFoundError(f"{path}: no such file; the directory {directory} does not exist either")
     except OSError as error:  # the name is too long, a part of it is a file, or may not be read
         return OSError(error.errno, error.strerror, path)
     return FileNotFoundError(f"{path}: no such file{near}")

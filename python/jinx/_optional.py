@@ -4,13 +4,14 @@ from importlib import import_module
 from typing import Any
 
 
-def require(module: str, *, extra: str, what: str) -> Any:
+def require(module: str, *, extra: str, what: str, distribution: str = "jinx-data") -> Any:
     """Import an optional package.
 
     Args:
         module: The module's dotted name, e.g. `"PIL.Image"`.
-        extra: The extra of `jinx-data` that brings it.
+        extra: The extra that brings it.
         what: What needs it, as the start of a sentence.
+        distribution: Whose extra it is.
 
     Raises:
         ImportError: It is not installed; the message holds the command to run.
@@ -21,5 +22,5 @@ def require(module: str, *, extra: str, what: str) -> Any:
         root = module.partition(".")[0]
         if error.name is not None and error.name.partition(".")[0] != root:
             raise  # it is installed, but something it needs is not
-        message = f"{what} needs {root}, which is not installed: pip install 'jinx-data[{extra}]'"
+        message = f"{what} needs {root}, which is not installed: pip install '{distribution}[{extra}]'"
         raise ImportError(message, name=root) from error

@@ -60,7 +60,7 @@ class Problem(Result):
     Attributes:
         file: The file.
         sample: Number of the sample in its file, if the problem concerns one.
-        field: The column or path, if the problem concerns one.
+        column: The column, or the path inside it, if the problem concerns one.
         byte: The byte in the file, if known.
         cause: `"corrupt"`, `"truncated"`, `"limit"`, `"unsupported"` or `"mismatch"`.
         what: What is wrong, in words.
@@ -68,7 +68,7 @@ class Problem(Result):
 
     file: str
     sample: int | None
-    field: str | None
+    column: str | None
     byte: int | None
     cause: str
     what: str

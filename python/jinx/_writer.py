@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from jinx import _core
-from jinx._files.merge import parse_part, part_folder
+from jinx._files.merge import parse_part, part_directory
 from jinx._outputs import refuse_existing
 from jinx._results import WriteResult
 from jinx._sizes import parse_size
@@ -44,11 +44,13 @@ def checked_meta(meta: Mapping[str, Any]) -> dict[str, Any]:
     """`meta` as a dict that JSON gives back unchanged.
 
     Raises:
-        TypeError: A name is not a string, or JSON cannot hold a value.
+        TypeError: `meta` is not a mapping, a name is not a string, or JSON cannot hold a value.
         ValueError: A float is not finite, a str has lone surrogates, or a container holds itself.
     """
     import json
 
+    if not isinstance(meta, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance] - an empty list would pass for {}
+        raise TypeError(f"meta must be a dict, not {type(meta).__name__}")
     checked = dict(meta)
     try:
         json.dumps(checked, ensure_ascii=False, allow_nan=False).encode()
@@ -104,9 +106,9 @@ class Writer:
         binary_threshold: Binary values of at most this many bytes are kept in the row.
         compress_threshold: Values with fewer bytes are not compressed.
         compress_ratio: A compressed value is stored if it is at most this share of the original.
-        text_threshold: Strings with more UTF-8 bytes go to the sidecar.
+        string_threshold: Strings with more UTF-8 bytes go to the sidecar.
         threads: Threads that compress; 0 for one per core. The bytes written do not depend on it.
-        max_record_bytes: The longest row, including its newline and 20 digits for the place of each value in the
+        max_row_bytes: The longest row, including its newline and 20 digits for the place of each value in the
             sidecar; 256 MiB if not given, which is also the limit of readers.
         max_value_bytes: The longest value; 2 GiB if not given, which is also the limit of readers. To read longer ones,
             use `jinx.open(..., max_value_bytes=...)`.
@@ -134,9 +136,9 @@ class Writer:
         binary_threshold: int = 64,
         compress_threshold: int = 128,
         compress_ratio: float = 0.9,
-        text_threshold: int = 32768,
+        string_threshold: int = 32768,
         threads: int = 0,
-        max_record_bytes: int | None = None,
+        max_row_bytes: int | None = None,
         max_value_bytes: int | None = None,
         arrow_schema: str | None = None,
     ) -> None:
@@ -149,7 +151,7 @@ class Writer:
         if part is not None:
             if append:
                 raise ValueError("a part cannot be appended to; write it again")
-            self._path, overwrite = part_folder(self._path, *parse_part(part)), True
+            self._path, overwrite = part_directory(self._path, *parse_part(part)), True
         if not overwrite and not append:
             refuse_existing(self._path)
         self._core = _core.Writer(
@@ -160,7 +162,7 @@ class Writer:
             binary_threshold=binary_threshold,
             compress_threshold=compress_threshold,
             compress_ratio=compress_ratio,
-            text_threshold=text_threshold,
+            string_threshold=string_threshold,
             uncompressed=_names(uncompressed),
             indexed=None if indexed is None else _names(indexed),
             only_indexed=None if only_indexed is None else _names(only_indexed),
@@ -172,7 +174,7 @@ class Writer:
             arrow_schema=arrow_schema,
             media=None if media is None else _json([_media_field(*entry) for entry in media.items()]),
             threads=min(threads, MAX_THREADS),
-            max_record_bytes=max_record_bytes,
+            max_row_bytes=max_row_bytes,
             max_value_bytes=max_value_bytes,
         )
 

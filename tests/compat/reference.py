@@ -25,7 +25,7 @@ def write(path: Path, samples: Iterable[dict], **options: Any) -> Path:
     return path
 
 
-def write_folder(path: Path, samples: Iterable[dict], shard_size: int, **options: Any) -> Path:
+def write_directory(path: Path, samples: Iterable[dict], shard_size: int, **options: Any) -> Path:
     with JinxDatasetWriter(str(path), shard_size, **options) as writer:
         for sample in samples:
             writer.write(sample)

@@ -171,9 +171,9 @@ def test_an_empty_file(tmp_path, threshold):
 
 
 @pytest.mark.parametrize("options", [{}, {"compression": None}, {"encoding": "b64", "binary_threshold": 100}])
-def test_a_folder_of_shards(tmp_path, options):
+def test_a_directory_of_shards(tmp_path, options):
     samples = [{"i": i, **sample} for i, sample in enumerate(rows.EVERYTHING * 3)]
-    path = reference.write_folder(tmp_path / "data", samples, 2000, **options)
+    path = reference.write_directory(tmp_path / "data", samples, 2000, **options)
     assert len(list(path.glob("shard-*.jinx"))) > 3
     got = read_all_ways(path)
     assert difference(got, samples) is None
@@ -181,9 +181,9 @@ def test_a_folder_of_shards(tmp_path, options):
     assert difference(read_all_ways(sorted(path.glob("shard-*.jinx"))), samples) is None
 
 
-def test_a_folder_grows(tmp_path):
-    path = reference.write_folder(tmp_path / "data", [{"i": i} for i in range(50)], 300)
-    reference.write_folder(path, [{"i": i} for i in range(50, 80)], 300, append=True)
+def test_a_directory_grows(tmp_path):
+    path = reference.write_directory(tmp_path / "data", [{"i": i} for i in range(50)], 300)
+    reference.write_directory(path, [{"i": i} for i in range(50, 80)], 300, append=True)
     got = read_all_ways(path)
     assert got == [{"i": i} for i in range(80)]
     agrees_with_its_readers(path, got)
@@ -191,8 +191,8 @@ def test_a_folder_grows(tmp_path):
 
 def test_splits(tmp_path):
     path = tmp_path / "data"
-    reference.write_folder(path, [{"i": i} for i in range(40)], 300, split="train")
-    reference.write_folder(path, [{"i": -i} for i in range(40)], 300, split="test", append=True)
+    reference.write_directory(path, [{"i": i} for i in range(40)], 300, split="train")
+    reference.write_directory(path, [{"i": -i} for i in range(40)], 300, split="test", append=True)
     for split in ("train", "test"):
         got = read_all_ways(path, split=split)
         assert len(got) == 40
@@ -210,8 +210,8 @@ def test_a_file_of_another_split_is_empty(tmp_path):
     assert len(jinx.open(path, split="test")) == 0
 
 
-def test_a_dataset_without_samples_in_a_folder(tmp_path):
-    path = reference.write_folder(tmp_path / "data", [], 1000)
+def test_a_dataset_without_samples_in_a_directory(tmp_path):
+    path = reference.write_directory(tmp_path / "data", [], 1000)
     assert read_all_ways(path) == []
     agrees_with_its_readers(path, [])
 

@@ -48,8 +48,8 @@ OUR_OPTIONS = st.fixed_dictionaries(
 
 @given(samples=ROWS, options=THEIR_OPTIONS)
 def test_it_writes_we_read(samples, options):
-    with tempfile.TemporaryDirectory() as folder:
-        path = reference.write(Path(folder) / "data.jinx", samples, **options)
+    with tempfile.TemporaryDirectory() as directory:
+        path = reference.write(Path(directory) / "data.jinx", samples, **options)
         for io in ("mmap", "pread"):
             got = [sample.to_dict() for sample in jinx.open(path, io=io)]
             assert difference(got, samples) is None
@@ -59,8 +59,8 @@ def test_it_writes_we_read(samples, options):
 
 @given(samples=ROWS, options=OUR_OPTIONS)
 def test_we_write_it_reads(samples, options):
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "data.jinx"
+    with tempfile.TemporaryDirectory() as directory:
+        path = Path(directory) / "data.jinx"
         with jinx.Writer(path, **options) as writer:
             writer.write_many(samples)
         assert difference([sample.to_dict() for sample in jinx.open(path)], samples) is None

@@ -13,15 +13,15 @@ COUNT = 9000
 ERROR = r"in index: view|must be str"
 
 
-def _save(folder, *, own, long):
-    with jinx.Writer(folder / "base.jinx") as writer:
+def _save(directory, *, own, long):
+    with jinx.Writer(directory / "base.jinx") as writer:
         writer.write_many({"i": i, "b": bytes([i % 256]) * 99} for i in range(COUNT))
-    view = jinx.open(folder / "base.jinx").shuffle(seed=1)
+    view = jinx.open(directory / "base.jinx").shuffle(seed=1)
     if not long:
         view = view[:5]
     if own:
         view = view.with_columns({"q": [i / 2 for i in range(len(view))]})
-    return view.save(folder / "view.jinx").path
+    return view.save(directory / "view.jinx").path
 
 
 @pytest.mark.parametrize("long", [False, True], ids=["inline", "sidecar"])

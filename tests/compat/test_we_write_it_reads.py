@@ -73,7 +73,7 @@ def test_an_index_longer_than_64_kib(tmp_path, options, lazy, mmap):
 
 
 @MODES
-def test_a_folder_of_shards(tmp_path, lazy, mmap):
+def test_a_directory_of_shards(tmp_path, lazy, mmap):
     samples = [{"i": i, **sample} for i, sample in enumerate(rows.EVERYTHING * 3)]
     path = write(tmp_path / "data", samples, shard_size=50_000, split="train")
     assert len(list(path.glob("shard-*.jinx"))) > 3
@@ -88,7 +88,7 @@ def test_a_folder_of_shards(tmp_path, lazy, mmap):
 def test_no_samples(tmp_path, sidecar, lazy, mmap):
     path = write(tmp_path / "data.jinx", [], sidecar=sidecar)
     assert reference.read(path, lazy=lazy, mmap=mmap) == []
-    assert reference.read(write(tmp_path / "folder", []), lazy=lazy, mmap=mmap) == []
+    assert reference.read(write(tmp_path / "directory", []), lazy=lazy, mmap=mmap) == []
 
 
 @pytest.mark.parametrize("sidecar", [True, False])

@@ -17,9 +17,9 @@ from jinx.mds import MDSReader
 from jinx.mds import _streaming as ours
 
 
-def readers(folder: Path, number: int = 0) -> tuple[MDSReader, Any]:
-    info = json.loads((folder / "index.json").read_text())["shards"][number]
-    return MDSReader.from_json(str(folder), None, info), TheirReader.from_json(str(folder), None, info)
+def readers(directory: Path, number: int = 0) -> tuple[MDSReader, Any]:
+    info = json.loads((directory / "index.json").read_text())["shards"][number]
+    return MDSReader.from_json(str(directory), None, info), TheirReader.from_json(str(directory), None, info)
 
 
 def child(reader: MDSReader, queue: Any) -> None:
@@ -31,8 +31,8 @@ def test_everything_public_has_a_docstring() -> None:
 
 
 def test_sizes_and_attributes_are_the_same(tmp_path: Path) -> None:
-    folder = write_small(tmp_path / "d", compression="zstd", hashes=["md5"])
-    own, other = readers(folder)
+    directory = write_small(tmp_path / "d", compression="zstd", hashes=["md5"])
+    own, other = readers(directory)
     for name in ("dirname", "split", "compression", "hashes", "samples", "size_limit", "raw_data", "zip_data"):
         assert getattr(own, name) == getattr(other, name), name
     for name in ("column_names", "column_encodings", "column_sizes", "file_pairs", "size"):
@@ -69,11 +69,11 @@ def test_eviction_frees_the_file_and_the_next_sample_is_file_not_found(tmp_path:
 
 def test_files_removed_by_others_are_let_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ours, "_SWEEP_EVERY", 1)
-    folder = write_small(tmp_path / "d")
-    first, _ = readers(folder, 0)
-    second, _ = readers(folder, 1)
+    directory = write_small(tmp_path / "d")
+    first, _ = readers(directory, 0)
+    second, _ = readers(directory, 1)
     assert first[0]["id"] == 0
-    shard = folder / "shard.00000.mds"
+    shard = directory / "shard.00000.mds"
     assert any(name.startswith(str(shard)) for name in held())
     shard.unlink()
     assert second[0]["id"] == len(first)
@@ -88,12 +88,12 @@ def held() -> list[str]:
 
 def test_open_files_are_few(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ours, "_MAX_OPEN", 3)
-    folder = write_small(tmp_path / "d")
-    count = len(json.loads((folder / "index.json").read_text())["shards"])
-    opened = [readers(folder, number)[0] for number in range(count)]
+    directory = write_small(tmp_path / "d")
+    count = len(json.loads((directory / "index.json").read_text())["shards"])
+    opened = [readers(directory, number)[0] for number in range(count)]
     ids = [sample["id"] for _ in range(2) for reader in opened for sample in reader]
     assert ids == list(range(200)) * 2
-    assert count > 3 >= sum(str(folder) in name for name in held())
+    assert count > 3 >= sum(str(directory) in name for name in held())
 
 
 def test_a_replaced_file_is_read_anew(tmp_path: Path) -> None:
@@ -125,13 +125,13 @@ def test_pickling_and_processes(tmp_path: Path) -> None:
 def test_set_up_local(tmp_path: Path, keep_zip: bool, present: tuple[str, ...]) -> None:
     found: list[Any] = []
     for name in ("ours", "theirs"):
-        folder = write_small(tmp_path / name, compression="gz")
-        reader = readers(folder)[0 if name == "ours" else 1]
-        files = {"raw": folder / reader.raw_data.basename, "zip": folder / reader.zip_data.basename}
+        directory = write_small(tmp_path / name, compression="gz")
+        reader = readers(directory)[0 if name == "ours" else 1]
+        files = {"raw": directory / reader.raw_data.basename, "zip": directory / reader.zip_data.basename}
         files["raw"].write_bytes(bytes(reader.raw_data.bytes))
         for kind in {"raw", "zip"} - set(present):
             files[kind].unlink()
-        listing = {str(file) for file in folder.iterdir()}
+        listing = {str(file) for file in directory.iterdir()}
         size = reader.set_up_local(listing, keep_zip)
         found.append((size, {kind for kind, file in files.items() if file.exists()}))
     if present == ("raw", "zip") and not keep_zip:
@@ -142,14 +142,14 @@ def test_set_up_local(tmp_path: Path, keep_zip: bool, present: tuple[str, ...]) 
 
 
 def test_truncated_and_wrong_shards_are_named(tmp_path: Path) -> None:
-    folder = write_small(tmp_path / "d")
-    path = folder / "shard.00000.mds"
+    directory = write_small(tmp_path / "d")
+    path = directory / "shard.00000.mds"
     data = path.read_bytes()
-    own, _ = readers(folder)
+    own, _ = readers(directory)
     path.write_bytes(data[:-3])
     with pytest.raises(TruncatedFileError, match=r"shard\.00000\.mds"):
         own[0]
     path.write_bytes(b"\xff" * len(data))
     with pytest.raises(CorruptFileError, match=r"shard\.00000\.mds"):
         own[0]
-    assert readers(folder, 1)[0][0]["id"] > 0
+    assert readers(directory, 1)[0][0]["id"] > 0

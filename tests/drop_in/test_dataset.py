@@ -110,11 +110,11 @@ def test_shares_of_streams(runs: Runs, remote: Path, share: dict[str, Any]) -> N
 @pytest.mark.parametrize("compression", [None, "zstd", "snappy", "bz2"])
 def test_every_encoding(runs: Runs, tmp_path: Path, compression: str | None) -> None:
     columns = {**COLUMNS, "pkl": "pkl"}
-    folder = write(tmp_path / "d", lambda k: {**full(k), "pkl": {k}}, 24, columns, compression=compression)
+    directory = write(tmp_path / "d", lambda k: {**full(k), "pkl": {k}}, 24, columns, compression=compression)
 
     def work(local: str) -> list[Any]:
         options: dict[str, Any] = {"shuffle": True, "batch_size": 4, "allow_unsafe_types": True}
-        return epoch(StreamingDataset(local=local, remote=str(folder), **options), workers=1, size=4)
+        return epoch(StreamingDataset(local=local, remote=str(directory), **options), workers=1, size=4)
 
     ours, theirs = runs.both(work)
     assert len(ours) == 24
@@ -194,13 +194,15 @@ def test_hashes_splits_and_keep_zip(runs: Runs, tmp_path: Path, keep_zip: bool) 
 
 
 def test_a_wrong_hash_stops_both(runs: Runs, tmp_path: Path) -> None:
-    folder = write_small(tmp_path / "bad", 60, hashes=["sha1"])
-    data = bytearray((folder / "shard.00000.mds").read_bytes())
+    directory = write_small(tmp_path / "bad", 60, hashes=["sha1"])
+    data = bytearray((directory / "shard.00000.mds").read_bytes())
     data[-1] ^= 1
-    (folder / "shard.00000.mds").write_bytes(data)
+    (directory / "shard.00000.mds").write_bytes(data)
 
     def work(local: str) -> str:
-        dataset = StreamingDataset(local=local, remote=str(folder), validate_hash="sha1", batch_size=1, shuffle=False)
+        dataset = StreamingDataset(
+            local=local, remote=str(directory), validate_hash="sha1", batch_size=1, shuffle=False
+        )
         with pytest.raises(ValueError, match="Checksum failure") as caught:
             dataset[0]
         return type(caught.value).__name__
@@ -211,13 +213,13 @@ def test_a_wrong_hash_stops_both(runs: Runs, tmp_path: Path) -> None:
 
 def test_pickles_are_refused_by_both(runs: Runs, tmp_path: Path) -> None:
     columns = {"id": "int", "thing": "pkl"}
-    folder = write(tmp_path / "pkl", lambda k: {"id": k, "thing": {k}}, 5, columns)
+    directory = write(tmp_path / "pkl", lambda k: {"id": k, "thing": {k}}, 5, columns)
 
     def work(local: str) -> list[Any]:
         with pytest.raises(ValueError, match="Column thing contains an unsafe type"):
-            StreamingDataset(local=local + "-refused", remote=str(folder), batch_size=1, shuffle=False)
+            StreamingDataset(local=local + "-refused", remote=str(directory), batch_size=1, shuffle=False)
         dataset = StreamingDataset(
-            local=local, remote=str(folder), batch_size=1, shuffle=False, allow_unsafe_types=True
+            local=local, remote=str(directory), batch_size=1, shuffle=False, allow_unsafe_types=True
         )
         return [dataset[i] for i in range(5)]
 
@@ -249,11 +251,11 @@ def test_merged_partitions(runs: Runs, tmp_path: Path) -> None:
 def test_the_three_lines_of_the_paper(tmp_path: Path) -> None:
     from streaming.base.format import _readers
 
-    folder = write_small(tmp_path / "d", 30)
+    directory = write_small(tmp_path / "d", 30)
     before = _readers["mds"]
     _readers["mds"] = MDSReader
     try:
-        dataset = StreamingDataset(local=str(folder), batch_size=1, shuffle=False)
+        dataset = StreamingDataset(local=str(directory), batch_size=1, shuffle=False)
         assert isinstance(dataset.shards[0], MDSReader)
         assert differences([dataset[i] for i in range(30)], [small(i) for i in range(30)]) == []
     finally:

@@ -25,9 +25,9 @@ SIGNED = ["int8", "int16", "int32", "int64"]
 ARRAY_TYPES = [*UNSIGNED, *SIGNED, "float16", "float32", "float64"]
 
 
-def theirs(folder: Path, local: Path) -> list[dict]:
+def theirs(directory: Path, local: Path) -> list[dict]:
     """All samples by Streaming's own reader, which decompresses into `local`."""
-    dataset = StreamingDataset(local=str(local), remote=str(folder), shuffle=False, batch_size=1)
+    dataset = StreamingDataset(local=str(local), remote=str(directory), shuffle=False, batch_size=1)
     return [dataset[i] for i in range(dataset.num_samples)]
 
 
@@ -40,28 +40,28 @@ def write_ours(out: Path, count: int, **options) -> Path:
 
 @pytest.mark.parametrize("compression", COMPRESSIONS)
 def test_what_streaming_writes_we_read(tmp_path: Path, compression: str | None) -> None:
-    folder = write(tmp_path / "d", full, COUNT, COLUMNS, compression=compression, hashes=["sha1", "xxh3_64"])
-    expected = theirs(folder, tmp_path / "local")
-    dataset = jinx.open(folder, verify="full")
+    directory = write(tmp_path / "d", full, COUNT, COLUMNS, compression=compression, hashes=["sha1", "xxh3_64"])
+    expected = theirs(directory, tmp_path / "local")
+    dataset = jinx.open(directory, verify="full")
     assert differences([dataset[i].to_dict() for i in range(COUNT)], expected) == []
     assert differences([sample.to_dict() for sample in dataset], expected) == []
     assert differences(dataset.take(range(COUNT)), expected) == []
-    assert differences([sample.to_dict() for sample in BulkReader(folder)], expected) == []
-    assert differences(list(RamReader(folder, cache=tmp_path / "cache", io="pread")), expected) == []
+    assert differences([sample.to_dict() for sample in BulkReader(directory)], expected) == []
+    assert differences(list(RamReader(directory, cache=tmp_path / "cache", io="pread")), expected) == []
 
 
 @pytest.mark.parametrize("compression", COMPRESSIONS)
 def test_what_we_write_streaming_reads(tmp_path: Path, compression: str | None) -> None:
-    folder = write_ours(tmp_path / "ours", COUNT, compression=compression, hashes=["md5"])
+    directory = write_ours(tmp_path / "ours", COUNT, compression=compression, hashes=["md5"])
     other = write(tmp_path / "theirs", full, COUNT, COLUMNS, compression=compression, hashes=["md5"])
-    assert differences(theirs(folder, tmp_path / "a"), theirs(other, tmp_path / "b")) == []
-    names = sorted(file.name for file in folder.iterdir())
+    assert differences(theirs(directory, tmp_path / "a"), theirs(other, tmp_path / "b")) == []
+    names = sorted(file.name for file in directory.iterdir())
     assert names == sorted(file.name for file in other.iterdir())
     if compression is None:
         for name in names:
-            assert (folder / name).read_bytes() == (other / name).read_bytes(), name
+            assert (directory / name).read_bytes() == (other / name).read_bytes(), name
     else:
-        ours, others = (json.loads((where / "index.json").read_text()) for where in (folder, other))
+        ours, others = (json.loads((where / "index.json").read_text()) for where in (directory, other))
         for mine, its in zip(ours["shards"], others["shards"], strict=True):
             assert mine["raw_data"] == its["raw_data"]
 
@@ -77,9 +77,9 @@ def test_one_shard_without_a_limit_is_the_same_too(tmp_path: Path) -> None:
 
 
 def test_reader_and_decoding_by_hand(tmp_path: Path) -> None:
-    folder = write(tmp_path / "d", full, COUNT, COLUMNS)
-    for info in json.loads((folder / "index.json").read_text())["shards"]:
-        own, other = MDSReader.from_json(str(folder), None, info), reader_from_json(str(folder), None, info)
+    directory = write(tmp_path / "d", full, COUNT, COLUMNS)
+    for info in json.loads((directory / "index.json").read_text())["shards"]:
+        own, other = MDSReader.from_json(str(directory), None, info), reader_from_json(str(directory), None, info)
         assert len(own) == len(other) == own.size
         for i in range(len(own)):
             assert own.get_sample_data(i) == other.get_sample_data(i)
@@ -92,14 +92,14 @@ def test_reader_and_decoding_by_hand(tmp_path: Path) -> None:
 
 
 def test_local_dataset(tmp_path: Path, patched: None) -> None:
-    folder = write_small(tmp_path / "d" / "train")
+    directory = write_small(tmp_path / "d" / "train")
     ours = LocalDataset(str(tmp_path / "d"), "train")
     assert isinstance(ours.shards[0], MDSReader)
     jinx.mds.unpatch()
     other = LocalDataset(str(tmp_path / "d"), "train")
     assert not isinstance(other.shards[0], MDSReader)
     assert differences([ours[i] for i in range(len(ours))], [other[i] for i in range(len(other))]) == []
-    assert len(jinx.open(folder)) == len(jinx.open(tmp_path / "d", split="train")) == len(ours)
+    assert len(jinx.open(directory)) == len(jinx.open(tmp_path / "d", split="train")) == len(ours)
 
 
 COLUMN_VALUES = {
@@ -137,17 +137,17 @@ COLUMN_VALUES = {
 def test_random_samples_are_the_same_both_ways(samples: list[dict[str, Any]]) -> None:
     columns = {name: name for name in COLUMN_VALUES}
     with tempfile.TemporaryDirectory() as work:
-        folders = [Path(work, "ours"), Path(work, "theirs")]
-        for writer_class, folder in zip((MDSWriter, StreamingWriter), folders, strict=True):
-            with writer_class(columns=columns, out=str(folder), size_limit=60_000) as writer:
+        directories = [Path(work, "ours"), Path(work, "theirs")]
+        for writer_class, directory in zip((MDSWriter, StreamingWriter), directories, strict=True):
+            with writer_class(columns=columns, out=str(directory), size_limit=60_000) as writer:
                 for sample in samples:
                     writer.write(sample)
-        names = sorted(file.name for file in folders[1].iterdir())
-        assert names == sorted(file.name for file in folders[0].iterdir())
+        names = sorted(file.name for file in directories[1].iterdir())
+        assert names == sorted(file.name for file in directories[0].iterdir())
         for name in names:
-            assert (folders[0] / name).read_bytes() == (folders[1] / name).read_bytes(), name
-        expected = list(LocalDataset(str(folders[0])))
-        ours = [sample.to_dict() for sample in jinx.open(folders[1], allow_unsafe_types=True)]
+            assert (directories[0] / name).read_bytes() == (directories[1] / name).read_bytes(), name
+        expected = list(LocalDataset(str(directories[0])))
+        ours = [sample.to_dict() for sample in jinx.open(directories[1], allow_unsafe_types=True)]
         assert differences(ours, expected) == []
 
 

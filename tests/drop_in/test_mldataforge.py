@@ -37,14 +37,14 @@ def test_sample_codecs(tmp_path: Path, mldf, codec: str) -> None:
     expected = [jinx.open(plain)[i].to_dict() for i in range(COUNT)]
     theirs = write_with(mldf.MDSSampleWriter, tmp_path / "theirs", f"sample::{codec}")
     ours = write_with(MDSWriter, tmp_path / "ours", f"sample::{codec}")
-    for folder in (theirs, ours):
-        dataset = jinx.open(folder)
+    for directory in (theirs, ours):
+        dataset = jinx.open(directory)
         assert differences([dataset[i].to_dict() for i in range(COUNT)], expected) == []
         assert differences(dataset.take(range(COUNT)), expected) == []
-        assert differences(list(BulkReader(folder)), expected) == []
-        assert differences(list(mldf.MDSBulkDatasetReader([str(folder)], None)), expected) == []
-        for info in json.loads((folder / "index.json").read_text())["shards"]:
-            own = MDSReader.from_json(str(folder), None, info)
-            other = mldf.MDSSampleReader.from_json(str(folder), None, info)
+        assert differences(list(BulkReader(directory)), expected) == []
+        assert differences(list(mldf.MDSBulkDatasetReader([str(directory)], None)), expected) == []
+        for info in json.loads((directory / "index.json").read_text())["shards"]:
+            own = MDSReader.from_json(str(directory), None, info)
+            other = mldf.MDSSampleReader.from_json(str(directory), None, info)
             assert differences(list(own), list(other)) == []
             assert own.compression is None

@@ -1,4 +1,4 @@
-# The first ten commands of somebody with a folder from the Hub.
+# The first ten commands of somebody with a directory from the Hub.
 jinx info hub/data/train-00000-of-00002.parquet || test $? -ne 0
 jinx head -1 hub/data/train-00000-of-00002.parquet --no-binary
 jinx convert hub data --shard-size 1MB

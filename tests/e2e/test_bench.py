@@ -13,19 +13,19 @@ from bench.results import Results
 ROOT = Path(__file__).parents[2]
 
 
-def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+def run(directory: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "bench.run", "--samples", "20", "--repeat", "2", "--reads", "10", *arguments]
-    environment = {**os.environ, "XDG_CACHE_HOME": str(folder)}
+    environment = {**os.environ, "XDG_CACHE_HOME": str(directory)}
     return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
 
 
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory) -> tuple[Results, str]:
     """The results and the table of a small run of JINX alone."""
-    folder = tmp_path_factory.mktemp("bench")
-    file = folder / "results.json"
+    directory = tmp_path_factory.mktemp("bench")
+    file = directory / "results.json"
     cases = "write,iterate_all,random_all,take,sort_all,lengths"
-    done = run(folder, "--peers", "jinx,jinx-unchecked,jinx-rows", "--cases", cases, "--save", str(file))
+    done = run(directory, "--peers", "jinx,jinx-unchecked,jinx-rows", "--cases", cases, "--save", str(file))
     assert done.returncode == 0, done.stderr
     return Results.load(file), done.stdout
 

@@ -28,42 +28,42 @@ print(max(after, private()))
 """
 
 
-def shell(command: str, folder: Path) -> str:
+def shell(command: str, directory: Path) -> str:
     environment = {**os.environ, "PATH": f"{JINX.parent}{os.pathsep}{os.environ['PATH']}"}
     done = subprocess.run(
-        ["bash", "-c", command], cwd=folder, env=environment, capture_output=True, text=True, check=False
+        ["bash", "-c", command], cwd=directory, env=environment, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory, chat_parquet) -> Path:
-    folder = tmp_path_factory.mktemp("headline")
-    shutil.copy(chat_parquet, folder / "in.parquet")
-    shell("jinx convert in.parquet out.jinx --sidecar", folder)
-    return folder
+def directory(tmp_path_factory, chat_parquet) -> Path:
+    directory = tmp_path_factory.mktemp("headline")
+    shutil.copy(chat_parquet, directory / "in.parquet")
+    shell("jinx convert in.parquet out.jinx --sidecar", directory)
+    return directory
 
 
-def test_the_papers_example(folder):
-    picture = Image.open(io.BytesIO(jinx.open(folder / "out.jinx")[42]["image"]))
-    row = pq.read_table(folder / "in.parquet").slice(42, 1).to_pylist()[0]
+def test_the_papers_example(directory):
+    picture = Image.open(io.BytesIO(jinx.open(directory / "out.jinx")[42]["image"]))
+    row = pq.read_table(directory / "in.parquet").slice(42, 1).to_pylist()[0]
     assert picture.size == (row["width"], row["height"])
 
 
-def test_rows_are_readable(folder):
-    first = json.loads(shell("head -1 out.jinx", folder))
+def test_rows_are_readable(directory):
+    first = json.loads(shell("head -1 out.jinx", directory))
     assert first["id"].startswith("drawing")
     assert "offset" in next(value for name, value in first.items() if name.startswith("image."))
 
 
-def test_head_is_json(folder):
-    text = shell("jinx head out.jinx" + (" | jq -c ." if shutil.which("jq") else ""), folder)
+def test_head_is_json(directory):
+    text = shell("jinx head out.jinx" + (" | jq -c ." if shutil.which("jq") else ""), directory)
     assert len([json.loads(line) for line in text.splitlines()]) == 10
 
 
-def test_info_says_what_is_in_it(folder):
-    text = shell("jinx info out.jinx", folder)
+def test_info_says_what_is_in_it(directory):
+    text = shell("jinx info out.jinx", directory)
     for word in ("60", "image/jpeg", "messages", "list", "checksums"):
         assert word in text
 
@@ -71,11 +71,11 @@ def test_info_says_what_is_in_it(folder):
 @pytest.mark.torch
 @pytest.mark.filterwarnings("ignore:This DataLoader will create")  # there may be fewer cores than workers
 @pytest.mark.parametrize(("workers", "method"), [(0, None), (4, "fork"), (4, "spawn")])
-def test_training_reads_everything_once(folder, workers, method):
+def test_training_reads_everything_once(directory, workers, method):
     data = pytest.importorskip("torch.utils.data")
     import jinx.torch
 
-    ds = jinx.open(folder / "out.jinx")
+    ds = jinx.open(directory / "out.jinx")
     loader = data.DataLoader(
         ds,
         batch_size=8,
@@ -85,39 +85,39 @@ def test_training_reads_everything_once(folder, workers, method):
         collate_fn=jinx.torch.collate,
     )
     seen = [(name, image) for batch in loader for name, image in zip(batch["id"], batch["image"], strict=True)]
-    raw = pq.read_table(folder / "in.parquet").to_pylist()
+    raw = pq.read_table(directory / "in.parquet").to_pylist()
     assert sorted(seen) == sorted((row["id"], row["image"]["bytes"]) for row in raw)
 
 
-def test_back_to_parquet(folder):
-    shell("jinx convert out.jinx back.parquet", folder)
-    one, two = pq.read_table(folder / "in.parquet"), pq.read_table(folder / "back.parquet")
+def test_back_to_parquet(directory):
+    shell("jinx convert out.jinx back.parquet", directory)
+    one, two = pq.read_table(directory / "in.parquet"), pq.read_table(directory / "back.parquet")
     assert two.equals(one)
     assert two.schema.metadata[b"huggingface"] == one.schema.metadata[b"huggingface"]
 
 
-def test_sql_over_the_dataset(folder):
+def test_sql_over_the_dataset(directory):
     import duckdb
     import polars as pl
 
-    ds = jinx.open(folder / "out.jinx")
+    ds = jinx.open(directory / "out.jinx")
     found = dict(duckdb.sql("select source, count(*) from ds group by source").fetchall())
     assert sum(found.values()) == len(ds)
     assert pl.DataFrame(ds.select_columns(["score"]))["score"].mean() == pytest.approx(ds["score"].mean())
 
 
-def test_two_conversions_are_equal_byte_for_byte(folder):
-    shell("jinx convert in.parquet one.jinx --threads 1 && jinx convert in.parquet two.jinx --threads 3", folder)
-    shell("cmp one.binx two.binx", folder)
-    assert jinx.open(folder / "one.jinx").info().ids == jinx.open(folder / "two.jinx").info().ids
+def test_two_conversions_are_equal_byte_for_byte(directory):
+    shell("jinx convert in.parquet one.jinx --threads 1 && jinx convert in.parquet two.jinx --threads 3", directory)
+    shell("cmp one.binx two.binx", directory)
+    assert jinx.open(directory / "one.jinx").info().ids == jinx.open(directory / "two.jinx").info().ids
 
 
-def test_verify_and_a_flipped_bit(folder):
-    shell("jinx verify out.jinx && cp out.jinx flipped.jinx && cp out.binx flipped.binx", folder)
-    data = bytearray((folder / "flipped.binx").read_bytes())
+def test_verify_and_a_flipped_bit(directory):
+    shell("jinx verify out.jinx && cp out.jinx flipped.jinx && cp out.binx flipped.binx", directory)
+    data = bytearray((directory / "flipped.binx").read_bytes())
     data[len(data) // 2] ^= 4
-    (folder / "flipped.binx").write_bytes(data)
-    assert jinx.verify(folder / "flipped.jinx") != []
+    (directory / "flipped.binx").write_bytes(data)
+    assert jinx.verify(directory / "flipped.jinx") != []
 
 
 def test_memory_does_not_grow_with_the_data(tmp_path):

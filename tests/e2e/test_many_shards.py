@@ -40,19 +40,19 @@ print(json.dumps([len(ds), opened, seen[:3], private(), descriptors() - before])
 @pytest.fixture(scope="module")
 def many(tmp_path_factory) -> Path:
     """One shard under 10,000 names: it takes the room of one."""
-    folder = tmp_path_factory.mktemp("many") / "many"
-    with jinx.Writer(folder, compression=None) as writer:
+    directory = tmp_path_factory.mktemp("many") / "many"
+    with jinx.Writer(directory, compression=None) as writer:
         writer.write_many({"n": n} for n in range(PER_SHARD))
-    manifest = json.loads((folder / "jinx.json").read_text("utf-8"))
+    manifest = json.loads((directory / "jinx.json").read_text("utf-8"))
     entry = manifest["shards"][0]
     for number in range(1, SHARDS):
-        os.link(folder / entry["name"], folder / f"shard-{number:05}.jinx")
+        os.link(directory / entry["name"], directory / f"shard-{number:05}.jinx")
     manifest["shards"] = [{**entry, "name": f"shard-{number:05}.jinx"} for number in range(SHARDS)]
     manifest["num_samples"] = SHARDS * PER_SHARD
     del manifest["digest"]
     text = json.dumps(manifest, separators=(",", ":"))[:-1]
-    (folder / "jinx.json").write_text(f'{text},"digest":"{xxhash.xxh3_64_hexdigest(text.encode())}"}}\n', "utf-8")
-    return folder
+    (directory / "jinx.json").write_text(f'{text},"digest":"{xxhash.xxh3_64_hexdigest(text.encode())}"}}\n', "utf-8")
+    return directory
 
 
 def test_every_rank_opens_it_within_its_memory(many):
@@ -69,36 +69,36 @@ def test_every_rank_opens_it_within_its_memory(many):
         assert descriptors < 700
 
 
-def test_a_read_only_folder_of_somebody_else(tmp_path):
-    folder = tmp_path / "theirs"
-    folder.mkdir()
-    samples.write(folder / "a.jinx")
-    samples.write(folder / "shards", shard_size="2kB")
+def test_a_read_only_directory_of_somebody_else(tmp_path):
+    directory = tmp_path / "theirs"
+    directory.mkdir()
+    samples.write(directory / "a.jinx")
+    samples.write(directory / "shards", shard_size="2kB")
     own = tmp_path / "own"
-    shutil.copytree(folder, own)
-    before = {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
-    for path in (*folder.rglob("*"), folder):
+    shutil.copytree(directory, own)
+    before = {path: path.stat().st_mtime_ns for path in directory.rglob("*")}
+    for path in (*directory.rglob("*"), directory):
         path.chmod(0o555 if path.is_dir() else 0o444)
     for path in (tmp_path, *tmp_path.parents):  # pytest's directories are closed to others
         if path.stat().st_uid == os.getuid() and str(path).startswith("/tmp/pytest-of"):
             path.chmod(path.stat().st_mode | stat.S_IXOTH | stat.S_IROTH)
     code = (
         "import os, sys, jinx\n"
-        "def read(folder):\n"
+        "def read(directory):\n"
         "    for name in ('a.jinx', 'shards'):\n"
-        "        ds = jinx.open(os.path.join(folder, name))\n"
+        "        ds = jinx.open(os.path.join(directory, name))\n"
         "        assert len(ds.to_list()) == 50 and repr(ds) and ds.sort('n')\n"
-        "        assert not jinx.verify(os.path.join(folder, name))\n"
+        "        assert not jinx.verify(os.path.join(directory, name))\n"
         # Once as who we are: another user may not see the modules that are imported on the way.
         "read(sys.argv[1])\n"
         "if os.getuid() == 0: os.setgid(65534), os.setuid(65534)\n"
         "read(sys.argv[2])\n"
     )
     try:
-        command = [sys.executable, "-c", code, str(own), str(folder)]
+        command = [sys.executable, "-c", code, str(own), str(directory)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
     finally:
-        for path in (folder, *folder.rglob("*")):
+        for path in (directory, *directory.rglob("*")):
             path.chmod(0o755 if path.is_dir() else 0o644)
-    assert {path: path.stat().st_mtime_ns for path in folder.rglob("*")} == before
+    assert {path: path.stat().st_mtime_ns for path in directory.rglob("*")} == before

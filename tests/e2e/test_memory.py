@@ -18,8 +18,8 @@ BOUND = 200_000_000
 @pytest.fixture(scope="module")
 def peaks(tmp_path_factory) -> dict[tuple[float, str], dict]:
     """What `bench.memory` measured, by size and step."""
-    folder = tmp_path_factory.mktemp("memory")
-    command = [sys.executable, "-m", "bench.memory", "--gb", "0.2", "0.4", "--directory", str(folder), "--json"]
+    directory = tmp_path_factory.mktemp("memory")
+    command = [sys.executable, "-m", "bench.memory", "--gb", "0.2", "0.4", "--directory", str(directory), "--json"]
     root = Path(__file__).parents[2]
     done = subprocess.run(command, cwd=root, check=True, capture_output=True, text=True)
     lines = [json.loads(line) for line in done.stdout.splitlines()]

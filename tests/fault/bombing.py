@@ -1,4 +1,4 @@
-"""Opens and reads files under an address limit, and prints what became of each: `python -m fault.bombing FOLDER`."""
+"""Opens and reads files under an address limit, and prints what became of each: `python -m fault.bombing DIRECTORY`."""
 
 import contextlib
 import json
@@ -25,10 +25,10 @@ def outcome(path: Path) -> tuple[str, str]:
     return "ok", ""
 
 
-def main(folder: Path) -> None:
+def main(directory: Path) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_SPACE, ADDRESS_SPACE))
     results = {}
-    for path in sorted(folder.glob("*.jinx")):
+    for path in sorted(directory.glob("*.jinx")):
         start = time.perf_counter()
         name, text = outcome(path)
         seconds = time.perf_counter() - start

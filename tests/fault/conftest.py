@@ -20,7 +20,7 @@ def soak() -> bool:
 
 
 @pytest.fixture
-def folder(tmp_path: Path, soak: bool) -> Iterator[Path]:
+def directory(tmp_path: Path, soak: bool) -> Iterator[Path]:
     """An empty directory: in memory, where a sync costs nothing, and on the disk when there is time."""
     memory = Path("/dev/shm")
     if soak or not os.access(memory, os.W_OK) or shutil.disk_usage(memory).free < 1 << 28:

@@ -1,6 +1,6 @@
 """Runs under the shim: writes with call N failing, for every N, and prints what went wrong as JSON.
 
-`python -m fault.failing CASE FOLDER ACTION...`
+`python -m fault.failing CASE DIRECTORY ACTION...`
 """
 
 import json
@@ -105,18 +105,18 @@ def go_on(case: Case, path: Path, before: list | None) -> list[str]:
     return [] if fine else ["the next writer left something else"]
 
 
-def run(name: str, folder: Path, action: str) -> dict:
+def run(name: str, directory: Path, action: str) -> dict:
     """All N of one action."""
     case, wrong = CASES[name], []
     for number in range(1, MOST_CALLS):
-        path = folder / "round" / "target" / case.file
+        path = directory / "round" / "target" / case.file
         before = case.prepare(path, 1)
         case.prepare_source(path, 2)
         case.prepare_source(path, 3)
         error, (calls, removal) = attempt(case, path, action, number)
         found = look(case, path, before, error, action, may_leave=removal and action not in HARMLESS)
         wrong += [f"{name}, {action}, call {number}: {text}" for text in found]
-        shutil.rmtree(folder / "round")
+        shutil.rmtree(directory / "round")
         if calls < number or action.startswith(("always", "often")):
             return {"calls": calls, "wrong": wrong}
     return {"calls": MOST_CALLS, "wrong": [*wrong, "this never came to an end"]}

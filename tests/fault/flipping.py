@@ -1,4 +1,4 @@
-"""Very many small changes to small files, made in place: `python -m fault.flipping FOLDER SEED START STOP`.
+"""Very many small changes to small files, made in place: `python -m fault.flipping DIRECTORY SEED START STOP`.
 
 A change to a row or to a value is seen through datasets that were opened before; any other needs an opening of its own.
 So most cases cost microseconds. Prints one line of JSON: how many cases there were, how they ended, and what was wrong.
@@ -72,10 +72,10 @@ class File:
 class Place:
     """One dataset in its directory."""
 
-    def __init__(self, folder: Path) -> None:
-        self.files = [File(path) for path in sorted(folder.iterdir()) if path.stat().st_size]
+    def __init__(self, directory: Path) -> None:
+        self.files = [File(path) for path in sorted(directory.iterdir()) if path.stat().st_size]
         mains = [file.path for file in self.files if file.is_main]
-        self.path = folder if (folder / "jinx.json").exists() or len(mains) > 1 else mains[0]
+        self.path = directory if (directory / "jinx.json").exists() or len(mains) > 1 else mains[0]
         levels = (("mmap", "none"), ("pread", "none"), ("mmap", "rows"), ("pread", "full"))
         self.opened = [(level, jinx.open(self.path, io=io, verify=level)) for io, level in levels]
         self.first = self.read(self.opened[-1][1], 0)  # what the sidecar's values belong to: most have one row
@@ -107,10 +107,10 @@ class Place:
         return "a row", f"verify={level} gave a changed row" if is_wrong else None
 
 
-def whole(folder: Path) -> Place | None:
+def whole(directory: Path) -> Place | None:
     """The dataset in a directory, if all of it was copied there."""
     try:
-        return Place(folder)
+        return Place(directory)
     except (jinx.JinxError, OSError):
         return None
 
@@ -151,9 +151,9 @@ def case(places: list[Place], draw: random.Random) -> tuple[str, str | None]:
     return outcome, f"{file.path.name} of {place.path} at {at}: {wrong}" if wrong and changed else None
 
 
-def main(folder: Path, seed: int, start: int, stop: int, *, alarm: bool = False) -> dict[str, Any]:
+def main(directory: Path, seed: int, start: int, stop: int, *, alarm: bool = False) -> dict[str, Any]:
     """Runs the blocks from START to STOP; with an alarm a case that hangs ends the process."""
-    places = list(filter(None, map(whole, sorted(folder.iterdir()))))
+    places = list(filter(None, map(whole, sorted(directory.iterdir()))))
     outcomes: Counter[str] = Counter()
     wrong: list[str] = []
     for block in range(start, stop):

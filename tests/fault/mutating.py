@@ -1,8 +1,8 @@
-"""Mutated files through the public API, with little memory: `python -m fault.mutating FOLDER SEED START STOP`.
+"""Mutated files through the public API, with little memory: `python -m fault.mutating DIRECTORY SEED START STOP`.
 
 Prints the cases that ended otherwise than with success or an error of ours. The number of the case at hand stands in
-`FOLDER/at`, for whoever has to tell which one ended the process. A case depends on its number and SEED only:
-`python -m fault.mutating FOLDER SEED N N+1` does it again.
+`DIRECTORY/at`, for whoever has to tell which one ended the process. A case depends on its number and SEED only:
+`python -m fault.mutating DIRECTORY SEED N N+1` does it again.
 """
 
 import contextlib
@@ -127,26 +127,26 @@ def read_all(path: Path, draw: random.Random) -> None:
             step()
 
 
-def load(folder: Path) -> list[Files]:
+def load(directory: Path) -> list[Files]:
     """The datasets that are mutated: one directory for each."""
-    return [{file.name: file.read_bytes() for file in sorted(one.iterdir())} for one in sorted(folder.iterdir())]
+    return [{file.name: file.read_bytes() for file in sorted(one.iterdir())} for one in sorted(directory.iterdir())]
 
 
-def write(folder: Path, files: Files, before: set[str]) -> None:
+def write(directory: Path, files: Files, before: set[str]) -> None:
     for name in before - set(files):
-        (folder / name).unlink()
+        (directory / name).unlink()
     for name, data in files.items():
-        (folder / name).write_bytes(data)
+        (directory / name).write_bytes(data)
 
 
-def main(folder: Path, seed: int, start: int, stop: int) -> int:
+def main(directory: Path, seed: int, start: int, stop: int) -> int:
     resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_SPACE, ADDRESS_SPACE))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    sources = load(folder / "sources")
-    place = folder / f"case{start}"
+    sources = load(directory / "sources")
+    place = directory / f"case{start}"
     place.mkdir(exist_ok=True)
     there: set[str] = {file.name for file in place.iterdir()}
-    at_file = folder / f"at{start}"
+    at_file = directory / f"at{start}"
     at_file.write_bytes(bytes(8))
     failed = 0
     with at_file.open("r+b") as file, mmap.mmap(file.fileno(), 8) as at:

@@ -58,5 +58,5 @@ def files_of(path: Path) -> set[str]:
     return {path.name, *(f"{path.name}/{name}" for name in names)}
 
 
-def files_in(folder: Path) -> set[str]:
-    return {str(path.relative_to(folder)) for path in folder.rglob("*")}
+def files_in(directory: Path) -> set[str]:
+    return {str(path.relative_to(directory)) for path in directory.rglob("*")}

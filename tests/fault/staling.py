@@ -1,6 +1,6 @@
 """Runs under `shim --reads`: reads as from the file system of another machine, and prints as JSON what went wrong.
 
-`python -m fault.staling FOLDER`
+`python -m fault.staling DIRECTORY`
 """
 
 import errno
@@ -100,10 +100,10 @@ def run(name: str, path: Path, action: str) -> dict[str, Any]:
     return {"ends": dict(ends), "unclear": sorted(unclear)}
 
 
-def main(folder: Path) -> dict[str, Any]:
+def main(directory: Path) -> dict[str, Any]:
     """All readings of a pair and of a directory of shards."""
     found: dict[str, Any] = {}
-    for path in (folder / "a.jinx", folder / "data", folder / "bare"):
+    for path in (directory / "a.jinx", directory / "data", directory / "bare"):
         for name in READS:
             for action in ("stale", "stays stale"):
                 found[f"{path.name}, {name}, {action}"] = run(name, path, action)

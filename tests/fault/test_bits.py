@@ -68,23 +68,23 @@ def wrong_about(problems: list[jinx.Problem], at: int, places: list[tuple[int, i
     for start, end, number, name in places:
         if start <= at < end:
             named = any(
-                one.sample == number and (name is None or (one.field or "").startswith(name)) for one in problems
+                one.sample == number and (name is None or (one.column or "").startswith(name)) for one in problems
             )
-            return None if named else f"sample {number}, field {name} not named: {problems}"
+            return None if named else f"sample {number}, column {name} not named: {problems}"
     return None
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("name", VARIANTS)
-def test_every_flipped_bit_of_a_pair_is_found_and_placed(name, folder, record_property):
-    path = folder / "a.jinx"
+def test_every_flipped_bit_of_a_pair_is_found_and_placed(name, directory, record_property):
+    path = directory / "a.jinx"
     with jinx.Writer(path, **VARIANTS[name]) as writer:
         writer.write_many(rows())
     places = expected_places(path)
     assert jinx.verify(path) == []
     count, wrong = 0, []
-    for file in sorted(folder.iterdir()):
+    for file in sorted(directory.iterdir()):
         for at in flips(file):
             count += 1
             if (problem := wrong_about(jinx.verify(path), at, places[file.name])) and len(wrong) < 10:
@@ -97,8 +97,8 @@ def test_every_flipped_bit_of_a_pair_is_found_and_placed(name, folder, record_pr
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-def test_every_flipped_bit_of_a_folder_is_found(folder, record_property):
-    path = folder / "data"
+def test_every_flipped_bit_of_a_directory_is_found(directory, record_property):
+    path = directory / "data"
     with jinx.Writer(path, shard_size=1000) as writer:
         writer.write_many(rows())
     files = sorted(path.iterdir())
@@ -115,26 +115,26 @@ def test_every_flipped_bit_of_a_folder_is_found(folder, record_property):
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-def test_every_flipped_bit_of_a_saved_view_is_found(folder, record_property):
-    (folder / "base").mkdir()
-    with jinx.Writer(folder / "base" / "a.jinx") as writer:
+def test_every_flipped_bit_of_a_saved_view_is_found(directory, record_property):
+    (directory / "base").mkdir()
+    with jinx.Writer(directory / "base" / "a.jinx") as writer:
         writer.write_many(rows())
-    (folder / "base" / "a.jsonl").write_text('{"n": 1}\n{"n": 2}\n', "utf-8")
-    both = jinx.concat([jinx.open(folder / "base" / name) for name in ("a.jinx", "a.jsonl")])
-    both[[3, 1, 1]].with_columns({"own": [bytes(100), 1.5, None]}).save(folder / "view.jinx")
-    assert jinx.verify(folder / "view.jinx") == []
+    (directory / "base" / "a.jsonl").write_text('{"n": 1}\n{"n": 2}\n', "utf-8")
+    both = jinx.concat([jinx.open(directory / "base" / name) for name in ("a.jinx", "a.jsonl")])
+    both[[3, 1, 1]].with_columns({"own": [bytes(100), 1.5, None]}).save(directory / "view.jinx")
+    assert jinx.verify(directory / "view.jinx") == []
     count, missed = 0, []
     for name in ("view.jinx", "view.binx"):
-        for at in flips(folder / name):
+        for at in flips(directory / name):
             count += 1
-            if not jinx.verify(folder / "view.jinx") and len(missed) < 10:
+            if not jinx.verify(directory / "view.jinx") and len(missed) < 10:
                 missed.append((name, at))
     record_property("bits", count)
     assert missed == []
 
 
-def test_arrays_in_the_sidecar_are_covered_too(folder):
-    path = folder / "a.jinx"
+def test_arrays_in_the_sidecar_are_covered_too(directory):
+    path = directory / "a.jinx"
     with jinx.Writer(path) as writer:
         writer.write_many({"n": number, "text": "x" * (number % 7)} for number in range(9000))
     side = path.with_suffix(".binx")
@@ -151,8 +151,8 @@ def test_arrays_in_the_sidecar_are_covered_too(folder):
     assert jinx.verify(path) == []
 
 
-def test_verify_goes_on_after_the_first_damage(folder):
-    path = folder / "a.jinx"
+def test_verify_goes_on_after_the_first_damage(directory):
+    path = directory / "a.jinx"
     with jinx.Writer(path) as writer:
         writer.write_many({"n": number, "blob": bytes([number]) * 50 + bytes(range(200))} for number in range(20))
     side = bytearray(path.with_suffix(".binx").read_bytes())
@@ -167,7 +167,7 @@ def test_verify_goes_on_after_the_first_damage(folder):
     path.with_suffix(".binx").write_bytes(side)
     problems = jinx.verify(path)
     assert {one.sample for one in problems if one.sample is not None} == {0, 3, 7, 11, 18, 19}
-    assert {one.field for one in problems if one.sample in {0, 11, 18}} == {"blob"}
+    assert {one.column for one in problems if one.sample in {0, 11, 18}} == {"blob"}
 
 
 def old_pair(path: Path, **options: Any) -> None:
@@ -185,13 +185,13 @@ def old_pair(path: Path, **options: Any) -> None:
     [{}, {"binary_threshold": 50}, {"compression": "zst", "encoding": "b64"}, {"index_compression": "zst"}],
     ids=str,
 )
-def test_what_verify_calls_whole_in_an_old_file_can_be_read(options, folder, record_property):
+def test_what_verify_calls_whole_in_an_old_file_can_be_read(options, directory, record_property):
     """A file of 1.0 has no checksum for a letter that became another one; all else is found."""
-    path = folder / "a.jinx"
+    path = directory / "a.jinx"
     old_pair(path, **options)
     assert jinx.verify(path) == []
     count, found, wrong = 0, 0, []
-    for file in sorted(folder.iterdir()):
+    for file in sorted(directory.iterdir()):
         for at in flips(file):
             count += 1
             if jinx.verify(path):

@@ -130,7 +130,7 @@ def numbers(*values: int) -> str:
     return text(struct.pack(f"<{len(values)}Q", *values))
 
 
-def write_indices(folder: Path) -> None:
+def write_indices(directory: Path) -> None:
     bomb = text(zstandard.ZstdCompressor().compress(ZEROS) * 160)
     cases: dict[str, tuple[str, object, object]] = {
         "bomb": ("index.npy.zst", bomb, 1),
@@ -146,29 +146,29 @@ def write_indices(folder: Path) -> None:
         "deep_footer": ("index.npy", "@", 1),
     }
     for name, (key, value, rows) in cases.items():
-        with_index(folder / f"index-{name}.jinx", key, value, rows)
-    (folder / "index-in_sidecar_wraps.binx").write_bytes(bytes(64))
-    deep = folder / "index-deep_footer.jinx"
+        with_index(directory / f"index-{name}.jinx", key, value, rows)
+    (directory / "index-in_sidecar_wraps.binx").write_bytes(bytes(64))
+    deep = directory / "index-deep_footer.jinx"
     deep.write_bytes(deep.read_bytes().replace(b'"@"', b"[" * DEEP + b"]" * DEEP))
 
 
-def write_trailers(folder: Path) -> None:
+def write_trailers(directory: Path) -> None:
     row = b'{"a":1}\n'
     for name, digits in {
         "huge": b"9" * 400, "wraps": b"18446744073709551616", "end": b"18446744073709551615", "negative": b"-1",
         "float": b"1e3", "itself": b"8", "none": b"",
     }.items():  # fmt: skip
-        (folder / f"trailer-{name}.jinx").write_bytes(row + b'{"num_samples":1}\n' + digits + b"\n")
+        (directory / f"trailer-{name}.jinx").write_bytes(row + b'{"num_samples":1}\n' + digits + b"\n")
 
 
-def run_under_limit(folder: Path, environment: dict[str, str]) -> dict[str, dict]:
-    command = [sys.executable, "-m", "fault.bombing", str(folder)]
+def run_under_limit(directory: Path, environment: dict[str, str]) -> dict[str, dict]:
+    command = [sys.executable, "-m", "fault.bombing", str(directory)]
     done = subprocess.run(command, env=environment, check=False, capture_output=True, text=True)
     results: dict[str, dict] = {}
     for line in done.stdout.splitlines():
         results |= json.loads(line)
     assert done.returncode == 0, f"after {list(results)[-1:]}: {done.stderr[-1000:]}"
-    assert len(results) == len(list(folder.glob("*.jinx")))
+    assert len(results) == len(list(directory.glob("*.jinx")))
     return results
 
 
@@ -184,24 +184,24 @@ def assert_all_refused(results: dict[str, dict], may_be_fine: Callable[[str], bo
 
 @pytest.mark.slow
 @pytest.mark.timeout(180)
-def test_bombs_of_every_codec_stop_at_the_memory(folder, child_environment):
+def test_bombs_of_every_codec_stop_at_the_memory(directory, child_environment):
     for key, data in codec_bombs().items():
-        small(folder / f"{key}.jinx", key.removesuffix("_one_frame"), data)
-    assert_all_refused(run_under_limit(folder, child_environment))
+        small(directory / f"{key}.jinx", key.removesuffix("_one_frame"), data)
+    assert_all_refused(run_under_limit(directory, child_environment))
 
 
-def test_evil_arrays_are_refused_before_anything_is_allocated(folder, child_environment):
+def test_evil_arrays_are_refused_before_anything_is_allocated(directory, child_environment):
     for name, data in EVIL_ARRAYS.items():
-        small(folder / f"{name}.jinx", "a.npy", data)
-    assert_all_refused(run_under_limit(folder, child_environment))
+        small(directory / f"{name}.jinx", "a.npy", data)
+    assert_all_refused(run_under_limit(directory, child_environment))
     assert not Path("marker").exists()
-    assert not (folder / "marker").exists()
+    assert not (directory / "marker").exists()
 
 
-def test_evil_rows_indices_and_trailers_are_refused(folder, child_environment):
+def test_evil_rows_indices_and_trailers_are_refused(directory, child_environment):
     for name, line in EVIL_ROWS.items():
-        with_row(folder / f"row-{name}.jinx", line)
-    write_indices(folder)
-    write_trailers(folder)
+        with_row(directory / f"row-{name}.jinx", line)
+    write_indices(directory)
+    write_trailers(directory)
     # Only an object can be a pointer; next to anything else the suffixes belong to the name.
-    assert_all_refused(run_under_limit(folder, child_environment), lambda name: name == "row-no_pointer")
+    assert_all_refused(run_under_limit(directory, child_environment), lambda name: name == "row-no_pointer")

@@ -44,25 +44,25 @@ def read_after_cut(path, io, cut, environment):
 
 
 @pytest.mark.parametrize("part", [".jinx", ".binx"])
-def test_a_file_cut_under_a_reader_is_an_error_with_pread(part, folder, child_environment):
-    path = write(folder / "a.jinx")
+def test_a_file_cut_under_a_reader_is_an_error_with_pread(part, directory, child_environment):
+    path = write(directory / "a.jinx")
     done = read_after_cut(path, "pread", path.with_suffix(part), child_environment)
     assert (done.returncode, done.stdout) == (0, "TruncatedFileError\n"), done.stderr[-1000:]
 
 
-def test_a_mapped_file_cut_under_a_reader_ends_in_an_error_or_the_documented_signal(folder, child_environment):
-    path = write(folder / "a.jinx")
+def test_a_mapped_file_cut_under_a_reader_ends_in_an_error_or_the_documented_signal(directory, child_environment):
+    path = write(directory / "a.jinx")
     done = read_after_cut(path, "mmap", path, child_environment)
     assert done.returncode in {0, -signal.SIGBUS}, done.stderr[-1000:]
     # Media are read, not mapped: a cut sidecar is an error in this mode, too.
-    path = write(folder / "b.jinx")
+    path = write(directory / "b.jinx")
     done = read_after_cut(path, "mmap", path.with_suffix(".binx"), child_environment)
     assert (done.returncode, done.stdout) == (0, "TruncatedFileError\n"), done.stderr[-1000:]
 
 
 @pytest.mark.parametrize("io", ["mmap", "pread"])
-def test_bytes_that_change_under_a_reader_never_give_a_wrong_row(io, folder):
-    path = write(folder / "a.jinx")
+def test_bytes_that_change_under_a_reader_never_give_a_wrong_row(io, directory):
+    path = write(directory / "a.jinx")
     dataset = jinx.open(path, io=io, verify="full")
     assert digest(dataset) == digest(rows(1))
     with path.open("r+b") as file:
@@ -72,8 +72,8 @@ def test_bytes_that_change_under_a_reader_never_give_a_wrong_row(io, folder):
     assert dataset[1]["id"] == "1-1"
 
 
-def test_the_sidecar_of_another_dataset_is_refused(folder):
-    one, other = write(folder / "a.jinx", 1), write(folder / "b.jinx", 2)
+def test_the_sidecar_of_another_dataset_is_refused(directory):
+    one, other = write(directory / "a.jinx", 1), write(directory / "b.jinx", 2)
     shutil.copy(other.with_suffix(".binx"), one.with_suffix(".binx"))
     with pytest.raises(jinx.MismatchError):
         jinx.open(one)
@@ -83,13 +83,13 @@ def test_the_sidecar_of_another_dataset_is_refused(folder):
         jinx.open(one)["blob"]
 
 
-def test_a_pair_that_was_copied_under_another_name_opens(folder):
-    path = write(folder / "a.jinx")
-    (folder / "elsewhere").mkdir()
+def test_a_pair_that_was_copied_under_another_name_opens(directory):
+    path = write(directory / "a.jinx")
+    (directory / "elsewhere").mkdir()
     for part in (".jinx", ".binx"):
-        shutil.copy(path.with_suffix(part), folder / "elsewhere" / f"other{part}")
-    assert stored(folder / "elsewhere" / "other.jinx") == digest(rows(1))
-    assert jinx.verify(folder / "elsewhere" / "other.jinx") == []
+        shutil.copy(path.with_suffix(part), directory / "elsewhere" / f"other{part}")
+    assert stored(directory / "elsewhere" / "other.jinx") == digest(rows(1))
+    assert jinx.verify(directory / "elsewhere" / "other.jinx") == []
 
 
 NAMES = {
@@ -106,23 +106,23 @@ NAMES = {
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_odd_names_are_written_read_verified_and_replaced(name, folder):
-    path = os.path.join(os.fsencode(folder), NAMES[name])  # noqa: PTH118 - bytes
+def test_odd_names_are_written_read_verified_and_replaced(name, directory):
+    path = os.path.join(os.fsencode(directory), NAMES[name])  # noqa: PTH118 - bytes
     for version in (1, 2):
         with jinx.Writer(os.fsdecode(path), overwrite=True) as writer:
             writer.write_many(rows(version))
         assert digest(jinx.open(os.fsdecode(path), verify="full")) == digest(rows(version))
     assert jinx.verify(os.fsdecode(path)) == []
-    assert len(os.listdir(folder)) == 2  # noqa: PTH208
+    assert len(os.listdir(directory)) == 2  # noqa: PTH208
 
 
-def test_names_that_no_file_can_have_are_one_clear_error(folder):
+def test_names_that_no_file_can_have_are_one_clear_error(directory):
     for name in ("x" * 300 + ".jinx", "a\0b.jinx", "x" * 250 + ".jinx"):
         with pytest.raises((jinx.JinxError, OSError, ValueError)):
-            jinx.Writer(folder / name)
+            jinx.Writer(directory / name)
         with pytest.raises((jinx.JinxError, OSError, ValueError)):
-            jinx.open(folder / name)
-    deep = folder
+            jinx.open(directory / name)
+    deep = directory
     while len(str(deep)) < 5000:
         deep = deep / ("d" * 200)
     with pytest.raises(OSError, match=r"too long|Errno") as caught:
@@ -130,8 +130,8 @@ def test_names_that_no_file_can_have_are_one_clear_error(folder):
     assert caught.value.errno in {errno.ENAMETOOLONG, errno.ENOENT, None}
 
 
-def test_another_locale_and_another_clock_change_nothing(folder, child_environment):
-    expected = write(folder / "a.jinx")
+def test_another_locale_and_another_clock_change_nothing(directory, child_environment):
+    expected = write(directory / "a.jinx")
     code = (
         "import sys, time; sys.path.insert(0, sys.argv[2]); time.time = lambda: -1e9; time.time_ns = lambda: -10**18;"
         "import jinx; from fault.rows import rows, digest\n"
@@ -139,7 +139,7 @@ def test_another_locale_and_another_clock_change_nothing(folder, child_environme
         "assert digest(jinx.open(sys.argv[1], verify='full')) == digest(rows(1)); assert not jinx.verify(sys.argv[1])"
     )
     for number, locale in enumerate(("C", "POSIX", "tr_TR.UTF-8", "de_DE.ISO-8859-1")):
-        path = folder / f"{number}" / "a.jinx"
+        path = directory / f"{number}" / "a.jinx"
         path.parent.mkdir()
         environment = {**child_environment, "LC_ALL": locale, "LANG": locale, "PYTHONUTF8": "0", "TZ": "Asia/Kolkata"}
         words = [sys.executable, "-c", code, str(path), child_environment["PYTHONPATH"].split(":")[0]]

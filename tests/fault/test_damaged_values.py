@@ -115,17 +115,17 @@ WAYS: dict[str, Callable[[jinx.Dataset, str], Any]] = {
 def test_every_way_to_read_names_sample_and_field(case: tuple[Path, str], way: str, io: Any) -> None:
     path, field = case
     dataset = jinx.open(path, io=io)
-    with pytest.raises(CorruptFileError, match=rf"a\.jinx: sample {BAD}, field '{field}.*checksum") as raised:
+    with pytest.raises(CorruptFileError, match=rf"a\.jinx: sample {BAD}, column '{field}.*checksum") as raised:
         WAYS[way](dataset, field)
     assert raised.value.sample == BAD
-    assert raised.value.field.startswith(field)
+    assert raised.value.column.startswith(field)
     assert dataset[0]["id"] == 0
 
 
 @pytest.mark.parametrize("read", [lambda ds: ds[BAD], list, lambda ds: ds.take([BAD])])
 def test_eager_samples_are_checked_too(case: tuple[Path, str], read: Callable[[jinx.Dataset], Any]) -> None:
     path, field = case
-    with pytest.raises(CorruptFileError, match=rf"a\.jinx: sample {BAD}, field '{field}.*checksum"):
+    with pytest.raises(CorruptFileError, match=rf"a\.jinx: sample {BAD}, column '{field}.*checksum"):
         read(jinx.open(path, lazy=False))
 
 
@@ -151,7 +151,7 @@ def test_rows_and_none_still_give_what_is_there(image_case: Path) -> None:
 @pytest.mark.parametrize("threads", [1, 4])
 def test_no_conversion_launders_it(image_case: Path, tmp_path: Path, target: str, threads: int) -> None:
     for source in (image_case, jinx.open(image_case)):
-        with pytest.raises(CorruptFileError, match=rf"sample {BAD}, field 'image'.*checksum"):
+        with pytest.raises(CorruptFileError, match=rf"sample {BAD}, column 'image'.*checksum"):
             jinx.convert(source, tmp_path / target, columns=["id", "image"], threads=threads)
         assert not (tmp_path / target).exists()
 
@@ -166,7 +166,7 @@ def test_the_command_line_ends_with_1(image_case: Path, tmp_path: Path) -> None:
     ):
         done = subprocess.run([sys.executable, "-m", "jinx", *map(str, words)], capture_output=True, check=False)
         assert done.returncode == 1
-        assert f"sample {BAD}, field 'image'" in done.stderr.decode()
+        assert f"sample {BAD}, column 'image'" in done.stderr.decode()
 
 
 def read_in_worker(dataset: jinx.Dataset) -> str:
@@ -180,7 +180,7 @@ def read_in_worker(dataset: jinx.Dataset) -> str:
 def test_workers_check_too(image_case: Path, method: str) -> None:
     with multiprocessing.get_context(method).Pool(1) as pool:
         told = pool.apply(read_in_worker, [jinx.open(image_case)])
-    assert f"sample {BAD}, field 'image'" in told
+    assert f"sample {BAD}, column 'image'" in told
 
 
 @pytest.mark.parametrize("num_workers", [0, 2])
@@ -189,12 +189,12 @@ def test_the_loaders_check_too(image_case: Path, num_workers: int) -> None:
     from jinx.torch import Loader, collate
 
     dataset = jinx.open(image_case).select_columns(["id", "image"])
-    with pytest.raises(CorruptFileError, match=rf"sample {BAD}, field 'image'"):
+    with pytest.raises(CorruptFileError, match=rf"sample {BAD}, column 'image'"):
         list(Loader(dataset, batch_size=4, num_workers=num_workers))
     skipping = Loader(dataset, batch_size=4, num_workers=num_workers, on_error="skip")
     assert sum(len(batch["id"]) for batch in skipping) == COUNT - 1
     assert [index for index, _ in skipping.skipped] == [BAD]
-    with pytest.raises(CorruptFileError, match=rf"sample {BAD}, field 'image'"):
+    with pytest.raises(CorruptFileError, match=rf"sample {BAD}, column 'image'"):
         list(data.DataLoader(dataset, batch_size=4, num_workers=num_workers, collate_fn=collate))  # pyright: ignore[reportArgumentType]
 
 
@@ -214,11 +214,11 @@ def test_lengths_come_from_sound_bytes(tmp_path: Path) -> None:
 @pytest.mark.parametrize("shards", [1, 4])
 def test_a_damaged_index_never_gives_another_row(tmp_path: Path, shards: int) -> None:
     """Each row is held against its own checksum, so that opening need not read the index whole."""
-    folder = tmp_path / "d"
-    with jinx.Writer(folder, shard_size=400_000 * 8 // shards) as writer:
+    directory = tmp_path / "d"
+    with jinx.Writer(directory, shard_size=400_000 * 8 // shards) as writer:
         writer.write_many({"id": index} for index in range(9_000))
         writer.write_many({"id": index, "blob": bytes([index % 256]) * 400} for index in range(9_000, 9_100))
-    for side in sorted(folder.glob("*.binx")):
+    for side in sorted(directory.glob("*.binx")):
         main = side.with_suffix(".jinx")
         footer = json.loads(main.read_bytes().rstrip().rsplit(b"\n", 2)[1])
         index = next(value for key, value in footer.items() if key.startswith("index."))
@@ -227,7 +227,7 @@ def test_a_damaged_index_never_gives_another_row(tmp_path: Path, shards: int) ->
             entries = file.read(16)
             file.seek(-16, os.SEEK_CUR)
             file.write(entries[8:] + entries[:8])
-    dataset = jinx.open(folder)
+    dataset = jinx.open(directory)
     wrong = 0
     for index in range(len(dataset)):
         try:
@@ -235,32 +235,32 @@ def test_a_damaged_index_never_gives_another_row(tmp_path: Path, shards: int) ->
         except CorruptFileError:
             wrong += 1
     assert wrong
-    assert jinx.verify(folder)
+    assert jinx.verify(directory)
 
 
 COMPRESSIONS = ["zstd", "gz", "br", "snappy"]
 
 
-def write_mds(folder: Path, compression: str | None, hashes: list[str]) -> Path:
+def write_mds(directory: Path, compression: str | None, hashes: list[str]) -> Path:
     columns = {"id": "int", "data": "bytes"}
-    with MDSWriter(columns=columns, out=folder, compression=compression, hashes=hashes, size_limit="8kb") as writer:
+    with MDSWriter(columns=columns, out=directory, compression=compression, hashes=hashes, size_limit="8kb") as writer:
         for index in range(60):
             writer.write({"id": index, "data": bytes([index]) * 500})
-    return folder
+    return directory
 
 
-def forge(folder: Path, *, zip_hashes: bool = True) -> str:
+def forge(directory: Path, *, zip_hashes: bool = True) -> str:
     """Compress other samples in the place of the second shard, so that only a hash can tell."""
-    index = json.loads((folder / "index.json").read_text())
-    other = write_mds(folder.with_name("other"), index["shards"][1]["compression"], ["xxh64"])
+    index = json.loads((directory / "index.json").read_text())
+    other = write_mds(directory.with_name("other"), index["shards"][1]["compression"], ["xxh64"])
     shard, wrong = index["shards"][1], json.loads((other / "index.json").read_text())["shards"][2]
     assert wrong["samples"] == shard["samples"]
     name = shard["zip_data"]["basename"]
-    (folder / name).write_bytes((other / wrong["zip_data"]["basename"]).read_bytes())
+    (directory / name).write_bytes((other / wrong["zip_data"]["basename"]).read_bytes())
     shard["zip_data"]["bytes"] = wrong["zip_data"]["bytes"]
     if not zip_hashes:
         shard["zip_data"]["hashes"] = {}
-    (folder / "index.json").write_text(json.dumps(index))
+    (directory / "index.json").write_text(json.dumps(index))
     return name
 
 
@@ -269,14 +269,14 @@ def forge(folder: Path, *, zip_hashes: bool = True) -> str:
 def test_mds_shards_that_are_decoded_are_held_against_their_hashes(
     tmp_path: Path, compression: str, *, zip_hashes: bool
 ) -> None:
-    folder = write_mds(tmp_path / "d", compression, ["xxh64"])
-    name = forge(folder, zip_hashes=zip_hashes)
-    second = json.loads((folder / "index.json").read_text())["shards"][0]["samples"]
+    directory = write_mds(tmp_path / "d", compression, ["xxh64"])
+    name = forge(directory, zip_hashes=zip_hashes)
+    second = json.loads((directory / "index.json").read_text())["shards"][0]["samples"]
     opened: list[jinx.Dataset] = [
-        jinx.open(folder),
-        RamReader(folder),
-        BulkReader(folder),
-        pickle.loads(pickle.dumps(jinx.open(folder))),
+        jinx.open(directory),
+        RamReader(directory),
+        BulkReader(directory),
+        pickle.loads(pickle.dumps(jinx.open(directory))),
     ]
     for dataset in opened:
         for read in (
@@ -291,30 +291,30 @@ def test_mds_shards_that_are_decoded_are_held_against_their_hashes(
                 read(dataset)
         assert dataset[0]["id"] == 0
     with pytest.raises(CorruptFileError, match="xxh64"):
-        jinx.convert(folder, tmp_path / "b.jinx")
-    assert jinx.open(folder, verify="rows")[second]["id"] != second
+        jinx.convert(directory, tmp_path / "b.jinx")
+    assert jinx.open(directory, verify="rows")[second]["id"] != second
 
 
 def test_mds_shards_that_are_not_decoded_are_checked_on_request(tmp_path: Path) -> None:
-    folder = write_mds(tmp_path / "d", None, ["sha1"])
-    path = folder / "shard.00000.mds"
+    directory = write_mds(tmp_path / "d", None, ["sha1"])
+    path = directory / "shard.00000.mds"
     path.write_bytes(path.read_bytes()[:-1] + b"\xff")
-    assert jinx.open(folder)[0]["id"] == 0
+    assert jinx.open(directory)[0]["id"] == 0
     with pytest.raises(CorruptFileError, match=r"shard\.00000\.mds: sha1 is"):
-        RamReader(folder, hashes=True)[0]["id"]
+        RamReader(directory, hashes=True)[0]["id"]
     with pytest.raises(CorruptFileError, match="sha1"):
-        jinx.convert(folder, tmp_path / "b.jinx")
-    assert jinx.verify(folder)
+        jinx.convert(directory, tmp_path / "b.jinx")
+    assert jinx.verify(directory)
 
 
 def test_mds_decoded_before_are_checked_on_request(tmp_path: Path) -> None:
-    folder = write_mds(tmp_path / "d", "zstd", ["sha1"])
+    directory = write_mds(tmp_path / "d", "zstd", ["sha1"])
     cache = tmp_path / "cache"
-    assert RamReader(folder, cache=cache)[0]["id"] == 0
+    assert RamReader(directory, cache=cache)[0]["id"] == 0
     (decoded,) = cache.rglob("shard.00000.mds")
     decoded.write_bytes(decoded.read_bytes()[:-1] + b"\xff")
     with pytest.raises(CorruptFileError, match="sha1"):
-        RamReader(folder, cache=cache, hashes=True)[0]["id"]
+        RamReader(directory, cache=cache, hashes=True)[0]["id"]
 
 
 def test_mds_levels_have_the_same_names(tmp_path: Path) -> None:

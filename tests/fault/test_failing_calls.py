@@ -12,8 +12,8 @@ from fault.writing import CASES
 
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("name", CASES)
-def test_call_n_fails_for_every_n(name, shim, folder, child_environment, record_property):
-    command = [shim, sys.executable, "-m", "fault.failing", name, folder, *ACTIONS[1:]]
+def test_call_n_fails_for_every_n(name, shim, directory, child_environment, record_property):
+    command = [shim, sys.executable, "-m", "fault.failing", name, directory, *ACTIONS[1:]]
     done = subprocess.run(command, env=child_environment, check=False, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-2000:]
     results = json.loads(done.stdout.splitlines()[-1])

@@ -19,8 +19,8 @@ KEPT_SHARDS = r"\.(out|shards)\.tmp/.*"
 CASES = {
     "pair": ("convert in.parquet DISK/out.jinx", None),
     "pair over another": ("convert in.parquet DISK/old.jinx --overwrite", None),
-    "folder": ("convert in.parquet DISK/out --shard-size 300kB", KEPT_SHARDS),
-    "folder over another": ("convert in.parquet DISK/shards --shard-size 300kB --overwrite", KEPT_SHARDS),
+    "directory": ("convert in.parquet DISK/out --shard-size 300kB", KEPT_SHARDS),
+    "directory over another": ("convert in.parquet DISK/shards --shard-size 300kB --overwrite", KEPT_SHARDS),
     "append": ("convert in.parquet DISK/shards --append", None),
     "part": ("convert in.parquet DISK/out --part 0/1", None),
     "skipping": ("convert in.parquet DISK/out.jinx --on-error skip", None),
@@ -31,14 +31,14 @@ CASES = {
     "jsonl with media beside": ("convert in.parquet DISK/out.jsonl --media-dir DISK/media", r"media/.*"),
     "msgpack": ("convert in.parquet DISK/out.msgpack", None),
     "parquet": ("convert in.jinx DISK/out.parquet", None),
-    "folder of parquet": ("convert in.jinx DISK/out --output-format parquet", None),
-    "folder of parquet over another": ("convert in.jinx DISK/tables --output-format parquet --overwrite", None),
+    "directory of parquet": ("convert in.jinx DISK/out --output-format parquet", None),
+    "directory of parquet over another": ("convert in.jinx DISK/tables --output-format parquet --overwrite", None),
     "tar": ("convert in.jinx DISK/out.tar", None),
     "tar by way of jinx": ("convert in.parquet DISK/out.tar", None),
     "mds": ("convert in.jinx DISK/out.mds", None),
     "cp": ("cp in.jinx DISK/out.jinx", None),
     "cp over another": ("cp in.jinx DISK/old.jinx --overwrite", None),
-    "cp of a folder": ("cp in-shards DISK/out", None),
+    "cp of a directory": ("cp in-shards DISK/out", None),
     "mv": ("mv in.jinx DISK/out.jinx", None),
     "extract": ("extract in.jinx DISK/pictures --column image", r"pictures/.*"),
     "repair": ("repair in.jinx --out DISK/out.jinx", None),
@@ -51,17 +51,17 @@ CASES = {
 
 @pytest.fixture(scope="module")
 def inputs(tmp_path_factory) -> Path:
-    folder = tmp_path_factory.mktemp("inputs")
-    draw.write_parquet(folder / "in.parquet", samples=150)
-    jinx.convert(folder / "in.parquet", folder / "in.jinx")
-    jinx.convert(folder / "in.parquet", folder / "in-shards", shard_size="500kB")
-    jinx.convert(folder / "in.jinx", folder / "rows.jsonl", media_dir=folder / "pictures")
-    with jinx.Writer(folder / "big.jinx") as writer:
+    directory = tmp_path_factory.mktemp("inputs")
+    draw.write_parquet(directory / "in.parquet", samples=150)
+    jinx.convert(directory / "in.parquet", directory / "in.jinx")
+    jinx.convert(directory / "in.parquet", directory / "in-shards", shard_size="500kB")
+    jinx.convert(directory / "in.jinx", directory / "rows.jsonl", media_dir=directory / "pictures")
+    with jinx.Writer(directory / "big.jinx") as writer:
         writer.write({"blob": bytes(range(256)) * 8192})
-    (folder / "hub").mkdir()
+    (directory / "hub").mkdir()
     for split in ("train", "test"):
-        shutil.copy(folder / "in.parquet", folder / "hub" / f"{split}-00000-of-00001.parquet")
-    return folder
+        shutil.copy(directory / "in.parquet", directory / "hub" / f"{split}-00000-of-00001.parquet")
+    return directory
 
 
 @pytest.fixture
@@ -81,11 +81,11 @@ def disk(tmp_path, inputs):
         subprocess.run(["umount", place], check=True)
 
 
-def contents(folder: Path) -> dict[str, str]:
+def contents(directory: Path) -> dict[str, str]:
     """The digest of every file below a directory; empty directories count too."""
     return {
-        str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
-        for path in folder.rglob("*")
+        str(path.relative_to(directory)): hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
+        for path in directory.rglob("*")
         if path.is_file() or not any(path.iterdir())
     }
 

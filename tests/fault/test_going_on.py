@@ -35,12 +35,12 @@ def pair(path: Path) -> jinx.Writer:
     return jinx.Writer(path.with_suffix(".jinx"))
 
 
-def folder(path: Path) -> jinx.Writer:
+def directory(path: Path) -> jinx.Writer:
     return jinx.Writer(path, shard_size="4MB")
 
 
 def longer(path: Path) -> jinx.Writer:
-    with folder(path) as writer:
+    with directory(path) as writer:
         writer.write({"id": -1})
     return jinx.Writer(path, append=True)
 
@@ -51,7 +51,7 @@ WRITERS = {
     "mds on threads": lambda path: mds(path, compression="zstd:1", hashes=["xxh64"], max_workers=3),
     "mds of compressed samples": lambda path: mds(path, compression="sample::zstd"),
     "pair": pair,
-    "folder": folder,
+    "directory": directory,
     "append": longer,
 }
 
@@ -110,7 +110,7 @@ def leave_with_a_full_disk(writer: Any) -> None:
         fill_the_disk(writer)
 
 
-@pytest.mark.parametrize("name", ["mds", "mds on threads", "pair", "folder"])
+@pytest.mark.parametrize("name", ["mds", "mds on threads", "pair", "directory"])
 def test_the_end_of_a_with_block_says_that_samples_are_missing(name: str, tmp_path: Path) -> None:
     with pytest.raises(InvalidError, match="nothing is published"):
         leave_with_a_full_disk(WRITERS[name](tmp_path / "d"))

@@ -15,8 +15,8 @@ MIB = 1 << 20
 
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
-def test_opens_leave_no_handle_and_gets_no_memory(folder, child_environment, soak, record_property):
-    path = folder / "a.jinx"
+def test_opens_leave_no_handle_and_gets_no_memory(directory, child_environment, soak, record_property):
+    path = directory / "a.jinx"
     with jinx.Writer(path) as writer:
         writer.write_many(rows(1))
     opens, gets = (100_000, 1_000_000) if soak else (10_000, 100_000)
@@ -52,19 +52,19 @@ def write_shards(path, count):
 @pytest.mark.slow
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("io", ["mmap", "pread"])
-def test_a_thousand_shards_are_read_with_128_handles(io, folder, child_environment, soak):
+def test_a_thousand_shards_are_read_with_128_handles(io, directory, child_environment, soak):
     shards = 5000 if soak else 1000
-    write_shards(folder / "data", shards)
-    words = [sys.executable, "-c", READ_ALL, str(folder / "data"), io, "128"]
+    write_shards(directory / "data", shards)
+    words = [sys.executable, "-c", READ_ALL, str(directory / "data"), io, "128"]
     done = subprocess.run(words, env=child_environment, check=False, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-2000:]
     assert done.stdout.split() == [str(shards)]
 
 
-def test_a_file_of_a_shard_that_was_replaced_is_not_read_as_another(folder, child_environment):
+def test_a_file_of_a_shard_that_was_replaced_is_not_read_as_another(directory, child_environment):
     """With few handles a shard is opened again for each read; it must be the same file."""
-    write_shards(folder / "data", 200)
-    write_shards(folder / "other", 200)
+    write_shards(directory / "data", 200)
+    write_shards(directory / "other", 200)
     code = """
 import resource, sys, os, jinx
 resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
@@ -77,24 +77,24 @@ try:
 except jinx.JinxError as error:
     print(type(error).__name__)
 """
-    words = [sys.executable, "-c", code, str(folder / "data"), str(folder / "other")]
+    words = [sys.executable, "-c", code, str(directory / "data"), str(directory / "other")]
     done = subprocess.run(words, env=child_environment, check=False, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-2000:]
     assert done.stdout.strip() == "MismatchError"
 
 
-def test_files_get_the_modes_that_the_umask_says(folder):
+def test_files_get_the_modes_that_the_umask_says(directory):
     before = os.umask(0o027)
     try:
-        with jinx.Writer(folder / "a.jinx") as writer:
+        with jinx.Writer(directory / "a.jinx") as writer:
             writer.write_many(rows(1))
-            temporaries = [file.stat().st_mode & 0o777 for file in folder.iterdir()]
-        with jinx.Writer(folder / "data", shard_size=2000) as writer:
+            temporaries = [file.stat().st_mode & 0o777 for file in directory.iterdir()]
+        with jinx.Writer(directory / "data", shard_size=2000) as writer:
             writer.write_many(rows(1))
-            temporaries += [file.stat().st_mode & 0o777 for file in folder.rglob("*") if file.is_file()]
-        modes = {file.stat().st_mode & 0o777 for file in folder.rglob("*") if file.is_file()}
-        folders = {file.stat().st_mode & 0o777 for file in folder.rglob("*") if file.is_dir()}
+            temporaries += [file.stat().st_mode & 0o777 for file in directory.rglob("*") if file.is_file()]
+        modes = {file.stat().st_mode & 0o777 for file in directory.rglob("*") if file.is_file()}
+        directories = {file.stat().st_mode & 0o777 for file in directory.rglob("*") if file.is_dir()}
     finally:
         os.umask(before)
     assert modes == set(temporaries) == {0o640}
-    assert folders == {0o750}
+    assert directories == {0o750}

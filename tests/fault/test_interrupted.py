@@ -21,39 +21,39 @@ from jinx._cli.program import run
 CASES = {
     "tar": ("convert in.jinx out.tar", (_core, "convert", 1)),
     "tar over another": ("convert in.jinx old.tar --overwrite", (_core, "convert", 1)),
-    "folder of parquet": (
+    "directory of parquet": (
         "convert in.jinx out --output-format parquet --shard-size 100kB",
         (_core, "convert_arrow", 2),
     ),
-    "folder of parquet over another": (
+    "directory of parquet over another": (
         "convert in.jinx tables --output-format parquet --shard-size 100kB --overwrite",
         (_core, "convert_arrow", 2),
     ),
-    "folder of parquet, while it is replaced": (
+    "directory of parquet, while it is replaced": (
         "convert in.jinx tables --output-format parquet --overwrite",
         (os, "rename", 2),
     ),
     "splits": ("convert hub out", (_core, "convert", 1)),
     "cp": ("cp in.jinx out.jinx", (_core, "copy_pair", 1)),
     "cp over another": ("cp in.jinx old.jinx --overwrite", (_core, "copy_pair", 1)),
-    "cp of a folder": ("cp shards out", (_core, "copy_folder", 1)),
+    "cp of a directory": ("cp shards out", (_core, "copy_directory", 1)),
     "extract": ("extract in.jinx out --column image", (values, "write_all", 3)),
 }
 
 
 @pytest.fixture(scope="module")
 def given(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("given")
-    draw.write_parquet(folder / "in.parquet", samples=20)
-    jinx.convert(folder / "in.parquet", folder / "in.jinx")
+    directory = tmp_path_factory.mktemp("given")
+    draw.write_parquet(directory / "in.parquet", samples=20)
+    jinx.convert(directory / "in.parquet", directory / "in.jinx")
     for name in ("old.jinx", "old.tar"):
-        jinx.convert(folder / "in.jinx", folder / name, limit=3)
-    jinx.convert(folder / "in.jinx", folder / "tables", output_format="parquet", limit=3)
-    jinx.convert(folder / "in.parquet", folder / "shards", shard_size="100kB")
-    (folder / "hub").mkdir()
+        jinx.convert(directory / "in.jinx", directory / name, limit=3)
+    jinx.convert(directory / "in.jinx", directory / "tables", output_format="parquet", limit=3)
+    jinx.convert(directory / "in.parquet", directory / "shards", shard_size="100kB")
+    (directory / "hub").mkdir()
     for split in ("train", "test"):
-        shutil.copy(folder / "in.parquet", folder / "hub" / f"{split}-00000-of-00001.parquet")
-    return folder
+        shutil.copy(directory / "in.parquet", directory / "hub" / f"{split}-00000-of-00001.parquet")
+    return directory
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -82,9 +82,9 @@ def test_ctrl_c(name, given, tmp_path, monkeypatch, capsys):
     assert whole <= set(after)
 
 
-def contents(folder):
+def contents(directory):
     return {
-        str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
-        for path in folder.rglob("*")
+        str(path.relative_to(directory)): hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
+        for path in directory.rglob("*")
         if path.is_file() or not any(path.iterdir())
     }

@@ -43,12 +43,12 @@ def write(nursery: subprocess.Popen[str], name: str, path: Path, version: int, k
 
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("name", CASES)
-def test_killed_writer_leaves_old_or_new(name, nursery, folder, soak, record_property):
+def test_killed_writer_leaves_old_or_new(name, nursery, directory, soak, record_property):
     draw = random.Random(name)
     case = CASES[name]
     calm = []
     for number in range(3):
-        path = folder / f"calm{number}" / "target" / case.file
+        path = directory / f"calm{number}" / "target" / case.file
         case.prepare(path, 0)
         case.prepare_source(path, 1)
         start = time.perf_counter()
@@ -56,7 +56,7 @@ def test_killed_writer_leaves_old_or_new(name, nursery, folder, soak, record_pro
         calm.append(time.perf_counter() - start)
     outcomes = {"killed": 0, "old": 0, "new": 0}
     for number in range(2000 if soak else 40):
-        path = folder / "round" / "target" / case.file
+        path = directory / "round" / "target" / case.file
         before = case.prepare(path, 1)
         case.prepare_source(path, 2)
         code = write(nursery, name, path, 2, draw.uniform(0, 1.2 * sorted(calm)[1]))
@@ -64,7 +64,7 @@ def test_killed_writer_leaves_old_or_new(name, nursery, folder, soak, record_pro
         found = check(case, path, before, must_be_new=code == 0, clean=number % 2 == 0)
         outcomes["killed"] += code != 0
         outcomes[found] += 1
-        shutil.rmtree(folder / "round")
+        shutil.rmtree(directory / "round")
     record_property("outcomes", outcomes)
     assert outcomes["killed"], "every writer ended before it was killed"
 

@@ -17,14 +17,14 @@ from fault.staling import READS
 def found(shim, tmp_path_factory, child_environment):
     if importlib.util.find_spec("torch") is None:
         pytest.skip("needs PyTorch")
-    folder = tmp_path_factory.mktemp("under-test")
-    for path, options in ((folder / "a.jinx", {}), (folder / "data", {"shard_size": 8000})):
+    directory = tmp_path_factory.mktemp("under-test")
+    for path, options in ((directory / "a.jinx", {}), (directory / "data", {"shard_size": 8000})):
         with jinx.Writer(path, **options) as writer:
             writer.write_many(rows(1))
     # A directory of which no manifest says how many shards it has.
-    shutil.copytree(folder / "data", folder / "bare")
-    (folder / "bare" / "jinx.json").unlink()
-    words = [shim, "--reads", sys.executable, "-m", "fault.staling", folder]
+    shutil.copytree(directory / "data", directory / "bare")
+    (directory / "bare" / "jinx.json").unlink()
+    words = [shim, "--reads", sys.executable, "-m", "fault.staling", directory]
     done = subprocess.run(words, env=child_environment, check=False, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-2000:]
     return json.loads(done.stdout.splitlines()[-1])

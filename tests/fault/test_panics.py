@@ -43,15 +43,15 @@ CALLS: dict[str, Callable[[Path], object]] = {
     "convert": lambda path: jinx.convert(path, path.with_name("out.jinx"), progress=panic),
     "convert to jsonl": lambda path: jinx.convert(path, path.with_name("out.jsonl"), progress=panic),
     "write a pair": lambda path: write(path.with_name("out.jinx")),
-    "write a folder": lambda path: write(path.with_name("out"), shard_size=5000),
+    "write a directory": lambda path: write(path.with_name("out"), shard_size=5000),
     "replace": lambda path: write(path, overwrite=True),
     "change a sample": lambda path: jinx.open(path)[0].update(Panics()),
 }
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_a_panic_is_an_error_of_ours_and_leaves_what_was_there(name, folder):
-    path = folder / "a.jinx"
+def test_a_panic_is_an_error_of_ours_and_leaves_what_was_there(name, directory):
+    path = directory / "a.jinx"
     with jinx.Writer(path) as writer:
         writer.write_many(rows(1))
     with pytest.raises(jinx.InternalError, match=r"boom.* this is a bug in jinx, please report it") as caught:
@@ -59,7 +59,7 @@ def test_a_panic_is_an_error_of_ours_and_leaves_what_was_there(name, folder):
     assert isinstance(caught.value, PanicError)
     assert isinstance(caught.value, jinx.JinxError)
     assert isinstance(caught.value, RuntimeError)
-    assert files_in(folder) == {"a.jinx", "a.binx"}
+    assert files_in(directory) == {"a.jinx", "a.binx"}
     assert stored(path) == digest(rows(1))
 
 
@@ -70,8 +70,8 @@ def test_a_panic_travels_between_processes():
         assert str(again) == str(error) == "boom; this is a bug in jinx, please report it"
 
 
-def test_a_reader_goes_on_after_a_panic(folder):
-    path = folder / "a.jinx"
+def test_a_reader_goes_on_after_a_panic(directory):
+    path = directory / "a.jinx"
     with jinx.Writer(path) as writer:
         writer.write_many(rows(1))
     dataset = jinx.open(path)
@@ -81,8 +81,8 @@ def test_a_reader_goes_on_after_a_panic(folder):
     assert digest([sample, *dataset[1:]]) == digest(rows(1))
 
 
-def test_a_process_goes_on_after_a_panic(folder, child_environment):
-    with jinx.Writer(folder / "a.jinx") as writer:
+def test_a_process_goes_on_after_a_panic(directory, child_environment):
+    with jinx.Writer(directory / "a.jinx") as writer:
         writer.write_many(rows(1))
     code = """
 import sys, jinx
@@ -94,6 +94,6 @@ try:
 except Exception as error:
     print(type(error).__name__, len(jinx.open(sys.argv[1])), jinx.verify(sys.argv[1]))
 """
-    words = [sys.executable, "-c", code, str(folder / "a.jinx")]
+    words = [sys.executable, "-c", code, str(directory / "a.jinx")]
     done = subprocess.run(words, env=child_environment, check=False, capture_output=True, text=True, timeout=50)
     assert (done.returncode, done.stdout) == (0, "PanicError 20 []\n"), done.stderr[-1000:]

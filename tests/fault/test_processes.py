@@ -19,10 +19,10 @@ WATCHDOG_SECONDS = 150
 @pytest.mark.torch
 @pytest.mark.timeout(WATCHDOG_SECONDS + 30)
 @pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
-def test_data_loaders_of_every_start_method(method, folder, child_environment):
+def test_data_loaders_of_every_start_method(method, directory, child_environment):
     if importlib.util.find_spec("torch") is None:
         pytest.skip("needs PyTorch")
-    path = folder / "data"
+    path = directory / "data"
     with jinx.Writer(path, shard_size=8000) as writer:
         writer.write_many(rows(1, loading.SAMPLES))
     words = [sys.executable, "-m", "fault.loading", str(path), method, "0", "2", "8"]
@@ -37,8 +37,8 @@ def test_data_loaders_of_every_start_method(method, folder, child_environment):
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-def test_a_million_reads_of_threads_in_forks_are_right(folder, child_environment, soak, record_property):
-    path = folder / "a.jinx"
+def test_a_million_reads_of_threads_in_forks_are_right(directory, child_environment, soak, record_property):
+    path = directory / "a.jinx"
     with jinx.Writer(path) as writer:
         writer.write_many(hammering.row(number) for number in range(hammering.ROWS))
     reads = 10_000_000 if soak else 1_000_000
@@ -51,8 +51,8 @@ def test_a_million_reads_of_threads_in_forks_are_right(folder, child_environment
 
 
 @pytest.mark.parametrize("io", ["mmap", "pread"])
-def test_threads_share_a_dataset(io, folder):
-    path = folder / "a.jinx"
+def test_threads_share_a_dataset(io, directory):
+    path = directory / "a.jinx"
     with jinx.Writer(path) as writer:
         writer.write_many(hammering.row(number) for number in range(hammering.ROWS))
     wrong: list[object] = []
@@ -77,15 +77,15 @@ def test_threads_share_a_dataset(io, folder):
     assert dict(sample) == hammering.row(7)
 
 
-def test_a_pickled_dataset_opens_in_a_process_that_knows_nothing(folder, child_environment):
+def test_a_pickled_dataset_opens_in_a_process_that_knows_nothing(directory, child_environment):
     import pickle
 
-    path = folder / "a.jinx"
+    path = directory / "a.jinx"
     with jinx.Writer(path) as writer:
         writer.write_many(rows(1))
-    (folder / "pickled").write_bytes(pickle.dumps(jinx.open(path, io="pread", verify="full")))
+    (directory / "pickled").write_bytes(pickle.dumps(jinx.open(path, io="pread", verify="full")))
     code = "import pickle, sys; ds = pickle.load(open(sys.argv[1], 'rb')); print(len(ds), ds[3]['id'])"
-    words = [sys.executable, "-c", code, str(folder / "pickled")]
+    words = [sys.executable, "-c", code, str(directory / "pickled")]
     done = subprocess.run(words, env=child_environment, check=True, capture_output=True, text=True, timeout=50)
     assert done.stdout.split() == ["20", "1-3"]
     with jinx.Writer(path, overwrite=True) as writer:

@@ -12,10 +12,10 @@ from fault.writing import CASES
 
 
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("name", ["replace pair", "replace view", "replace folder"])
-def test_readers_see_one_whole_version(name, folder, soak, child_environment, record_property):
+@pytest.mark.parametrize("name", ["replace pair", "replace view", "replace directory"])
+def test_readers_see_one_whole_version(name, directory, soak, child_environment, record_property):
     case = CASES[name]
-    path = folder / "target" / case.file
+    path = directory / "target" / case.file
     case.prepare(path, 0)
     command = [sys.executable, "-m", "fault.reading", str(path)]
     pipe = subprocess.PIPE
@@ -36,11 +36,11 @@ def test_readers_see_one_whole_version(name, folder, soak, child_environment, re
 
 
 @pytest.mark.parametrize("io", ["mmap", "pread"])
-@pytest.mark.parametrize("name", ["replace pair", "replace view", "replace folder"])
+@pytest.mark.parametrize("name", ["replace pair", "replace view", "replace directory"])
 @pytest.mark.parametrize("touched", [False, True])
-def test_an_open_dataset_reads_the_old_version_to_the_end(name, io, touched, folder):
+def test_an_open_dataset_reads_the_old_version_to_the_end(name, io, touched, directory):
     case = CASES[name]
-    path = folder / "target" / case.file
+    path = directory / "target" / case.file
     before = case.prepare(path, 1)
     dataset = jinx.open(path, io=io)
     if touched:

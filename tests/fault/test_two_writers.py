@@ -10,7 +10,7 @@ import jinx
 from fault.rows import digest, files_in, files_of, rows, stored
 from fault.writing import CASES
 
-FOLDER_WRITERS = [{"overwrite": True}, {"append": True}]
+DIRECTORY_WRITERS = [{"overwrite": True}, {"append": True}]
 
 
 def start(path, **options):
@@ -19,10 +19,10 @@ def start(path, **options):
     return writer
 
 
-@pytest.mark.parametrize("second", FOLDER_WRITERS, ids=str)
-@pytest.mark.parametrize("first", FOLDER_WRITERS, ids=str)
-def test_a_folder_has_one_writer_whether_it_replaces_or_appends(first, second, folder):
-    path = folder / "target" / "data"
+@pytest.mark.parametrize("second", DIRECTORY_WRITERS, ids=str)
+@pytest.mark.parametrize("first", DIRECTORY_WRITERS, ids=str)
+def test_a_directory_has_one_writer_whether_it_replaces_or_appends(first, second, directory):
+    path = directory / "target" / "data"
     before = CASES["append"].prepare(path, 1)
     living = start(path, **first)
     with pytest.raises(OSError, match="another process is writing this"):
@@ -35,8 +35,8 @@ def test_a_folder_has_one_writer_whether_it_replaces_or_appends(first, second, f
     assert jinx.verify(path) == []
 
 
-def test_appenders_in_turn_lose_nothing(folder):
-    path = folder / "target" / "data"
+def test_appenders_in_turn_lose_nothing(directory):
+    path = directory / "target" / "data"
     expected = CASES["append"].prepare(path, 1)
     for version in range(2, 6):
         with jinx.Writer(path, append=True) as writer:
@@ -46,10 +46,10 @@ def test_appenders_in_turn_lose_nothing(folder):
     assert files_in(path.parent) == files_of(path)
 
 
-@pytest.mark.parametrize("name", ["replace pair", "replace folder", "append"])
-def test_a_writer_that_failed_holds_no_lock_while_its_error_is_remembered(name, folder):
+@pytest.mark.parametrize("name", ["replace pair", "replace directory", "append"])
+def test_a_writer_that_failed_holds_no_lock_while_its_error_is_remembered(name, directory):
     case = CASES[name]
-    path = folder / "target" / case.file
+    path = directory / "target" / case.file
     before = case.prepare(path, 1)
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
@@ -68,8 +68,8 @@ def test_a_writer_that_failed_holds_no_lock_while_its_error_is_remembered(name, 
     del remembered
 
 
-def test_a_forked_child_of_an_appender_removes_nothing(folder):
-    path = folder / "target" / "data"
+def test_a_forked_child_of_an_appender_removes_nothing(directory):
+    path = directory / "target" / "data"
     before = CASES["append"].prepare(path, 1)
     writer = start(path, append=True)
     child = os.fork()

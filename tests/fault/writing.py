@@ -33,12 +33,12 @@ def copy_samples(path: Path, version: int) -> None:
         writer.copy(jinx.open(source_of(path, version)))
 
 
-def write_folder(path: Path, version: int) -> None:
+def write_directory(path: Path, version: int) -> None:
     with jinx.Writer(path, overwrite=True, shard_size=SHARD_BYTES, threads=1) as writer:
         writer.write_many(rows(version))
 
 
-def append_folder(path: Path, version: int) -> None:
+def append_directory(path: Path, version: int) -> None:
     with jinx.Writer(path, append=True, shard_size=SHARD_BYTES, threads=1) as writer:
         writer.write_many(rows(version))
 
@@ -86,7 +86,7 @@ class Case:
 
     def after(self, before: list[dict[str, Any]] | None, new: int) -> list[dict[str, Any]]:
         """What is there when the writer is done."""
-        return [*(before or []), *rows(new)] if self.write is append_folder else rows(new)
+        return [*(before or []), *rows(new)] if self.write is append_directory else rows(new)
 
 
 CASES = {
@@ -95,9 +95,9 @@ CASES = {
     "convert": Case("data.jinx", convert_pair, old=write_pair),
     "copy": Case("data.jinx", copy_samples, old=None),
     "replace by copy": Case("data.jinx", copy_samples, old=write_pair),
-    "create folder": Case("data", write_folder, old=None),
-    "replace folder": Case("data", write_folder, old=write_folder),
+    "create directory": Case("data", write_directory, old=None),
+    "replace directory": Case("data", write_directory, old=write_directory),
     "save view": Case("data.jinx", save_view, old=None),
     "replace view": Case("data.jinx", save_view, old=save_view),
-    "append": Case("data", append_folder, old=write_folder),
+    "append": Case("data", append_directory, old=write_directory),
 }

@@ -46,7 +46,7 @@ def test_index_and_columns_in_the_sidecar_come_back(tmp_path):
     assert pair[8999]["i"] == 8999
 
 
-def test_a_folder_comes_back(tmp_path):
+def test_a_directory_comes_back(tmp_path):
     path = tmp_path / "data"
     with jinx.Writer(str(path), shard_size=4096) as writer:
         for i in range(300):

@@ -59,9 +59,9 @@ def test_views_among_the_vectors_fit_their_schema() -> None:
 
 
 def test_manifests_fit_their_schema(tmp_path: Path) -> None:
-    folder = tmp_path / "set"
-    with jinx.Writer(folder, shard_size="1kB") as writer:
+    directory = tmp_path / "set"
+    with jinx.Writer(directory, shard_size="1kB") as writer:
         writer.write_many({"i": i, "b": b"x" * 100} for i in range(50))
-    manifest = json.loads((folder / "jinx.json").read_text())
+    manifest = json.loads((directory / "jinx.json").read_text())
     assert len(manifest["shards"]) > 1
     check(manifest, "manifest.schema.json")

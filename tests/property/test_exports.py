@@ -44,8 +44,8 @@ def numbers(value: Any) -> Any:
 @settings(suppress_health_check=[HealthCheck.too_slow])
 @given(samples=SAMPLES, suffix=st.sampled_from(["jsonl", "jsonl.zst", "msgpack", "tar", "tar.gz"]))
 def test_exports_come_back(samples, suffix):
-    with TemporaryDirectory() as folder:
-        path, out, back = (Path(folder) / name for name in ("a.jinx", f"a.{suffix}", "b.jinx"))
+    with TemporaryDirectory() as directory:
+        path, out, back = (Path(directory) / name for name in ("a.jinx", f"a.{suffix}", "b.jinx"))
         with jinx.Writer(path) as writer:
             writer.write_many(samples)
         try:
@@ -64,8 +64,8 @@ def test_exports_come_back(samples, suffix):
 @given(rows=st.lists(st.dictionaries(ANY_NAME, JSON, max_size=4), min_size=1, max_size=4))
 def test_foreign_lines_are_data(rows):
     assume(not any(next(iter(row.items()), None) == ("$jinx", 1) for row in rows))
-    with TemporaryDirectory() as folder:
-        lines, array, back = (Path(folder) / name for name in ("a.jsonl", "b.json", "c.jinx"))
+    with TemporaryDirectory() as directory:
+        lines, array, back = (Path(directory) / name for name in ("a.jsonl", "b.json", "c.jinx"))
         lines.write_text("".join(f"{json.dumps(row)}\n" for row in rows), "utf-8")
         array.write_text(json.dumps(rows), "utf-8")
         jinx.convert(lines, back)

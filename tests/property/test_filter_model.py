@@ -16,26 +16,26 @@ from jinx.errors import JinxError
 from property.expressions import COLUMNS, EXPRESSIONS, ROWS, TRUE, Part, Row
 
 
-def write(kind: str, folder: Path, rows: list[Row]) -> Path:
+def write(kind: str, directory: Path, rows: list[Row]) -> Path:
     options: dict[str, Any] = {
         "pair": {},
         "indexed paths": {"indexed": ["s", "m.n", "m.s"]},
         "no index": {"only_indexed": []},
-        "folder": {"shard_size": 200, "indexed": ["m.n"]},
+        "directory": {"shard_size": 200, "indexed": ["m.n"]},
     }
     numbered = [{"id": index, **row} for index, row in enumerate(rows)]
     if kind == "JSON lines":
-        (folder / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in numbered), "utf-8")
-        return folder / "a.jsonl"
+        (directory / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in numbered), "utf-8")
+        return directory / "a.jsonl"
     if kind == "MDS":
         columns = {"id": "int", **dict.fromkeys(COLUMNS, "json")}
-        with jinx.mds.MDSWriter(columns=columns, out=str(folder / "mds"), size_limit=500) as mds:
+        with jinx.mds.MDSWriter(columns=columns, out=str(directory / "mds"), size_limit=500) as mds:
             for row in numbered:
                 mds.write({**dict.fromkeys(COLUMNS), **row})
-        return folder / "mds"
-    with jinx.Writer(folder / ("shards" if kind == "folder" else "a.jinx"), **options[kind]) as writer:
+        return directory / "mds"
+    with jinx.Writer(directory / ("shards" if kind == "directory" else "a.jinx"), **options[kind]) as writer:
         writer.write_many(numbered)
-    return folder / ("shards" if kind == "folder" else "a.jinx")
+    return directory / ("shards" if kind == "directory" else "a.jinx")
 
 
 def is_json(value: Any) -> bool:
@@ -59,7 +59,7 @@ def ids(samples: Callable[[], Iterable[Any]]) -> tuple[list[int] | None, JinxErr
         return None, error
 
 
-KINDS = st.sampled_from(["pair", "indexed paths", "no index", "folder", "JSON lines", "MDS"])
+KINDS = st.sampled_from(["pair", "indexed paths", "no index", "directory", "JSON lines", "MDS"])
 
 
 @given(kind=KINDS, rows=ROWS, part=EXPRESSIONS, data=st.data())
@@ -70,8 +70,8 @@ def test_filters_select_what_the_model_selects(kind: str, rows: list[Row], part:
         rows = [{**dict.fromkeys(COLUMNS), **row} for row in rows]
     # A path that no sample has is an error of its own.
     rows = [*rows, dict.fromkeys(COLUMNS) | {"m": {"n": None, "s": None, "a.b": None}}]
-    with tempfile.TemporaryDirectory() as folder:
-        path = write(kind, Path(folder), rows)
+    with tempfile.TemporaryDirectory() as directory:
+        path = write(kind, Path(directory), rows)
         ds = jinx.open(path)
         positions = data.draw(
             st.one_of(st.just(list(range(len(rows)))), st.lists(st.integers(0, len(rows) - 1), max_size=20))

@@ -66,7 +66,7 @@ def test_of_a_name_that_stands_twice_the_last_holds_in_plain_lines(path):
     ],
 )
 def test_what_is_no_json_is_refused(path, text):
-    with pytest.raises(jinx.CorruptFileError, match="field 'a'"):
+    with pytest.raises(jinx.CorruptFileError, match="column 'a'"):
         read(path, text)
 
 

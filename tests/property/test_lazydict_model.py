@@ -28,16 +28,16 @@ class LazyDictModel(RuleBasedStateMachine):
 
     @initialize(start=st.dictionaries(KEYS, VALUES, max_size=6))
     def open(self, start: dict[str, Any]):
-        self.folder = TemporaryDirectory()
-        path = Path(self.folder.name) / "a.jinx"
+        self.directory = TemporaryDirectory()
+        path = Path(self.directory.name) / "a.jinx"
         with jinx.Writer(path) as writer:
             writer.write(start)
         self.model = dict(start)
         self.lazy = jinx.open(path)[0]
 
     def teardown(self):
-        if hasattr(self, "folder"):
-            self.folder.cleanup()
+        if hasattr(self, "directory"):
+            self.directory.cleanup()
 
     def same(self, act):
         """The same result, or the same kind of error."""

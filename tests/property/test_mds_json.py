@@ -27,9 +27,9 @@ VALUES = st.recursive(
 )
 
 
-def stored(folder: Path) -> list[bytes]:
+def stored(directory: Path) -> list[bytes]:
     """The values of the only column, as the only shard holds them."""
-    data = (folder / "shard.00000.mds").read_bytes()
+    data = (directory / "shard.00000.mds").read_bytes()
     count = int.from_bytes(data[:4], "little")
     ends = np.frombuffer(data, "<u4", count + 1, 4).tolist()
     return [data[start + 4 : end] for start, end in itertools.pairwise(ends)]
@@ -75,5 +75,5 @@ def test_lone_surrogates_are_written_as_python_does_and_never_changed(tmp_path: 
     assert jinx.open(tmp_path / "d")[0]["v"] == value
     with pytest.raises(jinx.JinxError, match="surrogate"):
         jinx.convert([{"v": value}], tmp_path / "e.mds")
-    with pytest.raises(jinx.JinxError, match=r"field 'v': not valid JSON: .* escape"):
+    with pytest.raises(jinx.JinxError, match=r"column 'v': not valid JSON: .* escape"):
         jinx.convert(tmp_path / "d", tmp_path / "e.mds")

@@ -39,16 +39,16 @@ TEXT = b"a text of some length, a text of some length, a text " * 3
 def place() -> Iterator[Callable[[str], Path]]:
     """New paths in a directory in memory; each is free again with the next one."""
     memory = Path("/dev/shm")
-    folder = Path(tempfile.mkdtemp(dir=memory if memory.is_dir() else None, prefix="jinx-oracle-"))
+    directory = Path(tempfile.mkdtemp(dir=memory if memory.is_dir() else None, prefix="jinx-oracle-"))
     numbers = itertools.count()
 
     def new(suffix: str) -> Path:
-        for file in folder.iterdir():
+        for file in directory.iterdir():
             file.unlink()
-        return folder / f"{next(numbers)}{suffix}"
+        return directory / f"{next(numbers)}{suffix}"
 
     yield new
-    shutil.rmtree(folder)
+    shutil.rmtree(directory)
 
 
 def ours(path: Path) -> Any:

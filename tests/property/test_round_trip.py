@@ -15,8 +15,8 @@ SAMPLES = st.lists(st.dictionaries(NAMES, VALUES, max_size=5), max_size=4)
 @settings(suppress_health_check=[HealthCheck.too_slow])
 @given(samples=SAMPLES, sidecar=st.booleans(), compression=st.sampled_from([None, "zstd"]), eager=st.booleans())
 def test_everything_comes_back(samples, sidecar, compression, eager):
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / "a.jinx"
+    with TemporaryDirectory() as directory:
+        path = Path(directory) / "a.jinx"
         with jinx.Writer(path, sidecar=sidecar, compression=compression) as writer:
             writer.write_many(samples)
         ds = jinx.open(path, lazy=not eager, verify="full")

@@ -68,7 +68,7 @@ def write_pair_without_index(out: Path, rows: list[Row]) -> None:
         writer.write_many(rows)
 
 
-def write_folder(out: Path, rows: list[Row]) -> None:
+def write_directory(out: Path, rows: list[Row]) -> None:
     with jinx.Writer(out, shard_size=400) as writer:
         writer.write_many(rows)
 
@@ -89,7 +89,7 @@ def write_mds(out: Path, rows: list[Row]) -> None:
 FORMATS: dict[str, tuple[str, Callable[[int], Row], Callable[[Path, list[Row]], None]]] = {
     "pair": ("{}.jinx", sparse_row, write_pair),
     "pair without index": ("{}-plain.jinx", sparse_row, write_pair_without_index),
-    "folder": ("{}-shards", sparse_row, write_folder),
+    "directory": ("{}-shards", sparse_row, write_directory),
     "JSON lines": ("{}.jsonl", text_row, write_lines),
     "MDS": ("{}-mds", whole_row, write_mds),
 }
@@ -99,14 +99,14 @@ FORMATS: dict[str, tuple[str, Callable[[int], Row], Callable[[Path, list[Row]], 
 def stored(kind: str, first: int, last: int) -> tuple[Path, list[Row]]:
     """A dataset of some numbers, written once, and its rows."""
     name, make, write = FORMATS[kind]
-    path = Path(folder()) / name.format(f"{first}-{last}")
+    path = Path(directory()) / name.format(f"{first}-{last}")
     rows = [make(number) for number in range(first, last)]
     write(path, rows)
     return path, rows
 
 
 @cache
-def folder() -> str:
+def directory() -> str:
     # The object removes the directory when the process ends.
     stored.directory = tempfile.TemporaryDirectory()  # pyright: ignore[reportFunctionMemberAccess]
     return stored.directory.name
@@ -146,7 +146,7 @@ class ViewsModel(RuleBasedStateMachine):
 
     @initialize(kind=st.sampled_from(sorted(FORMATS)), count=st.sampled_from([0, 1, 23]), lazy=st.booleans())
     def open(self, kind: str, count: int, lazy: bool):
-        if count == 0 and kind in {"folder", "MDS", "JSON lines"}:
+        if count == 0 and kind in {"directory", "MDS", "JSON lines"}:
             count = 1
         self.kind, self.options = kind, {"lazy": lazy}
         path, rows = stored(kind, 0, count)

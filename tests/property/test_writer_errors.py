@@ -48,7 +48,7 @@ BAD: dict[str, Any] = {
 STEPS = st.lists(st.sampled_from([*GOOD, *BAD, "stops"]), max_size=40)
 OPTIONS = st.fixed_dictionaries(
     {
-        "name": st.sampled_from(["a.jinx", "folder"]),
+        "name": st.sampled_from(["a.jinx", "directory"]),
         "threads": st.integers(1, 3),
         "compression": st.sampled_from([None, "zstd"]),
         "repeat": st.sampled_from([1, 30]),
@@ -79,10 +79,10 @@ def closed(writer: jinx.Writer) -> int:
 @given(steps=STEPS, options=OPTIONS)
 def test_what_was_accepted_is_there_whatever_else_was_refused(steps, options):
     steps = steps * options.pop("repeat")
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / options.pop("name")
+    with TemporaryDirectory() as directory:
+        path = Path(directory) / options.pop("name")
         shard_size = None if path.suffix else 5000
-        writer = jinx.Writer(path, max_record_bytes=MAX_LINE, shard_size=shard_size, **options)
+        writer = jinx.Writer(path, max_row_bytes=MAX_LINE, shard_size=shard_size, **options)
         errors = 0
         for number, how in enumerate(steps):
             if how == "stops":
@@ -104,12 +104,12 @@ def test_what_was_accepted_is_there_whatever_else_was_refused(steps, options):
     before=st.integers(0, 600),
     room=st.integers(0, 3_000_000),
     after=st.integers(0, 600),
-    name=st.sampled_from(["a.jinx", "folder"]),
+    name=st.sampled_from(["a.jinx", "directory"]),
 )
 def test_after_a_full_disk_there_is_all_or_nothing(before, room, after, name):
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / name
+    with TemporaryDirectory() as directory:
+        path = Path(directory) / name
         writer = jinx.Writer(path, compression=None, shard_size=None if path.suffix else 100_000)
         failed = 0
         for number in range(before + after):
@@ -124,7 +124,7 @@ def test_after_a_full_disk_there_is_all_or_nothing(before, room, after, name):
             with pytest.raises(ValueError, match="an earlier write failed"):
                 writer.close()
             writer.abort()
-            assert list(Path(folder).iterdir()) == []
+            assert list(Path(directory).iterdir()) == []
         else:
             writer.close()
             assert [sample["n"] for sample in jinx.open(path)] == list(range(before + after))

@@ -19,7 +19,7 @@ from property.values import VALUES, same
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
-MAX_RECORD_BYTES = 20_000
+MAX_ROW_BYTES = 20_000
 SERIAL = "serial"
 
 # Names that fall together where parts of a path are joined, or that look like a part of the format.
@@ -83,7 +83,7 @@ STEPS = st.lists(
         st.tuples(st.just("bad"), st.sampled_from(sorted(BAD))),
         st.tuples(st.just("bad_behind_others"), st.sampled_from(sorted(BAD))),
         st.tuples(st.just("small_rows"), ROWS),
-        st.tuples(st.just("too_long"), st.integers(MAX_RECORD_BYTES, 2 * MAX_RECORD_BYTES)),
+        st.tuples(st.just("too_long"), st.integers(MAX_ROW_BYTES, 2 * MAX_ROW_BYTES)),
         st.tuples(st.just("full_disk"), st.tuples(st.sampled_from([0, 5_000, 100_000]), ROWS)),
     ),
     max_size=6,
@@ -113,7 +113,7 @@ OPTIONS = st.fixed_dictionaries(
         "binary_threshold": st.sampled_from([0, 1, 64, 10_000]),
         "compress_threshold": st.sampled_from([0, 128]),
         "compress_ratio": st.sampled_from([0.1, 0.9, 1.0]),
-        "text_threshold": st.sampled_from([1, 100]),
+        "string_threshold": st.sampled_from([1, 100]),
         "threads": st.sampled_from([0, 1, 3]),
         "split": st.sampled_from(["train", "a b"]),
         "meta": META,
@@ -253,10 +253,10 @@ class MdsSession(Session):
             self.write({**MDS_SMALL, "data": bytes([number % 256]) * 100})
 
 
-def files(folder: Path) -> dict[str, bytes]:
+def files(directory: Path) -> dict[str, bytes]:
     return {
-        str(path.relative_to(folder)): path.read_bytes()
-        for path in sorted(folder.rglob("*"))
+        str(path.relative_to(directory)): path.read_bytes()
+        for path in sorted(directory.rglob("*"))
         if path.is_file() and not path.name.startswith(".")
     }
 
@@ -269,7 +269,7 @@ def rows_of(path: Path) -> list[dict[str, Any]]:
 @given(
     steps=STEPS,
     options=OPTIONS,
-    target=st.sampled_from(["pair", "replaced pair", "folder", "replaced folder", "appended", "parts"]),
+    target=st.sampled_from(["pair", "replaced pair", "directory", "replaced directory", "appended", "parts"]),
     shard_size=st.sampled_from([1, 3_000, 100_000]),
 )
 @example(
@@ -281,7 +281,7 @@ def rows_of(path: Path) -> list[dict[str, Any]]:
 @example(
     steps=[("small_rows", 600), ("too_long", 30_000), ("small_rows", 600)], options={}, target="pair", shard_size=1
 )
-@example(steps=[("too_long", 30_000), ("small_rows", 10)], options={}, target="folder", shard_size=3_000)
+@example(steps=[("too_long", 30_000), ("small_rows", 10)], options={}, target="directory", shard_size=3_000)
 @example(steps=[("full_disk", (0, 520)), ("too_long", 20_000)], options={}, target="pair", shard_size=1)
 @example(
     steps=[("small_rows", 40), ("full_disk", (0, 600)), ("small_rows", 600)],
@@ -290,31 +290,31 @@ def rows_of(path: Path) -> list[dict[str, Any]]:
     shard_size=3_000,
 )
 @example(
-    steps=[], options={"meta": {"x": 5e-324, "y": 0.1 + 0.2, "z": 2**70, "-0": -0.0}}, target="folder", shard_size=1
+    steps=[], options={"meta": {"x": 5e-324, "y": 0.1 + 0.2, "z": 2**70, "-0": -0.0}}, target="directory", shard_size=1
 )
 def test_what_was_accepted_is_what_opens(steps, options, target, shard_size):
     with TemporaryDirectory() as name:
-        folder = Path(name)
-        path = folder / ("d.jinx" if "pair" in target else "d")
-        is_new, old = target in {"pair", "folder", "parts"}, [{SERIAL: -1, "old": b"o" * 200}]
+        directory = Path(name)
+        path = directory / ("d.jinx" if "pair" in target else "d")
+        is_new, old = target in {"pair", "directory", "parts"}, [{SERIAL: -1, "old": b"o" * 200}]
         sizes = {} if "pair" in target else {"shard_size": shard_size}
         if not is_new:
             with jinx.Writer(path, **sizes) as writer:
                 writer.write_many(old)
-        before = files(folder)
+        before = files(directory)
         how: dict[str, Any] = {
             "replaced pair": {"overwrite": True},
-            "replaced folder": {"overwrite": True},
+            "replaced directory": {"overwrite": True},
             "appended": {"append": True},
             "parts": {"part": (0, 2)},
         }.get(target, {})
-        session = Session(jinx.Writer(path, max_record_bytes=MAX_RECORD_BYTES, **sizes, **how, **options))
+        session = Session(jinx.Writer(path, max_row_bytes=MAX_ROW_BYTES, **sizes, **how, **options))
         session.run(steps)
         if not session.disturbed:
             assert session.writer.samples == len(session.accepted)
         summary = session.close()
         if summary is None:
-            assert files(folder) == before
+            assert files(directory) == before
             assert path.exists() == (not is_new) or target == "parts"
             return
         if target == "parts":
@@ -342,11 +342,11 @@ def test_the_bytes_do_not_depend_on_the_threads(samples, options):
     with TemporaryDirectory() as name:
         written = []
         for threads in (1, 2, 5):
-            folder = Path(name) / str(threads)
-            folder.mkdir()
-            with jinx.Writer(folder / "d.jinx", **{**options, "threads": threads}) as writer:
+            directory = Path(name) / str(threads)
+            directory.mkdir()
+            with jinx.Writer(directory / "d.jinx", **{**options, "threads": threads}) as writer:
                 writer.write_many(samples)
-            written.append(files(folder))
+            written.append(files(directory))
         assert written[0] == written[1] == written[2]
 
 
@@ -405,17 +405,17 @@ MDS_STEPS = st.lists(
 @example(steps=BRIEFLY_FULL, options={"size_limit": 1_000, "compression": "zstd", "hashes": ["sha1"]}, replaces=True)
 def test_what_an_mds_writer_accepted_is_what_opens(steps, options, replaces):
     with TemporaryDirectory() as name:
-        folder = Path(name)
-        path = folder / "shards"
+        directory = Path(name)
+        path = directory / "shards"
         if replaces:
             with MDSWriter(columns=MDS_COLUMNS, out=path) as writer:
                 writer.write({SERIAL: -1, **MDS_SMALL, "data": b"old"})
-        before = files(folder)
+        before = files(directory)
         session = MdsSession(MDSWriter(columns=MDS_COLUMNS, out=path, exist_ok=replaces, **options))
         session.run(steps)
         summary = session.close()
         if summary is None:
-            assert files(folder) == before
+            assert files(directory) == before
             assert path.exists() == replaces
             return
         rows = rows_of(path)

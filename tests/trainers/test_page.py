@@ -9,7 +9,7 @@ import pages
 
 GIVEN = """
 import os, sys
-sys.path.insert(0, {folder!r})
+sys.path.insert(0, {directory!r})
 os.environ |= {{"HF_HUB_OFFLINE": "1", "CUDA_VISIBLE_DEVICES": ""}}
 import torch
 from ranks import Seen, make_module
@@ -37,4 +37,4 @@ def test_the_page_about_trainers(numbers, tmp_path):
         codes.append(f"{code}\ntrainer.train()\n" if "trainer =" in code else code)
     assert sum("trainer.train()" in code for code in codes) == 2
     jinx.convert(numbers, tmp_path / "out.jinx")
-    pages.run(tmp_path, codes, before=GIVEN.format(folder=str(pages.ROOT / "tests" / "trainers")))
+    pages.run(tmp_path, codes, before=GIVEN.format(directory=str(pages.ROOT / "tests" / "trainers")))

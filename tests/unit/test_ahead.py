@@ -131,4 +131,4 @@ def test_a_damaged_value_is_an_error_of_its_own_sample_alone(path, tmp_path):
         except jinx.CorruptFileError as error:
             failed.append((number, str(error)))
     [(number, message)] = failed
-    assert f"sample {number}, field" in message
+    assert f"sample {number}, column" in message

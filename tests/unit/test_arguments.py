@@ -29,7 +29,7 @@ def test_no_such_sample(ds, index):
         ds[index]
 
 
-def test_take_refuses_a_mask_and_unknown_fields(ds):
+def test_take_refuses_a_mask_and_unknown_columns(ds):
     with pytest.raises(TypeError, match="mask"):
         ds.take([True, False])
     with pytest.raises(KeyError, match="did you mean 'image'"):
@@ -113,9 +113,9 @@ def test_an_undecodable_picture_is_located(tmp_path):
     with jinx.Writer(tmp_path / "a.jinx") as writer:
         writer.write_many([{"x": b"no picture" * 20}] * 3)
     sample = jinx.open(tmp_path / "a.jinx", decode={"x": "pil"})[2]
-    with pytest.raises(jinx.CorruptFileError, match=r"a\.jinx: sample 2, field 'x': 200 bytes") as caught:
+    with pytest.raises(jinx.CorruptFileError, match=r"a\.jinx: sample 2, column 'x': 200 bytes") as caught:
         sample["x"]
-    assert (caught.value.sample, caught.value.field) == (2, "x")
+    assert (caught.value.sample, caught.value.column) == (2, "x")
 
 
 def test_one_name_is_a_list_of_one(tmp_path):
@@ -173,15 +173,15 @@ def test_what_cannot_be_stored_is_named_at_once(tmp_path, value, what):
     with jinx.Writer(tmp_path / "a.jinx") as writer:
         with pytest.raises(jinx.InvalidError, match=what) as caught:
             writer.write({"a": {"b": [0, value]}})
-        assert caught.value.field == "a.b[1]"
+        assert caught.value.column == "a.b[1]"
         writer.write({"a": 1})
     assert len(jinx.open(tmp_path / "a.jinx")) == 1
 
 
 def test_pickling_opens_no_shard_whose_entry_is_known(tmp_path):
-    folder = samples.write(tmp_path / "out", 20, shard_size=3000)
-    ds = jinx.open(folder)
-    first, second = sorted(folder.glob("*.jinx"))[:2]
+    directory = samples.write(tmp_path / "out", 20, shard_size=3000)
+    ds = jinx.open(directory)
+    first, second = sorted(directory.glob("*.jinx"))[:2]
     second.unlink()
     again = pickle.loads(pickle.dumps(ds))
     assert len(again) == 20

@@ -37,7 +37,7 @@ def test_a_schema_is_inferred_without_reading_bytes(tmp_path):
     damaged = jinx.open(path, verify="full").drop_columns("array")
     assert pa.schema(damaged).field("image").type == pa.binary()
     with pytest.raises(
-        jinx.errors.CorruptFileError, match="sample 1, field 'image': the value's checksum does not match"
+        jinx.errors.CorruptFileError, match="sample 1, column 'image': the value's checksum does not match"
     ):
         damaged.to_arrow()
 

@@ -280,7 +280,7 @@ def test_verify(cli, path):
     sidecar.write_bytes(data)
     done = cli("verify", path)
     assert done.code == 1
-    assert re.search(rf"^{re.escape(str(path))}: sample 1, field image: ", done.out)
+    assert re.search(rf"^{re.escape(str(path))}: sample 1, column image: ", done.out)
     assert json.loads(cli("verify", path, "--json").out)[0]["file"] == str(path)
 
 

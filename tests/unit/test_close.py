@@ -36,12 +36,12 @@ def write_lines(path: Path) -> Path:
     return path
 
 
-def write_mds(folder: Path, compression: str | None = None) -> Path:
+def write_mds(directory: Path, compression: str | None = None) -> Path:
     options: dict[str, Any] = {"size_limit": 200_000, "compression": compression}
-    with MDSWriter(columns={"id": "int", "image": "bytes"}, out=folder, **options) as writer:
+    with MDSWriter(columns={"id": "int", "image": "bytes"}, out=directory, **options) as writer:
         for number in range(COUNT):
             writer.write(sample(number))
-    return folder
+    return directory
 
 
 SOURCES: dict[str, Callable[[Path], Path]] = {

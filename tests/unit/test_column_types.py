@@ -96,7 +96,7 @@ def test_bytes_of_fixed_length_zero_are_refused_by_parquet_only(tmp_path, kind):
     for source in (table, tmp_path / "a.jinx"):
         with pytest.raises(jinx.UnsupportedError, match="fixed length 0; cast the column to binary") as caught:
             jinx.convert(source, tmp_path / "a.parquet")
-        assert caught.value.field.startswith("a")
+        assert caught.value.column.startswith("a")
     assert not (tmp_path / "a.parquet").exists()
 
 
@@ -121,7 +121,7 @@ def test_dates_with_a_time_of_day_stay_exact_or_are_refused(tmp_path):
     for source in (table, tmp_path / "a.jinx"):
         with pytest.raises(jinx.MismatchError, match="needs a column of timestamps") as caught:
             jinx.convert(source, tmp_path / "a.parquet")
-        assert (caught.value.sample, caught.value.field) == (0, "d")
+        assert (caught.value.sample, caught.value.column) == (0, "d")
     whole = pa.table({"d": pa.array([dt.date(2020, 1, 2)], pa.date64())})
     jinx.convert(whole, tmp_path / "b.parquet")
     assert pq.read_table(tmp_path / "b.parquet")["d"].to_pylist() == [dt.date(2020, 1, 2)]

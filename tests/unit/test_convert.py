@@ -56,7 +56,7 @@ def test_parquet_and_back_is_equal_with_features(chat_parquet, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "middle", ["a.jinx", "a.parquet", "a.msgpack", "a.jsonl", "a.jsonl.gz", "a.msgpack.zst", "folder"]
+    "middle", ["a.jinx", "a.parquet", "a.msgpack", "a.jsonl", "a.jsonl.gz", "a.msgpack.zst", "directory"]
 )
 @pytest.mark.parametrize("last", ["b.jinx", "b.parquet", "b.msgpack", "b.jsonl", "b.jsonl.zst"])
 def test_any_to_any(lines, tmp_path, middle, last):
@@ -71,14 +71,14 @@ def test_several_inputs_in_natural_order(tmp_path):
     for name, source in {
         "pattern": str(tmp_path / "part-*.jsonl"),
         "list": [tmp_path / f"part-{number}.jsonl" for number in (1, 2, 10)],
-        "folder": tmp_path,
+        "directory": tmp_path,
     }.items():
         out = tmp_path.parent / f"{tmp_path.name}-{name}.jinx"
         jinx.convert(source, out)
         assert jinx.open(out)["n"].tolist() == [1, 2, 10]
 
 
-def test_limit_fields_rename(lines, tmp_path):
+def test_limit_columns_rename(lines, tmp_path):
     jinx.convert(lines, tmp_path / "a.jinx", limit=5, columns=["n", "id"], rename={"id": "name"})
     ds = jinx.open(tmp_path / "a.jinx")
     assert len(ds) == 5
@@ -257,7 +257,7 @@ def test_types_that_parquet_lacks_come_back_as_pyarrow_writes_them(tmp_path):
         assert pq.read_table(tmp_path / "out.parquet").equals(expected)
 
 
-def test_rows_without_fields_are_not_lost_in_parquet(tmp_path):
+def test_rows_without_columns_are_not_lost_in_parquet(tmp_path):
     with pytest.raises(jinx.UnsupportedError, match="no row has a column"):
         jinx.convert([{}, {}], tmp_path / "a.parquet")
 
@@ -285,7 +285,7 @@ def test_formats_by_suffix(name, format):
     assert format_of(name) == format
 
 
-def test_a_name_without_a_suffix_is_a_folder_of_shards():
+def test_a_name_without_a_suffix_is_a_directory_of_shards():
     assert output_format("out") == "jinx"
 
 

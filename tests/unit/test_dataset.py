@@ -81,7 +81,7 @@ def test_columns_of_the_view_only(path):
         jinx.open(path, columns=["nn"])
 
 
-def test_a_list_a_folder_and_a_pattern(tmp_path):
+def test_a_list_a_directory_and_a_pattern(tmp_path):
     for number, count in ((2, 3), (10, 4)):
         samples.write(tmp_path / f"part-{number}.jinx", count)
     files = [tmp_path / "part-2.jinx", tmp_path / "part-10.jinx"]
@@ -89,7 +89,7 @@ def test_a_list_a_folder_and_a_pattern(tmp_path):
         assert jinx.open(source)["n"].tolist() == [0, 1, 2, 0, 1, 2, 3]
 
 
-def test_a_folder_of_shards(tmp_path):
+def test_a_directory_of_shards(tmp_path):
     samples.write(tmp_path / "shards", shard_size=4000)
     ds = jinx.open(tmp_path / "shards")
     assert ds.info().shards > 1

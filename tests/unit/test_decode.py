@@ -59,7 +59,7 @@ def test_true_looks_at_the_first_sample_where_the_writer_named_no_media(tmp_path
     assert isinstance(jinx.open(tmp_path / "a.jinx")[1]["image"], bytes)
 
 
-def test_named_fields_and_kinds(path):
+def test_named_columns_and_kinds(path):
     sample = jinx.open(path, decode={"image": "numpy", "other": "pil"})[0]
     assert sample["image"].shape == (*SIZE[::-1], 3)
     assert sample["image"].dtype == np.uint8

@@ -145,11 +145,11 @@ FOREIGN: list[dict[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize("name", ["a.jsonl", "a.json", "a.jsonl.gz", "folder"])
+@pytest.mark.parametrize("name", ["a.jsonl", "a.json", "a.jsonl.gz", "directory"])
 def test_what_does_not_say_that_it_is_ours_is_data(tmp_path, name):
     lines = "".join(f"{json.dumps(row)}\n" for row in FOREIGN).encode()
     path = tmp_path / name
-    if name == "folder":
+    if name == "directory":
         path.mkdir()
         (path / "1.jsonl").write_bytes(lines)
     elif name == "a.json":
@@ -184,7 +184,7 @@ def test_rows_that_say_so_hold_markers_wherever_they_stand(tmp_path):
     assert ds.take([1, 0])[0]["a"] == b"\0\xff"
     assert list(ds.select_columns(["a"])[1]) == ["a"]
     (tmp_path / "bad.jsonl").write_text('{"$jinx": 1, "t": {"$pt": "aGVsbG8="}}\n', "utf-8")
-    with pytest.raises(jinx.CorruptFileError, match=r"line 1, field 't': a tensor that does not begin"):
+    with pytest.raises(jinx.CorruptFileError, match=r"line 1, column 't': a tensor that does not begin"):
         jinx.convert(tmp_path / "bad.jsonl", tmp_path / "bad.jinx")
     with pytest.raises(jinx.CorruptFileError, match=r"sample 0.*a tensor that does not begin"):
         _ = jinx.open(tmp_path / "bad.jsonl")[0]["t"]

@@ -3,13 +3,18 @@
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-FOLDERS = ("rust", "python", "bench", "examples", "tools", "tests")
+DIRECTORIES = ("rust", "python", "bench", "examples", "tools", "tests")
 MAX_LINES, MAX_TEST_LINES = 500, 800
 VAGUE_NAMES = {"utils", "helpers", "common", "manager", "misc"}
 
 
 def sources() -> list[Path]:
-    found = [path for folder in FOLDERS for kind in ("*.rs", "*.py", "*.pyi") for path in (ROOT / folder).rglob(kind)]
+    found = [
+        path
+        for directory in DIRECTORIES
+        for kind in ("*.rs", "*.py", "*.pyi")
+        for path in (ROOT / directory).rglob(kind)
+    ]
     return [path for path in found if "target" not in path.parts]
 
 

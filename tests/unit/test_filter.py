@@ -27,19 +27,21 @@ ROWS = [
 
 @pytest.fixture(scope="module")
 def paths(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("filter")
-    with jinx.Writer(folder / "a.jinx", indexed=["meta.width", "source"]) as writer:
+    directory = tmp_path_factory.mktemp("filter")
+    with jinx.Writer(directory / "a.jinx", indexed=["meta.width", "source"]) as writer:
         writer.write_many(ROWS)
-    with jinx.Writer(folder / "bare.jinx", only_indexed=[]) as writer:
+    with jinx.Writer(directory / "bare.jinx", only_indexed=[]) as writer:
         writer.write_many(ROWS)
-    with jinx.Writer(folder / "shards", shard_size=500) as writer:
+    with jinx.Writer(directory / "shards", shard_size=500) as writer:
         writer.write_many(ROWS)
-    (folder / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in ROWS))
+    (directory / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in ROWS))
     columns = {"id": "int", "score": "json", "source": "str", "messages": "json", "meta": "json", "ok": "json"}
-    with jinx.mds.MDSWriter(columns={**columns, "my col": "int64"}, out=str(folder / "mds"), size_limit=900) as writer:
+    with jinx.mds.MDSWriter(
+        columns={**columns, "my col": "int64"}, out=str(directory / "mds"), size_limit=900
+    ) as writer:
         for row in ROWS:
             writer.write({**row, "my col": np.int64(row["my col"])})
-    return folder
+    return directory
 
 
 @pytest.fixture(scope="module", params=["a.jinx", "bare.jinx", "shards", "a.jsonl", "mds"])
@@ -145,7 +147,7 @@ def test_values_of_mixed_kinds_are_an_error_at_their_sample(tmp_path):
     ds = jinx.open(tmp_path / "a.jinx")
     with pytest.raises(InvalidError, match="a string cannot be compared with a number") as caught:
         ds.filter("x > 0")
-    assert (caught.value.sample, caught.value.field) == (1, "x")
+    assert (caught.value.sample, caught.value.column) == (1, "x")
     # Where the answer is known without it, it is no error.
     assert len(ds.filter("x > 0 and n != 2")) == 1
     assert len(ds.filter("n != 2 and x > 0")) == 1

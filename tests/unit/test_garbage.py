@@ -30,7 +30,7 @@ def path(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def directory(tmp_path: Path) -> Path:
     with MDSWriter(columns={"id": "int", "data": "bytes"}, out=tmp_path / "mds") as writer:
         for k in range(20):
             writer.write({"id": k, "data": b"x" * k})
@@ -64,16 +64,16 @@ def started(iterator: Iterator[Any], count: int = 1) -> Iterator[Any]:
     return iterator
 
 
-def test_a_dataset_with_a_transform(path, folder):
-    for source in (path, folder):
+def test_a_dataset_with_a_transform(path, directory):
+    for source in (path, directory):
         assert is_freed(lambda owner, source=source: jinx.open(source).map(owner.apply))
         assert is_freed(lambda owner, source=source: jinx.open(source).map(owner.apply)[3:7].shuffle(1))
         assert is_freed(lambda owner, source=source: jinx.open(source).filter(lambda _: True).map(owner.apply))
 
 
-def test_a_dataset_with_a_decoder(path, folder):
+def test_a_dataset_with_a_decoder(path, directory):
     assert is_freed(lambda owner: decoded(jinx.open(path), "n", owner))
-    assert is_freed(lambda owner: decoded(jinx.open(folder), "id", owner))
+    assert is_freed(lambda owner: decoded(jinx.open(directory), "id", owner))
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
@@ -99,15 +99,15 @@ def test_a_dataset_with_attributes(path):
     assert is_freed(build)
 
 
-def test_a_sample(path, folder):
-    for source, field in ((path, "n"), (folder, "id")):
+def test_a_sample(path, directory):
+    for source, field in ((path, "n"), (directory, "id")):
         for finish in (lambda sample: sample, touched, jinx.LazyDict.copy, jinx.LazyDict.items):
             assert is_freed(lambda owner, s=source, f=field, finish=finish: finish(decoded(jinx.open(s), f, owner)[1]))
         assert is_freed(lambda owner, s=source, f=field: decoded(jinx.open(s), f, owner).take([3, 1]))
 
 
-def test_a_sample_that_holds_itself(path, folder):
-    for source in (path, folder):
+def test_a_sample_that_holds_itself(path, directory):
+    for source in (path, directory):
 
         def build(owner: Owner, source: Path = source) -> jinx.LazyDict:
             sample = jinx.open(source)[1]
@@ -131,19 +131,19 @@ def test_a_sample_whose_values_lead_back(path):
     assert is_freed(lambda owner: build(owner, ["n", "messages"]))
 
 
-def test_an_iterator(path, folder):
-    for source, field in ((path, "n"), (folder, "id")):
+def test_an_iterator(path, directory):
+    for source, field in ((path, "n"), (directory, "id")):
         assert is_freed(lambda owner, s=source: started(iter(jinx.open(s).map(owner.apply))))
         assert is_freed(lambda owner, s=source, f=field: started(iter(decoded(jinx.open(s), f, owner)), 12))
         assert is_freed(lambda owner, s=source, f=field: next(iter(decoded(jinx.open(s), f, owner))))
 
 
-def test_batches(path, folder):
+def test_batches(path, directory):
     def endless(owner: Owner) -> Iterator[list[int]]:
         while owner:
             yield [0, 1]
 
-    for source in (path, folder):
+    for source in (path, directory):
         assert is_freed(lambda owner, s=source: started(Batches(jinx.open(s), endless(owner), None, 0, 2)))
         assert is_freed(lambda owner, s=source: started(Batches(jinx.open(s).map(owner.apply), [[0], [1]], None, 1, 1)))
 
@@ -159,8 +159,8 @@ def test_a_loader(path):
     assert is_freed(build)
 
 
-def test_a_reader_of_mds_folders(folder):
-    assert is_freed(lambda owner: BulkReader(folder).map(owner.apply))
+def test_a_reader_of_mds_directories(directory):
+    assert is_freed(lambda owner: BulkReader(directory).map(owner.apply))
 
 
 def test_what_several_objects_share_stays(path):

@@ -29,11 +29,11 @@ def png(number: int) -> bytes:
 
 @pytest.fixture
 def pictures(tmp_path: Path) -> Path:
-    folder = tmp_path / "pictures"
-    (folder / "coco").mkdir(parents=True)
+    directory = tmp_path / "pictures"
+    (directory / "coco").mkdir(parents=True)
     for number in range(4):
-        (folder / "coco" / f"{number}.png").write_bytes(png(number))
-    return folder
+        (directory / "coco" / f"{number}.png").write_bytes(png(number))
+    return directory
 
 
 def llava(number: int) -> dict[str, Any]:
@@ -78,7 +78,7 @@ def test_embedded_pictures(tmp_path, pictures):
     assert pq.read_table(tmp_path / "out.parquet")["image"][3].as_py() == {"bytes": png(3), "path": "coco/3.png"}
 
 
-def test_embedded_lists_and_nested_fields(tmp_path, pictures):
+def test_embedded_lists_and_nested_columns(tmp_path, pictures):
     row = {"images": ["coco/0.png", "coco/1.png"], "turns": [{"image": "coco/2.png", "text": "coco/2.png"}, {}]}
     (tmp_path / "rows.jsonl").write_text(json.dumps(row) + "\n", "utf-8")
     jinx.convert(tmp_path / "rows.jsonl", tmp_path / "out.jinx", embed=["images", "turns.image"], root=pictures)
@@ -93,7 +93,7 @@ def test_pictures_that_are_missing(tmp_path, pictures):
     (pictures / "coco" / "1.png").unlink()
     lines = "".join(json.dumps(llava(number)) + "\n" for number in range(4))
     (pictures / "rows.jsonl").write_text(lines, "utf-8")
-    with pytest.raises(OSError, match=r"rows.jsonl: line 2, field 'image'.*'coco/1.png' is not in.*--missing skip"):
+    with pytest.raises(OSError, match=r"rows.jsonl: line 2, column 'image'.*'coco/1.png' is not in.*--missing skip"):
         jinx.convert(pictures / "rows.jsonl", tmp_path / "a.jinx", embed="image")
     assert not (tmp_path / "a.jinx").exists()
     done = jinx.convert(pictures / "rows.jsonl", tmp_path / "b.jinx", embed="image", missing="skip")
@@ -223,24 +223,24 @@ def test_blank_lines_are_no_samples(tmp_path):
         jinx.open(tmp_path / "late.jsonl")
 
 
-def test_folders_by_split(tmp_path):
-    folder = tmp_path / "hub"
-    (folder / "data").mkdir(parents=True)
+def test_directories_by_split(tmp_path):
+    directory = tmp_path / "hub"
+    (directory / "data").mkdir(parents=True)
     for split, number, count in [("train", 0, 10), ("train", 1, 5), ("test", 0, 3)]:
         table = pa.table({"split": [split] * count, "n": list(range(count))})
-        pq.write_table(table, folder / "data" / f"{split}-{number:05}-of-00002.parquet")
-    (folder / "README.md").write_text("---\n---\n", "utf-8")
-    assert jinx.convert(folder, tmp_path / "out").samples == 18
+        pq.write_table(table, directory / "data" / f"{split}-{number:05}-of-00002.parquet")
+    (directory / "README.md").write_text("---\n---\n", "utf-8")
+    assert jinx.convert(directory, tmp_path / "out").samples == 18
     train, test = jinx.open(tmp_path / "out" / "train"), jinx.open(tmp_path / "out", split="test")
     assert (len(train), len(test)) == (15, 3)
     assert set(train["split"]) == {"train"}
     assert train.info().split == "train"
-    jinx.convert(folder, tmp_path / "one.jinx", split="test")
+    jinx.convert(directory, tmp_path / "one.jinx", split="test")
     assert len(jinx.open(tmp_path / "one.jinx")) == 3
     with pytest.raises(ValueError, match=r"the splits .*train.*a name without a suffix.*--split"):
-        jinx.convert(folder, tmp_path / "all.jinx")
+        jinx.convert(directory, tmp_path / "all.jinx")
     with pytest.raises(ValueError, match="did you mean 'train'"):
-        jinx.convert(folder, tmp_path / "x.jinx", split="trian")
+        jinx.convert(directory, tmp_path / "x.jinx", split="trian")
 
 
 def test_files_without_splits_are_one_dataset(tmp_path):
@@ -264,7 +264,7 @@ def test_schemas_of_many_parquet_files_are_one(tmp_path):
     jinx.convert(str(tmp_path / "[01].parquet"), tmp_path / "out.parquet")
     assert pq.read_table(tmp_path / "out.parquet").to_pylist()[1] == {"a": 2**40, "b": None, "c": [1.5]}
     pq.write_table(pa.table({"a": ["text"]}), tmp_path / "2.parquet")
-    with pytest.raises(jinx.MismatchError, match=r"2\.parquet: field 'a': the column is Utf8 here, and Int64 in"):
+    with pytest.raises(jinx.MismatchError, match=r"2\.parquet: column 'a': the column is Utf8 here, and Int64 in"):
         jinx.convert(str(tmp_path / "[012].parquet"), tmp_path / "x.jinx")
 
 
@@ -324,7 +324,7 @@ def test_nulls_that_arrow_fills_in_go(tmp_path):
     ]
 
 
-def test_fields_left_out(tmp_path):
+def test_columns_left_out(tmp_path):
     (tmp_path / "a.jsonl").write_text('{"a":1,"b":2,"c":3}\n', "utf-8")
     jinx.convert(tmp_path / "a.jsonl", tmp_path / "a.jinx", drop=["b"], rename={"c": "d"})
     assert jinx.open(tmp_path / "a.jinx")[0] == {"a": 1, "d": 3}

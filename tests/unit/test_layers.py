@@ -98,8 +98,8 @@ def test_importing_jinx_needs_the_standard_library_alone():
     for path in modules(JINX):
         if path.suffix == ".pyi":
             continue
-        folder = path.relative_to(JINX).parts[0] if path.parent != JINX else ""
-        allowed = AT_TOP_LEVEL.get(folder, set()) | {"jinx"} | set(sys.stdlib_module_names)
+        directory = path.relative_to(JINX).parts[0] if path.parent != JINX else ""
+        allowed = AT_TOP_LEVEL.get(directory, set()) | {"jinx"} | set(sys.stdlib_module_names)
         names = {root_of(name) for name in top_level_imports(path, JINX)}
         found |= {(str(path.relative_to(JINX)), name) for name in names - allowed}
     assert not found
@@ -129,14 +129,17 @@ CRATES = {
     "jinx-core": set(),
     "jinx-format": {"jinx-core"},
     "jinx-mds": {"jinx-core"},
+    "jinx-pack": {"jinx-core"},
     "jinx-convert": {"jinx-core", "jinx-format", "jinx-mds"},
     "jinx-fuzz": {"jinx-core", "jinx-format", "jinx-mds"},
-    "jinx-py": {"jinx-core", "jinx-format", "jinx-mds", "jinx-convert"},
+    "jinx-py": {"jinx-core", "jinx-format", "jinx-mds", "jinx-pack", "jinx-convert"},
 }
 
 
 def test_every_crate_has_its_place():
-    assert {folder.name for folder in (ROOT / "rust").iterdir() if (folder / "Cargo.toml").exists()} == set(CRATES)
+    assert {directory.name for directory in (ROOT / "rust").iterdir() if (directory / "Cargo.toml").exists()} == set(
+        CRATES
+    )
 
 
 @pytest.mark.parametrize("crate", CRATES)
@@ -151,7 +154,7 @@ def test_only_the_binding_crate_knows_python(crate: str):
 
 def test_no_crate_below_conversion_knows_arrow_or_the_network():
     foreign = {"parquet", "tokio", "reqwest", "object_store", "log", "tracing"}
-    for crate in ("jinx-core", "jinx-format", "jinx-mds"):
+    for crate in ("jinx-core", "jinx-format", "jinx-mds", "jinx-pack"):
         assert not {name for name in dependencies(crate) if name in foreign or name.startswith("arrow")}
 
 

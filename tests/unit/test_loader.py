@@ -172,12 +172,12 @@ def test_a_bad_image_is_named_or_left_out(tmp_path, workers):
         for number, data in enumerate(images):
             writer.write({"id": number, "image": data})
     dataset = jinx.open(tmp_path / "a.jinx", decode={"image": "numpy"})
-    with pytest.raises(jinx.CorruptFileError, match="sample 2, field 'image'"):
+    with pytest.raises(jinx.CorruptFileError, match="sample 2, column 'image'"):
         list(Loader(dataset, 3, num_workers=workers))
     loader = Loader(dataset, 3, num_workers=workers, on_error="skip")
     assert ids(loader) == [[0, 1], [3, 5]]
     assert [index for index, _ in loader.skipped] == [2, 4]
-    assert all("field 'image'" in str(error) for _, error in loader.skipped)
+    assert all("column 'image'" in str(error) for _, error in loader.skipped)
 
 
 def test_stopping_early_leaves_no_thread_behind(path):

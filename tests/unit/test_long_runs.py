@@ -1,6 +1,7 @@
 """Conversions that are interrupted, meet broken rows, or are shared by many writers."""
 
 import json
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -181,3 +182,15 @@ def test_an_interrupted_merge_goes_on(tmp_path):
             continue
     assert jinx.merge(out).samples == 2
     assert jinx.open(out)["n"].tolist() == [0, 1]
+
+
+def test_a_part_whose_writer_died_is_named(tmp_path):
+    child = os.fork()
+    if child == 0:
+        writer = jinx.Writer(tmp_path / "out", part=(0, 2), shard_size=1000)
+        writer.write_many({"n": i, "data": bytes([i % 256]) * 100} for i in range(2000))
+        os._exit(0)
+    os.waitpid(child, 0)
+    assert list((tmp_path / "out").rglob("shard-*.jinx"))
+    with pytest.raises(jinx.MismatchError, match="part 0 of 2 is not finished; write it again, then run: jinx merge"):
+        jinx.open(tmp_path / "out")

@@ -29,11 +29,11 @@ def sample(k: int) -> dict[str, Any]:
     }
 
 
-def write(folder: Path, count: int = COUNT, **options: Any) -> Path:
-    with MDSWriter(columns=COLUMNS, out=folder, **{"size_limit": "64kb", **options}) as writer:
+def write(directory: Path, count: int = COUNT, **options: Any) -> Path:
+    with MDSWriter(columns=COLUMNS, out=directory, **{"size_limit": "64kb", **options}) as writer:
         for k in range(count):
             writer.write(sample(k))
-    return folder
+    return directory
 
 
 def is_same(ours: Any, k: int) -> bool:
@@ -42,17 +42,21 @@ def is_same(ours: Any, k: int) -> bool:
 
 
 @pytest.fixture(params=[None, "zstd", "gz", "snappy", "sample::zstd", "sample::br:3"])
-def folder(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+def directory(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     return write(tmp_path / "shards", compression=request.param, hashes=["sha256", "xxh64"])
 
 
-def test_readers_take_columns(folder: Path) -> None:
-    assert list(RamReader(folder, columns=["value", "id"])[3]) == ["id", "value"]
-    assert BulkReader(folder, columns="id")[3].to_dict() == {"id": 3}
+def test_readers_take_columns(directory: Path) -> None:
+    assert list(RamReader(directory, columns=["value", "id"])[3]) == ["id", "value"]
+    assert BulkReader(directory, columns="id")[3].to_dict() == {"id": 3}
 
 
-def test_every_way_to_read(folder: Path, tmp_path: Path) -> None:
-    for dataset in (jinx.open(folder, verify="full"), BulkReader(folder), RamReader(folder, cache=tmp_path / "cache")):
+def test_every_way_to_read(directory: Path, tmp_path: Path) -> None:
+    for dataset in (
+        jinx.open(directory, verify="full"),
+        BulkReader(directory),
+        RamReader(directory, cache=tmp_path / "cache"),
+    ):
         assert isinstance(dataset, jinx.Dataset)
         assert len(dataset) == COUNT
         assert all(is_same(dataset[k], k) for k in (0, 7, 59, 31))
@@ -64,11 +68,11 @@ def test_every_way_to_read(folder: Path, tmp_path: Path) -> None:
         assert list(dataset.select_columns(["value", "id"])[3]) == ["id", "value"]
         assert dataset.sort("-id")[0]["id"] == COUNT - 1
         assert dataset.lengths("data").tolist() == [k % 9 * 4000 for k in range(COUNT)]
-    assert not list(folder.glob("*.tmp"))
+    assert not list(directory.glob("*.tmp"))
 
 
-def test_views_pickle_and_processes(folder: Path) -> None:
-    view = jinx.open(folder).select([9, 3, 50]).select_columns(["id", "data"])
+def test_views_pickle_and_processes(directory: Path) -> None:
+    view = jinx.open(directory).select([9, 3, 50]).select_columns(["id", "data"])
     again = pickle.loads(pickle.dumps(view))
     assert [dict(one) for one in again] == [dict(one) for one in view]
     assert pickle.loads(pickle.dumps(view[1])) == view[1]
@@ -106,7 +110,7 @@ def test_samples_are_lazy_mappings(tmp_path: Path) -> None:
     assert one["grid"].flags.writeable
 
 
-def test_merged_folders_and_splits(tmp_path: Path) -> None:
+def test_merged_directories_and_splits(tmp_path: Path) -> None:
     write(tmp_path / "all" / "a", 10)
     write(tmp_path / "all" / "b" / "c", 10, compression="zstd")
     with pytest.raises(FileNotFoundError, match="split="):
@@ -118,8 +122,8 @@ def test_merged_folders_and_splits(tmp_path: Path) -> None:
     assert len(both) == 20
 
 
-def damage(folder: Path, number: int, change: Any) -> None:
-    path = folder / f"shard.{number:05}.mds"
+def damage(directory: Path, number: int, change: Any) -> None:
+    path = directory / f"shard.{number:05}.mds"
     path.write_bytes(change(path.read_bytes()))
 
 
@@ -134,34 +138,34 @@ def damage(folder: Path, number: int, change: Any) -> None:
     ],
 )
 def test_one_bad_shard_is_named_and_the_others_stay(tmp_path: Path, change: Any, error: type[Exception]) -> None:
-    folder = write(tmp_path / "d")
-    damage(folder, 0, change)
-    dataset = jinx.open(folder)
+    directory = write(tmp_path / "d")
+    damage(directory, 0, change)
+    dataset = jinx.open(directory)
     with pytest.raises(error, match=r"shard\.00000\.mds"):
         dataset[0]["id"]
     assert is_same(dataset[COUNT - 1], COUNT - 1)
-    problems = jinx.verify(folder)
+    problems = jinx.verify(directory)
     assert problems
     assert all("shard.00000.mds" in str(problem.file) for problem in problems)
 
 
 def test_missing_shards_and_wrong_hashes(tmp_path: Path) -> None:
-    folder = write(tmp_path / "d", hashes=["md5"])
-    damage(folder, 1, lambda data: data[:-1] + bytes([data[-1] ^ 1]))
-    (folder / "shard.00000.mds").unlink()
-    dataset = RamReader(folder, hashes=True)
+    directory = write(tmp_path / "d", hashes=["md5"])
+    damage(directory, 1, lambda data: data[:-1] + bytes([data[-1] ^ 1]))
+    (directory / "shard.00000.mds").unlink()
+    dataset = RamReader(directory, hashes=True)
     with pytest.raises(FileNotFoundError):
         dataset[0]["id"]
-    second = json.loads((folder / "index.json").read_text())["shards"][0]["samples"]
+    second = json.loads((directory / "index.json").read_text())["shards"][0]["samples"]
     with pytest.raises(CorruptFileError, match="md5"):
         dataset[second]["id"]
     assert is_same(dataset[COUNT - 1], COUNT - 1)
 
 
-def edit(folder: Path, **changes: Any) -> None:
-    index = json.loads((folder / "index.json").read_text())
+def edit(directory: Path, **changes: Any) -> None:
+    index = json.loads((directory / "index.json").read_text())
     index["shards"][0].update(changes)
-    (folder / "index.json").write_text(json.dumps(index))
+    (directory / "index.json").write_text(json.dumps(index))
 
 
 @pytest.mark.parametrize(
@@ -176,9 +180,9 @@ def edit(folder: Path, **changes: Any) -> None:
 def test_bad_entries_spoil_only_their_shard(
     tmp_path: Path, changes: dict[str, Any], error: type[Exception], text: str
 ) -> None:
-    folder = write(tmp_path / "d")
-    edit(folder, **changes)
-    dataset = jinx.open(folder)
+    directory = write(tmp_path / "d")
+    edit(directory, **changes)
+    dataset = jinx.open(directory)
     with pytest.raises(error, match=text):
         dataset[0].to_dict() or dataset.take([0])[0]["id"]
     assert is_same(dataset[COUNT - 1], COUNT - 1)
@@ -210,8 +214,8 @@ def test_a_bomb_is_stopped_at_the_size_in_the_index(tmp_path: Path, compression:
             [one["a"] for one in dataset]
 
 
-def write_two(folder: Path) -> None:
-    with MDSWriter(columns={"a": "int"}, out=folder) as writer:
+def write_two(directory: Path) -> None:
+    with MDSWriter(columns={"a": "int"}, out=directory) as writer:
         writer.write({"a": 1})
         writer.write({"a": "x"})
 
@@ -232,8 +236,8 @@ def test_the_writer_publishes_all_or_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("middle", ["rows.jinx", "rows.msgpack", "rows.parquet", "rows.jsonl"])
 def test_conversion_keeps_types(tmp_path: Path, middle: str) -> None:
-    folder = write(tmp_path / "a", 20)
-    jinx.convert(folder, tmp_path / middle)
+    directory = write(tmp_path / "a", 20)
+    jinx.convert(directory, tmp_path / middle)
     jinx.convert(tmp_path / middle, tmp_path / "b.mds", compression="sample::zstd")
     again = jinx.open(tmp_path / "b.mds")
     assert len(again) == 20
@@ -318,29 +322,29 @@ def test_damaged_values_are_named_and_the_others_stay(tmp_path: Path, encoding: 
         writer.write({"id": 8, "v": b"also damaged, elsewhere"})
     dataset = jinx.open(tmp_path / "d")
     for sample in (dataset[:1], dataset.take([0], columns=["id"])):
-        with pytest.raises(jinx.JinxError, match=r"shard\.00000\.mds: sample 0, field 'v'"):
+        with pytest.raises(jinx.JinxError, match=r"shard\.00000\.mds: sample 0, column 'v'"):
             sample[0]["v"].load()
-    with pytest.raises(jinx.JinxError, match=r"shard\.00000\.mds: sample 0, field 'v'"):
+    with pytest.raises(jinx.JinxError, match=r"shard\.00000\.mds: sample 0, column 'v'"):
         dataset.take([0])[0]["v"].load()
     assert dataset["id"].tolist() == [7, 8]
 
 
 @pytest.mark.parametrize("compression", ["zstd", "gz", "snappy", "sample::zstd", "sample::gz", "sample::snappy"])
 def test_a_damaged_compressed_shard_leaves_the_others(tmp_path: Path, compression: str) -> None:
-    folder = write(tmp_path / "d", compression=compression, size_limit=1500 if "::" in compression else "64kb")
-    path = next(folder.glob("shard.00000.mds*"))
+    directory = write(tmp_path / "d", compression=compression, size_limit=1500 if "::" in compression else "64kb")
+    path = next(directory.glob("shard.00000.mds*"))
     data = bytearray(path.read_bytes())
     data[-200:] = b"\xa5" * 200
     path.write_bytes(data)
-    last = json.loads((folder / "index.json").read_text())["shards"][0]["samples"] - 1
-    for dataset in (jinx.open(folder), BulkReader(folder)):
+    last = json.loads((directory / "index.json").read_text())["shards"][0]["samples"] - 1
+    for dataset in (jinx.open(directory), BulkReader(directory)):
         with pytest.raises(jinx.JinxError, match=r"shard\.00000\.mds"):
             dataset[last].to_dict()
         assert is_same(dataset[COUNT - 1], COUNT - 1)
     path.unlink()
     with pytest.raises(FileNotFoundError, match=r"shard\.00000\.mds"):
-        jinx.open(folder)[0].to_dict()
-    assert is_same(jinx.open(folder)[COUNT - 1], COUNT - 1)
+        jinx.open(directory)[0].to_dict()
+    assert is_same(jinx.open(directory)[COUNT - 1], COUNT - 1)
 
 
 def test_a_shard_of_four_gigabytes(tmp_path: Path) -> None:
@@ -367,35 +371,35 @@ def test_a_shard_of_four_gigabytes(tmp_path: Path) -> None:
         assert dataset.lengths("b").tolist() == [size - 9 - 20, 5]
 
 
-def test_fields_without_an_encoding_are_named(tmp_path: Path) -> None:
+def test_columns_without_an_encoding_are_named(tmp_path: Path) -> None:
     with pytest.raises(MismatchError, match="'a'"):
         jinx.convert([{"a": b"x"}, {"a": None}], tmp_path / "x.mds")
 
 
 def test_info_head_and_verify(tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
-    folder = str(write(tmp_path / "d", hashes=["sha1"]))
+    directory = str(write(tmp_path / "d", hashes=["sha1"]))
 
     def out(*words: str, code: int = 0) -> str:
         assert run(list(words)) == code
         return capfdbinary.readouterr().out.decode()
 
-    told = out("info", folder)
+    told = out("info", directory)
     assert "MDS 2" in told
     assert "ndarray" in told
-    assert json.loads(out("head", "-1", folder, "--columns", "id,text")) == {"id": 0, "text": "text 0"}
-    out("verify", folder)
-    damage(Path(folder), 0, lambda data: data[:-1] + bytes([data[-1] ^ 1]))
-    assert "sha1" in out("verify", folder, code=1)
+    assert json.loads(out("head", "-1", directory, "--columns", "id,text")) == {"id": 0, "text": "text 0"}
+    out("verify", directory)
+    damage(Path(directory), 0, lambda data: data[:-1] + bytes([data[-1] ^ 1]))
+    assert "sha1" in out("verify", directory, code=1)
 
 
 def test_many_shards_open_quickly_and_few_stay_open(tmp_path: Path) -> None:
     import resource
 
-    folder = write(tmp_path / "d", 300, size_limit=1)
+    directory = write(tmp_path / "d", 300, size_limit=1)
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(128, soft), hard))
     try:
-        dataset = jinx.open(folder)
+        dataset = jinx.open(directory)
         assert [dataset[k]["id"] for k in range(300)] == list(range(300))
         assert [one["id"] for one in dataset.shuffle(0)[:100]] == dataset.shuffle(0)["id"].tolist()[:100]
     finally:
@@ -407,15 +411,15 @@ def test_samples_that_were_touched_keep_their_shards(tmp_path: Path) -> None:
     import resource
     import shutil
 
-    folder = write(tmp_path / "d", 300, size_limit=1)
+    directory = write(tmp_path / "d", 300, size_limit=1)
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(128, soft), hard))
     try:
-        dataset = jinx.open(folder, io="mmap")
+        dataset = jinx.open(directory, io="mmap")
         kept = [dataset[k] for k in range(100)]
         assert [one["id"] for one in kept] == list(range(100))
         assert dataset["id"].tolist() == list(range(300))
-        shutil.rmtree(folder)
+        shutil.rmtree(directory)
         assert [one["text"] for one in kept] == [f"text {k}" for k in range(100)]
         with pytest.raises(FileNotFoundError):
             [dataset[k]["text"] for k in range(100, 300)]

@@ -18,7 +18,7 @@ COUNT = 40
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def directory(tmp_path: Path) -> Path:
     out = tmp_path / "d"
     with MDSWriter(columns={"id": "int", "data": "bytes"}, out=out, size_limit="4kb", compression="zstd") as writer:
         for k in range(COUNT):
@@ -55,24 +55,24 @@ def ended(pid: int) -> int:
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
 
-def killed(folder: Path) -> None:
+def killed(directory: Path) -> None:
     """A process that decodes a shard and is killed."""
     code = "import jinx, os, sys; ds = jinx.open(sys.argv[1]); ds[7]['id']; os.kill(os.getpid(), 9)"
-    assert subprocess.run([sys.executable, "-c", code, folder], check=False).returncode == -signal.SIGKILL
+    assert subprocess.run([sys.executable, "-c", code, directory], check=False).returncode == -signal.SIGKILL
 
 
 def decoded(temporary: Path) -> dict[str, int]:
     return {path.name: path.stat().st_ino for path in temporary.rglob("*.mds")}
 
 
-def test_nothing_is_made_before_it_is_needed(folder: Path, temporary: Path) -> None:
-    dataset = jinx.open(folder)
+def test_nothing_is_made_before_it_is_needed(directory: Path, temporary: Path) -> None:
+    dataset = jinx.open(directory)
     assert len(dataset) == len(list(dataset)) == COUNT
     assert list(temporary.iterdir()) == []
 
 
-def test_forked_workers_share_what_they_decode_and_leave_nothing(folder: Path, temporary: Path) -> None:
-    dataset = jinx.open(folder)
+def test_forked_workers_share_what_they_decode_and_leave_nothing(directory: Path, temporary: Path) -> None:
+    dataset = jinx.open(directory)
     assert [ended(forked(is_read, dataset, 7)) for _ in range(3)] == [0] * 3
     found = decoded(temporary)
     assert len(found) == 1
@@ -84,8 +84,8 @@ def test_forked_workers_share_what_they_decode_and_leave_nothing(folder: Path, t
     assert list(temporary.iterdir()) == []
 
 
-def test_a_worker_goes_on_when_its_parent_has_removed_the_folder(folder: Path, temporary: Path) -> None:
-    dataset = jinx.open(folder)
+def test_a_worker_goes_on_when_its_parent_has_removed_the_directory(directory: Path, temporary: Path) -> None:
+    dataset = jinx.open(directory)
     assert is_read(dataset, 0)
     wait, go = os.pipe()
 
@@ -98,19 +98,19 @@ def test_a_worker_goes_on_when_its_parent_has_removed_the_folder(folder: Path, t
     assert list(temporary.iterdir()) == []
     os.write(go, b"x")
     assert ended(pid) == 0
-    assert is_read(jinx.open(folder), 0)
+    assert is_read(jinx.open(directory), 0)
     assert list(temporary.iterdir()) == []
 
 
-def test_what_a_killed_process_decoded_is_removed_by_the_next(folder: Path, temporary: Path) -> None:
-    killed(folder)
+def test_what_a_killed_process_decoded_is_removed_by_the_next(directory: Path, temporary: Path) -> None:
+    killed(directory)
     (dead,) = temporary.iterdir()
-    dataset = jinx.open(folder)
+    dataset = jinx.open(directory)
     assert is_read(dataset, 7)
     (living,) = temporary.iterdir()
     assert living != dead
-    killed(folder)
-    other = jinx.open(folder)
+    killed(directory)
+    other = jinx.open(directory)
     assert is_read(other, 7)
     assert living in temporary.iterdir()
     assert len(list(temporary.iterdir())) == 2
@@ -119,12 +119,12 @@ def test_what_a_killed_process_decoded_is_removed_by_the_next(folder: Path, temp
     assert list(temporary.iterdir()) == []
 
 
-def test_the_folder_of_a_worker_outlives_its_killed_parent(folder: Path, temporary: Path) -> None:
+def test_the_directory_of_a_worker_outlives_its_killed_parent(directory: Path, temporary: Path) -> None:
     wait, go = os.pipe()
     back, say = os.pipe()
 
     def parent() -> bool:
-        dataset = jinx.open(folder)
+        dataset = jinx.open(directory)
 
         def worker() -> bool:
             first = is_read(dataset, 7)
@@ -144,16 +144,16 @@ def test_the_folder_of_a_worker_outlives_its_killed_parent(folder: Path, tempora
     assert ended(pid) == -signal.SIGKILL
     assert is_read_first
     # Somebody else comes while the worker still reads.
-    assert is_read(jinx.open(folder), 0)
+    assert is_read(jinx.open(directory), 0)
     assert len(decoded(temporary)) == 1
     os.write(go, b"x")
     assert os.read(back, 1) == b"y"
 
 
-def test_forked_processes_choose_names_of_their_own(folder: Path, temporary: Path, tmp_path: Path) -> None:
+def test_forked_processes_choose_names_of_their_own(directory: Path, temporary: Path, tmp_path: Path) -> None:
     # Each begins with the random numbers of this process.
     def other() -> bool:
-        mine = jinx.open(folder)
+        mine = jinx.open(directory)
         is_right = is_read(mine, 0)
         (name,) = (path.parent.name for path in temporary.rglob("*.mds"))
         return is_right and (tmp_path / name).write_text("") == 0
@@ -162,19 +162,19 @@ def test_forked_processes_choose_names_of_their_own(folder: Path, temporary: Pat
     assert len(list(tmp_path.glob(".jinx-decoded-*"))) == 3
 
 
-def test_what_others_have_in_the_temporary_folder_stays(folder: Path, temporary: Path) -> None:
+def test_what_others_have_in_the_temporary_directory_stays(directory: Path, temporary: Path) -> None:
     for name in ("jinx-mds-mine", ".jinx-decoded-mine", "other"):
         (temporary / name).mkdir()
         (temporary / name / "0-shard.00000.mds").write_bytes(b"mine")
     (temporary / ".jinx-decoded-0123456789abcdef").symlink_to(temporary / "other")
     before = sorted(temporary.rglob("*"))
-    assert is_read(jinx.open(folder), 0)
+    assert is_read(jinx.open(directory), 0)
     assert sorted(temporary.rglob("*")) == before
 
 
-def test_a_cache_loses_what_killed_processes_did_not_finish(folder: Path, tmp_path: Path) -> None:
+def test_a_cache_loses_what_killed_processes_did_not_finish(directory: Path, tmp_path: Path) -> None:
     cache = tmp_path / "cache"
-    assert is_read(RamReader(folder, cache=cache), 0)
+    assert is_read(RamReader(directory, cache=cache), 0)
     (shard,) = cache.rglob("*.mds")
     shard.unlink()
     unfinished = [shard.with_name(f".{shard.name}.{pid}.0.tmp") for pid in (1, 2)]
@@ -182,5 +182,5 @@ def test_a_cache_loses_what_killed_processes_did_not_finish(folder: Path, tmp_pa
         path.write_bytes(b"half")
     long_ago = time.time() - 1000
     os.utime(unfinished[0], (long_ago, long_ago))
-    assert is_read(RamReader(folder, cache=cache), 0)
+    assert is_read(RamReader(directory, cache=cache), 0)
     assert sorted(shard.parent.iterdir()) == sorted([unfinished[1], shard])

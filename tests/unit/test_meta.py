@@ -53,14 +53,14 @@ def test_conversion_repair_and_copies_keep_it(tmp_path):
         assert exact(meta_of(tmp_path / f"{name}.jinx")) == exact(META), name
 
 
-def test_folders_keep_it_in_manifest_and_shards(tmp_path):
-    folder = write(tmp_path / "out", shard_size=2000)
-    with jinx.Writer(folder, append=True) as writer:
+def test_directories_keep_it_in_manifest_and_shards(tmp_path):
+    directory = write(tmp_path / "out", shard_size=2000)
+    with jinx.Writer(directory, append=True) as writer:
         writer.write({"id": 50})
     for part in range(2):
         write(tmp_path / "parts", part=(part, 2))
     jinx.merge(tmp_path / "parts")
-    for found in (folder, tmp_path / "parts"):
+    for found in (directory, tmp_path / "parts"):
         manifest = json.loads((found / "jinx.json").read_text(encoding="utf-8"))
         assert exact(manifest["meta"]) == exact(META)
         assert exact(meta_of(found)) == exact(META)
@@ -108,3 +108,12 @@ def test_nesting_is_refused_where_a_reader_would_refuse_it(tmp_path):
     with jinx.Writer(tmp_path / "a.jinx", meta=nested(125)) as writer:
         writer.write({"id": 1})
     assert meta_of(tmp_path / "a.jinx") == nested(125)
+
+
+@pytest.mark.parametrize("meta", [[], [("a", 1)], "", 3])
+def test_meta_is_a_dict(tmp_path, meta):
+    with pytest.raises(TypeError, match=f"meta must be a dict, not {type(meta).__name__}"):
+        jinx.Writer(tmp_path / "a.jinx", meta=meta)
+    with pytest.raises(TypeError, match="meta must be a dict"):
+        jinx.convert([{"n": 1}], tmp_path / "a.jinx", meta=meta)
+    assert list(tmp_path.iterdir()) == []

@@ -1,12 +1,17 @@
 """mv, cp, rm: datasets as a whole."""
 
+import itertools
+import os
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 import jinx
 import samples
+from jinx import _core
 from jinx._cli.program import run
+from jinx._files.move import move
 
 
 @pytest.fixture
@@ -19,8 +24,8 @@ def shards(tmp_path: Path) -> Path:
     return samples.write(tmp_path / "shards", 20, shard_size="2kB")
 
 
-def names(folder: Path) -> list[str]:
-    return sorted(path.name for path in folder.iterdir())
+def names(directory: Path) -> list[str]:
+    return sorted(path.name for path in directory.iterdir())
 
 
 def test_a_pair_moves_with_its_sidecar(pair, tmp_path):
@@ -33,7 +38,7 @@ def test_a_pair_moves_with_its_sidecar(pair, tmp_path):
     assert samples.plain(jinx.open(tmp_path / "into" / "b.jinx")[4]) == samples.plain(samples.sample(4))
 
 
-def test_folders_move_and_are_copied(shards, tmp_path):
+def test_directories_move_and_are_copied(shards, tmp_path):
     before = names(shards)
     assert run(["cp", str(shards) + "/", str(tmp_path / "copy")]) == 0
     assert names(shards) == names(tmp_path / "copy") == before
@@ -79,3 +84,49 @@ def test_nothing_is_replaced_or_lost_by_mistake(pair, shards, tmp_path, capsys):
         assert names(tmp_path) == before
     assert run(["mv", "--overwrite", str(pair), str(other)]) == 0
     assert len(jinx.open(other)) == 5
+
+
+def test_a_pair_behind_relative_links_moves(tmp_path):
+    (tmp_path / "disk").mkdir()
+    (tmp_path / "into").mkdir()
+    real = samples.write(tmp_path / "disk" / "real.jinx", 5)
+    (tmp_path / "a.binx").symlink_to("disk/real.binx")
+    real.rename(tmp_path / "a.jinx")
+    assert run(["mv", str(tmp_path / "a.jinx"), str(tmp_path / "into")]) == 0
+    assert (tmp_path / "into" / "a.binx").is_symlink()
+    assert samples.plain(jinx.open(tmp_path / "into" / "a.jinx")[4]) == samples.plain(samples.sample(4))
+    (tmp_path / "link.jinx").symlink_to("into/a.jinx")
+    (tmp_path / "link.binx").symlink_to("into/a.binx")
+    assert run(["mv", str(tmp_path / "link.jinx"), str(tmp_path / "disk")]) == 0
+    assert samples.plain(jinx.open(tmp_path / "disk" / "link.jinx")[4]) == samples.plain(samples.sample(4))
+
+
+@pytest.mark.parametrize("step", ["link", "replace", "rename", "unlink"])
+@pytest.mark.parametrize("kind", ["pair", "directory"])
+def test_a_move_that_fails_leaves_the_old_dataset_or_the_new_one(tmp_path, monkeypatch, kind, step):
+    def write(name, count):
+        if kind == "pair":
+            return samples.write(tmp_path / f"{name}.jinx", count)
+        return samples.write(tmp_path / name, count, shard_size="2kB")
+
+    source, target = write("new", 7), write("old", 5)
+    original = getattr(os, step)
+    for failing in range(8):
+        calls = itertools.count()
+
+        def fail(*args, calls=calls, failing=failing, **options):
+            if next(calls) >= failing:
+                raise KeyboardInterrupt
+            return original(*args, **options)
+
+        with monkeypatch.context() as patch, suppress(KeyboardInterrupt):
+            patch.setattr(os, step, fail)
+            move(str(source), str(target), overwrite=True)
+        _core.clean(str(tmp_path))
+        there = jinx.open(target)
+        assert jinx.verify(target) == []
+        assert len(there) in {5, 7}
+        assert [samples.plain(one) for one in there] == [samples.plain(samples.sample(i)) for i in range(len(there))]
+        if not source.exists():
+            break
+    assert len(jinx.open(target)) == 7

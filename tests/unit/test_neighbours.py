@@ -17,14 +17,14 @@ SHARED = "a.binx: this is the sidecar of b.jinx; copy it to b.binx first, or cho
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def directory(tmp_path: Path) -> Path:
     """b.jinx, which was a.jinx, and its sidecar a.binx."""
     samples.write(tmp_path / "a.jinx", 5).rename(tmp_path / "b.jinx")
     return tmp_path
 
 
-def names(folder: Path) -> list[str]:
-    return sorted(path.name for path in folder.iterdir())
+def names(directory: Path) -> list[str]:
+    return sorted(path.name for path in directory.iterdir())
 
 
 def is_whole(path: Path) -> bool:
@@ -32,11 +32,11 @@ def is_whole(path: Path) -> bool:
 
 
 @pytest.mark.parametrize("overwrite", [False, True])
-def test_writing_a_name_whose_sidecar_is_anothers_is_refused(folder, overwrite):
+def test_writing_a_name_whose_sidecar_is_anothers_is_refused(directory, overwrite):
     with pytest.raises(jinx.InvalidError, match=OWNED):
-        samples.write(folder / "a.jinx", 3, overwrite=overwrite)
-    assert names(folder) == ["a.binx", "b.jinx"]
-    assert is_whole(folder / "b.jinx")
+        samples.write(directory / "a.jinx", 3, overwrite=overwrite)
+    assert names(directory) == ["a.binx", "b.jinx"]
+    assert is_whole(directory / "b.jinx")
 
 
 @pytest.mark.parametrize(
@@ -52,15 +52,15 @@ def test_writing_a_name_whose_sidecar_is_anothers_is_refused(folder, overwrite):
     ],
     ids=" ".join,
 )
-def test_every_command_refuses_the_name(folder, capsys, words):
-    (folder / "in").mkdir()
-    samples.write(folder / "in" / "c.jinx", 3)
-    (folder / "rows.jsonl").write_text("{}\n", "utf-8")
-    assert run([word.format(folder) for word in words]) != 0
+def test_every_command_refuses_the_name(directory, capsys, words):
+    (directory / "in").mkdir()
+    samples.write(directory / "in" / "c.jinx", 3)
+    (directory / "rows.jsonl").write_text("{}\n", "utf-8")
+    assert run([word.format(directory) for word in words]) != 0
     assert OWNED in capsys.readouterr().err
-    assert names(folder) == ["a.binx", "b.jinx", "in", "rows.jsonl"]
-    assert is_whole(folder / "b.jinx")
-    assert jinx.verify(folder / "in" / "c.jinx") == []
+    assert names(directory) == ["a.binx", "b.jinx", "in", "rows.jsonl"]
+    assert is_whole(directory / "b.jinx")
+    assert jinx.verify(directory / "in" / "c.jinx") == []
 
 
 def test_a_copy_without_a_sidecar_keeps_the_one_of_its_original(tmp_path, capsys):
@@ -79,33 +79,33 @@ def test_a_copy_without_a_sidecar_keeps_the_one_of_its_original(tmp_path, capsys
     assert capsys.readouterr().err == ""
 
 
-def test_a_renamed_main_file_takes_its_sidecar_along(folder):
-    assert run(["mv", str(folder / "b.jinx"), str(folder / "c.jinx")]) == 0
-    assert names(folder) == ["c.binx", "c.jinx"]
-    assert is_whole(folder / "c.jinx")
+def test_a_renamed_main_file_takes_its_sidecar_along(directory):
+    assert run(["mv", str(directory / "b.jinx"), str(directory / "c.jinx")]) == 0
+    assert names(directory) == ["c.binx", "c.jinx"]
+    assert is_whole(directory / "c.jinx")
 
 
-def test_a_renamed_main_file_gets_its_name_back(folder):
-    assert run(["mv", str(folder / "b.jinx"), str(folder / "a.jinx")]) == 0
-    assert names(folder) == ["a.binx", "a.jinx"]
-    assert is_whole(folder / "a.jinx")
+def test_a_renamed_main_file_gets_its_name_back(directory):
+    assert run(["mv", str(directory / "b.jinx"), str(directory / "a.jinx")]) == 0
+    assert names(directory) == ["a.binx", "a.jinx"]
+    assert is_whole(directory / "a.jinx")
 
 
-def test_a_renamed_main_file_is_removed_with_its_sidecar(folder):
-    assert run(["rm", str(folder / "b.jinx")]) == 0
-    assert names(folder) == []
+def test_a_renamed_main_file_is_removed_with_its_sidecar(directory):
+    assert run(["rm", str(directory / "b.jinx")]) == 0
+    assert names(directory) == []
 
 
-def test_moving_and_removing_leave_what_only_has_the_name(folder, tmp_path_factory):
+def test_moving_and_removing_leave_what_only_has_the_name(directory, tmp_path_factory):
     other = tmp_path_factory.mktemp("other")
     jinx.convert([{"n": 1}], other / "a.jinx")
     assert names(other) == ["a.jinx"]
-    (other / "a.jinx").rename(folder / "a.jinx")
-    assert run(["mv", str(folder / "a.jinx"), str(folder / "c.jinx")]) == 0
-    (folder / "c.jinx").rename(folder / "a.jinx")
-    assert run(["rm", str(folder / "a.jinx")]) == 0
-    assert names(folder) == ["a.binx", "b.jinx"]
-    assert is_whole(folder / "b.jinx")
+    (other / "a.jinx").rename(directory / "a.jinx")
+    assert run(["mv", str(directory / "a.jinx"), str(directory / "c.jinx")]) == 0
+    (directory / "c.jinx").rename(directory / "a.jinx")
+    assert run(["rm", str(directory / "a.jinx")]) == 0
+    assert names(directory) == ["a.binx", "b.jinx"]
+    assert is_whole(directory / "b.jinx")
 
 
 def test_a_merge_replaces_nothing(tmp_path):
@@ -147,7 +147,7 @@ def test_copies_keep_time_and_permissions(tmp_path):
     assert (after.st_mode, after.st_mtime_ns) == (before.st_mode, before.st_mtime_ns)
 
 
-@pytest.mark.parametrize("kind", ["pair", "folder"])
+@pytest.mark.parametrize("kind", ["pair", "directory"])
 def test_what_a_killed_copy_leaves_is_cleaned(tmp_path, kind):
     """A sidecar with a long tail of zeros, so that the copy is killed before it has ended."""
     source = tmp_path / "in"

@@ -55,12 +55,12 @@ def test_a_moved_file_is_named(path):
         pickle.loads(text)[0]["n"]
 
 
-def test_plain_lines_and_folders_pickle(tmp_path):
+def test_plain_lines_and_directories_pickle(tmp_path):
     lines = tmp_path / "a.jsonl"
     lines.write_text('{"a":1}\n{"a":2}\n', "utf-8")
     assert pickle.loads(pickle.dumps(jinx.open(lines)))["a"].tolist() == [1, 2]
-    folder = samples.write(tmp_path / "shards", 20, shard_size=3000, split="train")
-    for ds in (jinx.open(folder), jinx.open(folder, split="train")):
+    directory = samples.write(tmp_path / "shards", 20, shard_size=3000, split="train")
+    for ds in (jinx.open(directory), jinx.open(directory, split="train")):
         assert pickle.loads(pickle.dumps(ds))["n"].tolist() == list(range(20))
 
 

@@ -15,7 +15,7 @@ COUNT = 40
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch) -> Path:
+def directory(tmp_path, monkeypatch) -> Path:
     """The working directory, with the same samples in every form that can be opened."""
     monkeypatch.chdir(tmp_path)
     samples.write(Path("a.jinx"), COUNT)
@@ -35,7 +35,7 @@ WAYS = {
     "pair": "a.jinx",
     "dotted": "./elsewhere/../a.jinx",
     "bytes": b"a.jinx",
-    "folder": "shards",
+    "directory": "shards",
     "pattern": "shards/*.jinx",
     "list": ["a.jinx"],
     "lines": "a.jsonl",
@@ -44,7 +44,7 @@ WAYS = {
 }
 
 
-@pytest.mark.usefixtures("folder")
+@pytest.mark.usefixtures("directory")
 @pytest.mark.parametrize("way", WAYS)
 def test_it_reads_on(way):
     ds = jinx.open(WAYS[way])
@@ -55,7 +55,7 @@ def test_it_reads_on(way):
     assert ds.info().samples == COUNT
 
 
-@pytest.mark.usefixtures("folder")
+@pytest.mark.usefixtures("directory")
 def test_shards_are_opened_late():
     ds = jinx.open("shards")
     assert ds.info().shards > 16  # more than are opened at once
@@ -65,8 +65,8 @@ def test_shards_are_opened_late():
     assert numbers(again) == list(range(COUNT))[::-1]
 
 
-@pytest.mark.usefixtures("folder")
-@pytest.mark.parametrize("way", ["pair", "folder", "lines", "mds"])
+@pytest.mark.usefixtures("directory")
+@pytest.mark.parametrize("way", ["pair", "directory", "lines", "mds"])
 def test_spawned_workers_read(way):
     ds = jinx.open(WAYS[way])
     os.chdir("elsewhere")
@@ -74,7 +74,7 @@ def test_spawned_workers_read(way):
         assert pool.submit(numbers, ds).result() == list(range(COUNT))
 
 
-@pytest.mark.usefixtures("folder")
+@pytest.mark.usefixtures("directory")
 def test_the_cache_of_mds_stays_where_it_is():
     ds = jinx.open("mds", cache="cache")
     text = pickle.dumps(ds)
@@ -84,19 +84,19 @@ def test_the_cache_of_mds_stays_where_it_is():
     assert list(Path("../cache").iterdir())
 
 
-@pytest.mark.usefixtures("folder")
+@pytest.mark.usefixtures("directory")
 def test_streams_go_on():
     rows = jinx.stream(["a.jsonl", "a.jsonl"])
     os.chdir("elsewhere")
     assert [row["n"] for row in rows] == [*range(COUNT), *range(COUNT)]
 
 
-@pytest.mark.parametrize("way", ["pair", "lines", "folder"])
-def test_names_are_shown_as_they_were_given(folder, way):
+@pytest.mark.parametrize("way", ["pair", "lines", "directory"])
+def test_names_are_shown_as_they_were_given(directory, way):
     ds = jinx.open(WAYS[way])
     given = str(WAYS[way])
     assert ds.path.startswith(given)
-    damaged = folder / ("shards/shard-00020.jinx" if way == "folder" else given)
+    damaged = directory / ("shards/shard-00020.jinx" if way == "directory" else given)
     with damaged.open("r+b") as file:
         text = file.read()
         file.seek(0)
@@ -107,7 +107,7 @@ def test_names_are_shown_as_they_were_given(folder, way):
     assert str(caught.value).startswith(given)
 
 
-@pytest.mark.usefixtures("folder")
+@pytest.mark.usefixtures("directory")
 def test_missing_shards_are_named_as_they_were_given():
     ds = jinx.open("shards")
     Path("shards/shard-00030.jinx").unlink()
@@ -115,3 +115,17 @@ def test_missing_shards_are_named_as_they_were_given():
     with pytest.raises(FileNotFoundError) as caught:
         numbers(ds)
     assert caught.value.filename == "shards/shard-00030.jinx"
+
+
+@pytest.mark.usefixtures("directory")
+@pytest.mark.parametrize("out", ["g.jsonl", "g.jinx", "g.parquet", "g"])
+def test_samples_whose_source_changes_the_working_directory(out):
+    started = Path.cwd()
+
+    def source():
+        yield {"n": 1}
+        os.chdir("/")
+        yield {"n": 2}
+
+    assert jinx.convert(source(), out).path == out
+    assert [sample["n"] for sample in jinx.stream(started / out)] == [1, 2]

@@ -86,13 +86,13 @@ def assert_harmless(page: str) -> None:
 
 
 def test_html_is_escaped_and_bounded(tmp_path):
-    folder = tmp_path / EVIL.replace("/", "")
-    folder.mkdir()
-    with jinx.Writer(folder / "a.jinx", media={"image": "Image", EVIL: "Image"}) as writer:
+    directory = tmp_path / EVIL.replace("/", "")
+    directory.mkdir()
+    with jinx.Writer(directory / "a.jinx", media={"image": "Image", EVIL: "Image"}) as writer:
         for _ in range(8):
             sample = {f"{EVIL}{k}": EVIL * 50 for k in range(80)}
             writer.write({"image": noise(900), EVIL: {EVIL: noise(30)}, **sample})
-    ds = jinx.open(folder / "a.jinx")
+    ds = jinx.open(directory / "a.jinx")
     for page in (ds._repr_html_(), sample_html(ds[0])):
         assert_harmless(page)
         assert "&lt;script&gt;" in page

@@ -98,7 +98,7 @@ def file_names(path, index: int) -> list[str | None]:
     return [value.get("path") for name, value in row.items() if name.startswith("image")]
 
 
-def test_media_keep_their_file_names_when_other_fields_change(tmp_path):
+def test_media_keep_their_file_names_when_other_columns_change(tmp_path):
     import pyarrow as pa
     import pyarrow.parquet as pq
 

@@ -18,38 +18,38 @@ from jinx._views.bases import read_view
 COUNT = 20
 
 
-def pair(folder: Path) -> jinx.Dataset:
-    return jinx.open(samples.write(folder / "pair.jinx", COUNT))
+def pair(directory: Path) -> jinx.Dataset:
+    return jinx.open(samples.write(directory / "pair.jinx", COUNT))
 
 
-def without_sidecar(folder: Path) -> jinx.Dataset:
-    return jinx.open(samples.write(folder / "inline.jinx", COUNT, sidecar=False))
+def without_sidecar(directory: Path) -> jinx.Dataset:
+    return jinx.open(samples.write(directory / "inline.jinx", COUNT, sidecar=False))
 
 
-def directory(folder: Path) -> jinx.Dataset:
-    return jinx.open(samples.write(folder / "shards", COUNT, shard_size="2kB"))
+def directory(place: Path) -> jinx.Dataset:
+    return jinx.open(samples.write(place / "shards", COUNT, shard_size="2kB"))
 
 
-def several_pairs(folder: Path) -> jinx.Dataset:
-    return jinx.open([samples.write(folder / f"{n}.jinx", COUNT // 2) for n in range(2)])
+def several_pairs(directory: Path) -> jinx.Dataset:
+    return jinx.open([samples.write(directory / f"{n}.jinx", COUNT // 2) for n in range(2)])
 
 
-def lines(folder: Path) -> jinx.Dataset:
+def lines(directory: Path) -> jinx.Dataset:
     text = "".join(json.dumps({"id": f"s{n:03d}", "n": n, "meta": {"width": n * 2}}) + "\n" for n in range(COUNT))
-    (folder / "lines.jsonl").write_text(text, "utf-8")
-    return jinx.open(folder / "lines.jsonl")
+    (directory / "lines.jsonl").write_text(text, "utf-8")
+    return jinx.open(directory / "lines.jsonl")
 
 
-def mds(folder: Path) -> jinx.Dataset:
+def mds(directory: Path) -> jinx.Dataset:
     columns = {"id": "str", "n": "int", "image": "bytes"}
-    with jinx.mds.MDSWriter(out=str(folder / "mds"), columns=columns, size_limit=700) as writer:
+    with jinx.mds.MDSWriter(out=str(directory / "mds"), columns=columns, size_limit=700) as writer:
         for n in range(COUNT):
             writer.write({"id": f"s{n:03d}", "n": n, "image": bytes([n]) * n})
-    return jinx.open(folder / "mds")
+    return jinx.open(directory / "mds")
 
 
-def mixed(folder: Path) -> jinx.Dataset:
-    return jinx.concat([pair(folder)[::2], lines(folder)[3:9], mds(folder)[[7, 7]], directory(folder)[-4:]])
+def mixed(place: Path) -> jinx.Dataset:
+    return jinx.concat([pair(place)[::2], lines(place)[3:9], mds(place)[[7, 7]], directory(place)[-4:]])
 
 
 SOURCES = [pair, without_sidecar, directory, several_pairs, lines, mds, mixed]

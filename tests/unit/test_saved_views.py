@@ -16,8 +16,8 @@ from jinx.errors import MismatchError
 LONG = 9000
 
 
-def base_of(folder: Path, name: str = "base", count: int = 20, offset: int = 0) -> Path:
-    path = folder / f"{name}.jinx"
+def base_of(directory: Path, name: str = "base", count: int = 20, offset: int = 0) -> Path:
+    path = directory / f"{name}.jinx"
     with jinx.Writer(path, overwrite=True) as writer:
         writer.write_many({"n": i + offset, "image": bytes([i % 256]) * 90} for i in range(count))
     return path
@@ -173,8 +173,8 @@ def test_a_rowless_view_that_replaces_another_has_another_id(tmp_path, count):
         pickle.loads(pickled)
 
 
-def lines_of(folder: Path) -> Path:
-    path = folder / "lines.jsonl"
+def lines_of(directory: Path) -> Path:
+    path = directory / "lines.jsonl"
     path.write_text("".join(f'{{"n": {i}}}\n' for i in range(20)), "utf-8")
     return path
 
@@ -236,7 +236,7 @@ def test_verify_names_the_file_and_sample_of_a_damaged_base(tmp_path):
     data[64 + 128 * 5] ^= 1
     path.with_suffix(".binx").write_bytes(data)
     [problem] = jinx.verify(view)
-    assert (problem.file, problem.sample, problem.field, problem.cause) == (str(path), 5, "image", "corrupt")
+    assert (problem.file, problem.sample, problem.column, problem.cause) == (str(path), 5, "image", "corrupt")
 
 
 @pytest.mark.parametrize("io", ["mmap", "pread"])
@@ -310,12 +310,12 @@ def test_an_encoding_that_the_base_does_not_state(tmp_path, vectors):
 
 
 def test_names_that_a_view_cannot_hold(tmp_path):
-    folder = tmp_path / "a\x1b[2Jb"
-    folder.mkdir()
-    path = base_of(folder)
+    directory = tmp_path / "a\x1b[2Jb"
+    directory.mkdir()
+    path = base_of(directory)
     with pytest.raises(ValueError, match=r"the hint of a base .* contains a control character"):
-        jinx.open(path)[:1].save(folder / "view.jinx")
-    assert not (folder / "view.jinx").exists()
+        jinx.open(path)[:1].save(directory / "view.jinx")
+    assert not (directory / "view.jinx").exists()
 
 
 def test_the_samples_of_one_split(tmp_path):

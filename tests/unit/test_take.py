@@ -25,12 +25,12 @@ def path(tmp_path):
     return tmp_path / "a.jinx"
 
 
-@pytest.mark.parametrize("fields", [None, ["b3"], [*NAMES, "text"], []])
+@pytest.mark.parametrize("columns", [None, ["b3"], [*NAMES, "text"], []])
 @pytest.mark.parametrize("io", ["mmap", "pread"])
-def test_take_gives_what_indexing_gives(path, io, fields):
+def test_take_gives_what_indexing_gives(path, io, columns):
     ds = jinx.open(path, io=io, verify="full")
     order = random.Random(2).choices(range(-60, 60), k=150)
-    assert [dict(sample) for sample in ds.take(order, fields)] == [dict(ds[index]) for index in order]
+    assert [dict(sample) for sample in ds.take(order, columns)] == [dict(ds[index]) for index in order]
 
 
 def test_many_threads_take_at_once(path):
@@ -80,7 +80,7 @@ def test_the_first_damaged_sample_is_named(path):
         [dict(sample) for sample in ds]
     with pytest.raises(jinx.CorruptFileError) as together:
         ds.take(range(60))
-    assert (together.value.sample, together.value.field) == (one_by_one.value.sample, one_by_one.value.field)
+    assert (together.value.sample, together.value.column) == (one_by_one.value.sample, one_by_one.value.column)
 
 
 @pytest.fixture(params=[None, "sample::zstd"])
@@ -95,18 +95,18 @@ def mds(tmp_path, request):
     return out
 
 
-@pytest.mark.parametrize("fields", [None, ["pixels", "n"], ["n"]])
-def test_take_of_an_mds_folder_gives_what_indexing_gives(mds, fields):
+@pytest.mark.parametrize("columns", [None, ["pixels", "n"], ["n"]])
+def test_take_of_an_mds_directory_gives_what_indexing_gives(mds, columns):
     ds = jinx.open(mds)
     order = random.Random(2).choices(range(90), k=150)
-    for index, sample in zip(order, ds.take(order, fields), strict=True):
+    for index, sample in zip(order, ds.take(order, columns), strict=True):
         one = ds[index]
         assert list(sample) == list(one)
         assert (sample["pixels"] == one["pixels"]).all()
         assert [sample[name] for name in ("n", "text", "blob")] == [one[name] for name in ("n", "text", "blob")]
 
 
-def test_the_first_damaged_sample_of_an_mds_folder_is_named(mds):
+def test_the_first_damaged_sample_of_an_mds_directory_is_named(mds):
     shard = sorted(mds.glob("shard.*"))[1]
     data = bytearray(shard.read_bytes())
     data[16:5_000] = b"\xff" * 4_984

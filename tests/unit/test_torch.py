@@ -53,7 +53,7 @@ def test_what_does_not_stack_is_listed(values):
     assert all(one is other for one, other in zip(batch, values, strict=True))
 
 
-def test_dicts_tuples_and_missing_fields():
+def test_dicts_tuples_and_missing_columns():
     batch = collate([{"d": {"x": 1}, "t": (1, "a")}, {"d": {"x": 2}, "t": (2, "b"), "new": 3}])
     assert batch["d"]["x"].tolist() == [1, 2]
     assert batch["t"][0].tolist() == [1, 2]
@@ -125,7 +125,7 @@ def test_tensors_that_would_not_come_back_are_refused(tmp_path, make, what):
     with jinx.Writer(tmp_path / "a.jinx") as writer:
         with pytest.raises(jinx.InvalidError, match=what) as caught:
             writer.write({"a": {"b": [tensor]}})
-        assert caught.value.field == "a.b[0]"
+        assert caught.value.column == "a.b[0]"
 
 
 @pytest.mark.filterwarnings("ignore")

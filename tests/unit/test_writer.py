@@ -22,8 +22,8 @@ from jinx._cli.program import run
 from jinx._sizes import natural_size, parse_size
 
 
-def names(folder: Path) -> list[str]:
-    return sorted(path.name for path in folder.iterdir())
+def names(directory: Path) -> list[str]:
+    return sorted(path.name for path in directory.iterdir())
 
 
 def write_one(path: Path, sample: dict[str, Any], **options: Any) -> None:
@@ -82,7 +82,7 @@ def test_compression(tmp_path, compression):
     assert jinx.open(tmp_path / "a.jinx")[0]["data"] == bytes(100_000)
 
 
-def test_fields_can_stay_uncompressed(tmp_path):
+def test_columns_can_stay_uncompressed(tmp_path):
     with jinx.Writer(tmp_path / "a.jinx", uncompressed=["b"]) as writer:
         writer.write({"a": bytes(50_000), "b": bytes(50_000)})
     assert 50_000 < (tmp_path / "a.binx").stat().st_size < 60_000
@@ -95,13 +95,13 @@ def test_unknown_compression_is_named(tmp_path, compression):
 
 
 def test_shards_and_appending(tmp_path):
-    folder = samples.write(tmp_path / "out", shard_size="4kB")
-    before = names(folder)
+    directory = samples.write(tmp_path / "out", shard_size="4kB")
+    before = names(directory)
     assert "jinx.json" in before
     assert len(before) > 4
-    with jinx.Writer(folder, append=True) as writer:
+    with jinx.Writer(directory, append=True) as writer:
         writer.write(samples.sample(50))
-    assert jinx.open(folder)["n"].tolist() == list(range(51))
+    assert jinx.open(directory)["n"].tolist() == list(range(51))
 
 
 def test_meta_and_split_are_kept(tmp_path):
@@ -155,7 +155,7 @@ def nested(depth: int) -> Any:
 
 def test_a_sample_that_is_too_long_raises_by_its_own_call_and_is_left_out(tmp_path):
     kept = []
-    with jinx.Writer(tmp_path / "a.jinx", max_record_bytes=1000) as writer:
+    with jinx.Writer(tmp_path / "a.jinx", max_row_bytes=1000) as writer:
         for i in range(1500):
             if i % 300 == 7:
                 with pytest.raises(jinx.LimitError) as caught:
@@ -178,7 +178,7 @@ def test_samples_that_are_refused_late_cost_themselves_alone(tmp_path, bad):
         except jinx.LimitError:
             refused += 1
     while refused < len(bad):
-        with pytest.raises(jinx.LimitError, match=r"a\.jinx: sample \d+, field 'd\.d"):
+        with pytest.raises(jinx.LimitError, match=r"a\.jinx: sample \d+, column 'd\.d"):
             writer.close()
         refused += 1
     assert writer.close().samples == 601 - len(bad)
@@ -216,8 +216,8 @@ def test_meta_is_refused_at_once_or_opens(tmp_path, depth):
 
 
 def test_longer_lines_than_readers_take_cannot_be_asked_for(tmp_path):
-    with pytest.raises(ValueError, match="max_record_bytes is 300000000; readers accept"):
-        jinx.Writer(tmp_path / "a.jinx", max_record_bytes=300_000_000)
+    with pytest.raises(ValueError, match="max_row_bytes is 300000000; readers accept"):
+        jinx.Writer(tmp_path / "a.jinx", max_row_bytes=300_000_000)
     assert names(tmp_path) == []
 
 
@@ -265,7 +265,7 @@ def test_a_value_beyond_the_limit_of_readers_is_refused_with_its_field(tmp_path,
     limit = 1000 if isinstance(value, bytes) else 900 if isinstance(value, np.ndarray) else 40_000
     with pytest.raises(jinx.LimitError, match=f"is longer than {limit}; max_value_bytes") as caught:
         write_one(tmp_path / "a.jinx", {"a": {"b": value}}, max_value_bytes=limit)
-    assert caught.value.field == "a.b"
+    assert caught.value.column == "a.b"
     assert names(tmp_path) == []
 
 
@@ -274,11 +274,11 @@ def test_verify_takes_the_limit_that_the_writer_was_given(tmp_path, capsys):
     with jinx.Writer(path, max_value_bytes=2000) as writer:
         writer.write({"a": bytes(2000)})
     [problem] = jinx.verify(path, max_value_bytes=1999)
-    assert (problem.cause, problem.field) == ("limit", "a")
+    assert (problem.cause, problem.column) == ("limit", "a")
     assert jinx.verify(path, max_value_bytes=2000) == []
     assert jinx.open(path, max_value_bytes=2000)[0]["a"] == bytes(2000)
     assert run(["verify", str(path), "--max-value-bytes", "1kB"]) == 1
-    assert "field a: decodes to more than 1000 bytes" in capsys.readouterr().out
+    assert "column a: decodes to more than 1000 bytes" in capsys.readouterr().out
     assert run(["verify", str(path), "--max-value-bytes", "2kB"]) == 0
     assert capsys.readouterr().out == f"{path}: intact\n"
 
@@ -393,7 +393,7 @@ def test_values_that_raise_when_they_are_looked_at(tmp_path):
         for value in (Acting(fail), [Acting(fail)], Falsely(), {"deep": Falsely()}):
             with pytest.raises(ZeroDivisionError):
                 writer.write({"x": value})
-        with pytest.raises(jinx.InvalidError, match="field 'x': a value of type"):
+        with pytest.raises(jinx.InvalidError, match="column 'x': a value of type"):
             writer.write({"x": Hostile()})
         writer.write({"x": Acting(lambda: None)})
     assert jinx.open(path)[0]["x"] == {}
@@ -462,3 +462,9 @@ def test_a_close_that_failed_is_not_repaired_by_another(tmp_path, name):
         writer.close()
     assert [dict(sample) for sample in jinx.open(tmp_path / name)] == [{"old": 1}]
     assert names(tmp_path) == [name]
+
+
+def test_a_name_without_a_stem_is_refused(tmp_path):
+    with pytest.raises(jinx.InvalidError, match=r"must be NAME\.jinx"):
+        jinx.Writer(tmp_path / "..jinx")
+    assert list(tmp_path.iterdir()) == []

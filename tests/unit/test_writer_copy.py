@@ -67,7 +67,7 @@ OPTIONS: list[dict[str, Any]] = [
     {"compression": "zstd:9"},
     {"binary_threshold": 400},
     {"compress_threshold": 0, "compress_ratio": 1.5},
-    {"text_threshold": 2},
+    {"string_threshold": 2},
     {"uncompressed": ["array"]},
     {"indexed": ["id", "meta.width"]},
     {"only_indexed": ["n"]},
@@ -317,7 +317,9 @@ def test_wrong_arguments(ds, tmp_path):
     refused(ValueError, "the column 'x' has 2 values for 3 samples", ds, [0, 1, 2], replace={"x": pa.array([1, 2])})
     refused(TypeError, "writer.write_many", ds.map(lambda sample: {"x": 1}))
     refused(TypeError, "writer.write_many", ds.with_transform(dict))
-    refused(jinx.InvalidError, "field 'x': a value of type object cannot be stored", ds, [0], replace={"x": [object()]})
+    refused(
+        jinx.InvalidError, "column 'x': a value of type object cannot be stored", ds, [0], replace={"x": [object()]}
+    )
 
 
 def test_an_error_leaves_the_writer_usable(ds, tmp_path):

@@ -85,6 +85,6 @@ def _loss(loss: dict[str, Any]) -> str:
 
 
 def _line(problem: "Problem") -> str:
-    found = {"sample": problem.sample, "field": problem.field, "byte": problem.byte}
+    found = {"sample": problem.sample, "column": problem.column, "byte": problem.byte}
     places = [f"{name} {place}" for name, place in found.items() if place is not None]
     return f"{problem.file}: {', '.join(places)}{': ' if places else ''}{problem.what}"

@@ -100,8 +100,8 @@ def _interruption_explained(inputs: list[str], out: str) -> Generator[None]:
     try:
         yield
     except BaseException:
-        folder, name = os.path.split(os.path.abspath(out))  # noqa: PTH100
-        notes = os.path.join(folder, f".{name}.tmp", ".progress.json.tmp")  # noqa: PTH118
+        directory, name = os.path.split(os.path.abspath(out))  # noqa: PTH100
+        notes = os.path.join(directory, f".{name}.tmp", ".progress.json.tmp")  # noqa: PTH118
         if os.path.exists(notes):  # noqa: PTH110
             again = _command(inputs, out)
             click.echo(f"finished shards are kept; resume with: {again} --resume (and the other options)", err=True)

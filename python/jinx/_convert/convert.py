@@ -13,7 +13,7 @@ from jinx._convert.inputs import Inputs, find_inputs, is_paths, paths_of
 from jinx._convert.options import ConvertOptions, Path, Progress, Settings, documented
 from jinx._convert.remote import fetched, is_url
 from jinx._convert.splits import file_name, splits_of
-from jinx._files.merge import part_folder
+from jinx._files.merge import part_directory
 from jinx._outputs import refuse_existing
 from jinx._results import WriteResult
 from jinx._suggest import hint, unknown_column
@@ -109,7 +109,7 @@ def _convert_part(source: Any, settings: Settings, part: tuple[int, int], progre
             f"{len(inputs.files)} input files cannot be divided into {parts} parts; use at most {len(inputs.files)}"
         )
     first, last = (len(inputs.files) * edge // parts for edge in (number, number + 1))
-    target = part_folder(settings.out, number, parts)
+    target = part_directory(settings.out, number, parts)
     conversion = Conversion(settings.changed(target, "jinx", overwrite=True, resume=False), progress)
     return conversion.files(Inputs(inputs.files[first:last], inputs.format))
 
@@ -234,7 +234,7 @@ class Conversion:
         return self._by_way_of_jinx(lambda first: first.files(inputs), first_progress=self.progress)
 
     def _parquet_directory(self, source: "Dataset") -> WriteResult:
-        from jinx._convert.parquet_folder import write_parquet_folder
+        from jinx._convert.parquet_directory import write_parquet_directory
 
         core, known = self.settings.core, source.column_names
         for option in ("columns", "drop", "rename"):
@@ -248,7 +248,7 @@ class Conversion:
             source = source.select_columns([name for name in names if name not in (core["drop"] or [])])
         if core["limit"] is not None:
             source = source[: core["limit"]]
-        return write_parquet_folder(source, self.settings.out, core, self.progress)
+        return write_parquet_directory(source, self.settings.out, core, self.progress)
 
     def _arrow(self, source: Any) -> WriteResult:
         settings = self.settings
@@ -301,15 +301,18 @@ class Conversion:
     ) -> WriteResult:
         """Let `write` make a JINX file, and convert it to the output; progress shows one of the two steps."""
         settings = self.settings
-        folder = os.path.dirname(os.path.abspath(settings.out))  # noqa: PTH100, PTH120
-        with tempfile.TemporaryDirectory(dir=folder, prefix=".jinx-") as work:
+        # Now, because the caller's own code may change the working directory.
+        out = "-" if settings.out == "-" else os.path.abspath(settings.out)  # noqa: PTH100
+        directory = os.path.dirname(os.path.abspath(out))  # noqa: PTH100, PTH120
+        with tempfile.TemporaryDirectory(dir=directory, prefix=".jinx-") as work:
             middle = os.path.join(work, "rows.jinx")  # noqa: PTH118
             plain = {"overwrite": True, "append": False, "shard_size": None, "compression": None, "level": None}
             write(Conversion(settings.changed(middle, "jinx", **plain), first_progress))
             done = {"where": None, "limit": None, "columns": None, "drop": None, "rename": None}
-            final = settings.changed(settings.out, settings.target, **done)
+            final = settings.changed(out, settings.target, **done)
             final.embed = None
-            return Conversion(final, None if first_progress else self.progress).files(Inputs([middle], "jinx"))
+            written = Conversion(final, None if first_progress else self.progress).files(Inputs([middle], "jinx"))
+            return replace(written, path=settings.out)
 
     def _write(self, samples: Iterable[Any]) -> WriteResult:
         with self._writer() as writer:

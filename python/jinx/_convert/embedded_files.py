@@ -30,10 +30,10 @@ def embed_options(columns: Sequence[str], root: str | None, missing: str, inputs
         FileNotFoundError: There is no directory `root`.
     """
     first = inputs.files[0]
-    folder = root if root is not None else os.path.dirname(first) or "."  # noqa: PTH120 - str in, str out
-    if not os.path.isdir(folder):  # noqa: PTH112
-        raise FileNotFoundError(f"{folder}: there is no such directory to read the files from (--root)")
-    options = {"fields": list(columns), "root": os.path.abspath(folder), "missing": missing}  # noqa: PTH100
+    directory = root if root is not None else os.path.dirname(first) or "."  # noqa: PTH120 - str in, str out
+    if not os.path.isdir(directory):  # noqa: PTH112
+        raise FileNotFoundError(f"{directory}: there is no such directory to read the files from (--root)")
+    options = {"fields": list(columns), "root": os.path.abspath(directory), "missing": missing}  # noqa: PTH100
     if first == "-" or not os.path.isfile(first):  # noqa: PTH113
         return {**options, "media": [[column.split("."), "Image"] for column in columns]}
     rows = list(islice(_core.stream(inputs.files[:1], source_format=inputs.format), _LOOKED_AT))

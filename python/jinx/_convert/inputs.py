@@ -9,7 +9,7 @@ from jinx import _core
 from jinx._convert.formats import FORMATS, NAMES, format_of
 from jinx._open import expand_pattern, missing, natural_key
 from jinx.errors import UnsupportedError
-from jinx.mds._folders import find_folders
+from jinx.mds._directories import find_directories
 
 Path = str | os.PathLike[str]
 
@@ -86,9 +86,9 @@ def _inputs_of(path: str, format: str | None) -> list[tuple[str, str]]:
     if "://" in path:
         raise UnsupportedError(f"{path}: only local files can be read; run: jinx convert {path} out.jinx")
     if format in {None, "mds"} and os.path.isdir(path):  # noqa: PTH112
-        folders = find_folders(path)
-        if folders is not None:
-            return [(folder, "mds") for folder in folders]
+        directories = find_directories(path)
+        if directories is not None:
+            return [(directory, "mds") for directory in directories]
         if format == "mds":
             raise FileNotFoundError(f"{path}: this is not an MDS directory; it has no index.json")
     if os.path.isdir(path):  # noqa: PTH112
@@ -101,39 +101,39 @@ def _inputs_of(path: str, format: str | None) -> list[tuple[str, str]]:
     return [entry for match in matches for entry in _inputs_of(match, format)]
 
 
-def _inputs_in(folder: str, format: str | None) -> list[tuple[str, str]]:
+def _inputs_in(directory: str, format: str | None) -> list[tuple[str, str]]:
     files = [
         os.path.join(where, name)  # noqa: PTH118
-        for where, folders, names in os.walk(folder)
+        for where, directories, names in os.walk(directory)
         for name in names
-        if not name.startswith(".") and not _hide(folders)
+        if not name.startswith(".") and not _hide(directories)
     ]
     if any(os.path.basename(file) == "jinx.json" or file.endswith(".jinx") for file in files) and format in {  # noqa: PTH119
         None,
         "jinx",
     }:
-        return [(path, "jinx") for path, _, _ in _core.resolve(folder)]
+        return [(path, "jinx") for path, _, _ in _core.resolve(directory)]
     files = _without_notes(files)
     found = [(file, kind) for file in files if (kind := format_of(file)) is not None and format in {None, kind}]
     if not found:
-        raise FileNotFoundError(f"{folder}: no file in this directory ends in one of {', '.join(FORMATS)}")
+        raise FileNotFoundError(f"{directory}: no file in this directory ends in one of {', '.join(FORMATS)}")
     return sorted(found, key=lambda entry: natural_key(entry[0]))
 
 
 def _without_notes(files: Sequence[str]) -> list[str]:
     """The files without those that `datasets` keeps next to its data: notes, and results of `map` and `filter`."""
     names = [os.path.split(file) for file in files]
-    saved = {folder for folder, name in names if name == "dataset_info.json"}
+    saved = {directory for directory, name in names if name == "dataset_info.json"}
     return [
-        os.path.join(folder, name)  # noqa: PTH118
-        for folder, name in names
-        if name not in _NOTES and not (folder in saved and name.startswith("cache-"))
+        os.path.join(directory, name)  # noqa: PTH118
+        for directory, name in names
+        if name not in _NOTES and not (directory in saved and name.startswith("cache-"))
     ]
 
 
-def _hide(folders: list[str]) -> bool:
+def _hide(directories: list[str]) -> bool:
     """Keep `os.walk` out of hidden directories."""
-    folders[:] = [name for name in folders if not name.startswith(".")]
+    directories[:] = [name for name in directories if not name.startswith(".")]
     return False
 
 

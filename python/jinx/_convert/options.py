@@ -242,7 +242,7 @@ class Settings:
             "compression": codec,
             "level": level,
             "rename": None if options["rename"] is None else dict(options["rename"]),
-            "media_dir": None if options["media_dir"] is None else os.fspath(options["media_dir"]),
+            "media_dir": None if options["media_dir"] is None else os.path.abspath(options["media_dir"]),  # noqa: PTH100
             "meta": None if options["meta"] is None else checked_meta(options["meta"]),
             "rejects": None if rejects is None else os.path.abspath(rejects),  # noqa: PTH100 - str in, str out
             "shard_size": self._shard_size(options["shard_size"]),

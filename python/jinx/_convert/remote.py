@@ -54,9 +54,9 @@ def _copies(url: str, work: str, names: dict[str, str]) -> list[str]:
         raise FileNotFoundError(f"{url}: there is no such file")
     copies: list[str] = []
     for remote in found:
-        folder = os.path.join(work, str(len(names)))  # noqa: PTH118 - str in, str out
-        os.mkdir(folder)  # noqa: PTH102
-        copy = os.path.join(folder, os.path.basename(remote))  # noqa: PTH118, PTH119
+        directory = os.path.join(work, str(len(names)))  # noqa: PTH118 - str in, str out
+        os.mkdir(directory)  # noqa: PTH102
+        copy = os.path.join(directory, os.path.basename(remote))  # noqa: PTH118, PTH119
         files.get_file(remote, copy)
         names[copy] = files.unstrip_protocol(remote)
         copies.append(copy)

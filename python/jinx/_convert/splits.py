@@ -34,16 +34,16 @@ def file_name(split: str) -> str:
     return split
 
 
-def splits_of(folder: str, files: Sequence[str]) -> dict[str, list[str]]:
+def splits_of(directory: str, files: Sequence[str]) -> dict[str, list[str]]:
     """The files of each split, in the order of the files; empty when a file belongs to none.
 
     Args:
-        folder: The directory of the files; names above it do not count.
+        directory: The directory of the files; names above it do not count.
         files: Their paths. `data/train-00000-of-00004.parquet`, `train.jsonl` and `val/part-3.parquet` name a split.
     """
     found: dict[str, list[str]] = {}
     for file in files:
-        name = _split_of(os.path.relpath(file, folder))
+        name = _split_of(os.path.relpath(file, directory))
         if name is None:
             return {}
         found.setdefault(name, []).append(file)

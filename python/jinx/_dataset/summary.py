@@ -62,8 +62,8 @@ def path_of(dataset: Reader) -> str:
         return paths[0]
     import os
 
-    folders = {os.path.dirname(path) for path in paths}  # noqa: PTH120 - str in, str out
-    where = folders.pop() if len(folders) == 1 else os.path.commonpath(list(folders))
+    directories = {os.path.dirname(path) for path in paths}  # noqa: PTH120 - str in, str out
+    where = directories.pop() if len(directories) == 1 else os.path.commonpath(list(directories))
     return f"{where or '.'} ({len(paths)} shards)"
 
 

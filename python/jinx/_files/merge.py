@@ -22,7 +22,7 @@ def parse_part(part: str | tuple[int, int]) -> tuple[int, int]:
     return int(number), int(parts)
 
 
-def part_folder(out: str, part: int, parts: int) -> str:
+def part_directory(out: str, part: int, parts: int) -> str:
     """The hidden directory of one part inside `out`, which is made if need be.
 
     Raises:
@@ -50,12 +50,14 @@ def merge(out: str | os.PathLike[str]) -> WriteResult:
         FileNotFoundError: There is no such directory.
         JinxError: Parts are missing or unfinished, or their counts differ; the message names them. Nothing is changed.
     """
-    folder = os.fsdecode(out)
-    if not os.path.isdir(folder):  # noqa: PTH112 - str in, str out
+    directory = os.fsdecode(out)
+    if not os.path.isdir(directory):  # noqa: PTH112 - str in, str out
         from jinx._open import missing
 
         raise (
-            missing(folder) if not os.path.lexists(folder) else NotADirectoryError(f"{folder}: this is not a directory")
+            missing(directory)
+            if not os.path.lexists(directory)
+            else NotADirectoryError(f"{directory}: this is not a directory")
         )
-    rows, size, sidecar, shards = _core.merge(folder)
-    return WriteResult(folder, rows, shards, size, sidecar)
+    rows, size, sidecar, shards = _core.merge(directory)
+    return WriteResult(directory, rows, shards, size, sidecar)

@@ -23,12 +23,12 @@ class Parts:
     Attributes:
         path: The `.jinx` file or the directory.
         files: All files; the first is the one that makes the others a dataset.
-        is_folder: Whether it is a directory of shards.
+        is_directory: Whether it is a directory of shards.
     """
 
     path: str
     files: list[str]
-    is_folder: bool
+    is_directory: bool
 
     @classmethod
     def of(cls, path: str) -> Self:
@@ -69,7 +69,7 @@ class Parts:
     def is_view(self) -> bool:
         """Whether it is a saved view, which shows samples of other datasets; a file that cannot be read is none."""
         try:
-            return not self.is_folder and _core.view_footer(self.path) is not None
+            return not self.is_directory and _core.view_footer(self.path) is not None
         except JinxError:
             return False
 
@@ -85,7 +85,7 @@ class Parts:
 
     def needed(self) -> set[str]:
         """The sidecar, if another main file of the directory needs it too."""
-        sidecars = [] if self.is_folder else self.files[1:]
+        sidecars = [] if self.is_directory else self.files[1:]
         return {file for file in sidecars if _core.other_owner(file, self.path)}
 
 
@@ -118,25 +118,113 @@ def _move_files(parts: Parts, target: str, *, overwrite: bool) -> None:
         remove(parts.path)
         return
     stays = parts.needed()
-    if os.path.lexists(target):
-        remove(target)
-    if parts.is_folder:
-        os.rename(parts.path, target)
+    if parts.is_directory:
+        _move_directory(parts.path, target)
         return
+    spare, replaced = _second_name(target)
     # The sidecar has both names while the main file changes its own, so that it is never without one.
     linked: list[str] = []
     for file, new in _renamed(parts, target)[1:]:
+        temporary = _hidden(target, _identity(parts.path) or "moved")
         with suppress(FileNotFoundError):
-            os.unlink(new)
+            os.unlink(temporary)
         try:
-            os.link(file, new)
+            _link(file, temporary)
             linked.append(file)
         except OSError:  # a file system without hard links
-            (shutil.copy2 if file in stays else os.rename)(file, new)
-    os.rename(parts.path, target)
+            (shutil.copy2 if file in stays else os.rename)(file, temporary)
+        os.replace(temporary, new)
+    _rename(parts.path, target)
     for file in linked:
         if file not in stays:
             os.unlink(file)
+    kept = [os.path.abspath(file) for file in Parts.of(target).files]
+    for file in [*spare, *replaced]:
+        if os.path.abspath(file) not in kept:
+            os.unlink(file)
+
+
+def _second_name(target: str) -> tuple[list[str], list[str]]:
+    """Give the sidecar of the pair to be replaced a second name, under which readers and `jinx clean` find it.
+
+    While the files are replaced, the old main file may have the new sidecar next to it. Returns the second name and
+    the sidecar, both of which are removed in the end.
+    """
+    if not os.path.lexists(target):
+        return [], []
+    old = Parts.of(target)
+    if old.is_directory:
+        raise IsADirectoryError(f"{target}: this is a directory; a pair cannot replace it")
+    replaced = [file for file in old.files[1:] if file not in old.needed()]
+    spare: list[str] = []
+    for file in replaced:
+        if os.path.abspath(file) == os.path.abspath(f"{target[:-5]}.binx"):
+            spare.append(_hidden(target, _identity(target) or "old"))
+            with suppress(FileNotFoundError):
+                os.unlink(spare[0])
+            try:
+                _link(file, spare[0])
+            except OSError:  # a file system without hard links
+                shutil.copy2(file, spare[0])
+    return spare, replaced
+
+
+def _hidden(main: str, tag: str) -> str:
+    """A name of the sidecar of `main` that its readers try too, if the tag is the dataset's id."""
+    directory, stem = os.path.split(main[:-5])
+    return os.path.join(directory, f".{stem}.binx.{tag}")
+
+
+def _identity(main: str) -> str:
+    """The dataset's id; empty if it has none, or is damaged."""
+    try:
+        return _core.Reader([main])._identities()[0][1]
+    except (JinxError, OSError):
+        return ""
+
+
+def _move_directory(source: str, target: str) -> None:
+    """Rename a directory; one that is replaced is first moved aside, where `jinx clean` finds it again."""
+    aside = None
+    if os.path.lexists(target):
+        Parts.of(target)
+        parent, name = os.path.split(os.path.abspath(target))
+        aside = os.path.join(parent, f".{name}.tmp.old")
+        os.rename(target, aside)
+    try:
+        _rename(source, target)
+    except OSError:
+        if aside is not None:
+            os.rename(aside, target)
+        raise
+    if aside is not None:
+        shutil.rmtree(aside)
+
+
+def _rename(file: str, new: str) -> None:
+    """Rename; a relative link still leads to its file."""
+    if not os.path.islink(file):
+        os.replace(file, new)
+        return
+    temporary = os.path.join(os.path.dirname(new), f".{os.path.basename(new)}.moved")
+    with suppress(FileNotFoundError):
+        os.unlink(temporary)
+    _link(file, temporary)
+    os.replace(temporary, new)
+    os.unlink(file)
+
+
+def _link(file: str, new: str) -> None:
+    """Give a file a second name; of a symbolic link, make one that leads to the same file."""
+    if not os.path.islink(file):
+        os.link(file, new)
+        return
+    to = os.readlink(file)
+    if not os.path.isabs(to):
+        # Directories of the path may be links too, and `..` leads out of what they name.
+        there, here = (os.path.realpath(os.path.dirname(os.path.abspath(name))) for name in (file, new))
+        to = os.path.relpath(os.path.join(there, to), here)
+    os.symlink(to, new)
 
 
 def copy(source: str, target: str, *, overwrite: bool = False, copied: Mapping[str, str] = _NOTHING) -> None:
@@ -162,8 +250,8 @@ def copy(source: str, target: str, *, overwrite: bool = False, copied: Mapping[s
 
 def _copy_files(parts: Parts, target: str, *, overwrite: bool) -> None:
     parts.require_sidecars()
-    if parts.is_folder:
-        _core.copy_folder(parts.files, target, overwrite)
+    if parts.is_directory:
+        _core.copy_directory(parts.files, target, overwrite)
     else:
         sidecar = parts.files[1] if len(parts.files) > 1 else None
         _core.copy_pair(parts.path, sidecar, target, overwrite)
@@ -180,23 +268,23 @@ def remove(path: str) -> None:
     for file in parts.files:
         if file not in stays:
             os.unlink(file)
-    if parts.is_folder:
+    if parts.is_directory:
         os.rmdir(parts.path)
 
 
 def _checked(source: str, target: str, *, overwrite: bool) -> tuple[Parts, str]:
     parts, target = Parts.of(source), target.rstrip("/") or target
-    if not parts.is_folder and not target.endswith(".jinx"):
+    if not parts.is_directory and not target.endswith(".jinx"):
         raise ValueError(f"{target}: the new name of a .jinx file must end in .jinx")
-    if parts.is_folder and target.endswith(".jinx"):
+    if parts.is_directory and target.endswith(".jinx"):
         raise ValueError(f"{target}: the new name of a directory must not end in .jinx")
-    folder = os.path.dirname(os.path.abspath(target))
-    if not os.path.isdir(folder):
-        raise FileNotFoundError(f"{folder}: there is no such directory")
+    directory = os.path.dirname(os.path.abspath(target))
+    if not os.path.isdir(directory):
+        raise FileNotFoundError(f"{directory}: there is no such directory")
     if os.path.lexists(target) and os.path.samefile(parts.path, target):
         raise ValueError(f"{target}: this is the dataset itself")
-    renamed = [("", target)] if parts.is_folder else _renamed(parts, target)
-    if not parts.is_folder:
+    renamed = [("", target)] if parts.is_directory else _renamed(parts, target)
+    if not parts.is_directory:
         parts.require_sidecars()
     if len(renamed) > 1:
         _core.require_own_sidecar(target)

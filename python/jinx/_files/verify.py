@@ -6,7 +6,7 @@ from collections.abc import Callable
 from jinx import _core
 from jinx._open import expand_pattern, look, missing
 from jinx._results import Problem, RepairResult
-from jinx.mds._folders import find_folders
+from jinx.mds._directories import find_directories
 
 
 def verify(
@@ -40,15 +40,15 @@ def verify(
 
 
 def _verify_one(name: str, progress: Callable[[int, int], None] | None, max_value_bytes: int | None) -> list[Problem]:
-    folders = find_folders(name)
-    if folders is None:
+    directories = find_directories(name)
+    if directories is None:
         problems = [Problem(**one) for one in _core.verify(name, progress, max_value_bytes)]
         if not problems and os.path.isfile(name) and _core.sniff(name)[0] == "a JINX file":  # noqa: PTH113
             from jinx._views.verify import base_problems
 
             return base_problems(name, lambda base: _verify_one(base, progress, max_value_bytes))
         return problems
-    return [Problem(**one) for folder in folders for one in _core.mds_verify(folder, progress)]
+    return [Problem(**one) for directory in directories for one in _core.mds_verify(directory, progress)]
 
 
 def repair(

@@ -167,10 +167,10 @@ class BaseOpener:
             plain: dict[str, Any] = {**self.options, "plain": True, "markers": base.get("markers", False)}
             return self.kind([path], **plain, line_offsets=_core.view_line_offsets(self.view, i))
         if base["kind"] == "mds":
-            from jinx.mds._folders import open_folders
+            from jinx.mds._directories import open_directories
 
             kept = {name: value for name, value in self.options.items() if name != "encoding"}
-            opened = open_folders(self.kind, [path], **kept)
+            opened = open_directories(self.kind, [path], **kept)
             self._require(base, path, *opened._identities()[0])
             return opened
         if base["kind"] == "directory":

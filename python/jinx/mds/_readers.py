@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any, Literal, Self
 
 from jinx._dataset.dataset import Dataset
-from jinx.mds._folders import INDEX, find_folders, open_folders
+from jinx.mds._directories import INDEX, find_directories, open_directories
 
 Source = str | os.PathLike[str]
 
@@ -49,13 +49,13 @@ class _MdsReader(Dataset):
         """
         if "_base" in options or "mds" in options:
             return super().__new__(cls, path, io=io, verify=verify, **options)
-        folders = find_folders(path, split)
-        if folders is None:
+        directories = find_directories(path, split)
+        if directories is None:
             where = os.path.join(str(path), split or "")  # noqa: PTH118
             raise FileNotFoundError(f"{where}: no {INDEX} here")
-        opened = open_folders(
+        opened = open_directories(
             cls,
-            folders,
+            directories,
             io=io,
             verify=verify,
             hashes=hashes,

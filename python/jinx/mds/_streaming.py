@@ -123,8 +123,8 @@ class MDSReader(_own.MDSReader):
         one, and then takes it for present.)
         """
         if self.compression and self.zip_data and not safe_keep_zip:
-            folder = os.path.join(self.dirname, self.split)  # noqa: PTH118
-            raw, packed = (os.path.join(folder, info.basename) for info in (self.raw_data, self.zip_data))  # noqa: PTH118
+            directory = os.path.join(self.dirname, self.split)  # noqa: PTH118
+            raw, packed = (os.path.join(directory, info.basename) for info in (self.raw_data, self.zip_data))  # noqa: PTH118
             if raw in listing and packed in listing:
                 evict: Any = self._evict_zip
                 evict()

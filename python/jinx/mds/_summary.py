@@ -8,14 +8,14 @@ from jinx._core import Reader
 from jinx._dataset.columns import column_names
 from jinx._dataset.summary import path_of, type_summary
 from jinx._results import ColumnInfo, DatasetInfo
-from jinx.mds._folders import INDEX
+from jinx.mds._directories import INDEX
 
 
 def describe(dataset: Reader) -> DatasetInfo:
     """Samples, sizes, columns with their encodings, compression and hashes; no shard is opened."""
     shards: list[dict[str, Any]] = []
-    for folder in dataset._shard_paths:
-        with open(os.path.join(folder, INDEX), encoding="utf-8") as file:  # noqa: PTH118, PTH123
+    for directory in dataset._shard_paths:
+        with open(os.path.join(directory, INDEX), encoding="utf-8") as file:  # noqa: PTH118, PTH123
             shards += json.load(file)["shards"]
     encodings: dict[str, str] = {}
     for shard in shards:

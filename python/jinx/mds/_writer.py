@@ -10,8 +10,8 @@ from jinx import _core
 from jinx._results import WriteResult
 from jinx._sizes import parse_size
 from jinx.errors import InvalidError, JinxError, MismatchError
+from jinx.mds._directories import INDEX, Source
 from jinx.mds._encoding import encoder_of
-from jinx.mds._folders import INDEX, Source
 
 _IGNORED = {"keep_local", "progress_bar", "retry"}
 
@@ -149,18 +149,18 @@ def merge_index(parts: Source | Sequence[Source], out: Source | None = None) -> 
         return _merge(found, root if out is None else os.fspath(out))
     if out is None:
         raise InvalidError("merging a list of directories needs out=, the directory that contains them")
-    folders = [os.fspath(part) for part in parts]
-    named = [os.path.dirname(part) if os.path.basename(part) == INDEX else part for part in folders]  # noqa: PTH119, PTH120
+    directories = [os.fspath(part) for part in parts]
+    named = [os.path.dirname(part) if os.path.basename(part) == INDEX else part for part in directories]  # noqa: PTH119, PTH120
     return _merge(list(dict.fromkeys(named)), os.fspath(out))
 
 
-def _merge(folders: Sequence[str], out: str) -> int:
+def _merge(directories: Sequence[str], out: str) -> int:
     shards: list[dict[str, Any]] = []
-    for folder in folders:
-        prefix = os.path.relpath(folder, out)
+    for directory in directories:
+        prefix = os.path.relpath(directory, out)
         if prefix.startswith(os.pardir) or os.path.isabs(prefix):  # noqa: PTH117
-            raise InvalidError(f"{folder} is not inside {out}, so an index there cannot name its shards")
-        with open(os.path.join(folder, INDEX), encoding="utf-8") as file:  # noqa: PTH118, PTH123
+            raise InvalidError(f"{directory} is not inside {out}, so an index there cannot name its shards")
+        with open(os.path.join(directory, INDEX), encoding="utf-8") as file:  # noqa: PTH118, PTH123
             index: dict[str, Any] = json.load(file)
         for shard in index["shards"]:
             for key in ("raw_data", "zip_data", "raw_meta", "zip_meta"):

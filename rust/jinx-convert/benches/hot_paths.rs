@@ -64,21 +64,21 @@ fn row(number: u64) -> Value {
     ])
 }
 
-/// A pair on disk that lives as long as the folder.
+/// A pair on disk that lives as long as the directory.
 fn shard(rows: usize) -> (TempDir, Shard) {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("a.jinx");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a.jinx");
     let rows: Vec<Value> = (0..rows).map(|i| row(i as u64)).collect();
     let mut writer = DatasetWriter::create(&path, WriteOptions::default()).unwrap();
     writer.write_values(&rows).unwrap();
     writer.close().unwrap();
     let options = OpenOptions { verify: Verify::Rows, ..OpenOptions::default() };
     let shard = Shard::open(&path, &options).unwrap();
-    (folder, shard)
+    (directory, shard)
 }
 
 fn line() -> Vec<u8> {
-    let (_folder, shard) = shard(1);
+    let (_directory, shard) = shard(1);
     shard.line(0).unwrap()
 }
 
@@ -121,7 +121,7 @@ fn count_messages(bencher: Bencher<'_, '_>) {
 
 #[divan::bench]
 fn look_up_in_index(bencher: Bencher<'_, '_>) {
-    let (_folder, shard) = shard(ROWS);
+    let (_directory, shard) = shard(ROWS);
     bencher.counter(ItemsCount::new(ROWS)).bench(|| {
         (0..shard.len()).map(|i| shard.line_range(divan::black_box(i)).unwrap().0).fold(0, u64::wrapping_add)
     });
@@ -129,7 +129,7 @@ fn look_up_in_index(bencher: Bencher<'_, '_>) {
 
 #[divan::bench]
 fn read_line_and_check_it(bencher: Bencher<'_, '_>) {
-    let (_folder, shard) = shard(ROWS);
+    let (_directory, shard) = shard(ROWS);
     bencher
         .counter(ItemsCount::new(ROWS))
         .bench(|| (0..shard.len()).map(|i| shard.line(i).unwrap().len()).sum::<usize>());
@@ -137,7 +137,7 @@ fn read_line_and_check_it(bencher: Bencher<'_, '_>) {
 
 #[divan::bench]
 fn decode_row_with_image(bencher: Bencher<'_, '_>) {
-    let (_folder, shard) = shard(ROWS);
+    let (_directory, shard) = shard(ROWS);
     bencher.counter(ItemsCount::new(ROWS)).bench(|| {
         for i in 0..shard.len() {
             let mut tree = TreeBuilder::default();

@@ -15,7 +15,7 @@ pub enum Format {
     Arrow,
     /// WebDataset: files that share a name are a sample.
     Tar,
-    /// A folder of Mosaic Data Shards.
+    /// A directory of Mosaic Data Shards.
     Mds,
 }
 
@@ -87,6 +87,6 @@ mod tests {
         assert_eq!(of("a.feather"), Some(Format::Arrow));
         assert_eq!(of("jsonl"), None);
         assert_eq!(of("a.gz"), None);
-        assert_eq!(of("folder"), None);
+        assert_eq!(of("directory"), None);
     }
 }

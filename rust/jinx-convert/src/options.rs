@@ -37,10 +37,10 @@ pub struct ConvertSpec {
     pub only_indexed: Option<Vec<String>>,
     /// JINX: top-level fields that are never compressed.
     pub uncompressed: Vec<String>,
-    /// JINX folders: bytes after which a new shard begins.
+    /// JINX directories: bytes after which a new shard begins.
     pub shard_size: Option<u64>,
     pub overwrite: bool,
-    /// JINX folders: add shards to what is there.
+    /// JINX directories: add shards to what is there.
     pub append: bool,
     pub split: Option<String>,
     pub meta: Option<Meta>,
@@ -66,11 +66,11 @@ pub struct ConvertSpec {
     pub embed: Option<EmbedSpec>,
     /// Leave out null members of nested dicts.
     pub drop_nulls: bool,
-    /// Not JINX: binary values go to files in this folder.
+    /// Not JINX: binary values go to files in this directory.
     pub media_dir: Option<PathBuf>,
     /// Leave out rows with errors, and list them in this file.
     pub rejects: Option<PathBuf>,
-    /// JINX folders: identifies inputs and options, so that an interrupted run can be resumed.
+    /// JINX directories: identifies inputs and options, so that an interrupted run can be resumed.
     pub resume_key: Option<String>,
     /// Resume an interrupted run with the same key.
     pub resume: bool,
@@ -265,7 +265,7 @@ impl ConvertSpec {
         })
     }
 
-    /// How an MDS folder is written.
+    /// How an MDS directory is written.
     pub(crate) fn mds(&self, columns: BTreeMap<String, String>) -> Result<Settings> {
         let compression = match self.compression.as_ref().map(Option::as_deref) {
             None | Some(None | Some("none")) => None,

@@ -33,8 +33,8 @@ impl Rejects {
         let line = json!({
             "source": error.path().map(|path| path.to_string_lossy()),
             "line": error.line(),
-            "row": error.sample(),
-            "field": error.field(),
+            "sample": error.sample(),
+            "column": error.column(),
             "reason": error.what(),
         });
         // Flushed at once: the list is most useful when the run fails.

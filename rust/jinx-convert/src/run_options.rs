@@ -21,7 +21,7 @@ pub struct ConvertOptions {
     pub embed: Option<EmbedOptions>,
     /// Leave out null members of nested dicts.
     pub drop_nulls: bool,
-    /// Binary values go to files in this folder; the rows hold their paths.
+    /// Binary values go to files in this directory; the rows hold their paths.
     pub media_dir: Option<PathBuf>,
     /// Leave out rows that cannot be read or written, and list them in this file.
     pub rejects: Option<PathBuf>,

@@ -27,8 +27,8 @@ fn written(batches: &[RecordBatch], compression: Option<CompressionType>, is_fil
     bytes
 }
 
-fn saved(folder: &Path, bytes: &[u8]) -> PathBuf {
-    let path = folder.join("x.arrow");
+fn saved(directory: &Path, bytes: &[u8]) -> PathBuf {
+    let path = directory.join("x.arrow");
     std::fs::write(&path, bytes).unwrap();
     path
 }
@@ -39,12 +39,12 @@ fn read(path: &Path) -> Result<Vec<RecordBatch>> {
 
 #[test]
 fn every_type_and_codec() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let original = full_batch();
     for compression in [None, Some(CompressionType::LZ4_FRAME), Some(CompressionType::ZSTD)] {
         for is_file in [true, false] {
             let bytes = written(&[original.clone(), original.slice(1, 2)], compression, is_file);
-            let path = saved(folder.path(), &bytes);
+            let path = saved(directory.path(), &bytes);
             let mut source = IpcSource::open(&path).unwrap();
             assert_eq!(source.schema(), original.schema());
             let found: Vec<_> = source.batches(None).unwrap().map(Result::unwrap).collect();
@@ -62,31 +62,31 @@ fn every_type_and_codec() {
 
 #[test]
 fn a_file_is_read_by_its_index_and_without_it() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let mut bytes = written(&[full_batch(), full_batch()], None, true);
-    let without = saved(folder.path(), &bytes[..bytes.len() - 6]);
+    let without = saved(directory.path(), &bytes[..bytes.len() - 6]);
     assert_eq!(read(&without).unwrap().len(), 2);
     // What stands before the batches is not looked at, as polars puts something else there.
     bytes[64..72].fill(0x55);
-    assert_eq!(read(&saved(folder.path(), &bytes)).unwrap().len(), 2);
-    assert_eq!(read(&saved(folder.path(), &bytes[..bytes.len() - 6])).unwrap_err().cause(), Cause::Limit);
+    assert_eq!(read(&saved(directory.path(), &bytes)).unwrap().len(), 2);
+    assert_eq!(read(&saved(directory.path(), &bytes[..bytes.len() - 6])).unwrap_err().cause(), Cause::Limit);
 }
 
 #[test]
 fn a_stream_may_end_without_saying_so() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let whole = written(&[full_batch()], None, false);
-    let path = saved(folder.path(), &whole[..whole.len() - 8]);
+    let path = saved(directory.path(), &whole[..whole.len() - 8]);
     assert_eq!(read(&path).unwrap().len(), 1);
 }
 
 #[test]
 fn damage_is_an_error_and_never_a_crash() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     for compression in [None, Some(CompressionType::LZ4_FRAME), Some(CompressionType::ZSTD)] {
         let whole = written(&[full_batch(), full_batch()], compression, true);
         let survive = |bytes: &[u8]| {
-            let path = saved(folder.path(), bytes);
+            let path = saved(directory.path(), bytes);
             match read(&path) {
                 Ok(batches) => batches.iter().for_each(|batch| drop(rows(batch))),
                 Err(error) => {
@@ -108,14 +108,14 @@ fn damage_is_an_error_and_never_a_crash() {
         }
     }
     let cut = written(&[full_batch()], None, true);
-    assert_eq!(read(&saved(folder.path(), &cut[..3000])).unwrap_err().cause(), Cause::Truncated);
-    assert_eq!(read(&saved(folder.path(), b"")).unwrap_err().cause(), Cause::Truncated);
-    assert_eq!(read(&saved(folder.path(), b"FEA1xxxx")).unwrap_err().cause(), Cause::Unsupported);
+    assert_eq!(read(&saved(directory.path(), &cut[..3000])).unwrap_err().cause(), Cause::Truncated);
+    assert_eq!(read(&saved(directory.path(), b"")).unwrap_err().cause(), Cause::Truncated);
+    assert_eq!(read(&saved(directory.path(), b"FEA1xxxx")).unwrap_err().cause(), Cause::Unsupported);
 }
 
 #[test]
 fn a_claim_out_of_proportion_takes_no_memory() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let mut bytes = written(&[full_batch()], Some(CompressionType::ZSTD), false);
     // Every buffer that says how much it holds now says 2^45 bytes.
     let mut changed = 0;
@@ -126,5 +126,5 @@ fn a_claim_out_of_proportion_takes_no_memory() {
         }
     }
     assert!(changed > 0);
-    assert_eq!(read(&saved(folder.path(), &bytes)).unwrap_err().cause(), Cause::Limit);
+    assert_eq!(read(&saved(directory.path(), &bytes)).unwrap_err().cause(), Cause::Limit);
 }

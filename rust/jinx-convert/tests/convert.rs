@@ -85,7 +85,7 @@ fn ragged() -> String {
 }
 
 const NAMES: [&str; 7] =
-    ["a.jinx", "folder", "a.jsonl", "a.jsonl.gz", "a.msgpack", "a.msgpack.zst", "a.parquet"];
+    ["a.jinx", "directory", "a.jsonl", "a.jsonl.gz", "a.msgpack", "a.msgpack.zst", "a.parquet"];
 
 fn bytes_of(path: &Path) -> Vec<u8> {
     if !path.is_dir() {
@@ -99,15 +99,15 @@ fn bytes_of(path: &Path) -> Vec<u8> {
 
 #[test]
 fn every_pair_of_formats_keeps_ragged_rows() {
-    let folder = tempfile::tempdir().unwrap();
-    let plain = folder.path().join("plain.jsonl");
+    let directory = tempfile::tempdir().unwrap();
+    let plain = directory.path().join("plain.jsonl");
     fs::write(&plain, ragged()).unwrap();
     let expected: Vec<Value> = read(&plain).into_iter().map(without_nulls).collect();
     for from in NAMES {
-        let first = folder.path().join(from);
+        let first = directory.path().join(from);
         assert_eq!(run(&[&plain], &first, "{}").unwrap().rows, 2500);
         for to in NAMES {
-            let second = folder.path().join("second");
+            let second = directory.path().join("second");
             let _ = fs::create_dir(&second);
             let second = second.join(to);
             run(&[&first], &second, r#"{"threads":1,"overwrite":true}"#).unwrap();
@@ -137,14 +137,14 @@ fn read_parquet(path: &Path) -> RecordBatch {
 
 #[test]
 fn types_features_and_notes_come_back_from_jinx() {
-    let folder = tempfile::tempdir().unwrap();
-    let at = |name: &str| folder.path().join(name);
+    let directory = tempfile::tempdir().unwrap();
+    let at = |name: &str| directory.path().join(name);
     write_parquet(&at("a.parquet"), &storable_batch(), 40);
     let original = read_parquet(&at("a.parquet"));
     run(&[&at("a.parquet")], &at("a.jinx"), r#"{"meta":{"k":[1]},"split":"train","threads":3}"#).unwrap();
-    run(&[&at("a.jinx")], &at("folder"), r#"{"shard_size":3000}"#).unwrap();
-    run(&[&at("folder")], &at("b.jinx"), r#"{"compression":null,"sidecar":false}"#).unwrap();
-    for from in ["a.jinx", "folder", "b.jinx"] {
+    run(&[&at("a.jinx")], &at("directory"), r#"{"shard_size":3000}"#).unwrap();
+    run(&[&at("directory")], &at("b.jinx"), r#"{"compression":null,"sidecar":false}"#).unwrap();
+    for from in ["a.jinx", "directory", "b.jinx"] {
         let back = at(&format!("{from}.parquet"));
         run(&[&at(from)], &back, "{}").unwrap();
         assert_same(&original, &read_parquet(&back));
@@ -162,8 +162,8 @@ fn types_features_and_notes_come_back_from_jinx() {
 
 #[test]
 fn fields_and_new_names_reach_schema_and_features() {
-    let folder = tempfile::tempdir().unwrap();
-    let at = |name: &str| folder.path().join(name);
+    let directory = tempfile::tempdir().unwrap();
+    let at = |name: &str| directory.path().join(name);
     write_parquet(&at("a.parquet"), &parquet_batch(), 2);
     let options = r#"{"columns":["image","i64"],"rename":{"image":"picture"},"limit":5,"overwrite":true}"#;
     for out in ["a.jinx", "b.parquet", "c.msgpack", "d.jsonl"] {
@@ -191,8 +191,8 @@ fn fields_and_new_names_reach_schema_and_features() {
 
 #[test]
 fn files_of_one_kind_follow_one_another() {
-    let folder = tempfile::tempdir().unwrap();
-    let at = |name: &str| folder.path().join(name);
+    let directory = tempfile::tempdir().unwrap();
+    let at = |name: &str| directory.path().join(name);
     let batch = |name: &str, column: ArrayRef| {
         RecordBatch::try_from_iter([("id", column.clone()), (name, column)]).unwrap()
     };
@@ -210,7 +210,7 @@ fn files_of_one_kind_follow_one_another() {
     assert!(text.contains("{\"id\":2,\"y\":2,\"x\":null}\n"), "{text}");
     write_parquet(&at("in/p11.parquet"), &batch("x", Arc::new(StringArray::from(vec!["a"]))), 1);
     let error = all(&at("b.jsonl")).unwrap_err();
-    assert_eq!((error.cause(), error.field()), (Cause::Mismatch, Some("id")));
+    assert_eq!((error.cause(), error.column()), (Cause::Mismatch, Some("id")));
     assert!(error.path().unwrap().ends_with("in/p11.parquet"));
     assert!(!at("b.jsonl").exists());
     assert!(
@@ -221,32 +221,32 @@ fn files_of_one_kind_follow_one_another() {
 
 #[test]
 fn tables_of_other_libraries_are_written() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let original = storable_batch();
     for name in ["a.jinx", "a.jsonl", "a.msgpack", "a.parquet"] {
-        let out = folder.path().join(name);
+        let out = directory.path().join(name);
         let batches = vec![Ok(original.slice(0, 1)), Ok(original.slice(1, 3))];
         let source = Box::new(ArrowRows::new(original.schema(), batches.into_iter()));
         let summary =
             convert_rows(source, &original.schema(), &out, format_of(&out), &spec("{}"), &mut |_| Ok(()));
         assert_eq!(summary.unwrap().rows, 4, "{name}");
     }
-    assert_same(&original, &read_parquet(&folder.path().join("a.parquet")));
-    run(&[&folder.path().join("a.jinx")], &folder.path().join("b.parquet"), "{}").unwrap();
-    assert_same(&original, &read_parquet(&folder.path().join("b.parquet")));
+    assert_same(&original, &read_parquet(&directory.path().join("a.parquet")));
+    run(&[&directory.path().join("a.jinx")], &directory.path().join("b.parquet"), "{}").unwrap();
+    assert_same(&original, &read_parquet(&directory.path().join("b.parquet")));
 }
 
 #[test]
 fn a_failure_leaves_the_old_output_and_no_temporary() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let input = tempfile::tempdir().unwrap();
     let (good, bad) = (input.path().join("good.jsonl"), input.path().join("bad.jsonl"));
     fs::write(&good, ragged()).unwrap();
     fs::write(&bad, ragged() + "{\"id\":\"text\"}\n{\"id\":}\n").unwrap();
     for name in NAMES {
-        let out = folder.path().join(name);
+        let out = directory.path().join(name);
         run(&[&good], &out, "{}").unwrap();
-        let (old, names) = (bytes_of(&out), fs::read_dir(folder.path()).unwrap().count());
+        let (old, names) = (bytes_of(&out), fs::read_dir(directory.path()).unwrap().count());
         let error = run(&[&good], &out, "{}").unwrap_err();
         assert_eq!(error.cause(), Cause::Invalid, "{error}");
         let error = run(&[&bad], &out, r#"{"overwrite":true}"#).unwrap_err();
@@ -257,17 +257,17 @@ fn a_failure_leaves_the_old_output_and_no_temporary() {
         let error = convert(&paths, Format::JsonLines, &out, format_of(&out), &spec, stop).unwrap_err();
         assert_eq!(error.cause(), Cause::Interrupted);
         assert!(bytes_of(&out) == old, "{name} was changed");
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), names);
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), names);
     }
 }
 
 #[test]
 fn mixed_kinds_are_an_error_or_text() {
-    let folder = tempfile::tempdir().unwrap();
-    let (from, to) = (folder.path().join("a.jsonl"), folder.path().join("a.parquet"));
+    let directory = tempfile::tempdir().unwrap();
+    let (from, to) = (directory.path().join("a.jsonl"), directory.path().join("a.parquet"));
     fs::write(&from, "{\"a\":1,\"b\":[1]}\n{\"a\":\"x\"}\n").unwrap();
     let error = run(&[&from], &to, "{}").unwrap_err();
-    assert_eq!((error.cause(), error.field()), (Cause::Mismatch, Some("a")));
+    assert_eq!((error.cause(), error.column()), (Cause::Mismatch, Some("a")));
     assert!(!to.exists());
     run(&[&from], &to, r#"{"mixed":"json"}"#).unwrap();
     let schema = ParquetSource::open(&to).unwrap().schema();
@@ -276,8 +276,8 @@ fn mixed_kinds_are_an_error_or_text() {
 
 #[test]
 fn damaged_parquet_is_named() {
-    let folder = tempfile::tempdir().unwrap();
-    let (from, to) = (folder.path().join("a.parquet"), folder.path().join("a.jinx"));
+    let directory = tempfile::tempdir().unwrap();
+    let (from, to) = (directory.path().join("a.parquet"), directory.path().join("a.jinx"));
     let text: StringArray = (0..20_000).map(|i| Some(format!("{i} {}", i * 7919))).collect();
     let schema = Arc::new(Schema::new(vec![Field::new("text", DataType::Utf8, true)]));
     write_parquet(&from, &RecordBatch::try_new(schema, vec![Arc::new(text)]).unwrap(), 1);
@@ -292,18 +292,18 @@ fn damaged_parquet_is_named() {
 
 #[test]
 fn options_that_do_not_fit_are_refused() {
-    let folder = tempfile::tempdir().unwrap();
-    let from = folder.path().join("a.jsonl");
+    let directory = tempfile::tempdir().unwrap();
+    let from = directory.path().join("a.jsonl");
     fs::write(&from, "{}\n").unwrap();
-    let out = |name: &str| folder.path().join(name);
+    let out = |name: &str| directory.path().join(name);
     assert!(run(&[&from], &out("b.parquet"), r#"{"append":true}"#).is_err());
     assert!(run(&[&from], &out("b.jinx"), r#"{"shard_size":5}"#).is_err());
     assert!(run(&[&from], &out("b.jsonl.gz"), r#"{"compression":"zstd"}"#).is_err());
     assert!(run(&[&from], &out("b.jsonl.br"), "{}").is_err());
     assert!(run(&[&from], &out("b.jsonl"), r#"{"rename":{"a":1}}"#).is_err());
     assert!(run(&[&from], &out("b.parquet"), r#"{"compression":"zstd","level":99}"#).is_err());
-    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
-    run(&[&from], &out("folder"), "{}").unwrap();
-    run(&[&from], &out("folder"), r#"{"append":true}"#).unwrap();
-    assert_eq!(read(&out("folder")).len(), 2);
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
+    run(&[&from], &out("directory"), "{}").unwrap();
+    run(&[&from], &out("directory"), r#"{"append":true}"#).unwrap();
+    assert_eq!(read(&out("directory")).len(), 2);
 }

@@ -162,7 +162,7 @@ fn memory(rows: &[Value]) -> Box<dyn RowSource> {
 
 const NAMES: [&str; 8] = [
     "a.jinx",
-    "folder",
+    "directory",
     "a.jsonl",
     "a.jsonl.gz",
     "a.jsonl.zst",
@@ -171,7 +171,7 @@ const NAMES: [&str; 8] = [
     "a.msgpack.zst",
 ];
 
-/// All bytes of a file, or of a folder's files.
+/// All bytes of a file, or of a directory's files.
 fn bytes_of(path: &Path) -> Vec<u8> {
     if !path.is_dir() {
         let side = path.with_extension("binx");
@@ -185,14 +185,14 @@ fn bytes_of(path: &Path) -> Vec<u8> {
 
 #[test]
 fn every_pair_of_formats_keeps_the_rows() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let rows = rows();
     for from in NAMES {
-        let first = folder.path().join(from);
+        let first = directory.path().join(from);
         assert_eq!(convert_from(memory(&rows), &first, &threads(2)).unwrap().rows, 3000);
         assert!(read_all(source(&first)).unwrap() == rows, "{from}");
         for to in NAMES {
-            let second = folder.path().join("second");
+            let second = directory.path().join("second");
             let _ = fs::create_dir(&second);
             let second = second.join(to);
             convert_from(source(&first), &second, &threads(1)).unwrap();
@@ -206,12 +206,12 @@ fn every_pair_of_formats_keeps_the_rows() {
 
 #[test]
 fn all_codecs_are_read_whatever_the_name() {
-    let folder = tempfile::tempdir().unwrap();
-    let plain = folder.path().join("a.jsonl");
+    let directory = tempfile::tempdir().unwrap();
+    let plain = directory.path().join("a.jsonl");
     convert_from(memory(&rows()[..10]), &plain, &threads(1)).unwrap();
     let mut zstd = jinx_core::codec::writer(Codec::Zstd, None, Vec::new()).unwrap();
     std::io::Write::write_all(&mut zstd, &fs::read(&plain).unwrap()).unwrap();
-    let misnamed = folder.path().join("b.jsonl");
+    let misnamed = directory.path().join("b.jsonl");
     fs::write(&misnamed, zstd.finish().unwrap()).unwrap();
     assert_eq!(read_all(source(&misnamed)).unwrap(), rows()[..10]);
     let cut = fs::read(&misnamed).unwrap();
@@ -222,9 +222,9 @@ fn all_codecs_are_read_whatever_the_name() {
 
 #[test]
 fn limit_fields_and_rename() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     for from in ["a.jinx", "a.jsonl", "a.msgpack"] {
-        let (first, second) = (folder.path().join(from), folder.path().join("out.jsonl"));
+        let (first, second) = (directory.path().join(from), directory.path().join("out.jsonl"));
         convert_from(memory(&rows()), &first, &threads(2)).unwrap();
         let run = |limit, columns: Option<&[&str]>, rename: &[(&str, &str)]| {
             let columns = columns.map(|columns| columns.iter().map(|&name| name.to_owned()).collect());
@@ -248,7 +248,7 @@ fn limit_fields_and_rename() {
 
 #[test]
 fn a_failure_leaves_the_old_output_and_no_temporary() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let input = tempfile::tempdir().unwrap();
     let bad = input.path().join("bad.jsonl");
     convert_from(memory(&rows()), &bad, &threads(1)).unwrap();
@@ -256,9 +256,9 @@ fn a_failure_leaves_the_old_output_and_no_temporary() {
     text.push_str("\n\n{\"id\": 1, oops}\n{\"id\": 2, worse\n");
     fs::write(&bad, text).unwrap();
     for to in NAMES {
-        let out = folder.path().join(to);
+        let out = directory.path().join(to);
         convert_from(memory(&rows()[..100]), &out, &threads(2)).unwrap();
-        let (old, names) = (bytes_of(&out), listing(folder.path()));
+        let (old, names) = (bytes_of(&out), listing(directory.path()));
         let error = convert_from(source(&bad), &out, &threads(3)).unwrap_err();
         assert_eq!((error.cause(), error.line(), error.path()), (Cause::Corrupt, Some(3003), Some(&*bad)));
         let mut broken = rows();
@@ -273,27 +273,27 @@ fn a_failure_leaves_the_old_output_and_no_temporary() {
         let error = convert_watched(memory(&rows()), &out, &threads(3), stop).unwrap_err();
         assert_eq!((error.cause(), calls), (Cause::Interrupted, 1));
         assert!(bytes_of(&out) == old, "{to} was changed");
-        assert_eq!(listing(folder.path()), names);
+        assert_eq!(listing(directory.path()), names);
     }
 }
 
-fn listing(folder: &Path) -> Vec<PathBuf> {
-    let mut names: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+fn listing(directory: &Path) -> Vec<PathBuf> {
+    let mut names: Vec<_> = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()).collect();
     names.sort();
     names
 }
 
 #[test]
 fn rows_that_unpack_to_much_more_than_their_text_keep_their_order() {
-    let folder = tempfile::tempdir().unwrap();
-    let first = folder.path().join("a.jinx");
+    let directory = tempfile::tempdir().unwrap();
+    let first = directory.path().join("a.jinx");
     let big = |i: usize| {
         Value::Dict(vec![("big".into(), blob(Payload::Raw, vec![u8::try_from(i).unwrap(); 1 << 20]))])
     };
     let rows: Vec<Value> = (0..60).map(big).collect();
     convert_from(memory(&rows), &first, &threads(3)).unwrap();
     assert!(fs::metadata(first.with_extension("binx")).unwrap().len() < 100_000);
-    let second = folder.path().join("b.msgpack");
+    let second = directory.path().join("b.msgpack");
     convert_from(source(&first), &second, &threads(3)).unwrap();
     assert!(read_all(source(&second)).unwrap() == rows);
 }
@@ -333,11 +333,11 @@ impl std::io::Read for Silent {
 
 #[test]
 fn a_source_that_does_not_answer_can_be_left() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let input = std::io::Read::chain(std::io::Cursor::new(b"{\"a\":1}\n{\"a\":2}\n".to_vec()), Silent);
     let source = Box::new(JsonLines::new(Input::new(input, Path::new("x.jsonl"), None).unwrap()));
     let stop = &mut |_| Err(Error::interrupted());
-    let error = convert_watched(source, &folder.path().join("a.jinx"), &threads(2), stop).unwrap_err();
+    let error = convert_watched(source, &directory.path().join("a.jinx"), &threads(2), stop).unwrap_err();
     assert_eq!(error.cause(), Cause::Interrupted);
-    assert_eq!(listing(folder.path()).len(), 0);
+    assert_eq!(listing(directory.path()).len(), 0);
 }

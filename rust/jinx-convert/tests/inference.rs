@@ -81,7 +81,9 @@ fn what_does_not_mix_names_path_and_kinds() {
     let (cause, message) = mixed([Int(1), text("x")]);
     assert_eq!(cause, Cause::Mismatch);
     assert!(
-        message.contains("field 'a'") && message.contains("integer before") && message.contains("string 'x'"),
+        message.contains("column 'a'")
+            && message.contains("integer before")
+            && message.contains("string 'x'"),
         "{message}"
     );
     let (_, message) = mixed([dict([("b", List(vec![Int(1), dict([])]))])]);

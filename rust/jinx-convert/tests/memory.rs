@@ -57,8 +57,8 @@ fn write_images(path: &Path) {
 
 #[test]
 fn images_stream_through() {
-    let folder = tempfile::tempdir().unwrap();
-    let at = |name: &str| folder.path().join(name);
+    let directory = tempfile::tempdir().unwrap();
+    let at = |name: &str| directory.path().join(name);
     write_images(&at("a.parquet"));
     let spec = ConvertSpec::from_json(r#"{"threads":4}"#).unwrap();
     let steps = [

@@ -121,7 +121,7 @@ fn what_is_ours_counts_in_rows_that_say_so() {
 #[test]
 fn foreign_things_are_named() {
     let error = read(b"\x80\x81\xa1a\xd4\x2a\x00").unwrap_err();
-    assert_eq!(error.to_string(), "sample 1, field 'a': MessagePack extension type 42 is not supported");
+    assert_eq!(error.to_string(), "sample 1, column 'a': MessagePack extension type 42 is not supported");
     assert_eq!(cause(b"\x80\x80\x81\x01\x01"), (Cause::Unsupported, Some(2)));
     assert_eq!(cause(b"\x91\x80"), (Cause::Unsupported, Some(0)));
     assert_eq!(cause(b"\x80\x2a"), (Cause::Corrupt, Some(1)));

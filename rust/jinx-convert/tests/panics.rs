@@ -42,8 +42,8 @@ fn write(path: &Path) {
 
 #[test]
 fn of_verify() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("a.jinx");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a.jinx");
     write(&path);
     assert_eq!(verify(&path, &mut |_, _| Ok(())).unwrap(), []);
     if std::thread::available_parallelism().is_ok_and(|cores| cores.get() > 1) {

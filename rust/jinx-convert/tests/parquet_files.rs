@@ -22,8 +22,8 @@ fn written(batches: &[RecordBatch], compression: ParquetCompression, row_group_b
     sink.close().unwrap()
 }
 
-fn saved(folder: &Path, bytes: &[u8]) -> PathBuf {
-    let path = folder.join("x.parquet");
+fn saved(directory: &Path, bytes: &[u8]) -> PathBuf {
+    let path = directory.join("x.parquet");
     std::fs::write(&path, bytes).unwrap();
     path
 }
@@ -34,11 +34,11 @@ fn read(source: &ParquetSource) -> Vec<RecordBatch> {
 
 #[test]
 fn every_type_and_codec() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let original = parquet_batch();
     for compression in ["none", "snappy", "lz4", "zstd", "zstd:9", "gzip", "brotli:2"] {
         let compression = ParquetCompression::parse(compression).unwrap();
-        let path = saved(folder.path(), &written(std::slice::from_ref(&original), compression, 1 << 20));
+        let path = saved(directory.path(), &written(std::slice::from_ref(&original), compression, 1 << 20));
         let source = ParquetSource::open(&path).unwrap();
         assert_eq!(source.schema(), original.schema());
         assert_eq!(source.num_rows(), 4);
@@ -64,7 +64,7 @@ fn types_that_parquet_lacks_name_the_column() {
     {
         let schema = Arc::new(Schema::new(vec![field(data_type)]));
         let error = ParquetSink::create(Vec::new(), schema, ParquetOptions::default()).err().unwrap();
-        assert_eq!((error.cause(), error.field()), (Cause::Unsupported, Some("x[]")));
+        assert_eq!((error.cause(), error.column()), (Cause::Unsupported, Some("x[]")));
     }
     let schema = Arc::new(Schema::new(vec![field(DataType::Int8)]));
     let options = ParquetOptions { compression: ParquetCompression::Zstd(99), ..ParquetOptions::default() };
@@ -73,8 +73,8 @@ fn types_that_parquet_lacks_name_the_column() {
 
 #[test]
 fn features_survive() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = saved(folder.path(), &written(&[parquet_batch()], ParquetCompression::None, 1 << 20));
+    let directory = tempfile::tempdir().unwrap();
+    let path = saved(directory.path(), &written(&[parquet_batch()], ParquetCompression::None, 1 << 20));
     let paths = ParquetSource::open(path).unwrap().features().media_paths();
     let [(image, feature), (images, _)] = paths.as_slice() else { panic!("{paths:?}") };
     assert_eq!(*image, [Some("image".to_owned())]);
@@ -85,10 +85,10 @@ fn features_survive() {
 
 #[test]
 fn row_groups_batches_projection_and_limit() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let original = parquet_batch();
     let many = vec![original.clone(); 100];
-    let path = saved(folder.path(), &written(&many, ParquetCompression::Snappy, 20_000));
+    let path = saved(directory.path(), &written(&many, ParquetCompression::Snappy, 20_000));
     let source = ParquetSource::open(&path).unwrap();
     assert_eq!(source.num_rows(), 400);
     let all: usize =
@@ -112,15 +112,15 @@ fn row_groups_batches_projection_and_limit() {
 
 #[test]
 fn files_that_are_none() {
-    let folder = tempfile::tempdir().unwrap();
-    let cause = |bytes: &[u8]| ParquetSource::open(saved(folder.path(), bytes)).err().unwrap().cause();
+    let directory = tempfile::tempdir().unwrap();
+    let cause = |bytes: &[u8]| ParquetSource::open(saved(directory.path(), bytes)).err().unwrap().cause();
     assert_eq!(cause(b""), Cause::Truncated);
     assert_eq!(cause(b"PAR1"), Cause::Truncated);
     assert_eq!(cause(b"PAR1 and no end"), Cause::Truncated);
     assert_eq!(cause(b"something else entirely"), Cause::Corrupt);
     assert_eq!(cause(b"PAR1 \xff\xff\xff\x7fPAR1"), Cause::Truncated);
-    assert_eq!(ParquetSource::open(folder.path()).err().unwrap().cause(), Cause::Invalid);
-    let missing = ParquetSource::open(folder.path().join("none")).err().unwrap();
+    assert_eq!(ParquetSource::open(directory.path()).err().unwrap().cause(), Cause::Invalid);
+    let missing = ParquetSource::open(directory.path().join("none")).err().unwrap();
     assert_eq!(missing.cause(), Cause::Io(std::io::ErrorKind::NotFound));
 }
 
@@ -148,28 +148,28 @@ fn survive(path: &Path) -> bool {
 
 #[test]
 fn damage_is_an_error_and_never_a_crash() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     for compression in [ParquetCompression::None, ParquetCompression::Zstd(3)] {
         let whole = written(&[parquet_batch(), parquet_batch()], compression, 1 << 20);
         for end in (0..whole.len()).step_by(131) {
-            assert!(!survive(&saved(folder.path(), &whole[..end])), "cut at {end}");
+            assert!(!survive(&saved(directory.path(), &whole[..end])), "cut at {end}");
         }
         let footer = whole.len() - 4000;
         for at in (0..whole.len()).step_by(97).chain((footer..whole.len()).step_by(7)) {
             for flip in [0x01, 0x80, 0xff] {
                 let mut damaged = whole.clone();
                 damaged[at] ^= flip;
-                survive(&saved(folder.path(), &damaged));
+                survive(&saved(directory.path(), &damaged));
             }
         }
         // Bytes missing or doubled in the middle, with a whole footer.
         for at in (4..whole.len() - 8).step_by(997) {
             let mut shorter = whole.clone();
             shorter.drain(at..at + 3);
-            survive(&saved(folder.path(), &shorter));
+            survive(&saved(directory.path(), &shorter));
             let mut longer = whole.clone();
             longer.splice(at..at, [0, 0xff, 1]);
-            survive(&saved(folder.path(), &longer));
+            survive(&saved(directory.path(), &longer));
         }
     }
 }
@@ -199,8 +199,8 @@ fn nested_schema(depth: usize) -> Vec<u8> {
 
 #[test]
 fn deep_schemas_are_refused() {
-    let folder = tempfile::tempdir().unwrap();
-    let open = |bytes: &[u8]| ParquetSource::open(saved(folder.path(), bytes));
+    let directory = tempfile::tempdir().unwrap();
+    let open = |bytes: &[u8]| ParquetSource::open(saved(directory.path(), bytes));
     assert_eq!(open(&nested_schema(200)).unwrap().num_rows(), 0);
     assert_eq!(open(&nested_schema(300)).err().unwrap().cause(), Cause::Limit);
     assert_eq!(open(&nested_schema(100_000)).err().unwrap().cause(), Cause::Limit);

@@ -123,9 +123,9 @@ fn types_without_a_form_name_the_column() {
     let schema = Arc::new(Schema::new(vec![Field::new("when", list.data_type().clone(), true)]));
     let batch = RecordBatch::try_new(schema.clone(), vec![Arc::new(list)]).unwrap();
     let error = RowEmitter::new(&batch, &Features::default()).err().unwrap();
-    assert_eq!((error.cause(), error.field()), (Cause::Unsupported, Some("when[]")));
+    assert_eq!((error.cause(), error.column()), (Cause::Unsupported, Some("when[]")));
     let error = BatchBuilder::new(schema).err().unwrap();
-    assert_eq!((error.cause(), error.field()), (Cause::Unsupported, Some("when[]")));
+    assert_eq!((error.cause(), error.column()), (Cause::Unsupported, Some("when[]")));
 
     let twice = Arc::new(Schema::new(vec![
         Field::new("a", DataType::Int32, true),
@@ -133,7 +133,7 @@ fn types_without_a_form_name_the_column() {
     ]));
     let column: ArrayRef = Arc::new(Int32Array::from(vec![1]));
     let batch = RecordBatch::try_new(twice, vec![column.clone(), column]).unwrap();
-    assert_eq!(RowEmitter::new(&batch, &Features::default()).err().unwrap().field(), Some("a"));
+    assert_eq!(RowEmitter::new(&batch, &Features::default()).err().unwrap().column(), Some("a"));
 }
 
 #[test]
@@ -146,7 +146,7 @@ fn values_that_do_not_fit_name_the_path() {
         assert_eq!(error.cause(), Cause::Mismatch, "{error}");
         error.to_string()
     };
-    assert!(fails("i8", Value::Int(128)).contains("field 'i8': the integer 128 does not fit"));
+    assert!(fails("i8", Value::Int(128)).contains("column 'i8': the integer 128 does not fit"));
     assert!(fails("i64", Value::Float(1.0)).contains("float"));
     assert!(fails("f32", Value::Int(16_777_217)).contains("16777217"));
     assert!(fails("f64", Value::Int(i64::MAX)).contains("Float64"));
@@ -175,7 +175,7 @@ fn values_that_do_not_fit_name_the_path() {
     assert!(fails("required", Value::Null).contains("twice"));
     let missing = Value::Dict(vec![("required".into(), Value::Dict(vec![]))]);
     let error = BatchBuilder::new(schema.clone()).unwrap().push(&missing).unwrap_err();
-    assert_eq!(error.field(), Some("required.must"));
+    assert_eq!(error.column(), Some("required.must"));
 }
 
 #[test]

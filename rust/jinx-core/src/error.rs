@@ -29,7 +29,7 @@ pub enum Cause {
     Internal,
 }
 
-/// An error with its place: file, sample, field and byte are filled in by the layers that know them.
+/// An error with its place: file, sample, column and byte are filled in by the layers that know them.
 #[derive(Debug, Clone)]
 pub struct Error(Box<Inner>);
 
@@ -40,7 +40,7 @@ struct Inner {
     path: Option<PathBuf>,
     line: Option<u64>,
     sample: Option<u64>,
-    field: Option<String>,
+    column: Option<String>,
     byte: Option<u64>,
     errno: Option<i32>,
     foreign: Option<ForeignError>,
@@ -66,7 +66,7 @@ impl Error {
             path: None,
             line: None,
             sample: None,
-            field: None,
+            column: None,
             byte: None,
             errno: None,
             foreign: None,
@@ -138,13 +138,13 @@ impl Error {
         self
     }
 
-    /// Names the field; called from the inside out, so that outer names come first (`a.b`).
+    /// Names the column, or the path inside it; called from the inside out, so that outer names come first (`a.b`).
     #[must_use]
-    pub fn in_field(mut self, field: &str) -> Self {
-        self.0.field = Some(match self.0.field.take() {
-            Some(inner) if inner.starts_with('[') => format!("{field}{inner}"),
-            Some(inner) => format!("{field}.{inner}"),
-            None => field.to_owned(),
+    pub fn in_column(mut self, name: &str) -> Self {
+        self.0.column = Some(match self.0.column.take() {
+            Some(inner) if inner.starts_with('[') => format!("{name}{inner}"),
+            Some(inner) => format!("{name}.{inner}"),
+            None => name.to_owned(),
         });
         self
     }
@@ -175,8 +175,9 @@ impl Error {
         self.0.line
     }
 
-    pub fn field(&self) -> Option<&str> {
-        self.0.field.as_deref()
+    /// The column, or the dotted path inside it.
+    pub fn column(&self) -> Option<&str> {
+        self.0.column.as_deref()
     }
 
     /// The operating system's error number, for I/O errors that have one.
@@ -228,8 +229,8 @@ impl fmt::Display for Error {
         if let Some(sample) = inner.sample {
             places.push(format!("sample {sample}"));
         }
-        if let Some(field) = &inner.field {
-            places.push(format!("field '{field}'"));
+        if let Some(column) = &inner.column {
+            places.push(format!("column '{column}'"));
         }
         if let Some(byte) = inner.byte {
             places.push(format!("byte {byte}"));
@@ -248,14 +249,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn message_names_file_sample_field_and_byte() {
+    fn message_names_file_sample_column_and_byte() {
         let error = Error::corrupt("bad text")
             .at_byte(7)
-            .in_field("[3]")
-            .in_field("images")
+            .in_column("[3]")
+            .in_column("images")
             .in_sample(42)
             .in_file("a.jinx");
-        assert_eq!(error.to_string(), "a.jinx: sample 42, field 'images[3]', byte 7: bad text");
+        assert_eq!(error.to_string(), "a.jinx: sample 42, column 'images[3]', byte 7: bad text");
     }
 
     #[test]

@@ -10,7 +10,7 @@ pub const MAX_NAMED_BYTES: u64 = MAX_FOOTER_BYTES / 2;
 /// size: 8 bytes for each row, and no row has less than 3.
 pub const MAX_INLINE_RATIO: u64 = 3;
 /// One line of a dataset: rows are text and small arrays, media belong in the sidecar.
-pub const MAX_RECORD_BYTES: u64 = 256 << 20;
+pub const MAX_ROW_BYTES: u64 = 256 << 20;
 /// One decoded value, by default; a caller may raise it.
 pub const MAX_VALUE_BYTES: u64 = 2 << 30;
 /// Nesting of lists and objects; JINX 1.0 round-trips 254.
@@ -31,7 +31,7 @@ pub const MAX_NAME_BYTES: usize = 255;
 pub const MAX_PATH_BYTES: usize = 4096;
 /// A manifest: 10,000 shards take about 2 MiB.
 pub const MAX_MANIFEST_BYTES: u64 = 256 << 20;
-/// Shards that a writer starts in one folder; the last shard takes the rest.
+/// Shards that a writer starts in one directory; the last shard takes the rest.
 pub const MAX_SHARDS: usize = 300_000;
 /// A filter expression: room for a list of a hundred thousand ids.
 pub const MAX_EXPRESSION_BYTES: usize = 4 << 20;
@@ -44,11 +44,11 @@ pub const MAX_INLINE_ROWS: u64 = MAX_VALUE_BYTES / 8 - 1;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     pub max_value_bytes: u64,
-    pub max_record_bytes: u64,
+    pub max_row_bytes: u64,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { max_value_bytes: MAX_VALUE_BYTES, max_record_bytes: MAX_RECORD_BYTES }
+        Self { max_value_bytes: MAX_VALUE_BYTES, max_row_bytes: MAX_ROW_BYTES }
     }
 }

@@ -14,7 +14,7 @@ pub struct Problem {
     pub file: PathBuf,
     /// Number of the sample in its file.
     pub sample: Option<u64>,
-    pub field: Option<String>,
+    pub column: Option<String>,
     /// Byte in the file.
     pub byte: Option<u64>,
     pub cause: Cause,
@@ -27,7 +27,7 @@ impl Problem {
         Self {
             file: error.path().unwrap_or(file).to_owned(),
             sample: error.sample(),
-            field: error.field().map(str::to_owned),
+            column: error.column().map(str::to_owned),
             byte: error.byte(),
             cause: error.cause(),
             what: error.what().to_owned(),
@@ -41,8 +41,8 @@ impl fmt::Display for Problem {
         if let Some(sample) = self.sample {
             error = error.in_sample(sample);
         }
-        if let Some(field) = &self.field {
-            error = error.in_field(field);
+        if let Some(column) = &self.column {
+            error = error.in_column(column);
         }
         if let Some(byte) = self.byte {
             error = error.at_byte(byte);

@@ -4,7 +4,7 @@
 use crate::identity::JinxIdentity;
 use jinx_core::error::{Cause, Error, Result};
 use jinx_core::interrupt;
-use jinx_core::io::{Contents, FolderWriter, PairWriter};
+use jinx_core::io::{Contents, DirectoryWriter, PairWriter};
 use std::fs::{File, FileTimes};
 use std::io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
 use std::io::{self, Read};
@@ -26,12 +26,12 @@ pub fn copy_pair(main: &Path, sidecar: Option<&Path>, target: &Path, overwrite: 
     writer.commit()
 }
 
-/// Copies the files of a folder of shards to the folder `target`.
+/// Copies the files of a directory of shards to the directory `target`.
 ///
 /// # Errors
-/// As [`FolderWriter::begin`] and [`FolderWriter::commit`]; `Io` when a file cannot be read; `Interrupted`.
-pub fn copy_folder(files: &[PathBuf], target: &Path, overwrite: bool) -> Result<()> {
-    let writer = FolderWriter::begin_with(target, overwrite, Contents::Pairs)?;
+/// As [`DirectoryWriter::begin`] and [`DirectoryWriter::commit`]; `Io` when a file cannot be read; `Interrupted`.
+pub fn copy_directory(files: &[PathBuf], target: &Path, overwrite: bool) -> Result<()> {
+    let writer = DirectoryWriter::begin_with(target, overwrite, Contents::Pairs)?;
     for file in files {
         let place = writer.path().join(file.file_name().unwrap_or_default());
         let mut made = writer.ops().create(&place).map_err(|error| Error::io(&place, &error))?;
@@ -75,7 +75,7 @@ mod tests {
         let stopped = thread::spawn(move || {
             interrupt::also_ask(|| true);
             let pair = copy_pair(&main, Some(&sidecar), &target, false);
-            [pair, copy_folder(&[main, sidecar], &directory, false)].map(Result::unwrap_err)
+            [pair, copy_directory(&[main, sidecar], &directory, false)].map(Result::unwrap_err)
         });
         for error in stopped.join().unwrap() {
             assert_eq!(error.cause(), Cause::Interrupted);

@@ -23,7 +23,7 @@ const KIND_BYTES: u64 = 40;
 
 /// The error with its place in a row.
 pub fn in_path(error: Error, path: &[Option<String>]) -> Error {
-    path.iter().rev().fold(error, |error, part| error.in_field(part.as_deref().unwrap_or("[]")))
+    path.iter().rev().fold(error, |error, part| error.in_column(part.as_deref().unwrap_or("[]")))
 }
 
 /// The names in a dotted path such as `meta.width`. A name in double quotes may hold dots (`meta."a.b"`), and a quote
@@ -269,8 +269,8 @@ fn json_bytes(name: &str) -> u64 {
 
 fn names_take_more(room: u64) -> Error {
     Error::limit(format!(
-        "the names of all fields take more than {room} bytes of the footer; put names that differ from sample to \
-         sample into values"
+        "the names of all columns and paths take more than {room} bytes of the footer; put names that differ \
+         from sample to sample into values"
     ))
 }
 

@@ -25,8 +25,8 @@ impl PairIdentity for JinxIdentity {
         sidecar_with_id(main).ok().flatten()
     }
 
-    fn listed(&self, folder: &Path) -> Option<Vec<String>> {
-        let manifest = Manifest::read(folder).ok()??;
+    fn listed(&self, directory: &Path) -> Option<Vec<String>> {
+        let manifest = Manifest::read(directory).ok()??;
         Some(manifest.shards.into_iter().map(|shard| shard.name).collect())
     }
 }

@@ -1,4 +1,4 @@
-//! `jinx.json`: the shards of a dataset in a folder.
+//! `jinx.json`: the shards of a dataset in a directory.
 
 use crate::digest::{check_digest, with_digest};
 use crate::footer::{check_features, check_names};
@@ -18,7 +18,7 @@ pub const NAME: &str = "jinx.json";
 pub struct Manifest {
     pub format: String,
     pub version: String,
-    /// Counts up with every change of the folder.
+    /// Counts up with every change of the directory.
     pub generation: u64,
     #[serde(default)]
     pub features_required: Vec<String>,
@@ -76,12 +76,12 @@ impl Manifest {
         })
     }
 
-    /// Reads and checks `folder/jinx.json`; `None` when there is none.
+    /// Reads and checks `directory/jinx.json`; `None` when there is none.
     ///
     /// # Errors
-    /// `Corrupt` for damage, `Unsupported` for newer files, or names that leave the folder.
-    pub fn read(folder: &Path) -> Result<Option<Self>> {
-        let path = folder.join(NAME);
+    /// `Corrupt` for damage, `Unsupported` for newer files, or names that leave the directory.
+    pub fn read(directory: &Path) -> Result<Option<Self>> {
+        let path = directory.join(NAME);
         if !path.exists() {
             return Ok(None);
         }

@@ -12,66 +12,82 @@ use crate::manifest::{self, Manifest, ShardEntry};
 use crate::write::dataset::Summary;
 use jinx_core::error::{Error, Result};
 use jinx_core::io::ops::{FileOps, RealOps};
-use jinx_core::io::{FolderAppend, publish_on, sidecar_path};
+use jinx_core::io::{DirectoryAppend, publish_on, sidecar_path};
 use jinx_core::num::to_u64;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The hidden folder of one part.
+/// The hidden directory of one part.
 pub fn part_name(part: u32, parts: u32) -> String {
     format!(".part-{part:05}-of-{parts:05}")
 }
 
-/// The part and the number of parts in a folder's name.
+/// The part and the number of parts in a directory's name.
 fn part_of(name: &str) -> Option<(u32, u32)> {
     let (part, parts) = name.strip_prefix(".part-")?.split_once("-of-")?;
     Some((part.parse().ok()?, parts.parse().ok()?))
 }
 
-/// The parts in a folder, in order.
+/// The parts in a directory, in order.
 ///
 /// # Errors
 /// `Io`.
-pub fn parts_in(folder: &Path) -> Result<Vec<(u32, u32)>> {
-    let failed = |error: std::io::Error| Error::io(folder, &error);
+pub fn parts_in(directory: &Path) -> Result<Vec<(u32, u32)>> {
+    let failed = |error: std::io::Error| Error::io(directory, &error);
     let mut found = Vec::new();
-    for entry in fs::read_dir(folder).map_err(failed)? {
+    for entry in fs::read_dir(directory).map_err(failed)? {
         found.extend(entry.map_err(failed)?.file_name().to_str().and_then(part_of));
     }
     found.sort_unstable();
     Ok(found)
 }
 
-/// Merges the parts in `folder`.
+/// A part that a writer has begun and not finished; it may have died.
+///
+/// # Errors
+/// `Io`.
+pub(crate) fn unfinished_part(directory: &Path) -> Result<Option<(u32, u32)>> {
+    let failed = |error: std::io::Error| Error::io(directory, &error);
+    for entry in fs::read_dir(directory).map_err(failed)? {
+        let name = entry.map_err(failed)?.file_name();
+        let begun = name.to_str().and_then(|name| name.strip_prefix('.')?.strip_suffix(".tmp"));
+        if let Some(part) = begun.and_then(part_of) {
+            return Ok(Some(part));
+        }
+    }
+    Ok(None)
+}
+
+/// Merges the parts in `directory`.
 ///
 /// # Errors
 /// `Invalid` when there are none; `Mismatch` when some are missing, belong to different numbers of parts or different
-/// splits, or when the folder is a dataset already. Nothing is changed then.
-pub fn merge(folder: &Path) -> Result<Summary> {
-    merge_on(&(Arc::new(RealOps) as Arc<dyn FileOps>), folder)
+/// splits, or when the directory is a dataset already. Nothing is changed then.
+pub fn merge(directory: &Path) -> Result<Summary> {
+    merge_on(&(Arc::new(RealOps) as Arc<dyn FileOps>), directory)
 }
 
 /// As [`merge`], through `ops`.
 ///
 /// # Errors
 /// As [`merge`].
-pub fn merge_on(ops: &Arc<dyn FileOps>, folder: &Path) -> Result<Summary> {
-    let lock = FolderAppend::begin_on(Arc::clone(ops), folder, &JinxIdentity)?;
-    let parts = parts_in(folder)?;
-    check(&parts).map_err(|error| error.in_file(folder))?;
+pub fn merge_on(ops: &Arc<dyn FileOps>, directory: &Path) -> Result<Summary> {
+    let lock = DirectoryAppend::begin_on(Arc::clone(ops), directory, &JinxIdentity)?;
+    let parts = parts_in(directory)?;
+    check(&parts).map_err(|error| error.in_file(directory))?;
     let mut whole: Option<Manifest> = None;
     let mut moves: Vec<(PathBuf, ShardEntry)> = Vec::new();
     for &(part, parts) in &parts {
-        let inner = folder.join(part_name(part, parts));
+        let inner = directory.join(part_name(part, parts));
         let Some(found) = Manifest::read(&inner)? else {
             let what = format!("part {part} of {parts} was not finished; write it again");
-            return Err(Error::mismatch(what).in_file(folder));
+            return Err(Error::mismatch(what).in_file(directory));
         };
         let whole = whole.get_or_insert_with(|| Manifest::new(found.split.clone(), found.meta.clone()));
         if whole.split != found.split {
             let what = format!("part {part} has another split than part 0; write it again");
-            return Err(Error::mismatch(what).in_file(folder));
+            return Err(Error::mismatch(what).in_file(directory));
         }
         // A part without samples has one empty shard, which is left out.
         for shard in found.shards.into_iter().filter(|shard| shard.samples > 0) {
@@ -80,24 +96,24 @@ pub fn merge_on(ops: &Arc<dyn FileOps>, folder: &Path) -> Result<Summary> {
             whole.push(ShardEntry { name: format!("shard-{:05}.jinx", whole.shards.len()), ..shard });
         }
     }
-    let mut whole = whole.ok_or_else(|| Error::invalid("there are no parts here").in_file(folder))?;
+    let mut whole = whole.ok_or_else(|| Error::invalid("there are no parts here").in_file(directory))?;
     whole.generation = 1;
-    match Manifest::read(folder)? {
+    match Manifest::read(directory)? {
         Some(there) if there.shards == whole.shards => {}
         Some(_) => {
             let what = "this is a dataset already; write the parts to a new directory";
-            return Err(Error::mismatch(what).in_file(folder));
+            return Err(Error::mismatch(what).in_file(directory));
         }
         None => {
-            moves.iter().try_for_each(|(from, shard)| check_shard(from, folder, shard))?;
-            moves.iter().try_for_each(|(from, shard)| move_shard(&**ops, from, folder, shard))?;
+            moves.iter().try_for_each(|(from, shard)| check_shard(from, directory, shard))?;
+            moves.iter().try_for_each(|(from, shard)| move_shard(&**ops, from, directory, shard))?;
             lock.sync()?;
-            publish_on(ops, &folder.join(manifest::NAME), whole.to_text()?.as_bytes())?;
+            publish_on(ops, &directory.join(manifest::NAME), whole.to_text()?.as_bytes())?;
         }
     }
     for &(part, parts) in &parts {
         // The dataset is published; leftovers only cost a little space.
-        let _ = ops.remove_tree(&folder.join(part_name(part, parts)));
+        let _ = ops.remove_tree(&directory.join(part_name(part, parts)));
     }
     Ok(Summary {
         samples: whole.num_samples,
@@ -128,15 +144,15 @@ fn check(parts: &[(u32, u32)]) -> Result<()> {
 }
 
 /// The two files of a shard: where they come from, where they go, and their sizes.
-fn files(from: &Path, folder: &Path, shard: &ShardEntry) -> [(PathBuf, PathBuf, u64); 2] {
-    let to = folder.join(&shard.name);
+fn files(from: &Path, directory: &Path, shard: &ShardEntry) -> [(PathBuf, PathBuf, u64); 2] {
+    let to = directory.join(&shard.name);
     // The sidecar first: a main file without its sidecar would be damaged.
     [(sidecar_path(from), sidecar_path(&to), shard.sidecar_bytes), (from.to_owned(), to, shard.bytes)]
 }
 
 /// Each file must be in its part or, after an interrupted merge, at its destination, which must otherwise be free.
-fn check_shard(from: &Path, folder: &Path, shard: &ShardEntry) -> Result<()> {
-    for (from, to, bytes) in files(from, folder, shard) {
+fn check_shard(from: &Path, directory: &Path, shard: &ShardEntry) -> Result<()> {
+    for (from, to, bytes) in files(from, directory, shard) {
         let is = |path: &Path| path.metadata().is_ok_and(|metadata| metadata.len() == bytes);
         if bytes > 0 && !is(&from) && (from.exists() || !is(&to)) {
             return Err(Error::mismatch(
@@ -152,8 +168,8 @@ fn check_shard(from: &Path, folder: &Path, shard: &ShardEntry) -> Result<()> {
     Ok(())
 }
 
-fn move_shard(ops: &dyn FileOps, from: &Path, folder: &Path, shard: &ShardEntry) -> Result<()> {
-    for (from, to, bytes) in files(from, folder, shard) {
+fn move_shard(ops: &dyn FileOps, from: &Path, directory: &Path, shard: &ShardEntry) -> Result<()> {
+    for (from, to, bytes) in files(from, directory, shard) {
         if bytes > 0 && from.exists() {
             ops.rename(&from, &to).map_err(|error| Error::io(&to, &error))?;
         }

@@ -67,7 +67,7 @@ pub fn repair(path: &Path, out: Option<&Path>, dry_run: bool) -> Result<RepairRe
     let target = out.map_or_else(|| path_for(path), Path::to_owned);
     let mut report = RepairReport { samples: 0, kept: 0, lost: Vec::new(), damage: Vec::new(), out: None };
     if dry_run {
-        damaged.each_row(&mut report, &mut |_| Ok(()))?;
+        damaged.each_row(&mut report, &mut |_, _| Ok(()))?;
         return Ok(report);
     }
     if target.exists() {
@@ -75,19 +75,64 @@ pub fn repair(path: &Path, out: Option<&Path>, dry_run: bool) -> Result<RepairRe
         return Err(Error::invalid(what).in_file(&target));
     }
     let mut writer = DatasetWriter::create(&target, damaged.options())?;
-    let mut batch = Vec::new();
-    damaged.each_row(&mut report, &mut |row| {
-        batch.push(row);
-        if batch.len() == BATCH_ROWS {
-            writer.write_values(&batch)?;
-            batch.clear();
-        }
-        Ok(())
+    let mut batch = Batch::default();
+    damaged.each_row(&mut report, &mut |line, row| {
+        batch.lines.push(line);
+        batch.rows.push(row);
+        if batch.rows.len() == BATCH_ROWS { batch.write(&mut writer) } else { Ok(()) }
     })?;
-    writer.write_values(&batch)?;
+    batch.write(&mut writer)?;
     writer.close()?;
+    report.kept -= to_u64(batch.refused.len());
+    for (line, error) in batch.refused {
+        let bytes = damaged.shard.line_range(line).ok();
+        report.lost.push(Lost { line: Some(line), bytes, reason: reason_of(&error) });
+    }
+    // A loss without a line is the last.
+    report.lost.sort_by_key(|lost| lost.line.unwrap_or(u64::MAX));
     report.out = Some(target);
     Ok(report)
+}
+
+/// Intact rows on their way to the new file.
+#[derive(Default)]
+struct Batch {
+    rows: Vec<Value>,
+    /// Their lines in the damaged file.
+    lines: Vec<u64>,
+    /// The lines of rows that the writer does not accept, though the old reader did.
+    refused: Vec<(u64, Error)>,
+}
+
+impl Batch {
+    fn write(&mut self, writer: &mut DatasetWriter) -> Result<()> {
+        let mut first = 0;
+        while first < self.rows.len() {
+            let before = writer.rows();
+            let Err(error) = writer.write_values(&self.rows[first..]) else { break };
+            if writer.is_broken()
+                || !matches!(error.cause(), Cause::Limit | Cause::Invalid | Cause::Corrupt | Cause::Mismatch)
+            {
+                return Err(error);
+            }
+            // Rows are written up to the one that is refused.
+            first += usize::try_from(writer.rows() - before).unwrap_or(usize::MAX);
+            let Some(line) = self.lines.get(first) else { return Err(error) };
+            self.refused.push((*line, error));
+            first += 1;
+        }
+        self.rows.clear();
+        self.lines.clear();
+        Ok(())
+    }
+}
+
+/// An error without its place in the file.
+fn reason_of(error: &Error) -> String {
+    match error.column() {
+        Some(column) => format!("column '{column}': {}", error.what()),
+        None => error.what().to_owned(),
+    }
 }
 
 fn path_for(path: &Path) -> PathBuf {
@@ -250,14 +295,18 @@ impl Damaged {
     }
 
     /// Passes on every intact row and records every other.
-    fn each_row(&self, report: &mut RepairReport, keep: &mut dyn FnMut(Value) -> Result<()>) -> Result<()> {
+    fn each_row(
+        &self,
+        report: &mut RepairReport,
+        keep: &mut dyn FnMut(u64, Value) -> Result<()>,
+    ) -> Result<()> {
         let lines = self.shard.len();
         for i in 0..lines {
             interrupt::check()?;
             let place = self.shard.line_range(i).ok();
             match self.row(i) {
                 Ok(Some(row)) => {
-                    keep(row)?;
+                    keep(i, row)?;
                     report.kept += 1;
                 }
                 // The remains of a footer are not a sample.
@@ -266,11 +315,7 @@ impl Damaged {
                     return Err(error);
                 }
                 Err(error) => {
-                    let reason = match error.field() {
-                        Some(field) => format!("field '{field}': {}", error.what()),
-                        None => error.what().to_owned(),
-                    };
-                    report.lost.push(Lost { line: Some(i), bytes: place, reason });
+                    report.lost.push(Lost { line: Some(i), bytes: place, reason: reason_of(&error) });
                 }
             }
             report.samples += 1;

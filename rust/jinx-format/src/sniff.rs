@@ -137,7 +137,8 @@ impl FileKind {
             let from = if known || from.is_empty() { String::new() } else { format!(" --from {from}") };
             Some(format!("run: jinx convert {} {}{from}", quoted(path), quoted(&target(path))))
         };
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let directory =
+            path.parent().filter(|directory| !directory.as_os_str().is_empty()).unwrap_or(Path::new("."));
         match self {
             Self::Parquet => convert("parquet", ".parquet"),
             Self::Arrow => convert("arrow", ".arrow"),
@@ -149,10 +150,10 @@ impl FileKind {
             }
             Self::Jsonl => convert("jsonl", ".jsonl"),
             Self::MdsIndex | Self::Mds => {
-                let out = folder.file_name().map_or_else(|| "out".into(), |name| name.to_string_lossy());
+                let out = directory.file_name().map_or_else(|| "out".into(), |name| name.to_string_lossy());
                 Some(format!(
                     "run: jinx convert {} {}",
-                    quoted(folder),
+                    quoted(directory),
                     quoted(Path::new(&format!("{out}.jinx")))
                 ))
             }
@@ -193,8 +194,8 @@ mod tests {
     use super::*;
 
     fn kind(bytes: &[u8], name: &str) -> FileKind {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join(name);
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join(name);
         std::fs::write(&path, bytes).unwrap();
         sniff(&path).unwrap()
     }

@@ -223,8 +223,8 @@ proptest! {
         flips in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..5),
         cut in proptest::option::of(any::<prop::sample::Index>()),
     ) {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("a.jinx");
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a.jinx");
         sample::write(&path, &sample::rows(4), sample::options(sidecar, Some(3)));
         prop_assert_eq!(sample::read(&path), sample::rows(4));
         let file = if in_side && sidecar { path.with_extension("binx") } else { path.clone() };

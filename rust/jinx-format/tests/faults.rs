@@ -78,13 +78,14 @@ fn expected(rows: Range<usize>) -> Vec<Value> {
     rows.map(sample::row).collect()
 }
 
-fn hidden_in(folder: &Path) -> Vec<String> {
-    let names = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+fn hidden_in(directory: &Path) -> Vec<String> {
+    let names =
+        fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
     names.filter(|name| name.starts_with('.')).collect()
 }
 
 #[test]
-fn a_folder_that_is_replaced_is_the_old_one_or_the_new_one() {
+fn a_directory_that_is_replaced_is_the_old_one_or_the_new_one() {
     for fault in [Fault::Fail, Fault::Stop] {
         let calls = at_every_call(fault, |ops, number| {
             let place = tempfile::tempdir().unwrap();

@@ -2,8 +2,8 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use jinx_core::limits::{
-    Limits, MAX_DEPTH, MAX_FOOTER_BYTES, MAX_INT_DIGITS, MAX_MANIFEST_BYTES, MAX_NAMED_BYTES,
-    MAX_RECORD_BYTES, MAX_SHARDS,
+    Limits, MAX_DEPTH, MAX_FOOTER_BYTES, MAX_INT_DIGITS, MAX_MANIFEST_BYTES, MAX_NAMED_BYTES, MAX_ROW_BYTES,
+    MAX_SHARDS,
 };
 use jinx_core::sink::{Dtype, Number, Payload};
 use jinx_core::value::{TreeBuilder, Value};
@@ -51,10 +51,9 @@ fn read(path: &Path, limits: Limits, i: u64) -> Value {
 
 /// Whether the row is accepted; if it is, it comes back.
 fn is_accepted(row: &Value, encode: EncodeOptions) -> bool {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("a.jinx");
-    let limits =
-        Limits { max_record_bytes: encode.max_record_bytes, max_value_bytes: encode.max_value_bytes };
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a.jinx");
+    let limits = Limits { max_row_bytes: encode.max_row_bytes, max_value_bytes: encode.max_value_bytes };
     if write(&path, options(encode), row).is_err() {
         return false;
     }
@@ -68,15 +67,15 @@ fn is_accepted(row: &Value, encode: EncodeOptions) -> bool {
 #[test]
 fn lines() {
     let long = |length: u64| dict("a", Value::Str("x".repeat(usize::try_from(length).unwrap() - 9)));
-    let encode = || EncodeOptions { text_threshold: u64::MAX, ..EncodeOptions::default() };
-    assert!(is_accepted(&long(MAX_RECORD_BYTES), encode()));
-    assert!(!is_accepted(&long(MAX_RECORD_BYTES + 1), encode()));
+    let encode = || EncodeOptions { string_threshold: u64::MAX, ..EncodeOptions::default() };
+    assert!(is_accepted(&long(MAX_ROW_BYTES), encode()));
+    assert!(!is_accepted(&long(MAX_ROW_BYTES + 1), encode()));
     // Offsets get their digits late: whatever is accepted is short enough with them.
     let values = Value::List(vec![blob(100); 50]);
     let accepted: Vec<bool> = (4000..6000)
         .step_by(10)
         .map(|limit| {
-            let encode = EncodeOptions { max_record_bytes: limit, ..EncodeOptions::default() };
+            let encode = EncodeOptions { max_row_bytes: limit, ..EncodeOptions::default() };
             is_accepted(&dict("a", values.clone()), encode)
         })
         .collect();
@@ -85,11 +84,11 @@ fn lines() {
 
 #[test]
 fn a_longer_line_than_readers_take_cannot_be_asked_for() {
-    let folder = tempfile::tempdir().unwrap();
-    let encode = EncodeOptions { max_record_bytes: MAX_RECORD_BYTES + 1, ..EncodeOptions::default() };
-    let error = DatasetWriter::create(&folder.path().join("a.jinx"), options(encode)).err().unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let encode = EncodeOptions { max_row_bytes: MAX_ROW_BYTES + 1, ..EncodeOptions::default() };
+    let error = DatasetWriter::create(&directory.path().join("a.jinx"), options(encode)).err().unwrap();
     assert_eq!(error.cause(), Cause::Invalid, "{error}");
-    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
 }
 
 #[test]
@@ -145,8 +144,8 @@ fn digits() {
 #[test]
 fn names() {
     for (top, length) in [(true, 1 << 20), (true, 10), (false, 1 << 20)] {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("a.jinx");
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a.jinx");
         let mut writer = DatasetWriter::create(&path, options(EncodeOptions::default())).unwrap();
         let mut accepted = 0;
         let mut refused: Option<Error> = None;
@@ -174,8 +173,8 @@ fn names() {
 
 #[test]
 fn meta() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("a.jinx");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a.jinx");
     let mut accepted = 0;
     for depth in 90..140 {
         let text = format!("{{\"m\":{}1{}}}", "[".repeat(depth), "]".repeat(depth));
@@ -211,8 +210,8 @@ fn meta() {
 /// Arrays inside the footer grow with the file.
 #[test]
 fn rows_without_a_sidecar() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("a.jinx");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a.jinx");
     let encode = EncodeOptions { sidecar: false, ..EncodeOptions::default() };
     let mut writer = DatasetWriter::create(&path, options(encode)).unwrap();
     let rows = MAX_FOOTER_BYTES / 8 + 2;
@@ -234,31 +233,31 @@ fn shards() {
     };
     let entry = serde_json::to_string(&longest).unwrap().len() as u64 + 1;
     assert!(MAX_SHARDS as u64 * entry + MAX_NAMED_BYTES < MAX_MANIFEST_BYTES);
-    // With that many shards the last one takes what is left; here a folder is as good as full.
-    let folder = tempfile::tempdir().unwrap();
+    // With that many shards the last one takes what is left; here a directory is as good as full.
+    let directory = tempfile::tempdir().unwrap();
     let mut manifest = Manifest::new(None, Meta::default());
     for i in 0..MAX_SHARDS - 1 {
         let name = format!("shard-{i:05}.jinx");
         manifest.push(ShardEntry { name, samples: 0, bytes: 1, sidecar_bytes: 0, id: String::new() });
     }
-    std::fs::write(folder.path().join("jinx.json"), manifest.to_text().unwrap()).unwrap();
+    std::fs::write(directory.path().join("jinx.json"), manifest.to_text().unwrap()).unwrap();
     let small = || WriteOptions { shard_bytes: Some(1), ..WriteOptions::default() };
-    let mut writer = DatasetWriter::append(folder.path(), small()).unwrap();
+    let mut writer = DatasetWriter::append(directory.path(), small()).unwrap();
     writer.write_values(&vec![dict("n", Value::Int(1)); 10]).unwrap();
     assert_eq!(writer.close().unwrap().shards, 1);
-    let grown = Manifest::read(folder.path()).unwrap().unwrap();
+    let grown = Manifest::read(directory.path()).unwrap().unwrap();
     assert_eq!((grown.shards.len(), grown.num_samples), (MAX_SHARDS, 10));
-    let error = DatasetWriter::append(folder.path(), small()).err().unwrap();
+    let error = DatasetWriter::append(directory.path(), small()).err().unwrap();
     assert_eq!(error.cause(), Cause::Limit, "{error}");
 }
 
 /// A refused row costs itself alone, wherever in a call it stands.
 #[test]
 fn a_refused_row_is_left_out() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     for threads in [1, 4] {
-        let path = folder.path().join(format!("{threads}.jinx"));
-        let encode = EncodeOptions { max_record_bytes: 100, ..EncodeOptions::default() };
+        let path = directory.path().join(format!("{threads}.jinx"));
+        let encode = EncodeOptions { max_row_bytes: 100, ..EncodeOptions::default() };
         let write = WriteOptions { encode, threads, ..WriteOptions::default() };
         let mut writer = DatasetWriter::create(&path, write).unwrap();
         let rows: Vec<Value> = (0..100)
@@ -268,13 +267,13 @@ fn a_refused_row_is_left_out() {
         let mut refused = 0;
         while let Err(error) = writer.write_values(rest) {
             let number = writer.rows();
-            assert_eq!((error.cause(), error.sample(), error.field()), (Cause::Limit, Some(number), None));
+            assert_eq!((error.cause(), error.sample(), error.column()), (Cause::Limit, Some(number), None));
             refused += 1;
             rest = &rows[usize::try_from(number).unwrap() + refused..];
         }
         assert_eq!(refused, 4);
         assert_eq!(writer.close().unwrap().samples, 96);
     }
-    let bytes = |threads: u32| std::fs::read(folder.path().join(format!("{threads}.jinx"))).unwrap();
+    let bytes = |threads: u32| std::fs::read(directory.path().join(format!("{threads}.jinx"))).unwrap();
     assert_eq!(bytes(1), bytes(4));
 }

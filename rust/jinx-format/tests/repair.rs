@@ -11,7 +11,7 @@ use sample::{options, read, rows, write};
 use std::path::{Path, PathBuf};
 
 struct Pair {
-    folder: tempfile::TempDir,
+    directory: tempfile::TempDir,
     rows: Vec<Value>,
 }
 
@@ -25,17 +25,17 @@ impl Pair {
                 members.retain(|(name, _)| name != "image");
             }
         }
-        let pair = Self { folder: tempfile::tempdir().unwrap(), rows };
+        let pair = Self { directory: tempfile::tempdir().unwrap(), rows };
         write(&pair.path(), &pair.rows, options(sidecar, Some(3)));
         pair
     }
 
     fn path(&self) -> PathBuf {
-        self.folder.path().join("a.jinx")
+        self.directory.path().join("a.jinx")
     }
 
     fn side(&self) -> PathBuf {
-        self.folder.path().join("a.binx")
+        self.directory.path().join("a.binx")
     }
 
     fn change(file: &Path, change: impl FnOnce(&mut Vec<u8>)) {
@@ -69,7 +69,7 @@ fn footer_at(bytes: &[u8]) -> usize {
 fn a_writer_that_died_leaves_everything_it_wrote() {
     for sidecar in [true, false] {
         let pair = Pair::new(20, sidecar);
-        let named = |name: &str| pair.folder.path().join(name);
+        let named = |name: &str| pair.directory.path().join(name);
         std::fs::rename(pair.path(), named(".a.jinx.tmp")).unwrap();
         Pair::change(&named(".a.jinx.tmp"), |bytes| bytes.truncate(footer_at(bytes)));
         if sidecar {
@@ -84,8 +84,8 @@ fn a_writer_that_died_leaves_everything_it_wrote() {
 
 #[test]
 fn lines_reach_the_disk_with_their_values() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("a.jinx");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a.jinx");
     let image: Vec<u8> =
         (0..200_000u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 13).to_le_bytes()[0]).collect();
     let row = |i: i64| {
@@ -99,22 +99,22 @@ fn lines_reach_the_disk_with_their_values() {
     }
     // What a writer that is killed here leaves.
     for (from, to) in [(".a.jinx.tmp", "dead.jinx"), (".a.binx.tmp", "dead.binx")] {
-        std::fs::copy(folder.path().join(from), folder.path().join(to)).unwrap();
+        std::fs::copy(directory.path().join(from), directory.path().join(to)).unwrap();
     }
     drop(writer);
-    let report = repair(&folder.path().join("dead.jinx"), None, true).unwrap();
+    let report = repair(&directory.path().join("dead.jinx"), None, true).unwrap();
     assert!(report.kept >= 75, "of 100 rows of 200 kB, {} were saved", report.kept);
 }
 
 #[test]
 fn a_file_of_another_format_is_refused() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("a.parquet");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a.parquet");
     std::fs::write(&path, b"PAR1\x15\x04\n\nPAR1").unwrap();
     let error = repair(&path, None, false).unwrap_err();
     assert_eq!(error.cause(), jinx_core::Cause::Unsupported);
     assert!(error.to_string().contains("this is a Parquet file"), "{error}");
-    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+    assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1);
 }
 
 #[test]
@@ -177,7 +177,7 @@ fn a_damaged_header_of_the_sidecar_costs_nothing() {
 
 #[test]
 fn an_index_in_a_damaged_sidecar_is_made_again() {
-    let pair = Pair { folder: tempfile::tempdir().unwrap(), rows: rows(8200) };
+    let pair = Pair { directory: tempfile::tempdir().unwrap(), rows: rows(8200) };
     write(&pair.path(), &pair.rows, options(true, Some(3)));
     let length = std::fs::metadata(pair.side()).unwrap().len();
     Pair::change(&pair.side(), |bytes| bytes.truncate(usize::try_from(length - 150_000).unwrap()));
@@ -189,9 +189,9 @@ fn an_index_in_a_damaged_sidecar_is_made_again() {
 #[test]
 fn existing_outputs_and_missing_inputs_are_errors() {
     let pair = Pair::new(2, false);
-    write(&pair.folder.path().join("a.repaired.jinx"), &rows(1), options(false, None));
+    write(&pair.directory.path().join("a.repaired.jinx"), &rows(1), options(false, None));
     assert!(repair(&pair.path(), None, false).is_err());
-    assert!(repair(&pair.folder.path().join("b.jinx"), None, false).is_err());
+    assert!(repair(&pair.directory.path().join("b.jinx"), None, false).is_err());
 }
 
 #[test]

@@ -64,20 +64,20 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
     #[test]
     fn any_rows_come_back(rows in proptest::collection::vec(dict(tree()), 0..4), sidecar: bool, zstd: bool, threads in 1usize..4) {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("a.jinx");
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a.jinx");
         let mut options = WriteOptions { threads, ..WriteOptions::default() };
         options.encode.sidecar = sidecar;
         options.encode.compression = zstd.then_some(3);
         write(&path, &rows, options);
         prop_assert_eq!(&read(&path, Verify::Full), &rows);
-        prop_assert!(sidecar || !folder.path().join("a.binx").exists());
+        prop_assert!(sidecar || !directory.path().join("a.binx").exists());
     }
 }
 
 #[test]
 fn the_number_of_threads_does_not_change_a_byte() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let blob = |n: usize| Value::Blob {
         payload: Payload::Raw,
         data: Bytes::from(vec![u8::try_from(n % 251).unwrap(); 100 + n]),
@@ -88,13 +88,13 @@ fn the_number_of_threads_does_not_change_a_byte() {
     let rows: Vec<Value> = (0..10_000).map(row).collect();
     for threads in [1, 3] {
         let options = WriteOptions { threads, ..WriteOptions::default() };
-        write(&folder.path().join(format!("{threads}.jinx")), &rows, options);
+        write(&directory.path().join(format!("{threads}.jinx")), &rows, options);
     }
-    let bytes = |name: &str| std::fs::read(folder.path().join(name)).unwrap();
+    let bytes = |name: &str| std::fs::read(directory.path().join(name)).unwrap();
     assert_eq!(bytes("1.binx"), bytes("3.binx"));
     let unnamed = |name: &str| {
         String::from_utf8(bytes(name)).unwrap().lines().take(10_000).map(str::to_owned).collect::<Vec<_>>()
     };
     assert_eq!(unnamed("1.jinx"), unnamed("3.jinx"));
-    assert_eq!(read(&folder.path().join("1.jinx"), Verify::Rows), rows);
+    assert_eq!(read(&directory.path().join("1.jinx"), Verify::Rows), rows);
 }

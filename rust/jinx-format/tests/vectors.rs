@@ -14,7 +14,7 @@ use jinx_format::verify::verify;
 use std::path::{Path, PathBuf};
 use tagged::{int_of, same, show, text_of};
 
-fn folder() -> PathBuf {
+fn directory() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../spec/vectors")
 }
 
@@ -24,7 +24,7 @@ fn vectors() -> Vec<Value> {
 }
 
 fn listed(views: bool) -> Vec<Value> {
-    let text = std::fs::read(folder().join("vectors.json")).unwrap();
+    let text = std::fs::read(directory().join("vectors.json")).unwrap();
     let mut tree = TreeBuilder::default();
     json::emit(&text, 0, &mut tree).unwrap();
     let Some(Value::List(list)) = tree.take().unwrap().get("vectors").cloned() else {
@@ -149,7 +149,7 @@ fn all_vectors() {
     let vectors = vectors();
     assert!(vectors.len() >= 120, "the list is too short");
     for vector in &vectors {
-        let path = folder().join(text_of(vector.get("path").unwrap()));
+        let path = directory().join(text_of(vector.get("path").unwrap()));
         let expect = vector.get("expect").unwrap();
         for access in [Access::Auto, Access::Pread] {
             let check = if expect.get("error").is_some() { check_bad } else { check_good };
@@ -169,7 +169,7 @@ const ONLY_READABLE: [&str; 4] = ["1_1/chains", "1_1/codecs", "1_1/depth_256", "
 fn verify_agrees_with_all_vectors() {
     let mut wrong = Vec::new();
     for vector in &vectors() {
-        let path = folder().join(text_of(vector.get("path").unwrap()));
+        let path = directory().join(text_of(vector.get("path").unwrap()));
         let is_only_readable = ONLY_READABLE.contains(&text_of(vector.get("name").unwrap()));
         let is_good = vector.get("expect").unwrap().get("error").is_none() && !is_only_readable;
         let found = verify(&path, &mut |_, _| Ok(()));
@@ -187,7 +187,7 @@ fn saved_views_alone() {
     let (mut good, mut refused) = (0, 0);
     for vector in &listed(true) {
         let name = text_of(vector.get("name").unwrap());
-        let path = folder().join(text_of(vector.get("path").unwrap()));
+        let path = directory().join(text_of(vector.get("path").unwrap()));
         let expect = vector.get("expect").unwrap();
         let opened = Shard::open(&path, &options);
         match expect.get("error").map(text_of) {

@@ -39,8 +39,8 @@ fn unnoticed(dataset: &Path, file: &Path, which: impl Fn(u64) -> bool) -> Vec<(u
 }
 
 fn every_bit(sidecar: bool, compression: Option<i32>) {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("a.jinx");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a.jinx");
     write(&path, &rows(3), options(sidecar, compression));
     assert_eq!(problems(&path), []);
     assert_eq!(unnoticed(&path, &path, |_| true), []);
@@ -71,8 +71,8 @@ fn every_bit_in_one_file() {
 
 #[test]
 fn bits_of_arrays_in_the_sidecar() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("a.jinx");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a.jinx");
     let side = path.with_extension("binx");
     // From 8191 rows on the index and the hashes lie in the sidecar.
     let rows: Vec<_> = (0..8200).map(|i| sample::row(2 * (i % 50) + usize::from(i % 9 != 0))).collect();
@@ -91,8 +91,8 @@ fn bits_of_arrays_in_the_sidecar() {
 
 #[test]
 fn cut_and_longer_files_are_noticed() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("a.jinx");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a.jinx");
     write(&path, &rows(3), options(true, Some(3)));
     for file in [path.clone(), path.with_extension("binx")] {
         let bytes = std::fs::read(&file).unwrap();
@@ -108,8 +108,8 @@ fn cut_and_longer_files_are_noticed() {
 
 #[test]
 fn problems_name_sample_and_field_and_the_check_continues() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("a.jinx");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a.jinx");
     write(&path, &rows(40), options(true, Some(3)));
     let (mut main, side) = (std::fs::read(&path).unwrap(), path.with_extension("binx"));
     let mut values = std::fs::read(&side).unwrap();
@@ -124,13 +124,13 @@ fn problems_name_sample_and_field_and_the_check_continues() {
         "{found:?}"
     );
     let value = found.iter().find(|problem| problem.sample == Some(0)).unwrap();
-    assert_eq!((value.field.as_deref(), value.cause), (Some("image"), Cause::Corrupt));
+    assert_eq!((value.column.as_deref(), value.cause), (Some("image"), Cause::Corrupt));
 }
 
 #[test]
 fn a_name_that_is_a_text_here_and_a_list_there_has_no_column() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("a.jinx");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a.jinx");
     let row = |value| Value::Dict(vec![("name".to_owned(), value)]);
     let rows = [row(Value::List(Vec::new())), row(Value::Str("abc".to_owned()))];
     // The options ask for the texts of `name`.
@@ -139,22 +139,22 @@ fn a_name_that_is_a_text_here_and_a_list_there_has_no_column() {
 }
 
 #[test]
-fn folders_are_held_against_their_manifest() {
+fn directories_are_held_against_their_manifest() {
     let root = tempfile::tempdir().unwrap();
-    let folder = root.path().join("data");
-    write(&folder, &rows(40), WriteOptions { shard_bytes: Some(2000), ..options(true, Some(3)) });
-    assert_eq!(problems(&folder), []);
+    let directory = root.path().join("data");
+    write(&directory, &rows(40), WriteOptions { shard_bytes: Some(2000), ..options(true, Some(3)) });
+    assert_eq!(problems(&directory), []);
     let mut last = (0, 0);
-    verify(&folder, &mut |done, total| {
+    verify(&directory, &mut |done, total| {
         assert!(done >= last.0 && done <= total);
         last = (done, total);
         Ok(())
     })
     .unwrap();
     assert_eq!(last.0, last.1);
-    std::fs::remove_file(folder.join("shard-00001.jinx")).unwrap();
-    std::fs::remove_file(folder.join("shard-00002.binx")).unwrap();
-    let found = problems(&folder);
+    std::fs::remove_file(directory.join("shard-00001.jinx")).unwrap();
+    std::fs::remove_file(directory.join("shard-00002.binx")).unwrap();
+    let found = problems(&directory);
     for shard in ["shard-00001.jinx", "shard-00002.jinx"] {
         assert!(found.iter().any(|problem| problem.file.ends_with(shard)), "{shard}: {found:?}");
     }
@@ -163,15 +163,15 @@ fn folders_are_held_against_their_manifest() {
 #[test]
 fn every_bit_of_a_manifest() {
     let root = tempfile::tempdir().unwrap();
-    let folder = root.path().join("data");
-    write(&folder, &rows(1), options(false, None));
-    assert_eq!(unnoticed(&folder, &folder.join("jinx.json"), |_| true), []);
+    let directory = root.path().join("data");
+    write(&directory, &rows(1), options(false, None));
+    assert_eq!(unnoticed(&directory, &directory.join("jinx.json"), |_| true), []);
 }
 
 #[test]
 fn a_pass_can_be_stopped() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("a.jinx");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a.jinx");
     write(&path, &rows(3), options(true, None));
     let stopped = verify(&path, &mut |_, _| Err(jinx_core::Error::interrupted()));
     assert_eq!(stopped.unwrap_err().cause(), Cause::Interrupted);

@@ -15,12 +15,12 @@ const OLD_LINES: &[u8] =
     b"{\"id\":1,\"a.raw.bin\":{\"offset\":0,\"length\":5},\"b.raw.zst\":\"KLUv/SAFKQAAaGVsbG8=\"}\n\
 {\"id\":2,\"n.int8\":3,\"t.npy\":\"k05VTVBZAQA=\",\"x\":[1.5,null,{\"k.str\":\"aGk=\"}]}\n";
 
-/// The datasets; each is a pair `a.jinx`, or a folder's files with their manifest.
+/// The datasets; each is a pair `a.jinx`, or a directory's files with their manifest.
 pub(super) fn all() -> &'static [Files] {
     static DATASETS: OnceLock<Vec<Files>> = OnceLock::new();
     DATASETS.get_or_init(|| {
         let mut found: Vec<Files> = (0..8).filter_map(|bits| pair(options_of(bits))).collect();
-        found.extend(folder());
+        found.extend(directory());
         found.push(old());
         found
     })
@@ -96,7 +96,7 @@ fn pair(options: WriteOptions) -> Option<Files> {
     Some(place.files(""))
 }
 
-fn folder() -> Option<Files> {
+fn directory() -> Option<Files> {
     let place = Place::new()?;
     let options = WriteOptions { shard_bytes: Some(1000), ..options_of(0) };
     let mut writer = DatasetWriter::create(&place.path("data"), options).ok()?;

@@ -1,4 +1,4 @@
-//! A folder in memory for the targets that need files.
+//! A directory in memory for the targets that need files.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,8 +13,8 @@ impl Place {
     /// `None` where nothing can be written, which is nothing the targets are about.
     pub(super) fn new() -> Option<Self> {
         let memory = Path::new("/dev/shm");
-        let folder = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
-        tempfile::Builder::new().prefix("jinx-fuzz-").tempdir_in(folder).ok().map(Self)
+        let directory = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
+        tempfile::Builder::new().prefix("jinx-fuzz-").tempdir_in(directory).ok().map(Self)
     }
 
     pub(super) fn path(&self, name: &str) -> PathBuf {
@@ -25,9 +25,9 @@ impl Place {
         files.iter().try_for_each(|(name, bytes)| fs::write(self.path(name), bytes)).ok()
     }
 
-    /// The files of a folder in it, or of its own with an empty name.
-    pub(super) fn files(&self, folder: &str) -> Files {
-        let Ok(entries) = fs::read_dir(self.path(folder)) else { return Files::new() };
+    /// The files of a directory in it, or of its own with an empty name.
+    pub(super) fn files(&self, directory: &str) -> Files {
+        let Ok(entries) = fs::read_dir(self.path(directory)) else { return Files::new() };
         let file = |path: PathBuf| Some((path.file_name()?.to_str()?.to_owned(), fs::read(&path).ok()?));
         let mut files: Files = entries.flatten().filter_map(|entry| file(entry.path())).collect();
         files.sort();

@@ -1,4 +1,4 @@
-//! MDS folders: their index, and shards of every encoding.
+//! MDS directories: their index, and shards of every encoding.
 
 use super::place::{Files, Place};
 use jinx_core::codec::{self, Codec};
@@ -7,7 +7,7 @@ use jinx_core::limits::Limits;
 use jinx_core::value::{TreeBuilder, Value};
 use jinx_mds::encodings::names::Encoding;
 use jinx_mds::index::{INDEX_NAME, parse};
-use jinx_mds::read::folder::{Folder, Hashes, Options, Unpack};
+use jinx_mds::read::directory::{Directory, Hashes, Options, Unpack};
 use jinx_mds::verify::verify;
 use serde_json::json;
 use std::io::Write;
@@ -37,13 +37,13 @@ const ENCODINGS: [&str; 16] = [
     "pkl",
 ];
 
-/// The index alone: no name in it leads out of the folder.
+/// The index alone: no name in it leads out of the directory.
 pub(super) fn mds_index_json(data: &[u8]) {
     for shard in parse(data).unwrap_or_default() {
         let _ = shard.check();
         for file in [Some(&shard.raw), shard.zip.as_ref()].into_iter().flatten() {
-            let Ok(path) = file.path(Path::new("/folder")) else { continue };
-            assert!(path.starts_with("/folder/") && path.iter().all(|part| part != ".."), "{path:?}");
+            let Ok(path) = file.path(Path::new("/directory")) else { continue };
+            assert!(path.starts_with("/directory/") && path.iter().all(|part| part != ".."), "{path:?}");
         }
     }
     let files = vec![(INDEX_NAME.to_owned(), data.to_vec()), (SHARD.to_owned(), vec![0; 64])];
@@ -92,12 +92,12 @@ fn read_all(files: &Files) {
 fn rows(place: &Place, access: Access) -> Vec<Option<String>> {
     let limits = Limits { max_value_bytes: MAX_VALUE_BYTES, ..Limits::default() };
     let options = Options { access, hashes: Hashes::All, limits, unpack: Unpack::Memory };
-    let Ok(folder) = Folder::open(vec![place.path("")], options) else { return Vec::new() };
+    let Ok(directory) = Directory::open(vec![place.path("")], options) else { return Vec::new() };
     let row = |i| -> jinx_core::Result<Value> {
         let mut tree = TreeBuilder::default();
-        folder.row(i)?.emit(&|_| true, &mut tree)?;
+        directory.row(i)?.emit(&|_| true, &mut tree)?;
         tree.take()
     };
     // As text, because NaN is not equal to itself.
-    (0..folder.len().min(MAX_ROWS)).map(|i| row(i).ok().map(|value| format!("{value:?}"))).collect()
+    (0..directory.len().min(MAX_ROWS)).map(|i| row(i).ok().map(|value| format!("{value:?}"))).collect()
 }

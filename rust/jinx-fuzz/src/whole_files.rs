@@ -27,8 +27,8 @@ pub(super) fn open_whole_file(data: &[u8]) {
     if place.put(&files).is_none() {
         return;
     }
-    let is_folder = files.iter().any(|(name, _)| name == "jinx.json");
-    let path = if is_folder { place.path("") } else { place.path("a.jinx") };
+    let is_directory = files.iter().any(|(name, _)| name == "jinx.json");
+    let path = if is_directory { place.path("") } else { place.path("a.jinx") };
     read_all(&path);
     let _ = repair(&place.path("a.jinx"), None, true);
 }

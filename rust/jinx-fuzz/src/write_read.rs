@@ -59,13 +59,13 @@ pub(super) fn write_read(data: &[u8]) {
 fn limit(options: &mut WriteOptions, bits: u8) -> Limits {
     let mut limits = Limits::default();
     if bits & 1 != 0 {
-        limits.max_record_bytes = 64 << (bits >> 1 & 7);
+        limits.max_row_bytes = 64 << (bits >> 1 & 7);
     }
     if bits & 16 != 0 {
         limits.max_value_bytes = 64 << (bits >> 5);
     }
     options.threads = 1 + usize::from(bits >> 2 & 1);
-    options.encode.max_record_bytes = limits.max_record_bytes;
+    options.encode.max_row_bytes = limits.max_row_bytes;
     options.encode.max_value_bytes = limits.max_value_bytes;
     limits
 }
@@ -115,7 +115,7 @@ pub(super) fn options_of(bits: u8) -> WriteOptions {
     options.encode.sidecar = bits & 1 == 0;
     options.encode.compression = (bits & 2 == 0).then_some(1);
     if bits & 4 != 0 {
-        options.encode.text_threshold = 8;
+        options.encode.string_threshold = 8;
         options.encode.binary_threshold = 4;
         options.encode.compress_threshold = 16;
         let texts = vec![vec![Some("text".to_owned())]];

@@ -46,7 +46,7 @@ impl Columns {
         let mut seen = jinx_core::key_set::KeySet::default();
         for ((name, encoding_name), size) in names.into_iter().zip(encodings).zip(sizes) {
             if seen.insert(&name).is_some() {
-                return Err(Error::corrupt("the column appears twice").in_field(&name));
+                return Err(Error::corrupt("the column appears twice").in_column(&name));
             }
             // Streaming takes a size of zero for "variable".
             let size = size.filter(|size| *size > 0);
@@ -57,7 +57,7 @@ impl Columns {
                         .fixed
                         .checked_add(size)
                         .filter(|sum| u32::try_from(*sum).is_ok())
-                        .ok_or_else(|| Error::corrupt(format!("a size of {size}")).in_field(&name))?;
+                        .ok_or_else(|| Error::corrupt(format!("a size of {size}")).in_column(&name))?;
                 }
             }
             let encoding = Encoding::parse(&encoding_name).ok();

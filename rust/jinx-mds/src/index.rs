@@ -1,4 +1,4 @@
-//! `index.json`: the shards of a folder.
+//! `index.json`: the shards of a directory.
 
 use crate::columns::Columns;
 use crate::compression::Compression;
@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 /// The file's name.
 pub const INDEX_NAME: &str = "index.json";
-/// Folders in a basename: merged indexes have one, merging merged ones adds more.
+/// Directories in a basename: merged indexes have one, merging merged ones adds more.
 const MAX_NAME_PARTS: usize = 8;
 
 /// A file of a shard.
@@ -24,12 +24,12 @@ pub struct FileInfo {
 }
 
 impl FileInfo {
-    /// The path under the index's folder.
+    /// The path under the index's directory.
     ///
     /// # Errors
-    /// `Corrupt` for a name that leads out of the folder.
-    pub fn path(&self, folder: &Path) -> Result<PathBuf> {
-        let mut path = folder.to_owned();
+    /// `Corrupt` for a name that leads out of the directory.
+    pub fn path(&self, directory: &Path) -> Result<PathBuf> {
+        let mut path = directory.to_owned();
         let parts: Vec<&str> = self.basename.split('/').collect();
         if parts.len() > MAX_NAME_PARTS {
             return Err(Error::corrupt(format!("a file name of {} parts", parts.len())));
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn merged_names_have_folders() {
+    fn merged_names_have_directories() {
         let shards = parse(&index(&[entry("part-0/shard.00000.mds")])).unwrap();
         assert!(shards[0].check().is_ok());
         assert_eq!(shards[0].raw.path(Path::new("d")).unwrap(), Path::new("d/part-0/shard.00000.mds"));

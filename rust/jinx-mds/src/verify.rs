@@ -1,7 +1,7 @@
-//! Checks a whole MDS folder, and continues after a problem.
+//! Checks a whole MDS directory, and continues after a problem.
 
 use crate::encodings::names::Encoding;
-use crate::read::folder::{Folder, Hashes, Options, Unpack};
+use crate::read::directory::{Directory, Hashes, Options, Unpack};
 use jinx_core::error::{Error, Result};
 use jinx_core::problem::Problem;
 use jinx_core::sink::Discard;
@@ -17,28 +17,28 @@ const MAX_PER_SHARD: usize = 100;
 /// `Io`, `Corrupt` or `Unsupported` for an index that cannot be read; errors of `progress`.
 pub fn verify(path: &Path, progress: &mut dyn FnMut(u64, u64) -> Result<()>) -> Result<Vec<Problem>> {
     let options = Options { hashes: Hashes::All, unpack: Unpack::Memory, ..Options::default() };
-    let folder = Folder::open(vec![path.to_owned()], options)?;
-    let bytes_of = |shard: usize| folder.info(shard).map_or(0, |info| info.raw.bytes);
-    let total = (0..folder.count()).map(bytes_of).sum();
+    let directory = Directory::open(vec![path.to_owned()], options)?;
+    let bytes_of = |shard: usize| directory.info(shard).map_or(0, |info| info.raw.bytes);
+    let total = (0..directory.count()).map(bytes_of).sum();
     let (mut problems, mut done) = (Vec::new(), 0);
-    for shard in 0..folder.count() {
-        check_shard(&folder, shard, path, &mut problems);
+    for shard in 0..directory.count() {
+        check_shard(&directory, shard, path, &mut problems);
         done += bytes_of(shard);
         progress(done, total)?;
     }
     Ok(problems)
 }
 
-fn check_shard(folder: &Folder, shard: usize, path: &Path, problems: &mut Vec<Problem>) {
+fn check_shard(directory: &Directory, shard: usize, path: &Path, problems: &mut Vec<Problem>) {
     let mut note = |error: &Error| problems.push(Problem::of(error, path));
-    let opened = match folder.shard(shard) {
+    let opened = match directory.shard(shard) {
         Ok(opened) => opened,
         Err(error) => return note(&error),
     };
     let mut found = 0;
     for column in &opened.columns.all {
         if column.encoding.is_none() {
-            let error = crate::encodings::decode::unknown(&column.encoding_name).in_field(&column.name);
+            let error = crate::encodings::decode::unknown(&column.encoding_name).in_column(&column.name);
             note(&error.in_file(opened.path()));
         }
     }

@@ -1,10 +1,10 @@
-//! Every change of a directory may fail: a folder that is replaced is the old one or the new one.
+//! Every change of a directory may fail: a directory that is replaced is the old one or the new one.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use jinx_core::Result;
 use jinx_core::io::ops::Call;
 use jinx_core::io::{FileOps, RealOps};
-use jinx_mds::read::folder::{Folder, Options};
+use jinx_mds::read::directory::{Directory, Options};
 use jinx_mds::write::writer::{Settings, Writer};
 use std::io;
 use std::path::Path;
@@ -29,15 +29,15 @@ fn write(ops: Arc<dyn FileOps>, path: &Path, samples: u64) -> Result<()> {
     writer.finish().map(drop)
 }
 
-/// Samples of a whole folder.
+/// Samples of a whole directory.
 fn count(path: &Path) -> u64 {
-    let folder = Folder::open(vec![path.to_owned()], Options::default()).unwrap();
-    (0..folder.len()).for_each(|i| drop(folder.row(i).unwrap()));
-    folder.len()
+    let directory = Directory::open(vec![path.to_owned()], Options::default()).unwrap();
+    (0..directory.len()).for_each(|i| drop(directory.row(i).unwrap()));
+    directory.len()
 }
 
 #[test]
-fn any_failing_call_leaves_the_old_folder_or_the_new_one() {
+fn any_failing_call_leaves_the_old_directory_or_the_new_one() {
     for number in 0.. {
         let place = tempfile::tempdir().unwrap();
         let path = place.path().join("d");

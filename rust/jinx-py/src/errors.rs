@@ -44,11 +44,11 @@ impl Classes {
         let base = make(
             py,
             "JinxError",
-            "The base of all errors of jinx; `path`, `sample` and `field` say where, None where they do not \
+            "The base of all errors of jinx; `path`, `sample` and `column` say where, None where they do not \
              apply.",
             &[&exception],
         )?;
-        for name in ["path", "sample", "field"] {
+        for name in ["path", "sample", "column"] {
             base.setattr(name, py.None())?;
         }
         let corrupt = make(
@@ -178,8 +178,8 @@ fn convert(py: Python<'_>, error: &Error) -> PyResult<PyErr> {
     if let Some(sample) = error.sample() {
         instance.setattr("sample", sample)?;
     }
-    if let Some(field) = error.field() {
-        instance.setattr("field", field)?;
+    if let Some(column) = error.column() {
+        instance.setattr("column", column)?;
     }
     Ok(PyErr::from_value(instance))
 }

@@ -9,6 +9,7 @@ mod files;
 mod jinx;
 mod mds;
 mod objects;
+mod pack;
 mod prefetch;
 mod sample;
 mod signals;
@@ -55,13 +56,16 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(files::tools::other_owner, module)?)?;
     module.add_function(wrap_pyfunction!(files::tools::require_own_sidecar, module)?)?;
     module.add_function(wrap_pyfunction!(files::tools::copy_pair, module)?)?;
-    module.add_function(wrap_pyfunction!(files::tools::copy_folder, module)?)?;
+    module.add_function(wrap_pyfunction!(files::tools::copy_directory, module)?)?;
     module.add_function(wrap_pyfunction!(convert::convert, module)?)?;
     module.add_function(wrap_pyfunction!(convert::convert_arrow, module)?)?;
     module.add_function(wrap_pyfunction!(convert::read_schema, module)?)?;
     module.add_function(wrap_pyfunction!(convert::stream, module)?)?;
     module.add_function(wrap_pyfunction!(files::checks::verify, module)?)?;
     module.add_function(wrap_pyfunction!(files::checks::repair, module)?)?;
+    module.add("PACKER_VERSION", jinx_pack::VERSION)?;
+    module.add_function(wrap_pyfunction!(pack::pack, module)?)?;
+    module.add_function(wrap_pyfunction!(pack::step_order, module)?)?;
     register_mapping(module.py())
 }
 

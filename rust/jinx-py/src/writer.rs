@@ -7,7 +7,7 @@ use crate::dataset::reader::Reader;
 use crate::errors::{IntoPy, to_py};
 use crate::sample::extract;
 use jinx_core::codec::Codec;
-use jinx_core::limits::{MAX_RECORD_BYTES, MAX_VALUE_BYTES};
+use jinx_core::limits::{MAX_ROW_BYTES, MAX_VALUE_BYTES};
 use jinx_core::num::to_u64;
 use jinx_core::value::{TreeBuilder, Value};
 use jinx_core::{Error, Result};
@@ -68,7 +68,7 @@ impl WriterState {
     /// Adds a sample; says whether the batch is to be written now.
     fn push(&mut self, value: Value) -> Result<bool> {
         let size = size_of(&value);
-        let limit = self.open_writer()?.options().encode.max_record_bytes;
+        let limit = self.open_writer()?.options().encode.max_row_bytes;
         self.batch.push(value);
         self.batch_bytes += size;
         // What may be too long for a line is written at once, so that the call that brought it says so.
@@ -135,10 +135,10 @@ fn paths_of(names: &[String]) -> PyResult<Vec<Path>> {
 impl Writer {
     #[new]
     #[pyo3(signature = (path, *, sidecar = true, compression = Some("zstd"), level = 3, binary_threshold = 64,
-                        compress_threshold = 128, compress_ratio = 0.9, text_threshold = 32768,
+                        compress_threshold = 128, compress_ratio = 0.9, string_threshold = 32768,
                         uncompressed = Vec::new(), indexed = None, only_indexed = None, shard_size = None,
                         overwrite = false, append = false, split = None, meta = None, arrow_schema = None,
-                        media = None, threads = 0, max_record_bytes = None, max_value_bytes = None, view = None))]
+                        media = None, threads = 0, max_row_bytes = None, max_value_bytes = None, view = None))]
     #[allow(clippy::too_many_arguments, clippy::fn_params_excessive_bools)]
     fn new(
         py: Python<'_>,
@@ -149,7 +149,7 @@ impl Writer {
         binary_threshold: u64,
         compress_threshold: u64,
         compress_ratio: f64,
-        text_threshold: u64,
+        string_threshold: u64,
         uncompressed: Vec<String>,
         indexed: Option<Vec<String>>,
         only_indexed: Option<Vec<String>>,
@@ -161,7 +161,7 @@ impl Writer {
         arrow_schema: Option<String>,
         media: Option<&str>,
         threads: usize,
-        max_record_bytes: Option<u64>,
+        max_row_bytes: Option<u64>,
         max_value_bytes: Option<u64>,
         view: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Self> {
@@ -191,14 +191,14 @@ impl Writer {
             encode: EncodeOptions {
                 sidecar,
                 binary_threshold,
-                text_threshold,
+                string_threshold,
                 compression,
                 compress_threshold,
                 compress_ratio,
                 stored_fields: uncompressed.into_iter().collect(),
                 keep_stored: true,
                 columns: extra.into_iter().collect(),
-                max_record_bytes: max_record_bytes.unwrap_or(MAX_RECORD_BYTES),
+                max_row_bytes: max_row_bytes.unwrap_or(MAX_ROW_BYTES),
                 max_value_bytes: max_value_bytes.unwrap_or(MAX_VALUE_BYTES),
             },
             columns: choice,

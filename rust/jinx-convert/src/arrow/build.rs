@@ -39,7 +39,7 @@ impl BatchBuilder {
         for field in schema.fields() {
             if null_bytes(field.data_type()) > MAX_NULL_BYTES {
                 let what = "the fixed sizes of this type are too large: every null would take as many bytes";
-                return Err(Error::limit(what).in_field(field.name()));
+                return Err(Error::limit(what).in_column(field.name()));
             }
         }
         let columns = nested::StructMembers::new(schema.fields(), 1)?;

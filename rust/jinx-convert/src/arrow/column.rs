@@ -77,7 +77,7 @@ pub(crate) fn resolve(array: &dyn Array, feature: Option<&Node>, depth: usize) -
     }
     let nested = |array: &dyn Array, feature| resolve(array, feature, depth + 1).map(Box::new);
     let element = |array: &dyn Array| {
-        nested(array, feature.and_then(Node::element)).map_err(|error| error.in_field("[]"))
+        nested(array, feature.and_then(Node::element)).map_err(|error| error.in_column("[]"))
     };
     let data = match array.data_type() {
         DataType::Null => Data::Null,
@@ -160,8 +160,8 @@ pub(crate) fn resolve(array: &dyn Array, feature: Option<&Node>, depth: usize) -
         }
         DataType::Map(..) => {
             let maps = array.as_map();
-            let keys = nested(maps.keys(), None).map_err(|error| error.in_field("key"))?;
-            let values = nested(maps.values(), None).map_err(|error| error.in_field("value"))?;
+            let keys = nested(maps.keys(), None).map_err(|error| error.in_column("key"))?;
+            let values = nested(maps.values(), None).map_err(|error| error.in_column("value"))?;
             Data::Map(maps.offsets().clone(), keys, values)
         }
         DataType::Dictionary(..) => {
@@ -199,10 +199,10 @@ pub(crate) fn members<'a, A: AsRef<dyn Array> + 'a>(
     children
         .map(|(name, child)| {
             if !seen.insert(name) {
-                return Err(Error::unsupported("two columns have this name; rename one").in_field(name));
+                return Err(Error::unsupported("two columns have this name; rename one").in_column(name));
             }
             let column =
-                resolve(child.as_ref(), feature(name), depth).map_err(|error| error.in_field(name))?;
+                resolve(child.as_ref(), feature(name), depth).map_err(|error| error.in_column(name))?;
             Ok((name.to_owned(), column))
         })
         .collect()

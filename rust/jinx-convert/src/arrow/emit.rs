@@ -57,7 +57,7 @@ fn emit_members(columns: &[(String, ArrowColumn)], row: usize, sink: &mut impl S
     sink.begin_dict(columns.len())?;
     for (name, column) in columns {
         sink.key(name)?;
-        column.emit(row, sink).map_err(|error| error.in_field(name))?;
+        column.emit(row, sink).map_err(|error| error.in_column(name))?;
     }
     sink.end_dict()
 }
@@ -182,7 +182,7 @@ fn emit_list(items: &ArrowColumn, range: Range<usize>, sink: &mut impl Sink) -> 
     sink.begin_list(range.len())?;
     let first = range.start;
     for at in range {
-        items.emit(at, sink).map_err(|error| error.in_field(&format!("[{}]", at - first)))?;
+        items.emit(at, sink).map_err(|error| error.in_column(&format!("[{}]", at - first)))?;
     }
     sink.end_list()
 }

@@ -39,7 +39,7 @@ fn write(value: &Value, text: &mut String) -> Result<()> {
                 if at > 0 {
                     text.push(',');
                 }
-                write(item, text).map_err(|error| error.in_field(&format!("[{at}]")))?;
+                write(item, text).map_err(|error| error.in_column(&format!("[{at}]")))?;
             }
             text.push(']');
         }
@@ -51,7 +51,7 @@ fn write(value: &Value, text: &mut String) -> Result<()> {
                 }
                 string(name, text);
                 text.push(':');
-                write(member, text).map_err(|error| error.in_field(name))?;
+                write(member, text).map_err(|error| error.in_column(name))?;
             }
             text.push('}');
         }

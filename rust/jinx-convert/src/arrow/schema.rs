@@ -48,7 +48,7 @@ pub fn decode_schema(text: &str) -> Result<Schema> {
 /// Checks sizes that Arrow's own types assume to be right.
 fn checked(schema: Schema) -> Result<Schema> {
     for field in schema.fields() {
-        check(field.data_type()).map_err(|error| error.in_field(field.name()))?;
+        check(field.data_type()).map_err(|error| error.in_column(field.name()))?;
     }
     Ok(schema)
 }

@@ -22,7 +22,7 @@ fn members(first: &Fields, other: &Fields) -> Result<Fields> {
     let mut all = Vec::with_capacity(first.len());
     for field in first {
         all.push(match other.iter().find(|other| other.name() == field.name()) {
-            Some(found) => Arc::new(one_field(field, found).map_err(|error| error.in_field(field.name()))?),
+            Some(found) => Arc::new(one_field(field, found).map_err(|error| error.in_column(field.name()))?),
             None => nullable(field),
         });
     }
@@ -41,7 +41,7 @@ fn one_field(first: &Field, other: &Field) -> Result<Field> {
 }
 
 fn element(first: &Field, other: &Field) -> Result<Arc<Field>> {
-    one_field(first, other).map(Arc::new).map_err(|error| error.in_field("[]"))
+    one_field(first, other).map(Arc::new).map_err(|error| error.in_column("[]"))
 }
 
 /// The type that holds all values of both, as they are.
@@ -137,11 +137,11 @@ mod tests {
             |one: DataType, two: DataType| unify(&schema(&[("c", one)]), &schema(&[("c", two)])).unwrap_err();
         assert_eq!(
             text(Int64, Utf8).to_string(),
-            "field 'c': the column is Utf8 here, and Int64 in the files before it"
+            "column 'c': the column is Utf8 here, and Int64 in the files before it"
         );
         for (one, two) in [(Int64, Float64), (Int8, UInt64), (list("i", Int8), Int8)] {
             text(one, two);
         }
-        assert!(text(list("i", Int8), list("i", Utf8)).to_string().contains("field 'c[]'"));
+        assert!(text(list("i", Int8), list("i", Utf8)).to_string().contains("column 'c[]'"));
     }
 }

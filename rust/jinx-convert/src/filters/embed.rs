@@ -92,7 +92,7 @@ impl Embed {
         Err(Error::new(Cause::Io(io::ErrorKind::NotFound), what))
     }
 
-    /// Data must not cause reads outside the folder that the caller named.
+    /// Data must not cause reads outside the directory that the caller named.
     fn resolve(&self, path: &str) -> Result<PathBuf> {
         if path.contains("://") {
             return Err(Error::unsupported(format!("'{path}' is a URL; download the files first")));
@@ -122,8 +122,8 @@ struct Embedding<'a> {
 
 impl Embedding<'_> {
     fn file(&mut self, path: &str) -> Result<()> {
-        let field = || self.names.join(".");
-        match self.embed.read(path).map_err(|error| error.in_field(&field()))? {
+        let path_of = || self.names.join(".");
+        match self.embed.read(path).map_err(|error| error.in_column(&path_of()))? {
             Some(data) => self.inner.blob(Payload::Raw, Blob::shared(data).with_path(Some(path))),
             None => self.inner.null(),
         }
@@ -198,12 +198,12 @@ mod tests {
     use jinx_core::value::{TreeBuilder, Value};
 
     fn embed(row: &str, fields: &[&str], missing: Missing) -> Result<Value> {
-        let folder = tempfile::tempdir().unwrap();
-        std::fs::create_dir(folder.path().join("d")).unwrap();
-        std::fs::write(folder.path().join("d/a.png"), b"A").unwrap();
-        std::fs::write(folder.path().join("b.png"), b"B").unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::create_dir(directory.path().join("d")).unwrap();
+        std::fs::write(directory.path().join("d/a.png"), b"A").unwrap();
+        std::fs::write(directory.path().join("b.png"), b"B").unwrap();
         let fields = fields.iter().map(|&field| field.to_owned()).collect();
-        let mut embed = Embed::new(EmbedOptions { fields, root: folder.path().to_owned(), missing });
+        let mut embed = Embed::new(EmbedOptions { fields, root: directory.path().to_owned(), missing });
         let mut tree = TreeBuilder::default();
         markers::emit_line(row.as_bytes(), Markers::default(), &mut embed.around(&mut tree))?;
         tree.take()
@@ -230,7 +230,7 @@ mod tests {
     fn files_that_are_not_there_or_not_inside() {
         let row = r#"{"m":[{"image":"no.png"}]}"#;
         let error = embed(row, &["m.image"], Missing::Fail).unwrap_err().to_string();
-        assert!(error.starts_with("field 'm.image': the file 'no.png' is not in "), "{error}");
+        assert!(error.starts_with("column 'm.image': the file 'no.png' is not in "), "{error}");
         assert_eq!(
             embed(row, &["m.image"], Missing::Null).unwrap().get("m"),
             Some(&Value::List(vec![Value::Dict(vec![("image".into(), Value::Null)])]))

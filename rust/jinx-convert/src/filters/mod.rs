@@ -65,7 +65,7 @@ impl Filters {
     /// Errors of the source, a step or the sink.
     pub(crate) fn emit(&mut self, chunk: &dyn RowChunk, i: usize, sink: &mut dyn Sink) -> Result<()> {
         match self.media_out.clone() {
-            Some(folder) => self.without_nulls(chunk, i, &mut MediaOut::around(&folder, sink)),
+            Some(directory) => self.without_nulls(chunk, i, &mut MediaOut::around(&directory, sink)),
             None => self.without_nulls(chunk, i, sink),
         }
     }

@@ -33,7 +33,7 @@ impl JinxRows {
         Self { shard, selection: None, next: 0, rows_per_chunk, total }
     }
 
-    /// Openers of all shards that `path` stands for, a pair or a folder.
+    /// Openers of all shards that `path` stands for, a pair or a directory.
     ///
     /// # Errors
     /// As [`resolve`].

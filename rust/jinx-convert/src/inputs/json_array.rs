@@ -5,7 +5,7 @@ use crate::inputs::Input;
 use crate::inputs::json_lines::{JsonChunk, JsonLines, Numbers};
 use crate::{RowChunk, RowSource};
 use jinx_core::error::{Error, Result};
-use jinx_core::limits::MAX_RECORD_BYTES;
+use jinx_core::limits::MAX_ROW_BYTES;
 use jinx_core::num::to_u64;
 use std::io::Read;
 use std::ops::Range;
@@ -64,8 +64,8 @@ impl JsonArray {
             if self.at_end {
                 self.cutter.finish()?;
             }
-            if found.is_empty() && to_u64(self.text.len()) > MAX_RECORD_BYTES {
-                let what = format!("an element of more than {MAX_RECORD_BYTES} bytes");
+            if found.is_empty() && to_u64(self.text.len()) > MAX_ROW_BYTES {
+                let what = format!("an element of more than {MAX_ROW_BYTES} bytes");
                 return Err(Error::limit(what).in_sample(self.elements));
             }
         }

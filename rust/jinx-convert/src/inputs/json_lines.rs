@@ -4,7 +4,7 @@ use crate::inputs::Input;
 use crate::{RowChunk, RowSource};
 use jinx_core::error::{Error, Result};
 use jinx_core::json::markers::{self, Markers};
-use jinx_core::limits::MAX_RECORD_BYTES;
+use jinx_core::limits::MAX_ROW_BYTES;
 use jinx_core::num::to_u64;
 use jinx_core::sink::Sink;
 use std::io::Read;
@@ -24,7 +24,7 @@ pub struct JsonLines {
     /// Lines so far.
     lines: u64,
     at_start: bool,
-    max_record_bytes: u64,
+    max_row_bytes: u64,
     markers: bool,
 }
 
@@ -37,7 +37,7 @@ impl JsonLines {
             rest: Vec::new(),
             lines: 0,
             at_start: true,
-            max_record_bytes: MAX_RECORD_BYTES,
+            max_row_bytes: MAX_ROW_BYTES,
             markers: false,
         }
     }
@@ -67,8 +67,8 @@ impl JsonLines {
             if let Some(at) = memchr::memrchr(b'\n', &text[searched..]) {
                 break searched + at + 1;
             }
-            if to_u64(text.len()) > self.max_record_bytes {
-                let what = format!("a line of more than {} bytes", self.max_record_bytes);
+            if to_u64(text.len()) > self.max_row_bytes {
+                let what = format!("a line of more than {} bytes", self.max_row_bytes);
                 return Err(Error::limit(what).in_line(self.lines + 1));
             }
         };

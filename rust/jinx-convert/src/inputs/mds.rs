@@ -1,11 +1,11 @@
-//! Rows of MDS folders: raw shards are read on the workers, file-compressed ones decoded ahead in memory.
+//! Rows of MDS directories: raw shards are read on the workers, file-compressed ones decoded ahead in memory.
 
 use crate::inputs::Opener;
 use crate::{RowChunk, RowSource, Selection};
 use jinx_core::error::{Error, Result};
 use jinx_core::num::to_u64;
 use jinx_core::sink::Sink;
-use jinx_mds::read::folder::{Folder, Hashes, Options};
+use jinx_mds::read::directory::{Directory, Hashes, Options};
 use jinx_mds::read::prefetch::ShardPrefetcher;
 use jinx_mds::read::shard::{Row, Shard};
 use std::ops::Range;
@@ -16,9 +16,9 @@ use std::sync::Arc;
 const CHUNK_BYTES: u64 = 1 << 20;
 const MAX_CHUNK_ROWS: u64 = 4096;
 
-/// The rows of one folder.
+/// The rows of one directory.
 pub struct MdsRows {
-    folder: Arc<Folder>,
+    directory: Arc<Directory>,
     feed: Option<ShardPrefetcher>,
     selection: Option<Arc<Selection>>,
     next: u64,
@@ -27,13 +27,13 @@ pub struct MdsRows {
 
 impl MdsRows {
     /// # Errors
-    /// As [`Folder::open`].
+    /// As [`Directory::open`].
     pub fn open(path: &Path) -> Result<Self> {
         // Everything is read, and the output gets new checksums, which must not cover up damage.
         let options = Options { hashes: Hashes::All, ..Options::default() };
-        let folder = Arc::new(Folder::open(vec![path.to_owned()], options)?);
-        let feed = folder.has_packed().then(|| ShardPrefetcher::new(Arc::clone(&folder), 0));
-        Ok(Self { folder, feed, selection: None, next: 0, bytes_read: 0 })
+        let directory = Arc::new(Directory::open(vec![path.to_owned()], options)?);
+        let feed = directory.has_packed().then(|| ShardPrefetcher::new(Arc::clone(&directory), 0));
+        Ok(Self { directory, feed, selection: None, next: 0, bytes_read: 0 })
     }
 
     /// As a source that is opened when it is its turn.
@@ -43,24 +43,24 @@ impl MdsRows {
     }
 }
 
-/// Names and encodings of a folder's columns, and the bytes of its files.
+/// Names and encodings of a directory's columns, and the bytes of its files.
 ///
 /// # Errors
-/// As [`Folder::open`].
+/// As [`Directory::open`].
 pub fn mds_columns(path: &Path) -> Result<(Vec<(String, String)>, u64)> {
-    let folder = Folder::open(vec![path.to_owned()], Options::default())?;
-    let bytes = |shard| folder.info(shard).map_or(0, |info| info.raw.bytes);
-    let total = (0..folder.count()).map(bytes).sum();
-    Ok((folder.columns(), total))
+    let directory = Directory::open(vec![path.to_owned()], Options::default())?;
+    let bytes = |shard| directory.info(shard).map_or(0, |info| info.raw.bytes);
+    let total = (0..directory.count()).map(bytes).sum();
+    Ok((directory.columns(), total))
 }
 
 impl RowSource for MdsRows {
     fn next_chunk(&mut self) -> Result<Option<Box<dyn RowChunk>>> {
-        if self.next >= self.folder.len() {
+        if self.next >= self.directory.len() {
             return Ok(None);
         }
-        let (at, index) = self.folder.place(self.next);
-        let info = self.folder.info(at).ok_or_else(|| Error::invalid("no such shard"))?;
+        let (at, index) = self.directory.place(self.next);
+        let info = self.directory.info(at).ok_or_else(|| Error::invalid("no such shard"))?;
         let average = (info.raw.bytes / info.samples.max(1)).max(1);
         let piece = self.feed.as_mut().and_then(|feed| feed.piece(self.next));
         let (shard, index, left) = match piece {
@@ -68,7 +68,7 @@ impl RowSource for MdsRows {
                 let skipped = self.next - piece.first;
                 (Arc::clone(&piece.shard), piece.index + skipped, piece.count - skipped)
             }
-            None => (self.folder.shard(at)?, index, info.samples - index),
+            None => (self.directory.shard(at)?, index, info.samples - index),
         };
         let rows = (CHUNK_BYTES / average).clamp(1, MAX_CHUNK_ROWS).min(left);
         self.next += rows;
@@ -82,8 +82,8 @@ impl RowSource for MdsRows {
     }
 
     fn total_bytes(&self) -> Option<u64> {
-        let bytes = |shard| self.folder.info(shard).map_or(0, |info| info.raw.bytes);
-        Some((0..self.folder.count()).map(bytes).sum())
+        let bytes = |shard| self.directory.info(shard).map_or(0, |info| info.raw.bytes);
+        Some((0..self.directory.count()).map(bytes).sum())
     }
 
     fn select(&mut self, selection: &Arc<Selection>) {

@@ -4,7 +4,7 @@ use crate::inputs::Input;
 use crate::msgpack::{self, Block, Rows};
 use crate::{RowChunk, RowSource};
 use jinx_core::error::{Error, Result};
-use jinx_core::limits::MAX_RECORD_BYTES;
+use jinx_core::limits::MAX_ROW_BYTES;
 use jinx_core::num::to_u64;
 use jinx_core::sink::Sink;
 use std::path::Path;
@@ -22,7 +22,7 @@ pub struct MessagePack {
 impl MessagePack {
     pub fn new(input: Input) -> Self {
         let name = Arc::from(input.name());
-        Self { rows: Rows::new(input, MAX_RECORD_BYTES), name, markers: false }
+        Self { rows: Rows::new(input, MAX_ROW_BYTES), name, markers: false }
     }
 
     /// Whether every row holds markers, even if it does not declare them.

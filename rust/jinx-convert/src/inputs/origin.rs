@@ -49,7 +49,7 @@ impl Known {
 }
 
 impl Origin {
-    /// Examines the inputs; folders become the files in them.
+    /// Examines the inputs; directories become the files in them.
     ///
     /// # Errors
     /// `Io` for missing inputs; errors of the files that describe the rows.
@@ -100,7 +100,7 @@ impl Origin {
     /// All rows, from the first.
     ///
     /// # Errors
-    /// Errors of a folder of shards.
+    /// Errors of a directory of shards.
     pub(crate) fn open(&self) -> Result<Box<dyn RowSource>> {
         let mut openers: Vec<Opener> = Vec::new();
         for path in &self.paths {
@@ -150,11 +150,11 @@ impl Origin {
     }
 }
 
-/// The facts in the indexes of MDS folders.
-fn known_of_mds(folders: &[PathBuf]) -> Result<Known> {
+/// The facts in the indexes of MDS directories.
+fn known_of_mds(directories: &[PathBuf]) -> Result<Known> {
     let mut names: Vec<String> = Vec::new();
-    for folder in folders {
-        for (name, _) in mds_columns(folder)?.0 {
+    for directory in directories {
+        for (name, _) in mds_columns(directory)?.0 {
             if !names.contains(&name) {
                 names.push(name);
             }
@@ -171,11 +171,11 @@ fn is_pipe(metadata: &std::fs::Metadata) -> bool {
     !metadata.is_file() && !metadata.is_dir()
 }
 
-/// The files of a format in a folder, in natural order.
-fn files_in(folder: &Path, format: Format) -> Result<Vec<PathBuf>> {
+/// The files of a format in a directory, in natural order.
+fn files_in(directory: &Path, format: Format) -> Result<Vec<PathBuf>> {
     let mut names = Vec::new();
-    for entry in std::fs::read_dir(folder).map_err(|error| Error::io(folder, &error))? {
-        let name = entry.map_err(|error| Error::io(folder, &error))?.file_name();
+    for entry in std::fs::read_dir(directory).map_err(|error| Error::io(directory, &error))? {
+        let name = entry.map_err(|error| Error::io(directory, &error))?.file_name();
         if let Some(name) = name.to_str().filter(|name| !name.starts_with('.'))
             && Format::from_path(Path::new(name)) == Some(format)
         {
@@ -183,12 +183,11 @@ fn files_in(folder: &Path, format: Format) -> Result<Vec<PathBuf>> {
         }
     }
     if names.is_empty() {
-        return Err(
-            Error::invalid(format!("there is no {} file in this directory", format.name())).in_file(folder)
-        );
+        return Err(Error::invalid(format!("there is no {} file in this directory", format.name()))
+            .in_file(directory));
     }
     names.sort_by(|a, b| natural(a, b));
-    Ok(names.into_iter().map(|name| folder.join(name)).collect())
+    Ok(names.into_iter().map(|name| directory.join(name)).collect())
 }
 
 /// The media fields of the first sample; a pipe can be read once only.

@@ -30,7 +30,7 @@ impl Input {
     /// magic bytes (brotli and the old lzma), from its suffix.
     ///
     /// # Errors
-    /// `Io`; `Invalid` for a folder.
+    /// `Io`; `Invalid` for a directory.
     pub fn open(path: &Path) -> Result<Self> {
         if path == Path::new(STANDARD_STREAM) {
             return Self::new(io::stdin(), Path::new("<standard input>"), None);

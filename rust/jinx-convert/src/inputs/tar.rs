@@ -255,7 +255,7 @@ impl Sample {
         sink.str(&self.key)?;
         for (suffix, data) in &self.files {
             sink.key(suffix)?;
-            emit_file(suffix, data, markers, sink).map_err(|error| error.in_field(suffix))?;
+            emit_file(suffix, data, markers, sink).map_err(|error| error.in_column(suffix))?;
         }
         sink.end_dict()
     }
@@ -269,7 +269,7 @@ impl Sample {
         };
         let mut tree = TreeBuilder::default();
         markers::emit_value(text, 0, Markers { always: false, files: Some(&files) }, &mut tree)
-            .map_err(|error| error.in_field(SAMPLE))?;
+            .map_err(|error| error.in_column(SAMPLE))?;
         let Value::Dict(members) = tree.take()? else { return Ok(()) };
         let named = named.into_inner();
         let added: Vec<_> = self.files.iter().filter(|(suffix, _)| !named.contains(suffix)).collect();
@@ -284,7 +284,7 @@ impl Sample {
                 return Err(Error::corrupt(what));
             }
             sink.key(suffix)?;
-            emit_file(suffix, data, false, sink).map_err(|error| error.in_field(suffix))?;
+            emit_file(suffix, data, false, sink).map_err(|error| error.in_column(suffix))?;
         }
         sink.end_dict()
     }

@@ -64,8 +64,8 @@ fn many_samples_come_in_order() {
 #[test]
 fn what_is_wrong_is_named() {
     let text = |tar: Vec<u8>| rows(tar).unwrap_err().to_string();
-    assert!(text(tar_of(&[("0.cls", b"cat")])).contains("a.tar: sample 0, field 'cls': a file that should"));
-    assert!(text(tar_of(&[("0.json", b"{")])).contains("sample 0, field 'json': not valid JSON"));
+    assert!(text(tar_of(&[("0.cls", b"cat")])).contains("a.tar: sample 0, column 'cls': a file that should"));
+    assert!(text(tar_of(&[("0.json", b"{")])).contains("sample 0, column 'json': not valid JSON"));
     assert!(text(tar_of(&[("0.a", b"1"), ("0.a", b"2")])).contains("'0' has two files with the suffix .a"));
     let whole = tar_of(&[("0.a", &[1; 2000])]);
     assert!(text(whole[..1500].to_vec()).contains("a.tar: the tar ends inside 0.a"));

@@ -164,7 +164,7 @@ impl<'a> RowWalk<'a> {
                 for _ in 0..count {
                     let name = self.name()?;
                     hashes.push(XxHash3_64::oneshot(name.as_bytes()));
-                    self.value(depth + 1, hashes).map_err(|error| error.in_field(name))?;
+                    self.value(depth + 1, hashes).map_err(|error| error.in_column(name))?;
                 }
                 let own = &mut hashes[start..];
                 own.sort_unstable();
@@ -192,7 +192,7 @@ impl<'a> RowWalk<'a> {
                 check_depth(depth, MAX_DEPTH)?;
                 sink.begin_list(count)?;
                 for i in 0..count {
-                    self.emit(depth + 1, sink).map_err(|error| error.in_field(&format!("[{i}]")))?;
+                    self.emit(depth + 1, sink).map_err(|error| error.in_column(&format!("[{i}]")))?;
                 }
                 sink.end_list()
             }
@@ -212,7 +212,7 @@ impl<'a> RowWalk<'a> {
         for _ in 0..count {
             let name = self.name()?;
             sink.key(name)?;
-            self.emit(depth + 1, sink).map_err(|error| error.in_field(name))?;
+            self.emit(depth + 1, sink).map_err(|error| error.in_column(name))?;
         }
         sink.end_dict()
     }
@@ -234,7 +234,7 @@ impl<'a> RowWalk<'a> {
         for (name, at) in kept {
             sink.key(name)?;
             self.at = at;
-            self.emit(depth + 1, sink).map_err(|error| error.in_field(name))?;
+            self.emit(depth + 1, sink).map_err(|error| error.in_column(name))?;
         }
         self.at = end;
         sink.end_dict()

@@ -25,7 +25,7 @@ pub struct Rows<R> {
     /// Bytes that were read after the last block.
     rest: Vec<u8>,
     next: u64,
-    max_record_bytes: u64,
+    max_row_bytes: u64,
 }
 
 /// How far one row has been scanned.
@@ -36,8 +36,8 @@ struct Scan {
 }
 
 impl<R: Read> Rows<R> {
-    pub fn new(source: R, max_record_bytes: u64) -> Self {
-        Self { source, rest: Vec::new(), next: 0, max_record_bytes }
+    pub fn new(source: R, max_row_bytes: u64) -> Self {
+        Self { source, rest: Vec::new(), next: 0, max_row_bytes }
     }
 
     pub fn source(&self) -> &R {
@@ -77,8 +77,8 @@ impl<R: Read> Rows<R> {
         let mut scan = Scan { at: start, values: 1 };
         loop {
             let wanted = scan.advance(bytes)?;
-            if to_u64(wanted - start) > self.max_record_bytes {
-                return Err(Error::limit(format!("a row of more than {} bytes", self.max_record_bytes)));
+            if to_u64(wanted - start) > self.max_row_bytes {
+                return Err(Error::limit(format!("a row of more than {} bytes", self.max_row_bytes)));
             }
             if wanted <= bytes.len() {
                 return Ok(Some(wanted));

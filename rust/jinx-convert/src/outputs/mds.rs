@@ -1,4 +1,4 @@
-//! Rows into an MDS folder, after a first pass that infers the columns' encodings.
+//! Rows into an MDS directory, after a first pass that infers the columns' encodings.
 
 use crate::observe::Findings;
 use crate::{ChunkEncoder, RowTarget, Summary};
@@ -16,7 +16,7 @@ impl Findings for Inference {
     }
 }
 
-/// Writes an MDS folder.
+/// Writes an MDS directory.
 pub struct MdsTarget(Writer);
 
 impl MdsTarget {
@@ -71,7 +71,7 @@ impl ChunkEncoder for Samples {
         let mut values = Vec::with_capacity(self.encoder.columns().len());
         for column in self.encoder.columns() {
             let value = encode(&column.encoding, row.get(&column.name));
-            values.push(value.map_err(|error| error.in_field(&column.name))?);
+            values.push(value.map_err(|error| error.in_column(&column.name))?);
         }
         let sample = self.encoder.encode(&values)?;
         self.bytes += to_u64(sample.len());

@@ -12,24 +12,24 @@ use twox_hash::XxHash3_128;
 /// Forwards all values, but replaces binary ones by paths.
 pub(crate) struct MediaOut<'a, S> {
     ops: &'a dyn FileOps,
-    folder: &'a Path,
+    directory: &'a Path,
     inner: S,
 }
 
 impl<'a, S: Sink> MediaOut<'a, S> {
-    pub(crate) fn around(folder: &'a Path, inner: S) -> Self {
-        Self { ops: &RealOps, folder, inner }
+    pub(crate) fn around(directory: &'a Path, inner: S) -> Self {
+        Self { ops: &RealOps, directory, inner }
     }
 
     /// Writes a file named by its content, so that equal media are one file.
     fn write(&self, data: &[u8]) -> Result<String> {
         let name = format!("{:032x}{}", XxHash3_128::oneshot(data), suffix(data));
-        let path = self.folder.join(&name[..2]).join(&name);
+        let path = self.directory.join(&name[..2]).join(&name);
         let failed = |error: std::io::Error| Error::io(&path, &error);
         if path.metadata().is_ok_and(|there| there.len() == jinx_core::num::to_u64(data.len())) {
             return Ok(self.shown(&name));
         }
-        self.ops.create_folders(&self.folder.join(&name[..2])).map_err(failed)?;
+        self.ops.create_directories(&self.directory.join(&name[..2])).map_err(failed)?;
         // Written under a temporary name first, so that an interrupted run leaves no partial file under the final name.
         let thread = format!("{:?}", std::thread::current().id()).replace(|c: char| !c.is_ascii_digit(), "");
         let temporary = path.with_extension(format!("{}-{thread}.tmp", std::process::id()));
@@ -37,17 +37,18 @@ impl<'a, S: Sink> MediaOut<'a, S> {
         written.map_err(|error| {
             let _ = self.ops.remove(&temporary);
             match error.kind() {
-                ErrorKind::NotFound => Error::io(self.folder, &error),
+                ErrorKind::NotFound => Error::io(self.directory, &error),
                 _ => failed(error),
             }
         })?;
         Ok(self.shown(&name))
     }
 
-    /// The path in the rows: it begins with the name of the folder, which lies next to the output.
+    /// The path in the rows: it begins with the name of the directory, which lies next to the output.
     fn shown(&self, name: &str) -> String {
-        let folder = self.folder.file_name().map(|folder| folder.to_string_lossy()).unwrap_or_default();
-        format!("{folder}/{}/{name}", &name[..2])
+        let directory =
+            self.directory.file_name().map(|directory| directory.to_string_lossy()).unwrap_or_default();
+        format!("{directory}/{}/{name}", &name[..2])
     }
 }
 
@@ -116,13 +117,13 @@ mod tests {
                 at if at == number => Err(io::Error::other("injected")),
                 _ => Ok(()),
             };
-            let out = MediaOut { ops: &ops, folder: place.path(), inner: TreeBuilder::default() };
+            let out = MediaOut { ops: &ops, directory: place.path(), inner: TreeBuilder::default() };
             let written = out.write(b"data");
             let has_failed = calls.load(Ordering::Relaxed) > number;
             assert_eq!(written.is_err(), has_failed, "{number}");
             let inner = fs::read_dir(place.path()).unwrap().map(|entry| entry.unwrap().path());
             let files: Vec<_> = inner
-                .flat_map(|folder| fs::read_dir(folder).unwrap())
+                .flat_map(|directory| fs::read_dir(directory).unwrap())
                 .map(|entry| fs::read(entry.unwrap().path()).unwrap())
                 .collect();
             if has_failed {
@@ -130,7 +131,7 @@ mod tests {
                 continue;
             }
             assert_eq!(files, [b"data"]);
-            assert_eq!(number, 3, "the folder and the file are made, the file is renamed");
+            assert_eq!(number, 3, "the directory and the file are made, the file is renamed");
             return;
         }
     }

@@ -92,7 +92,7 @@ impl<W: Write + Send> ParquetSink<W> {
     /// `Unsupported` for a type that Parquet cannot store, naming the column; `Invalid` for a wrong level.
     pub fn create(writer: W, schema: SchemaRef, options: ParquetOptions) -> Result<Self> {
         for field in schema.fields() {
-            storable(field.data_type()).map_err(|error| error.in_field(field.name()))?;
+            storable(field.data_type()).map_err(|error| error.in_column(field.name()))?;
         }
         let properties = properties(&schema, options)?;
         let writer = ArrowWriter::try_new(writer, schema.clone(), Some(properties)).map_err(write_error)?;
@@ -172,12 +172,14 @@ fn storable(data_type: &DataType) -> Result<()> {
         )),
         DataType::Struct(fields) => fields
             .iter()
-            .try_for_each(|field| storable(field.data_type()).map_err(|error| error.in_field(field.name()))),
+            .try_for_each(|field| storable(field.data_type()).map_err(|error| error.in_column(field.name()))),
         DataType::List(field)
         | DataType::LargeList(field)
         | DataType::FixedSizeList(field, _)
         | DataType::ListView(field)
-        | DataType::LargeListView(field) => storable(field.data_type()).map_err(|error| error.in_field("[]")),
+        | DataType::LargeListView(field) => {
+            storable(field.data_type()).map_err(|error| error.in_column("[]"))
+        }
         DataType::Map(field, _) => storable(field.data_type()),
         DataType::Dictionary(_, values) => storable(values),
         DataType::RunEndEncoded(_, values) => storable(values.data_type()),

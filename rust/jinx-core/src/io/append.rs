@@ -1,4 +1,4 @@
-//! Adds shards to a published folder: one writer at a time. Shards that a dead writer added are removed.
+//! Adds shards to a published directory: one writer at a time. Shards that a dead writer added are removed.
 //!
 //! ```text
 //! .NAME.tmp.lock    held from begin to the end, the same as for replacing; lists the shards that are being added
@@ -6,12 +6,12 @@
 //! ```
 
 use super::contents::Contents;
-use super::folder_paths::{FolderPaths, remove_dataset};
+use super::directory_paths::{DirectoryPaths, remove_dataset};
 use super::lock::Lock;
 use super::neighbours::other_owner;
 use super::ops::{FileOps, RealOps, if_there};
 use super::pair_names::{PairIdentity, sidecar_path};
-use super::pair_writer::require_folder;
+use super::pair_writer::require_directory;
 use crate::error::{Error, Result};
 use crate::num::to_usize;
 use std::io::Write;
@@ -22,30 +22,30 @@ use std::sync::Arc;
 /// At most this much of a list of added shards is read: 50,000 names.
 const MAX_LIST_BYTES: u64 = 1 << 20;
 
-/// Adds shards to a folder; dropping it without [`FolderAppend::keep`] removes them.
-pub struct FolderAppend {
+/// Adds shards to a directory; dropping it without [`DirectoryAppend::keep`] removes them.
+pub struct DirectoryAppend {
     ops: Arc<dyn FileOps>,
-    folder: PathBuf,
+    directory: PathBuf,
     added: Vec<String>,
     lock: Lock,
 }
 
-impl FolderAppend {
-    /// Locks the folder `target`, and undoes the unfinished work of a dead writer.
+impl DirectoryAppend {
+    /// Locks the directory `target`, and undoes the unfinished work of a dead writer.
     ///
     /// # Errors
-    /// `Invalid` when the parent folder is missing; `Io` (`WouldBlock`) when another process is writing it.
+    /// `Invalid` when the parent directory is missing; `Io` (`WouldBlock`) when another process is writing it.
     pub fn begin(target: &Path, identity: &dyn PairIdentity) -> Result<Self> {
         Self::begin_on(Arc::new(RealOps), target, identity)
     }
 
-    /// As [`FolderAppend::begin`], through `ops`.
+    /// As [`DirectoryAppend::begin`], through `ops`.
     ///
     /// # Errors
-    /// As [`FolderAppend::begin`].
+    /// As [`DirectoryAppend::begin`].
     pub fn begin_on(ops: Arc<dyn FileOps>, target: &Path, identity: &dyn PairIdentity) -> Result<Self> {
-        let paths = FolderPaths::of(target)?;
-        require_folder(&paths.parent)?;
+        let paths = DirectoryPaths::of(target)?;
+        require_directory(&paths.parent)?;
         let lock = Lock::take_kept(&ops, &paths.lock, &paths.target)?;
         paths.recover(&*ops)?;
         remove_unlisted(&*ops, &paths.target, &lock, identity)?;
@@ -53,17 +53,17 @@ impl FolderAppend {
             remove_dataset(&*ops, left, Contents::Jinx)?;
         }
         lock.clear()?;
-        Ok(Self { ops, folder: paths.target, added: Vec::new(), lock })
+        Ok(Self { ops, directory: paths.target, added: Vec::new(), lock })
     }
 
-    /// How files in the folder are made.
+    /// How files in the directory are made.
     pub fn ops(&self) -> &Arc<dyn FileOps> {
         &self.ops
     }
 
-    /// The folder, absolute.
-    pub fn folder(&self) -> &Path {
-        &self.folder
+    /// The directory, absolute.
+    pub fn directory(&self) -> &Path {
+        &self.directory
     }
 
     /// Call this before creating the main file `name`.
@@ -76,7 +76,7 @@ impl FolderAppend {
 
     /// Makes the names of the added files durable: a manifest must not list files that a power cut would remove.
     pub fn sync(&self) -> Result<()> {
-        self.ops.sync_folder(&self.folder).map_err(|error| Error::io(&self.folder, &error))
+        self.ops.sync_directory(&self.directory).map_err(|error| Error::io(&self.directory, &error))
     }
 
     /// Keeps the added shards, which the manifest lists now.
@@ -85,20 +85,20 @@ impl FolderAppend {
     }
 }
 
-impl Drop for FolderAppend {
+impl Drop for DirectoryAppend {
     fn drop(&mut self) {
         if self.lock.is_own_process() {
             for name in &self.added {
                 // No manifest lists them: leftovers only cost space.
-                let _ = remove_files(&*self.ops, &shard_files(&self.folder, name));
+                let _ = remove_files(&*self.ops, &shard_files(&self.directory, name));
             }
         }
     }
 }
 
 /// The sidecar and the main file of a shard, if they exist.
-fn shard_files(folder: &Path, name: &str) -> Vec<PathBuf> {
-    let main = folder.join(name);
+fn shard_files(directory: &Path, name: &str) -> Vec<PathBuf> {
+    let main = directory.join(name);
     [sidecar_path(&main), main].into_iter().filter(|path| path.exists()).collect()
 }
 
@@ -109,7 +109,7 @@ fn remove_files(ops: &dyn FileOps, files: &[PathBuf]) -> Result<()> {
 /// Removes the shards that a dead writer listed in its lock and the manifest does not list. Only under the lock.
 pub(crate) fn remove_unlisted(
     ops: &dyn FileOps,
-    folder: &Path,
+    directory: &Path,
     lock: &Lock,
     identity: &dyn PairIdentity,
 ) -> Result<Vec<PathBuf>> {
@@ -119,13 +119,13 @@ pub(crate) fn remove_unlisted(
     lock.file().read_exact_at(&mut text, 0).map_err(|error| failed(&error))?;
     let text = String::from_utf8_lossy(&text);
     // Without a readable manifest, nobody knows which shards count.
-    let Some(listed) = identity.listed(folder).filter(|_| !text.is_empty()) else {
+    let Some(listed) = identity.listed(directory).filter(|_| !text.is_empty()) else {
         return Ok(Vec::new());
     };
     let mut removed = Vec::new();
     for name in text.lines().filter(|name| is_shard(name) && !listed.iter().any(|other| other == name)) {
-        let mut files = shard_files(folder, name);
-        if other_owner(&sidecar_path(&folder.join(name)), &folder.join(name), identity)?.is_some() {
+        let mut files = shard_files(directory, name);
+        if other_owner(&sidecar_path(&directory.join(name)), &directory.join(name), identity)?.is_some() {
             files.retain(|path| !path.ends_with(sidecar_path(Path::new(name))));
         }
         remove_files(ops, &files)?;

@@ -1,4 +1,4 @@
-//! Which files a folder dataset consists of.
+//! Which files a directory dataset consists of.
 
 use super::pair_names::{hidden_stem, split_second_name};
 use std::ffi::{OsStr, OsString};
@@ -6,14 +6,14 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// A kind of folder dataset, by its files: nothing else is ever removed.
+/// A kind of directory dataset, by its files: nothing else is ever removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Contents {
     /// `jinx.json`, `shard-*` with `.jinx`, `.binx` or `.jinx.json`, and our hidden temporaries.
     Jinx,
     /// `index.json` and `shard.*.mds*`.
     Mds,
-    /// `jinx.json` and pairs of any names: what a copy of a folder may hold.
+    /// `jinx.json` and pairs of any names: what a copy of a directory may hold.
     Pairs,
 }
 
@@ -35,10 +35,10 @@ impl Contents {
         }
     }
 
-    /// The files of `folder`, or the first name that is not ours.
-    pub(crate) fn list(self, folder: &Path) -> io::Result<Result<Vec<PathBuf>, OsString>> {
+    /// The files of `directory`, or the first name that is not ours.
+    pub(crate) fn list(self, directory: &Path) -> io::Result<Result<Vec<PathBuf>, OsString>> {
         let mut files = Vec::new();
-        for entry in fs::read_dir(folder)? {
+        for entry in fs::read_dir(directory)? {
             let entry = entry?;
             if !self.includes(&entry.file_name()) || entry.file_type()?.is_dir() {
                 return Ok(Err(entry.file_name()));
@@ -49,11 +49,11 @@ impl Contents {
         Ok(Ok(files))
     }
 
-    /// Whether a folder holds files of one kind of dataset, at least one and no others.
-    pub(crate) fn of_any_kind(folder: &Path) -> bool {
+    /// Whether a directory holds files of one kind of dataset, at least one and no others.
+    pub(crate) fn of_any_kind(directory: &Path) -> bool {
         [Self::Jinx, Self::Mds]
             .iter()
-            .any(|kind| matches!(kind.list(folder), Ok(Ok(files)) if !files.is_empty()))
+            .any(|kind| matches!(kind.list(directory), Ok(Ok(files)) if !files.is_empty()))
     }
 }
 

@@ -127,7 +127,7 @@ impl Source {
     ///
     /// # Errors
     /// `Io` when the file is missing or refused, or when it cannot be mapped and `access` is `Mmap`; `Invalid` when
-    /// it is a folder, a pipe or a device, or when the environment variable `JINX_IO` holds an unknown name.
+    /// it is a directory, a pipe or a device, or when the environment variable `JINX_IO` holds an unknown name.
     pub fn open(path: impl AsRef<Path>, access: Access) -> Result<Self> {
         Self::open_from(Path::new(""), path, access)
     }

@@ -4,9 +4,9 @@
 
 pub mod append;
 mod contents;
+pub mod directory;
+mod directory_paths;
 pub mod file;
-pub mod folder;
-mod folder_paths;
 mod lock;
 mod map;
 mod mount;
@@ -27,10 +27,10 @@ mod uninit;
 #[allow(clippy::unwrap_used, clippy::panic)]
 mod tests;
 
-pub use append::FolderAppend;
+pub use append::DirectoryAppend;
 pub use contents::Contents;
+pub use directory::DirectoryWriter;
 pub use file::{Access, Identity, Source, base_of};
-pub use folder::FolderWriter;
 pub use names::{plain_component, plain_path};
 pub use neighbours::{other_owner, require_own_sidecar};
 pub use ops::{FileOps, RealOps};

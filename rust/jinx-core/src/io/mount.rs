@@ -46,7 +46,7 @@ fn is_remote_magic(magic: u32) -> bool {
             | 0x1983_0326 // BeeGFS
             | 0xAAD7_AAEA // PanFS
             | 0x0000_564C // NCP
-            | 0x786F_4256 // VirtualBox shared folders
+            | 0x786F_4256 // VirtualBox shared directories
     )
 }
 

@@ -3,7 +3,7 @@
 use crate::error::{Error, Result};
 use crate::limits::{MAX_NAME_BYTES, MAX_PATH_BYTES};
 
-/// Accepts `name` if it names a file inside a folder and nothing else, on every system a dataset may be carried to.
+/// Accepts `name` if it names a file inside a directory and nothing else, on every system a dataset may be carried to.
 ///
 /// `what` says where the name came from, for the message.
 ///
@@ -62,7 +62,8 @@ fn fault(name: &str) -> Option<&'static str> {
     }
 }
 
-/// Bidirectional overrides and isolates, line separators and the byte-order mark. Joiners stay legal: scripts need them.
+/// Bidirectional overrides and isolates, line separators and the byte-order mark. Joiners stay legal: scripts need
+/// them.
 fn reorders_text(c: char) -> bool {
     matches!(c, '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}' | '\u{2028}' | '\u{2029}' | '\u{FEFF}')
 }

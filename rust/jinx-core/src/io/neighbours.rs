@@ -9,21 +9,21 @@ use std::ffi::OsStr;
 use std::fs::{self, DirEntry, Metadata};
 use std::path::{Path, PathBuf};
 
-/// A main file of the folder other than `main` that has the id of `sidecar` and no other sidecar with that id.
+/// A main file of the directory other than `main` that has the id of `sidecar` and no other sidecar with that id.
 ///
 /// # Errors
-/// `Io` when the folder cannot be read; `Interrupted`.
+/// `Io` when the directory cannot be read; `Interrupted`.
 pub fn other_owner(sidecar: &Path, main: &Path, identity: &dyn PairIdentity) -> Result<Option<PathBuf>> {
     let Some(id) = identity.sidecar_id(sidecar) else {
         // Without an id (JINX 1.0) the name alone decides.
         return Ok(None);
     };
-    let folder = sidecar.parent().unwrap_or(Path::new("/"));
-    let failed = |error: &std::io::Error| Error::io(folder, error);
+    let directory = sidecar.parent().unwrap_or(Path::new("/"));
+    let failed = |error: &std::io::Error| Error::io(directory, error);
     let known = fs::metadata(main).ok();
     // Another file with the id of this dataset is a copy of its main file: few files have its length.
     let copied = known.as_ref().filter(|_| identity.main_id(main).as_ref() == Some(&id));
-    for entry in fs::read_dir(folder).map_err(|error| failed(&error))? {
+    for entry in fs::read_dir(directory).map_err(|error| failed(&error))? {
         let entry = entry.map_err(|error| failed(&error))?;
         if Path::new(&entry.file_name()).extension() != Some(OsStr::new("jinx"))
             || copied.is_some_and(|copied| length_of(&entry).is_some_and(|length| length != copied.len()))
@@ -59,7 +59,7 @@ fn is_link_to(entry: &DirEntry, main: Option<&Metadata>) -> bool {
 /// Fails if the sidecar that `main` is going to replace or remove belongs to another main file.
 ///
 /// # Errors
-/// `Invalid`, with the name of the other main file; `Io` when the folder cannot be read; `Interrupted`.
+/// `Invalid`, with the name of the other main file; `Io` when the directory cannot be read; `Interrupted`.
 pub fn require_own_sidecar(main: &Path, identity: &dyn PairIdentity) -> Result<()> {
     let sidecar = sidecar_path(main);
     if look(&sidecar).map_err(|error| Error::io(&sidecar, &error))?.is_none() {

@@ -15,16 +15,16 @@ pub enum Call<'a> {
     OpenLockable(&'a Path),
     Create(&'a Path),
     OpenEmpty(&'a Path),
-    CreateFolder(&'a Path),
+    CreateDirectory(&'a Path),
     SetMode(&'a Path),
     Truncate(&'a Path),
     SyncFile(&'a Path),
-    SyncFolder(&'a Path),
+    SyncDirectory(&'a Path),
     Link(&'a Path, &'a Path),
     Rename(&'a Path, &'a Path),
     Exchange(&'a Path, &'a Path),
     Remove(&'a Path),
-    RemoveFolder(&'a Path),
+    RemoveDirectory(&'a Path),
     RemoveTree(&'a Path),
 }
 
@@ -57,24 +57,24 @@ pub trait FileOps: Send + Sync {
         self.open_empty(path)?.write_all(bytes)
     }
 
-    fn create_folder(&self, path: &Path) -> io::Result<()> {
-        self.permit(Call::CreateFolder(path))?;
+    fn create_directory(&self, path: &Path) -> io::Result<()> {
+        self.permit(Call::CreateDirectory(path))?;
         again(|| fs::create_dir(path))
     }
 
-    /// Creates a folder that only its owner may enter.
-    fn create_private_folder(&self, path: &Path) -> io::Result<()> {
-        self.permit(Call::CreateFolder(path))?;
+    /// Creates a directory that only its owner may enter.
+    fn create_private_directory(&self, path: &Path) -> io::Result<()> {
+        self.permit(Call::CreateDirectory(path))?;
         again(|| DirBuilder::new().mode(0o700).create(path))
     }
 
-    /// Creates a folder and those around it, as far as they are missing.
-    fn create_folders(&self, path: &Path) -> io::Result<()> {
-        self.permit(Call::CreateFolder(path))?;
+    /// Creates a directory and those around it, as far as they are missing.
+    fn create_directories(&self, path: &Path) -> io::Result<()> {
+        self.permit(Call::CreateDirectory(path))?;
         again(|| fs::create_dir_all(path))
     }
 
-    /// Sets the permission bits of an open file or folder.
+    /// Sets the permission bits of an open file or directory.
     fn set_mode(&self, file: &File, path: &Path, mode: u32) -> io::Result<()> {
         self.permit(Call::SetMode(path))?;
         file.set_permissions(Permissions::from_mode(mode & 0o777))
@@ -90,10 +90,10 @@ pub trait FileOps: Send + Sync {
         file.sync_all()
     }
 
-    fn sync_folder(&self, path: &Path) -> io::Result<()> {
-        self.permit(Call::SyncFolder(path))?;
+    fn sync_directory(&self, path: &Path) -> io::Result<()> {
+        self.permit(Call::SyncDirectory(path))?;
         match File::open(path)?.sync_all() {
-            // Some network and user-space file systems cannot sync a folder; they order its changes themselves.
+            // Some network and user-space file systems cannot sync a directory; they order its changes themselves.
             Err(error) if is_unsupported(&error) => Ok(()),
             done => done,
         }
@@ -123,13 +123,13 @@ pub trait FileOps: Send + Sync {
         again(|| fs::remove_file(path))
     }
 
-    /// Removes an empty folder.
-    fn remove_folder(&self, path: &Path) -> io::Result<()> {
-        self.permit(Call::RemoveFolder(path))?;
+    /// Removes an empty directory.
+    fn remove_directory(&self, path: &Path) -> io::Result<()> {
+        self.permit(Call::RemoveDirectory(path))?;
         again(|| fs::remove_dir(path))
     }
 
-    /// Removes a folder with all that is in it.
+    /// Removes a directory with all that is in it.
     fn remove_tree(&self, path: &Path) -> io::Result<()> {
         self.permit(Call::RemoveTree(path))?;
         again(|| fs::remove_dir_all(path))

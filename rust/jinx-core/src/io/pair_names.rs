@@ -15,8 +15,8 @@ pub trait PairIdentity: Send + Sync {
     fn sidecar_id(&self, sidecar: &Path) -> Option<String>;
     /// The sidecar with the id of a main file, where its readers find it; `None` when there is none.
     fn sidecar_of(&self, main: &Path) -> Option<PathBuf>;
-    /// The main files that the manifest of `folder` lists; `None` when that cannot be told.
-    fn listed(&self, _folder: &Path) -> Option<Vec<String>> {
+    /// The main files that the manifest of `directory` lists; `None` when that cannot be told.
+    fn listed(&self, _directory: &Path) -> Option<Vec<String>> {
         None
     }
 }

@@ -17,7 +17,7 @@ const LONGEST_NAME: usize = 255;
 /// Every path that publishing one pair touches; absolute, so that the working directory may change.
 #[derive(Debug, Clone)]
 pub(crate) struct PairPaths {
-    pub folder: PathBuf,
+    pub directory: PathBuf,
     pub stem: OsString,
     pub main: PathBuf,
     pub sidecar: PathBuf,
@@ -31,31 +31,32 @@ impl PairPaths {
         let stem = whole
             .file_name()
             .and_then(|name| name.as_bytes().strip_suffix(b".jinx"))
-            .filter(|stem| !stem.is_empty())
-            .ok_or_else(|| Error::invalid("the name of a dataset must end in .jinx").in_file(main))?;
+            // Of `..jinx`, the name without its suffix is the directory itself.
+            .filter(|stem| !stem.is_empty() && *stem != b".")
+            .ok_or_else(|| Error::invalid("the name of a dataset must be NAME.jinx").in_file(main))?;
         let stem = OsStr::from_bytes(stem);
         if stem.len() + LONGEST_ADDITION > LONGEST_NAME {
             let most = LONGEST_NAME - LONGEST_ADDITION;
             return Err(Error::invalid(format!("the name is too long: at most {most} bytes before .jinx"))
                 .in_file(main));
         }
-        let folder = whole.parent().unwrap_or(Path::new("/"));
-        Ok(Self::inside(folder, stem))
+        let directory = whole.parent().unwrap_or(Path::new("/"));
+        Ok(Self::inside(directory, stem))
     }
 
-    pub(crate) fn inside(folder: &Path, stem: &OsStr) -> Self {
+    pub(crate) fn inside(directory: &Path, stem: &OsStr) -> Self {
         let named = |suffix: &str| {
             let mut name = stem.to_owned();
             name.push(suffix);
-            folder.join(name)
+            directory.join(name)
         };
         Self {
-            folder: folder.to_owned(),
+            directory: directory.to_owned(),
             stem: stem.to_owned(),
             main: named(".jinx"),
             sidecar: named(".binx"),
-            main_temp: folder.join(hidden(stem, ".jinx.tmp")),
-            sidecar_temp: folder.join(hidden(stem, ".binx.tmp")),
+            main_temp: directory.join(hidden(stem, ".jinx.tmp")),
+            sidecar_temp: directory.join(hidden(stem, ".binx.tmp")),
         }
     }
 
@@ -93,7 +94,7 @@ impl PairPaths {
         if other_owner(&self.sidecar, &self.main, identity)?.is_some() {
             return Ok(());
         }
-        let restored = ops.rename(&second, &self.sidecar).and_then(|()| ops.sync_folder(&self.folder));
+        let restored = ops.rename(&second, &self.sidecar).and_then(|()| ops.sync_directory(&self.directory));
         restored.map_err(|error| Error::io(&self.sidecar, &error))
     }
 
@@ -115,9 +116,9 @@ impl PairPaths {
 
     /// Second names of this pair that no main file needs any more. Only under the pair's lock.
     pub(crate) fn garbage(&self, identity: &dyn PairIdentity) -> Result<Vec<PathBuf>> {
-        let failed = |error: &io::Error| Error::io(&self.folder, error);
+        let failed = |error: &io::Error| Error::io(&self.directory, error);
         let mut found = Vec::new();
-        for entry in fs::read_dir(&self.folder).map_err(|error| failed(&error))? {
+        for entry in fs::read_dir(&self.directory).map_err(|error| failed(&error))? {
             let entry = entry.map_err(|error| failed(&error))?;
             match split_second_name(&entry.file_name()) {
                 Some((stem, tag))

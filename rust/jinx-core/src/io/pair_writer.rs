@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! create    write .STEM.jinx.tmp (locked) and .STEM.binx.tmp -> fsync both
-//!           -> rename .binx -> fsync folder -> rename .jinx (commit) -> fsync folder
-//! replace   the same, but before: link the old sidecar to .STEM.binx.<old id> -> fsync folder; after: unlink it
+//!           -> rename .binx -> fsync directory -> rename .jinx (commit) -> fsync directory
+//! replace   the same, but before: link the old sidecar to .STEM.binx.<old id> -> fsync directory; after: unlink it
 //! ```
 //! Without the second name a crash between the renames would leave the old main file with the new sidecar.
 
@@ -35,9 +35,10 @@ impl PairWriter {
     /// Starts to write `main`, whose name must end in `.jinx`, and undoes the unfinished work of a dead writer.
     ///
     /// # Errors
-    /// `Invalid` when the name is unsuitable or too long, the folder is missing, the target is a folder, it exists and
-    /// `overwrite` is false, or its sidecar's name is that of another dataset's sidecar; `Io` (`WouldBlock`) when another
-    /// process is writing the same dataset; `Unsupported` when the file system has no locks.
+    /// `Invalid` when the name is unsuitable or too long, the directory is missing, the target is a directory, it
+    /// exists and
+    /// `overwrite` is false, or its sidecar's name is that of another dataset's sidecar; `Io` (`WouldBlock`) when
+    /// another process is writing the same dataset; `Unsupported` when the file system has no locks.
     pub fn begin(main: &Path, overwrite: bool, identity: impl PairIdentity + 'static) -> Result<Self> {
         Self::begin_on(Arc::new(RealOps), main, overwrite, Box::new(identity))
     }
@@ -53,7 +54,7 @@ impl PairWriter {
         identity: Box<dyn PairIdentity>,
     ) -> Result<Self> {
         let paths = PairPaths::of(main)?;
-        require_folder(&paths.folder)?;
+        require_directory(&paths.directory)?;
         require_free(&paths, overwrite)?;
         let lock = Lock::take(&ops, &paths.main_temp, &paths.main)?;
         wait_for_finisher(&paths.main)?;
@@ -100,13 +101,13 @@ impl PairWriter {
     ///
     /// # Errors
     /// `Io` when the operating system refuses a step: the old dataset is then back in its place, except when only the
-    /// last sync of the folder failed; the message says so. `Unsupported` when a pair with a sidecar is to be
+    /// last sync of the directory failed; the message says so. `Unsupported` when a pair with a sidecar is to be
     /// replaced on a file system without hard links.
     pub fn commit(mut self) -> Result<()> {
         self.lock.require_ours()?;
         // Again: a program that takes no lock may have written there.
         require_free(&self.paths, self.overwrite)?;
-        // Copies of the old main file were looked for at the beginning, which takes long in a large folder.
+        // Copies of the old main file were looked for at the beginning, which takes long in a large directory.
         if !self.paths.belonging(&*self.identity)?.1 {
             require_own_sidecar(&self.paths.main, &*self.identity)?;
         }
@@ -119,7 +120,7 @@ impl PairWriter {
             return Err(error);
         }
         self.lock.set_published();
-        self.sync_folder().map_err(|error| {
+        self.sync_directory().map_err(|error| {
             let what = format!("published, but the directory could not be synced: {}", error.what());
             Error::new(error.cause(), what).in_file(&self.paths.main)
         })?;
@@ -139,7 +140,7 @@ impl PairWriter {
         if self.sidecar.is_none() {
             self.remove_there(&self.paths.sidecar_temp)?;
         }
-        // Only a replacement makes second names; for a new name, a large folder need not be listed.
+        // Only a replacement makes second names; for a new name, a large directory need not be listed.
         if self.paths.main_exists()? {
             for second in self.paths.garbage(&*self.identity)? {
                 self.remove_there(&second)?;
@@ -170,7 +171,7 @@ impl PairWriter {
         };
         self.remove_there(&second)?;
         self.ops.link(&self.paths.sidecar, &second).map_err(|error| no_link(&self.paths.sidecar, &error))?;
-        if let Err(error) = self.sync_folder() {
+        if let Err(error) = self.sync_directory() {
             let _ = self.ops.remove(&second);
             return Err(error);
         }
@@ -184,7 +185,7 @@ impl PairWriter {
         let (from, to) = (&self.paths.sidecar_temp, &self.paths.sidecar);
         self.ops.rename(from, to).map_err(|error| Error::io(to, &error))?;
         *moved = true;
-        self.sync_folder()
+        self.sync_directory()
     }
 
     fn put_main(&self) -> Result<()> {
@@ -203,7 +204,7 @@ impl PairWriter {
             (None, true) => self.ops.remove(&self.paths.sidecar),
             (None, false) => return,
         };
-        let _ = undone.and_then(|()| self.ops.sync_folder(&self.paths.folder));
+        let _ = undone.and_then(|()| self.ops.sync_directory(&self.paths.directory));
     }
 
     fn remove_there(&self, path: &Path) -> Result<()> {
@@ -214,8 +215,10 @@ impl PairWriter {
         }
     }
 
-    fn sync_folder(&self) -> Result<()> {
-        self.ops.sync_folder(&self.paths.folder).map_err(|error| Error::io(&self.paths.folder, &error))
+    fn sync_directory(&self) -> Result<()> {
+        self.ops
+            .sync_directory(&self.paths.directory)
+            .map_err(|error| Error::io(&self.paths.directory, &error))
     }
 }
 
@@ -229,15 +232,15 @@ impl Drop for PairWriter {
     }
 }
 
-/// The parent folder of a dataset must exist.
-pub(crate) fn require_folder(folder: &Path) -> Result<()> {
-    if folder.is_dir() {
+/// The parent directory of a dataset must exist.
+pub(crate) fn require_directory(directory: &Path) -> Result<()> {
+    if directory.is_dir() {
         return Ok(());
     }
-    Err(Error::invalid("there is no such directory; create it first").in_file(folder))
+    Err(Error::invalid("there is no such directory; create it first").in_file(directory))
 }
 
-/// The target must not be a folder; a file may be there only if it may be replaced.
+/// The target must not be a directory; a file may be there only if it may be replaced.
 fn require_free(paths: &PairPaths, overwrite: bool) -> Result<()> {
     let main = &paths.main;
     match look(main).map_err(|error| Error::io(main, &error))? {

@@ -3,17 +3,17 @@
 use super::lock::Lock;
 use super::ops::{FileOps, RealOps};
 use super::pair_names::hidden;
-use super::pair_writer::{mode_of, require_folder};
+use super::pair_writer::{mode_of, require_directory};
 use crate::error::{Error, Result};
 use std::io::Write;
 use std::path::{Path, absolute};
 use std::sync::Arc;
 
 /// Writes `bytes` to `path` so that a reader sees the old or the new content: temporary, fsync, rename, fsync of the
-/// folder. An existing file is replaced; its permissions are kept.
+/// directory. An existing file is replaced; its permissions are kept.
 ///
 /// # Errors
-/// `Invalid` when the folder is missing or the path names no file; `Io` when the operating system refuses, also when
+/// `Invalid` when the directory is missing or the path names no file; `Io` when the operating system refuses, also when
 /// another process publishes the same file at this moment.
 pub fn publish_file(path: &Path, bytes: &[u8]) -> Result<()> {
     publish_on(&(Arc::new(RealOps) as Arc<dyn FileOps>), path, bytes)
@@ -25,11 +25,11 @@ pub fn publish_file(path: &Path, bytes: &[u8]) -> Result<()> {
 /// As [`publish_file`].
 pub fn publish_on(ops: &Arc<dyn FileOps>, path: &Path, bytes: &[u8]) -> Result<()> {
     let path = &absolute(path).map_err(|error| Error::io(path, &error))?;
-    let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
+    let (Some(directory), Some(name)) = (path.parent(), path.file_name()) else {
         return Err(Error::invalid("this is not the name of a file").in_file(path));
     };
-    require_folder(folder)?;
-    let mut lock = Lock::take(ops, &folder.join(hidden(name, ".tmp")), path)?;
+    require_directory(directory)?;
+    let mut lock = Lock::take(ops, &directory.join(hidden(name, ".tmp")), path)?;
     let mode = mode_of(path)?;
     let written = lock.file_mut().write_all(bytes);
     written
@@ -39,7 +39,7 @@ pub fn publish_on(ops: &Arc<dyn FileOps>, path: &Path, bytes: &[u8]) -> Result<(
     lock.require_ours()?;
     ops.rename(lock.path(), path).map_err(|error| Error::io(path, &error))?;
     lock.set_published();
-    ops.sync_folder(folder).map_err(|error| {
+    ops.sync_directory(directory).map_err(|error| {
         let what = format!("published, but the directory could not be synced: {error}");
         Error::new(Error::from(&error).cause(), what).in_file(path)
     })

@@ -1,11 +1,11 @@
-//! A temporary folder for the processes of one dataset, removed when they end or soon after.
+//! A temporary directory for the processes of one dataset, removed when they end or soon after.
 //!
 //! ```text
 //! TMP/.jinx-decoded-0123456789abcdef/    locked, shared, by every process that has files in it
 //! ```
-//! The process that chose the name removes the folder. Forked workers use it too and end by `_exit`, without removing
-//! anything; a process may be killed. So the process that makes the next such folder removes those that no process has
-//! locked.
+//! The process that chose the name removes the directory. Forked workers use it too and end by `_exit`, without
+//! removing anything; a process may be killed. So the process that makes the next such directory removes those that no
+//! process has locked.
 
 use super::lock::try_flock;
 use super::ops::{FileOps, RealOps, if_there, is_same, look};
@@ -25,13 +25,13 @@ use std::time::{Duration, SystemTime};
 
 const PREFIX: &str = ".jinx-decoded-";
 const DIGITS: usize = 16;
-/// Attempts to make a folder that other processes remove at the same time, and the pause between them.
+/// Attempts to make a directory that other processes remove at the same time, and the pause between them.
 const ATTEMPTS: usize = 100;
 const PAUSE: Duration = Duration::from_millis(2);
 /// A file is created before it is locked, so a younger one may be about to be locked.
 const UNLOCKED_FOR: Duration = Duration::from_secs(60);
 
-/// A folder that is made when it is needed, and removed when this is dropped.
+/// A directory that is made when it is needed, and removed when this is dropped.
 pub struct Scratch {
     ops: Arc<dyn FileOps>,
     path: PathBuf,
@@ -40,16 +40,16 @@ pub struct Scratch {
     held: Mutex<Option<Arc<Held>>>,
 }
 
-/// The locked folder.
+/// The locked directory.
 #[derive(Debug)]
 struct Held {
-    folder: File,
+    directory: File,
     /// A forked child inherits the lock of its parent, which it must not rely on.
     pid: u32,
 }
 
 impl Scratch {
-    /// Chooses a name in the system's temporary folder; nothing is made yet.
+    /// Chooses a name in the system's temporary directory; nothing is made yet.
     pub fn new() -> Self {
         let parent = std::env::temp_dir();
         Self::inside(Arc::new(RealOps), &absolute(&parent).unwrap_or(parent))
@@ -63,44 +63,45 @@ impl Scratch {
         Self { ops, path, pid, held: Mutex::default() }
     }
 
-    /// The folder, created if it is missing, and safe from other processes while this one lives.
+    /// The directory, created if it is missing, and safe from other processes while this one lives.
     ///
     /// The process that chose the name may remove it at any time: a file in it may be gone.
     ///
     /// # Errors
     /// `Io` when it cannot be made.
-    pub fn folder(&self) -> Result<&Path> {
+    pub fn directory(&self) -> Result<&Path> {
         // Never held during disk access: a process forked meanwhile could never take it.
         let lock = || self.held.lock().unwrap_or_else(PoisonError::into_inner);
         let held = lock().clone();
-        if !held.is_some_and(|held| held.pid == process::id() && self.is_at_path(&held.folder)) {
-            let folder = self.make().map_err(|error| Error::io(&self.path, &error))?;
-            *lock() = Some(Arc::new(Held { folder, pid: process::id() }));
+        if !held.is_some_and(|held| held.pid == process::id() && self.is_at_path(&held.directory)) {
+            let directory = self.make().map_err(|error| Error::io(&self.path, &error))?;
+            *lock() = Some(Arc::new(Held { directory, pid: process::id() }));
         }
         Ok(&self.path)
     }
 
-    fn is_at_path(&self, folder: &File) -> bool {
-        let found = look(&self.path).and_then(|named| Ok((named, folder.metadata()?)));
+    fn is_at_path(&self, directory: &File) -> bool {
+        let found = look(&self.path).and_then(|named| Ok((named, directory.metadata()?)));
         found.is_ok_and(|(named, held)| named.is_some_and(|named| is_same(&named, &held)))
     }
 
     fn make(&self) -> io::Result<File> {
         for _ in 0..ATTEMPTS {
-            let is_new = match self.ops.create_private_folder(&self.path) {
+            let is_new = match self.ops.create_private_directory(&self.path) {
                 Ok(()) => true,
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => false,
                 Err(error) => return Err(error),
             };
             match open(&self.path) {
-                Ok(folder) => {
-                    // Without file locks, no process removes folders that are not locked.
-                    let is_locked = try_flock(&folder, FlockOperation::NonBlockingLockShared).unwrap_or(true);
-                    if is_locked && self.is_at_path(&folder) {
+                Ok(directory) => {
+                    // Without file locks, no process removes directories that are not locked.
+                    let is_locked =
+                        try_flock(&directory, FlockOperation::NonBlockingLockShared).unwrap_or(true);
+                    if is_locked && self.is_at_path(&directory) {
                         if is_new && let Some(parent) = self.path.parent() {
                             sweep(&*self.ops, parent);
                         }
-                        return Ok(folder);
+                        return Ok(directory);
                     }
                 }
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
@@ -108,7 +109,7 @@ impl Scratch {
             }
             thread::sleep(PAUSE);
         }
-        Err(io::Error::new(io::ErrorKind::WouldBlock, "other processes keep removing this folder"))
+        Err(io::Error::new(io::ErrorKind::WouldBlock, "other processes keep removing this directory"))
     }
 }
 
@@ -133,21 +134,21 @@ impl Drop for Scratch {
     }
 }
 
-/// Opens a folder; a link is an error.
+/// Opens a directory; a link is an error.
 fn open(path: &Path) -> io::Result<File> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     Ok(rustix::io::retry_on_intr(|| rustix::fs::open(path, flags, Mode::empty()))?.into())
 }
 
-/// Removes a folder of files.
-fn remove(ops: &dyn FileOps, folder: &Path) -> io::Result<()> {
-    for entry in fs::read_dir(folder)? {
+/// Removes a directory of files.
+fn remove(ops: &dyn FileOps, directory: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(directory)? {
         if_there(ops.remove(&entry?.path()))?;
     }
-    ops.remove_folder(folder)
+    ops.remove_directory(directory)
 }
 
-/// Removes the folders in `parent` whose processes have all ended.
+/// Removes the directories in `parent` whose processes have all ended.
 fn sweep(ops: &dyn FileOps, parent: &Path) {
     let Ok(entries) = fs::read_dir(parent) else { return };
     for entry in entries.flatten().filter(|entry| is_ours(&entry.file_name())) {
@@ -162,9 +163,9 @@ fn is_ours(name: &OsStr) -> bool {
 }
 
 fn remove_dead(ops: &dyn FileOps, path: &Path) -> io::Result<()> {
-    let folder = open(path)?;
-    let is_own = folder.metadata()?.uid() == rustix::process::geteuid().as_raw();
-    if is_own && try_flock(&folder, FlockOperation::NonBlockingLockExclusive)? {
+    let directory = open(path)?;
+    let is_own = directory.metadata()?.uid() == rustix::process::geteuid().as_raw();
+    if is_own && try_flock(&directory, FlockOperation::NonBlockingLockExclusive)? {
         remove(ops, path)?;
     }
     Ok(())
@@ -175,10 +176,10 @@ pub fn mark_unfinished(file: &File) {
     let _ = try_flock(file, FlockOperation::NonBlockingLockExclusive);
 }
 
-/// Removes the files in `folder` that [`mark_unfinished`] marked, whose names `is_unfinished` knows, and whose
+/// Removes the files in `directory` that [`mark_unfinished`] marked, whose names `is_unfinished` knows, and whose
 /// processes have ended.
-pub fn sweep_unfinished(ops: &dyn FileOps, folder: &Path, is_unfinished: impl Fn(&str) -> bool) {
-    let Ok(entries) = fs::read_dir(folder) else { return };
+pub fn sweep_unfinished(ops: &dyn FileOps, directory: &Path, is_unfinished: impl Fn(&str) -> bool) {
+    let Ok(entries) = fs::read_dir(directory) else { return };
     for entry in entries.flatten() {
         if entry.file_name().to_str().is_some_and(&is_unfinished) {
             let _ = remove_unfinished(ops, &entry.path());
@@ -204,28 +205,28 @@ mod tests {
     use super::super::ops::Call;
     use super::*;
 
-    fn names(folder: &Path) -> Vec<PathBuf> {
-        fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect()
+    fn names(directory: &Path) -> Vec<PathBuf> {
+        fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()).collect()
     }
 
     #[test]
-    fn a_folder_goes_with_its_owner_and_comes_again_when_it_is_removed() {
+    fn a_directory_goes_with_its_owner_and_comes_again_when_it_is_removed() {
         let parent = tempfile::tempdir().unwrap();
         let scratch = Scratch::inside(Arc::new(RealOps), parent.path());
         assert!(names(parent.path()).is_empty());
         for _ in 0..2 {
-            let folder = scratch.folder().unwrap();
-            fs::write(folder.join("a"), b"a").unwrap();
-            assert_eq!(names(parent.path()), [folder]);
-            remove(&RealOps, folder).unwrap();
+            let directory = scratch.directory().unwrap();
+            fs::write(directory.join("a"), b"a").unwrap();
+            assert_eq!(names(parent.path()), [directory]);
+            remove(&RealOps, directory).unwrap();
         }
-        fs::write(scratch.folder().unwrap().join("a"), b"a").unwrap();
+        fs::write(scratch.directory().unwrap().join("a"), b"a").unwrap();
         drop(scratch);
         assert!(names(parent.path()).is_empty());
     }
 
     #[test]
-    fn a_folder_that_cannot_be_made_or_removed_harms_nobody() {
+    fn a_directory_that_cannot_be_made_or_removed_harms_nobody() {
         let parent = tempfile::tempdir().unwrap();
         let refuse = |name: &'static str| {
             Arc::new(move |call: Call<'_>| match format!("{call:?}").starts_with(name) {
@@ -233,26 +234,26 @@ mod tests {
                 false => Ok(()),
             })
         };
-        let error = Scratch::inside(refuse("CreateFolder"), parent.path()).folder().unwrap_err();
+        let error = Scratch::inside(refuse("CreateDirectory"), parent.path()).directory().unwrap_err();
         assert!(error.to_string().contains("injected"));
-        for name in ["Remove(", "RemoveFolder"] {
+        for name in ["Remove(", "RemoveDirectory"] {
             let scratch = Scratch::inside(refuse(name), parent.path());
-            fs::write(scratch.folder().unwrap().join("a"), b"a").unwrap();
+            fs::write(scratch.directory().unwrap().join("a"), b"a").unwrap();
         }
         assert_eq!(names(parent.path()).len(), 2, "they are left to the next sweep");
-        Scratch::inside(Arc::new(RealOps), parent.path()).folder().unwrap();
+        Scratch::inside(Arc::new(RealOps), parent.path()).directory().unwrap();
         assert!(names(parent.path()).is_empty());
     }
 
     #[test]
-    fn only_folders_that_nobody_has_locked_are_swept() {
+    fn only_directories_that_nobody_has_locked_are_swept() {
         let parent = tempfile::tempdir().unwrap();
         let (living, dead) = (
             Scratch::inside(Arc::new(RealOps), parent.path()),
             Scratch::inside(Arc::new(RealOps), parent.path()),
         );
-        fs::write(living.folder().unwrap().join("a"), b"a").unwrap();
-        fs::write(dead.folder().unwrap().join("a"), b"a").unwrap();
+        fs::write(living.directory().unwrap().join("a"), b"a").unwrap();
+        fs::write(dead.directory().unwrap().join("a"), b"a").unwrap();
         *dead.held.lock().unwrap() = None;
         let foreign =
             [".jinx-decoded-mine", "jinx-decoded-0123456789abcdef", ".jinx-decoded-0123456789abcdeF0"];
@@ -260,7 +261,7 @@ mod tests {
             fs::create_dir(parent.path().join(name)).unwrap();
         }
         let third = Scratch::inside(Arc::new(RealOps), parent.path());
-        third.folder().unwrap();
+        third.directory().unwrap();
         assert!(living.path.join("a").exists());
         assert!(!dead.path.exists());
         assert_eq!(names(parent.path()).len(), 2 + foreign.len());

@@ -3,7 +3,7 @@
 use super::lock::Lock;
 use super::ops::{FileOps, RealOps};
 use super::pair_names::hidden;
-use super::pair_writer::{already_there, mode_of, require_folder};
+use super::pair_writer::{already_there, mode_of, require_directory};
 use crate::error::{Error, Result};
 use crate::num::to_u64;
 use std::fs::{self, File, OpenOptions};
@@ -12,7 +12,7 @@ use std::os::fd::AsFd;
 use std::path::{Path, PathBuf, absolute};
 use std::sync::Arc;
 
-/// A file that appears under its name when it is complete: temporary, fsync, rename, fsync of the folder.
+/// A file that appears under its name when it is complete: temporary, fsync, rename, fsync of the directory.
 ///
 /// Dropping it without [`StreamOut::commit`] removes the temporary and leaves what was there. Standard output, pipes
 /// and devices are written as they are.
@@ -31,7 +31,7 @@ impl StreamOut {
     /// Starts to write `path`; `-` is standard output.
     ///
     /// # Errors
-    /// `Invalid` when the folder is missing, or the target is a folder or exists and `overwrite` is false; `Io`,
+    /// `Invalid` when the directory is missing, or the target is a directory or exists and `overwrite` is false; `Io`,
     /// `WouldBlock` when another process writes the same file.
     pub fn create(path: &Path, overwrite: bool) -> Result<Self> {
         if path == Path::new("-") {
@@ -47,13 +47,13 @@ impl StreamOut {
                 OpenOptions::new().write(true).open(&path).map_err(|error| Error::io(given, &error))?;
             return Ok(Self { to: To::Pipe(file), path, written: 0 });
         }
-        let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
+        let (Some(directory), Some(name)) = (path.parent(), path.file_name()) else {
             return Err(Error::invalid("this is not the name of a file").in_file(given));
         };
-        require_folder(folder)?;
+        require_directory(directory)?;
         require_free(given, overwrite)?;
         let ops: Arc<dyn FileOps> = Arc::new(RealOps);
-        let lock = Lock::take(&ops, &folder.join(hidden(name, ".tmp")), given)?;
+        let lock = Lock::take(&ops, &directory.join(hidden(name, ".tmp")), given)?;
         require_free(given, overwrite)?;
         Ok(Self { to: To::File { lock, overwrite }, path, written: 0 })
     }
@@ -86,8 +86,8 @@ impl StreamOut {
         require_free(path, overwrite)?;
         ops.rename(lock.path(), path).map_err(|error| Error::io(path, &error))?;
         lock.set_published();
-        let folder = path.parent().unwrap_or(Path::new("/"));
-        ops.sync_folder(folder).map_err(|error| Error::io(folder, &error))?;
+        let directory = path.parent().unwrap_or(Path::new("/"));
+        ops.sync_directory(directory).map_err(|error| Error::io(directory, &error))?;
         Ok(self.written)
     }
 }
@@ -110,7 +110,7 @@ impl Write for StreamOut {
     }
 }
 
-/// Whether this is neither a file nor a folder; links such as `/dev/stdout` are followed.
+/// Whether this is neither a file nor a directory; links such as `/dev/stdout` are followed.
 fn is_pipe(path: &Path) -> Result<bool> {
     match fs::metadata(path) {
         Ok(metadata) => Ok(!metadata.is_file() && !metadata.is_dir()),
@@ -119,7 +119,7 @@ fn is_pipe(path: &Path) -> Result<bool> {
     }
 }
 
-/// The target must not be a folder; a file may be there only if it may be replaced.
+/// The target must not be a directory; a file may be there only if it may be replaced.
 fn require_free(path: &Path, overwrite: bool) -> Result<()> {
     match fs::symlink_metadata(path) {
         Ok(metadata) if metadata.is_dir() => {
@@ -138,8 +138,8 @@ mod tests {
 
     #[test]
     fn old_content_stays_until_the_commit() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("a.jsonl");
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a.jsonl");
         fs::write(&path, "old").unwrap();
         assert!(StreamOut::create(&path, false).is_err());
         let mut out = StreamOut::create(&path, true).unwrap();
@@ -151,14 +151,14 @@ mod tests {
         out.write_all(b"newer").unwrap();
         assert_eq!(out.commit().unwrap(), 5);
         assert_eq!(fs::read(&path).unwrap(), b"newer");
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
     }
 
     #[test]
-    fn folders_are_refused_and_devices_written() {
-        let folder = tempfile::tempdir().unwrap();
-        assert!(StreamOut::create(folder.path(), true).is_err());
-        assert!(StreamOut::create(&folder.path().join("no/a"), true).is_err());
+    fn directories_are_refused_and_devices_written() {
+        let directory = tempfile::tempdir().unwrap();
+        assert!(StreamOut::create(directory.path(), true).is_err());
+        assert!(StreamOut::create(&directory.path().join("no/a"), true).is_err());
         let mut out = StreamOut::create(Path::new("/dev/null"), false).unwrap();
         out.write_all(b"gone").unwrap();
         assert_eq!(out.commit().unwrap(), 4);

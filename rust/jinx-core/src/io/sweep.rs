@@ -1,8 +1,8 @@
-//! Removes the leftovers of dead writers from a folder, and nothing else.
+//! Removes the leftovers of dead writers from a directory, and nothing else.
 
 use super::append::remove_unlisted;
 use super::contents::Contents;
-use super::folder_paths::{FolderPaths, remove_dataset};
+use super::directory_paths::{DirectoryPaths, remove_dataset};
 use super::lock::{Lock, wait_for_finisher};
 use super::ops::{FileOps, RealOps, if_there};
 use super::pair_names::{PairIdentity, hidden_stem, split_second_name};
@@ -15,55 +15,55 @@ use std::io;
 use std::path::{Path, PathBuf, absolute};
 use std::sync::Arc;
 
-/// Names in one folder that may be leftovers, by what they would be leftovers of.
+/// Names in one directory that may be leftovers, by what they would be leftovers of.
 #[derive(Default)]
 struct Suspects {
     /// STEM of pairs.
     pairs: BTreeSet<OsString>,
     /// Temporaries of single files.
     singles: BTreeSet<OsString>,
-    /// NAME of folders.
-    folders: BTreeSet<OsString>,
+    /// NAME of directories.
+    directories: BTreeSet<OsString>,
 }
 
 /// Removes temporaries whose writer is dead and second names that no main file needs, and returns their paths.
 ///
-/// Temporaries of living writers and all foreign names stay. Nothing inside subfolders is touched, except
-/// the hidden work folders of folder datasets.
+/// Temporaries of living writers and all foreign names stay. Nothing inside subdirectories is touched, except
+/// the hidden work directories of directory datasets.
 ///
 /// # Errors
-/// `Io` when the folder cannot be read or a leftover cannot be removed.
-pub fn sweep(folder: &Path, identity: &dyn PairIdentity) -> Result<Vec<PathBuf>> {
-    let folder = absolute(folder).map_err(|error| Error::io(folder, &error))?;
+/// `Io` when the directory cannot be read or a leftover cannot be removed.
+pub fn sweep(directory: &Path, identity: &dyn PairIdentity) -> Result<Vec<PathBuf>> {
+    let directory = absolute(directory).map_err(|error| Error::io(directory, &error))?;
     let ops: Arc<dyn FileOps> = Arc::new(RealOps);
-    let suspects = find(&folder).map_err(|error| Error::io(&folder, &error))?;
+    let suspects = find(&directory).map_err(|error| Error::io(&directory, &error))?;
     let mut removed = Vec::new();
-    // A writer that died while adding to this folder left its lock next to it.
-    if let Ok(paths) = FolderPaths::of(&folder)
+    // A writer that died while adding to this directory left its lock next to it.
+    if let Ok(paths) = DirectoryPaths::of(&directory)
         && paths.lock.exists()
     {
-        removed.extend(sweep_folder(&ops, &paths, identity)?);
+        removed.extend(sweep_directory(&ops, &paths, identity)?);
     }
     for stem in &suspects.pairs {
-        sweep_pair(&ops, &PairPaths::inside(&folder, stem), identity, &mut removed)?;
+        sweep_pair(&ops, &PairPaths::inside(&directory, stem), identity, &mut removed)?;
     }
     for name in &suspects.singles {
-        let path = folder.join(name);
+        let path = directory.join(name);
         // Dropping the lock removes the file.
         if Lock::try_take(&ops, &path)?.is_some() {
             removed.push(path);
         }
     }
-    for name in &suspects.folders {
-        let paths = FolderPaths::inside(&folder, name);
-        removed.extend(sweep_folder(&ops, &paths, identity)?);
+    for name in &suspects.directories {
+        let paths = DirectoryPaths::inside(&directory, name);
+        removed.extend(sweep_directory(&ops, &paths, identity)?);
     }
     Ok(removed)
 }
 
-fn find(folder: &Path) -> io::Result<Suspects> {
+fn find(directory: &Path) -> io::Result<Suspects> {
     let mut suspects = Suspects::default();
-    for entry in fs::read_dir(folder)? {
+    for entry in fs::read_dir(directory)? {
         let entry = entry?;
         let kind = entry.file_type()?;
         let name = entry.file_name();
@@ -71,7 +71,7 @@ fn find(folder: &Path) -> io::Result<Suspects> {
             let ours = || Contents::of_any_kind(&entry.path());
             let target = hidden_stem(&name, ".tmp").or_else(|| hidden_stem(&name, ".tmp.old"));
             if let Some(target) = target.filter(|_| ours()) {
-                suspects.folders.insert(target.to_owned());
+                suspects.directories.insert(target.to_owned());
             }
         } else if kind.is_file() {
             suspects.add_file(&name);
@@ -91,7 +91,7 @@ impl Suspects {
         } else if let Some((stem, _)) = split_second_name(name) {
             self.pairs.insert(stem);
         } else if let Some(target) = hidden_stem(name, ".tmp.lock") {
-            self.folders.insert(target.to_owned());
+            self.directories.insert(target.to_owned());
         } else if name == ".jinx.json.tmp" || hidden_stem(name, ".jinx.json.tmp").is_some() {
             self.singles.insert(name.to_owned());
         }
@@ -129,10 +129,10 @@ fn sweep_pair(
     Ok(())
 }
 
-/// Removes what a dead writer of one folder left, and returns the paths. A folder with foreign files stays.
-fn sweep_folder(
+/// Removes what a dead writer of one directory left, and returns the paths. A directory with foreign files stays.
+fn sweep_directory(
     ops: &Arc<dyn FileOps>,
-    paths: &FolderPaths,
+    paths: &DirectoryPaths,
     identity: &dyn PairIdentity,
 ) -> Result<Vec<PathBuf>> {
     let had_lock = paths.lock.exists();

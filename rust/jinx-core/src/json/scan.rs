@@ -13,7 +13,7 @@ use std::ops::Range;
 /// Groups of eight bytes that are searched before a string counts as long.
 const SHORT_WORDS: usize = 3;
 
-/// Where one member lies in its line. Lines are below 4 GiB (`MAX_RECORD_BYTES`).
+/// Where one member lies in its line. Lines are below 4 GiB (`MAX_ROW_BYTES`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Span {
     /// The key's raw text between its quotes.

@@ -115,7 +115,7 @@ impl Expression {
         let mut paths = Vec::new();
         test.kind.add_paths(&mut paths);
         let named = paths.first().and_then(|path| self.paths.get(*path));
-        named.map_or(shown.clone(), |path| shown.in_field(&path.text))
+        named.map_or(shown.clone(), |path| shown.in_column(&path.text))
     }
 }
 

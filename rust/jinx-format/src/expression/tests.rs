@@ -129,20 +129,20 @@ fn nan_is_as_in_python() {
 fn what_cannot_be_compared_is_an_error_where_it_matters() {
     let row = r#"{"n":3,"s":"web","l":[1],"d":{"n":"x"},"huge":340282366920938463463374607431768211456}"#;
     for (expression, expected) in [
-        ("s > n", "field 's': a string cannot be compared with a number, in: s > n"),
-        ("n == 3 and not d.n == 3", "field 'd.n': a string cannot be compared with a number, in: d.n == 3"),
-        ("l == n", "field 'l': a list cannot be compared with a number, in: l == n"),
+        ("s > n", "column 's': a string cannot be compared with a number, in: s > n"),
+        ("n == 3 and not d.n == 3", "column 'd.n': a string cannot be compared with a number, in: d.n == 3"),
+        ("l == n", "column 'l': a list cannot be compared with a number, in: l == n"),
         (
             "n in (1, 2) or s in (1, 2)",
-            "field 's': a string cannot be compared with a number, in: s in (1, 2)",
+            "column 's': a string cannot be compared with a number, in: s in (1, 2)",
         ),
-        ("n", "field 'n': a number is not a condition; compare it, in: n"),
-        ("contains(n, 'x')", "field 'n': a number where a string is needed, in: contains(n, 'x')"),
-        ("lower(l) == 'x'", "field 'l': a list where a string is needed, in: lower(l) == 'x'"),
-        ("s + 1 > 2", "field 's': a string where a number is needed, in: s + 1 > 2"),
-        ("-s > 2", "field 's': a string where a number is needed, in: -s > 2"),
+        ("n", "column 'n': a number is not a condition; compare it, in: n"),
+        ("contains(n, 'x')", "column 'n': a number where a string is needed, in: contains(n, 'x')"),
+        ("lower(l) == 'x'", "column 'l': a list where a string is needed, in: lower(l) == 'x'"),
+        ("s + 1 > 2", "column 's': a string where a number is needed, in: s + 1 > 2"),
+        ("-s > 2", "column 's': a string where a number is needed, in: -s > 2"),
         ("huge + 1 > 2", "an integer of more than 127 bits cannot be computed with, in: huge + 1 > 2"),
-        ("len(n) > 2", "field 'n': no length, in: len(n) > 2"),
+        ("len(n) > 2", "column 'n': no length, in: len(n) > 2"),
     ] {
         let error = selects(expression, row).unwrap_err();
         assert!(error.to_string().ends_with(expected), "{error}");

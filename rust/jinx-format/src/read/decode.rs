@@ -96,7 +96,7 @@ impl Shard {
             if wanted(&name) {
                 sink.key(&name)?;
                 let node = self.tree().member(&name);
-                self.emit_value(chain, value, node, 1, sink).map_err(|error| error.in_field(&name))?;
+                self.emit_value(chain, value, node, 1, sink).map_err(|error| error.in_column(&name))?;
             }
         }
         Ok(())
@@ -115,12 +115,12 @@ impl Shard {
             let value = &line[span.value_range()];
             let (name, chain) = self.footer().split_key(unescape(&line[span.key_range()])?, value)?;
             if unique.insert(&name).is_some() {
-                return Err(Error::corrupt("the name appears twice").in_field(&name));
+                return Err(Error::corrupt("the name appears twice").in_column(&name));
             }
             if wanted(&name) {
                 sink.key(&name)?;
                 let node = self.tree().member(&name);
-                self.emit_value(chain, value, node, 1, sink).map_err(|error| error.in_field(&name))?;
+                self.emit_value(chain, value, node, 1, sink).map_err(|error| error.in_column(&name))?;
             }
         }
         Ok(())
@@ -242,7 +242,8 @@ impl<S: Sink> RowWalk<'_, '_, S> {
                 let mut next = self.jiter.known_array().map_err(json::bad)?;
                 let mut i = 0usize;
                 while let Some(peek) = next {
-                    self.element(peek, node, depth + 1).map_err(|error| error.in_field(&format!("[{i}]")))?;
+                    self.element(peek, node, depth + 1)
+                        .map_err(|error| error.in_column(&format!("[{i}]")))?;
                     next = self.jiter.array_step().map_err(json::bad)?;
                     i += 1;
                 }
@@ -282,7 +283,7 @@ impl<S: Sink> RowWalk<'_, '_, S> {
             let value = &text[span.value_range()];
             let (name, chain) = self.shard.footer().split_key(unescape(&text[span.key_range()])?, value)?;
             match unique.insert(&name) {
-                Some(_) if !is_old => return Err(Error::corrupt("the name appears twice").in_field(&name)),
+                Some(_) if !is_old => return Err(Error::corrupt("the name appears twice").in_column(&name)),
                 Some(at) => found[at] = (name, chain, value),
                 None => found.push((name, chain, value)),
             }
@@ -293,7 +294,7 @@ impl<S: Sink> RowWalk<'_, '_, S> {
             let node = node.and_then(|node| node.member(&name));
             self.shard
                 .emit_value(chain, value, node, depth + 1, self.sink)
-                .map_err(|error| error.in_field(&name))?;
+                .map_err(|error| error.in_column(&name))?;
         }
         self.sink.end_dict()
     }

@@ -122,8 +122,8 @@ mod tests {
     use jinx_core::value::{TreeBuilder, Value};
 
     fn rows(bytes: &[u8]) -> Result<Vec<String>> {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("a.jsonl");
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a.jsonl");
         std::fs::write(&path, bytes).unwrap();
         let mut found = Vec::new();
         for access in [Access::Mmap, Access::Pread] {
@@ -164,8 +164,8 @@ mod tests {
 
     #[test]
     fn names_are_taken_as_they_are() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("a.jsonl");
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a.jsonl");
         std::fs::write(&path, "{\"photo.raw.zst\":\"AA==\",\"a\":{\"b.str\":\"x\"}}\n").unwrap();
         let shard = Shard::open_any(&path, &OpenOptions::default()).unwrap();
         let mut tree = TreeBuilder::default();
@@ -176,8 +176,8 @@ mod tests {
 
     #[test]
     fn markers_count_in_rows_that_say_so() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("a.jsonl");
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a.jsonl");
         let lines = [
             r#"{"a":{"$bytes":"AA=="}}"#,
             r#"{"$jinx":1,"a":[{"$bytes":"AA=="}],"b":{"$dict":{"$dict":2}}}"#,
@@ -201,8 +201,8 @@ mod tests {
 
     #[test]
     fn other_files_are_named_with_the_command_to_run() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("a.jsonl.gz");
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a.jsonl.gz");
         std::fs::write(&path, b"\x1f\x8b\x08\0\0\0\0\0").unwrap();
         let error = Shard::open_any(&path, &OpenOptions::default()).unwrap_err();
         assert_eq!(error.cause(), Cause::Unsupported);

@@ -27,7 +27,7 @@ impl Shard {
     pub fn measure(&self, i: u64, path: &[&str], kind: ColumnKind) -> Result<Option<Measure>> {
         let line = self.line(i)?;
         let measured = self.measure_line(&line, path, kind);
-        measured.map_err(|error| self.here(error.in_field(&path.join(".")), i))
+        measured.map_err(|error| self.here(error.in_column(&path.join(".")), i))
     }
 
     /// As [`Shard::measure`], for a line that was read already.

@@ -1,4 +1,4 @@
-//! Which files a path stands for: a pair, or a folder of pairs.
+//! Which files a path stands for: a pair, or a directory of pairs.
 
 use crate::manifest::{self, Manifest, ShardEntry};
 use crate::read::shard::{OpenOptions, Shard};
@@ -7,7 +7,7 @@ use jinx_core::error::{Error, Result};
 use std::cmp::Ordering;
 use std::path::{Path, PathBuf};
 
-/// Nested folders that are searched for files to convert: `hub/data/train` is the usual depth.
+/// Nested directories that are searched for files to convert: `hub/data/train` is the usual depth.
 const MAX_SEARCH_DEPTH: usize = 2;
 
 /// One shard, and its entry in the manifest.
@@ -56,7 +56,7 @@ impl ShardRef {
 /// The shards that `path` stands for, in the order of their samples. A file stands for itself.
 ///
 /// # Errors
-/// `Mismatch` for a folder without data, naming its splits if it has some, or for a shard that is missing.
+/// `Mismatch` for a directory without data, naming its splits if it has some, or for a shard that is missing.
 pub fn resolve(path: &Path) -> Result<Vec<ShardRef>> {
     entries(path)?.into_iter().collect()
 }
@@ -64,7 +64,7 @@ pub fn resolve(path: &Path) -> Result<Vec<ShardRef>> {
 /// As [`resolve`], with an error of its own for each shard that is missing or has another size than the manifest says.
 ///
 /// # Errors
-/// As [`resolve`], for errors of the folder.
+/// As [`resolve`], for errors of the directory.
 pub fn entries(path: &Path) -> Result<Vec<Result<ShardRef>>> {
     let metadata = std::fs::metadata(path).map_err(|error| Error::io(path, &error))?;
     if !metadata.is_dir() {
@@ -80,8 +80,8 @@ pub fn entries(path: &Path) -> Result<Vec<Result<ShardRef>>> {
     Ok(names.into_iter().map(|name| Ok(ShardRef::alone(path.join(name)))).collect())
 }
 
-fn listed(folder: &Path, entry: &ShardEntry) -> Result<ShardRef> {
-    let path = folder.join(&entry.name);
+fn listed(directory: &Path, entry: &ShardEntry) -> Result<ShardRef> {
+    let path = directory.join(&entry.name);
     let metadata = match std::fs::metadata(&path) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             let what =
@@ -98,11 +98,11 @@ fn listed(folder: &Path, entry: &ShardEntry) -> Result<ShardRef> {
     }
 }
 
-/// Names of the main files in a folder, in natural order: `shard-*.jinx`, or all `*.jinx` if there is none.
-fn main_files(folder: &Path) -> Result<Vec<String>> {
+/// Names of the main files in a directory, in natural order: `shard-*.jinx`, or all `*.jinx` if there is none.
+fn main_files(directory: &Path) -> Result<Vec<String>> {
     let mut names = Vec::new();
-    for entry in std::fs::read_dir(folder).map_err(|error| Error::io(folder, &error))? {
-        let entry = entry.map_err(|error| Error::io(folder, &error))?;
+    for entry in std::fs::read_dir(directory).map_err(|error| Error::io(directory, &error))? {
+        let entry = entry.map_err(|error| Error::io(directory, &error))?;
         let Ok(name) = entry.file_name().into_string() else { continue };
         if !name.ends_with(".jinx") || name.starts_with('.') {
             continue;
@@ -122,45 +122,51 @@ fn main_files(folder: &Path) -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// The error for a folder in which there is no main file.
-fn nothing_in(folder: &Path) -> Result<Error> {
+/// The error for a directory in which there is no main file.
+fn nothing_in(directory: &Path) -> Result<Error> {
     let mut splits = Vec::new();
-    for entry in std::fs::read_dir(folder).map_err(|error| Error::io(folder, &error))? {
-        let path = entry.map_err(|error| Error::io(folder, &error))?.path();
+    for entry in std::fs::read_dir(directory).map_err(|error| Error::io(directory, &error))? {
+        let path = entry.map_err(|error| Error::io(directory, &error))?.path();
         let is_dataset = |path: &Path| {
             path.join(manifest::NAME).exists() || main_files(path).is_ok_and(|names| !names.is_empty())
         };
-        if path.is_dir() && is_dataset(&path) {
+        // Hidden ones are the work of writers.
+        let is_hidden = path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
+        if !is_hidden && path.is_dir() && is_dataset(&path) {
             splits.extend(path.file_name().map(|name| name.to_string_lossy().into_owned()));
         }
     }
-    if !crate::merge::parts_in(folder)?.is_empty() {
-        let what = format!("this directory holds parts of a dataset; run: jinx merge {}", quoted(folder));
-        return Err(Error::mismatch(what).in_file(folder));
+    if !crate::merge::parts_in(directory)?.is_empty() {
+        let what = format!("this directory holds parts of a dataset; run: jinx merge {}", quoted(directory));
+        return Err(Error::mismatch(what).in_file(directory));
+    }
+    if let Some((part, parts)) = crate::merge::unfinished_part(directory)? {
+        let what = format!("part {part} of {parts} is not finished; write it again, then run: jinx merge");
+        return Err(Error::mismatch(format!("{what} {}", quoted(directory))).in_file(directory));
     }
     if splits.is_empty() {
-        let advice = input_in(folder, 0).map(|kind| {
-            let out = folder.file_name().map_or("out".into(), |name| name.to_string_lossy() + "-jinx");
+        let advice = input_in(directory, 0).map(|kind| {
+            let out = directory.file_name().map_or("out".into(), |name| name.to_string_lossy() + "-jinx");
             let out = quoted(Path::new(out.as_ref()));
-            format!("; it holds {}; run: jinx convert {} {out}", kind.name(), quoted(folder))
+            format!("; it holds {}; run: jinx convert {} {out}", kind.name(), quoted(directory))
         });
         let what = format!("there is no .jinx file in this directory{}", advice.unwrap_or_default());
-        return Ok(Error::mismatch(what).in_file(folder));
+        return Ok(Error::mismatch(what).in_file(directory));
     }
     splits.sort_by(|a, b| natural(a, b));
-    let example = splits.first().map(|split| folder.join(split)).unwrap_or_default();
+    let example = splits.first().map(|split| directory.join(split)).unwrap_or_default();
     let what = format!(
         "this directory holds the splits {}; open one of them: {}",
         splits.join(", "),
         example.display()
     );
-    Ok(Error::mismatch(what).in_file(folder))
+    Ok(Error::mismatch(what).in_file(directory))
 }
 
-/// What a folder, or one in it, holds that can be converted. A JSON object may be a note next to the data.
-fn input_in(folder: &Path, depth: usize) -> Option<FileKind> {
+/// What a directory, or one in it, holds that can be converted. A JSON object may be a note next to the data.
+fn input_in(directory: &Path, depth: usize) -> Option<FileKind> {
     let mut note = None;
-    for entry in std::fs::read_dir(folder).ok()?.flatten() {
+    for entry in std::fs::read_dir(directory).ok()?.flatten() {
         let path = entry.path();
         let is_hidden = entry.file_name().to_string_lossy().starts_with('.');
         let found = match path.is_dir() {

@@ -21,22 +21,22 @@ fn names(path: &Path) -> Vec<String> {
 #[test]
 fn a_manifest_decides() {
     let root = tempfile::tempdir().unwrap();
-    let folder = root.path().join("data");
-    write(&folder, 10, Some(30));
-    let shards = resolve(&folder).unwrap();
+    let directory = root.path().join("data");
+    write(&directory, 10, Some(30));
+    let shards = resolve(&directory).unwrap();
     assert!(shards.len() > 1);
     assert_eq!(shards.iter().map(|shard| shard.samples.unwrap()).sum::<u64>(), 10);
     for shard in &shards {
         shard.open(&OpenOptions::default()).unwrap();
     }
-    std::fs::copy(&shards[0].path, folder.join("shard-99999.jinx")).unwrap();
-    assert_eq!(resolve(&folder).unwrap().len(), shards.len());
+    std::fs::copy(&shards[0].path, directory.join("shard-99999.jinx")).unwrap();
+    assert_eq!(resolve(&directory).unwrap().len(), shards.len());
     std::fs::copy(&shards[1].path, &shards[0].path).unwrap();
-    let swapped = shards[0].open(&OpenOptions::default()).map(drop).and(resolve(&folder).map(drop));
+    let swapped = shards[0].open(&OpenOptions::default()).map(drop).and(resolve(&directory).map(drop));
     assert!(swapped.is_err());
     std::fs::remove_file(&shards[1].path).unwrap();
     std::fs::remove_file(&shards[0].path).unwrap();
-    let error = resolve(&folder).unwrap_err();
+    let error = resolve(&directory).unwrap_err();
     assert_eq!(error.cause(), Cause::Mismatch);
     assert!(error.to_string().contains("shard-00000.jinx"), "{error}");
 }
@@ -57,7 +57,7 @@ fn without_a_manifest_names_decide() {
 }
 
 #[test]
-fn folders_without_data_say_what_is_there() {
+fn directories_without_data_say_what_is_there() {
     let root = tempfile::tempdir().unwrap();
     let message = |path: &Path| resolve(path).unwrap_err().to_string();
     assert!(message(root.path()).contains("no .jinx file"));

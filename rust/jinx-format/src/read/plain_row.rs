@@ -37,7 +37,7 @@ pub(crate) fn plain_members(line: &[u8]) -> Result<Option<Vec<Span>>> {
             return Ok(None);
         };
         if unique.insert(name).is_some() {
-            return Err(Error::corrupt("the name appears twice").in_field(name));
+            return Err(Error::corrupt("the name appears twice").in_column(name));
         }
         end = value.end;
         spans.push(span);

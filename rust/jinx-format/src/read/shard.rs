@@ -322,7 +322,7 @@ impl Shard {
                 self.here(Error::corrupt(format!("the index gives it the bytes {start} to {end}")), i)
             );
         }
-        if end - start > self.options.limits.max_record_bytes {
+        if end - start > self.options.limits.max_row_bytes {
             return Err(self.here(Error::limit(format!("a line of {} bytes", end - start)), i));
         }
         Ok((start, end))

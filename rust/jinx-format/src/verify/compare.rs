@@ -121,7 +121,7 @@ fn difference(field: &FieldInfo, seen: &SeenColumn) -> Option<String> {
 
 /// Names a path in an error.
 pub fn at_path(error: Error, path: &[Option<String>]) -> Error {
-    path.iter().rev().fold(error, |error, part| error.in_field(part.as_deref().unwrap_or("[]")))
+    path.iter().rev().fold(error, |error, part| error.in_column(part.as_deref().unwrap_or("[]")))
 }
 
 /// One column with the path it is compared along.

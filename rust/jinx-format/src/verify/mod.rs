@@ -17,7 +17,7 @@ pub(super) use walk::check_row;
 /// Receives the bytes of rows checked so far and the total; an error stops the check.
 pub type OnProgress<'p> = dyn FnMut(u64, u64) -> Result<()> + 'p;
 
-/// Checks the pair, the folder or the JSON Lines file at `path`; an empty list means that every byte is right.
+/// Checks the pair, the directory or the JSON Lines file at `path`; an empty list means that every byte is right.
 ///
 /// Files of 1.1 are checked to the last bit. Older files have no checksums: only their structure, text and values are
 /// checked.

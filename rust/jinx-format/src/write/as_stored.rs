@@ -14,7 +14,7 @@ impl RowEncoder {
     /// Whether a value would be stored in the same form if it were encoded: in the sidecar, with a codec we write.
     pub(super) fn keeps_stored(&self, is_str: bool, codec: Option<Codec>, decoded_bytes: u64) -> bool {
         let options = &self.options;
-        let threshold = if is_str { options.text_threshold } else { options.binary_threshold };
+        let threshold = if is_str { options.string_threshold } else { options.binary_threshold };
         let is_form = match codec {
             None => true,
             Some(Codec::Zstd) => {

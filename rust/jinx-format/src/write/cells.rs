@@ -12,7 +12,7 @@ const TAGGED: usize = 9;
 /// Cells in the order of the rows. Only if their tags differ are these stored.
 #[derive(Debug)]
 pub(super) struct Cells {
-    folder: PathBuf,
+    directory: PathBuf,
     spool: Spool,
     /// The tag of all cells, as long as there is one.
     tag: Option<u8>,
@@ -20,9 +20,9 @@ pub(super) struct Cells {
 }
 
 impl Cells {
-    /// `folder` is that of [`Spool::new`].
-    pub(super) fn new(folder: &Path) -> Self {
-        Self { folder: folder.to_owned(), spool: Spool::new(folder), tag: None, is_tagged: false }
+    /// `directory` is that of [`Spool::new`].
+    pub(super) fn new(directory: &Path) -> Self {
+        Self { directory: directory.to_owned(), spool: Spool::new(directory), tag: None, is_tagged: false }
     }
 
     /// # Errors
@@ -38,7 +38,7 @@ impl Cells {
     }
 
     fn add_tags(&mut self) -> Result<()> {
-        let mut spool = Spool::new(&self.folder);
+        let mut spool = Spool::new(&self.directory);
         self.each(|tag, bits| spool.push(&tagged(tag, bits)))?;
         (self.spool, self.is_tagged) = (spool, true);
         Ok(())
@@ -105,9 +105,9 @@ mod tests {
 
     #[test]
     fn cells_come_back_whenever_their_tags_begin_to_differ() {
-        let folder = tempfile::tempdir().unwrap();
+        let directory = tempfile::tempdir().unwrap();
         for same in [0u64, 1, 5, 200_000] {
-            let mut cells = Cells::new(folder.path());
+            let mut cells = Cells::new(directory.path());
             let expected: Vec<(u8, u64)> =
                 (0..same).map(|i| (3, i)).chain([(1, 7), (3, 8), (0, 0)]).collect();
             for (tag, bits) in &expected {

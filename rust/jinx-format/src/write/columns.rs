@@ -72,7 +72,7 @@ struct SeenPath {
 #[derive(Debug)]
 pub struct ColumnBuilder {
     choice: ColumnChoice,
-    folder: PathBuf,
+    directory: PathBuf,
     columns: Vec<IndexedColumn>,
     /// By the address of the path, and the type in its lowest bits.
     by_address: AddressMap<(usize, Arc<Path>)>,
@@ -80,8 +80,8 @@ pub struct ColumnBuilder {
 }
 
 impl ColumnBuilder {
-    pub fn new(choice: ColumnChoice, folder: PathBuf) -> Self {
-        Self { choice, folder, columns: Vec::new(), by_address: AddressMap::default(), rows: 0 }
+    pub fn new(choice: ColumnChoice, directory: PathBuf) -> Self {
+        Self { choice, directory, columns: Vec::new(), by_address: AddressMap::default(), rows: 0 }
     }
 
     /// Adds the facts of one row.
@@ -160,8 +160,8 @@ impl ColumnBuilder {
                 path: Arc::clone(&fact.path),
                 kind,
                 rows: 0,
-                cells: Cells::new(&self.folder),
-                text: (kind == IndexedType::Text).then(|| Spool::new(&self.folder)),
+                cells: Cells::new(&self.directory),
+                text: (kind == IndexedType::Text).then(|| Spool::new(&self.directory)),
                 seen: SeenPath { min: i64::MAX, max: i64::MIN, ..SeenPath::default() },
             });
             Some(self.columns.len() - 1)
@@ -363,8 +363,8 @@ mod tests {
 
     #[test]
     fn paths_that_never_come_again_are_not_kept() {
-        let folder = tempfile::tempdir().unwrap();
-        let mut columns = ColumnBuilder::new(ColumnChoice::Default, folder.path().to_owned());
+        let directory = tempfile::tempdir().unwrap();
+        let mut columns = ColumnBuilder::new(ColumnChoice::Default, directory.path().to_owned());
         let fact = |path: &[&str], value| Fact {
             path: Arc::new(path.iter().map(|name| Some((*name).to_owned())).collect()),
             kind: "int",

@@ -1,9 +1,9 @@
-//! Writes a dataset: one pair, or a folder of pairs with a manifest.
+//! Writes a dataset: one pair, or a directory of pairs with a manifest.
 
 use crate::identity::JinxIdentity;
 use crate::manifest::{self, Manifest};
+use crate::write::directory_target::{DirectoryTarget, Publish};
 use crate::write::encode::{EncodedRow, RowEncoder};
-use crate::write::folder_target::{FolderTarget, Publish};
 use crate::write::footer_text::room_for_names;
 use crate::write::inherit::{Inherited, Sources};
 use crate::write::journal::Journal;
@@ -13,8 +13,8 @@ use crate::write::pair::{PairBuilder, PairSummary};
 use crate::write::pair_files::AtomicPair;
 use crate::write::parallel::{EmitRow, EncodedPart, Rows, encode_rows};
 use jinx_core::error::{Cause, Error, Result};
-use jinx_core::io::{Contents, FileOps, FolderAppend, FolderWriter, PairWriter, RealOps, publish_on};
-use jinx_core::limits::{MAX_RECORD_BYTES, MAX_SHARDS};
+use jinx_core::io::{Contents, DirectoryAppend, DirectoryWriter, FileOps, PairWriter, RealOps, publish_on};
+use jinx_core::limits::{MAX_ROW_BYTES, MAX_SHARDS};
 use jinx_core::num::to_u64;
 use jinx_core::value::Value;
 use std::path::Path;
@@ -57,7 +57,7 @@ pub struct DatasetWriter {
 
 enum Target {
     Pair(Box<PairBuilder>),
-    Folder(Box<FolderTarget>),
+    Directory(Box<DirectoryTarget>),
 }
 
 /// Whether an output name means one pair: it ends in `.jinx`.
@@ -67,16 +67,16 @@ pub fn is_pair_name(path: &Path) -> bool {
 
 /// Options that no reader accepts are refused before anything is changed.
 fn require_readable(options: &WriteOptions) -> Result<()> {
-    let lines = options.encode.max_record_bytes;
-    if lines > MAX_RECORD_BYTES {
-        let what = format!("max_record_bytes is {lines}; readers accept lines of at most {MAX_RECORD_BYTES}");
+    let lines = options.encode.max_row_bytes;
+    if lines > MAX_ROW_BYTES {
+        let what = format!("max_row_bytes is {lines}; readers accept lines of at most {MAX_ROW_BYTES}");
         return Err(Error::invalid(what));
     }
     room_for_names(options)?;
     Manifest::new(options.split.clone(), options.meta.clone()).to_text().map(drop)
 }
 
-/// `OUT.JINX` would be a folder, which nobody wants.
+/// `OUT.JINX` would be a directory, which nobody wants.
 fn require_usual_suffix(path: &Path) -> Result<()> {
     let is_meant = path.extension().is_some_and(|ext| ext.eq_ignore_ascii_case("jinx"));
     if is_meant && !is_pair_name(path) {
@@ -87,7 +87,7 @@ fn require_usual_suffix(path: &Path) -> Result<()> {
 }
 
 impl DatasetWriter {
-    /// Starts a dataset at `path`: a pair when the name ends in `.jinx`, else a folder.
+    /// Starts a dataset at `path`: a pair when the name ends in `.jinx`, else a directory.
     ///
     /// # Errors
     /// `Invalid` when the target exists and is not to be overwritten, or another writer is at it.
@@ -114,17 +114,17 @@ impl DatasetWriter {
             Target::Pair(Box::new(PairBuilder::new(path, Box::new(AtomicPair(files)), &options)?))
         } else {
             let mut work = match &options.resume {
-                Some(resume) if resume.proceed => FolderWriter::resume_on(ops, path, options.overwrite)?,
-                _ => FolderWriter::begin_on(ops, path, options.overwrite, Contents::Jinx)?,
+                Some(resume) if resume.proceed => DirectoryWriter::resume_on(ops, path, options.overwrite)?,
+                _ => DirectoryWriter::begin_on(ops, path, options.overwrite, Contents::Jinx)?,
             };
             let mut manifest = Manifest::new(options.split.clone(), options.meta.clone());
             let journal = match &options.resume {
                 Some(resume) => Some(Journal::begin(&mut work, resume, &mut manifest)?),
                 None => None,
             };
-            Target::Folder(Box::new(FolderTarget {
-                folder: work.path().to_owned(),
-                publish: Publish::Folder(work),
+            Target::Directory(Box::new(DirectoryTarget {
+                directory: work.path().to_owned(),
+                publish: Publish::Directory(work),
                 current: None,
                 next_shard: to_u64(manifest.shards.len()),
                 manifest,
@@ -137,7 +137,7 @@ impl DatasetWriter {
     /// Rows that an interrupted run finished.
     pub fn resumed(&self) -> u64 {
         match &self.target {
-            Target::Folder(folder) if folder.journal.is_some() => folder.manifest.num_samples,
+            Target::Directory(directory) if directory.journal.is_some() => directory.manifest.num_samples,
             _ => 0,
         }
     }
@@ -147,10 +147,10 @@ impl DatasetWriter {
         self.skip = rows;
     }
 
-    /// Starts new shards in the folder `path`; they count once the manifest is published.
+    /// Starts new shards in the directory `path`; they count once the manifest is published.
     ///
     /// # Errors
-    /// `Invalid` for a single pair or a folder without a manifest.
+    /// `Invalid` for a single pair or a directory without a manifest.
     pub fn append(path: &Path, options: WriteOptions) -> Result<Self> {
         if is_pair_name(path) || path.is_file() {
             return Err(Error::invalid(
@@ -160,7 +160,7 @@ impl DatasetWriter {
         }
         require_readable(&options).map_err(|error| error.in_file(path))?;
         // Locked before the manifest is read, so that nobody else can publish another one.
-        let append = FolderAppend::begin(path, &JinxIdentity)?;
+        let append = DirectoryAppend::begin(path, &JinxIdentity)?;
         let manifest = Manifest::read(path)?.ok_or_else(|| {
             Error::invalid("there is no jinx.json here; only a directory that jinx wrote can grow")
                 .in_file(path)
@@ -175,8 +175,8 @@ impl DatasetWriter {
             .filter_map(|shard| shard.name.strip_prefix("shard-")?.strip_suffix(".jinx")?.parse::<u64>().ok())
             .max()
             .map_or(0, |last| last + 1);
-        let target = Target::Folder(Box::new(FolderTarget {
-            folder: append.folder().to_owned(),
+        let target = Target::Directory(Box::new(DirectoryTarget {
+            directory: append.directory().to_owned(),
             publish: Publish::Append(append),
             manifest,
             current: None,
@@ -206,8 +206,8 @@ impl DatasetWriter {
             written,
         };
         writer.rows = writer.resumed();
-        if let (true, Target::Folder(folder)) = (writer.rows > 0, &writer.target) {
-            for shard in &folder.manifest.shards {
+        if let (true, Target::Directory(directory)) = (writer.rows > 0, &writer.target) {
+            for shard in &directory.manifest.shards {
                 writer.written.samples += shard.samples;
                 writer.written.shards += 1;
                 writer.written.bytes += shard.bytes + shard.sidecar_bytes;
@@ -230,7 +230,7 @@ impl DatasetWriter {
     pub fn bytes(&self) -> u64 {
         let current = match &self.target {
             Target::Pair(pair) => pair.bytes(),
-            Target::Folder(folder) => folder.current.as_ref().map_or(0, |pair| pair.bytes()),
+            Target::Directory(directory) => directory.current.as_ref().map_or(0, |pair| pair.bytes()),
         };
         self.written.bytes + current
     }
@@ -260,7 +260,7 @@ impl DatasetWriter {
         let options = Arc::new(sources.complete(&self.given));
         match &mut self.target {
             Target::Pair(pair) => pair.set_options(&options)?,
-            Target::Folder(folder) => folder.set_options(&options)?,
+            Target::Directory(directory) => directory.set_options(&options)?,
         }
         self.sources = sources;
         self.options = options;
@@ -302,7 +302,9 @@ impl DatasetWriter {
         self.is_broken = true;
         let flushed = match &mut self.target {
             Target::Pair(pair) => pair.flush_values(),
-            Target::Folder(folder) => folder.current.as_mut().map_or(Ok(()), |pair| pair.flush_values()),
+            Target::Directory(directory) => {
+                directory.current.as_mut().map_or(Ok(()), |pair| pair.flush_values())
+            }
         };
         self.is_broken = flushed.is_err();
         flushed
@@ -367,7 +369,7 @@ impl DatasetWriter {
         self.is_broken = true;
         let pair = match &mut self.target {
             Target::Pair(pair) => pair,
-            Target::Folder(folder) => folder.shard_for(&row, &self.options, &mut self.written)?,
+            Target::Directory(directory) => directory.shard_for(&row, &self.options, &mut self.written)?,
         };
         let admitted = pair.admit(&row);
         if admitted.is_ok() {
@@ -390,17 +392,17 @@ impl DatasetWriter {
                 self.written.add(&summary);
                 files.publish()?;
             }
-            Target::Folder(mut folder) => {
-                if folder.current.is_some() || folder.manifest.shards.is_empty() {
-                    folder.current(&self.options)?;
-                    folder.finish_shard(&mut self.written)?;
+            Target::Directory(mut directory) => {
+                if directory.current.is_some() || directory.manifest.shards.is_empty() {
+                    directory.current(&self.options)?;
+                    directory.finish_shard(&mut self.written)?;
                 }
-                folder.manifest.generation += 1;
-                let text = folder.manifest.to_text()?;
-                let path = folder.folder.join(manifest::NAME);
-                match folder.publish {
-                    Publish::Folder(work) => {
-                        if let Some(journal) = &folder.journal {
+                directory.manifest.generation += 1;
+                let text = directory.manifest.to_text()?;
+                let path = directory.directory.join(manifest::NAME);
+                match directory.publish {
+                    Publish::Directory(work) => {
+                        if let Some(journal) = &directory.journal {
                             journal.remove()?;
                         }
                         let written = work.ops().write(&path, text.as_bytes());

@@ -116,7 +116,7 @@ impl RowEncoder {
         if row.text.first() != Some(&b'{') || !self.frames.is_empty() {
             return Err(Error::invalid("a sample must be a dict"));
         }
-        let limit = self.options.max_record_bytes;
+        let limit = self.options.max_row_bytes;
         let length = to_u64(row.text.len() + row.values.len() * OFFSET_DIGITS + 1);
         if length > limit {
             return Err(Error::limit(format!(
@@ -128,11 +128,11 @@ impl RowEncoder {
 
     /// Names the current field, unless the source of the row did.
     fn locate(&self, error: Error) -> Error {
-        if error.field().is_some() {
+        if error.column().is_some() {
             return error;
         }
         let names = self.frames.iter().rev().filter(|frame| frame.is_dict);
-        names.fold(error, |error, frame| error.in_field(&self.names[frame.name_start..frame.name_end]))
+        names.fold(error, |error, frame| error.in_column(&self.names[frame.name_start..frame.name_end]))
     }
 
     /// Writes what precedes a value: comma and key, or the wrapper of a list element with a chain.
@@ -361,7 +361,7 @@ impl Sink for RowEncoder {
 
     fn str(&mut self, value: &str) -> Result<()> {
         let measure = self.measure_str(value);
-        if self.in_dict() && self.options.sidecar && to_u64(value.len()) > self.options.text_threshold {
+        if self.in_dict() && self.options.sidecar && to_u64(value.len()) > self.options.string_threshold {
             return self.encode_blob(Kind::Str, "str", Blob::borrowed(value.as_bytes()), measure);
         }
         self.open_value(None)?;

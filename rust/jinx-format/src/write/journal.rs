@@ -1,10 +1,10 @@
-//! Records which shards in a work folder are finished, so that an interrupted run can be resumed.
+//! Records which shards in a work directory are finished, so that an interrupted run can be resumed.
 
 use crate::manifest::{Manifest, ShardEntry};
 use crate::write::options::Resume;
 use jinx_core::error::{Error, Result};
 use jinx_core::io::ops::{FileOps, if_there};
-use jinx_core::io::{FolderWriter, sidecar_path};
+use jinx_core::io::{DirectoryWriter, sidecar_path};
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -23,7 +23,7 @@ struct Notes {
 /// The list of finished shards.
 pub(crate) struct Journal {
     ops: Arc<dyn FileOps>,
-    folder: PathBuf,
+    directory: PathBuf,
     key: String,
 }
 
@@ -32,9 +32,13 @@ impl Journal {
     ///
     /// # Errors
     /// `Mismatch` when they were made from other inputs or with other options; they are kept then.
-    pub(crate) fn begin(work: &mut FolderWriter, resume: &Resume, manifest: &mut Manifest) -> Result<Self> {
+    pub(crate) fn begin(
+        work: &mut DirectoryWriter,
+        resume: &Resume,
+        manifest: &mut Manifest,
+    ) -> Result<Self> {
         let ops = Arc::clone(work.ops());
-        let journal = Self { ops, folder: work.path().to_owned(), key: resume.key.clone() };
+        let journal = Self { ops, directory: work.path().to_owned(), key: resume.key.clone() };
         let notes = resume.proceed.then(|| journal.read()).flatten();
         if let Some(notes) = &notes
             && notes.key != journal.key
@@ -47,7 +51,7 @@ impl Journal {
             .in_file(work.target()));
         }
         for shard in notes.into_iter().flat_map(|notes| notes.shards) {
-            if !is_whole(&journal.folder, &shard) {
+            if !is_whole(&journal.directory, &shard) {
                 break;
             }
             manifest.push(shard);
@@ -61,32 +65,32 @@ impl Journal {
     }
 
     fn read(&self) -> Option<Notes> {
-        serde_json::from_slice(&fs::read(self.folder.join(NAME)).ok()?).ok()
+        serde_json::from_slice(&fs::read(self.directory.join(NAME)).ok()?).ok()
     }
 
     /// Records these shards as finished.
     pub(crate) fn write(&self, shards: &[ShardEntry]) -> Result<()> {
         let notes = Notes { key: self.key.clone(), shards: shards.to_vec() };
         let text = serde_json::to_vec(&notes).map_err(|error| Error::invalid(error.to_string()))?;
-        let (next, path) = (self.folder.join(NEXT), self.folder.join(NAME));
+        let (next, path) = (self.directory.join(NEXT), self.directory.join(NAME));
         let written = self.ops.write(&next, &text).and_then(|()| self.ops.rename(&next, &path));
         written.map_err(|error| Error::io(&path, &error))
     }
 
-    /// Removes the record, before the folder is published.
+    /// Removes the record, before the directory is published.
     pub(crate) fn remove(&self) -> Result<()> {
         self.remove_name(NAME)
     }
 
     fn remove_name(&self, name: &str) -> Result<()> {
-        let path = self.folder.join(name);
+        let path = self.directory.join(name);
         if_there(self.ops.remove(&path)).map_err(|error| Error::io(&path, &error))
     }
 
     /// Removes unfinished shards, and nothing else.
     fn remove_others(&self, shards: &[ShardEntry]) -> Result<()> {
-        let failed = |error: std::io::Error| Error::io(&self.folder, &error);
-        for entry in fs::read_dir(&self.folder).map_err(failed)? {
+        let failed = |error: std::io::Error| Error::io(&self.directory, &error);
+        for entry in fs::read_dir(&self.directory).map_err(failed)? {
             let name = entry.map_err(failed)?.file_name();
             let Some(name) = name.to_str() else { continue };
             let stem = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
@@ -100,8 +104,8 @@ impl Journal {
     }
 }
 
-fn is_whole(folder: &Path, shard: &ShardEntry) -> bool {
-    let main = folder.join(&shard.name);
+fn is_whole(directory: &Path, shard: &ShardEntry) -> bool {
+    let main = directory.join(&shard.name);
     let size = |path: &Path| path.metadata().map_or(0, |metadata| metadata.len());
     size(&main) == shard.bytes && size(&sidecar_path(&main)) == shard.sidecar_bytes
 }

@@ -129,7 +129,7 @@ impl<'c> NumberLines<'c> {
             paths.push(fact(&path, "null"));
         }
         let is_plain = !columns.is_empty() && options.columns.is_empty() && options.sidecar;
-        (is_plain && bytes <= options.max_record_bytes).then_some(Self { columns, before, paths })
+        (is_plain && bytes <= options.max_row_bytes).then_some(Self { columns, before, paths })
     }
 
     /// Formats rows on `threads` threads while others are written, and hands them in order to `write`: as a block, or

@@ -4,7 +4,7 @@ use crate::fields::{MediaField, Path};
 use crate::meta::Meta;
 use crate::view::NewView;
 use jinx_core::error::{Error, Result};
-use jinx_core::limits::{MAX_RECORD_BYTES, MAX_VALUE_BYTES};
+use jinx_core::limits::{MAX_ROW_BYTES, MAX_VALUE_BYTES};
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ pub struct EncodeOptions {
     /// Bytes, arrays and tensors longer than this go to the sidecar.
     pub binary_threshold: u64,
     /// Strings longer than this many bytes of UTF-8 go to the sidecar.
-    pub text_threshold: u64,
+    pub string_threshold: u64,
     /// zstd level, or `None` to store values as they are.
     pub compression: Option<i32>,
     /// Shorter values are not compressed.
@@ -31,7 +31,7 @@ pub struct EncodeOptions {
     /// Paths to keep as columns besides the default ones.
     pub columns: HashSet<Path>,
     /// The longest line; at most what readers accept.
-    pub max_record_bytes: u64,
+    pub max_row_bytes: u64,
     /// Longer values are refused: readers do not decode them by default.
     pub max_value_bytes: u64,
 }
@@ -55,14 +55,14 @@ impl Default for EncodeOptions {
         Self {
             sidecar: true,
             binary_threshold: 64,
-            text_threshold: 32 << 10,
+            string_threshold: 32 << 10,
             compression: Some(3),
             compress_threshold: 128,
             compress_ratio: 0.9,
             stored_fields: HashSet::new(),
             keep_stored: true,
             columns: HashSet::new(),
-            max_record_bytes: MAX_RECORD_BYTES,
+            max_row_bytes: MAX_ROW_BYTES,
             max_value_bytes: MAX_VALUE_BYTES,
         }
     }
@@ -84,7 +84,7 @@ pub enum ColumnChoice {
 pub struct WriteOptions {
     pub encode: EncodeOptions,
     pub columns: ColumnChoice,
-    /// Bytes of a shard (main file and sidecar together) after which the next one begins; folders only.
+    /// Bytes of a shard (main file and sidecar together) after which the next one begins; directories only.
     pub shard_bytes: Option<u64>,
     pub overwrite: bool,
     pub split: Option<String>,
@@ -96,7 +96,7 @@ pub struct WriteOptions {
     pub threads: usize,
     /// What the dataset shows of others, of which the rows are columns of its own; one pair only.
     pub view: Option<Arc<NewView>>,
-    /// Folders: keep the finished shards of a run that fails, so that it can be resumed.
+    /// Directories: keep the finished shards of a run that fails, so that it can be resumed.
     pub resume: Option<Resume>,
 }
 

@@ -77,8 +77,8 @@ impl PairBuilder {
     /// As [`room_for_names`].
     pub fn new(path: &Path, files: Box<dyn PairFiles>, options: &Arc<WriteOptions>) -> Result<Self> {
         let room = room_for_names(options)?;
-        let folder = match path.parent() {
-            Some(folder) if !folder.as_os_str().is_empty() => folder.to_owned(),
+        let directory = match path.parent() {
+            Some(directory) if !directory.as_os_str().is_empty() => directory.to_owned(),
             _ => PathBuf::from("."),
         };
         Ok(Self {
@@ -95,10 +95,10 @@ impl PairBuilder {
                 pending_bytes: 0,
                 body: XxHash3_128::new(),
             },
-            ends: Spool::new(&folder),
-            hashes: Spool::new(&folder),
+            ends: Spool::new(&directory),
+            hashes: Spool::new(&directory),
             stats: FieldStats::new(&options.media, room),
-            columns: ColumnBuilder::new(options.columns.clone(), folder),
+            columns: ColumnBuilder::new(options.columns.clone(), directory),
             rows: 0,
             values_since_lines: 0,
         })

@@ -1,4 +1,4 @@
-//! The two files of a pair: published by themselves, or with the folder that they are in.
+//! The two files of a pair: published by themselves, or with the directory that they are in.
 
 use crate::identity::JinxIdentity;
 use jinx_core::error::{Error, Result};
@@ -38,7 +38,7 @@ impl PairFiles for AtomicPair {
     }
 }
 
-/// A pair inside a folder that is published as a whole.
+/// A pair inside a directory that is published as a whole.
 pub(crate) struct PlainPair {
     ops: Arc<dyn FileOps>,
     path: PathBuf,

@@ -21,7 +21,7 @@ impl RowEncoder {
         for span in members {
             let bad_name = |_| Error::corrupt("a name that is not valid text");
             let name = std::str::from_utf8(&text[span.key_range()]).map_err(bad_name)?;
-            let (kind, measure) = look(&text[span.value_range()]).map_err(|error| error.in_field(name))?;
+            let (kind, measure) = look(&text[span.value_range()]).map_err(|error| error.in_column(name))?;
             let path = self.paths.get(std::iter::once(Some(name)));
             self.row.facts.push(Fact { path, kind, coded: None, quoted: false, mime: None, measure });
         }

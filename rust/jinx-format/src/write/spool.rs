@@ -11,16 +11,16 @@ const MEMORY_BYTES: usize = 1 << 20;
 
 #[derive(Debug)]
 pub struct Spool {
-    folder: PathBuf,
+    directory: PathBuf,
     tail: Vec<u8>,
     file: Option<File>,
     len: u64,
 }
 
 impl Spool {
-    /// `folder` is where the file goes if one is needed; it has no name and disappears with the process.
-    pub fn new(folder: &Path) -> Self {
-        Self { folder: folder.to_owned(), tail: Vec::new(), file: None, len: 0 }
+    /// `directory` is where the file goes if one is needed; it has no name and disappears with the process.
+    pub fn new(directory: &Path) -> Self {
+        Self { directory: directory.to_owned(), tail: Vec::new(), file: None, len: 0 }
     }
 
     pub fn len(&self) -> u64 {
@@ -40,12 +40,12 @@ impl Spool {
         let file = match &mut self.file {
             Some(file) => file,
             None => {
-                let file =
-                    tempfile::tempfile_in(&self.folder).map_err(|error| Error::io(&self.folder, &error))?;
+                let file = tempfile::tempfile_in(&self.directory)
+                    .map_err(|error| Error::io(&self.directory, &error))?;
                 self.file.insert(file)
             }
         };
-        file.write_all(&self.tail).map_err(|error| Error::io(&self.folder, &error))?;
+        file.write_all(&self.tail).map_err(|error| Error::io(&self.directory, &error))?;
         self.tail.clear();
         Ok(())
     }
@@ -61,7 +61,7 @@ impl Spool {
         let Some(file) = &mut self.file else { return see(&self.tail) };
         let mut block = vec![0; MEMORY_BYTES / unit * unit];
         let mut left = self.len;
-        let fail = |error: &std::io::Error| Error::io(&self.folder, error);
+        let fail = |error: &std::io::Error| Error::io(&self.directory, error);
         file.seek(SeekFrom::Start(0)).map_err(|error| fail(&error))?;
         while left > 0 {
             let take = usize::try_from(left).unwrap_or(usize::MAX).min(block.len());
@@ -80,9 +80,9 @@ mod tests {
 
     #[test]
     fn gives_back_what_was_pushed_with_and_without_a_file() {
-        let folder = tempfile::tempdir().unwrap();
+        let directory = tempfile::tempdir().unwrap();
         for count in [0u64, 10, 400_000] {
-            let mut spool = Spool::new(folder.path());
+            let mut spool = Spool::new(directory.path());
             for i in 0..count {
                 spool.push(&i.to_le_bytes()).unwrap();
             }
@@ -100,6 +100,6 @@ mod tests {
                 assert_eq!(next, count);
             }
         }
-        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
     }
 }

@@ -15,8 +15,8 @@ fn root() -> &'static Path {
 
 /// The checked-in inputs of a target: its corpus, and every input that once failed.
 pub fn checked_in(target: &str) -> Vec<PathBuf> {
-    let folders = ["corpus", "regressions"].map(|kind| root().join("fuzz").join(kind).join(target));
-    let entries = folders.iter().filter_map(|folder| fs::read_dir(folder).ok()).flatten();
+    let directories = ["corpus", "regressions"].map(|kind| root().join("fuzz").join(kind).join(target));
+    let entries = directories.iter().filter_map(|directory| fs::read_dir(directory).ok()).flatten();
     let mut paths: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
     paths.sort();
     paths
@@ -48,7 +48,7 @@ fn from_main(bytes: &[u8], path: &Path, seeds: &mut Seeds) {
             let pair = [&[255], &length.to_le_bytes()[..], bytes, &side].concat();
             let is_view = path
                 .parent()
-                .is_some_and(|folder| folder.ends_with("views") || folder.ends_with("views/bad"));
+                .is_some_and(|directory| directory.ends_with("views") || directory.ends_with("views/bad"));
             add(seeds, if is_view { "saved_view" } else { "open_whole_file" }, &pair);
         }
     }
@@ -64,9 +64,9 @@ fn add(seeds: &mut Seeds, target: &'static str, input: &[u8]) {
     }
 }
 
-fn files_below(folder: &Path) -> Vec<PathBuf> {
+fn files_below(directory: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
-    for entry in fs::read_dir(folder).unwrap() {
+    for entry in fs::read_dir(directory).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() {
             found.extend(files_below(&path));

@@ -1,7 +1,7 @@
-//! Folders and shards, read at random or from the first sample to the last.
+//! Directories and shards, read at random or from the first sample to the last.
 
-pub mod folder;
-mod folder_path;
+pub mod directory;
+mod directory_path;
 pub mod prefetch;
 pub mod shard;
 mod unpack;

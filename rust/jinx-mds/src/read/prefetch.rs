@@ -3,7 +3,7 @@
 use crate::compression::Algorithm;
 use crate::hash::Hashers;
 use crate::index::FileInfo;
-use crate::read::folder::{Folder, Hashes};
+use crate::read::directory::{Directory, Hashes};
 use crate::read::shard::Shard;
 use crate::read::unpack::{self, read_exactly, read_vec};
 use bytes::Bytes;
@@ -28,7 +28,7 @@ pub struct Piece {
     pub index: u64,
 }
 
-/// Decodes the file-compressed shards of a folder on a thread of its own, in order. Other shards are skipped.
+/// Decodes the file-compressed shards of a directory on a thread of its own, in order. Other shards are skipped.
 pub struct ShardPrefetcher {
     pieces: Receiver<Piece>,
     current: Option<Piece>,
@@ -37,15 +37,15 @@ pub struct ShardPrefetcher {
 
 impl ShardPrefetcher {
     /// From the shard that holds sample `start` on.
-    pub fn new(folder: Arc<Folder>, start: u64) -> Self {
+    pub fn new(directory: Arc<Directory>, start: u64) -> Self {
         let (sender, pieces) = sync_channel(WAITING);
         // If no thread can be started, samples are read at random instead.
         let _ = std::thread::Builder::new().name("jinx-mds".to_owned()).spawn(move || {
-            let (first, _) = folder.place(start.min(folder.len().saturating_sub(1)));
-            for shard in first..folder.count() {
-                let skip = start.saturating_sub(folder.start(shard));
+            let (first, _) = directory.place(start.min(directory.len().saturating_sub(1)));
+            for shard in first..directory.count() {
+                let skip = start.saturating_sub(directory.start(shard));
                 // The error of a shard is reported when one of its samples is read.
-                if let Err(error) = decode(&folder, shard, skip, &sender)
+                if let Err(error) = decode(&directory, shard, skip, &sender)
                     && error.cause() == jinx_core::Cause::Interrupted
                 {
                     return;
@@ -72,23 +72,24 @@ impl ShardPrefetcher {
     }
 }
 
-fn decode(folder: &Folder, shard: usize, skip: u64, sender: &SyncSender<Piece>) -> Result<()> {
-    let Some(info) = folder.info(shard) else { return Ok(()) };
+fn decode(directory: &Directory, shard: usize, skip: u64, sender: &SyncSender<Piece>) -> Result<()> {
+    let Some(info) = directory.info(shard) else { return Ok(()) };
     if unpack::algorithm(info).is_none() || info.samples <= skip {
         return Ok(());
     }
     info.check()?;
-    let (verify, limits) = (folder.options.hashes != Hashes::None, folder.options.limits);
-    let source = unpack::open_zip(info, folder.place_of(shard), verify)?;
+    let (verify, limits) = (directory.options.hashes != Hashes::None, directory.options.limits);
+    let source = unpack::open_zip(info, directory.place_of(shard), verify)?;
     let path = source.path().to_owned();
     let send = |piece| sender.send(piece).map_err(|_| Error::interrupted());
     // Nothing is returned before it is checked: a hash of the decoded shard needs all of it.
     let is_checked = !verify || has_known(info.zip.as_ref()) || !has_known(Some(&info.raw));
     if unpack::algorithm(info).and_then(Algorithm::stream).is_none() || !is_checked {
         drop(source);
-        let (bytes, path) = unpack::to_memory(info, folder.place_of(shard), verify, limits.max_value_bytes)?;
+        let (bytes, path) =
+            unpack::to_memory(info, directory.place_of(shard), verify, limits.max_value_bytes)?;
         let whole = Arc::new(Shard::in_memory(Bytes::from(bytes), path, info, limits)?);
-        return send(Piece { first: folder.start(shard), count: info.samples, shard: whole, index: 0 });
+        return send(Piece { first: directory.start(shard), count: info.samples, shard: whole, index: 0 });
     }
     let mut reader = unpack::stream(source, info)?;
     let ends = read_offsets(&mut reader, info.samples, info.raw.bytes)?;
@@ -105,7 +106,7 @@ fn decode(folder: &Folder, shard: usize, skip: u64, sender: &SyncSender<Piece>) 
         let relative = ends[at + 1..=last].iter().map(|end| end - start).collect();
         let part = Shard::part(Bytes::from(bytes), relative, index, path.clone(), info, limits);
         if index + count > skip {
-            send(Piece { first: folder.start(shard) + index, count, shard: Arc::new(part), index })?;
+            send(Piece { first: directory.start(shard) + index, count, shard: Arc::new(part), index })?;
         }
         at = last;
     }

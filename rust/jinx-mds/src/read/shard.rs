@@ -346,6 +346,6 @@ impl Row {
     /// Names the place of an error in a field.
     pub fn here(&self, error: Error, column: usize) -> Error {
         let name = self.columns().all.get(column).map_or("", |column| column.name.as_str());
-        self.shard.here(error.in_field(name), self.index())
+        self.shard.here(error.in_column(name), self.index())
     }
 }

@@ -1,9 +1,9 @@
-//! File-compressed shards: decoded into memory, into a cache folder, or piece by piece.
+//! File-compressed shards: decoded into memory, into a cache directory, or piece by piece.
 
 use crate::compression::{Algorithm, Compression};
 use crate::hash::Hashers;
 use crate::index::ShardInfo;
-use crate::read::folder_path::FolderPath;
+use crate::read::directory_path::DirectoryPath;
 use jinx_core::codec;
 use jinx_core::error::{Error, Result};
 use jinx_core::io::{Access, FileOps, Source, mark_unfinished, sweep_unfinished};
@@ -49,9 +49,9 @@ pub(crate) fn algorithm(info: &ShardInfo) -> Option<Algorithm> {
 }
 
 /// The compressed file of a shard: its size is compared with the index, on request its hashes too.
-pub(crate) fn open_zip(info: &ShardInfo, folder: FolderPath<'_>, verify: bool) -> Result<Source> {
+pub(crate) fn open_zip(info: &ShardInfo, directory: DirectoryPath<'_>, verify: bool) -> Result<Source> {
     let zip = info.zip.as_ref().ok_or_else(|| Error::corrupt("a compressed shard without zip_data"))?;
-    let source = folder.open(zip, Access::Pread)?;
+    let source = directory.open(zip, Access::Pread)?;
     let (found, listed) = (source.len(), zip.bytes);
     let what = || format!("{found} bytes, the index says {listed}");
     match found {
@@ -98,11 +98,11 @@ pub(crate) fn stream(source: Source, info: &ShardInfo) -> Result<Box<dyn Read + 
 /// The whole shard in memory; its raw hashes are checked on request.
 pub(crate) fn to_memory(
     info: &ShardInfo,
-    folder: FolderPath<'_>,
+    directory: DirectoryPath<'_>,
     verify: bool,
     max: u64,
 ) -> Result<(Vec<u8>, PathBuf)> {
-    let source = open_zip(info, folder, verify)?;
+    let source = open_zip(info, directory, verify)?;
     let path = source.path().to_owned();
     let decode = || {
         if info.raw.bytes > max.max(u64::from(u32::MAX)) {
@@ -121,19 +121,19 @@ pub(crate) fn to_memory(
     decode().map(|bytes| (bytes, path.clone())).map_err(|error| error.in_file(&path))
 }
 
-/// Decodes the shard into `target`, whose folder must exist, unless a file of the right size exists. Returns whether it
-/// did.
+/// Decodes the shard into `target`, whose directory must exist, unless a file of the right size exists. Returns whether
+/// it did.
 pub(crate) fn to_file(
     ops: &dyn FileOps,
     info: &ShardInfo,
-    folder: FolderPath<'_>,
+    directory: DirectoryPath<'_>,
     target: &Path,
     verify: bool,
 ) -> Result<bool> {
     if target.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.len() == info.raw.bytes) {
         return Ok(false);
     }
-    let source = open_zip(info, folder, verify)?;
+    let source = open_zip(info, directory, verify)?;
     let path = source.path().to_owned();
     let parent =
         target.parent().ok_or_else(|| Error::invalid("this is not the name of a file").in_file(target))?;
@@ -243,7 +243,7 @@ mod tests {
         writer.push(&writer.encoder().unwrap().encode(&["a".repeat(100)]).unwrap()).unwrap();
         writer.finish().unwrap();
         let info = parse(&fs::read(source.join(INDEX_NAME)).unwrap()).unwrap().remove(0);
-        let folder = FolderPath { base: Path::new(""), folder: &source };
+        let directory = DirectoryPath { base: Path::new(""), directory: &source };
         let cache = place.path().join("cache");
         fs::create_dir(&cache).unwrap();
         let target = cache.join("shard");
@@ -253,7 +253,7 @@ mod tests {
                 at if at == number => Err(std::io::Error::other("injected")),
                 _ => Ok(()),
             };
-            let is_new = to_file(&ops, &info, folder, &target, true);
+            let is_new = to_file(&ops, &info, directory, &target, true);
             let has_failed = calls.load(Ordering::Relaxed) > number;
             assert_eq!(is_new.is_err(), has_failed, "{number}");
             assert_eq!(fs::read_dir(&cache).unwrap().count(), usize::from(!has_failed), "{number}");
@@ -263,6 +263,6 @@ mod tests {
             }
         }
         assert_eq!(fs::metadata(&target).unwrap().len(), info.raw.bytes);
-        assert!(!to_file(&RealOps, &info, folder, &target, true).unwrap());
+        assert!(!to_file(&RealOps, &info, directory, &target, true).unwrap());
     }
 }

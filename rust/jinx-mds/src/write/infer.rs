@@ -113,7 +113,7 @@ impl Inference {
     pub fn observe(&mut self, row: &Value) -> Result<()> {
         let Value::Dict(members) = row else { return Err(Error::invalid("a sample that is not a dict")) };
         for (name, value) in members {
-            let kind = ValueType::of(value).map_err(|error| error.in_field(name))?;
+            let kind = ValueType::of(value).map_err(|error| error.in_column(name))?;
             let before = match self.kinds.get(name) {
                 None if self.rows > 0 => ValueType::Json,
                 None => kind,
@@ -137,7 +137,7 @@ impl Inference {
                 before.name(),
                 kind.name()
             );
-            Error::mismatch(what).in_field(name)
+            Error::mismatch(what).in_column(name)
         })
     }
 

@@ -1,4 +1,4 @@
-//! Writing folders: inferring encodings, and the bytes that Streaming's own writer produces.
+//! Writing directories: inferring encodings, and the bytes that Streaming's own writer produces.
 
 mod compress;
 pub mod infer;

@@ -1,4 +1,4 @@
-//! Writing MDS folders: the bytes that Streaming's own writer produces, published as a whole.
+//! Writing MDS directories: the bytes that Streaming's own writer produces, published as a whole.
 
 use crate::compression::Compression;
 use crate::encodings::names::Encoding;
@@ -7,7 +7,7 @@ use crate::hash::{Hasher, Hashers};
 use crate::index::INDEX_NAME;
 use crate::write::compress::Packer;
 use jinx_core::error::{Error, Result};
-use jinx_core::io::{Contents, FileOps, FolderWriter, RealOps};
+use jinx_core::io::{Contents, DirectoryWriter, FileOps, RealOps};
 use jinx_core::num::{to_u64, to_usize};
 use serde_json::{Map, Value as Json, json};
 use std::collections::{BTreeMap, VecDeque};
@@ -50,9 +50,9 @@ pub struct SampleEncoder {
 
 /// Writes samples in order.
 pub struct Writer {
-    // Before the folder, which must be dropped after it.
+    // Before the directory, which must be dropped after it.
     running: Running,
-    folder: FolderWriter,
+    directory: DirectoryWriter,
     columns: Arc<Vec<WrittenColumn>>,
     compression: Compression,
     settings: Settings,
@@ -70,8 +70,8 @@ pub struct Writer {
     failed: bool,
 }
 
-/// Threads that write shards. Dropping it waits for them: their folder is removed next, and another writer may use its
-/// name.
+/// Threads that write shards. Dropping it waits for them: their directory is removed next, and another writer may use
+/// its name.
 struct Running {
     shards: VecDeque<JoinHandle<Result<Json>>>,
     /// A forked child has the handles, but not the threads.
@@ -87,7 +87,7 @@ impl Drop for Running {
 }
 
 impl Writer {
-    /// Starts a folder; an existing one stays until [`Writer::finish`].
+    /// Starts a directory; an existing one stays until [`Writer::finish`].
     ///
     /// # Errors
     /// `Invalid` for unknown options or an existing target, `Unsupported` for an unknown encoding.
@@ -102,7 +102,7 @@ impl Writer {
     pub fn create_on(ops: Arc<dyn FileOps>, target: &Path, settings: Settings) -> Result<Self> {
         let mut columns = Vec::new();
         for (name, encoding) in &settings.columns {
-            let parsed = Encoding::parse(encoding).map_err(|error| error.in_field(name))?;
+            let parsed = Encoding::parse(encoding).map_err(|error| error.in_column(name))?;
             let size = parsed.fixed_size();
             columns.push(WrittenColumn { name: name.clone(), encoding: parsed, size });
         }
@@ -129,10 +129,10 @@ impl Writer {
         config.insert("size_limit".into(), json!(settings.size_limit));
         config.insert("version".into(), json!(2));
         let config_text = dumps(&config).map_err(|error| Error::invalid(error.to_string()))?;
-        let folder = FolderWriter::begin_on(ops, target, settings.overwrite, Contents::Mds)?;
+        let directory = DirectoryWriter::begin_on(ops, target, settings.overwrite, Contents::Mds)?;
         let mut writer = Self {
             running: Running { shards: VecDeque::new(), pid: process::id() },
-            folder,
+            directory,
             columns: Arc::new(columns),
             compression,
             settings,
@@ -216,7 +216,7 @@ impl Writer {
         if self.failed {
             let what =
                 "an earlier shard could not be written, so nothing is published; write the dataset again";
-            return Err(Error::invalid(what).in_file(self.folder.target()));
+            return Err(Error::invalid(what).in_file(self.directory.target()));
         }
         Ok(())
     }
@@ -239,8 +239,8 @@ impl Writer {
             config_text: self.config_text.clone(),
             hashes: self.settings.hashes.clone(),
             compression: self.compression,
-            ops: Arc::clone(self.folder.ops()),
-            folder: self.folder.path().to_owned(),
+            ops: Arc::clone(self.directory.ops()),
+            directory: self.directory.path().to_owned(),
             name,
         };
         self.reset();
@@ -272,7 +272,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Writes the index and publishes the folder.
+    /// Writes the index and publishes the directory.
     ///
     /// # Errors
     /// I/O errors, and `Invalid` after one of [`Writer::push`]; what was there before stays.
@@ -293,10 +293,10 @@ impl Writer {
         let count = to_u64(shards.len());
         let index = json!({"shards": shards, "version": 2});
         let text = dumps(&index).map_err(|error| Error::invalid(error.to_string()))?;
-        let path = self.folder.path().join(INDEX_NAME);
-        self.folder.ops().write(&path, &text).map_err(|error| Error::io(&path, &error))?;
+        let path = self.directory.path().join(INDEX_NAME);
+        self.directory.ops().write(&path, &text).map_err(|error| Error::io(&path, &error))?;
         let samples = self.written;
-        self.folder.commit()?;
+        self.directory.commit()?;
         Ok(Written { samples, bytes, shards: count })
     }
 }
@@ -333,13 +333,13 @@ impl SampleEncoder {
             match column.size {
                 None => {
                     let short = u32::try_from(length).map_err(|_| {
-                        Error::limit(format!("a value of {length} bytes")).in_field(&column.name)
+                        Error::limit(format!("a value of {length} bytes")).in_column(&column.name)
                     })?;
                     sample.extend_from_slice(&short.to_le_bytes());
                 }
                 Some(size) if size != length => {
                     let what = format!("{length} bytes in a column whose values have {size}");
-                    return Err(Error::mismatch(what).in_field(&column.name));
+                    return Err(Error::mismatch(what).in_column(&column.name));
                 }
                 Some(_) => {}
             }
@@ -363,7 +363,7 @@ struct ShardJob {
     hashes: Vec<String>,
     compression: Compression,
     ops: Arc<dyn FileOps>,
-    folder: PathBuf,
+    directory: PathBuf,
     name: String,
 }
 
@@ -404,7 +404,7 @@ impl ShardJob {
 
     fn put(&self, name: &str, parts: &[&[u8]]) -> Result<()> {
         use std::io::Write;
-        let path = self.folder.join(name);
+        let path = self.directory.join(name);
         let written = self
             .ops
             .create(&path)

@@ -24,7 +24,7 @@ fn cause_name(cause: Cause) -> &'static str {
     }
 }
 
-/// Problems of a pair or folder; empty when it is intact.
+/// Problems of a pair or directory; empty when it is intact.
 #[pyfunction]
 #[pyo3(signature = (path, progress = None, max_value_bytes = None))]
 pub fn verify(
@@ -54,7 +54,7 @@ pub fn problem_list(py: Python<'_>, problems: Vec<Problem>) -> PyResult<Bound<'_
         let dict = PyDict::new(py);
         dict.set_item("file", problem.file.as_os_str())?;
         dict.set_item("sample", problem.sample)?;
-        dict.set_item("field", problem.field)?;
+        dict.set_item("column", problem.column)?;
         dict.set_item("byte", problem.byte)?;
         dict.set_item("cause", cause_name(problem.cause))?;
         dict.set_item("what", problem.what)?;

@@ -74,10 +74,10 @@ pub fn call_progress(progress: Option<&Py<PyAny>>, arguments: (u64, u64)) -> jin
     })
 }
 
-/// Makes one dataset of the parts in a folder; returns samples, bytes, sidecar bytes and shards.
+/// Makes one dataset of the parts in a directory; returns samples, bytes, sidecar bytes and shards.
 #[pyfunction]
-pub fn merge(py: Python<'_>, folder: PathBuf) -> PyResult<(u64, u64, u64, u64)> {
-    let merged = py.detach(|| jinx_format::merge::merge(&folder)).into_py_result()?;
+pub fn merge(py: Python<'_>, directory: PathBuf) -> PyResult<(u64, u64, u64, u64)> {
+    let merged = py.detach(|| jinx_format::merge::merge(&directory)).into_py_result()?;
     Ok((merged.samples, merged.bytes, merged.sidecar_bytes, merged.shards))
 }
 
@@ -112,14 +112,14 @@ pub fn copy_pair(
     py.detach(|| copy::copy_pair(&main, sidecar.as_deref(), &target, overwrite)).into_py_result()
 }
 
-/// Copies the files of a folder of shards.
+/// Copies the files of a directory of shards.
 #[pyfunction]
-pub fn copy_folder(py: Python<'_>, files: Vec<PathBuf>, target: PathBuf, overwrite: bool) -> PyResult<()> {
-    py.detach(|| copy::copy_folder(&files, &target, overwrite)).into_py_result()
+pub fn copy_directory(py: Python<'_>, files: Vec<PathBuf>, target: PathBuf, overwrite: bool) -> PyResult<()> {
+    py.detach(|| copy::copy_directory(&files, &target, overwrite)).into_py_result()
 }
 
-/// Removes what dead writers left in a folder; returns the paths.
+/// Removes what dead writers left in a directory; returns the paths.
 #[pyfunction]
-pub fn clean(py: Python<'_>, folder: PathBuf) -> PyResult<Vec<PathBuf>> {
-    py.detach(|| jinx_core::io::sweep(&folder, &JinxIdentity)).into_py_result()
+pub fn clean(py: Python<'_>, directory: PathBuf) -> PyResult<Vec<PathBuf>> {
+    py.detach(|| jinx_core::io::sweep(&directory, &JinxIdentity)).into_py_result()
 }

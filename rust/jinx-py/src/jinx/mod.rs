@@ -1,8 +1,7 @@
-//! JINX shards as the rows of a dataset: opening, the fields of a row, footers, stored columns.
+//! JINX shards as the rows of a dataset: opening, the columns of a row, footers, stored columns.
 
 pub mod columns;
 pub mod dataset;
-pub mod field;
 pub mod filter;
 pub mod footer;
 pub mod prefetch;
@@ -11,3 +10,4 @@ pub mod rows;
 pub mod sample;
 pub mod shards;
 pub mod summary;
+pub mod value;

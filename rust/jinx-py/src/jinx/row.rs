@@ -147,7 +147,7 @@ fn scan(shard: &Shard, line: &[u8], fields: &mut Vec<Field>, stop: Option<&str>)
         match if all_known { None } else { place_of(&name, line, fields, &mut unique) } {
             None => fields.push(field),
             Some(_) if shard.rules() == FormatVersion::V1_1 => {
-                return Err(Error::corrupt("the name appears twice in one row").in_field(&name));
+                return Err(Error::corrupt("the name appears twice in one row").in_column(&name));
             }
             Some(at) => fields[at] = field,
         }

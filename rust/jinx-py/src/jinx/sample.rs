@@ -2,11 +2,11 @@
 
 use crate::errors::{IntoPy, from_py, to_py};
 use crate::jinx::dataset::JinxDataset;
-use crate::jinx::field::{decode_field, is_plain, locate_error};
 use crate::jinx::prefetch::{self, JinxValue};
 use crate::jinx::row::{Found, Row};
 use crate::jinx::shards::Shards;
 use crate::jinx::summary;
+use crate::jinx::value::{decode_value, is_plain, locate_error};
 use crate::objects::{image, values};
 use crate::prefetch::value::PendingValue;
 use crate::prefetch::work::Work;
@@ -91,7 +91,7 @@ impl JinxSample {
         let read = pending.and_then(|pending| Some((pending.source.payload, pending.object(py)?)));
         let value = match read {
             Some((payload, object)) => values::filled(py, payload, object),
-            None => decode_field(py, (shard, i), name, found, unique),
+            None => decode_value(py, (shard, i), name, found, unique),
         };
         let value = value.map_err(locate)?;
         let Some(decoder) = decoders.get(py, name)? else { return Ok(value) };
@@ -209,9 +209,9 @@ impl StoredFields for JinxSample {
             // A tensor's shape is known to torch alone.
             Err(error) if error.cause() == Cause::Unsupported => Ok(None),
             Err(error) if error.cause() == Cause::Mismatch => {
-                Err(PyTypeError::new_err(shard.here(error.in_field(name), place.i).to_string()))
+                Err(PyTypeError::new_err(shard.here(error.in_column(name), place.i).to_string()))
             }
-            length => length.map(Some).map_err(|error| to_py(&shard.here(error.in_field(name), place.i))),
+            length => length.map(Some).map_err(|error| to_py(&shard.here(error.in_column(name), place.i))),
         }
     }
 

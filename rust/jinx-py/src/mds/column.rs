@@ -10,14 +10,14 @@ use jinx_core::{Error, Result};
 use jinx_format::fields::{FieldInfo, Measure, Media};
 use jinx_format::read::columns::ColumnKind;
 use jinx_mds::encodings::names::{Dtype, Encoding, Image};
-use jinx_mds::read::folder::Folder;
+use jinx_mds::read::directory::Directory;
 use serde_json::{Value as Json, json};
 
 /// A column whose values all have one fixed form; `None` for others.
-pub fn numbers(folder: &Folder, name: &str) -> Result<Option<ColumnData>> {
+pub fn numbers(directory: &Directory, name: &str) -> Result<Option<ColumnData>> {
     let mut dtype = None;
-    for shard in 0..folder.count() {
-        let Some(info) = folder.info(shard) else { return Ok(None) };
+    for shard in 0..directory.count() {
+        let Some(info) = directory.info(shard) else { return Ok(None) };
         let column = info.columns.all.iter().find(|column| column.name == name);
         let this = match column.and_then(|column| column.encoding.as_ref()) {
             Some(Encoding::Int) => Dtype::Int64,
@@ -31,8 +31,8 @@ pub fn numbers(folder: &Folder, name: &str) -> Result<Option<ColumnData>> {
     }
     let Some(dtype) = dtype else { return Ok(None) };
     let mut data = Vec::new();
-    for at in 0..folder.count() {
-        let shard = folder.shard(at)?;
+    for at in 0..directory.count() {
+        let shard = directory.shard(at)?;
         let Some(column) = shard.columns.position(name) else { return Ok(None) };
         for i in 0..shard.samples() {
             let row = shard.row(i)?;
@@ -47,9 +47,14 @@ pub fn numbers(folder: &Folder, name: &str) -> Result<Option<ColumnData>> {
 }
 
 /// The value or length at a path in one sample; `None` where there is nothing.
-pub fn measure(folder: &Folder, position: u64, path: &[&str], kind: ColumnKind) -> Result<Option<Measure>> {
+pub fn measure(
+    directory: &Directory,
+    position: u64,
+    path: &[&str],
+    kind: ColumnKind,
+) -> Result<Option<Measure>> {
     let Some((name, rest)) = path.split_first() else { return Ok(None) };
-    let row = folder.row(position)?;
+    let row = directory.row(position)?;
     let Some(column) = row.columns().position(name) else { return Ok(None) };
     let here = |error| row.here(error, column);
     if rest.is_empty()
@@ -108,9 +113,9 @@ fn length_of(value: &Value) -> Result<Measure> {
 }
 
 /// What is known about the columns without opening a shard.
-pub fn statistics(folder: &Folder) -> Vec<FieldInfo> {
+pub fn statistics(directory: &Directory) -> Vec<FieldInfo> {
     let mut found: Vec<FieldInfo> = Vec::new();
-    for info in (0..folder.count()).filter_map(|shard| folder.info(shard)) {
+    for info in (0..directory.count()).filter_map(|shard| directory.info(shard)) {
         for column in &info.columns.all {
             let path = vec![Some(column.name.clone())];
             let at = found.iter().position(|field| field.path == path).unwrap_or_else(|| {

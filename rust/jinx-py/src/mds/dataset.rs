@@ -3,12 +3,12 @@
 use crate::dataset::files::{Closable, Files};
 use crate::dataset::projection::Projection;
 use crate::mds::decoding::Walks;
-use jinx_mds::read::folder::Folder;
+use jinx_mds::read::directory::Directory;
 use std::sync::Arc;
 
 pub struct MdsDataset {
     pub files: Arc<Files>,
-    pub folder: Closable<Folder>,
+    pub directory: Closable<Directory>,
     pub decode_options: Arc<DecodeOptions>,
     /// Threads that decode compressed shards for somebody who reads all samples in order.
     pub walks: Arc<Walks>,
@@ -43,13 +43,13 @@ impl Pickles {
 }
 
 impl MdsDataset {
-    pub fn new(folder: Folder, decode_options: DecodeOptions) -> Self {
-        let (paths, base) = (folder.paths().to_vec(), folder.base().to_path_buf());
-        let files = Files { paths, base, samples: folder.len() };
+    pub fn new(directory: Directory, decode_options: DecodeOptions) -> Self {
+        let (paths, base) = (directory.paths().to_vec(), directory.base().to_path_buf());
+        let files = Files { paths, base, samples: directory.len() };
         Self {
             files: Arc::new(files),
-            walks: Arc::new(Walks::new(folder.has_packed())),
-            folder: Closable::new(folder),
+            walks: Arc::new(Walks::new(directory.has_packed())),
+            directory: Closable::new(directory),
             decode_options: Arc::new(decode_options),
             projection: Projection::default(),
         }
@@ -59,7 +59,7 @@ impl MdsDataset {
     pub fn with_projection(&self, projection: Projection) -> Self {
         Self {
             files: Arc::clone(&self.files),
-            folder: self.folder.clone(),
+            directory: self.directory.clone(),
             decode_options: Arc::clone(&self.decode_options),
             walks: Arc::clone(&self.walks),
             projection,

@@ -1,6 +1,6 @@
 //! Threads that decode compressed shards for somebody who reads all samples in order.
 
-use jinx_mds::read::folder::Folder;
+use jinx_mds::read::directory::Directory;
 use jinx_mds::read::prefetch::ShardPrefetcher;
 use jinx_mds::read::shard::Row;
 use std::process;
@@ -21,10 +21,11 @@ pub struct Decoding {
 }
 
 impl Decoding {
-    /// Row `position` of the folder, if a thread decodes its shard; from one call to the next positions only grow.
-    pub fn row(&mut self, folder: Arc<Folder>, position: u64) -> Option<Row> {
+    /// Row `position` of the directory, if a thread decodes its shard; from one call to the next positions only grow.
+    pub fn row(&mut self, directory: Arc<Directory>, position: u64) -> Option<Row> {
         if self.process != process::id() {
-            *self = Self { prefetcher: Some(ShardPrefetcher::new(folder, position)), process: process::id() };
+            *self =
+                Self { prefetcher: Some(ShardPrefetcher::new(directory, position)), process: process::id() };
         }
         let piece = self.prefetcher.as_mut()?.piece(position)?;
         piece.shard.row(piece.index + (position - piece.first)).ok()

@@ -5,12 +5,13 @@ use crate::mds::dataset::{DecodeOptions, MdsDataset, Pickles};
 use crate::sample::decoders::members;
 use jinx_core::Error;
 use jinx_format::read::shard::{OpenOptions, Verify};
-use jinx_mds::read::folder::{Folder, Hashes, Options, Unpack};
+use jinx_mds::read::directory::{Directory, Hashes, Options, Unpack};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::path::PathBuf;
 
-/// Opens directories; `options` has any of `unpack` ("private", "memory" or a directory), `hashes` (of all shards, where
+/// Opens directories; `options` has any of `unpack` ("private", "memory" or a directory), `hashes` (of all shards,
+/// where
 /// `verify` means those of compressed ones), `image_bytes` and `allow_unsafe_types` (a bool or names of columns).
 pub fn open(
     py: Python<'_>,
@@ -34,8 +35,8 @@ pub fn open(
             other => return Err(to_py(&Error::invalid(format!("MDS has no option '{other}'")))),
         }
     }
-    let folder = py.detach(|| Folder::open(paths, opened)).into_py_result()?;
-    Ok(MdsDataset::new(folder, decode))
+    let directory = py.detach(|| Directory::open(paths, opened)).into_py_result()?;
+    Ok(MdsDataset::new(directory, decode))
 }
 
 fn unpack(value: &Bound<'_, PyAny>) -> PyResult<Unpack> {

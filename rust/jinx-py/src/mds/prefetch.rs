@@ -96,7 +96,7 @@ impl Work for PendingRow {
             }
         }
         let finish = Finish(&self.row);
-        let row = self.dataset.folder.get().and_then(|folder| folder.row(self.position));
+        let row = self.dataset.directory.get().and_then(|directory| directory.row(self.position));
         let _ = finish.0.set(row.ok().map(|row| FoundRow::of(&row)));
     }
 

@@ -13,7 +13,7 @@ use jinx_core::{Error, Result};
 use jinx_format::fields::{FieldInfo, Measure};
 use jinx_format::read::columns::ColumnKind;
 use jinx_mds::index::INDEX_NAME;
-use jinx_mds::read::folder::Folder;
+use jinx_mds::read::directory::Directory;
 use std::any::Any;
 use std::sync::Arc;
 
@@ -34,16 +34,16 @@ impl Rows for MdsDataset {
     }
 
     fn close(&self) {
-        self.folder.close();
+        self.directory.close();
         self.walks.end();
     }
 
     fn check_open(&self) -> Result<()> {
-        self.folder.check()
+        self.directory.check()
     }
 
     fn sample(self: Arc<Self>, position: u64) -> Result<StoredSample> {
-        check_columns(&*self.folder.get()?, position)?;
+        check_columns(&*self.directory.get()?, position)?;
         Ok(StoredSample::of(MdsSample::new(self, position)))
     }
 
@@ -53,7 +53,7 @@ impl Rows for MdsDataset {
         wanted: &dyn Fn(&str) -> bool,
         mut sink: &mut dyn Sink,
     ) -> Result<()> {
-        let row = self.folder.get()?.row(position)?;
+        let row = self.directory.get()?.row(position)?;
         row.emit_members(&|name| self.projection.has(name) && wanted(name), &mut sink)
     }
 
@@ -63,20 +63,20 @@ impl Rows for MdsDataset {
         path: &[&str],
         kind: ColumnKind,
     ) -> Result<Vec<Option<Measure>>> {
-        let folder = self.folder.get()?;
-        positions.map(|position| column::measure(&folder, position, path, kind)).collect()
+        let directory = self.directory.get()?;
+        positions.map(|position| column::measure(&directory, position, path, kind)).collect()
     }
 
     fn column(&self, path: &[Option<String>], kind: ColumnKind) -> Result<Option<ColumnData>> {
-        let folder = self.folder.get()?;
+        let directory = self.directory.get()?;
         match (path, kind) {
-            ([Some(name)], ColumnKind::Value) => column::numbers(&folder, name),
+            ([Some(name)], ColumnKind::Value) => column::numbers(&directory, name),
             _ => Ok(None),
         }
     }
 
     fn column_names(&self) -> Result<Vec<String>> {
-        Ok(self.folder.get()?.columns().into_iter().map(|(name, _)| name).collect())
+        Ok(self.directory.get()?.columns().into_iter().map(|(name, _)| name).collect())
     }
 
     fn kind(&self) -> &'static str {
@@ -92,11 +92,11 @@ impl Rows for MdsDataset {
     }
 
     fn statistics(&self) -> Result<Vec<FieldInfo>> {
-        Ok(column::statistics(&*self.folder.get()?))
+        Ok(column::statistics(&*self.directory.get()?))
     }
 
     fn identities(&self) -> Result<Vec<(u64, String)>> {
-        Ok(self.folder.get()?.ids().to_vec())
+        Ok(self.directory.get()?.ids().to_vec())
     }
 
     fn footer(&self, _file: usize) -> Result<String> {
@@ -105,11 +105,11 @@ impl Rows for MdsDataset {
 
     /// Samples that are compressed as one piece stay in memory until their values are decoded.
     fn taken_together(&self, positions: &[u64]) -> usize {
-        let Ok(folder) = self.folder.get() else { return positions.len() };
+        let Ok(directory) = self.directory.get() else { return positions.len() };
         let mut bytes = 0u64;
         let mut fits = |(i, position): (usize, &u64)| {
-            let (shard, row) = folder.place(*position);
-            let shard = folder.shard(shard).ok().filter(|shard| shard.is_sample_compressed());
+            let (shard, row) = directory.place(*position);
+            let shard = directory.shard(shard).ok().filter(|shard| shard.is_sample_compressed());
             let length = shard.and_then(|shard| shard.announced_len(row).ok().flatten());
             bytes = bytes.saturating_add(length.unwrap_or_default());
             i == 0 || bytes <= TOGETHER_BYTES
@@ -123,11 +123,11 @@ impl Rows for MdsDataset {
 }
 
 /// Without columns there is nothing that could be touched and tell what is wrong.
-fn check_columns(folder: &Folder, position: u64) -> Result<()> {
-    let (shard, _) = folder.place(position);
-    let Some(info) = folder.info(shard).filter(|info| info.columns.all.is_empty()) else { return Ok(()) };
+fn check_columns(directory: &Directory, position: u64) -> Result<()> {
+    let (shard, _) = directory.place(position);
+    let Some(info) = directory.info(shard).filter(|info| info.columns.all.is_empty()) else { return Ok(()) };
     info.check().map_err(|error| {
-        let index = folder.folder_of(shard).join(INDEX_NAME);
+        let index = directory.directory_of(shard).join(INDEX_NAME);
         Error::new(error.cause(), format!("shard {shard}: {}", error.what())).in_file(index)
     })
 }

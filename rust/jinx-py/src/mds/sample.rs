@@ -49,14 +49,14 @@ impl MdsSample {
 
     /// The columns that the index lists for the sample.
     fn columns(&self) -> PyResult<Arc<Columns>> {
-        let folder = self.dataset.folder.get().into_py_result()?;
-        let (shard, _) = folder.place(self.position);
-        Ok(folder.info(shard).map(|info| Arc::clone(&info.columns)).unwrap_or_default())
+        let directory = self.dataset.directory.get().into_py_result()?;
+        let (shard, _) = directory.place(self.position);
+        Ok(directory.info(shard).map(|info| Arc::clone(&info.columns)).unwrap_or_default())
     }
 
     /// The row, found at the first call; to be held while it is read.
     fn row(&self, py: Python<'_>) -> PyResult<Row> {
-        let folder = self.dataset.folder.get().into_py_result()?;
+        let directory = self.dataset.directory.get().into_py_result()?;
         if let Some(row) = self.found.get().and_then(FoundRow::row) {
             return Ok(row);
         }
@@ -68,10 +68,10 @@ impl MdsSample {
             let _ = self.found.set(found);
             return Ok(row);
         }
-        let (shard, i) = folder.place(self.position);
-        let shard = match folder.opened(shard) {
+        let (shard, i) = directory.place(self.position);
+        let shard = match directory.opened(shard) {
             Some(open) => open,
-            None => py.detach(|| folder.shard(shard)).into_py_result()?,
+            None => py.detach(|| directory.shard(shard)).into_py_result()?,
         };
         // A mapped head is a few words; anything that may take long is done without the GIL.
         let quick = !shard.is_sample_compressed() && shard.source().is_none_or(|source| source.is_mapped());
@@ -240,9 +240,9 @@ impl StoredFields for MdsSample {
     }
 
     fn plan(&mut self, wanted: &dyn Fn(&str) -> bool) {
-        let Ok(folder) = self.dataset.folder.get() else { return };
-        let (shard, i) = folder.place(self.position);
-        let Ok(shard) = folder.shard(shard) else { return };
+        let Ok(directory) = self.dataset.directory.get() else { return };
+        let (shard, i) = directory.place(self.position);
+        let Ok(shard) = directory.shard(shard) else { return };
         let wanted = |name: &str| self.dataset.projection.has(name) && wanted(name);
         if !shard.columns.all.iter().any(|column| wanted(&column.name)) {
             return;

@@ -33,8 +33,8 @@ pub struct MdsShard {
 type Open = (Arc<Shard>, Identity);
 
 impl MdsShard {
-    /// Reads sample `i` of the shard as its file is now, without the GIL; a file that was removed is `NotFound`, one that
-    /// was replaced is opened again.
+    /// Reads sample `i` of the shard as its file is now, without the GIL; a file that was removed is `NotFound`, one
+    /// that was replaced is opened again.
     fn read<T: Send>(
         &self,
         py: Python<'_>,
@@ -135,7 +135,7 @@ impl MdsShard {
         let sample = PyDict::new(py);
         for ((column, name), span) in self.info.columns.all.iter().zip(&self.names).zip(spans.iter()) {
             let encoding = column.encoding.as_ref().ok_or_else(|| {
-                to_py(&jinx_mds::encodings::decode::unknown(&column.encoding_name).in_field(&column.name))
+                to_py(&jinx_mds::encodings::decode::unknown(&column.encoding_name).in_column(&column.name))
             })?;
             let bytes = jinx_mds::columns::part(data, *span).into_py_result()?;
             sample.set_item(name, value::decode(py, encoding, bytes, &self.decode_options)?)?;

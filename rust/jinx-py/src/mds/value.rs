@@ -31,7 +31,7 @@ pub fn field<'py>(
     options: &DecodeOptions,
     read: Option<Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    decode_field(py, row, column, options, read).map_err(|error| locate(py, error, row, column))
+    decode_value(py, row, column, options, read).map_err(|error| locate(py, error, row, column))
 }
 
 /// The object that the bytes of a column's values go into as they are, if there is one.
@@ -43,7 +43,7 @@ pub fn container(encoding: &Encoding) -> Option<Container> {
     }
 }
 
-fn decode_field<'py>(
+fn decode_value<'py>(
     py: Python<'py>,
     row: &Row,
     column: usize,
@@ -132,18 +132,18 @@ pub fn decode<'py>(
 fn locate(py: Python<'_>, error: PyErr, row: &Row, column: usize) -> PyErr {
     let name = &row.columns().all[column].name;
     let value = error.value(py);
-    let is_ours = value.getattr("field").is_ok_and(|field| field.is_none())
+    let is_ours = value.getattr("column").is_ok_and(|column| column.is_none())
         && value.getattr("sample").is_ok_and(|sample| sample.is_none());
     if !is_ours {
         return error;
     }
     let path = row.shard().path();
-    let text = format!("{}: sample {}, field '{name}': {value}", path.display(), row.index());
+    let text = format!("{}: sample {}, column '{name}': {value}", path.display(), row.index());
     match value.get_type().call1((text,)) {
         Ok(located) => {
             let _ = located.setattr("path", path.as_os_str());
             let _ = located.setattr("sample", row.index());
-            let _ = located.setattr("field", name);
+            let _ = located.setattr("column", name);
             PyErr::from_value(located)
         }
         Err(_) => error,

@@ -1,7 +1,7 @@
 //! Reading an MDS directory from its first sample to its last, where shards are compressed as files.
 //!
-//! Such a shard is not read sample by sample: one thread decodes it from its first byte to its last, piece by piece, and
-//! hands the pieces over in order. So it has a thread and a queue of its own, and none of [`crate::prefetch`].
+//! Such a shard is not read sample by sample: one thread decodes it from its first byte to its last, piece by piece,
+//! and hands the pieces over in order. So it has a thread and a queue of its own, and none of [`crate::prefetch`].
 
 use crate::dataset::rows::{Rows, Walk};
 use crate::mds::dataset::MdsDataset;
@@ -30,9 +30,9 @@ impl MdsWalk {
 
 impl Walk for MdsWalk {
     fn sample(&mut self, position: u64) -> Result<StoredSample> {
-        let folder = self.dataset.folder.get()?;
-        let row = self.lock().row(folder, position);
-        if let Err(error) = self.dataset.folder.check() {
+        let directory = self.dataset.directory.get()?;
+        let row = self.lock().row(directory, position);
+        if let Err(error) = self.dataset.directory.check() {
             *self.lock() = Decoding::default();
             return Err(error);
         }

@@ -1,4 +1,4 @@
-//! `MdsWriter`: encoded values into an MDS folder.
+//! `MdsWriter`: encoded values into an MDS directory.
 
 use crate::errors::{IntoPy, to_py};
 use jinx_core::Error;
@@ -90,7 +90,7 @@ impl MdsWriter {
         })
     }
 
-    /// Publishes the folder.
+    /// Publishes the directory.
     fn finish<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let taken = self.lock().take();
         let (writer, _) = taken.ok_or_else(|| to_py(&closed()))?;

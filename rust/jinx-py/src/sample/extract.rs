@@ -192,7 +192,7 @@ fn emit_member(
         .to_str()
         .map_err(|_| Error::invalid(SURROGATE_KEY))?;
     sink.key(name)?;
-    emit_value(value, depth + 1, sink).map_err(|error| error.in_field(name))
+    emit_value(value, depth + 1, sink).map_err(|error| error.in_column(name))
 }
 
 /// Says how many items there were.
@@ -206,7 +206,7 @@ fn emit_items<'py>(
     sink.begin_list(len)?;
     let mut emitted = 0;
     for item in items {
-        emit_value(&item, depth + 1, sink).map_err(|error| error.in_field(&format!("[{emitted}]")))?;
+        emit_value(&item, depth + 1, sink).map_err(|error| error.in_column(&format!("[{emitted}]")))?;
         emitted += 1;
     }
     sink.end_list()?;

@@ -191,7 +191,7 @@ impl LazyDict {
             let name = name.cast_into::<PyString>().map_err(|error| fail(error.into()))?;
             let text = name.to_str().map_err(|_| Error::invalid(extract::SURROGATE_KEY))?;
             sink.key(text)?;
-            self.emit_field(py, &name, text, depth + 1, sink).map_err(|error| error.in_field(text))?;
+            self.emit_field(py, &name, text, depth + 1, sink).map_err(|error| error.in_column(text))?;
         }
         sink.end_dict()
     }

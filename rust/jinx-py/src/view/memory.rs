@@ -61,8 +61,8 @@ pub struct MemoryRows {
 }
 
 impl MemoryRows {
-    /// Columns of Python's: `column[i]` gives a value, `column.numbers()` all values as dtype, bytes and validity bits, or
-    /// None where they are not numbers.
+    /// Columns of Python's: `column[i]` gives a value, `column.numbers()` all values as dtype, bytes and validity bits,
+    /// or None where they are not numbers.
     ///
     /// # Errors
     /// Those of `numbers`.
@@ -119,9 +119,9 @@ impl Rows for MemoryRows {
         mut sink: &mut dyn Sink,
     ) -> Result<()> {
         for (name, values) in self.shown().filter(|(name, _)| wanted(name)) {
-            let value = values.tree(position).map_err(|error| error.in_field(name))?;
+            let value = values.tree(position).map_err(|error| error.in_column(name))?;
             sink.key(name)?;
-            value.emit(&mut sink).map_err(|error| error.in_field(name))?;
+            value.emit(&mut sink).map_err(|error| error.in_column(name))?;
         }
         Ok(())
     }

@@ -28,7 +28,7 @@ impl OwnColumns {
     fn read(own: Vec<(String, Bound<'_, PyAny>)>, table: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
         let columns = own.into_iter().map(|(name, values)| match read_values(&values) {
             Ok(values) => Ok((name, values)),
-            Err(error) => Err(to_py(&error.in_field(&name))),
+            Err(error) => Err(to_py(&error.in_column(&name))),
         });
         let rows = match table {
             None => None,
@@ -50,7 +50,7 @@ impl OwnColumns {
         let wrong = |values: usize| Error::invalid(format!("{values} values for {samples} samples"));
         for (name, values) in &self.columns {
             if values.len() != samples {
-                return Err(wrong(values.len()).in_field(name));
+                return Err(wrong(values.len()).in_column(name));
             }
         }
         match &self.rows {
@@ -62,12 +62,12 @@ impl OwnColumns {
     fn emit(&self, i: usize, sink: &mut impl Sink) -> Result<()> {
         for (name, values) in &self.columns {
             sink.key(name)?;
-            values[i].emit(sink).map_err(|error| error.in_field(name))?;
+            values[i].emit(sink).map_err(|error| error.in_column(name))?;
         }
         if let Some(Value::Dict(members)) = self.rows.as_ref().map(|rows| &rows[i]) {
             for (name, value) in members {
                 sink.key(name)?;
-                value.emit(sink).map_err(|error| error.in_field(name))?;
+                value.emit(sink).map_err(|error| error.in_column(name))?;
             }
         }
         Ok(())
@@ -101,8 +101,8 @@ fn read_rows(stream: FFI_ArrowArrayStream) -> Result<Vec<Value>> {
 }
 
 /// Takes over what the footers of a dataset say of the columns that are copied. `own` is an Arrow stream
-/// whose schema is that of the caller's columns, of which those that are `untyped` are missing. Says whether the sources so
-/// far do not agree on a schema.
+/// whose schema is that of the caller's columns, of which those that are `untyped` are missing. Says whether the
+/// sources so far do not agree on a schema.
 pub fn inherit(
     py: Python<'_>,
     target: &Writer,

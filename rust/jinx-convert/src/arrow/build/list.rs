@@ -28,13 +28,13 @@ pub(crate) fn column(data_type: &DataType, depth: usize) -> Result<Box<dyn Colum
 }
 
 fn slot(field: &FieldRef, depth: usize) -> Result<BuilderSlot> {
-    BuilderSlot::new(field, depth + 1).map_err(|error| error.in_field("[]"))
+    BuilderSlot::new(field, depth + 1).map_err(|error| error.in_column("[]"))
 }
 
 /// Pushes the elements, and names the one that fails.
 fn push_items(items: &mut BuilderSlot, values: &[Value]) -> Result<()> {
     for (at, value) in values.iter().enumerate() {
-        items.push(value).map_err(|error| error.in_field(&format!("[{at}]")))?;
+        items.push(value).map_err(|error| error.in_column(&format!("[{at}]")))?;
     }
     Ok(())
 }

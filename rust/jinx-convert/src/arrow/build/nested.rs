@@ -32,11 +32,11 @@ impl StructMembers {
             row: 0,
         };
         for (place, field) in fields.iter().enumerate() {
-            let slot = BuilderSlot::new(field, depth + 1).map_err(|error| error.in_field(field.name()))?;
+            let slot = BuilderSlot::new(field, depth + 1).map_err(|error| error.in_column(field.name()))?;
             members.slots.push(slot);
             if members.places.insert(field.name().clone(), place).is_some() {
                 let what = "two columns have this name; rename one";
-                return Err(Error::unsupported(what).in_field(field.name()));
+                return Err(Error::unsupported(what).in_column(field.name()));
             }
         }
         Ok(members)
@@ -50,17 +50,17 @@ impl StructMembers {
             let Some(place) = guess.or_else(|| self.places.get(name).copied()) else {
                 let known = self.names.iter().map(|known| format!("'{known}'")).collect::<Vec<_>>();
                 let what = format!("the schema has no such member (it has {})", known.join(", "));
-                return Err(Error::mismatch(what).in_field(name));
+                return Err(Error::mismatch(what).in_column(name));
             };
             if std::mem::replace(&mut self.seen[place], self.row) == self.row {
-                return Err(Error::mismatch("the name occurs twice in one dict").in_field(name));
+                return Err(Error::mismatch("the name occurs twice in one dict").in_column(name));
             }
-            self.slots[place].push(value).map_err(|error| error.in_field(name))?;
+            self.slots[place].push(value).map_err(|error| error.in_column(name))?;
         }
         if row.len() < self.slots.len() {
             for (place, slot) in self.slots.iter_mut().enumerate() {
                 if self.seen[place] != self.row {
-                    slot.push(&Value::Null).map_err(|error| error.in_field(&self.names[place]))?;
+                    slot.push(&Value::Null).map_err(|error| error.in_column(&self.names[place]))?;
                 }
             }
         }
@@ -139,9 +139,9 @@ pub(crate) fn map(entries: &FieldRef, sorted: bool, depth: usize) -> Result<Box<
     Ok(Box::new(Maps {
         keys: BuilderSlot {
             nullable: false,
-            ..BuilderSlot::new(key, depth + 1).map_err(|error| error.in_field("key"))?
+            ..BuilderSlot::new(key, depth + 1).map_err(|error| error.in_column("key"))?
         },
-        values: BuilderSlot::new(value, depth + 1).map_err(|error| error.in_field("value"))?,
+        values: BuilderSlot::new(value, depth + 1).map_err(|error| error.in_column("value"))?,
         entries: entries.clone(),
         fields: fields.clone(),
         sorted,
@@ -165,8 +165,8 @@ struct Maps {
 
 impl Maps {
     fn push_pair(&mut self, key: &Value, value: &Value) -> Result<()> {
-        self.keys.push(key).map_err(|error| error.in_field("key"))?;
-        self.values.push(value).map_err(|error| error.in_field("value"))
+        self.keys.push(key).map_err(|error| error.in_column("key"))?;
+        self.values.push(value).map_err(|error| error.in_column("value"))
     }
 }
 

@@ -37,7 +37,7 @@ pub(crate) fn schema(root: &InferredField, options: &InferOptions) -> Result<Sch
 }
 
 fn field(name: &str, node: &InferredField, options: &InferOptions) -> Result<Field> {
-    let data_type = data_type(node, options).map_err(|error| error.in_field(name))?;
+    let data_type = data_type(node, options).map_err(|error| error.in_column(name))?;
     Ok(marked(Field::new(name, data_type, true), node, options))
 }
 
@@ -73,7 +73,7 @@ fn data_type(node: &InferredField, options: &InferOptions) -> Result<DataType> {
         InferredType::Text | InferredType::Json => text,
         InferredType::Bytes => bytes,
         InferredType::List(element) => {
-            let inner = data_type(element, options).map_err(|error| error.in_field("[]"))?;
+            let inner = data_type(element, options).map_err(|error| error.in_column("[]"))?;
             list(marked(Field::new(ELEMENT, inner, true), element, options))
         }
         InferredType::Dict(members) if members.is_empty() => {

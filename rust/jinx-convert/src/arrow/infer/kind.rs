@@ -191,7 +191,7 @@ impl InferredField {
             (InferredType::List(element), Value::List(items)) => {
                 for (at, item) in items.iter().enumerate() {
                     let observed = element.observe_at(item, mixed_json, depth + 1);
-                    observed.map_err(|error| error.in_field(&format!("[{at}]")))?;
+                    observed.map_err(|error| error.in_column(&format!("[{at}]")))?;
                 }
                 true
             }
@@ -200,7 +200,7 @@ impl InferredField {
                     let observed = known
                         .observed(name)
                         .and_then(|member| member.observe_at(value, mixed_json, depth + 1));
-                    observed.map_err(|error| error.in_field(name))?;
+                    observed.map_err(|error| error.in_column(name))?;
                 }
                 true
             }

@@ -1,7 +1,7 @@
 //! Publishing under faults: a file layer that records, fails or stops, and datasets that are one line of text.
 
 mod crash;
-mod folders;
+mod directories;
 mod model;
 mod neighbours;
 mod pairs;
@@ -26,7 +26,7 @@ const NEW: &str = "0000000000000000000000000000000b";
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Step {
     SyncFile(PathBuf),
-    SyncFolder,
+    SyncDirectory,
     Link(PathBuf, PathBuf),
     Rename(PathBuf, PathBuf),
     Remove(PathBuf),
@@ -70,7 +70,7 @@ impl FileOps for Layer {
         let number = steps.len();
         steps.push(match call {
             Call::SyncFile(path) => Step::SyncFile(path.into()),
-            Call::SyncFolder(_) => Step::SyncFolder,
+            Call::SyncDirectory(_) => Step::SyncDirectory,
             Call::Link(from, to) => Step::Link(from.into(), to.into()),
             Call::Rename(from, to) => Step::Rename(from.into(), to.into()),
             Call::Remove(path) => Step::Remove(path.into()),
@@ -147,9 +147,9 @@ pub(crate) fn read_pair(main: &Path) -> std::result::Result<Option<String>, Stri
     }
 }
 
-/// Every name in a folder, sorted.
-pub(crate) fn names_in(folder: &Path) -> Vec<String> {
-    let mut names: Vec<_> = fs::read_dir(folder)
+/// Every name in a directory, sorted.
+pub(crate) fn names_in(directory: &Path) -> Vec<String> {
+    let mut names: Vec<_> = fs::read_dir(directory)
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .collect();
@@ -157,6 +157,6 @@ pub(crate) fn names_in(folder: &Path) -> Vec<String> {
     names
 }
 
-pub(crate) fn hidden_in(folder: &Path) -> Vec<String> {
-    names_in(folder).into_iter().filter(|name| name.starts_with('.')).collect()
+pub(crate) fn hidden_in(directory: &Path) -> Vec<String> {
+    names_in(directory).into_iter().filter(|name| name.starts_with('.')).collect()
 }

@@ -1,4 +1,4 @@
-//! A power cut keeps any subset of the folder changes since the last sync: every such disk must be old or new.
+//! A power cut keeps any subset of the directory changes since the last sync: every such disk must be old or new.
 
 use super::*;
 use std::collections::BTreeMap;
@@ -42,8 +42,8 @@ fn state(disk: &Disk, main: &Path) -> std::result::Result<&'static str, String> 
 }
 
 fn recorded() -> (PathBuf, Vec<Step>) {
-    let folder = tempfile::tempdir().unwrap();
-    let main = folder.path().join("a.jinx");
+    let directory = tempfile::tempdir().unwrap();
+    let main = directory.path().join("a.jinx");
     write_pair(&main, OLD, true).unwrap();
     let layer = Layer::new(Fault::None);
     write_on(layer.clone(), &main, NEW, true).unwrap();
@@ -57,11 +57,11 @@ fn disks_after_a_cut(main: &Path, steps: &[Step]) -> Vec<Disk> {
     start.insert(sidecar_path(main), format!("{OLD} media"));
     let mut disks = Vec::new();
     for end in 0..=steps.len() {
-        let synced = steps[..end].iter().rposition(|step| *step == Step::SyncFolder).unwrap_or(0);
+        let synced = steps[..end].iter().rposition(|step| *step == Step::SyncDirectory).unwrap_or(0);
         let mut sure = start.clone();
         steps[..synced].iter().for_each(|step| apply(&mut sure, step));
         let open: Vec<_> =
-            steps[synced..end].iter().filter(|step| !matches!(step, Step::SyncFolder)).collect();
+            steps[synced..end].iter().filter(|step| !matches!(step, Step::SyncDirectory)).collect();
         for subset in 0..1_u32 << open.len() {
             let mut disk = sure.clone();
             let kept = open.iter().enumerate().filter(|(bit, _)| subset & (1 << bit) != 0);
@@ -85,7 +85,7 @@ fn every_power_cut_leaves_old_or_new() {
 #[test]
 fn the_model_finds_the_fault_when_syncs_are_left_out() {
     let (main, steps) = recorded();
-    let unsynced: Vec<_> = steps.into_iter().filter(|step| *step != Step::SyncFolder).collect();
+    let unsynced: Vec<_> = steps.into_iter().filter(|step| *step != Step::SyncDirectory).collect();
     assert!(disks_after_a_cut(&main, &unsynced).iter().any(|disk| state(disk, &main).is_err()));
 }
 

@@ -18,10 +18,10 @@ fn mode(path: &Path) -> u32 {
 
 #[test]
 fn refuses_what_is_there_missing_or_no_dataset_name() {
-    let folder = tempfile::tempdir().unwrap();
-    let main = folder.path().join("a.jinx");
+    let directory = tempfile::tempdir().unwrap();
+    let main = directory.path().join("a.jinx");
     write_pair(&main, OLD, true).unwrap();
-    fs::create_dir(folder.path().join("dir.jinx")).unwrap();
+    fs::create_dir(directory.path().join("dir.jinx")).unwrap();
     let long = format!("{}.jinx", "x".repeat(217));
     for (path, overwrite, part) in [
         ("a.jinx", false, "--overwrite (overwrite=True)"),
@@ -31,17 +31,17 @@ fn refuses_what_is_there_missing_or_no_dataset_name() {
         (".jinx", true, "end in .jinx"),
         (&long, true, "too long"),
     ] {
-        let error = begin(&folder.path().join(path), overwrite).err().unwrap();
+        let error = begin(&directory.path().join(path), overwrite).err().unwrap();
         assert_eq!(error.cause(), Cause::Invalid, "{path}");
         assert!(error.to_string().contains(part), "{error}");
     }
-    assert_eq!(names_in(folder.path()), ["a.binx", "a.jinx", "dir.jinx"]);
+    assert_eq!(names_in(directory.path()), ["a.binx", "a.jinx", "dir.jinx"]);
 }
 
 #[test]
 fn second_writer_waits_for_nobody_and_the_first_continues() {
-    let folder = tempfile::tempdir().unwrap();
-    let main = folder.path().join("a.jinx");
+    let directory = tempfile::tempdir().unwrap();
+    let main = directory.path().join("a.jinx");
     let mut first = begin(&main, false).unwrap();
     let error = begin(&main, true).err().unwrap();
     assert_eq!(error.cause(), Cause::Io(io::ErrorKind::WouldBlock));
@@ -53,8 +53,8 @@ fn second_writer_waits_for_nobody_and_the_first_continues() {
 
 #[test]
 fn of_many_writers_at_once_each_dataset_is_whole() {
-    let folder = tempfile::tempdir().unwrap();
-    let main = folder.path().join("a.jinx");
+    let directory = tempfile::tempdir().unwrap();
+    let main = directory.path().join("a.jinx");
     let written: usize = thread::scope(|scope| {
         let write = || (0..40).filter(|round| write_pair(&main, [OLD, NEW][round % 2], true).is_ok()).count();
         let writers: Vec<_> = (0..8).map(|_| scope.spawn(write)).collect();
@@ -62,13 +62,13 @@ fn of_many_writers_at_once_each_dataset_is_whole() {
     });
     assert!(written > 0);
     assert!(read_pair(&main).unwrap().is_some());
-    assert_eq!(names_in(folder.path()), ["a.binx", "a.jinx"]);
+    assert_eq!(names_in(directory.path()), ["a.binx", "a.jinx"]);
 }
 
 #[test]
 fn readers_see_old_or_new_while_a_writer_replaces() {
-    let folder = tempfile::tempdir().unwrap();
-    let main = folder.path().join("a.jinx");
+    let directory = tempfile::tempdir().unwrap();
+    let main = directory.path().join("a.jinx");
     write_pair(&main, OLD, true).unwrap();
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {
@@ -89,41 +89,41 @@ fn readers_see_old_or_new_while_a_writer_replaces() {
         stop.store(true, Ordering::Relaxed);
         assert!(readers.into_iter().map(|reader| reader.join().unwrap()).sum::<u64>() > 0);
     });
-    assert_eq!(hidden_in(folder.path()), Vec::<String>::new());
+    assert_eq!(hidden_in(directory.path()), Vec::<String>::new());
 }
 
 #[test]
 fn dropping_leaves_what_was_there() {
-    let folder = tempfile::tempdir().unwrap();
-    let main = folder.path().join("a.jinx");
+    let directory = tempfile::tempdir().unwrap();
+    let main = directory.path().join("a.jinx");
     write_pair(&main, OLD, true).unwrap();
     let mut writer = begin(&main, true).unwrap();
     write!(writer.main_file(), "x").unwrap();
     assert!(!writer.has_sidecar());
     write!(writer.sidecar_file().unwrap(), "y").unwrap();
     assert!(writer.has_sidecar());
-    assert_eq!(hidden_in(folder.path()), [".a.binx.tmp", ".a.jinx.tmp"]);
+    assert_eq!(hidden_in(directory.path()), [".a.binx.tmp", ".a.jinx.tmp"]);
     drop(writer);
-    assert_eq!(names_in(folder.path()), ["a.binx", "a.jinx"]);
+    assert_eq!(names_in(directory.path()), ["a.binx", "a.jinx"]);
     assert_eq!(read_pair(&main), Ok(Some(OLD.to_owned())));
 }
 
 #[test]
 fn a_temporary_that_was_taken_away_is_not_published() {
-    let folder = tempfile::tempdir().unwrap();
-    let main = folder.path().join("a.jinx");
+    let directory = tempfile::tempdir().unwrap();
+    let main = directory.path().join("a.jinx");
     let writer = begin(&main, false).unwrap();
-    fs::remove_file(folder.path().join(".a.jinx.tmp")).unwrap();
+    fs::remove_file(directory.path().join(".a.jinx.tmp")).unwrap();
     let other = begin(&main, false).unwrap();
     assert!(writer.commit().unwrap_err().to_string().contains("was removed"));
     other.commit().unwrap();
-    assert_eq!(names_in(folder.path()), ["a.jinx"]);
+    assert_eq!(names_in(directory.path()), ["a.jinx"]);
 }
 
 #[test]
 fn a_file_that_appears_meanwhile_is_not_replaced_unasked() {
-    let folder = tempfile::tempdir().unwrap();
-    let main = folder.path().join("a.jinx");
+    let directory = tempfile::tempdir().unwrap();
+    let main = directory.path().join("a.jinx");
     let writer = begin(&main, false).unwrap();
     fs::write(&main, "precious").unwrap();
     assert_eq!(writer.commit().unwrap_err().cause(), Cause::Invalid);
@@ -132,9 +132,9 @@ fn a_file_that_appears_meanwhile_is_not_replaced_unasked() {
 
 #[test]
 fn permissions_are_the_users_or_the_old_files() {
-    let folder = tempfile::tempdir().unwrap();
-    let main = folder.path().join("a.jinx");
-    let plain = folder.path().join("plain");
+    let directory = tempfile::tempdir().unwrap();
+    let main = directory.path().join("a.jinx");
+    let plain = directory.path().join("plain");
     fs::write(&plain, "").unwrap();
     write_pair(&main, OLD, true).unwrap();
     assert_eq!(mode(&main), mode(&plain));
@@ -147,41 +147,41 @@ fn permissions_are_the_users_or_the_old_files() {
 
 #[test]
 fn names_need_not_be_text() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     for name in [&b"\xff\xfe.jinx"[..], b" .jinx", b"-a\nb.jinx", b"a.jinx.jinx", "données.jinx".as_bytes()]
     {
-        let main = folder.path().join(OsStr::from_bytes(name));
+        let main = directory.path().join(OsStr::from_bytes(name));
         for id in [OLD, NEW] {
             write_pair(&main, id, true).unwrap();
             assert_eq!(read_pair(&main), Ok(Some(id.to_owned())));
         }
     }
-    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 10);
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 10);
 }
 
 #[test]
 fn without_hard_links_replacing_is_refused_and_creating_works() {
-    let folder = tempfile::tempdir().unwrap();
-    let main = folder.path().join("a.jinx");
+    let directory = tempfile::tempdir().unwrap();
+    let main = directory.path().join("a.jinx");
     let layer = || Layer::refusing("Link", io::ErrorKind::Unsupported);
     write_on(layer(), &main, OLD, true).unwrap();
     let error = write_on(layer(), &main, NEW, true).unwrap_err();
     assert_eq!(error.cause(), Cause::Unsupported);
     assert!(error.to_string().contains("write to a new name"), "{error}");
     assert_eq!(read_pair(&main), Ok(Some(OLD.to_owned())));
-    assert_eq!(names_in(folder.path()), ["a.binx", "a.jinx"]);
+    assert_eq!(names_in(directory.path()), ["a.binx", "a.jinx"]);
 }
 
 #[test]
 fn a_link_is_replaced_and_what_it_names_stays() {
-    let folder = tempfile::tempdir().unwrap();
-    let real = folder.path().join("real.jinx");
+    let directory = tempfile::tempdir().unwrap();
+    let real = directory.path().join("real.jinx");
     write_pair(&real, OLD, true).unwrap();
-    let main = folder.path().join("a.jinx");
+    let main = directory.path().join("a.jinx");
     std::os::unix::fs::symlink("real.jinx", &main).unwrap();
     std::os::unix::fs::symlink("real.binx", sidecar_path(&main)).unwrap();
     write_pair(&main, NEW, true).unwrap();
     assert_eq!(read_pair(&main), Ok(Some(NEW.to_owned())));
     assert_eq!(read_pair(&real), Ok(Some(OLD.to_owned())));
-    assert_eq!(hidden_in(folder.path()), Vec::<String>::new());
+    assert_eq!(hidden_in(directory.path()), Vec::<String>::new());
 }

@@ -1,10 +1,10 @@
-//! A power cut in the middle of publishing a folder or appending to one: every disk it may leave is old or new.
+//! A power cut in the middle of publishing a directory or appending to one: every disk it may leave is old or new.
 //!
 //! A layer records the calls of a real run. Then they are played again on a model of a disk, up to each call: of the
-//! folder changes that were not synced, any subset is on the disk, and a file that was not synced is whole or empty.
+//! directory changes that were not synced, any subset is on the disk, and a file that was not synced is whole or empty.
 
 use super::super::publish_file::publish_on;
-use super::super::{Contents, FolderAppend, FolderWriter};
+use super::super::{Contents, DirectoryAppend, DirectoryWriter};
 use super::*;
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ const ADDED: [&str; 2] = ["shard-00001.jinx", "shard-00001.binx"];
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Event {
-    /// A new file or folder under a name.
+    /// A new file or directory under a name.
     New(PathBuf, Node),
     Move(PathBuf, PathBuf),
     Swap(PathBuf, PathBuf),
@@ -25,7 +25,7 @@ enum Event {
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Node {
     File(String),
-    Folder,
+    Directory,
 }
 
 /// Records, and does what it is asked.
@@ -44,31 +44,33 @@ impl FileOps for Journal {
             Call::OpenLockable(path) | Call::Create(path) | Call::OpenEmpty(path) => {
                 Event::New(own(path), Node::File(NEW.to_owned()))
             }
-            Call::CreateFolder(path) => Event::New(own(path), Node::Folder),
+            Call::CreateDirectory(path) => Event::New(own(path), Node::Directory),
             Call::Rename(from, to) => Event::Move(own(from), own(to)),
             Call::Exchange(..) if self.without_exchange => return Err(io::ErrorKind::Unsupported.into()),
             Call::Exchange(one, other) => Event::Swap(own(one), own(other)),
-            Call::Remove(path) | Call::RemoveFolder(path) | Call::RemoveTree(path) => Event::Gone(own(path)),
-            Call::SyncFile(path) | Call::SyncFolder(path) => Event::Synced(own(path)),
+            Call::Remove(path) | Call::RemoveDirectory(path) | Call::RemoveTree(path) => {
+                Event::Gone(own(path))
+            }
+            Call::SyncFile(path) | Call::SyncDirectory(path) => Event::Synced(own(path)),
             Call::SetMode(_) | Call::Truncate(_) => return Ok(()),
-            Call::Link(..) => panic!("no folder is published with links"),
+            Call::Link(..) => panic!("no directory is published with links"),
         };
         self.events.lock().unwrap().push(event);
         Ok(())
     }
 }
 
-/// Names in a folder, by the folder's number; what the numbers stand for.
+/// Names in a directory, by the directory's number; what the numbers stand for.
 type Names = BTreeMap<usize, BTreeMap<String, usize>>;
 
-/// One change of one folder: names with what they stand for afterwards.
+/// One change of one directory: names with what they stand for afterwards.
 #[derive(Debug, Clone)]
 struct Change {
-    folder: usize,
+    directory: usize,
     names: Vec<(String, Option<usize>)>,
 }
 
-/// A run as changes of folders with numbers for files, and which number was synced when.
+/// A run as changes of directories with numbers for files, and which number was synced when.
 struct Run {
     nodes: Vec<Node>,
     start: Names,
@@ -78,7 +80,7 @@ struct Run {
 
 impl Run {
     fn of(root: &Path, before: &[(&str, Node)], events: Vec<Event>) -> Self {
-        let mut run = Self { nodes: vec![Node::Folder], start: Names::new(), steps: Vec::new() };
+        let mut run = Self { nodes: vec![Node::Directory], start: Names::new(), steps: Vec::new() };
         let mut live = Names::from([(0, BTreeMap::new())]);
         for (path, node) in before {
             let change = run.create(&live, Path::new(path), node.clone());
@@ -125,8 +127,10 @@ impl Run {
                     Ok(change) => open.push(change),
                     Err(number) => {
                         synced.push(*number);
-                        open.iter().filter(|one| one.folder == *number).for_each(|one| apply(&mut sure, one));
-                        open.retain(|one| one.folder != *number);
+                        open.iter()
+                            .filter(|one| one.directory == *number)
+                            .for_each(|one| apply(&mut sure, one));
+                        open.retain(|one| one.directory != *number);
                     }
                 }
             }
@@ -150,13 +154,20 @@ impl Run {
         disk
     }
 
-    fn fill(&self, names: &Names, folder: usize, at: &Path, disk: &mut Disk, whole: &dyn Fn(usize) -> bool) {
-        for (name, number) in names.get(&folder).into_iter().flatten() {
+    fn fill(
+        &self,
+        names: &Names,
+        directory: usize,
+        at: &Path,
+        disk: &mut Disk,
+        whole: &dyn Fn(usize) -> bool,
+    ) {
+        for (name, number) in names.get(&directory).into_iter().flatten() {
             let path = at.join(name);
             match &self.nodes[*number] {
                 Node::File(text) if whole(*number) => drop(disk.insert(path, text.clone())),
                 Node::File(_) => drop(disk.insert(path, String::new())),
-                Node::Folder => self.fill(names, *number, &path, disk, whole),
+                Node::Directory => self.fill(names, *number, &path, disk, whole),
             }
         }
     }
@@ -165,27 +176,34 @@ impl Run {
 type Disk = BTreeMap<PathBuf, String>;
 
 fn find(live: &Names, path: &Path) -> Option<usize> {
-    path.iter().try_fold(0, |folder, name| live.get(&folder)?.get(name.to_str()?).copied())
+    path.iter().try_fold(0, |directory, name| live.get(&directory)?.get(name.to_str()?).copied())
 }
 
 fn change(live: &Names, names: &[(&Path, Option<usize>)]) -> Change {
-    let folders: Vec<_> = names.iter().map(|(path, _)| find(live, path.parent().unwrap()).unwrap()).collect();
-    assert!(folders.iter().all(|folder| *folder == folders[0]), "one step changes one folder");
+    let directories: Vec<_> =
+        names.iter().map(|(path, _)| find(live, path.parent().unwrap()).unwrap()).collect();
+    assert!(
+        directories.iter().all(|directory| *directory == directories[0]),
+        "one step changes one directory"
+    );
     let text = |path: &Path| path.file_name().unwrap().to_str().unwrap().to_owned();
-    Change { folder: folders[0], names: names.iter().map(|(path, number)| (text(path), *number)).collect() }
+    Change {
+        directory: directories[0],
+        names: names.iter().map(|(path, number)| (text(path), *number)).collect(),
+    }
 }
 
 fn apply(names: &mut Names, change: &Change) {
-    let folder = names.entry(change.folder).or_default();
+    let directory = names.entry(change.directory).or_default();
     for (name, number) in &change.names {
         match number {
-            Some(number) => drop(folder.insert(name.clone(), *number)),
-            None => drop(folder.remove(name)),
+            Some(number) => drop(directory.insert(name.clone(), *number)),
+            None => drop(directory.remove(name)),
         }
     }
 }
 
-/// Which dataset is in the folder `data`: its manifest's text, if all that this lists is whole.
+/// Which dataset is in the directory `data`: its manifest's text, if all that this lists is whole.
 fn seen(disk: &Disk) -> std::result::Result<Option<&str>, String> {
     let read = |name: &str| disk.get(&Path::new("data").join(name)).map(String::as_str);
     let Some(manifest) = read("jinx.json") else {
@@ -212,10 +230,10 @@ fn outcomes<'d>(disks: &'d [Disk], allowed: &[Option<&'d str>]) {
     assert_eq!(found, allowed);
 }
 
-fn old_folder() -> Vec<(&'static str, Node)> {
+fn old_directory() -> Vec<(&'static str, Node)> {
     let file = |text: &str| Node::File(text.to_owned());
     vec![
-        ("data", Node::Folder),
+        ("data", Node::Directory),
         ("data/shard-00000.jinx", file(OLD)),
         ("data/shard-00000.binx", file(OLD)),
         ("data/jinx.json", file(OLD)),
@@ -226,18 +244,18 @@ fn make(root: &Path, nodes: &[(&str, Node)]) {
     for (path, node) in nodes {
         match node {
             Node::File(text) => fs::write(root.join(path), text).unwrap(),
-            Node::Folder => fs::create_dir(root.join(path)).unwrap(),
+            Node::Directory => fs::create_dir(root.join(path)).unwrap(),
         }
     }
 }
 
-/// Publishes a folder beside `before` and returns all disks that a cut may leave.
+/// Publishes a directory beside `before` and returns all disks that a cut may leave.
 fn publish(before: &[(&str, Node)], journal: Journal) -> Vec<Disk> {
     let root = tempfile::tempdir().unwrap();
     make(root.path(), before);
     let journal = Arc::new(journal);
     let ops: Arc<dyn FileOps> = journal.clone();
-    let writer = FolderWriter::begin_on(ops, &root.path().join("data"), true, Contents::Jinx).unwrap();
+    let writer = DirectoryWriter::begin_on(ops, &root.path().join("data"), true, Contents::Jinx).unwrap();
     for name in OLD_FILES.iter().chain(&["jinx.json"]) {
         writer.ops().write(&writer.path().join(name), NEW.as_bytes()).unwrap();
     }
@@ -247,18 +265,18 @@ fn publish(before: &[(&str, Node)], journal: Journal) -> Vec<Disk> {
 }
 
 #[test]
-fn creating_a_folder_leaves_none_or_the_new_one() {
+fn creating_a_directory_leaves_none_or_the_new_one() {
     outcomes(&publish(&[], Journal::default()), &[None, Some(NEW)]);
 }
 
 #[test]
-fn exchanging_a_folder_leaves_the_old_or_the_new_one() {
-    outcomes(&publish(&old_folder(), Journal::default()), &[Some(OLD), Some(NEW)]);
+fn exchanging_a_directory_leaves_the_old_or_the_new_one() {
+    outcomes(&publish(&old_directory(), Journal::default()), &[Some(OLD), Some(NEW)]);
 }
 
 #[test]
-fn without_an_exchange_the_old_folder_is_there_under_one_of_two_names() {
-    let disks = publish(&old_folder(), Journal { without_exchange: true, ..Journal::default() });
+fn without_an_exchange_the_old_directory_is_there_under_one_of_two_names() {
+    let disks = publish(&old_directory(), Journal { without_exchange: true, ..Journal::default() });
     for disk in &disks {
         match seen(disk).unwrap() {
             Some(text) => assert!([OLD, NEW].contains(&text)),
@@ -278,27 +296,27 @@ fn appending_leaves_the_old_or_the_longer_dataset() {
 
 #[test]
 fn the_model_finds_the_fault_when_a_sync_is_left_out() {
-    let is_folder = |event: &Event| matches!(event, Event::Synced(path) if path.ends_with("data"));
-    assert!(append(|event| !is_folder(event)).iter().any(|disk| seen(disk).is_err()));
+    let is_directory = |event: &Event| matches!(event, Event::Synced(path) if path.ends_with("data"));
+    assert!(append(|event| !is_directory(event)).iter().any(|disk| seen(disk).is_err()));
 }
 
 /// Appends a shard as the writer does, and returns all disks that a cut may leave if only these events happened.
 fn append(kept: impl Fn(&Event) -> bool) -> Vec<Disk> {
     let root = tempfile::tempdir().unwrap();
-    let folder = root.path().join("data");
-    make(root.path(), &old_folder());
+    let directory = root.path().join("data");
+    make(root.path(), &old_directory());
     let journal = Arc::new(Journal::default());
     let ops: Arc<dyn FileOps> = journal.clone();
-    let mut append = FolderAppend::begin_on(ops.clone(), &folder, &FirstWord).unwrap();
+    let mut append = DirectoryAppend::begin_on(ops.clone(), &directory, &FirstWord).unwrap();
     append.add(ADDED[0]).unwrap();
     for name in ADDED {
-        let path = folder.join(name);
+        let path = directory.join(name);
         let mut file = append.ops().create(&path).unwrap();
         file.write_all(NEW.as_bytes()).unwrap();
         append.ops().sync_file(&file, &path).unwrap();
     }
     append.sync().unwrap();
-    publish_on(&ops, &folder.join("jinx.json"), b"appended").unwrap();
+    publish_on(&ops, &directory.join("jinx.json"), b"appended").unwrap();
     append.keep();
     let mut events = journal.events.lock().unwrap().clone();
     // The text of the manifest's temporary.
@@ -310,5 +328,5 @@ fn append(kept: impl Fn(&Event) -> bool) -> Vec<Disk> {
         }
     }
     events.retain(kept);
-    Run::of(root.path(), &old_folder(), events).disks()
+    Run::of(root.path(), &old_directory(), events).disks()
 }

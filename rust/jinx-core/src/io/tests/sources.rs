@@ -92,12 +92,12 @@ fn empty_files_open_and_hold_nothing() {
 
 #[test]
 fn what_is_no_file_is_named() {
-    let folder = tempfile::tempdir().unwrap();
-    let missing = folder.path().join("missing.jinx");
+    let directory = tempfile::tempdir().unwrap();
+    let missing = directory.path().join("missing.jinx");
     let error = Source::open(&missing, Access::Auto).unwrap_err();
     assert_eq!(error.cause(), Cause::Io(ErrorKind::NotFound));
     assert!(error.to_string().contains("missing.jinx"));
-    let error = Source::open(folder.path(), Access::Auto).unwrap_err();
+    let error = Source::open(directory.path(), Access::Auto).unwrap_err();
     assert_eq!(error.cause(), Cause::Invalid);
     assert!(error.to_string().contains("this is a directory"));
     let error = Source::open("/dev/null", Access::Auto).unwrap_err();

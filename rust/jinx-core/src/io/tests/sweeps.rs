@@ -1,14 +1,14 @@
 //! What `clean` takes and what it leaves.
 
-use super::super::{FolderWriter, sweep};
+use super::super::{DirectoryWriter, sweep};
 use super::*;
 
-fn put(folder: &Path, name: &str, text: &str) {
-    fs::write(folder.join(name), text).unwrap();
+fn put(directory: &Path, name: &str, text: &str) {
+    fs::write(directory.join(name), text).unwrap();
 }
 
-fn swept(folder: &Path) -> Vec<String> {
-    let mut names: Vec<_> = sweep(folder, &FirstWord)
+fn swept(directory: &Path) -> Vec<String> {
+    let mut names: Vec<_> = sweep(directory, &FirstWord)
         .unwrap()
         .iter()
         .map(|path| path.file_name().unwrap().to_str().unwrap().to_owned())
@@ -19,8 +19,8 @@ fn swept(folder: &Path) -> Vec<String> {
 
 #[test]
 fn stale_temporaries_go_and_living_or_foreign_ones_stay() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path();
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
     for name in [".a.jinx.tmp", ".a.binx.tmp", ".b.binx.tmp", ".jinx.json.tmp", ".c.jinx.json.tmp"] {
         put(path, name, "stale");
     }
@@ -30,7 +30,7 @@ fn stale_temporaries_go_and_living_or_foreign_ones_stay() {
     fs::create_dir(path.join(".cache.tmp")).unwrap();
     put(&path.join(".cache.tmp"), "precious", "");
     let living = PairWriter::begin(&path.join("live.jinx"), false, FirstWord).unwrap();
-    let work = FolderWriter::begin(&path.join("out"), false).unwrap();
+    let work = DirectoryWriter::begin(&path.join("out"), false).unwrap();
     put(work.path(), "jinx.json", "{}");
     let stale = [".a.binx.tmp", ".a.jinx.tmp", ".b.binx.tmp", ".c.jinx.json.tmp", ".jinx.json.tmp"];
     assert_eq!(swept(path), stale);
@@ -44,8 +44,8 @@ fn stale_temporaries_go_and_living_or_foreign_ones_stay() {
 
 #[test]
 fn second_names_stay_while_a_main_file_needs_them() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path();
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
     let second = |stem: &str, id: &str| format!(".{stem}.binx.{id}");
     // Died between the renames: the second name is all the old main file has.
     put(path, "needed.jinx", &format!("{OLD} with"));
@@ -74,9 +74,9 @@ fn second_names_stay_while_a_main_file_needs_them() {
 }
 
 #[test]
-fn work_folders_of_dead_writers_go_and_old_folders_come_back() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path();
+fn work_directories_of_dead_writers_go_and_old_directories_come_back() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
     for (name, file) in
         [(".a.tmp", "shard-00000.jinx"), (".b.tmp.old", "jinx.json"), (".c.tmp", "index.json")]
     {

@@ -1,0 +1,96 @@
+"""A directory of Parquet files named as the Hub expects them: `train-00000-of-00004.parquet`."""
+
+import os
+import shutil
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from jinx import _core
+from jinx._convert.splits import file_name
+from jinx._optional import require
+from jinx._results import WriteResult
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from jinx._dataset.dataset import Dataset
+
+DEFAULT_BYTES = 500_000_000
+
+
+def write_parquet_directory(
+    dataset: "Dataset", out: str, options: Mapping[str, Any], progress: "Callable[[int, int, int | None], None] | None"
+) -> WriteResult:
+    """Write a dataset to the directory `out`, which appears under its name when it is complete.
+
+    Args:
+        dataset: All files get its schema.
+        out: The directory; an existing one is replaced only if it holds nothing but Parquet files.
+        options: Those of a conversion; `shard_size` is about the bytes of a file, `split` the start of its name.
+        progress: Called with rows and bytes.
+
+    Raises:
+        FileExistsError: The directory to replace holds other files.
+    """
+    directory, base = os.path.split(os.path.abspath(out))  # noqa: PTH100 - str in, str out
+    work, old = (os.path.join(directory, f".{base}.parquet.{kind}") for kind in ("tmp", "old"))  # noqa: PTH118
+    _settle(old, out)
+    if os.path.lexists(out):
+        _refuse_others(out)
+    found = dataset.info()
+    size = found.bytes + found.sidecar_bytes
+    files = max(1, min(len(dataset), -(-size // (options["shard_size"] or DEFAULT_BYTES))))
+    name = file_name(options["split"] or found.split or "train")
+    kept = {key: options[key] for key in ("compression", "level", "mixed", "threads") if options[key] is not None}
+    rows = written = 0
+    shutil.rmtree(work, ignore_errors=True)
+    os.mkdir(work)  # noqa: PTH102
+    try:
+        for number in range(files):
+            file = os.path.join(work, f"{name}-{number:05}-of-{files:05}.parquet")  # noqa: PTH118
+            part = _core.convert_arrow(
+                _alike(dataset, dataset.shard(num_shards=files, index=number)),
+                file,
+                target_format="parquet",
+                options=_json(kept),
+                progress=None,
+            )
+            rows += part["rows"]
+            written += part["bytes"]
+            if progress is not None:
+                progress(rows, written, None)
+        if os.path.lexists(out):
+            os.rename(out, old)  # noqa: PTH104
+        os.rename(work, out)  # noqa: PTH104
+    finally:
+        _settle(old, out)
+        shutil.rmtree(work, ignore_errors=True)
+    return WriteResult(out, rows, files, written)
+
+
+def _settle(old: str, out: str) -> None:
+    """Finish a replacement, also an interrupted one: restore the old directory if there is no new one, or remove it."""
+    if os.path.lexists(old) and not os.path.lexists(out):
+        os.rename(old, out)  # noqa: PTH104
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def _refuse_others(out: str) -> None:
+    names = os.listdir(out) if os.path.isdir(out) else [out]  # noqa: PTH112, PTH208
+    others = [name for name in names if not name.endswith(".parquet")]
+    if others:
+        raise FileExistsError(f"{out} holds other files than Parquet ({min(others)}), so it is not replaced")
+
+
+def _alike(dataset: "Dataset", part: "Dataset") -> Any:
+    """A part of the dataset with the schema of the whole, which is inferred if the data came without one."""
+    if dataset._arrow_schema() is not None:
+        return part
+    pyarrow = require("pyarrow", extra="arrow", what="a directory of Parquet files from rows without a schema")
+    return pyarrow.RecordBatchReader.from_stream(part).cast(pyarrow.schema(dataset))
+
+
+def _json(options: Mapping[str, Any]) -> str:
+    import json
+
+    return json.dumps(options)

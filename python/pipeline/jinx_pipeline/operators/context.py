@@ -1,0 +1,62 @@
+"""What an operator may use besides its batch: random numbers, models, and a place for media that it makes."""
+
+import hashlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    import numpy as np
+
+T = TypeVar("T")
+
+# Models of this process by what loaded them, name and device: a batch must not load its model again.
+_MODELS: dict[tuple[str, str, str], Any] = {}
+
+
+class Context:
+    """Passed to every call of an operator.
+
+    Args:
+        seed: Of the run; together with a sample's id it gives the same random numbers on every schedule.
+        device: Where models run: `"cpu"`, `"cuda:0"`, ...
+        threads: How many threads a kernel may use; None: all cores.
+        media_dir: Where operators put the media files that they make; None keeps them as bytes in the samples.
+    """
+
+    def __init__(
+        self,
+        *,
+        seed: int = 0,
+        device: str = "cpu",
+        threads: int | None = None,
+        media_dir: str | Path | None = None,
+    ) -> None:
+        self.seed = seed
+        self.device = device
+        self.threads = threads
+        self.media_dir = None if media_dir is None else Path(media_dir)
+
+    def rng(self, sample_id: str, purpose: str = "") -> "np.random.Generator":
+        """Random numbers for one sample, whatever worker or batch it is in.
+
+        Args:
+            sample_id: As in `Batch.ids`.
+            purpose: Distinguishes several uses in one operator.
+        """
+        import numpy as np
+
+        key = f"{self.seed}\0{sample_id}\0{purpose}".encode()
+        return np.random.default_rng(int.from_bytes(hashlib.blake2b(key, digest_size=16).digest(), "little"))
+
+    def model(self, name: str, load: Callable[[str, str], T]) -> T:
+        """The model `name`, loaded by `load(name, device)` the first time that this process needs it.
+
+        Args:
+            name: A path or another name that `load` understands.
+            load: A function of a module; it and the name identify the model.
+        """
+        key = (f"{load.__module__}.{load.__qualname__}", name, self.device)
+        if key not in _MODELS:
+            _MODELS[key] = load(name, self.device)
+        return _MODELS[key]

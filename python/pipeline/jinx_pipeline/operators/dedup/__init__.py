@@ -1,0 +1,1 @@
+"""Operators that leave out repeated samples."""

@@ -1,0 +1,122 @@
+"""Filters: statistics of each sample, and which statistics are kept."""
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from jinx_pipeline.operators.base import Operator
+from jinx_pipeline.operators.batch import Batch
+from jinx_pipeline.operators.context import Context
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    Mask = npt.NDArray[np.bool_]
+
+AnyOrAll = Literal["any", "all"]
+
+
+class Filter(Operator):
+    """Keeps some samples, by statistics that it computes.
+
+    A subclass names its statistics with their Arrow types in `stats` (`{"text_len": "int64"}`; `list<int64>` for one
+    with a value per image) and computes them. `bounds` says between which two parameters each lies, both included;
+    override `keep` for other conditions.
+
+    Attributes:
+        stats: The statistics by name, with their types.
+        bounds: For a statistic, the names of the parameters that are its least and its largest value.
+        thresholds: More parameters that only `keep` looks at.
+    """
+
+    kind = "filter"
+    commutes = True
+    stats: ClassVar[Mapping[str, str]] = {}
+    bounds: ClassVar[Mapping[str, tuple[str, str]]] = {}
+    thresholds: ClassVar[tuple[str, ...]] = ("any_or_all",)
+
+    @abstractmethod
+    def compute_stats(self, batch: Batch, ctx: Context) -> Mapping[str, Any]:
+        """The statistics by name: an array or list with a value (None: there is none) for each sample."""
+
+    def keep(self, stats: Mapping[str, pa.Array]) -> "Mask":
+        """Which samples to keep, bool of shape (n,).
+
+        Args:
+            stats: The statistics of n samples.
+        """
+        masks = [
+            within(stats[name], getattr(self, low), getattr(self, high), getattr(self, "any_or_all", "any"))
+            for name, (low, high) in self.bounds.items()
+        ]
+        return np.logical_and.reduce(masks)
+
+    @property
+    def stats_digest(self) -> str:
+        """As `digest`, without the parameters that only `keep` looks at: equal where the statistics are equal."""
+        ignored = {name for pair in self.bounds.values() for name in pair} | set(self.thresholds)
+        return self._digest_of({name: value for name, value in self.parameters.items() if name not in ignored})
+
+    def measure(self, batch: Batch, ctx: Context) -> Batch:
+        """The batch with this filter's statistics; those that are known are not computed again."""
+        digest = self.stats_digest
+        if all(batch.known_stats.get(name) == digest and name in batch.stats for name in self.stats):
+            return batch
+        found = self.compute_stats(batch, ctx)
+        return batch.with_stats({name: _as_arrow(found[name], kind) for name, kind in self.stats.items()}, digest)
+
+    def run(self, batch: Batch, ctx: Context) -> Batch:
+        measured = self.measure(batch, ctx)
+        return measured.take(self.keep({name: measured.stats[name] for name in self.stats}))
+
+    def mark(self, batch: Batch, ctx: Context) -> Batch:
+        return self.measure(batch, ctx)
+
+
+def within(values: pa.Array, low: float, high: float, any_or_all: AnyOrAll = "any") -> "Mask":
+    """Which values lie between two bounds, both included; a missing one does not.
+
+    Args:
+        values: Numbers, or lists of numbers.
+        low: The least value.
+        high: The largest value.
+        any_or_all: Whether one element of a list must lie between them, or all. As Python's `any` and `all`, an empty
+            list passes `all` and not `any`.
+    """
+    if not pa.types.is_list(values.type) and not pa.types.is_large_list(values.type):
+        numbers = _floats(values)
+        return (numbers >= low) & (numbers <= high)
+    lengths = np.asarray(pc.fill_null(pc.list_value_length(values), 0), dtype=np.int64)
+    numbers = _floats(values.flatten())
+    inside = np.concatenate([[0], np.cumsum((numbers >= low) & (numbers <= high))])
+    stops = np.cumsum(lengths)
+    counts = inside[stops] - inside[stops - lengths]
+    return counts > 0 if any_or_all == "any" else counts == lengths
+
+
+def _floats(values: pa.Array) -> "npt.NDArray[Any]":
+    """The numbers as an ndarray that compares exactly; NaN for a missing one."""
+    if values.null_count:
+        return values.cast(pa.float64()).to_numpy(zero_copy_only=False)
+    return values.to_numpy(zero_copy_only=False)
+
+
+_TYPES = {
+    "int64": pa.int64(),
+    "float64": pa.float64(),
+    "bool": pa.bool_(),
+    "string": pa.string(),
+    "list<int64>": pa.list_(pa.int64()),
+    "list<float64>": pa.list_(pa.float64()),
+    "list<string>": pa.list_(pa.string()),
+}
+
+
+def _as_arrow(values: Any, kind: str) -> pa.Array:
+    if isinstance(values, pa.ChunkedArray):
+        values = values.combine_chunks()
+    return values.cast(_TYPES[kind]) if isinstance(values, pa.Array) else pa.array(values, _TYPES[kind])

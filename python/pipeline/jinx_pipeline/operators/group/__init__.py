@@ -1,0 +1,1 @@
+"""Operators that group samples and make one of each group."""

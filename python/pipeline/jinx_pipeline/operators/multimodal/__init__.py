@@ -1,0 +1,1 @@
+"""Operators on several kinds of data at once."""

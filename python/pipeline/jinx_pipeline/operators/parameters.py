@@ -1,0 +1,161 @@
+"""The parameters of an operator: their types checked in one place, with errors that name operator and parameter."""
+
+import types
+import typing
+from collections.abc import Mapping
+from dataclasses import MISSING, Field, fields
+from difflib import get_close_matches
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Literal, Union, get_args, get_origin
+
+
+class ParameterError(ValueError):
+    """A parameter that an operator does not have, or a value that it cannot use.
+
+    Attributes:
+        operator: The operator's name.
+        parameter: The parameter's name.
+    """
+
+    def __init__(self, operator: str, parameter: str, what: str) -> None:
+        super().__init__(f"{operator}: {what}")
+        self.operator = operator
+        self.parameter = parameter
+
+
+def checked(cls: type[Any], operator: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of all parameters of a dataclass: those given, with their types checked, and the defaults.
+
+    Raises:
+        ParameterError: A name is unknown, a value has another type, or a parameter without a default is missing.
+    """
+    known = {field.name: field for field in fields(cls)}
+    for name in given:
+        if name not in known:
+            near = get_close_matches(name, known, n=1, cutoff=0.6)
+            some = f"did you mean {near[0]!r}?" if near else f"it has: {', '.join(known) or 'no parameters'}"
+            raise ParameterError(operator, name, f"no parameter {name!r}; {some}")
+    hints = _hints(cls)
+    values: dict[str, Any] = {}
+    for name, field in known.items():
+        if name not in given:
+            values[name] = _default(field, operator)
+            continue
+        try:
+            values[name] = fitted(given[name], hints[name])
+        except TypeError as error:
+            raise ParameterError(operator, name, f"the parameter {name!r} {error}") from None
+    return values
+
+
+def describe(hint: Any) -> str:
+    """A type in words: `int`, `'any' or 'all'`, `float or None`, `list of str`."""
+    origin, arguments = get_origin(hint), get_args(hint)
+    words = [repr(one) if origin is Literal else describe(one) for one in arguments if one is not Ellipsis]
+    if origin in {Literal, Union, types.UnionType}:
+        return " or ".join(words)
+    if origin in {list, tuple}:
+        return f"list of {words[0]}"
+    if origin is dict:
+        return f"dict of {words[0]} to {words[1]}"
+    if hint in {None, type(None)}:
+        return "None"
+    return "any value" if hint is Any else _NAMES.get(hint, getattr(hint, "__name__", str(hint)))
+
+
+_NAMES: dict[Any, str] = {Path: "path"}
+
+
+def fitted(value: Any, hint: Any) -> Any:
+    """The value as a type wants it: a float for an int, a tuple for a list, a path for a string.
+
+    Raises:
+        TypeError: It does not fit.
+    """
+    origin, arguments = get_origin(hint), get_args(hint)
+    if origin is None:
+        fits, made = _PLAIN.get(hint, _instance)(value, hint)
+    else:
+        fits, made = _COMPOSED.get(origin, _of_protocol)(value, origin, arguments)
+    if not fits:
+        raise TypeError(f"is {describe(hint)}, not {_shown(value)}")
+    return made
+
+
+def _instance(value: Any, hint: Any) -> tuple[bool, Any]:
+    return hint is Any or isinstance(value, type(None) if hint is None else hint), value
+
+
+def _float(value: Any, _: Any) -> tuple[bool, Any]:
+    fits = isinstance(value, int | float) and not isinstance(value, bool)
+    return fits, float(value) if fits else None
+
+
+def _int(value: Any, _: Any) -> tuple[bool, Any]:
+    if isinstance(value, float) and value.is_integer():  # YAML reads 1.0e6 as a float
+        return True, int(value)
+    return isinstance(value, int) and not isinstance(value, bool), value
+
+
+def _path(value: Any, _: Any) -> tuple[bool, Any]:
+    fits = isinstance(value, str | Path)
+    return fits, Path(value) if fits else None
+
+
+def _of_protocol(value: Any, origin: Any, _: Any) -> tuple[bool, Any]:
+    """`Callable[...]` and the like."""
+    return isinstance(value, origin), value
+
+
+def _literal(value: Any, _: Any, arguments: tuple[Any, ...]) -> tuple[bool, Any]:
+    return any(value == argument and type(value) is type(argument) for argument in arguments), value
+
+
+def _union(value: Any, _: Any, arguments: tuple[Any, ...]) -> tuple[bool, Any]:
+    for argument in arguments:
+        try:
+            return True, fitted(value, argument)
+        except TypeError:
+            continue
+    return False, None
+
+
+def _sequence(value: Any, origin: Any, arguments: tuple[Any, ...]) -> tuple[bool, Any]:
+    fits = isinstance(value, list | tuple)
+    return fits, origin(fitted(element, arguments[0]) for element in value) if fits else None
+
+
+def _dict(value: Any, _: Any, arguments: tuple[Any, ...]) -> tuple[bool, Any]:
+    fits = isinstance(value, Mapping)
+    pairs = value.items() if fits else ()
+    return fits, {fitted(key, arguments[0]): fitted(element, arguments[1]) for key, element in pairs}
+
+
+_PLAIN = {float: _float, int: _int, Path: _path}
+_COMPOSED = {
+    Literal: _literal,
+    Union: _union,
+    types.UnionType: _union,
+    list: _sequence,
+    tuple: _sequence,
+    dict: _dict,
+}
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return f"{text[:60]}..." if len(text) > 60 else f"{text} ({type(value).__name__})"  # noqa: PLR2004 - fits into a line
+
+
+def _default(field: "Field[Any]", operator: str) -> Any:
+    if field.default is not MISSING:
+        return field.default
+    if field.default_factory is not MISSING:
+        return field.default_factory()
+    raise ParameterError(operator, field.name, f"the parameter {field.name!r} is needed")
+
+
+@lru_cache(maxsize=1024)
+def _hints(cls: type[Any]) -> dict[str, Any]:
+    return typing.get_type_hints(cls)

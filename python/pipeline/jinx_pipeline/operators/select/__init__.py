@@ -1,0 +1,1 @@
+"""Operators that choose samples by a look at all of them."""

@@ -1,0 +1,102 @@
+"""What a batch reads from: a jinx dataset, or a list of dicts."""
+
+from collections.abc import Mapping, MutableMapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    import jinx
+
+    Positions = npt.NDArray[np.int64]
+
+
+class Source(Protocol):
+    """Samples by position."""
+
+    origin: Any
+
+    def __len__(self) -> int:
+        """All samples."""
+        ...
+
+    def names(self) -> list[str]:
+        """The columns, over all samples."""
+        ...
+
+    def samples(self, positions: "Positions") -> list[MutableMapping[str, Any]]:
+        """Samples that may be changed without changing the source."""
+        ...
+
+    def values(self, positions: "Positions", name: str) -> list[Any]:
+        """One column; None where a sample lacks it."""
+        ...
+
+    def strings(self, positions: "Positions", path: str) -> list[str | None] | None:
+        """The strings at a path without `[*]`; None if there are other values or no faster way than `values`."""
+        ...
+
+
+def source_of(origin: Any) -> Source:
+    """The source over a jinx dataset or a list of dicts.
+
+    Raises:
+        TypeError: It is neither.
+    """
+    if isinstance(origin, ListSource | DatasetSource):
+        return origin
+    if isinstance(origin, Sequence) and not isinstance(origin, str | bytes):
+        return ListSource(origin)
+    if hasattr(origin, "take") and hasattr(origin, "column_names") and hasattr(origin, "select"):
+        return DatasetSource(origin)
+    raise TypeError(f"samples are a jinx dataset or a list of dicts, not {type(origin).__name__}")
+
+
+class ListSource:
+    """A list of dicts."""
+
+    def __init__(self, origin: Sequence[Mapping[str, Any]]) -> None:
+        for at, sample in enumerate(origin):
+            if not isinstance(sample, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+                raise TypeError(f"sample {at} is a {type(sample).__name__}, not a dict")
+        self.origin = origin
+
+    def __len__(self) -> int:
+        return len(self.origin)
+
+    def names(self) -> list[str]:
+        return list(dict.fromkeys(name for sample in self.origin for name in sample))
+
+    def samples(self, positions: "Positions") -> list[MutableMapping[str, Any]]:
+        return [dict(self.origin[at]) for at in positions.tolist()]
+
+    def values(self, positions: "Positions", name: str) -> list[Any]:
+        return [self.origin[at].get(name) for at in positions.tolist()]
+
+    def strings(self, positions: "Positions", path: str) -> list[str | None] | None:
+        del positions, path
+        return None
+
+
+class DatasetSource:
+    """A jinx dataset, read as far as it is touched."""
+
+    def __init__(self, origin: "jinx.Dataset") -> None:
+        self.origin = origin
+
+    def __len__(self) -> int:
+        return len(self.origin)
+
+    def names(self) -> list[str]:
+        return self.origin.column_names
+
+    def samples(self, positions: "Positions") -> list[MutableMapping[str, Any]]:
+        return list(self.origin.select(positions))
+
+    def values(self, positions: "Positions", name: str) -> list[Any]:
+        return [sample.get(name) for sample in self.origin.take(positions, [name])]
+
+    def strings(self, positions: "Positions", path: str) -> list[str | None] | None:
+        values = self.origin.select(positions).column(path)
+        return values if isinstance(values, list) else None

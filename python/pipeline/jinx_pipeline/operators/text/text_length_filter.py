@@ -1,0 +1,33 @@
+"""text_length_filter."""
+
+import sys
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from jinx_pipeline.operators.batch import Batch
+from jinx_pipeline.operators.context import Context
+from jinx_pipeline.operators.filter import Filter
+from jinx_pipeline.operators.registry import register
+
+
+@register("text_length_filter", modality="text")
+class TextLengthFilter(Filter):
+    """Keeps texts whose length in code points lies in a range.
+
+    create("text_length_filter", min_len=3)([{"text": "yes"}, {"text": "no"}])
+    # [{"text": "yes"}]
+
+    Attributes:
+        min_len: The least length, in code points.
+        max_len: The largest.
+    """
+
+    min_len: int = 10
+    max_len: int = sys.maxsize
+
+    stats = {"text_len": "int64"}
+    bounds = {"text_len": ("min_len", "max_len")}
+
+    def compute_stats(self, batch: Batch, ctx: Context) -> dict[str, pa.Array]:
+        return {"text_len": pc.utf8_length(batch.text)}

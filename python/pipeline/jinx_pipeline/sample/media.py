@@ -1,0 +1,180 @@
+"""The images, audios and videos of a sample: read when they are touched, decoded once."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, overload
+
+from jinx_pipeline.sample.paths import Steps, find
+from jinx_pipeline.sample.urls import fetch, is_url
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+    from jinx_pipeline.sample.roles import Role, Roles
+
+# Names under which content parts of dialogs hold a medium, by the role that looks for it.
+_PARTS: dict[str, tuple[str, ...]] = {
+    "images": ("image", "image_url"),
+    "audios": ("audio", "audio_url", "input_audio"),
+    "videos": ("video", "video_url"),
+}
+
+
+class MediaError(ValueError):
+    """A medium that is missing, or that is not what it should be."""
+
+
+class Media:
+    """One image, audio or video, as bytes, a path or a URL.
+
+    Args:
+        value: Bytes, a path or URL, or a dict with `bytes` and `path`.
+        roles: Where relative paths start, and which hosts may be asked for URLs.
+    """
+
+    def __init__(self, value: Any, roles: "Roles") -> None:
+        self._roles = roles
+        self._data: bytes | None = None
+        self._image: Image | None = None
+        self._is_loaded = False
+        self.path: str | None = None
+        if isinstance(value, Mapping):
+            data, path = value.get("bytes"), value.get("path") or value.get("url")
+        else:
+            data, path = (None, value) if isinstance(value, str) else (value, None)
+        if isinstance(data, bytes | bytearray | memoryview):
+            self._data = bytes(data)
+        if isinstance(path, str):
+            self.path = path
+        if self._data is None and self.path is None:
+            raise MediaError(f"a medium is bytes, a path or a dict of them, not {type(value).__name__}")
+
+    def __repr__(self) -> str:
+        return f"Media({self.path or f'{len(self._data or bytes())} bytes'})"
+
+    @property
+    def file(self) -> Path | None:
+        """The file that holds the medium, where there is one."""
+        return (
+            None
+            if self._data is not None or self.path is None or is_url(self.path)
+            else self._roles.media_path(self.path)
+        )
+
+    @property
+    def bytes(self) -> bytes:
+        """The medium as it is stored.
+
+        Raises:
+            MediaError: It cannot be read.
+        """
+        if self._data is not None:
+            return self._data
+        path = self.path or ""
+        if is_url(path):
+            self._data = fetch(path, self._roles)
+            return self._data
+        try:
+            return self._roles.media_path(path).read_bytes()
+        except OSError as error:
+            raise MediaError(f"{self.path}: {error.strerror or error}") from error
+
+    @property
+    def size(self) -> int:
+        """Bytes of the medium; a file is not read for it."""
+        file = self.file
+        if file is None:
+            return len(self.bytes)
+        try:
+            return file.stat().st_size
+        except OSError as error:
+            raise MediaError(f"{self.path}: {error.strerror or error}") from error
+
+    @property
+    def dimensions(self) -> tuple[int, int]:
+        """Width and height of an image in pixels, from its header; nothing is decoded."""
+        return self._opened().size
+
+    def image(self) -> "Image":
+        """The decoded image, the same object for every caller: copy it before you change it.
+
+        Raises:
+            MediaError: It is not an image.
+        """
+        opened = self._opened()
+        if not self._is_loaded:
+            try:
+                opened.load()
+            except Exception as error:  # Pillow's parsers raise struct.error, IndexError, ...
+                raise MediaError(f"{self!r} is not an image that Pillow can read: {error}") from error
+            self._is_loaded = True
+        return opened
+
+    def open(self) -> BytesIO | str:
+        """For libraries that take a path or a file object."""
+        file = self.file
+        return BytesIO(self.bytes) if file is None else str(file)
+
+    def _opened(self) -> "Image":
+        if self._image is None:
+            from jinx_pipeline.optional import require
+
+            pil = require("PIL.Image", extra="image", what="Reading images")
+            data = self.bytes
+            try:
+                opened: Image = pil.open(BytesIO(data))
+            except Exception as error:
+                raise MediaError(f"{self!r} is not an image that Pillow can read") from error
+            self._image = opened
+        return self._image
+
+
+class MediaList(Sequence[Media]):
+    """The media of one sample at a path; the sample is read when the list is touched.
+
+    Args:
+        sample: The sample.
+        steps: Where the media are.
+        role: Which media, for lists of content parts that hold several kinds.
+        roles: See `Media`.
+    """
+
+    def __init__(self, sample: Mapping[str, Any], steps: Steps, role: "Role", roles: "Roles") -> None:
+        self._sample, self._steps, self._role, self._roles = sample, steps, role, roles
+        self._items: list[Media] | None = None
+
+    @overload
+    def __getitem__(self, index: int) -> Media: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Media]: ...
+    def __getitem__(self, index: int | slice) -> Media | list[Media]:
+        return self._read()[index]
+
+    def __len__(self) -> int:
+        return len(self._read())
+
+    def __iter__(self) -> Iterator[Media]:
+        return iter(self._read())
+
+    def _read(self) -> list[Media]:
+        if self._items is None:
+            name = self._steps[0]
+            value = self._sample.get(name) if isinstance(name, str) else None
+            found = [one for value in find(value, self._steps[1:]) for one in media_values(value, self._role)]
+            self._items = [Media(one, self._roles) for one in found]
+        return self._items
+
+
+def media_values(value: Any, role: "Role") -> list[Any]:
+    """The media in a value: itself, the elements of a list, or the parts of a dialog's message that hold this kind."""
+    if value is None:
+        return []
+    if isinstance(value, list | tuple):
+        return [one for element in value for one in media_values(element, role)]  # pyright: ignore[reportUnknownVariableType]
+    if isinstance(value, Mapping) and "type" in value:
+        held = next((value[name] for name in _PARTS[role] if value.get(name) is not None), None)  # pyright: ignore[reportUnknownMemberType]
+        return media_values(held, role)
+    if isinstance(value, str) and not value:
+        return []
+    return [value]

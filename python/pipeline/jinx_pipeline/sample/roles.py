@@ -1,0 +1,65 @@
+"""Which columns hold the texts and the media."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from jinx_pipeline.sample.paths import Steps, parse
+
+Role = Literal["text", "images", "audios", "videos"]
+ROLES: tuple[Role, ...] = ("text", "images", "audios", "videos")
+
+
+@dataclass(frozen=True)
+class Roles:
+    """Where operators find the texts and the media of a sample.
+
+    Each is a column, a dotted path (`meta.caption`) or a path through lists (`messages[*].content`). What it leads to
+    is a text, an image and so on, a list of them, or a list of content parts (`[{"type": "text", "text": "..."}]`).
+    The defaults are Data-Juicer's columns.
+
+    Attributes:
+        text: The texts. A filter sees those of a sample joined by `separator`; a mapper edits each of them.
+        images: Bytes, `{"bytes": ..., "path": ...}`, paths or URLs.
+        audios: The same.
+        videos: The same.
+        separator: Joins the texts of a sample.
+        media_root: What relative paths of media start from; None is the working directory.
+        url_hosts: The hosts from which media behind URLs may be read; none unless they are named.
+        url_seconds: How long a server may take for each answer and each piece of it.
+        url_bytes: The largest medium that is read from a URL.
+    """
+
+    text: str = "text"
+    images: str = "images"
+    audios: str = "audios"
+    videos: str = "videos"
+    separator: str = "\n"
+    media_root: str | None = None
+    url_hosts: tuple[str, ...] = ()
+    url_seconds: float = 30.0
+    url_bytes: int = 1 << 30
+
+    def __post_init__(self) -> None:
+        for role in ROLES:
+            self.steps(role)
+
+    def steps(self, name: str) -> Steps:
+        """The steps to a role, or to a path.
+
+        Raises:
+            ValueError: The path does not parse.
+        """
+        return parse(getattr(self, name) if name in ROLES else name)
+
+    def column(self, name: str) -> str:
+        """The top-level column of a role or path."""
+        return str(self.steps(name)[0])
+
+    def columns(self, names: tuple[str, ...]) -> list[str]:
+        """The top-level columns of roles and paths, each once, in order."""
+        return list(dict.fromkeys(self.column(name) for name in names))
+
+    def media_path(self, path: str) -> Path:
+        """A path of a media file, from `media_root` if it is relative."""
+        return Path(path) if self.media_root is None else Path(self.media_root) / path

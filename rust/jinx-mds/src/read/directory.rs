@@ -1,0 +1,348 @@
+//! Directories with an index as one sequence of samples; shards are opened when they are used.
+
+use crate::encodings::names::Encoding;
+use crate::index::{INDEX_NAME, ShardInfo, parse};
+use crate::read::directory_path::DirectoryPath;
+use crate::read::shard::{Row, Shard};
+use crate::read::unpack;
+use bytes::Bytes;
+use jinx_core::error::{Cause, Error, Result};
+use jinx_core::io::process_limits::{max_maps, max_open_files};
+use jinx_core::io::{Access, FileOps, RealOps, Scratch, Source, base_of};
+use jinx_core::limits::{Limits, MAX_MANIFEST_BYTES};
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf, absolute};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+use twox_hash::XxHash3_64;
+
+/// Shards that are kept open, unless the system allows fewer.
+const MAX_OPEN: usize = 4096;
+/// The least number that is kept open.
+const MIN_OPEN: usize = 8;
+/// Shards kept decoded in memory.
+const MAX_IN_MEMORY: usize = 2;
+
+/// Where file-compressed shards are decoded to.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Unpack {
+    /// Into a temporary directory that is removed with the dataset; see [`Scratch`].
+    #[default]
+    Private,
+    /// Into this directory, where they are kept.
+    Cache(PathBuf),
+    /// Into memory, two at a time.
+    Memory,
+}
+
+/// Which of the hashes in the index are compared. They are of whole files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Hashes {
+    None,
+    /// Those of shards that are compressed as files: to be decoded, they are read whole anyway.
+    #[default]
+    Packed,
+    /// Those of every shard, which is read whole when it is opened.
+    All,
+}
+
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    pub access: Access,
+    pub hashes: Hashes,
+    pub limits: Limits,
+    pub unpack: Unpack,
+}
+
+/// Directories opened as one sequence.
+#[derive(Debug)]
+pub struct Directory {
+    paths: Vec<PathBuf>,
+    base: PathBuf,
+    slots: Vec<ShardSlot>,
+    /// First sample of each shard, and the total at the end.
+    starts: Vec<u64>,
+    /// Hash of each index's text.
+    ids: Vec<(u64, String)>,
+    pub options: Options,
+    clock: AtomicU64,
+    open: AtomicUsize,
+    capacity: usize,
+    scratch: Scratch,
+}
+
+#[derive(Debug)]
+struct ShardSlot {
+    info: ShardInfo,
+    /// Which of the directories.
+    directory: usize,
+    shard: RwLock<Option<Arc<Shard>>>,
+    used: AtomicU64,
+}
+
+impl Directory {
+    /// Reads the indexes; no shard is opened. Relative paths count from the current working directory.
+    ///
+    /// # Errors
+    /// `Io` when there is no index, `Corrupt` or `Unsupported` for an invalid one.
+    pub fn open(paths: Vec<PathBuf>, options: Options) -> Result<Self> {
+        let (mut slots, mut starts, mut ids, mut total) = (Vec::new(), vec![0], Vec::new(), 0u64);
+        for (directory, path) in paths.iter().enumerate() {
+            let (shards, id) = read_index(path)?;
+            let before = total;
+            for info in shards {
+                total = total
+                    .checked_add(info.samples)
+                    .ok_or_else(|| Error::corrupt("more samples than 64 bits can count").in_file(path))?;
+                starts.push(total);
+                slots.push(ShardSlot { info, directory, shard: RwLock::default(), used: AtomicU64::new(0) });
+            }
+            ids.push((total - before, id));
+        }
+        let capacity = match options.unpack {
+            Unpack::Memory => open_limit(),
+            _ => open_limit().max(MIN_OPEN),
+        };
+        Ok(Self {
+            base: base_of(&paths),
+            paths,
+            slots,
+            starts,
+            ids,
+            options,
+            clock: AtomicU64::new(1),
+            open: AtomicUsize::new(0),
+            capacity,
+            scratch: Scratch::new(),
+        })
+    }
+
+    pub fn len(&self) -> u64 {
+        self.starts.last().copied().unwrap_or_default()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The directories as they were given.
+    pub fn paths(&self) -> &[PathBuf] {
+        &self.paths
+    }
+
+    /// The base of relative directories.
+    pub fn base(&self) -> &Path {
+        &self.base
+    }
+
+    /// Samples of each directory and the hash of its index.
+    pub fn ids(&self) -> &[(u64, String)] {
+        &self.ids
+    }
+
+    /// Shards over all directories.
+    pub fn count(&self) -> usize {
+        self.slots.len()
+    }
+
+    pub fn info(&self, shard: usize) -> Option<&ShardInfo> {
+        self.slots.get(shard).map(|slot| &slot.info)
+    }
+
+    /// The directory in which a shard's files are.
+    pub fn directory_of(&self, shard: usize) -> &Path {
+        self.slots.get(shard).map_or(Path::new(""), |slot| &self.paths[slot.directory])
+    }
+
+    pub(crate) fn place_of(&self, shard: usize) -> DirectoryPath<'_> {
+        DirectoryPath { base: &self.base, directory: self.directory_of(shard) }
+    }
+
+    /// First sample of a shard.
+    pub fn start(&self, shard: usize) -> u64 {
+        self.starts.get(shard).copied().unwrap_or_default()
+    }
+
+    /// The columns of all shards, in the order of their first occurrence, with the names of their encodings.
+    pub fn columns(&self) -> Vec<(String, String)> {
+        let mut found: Vec<(String, String)> = Vec::new();
+        let mut before: Option<*const crate::columns::Columns> = None;
+        for slot in &self.slots {
+            let columns = Arc::as_ptr(&slot.info.columns);
+            if before == Some(columns) {
+                continue;
+            }
+            before = Some(columns);
+            for column in &slot.info.columns.all {
+                if !found.iter().any(|(name, _)| *name == column.name) {
+                    found.push((column.name.clone(), column.encoding_name.clone()));
+                }
+            }
+        }
+        found
+    }
+
+    /// Whether any shard is compressed as a file.
+    pub fn has_packed(&self) -> bool {
+        self.slots.iter().any(|slot| unpack::algorithm(&slot.info).is_some())
+    }
+
+    /// Whether a column holds pickles in any shard.
+    pub fn has_pickles(&self, name: &str) -> bool {
+        self.slots.iter().any(|slot| {
+            let column = slot.info.columns.all.iter().find(|column| column.name == name);
+            column.is_some_and(|column| column.encoding == Some(Encoding::Pickle))
+        })
+    }
+
+    /// The shard of sample `i`, and the sample's number in it.
+    pub fn place(&self, i: u64) -> (usize, u64) {
+        let shard = self.starts.partition_point(|start| *start <= i).saturating_sub(1);
+        (shard, i - self.starts[shard])
+    }
+
+    /// Finds the fields of sample `i`.
+    ///
+    /// # Errors
+    /// Errors of its shard or of the sample.
+    pub fn row(&self, i: u64) -> Result<Row> {
+        let (shard, i) = self.place(i);
+        self.shard(shard)?.row(i)
+    }
+
+    /// A shard, if it is open.
+    pub fn opened(&self, shard: usize) -> Option<Arc<Shard>> {
+        let slot = self.slots.get(shard)?;
+        slot.used.store(self.clock.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
+        slot.shard.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// A shard, opened if it is not.
+    ///
+    /// # Errors
+    /// Errors of its entry in the index or of its file.
+    pub fn shard(&self, shard: usize) -> Result<Arc<Shard>> {
+        let slot = self.slots.get(shard).ok_or_else(|| Error::invalid(format!("shard {shard}")))?;
+        if let Some(open) = self.opened(shard) {
+            return Ok(open);
+        }
+        let opened = Arc::new(self.open_shard(shard, slot).map_err(|error| {
+            let index = self.paths[slot.directory].join(INDEX_NAME);
+            match error.path() {
+                None => Error::new(error.cause(), format!("shard {shard}: {error}")).in_file(index),
+                Some(_) => error,
+            }
+        })?);
+        let mut held = slot.shard.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some(other) = &*held {
+            return Ok(Arc::clone(other));
+        }
+        *held = Some(Arc::clone(&opened));
+        drop(held);
+        let capacity = match (&self.options.unpack, unpack::algorithm(&slot.info)) {
+            (Unpack::Memory, Some(_)) => MAX_IN_MEMORY,
+            _ => self.capacity,
+        };
+        if self.open.fetch_add(1, Ordering::Relaxed) + 1 > capacity {
+            self.close_oldest(capacity, shard);
+        }
+        Ok(opened)
+    }
+
+    fn open_shard(&self, shard: usize, slot: &ShardSlot) -> Result<Shard> {
+        let info = &slot.info;
+        info.check()?;
+        let directory = DirectoryPath { base: &self.base, directory: &self.paths[slot.directory] };
+        let (options, limits) = (&self.options, self.options.limits);
+        if unpack::algorithm(info).is_none() {
+            let source = directory.open(&info.raw, options.access)?;
+            if options.hashes == Hashes::All {
+                unpack::check_hashes(&source, &info.raw.hashes)?;
+            }
+            return Shard::open(source, info, limits);
+        }
+        let verify = options.hashes != Hashes::None;
+        let unpacked = |target: &Path| -> Result<Source> {
+            let is_new = unpack::to_file(&RealOps, info, directory, target, verify)?;
+            let source = Source::open(target, options.access)?;
+            if options.hashes == Hashes::All && !is_new {
+                unpack::check_hashes(&source, &info.raw.hashes)?;
+            }
+            Ok(source)
+        };
+        let source = match &options.unpack {
+            Unpack::Memory => {
+                let (bytes, path) = unpack::to_memory(info, directory, verify, limits.max_value_bytes)?;
+                return Shard::in_memory(Bytes::from(bytes), path, info, limits);
+            }
+            Unpack::Cache(cache) => {
+                let target = info.raw.path(&cache.join(self.cache_name(slot)))?;
+                let parent = target.parent().unwrap_or(cache);
+                RealOps.create_directories(parent).map_err(|error| Error::io(parent, &error))?;
+                unpacked(&target)?
+            }
+            Unpack::Private => {
+                let name = info.raw.path(Path::new(""))?.file_name().unwrap_or_default().to_owned();
+                let name = format!("{shard}-{}", name.to_string_lossy());
+                let unpacked = || unpacked(&self.scratch.directory()?.join(&name));
+                match unpacked() {
+                    // The parent process has removed the directory: try again in a new one.
+                    Err(error) if error.cause() == Cause::Io(ErrorKind::NotFound) => unpacked()?,
+                    done => done?,
+                }
+            }
+        };
+        Shard::open(source, info, limits)
+    }
+
+    /// A name for the decoded shards of one directory, unique to the directory and its index.
+    fn cache_name(&self, slot: &ShardSlot) -> String {
+        let path = &self.base.join(&self.paths[slot.directory]);
+        let whole = path.canonicalize().or_else(|_| absolute(path)).unwrap_or_else(|_| path.clone());
+        let name = whole.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let text = format!("{}\n{}", whole.display(), self.ids[slot.directory].1);
+        format!("{name}-{:016x}", XxHash3_64::oneshot(text.as_bytes()))
+    }
+
+    /// Closes an eighth of what is open; not the shards of which somebody has found a row ([`Row::found`]) and counts
+    /// on them.
+    fn close_oldest(&self, capacity: usize, newest: usize) {
+        let mut open: Vec<(u64, usize)> = Vec::new();
+        for (i, slot) in self.slots.iter().enumerate() {
+            let held = slot.shard.read().unwrap_or_else(PoisonError::into_inner);
+            if held.as_ref().is_some_and(|shard| Arc::weak_count(shard) == 0) && i != newest {
+                open.push((slot.used.load(Ordering::Relaxed), i));
+            }
+        }
+        open.sort_unstable();
+        let surplus = (open.len() + 1).saturating_sub(capacity);
+        for (_, i) in open.into_iter().take(surplus + capacity / 8) {
+            let closed = self.slots[i].shard.write().unwrap_or_else(PoisonError::into_inner).take();
+            if closed.is_some() {
+                self.open.fetch_sub(1, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// Shards that are open now.
+    pub fn open_count(&self) -> usize {
+        self.open.load(Ordering::Relaxed)
+    }
+}
+
+fn read_index(directory: &Path) -> Result<(Vec<ShardInfo>, String)> {
+    let path = directory.join(INDEX_NAME);
+    let source = Source::open(&path, Access::Pread)?;
+    if source.len() > MAX_MANIFEST_BYTES {
+        return Err(Error::limit(format!("an index of {} bytes", source.len())).in_file(&path));
+    }
+    let text = source.read_vec(0, source.len())?;
+    let shards = parse(&text).map_err(|error| error.in_file(&path))?;
+    Ok((shards, format!("{:016x}", XxHash3_64::oneshot(&text))))
+}
+
+/// Half of the files and maps that the system grants a process.
+fn open_limit() -> usize {
+    let files = max_open_files().and_then(|files| usize::try_from(files).ok()).unwrap_or(MAX_OPEN);
+    (max_maps() / 2).min(files / 2).clamp(MIN_OPEN, MAX_OPEN)
+}
