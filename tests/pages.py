@@ -15,6 +15,7 @@ import train_vlm
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = ["README.md", *sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").rglob("*.md"))]
+PACKAGES = [Path(jinx.__file__).parents[1], ROOT / "python" / "pipeline"]
 # Packages that clash with others, or are large: who runs the blocks that import them.
 ELSEWHERE = {
     "streaming": "tests/drop_in/test_page.py",
@@ -130,7 +131,7 @@ def run(directory: Path, codes: list[str], before: str = "", after: str = "") ->
     done = subprocess.run(
         [sys.executable, "page.py"],
         cwd=directory,
-        env={**os.environ, "PATH": path, "PYTHONPATH": str(Path(jinx.__file__).parents[1])},
+        env={**os.environ, "PATH": path, "PYTHONPATH": os.pathsep.join(map(str, PACKAGES))},
         capture_output=True,
         text=True,
         check=False,

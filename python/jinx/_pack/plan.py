@@ -90,6 +90,18 @@ class PackPlan(Packs):
             resume=resume,
         )
 
+    def plot(self, path: str | os.PathLike[str], *, packs: int = 32, tokens_per_image: int = 0) -> None:
+        """Draw the first packs: samples as segments, padding grey, images at the right.
+
+        Args:
+            path: Its suffix says the kind: `.png`, `.svg` or `.pdf`. An existing file is replaced.
+            packs: How many packs to draw.
+            tokens_per_image: How many of a sample's tokens stand for one image; they are hatched.
+        """
+        from jinx._pack.picture import draw_packs
+
+        draw_packs(self, path, packs, tokens_per_image)
+
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> "WriteResult":
         """Save the plan as a JINX file of one sample, at the end and at once. `PackPlan.load` checks and opens it.
 

@@ -5,7 +5,7 @@ use crate::dataset::iterator::SampleIterator;
 use crate::dataset::open::OpenArguments;
 use crate::dataset::projection::Projection;
 use crate::dataset::view::View;
-use crate::dataset::{arrow_stream, columns, take};
+use crate::dataset::{arrow_stream, columns, measures, take};
 use crate::errors::{IntoPy, out_of_range, to_py};
 use crate::objects::build::plain_json;
 use crate::sample::decoders::{Decoders, members};
@@ -383,6 +383,21 @@ impl Reader {
         kind: &str,
     ) -> PyResult<(Bound<'py, PyList>, bool)> {
         columns::scan(py, &self.view, &path, kind)
+    }
+
+    /// Of each sample of the view, the fingerprint of its columns or of what lies at `paths`.
+    #[pyo3(signature = (paths = None))]
+    fn _fingerprints<'py>(
+        &self,
+        py: Python<'py>,
+        paths: Option<Vec<Vec<String>>>,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        measures::fingerprints(py, &self.view, paths.as_deref())
+    }
+
+    /// Of each sample of the view, about how many bytes it takes in a JINX file.
+    fn _sizes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        measures::sizes(py, &self.view)
     }
 
     /// The positions over all shards of the samples of the view that an expression selects, at most `limit`, and
