@@ -21,10 +21,11 @@ ELSEWHERE = {
     "lightning": "tests/trainers/test_page.py",
     "transformers": "tests/trainers/test_page.py",
     "trl": "tests/trainers/test_page.py",
+    "jinx_pipeline": "tests/pipeline/cli/test_tutorial.py",
 }
 # Commands that install, build, measure for hours or want a clone; the rest of the checks is what they run.
 BENCH = ".venv/bin/python -m bench"
-NOT_RUN = ("make", "pip ", "git ", "cargo ", BENCH, f"OPENBLAS_NUM_THREADS=1 {BENCH}")
+NOT_RUN = ("make", "pip ", "jinx-pipeline ", "git ", "cargo ", BENCH, f"OPENBLAS_NUM_THREADS=1 {BENCH}")
 # What tells a command from Python.
 SHELL = ("jinx ", "head ")
 # What pages take for granted next to the files that `prepare` makes.
@@ -37,6 +38,8 @@ indices = [3, 1]
 mask = [True] * len(ds)
 i, n, seed = 0, 2, 7
 """
+# jinx, and jinx-pipeline next to it.
+_IMPORT_PATH = os.pathsep.join([str(Path(jinx.__file__).parents[1]), str(ROOT / "python" / "pipeline")])
 TOOLS = """
 def remove(name):
     import pathlib, shutil
@@ -125,7 +128,7 @@ def run(directory: Path, codes: list[str], before: str = "", after: str = "") ->
     done = subprocess.run(
         [sys.executable, "page.py"],
         cwd=directory,
-        env={**os.environ, "PATH": path, "PYTHONPATH": str(Path(jinx.__file__).parents[1])},
+        env={**os.environ, "PATH": path, "PYTHONPATH": _IMPORT_PATH},
         capture_output=True,
         text=True,
         check=False,
