@@ -23,7 +23,6 @@ ELSEWHERE = {
     "lightning": "tests/trainers/test_page.py",
     "transformers": "tests/trainers/test_page.py",
     "trl": "tests/trainers/test_page.py",
-    "jinx_pipeline": "tests/pipeline/cli/test_tutorial.py",
 }
 # Commands that install, build, measure for hours or want a clone; the rest of the checks is what they run.
 BENCH = ".venv/bin/python -m bench"
