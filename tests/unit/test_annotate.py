@@ -186,6 +186,22 @@ def test_an_error_names_the_sample(tokenizer, tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["bad.binx", "bad.jinx"]
 
 
+def test_a_dataset_without_samples_is_refused(tokenizer, tmp_path):
+    with jinx.Writer(tmp_path / "empty.jinx"):
+        pass
+    with pytest.raises(ValueError, match="nothing to count"):
+        jinx.annotate(tmp_path / "empty.jinx", tmp_path / "out.jinx", tokenizer=tokenizer)
+
+
+def test_annotated_again_the_new_counts_hold(dataset, tokenizer, tmp_path):
+    for name, source, rule in (("a", dataset, "fixed:4"), ("b", tmp_path / "a.jinx", "fixed:8")):
+        jinx.annotate(source, tmp_path / f"{name}.jinx", tokenizer=tokenizer, image_rule=rule)
+    one, two = (jinx.open(tmp_path / f"{name}.jinx") for name in "ab")
+    assert (two["num_tokens"] - one["num_tokens"]).tolist() == (4 * one["num_images"]).tolist()
+    assert two.info().meta["annotate"]["image_rule"] == "fixed:tokens=8,patches=0"
+    assert [base.path for base in two.info().bases] == [str(dataset)]
+
+
 def test_a_killed_worker_is_an_error(dataset, tmp_path):
     with pytest.raises(RuntimeError, match="ended by the system"):
         jinx.annotate(dataset, tmp_path / "out.jinx", function=kill_myself, workers=1)

@@ -87,6 +87,8 @@ def annotate(
     plain = source._derive(decoders=None)
     if plain._transforms:
         raise TypeError("annotate counts stored samples; add what map returns as columns: ds.with_columns(...)")
+    if not len(plain):
+        raise ValueError("a dataset without samples has nothing to count")
     options = {
         "image_rule": image_rule,
         "image_token": image_token,
