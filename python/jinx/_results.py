@@ -83,6 +83,67 @@ class OrderResult(Result):
 
 
 @dataclass(frozen=True, slots=True)
+class SplitResult(Result):
+    """What `split` wrote.
+
+    Attributes:
+        path: The directory of the parts.
+        samples: Samples in all parts together.
+        parts: The parts, in order.
+        missing: Samples without a key (`by`, `group` or `stratify`).
+    """
+
+    path: str
+    samples: int
+    parts: list[WriteResult]
+    missing: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class DedupResult(Result):
+    """What `dedup` kept and wrote.
+
+    Attributes:
+        path: The output.
+        samples: Samples that were kept.
+        duplicates: Samples that were left out, because an earlier one is the same.
+        missing: Samples without a key.
+        shards: Files of samples; sidecars do not count.
+        bytes: Bytes of all files, sidecars included.
+        sidecar_bytes: Bytes of the sidecars.
+    """
+
+    path: str
+    samples: int
+    duplicates: int
+    missing: int = 0
+    shards: int = 1
+    bytes: int = 0
+    sidecar_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class CompactResult(Result):
+    """What `compact` wrote.
+
+    Attributes:
+        path: The output.
+        samples: Samples in it.
+        shards: Its files of samples; sidecars do not count.
+        shards_before: Those of the input.
+        bytes: Bytes of all files, sidecars included.
+        sidecar_bytes: Bytes of the sidecars.
+    """
+
+    path: str
+    samples: int
+    shards: int
+    shards_before: int
+    bytes: int = 0
+    sidecar_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Problem(Result):
     """One problem that `verify` found.
 

@@ -2,7 +2,7 @@
 
 use super::append::remove_unlisted;
 use super::contents::Contents;
-use super::directory_paths::{DirectoryPaths, remove_dataset};
+use super::directory_paths::{DirectoryPaths, remove_dataset, remove_marked_work};
 use super::lock::{Lock, wait_for_finisher};
 use super::ops::{FileOps, RealOps, if_there};
 use super::pair_names::{PairIdentity, hidden_stem, split_second_name};
@@ -147,6 +147,9 @@ fn sweep_directory(
     // Dropping the lock removes the file.
     if manifest.is_file() && Lock::try_take(ops, &manifest)?.is_some() {
         removed.push(manifest);
+    }
+    if remove_marked_work(&**ops, paths, &lock)? {
+        removed.push(paths.work.clone());
     }
     for left in [&paths.work, &paths.aside] {
         // Files of any name are ours only where our lock says so.
