@@ -21,7 +21,7 @@ from jinx._core import (
 # Spelt out instead of imported: `typing` is not needed to open a file, and importing jinx stays cheap.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from jinx import errors, mds, torch
+    from jinx import errors, kernels, mds, torch
     from jinx._convert.convert import convert, stream
     from jinx._dataset.dataset import Dataset, concat
     from jinx._files.merge import merge
@@ -52,6 +52,7 @@ __all__ = [
     "concat",
     "convert",
     "errors",
+    "kernels",
     "mds",
     "merge",
     "open",
@@ -84,7 +85,7 @@ _LAZY = {
 def __getattr__(name: str) -> object:
     from importlib import import_module
 
-    if name in {"errors", "mds", "torch"}:
+    if name in {"errors", "kernels", "mds", "torch"}:
         return import_module(f"jinx.{name}")
     if name not in _LAZY:
         raise AttributeError(f"module 'jinx' has no attribute {name!r}")

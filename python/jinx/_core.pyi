@@ -466,3 +466,37 @@ def hash_bytes(data: bytes) -> str:
 
 def hash_file(path: str) -> str:
     """xxh3-128 of a file as 32 hex digits."""
+
+def kernel_count_characters(texts: object, of: str, threads: int) -> bytearray:
+    """int64. Kernels take the first column of an Arrow stream; see `jinx.kernels`."""
+
+def kernel_count_words(texts: object, split: str, threads: int) -> bytearray:
+    """int64."""
+
+def kernel_character_repetition(texts: object, n: int, threads: int) -> bytearray:
+    """float64."""
+
+def kernel_word_repetition(texts: object, n: int, split: str, threads: int) -> bytearray:
+    """float64."""
+
+def kernel_replace_links(texts: object, replacement: str, threads: int) -> list[str | None]: ...
+def kernel_hash128(texts: object, ignore_case: bool, ignore_non_letters: bool, threads: int) -> bytearray:
+    """Two uint64 for each text."""
+
+def kernel_minhash(
+    texts: object, tokens: str, window: int, lowercase: bool, permutations: int, threads: int
+) -> bytearray:
+    """`permutations` uint32 for each text."""
+
+def kernel_band_keys(signatures: bytes, permutations: int, bands: int, rows: int) -> bytearray:
+    """`bands` uint64 for each signature."""
+
+@final
+class Clusters:
+    """Groups of positions that equal keys connect."""
+
+    def __new__(cls, count: int) -> Self: ...
+    def join_equal(self, keys: bytes, positions: bytes) -> None:
+        """Joins the positions whose keys are equal; both are little-endian u64."""
+    def roots(self) -> bytearray:
+        """The least position of the group of each position, little-endian u64."""

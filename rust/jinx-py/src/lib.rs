@@ -7,6 +7,7 @@ mod errors;
 mod ffi;
 mod files;
 mod jinx;
+mod kernels;
 mod mds;
 mod objects;
 mod prefetch;
@@ -62,7 +63,20 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(convert::stream, module)?)?;
     module.add_function(wrap_pyfunction!(files::checks::verify, module)?)?;
     module.add_function(wrap_pyfunction!(files::checks::repair, module)?)?;
+    register_kernels(module)?;
     register_mapping(module.py())
+}
+
+fn register_kernels(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<kernels::Clusters>()?;
+    module.add_function(wrap_pyfunction!(kernels::kernel_count_characters, module)?)?;
+    module.add_function(wrap_pyfunction!(kernels::kernel_count_words, module)?)?;
+    module.add_function(wrap_pyfunction!(kernels::kernel_character_repetition, module)?)?;
+    module.add_function(wrap_pyfunction!(kernels::kernel_word_repetition, module)?)?;
+    module.add_function(wrap_pyfunction!(kernels::kernel_replace_links, module)?)?;
+    module.add_function(wrap_pyfunction!(kernels::kernel_hash128, module)?)?;
+    module.add_function(wrap_pyfunction!(kernels::kernel_minhash, module)?)?;
+    module.add_function(wrap_pyfunction!(kernels::kernel_band_keys, module)?)
 }
 
 /// Tells `collections.abc` that a sample is a mapping, so that collators and `**` treat it as one.
