@@ -27,6 +27,12 @@ if TYPE_CHECKING:
     from jinx._files.merge import merge
     from jinx._files.verify import repair, verify
     from jinx._open import open
+    from jinx._pack.comparison import PackComparison, compare_packing
+    from jinx._pack.config import PackConfig
+    from jinx._pack.pack import pack
+    from jinx._pack.plan import PackPlan
+    from jinx._pack.schedule import PackSchedule
+    from jinx._pack.stats import PackStats
     from jinx._results import BaseInfo, DatasetInfo, Problem, RepairResult, WriteResult
     from jinx._views.rebase import rebase
     from jinx._writer import Writer
@@ -42,6 +48,11 @@ __all__ = [
     "LazyDict",
     "LimitError",
     "MismatchError",
+    "PackComparison",
+    "PackConfig",
+    "PackPlan",
+    "PackSchedule",
+    "PackStats",
     "Problem",
     "RepairResult",
     "TruncatedFileError",
@@ -49,6 +60,7 @@ __all__ = [
     "WriteResult",
     "Writer",
     "__version__",
+    "compare_packing",
     "concat",
     "convert",
     "errors",
@@ -56,6 +68,7 @@ __all__ = [
     "mds",
     "merge",
     "open",
+    "pack",
     "rebase",
     "repair",
     "stream",
@@ -67,14 +80,21 @@ _LAZY = {
     "BaseInfo": "jinx._results",
     "Dataset": "jinx._dataset.dataset",
     "DatasetInfo": "jinx._results",
+    "PackComparison": "jinx._pack.comparison",
+    "PackConfig": "jinx._pack.config",
+    "PackPlan": "jinx._pack.plan",
+    "PackSchedule": "jinx._pack.schedule",
+    "PackStats": "jinx._pack.stats",
     "Problem": "jinx._results",
     "RepairResult": "jinx._results",
     "WriteResult": "jinx._results",
     "Writer": "jinx._writer",
+    "compare_packing": "jinx._pack.comparison",
     "concat": "jinx._dataset.dataset",
     "convert": "jinx._convert.convert",
     "merge": "jinx._files.merge",
     "open": "jinx._open",
+    "pack": "jinx._pack.pack",
     "rebase": "jinx._views.rebase",
     "repair": "jinx._files.verify",
     "stream": "jinx._convert.convert",

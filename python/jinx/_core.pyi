@@ -15,10 +15,12 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Literal, Self, final
 
-from typing_extensions import disjoint_base
+from typing_extensions import Buffer, disjoint_base
 
 __version__: str
 build_profile: str
+PACKER_VERSION: int
+"""Changes whenever the same request gives another plan."""
 
 class JinxError(Exception):
     """The base of all errors of jinx; `path`, `sample` and `column` say where, None where they do not apply."""
@@ -467,36 +469,68 @@ def hash_bytes(data: bytes) -> str:
 def hash_file(path: str) -> str:
     """xxh3-128 of a file as 32 hex digits."""
 
-def kernel_count_characters(texts: object, of: str, threads: int) -> bytearray:
-    """int64. Kernels take the first column of an Arrow stream; see `jinx.kernels`."""
-
-def kernel_count_words(texts: object, split: str, threads: int) -> bytearray:
-    """int64."""
-
-def kernel_character_repetition(texts: object, n: int, threads: int) -> bytearray:
-    """float64."""
-
-def kernel_word_repetition(texts: object, n: int, split: str, threads: int) -> bytearray:
-    """float64."""
-
+# Kernels of `jinx.kernels` over the first column of an Arrow stream; results are arrays.
+def kernel_count_characters(texts: object, of: str, threads: int) -> bytearray: ...
+def kernel_count_words(texts: object, split: str, threads: int) -> bytearray: ...
+def kernel_character_repetition(texts: object, n: int, threads: int) -> bytearray: ...
+def kernel_word_repetition(texts: object, n: int, split: str, threads: int) -> bytearray: ...
 def kernel_replace_links(texts: object, replacement: str, threads: int) -> list[str | None]: ...
-def kernel_hash128(texts: object, ignore_case: bool, ignore_non_letters: bool, threads: int) -> bytearray:
-    """Two uint64 for each text."""
+def kernel_hash128(texts: object, ignore_case: bool, ignore_non_letters: bool, threads: int) -> bytearray: ...
+def kernel_minhash(texts: object, tokens: str, window: int, lowercase: bool, size: int, threads: int) -> bytearray: ...
+def kernel_band_keys(signatures: bytes, size: int, bands: int, rows: int) -> bytearray: ...
+def kernel_lines(texts: object, threads: int) -> bytearray:
+    """Two uint64 for each text: the number of lines, and the code points of the longest."""
 
-def kernel_minhash(
-    texts: object, tokens: str, window: int, lowercase: bool, permutations: int, threads: int
+def kernel_count_listed(
+    texts: object, list: Sequence[str], split: str, groups: Sequence[int], joiner: str, threads: int
 ) -> bytearray:
-    """`permutations` uint32 for each text."""
+    """Two uint64 for each text: words in the list, and all words."""
 
-def kernel_band_keys(signatures: bytes, permutations: int, bands: int, rows: int) -> bytearray:
-    """`bands` uint64 for each signature."""
+def kernel_replace_characters(
+    texts: object, replacements: dict[str, str], is_trimmed: bool, threads: int
+) -> list[str | None]: ...
+def kernel_replace_emails(texts: object, replacement: str, threads: int) -> list[str | None]: ...
+def kernel_replace_ips(texts: object, replacement: str, threads: int) -> list[str | None]: ...
+def kernel_replace_pattern(
+    texts: object, pattern: str, parts: Sequence[int | str], threads: int
+) -> list[str | None]: ...
+def kernel_simhash(texts: object, tokens: str, window: int, lowercase: bool, threads: int) -> bytearray:
+    """A uint64 for each text."""
+
+def kernel_near_simhashes(hashes: bytes, blocks: int, distance: int) -> bytearray:
+    """The least position of the group of each hash, little-endian u64."""
+
+@final
+class NgramIndex:
+    """N-grams of words, by hash."""
+
+    def __new__(cls, n: int, split: str) -> Self: ...
+    def add(self, texts: object, first: int, threads: int) -> None:
+        """Adds the n-grams of texts, numbered from `first` on."""
+    def find(self, texts: object, threads: int) -> bytearray:
+        """For each text the number of an added text that shares an n-gram and its place, little-endian u64."""
 
 @final
 class Clusters:
-    """Groups of positions that equal keys connect."""
-
     def __new__(cls, count: int) -> Self: ...
-    def join_equal(self, keys: bytes, positions: bytes) -> None:
-        """Joins the positions whose keys are equal; both are little-endian u64."""
-    def roots(self) -> bytearray:
-        """The least position of the group of each position, little-endian u64."""
+    def join_equal(self, keys: bytes, positions: bytes) -> None: ...
+    def roots(self) -> bytearray: ...
+
+def pack(
+    sizes: Sequence[Buffer],
+    capacities: Sequence[int],
+    *,
+    strategy: str,
+    window: int,
+    truncate: bool,
+    sources: Sequence[tuple[int, int]],
+    seed: int | None,
+    epoch: int,
+    threads: int,
+) -> tuple[bytes, bytes, tuple[int, int, int]]:
+    """The packs of an epoch: offsets and positions as little-endian u32, and how many samples are empty, too large and
+    truncated. `sizes` are arrays of u32, tokens first; `sources` are (samples, how many of them an epoch takes).
+    """
+
+def step_order(count: int, seed: int, epoch: int, window: int) -> list[int]:
+    """The shuffled order of the groups of packs of one window of a schedule."""

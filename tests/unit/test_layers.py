@@ -130,9 +130,10 @@ CRATES = {
     "jinx-format": {"jinx-core"},
     "jinx-kernels": {"jinx-core"},
     "jinx-mds": {"jinx-core"},
+    "jinx-pack": {"jinx-core"},
     "jinx-convert": {"jinx-core", "jinx-format", "jinx-mds"},
     "jinx-fuzz": {"jinx-core", "jinx-format", "jinx-mds"},
-    "jinx-py": {"jinx-core", "jinx-format", "jinx-kernels", "jinx-mds", "jinx-convert"},
+    "jinx-py": {"jinx-core", "jinx-format", "jinx-kernels", "jinx-mds", "jinx-pack", "jinx-convert"},
 }
 
 
@@ -154,7 +155,7 @@ def test_only_the_binding_crate_knows_python(crate: str):
 
 def test_no_crate_below_conversion_knows_arrow_or_the_network():
     foreign = {"parquet", "tokio", "reqwest", "object_store", "log", "tracing"}
-    for crate in ("jinx-core", "jinx-format", "jinx-kernels", "jinx-mds"):
+    for crate in ("jinx-core", "jinx-format", "jinx-kernels", "jinx-mds", "jinx-pack"):
         assert not {name for name in dependencies(crate) if name in foreign or name.startswith("arrow")}
 
 

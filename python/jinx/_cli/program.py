@@ -31,6 +31,8 @@ COMMANDS = {
     "rm": ("jinx._cli.files", "Remove datasets, their sidecars with them."),
     "rebase": ("jinx._cli.files", "Tell a saved view where its datasets are now."),
     "clean": ("jinx._cli.checking", "Remove leftover temporary files from a directory."),
+    "pack": ("jinx._cli.pack", "Plan which samples share a sequence, and compare ways to batch them."),
+    "pipeline": ("jinx._cli.pipeline", "Run recipes of operators; see jinx-pipeline."),
     "completion": ("jinx._cli.completion", "Print the completion script for a shell."),
 }
 
@@ -120,7 +122,7 @@ def run(arguments: list[str]) -> int:
     _replace_closed_streams()
     code = DONE
     try:
-        with _terminated_as_interrupted():
+        with terminated_as_interrupted():
             code = _run(arguments, debug=debug)
             sys.stdout.flush()
     except (BrokenPipeError, ClosedPipeError):
@@ -150,7 +152,7 @@ def _replace_closed_streams() -> None:
 
 
 @contextmanager
-def _terminated_as_interrupted() -> Generator[None]:
+def terminated_as_interrupted() -> Generator[None]:
     """SIGTERM, from schedulers, and SIGHUP, from closed terminals, stop a command as Ctrl-C does.
 
     So no half-written file is left. A signal that is ignored (`nohup`) remains ignored.
@@ -185,7 +187,7 @@ def _run(arguments: list[str], *, debug: bool) -> int:
     except (JinxError, OSError, ValueError, TypeError, KeyError, IndexError, ImportError) as error:
         if debug:
             raise
-        return _say(one_line(error), _code_of(error))
+        return _say(one_line(error), exit_code_of(error))
     return result if isinstance(result, int) else DONE
 
 
@@ -200,7 +202,7 @@ def one_line(error: BaseException) -> str:
     return " ".join(str(text).split()) or type(error).__name__
 
 
-def _code_of(error: BaseException) -> int:
+def exit_code_of(error: BaseException) -> int:
     """Errors of the core are about the data, unless no sample is concerned; errors of Python are about the command."""
     if isinstance(error, InvalidError):
         return DATA_PROBLEM if getattr(error, "sample", None) is not None else USAGE_PROBLEM

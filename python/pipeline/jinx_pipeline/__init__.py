@@ -6,6 +6,7 @@ jp.create("text_length_filter", min_len=10)([{"text": "a short one"}, {"text": "
 """
 
 from jinx_pipeline import ops
+from jinx_pipeline.dataset import Dataset
 from jinx_pipeline.operators import (
     Aggregator,
     Batch,
@@ -32,6 +33,7 @@ __all__ = [
     "Aggregator",
     "Batch",
     "Context",
+    "Dataset",
     "Deduplicator",
     "Filter",
     "FusedOp",

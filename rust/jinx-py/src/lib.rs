@@ -10,6 +10,7 @@ mod jinx;
 mod kernels;
 mod mds;
 mod objects;
+mod pack;
 mod prefetch;
 mod sample;
 mod signals;
@@ -64,11 +65,15 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(files::checks::verify, module)?)?;
     module.add_function(wrap_pyfunction!(files::checks::repair, module)?)?;
     register_kernels(module)?;
+    module.add("PACKER_VERSION", jinx_pack::VERSION)?;
+    module.add_function(wrap_pyfunction!(pack::pack, module)?)?;
+    module.add_function(wrap_pyfunction!(pack::step_order, module)?)?;
     register_mapping(module.py())
 }
 
 fn register_kernels(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<kernels::Clusters>()?;
+    module.add_class::<kernels::NgramIndex>()?;
     module.add_function(wrap_pyfunction!(kernels::kernel_count_characters, module)?)?;
     module.add_function(wrap_pyfunction!(kernels::kernel_count_words, module)?)?;
     module.add_function(wrap_pyfunction!(kernels::kernel_character_repetition, module)?)?;
@@ -76,6 +81,14 @@ fn register_kernels(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(kernels::kernel_replace_links, module)?)?;
     module.add_function(wrap_pyfunction!(kernels::kernel_hash128, module)?)?;
     module.add_function(wrap_pyfunction!(kernels::kernel_minhash, module)?)?;
+    module.add_function(wrap_pyfunction!(kernels::kernel_lines, module)?)?;
+    module.add_function(wrap_pyfunction!(kernels::kernel_count_listed, module)?)?;
+    module.add_function(wrap_pyfunction!(kernels::kernel_replace_characters, module)?)?;
+    module.add_function(wrap_pyfunction!(kernels::kernel_replace_emails, module)?)?;
+    module.add_function(wrap_pyfunction!(kernels::kernel_replace_ips, module)?)?;
+    module.add_function(wrap_pyfunction!(kernels::kernel_replace_pattern, module)?)?;
+    module.add_function(wrap_pyfunction!(kernels::kernel_simhash, module)?)?;
+    module.add_function(wrap_pyfunction!(kernels::kernel_near_simhashes, module)?)?;
     module.add_function(wrap_pyfunction!(kernels::kernel_band_keys, module)?)
 }
 

@@ -72,6 +72,13 @@ def test_a_list():
     assert "__dj__stats__" not in SAMPLES[0]
 
 
+@pytest.mark.parametrize(
+    "name", ["text_length_filter", "clean_links_mapper", "image_shape_filter", "image_deduplicator"]
+)
+def test_no_samples_give_none(name):
+    assert jp.create(name)([]) == []
+
+
 def test_a_jinx_dataset_gives_a_view(dataset):
     view = long_ones()(dataset, keep_stats=True)
     assert isinstance(view, jinx.Dataset)

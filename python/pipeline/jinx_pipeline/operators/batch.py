@@ -1,6 +1,7 @@
 """The samples that an operator works on: texts as Arrow columns, lazy media, and columns that operators changed."""
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, MutableMapping, Sequence
+from functools import cache, partial
 from itertools import accumulate, chain, pairwise
 from typing import TYPE_CHECKING, Any, Final, Self, final
 
@@ -176,9 +177,13 @@ class Batch:
         key = ("media", role)
         if key not in self._shared:
             steps = self.roles.steps(role)
-            self._require(str(steps[0]))
-            samples = self.samples()
-            self._shared[key] = [MediaList(sample, steps, role, self.roles) for sample in samples]
+            name = str(steps[0])
+            self._require(name)
+            # The first medium that is touched reads those of the batch, in parallel.
+            values = cache(lambda: self._values((name,)))
+            self._shared[key] = [
+                MediaList(partial(_element, values, at), steps[1:], role, self.roles) for at in range(len(self))
+            ]
         return self._shared[key]
 
     def samples(self) -> list[MutableMapping[str, Any]]:
@@ -323,7 +328,7 @@ class Batch:
         return isinstance(values, list) and len(values) > 0 and all(value is REMOVED for value in values)
 
     def _require(self, name: str) -> None:
-        if name in self._own:
+        if name in self._own or not len(self._source):
             return
         names = self._source.names()
         if name not in names:
@@ -364,6 +369,10 @@ class Batch:
     def _separate(self) -> list[list[str]]:
         steps = self.roles.steps("text")
         return [texts_at(value, steps[1:]) for value in self._values((steps[0],))]
+
+
+def _element(values: Callable[[], list[Any]], at: int) -> Any:
+    return values()[at]
 
 
 def _python(values: Any) -> list[Any]:

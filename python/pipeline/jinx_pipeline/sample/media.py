@@ -1,6 +1,6 @@
 """The images, audios and videos of a sample: read when they are touched, decoded once."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
@@ -131,17 +131,17 @@ class Media:
 
 
 class MediaList(Sequence[Media]):
-    """The media of one sample at a path; the sample is read when the list is touched.
+    """The media of one sample at a path, which is read when the list is touched.
 
     Args:
-        sample: The sample.
-        steps: Where the media are.
+        column: Gives the value of the top-level column.
+        steps: Where in it the media are.
         role: Which media, for lists of content parts that hold several kinds.
         roles: See `Media`.
     """
 
-    def __init__(self, sample: Mapping[str, Any], steps: Steps, role: "Role", roles: "Roles") -> None:
-        self._sample, self._steps, self._role, self._roles = sample, steps, role, roles
+    def __init__(self, column: Callable[[], Any], steps: Steps, role: "Role", roles: "Roles") -> None:
+        self._column, self._steps, self._role, self._roles = column, steps, role, roles
         self._items: list[Media] | None = None
 
     @overload
@@ -159,11 +159,15 @@ class MediaList(Sequence[Media]):
 
     def _read(self) -> list[Media]:
         if self._items is None:
-            name = self._steps[0]
-            value = self._sample.get(name) if isinstance(name, str) else None
-            found = [one for value in find(value, self._steps[1:]) for one in media_values(value, self._role)]
+            found = [one for value in find(self._column(), self._steps) for one in media_values(value, self._role)]
             self._items = [Media(one, self._roles) for one in found]
         return self._items
+
+
+def media_of(sample: Mapping[str, Any], role: "Role", roles: "Roles") -> MediaList:
+    """The media of a sample."""
+    steps = roles.steps(role)
+    return MediaList(lambda: sample.get(str(steps[0])), steps[1:], role, roles)
 
 
 def media_values(value: Any, role: "Role") -> list[Any]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from jinx_pipeline.sample.dialogs import DialogError, Layout, require_dialog
-from jinx_pipeline.sample.media import MediaError, MediaList
+from jinx_pipeline.sample.media import MediaError, media_of
 from jinx_pipeline.sample.paths import find
 from jinx_pipeline.sample.roles import Role, Roles
 from jinx_pipeline.sample.texts import texts_at
@@ -111,7 +111,7 @@ class MediaExist(Validator):
     def problems(self, sample: Mapping[str, Any], roles: Roles) -> Iterator[str]:
         for role in self.roles:
             try:
-                for medium in MediaList(sample, roles.steps(role), role, roles):
+                for medium in media_of(sample, role, roles):
                     file = medium.file
                     if file is not None and not file.is_file():
                         yield f"{role}: no file {str(file)!r}"
@@ -131,7 +131,7 @@ class MediaCounts(Validator):
         for role in MEDIA:
             tokens = sum(count_tokens(text, role, roles) for text in texts)
             try:
-                media = len(MediaList(sample, roles.steps(role), role, roles))
+                media = len(media_of(sample, role, roles))
             except MediaError as error:
                 yield f"{role}: {error}"
                 continue

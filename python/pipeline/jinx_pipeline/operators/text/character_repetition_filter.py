@@ -15,7 +15,7 @@ class CharacterRepetitionFilter(Filter):
     The share is that of the most frequent n-grams among all: if k different ones occur, of which m occur more than
     once, the min(sqrt(k), m) most frequent ones count. The measure is that of the ROOTS corpus (arXiv:2303.03915).
 
-        create("character_repetition_filter", rep_len=3)([{"text": "spam " * 20}, {"text": "a plain sentence"}])
+        create("character_repetition_filter", rep_len=3)([{"text": "=" * 40}, {"text": "a plain sentence"}])
         # [{"text": "a plain sentence"}]
 
     Attributes:

@@ -1,0 +1,1 @@
+"""Packers compared."""

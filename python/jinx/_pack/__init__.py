@@ -1,0 +1,1 @@
+"""Which samples share a sequence: plans, schedules, and the stages that lead to them."""

@@ -1,0 +1,226 @@
+"""What five ways to batch the same samples waste, as numbers and for a picture."""
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from jinx._pack import stages
+from jinx._pack.config import PackConfig
+from jinx._pack.packs import Packs
+from jinx._pack.schedule import PackSchedule
+from jinx._pack.sizes import IMAGES, PATCHES, TOKENS, Sizes, read_sizes
+from jinx._results import Result
+from jinx.errors import InvalidError
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+_IMAGE_TOKENS = "num_image_tokens"
+_RANKS = 8
+_STEPS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Row(Result):
+    """A sequence of a batch.
+
+    Attributes:
+        width: Its tokens, padding included.
+        samples: The positions of its samples.
+        tokens: The tokens of each sample.
+        image_tokens: How many of these stand for images.
+        images: The images of each sample.
+    """
+
+    width: int
+    samples: list[int]
+    tokens: list[int]
+    image_tokens: list[int]
+    images: list[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Stage(Result):
+    """One way to batch all samples.
+
+    Attributes:
+        name: `"naive_padding"`, `"constrained_padding"`, `"greedy"`, `"bin_packing"` or `"knapsack"`.
+        rows: Sequences.
+        samples: Samples in them.
+        dropped: Samples that are left out: empty or too long ones and, by the knapsack, those over another budget.
+        tokens: Tokens of the samples.
+        cells: Tokens of the sequences, padding included.
+        efficiency: `tokens / cells`.
+        images: The fewest, the mean and the most images of a sequence; None where they are not known.
+    """
+
+    name: str
+    rows: int
+    samples: int
+    dropped: int
+    tokens: int
+    cells: int
+    efficiency: float
+    images: tuple[int, float, int] | None
+
+
+@dataclass(frozen=True, slots=True)
+class PackComparison(Result):
+    """What `jinx.compare_packing` returns: five ways to batch the same samples.
+
+    Attributes:
+        samples: How many samples there are.
+        budgets: What a sequence of the knapsack may hold.
+        stages: The five ways.
+        shown: For each of them, the sequences that some of the samples make; the picture shows them.
+        cost: The size that ranks pay for.
+        costs: What each of 8 ranks pays in up to 64 steps, `before` and `after` balancing: lists of 8 numbers.
+        imbalance: What the slowest rank pays over the mean, on average over the epoch, `before` and `after`.
+    """
+
+    samples: int
+    budgets: dict[str, int]
+    stages: list[Stage]
+    shown: dict[str, list[Row]]
+    cost: str
+    costs: dict[str, list[list[float]]]
+    imbalance: dict[str, float]
+
+    def plot(self, path: str | os.PathLike[str]) -> None:
+        """Draw the picture: four panels of sequences, images at their right, and what ranks pay below.
+
+        Args:
+            path: Its suffix says the kind: `.png`, `.svg` or `.pdf`. An existing file is replaced.
+        """
+        from jinx._pack.picture import draw
+
+        draw(self.to_dict(), path)
+
+    def save_json(self, path: str | os.PathLike[str]) -> None:
+        """Write all numbers as JSON, those of the picture too. An existing file is replaced."""
+        from jinx._pack.published import write_json
+
+        write_json(path, self.to_dict())
+
+
+def compare_packing(
+    source: Any,
+    max_length: int = 4096,
+    *,
+    max_images: int | None = None,
+    max_patches: int | None = None,
+    batch_size: int = 8,
+    window: int = 16384,
+    seed: int = 0,
+    show: int = 32,
+    lengths: str = TOKENS,
+    tokens_per_image: int = 0,
+) -> PackComparison:
+    """Batch samples in five ways, and say what each of them wastes. No sample is read.
+
+    Naive padding pads each batch to its longest sample. Constrained padding drops samples over `max_length` and pads
+    the others to it. Greedy packing puts samples into sequences as they come. Bin packing takes the longest first. The
+    knapsack limits images too and fills sequences exactly; its schedule gives the ranks of a step equal costs.
+
+    Args:
+        source: As for `jinx.pack`.
+        max_length: The tokens of a sequence.
+        max_images: The images of a sequence at most, for the knapsack.
+        max_patches: The patches of a sequence at most, for the knapsack.
+        batch_size: The sequences of a batch, for naive padding.
+        window: As for `jinx.pack`.
+        seed: Of the order of the samples.
+        show: How many samples the picture shows.
+        lengths: As for `jinx.pack`.
+        tokens_per_image: How many of a sample's tokens stand for one image, for the picture; a size
+            `num_image_tokens` of each sample is used instead where there is one.
+
+    Raises:
+        InvalidError: There are no samples, or an option has a value that is not possible.
+    """
+    import numpy as np
+
+    if batch_size < 1 or show < 1:
+        raise InvalidError("batch_size and show are 1 or more")
+    limits = {TOKENS: max_length, IMAGES: max_images, PATCHES: max_patches}
+    budgets = {name: limit for name, limit in limits.items() if limit is not None}
+    sizes = read_sizes(source, list(budgets), lengths, also=(IMAGES, PATCHES, _IMAGE_TOKENS))
+    total = len(sizes.columns[TOKENS])
+    if not total:
+        raise InvalidError("there are no samples to compare")
+    config = PackConfig(budgets=budgets, window=window, seed=seed)
+    config.check(len(sizes.samples))
+    order = np.random.Generator(np.random.PCG64(seed)).permutation(total)
+    best = stages.knapsack(sizes, config)
+    found = _all_stages(sizes, config, batch_size, order, best)
+    chosen = np.sort(order[:show])
+    part = Sizes({name: column[chosen] for name, column in sizes.columns.items()}, (len(chosen),))
+    shown = _all_stages(part, config, batch_size, np.arange(len(chosen)), stages.knapsack(part, config))
+    cost = next((name for name in (PATCHES, IMAGES) if name in sizes.columns), f"{TOKENS}^2")
+    before, after = _schedule(best, None), _schedule(best, cost)
+    return PackComparison(
+        samples=total,
+        budgets=budgets,
+        stages=[_stage(name, batching, sizes) for name, batching in found.items()],
+        shown={name: _rows(batching, part, chosen, tokens_per_image) for name, batching in shown.items()},
+        cost=cost,
+        costs={"before": before.step_costs(cost)[:_STEPS].tolist(), "after": after.step_costs(cost)[:_STEPS].tolist()},
+        imbalance={"before": before.imbalance(cost), "after": after.imbalance(cost)},
+    )
+
+
+def _all_stages(
+    sizes: Sizes, config: PackConfig, batch_size: int, order: "npt.NDArray[np.int64]", best: Packs
+) -> dict[str, stages.Batching]:
+    return {
+        "naive_padding": stages.naive_padding(sizes, order, batch_size),
+        "constrained_padding": stages.constrained_padding(sizes, order, config.budgets[TOKENS]),
+        "greedy": stages.batching_of(stages.greedy(sizes, config)),
+        "bin_packing": stages.batching_of(stages.bin_packing(sizes, config)),
+        "knapsack": stages.batching_of(best),
+    }
+
+
+def _stage(name: str, batching: stages.Batching, sizes: Sizes) -> Stage:
+    import numpy as np
+
+    tokens = int(sizes.columns[TOKENS][batching.positions].sum(dtype=np.uint64))
+    cells = int(batching.widths.sum())
+    images = None
+    if IMAGES in sizes.columns and len(batching.widths):
+        each = np.add.reduceat(sizes.columns[IMAGES][batching.positions].astype(np.int64), batching.offsets[:-1])
+        images = (int(each.min()), float(each.mean()), int(each.max()))
+    return Stage(
+        name=name,
+        rows=len(batching.widths),
+        samples=len(batching.positions),
+        dropped=sum(sizes.samples) - len(batching.positions),
+        tokens=tokens,
+        cells=cells,
+        efficiency=tokens / cells if cells else 1.0,
+        images=images,
+    )
+
+
+def _rows(
+    batching: stages.Batching, sizes: Sizes, positions: "npt.NDArray[np.int64]", tokens_per_image: int
+) -> list[Row]:
+    import numpy as np
+
+    tokens = sizes.columns[TOKENS].astype(np.int64)
+    images = sizes.columns.get(IMAGES, np.zeros_like(tokens)).astype(np.int64)
+    of_images = sizes.columns.get(_IMAGE_TOKENS, images * tokens_per_image).astype(np.int64)
+    of_images = np.minimum(of_images, tokens)
+    rows: list[Row] = []
+    for row, width in enumerate(batching.widths.tolist()):
+        samples = batching.positions[batching.offsets[row] : batching.offsets[row + 1]]
+        members = (positions[samples], tokens[samples], of_images[samples], images[samples])
+        rows.append(Row(width, *(member.tolist() for member in members)))
+    return rows
+
+
+def _schedule(packs: Packs, balance: str | None) -> PackSchedule:
+    return PackSchedule(
+        packs, world_size=_RANKS, rank=0, batch_size=1, accumulation=1, balance=balance, drop_last=True, resume=None
+    )

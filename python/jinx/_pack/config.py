@@ -1,0 +1,69 @@
+"""What a plan is a function of, next to the sizes of the samples."""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from jinx._results import Result
+from jinx.errors import InvalidError
+
+Strategy = Literal["next_fit", "first_fit_decreasing", "best_fit_decreasing", "knapsack"]
+Oversize = Literal["drop", "error", "truncate"]
+STRATEGIES = ("next_fit", "first_fit_decreasing", "best_fit_decreasing", "knapsack")
+OVERSIZE = ("drop", "error", "truncate")
+_SEEDS = 2**64
+
+
+@dataclass(frozen=True, slots=True)
+class PackConfig(Result):
+    """How samples are packed.
+
+    Attributes:
+        budgets: What a pack may hold of each size, `num_tokens` first.
+        strategy: How a window is packed.
+        window: Samples that are packed together.
+        oversize: What happens to a sample over a budget.
+        seed: Of the order; None keeps the order of the samples.
+        epoch: Which of the seed's orders.
+        weights: How many times an epoch shows each source; None: once.
+    """
+
+    budgets: dict[str, int]
+    strategy: Strategy = "knapsack"
+    window: int = 16384
+    oversize: Oversize = "drop"
+    seed: int | None = 0
+    epoch: int = 0
+    weights: tuple[float, ...] | None = field(default=None)
+
+    def check(self, sources: int) -> None:
+        """Refuse values that no plan can have.
+
+        Args:
+            sources: How many sources there are.
+
+        Raises:
+            InvalidError: An option has a value that is not possible.
+        """
+        from jinx._suggest import hint
+
+        for name, value, known in (("strategy", self.strategy, STRATEGIES), ("oversize", self.oversize, OVERSIZE)):
+            if value not in known:
+                raise InvalidError(f"{name}={value!r} is not known{hint(value, known)}; use one of {', '.join(known)}")
+        for name, budget in self.budgets.items():
+            if not 1 <= budget < 2**32:
+                raise InvalidError(f"a budget of {budget} for {name} is not between 1 and {2**32 - 1}")
+        if self.window < 1:
+            raise InvalidError(f"window={self.window} is not 1 or more")
+        for name, number in (("seed", self.seed or 0), ("epoch", self.epoch)):
+            if not 0 <= number < _SEEDS:
+                raise InvalidError(f"{name}={number} is not between 0 and 2**64 - 1")
+        if self.weights is not None:
+            _check_weights(self.weights, sources)
+
+
+def _check_weights(weights: tuple[float, ...], sources: int) -> None:
+    if len(weights) != sources:
+        raise InvalidError(f"there are {len(weights)} weights for {sources} sources; each needs one")
+    for weight in weights:
+        if not 0 <= weight < float("inf"):
+            raise InvalidError(f"a weight of {weight} is not a number of 0 or more")

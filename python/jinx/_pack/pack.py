@@ -1,0 +1,75 @@
+"""`jinx.pack`: from a dataset to a plan."""
+
+import operator
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from jinx._pack.config import Oversize, PackConfig, Strategy
+from jinx._pack.plan import PackPlan
+from jinx._pack.sizes import IMAGES, PATCHES, TOKENS, read_sizes
+
+
+def pack(
+    source: Any,
+    max_length: int = 4096,
+    *,
+    max_images: int | None = None,
+    max_patches: int | None = None,
+    budgets: Mapping[str, int] | None = None,
+    strategy: Strategy = "knapsack",
+    window: int = 16384,
+    oversize: Oversize = "drop",
+    seed: int | None = 0,
+    epoch: int = 0,
+    weights: Sequence[float] | None = None,
+    lengths: str = TOKENS,
+    threads: int = 0,
+) -> PackPlan:
+    """Decide which samples share a sequence, so that almost no padding is left. No sample is read.
+
+        plan = jinx.pack(ds, max_length=4096, max_images=8)
+        len(plan), plan.efficiency, plan[0]
+
+    The samples are shuffled by seed and epoch, cut into windows, and each window is packed on its own; packs that are
+    not full are opened again in the next window. The same arguments give the same plan on every machine.
+
+    Args:
+        source: A dataset whose index holds `num_tokens` (and `num_images`, `num_patches`), as `jinx annotate` writes
+            it; an array of lengths; a dict of arrays by those names; or a list of these: a mixture.
+        max_length: The tokens of a pack.
+        max_images: The images of a pack at most.
+        max_patches: The patches of a pack at most.
+        budgets: More limits: names of indexed columns (or of arrays) and what a pack may hold of each.
+        strategy: `"knapsack"` packs most tightly: it ends packs exactly, and under several budgets it tries two
+            ways for each window. `"best_fit_decreasing"` and `"first_fit_decreasing"` take large samples first,
+            `"next_fit"` takes them as they come.
+        window: Samples that are packed together; of fewer than eight windows an eighth, but 256 at least, so that
+            each epoch puts other samples together.
+        oversize: What to do with a sample over a budget: `"drop"` leaves it out, `"error"` is an error, `"truncate"`
+            plans for its first tokens (a sample over another budget is left out). `plan.stats()` counts them.
+        seed: Of the order; None packs the samples in their own order and does not shuffle the packs.
+        epoch: Each epoch has other packs.
+        weights: For a mixture, how many times an epoch shows each source: 2 shows each sample twice, 0.5 shows one
+            half of them, the other half in the next epoch.
+        lengths: The column with the number of tokens; `"len(input_ids)"` takes the length of a column.
+        threads: 0: one for each core.
+
+    Raises:
+        InvalidError: A column is not indexed, or an option has a value that is not possible.
+        KeyError: A column does not exist.
+        LimitError: A sample is over a budget, with `oversize="error"`.
+    """
+    limits = {TOKENS: max_length, IMAGES: max_images, PATCHES: max_patches}
+    chosen = {name: operator.index(limit) for name, limit in limits.items() if limit is not None}
+    chosen |= {name: operator.index(limit) for name, limit in (budgets or {}).items()}
+    sizes = read_sizes(source, list(chosen), lengths)
+    config = PackConfig(
+        budgets=chosen,
+        strategy=strategy,
+        window=operator.index(window),
+        oversize=oversize,
+        seed=None if seed is None else operator.index(seed),
+        epoch=operator.index(epoch),
+        weights=None if weights is None else tuple(float(weight) for weight in weights),
+    )
+    return PackPlan.make(sizes, config, threads)

@@ -1,0 +1,229 @@
+"""Which samples each pack holds, and what the packs hold of each size."""
+
+import dataclasses
+import json
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Self
+
+from jinx import _core
+from jinx._pack.config import PackConfig
+from jinx._pack.sizes import IMAGES, TOKENS, Sizes
+from jinx.errors import LimitError, MismatchError
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+# Packs whose sizes are summed at a time, so that a large plan needs little memory next to its own.
+_BLOCK = 1 << 18
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class LeftOut:
+    """How many samples are in no pack as they are: without tokens, over a budget, and shortened."""
+
+    empty: int
+    oversize: int
+    truncated: int
+
+
+class Packs:
+    """The packs of an epoch, without what `PackPlan` makes of them."""
+
+    def __init__(self, sizes: Sizes, config: PackConfig, offsets: Any, positions: Any, left_out: LeftOut) -> None:
+        self.config = config
+        self.stored_sizes = sizes
+        """As they were given, before samples are truncated."""
+        self._offsets = offsets
+        self._positions = positions
+        self._left_out = left_out
+        for array in (offsets, positions, *sizes.columns.values()):
+            array.flags.writeable = False
+
+    @classmethod
+    def make(cls, sizes: Sizes, config: PackConfig, threads: int = 0) -> "Self":
+        """Pack samples of these sizes; `jinx.pack` finds the sizes.
+
+        Raises:
+            InvalidError: An option has a value that is not possible.
+            LimitError: A sample is over a budget, and that is an error.
+        """
+        import numpy as np
+
+        config.check(len(sizes.samples))
+        if config.oversize == "error":
+            _refuse_oversize(sizes, config.budgets)
+        weights = config.weights or (1.0,) * len(sizes.samples)
+        columns: list[Any] = [sizes.columns[name] for name in config.budgets]
+        offsets, positions, left_out = _core.pack(
+            columns,
+            list(config.budgets.values()),
+            strategy=config.strategy,
+            window=config.window,
+            truncate=config.oversize == "truncate",
+            sources=[(count, round(count * weight)) for count, weight in zip(sizes.samples, weights, strict=True)],
+            seed=config.seed,
+            epoch=config.epoch,
+            threads=threads,
+        )
+        arrays = [np.frombuffer(data, dtype="<u4").astype(np.uint32, copy=False) for data in (offsets, positions)]
+        return cls(sizes, config, arrays[0], arrays[1], LeftOut(*left_out))
+
+    def __len__(self) -> int:
+        return len(self._offsets) - 1
+
+    def __getitem__(self, pack: int) -> "npt.NDArray[np.int64]":
+        import numpy as np
+
+        if not -len(self) <= pack < len(self):
+            raise IndexError(f"pack {pack} is out of range for {len(self)} packs")
+        pack %= len(self)
+        return self._positions[self._offsets[pack] : self._offsets[pack + 1]].astype(np.int64)
+
+    def __iter__(self) -> "Iterator[npt.NDArray[np.int64]]":
+        return (self[pack] for pack in range(len(self)))
+
+    def __repr__(self) -> str:
+        budgets = ", ".join(f"{name} <= {budget}" for name, budget in self.budgets.items())
+        return (
+            f"{type(self).__name__}({len(self):,} packs of {len(self._positions):,} samples, {budgets}, "
+            f"{self.efficiency:.2%} full, epoch {self.config.epoch})"
+        )
+
+    @property
+    def budgets(self) -> dict[str, int]:
+        """What a pack may hold of each size, `num_tokens` first."""
+        return self.config.budgets
+
+    @property
+    def max_length(self) -> int:
+        """The tokens of a full pack."""
+        return self.budgets[TOKENS]
+
+    @property
+    def seed(self) -> int | None:
+        """Of the order of samples and packs; None: they keep theirs."""
+        return self.config.seed
+
+    @property
+    def epoch(self) -> int:
+        """Which of the seed's orders this is."""
+        return self.config.epoch
+
+    @property
+    def offsets(self) -> "npt.NDArray[np.uint32]":
+        """Where each pack begins in `positions`, and where the last one ends: uint32 of shape (len(plan) + 1,)."""
+        return self._offsets
+
+    @property
+    def positions(self) -> "npt.NDArray[np.uint32]":
+        """The samples of all packs, one pack after another: uint32."""
+        return self._positions
+
+    @cached_property
+    def sizes(self) -> "dict[str, npt.NDArray[np.uint32]]":
+        """What each sample takes of each budget, and other sizes that were there: uint32 of shape (samples,).
+
+        With `oversize="truncate"` no sample has more than `max_length` tokens.
+        """
+        import numpy as np
+
+        if self.config.oversize != "truncate":
+            return self.stored_sizes.columns
+        return {
+            **self.stored_sizes.columns,
+            TOKENS: np.minimum(self.stored_sizes.columns[TOKENS], np.uint32(self.max_length)),
+        }
+
+    @property
+    def num_samples(self) -> tuple[int, ...]:
+        """The number of samples of each source."""
+        return self.stored_sizes.samples
+
+    @property
+    def left_out(self) -> LeftOut:
+        """How many samples are in no pack as they are."""
+        return self._left_out
+
+    def totals(self, name: str, start: int = 0, stop: int | None = None) -> "npt.NDArray[np.uint64]":
+        """What the packs `start` to `stop` hold of one size: uint64, one number for each.
+
+        Args:
+            name: A name in `sizes`. With `^2` at its end (`"num_tokens^2"`) the squares are summed, which is what
+                attention costs.
+            start: The first pack.
+            stop: The pack after the last one; all if not given.
+        """
+        import numpy as np
+
+        column = self.sizes[name.removesuffix("^2")]
+        stop = len(self) if stop is None else min(stop, len(self))
+        found = np.empty(max(stop - start, 0), dtype=np.uint64)
+        for begin in range(start, stop, _BLOCK):
+            ends = self._offsets[begin : min(begin + _BLOCK, stop) + 1].astype(np.int64)
+            sizes = column[self._positions[ends[0] : ends[-1]]].astype(np.uint64)
+            summed = np.add.reduceat(sizes**2 if name.endswith("^2") else sizes, ends[:-1] - ends[0])
+            found[begin - start : begin - start + len(summed)] = summed
+        return found
+
+    @cached_property
+    def efficiency(self) -> float:
+        """The part of all tokens in packs that belongs to samples; the rest is padding; 1.0 without packs."""
+        return int(self.totals(TOKENS).sum()) / (len(self) * self.max_length) if len(self) else 1.0
+
+    @cached_property
+    def _sizes_hash(self) -> str:
+        hashes = {name: _core.hash_bytes(column.tobytes()) for name, column in self.stored_sizes.columns.items()}
+        return _core.hash_bytes(json.dumps(hashes).encode())
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What the plan is a function of, as JSON can hold it; of the sizes a hash."""
+        config = self.config.to_dict()
+        config["weights"] = None if config["weights"] is None else list(config["weights"])
+        return {"packer": _core.PACKER_VERSION, "samples": list(self.num_samples), "sizes": self._sizes_hash, **config}
+
+    @property
+    def fingerprint(self) -> str:
+        """32 hex digits: two plans with the same fingerprint hold the same packs."""
+        return _core.hash_bytes(json.dumps(self.identity, sort_keys=True).encode())
+
+    def require(self, identity: Mapping[str, Any]) -> None:
+        """Check that another plan was the same, for example the one of a saved state.
+
+        Args:
+            identity: The `identity` of that plan.
+
+        Raises:
+            MismatchError: It was not; the message names what differs.
+        """
+        own = self.identity
+        differing = [name for name in {**own, **identity} if own.get(name) != identity.get(name)]
+        if differing:
+            told = ", ".join(
+                f"{name} is {_short(own.get(name))} and was {_short(identity.get(name))}" for name in differing
+            )
+            raise MismatchError(f"this plan is not the one of the saved state: {told}")
+
+    @property
+    def has_images(self) -> bool:
+        """Whether the number of images of the samples is known."""
+        return IMAGES in self.stored_sizes.columns
+
+
+def _short(value: Any) -> str:
+    text = json.dumps(value)
+    return text if len(text) <= 40 else f"{text[:37]}..."  # noqa: PLR2004
+
+
+def _refuse_oversize(sizes: Sizes, budgets: Mapping[str, int]) -> None:
+    for name, budget in budgets.items():
+        column = sizes.columns[name]
+        over = column > budget
+        if over.any():
+            sample = int(over.argmax())
+            raise LimitError(
+                f"sample {sample} has {name} {column[sample]}, more than the budget of {budget}; raise the budget, or "
+                f"choose oversize='drop' or 'truncate' ({int(over.sum()):,} samples are over it)"
+            )

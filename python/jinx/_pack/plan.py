@@ -1,0 +1,98 @@
+"""The plan of an epoch, as users see it: packs, their schedule, facts, a picture, a file."""
+
+import dataclasses
+import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Self
+
+from jinx._pack.packs import Packs
+
+if TYPE_CHECKING:
+    from jinx._pack.schedule import Balance, PackSchedule
+    from jinx._pack.stats import PackStats
+    from jinx._results import WriteResult
+
+
+class PackPlan(Packs):
+    """Which samples each pack holds, known before the first step. `jinx.pack` returns one.
+
+    `len(plan)` is the number of packs, `plan[i]` the positions of the samples of pack `i`: int64 of shape (n,). With
+    several sources, positions count over all of them, one after another. A plan is a function of the samples' sizes
+    and its `config`, never of ranks, workers or threads, and may be pickled.
+    """
+
+    def stats(self) -> "PackStats":
+        """Facts about the plan: packs, samples, how full they are, what was left out."""
+        from jinx._pack.stats import stats_of
+
+        return stats_of(self)
+
+    def with_epoch(self, epoch: int) -> "Self":
+        """The plan of another epoch: the same samples in other packs."""
+        if epoch == self.epoch:
+            return self
+        return type(self).make(self.stored_sizes, dataclasses.replace(self.config, epoch=epoch))
+
+    def schedule(
+        self,
+        *,
+        world_size: int = 1,
+        rank: int = 0,
+        batch_size: int = 1,
+        accumulation: int = 1,
+        balance: "Balance" = "auto",
+        drop_last: bool = False,
+        resume: Mapping[str, Any] | None = None,
+    ) -> "PackSchedule":
+        """Which packs one rank trains on, step by step. Every rank computes the same schedule and takes its part.
+
+        Args:
+            world_size: How many ranks there are.
+            rank: Which of them this is, from 0.
+            batch_size: Packs of one rank in one micro-step.
+            accumulation: Micro-steps of one optimiser step.
+            balance: Give the ranks of a micro-step packs of the same cost: a name in `sizes`, `"num_tokens^2"`, a dict
+                of such names and their factors, or None for packs in the plan's order. `"auto"` takes patches, else
+                images, else the squares of the tokens.
+            drop_last: Leave out the packs that do not fill the last optimiser step; otherwise filler packs, which are
+                empty and have the number -1, fill it.
+            resume: What `PackSchedule.state` returned: continue from there, under any number of ranks.
+
+        Raises:
+            InvalidError: A number is out of range, or `balance` names no size.
+        """
+        from jinx._pack.schedule import PackSchedule
+
+        return PackSchedule(
+            self,
+            world_size=world_size,
+            rank=rank,
+            batch_size=batch_size,
+            accumulation=accumulation,
+            balance=balance,
+            drop_last=drop_last,
+            resume=resume,
+        )
+
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> "WriteResult":
+        """Save the plan as a JINX file of one sample, at the end and at once. `PackPlan.load` checks and opens it.
+
+        Args:
+            path: Its name ends in `.jinx`.
+            overwrite: Replace an existing file.
+        """
+        from jinx._pack.plan_file import save
+
+        return save(self, path, overwrite=overwrite)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> "Self":
+        """Open a plan that `save` wrote.
+
+        Raises:
+            CorruptFileError: The file is damaged, or its packs are not possible.
+            MismatchError: Another version of the packer made it.
+        """
+        from jinx._pack.plan_file import load
+
+        return cls(*load(path))

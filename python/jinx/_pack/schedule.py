@@ -1,0 +1,237 @@
+"""Which packs each rank trains on: the same length for all, similar costs side by side, nothing communicated.
+
+The packs of an epoch are put into one global order, which micro-steps take a slice of, each rank its part of the slice.
+Balancing changes the order inside windows of 64 optimiser steps alone: packs are sorted by cost, neighbours form groups
+of one micro-step, and the groups are shuffled. So the place of any step is found by sorting one window.
+"""
+
+import operator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from jinx import _core
+from jinx._pack.sizes import IMAGES, PATCHES, TOKENS
+from jinx._suggest import hint
+from jinx.errors import InvalidError
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from jinx._pack.packs import Packs
+
+Balance = str | Mapping[str, float] | None
+FILLER = -1
+# Optimiser steps whose packs are sorted together: enough for equal costs, few enough to mix the whole epoch.
+_STEPS = 64
+_KEPT_WINDOWS = 2
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """How the global order goes from one pack on."""
+
+    start: int
+    group: int
+    window: int
+    factors: tuple[tuple[str, float], ...]
+
+    def window_of(self, place: int) -> int:
+        """Where the window of a place begins."""
+        return place - (place - self.start) % self.window
+
+
+class PackSchedule:
+    """Which packs one rank trains on. `PackPlan.schedule` returns one.
+
+    `len(schedule)` is the number of micro-steps, the same on every rank. `schedule[m]` are the packs of this rank in
+    micro-step `m`: int64 of shape (batch_size,), where -1 is a filler pack, which is empty.
+    """
+
+    def __init__(
+        self,
+        plan: "Packs",
+        *,
+        world_size: int,
+        rank: int,
+        batch_size: int,
+        accumulation: int,
+        balance: Balance,
+        drop_last: bool,
+        resume: Mapping[str, Any] | None,
+    ) -> None:
+        self.world_size = _at_least_one(world_size, "world_size")
+        self.rank = operator.index(rank)
+        self.batch_size = _at_least_one(batch_size, "batch_size")
+        self.accumulation = _at_least_one(accumulation, "accumulation")
+        self.drop_last = drop_last
+        if not 0 <= self.rank < self.world_size:
+            raise InvalidError(f"rank {rank} of {world_size} does not exist; ranks count from 0")
+        self._plan = plan
+        self._factors = _factors(plan, balance)
+        self._group = self.world_size * self.batch_size
+        self._windows: dict[tuple[_Layout, int], Any] = {}
+        window = self._group * self.accumulation * _STEPS
+        self._consumed = 0
+        # A resumed epoch ends its present window as it began it: up to this place, in that layout.
+        self._pending: tuple[int, _Layout] | None = None
+        self._own = _Layout(0, self._group, window, self._factors)
+        if resume is not None:
+            self._resume(resume)
+        per_step = self._group * self.accumulation
+        left = len(plan) - self._consumed
+        self.steps: int = left // per_step if drop_last else -(-left // per_step)
+        """Optimiser steps."""
+
+    def _resume(self, state: Mapping[str, Any]) -> None:
+        try:
+            consumed, start, group, window = (operator.index(state[name]) for name in _STATE)
+            factors = tuple((str(name), float(factor)) for name, factor in dict(state["balance"]).items())
+        except (KeyError, TypeError, ValueError):
+            needed = ", ".join(_STATE)
+            raise InvalidError(f"this is not the state of a schedule, which has {needed} and balance") from None
+        if not 0 <= consumed <= len(self._plan) or start < 0 or group < 1 or window < 1 or window % group:
+            raise InvalidError(f"this is not a state of a schedule of {len(self._plan)} packs: {dict(state)}")
+        _require_sizes(self._plan, factors)
+        self._consumed = consumed
+        old = _Layout(start, group, window, factors)
+        if (group, window, factors) == (self._own.group, self._own.window, self._factors):
+            self._own = old
+            return
+        end = max(start, consumed)
+        if consumed > start and consumed != old.window_of(consumed):
+            end = old.window_of(consumed) + window
+            self._pending = (end, old)
+        # Groups begin where micro-steps do, so up to one micro-step of packs comes in the plan's order between.
+        end += -(end - consumed) % self._group
+        self._own = _Layout(end, self._group, self._own.window, self._factors)
+
+    def __len__(self) -> int:
+        return self.steps * self.accumulation
+
+    def __getitem__(self, micro_step: int) -> "npt.NDArray[np.int64]":
+        import numpy as np
+
+        if not -len(self) <= micro_step < len(self):
+            raise IndexError(f"micro-step {micro_step} is out of range for {len(self)} micro-steps")
+        first = self._consumed + micro_step % len(self) * self._group + self.rank * self.batch_size
+        return np.array([self._pack(place) for place in range(first, first + self.batch_size)], dtype=np.int64)
+
+    def __iter__(self) -> "Iterator[npt.NDArray[np.int64]]":
+        return (self[micro_step] for micro_step in range(len(self)))
+
+    def __repr__(self) -> str:
+        return (
+            f"PackSchedule({self.steps:,} steps of {self.accumulation} x {self.world_size} x {self.batch_size} packs, "
+            f"rank {self.rank})"
+        )
+
+    def state(self, micro_steps: int) -> dict[str, Any]:
+        """Where the schedule is: a few integers and `balance`, the same on each rank, as JSON can hold them.
+
+        A schedule of the same plan under any world size, batch size and accumulation continues from there.
+
+        Args:
+            micro_steps: How many micro-steps of this schedule were trained on.
+        """
+        if not 0 <= micro_steps <= len(self):
+            raise InvalidError(f"{micro_steps} micro-steps are not between 0 and {len(self)}")
+        consumed = min(self._consumed + micro_steps * self._group, len(self._plan))
+        layout = self._own
+        if self._pending is not None and consumed < self._pending[0]:
+            layout = self._pending[1]
+        numbers = (consumed, layout.start, layout.group, layout.window)
+        return {**dict(zip(_STATE, numbers, strict=True)), "balance": dict(layout.factors)}
+
+    def _pack(self, place: int) -> int:
+        """The pack at a place of the global order."""
+        if place >= len(self._plan):
+            return FILLER
+        if self._pending is not None and place < self._pending[0]:
+            return self._in_window(self._pending[1], place)
+        return self._in_window(self._own, place) if place >= self._own.start else place
+
+    def _in_window(self, layout: _Layout, place: int) -> int:
+        if not layout.factors:
+            return place
+        begin = layout.window_of(place)
+        key = (layout, begin)
+        if key not in self._windows:
+            while len(self._windows) >= _KEPT_WINDOWS:
+                self._windows.pop(next(iter(self._windows)))
+            self._windows[key] = self._order(layout, begin)
+        return int(self._windows[key][place - begin])
+
+    def _order(self, layout: _Layout, begin: int) -> "npt.NDArray[np.int64]":
+        """The packs of a window: equal costs in groups, the groups shuffled, an incomplete group last."""
+        import numpy as np
+
+        end = min(begin + layout.window, len(self._plan))
+        by_cost = begin + np.argsort(-_costs(self._plan, layout.factors, begin, end), kind="stable")
+        groups = len(by_cost) // layout.group
+        whole = by_cost[: groups * layout.group].reshape(groups, layout.group)
+        order = np.array(_core.step_order(groups, self._plan.seed or 0, self._plan.epoch, begin), dtype=np.int64)
+        return np.concatenate([whole[order].reshape(-1), by_cost[groups * layout.group :]])
+
+    def step_costs(self, cost: str | None = None) -> "npt.NDArray[np.float64]":
+        """What each rank pays in each micro-step: float64 of shape (len(schedule), world_size). Filler packs cost 0.
+
+        Args:
+            cost: A name in `sizes`, or `"num_tokens^2"`; what `balance` names if not given, without it the tokens.
+        """
+        import numpy as np
+
+        factors = self._factors or ((TOKENS, 1.0),) if cost is None else ((cost, 1.0),)
+        _require_sizes(self._plan, factors)
+        count = min(len(self) * self._group, len(self._plan) - self._consumed)
+        order = [self._pack(place) for place in range(self._consumed, self._consumed + count)]
+        found = np.zeros(len(self) * self._group)
+        found[:count] = _costs(self._plan, factors, 0, len(self._plan))[order]
+        return found.reshape(len(self), self.world_size, self.batch_size).sum(axis=2)
+
+    def imbalance(self, cost: str | None = None) -> float:
+        """What the slowest rank pays over the mean of all ranks, on average over the micro-steps that cost something.
+
+        Args:
+            cost: As for `step_costs`.
+        """
+        steps = self.step_costs(cost)
+        steps = steps[steps.any(axis=1)]
+        return float((steps.max(axis=1) / steps.mean(axis=1)).mean()) if len(steps) else 1.0
+
+
+_STATE = ("packs_consumed", "order_start", "order_group", "order_window")
+
+
+def _at_least_one(number: int, name: str) -> int:
+    if operator.index(number) < 1:
+        raise InvalidError(f"{name}={number} is not 1 or more")
+    return operator.index(number)
+
+
+def _costs(plan: "Packs", factors: tuple[tuple[str, float], ...], start: int, stop: int) -> "npt.NDArray[np.float64]":
+    import numpy as np
+
+    found = np.zeros(max(stop - start, 0))
+    for name, factor in factors:
+        found += factor * plan.totals(name, start, stop)
+    return found
+
+
+def _factors(plan: "Packs", balance: Balance) -> tuple[tuple[str, float], ...]:
+    """What a pack costs: names of sizes and their factors; none if it does not matter."""
+    if balance is None:
+        return ()
+    if balance == "auto":
+        balance = next((name for name in (PATCHES, IMAGES) if name in plan.sizes), f"{TOKENS}^2")
+    given = {balance: 1.0} if isinstance(balance, str) else balance
+    factors = tuple((name, float(factor)) for name, factor in given.items())
+    _require_sizes(plan, factors)
+    return factors
+
+
+def _require_sizes(plan: "Packs", factors: tuple[tuple[str, float], ...]) -> None:
+    for name, _ in factors:
+        if name.removesuffix("^2") not in plan.sizes:
+            raise InvalidError(f"balance={name!r} is not a size of the plan{hint(name, plan.sizes)}")

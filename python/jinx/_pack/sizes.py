@@ -1,0 +1,163 @@
+"""What each sample takes of each budget: from the index of a dataset, or from arrays. Nothing is decoded."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from jinx._core import Reader
+from jinx._dataset.columns import column_names, from_index, parse_name
+from jinx._dataset.sort_order import parse_key
+from jinx._suggest import hint
+from jinx.errors import InvalidError
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+TOKENS, IMAGES, PATCHES = "num_tokens", "num_images", "num_patches"
+_LARGEST = 2**32 - 1
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """The sizes of all samples, one source after another.
+
+    Attributes:
+        columns: For each name a uint32 array of shape (samples,); `num_tokens` comes first.
+        samples: The number of samples of each source.
+    """
+
+    columns: "dict[str, npt.NDArray[np.uint32]]"
+    samples: tuple[int, ...]
+
+
+def read_sizes(source: Any, budgets: Sequence[str], lengths: str, also: Sequence[str] = (IMAGES, PATCHES)) -> Sizes:
+    """The sizes of a dataset, of arrays, or of several of these.
+
+    Args:
+        source: A dataset, a one-dimensional array of lengths, a mapping of names to such arrays, or a list or tuple
+            of these.
+        budgets: The names whose sizes are needed, `num_tokens` first.
+        lengths: The dataset's column for `num_tokens`.
+        also: The names whose sizes are read if every source has them; schedules balance images and patches.
+
+    Raises:
+        InvalidError: A column is not indexed, or has values that are no sizes.
+        KeyError: A column does not exist.
+    """
+    import numpy as np
+
+    is_mixture = isinstance(source, list | tuple) and any(_is_source(one) for one in source)  # pyright: ignore[reportUnknownVariableType]
+    parts: list[Any] = list(source) if is_mixture else [source]  # pyright: ignore[reportUnknownArgumentType]
+    names = {part: "" if len(parts) == 1 else f"source {part}: " for part in range(len(parts))}
+    read = [_of_one(part, budgets, also, lengths, names[number]) for number, part in enumerate(parts)]
+    shared = [name for name in read[0] if all(name in one for one in read)]
+    columns = {
+        name: read[0][name] if len(read) == 1 else np.concatenate([one[name] for one in read]) for name in shared
+    }
+    return Sizes(columns, tuple(len(one[TOKENS]) for one in read))
+
+
+def _is_source(one: Any) -> bool:
+    return isinstance(one, Reader | Mapping) or getattr(one, "ndim", 0) == 1 or isinstance(one, list | tuple)
+
+
+def _of_one(
+    source: Any, budgets: Sequence[str], also: Sequence[str], lengths: str, where: str
+) -> "dict[str, npt.NDArray[np.uint32]]":
+    optional = [name for name in also if name not in budgets]
+    if isinstance(source, Reader):
+        given = _Indexed(source, lengths, where)
+    elif isinstance(source, Mapping):
+        given = _Given(source, where)  # pyright: ignore[reportUnknownArgumentType]
+    else:
+        given = _Given({TOKENS: source}, where)
+    columns = {name: given.required(name) for name in budgets}
+    columns |= {name: found for name in optional if (found := given.optional(name)) is not None}
+    for name, column in columns.items():
+        if len(column) != len(columns[TOKENS]):
+            raise InvalidError(
+                f"{where}{name} has {len(column)} values, {TOKENS} has {len(columns[TOKENS])}; each sample needs one"
+            )
+    return columns
+
+
+class _Given:
+    """Arrays by name."""
+
+    def __init__(self, arrays: Mapping[str, Any], where: str) -> None:
+        self._arrays = arrays
+        self._where = where
+
+    def required(self, name: str) -> "npt.NDArray[np.uint32]":
+        if name not in self._arrays:
+            raise KeyError(f"{self._where}no sizes are given for {name!r}{hint(name, self._arrays)}")
+        return checked(self._arrays[name], f"{self._where}{name}")
+
+    def optional(self, name: str) -> "npt.NDArray[np.uint32] | None":
+        return self.required(name) if name in self._arrays else None
+
+
+class _Indexed:
+    """Columns of a dataset that are known without reading samples."""
+
+    def __init__(self, dataset: Reader, lengths: str, where: str) -> None:
+        self._dataset = dataset
+        self._lengths = lengths
+        self._where = where
+
+    def required(self, name: str) -> "npt.NDArray[np.uint32]":
+        column = self._lengths if name == TOKENS else name
+        known = column_names(self._dataset)
+        path, by_length, _ = parse_key(column, known)
+        if known and path not in known and "." not in path:
+            raise KeyError(
+                f"{self._where}no column {path!r}{hint(path, known)}; `jinx annotate` adds the number of tokens, "
+                "images and patches"
+            )
+        found = from_index(self._dataset, parse_name(self._dataset, path), "length" if by_length else "value")
+        if found is None or isinstance(found[0], list):
+            raise InvalidError(
+                f"{self._where}{column!r} is not in the index as numbers, and a plan reads no samples: write it with "
+                f"Writer(..., indexed=[{path!r}]), add it with `jinx annotate`, or give an array of lengths"
+            )
+        values, present = found
+        if present is not None:
+            sample = int(present.argmin())
+            raise InvalidError(
+                f"{self._where}sample {sample} has no {column!r}; select the samples that have one first"
+            )
+        return checked(values, f"{self._where}{column}")
+
+    def optional(self, name: str) -> "npt.NDArray[np.uint32] | None":
+        if name not in column_names(self._dataset):
+            return None
+        try:
+            return self.required(name)
+        except InvalidError:
+            return None
+
+
+def checked(values: Any, name: str) -> "npt.NDArray[np.uint32]":
+    """Sizes as uint32.
+
+    Raises:
+        InvalidError: They are not a one-dimensional array of integers, or one is negative.
+    """
+    import numpy as np
+
+    array: Any = np.asarray(values)
+    if array.size == 0:
+        array = array.astype(np.uint32)
+    mask: Any = getattr(values, "mask", None)
+    if mask is not None and np.any(mask):
+        raise InvalidError(f"{name}: sample {int(np.argmax(mask))} has no value")
+    if array.ndim != 1 or array.dtype.kind not in "iu":
+        raise InvalidError(f"{name} is a one-dimensional array of integers, not {array.dtype} of shape {array.shape}")
+    if array.dtype.kind == "i" and array.size and array.min() < 0:
+        sample = int((array < 0).argmax())
+        raise InvalidError(f"{name}: sample {sample} has the size {array[sample]}; a size is 0 or more")
+    if array.dtype.itemsize > np.dtype(np.uint32).itemsize:
+        array = np.minimum(array, _LARGEST)
+    # A copy, which nobody changes under the plan.
+    return np.array(array, dtype=np.uint32, order="C")

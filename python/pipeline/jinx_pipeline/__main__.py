@@ -1,0 +1,5 @@
+"""`python -m jinx_pipeline`."""
+
+from jinx_pipeline.cli import main
+
+main()

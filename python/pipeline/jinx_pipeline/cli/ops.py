@@ -1,0 +1,75 @@
+"""`jinx-pipeline ops`."""
+
+from dataclasses import MISSING, fields
+from typing import Any, get_type_hints
+
+import click
+
+from jinx_pipeline.cli.running import examples, print_json
+
+
+@click.command(epilog=examples("jinx-pipeline ops", "jinx-pipeline ops text_length_filter"))
+@click.argument("words", nargs=-1)
+@click.option("--json", "as_json", is_flag=True, help="Print them as JSON.")
+def ops(words: tuple[str, ...], *, as_json: bool) -> None:
+    """List operators, find those about WORDS, or describe the one of this name."""
+    from jinx_pipeline.operators.registry import names
+
+    known = names()
+    if len(words) == 1 and words[0] in known:
+        facts = described(words[0])
+        if as_json:
+            print_json(facts)
+        else:
+            _print_one(facts)
+        return
+    found = [facts for facts in map(described, known) if _is_about(facts, words)]
+    if as_json:
+        print_json(found)
+        return
+    if not found:
+        raise click.UsageError(f"no operator is about {' '.join(words)!r}; jinx-pipeline ops lists all")
+    width = max(len(one["name"]) for one in found)
+    for one in found:
+        click.echo(f"{one['name']:{width}}  {one['kind']:12}  {one['modality']:10}  {one['summary']}")
+
+
+def described(name: str) -> dict[str, Any]:
+    """Facts about an operator."""
+    from jinx_pipeline.operators.parameters import describe
+    from jinx_pipeline.operators.registry import operator_class
+
+    cls: Any = operator_class(name)
+    hints = get_type_hints(cls)
+    text = (cls.__doc__ or "").strip()
+    return {
+        "name": name,
+        "kind": cls.kind,
+        "modality": cls.modality,
+        "summary": text.partition("\n")[0],
+        "text": text,
+        "stats": list(getattr(cls, "stats", {})),
+        "parameters": [
+            {
+                "name": field.name,
+                "type": describe(hints[field.name]),
+                "needed": field.default is MISSING and field.default_factory is MISSING,
+                "default": None if field.default is MISSING else field.default,
+            }
+            for field in fields(cls)
+        ],
+    }
+
+
+def _is_about(facts: dict[str, Any], words: tuple[str, ...]) -> bool:
+    text = f"{facts['name']} {facts['kind']} {facts['modality']} {facts['text']}".lower()
+    return all(word.lower() in text for word in words)
+
+
+def _print_one(facts: dict[str, Any]) -> None:
+    click.echo(f"{facts['name']} ({facts['kind']}, {facts['modality']})\n\n{facts['text']}\n")
+    for one in facts["parameters"]:
+        default = "needed" if one["needed"] else f"default {one['default']!r}"
+        click.echo(f"  {one['name']}: {one['type']}, {default}")
+    if facts["stats"]:
+        click.echo(f"\nStatistics: {', '.join(facts['stats'])}")

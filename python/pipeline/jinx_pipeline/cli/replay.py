@@ -1,0 +1,25 @@
+"""`jinx-pipeline replay`."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from jinx_pipeline.cli.running import examples, print_result, run_options
+
+
+@click.command(
+    epilog=examples("jinx-pipeline replay out.jinx.work rest.jinx", "jinx-pipeline replay out.work rest --workers 1")
+)
+@click.argument("run_dir", type=click.Path(exists=True, file_okay=False), metavar="WORK_DIR")
+@click.argument("out", type=click.Path())
+@run_options
+def replay(run_dir: str, out: str, progress: str, *, as_json: bool, **options: Any) -> int:
+    """Run the recipe of WORK_DIR again on the rows on which something failed; what passes now goes to OUT.
+
+    For when the operator, a model or the machine has been repaired.
+    """
+    from jinx_pipeline.run import Run, replay_of
+
+    recipe = replay_of(Path(run_dir), out, **options)
+    return print_result(Run(recipe, progress="none" if as_json else progress)(), as_json=as_json)

@@ -1,0 +1,26 @@
+"""`jinx-pipeline resume`."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from jinx_pipeline.cli.running import examples, print_result, run_options
+
+
+@click.command(epilog=examples("jinx-pipeline resume out.jinx.work", "jinx-pipeline resume recipe.yaml --workers 4"))
+@click.argument("what", type=click.Path(), metavar="RECIPE|WORK_DIR")
+@run_options
+def resume(what: str, progress: str, *, as_json: bool, **options: Any) -> int:
+    """Resume an interrupted run, named by its recipe or by its working directory.
+
+    Finished blocks are neither read nor run again. A recipe or an input that has changed is refused.
+    """
+    from jinx_pipeline.recipe.read import read_recipe
+    from jinx_pipeline.run import Run, recipe_in, work_dir_of
+
+    recipe = recipe_in(Path(what), **options) if Path(what).is_dir() else read_recipe(what, **options)
+    folder = work_dir_of(recipe)
+    if not (folder / "plan.json").exists():
+        raise click.UsageError(f"there is nothing to resume in {folder}; start it with: jinx-pipeline run {what}")
+    return print_result(Run(recipe, progress="none" if as_json else progress)(), as_json=as_json)

@@ -1,0 +1,59 @@
+"""`jinx-pipeline run`."""
+
+from dataclasses import replace
+from typing import Any
+
+import click
+
+from jinx_pipeline.cli.running import examples, print_result, run_options
+
+
+@click.command(
+    epilog=examples("jinx-pipeline run recipe.yaml", "jinx-pipeline run recipe.yaml --limit 100"),
+)
+@click.argument("recipe", type=click.Path())
+@click.option("--out", type=click.Path(), help="Write here, instead of where the recipe says.")
+@click.option("--overwrite", is_flag=True, help="Replace an existing output.")
+@click.option("--restart", is_flag=True, help="Forget what an interrupted run has done.")
+@click.option("--limit", type=click.IntRange(1), help="Try the recipe on so many samples, and show what it drops.")
+@click.option("--from-stats", type=click.Path(), help="Use the statistics of this output of analyze.")
+@click.option("--trace", type=click.IntRange(0), help="Keep so many examples of what each operator changed or dropped.")
+@run_options
+def run(
+    recipe: str,
+    out: str | None,
+    limit: int | None,
+    from_stats: str | None,
+    progress: str,
+    *,
+    overwrite: bool,
+    restart: bool,
+    as_json: bool,
+    **options: Any,
+) -> int:
+    """Run RECIPE, or resume what an interrupted run has left.
+
+    The output appears when everything is written, and not before. A row on which an operator fails is left out and
+    reported; no other row is lost, and the exit code is 1 if there are more of them than --max-bad-rows.
+    """
+    from jinx_pipeline.commit.publish import kind_of
+    from jinx_pipeline.recipe.model import Export
+    from jinx_pipeline.recipe.read import read_recipe
+    from jinx_pipeline.run import Run
+
+    what = read_recipe(recipe, **options)
+    if out is not None:
+        what = replace(what, export=replace(what.export or Export(out), path=out, kind=kind_of(out)))
+    if limit is not None:
+        from jinx_pipeline.cli.trial import print_trial
+
+        return print_trial(what, limit)
+    if what.export is None:
+        raise click.UsageError(f"{recipe} has no export; name an output: --out out.jinx")
+    if from_stats is not None:
+        from jinx_pipeline.report.measured import from_stats as use_stats
+
+        what = use_stats(what, from_stats)
+    if overwrite:
+        what = replace(what, export=replace(what.export, overwrite=True))  # type: ignore[arg-type]
+    return print_result(Run(what, progress="none" if as_json else progress, restart=restart)(), as_json=as_json)

@@ -1,0 +1,76 @@
+"""Options that several commands have, and what they print of a run."""
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from jinx_pipeline.run import RunResult
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def run_options(function: F) -> F:
+    """Options of commands that run a recipe."""
+    options = [
+        click.option("--workers", type=click.IntRange(1), help="Processes; one for each core if not given."),
+        click.option("--memory", metavar="SIZE", help="Memory that one worker may use, such as 4GB."),
+        click.option("--work-dir", type=click.Path(), help="Where unfinished work is kept; OUT.work if not given."),
+        click.option("--max-bad-rows", type=click.IntRange(0), help="More rows that fail make the exit code 1."),
+        click.option(
+            "--progress", type=click.Choice(["auto", "plain", "none"]), default="auto", help="How to show it."
+        ),
+        click.option("--json", "as_json", is_flag=True, help="Print the result as JSON."),
+    ]
+    for option in reversed(options):
+        function = option(function)
+    return function
+
+
+def examples(*lines: str) -> str:
+    """The end of a command's help."""
+    return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
+
+
+def print_result(result: RunResult, *, as_json: bool) -> int:
+    """Print what a run did; returns the exit code."""
+    from jinx._cli.progress import natural_seconds
+    from jinx._sizes import natural_size
+
+    if as_json:
+        print_json(result.to_dict())
+        return 0 if result.ok else 1
+    width = max([8, *(len(one.operator) for one in result.operators)])
+    click.echo(
+        f"{'operator':{width}} {'in':>10} {'out':>10} {'failed':>7} {'seconds':>9} {'rows/CPU s':>11} {'memory':>9}"
+    )
+    for one in result.operators:
+        rate = f"{one.rows_in / one.cpu_seconds:,.0f}" if one.cpu_seconds > 0 else ""
+        memory = natural_size(one.peak_bytes) if one.peak_bytes else ""
+        click.echo(
+            f"{one.operator:{width}} {one.rows_in:>10,} {one.rows_out:>10,} {one.bad_rows:>7,} {one.seconds:>9.2f} "
+            f"{rate:>11} {memory:>9}"
+        )
+    resumed = ", resumed" if result.resumed else ""
+    click.echo(
+        f"{result.path}: {result.rows_out:,} of {result.rows_in:,} samples, {natural_size(result.bytes)}, "
+        f"in {natural_seconds(result.seconds)}{resumed}",
+        err=True,
+    )
+    for bad in result.bad_rows[:3]:
+        click.echo(f"  row {bad.row}: {bad.operator or 'worker'}: {bad.error}", err=True)
+    if result.bad_rows:
+        count = len(result.bad_rows)
+        click.echo(
+            f"{count:,} {'row is' if count == 1 else 'rows are'} not in the output because something failed on "
+            f"{'it' if count == 1 else 'them'}; see {result.work_dir}/quarantine.jsonl",
+            err=True,
+        )
+    return 0 if result.ok else 1
+
+
+def print_json(value: Any) -> None:
+    """One JSON document on standard output."""
+    import json
+
+    click.echo(json.dumps(value, ensure_ascii=False, indent=2, default=str))

@@ -1,0 +1,49 @@
+"""`jinx-pipeline run --limit`: a recipe on a few samples, with examples of what it drops."""
+
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+
+import click
+
+from jinx_pipeline.recipe.model import Export, Recipe
+from jinx_pipeline.run import Run
+
+_EXAMPLES = 3
+
+
+def print_trial(recipe: Recipe, limit: int) -> int:
+    """Run a recipe on a seeded sample of its input; nothing is kept."""
+    with tempfile.TemporaryDirectory(prefix="jinx-pipeline-") as folder:
+        sources = tuple(
+            replace(one, max_samples=limit if one.max_samples is None else min(limit, one.max_samples))
+            for one in recipe.sources
+        )
+        options = replace(recipe.options, trace=_EXAMPLES, work_dir=str(Path(folder) / "work"))
+        trial = replace(recipe, sources=sources, options=options, export=Export(str(Path(folder) / "out.jinx")))
+        result = Run(trial)()
+    click.echo(f"{result.rows_in:,} samples chosen with seed {recipe.options.seed}; {result.rows_out:,} remain")
+    for one in result.operators:
+        share = one.rows_out / one.rows_in if one.rows_in else 1.0
+        click.echo(f"\n{one.operator}: {one.rows_out:,} of {one.rows_in:,} ({share:.1%})")
+        for trace in [trace for trace in result.traces if trace["number"] == one.place][:_EXAMPLES]:
+            for line in _lines(trace):
+                click.echo(f"  {line}")
+    for bad in result.bad_rows:
+        click.echo(f"\nfailed: row {bad.row}: {bad.operator}: {bad.error}")
+    return 0 if result.ok else 1
+
+
+def _lines(trace: dict[str, object]) -> list[str]:
+    if trace["what"] == "changed":
+        return [f"{trace['id']} {trace['column']}: {_short(trace['before'])}", f"  -> {_short(trace['after'])}"]
+    if trace["what"] == "duplicate":
+        return [f"{trace['id']} repeats {trace['of']}"]
+    sample = trace["sample"]
+    shown = ", ".join(f"{name}={_short(value)}" for name, value in sample.items()) if isinstance(sample, dict) else ""
+    return [f"dropped {trace['id']}: {shown}"]
+
+
+def _short(value: object) -> str:
+    text = " ".join(str(value).split())
+    return text if len(text) <= 80 else f"{text[:80]}..."  # noqa: PLR2004 - fits into a line

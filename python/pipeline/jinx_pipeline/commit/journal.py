@@ -1,0 +1,63 @@
+"""The journal: one JSON line for each piece of finished work; what is not in it did not happen."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any, Self
+
+
+class Journal:
+    """An append-only file of records, each on the disk before `append` returns.
+
+    A line that a crash has cut short is removed when the journal is opened again.
+
+    Args:
+        path: The file; it is made if need be.
+
+    Raises:
+        ValueError: A line before the last one is damaged.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.records: list[dict[str, Any]] = []
+        intact = 0
+        data = path.read_bytes() if path.exists() else b""
+        for number, line in enumerate(data.splitlines(keepends=True), start=1):
+            if not line.endswith(b"\n"):
+                break
+            try:
+                self.records.append(json.loads(line))
+            except ValueError:
+                raise ValueError(
+                    f"{path}, line {number}: damaged; remove {path.parent} to start over, or restore the file"
+                ) from None
+            intact += len(line)
+        self._file = path.open("ab")
+        if intact < len(data):
+            self._file.truncate(intact)
+        self._sync_folder()
+
+    def append(self, record: dict[str, Any]) -> None:
+        """Add a record; when this returns, it survives a crash."""
+        self._file.write(json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode() + b"\n")
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        self.records.append(record)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _sync_folder(self) -> None:
+        folder = os.open(self.path.parent, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)

@@ -1,0 +1,224 @@
+"""The output, made of the parts in the order of the input: the same bytes for any engine, schedule and retry."""
+
+import errno
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import jinx
+from jinx_pipeline.commit.work_dir import remove_part
+from jinx_pipeline.plan.source import ID, ROW, OpenSource, Source
+from jinx_pipeline.recipe.model import Export
+
+_SHARD_BYTES = 1_000_000_000
+_SUFFIXES = {"jsonl": ".jsonl", "parquet": ".parquet", "webdataset": ".tar", "mds": ""}
+# Names that `jinx.convert` has for formats.
+_FORMATS = {"webdataset": "tar"}
+
+
+@dataclass(frozen=True)
+class Published:
+    """What was published.
+
+    Attributes:
+        path: Where.
+        samples: Samples in it.
+        bytes: Of all its files.
+        shards: Files of samples.
+    """
+
+    path: str
+    samples: int
+    bytes: int
+    shards: int
+
+
+def publish(
+    export: Export,
+    blocks: Sequence[Sequence[Path]],
+    base: tuple[str, ...],
+    writer: Mapping[str, Any],
+    *,
+    append: bool = False,
+    groups: Sequence[Sequence[Path]] | None = None,
+) -> Published:
+    """Make the output.
+
+    Args:
+        export: What and where.
+        blocks: The parts of each block, in order; more than one where the block was divided.
+        base: The dataset whose rows the parts are; none where they hold rows of their own.
+        writer: Keywords of `jinx.Writer`.
+        append: The output exists and holds what comes before.
+        groups: See `shard_groups`; None: the parts are copied.
+
+    Raises:
+        OSError: It cannot be written; nothing has changed then.
+    """
+    parts = [part for block in blocks for part in block]
+    if export.kind == "view":
+        return _view(export, parts, base, append=append)
+    if export.kind != "jinx":
+        return _converted(export, parts, base)
+    if groups is not None:
+        return _moved(export, groups, writer)
+    return _copied(export, parts, base, writer, append=append)
+
+
+def _dataset(parts: Sequence[Path], base: tuple[str, ...]) -> "jinx.Dataset":
+    """The rows of all parts; of none, the base without rows."""
+    if not parts:
+        return OpenSource(Source(base)).dataset.select([])
+    return OpenSource(Source(base, tuple(str(part) for part in parts))).dataset
+
+
+def _copied(
+    export: Export, parts: Sequence[Path], base: tuple[str, ...], writer: Mapping[str, Any], *, append: bool
+) -> Published:
+    """Copy the samples as they are stored; the writer publishes them at once."""
+    out = Path(export.path)
+    overwrite = export.overwrite or append
+    is_file = out.suffix == ".jinx"
+    options: dict[str, Any] = {name: value for name, value in writer.items() if not (is_file and name == "shard_size")}
+    keeps = append and is_file
+    before = jinx.open(out) if keeps else None
+    with jinx.Writer(
+        out, overwrite=overwrite and (is_file or not append), append=append and not is_file, **options
+    ) as made:
+        if before is not None:
+            made.copy(before)
+        if parts or not base:
+            if parts:
+                _copy_all(made, _dataset(parts, base))
+        else:
+            made.copy(_dataset(parts, base))
+        done = made.close()
+    return Published(export.path, done.samples, done.bytes, done.shards)
+
+
+def _copy_all(writer: jinx.Writer, dataset: "jinx.Dataset") -> None:
+    writer.copy(dataset, drop=[name for name in (ROW, ID) if name in dataset.column_names])
+
+
+def shard_groups(
+    export: Export, blocks: Sequence[Sequence[Path]], writer: Mapping[str, Any], *, append: bool = False
+) -> list[list[Path]] | None:
+    """Which parts become one shard together, if the parts can become the shards of the output.
+
+    The answer is to be recorded before `publish` moves the parts away. None: they are copied, because the output is one
+    file, or exists.
+    """
+    out = Path(export.path)
+    if export.kind != "jinx" or out.suffix == ".jinx" or append or out.exists() or not any(blocks):
+        return None
+    return _groups([_joined(block, writer) for block in blocks if block], _shard_bytes(export))
+
+
+def _moved(export: Export, groups: Sequence[Sequence[Path]], writer: Mapping[str, Any]) -> Published:
+    """Make the parts the shards of a directory; small ones are joined, and nothing else is copied.
+
+    An interrupted call is finished by calling it again.
+    """
+    out = Path(export.path)
+    count = len(groups)
+    out.mkdir(parents=True, exist_ok=True)
+    for number, group in enumerate(groups):
+        target = out / f".part-{number:05}-of-{count:05}"
+        if (target / "jinx.json").exists():
+            continue  # an earlier call came as far as this
+        if len(group) == 1 and _renamed(group[0], target):
+            continue
+        with jinx.Writer(out, part=(number, count), **writer) as made:
+            for part in group:
+                made.copy(jinx.open(part))
+    done = jinx.merge(out)
+    return Published(export.path, done.samples, done.bytes, done.shards)
+
+
+def _renamed(part: Path, target: Path) -> bool:
+    try:
+        part.rename(target)
+    except OSError as error:
+        if error.errno == errno.EXDEV:  # on another disk
+            return False
+        raise
+    return True
+
+
+def _joined(block: Sequence[Path], writer: Mapping[str, Any]) -> Path:
+    """The one part of a block; of a block that was divided, its pieces are copied into one, with the same bytes."""
+    if len(block) == 1:
+        return block[0]
+    target = block[0].with_name(f"{block[0].name}.joined")
+    if not (target / "jinx.json").exists():
+        remove_part(target)
+        with jinx.Writer(target, **writer) as made:
+            for part in block:
+                made.copy(jinx.open(part))
+    return target
+
+
+def _groups(parts: list[Path], shard_bytes: int) -> list[list[Path]]:
+    """Parts that become one shard together."""
+    groups: list[list[Path]] = []
+    size = 0
+    for part in parts:
+        info = jinx.open(part).info()
+        more = info.bytes + info.sidecar_bytes
+        if groups and size + more <= shard_bytes:
+            groups[-1].append(part)
+            size += more
+        else:
+            groups.append([part])
+            size = more
+    return groups
+
+
+def _shard_bytes(export: Export) -> int:
+    from jinx._sizes import parse_size
+
+    return _SHARD_BYTES if export.shard_size is None else parse_size(export.shard_size)
+
+
+def _view(export: Export, parts: Sequence[Path], base: tuple[str, ...], *, append: bool) -> Published:
+    """A saved view: which rows of the input remain, and the columns that they have of their own."""
+    source = OpenSource(Source(base, tuple(str(part) for part in parts)))
+    whole = source.base
+    if whole is None:
+        raise ValueError("a view shows rows of the input, and these are new ones; export with kind: jinx")
+    if not parts:
+        done = whole.select([]).save(export.path, overwrite=export.overwrite or append)
+        return Published(export.path, done.samples, done.bytes, done.shards)
+    made = source.dataset
+    rows = np.asarray(made.column(ROW), dtype=np.int64)
+    names = [name for name in made.column_names if name not in {ROW, ID}]
+    own = source.own_columns()
+    lacking = [name for name in whole.column_names if name not in names]
+    view = whole if len(rows) == len(whole) and bool((rows == np.arange(len(rows))).all()) else whole.select(rows)
+    if lacking:
+        view = view.drop_columns(lacking)
+    columns: dict[str, Any] = {name: made.column(name) for name in own}
+    if ID in made.column_names and len(np.unique(rows)) < len(rows):
+        columns["id" if "id" not in whole.column_names else "__dj__id__"] = made.column(ID)
+    done = (view.with_columns(columns) if columns else view).save(export.path, overwrite=export.overwrite or append)
+    return Published(export.path, done.samples, done.bytes, done.shards)
+
+
+def _converted(export: Export, parts: Sequence[Path], base: tuple[str, ...]) -> Published:
+    dataset = _dataset(parts, base)
+    hidden = [name for name in (ROW, ID) if name in dataset.column_names]
+    options: dict[str, Any] = {"overwrite": export.overwrite, "output_format": _FORMATS.get(export.kind, export.kind)}
+    if export.shard_size is not None:
+        options["shard_size"] = export.shard_size
+    done = jinx.convert(dataset.drop_columns(hidden) if hidden else dataset, export.path, **options)
+    return Published(export.path, done.samples, done.bytes, done.shards)
+
+
+def kind_of(path: str) -> str:
+    """The kind of an output, from its name: the suffix, or JINX."""
+    suffix = os.path.splitext(path)[1].lower()  # noqa: PTH122 - a string in a recipe
+    return next((kind for kind, one in _SUFFIXES.items() if one and one == suffix), "jinx")

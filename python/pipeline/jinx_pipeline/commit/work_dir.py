@@ -1,0 +1,122 @@
+"""The directory of a run: its plan, its journal, and the parts that are not published yet.
+
+plan.json       what is run on what, fixed once
+recipe.json     the recipe, for resume and replay
+journal.jsonl   finished work
+events.jsonl    what happened, for people and monitors
+parts/          output of tasks: s<segment>.<stage>-b<block>-<first row>.<attempt>
+globals/        orders that global operators have decided
+inputs/         inputs that were converted, by fingerprint
+"""
+
+import fcntl
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import IO, Any, Self
+
+from jinx_pipeline.schedule.task import Task
+
+
+class WorkDir:
+    """One run's directory; locked while it is open, so that two drivers never write the same output.
+
+    Args:
+        path: The directory; it is made if need be.
+
+    Raises:
+        RuntimeError: Another process has it open.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path).absolute()
+        for folder in (self.path, self.parts, self.globals):
+            folder.mkdir(parents=True, exist_ok=True)
+        self._lock: IO[bytes] = (self.path / "lock").open("ab")
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            self._lock.close()
+            raise RuntimeError(f"{self.path}: another process runs this pipeline; wait for it, or stop it") from None
+
+    @property
+    def parts(self) -> Path:
+        """Where tasks put their output."""
+        return self.path / "parts"
+
+    @property
+    def globals(self) -> Path:
+        """Where global operators put the order that they have decided."""
+        return self.path / "globals"
+
+    @property
+    def inputs(self) -> Path:
+        """Where converted inputs are kept."""
+        return self.path / "inputs"
+
+    @property
+    def journal_path(self) -> Path:
+        """The journal."""
+        return self.path / "journal.jsonl"
+
+    @property
+    def events_path(self) -> Path:
+        """The log of events."""
+        return self.path / "events.jsonl"
+
+    def part_path(self, segment: int, task: Task, attempt: int, suffix: str) -> Path:
+        """Where an attempt at a task puts its rows; no two attempts share it."""
+        name = f"s{segment}.{task.stage}-b{task.block:06}-{task.first:09}.{attempt}{suffix}"
+        return self.parts / name
+
+    def read_plan(self) -> dict[str, Any] | None:
+        """The plan of an earlier run; None if there is none."""
+        path = self.path / "plan.json"
+        return json.loads(path.read_text("utf-8")) if path.exists() else None
+
+    def write_plan(self, plan: dict[str, Any]) -> None:
+        """Fix the plan, at once."""
+        publish_text(self.path / "plan.json", json.dumps(plan, indent=1, ensure_ascii=False) + "\n")
+
+    def clear(self) -> None:
+        """Forget an earlier run, except for its converted inputs."""
+        for name in ("plan.json", "recipe.json", "journal.jsonl", "events.jsonl", "quarantine.jsonl", "trace.jsonl"):
+            (self.path / name).unlink(missing_ok=True)
+        for folder in (self.parts, self.globals):
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir()
+
+    def close(self) -> None:
+        """Release the lock."""
+        self._lock.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def publish_text(path: Path, text: str) -> None:
+    """Write a small file that is there whole or not at all."""
+    temporary = path.with_name(f".{path.name}.tmp")
+    with temporary.open("w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    temporary.replace(path)
+    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def remove_part(path: Path) -> None:
+    """Remove a part in any of its forms: a directory, or a file with its sidecar."""
+    if path.is_dir():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
+        path.with_suffix(".binx").unlink(missing_ok=True)

@@ -1,0 +1,192 @@
+"""The facade: load, process, run, export."""
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, Self
+
+import jinx
+from jinx_pipeline.operators.base import Operator
+from jinx_pipeline.recipe.model import Export, ExportKind, Options, Recipe, SourceSpec, Step
+from jinx_pipeline.recipe.places import Place
+from jinx_pipeline.run import Run, RunResult
+from jinx_pipeline.sample.roles import Roles
+
+PathLike = str | os.PathLike[str]
+Function = Callable[[Any], Any]
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """Samples and what is to be done with them; nothing runs before `run` or `export`.
+
+        ds = jp.Dataset.load("in.jinx").process([jp.ops.TextLengthFilter(min_len=10), my_function])
+        ds.export("out.jinx")
+
+    Attributes:
+        recipe: What is to be done so far.
+    """
+
+    recipe: Recipe
+
+    @classmethod
+    def load(
+        cls,
+        source: Any,
+        *,
+        text: str = "text",
+        images: str = "images",
+        audios: str = "audios",
+        videos: str = "videos",
+        roles: Roles | None = None,
+    ) -> Self:
+        """A dataset over files.
+
+        Args:
+            source: A path: JINX, a saved view, MDS or JSON lines are read where they lie; anything else that
+                `jinx.convert` reads is converted once. A list of paths, or of `SourceSpec` with weights and caps, is a
+                mixture. A jinx dataset or a Hugging Face dataset is written to a temporary dataset first.
+            text: The column or path of the texts, such as `messages[*].content`.
+            images: Of the images.
+            audios: Of the audios.
+            videos: Of the videos.
+            roles: All of these in one, with more options.
+        """
+        return cls(Recipe(_sources(source), roles or Roles(text=text, images=images, audios=audios, videos=videos), ()))
+
+    def process(self, operators: "Operator | Function | Iterable[Operator | Function]") -> Self:
+        """The dataset with more operators at the end.
+
+        Args:
+            operators: An operator, a function `sample -> sample | None | list of samples`, or several of these.
+        """
+        several = [operators] if isinstance(operators, Operator) or callable(operators) else list(operators)
+        first = len(self.recipe.steps)
+        steps = [Step(_operator(one), Place(path=f"process[{first + at}]")) for at, one in enumerate(several)]
+        return type(self)(replace(self.recipe, steps=(*self.recipe.steps, *steps)))
+
+    def export(
+        self,
+        path: PathLike,
+        *,
+        kind: ExportKind | None = None,
+        shard_size: int | str | None = None,
+        keep_stats: bool = True,
+        overwrite: bool = False,
+        restart: bool = False,
+        progress: Literal["auto", "plain", "none"] = "none",
+        **options: Any,
+    ) -> RunResult:
+        """Run the operators and write the result; an interrupted run is resumed.
+
+        Args:
+            path: The output: `out.jinx`, a directory of shards, or a name whose suffix says the format.
+            kind: The format, if the name does not say; `"view"` writes a saved view, which copies no sample.
+            shard_size: Size of the shards of a directory, `"512MB"` or bytes.
+            keep_stats: Keep the statistics of filters under `__dj__stats__`.
+            overwrite: Replace an existing output.
+            restart: Forget what an interrupted run has done.
+            progress: How to show progress on standard error.
+            **options: See `Options`: `workers`, `work_dir`, `seed`, `memory`, `max_bad_rows`, `trace` and others.
+
+        Raises:
+            FileExistsError: The output exists.
+            RecipeError: An operator reads a column that does not exist, or needs what this machine lacks.
+            ChangedError: An interrupted run of this output had another recipe or input.
+            StoppedError: The run stopped; call it again to resume.
+        """
+        from jinx_pipeline.commit.publish import kind_of
+
+        where = os.fsdecode(path)
+        export = Export(where, kind or kind_of(where), shard_size, keep_stats, overwrite)
+        recipe = replace(self.recipe, export=export, options=replace(self.recipe.options, **_known(options)))
+        return Run(recipe, progress=progress, restart=restart)()
+
+    def run(self, **options: Any) -> "jinx.Dataset":
+        """Run the operators and open the result, which is kept in a temporary directory until the process ends.
+
+        Args:
+            **options: As for `export`.
+        """
+        import atexit
+        import shutil
+        import tempfile
+
+        folder = tempfile.mkdtemp(prefix="jinx-pipeline-")
+        atexit.register(shutil.rmtree, folder, ignore_errors=True)
+        path = os.path.join(folder, "result")  # noqa: PTH118 - str in, str out
+        self.export(path, **options)
+        return jinx.open(path)
+
+    # About the input.
+
+    def input(self) -> "jinx.Dataset":
+        """The samples before any operator."""
+        paths = [source.path for source in self.recipe.sources]
+        return jinx.open(paths[0] if len(paths) == 1 else paths)
+
+    def schema(self) -> dict[str, str]:
+        """The columns of the input and their types."""
+        return self.input().schema
+
+    def count(self) -> int:
+        """The samples of the input."""
+        return len(self.input())
+
+    def head(self, count: int = 5) -> list[dict[str, Any]]:
+        """The first samples of the input, as plain dicts."""
+        return self.input()[:count].to_list()
+
+
+def _known(options: dict[str, Any]) -> dict[str, Any]:
+    from jinx._suggest import hint
+
+    known = Options.__dataclass_fields__
+    for name in options:
+        if name not in known:
+            raise TypeError(f"there is no option {name!r}{hint(name, known)}")
+    return options
+
+
+def _operator(one: Any) -> Operator:
+    if isinstance(one, Operator):
+        return one
+    from jinx_pipeline.operators.registry import create
+
+    if isinstance(one, str):
+        return create(one)
+    if callable(one):
+        from jinx_pipeline.operators.script.script_op import ScriptOp
+
+        return ScriptOp(function=one)
+    raise TypeError(f"an operator, its name or a function is needed, not {type(one).__name__}")
+
+
+def _sources(source: Any) -> tuple[SourceSpec, ...]:
+    if isinstance(source, str | os.PathLike):
+        return (SourceSpec(os.fsdecode(source)),)
+    if isinstance(source, SourceSpec):
+        return (source,)
+    if (
+        isinstance(source, Sequence)
+        and source
+        and all(isinstance(one, str | os.PathLike | SourceSpec) for one in source)
+    ):  # pyright: ignore[reportUnknownVariableType]
+        return tuple(_sources(one)[0] for one in source)  # pyright: ignore[reportUnknownVariableType]
+    return (SourceSpec(_written(source)),)
+
+
+def _written(source: Any) -> str:
+    """A dataset in memory, as files that workers can open; they are removed when the process ends."""
+    import atexit
+    import shutil
+    import tempfile
+
+    folder = tempfile.mkdtemp(prefix="jinx-pipeline-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    path = os.path.join(folder, "input.jinx")  # noqa: PTH118 - str in, str out
+    if isinstance(source, jinx.Dataset) and not source._transforms:
+        source.save(path)
+    else:
+        jinx.convert(source, path)
+    return path

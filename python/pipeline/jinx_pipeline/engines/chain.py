@@ -1,0 +1,147 @@
+"""Operators one after another on a batch: what each did, and the rows on which one failed."""
+
+import errno
+import resource
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from jinx_pipeline.commit.ledger import BadRow, OperatorFigures
+from jinx_pipeline.engines.trace import traced
+from jinx_pipeline.operators.base import Operator
+from jinx_pipeline.operators.batch import Batch
+from jinx_pipeline.operators.context import Context
+from jinx_pipeline.plan.stage import Stage
+
+# Errors of the machine, not of a row.
+_MACHINE = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EMFILE, errno.ENFILE, errno.ENOMEM}
+_PAGE = resource.getpagesize()
+
+
+class ThrottledError(Exception):
+    """A service that an operator asked wants us to wait.
+
+    Attributes:
+        seconds: For how long.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(f"wait {seconds:g} s")
+        self.seconds = seconds
+
+
+@dataclass(slots=True)
+class _Sum:
+    rows_in: int = 0
+    rows_out: int = 0
+    seconds: float = 0.0
+    cpu_seconds: float = 0.0
+    peak_bytes: int = 0
+
+
+class Chain:
+    """The operators of a stage, for one task.
+
+    Args:
+        stage: The stage.
+        ctx: What operators may use.
+        row_of: The row of the pipeline's input from which a position of the batch comes.
+    """
+
+    def __init__(self, stage: Stage, ctx: Context, row_of: Callable[[int], int]) -> None:
+        self._stage = stage
+        self.ctx = ctx
+        self._row_of = row_of
+        self._sums = [_Sum() for _ in stage.operators]
+        self.bad: list[BadRow] = []
+        self.traces: list[dict[str, Any]] = []
+
+    def run(self, batch: Batch) -> list[Batch]:
+        """What the operators make of a batch; in several parts where rows were left out."""
+        batches = [batch]
+        for place in range(len(self._stage.operators)):
+            batches = [made for one in batches for made in self._run_one(place, one) if len(made)]
+        return [one.forgotten() for one in batches]
+
+    def attempt(self, name: str, batch: Batch, call: Callable[[Batch], Any]) -> list[tuple[Batch, Any]]:
+        """Call a function of a batch; if it fails, of smaller ones, so that only the rows on which it fails are lost.
+
+        Returns:
+            Parts of the batch in order, each with what the function returned.
+        """
+        try:
+            return [(batch, call(batch))]
+        except Exception as error:
+            if concerns_all_rows(error):
+                raise
+            wait = getattr(error, "retry_after", None)
+            if isinstance(wait, int | float):
+                raise ThrottledError(float(wait)) from error
+            if len(batch) == 1:
+                self.bad.append(self._bad(name, batch, error))
+                return []
+        half = len(batch) // 2
+        first, second = batch.take(range(half)), batch.take(range(half, len(batch)))
+        return [*self.attempt(name, first, call), *self.attempt(name, second, call)]
+
+    def give_up(self, name: str, batch: Batch, error: Exception) -> None:
+        """Record that all rows of a batch are left out."""
+        self.bad += [self._bad(name, batch.take([at]), error) for at in range(len(batch))]
+
+    def figures(self) -> list[OperatorFigures]:
+        """What each operator did."""
+        stage = self._stage
+        return [
+            OperatorFigures(
+                operator.name, number, one.rows_in, one.rows_out, one.seconds, one.cpu_seconds, one.peak_bytes
+            )
+            for operator, number, one in zip(stage.operators, stage.numbers, self._sums, strict=True)
+        ]
+
+    def _run_one(self, place: int, batch: Batch) -> Iterator[Batch]:
+        stage, one = self._stage, self._sums[place]
+        operator = stage.operators[place]
+        is_marked = stage.measure_only and operator.kind == "filter"
+
+        def call(part: Batch) -> Batch:
+            return (operator.mark if is_marked else operator.run)(part, self.ctx)
+
+        started, cpu_started = time.perf_counter(), time.process_time()
+        made = self.attempt(operator.name, batch, call)
+        one.seconds += time.perf_counter() - started
+        one.cpu_seconds += time.process_time() - cpu_started
+        one.rows_in += len(batch)
+        one.rows_out += sum(len(after) for _, after in made)
+        one.peak_bytes = max(one.peak_bytes, resident_bytes())
+        for before, after in made:
+            if stage.trace:
+                self._trace(operator, stage.numbers[place], before, after)
+            yield after
+
+    def _trace(self, operator: Operator, number: int, before: Batch, after: Batch) -> None:
+        have = sum(one["number"] == number for one in self.traces)
+        if have < self._stage.trace:
+            found = traced(operator, before, after, self._stage.trace - have)
+            self.traces += [{"operator": operator.name, "number": number, **one} for one in found]
+
+    def _bad(self, name: str, batch: Batch, error: BaseException) -> BadRow:
+        lines = traceback.format_exception(error)
+        row = self._row_of(int(batch.positions[0]))
+        return BadRow(row, name, f"{type(error).__name__}: {error}"[:2000], "".join(lines)[-2000:])
+
+
+def concerns_all_rows(error: BaseException) -> bool:
+    """Whether no other rows would fare better: a package is missing, memory or disk space is short."""
+    return isinstance(error, ImportError | MemoryError) or (isinstance(error, OSError) and error.errno in _MACHINE)
+
+
+def resident_bytes() -> int:
+    """The resident memory of this process, without mapped files."""
+    try:
+        with open("/proc/self/statm", "rb") as file:  # noqa: PTH123 - read a thousand times a second
+            _, resident, shared, *_ = file.read().split()
+    except OSError:
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    return (int(resident) - int(shared)) * _PAGE

@@ -1,0 +1,260 @@
+"""Drives one segment: the scheduler decides, workers do, the ledger keeps. No policy of its own."""
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from jinx_pipeline.commit.ledger import BadRow, Ledger
+from jinx_pipeline.commit.work_dir import WorkDir, remove_part
+from jinx_pipeline.engines.run_task import signatures_path
+from jinx_pipeline.engines.workers import Died, Event, Failed, Finished, Hopeless, Ready, Request, Workers
+from jinx_pipeline.plan.source import OpenSource, Source
+from jinx_pipeline.plan.stage import Stage
+from jinx_pipeline.schedule.scheduler import Scheduler
+from jinx_pipeline.schedule.task import Cause, Lease, Limits, Quarantined, Verdict
+
+_TICK_SECONDS = 0.5
+# A worker that dies before its first task has a broken environment; others would die too.
+_FAILED_STARTS = 5
+
+
+class StoppedError(RuntimeError):
+    """The run stopped and can be resumed: what is committed stays."""
+
+
+@dataclass(frozen=True)
+class Segment:
+    """A chain of stages without a global operator between them.
+
+    Attributes:
+        number: Its place in the plan.
+        stages: In order.
+        source: What the first one reads.
+        blocks: Number and rows of each block; its first row follows from those before it.
+    """
+
+    number: int
+    stages: list[Stage]
+    source: Source
+    blocks: Mapping[int, int]
+
+    def first_rows(self) -> dict[int, int]:
+        """The first row of each block."""
+        found: dict[int, int] = {}
+        row = 0
+        for block, rows in self.blocks.items():
+            found[block] = row
+            row += rows
+        return found
+
+
+@dataclass
+class Observer:
+    """Who is told what happens; every attribute may be replaced.
+
+    Attributes:
+        event: Called with a kind and facts.
+        tick: Called about twice a second.
+    """
+
+    event: Callable[[str, dict[str, Any]], None] = field(default=lambda *_: None)
+    tick: Callable[[], None] = field(default=lambda: None)
+
+
+class Driver:
+    """Runs the blocks of a segment that are not committed yet.
+
+    Args:
+        segment: What to run.
+        workers: The engine's workers.
+        counts: How many workers of each pool.
+        ledger: What is committed.
+        work_dir: Where parts go.
+        limits: The scheduler's numbers.
+        stop_after_bad: The run stops when more rows than this were left out; None: never.
+        observer: Who is told.
+    """
+
+    def __init__(
+        self,
+        segment: Segment,
+        workers: Workers,
+        counts: Mapping[str, int],
+        ledger: Ledger,
+        work_dir: WorkDir,
+        *,
+        limits: Limits | None = None,
+        stop_after_bad: int | None = None,
+        observer: Observer | None = None,
+    ) -> None:
+        self._segment = segment
+        self._workers = workers
+        self._counts = counts
+        self._ledger = ledger
+        self._work_dir = work_dir
+        self._stop_after_bad = stop_after_bad
+        self._observer = observer or Observer()
+        self._first_rows = segment.first_rows()
+        self._source: OpenSource | None = None
+        done = ledger.done(segment.number, dict(segment.blocks), len(segment.stages))
+        self._scheduler = Scheduler(
+            segment.blocks,
+            [stage.pool for stage in segment.stages],
+            limits,
+            done=done,
+            first_attempt=ledger.next_attempt,
+        )
+        # None while a worker starts, a lease while it works, False when it waits for work.
+        self._state: dict[str, Lease | bool | None] = {}
+        self._pool_of: dict[str, str] = {}
+        self._paths: dict[int, str] = {}
+        self._failed_starts = 0
+        self._bad = len(ledger.bad_rows())
+
+    def run(self) -> None:
+        """Run until every block is done.
+
+        Raises:
+            StoppedError: Something happened that needs a person; everything committed is kept.
+        """
+        if self._scheduler.finished:
+            return
+        for number, stage in enumerate(self._segment.stages):
+            self._workers.load_stage(self._key(number), stage)
+        while not self._scheduler.finished:
+            self._staff()
+            self._hand_out()
+            for event in self._workers.events(_TICK_SECONDS):
+                self._handle(event)
+            self._observer.tick()
+
+    def _key(self, stage: int) -> str:
+        return f"{self._segment.number}.{stage}"
+
+    def _staff(self) -> None:
+        """Start workers where there is work for them."""
+        for pool, count in self._counts.items():
+            have = [worker for worker, name in self._pool_of.items() if name == pool]
+            busy = sum(isinstance(self._state[worker], Lease) for worker in have)
+            for _ in range(min(count, busy + self._scheduler.waiting(pool)) - len(have)):
+                worker = self._workers.start(pool)
+                self._pool_of[worker], self._state[worker] = pool, None
+
+    def _hand_out(self) -> None:
+        for worker, state in list(self._state.items()):
+            if state is not False:
+                continue
+            lease = self._scheduler.lease(worker, self._pool_of[worker], time.monotonic())
+            if lease is None:
+                continue
+            self._state[worker] = lease
+            self._workers.submit(worker, self._request(lease))
+
+    def _request(self, lease: Lease) -> Request:
+        task, segment = lease.task, self._segment
+        stage = segment.stages[task.stage]
+        suffix = ".jinx" if stage.output == "view" else ""
+        path = self._work_dir.part_path(segment.number, task, lease.attempt, suffix)
+        self._paths[lease.attempt] = str(path)
+        if task.stage == 0:
+            source = segment.source
+            first = self._first_rows[task.block] + task.first
+            task = type(task)(task.stage, task.block, first, task.rows, task.batch_share)
+        else:
+            source = self._made_by(task.stage - 1, task.block)
+        return Request(self._key(task.stage), source, task, lease.attempt, str(path))
+
+    def _made_by(self, stage: int, block: int) -> Source:
+        """What a stage has made of a block."""
+        names = self._ledger.parts(self._segment.number, stage, block)
+        parts = tuple(str(self._work_dir.parts / name) for name in names)
+        is_view = self._segment.stages[stage].output == "view"
+        return Source(self._segment.source.base if is_view else (), parts)
+
+    def _handle(self, event: Event) -> None:
+        if isinstance(event, Ready):
+            self._state[event.worker] = False
+            self._failed_starts = 0
+        elif isinstance(event, Finished):
+            self._finished(event)
+        elif isinstance(event, Failed):
+            self._state[event.worker] = False
+            self._observer.event("failed", {"worker": event.worker, "cause": event.cause.value, "what": event.what})
+            self._lost(event.attempt, event.cause, event.seconds)
+        elif isinstance(event, Hopeless):
+            raise StoppedError(f"{event.what} (worker {event.worker})")
+        else:
+            self._died(event)
+
+    def _finished(self, event: Finished) -> None:
+        lease = self._state[event.worker]
+        self._state[event.worker] = False
+        verdict = self._scheduler.receipt(event.attempt, event.receipt.rows_out, time.monotonic())
+        path = self._paths.pop(event.attempt)
+        if verdict is Verdict.STALE or not isinstance(lease, Lease):
+            self._discard(path)
+            return
+        self._ledger.commit(self._segment.number, lease.task, event.attempt, event.receipt)
+        facts = {"stage": self._key(lease.task.stage), "block": lease.task.block, "rows": lease.task.rows}
+        self._observer.event(
+            "block",
+            {**facts, "rows_out": event.receipt.rows_out, "seconds": event.receipt.seconds, "worker": event.worker},
+        )
+        for bad in event.receipt.bad:
+            self._left_out(bad)
+        self._end_copies()
+
+    def _end_copies(self) -> None:
+        """Workers whose task another one has finished are freed for other work."""
+        for worker, state in list(self._state.items()):
+            if isinstance(state, Lease) and not self._scheduler.is_wanted(state.attempt):
+                self._workers.kill(worker)
+                del self._state[worker], self._pool_of[worker]
+                self._discard(self._paths.pop(state.attempt))
+
+    def _died(self, event: Died) -> None:
+        lease = self._state.pop(event.worker, None)
+        self._pool_of.pop(event.worker, None)
+        self._observer.event("died", {"worker": event.worker, "cause": event.cause.value, "what": event.what})
+        if lease is None:
+            self._failed_starts += 1
+            if self._failed_starts >= _FAILED_STARTS:
+                log = self._work_dir.path / "workers.log"
+                raise StoppedError(f"workers end before their first task ({event.what}); see {log}")
+        elif isinstance(lease, Lease):
+            self._lost(lease.attempt, event.cause, 0.0)
+
+    def _lost(self, attempt: int, cause: Cause, delay: float) -> None:
+        self._discard(self._paths.pop(attempt))
+        for given_up in self._scheduler.lost(attempt, cause, time.monotonic(), delay=delay):
+            self._left_out(self._ledger.give_up(self._segment.number, given_up, self._input_row(given_up)))
+        self._end_copies()
+
+    def _input_row(self, given_up: Quarantined) -> int:
+        """The row of the pipeline's input that a task of one row was about."""
+        task = given_up.task
+        if task.stage == 0:
+            if self._source is None:
+                self._source = OpenSource(self._segment.source)
+            source, row = self._source, self._first_rows[task.block] + task.first
+        else:
+            source, row = OpenSource(self._made_by(task.stage - 1, task.block)), task.first
+        if source.source.bounds is not None:
+            return int(source.input_rows(source.group(row))[0])
+        return int(source.input_rows(source.positions(row, 1))[0])
+
+    def _left_out(self, bad: BadRow) -> None:
+        self._bad += 1
+        self._observer.event("bad_row", {"row": bad.row, "operator": bad.operator, "error": bad.error})
+        if self._stop_after_bad is not None and self._bad > self._stop_after_bad:
+            raise StoppedError(
+                f"{self._bad:,} rows were left out because something failed on them, more than stop_after_bad="
+                f"{self._stop_after_bad:,}; the last one: row {bad.row}, {bad.operator or 'worker'}: {bad.error}"
+            )
+
+    def _discard(self, path: str) -> None:
+        from pathlib import Path
+
+        remove_part(Path(path))
+        signatures_path(Path(path)).unlink(missing_ok=True)

@@ -1,0 +1,239 @@
+"""The local engine: worker processes on this machine."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection, wait
+from pathlib import Path
+from typing import Any
+
+from jinx_pipeline.engines.workers import Died, Event, Failed, Finished, Hopeless, Ready, Request
+from jinx_pipeline.schedule.task import Cause
+
+_WATCH_SECONDS = 0.25
+_PAGE = os.sysconf("SC_PAGE_SIZE")
+
+
+@dataclass(eq=False)
+class _Process:
+    """A worker process and its pipes."""
+
+    name: str
+    process: subprocess.Popen[bytes]
+    requests: Connection
+    answers: Connection
+    lifeline: int
+    known_stages: set[str] = field(default_factory=set[str])
+    over_limit: bool = False
+    gpu: str | None = None
+
+
+class LocalWorkers:
+    """Worker processes of this machine.
+
+    Args:
+        log: The file to which workers write what operators print.
+        memory_limit: Bytes of memory of its own that a worker may use before it is killed; None: no limit.
+        threads: Threads that one worker's kernels use.
+        files: Python files with operators that the workers are to load.
+    """
+
+    def __init__(
+        self, log: Path, *, memory_limit: int | None = None, threads: int = 1, files: tuple[str, ...] = ()
+    ) -> None:
+        self._log = log
+        self._memory_limit = memory_limit
+        self._threads = threads
+        self._files = files
+        self._processes: dict[str, _Process] = {}
+        self._stages: dict[str, bytes] = {}
+        self._gpus = visible_gpus()
+        self._number = 0
+        self._last_look = 0.0
+
+    def start(self, pool: str) -> str:
+        """Start a process; a worker of the pool `gpu` has one GPU to itself, others see none."""
+        self._number += 1
+        name = f"{pool}-{self._number}"
+        gpu = self._free_gpu() if pool == "gpu" else None
+        to_worker, requests = os.pipe()[:2]
+        answers, from_worker = os.pipe()[:2]
+        held, lifeline = os.pipe()[:2]
+        inherited = (to_worker, from_worker, held)
+        environment = {
+            **os.environ,
+            # Set before the process imports anything, so that no library sees another device.
+            "CUDA_VISIBLE_DEVICES": gpu or "",
+            "OMP_NUM_THREADS": str(self._threads),
+            "RAYON_NUM_THREADS": str(self._threads),
+            "PYTHONPATH": os.pathsep.join(_import_path()),
+        }
+        try:
+            with self._log.open("ab") as log:
+                process = subprocess.Popen(  # noqa: S603 - our own module
+                    [sys.executable, "-m", "jinx_pipeline.worker", *map(str, inherited)],
+                    pass_fds=inherited,
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=log,
+                    env=environment,
+                    start_new_session=True,  # Ctrl-C is the driver's business
+                )
+        finally:
+            for one in inherited:
+                os.close(one)
+        made = _Process(
+            name, process, Connection(requests, readable=False), Connection(answers, writable=False), lifeline
+        )
+        made.gpu = gpu
+        self._processes[name] = made
+        self._send(made, ("path", [path for path in sys.path if path]))
+        if self._files:
+            self._send(made, ("files", self._files))
+        return name
+
+    def load_stage(self, key: str, stage: Any) -> None:
+        """Pickle a stage, functions of scripts and notebooks included."""
+        import cloudpickle
+
+        self._stages[key] = cloudpickle.dumps(stage)
+
+    def submit(self, worker: str, request: Request) -> None:
+        """Send a task."""
+        process = self._processes[worker]
+        if request.stage not in process.known_stages:
+            process.known_stages.add(request.stage)
+            self._send(process, ("stage", request.stage, self._stages[request.stage]))
+        self._send(process, ("task", request.stage, request.source, request.task, request.attempt, request.path))
+
+    def events(self, timeout: float) -> list[Event]:
+        """What workers have answered, and which have died."""
+        self._enforce_memory_limit()
+        by_pipe = {process.answers: process for process in self._processes.values()}
+        found: list[Event] = []
+        for pipe in wait(list(by_pipe), min(timeout, _WATCH_SECONDS)):
+            process = by_pipe[pipe]  # pyright: ignore[reportArgumentType] - only pipes were given
+            try:
+                found.append(_event(process.name, process.answers.recv()))
+            except (EOFError, OSError):
+                found.append(self._buried(process))
+        return found
+
+    def kill(self, worker: str) -> None:
+        """End a worker at once."""
+        process = self._processes.pop(worker, None)
+        if process is not None:
+            process.process.kill()
+            _release(process)
+
+    def close(self) -> None:
+        """End all workers; those between tasks leave by themselves."""
+        for process in self._processes.values():
+            process.requests.close()
+        for process in self._processes.values():
+            process.process.kill()
+            _release(process)
+        self._processes.clear()
+
+    def pids(self) -> dict[str, int]:
+        """The processes, for tests and monitors."""
+        return {name: one.process.pid for name, one in self._processes.items()}
+
+    def _send(self, process: _Process, message: tuple[Any, ...]) -> None:
+        with suppress(OSError):  # it has died; `events` says so
+            process.requests.send(message)
+
+    def _buried(self, process: _Process) -> Died:
+        code = process.process.wait()
+        self._processes.pop(process.name, None)
+        _release(process)
+        if process.over_limit:
+            limit = self._memory_limit or 0
+            return Died(process.name, Cause.MEMORY, f"killed: it used more than {limit:,} bytes of memory")
+        what = f"killed by {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"
+        return Died(process.name, Cause.DIED, what)
+
+    def _enforce_memory_limit(self) -> None:
+        now = time.monotonic()
+        if self._memory_limit is None or now - self._last_look < _WATCH_SECONDS:
+            return
+        self._last_look = now
+        for process in self._processes.values():
+            used = private_bytes(process.process.pid)
+            if used > self._memory_limit and not process.over_limit:
+                process.over_limit = True
+                process.process.kill()
+
+    def _free_gpu(self) -> str:
+        if not self._gpus:
+            raise RuntimeError("an operator needs a GPU, and this machine shows none")
+        taken = [process.gpu for process in self._processes.values()]
+        return min(self._gpus, key=taken.count)
+
+
+def _release(process: _Process) -> None:
+    process.process.wait()
+    for pipe in (process.requests, process.answers):
+        pipe.close()
+    os.close(process.lifeline)
+
+
+def _event(worker: str, message: tuple[Any, ...]) -> Event:
+    kind = message[0]
+    if kind == "ready":
+        return Ready(worker)
+    if kind == "receipt":
+        return Finished(worker, message[1], message[2])
+    if kind == "throttled":
+        return Failed(worker, message[1], Cause.THROTTLED, seconds=message[2])
+    if kind == "memory":
+        return Failed(worker, message[1], Cause.MEMORY, "MemoryError")
+    if kind == "fatal":
+        return Hopeless(worker, message[2], message[3])
+    return Failed(worker, message[1], Cause.FAILED, message[2])
+
+
+def _import_path() -> list[str]:
+    """Where a new process finds this package and jinx, wherever they were imported from."""
+    import jinx
+    import jinx_pipeline
+
+    roots = [str(Path(one.__file__ or "").resolve().parents[1]) for one in (jinx_pipeline, jinx)]
+    return list(dict.fromkeys([*roots, *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]))
+
+
+def visible_gpus() -> list[str]:
+    """The GPUs of this machine, found without initialising CUDA in this process."""
+    shown = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if shown is not None:
+        return [one for one in shown.split(",") if one]
+    numbers = sorted(int(path.name[6:]) for path in Path("/dev").glob("nvidia[0-9]*") if path.name[6:].isdigit())
+    return [str(number) for number in numbers]
+
+
+def private_bytes(pid: int) -> int:
+    """The resident memory of a process, without mapped files; 0 if it is gone."""
+    try:
+        _, resident, shared, *_ = Path(f"/proc/{pid}/statm").read_text("ascii").split()
+    except OSError:
+        return 0
+    return (int(resident) - int(shared)) * _PAGE
+
+
+def usable_cores() -> int:
+    """Cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def usable_memory() -> int | None:
+    """Bytes of memory of this machine or container; None if that cannot be told."""
+    try:
+        limit = Path("/sys/fs/cgroup/memory.max").read_text("ascii").strip()
+    except OSError:
+        limit = "max"
+    total = os.sysconf("SC_PHYS_PAGES") * _PAGE
+    return min(int(limit), total) if limit.isdigit() else total

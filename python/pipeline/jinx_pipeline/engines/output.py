@@ -1,0 +1,180 @@
+"""Writing the output of a task: a saved view of positions and changed columns, or the samples as they are stored."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import jinx
+from jinx_pipeline.operators.batch import REMOVED, STATS, Batch
+from jinx_pipeline.plan.source import ID, ROW, OpenSource
+from jinx_pipeline.plan.stage import Stage
+
+
+class Output:
+    """Turns batches into a part.
+
+    The bytes of a row depend on the row and the stage alone, never on the batch that it was in, so that every schedule
+    gives the same output. Columns that operators declare to write are therefore written for every row; of others, those
+    whose value differs from the stored one.
+    """
+
+    def __init__(self, stage: Stage, source: OpenSource) -> None:
+        self._stage = stage
+        self._source = source
+        self._dataset = source.dataset
+        self._stored = set(self._dataset.column_names)
+        writes = {stage.roles.column(name) for operator in stage.operators for name in operator.writes}
+        self._declared = [name for name in sorted(writes) if name in self._stored]
+        self._hidden = [name for name in (ROW, ID) if name in self._stored]
+
+    def write_rows(self, path: Path, batches: Sequence[Batch]) -> "jinx._results.WriteResult":
+        """The samples of batches as a dataset; nothing is decoded that did not change."""
+        with jinx.Writer(path, overwrite=True, **self._stage.writer) as writer:
+            for batch in batches:
+                if batch.source is not self._dataset:
+                    writer.write_many(self._made(batch))
+                    continue
+                columns = self._columns(batch)
+                for start, stop, marks in _runs(columns, len(batch)):
+                    replace = {name: values[start:stop] for name, values in columns.items() if name not in marks}
+                    drop = [name for name, mark in marks.items() if mark is REMOVED and name in self._stored]
+                    writer.copy(
+                        self._dataset, batch.positions[start:stop], replace=replace, drop=[*self._hidden, *drop]
+                    )
+            return writer.close()
+
+    def write_view(self, path: Path, batches: Sequence[Batch]) -> "jinx._results.WriteResult":
+        """Which rows of the base remain, in which order, and the columns that they have of their own."""
+        base = self._source.base
+        if base is None:
+            raise ValueError("a view needs a base")
+        rows = np.concatenate([self._source.input_rows(batch.positions) for batch in batches])
+        ids = [one for batch in batches for one in batch.ids]
+        found = [self._columns(batch) for batch in batches]
+        names = list(dict.fromkeys([*self._source.own_columns(), *(name for one in found for name in one)]))
+        own: dict[str, Any] = {}
+        dropped: list[str] = []
+        for name in names:
+            values: list[Any] = []
+            for batch, columns in zip(batches, found, strict=True):
+                values += self._whole(batch, name, columns.get(name))
+            if all(value is REMOVED for value in values):
+                if name in base.column_names:
+                    dropped.append(name)
+                continue
+            own[name] = [None if value is REMOVED else value for value in values]
+        own[ROW] = rows
+        if ids != [str(row) for row in rows.tolist()]:
+            own[ID] = ids
+        view = base.select(rows)
+        if dropped:
+            view = view.drop_columns(dropped)
+        return view.with_columns(own).save(path, overwrite=True)
+
+    def _made(self, batch: Batch) -> Iterable[Mapping[str, Any]]:
+        """Samples that are not rows of the dataset."""
+        return batch.to_samples(stats=self._stage.keep_stats and bool(batch.stats))
+
+    def _columns(self, batch: Batch) -> dict[str, list[Any]]:
+        """The columns to write in place of the stored ones; REMOVED where a row keeps or lacks its stored value."""
+        changed = batch.changed
+        columns: dict[str, list[Any]] = {}
+        for name in self._declared:
+            columns[name] = _listed(changed[name]) if name in changed else self._values(batch, name)
+            if None in columns[name]:
+                columns[name] = self._absent_kept(batch, name, columns[name])
+        for name, values in changed.items():
+            if name not in columns:
+                columns[name] = self._changed_only(batch, name, _listed(values))
+        if not self._stage.keep_stats:
+            if STATS in self._stored:
+                columns[STATS] = [REMOVED] * len(batch)
+        elif batch.stats:
+            columns[STATS] = self._ordered(batch.stats_column())
+        return columns
+
+    def _ordered(self, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Statistics in the order of the recipe, after those that the input had."""
+        order = self._stage.stat_order
+        known = set(order)
+        return [
+            {
+                **{name: value for name, value in row.items() if name not in known},
+                **{name: row[name] for name in order if name in row},
+            }
+            for row in rows
+        ]
+
+    def _values(self, batch: Batch, name: str) -> list[Any]:
+        """The stored values of a column; REMOVED where a sample has none."""
+        samples = self._dataset.take(batch.positions, [name])
+        return [sample.get(name, REMOVED) for sample in samples]
+
+    def _whole(self, batch: Batch, name: str, values: list[Any] | None) -> list[Any]:
+        """The values of a column that is the view's own, those that did not change included."""
+        if values is not None and not any(one is _KEPT for one in values):
+            return values
+        stored = self._values(batch, name)
+        return (
+            stored
+            if values is None
+            else [old if new is _KEPT else new for new, old in zip(values, stored, strict=True)]
+        )
+
+    def _absent_kept(self, batch: Batch, name: str, values: list[Any]) -> list[Any]:
+        """A row that had no such column, and was given None by an operator that took it for that, still has none."""
+        stored = self._values(batch, name)
+        return [old if new is None and old is REMOVED else new for new, old in zip(values, stored, strict=True)]
+
+    def _changed_only(self, batch: Batch, name: str, values: list[Any]) -> list[Any]:
+        if name not in self._stored:
+            return values
+        stored = self._values(batch, name)
+        return [_KEPT if _is_same(new, old) else new for new, old in zip(values, stored, strict=True)]
+
+
+class _Kept:
+    """The row has its stored value."""
+
+
+_KEPT = _Kept()
+
+
+def _is_same(new: Any, old: Any) -> bool:
+    """Whether a value would be stored in the same bytes, as far as that is cheap to tell."""
+    if type(new) is not type(old):
+        return False
+    if isinstance(new, str | bytes | bool | int) or new is None:
+        return new == old
+    if isinstance(new, list):
+        return len(new) == len(old) and all(map(_is_same, new, old))
+    if isinstance(new, dict):
+        return list(new) == list(old) and all(_is_same(new[name], old[name]) for name in new)
+    return False
+
+
+def _listed(values: Any) -> list[Any]:
+    if isinstance(values, list):
+        return values
+    if hasattr(values, "to_pylist"):
+        return values.to_pylist()
+    return values.tolist() if getattr(values, "ndim", 0) == 1 else list(values)
+
+
+def _runs(columns: Mapping[str, list[Any]], rows: int) -> Iterator[tuple[int, int, dict[str, Any]]]:
+    """Consecutive rows in which the same columns are KEPT or REMOVED: where they start and stop, and these columns."""
+    partly = {name: values for name, values in columns.items() if any(one is REMOVED or one is _KEPT for one in values)}
+    start = 0
+    while start < rows:
+        marks = _marks(partly, start)
+        stop = start + 1
+        while stop < rows and (not partly or _marks(partly, stop) == marks):
+            stop = stop + 1 if partly else rows
+        yield start, stop, marks
+        start = stop
+
+
+def _marks(columns: Mapping[str, list[Any]], row: int) -> dict[str, Any]:
+    return {name: values[row] for name, values in columns.items() if values[row] is REMOVED or values[row] is _KEPT}

@@ -1,0 +1,163 @@
+"""One task, from the rows of its source to a part and a receipt; runs in a worker."""
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from jinx.errors import JinxError
+from jinx_pipeline.commit.ledger import Receipt
+from jinx_pipeline.commit.work_dir import remove_part
+from jinx_pipeline.engines.chain import Chain, concerns_all_rows
+from jinx_pipeline.engines.output import Output
+from jinx_pipeline.operators.batch import STATS, Batch
+from jinx_pipeline.operators.context import Context
+from jinx_pipeline.plan.source import OpenSource
+from jinx_pipeline.plan.stage import Stage
+from jinx_pipeline.schedule.task import Task
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+SIGNATURES = ".signatures"
+
+
+def run_task(stage: Stage, source: OpenSource, task: Task, path: Path, ctx: Context) -> Receipt:
+    """Run a stage on some rows and write what remains.
+
+    Args:
+        stage: The operators.
+        source: Where the rows are.
+        task: Which rows.
+        path: The part to write; its name ends in `.jinx` for a view, and is a directory otherwise.
+        ctx: What operators may use.
+
+    Returns:
+        What is to be committed; the part is complete on the disk by then.
+    """
+    started = time.perf_counter()
+
+    def row_of(position: int) -> int:
+        return int(source.input_rows(np.array([position]))[0]) if position >= 0 else -1
+
+    chain = Chain(stage, ctx, row_of)
+    done: list[Batch] = []
+    for batch in _batches(stage, source, task, chain):
+        done += chain.run(batch)
+    written = _finish(Output(stage, source), stage, path, done, chain)
+    rows_out = written.samples if written is not None else 0
+    return Receipt(
+        part=path.name if rows_out else None,
+        rows_out=rows_out,
+        bytes_out=written.bytes if written is not None else 0,
+        seconds=time.perf_counter() - started,
+        bad=chain.bad,
+        figures=chain.figures(),
+        traces=chain.traces,
+    )
+
+
+def _batches(stage: Stage, source: OpenSource, task: Task, chain: Chain) -> Iterator[Batch]:
+    """The rows of a task as batches; of a source with groups, what the group operator makes of them."""
+    size = max(stage.batch_rows // task.batch_share, 1)
+    if stage.group is not None:
+        yield from _grouped(stage, source, task, chain)
+        return
+    for first in range(task.first, task.first + task.rows, size):
+        rows = min(size, task.first + task.rows - first)
+        positions = source.positions(first, rows)
+        batch = Batch(source.dataset, positions, stage.roles, ids=source.ids(positions))
+        yield _with_known_stats(batch, stage)
+
+
+def _with_known_stats(batch: Batch, stage: Stage) -> Batch:
+    """Statistics that the input has, so that filters do not compute them again."""
+    if not stage.known_stats or STATS not in batch.source.column_names:
+        return batch
+    import pyarrow as pa
+
+    stored = batch.column(STATS)
+    for name, digest in stage.known_stats.items():
+        values = [one.get(name) if one is not None else None for one in stored]
+        batch = batch.with_stats({name: pa.array(values)}, digest)
+    return batch
+
+
+def _grouped(stage: Stage, source: OpenSource, task: Task, chain: Chain) -> Iterator[Batch]:
+    """One sample for each group."""
+    operator = stage.group
+    if operator is None:
+        return
+    made: list[dict[str, Any]] = []
+    for number in range(task.first, task.first + task.rows):
+        positions = source.group(number)
+        group = Batch(source.dataset, positions, stage.roles, ids=source.ids(positions))
+        try:
+            made += operator.run(group, chain.ctx).to_samples()
+        except Exception as error:
+            if concerns_all_rows(error):
+                raise
+            chain.give_up(operator.name, group, error)
+    if made:
+        yield Batch(made, roles=stage.roles)
+
+
+def _finish(output: Output, stage: Stage, path: Path, batches: list[Batch], chain: Chain) -> Any:
+    """Write the rows, and their signatures if a deduplicator follows; both are of the same rows."""
+    operator: Any = stage.signatures
+    while True:
+        tables: list[pa.Table] = []
+        if operator is not None:
+            found = [
+                one
+                for batch in batches
+                for one in chain.attempt(operator.name, batch, lambda part: operator.signatures(part, chain.ctx))
+            ]
+            batches, tables = [batch for batch, _ in found], [table for _, table in found]
+        written, kept = _write(output, stage, path, batches, chain)
+        if operator is None or sum(map(len, kept)) == sum(map(len, batches)):
+            break
+        batches = kept
+    if tables:
+        _write_signatures(signatures_path(path), tables)
+    return written
+
+
+def _write_signatures(path: Path, tables: "list[pa.Table]") -> None:
+    import pyarrow as pa
+
+    table = pa.concat_tables(tables)
+    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
+        writer.write_table(table)
+
+
+def signatures_path(part: Path) -> Path:
+    """Where the signatures of a part's rows are."""
+    return part.with_name(part.name + SIGNATURES)
+
+
+def _write(output: Output, stage: Stage, path: Path, batches: list[Batch], chain: Chain) -> tuple[Any, list[Batch]]:
+    """Write the rows; those that cannot be read or stored are left out, and no other. Returns those that remain."""
+    write = output.write_view if stage.output == "view" else output.write_rows
+    while batches:
+        try:
+            return write(path, batches), batches
+        except (JinxError, ValueError, TypeError, OverflowError) as error:
+            before = len(chain.bad)
+            batches = _writable(write, path.with_name(f"{path.stem}.trial{path.suffix}"), batches, chain)
+            if len(chain.bad) == before:
+                raise error from None
+    return None, []
+
+
+def _writable(write: Any, trial: Path, batches: list[Batch], chain: Chain) -> list[Batch]:
+    """What can be written, tried in a file that is removed again."""
+    found = [
+        part
+        for batch in batches
+        for part, _ in chain.attempt("writing the output", batch, lambda one: write(trial, [one]))
+    ]
+    remove_part(trial)
+    return found

@@ -1,0 +1,109 @@
+"""What an engine is to the driver: workers that can be started, given a task, listened to and killed."""
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from jinx_pipeline.commit.ledger import Receipt
+from jinx_pipeline.plan.source import Source
+from jinx_pipeline.schedule.task import Cause, Task
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A task as it travels to a worker: a few hundred bytes.
+
+    Attributes:
+        stage: The key under which the worker was given the stage.
+        source: Where the rows are.
+        task: Which rows.
+        attempt: The lease.
+        path: Where to put the part.
+    """
+
+    stage: str
+    source: Source
+    task: Task
+    attempt: int
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """A worker can take tasks."""
+
+    worker: str
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """A worker has done a task."""
+
+    worker: str
+    attempt: int
+    receipt: Receipt
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """A worker lives, but could not do a task."""
+
+    worker: str
+    attempt: int
+    cause: Cause
+    what: str = ""
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Hopeless:
+    """Something that no other task would survive either: a package is missing, the disk is full."""
+
+    worker: str
+    what: str
+    trace: str
+
+
+@dataclass(frozen=True, slots=True)
+class Died:
+    """A worker is gone.
+
+    Attributes:
+        worker: Which.
+        cause: NODE, MEMORY or DIED.
+        what: What is known, such as the signal.
+    """
+
+    worker: str
+    cause: Cause
+    what: str
+
+
+Event = Ready | Finished | Failed | Hopeless | Died
+
+
+class Workers(Protocol):
+    """The workers of an engine."""
+
+    def start(self, pool: str) -> str:
+        """Begin to start a worker; `Ready` follows. Returns its name."""
+        ...
+
+    def load_stage(self, key: str, stage: Any) -> None:
+        """Make a stage known; each worker is given it before its first task of it."""
+        ...
+
+    def submit(self, worker: str, request: Request) -> None:
+        """Give a worker a task."""
+        ...
+
+    def events(self, timeout: float) -> list[Event]:
+        """What has happened; waits up to `timeout` seconds for something."""
+        ...
+
+    def kill(self, worker: str) -> None:
+        """End a worker whose task is not wanted any more; no event follows."""
+        ...
+
+    def close(self) -> None:
+        """End all workers."""
+        ...

@@ -1,0 +1,1 @@
+"""From a recipe to a plan: inputs, segments, stages, blocks."""

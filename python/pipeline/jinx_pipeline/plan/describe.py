@@ -1,0 +1,109 @@
+"""A plan in words, made without writing anything."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import jinx
+from jinx._sizes import natural_size
+from jinx_pipeline.plan.inputs import needs_conversion
+from jinx_pipeline.plan.planner import SegmentPlan, block_rows, cut, refuse_impossible, segments_of
+from jinx_pipeline.plan.probe import probe_rates
+from jinx_pipeline.plan.source import OpenSource, Source
+from jinx_pipeline.recipe.model import Recipe
+
+
+def describe(recipe: Recipe) -> dict[str, Any]:
+    """What a recipe would do.
+
+    Returns:
+        `inputs`, `segments`, `blocks` and others for programs, and `lines` for people.
+
+    Raises:
+        RecipeError: It can never run.
+    """
+    from jinx_pipeline.engines.local import visible_gpus
+    from jinx_pipeline.run import work_dir_of, worker_counts, worker_memory
+
+    inputs = [_input(source.path) for source in recipe.sources]
+    ready = [one for one in inputs if not one["converted"]]
+    rates: dict[int, float] = {}
+    if len(ready) == len(inputs):
+        opened = OpenSource(Source(tuple(str(Path(one["path"]).absolute()) for one in inputs)))
+        limit = worker_memory(recipe)
+        refuse_impossible(recipe, gpus=len(visible_gpus()), memory=limit, columns=opened.dataset.column_names)
+        rates = probe_rates(recipe, opened)
+    segments = segments_of(recipe, rates)
+    rows = sum(one["rows"] or 0 for one in inputs)
+    size = sum(one["bytes"] for one in inputs)
+    per_block = recipe.options.block_rows or block_rows(rows, size / rows if rows else 1.0)
+    facts: dict[str, Any] = {
+        "inputs": inputs,
+        "rows": rows,
+        "rows_per_block": per_block,
+        "blocks": len(cut(rows, per_block)),
+        "workers": worker_counts(recipe),
+        "worker_memory": worker_memory(recipe),
+        "work_dir": str(work_dir_of(recipe)),
+        "rates": rates,
+        "segments": [_segment(recipe, one) for one in segments],
+    }
+    facts["lines"] = _lines(recipe, facts)
+    return facts
+
+
+def _input(path: str) -> dict[str, Any]:
+    if needs_conversion(path):
+        found = Path(path)
+        size = found.stat().st_size if found.is_file() else 0
+        if not any(one in path for one in "*?[") and "://" not in path and not os.path.lexists(path):
+            jinx.open(path)  # raises, with the nearest name
+        return {"path": path, "converted": True, "rows": None, "bytes": size}
+    dataset = jinx.open(path)
+    info = dataset.info()
+    return {"path": path, "converted": False, "rows": len(dataset), "bytes": info.bytes + info.sidecar_bytes}
+
+
+def _segment(recipe: Recipe, segment: SegmentPlan) -> dict[str, Any]:
+    def name(place: int | None) -> str | None:
+        return None if place is None else recipe.steps[place].operator.name
+
+    return {
+        "makes_groups_with": name(segment.group),
+        "stages": [
+            {"operators": [name(place) for place in one.operators], "pool": one.pool, "batch_rows": one.batch_rows}
+            for one in segment.stages
+        ],
+        "ends_with": name(segment.decides),
+    }
+
+
+def _lines(recipe: Recipe, facts: dict[str, Any]) -> list[str]:
+    lines: list[str] = []
+    for one in facts["inputs"]:
+        what = "is converted first, once" if one["converted"] else f"{one['rows']:,} samples"
+        lines.append(f"input      {one['path']}: {what}, {natural_size(one['bytes'])}")
+    if facts["rows"]:
+        lines.append(f"blocks     {facts['blocks']:,} of up to {facts['rows_per_block']:,} samples")
+    workers = ", ".join(f"{count} {pool}" for pool, count in facts["workers"].items() if count)
+    memory = facts["worker_memory"]
+    limit = f", each up to {natural_size(memory)} of memory" if memory is not None else ""
+    lines.append(f"workers    {workers}{limit}")
+    for number, segment in enumerate(facts["segments"], start=1):
+        for stage in segment["stages"]:
+            names = " + ".join(stage["operators"]) or "rows as they are"
+            group = f"{segment['makes_groups_with']} -> " if segment["makes_groups_with"] else ""
+            lines.append(f"segment {number}  {group}{names}  [{stage['pool']}, batches of {stage['batch_rows']:,}]")
+        if segment["ends_with"]:
+            lines.append(f"           then over all rows: {segment['ends_with']}")
+    for place, rate in facts["rates"].items():
+        lines.append(f"probe      {recipe.steps[place].operator.name}: {rate:,.0f} samples/s")
+    if recipe.export is not None:
+        copies = (
+            "copies no sample"
+            if recipe.export.kind == "view"
+            else f"up to {natural_size(sum(one['bytes'] for one in facts['inputs']))}"
+        )
+        lines.append(f"output     {recipe.export.path} ({recipe.export.kind}): {copies}")
+    lines.append(f"work_dir   {facts['work_dir']}")
+    return lines

@@ -1,0 +1,135 @@
+"""Inputs: what is opened as it is, what is converted first, and how a changed input is told from a grown one."""
+
+import json
+import os
+from dataclasses import dataclass, field
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import jinx
+from jinx.errors import JinxError, UnsupportedError
+from jinx_pipeline.recipe.model import SourceSpec
+
+# Read through a converted copy: a broken line costs that line alone, and workers neither index nor scan the file.
+_PLAIN = (".jsonl", ".ndjson", ".jsonlines", ".json")
+
+
+@dataclass(frozen=True)
+class Input:
+    """A dataset to read.
+
+    Attributes:
+        path: Where it is, absolute.
+        identity: What it is: number of samples, and ids of shards or what identifies the source.
+        rows: Its samples.
+        bytes: Of all its files.
+        source: The path as the recipe has it.
+        rejected: Of a source that was converted: rows that cannot be read, from 0, with the reason.
+    """
+
+    path: str
+    identity: dict[str, Any]
+    rows: int
+    bytes: int
+    source: str
+    rejected: list[tuple[int, str]] = field(default_factory=list[tuple[int, str]])
+
+
+def find_input(source: SourceSpec, inputs_dir: Path) -> Input:
+    """Open a source, converting it first if it has no block identity.
+
+    Args:
+        source: The source.
+        inputs_dir: Where converted inputs are kept, by fingerprint.
+
+    Raises:
+        FileNotFoundError: There is no such file; the message names the nearest one.
+        JinxError: It cannot be read.
+    """
+    if not needs_conversion(source.path):
+        return _described(source.path)
+    fingerprint = _fingerprint(source.path)
+    target, rejects = inputs_dir / fingerprint, inputs_dir / f"{fingerprint}.rejected.jsonl"
+    if not (target / "jinx.json").exists():
+        inputs_dir.mkdir(parents=True, exist_ok=True)
+        jinx.convert(source.path, target, overwrite=True, on_error="skip", rejects=rejects)
+    made = _described(str(target))
+    identity = {"format": "converted", "samples": made.rows, "source": fingerprint}
+    if source.path.lower().endswith(_PLAIN) and Path(source.path).is_file():
+        size = Path(source.path).stat().st_size
+        identity = {"format": "jsonl", "samples": made.rows, "bytes": size, "sha256": head_digest(source.path, size)}
+    return Input(made.path, identity, made.rows, made.bytes, source.path, _rejected(rejects))
+
+
+def needs_conversion(path: str) -> bool:
+    """Whether a source is converted before it is read: it is not JINX, a saved view or MDS."""
+    if path.lower().endswith(_PLAIN):
+        return True
+    try:
+        jinx.open(path).close()
+    except UnsupportedError:
+        return True
+    except JinxError:
+        # A directory or pattern of other files; whether they can be read, the conversion says.
+        return not path.endswith(".jinx") and not (Path(path) / "jinx.json").exists()
+    return False
+
+
+def _rejected(path: Path) -> list[tuple[int, str]]:
+    if not path.exists():
+        return []
+    records = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    return [(int(one["line"]) - 1 if one["line"] else int(one["row"] or 0), one["reason"]) for one in records]
+
+
+def _described(path: str) -> Input:
+    dataset = jinx.open(path)
+    info = dataset.info()
+    identity: dict[str, Any] = {"format": info.format, "samples": len(dataset), "ids": info.ids}
+    where = path if any(one in path for one in "*?[") else str(Path(path).absolute())
+    return Input(where, identity, len(dataset), info.bytes + info.sidecar_bytes, path)
+
+
+def has_grown(old: dict[str, Any], new: dict[str, Any], path: str) -> bool:
+    """Whether an input only has more samples at its end than before.
+
+    Args:
+        old: Its identity then.
+        new: Its identity now.
+        path: The source.
+    """
+    if old["format"] != new["format"] or new["samples"] <= old["samples"]:
+        return False
+    if old["format"] == "jsonl":
+        with Path(path).open("rb") as file:
+            file.seek(max(old["bytes"] - 1, 0))
+            ends_a_line = file.read(1) == b"\n"
+        return ends_a_line and head_digest(path, old["bytes"]) == old["sha256"]
+    ids = old.get("ids") or [None]
+    return None not in ids and len(new["ids"]) > len(ids) and new["ids"][: len(ids)] == ids
+
+
+def head_digest(path: str, size: int) -> str:
+    """The SHA-256 of the first bytes of a file."""
+    digest = sha256()
+    with Path(path).open("rb") as file:
+        while size > 0 and (data := file.read(min(size, 1 << 20))):
+            digest.update(data)
+            size -= len(data)
+    return digest.hexdigest()
+
+
+def _fingerprint(path: str) -> str:
+    """Of a source that has no identity of its own: names, sizes and times of its files, or the URL."""
+    from glob import glob
+
+    if "://" in path:
+        return sha256(path.encode()).hexdigest()[:16]
+    found = Path(path)
+    if found.is_dir():
+        files = sorted(file for file in found.rglob("*") if file.is_file())
+    else:
+        files = sorted(map(Path, glob(path, recursive=True))) or [found]  # noqa: PTH207 - the pattern is a string
+    facts = [(os.path.abspath(file), file.stat().st_size, file.stat().st_mtime_ns) for file in files]  # noqa: PTH100
+    return sha256(repr(facts).encode()).hexdigest()[:16]

@@ -1,0 +1,362 @@
+"""The plan: which operators run together, on which blocks; fixed once, so that resume and every engine agree."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from jinx_pipeline.operators.base import Operator
+from jinx_pipeline.operators.filter import Filter
+from jinx_pipeline.plan.inputs import Input
+from jinx_pipeline.plan.stage import Stage
+from jinx_pipeline.recipe.model import Export, Recipe
+from jinx_pipeline.recipe.places import Place, RecipeError
+
+VERSION = 1
+GLOBAL_KINDS = frozenset({"deduplicator", "selector", "grouper", "aggregator"})
+BLOCK_BYTES = 64_000_000
+MAX_BLOCK_ROWS = 20_000
+MIN_BLOCK_ROWS = 500
+# So that a small input keeps all cores busy, too. Not by the number of workers: blocks are the same for any.
+MIN_BLOCKS = 64
+
+
+@dataclass(frozen=True)
+class StagePlan:
+    """Operators that one worker runs one after another.
+
+    Attributes:
+        operators: Their places in the recipe, in the order in which they run.
+        pool: The kind of worker.
+        batch_rows: Rows that they see at once.
+    """
+
+    operators: list[int]
+    pool: str
+    batch_rows: int
+
+
+@dataclass(frozen=True)
+class SegmentPlan:
+    """Stages up to the next global operator.
+
+    Attributes:
+        group: The place of the operator that makes samples of the groups that this segment begins with.
+        stages: In order.
+        decides: The place of the global operator at its end; None: the output comes next.
+    """
+
+    group: int | None
+    stages: list[StagePlan]
+    decides: int | None
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is run.
+
+    Attributes:
+        recipe: As `Recipe.described`.
+        digest: Of the recipe.
+        inputs: Identity of each input.
+        paths: Where the inputs are.
+        rows: Samples of the inputs together.
+        blocks: Rows of each block of the first segment.
+        rows_per_block: Of the blocks of all segments.
+        segments: In order.
+        rates: Rows per second of each operator in the probe, by its place in the recipe.
+    """
+
+    recipe: dict[str, Any]
+    digest: str
+    inputs: list[dict[str, Any]]
+    paths: list[str]
+    rows: int
+    blocks: list[int]
+    rows_per_block: int
+    segments: list[SegmentPlan]
+    rates: dict[int, float] = field(default_factory=dict[int, float])
+
+    def to_dict(self) -> dict[str, Any]:
+        """For `plan.json`."""
+        return {
+            "version": VERSION,
+            "digest": self.digest,
+            "recipe": self.recipe,
+            "inputs": self.inputs,
+            "paths": self.paths,
+            "rows": self.rows,
+            "blocks": self.blocks,
+            "rows_per_block": self.rows_per_block,
+            "rates": {str(place): rate for place, rate in self.rates.items()},
+            "segments": [
+                {
+                    "group": one.group,
+                    "decides": one.decides,
+                    "stages": [
+                        {"operators": stage.operators, "pool": stage.pool, "batch_rows": stage.batch_rows}
+                        for stage in one.stages
+                    ],
+                }
+                for one in self.segments
+            ],
+        }
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> "Plan":
+        """From `plan.json`.
+
+        Raises:
+            ValueError: Another version wrote it.
+        """
+        if data.get("version") != VERSION:
+            raise ValueError(f"plan.json is of version {data.get('version')}; this program reads version {VERSION}")
+        segments = [
+            SegmentPlan(one["group"], [StagePlan(**stage) for stage in one["stages"]], one["decides"])
+            for one in data["segments"]
+        ]
+        return cls(
+            data["recipe"],
+            data["digest"],
+            data["inputs"],
+            data["paths"],
+            data["rows"],
+            data["blocks"],
+            data["rows_per_block"],
+            segments,
+            {int(place): rate for place, rate in data["rates"].items()},
+        )
+
+
+def make_plan(recipe: Recipe, inputs: list[Input], rows: int, rates: dict[int, float]) -> Plan:
+    """Divide a recipe into segments and stages, and its input into blocks.
+
+    Args:
+        recipe: It.
+        inputs: The opened inputs.
+        rows: Samples that are read of them.
+        rates: Rows per second of operators by place, as the probe measured them; those that lack are not moved.
+    """
+    total = sum(one.rows for one in inputs)
+    mean = sum(one.bytes for one in inputs) / total if total else 1.0
+    rows_per_block = recipe.options.block_rows or block_rows(rows, mean)
+    return Plan(
+        recipe.described(),
+        recipe.digest,
+        [one.identity for one in inputs],
+        [one.path for one in inputs],
+        rows,
+        cut(rows, rows_per_block),
+        rows_per_block,
+        segments_of(recipe, rates),
+        rates,
+    )
+
+
+def block_rows(rows: int, mean_bytes: float) -> int:
+    """How many rows a block has, from the size of the input alone."""
+    by_bytes = int(BLOCK_BYTES / max(mean_bytes, 1.0))
+    for_all_cores = max(-(-rows // MIN_BLOCKS), MIN_BLOCK_ROWS)
+    return max(min(by_bytes, for_all_cores, MAX_BLOCK_ROWS), 1)
+
+
+def cut(rows: int, rows_per_block: int) -> list[int]:
+    """Rows of each block."""
+    return [min(rows_per_block, rows - first) for first in range(0, rows, rows_per_block)]
+
+
+def segments_of(recipe: Recipe, rates: dict[int, float]) -> list[SegmentPlan]:
+    """Segments between global operators; stages where resources change; filters that commute by their rates."""
+    operators = [step.operator for step in recipe.steps]
+    found: list[SegmentPlan] = []
+    group: int | None = None
+    chain: list[int] = []
+
+    def close(decides: int | None) -> None:
+        found.append(
+            SegmentPlan(group, _stages(recipe, operators, _reordered(recipe, operators, chain, rates)), decides)
+        )
+
+    for place, operator in enumerate(operators):
+        if operator.kind not in GLOBAL_KINDS:
+            chain.append(place)
+        elif operator.kind == "aggregator" and group is not None and not chain and operators[group].kind == "grouper":
+            group = place  # it takes the groups as they are
+        else:
+            close(place)
+            chain = []
+            group = place if operator.kind in {"grouper", "aggregator"} else None
+    close(None)
+    return found
+
+
+def _reordered(recipe: Recipe, operators: list[Operator], chain: list[int], rates: dict[int, float]) -> list[int]:
+    """The fastest first within each run of filters that commute."""
+    if not recipe.options.reorder:
+        return list(chain)
+    ordered: list[int] = []
+    run: list[int] = []
+
+    def flush() -> None:
+        ordered.extend(sorted(run, key=lambda place: -rates.get(place, 0.0)) if all(p in rates for p in run) else run)
+        run.clear()
+
+    for place in chain:
+        if operators[place].commutes:
+            run.append(place)
+        else:
+            flush()
+            ordered.append(place)
+    flush()
+    return ordered
+
+
+def _stages(recipe: Recipe, operators: list[Operator], chain: list[int]) -> list[StagePlan]:
+    stages: list[StagePlan] = []
+    for place in chain:
+        pool = pool_of(operators[place])
+        if stages and stages[-1].pool == pool:
+            stages[-1].operators.append(place)
+        else:
+            stages.append(StagePlan([place], pool, 1))
+    stages = stages or [StagePlan([], "cpu", 1)]
+    return [replace(stage, batch_rows=_batch_rows(recipe, [operators[p] for p in stage.operators])) for stage in stages]
+
+
+def _batch_rows(recipe: Recipe, operators: list[Operator]) -> int:
+    return recipe.options.batch_rows or min((operator.batch_size for operator in operators), default=1000)
+
+
+def pool_of(operator: Operator) -> str:
+    """The kind of worker that an operator needs."""
+    return "gpu" if operator.resources.gpus > 0 else "cpu"
+
+
+def refuse_impossible(recipe: Recipe, *, gpus: int, memory: int | None, columns: list[str]) -> None:
+    """Refuse what can never run, before anything starts.
+
+    Args:
+        recipe: It.
+        gpus: GPUs that the engine has.
+        memory: Bytes that one worker may use; None: no limit.
+        columns: Columns of the input.
+
+    Raises:
+        RecipeError: With the place of each such operator.
+    """
+    problems = [
+        *_unmet_resources(recipe, gpus, memory),
+        *_unknown_columns(recipe, columns),
+        *_views_of_new_rows(recipe),
+    ]
+    if problems:
+        raise RecipeError(problems)
+
+
+def _unmet_resources(recipe: Recipe, gpus: int, memory: int | None) -> Iterator[tuple[Place, str]]:
+    for step in recipe.steps:
+        name, needs = step.operator.name, step.operator.resources
+        if needs.gpus > gpus:
+            yield step.place, f"{name} needs a GPU, and there is none"
+        if memory is not None and needs.memory > memory:
+            what = f"{name} needs {needs.memory:,} bytes of memory, and a worker may use {memory:,}"
+            yield step.place, f"{what}; set workers to fewer, or memory to more"
+
+
+def _unknown_columns(recipe: Recipe, columns: list[str]) -> Iterator[tuple[Place, str]]:
+    known = set(columns)
+    for step in recipe.steps:
+        operator = step.operator
+        for name in operator.reads:
+            column = recipe.roles.column(name)
+            if column not in known and not column.startswith("__dj__"):
+                yield step.place, _missing(operator, name, column, sorted(known))
+        known |= {recipe.roles.column(name) for name in operator.writes}
+        if operator.kind in {"grouper", "aggregator", "splitter"} or (
+            operator.kind == "mapper" and not operator.writes
+        ):
+            return  # which columns it makes is known when it runs
+
+
+def _views_of_new_rows(recipe: Recipe) -> Iterator[tuple[Place, str]]:
+    if recipe.export is None or recipe.export.kind != "view":
+        return
+    for step in recipe.steps:
+        if step.operator.kind in {"grouper", "aggregator"}:
+            what = f"{step.operator.name} makes new samples, and a view only shows those of the input"
+            yield step.place, f"{what}; export with kind: jinx"
+
+
+def _missing(operator: Operator, name: str, column: str, known: list[str]) -> str:
+    from difflib import get_close_matches
+
+    near = get_close_matches(column, known, n=1, cutoff=0.6)
+    advice = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(known[:12])}"
+    role = (
+        f" (dataset: {{{name}: ...}} names it)"
+        if name != column or name in {"text", "images", "audios", "videos"}
+        else ""
+    )
+    return f"{operator.name} reads the column {column!r}, which the input does not have; {advice}{role}"
+
+
+def stage_of(recipe: Recipe, segment: SegmentPlan, number: int, *, is_last: bool, has_base: bool) -> Stage:
+    """A stage as workers run it.
+
+    Args:
+        recipe: The recipe.
+        segment: The plan of its segment.
+        number: Which stage of the segment.
+        is_last: Whether the segment is the plan's last.
+        has_base: Whether its rows are rows of the input, not new ones.
+    """
+    operators = [step.operator for step in recipe.steps]
+    plan = segment.stages[number]
+    ends = number == len(segment.stages) - 1
+    export = recipe.export
+    is_output = is_last and ends
+    wants_rows = is_output and export is not None and export.kind == "jinx" and not export.path.endswith(".jinx")
+    group = None if segment.group is None or number > 0 else operators[segment.group]
+    decides = None if segment.decides is None else operators[segment.decides]
+    options = recipe.options
+    return Stage(
+        [operators[place] for place in plan.operators],
+        list(plan.operators),
+        recipe.roles,
+        output="rows" if wants_rows or not has_base else "view",
+        writer=writer_options(recipe, export) if wants_rows else {},
+        batch_rows=plan.batch_rows,
+        group=group,
+        signatures=decides if ends and decides is not None and decides.kind == "deduplicator" else None,
+        keep_stats=not is_output or export is None or export.keep_stats,
+        stat_order=tuple(name for one in operators if isinstance(one, Filter) for name in one.stats),
+        measure_only=recipe.measure_only,
+        known_stats=recipe.known_stats,
+        pool=plan.pool,
+        seed=options.seed,
+        threads=options.threads,
+        trace=options.trace,
+    )
+
+
+def writer_options(recipe: Recipe, export: Export | None) -> dict[str, Any]:
+    """Keywords of `jinx.Writer` for the output."""
+    found: dict[str, Any] = {}
+    if export is not None and export.shard_size is not None:
+        found["shard_size"] = export.shard_size
+    leaves = stat_paths([step.operator for step in recipe.steps])
+    if leaves and (export is None or export.keep_stats):
+        found["indexed"] = leaves
+    return found
+
+
+def stat_paths(operators: list[Operator]) -> list[str]:
+    """The numeric statistics that these operators add, as paths for the index."""
+    from jinx_pipeline.operators.batch import STATS
+
+    return [
+        f"{STATS}.{name}"
+        for operator in operators
+        if isinstance(operator, Filter)
+        for name, kind in operator.stats.items()
+        if kind in {"int64", "float64", "bool"}
+    ]

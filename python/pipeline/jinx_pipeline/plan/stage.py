@@ -1,0 +1,51 @@
+"""A stage as a worker needs it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from jinx_pipeline.operators.base import Operator
+from jinx_pipeline.sample.roles import Roles
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Operators that run one after another on the rows of a task, and what becomes of the rows.
+
+    Attributes:
+        operators: In the order in which they run.
+        numbers: The place of each in the recipe.
+        roles: Where texts and media are.
+        output: `"view"`: positions and changed columns; `"rows"`: the samples themselves.
+        writer: Keywords for `jinx.Writer`, with output `"rows"`.
+        batch_rows: Rows that operators see at once.
+        group: With a source of groups: makes the samples of one group, before the operators run.
+        signatures: A deduplicator whose signatures of the remaining rows go next to the part.
+        keep_stats: Whether statistics become a column of the output.
+        stat_order: All statistics of the recipe; a sample has them in this order, whatever filter ran first.
+        measure_only: Filters add their statistics and drop nothing.
+        known_stats: Statistics in the input by name, with the digest of the filter that computed them.
+        pool: The kind of worker that it needs.
+        seed: Of the run.
+        threads: Of one worker.
+        trace: How many changed and dropped rows to keep of each operator in one task, for people to look at.
+        media_dir: Where operators put media files that they make; None: in the samples.
+    """
+
+    operators: list[Operator]
+    numbers: list[int]
+    roles: Roles
+    output: Literal["view", "rows"]
+    writer: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    batch_rows: int = 1000
+    group: Operator | None = None
+    signatures: Operator | None = None
+    keep_stats: bool = True
+    stat_order: tuple[str, ...] = ()
+    measure_only: bool = False
+    known_stats: Mapping[str, str] = field(default_factory=dict[str, str])
+    pool: str = "cpu"
+    seed: int = 0
+    threads: int = 1
+    trace: int = 0
+    media_dir: str | None = None

@@ -1,0 +1,157 @@
+"""A checked recipe."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from hashlib import sha256
+from typing import Any, Literal
+
+from jinx_pipeline.operators.base import Operator
+from jinx_pipeline.recipe.places import Place
+from jinx_pipeline.sample.roles import Roles
+
+ExportKind = Literal["jinx", "view", "jsonl", "parquet", "mds", "webdataset"]
+
+
+@dataclass(frozen=True)
+class SourceSpec:
+    """One source of samples.
+
+    Attributes:
+        path: A dataset, or anything that `jinx.convert` reads.
+        weight: Of a mixture: the share of the samples, relative to the other sources.
+        max_samples: At most so many of its samples; None: all.
+    """
+
+    path: str
+    weight: float = 1.0
+    max_samples: int | None = None
+
+
+@dataclass(frozen=True)
+class Step:
+    """An operator in its place.
+
+    Attributes:
+        operator: It, with its parameters.
+        place: Where the recipe names it.
+    """
+
+    operator: Operator
+    place: Place = field(default_factory=Place)
+
+
+@dataclass(frozen=True)
+class Export:
+    """What becomes of the result.
+
+    Attributes:
+        path: The output.
+        kind: Its format; `view` is a saved view over the input, which copies no sample.
+        shard_size: Size of the shards of a directory, `"512MB"` or bytes; None: 1 GB.
+        keep_stats: Whether the statistics of filters stay under `__dj__stats__`.
+        overwrite: Replace an existing output.
+    """
+
+    path: str
+    kind: ExportKind = "jinx"
+    shard_size: int | str | None = None
+    keep_stats: bool = True
+    overwrite: bool = False
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a recipe is run; none of them changes the result, but for `seed` and `batch_rows`.
+
+    Attributes:
+        work_dir: Where unfinished work is kept; None: next to the output, with `.work` after its name.
+        seed: Of everything that is random.
+        workers: Processes; None: one for each core.
+        memory: Bytes or `"4GB"` that a worker may use; None: its share of nine tenths of the machine's memory.
+        threads: Threads of a worker's kernels.
+        batch_rows: Rows that operators see at once; None: what the operators ask for.
+        block_rows: Rows of a block; None: by size.
+        max_bad_rows: More rows than this on which something failed make the exit code 1.
+        stop_after_bad: More of them than this stop the run.
+        trace: Examples of changed and dropped rows to keep of each operator.
+        reorder: Whether filters that commute are run in the order of their measured speed.
+        custom_operators: Python files with operators.
+    """
+
+    work_dir: str | None = None
+    seed: int = 0
+    workers: int | None = None
+    memory: int | str | None = None
+    threads: int = 1
+    batch_rows: int | None = None
+    block_rows: int | None = None
+    max_bad_rows: int = 0
+    stop_after_bad: int | None = 10_000
+    trace: int = 0
+    reorder: bool = True
+    custom_operators: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What is to be done.
+
+    Attributes:
+        sources: Where the samples come from.
+        roles: Where their texts and media are.
+        steps: The operators, in order.
+        export: Where the result goes; None: it is only asked about.
+        options: How to run it.
+        file: The file it was read from.
+        only_rows: Only these rows of the input; None: all.
+        measure_only: Filters add their statistics and drop nothing.
+        known_stats: Statistics that the input has, with the digest of the filter that computed each.
+    """
+
+    sources: tuple[SourceSpec, ...]
+    roles: Roles
+    steps: tuple[Step, ...]
+    export: Export | None = None
+    options: Options = field(default_factory=Options)
+    file: str | None = None
+    only_rows: tuple[int, ...] | None = None
+    measure_only: bool = False
+    known_stats: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    def described(self) -> dict[str, Any]:
+        """What determines the result, as plain data: a changed recipe is told by it."""
+        export = self.export
+        return {
+            "sources": [asdict(source) for source in self.sources],
+            "roles": json.loads(json.dumps(asdict(self.roles))),
+            "process": [
+                {"operator": step.operator.name, "digest": step.operator.digest, "parameters": _plain(step.operator)}
+                for step in self.steps
+            ],
+            "export": None if export is None else {**asdict(export), "overwrite": None},
+            "only_rows": None if self.only_rows is None else list(self.only_rows),
+            "measure_only": self.measure_only,
+            "options": {
+                "seed": self.options.seed,
+                "batch_rows": self.options.batch_rows,
+                "block_rows": self.options.block_rows,
+            },
+        }
+
+    @property
+    def digest(self) -> str:
+        """32 hex digits that any change of the result would change."""
+        return sha256(json.dumps(self.described(), sort_keys=True).encode()).hexdigest()[:32]
+
+
+def _plain(operator: Operator) -> dict[str, Any]:
+    return {name: _shown(value) for name, value in operator.parameters.items()}
+
+
+def _shown(value: Any) -> Any:
+    try:
+        json.dumps(value)
+    except (TypeError, ValueError):
+        return getattr(value, "__qualname__", None) or repr(value)[:200]
+    return value

@@ -1,0 +1,43 @@
+"""Where something stands in a recipe, and the error that says so."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A place in a recipe.
+
+    Attributes:
+        file: The file; None for a recipe built in Python.
+        line: The line, from 1; 0 if unknown.
+        path: The path inside, such as `process[2].text_length_filter.min_len`.
+    """
+
+    file: str | None = None
+    line: int = 0
+    path: str = ""
+
+    def __str__(self) -> str:
+        parts: list[str] = []
+        if self.file:
+            parts.append(f"{self.file}, line {self.line}" if self.line else self.file)
+        if self.path:
+            parts.append(self.path)
+        return ": ".join(parts)
+
+    def inside(self, name: str | int, line: int = 0) -> "Place":
+        """The place of a member or of an element of a list."""
+        step = f"[{name}]" if isinstance(name, int) else f".{name}" if self.path else name
+        return Place(self.file, line or self.line, self.path + step)
+
+
+class RecipeError(ValueError):
+    """What is wrong with a recipe: one line for each mistake.
+
+    Attributes:
+        problems: The place and the message of each.
+    """
+
+    def __init__(self, problems: list[tuple[Place, str]]) -> None:
+        super().__init__("\n".join(f"{place}: {what}" if str(place) else what for place, what in problems))
+        self.problems = problems

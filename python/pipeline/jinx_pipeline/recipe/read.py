@@ -1,0 +1,202 @@
+"""A recipe from YAML or plain data, checked as a whole: every mistake is reported with its place."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import MISSING, fields
+from pathlib import Path
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+from jinx._sizes import parse_size
+from jinx._suggest import hint
+from jinx_pipeline.commit.publish import kind_of
+from jinx_pipeline.operators.parameters import ParameterError
+from jinx_pipeline.operators.registry import UnknownOperatorError, create, load_file
+from jinx_pipeline.recipe.model import Export, Options, Recipe, SourceSpec, Step
+from jinx_pipeline.recipe.places import Place, RecipeError
+from jinx_pipeline.recipe.yaml_text import Located, located, read_yaml
+from jinx_pipeline.sample.roles import Roles
+
+_SECTIONS = ("dataset", "process", "export")
+_SIZES = {"shard_size", "memory"}
+
+
+def read_recipe(path: str | os.PathLike[str], **overrides: Any) -> Recipe:
+    """Read a recipe; paths in it are relative to the working directory.
+
+    Args:
+        path: A YAML file.
+        **overrides: Options in place of those of the file, where they are not None.
+
+    Raises:
+        RecipeError: Something in it is wrong; the message has a line for each mistake.
+        OSError: It cannot be read.
+    """
+    return _Checker(str(path)).recipe(read_yaml(Path(path)), overrides)
+
+
+def recipe_of(data: Mapping[str, Any], **overrides: Any) -> Recipe:
+    """As `read_recipe`, from a dict of the same form."""
+    return _Checker(None).recipe(located(data, Place()), overrides)
+
+
+class _Checker:
+    def __init__(self, file: str | None) -> None:
+        self._file = file
+        self._problems: list[tuple[Place, str]] = []
+
+    def recipe(self, root: Located, overrides: Mapping[str, Any]) -> Recipe:
+        if not isinstance(root.value, dict):
+            raise RecipeError([(root.place, "a recipe is a mapping with dataset, process and export")])
+        known = [*_SECTIONS, *(one.name for one in fields(Options))]
+        self._refuse_unknown(root, known, "a recipe")
+        options = self._options(root, overrides)
+        sources, roles = self._dataset(root.get("dataset"), root.place)
+        steps = self._process(root.get("process"), root.place)
+        export = self._export(root.get("export"))
+        if self._problems:
+            raise RecipeError(self._problems)
+        return Recipe(tuple(sources), roles, tuple(steps), export, options, self._file)
+
+    # Sections.
+
+    def _options(self, root: Located, overrides: Mapping[str, Any]) -> Options:
+        values = self._values(root, Options, skip=_SECTIONS)
+        values |= {name: value for name, value in overrides.items() if value is not None}
+        for path in values.get("custom_operators", ()):
+            try:
+                load_file(path)
+            except Exception as error:  # noqa: BLE001 - it is somebody's code
+                place = root.children.get("custom_operators", root).place
+                self._problems.append((place, f"{path}: {type(error).__name__}: {error}"))
+        return Options(**values)
+
+    def _dataset(self, section: Located | None, root: Place) -> tuple[list[SourceSpec], Roles]:
+        if section is None:
+            self._problems.append((root, "no dataset; write for instance dataset: {path: in.jinx}"))
+            return [], Roles()
+        if isinstance(section.value, str):
+            return [SourceSpec(section.value)], Roles()
+        if not isinstance(section.value, dict):
+            self._problems.append((section.place, "a path, or a mapping with path or sources"))
+            return [], Roles()
+        role_names = [one.name for one in fields(Roles)]
+        self._refuse_unknown(section, ["path", "sources", *role_names], "dataset")
+        sources = self._sources(section)
+        values = self._values(section, Roles, skip=("path", "sources"))
+        try:
+            return sources, Roles(**values)
+        except (ValueError, TypeError) as error:
+            self._problems.append((section.place, str(error)))
+            return sources, Roles()
+
+    def _sources(self, section: Located) -> list[SourceSpec]:
+        path, several = section.get("path"), section.get("sources")
+        if (path is None) == (several is None):
+            self._problems.append((section.place, "either path, or sources with a path each"))
+            return []
+        if path is not None:
+            if isinstance(path.value, str):
+                return [SourceSpec(path.value)]
+            self._problems.append((path.place, f"a path, not {path.value!r}"))
+            return []
+        found: list[SourceSpec] = []
+        for one in several.elements() if several is not None and isinstance(several.value, list) else []:
+            if isinstance(one.value, str):
+                found.append(SourceSpec(one.value))
+            elif isinstance(one.value, dict) and isinstance(one.value.get("path"), str):
+                self._refuse_unknown(one, [field.name for field in fields(SourceSpec)], "a source")
+                found.append(SourceSpec(**self._values(one, SourceSpec)))
+            else:
+                self._problems.append((one.place, "a path, or a mapping with path, weight and max_samples"))
+        if not found and several is not None:
+            self._problems.append((several.place, "a list of sources"))
+        return found
+
+    def _process(self, section: Located | None, root: Place) -> list[Step]:
+        if section is None or section.value is None:
+            return []
+        if not isinstance(section.value, list):
+            self._problems.append((section.place if section else root, "a list of operators"))
+            return []
+        return [step for one in section.elements() if (step := self._step(one)) is not None]
+
+    def _step(self, one: Located) -> Step | None:
+        parameters: Located | None = None
+        name: Any = one.value
+        if isinstance(one.value, dict) and len(one.value) == 1:
+            name, parameters = next(iter(one.children.items()))
+        if not isinstance(name, str):
+            self._problems.append((one.place, "an operator: its name, or {name: {parameter: value}}"))
+            return None
+        place = parameters.place if parameters is not None else one.place.inside(name)
+        given: Any = parameters.value if parameters is not None else None
+        if given is not None and not isinstance(given, dict):
+            self._problems.append((place, f"the parameters of {name} are a mapping, not {given!r}"))
+            return None
+        try:
+            return Step(create(name, **(given or {})), place)
+        except UnknownOperatorError as error:
+            self._problems.append((place, str(error)))
+        except ParameterError as error:
+            member = parameters.get(error.parameter) if parameters is not None else None
+            self._problems.append((member.place if member is not None else place, str(error)))
+        except (ImportError, OSError, TypeError, ValueError) as error:
+            self._problems.append((place, f"{name}: {error}"))
+        return None
+
+    def _export(self, section: Located | None) -> Export | None:
+        if section is None or section.value is None:
+            return None
+        if isinstance(section.value, str):
+            return Export(section.value, kind_of(section.value))
+        if not isinstance(section.value, dict):
+            self._problems.append((section.place, "a path, or a mapping with path"))
+            return None
+        self._refuse_unknown(section, [one.name for one in fields(Export)], "export")
+        values = self._values(section, Export)
+        if "path" not in values:
+            self._problems.append((section.place, "export has no path"))
+            return None
+        values.setdefault("kind", kind_of(values["path"]))
+        return Export(**values)
+
+    # Values.
+
+    def _refuse_unknown(self, section: Located, known: list[str], what: str) -> None:
+        for name, one in section.children.items():
+            if name not in known:
+                near = hint(str(name), known) or f"; it has: {', '.join(known)}"
+                self._problems.append((one.place, f"{what} has no {name!r}{near}"))
+
+    def _values(self, section: Located, kind: type[Any], skip: tuple[str, ...] = ()) -> dict[str, Any]:
+        """The members of a section that are fields of a dataclass, with their types checked."""
+        hints = get_type_hints(kind)
+        found: dict[str, Any] = {}
+        for field in fields(kind):
+            one = section.get(field.name)
+            if one is None or field.name in skip:
+                continue
+            value = tuple(one.value) if isinstance(one.value, list) else one.value
+            if isinstance(one.value, str) and get_origin(hints[field.name]) is tuple:
+                value = (one.value,)
+            try:
+                found[field.name] = _fitting(field.name, value, hints[field.name])
+            except (ValueError, TypeError) as error:
+                default = "" if field.default is MISSING else f" (default: {field.default!r})"
+                self._problems.append((one.place, f"{error}{default}"))
+        return found
+
+
+def _fitting(name: str, value: Any, kind: Any) -> Any:
+    from jinx_pipeline.operators.parameters import fitted
+
+    if name in _SIZES and value is not None:
+        parse_size(value if isinstance(value, int | str) else str(value))
+    if get_origin(kind) is Literal and value not in get_args(kind):
+        raise ValueError(
+            f"{name} is one of {', '.join(map(str, get_args(kind)))}, not {value!r}{hint(str(value), get_args(kind))}"
+        )
+    try:
+        return value if isinstance(value, tuple) else fitted(value, kind)
+    except TypeError as error:
+        raise TypeError(f"{name} {error}") from None

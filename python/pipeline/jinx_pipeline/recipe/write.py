@@ -1,0 +1,49 @@
+"""A recipe as plain data, from which it can be made again, and as YAML."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from typing import Any
+
+from jinx_pipeline.recipe.model import Options, Recipe
+from jinx_pipeline.recipe.places import Place, RecipeError
+
+
+def as_data(recipe: Recipe) -> dict[str, Any]:
+    """A recipe as what JSON can hold; operators that were made of functions are only named."""
+    defaults = asdict(Options())
+    options = {name: value for name, value in asdict(recipe.options).items() if value != defaults[name]}
+    data: dict[str, Any] = {
+        "dataset": {"sources": [asdict(one) for one in recipe.sources], **asdict(recipe.roles)},
+        "process": [{step.operator.name: step.operator.parameters} for step in recipe.steps],
+        "export": None if recipe.export is None else asdict(recipe.export),
+        **options,
+        "only_rows": recipe.only_rows,
+        "measure_only": recipe.measure_only,
+        "known_stats": dict(recipe.known_stats),
+    }
+    return json.loads(json.dumps(data, default=_function))
+
+
+def from_data(data: Mapping[str, Any], **overrides: Any) -> Recipe:
+    """The recipe again.
+
+    Raises:
+        RecipeError: It has operators that were made of functions.
+    """
+    from jinx_pipeline.recipe.read import recipe_of
+
+    rest = dict(data)
+    only_rows, measure_only, known = rest.pop("only_rows"), rest.pop("measure_only"), rest.pop("known_stats")
+    for at, step in enumerate(rest["process"]):
+        for name, parameters in step.items():
+            if any(isinstance(value, dict) and "function" in value for value in parameters.values()):
+                what = f"{name} runs a function of a script; resume by running the script again"
+                raise RecipeError([(Place(path=f"process[{at}]"), what)])
+    recipe = recipe_of(rest, **overrides)
+    rows = None if only_rows is None else tuple(only_rows)
+    return replace(recipe, only_rows=rows, measure_only=measure_only, known_stats=known)
+
+
+def _function(value: Any) -> Any:
+    return {"function": getattr(value, "__qualname__", repr(value))}

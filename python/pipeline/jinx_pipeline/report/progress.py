@@ -1,0 +1,84 @@
+"""Progress: a line that is redrawn on a terminal, a line a minute in a log, and every event in a file."""
+
+import json
+import sys
+import time
+from collections.abc import Mapping
+from typing import IO, Any
+
+_LINE_SECONDS = 60.0
+_REDRAW_SECONDS = 0.2
+# With less done than this, an estimate would only mislead.
+_MIN_SHARE = 0.01
+
+
+class Progress:
+    """Shows and records what happens.
+
+    Args:
+        mode: `"auto"`: a line that is redrawn where standard error is a terminal, otherwise as `"plain"`: a line a
+            minute. `"none"`: nothing is shown.
+        rows: Samples of the input.
+        log: The file of events.
+    """
+
+    def __init__(self, mode: str, rows: int, log: IO[str]) -> None:
+        self._log = log
+        self._is_terminal = mode == "auto" and sys.stderr.isatty()
+        self._silent = mode == "none"
+        self._rows = rows
+        self._title = ""
+        self._blocks = self._done_blocks = self._done_rows = self._kept = self._bad = 0
+        self._total = 0
+        self._started = self._last = time.monotonic()
+        self._width = 0
+
+    def segment(self, number: int, count: int, blocks: Mapping[int, int]) -> None:
+        """A segment begins."""
+        self._title = f"{number + 1}/{count} " if count > 1 else ""
+        self._blocks, self._total = len(blocks), sum(blocks.values())
+        self._done_blocks = self._done_rows = self._kept = 0
+        self._started = time.monotonic()
+        self.event("segment", {"number": number, "blocks": len(blocks), "rows": self._total})
+
+    def event(self, kind: str, facts: dict[str, Any]) -> None:
+        """Something happened."""
+        line = {"time": round(time.time(), 3), "kind": kind, **facts}
+        self._log.write(json.dumps(line, ensure_ascii=False) + "\n")
+        self._log.flush()
+        if kind == "block":
+            self._done_blocks += 1
+            self._done_rows += facts["rows"]
+            self._kept += facts["rows_out"]
+        elif kind == "bad_row":
+            self._bad += 1
+
+    def tick(self) -> None:
+        """Show it, if it is time."""
+        now = time.monotonic()
+        if self._silent or now - self._last < (_REDRAW_SECONDS if self._is_terminal else _LINE_SECONDS):
+            return
+        self._last = now
+        text = self._text(now - self._started)
+        if self._is_terminal:
+            sys.stderr.write(f"\r{text:{self._width}}")
+            self._width = len(text)
+        else:
+            sys.stderr.write(f"{text}\n")
+        sys.stderr.flush()
+
+    def close(self) -> None:
+        """Remove the line."""
+        if self._width:
+            sys.stderr.write(f"\r{'':{self._width}}\r")
+            sys.stderr.flush()
+
+    def _text(self, seconds: float) -> str:
+        from jinx._cli.progress import natural_seconds
+
+        share = self._done_rows / self._total if self._total else 1.0
+        rate = self._done_rows / seconds if seconds > 0 else 0.0
+        left = f", {natural_seconds(seconds * (1 / share - 1))} left" if share > _MIN_SHARE else ""
+        bad = f", {self._bad:,} failed" if self._bad else ""
+        done = f"{self._title}{share:4.0%} {self._done_rows:,} samples, {self._kept:,} kept{bad}"
+        return f"{done}, {rate:,.0f} samples/s{left}"

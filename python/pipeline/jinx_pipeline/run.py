@@ -1,0 +1,488 @@
+"""One run of a recipe, from its inputs to the published output."""
+
+import json
+import os
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import jinx
+from jinx_pipeline.commit.journal import Journal
+from jinx_pipeline.commit.ledger import BadRow, Ledger
+from jinx_pipeline.commit.publish import Published, kind_of, publish, shard_groups
+from jinx_pipeline.commit.work_dir import WorkDir, publish_text
+from jinx_pipeline.engines.driver import Driver, Observer, Segment, StoppedError
+from jinx_pipeline.engines.local import LocalWorkers, usable_cores, usable_memory, visible_gpus
+from jinx_pipeline.engines.run_task import signatures_path
+from jinx_pipeline.operators.context import Context
+from jinx_pipeline.plan.inputs import Input, find_input, has_grown
+from jinx_pipeline.plan.mixture import mixture_order
+from jinx_pipeline.plan.planner import (
+    GLOBAL_KINDS,
+    Plan,
+    cut,
+    make_plan,
+    refuse_impossible,
+    segments_of,
+    stage_of,
+    writer_options,
+)
+from jinx_pipeline.plan.probe import probe_rates
+from jinx_pipeline.plan.source import OpenSource, Source
+from jinx_pipeline.recipe.model import Recipe
+from jinx_pipeline.recipe.write import as_data, from_data
+from jinx_pipeline.report.figures import OperatorTotals, totals
+from jinx_pipeline.report.progress import Progress
+from jinx_pipeline.schedule.task import Limits
+from jinx_pipeline.shuffle.decide import decide, publish_order
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """What a run did.
+
+    Attributes:
+        path: The output.
+        rows_in: Samples of the input.
+        rows_out: Samples of the output.
+        bytes: Of the output.
+        seconds: Of this run; a resumed one does not count what was done before.
+        bad_rows: Rows that are not in the output because something failed on them.
+        operators: What each operator did, over all runs of the plan.
+        work_dir: Where the journal and the log of events are.
+        traces: Examples of what operators changed and dropped, if the recipe asks for them.
+        resumed: Whether work of an earlier run was used.
+        max_bad_rows: As the recipe has it.
+    """
+
+    path: str
+    rows_in: int
+    rows_out: int
+    bytes: int
+    seconds: float
+    bad_rows: list[BadRow]
+    operators: list[OperatorTotals]
+    work_dir: str
+    traces: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    resumed: bool = False
+    max_bad_rows: int = 0
+
+    @property
+    def ok(self) -> bool:
+        """Whether no more rows were left out than the recipe allows."""
+        return len(self.bad_rows) <= self.max_bad_rows
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as a plain dict."""
+        return {**asdict(self), "ok": self.ok}
+
+
+# In place of an operator's name, for rows of the sources.
+READING = "reading the input"
+
+
+class ChangedError(ValueError):
+    """The recipe or an input is not that of the run to resume; the message says what changed."""
+
+
+@dataclass(frozen=True)
+class _Job:
+    work_dir: WorkDir
+    ledger: Ledger
+    plan: Plan
+    workers: LocalWorkers
+    progress: Progress
+
+
+@dataclass
+class Run:
+    """A run in its working directory.
+
+    Args:
+        recipe: What to do; it has an export.
+        progress: How to show progress: `"auto"`, `"plain"` or `"none"`.
+        restart: Forget an earlier run of the working directory.
+        limits: Of the scheduler.
+    """
+
+    recipe: Recipe
+    progress: str = "none"
+    restart: bool = False
+    limits: Limits = field(default_factory=Limits)
+
+    def __post_init__(self) -> None:
+        if self.recipe.export is None:
+            raise ValueError("a run needs an export")
+        self.export = self.recipe.export
+        self._resumed = False
+        self._append = False
+
+    def __call__(self) -> RunResult:
+        """Run it, or resume what an earlier run has left.
+
+        Raises:
+            RecipeError: The recipe asks for what cannot be.
+            ChangedError: The working directory belongs to another recipe or another state of the input.
+            FileExistsError: The output exists.
+            StoppedError: The run stopped; call it again to resume.
+        """
+        started = time.monotonic()
+        with WorkDir(work_dir_of(self.recipe)) as work_dir:
+            if self.restart:
+                work_dir.clear()
+            inputs = [find_input(source, work_dir.inputs) for source in self.recipe.sources]
+            base = tuple(one.path for one in inputs)
+            plan = self._plan(work_dir, inputs, base)
+            with Journal(work_dir.journal_path) as journal:
+                ledger = Ledger(work_dir, journal)
+                done = ledger.noted("published")
+                if done is None or done["rows"] != plan.rows:
+                    done = self._finish(work_dir, ledger, plan, base)
+                bad_rows = [*unreadable(inputs), *ledger.bad_rows()]
+                write_quarantine(work_dir.path / "quarantine.jsonl", bad_rows)
+                traces = all_traces(ledger, self.recipe)
+                if traces:
+                    publish_text(work_dir.path / "trace.jsonl", json_lines(traces))
+                return RunResult(
+                    self.export.path,
+                    plan.rows,
+                    done["samples"],
+                    done["bytes"],
+                    time.monotonic() - started,
+                    bad_rows,
+                    totals(ledger, self.recipe),
+                    str(work_dir.path),
+                    traces,
+                    resumed=self._resumed,
+                    max_bad_rows=self.recipe.options.max_bad_rows,
+                )
+
+    # The plan.
+
+    def _plan(self, work_dir: WorkDir, inputs: list[Input], base: tuple[str, ...]) -> Plan:
+        recipe = self.recipe
+        known = work_dir.read_plan()
+        if known is not None:
+            return self._known_plan(work_dir, Plan.from_dict(known), inputs)
+        self._refuse_existing()
+        order = (
+            mixture_order(recipe.sources, [one.rows for one in inputs], recipe.options.seed)
+            if recipe.only_rows is None
+            else np.array(recipe.only_rows, dtype=np.int64)
+        )
+        rows = sum(one.rows for one in inputs) if order is None else len(order)
+        source = Source(base)
+        if order is not None:
+            publish_order(work_dir.globals / "mixture.npy", order)
+            source = Source(base, order=str(work_dir.globals / "mixture.npy"))
+        opened = OpenSource(source)
+        refuse_impossible(
+            recipe, gpus=len(visible_gpus()), memory=worker_memory(recipe), columns=opened.dataset.column_names
+        )
+        rates = probe_rates(recipe, opened) if recipe.options.reorder else {}
+        plan = make_plan(recipe, inputs, rows, rates)
+        publish_text(work_dir.path / "recipe.json", json.dumps(as_data(recipe), indent=1, ensure_ascii=False) + "\n")
+        work_dir.write_plan(plan.to_dict())
+        return plan
+
+    def _known_plan(self, work_dir: WorkDir, plan: Plan, inputs: list[Input]) -> Plan:
+        self._resumed = True
+        recipe, where = self.recipe, work_dir.path
+        if plan.digest != recipe.digest:
+            what = "; ".join(differences(plan.recipe, recipe.described()))
+            raise ChangedError(
+                f"{where} belongs to another recipe: {what}; start over with restart, or use another work_dir"
+            )
+        if len(plan.inputs) == len(inputs) and all(a == b.identity for a, b in zip(plan.inputs, inputs, strict=True)):
+            return plan
+        grown = len(inputs) == len(plan.inputs) == 1 and has_grown(plan.inputs[0], inputs[0].identity, inputs[0].source)
+        if grown and len(plan.segments) == 1 and not (work_dir.globals / "mixture.npy").exists():
+            return self._grown_plan(work_dir, plan, inputs[0])
+        if grown:
+            raise ChangedError(
+                f"{where}: the input has grown, and this recipe looks at all rows; start over with restart"
+            )
+        changes = [
+            f"{one.source}: {'; '.join(differences(a, one.identity)) or 'changed'}"
+            for a, one in zip(plan.inputs, inputs, strict=False)
+            if a != one.identity
+        ]
+        raise ChangedError(f"{where}: the input changed: {' / '.join(changes)}; start over with restart")
+
+    def _grown_plan(self, work_dir: WorkDir, plan: Plan, now: Input) -> Plan:
+        """More blocks after those of the plan, for the rows that the input has gained."""
+        blocks = [*plan.blocks, *cut(now.rows - plan.rows, plan.rows_per_block)]
+        made = replace(plan, inputs=[now.identity], paths=[now.path], rows=now.rows, blocks=blocks)
+        work_dir.write_plan(made.to_dict())
+        return made
+
+    def _refuse_existing(self) -> None:
+        if os.path.lexists(self.export.path) and not self.export.overwrite:
+            raise FileExistsError(f"{self.export.path} exists; to replace it: overwrite")
+
+    # The work.
+
+    def _finish(self, work_dir: WorkDir, ledger: Ledger, plan: Plan, base: tuple[str, ...]) -> dict[str, Any]:
+        ledger.sweep()
+        before = ledger.noted("published")
+        # Blocks whose rows are in the output already.
+        append = before is not None and self.export.kind == "jinx" and not self.export.path.endswith(".jinx")
+        first_block = before["blocks"] if before is not None and append else 0
+        with _events(work_dir.events_path) as log:
+            progress = Progress(self.progress, plan.rows, log)
+            workers = LocalWorkers(
+                work_dir.path / "workers.log",
+                memory_limit=worker_memory(self.recipe),
+                threads=self.recipe.options.threads,
+                files=self.recipe.options.custom_operators,
+            )
+            try:
+                blocks = self._segments(_Job(work_dir, ledger, plan, workers, progress), base, first_block)
+            finally:
+                workers.close()
+                progress.close()
+        return self._publish(ledger, plan, blocks, append=append, again=before is not None)
+
+    def _segments(
+        self, job: "_Job", base: tuple[str, ...], first_block: int
+    ) -> tuple[list[list[Path]], tuple[str, ...]]:
+        """Run all segments; returns the parts of each block of the last one, and the dataset whose rows they are."""
+        recipe, plan, work_dir, ledger = self.recipe, job.plan, job.work_dir, job.ledger
+        mixture = work_dir.globals / "mixture.npy"
+        source = Source(base, order=str(mixture) if mixture.exists() else None)
+        counts = list(plan.blocks)
+        blocks: list[list[Path]] = []
+        for number, planned in enumerate(plan.segments):
+            is_last = number == len(plan.segments) - 1
+            if planned.group is not None:
+                base = ()
+            stages = [
+                stage_of(recipe, planned, at, is_last=is_last, has_base=bool(base)) for at in range(len(planned.stages))
+            ]
+            numbered = {at: rows for at, rows in enumerate(counts) if at >= first_block or not is_last}
+            segment = Segment(number, stages, source, dict(enumerate(counts)))
+            job.progress.segment(number, len(plan.segments), numbered)
+            driver = Driver(
+                segment,
+                job.workers,
+                worker_counts(recipe),
+                ledger,
+                work_dir,
+                limits=self.limits,
+                stop_after_bad=recipe.options.stop_after_bad,
+                observer=Observer(job.progress.event, job.progress.tick),
+            )
+            driver.run()
+            last = len(stages) - 1
+            blocks = [[work_dir.parts / name for name in ledger.parts(number, last, block)] for block in numbered]
+            if planned.decides is not None:
+                parts = tuple(str(part) for block in blocks for part in block)
+                source = self._decide(work_dir, ledger, number, planned.decides, Source(base, parts))
+                rows = _length(source)
+                counts = cut(rows, plan.rows_per_block)
+        return blocks, base
+
+    def _decide(self, work_dir: WorkDir, ledger: Ledger, number: int, place: int, made: Source) -> Source:
+        """The global operator at the end of a segment; what it decides is kept."""
+        name = f"decided {number}"
+        order, bounds = work_dir.globals / f"{number}.npy", work_dir.globals / f"{number}.bounds.npy"
+        known = ledger.noted(name)
+        if known is None:
+            operator = self.recipe.steps[place].operator
+            started, cpu = time.perf_counter(), time.process_time()
+            signatures = [signatures_path(Path(part)) for part in made.parts]
+            ctx = Context(seed=self.recipe.options.seed)
+            decision = (
+                decide(operator, made, signatures, self.recipe.roles, ctx, pairs=max(self.recipe.options.trace, 0))
+                if made.parts
+                else None
+            )
+            positions = decision.order if decision is not None else np.empty(0, np.int64)
+            limits = decision.bounds if decision is not None else None
+            publish_order(order, positions)
+            if limits is not None:
+                publish_order(bounds, limits)
+            known = {
+                "rows_in": 0 if decision is None else _rows_in(made),
+                "rows_out": len(positions) if limits is None else max(len(limits) - 1, 0),
+                "seconds": time.perf_counter() - started,
+                "cpu_seconds": time.process_time() - cpu,
+                "place": place,
+                "groups": limits is not None,
+                "pairs": decision.pairs if decision is not None else [],
+            }
+            ledger.note(name, **known)
+        return replace(made, order=str(order), bounds=str(bounds) if known["groups"] else None)
+
+    def _publish(
+        self, ledger: Ledger, plan: Plan, made: tuple[list[list[Path]], tuple[str, ...]], *, append: bool, again: bool
+    ) -> dict[str, Any]:
+        """Make the output of the parts.
+
+        Args:
+            ledger: What is committed.
+            plan: The plan.
+            made: Parts of each block, and the dataset whose rows they are.
+            append: The parts come after what the output holds.
+            again: The output was published before, with fewer rows.
+        """
+        blocks, base = made
+        options = writer_options(self.recipe, self.export)
+        noted = ledger.noted("publishing")
+        if noted is None or again:
+            groups = shard_groups(self.export, blocks, options, append=append)
+            names = None if groups is None else [[str(one) for one in group] for group in groups]
+            ledger.note("publishing", groups=names)
+        else:
+            names = noted["groups"]
+        groups = None if names is None else [[Path(one) for one in group] for group in names]
+        export = replace(self.export, overwrite=True) if again else self.export
+        done: Published = publish(export, blocks, base, options, append=append, groups=groups)
+        samples = len(jinx.open(export.path)) if append else done.samples
+        facts = {"samples": samples, "bytes": done.bytes, "rows": plan.rows, "blocks": len(plan.blocks)}
+        ledger.note("published", **facts)
+        return facts
+
+
+def recipe_in(folder: Path, **overrides: Any) -> Recipe:
+    """The recipe of a run, from its working directory.
+
+    Raises:
+        FileNotFoundError: It is not the working directory of a run.
+        RecipeError: The recipe was made in Python, with functions.
+    """
+    path = folder / "recipe.json"
+    if not path.exists():
+        raise FileNotFoundError(f"{folder} is not the working directory of a run: it has no recipe.json")
+    recipe = from_data(json.loads(path.read_text("utf-8")), **overrides)
+    return replace(recipe, options=replace(recipe.options, work_dir=str(folder)))
+
+
+def replay_of(folder: Path, out: str, **overrides: Any) -> Recipe:
+    """The recipe of a run on the rows on which something failed, with another output.
+
+    Raises:
+        ValueError: Nothing failed, or the recipe looks at all rows at once.
+    """
+    recipe = recipe_in(folder)
+    lines = (folder / "quarantine.jsonl").read_text("utf-8").splitlines()
+    records = [json.loads(line) for line in lines]
+    rows = sorted({one["row"] for one in records if one["operator"] != READING})
+    if not rows:
+        raise ValueError(f"{folder}: no operator failed on any row; there is nothing to replay")
+    for step in recipe.steps:
+        if step.operator.kind in GLOBAL_KINDS:
+            raise ValueError(f"{step.operator.name} looks at all rows; run the recipe again instead")
+    export = replace(recipe.export, path=out, kind=kind_of(out)) if recipe.export is not None else None
+    given = {name: value for name, value in overrides.items() if value is not None}
+    options = replace(recipe.options, **{"work_dir": None, **given})
+    return replace(recipe, only_rows=tuple(rows), export=export, options=options)
+
+
+def write_quarantine(path: Path, bad_rows: list[BadRow]) -> None:
+    """Write the rows that were left out; without any, remove the file of an earlier run."""
+    if bad_rows:
+        publish_text(path, json_lines([asdict(one) for one in bad_rows]))
+    else:
+        path.unlink(missing_ok=True)
+
+
+def json_lines(records: list[dict[str, Any]]) -> str:
+    """Records as JSON lines."""
+    return "".join(json.dumps(one, ensure_ascii=False) + "\n" for one in records)
+
+
+def all_traces(ledger: Ledger, recipe: Recipe) -> list[dict[str, Any]]:
+    """The first examples of each operator, in the order of the recipe."""
+    limit = recipe.options.trace
+    found: list[dict[str, Any]] = [one for _, piece in ledger.all_pieces() for one in piece.receipt.traces]
+    for number in range(len(recipe.steps)):
+        known = ledger.noted(f"decided {number}")
+        if known is not None:
+            name = recipe.steps[known["place"]].operator.name
+            found += [
+                {"operator": name, "number": known["place"], "what": "duplicate", "id": a, "of": b}
+                for a, b in known["pairs"]
+            ]
+    return [
+        one
+        for place in range(len(recipe.steps))
+        for one in [trace for trace in found if trace["number"] == place][:limit]
+    ]
+
+
+def unreadable(inputs: list[Input]) -> list[BadRow]:
+    """Rows of the sources that cannot be read."""
+    return [BadRow(row, READING, reason) for one in inputs for row, reason in one.rejected]
+
+
+def work_dir_of(recipe: Recipe) -> Path:
+    """Where a recipe keeps its unfinished work."""
+    if recipe.options.work_dir is not None:
+        return Path(recipe.options.work_dir)
+    path = recipe.export.path if recipe.export is not None else "pipeline"
+    return Path(f"{path.rstrip('/')}.work")
+
+
+def worker_counts(recipe: Recipe) -> dict[str, int]:
+    """How many workers of each pool the local engine starts."""
+    return {"cpu": recipe.options.workers or usable_cores(), "gpu": len(visible_gpus())}
+
+
+def worker_memory(recipe: Recipe) -> int | None:
+    """Bytes of its own that a worker may use."""
+    from jinx._sizes import parse_size
+
+    if recipe.options.memory is not None:
+        return parse_size(recipe.options.memory)
+    total = usable_memory()
+    return None if total is None else int(total * 0.9 / max(sum(worker_counts(recipe).values()), 1))
+
+
+def differences(old: Any, new: Any, path: str = "") -> list[str]:
+    """What differs between two descriptions, as `path: old -> new`."""
+    if isinstance(old, dict) and isinstance(new, dict):
+        names: list[Any] = list(dict.fromkeys([*old, *new]))  # pyright: ignore[reportUnknownArgumentType]
+        found = [
+            one
+            for name in names
+            if name != "digest"
+            for one in differences(old.get(name), new.get(name), f"{path}.{name}" if path else str(name))  # pyright: ignore[reportUnknownMemberType]
+        ]
+        return found or (["the code of an operator"] if old != new else [])
+    if isinstance(old, list) and isinstance(new, list) and len(old) == len(new):  # pyright: ignore[reportUnknownArgumentType]
+        pairs: list[tuple[Any, Any]] = list(zip(old, new, strict=True))  # pyright: ignore[reportUnknownArgumentType]
+        return [one for at, (a, b) in enumerate(pairs) for one in differences(a, b, f"{path}[{at}]")]
+    if old == new:
+        return []
+    return [f"{path}: {_short(old)} -> {_short(new)}"]
+
+
+def _short(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    return text if len(text) <= 80 else f"{text[:80]}..."  # noqa: PLR2004 - fits into a line
+
+
+def _length(source: Source) -> int:
+    """Rows or groups of a source, without opening its dataset."""
+    if source.bounds is not None:
+        return max(len(np.load(source.bounds, mmap_mode="r")) - 1, 0)
+    return len(np.load(str(source.order), mmap_mode="r"))
+
+
+def _rows_in(source: Source) -> int:
+    return len(OpenSource(source).dataset)
+
+
+@contextmanager
+def _events(path: Path) -> Generator[Any]:
+    with path.open("a", encoding="utf-8") as file:
+        yield file
+
+
+__all__ = ["ChangedError", "Run", "RunResult", "StoppedError", "segments_of", "work_dir_of"]

@@ -1,0 +1,94 @@
+"""What the scheduler hands out and hears back."""
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """Rows of one block that one worker takes through one stage.
+
+    Attributes:
+        stage: Number of the stage in its segment.
+        block: Number of the block in the input's order.
+        first: The first row, counted in what the stage reads of this block.
+        rows: How many rows.
+        batch_share: By which power of two batches are divided, after a death by memory.
+    """
+
+    stage: int
+    block: int
+    first: int
+    rows: int
+    batch_share: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """A task that a worker has taken.
+
+    Attributes:
+        task: What is to be done.
+        attempt: A number that no other lease of the run has; output files carry it, so that a late receipt cannot be
+            mistaken for another.
+        worker: Who has it.
+    """
+
+    task: Task
+    attempt: int
+    worker: str
+
+
+class Cause(Enum):
+    """Why a lease brought no receipt; each has a budget of its own."""
+
+    NODE = "the node was lost"  # nobody's fault: unbounded, with growing delays
+    DIED = "the worker died"
+    FAILED = "the task failed"
+    MEMORY = "the worker exceeded its memory limit"
+    THROTTLED = "a service asked to wait"
+
+
+class Verdict(Enum):
+    """What becomes of a receipt."""
+
+    ACCEPTED = "accepted"
+    STALE = "stale"  # another attempt was first, or the task was divided: its files are removed
+
+
+@dataclass(frozen=True, slots=True)
+class Quarantined:
+    """A row that no worker survives.
+
+    Attributes:
+        task: It has one row.
+        cause: What happened the last time.
+    """
+
+    task: Task
+    cause: Cause
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The scheduler's numbers.
+
+    Attributes:
+        strikes: Failures of a task before it is divided, or before its only row is put in quarantine.
+        pieces: Into how many tasks it is divided.
+        queue: How many blocks may wait before a stage, and be on their way to it, until the stage before it pauses.
+        copies: Leases that a straggler may have at a time.
+        straggler_factor: A lease is late after this many times the mean time of its rows ...
+        straggler_seconds: ... and after this many seconds.
+        backoff_seconds: The first delay after a lost node; it doubles.
+        max_backoff_seconds: The longest delay.
+    """
+
+    strikes: int = 2
+    pieces: int = 4
+    queue: int = 16
+    copies: int = 2
+    straggler_factor: float = 4.0
+    straggler_seconds: float = 5.0
+    backoff_seconds: float = 0.5
+    max_backoff_seconds: float = 60.0

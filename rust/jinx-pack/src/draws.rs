@@ -1,0 +1,113 @@
+//! Which sample each draw of an epoch is: all samples once, or each dataset of a mixture as often as its weight says.
+
+use crate::permutation::{Permutation, Stream};
+
+/// One dataset of a mixture.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Source {
+    pub samples: u32,
+    /// Samples that one epoch takes of it: fewer than it has (another part each epoch), or more (some again).
+    pub draws: u64,
+}
+
+/// The samples of an epoch in a fixed order.
+#[derive(Debug)]
+pub struct Draws {
+    sources: Vec<Part>,
+    total: u64,
+}
+
+#[derive(Debug)]
+struct Part {
+    /// The first draw and the first position.
+    draw: u64,
+    position: u32,
+    samples: u64,
+    /// How far earlier epochs have come, and in which order; None where each sample is drawn once.
+    begins: Option<(u64, Option<Permutation>)>,
+}
+
+impl Draws {
+    pub fn new(sources: &[Source], seed: Option<u64>, epoch: u64) -> Self {
+        let (mut total, mut position) = (0, 0);
+        let sources = sources
+            .iter()
+            .enumerate()
+            .map(|(number, source)| {
+                let samples = u64::from(source.samples);
+                let begins = (source.draws != samples && samples > 0).then(|| {
+                    let number = u32::try_from(number).unwrap_or(u32::MAX);
+                    let order = seed.map(|seed| Permutation::new(samples, seed, 0, Stream::Source(number)));
+                    let before = u128::from(epoch) * u128::from(source.draws) % u128::from(samples);
+                    (u64::try_from(before).unwrap_or(0), order)
+                });
+                let part = Part { draw: total, position, samples, begins };
+                total += if samples == 0 { 0 } else { source.draws };
+                position += source.samples;
+                part
+            })
+            .filter(|part| part.samples > 0)
+            .collect();
+        Self { sources, total }
+    }
+
+    pub fn total(&self) -> u64 {
+        self.total
+    }
+
+    /// The position of the sample that is drawn; `draw` is below the total.
+    pub fn position(&self, draw: u64) -> u32 {
+        let after = match self.sources.as_slice() {
+            [_] => 1,
+            sources => sources.partition_point(|part| part.draw <= draw),
+        };
+        let part = &self.sources[after - 1];
+        let inside = draw - part.draw;
+        let sample = match &part.begins {
+            None => inside,
+            Some((before, order)) => {
+                let place = (before + inside) % part.samples;
+                order.as_ref().map_or(place, |order| order.at(place))
+            }
+        };
+        part.position + u32::try_from(sample).unwrap_or(u32::MAX)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn drawn(sources: &[Source], epoch: u64) -> Vec<u32> {
+        let draws = Draws::new(sources, Some(3), epoch);
+        (0..draws.total()).map(|draw| draws.position(draw)).collect()
+    }
+
+    #[test]
+    fn one_dataset_is_drawn_in_order() {
+        assert_eq!(drawn(&[Source { samples: 4, draws: 4 }], 9), [0, 1, 2, 3]);
+        assert!(drawn(&[Source { samples: 0, draws: 0 }], 0).is_empty());
+    }
+
+    #[test]
+    fn a_weight_of_a_half_shows_each_sample_in_two_epochs() {
+        let sources = [Source { samples: 3, draws: 3 }, Source { samples: 10, draws: 5 }];
+        let mut both = [drawn(&sources, 0), drawn(&sources, 1)].concat();
+        both.sort_unstable();
+        assert_eq!(both[..6], [0, 0, 1, 1, 2, 2]);
+        assert_eq!(both[6..], (3..13).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_weight_of_two_shows_each_sample_twice() {
+        let mut twice = drawn(&[Source { samples: 3, draws: 6 }], 0);
+        twice.sort_unstable();
+        assert_eq!(twice, [0, 0, 1, 1, 2, 2]);
+    }
+
+    #[test]
+    fn an_empty_source_between_others_is_passed_over() {
+        let sources = [1, 0, 2].map(|samples| Source { samples, draws: u64::from(samples) });
+        assert_eq!(drawn(&sources, 0), [0, 1, 2]);
+    }
+}

@@ -1,0 +1,164 @@
+//! Samples by length, with what completes a pack: a length, or a pair of them.
+//!
+//! A pair `a + b = left` exists where the set of lengths and its mirror image, moved by `capacity - left`, share a
+//! bit: one AND for 64 lengths.
+
+use crate::bitset::BitSet;
+
+/// No sample: the end of a stack.
+const NONE: u32 = u32::MAX;
+const BITS: usize = 64;
+
+/// The samples that are not packed yet, by length.
+#[derive(Debug)]
+pub struct Lengths {
+    capacity: usize,
+    present: BitSet,
+    /// Bit `capacity - length` for each length.
+    mirrored: Vec<u64>,
+    /// The sample of each length that is taken next, and for each sample the one after it.
+    top: Vec<u32>,
+    below: Vec<u32>,
+}
+
+impl Lengths {
+    pub fn new(capacity: usize) -> Self {
+        let present = BitSet::new(capacity + 1);
+        Self {
+            capacity,
+            // One word more, so that a shifted read has its second half.
+            mirrored: vec![0; present.words().len() + 1],
+            present,
+            top: vec![NONE; capacity + 1],
+            below: Vec::new(),
+        }
+    }
+
+    /// Takes in samples and their lengths; all earlier ones have been taken out.
+    pub fn fill(&mut self, samples: impl Iterator<Item = (u32, u32)>) {
+        for (item, length) in samples {
+            let length = length as usize;
+            if self.below.len() <= item as usize {
+                self.below.resize(item as usize + 1, NONE);
+            }
+            let first = std::mem::replace(&mut self.top[length], item);
+            self.below[item as usize] = first;
+            if first == NONE {
+                self.present.insert(length);
+                let place = self.capacity - length;
+                self.mirrored[place / BITS] |= 1 << (place % BITS);
+            }
+        }
+    }
+
+    pub fn has(&self, length: usize) -> bool {
+        self.top[length] != NONE
+    }
+
+    /// The largest length that is at most `limit`.
+    pub fn largest(&self, limit: usize) -> Option<usize> {
+        self.present.at_or_below(limit)
+    }
+
+    /// Takes out a sample of a length that is there.
+    pub fn take(&mut self, length: usize) -> u32 {
+        let item = self.top[length];
+        self.top[length] = self.below[item as usize];
+        if self.top[length] == NONE {
+            self.present.remove(length);
+            let place = self.capacity - length;
+            self.mirrored[place / BITS] &= !(1 << (place % BITS));
+        }
+        item
+    }
+
+    /// The sample of a length that is there, which would be taken next.
+    pub fn next_of(&self, length: usize) -> u32 {
+        self.top[length]
+    }
+
+    /// The sample that comes after it; there are two of this length.
+    pub fn second_of(&self, length: usize) -> u32 {
+        self.below[self.top[length] as usize]
+    }
+
+    /// The smallest length that is at least `limit`.
+    pub fn smallest(&self, limit: usize) -> Option<usize> {
+        self.present.at_or_above(limit)
+    }
+
+    /// Of the pairs with this sum, the larger length of the one whose lengths differ most.
+    pub fn pair(&self, sum: usize) -> Option<usize> {
+        let half = sum.div_ceil(2);
+        let found = self.longest_with(self, sum, half)?;
+        // A half needs two samples; it comes last, because it is the shortest.
+        (2 * found != sum || self.second_of(found) != NONE).then_some(found)
+    }
+
+    /// The longest length of at least `from` that a length of `other` completes to a sum.
+    pub fn longest_with(&self, other: &Self, sum: usize, from: usize) -> Option<usize> {
+        let longest = self.largest(sum.checked_sub(1)?)?;
+        let shift = self.capacity - sum;
+        for word in (from / BITS..=longest / BITS).rev() {
+            let above = sum - word * BITS;
+            let own = if above < BITS {
+                self.present.words()[word] & !(u64::MAX << above)
+            } else {
+                self.present.words()[word]
+            };
+            let both = own & other.mirrored_from(word * BITS + shift);
+            if both != 0 {
+                let length = word * BITS + BITS - 1 - both.leading_zeros() as usize;
+                return (length >= from).then_some(length);
+            }
+        }
+        None
+    }
+
+    /// 64 bits of the mirror image from a place on.
+    fn mirrored_from(&self, place: usize) -> u64 {
+        let (word, shift) = (place / BITS, place % BITS);
+        let Some(&low) = self.mirrored.get(word) else { return 0 };
+        match (shift, self.mirrored.get(word + 1)) {
+            (0, _) | (_, None) => low >> shift,
+            (shift, Some(high)) => low >> shift | high << (BITS - shift),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn kept(lengths: &[u32]) -> Lengths {
+        let mut kept = Lengths::new(300);
+        kept.fill((0..).zip(lengths).map(|(item, &length)| (item, length)));
+        kept
+    }
+
+    proptest! {
+        #[test]
+        fn a_pair_is_found_if_there_is_one(lengths in prop::collection::vec(1_u32..=300, 0..12), sum in 1_usize..=300) {
+            let pairs = (0..lengths.len()).flat_map(|i| (0..i).map(move |j| (i, j)));
+            let longest = pairs
+                .map(|(i, j)| (lengths[i] as usize, lengths[j] as usize))
+                .filter(|(a, b)| a + b == sum)
+                .map(|(a, b)| a.max(b))
+                .max();
+            prop_assert_eq!(kept(&lengths).pair(sum), longest);
+        }
+
+        #[test]
+        fn a_pair_of_two_kinds_is_found(
+            ours in prop::collection::vec(1_u32..=300, 0..12),
+            others in prop::collection::vec(1_u32..=300, 0..12),
+            sum in 1_usize..=300,
+            from in 0_usize..300,
+        ) {
+            let pairs = ours.iter().flat_map(|a| others.iter().map(move |b| (*a as usize, *b as usize)));
+            let longest = pairs.filter(|(a, b)| a + b == sum && *a >= from).map(|(a, _)| a).max();
+            prop_assert_eq!(kept(&ours).longest_with(&kept(&others), sum, from), longest);
+        }
+    }
+}

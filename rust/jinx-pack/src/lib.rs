@@ -1,0 +1,34 @@
+//! Which samples share a sequence: packing under budgets, in a seeded order that needs no stored array.
+//!
+//! ```text
+//! sizes, budgets, seed, epoch -> permutation -> windows -> packs (offsets, positions), in shuffled order
+//! ```
+//!
+//! A plan is a function of its [`Request`] alone: the number of threads and the platform do not change it.
+//! This crate knows no file and no Python.
+
+mod best_fit;
+mod bitset;
+mod classes;
+mod complement_fill;
+mod draws;
+mod exact_finish;
+mod first_fit;
+mod lengths;
+mod next_fit;
+mod open_packs;
+mod permutation;
+mod plan;
+mod request;
+mod run;
+mod shares;
+mod window;
+
+pub use draws::Source;
+pub use permutation::{Permutation, Stream};
+pub use plan::{Plan, pack};
+pub use request::{Oversize, Request, Strategy};
+pub use run::LeftOut;
+
+/// Changes whenever the same request gives another plan.
+pub const VERSION: u32 = 1;

@@ -1,0 +1,113 @@
+//! The plan of an epoch: runs of windows on several threads, their packs in a shuffled order.
+
+use crate::draws::Draws;
+use crate::permutation::{Permutation, Stream};
+use crate::request::Request;
+use crate::run::{LeftOut, Packs, Runner, WINDOWS};
+use jinx_core::Result;
+use jinx_core::num::{to_u64, to_usize};
+use jinx_core::panics::caught;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+
+/// Which samples each pack holds: those of pack `i` are `positions[offsets[i]..offsets[i + 1]]`.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct Plan {
+    pub offsets: Vec<u32>,
+    pub positions: Vec<u32>,
+    pub left_out: LeftOut,
+}
+
+/// Packs the samples of an epoch.
+///
+/// # Errors
+/// What [`Request::check`] refuses, and `Interrupted`.
+pub fn pack(request: &Request) -> Result<Plan> {
+    request.check()?;
+    let draws = Draws::new(&request.sources, request.seed, request.epoch);
+    let order =
+        request.seed.map(|seed| Permutation::new(draws.total(), seed, request.epoch, Stream::Samples));
+    let request = Request { window: window_of(request, draws.total()), ..request.clone() };
+    let runs = all_runs(&request, &draws, order.as_ref())?;
+    in_order(&request, &runs)
+}
+
+/// A window of nearly all samples would put the same ones together in each epoch.
+const LEAST_WINDOWS: u64 = 8;
+/// Fewer samples than this are packed less tightly.
+const LEAST_WINDOW: u64 = 256;
+
+/// The window of a plan: the one that was asked for, or an eighth of fewer samples.
+fn window_of(request: &Request, total: u64) -> usize {
+    let fair = usize::try_from((total / LEAST_WINDOWS).max(LEAST_WINDOW)).unwrap_or(usize::MAX);
+    if request.seed.is_some() { request.window.min(fair) } else { request.window }
+}
+
+fn all_runs(request: &Request, draws: &Draws, order: Option<&Permutation>) -> Result<Vec<Packs>> {
+    let per_run = to_u64(request.window).saturating_mul(WINDOWS);
+    let count = draws.total().div_ceil(per_run);
+    let next = AtomicU64::new(0);
+    let failed = AtomicBool::new(false);
+    let done: Mutex<Vec<(u64, Result<Packs>)>> = Mutex::new(Vec::new());
+    let work = || {
+        let mut runner = Runner::new(request, draws, order);
+        loop {
+            let run = next.fetch_add(1, Ordering::Relaxed);
+            if run >= count || failed.load(Ordering::Relaxed) {
+                return;
+            }
+            let places = run * per_run..draws.total().min((run + 1).saturating_mul(per_run));
+            let packs = caught(|| runner.run(places), "a thread that packs");
+            if packs.is_err() {
+                failed.store(true, Ordering::Relaxed);
+            }
+            done.lock().unwrap_or_else(PoisonError::into_inner).push((run, packs));
+        }
+    };
+    let cores = match request.threads {
+        0 => thread::available_parallelism().map_or(1, usize::from),
+        threads => threads,
+    };
+    let threads = to_u64(cores).min(count);
+    thread::scope(|scope| {
+        for _ in 1..threads {
+            scope.spawn(work);
+        }
+        // This thread notices Ctrl-C.
+        work();
+    });
+    let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
+    done.sort_unstable_by_key(|(run, _)| *run);
+    done.into_iter().map(|(_, packs)| packs).collect()
+}
+
+/// The packs of all runs as one list, shuffled unless samples are in their own order.
+fn in_order(request: &Request, runs: &[Packs]) -> Result<Plan> {
+    let mut firsts = vec![0_u64];
+    let mut samples = 0;
+    let mut left_out = LeftOut::default();
+    for run in runs {
+        firsts.push(firsts[firsts.len() - 1] + to_u64(run.ends.len()));
+        samples += run.positions.len();
+        left_out.add(run.left_out);
+    }
+    let count = firsts[firsts.len() - 1];
+    let order = request.seed.map(|seed| Permutation::new(count, seed, request.epoch, Stream::Packs));
+    let mut plan = Plan {
+        offsets: Vec::with_capacity(to_usize(count, "a number of packs")? + 1),
+        positions: Vec::with_capacity(samples),
+        left_out,
+    };
+    plan.offsets.push(0);
+    for place in 0..count {
+        let pack = order.as_ref().map_or(place, |order| order.at(place));
+        let after = firsts.partition_point(|&first| first <= pack);
+        let run = &runs[after - 1];
+        let inside = to_usize(pack - firsts[after - 1], "a pack's number")?;
+        let start = if inside == 0 { 0 } else { run.ends[inside - 1] as usize };
+        plan.positions.extend_from_slice(&run.positions[start..run.ends[inside] as usize]);
+        plan.offsets.push(u32::try_from(plan.positions.len()).unwrap_or(u32::MAX));
+    }
+    Ok(plan)
+}

@@ -1,0 +1,83 @@
+//! What a plan is asked for, checked once.
+
+use crate::draws::Source;
+use jinx_core::num::to_u64;
+use jinx_core::{Error, Result};
+
+/// How a window's samples are put into packs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Strategy {
+    /// In order of arrival; a pack closes when the next sample does not fit.
+    NextFit,
+    /// Largest first, each into the first pack with room.
+    FirstFitDecreasing,
+    /// Largest first, each into the fullest pack with room.
+    BestFitDecreasing,
+    /// One budget: largest first, packs ended exactly. Several: the better of best fit decreasing and complement fill.
+    Knapsack,
+}
+
+/// What happens to a sample over a budget.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Oversize {
+    /// It is left out and counted.
+    Drop,
+    /// Its tokens count as the budget; a sample over another budget is left out and counted.
+    Truncate,
+}
+
+/// Lengths up to this are looked up in tables of that size, one for each thread.
+const MAX_TOKENS: u32 = 1 << 24;
+/// Positions and offsets are u32.
+const MAX_DRAWS: u64 = (1 << 32) - 1;
+const MAX_WINDOW: usize = 1 << 24;
+
+/// What a plan is a function of. `sizes[k][i]` is what sample `i` takes of budget `k`; budget 0 is tokens.
+#[derive(Debug, Clone)]
+pub struct Request<'a> {
+    pub sizes: Vec<&'a [u32]>,
+    pub capacities: Vec<u32>,
+    pub strategy: Strategy,
+    /// Samples that are packed together.
+    pub window: usize,
+    pub oversize: Oversize,
+    /// The datasets that make up the samples, in order.
+    pub sources: Vec<Source>,
+    /// None keeps the samples and the packs in their order.
+    pub seed: Option<u64>,
+    pub epoch: u64,
+    /// 0: one for each core. The plan does not depend on it.
+    pub threads: usize,
+}
+
+impl Request<'_> {
+    /// # Errors
+    /// `Invalid` or `Limit`: numbers that no plan can have.
+    pub fn check(&self) -> Result<()> {
+        let [tokens, ..] = self.sizes.as_slice() else {
+            return Err(Error::invalid("a plan needs the number of tokens of each sample"));
+        };
+        if self.sizes.len() != self.capacities.len() || self.sizes.iter().any(|one| one.len() != tokens.len())
+        {
+            return Err(Error::invalid("each budget needs one size for each sample"));
+        }
+        if self.capacities.contains(&0) {
+            return Err(Error::invalid("a budget of 0 holds no sample; use 1 or more"));
+        }
+        if self.capacities[0] > MAX_TOKENS {
+            return Err(Error::limit(format!("packs of more than {MAX_TOKENS} tokens are not supported")));
+        }
+        if !(1..=MAX_WINDOW).contains(&self.window) {
+            return Err(Error::invalid(format!("window={} is not between 1 and {MAX_WINDOW}", self.window)));
+        }
+        let listed: u64 = self.sources.iter().map(|source| u64::from(source.samples)).sum();
+        if listed != to_u64(tokens.len()) {
+            return Err(Error::invalid("the sources have another number of samples than their sizes"));
+        }
+        let draws = self.sources.iter().try_fold(0_u64, |sum, source| sum.checked_add(source.draws));
+        if draws.is_none_or(|draws| draws > MAX_DRAWS) {
+            return Err(Error::limit(format!("a plan of more than {MAX_DRAWS} samples is not supported")));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,221 @@
+//! A run of windows that one thread packs one after another, so that packs that are not full get another chance.
+
+use crate::best_fit::{BestFit, BestFitBySum};
+use crate::complement_fill::ComplementFill;
+use crate::draws::Draws;
+use crate::exact_finish::ExactFinish;
+use crate::first_fit::FirstFit;
+use crate::next_fit::NextFit;
+use crate::permutation::Permutation;
+use crate::request::{Oversize, Request, Strategy};
+use crate::window::{Assignment, Packer, Window};
+use jinx_core::{Result, interrupt};
+use std::ops::Range;
+
+/// Windows of one run. Runs are packed in parallel, so this number is part of what a plan is.
+pub const WINDOWS: u64 = 64;
+/// A pack this full, in hundredths of the budget that it uses most, is not opened again.
+const FULL_PERCENT: u64 = 98;
+
+/// Finished packs in the order in which they were closed.
+#[derive(Debug, Default)]
+pub struct Packs {
+    /// Where each pack ends in `positions`.
+    pub ends: Vec<u32>,
+    pub positions: Vec<u32>,
+    pub left_out: LeftOut,
+}
+
+/// Draws that are in no pack as they are.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct LeftOut {
+    /// Without tokens.
+    pub empty: u64,
+    /// Over a budget.
+    pub oversize: u64,
+    /// Longer than a pack, and in one with their first tokens.
+    pub truncated: u64,
+}
+
+impl LeftOut {
+    pub fn add(&mut self, other: Self) {
+        self.empty += other.empty;
+        self.oversize += other.oversize;
+        self.truncated += other.truncated;
+    }
+}
+
+/// Packs runs of windows; one for each thread.
+pub struct Runner<'a> {
+    request: &'a Request<'a>,
+    draws: &'a Draws,
+    order: Option<&'a Permutation>,
+    packer: Box<dyn Packer>,
+    /// A second packer, where the better result of two counts.
+    other: Option<Box<dyn Packer>>,
+    window: Window,
+    carried: Window,
+    found: Assignment,
+    second: Assignment,
+    used: Vec<u64>,
+    starts: Vec<u32>,
+}
+
+impl<'a> Runner<'a> {
+    pub fn new(request: &'a Request<'a>, draws: &'a Draws, order: Option<&'a Permutation>) -> Self {
+        let budgets = request.sizes.len();
+        let (packer, other) = packers(request.strategy, &request.capacities);
+        Self {
+            request,
+            draws,
+            order,
+            packer,
+            other,
+            window: Window::new(budgets),
+            carried: Window::new(budgets),
+            found: Assignment::default(),
+            second: Assignment::default(),
+            used: Vec::new(),
+            starts: Vec::new(),
+        }
+    }
+
+    /// Packs the draws at these places of the order.
+    ///
+    /// # Errors
+    /// `Interrupted`.
+    pub fn run(&mut self, places: Range<u64>) -> Result<Packs> {
+        let mut packs = Packs::default();
+        let mut place = places.start;
+        self.carried.clear();
+        loop {
+            interrupt::check()?;
+            std::mem::swap(&mut self.window, &mut self.carried);
+            self.carried.clear();
+            // At least one more, however many next fit carries over.
+            let size = self.request.window.max(self.window.len() + 1);
+            while place < places.end && self.window.len() < size {
+                self.admit(place, &mut packs.left_out);
+                place += 1;
+            }
+            let is_last = place == places.end;
+            self.pack_window();
+            self.collect(&mut packs, is_last);
+            if is_last {
+                return Ok(packs);
+            }
+        }
+    }
+
+    /// Takes a sample into the window, or counts it.
+    fn admit(&mut self, place: u64, left_out: &mut LeftOut) {
+        let position = self.draws.position(self.order.map_or(place, |order| order.at(place)));
+        let sizes = &self.request.sizes;
+        let tokens = sizes[0][position as usize];
+        if tokens == 0 {
+            left_out.empty += 1;
+            return;
+        }
+        let limits = &self.request.capacities;
+        let truncates = self.request.oversize == Oversize::Truncate;
+        let is_over = |k: usize| sizes[k][position as usize] > limits[k];
+        let is_long = is_over(0);
+        if is_long && !truncates || (1..sizes.len()).any(is_over) {
+            left_out.oversize += 1;
+            return;
+        }
+        left_out.truncated += u64::from(is_long);
+        let others = sizes[1..].iter().map(|column| column[position as usize]);
+        self.window.push(position, std::iter::once(tokens.min(limits[0])).chain(others));
+    }
+
+    fn pack_window(&mut self) {
+        self.packer.pack(&self.window, &mut self.found);
+        if let Some(other) = &mut self.other {
+            other.pack(&self.window, &mut self.second);
+            if self.second.packs < self.found.packs {
+                std::mem::swap(&mut self.found, &mut self.second);
+            }
+        }
+    }
+
+    /// Moves full packs to the result and the samples of the others to the next window, unless this is the last one.
+    fn collect(&mut self, packs: &mut Packs, is_last: bool) {
+        let count = self.found.packs as usize;
+        let mut kept = vec![true; count];
+        if !is_last {
+            self.choose_kept(&mut kept);
+        }
+        self.starts.clear();
+        self.starts.resize(count + 1, 0);
+        for &pack in &self.found.pack_of {
+            if kept[pack as usize] {
+                self.starts[pack as usize + 1] += 1;
+            }
+        }
+        let base = packs.positions.len();
+        for pack in 0..count {
+            self.starts[pack + 1] += self.starts[pack];
+            if kept[pack] {
+                packs.ends.push(u32::try_from(base).unwrap_or(u32::MAX) + self.starts[pack + 1]);
+            }
+        }
+        packs.positions.resize(base + self.starts[count] as usize, 0);
+        // In order of arrival within a pack: a random order, and another one each epoch.
+        for (item, &pack) in self.found.pack_of.iter().enumerate() {
+            let position = self.window.positions[item];
+            if kept[pack as usize] {
+                let next = &mut self.starts[pack as usize];
+                packs.positions[base + *next as usize] = position;
+                *next += 1;
+            } else {
+                self.carried.push(position, self.window.sizes_of(item));
+            }
+        }
+    }
+
+    /// Which packs are finished. At most half of a window is carried over, so that runs come to an end.
+    fn choose_kept(&mut self, kept: &mut [bool]) {
+        if self.request.strategy == Strategy::NextFit {
+            if let Some(last) = kept.last_mut() {
+                *last = false;
+            }
+            return;
+        }
+        let mut samples = vec![0_usize; kept.len()];
+        for &pack in &self.found.pack_of {
+            samples[pack as usize] += 1;
+        }
+        kept.fill(false);
+        for (column, &capacity) in self.window.sizes.iter().zip(&self.request.capacities) {
+            self.used.clear();
+            self.used.resize(kept.len(), 0);
+            for (&pack, &size) in self.found.pack_of.iter().zip(column) {
+                self.used[pack as usize] += u64::from(size);
+            }
+            for (kept, &used) in kept.iter_mut().zip(&self.used) {
+                *kept |= 100 * used >= FULL_PERCENT * u64::from(capacity);
+            }
+        }
+        let mut room = self.request.window / 2;
+        for (kept, samples) in kept.iter_mut().zip(samples).filter(|(kept, _)| !**kept) {
+            match room.checked_sub(samples) {
+                Some(left) => room = left,
+                None => *kept = true,
+            }
+        }
+    }
+}
+
+fn packers(strategy: Strategy, capacities: &[u32]) -> (Box<dyn Packer>, Option<Box<dyn Packer>>) {
+    match (strategy, capacities) {
+        (Strategy::NextFit, _) => (Box::new(NextFit::new(capacities)), None),
+        (Strategy::FirstFitDecreasing, _) => (Box::new(FirstFit::new(capacities)), None),
+        (Strategy::BestFitDecreasing, &[capacity]) => (Box::new(BestFit::new(capacity)), None),
+        (Strategy::Knapsack, &[capacity]) => (Box::new(ExactFinish::new(capacity)), None),
+        (Strategy::BestFitDecreasing, _) => (Box::new(BestFitBySum::new(capacities)), None),
+        (Strategy::Knapsack, _) => {
+            (Box::new(ComplementFill::new(capacities)), Some(Box::new(BestFitBySum::new(capacities))))
+        }
+    }
+}

@@ -1,0 +1,237 @@
+"""Whole runs on local workers: the same bytes whatever happens."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import jinx
+import jinx_pipeline as jp
+from jinx_pipeline.dataset import Dataset
+from jinx_pipeline.engines.driver import StoppedError
+from jinx_pipeline.run import ChangedError
+from pipeline.made import Killer, digest, lines_of, rows_of, write_input, write_operators
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    return write_input(tmp_path_factory.mktemp("data") / "in.jinx")
+
+
+@pytest.fixture(scope="module")
+def wrong(tmp_path_factory):
+    path = write_operators(tmp_path_factory.mktemp("operators"))
+    jp.load_file(path)
+    return path
+
+
+def recipe(data, seconds=0.0):
+    return Dataset.load(data).process(
+        [
+            jp.ops.TextLengthFilter(max_len=75),
+            jp.create("slow_filter", seconds=seconds),
+            jp.ops.CleanLinksMapper(),
+            jp.create("fragile_mapper"),
+        ]
+    )
+
+
+def expected(data):
+    for sample in rows_of(data):
+        if sample["n"] % 3 and len(sample["text"]) <= 75:
+            yield sample["n"], 2 * sample["n"]
+
+
+@pytest.fixture(scope="module")
+def calm(data, wrong, tmp_path_factory):
+    """The output of a run with one worker in which nothing happens."""
+    out = tmp_path_factory.mktemp("calm") / "out"
+    result = recipe(data).export(out, workers=1, block_rows=40, custom_operators=(str(wrong),))
+    assert result.ok
+    assert [(one["n"], one["twice"]) for one in rows_of(out)] == list(expected(data))
+    return out
+
+
+def test_the_output_holds_what_the_operators_made(calm, data):
+    rows = rows_of(calm)
+    stored = {one["n"]: one for one in rows_of(data)}
+    assert all("http" not in one["text"] for one in rows)
+    assert all(one["image"] == stored[one["n"]]["image"] and one["id"] == stored[one["n"]]["id"] for one in rows)
+    assert all(one["__dj__stats__"]["n_rest"] == one["n"] % 3 for one in rows)
+    indexed = {one.path for one in jinx.open(calm).info().indexed}
+    assert {"__dj__stats__.text_len", "__dj__stats__.n_rest"} <= indexed
+    assert jinx.verify(calm) == []
+
+
+def test_four_workers_give_the_same_bytes(calm, data, wrong, tmp_path):
+    recipe(data).export(tmp_path / "out", workers=4, block_rows=40, custom_operators=(str(wrong),))
+    assert digest(tmp_path / "out") == digest(calm)
+
+
+@pytest.mark.parametrize("batch_rows", [7, 1000])
+def test_the_size_of_batches_changes_no_sample(calm, data, wrong, tmp_path, batch_rows):
+    recipe(data).export(
+        tmp_path / "out", workers=2, block_rows=40, batch_rows=batch_rows, custom_operators=(str(wrong),)
+    )
+    assert digest(tmp_path / "out") == digest(calm)
+
+
+def test_killed_workers_change_nothing(calm, data, wrong, tmp_path):
+    out = tmp_path / "out"
+    with Killer(2, tmp_path / "out.work" / "journal.jsonl") as killer:
+        result = recipe(data, seconds=0.004).export(out, workers=2, block_rows=40, custom_operators=(str(wrong),))
+    assert killer.killed == 2
+    assert result.ok
+    assert digest(out) == digest(calm)
+
+
+DRIVER = """
+import sys
+import jinx_pipeline as jp
+sys.path.insert(0, sys.argv[4])
+from pipeline.engines.test_runs import recipe
+jp.load_file(sys.argv[3])
+recipe(sys.argv[1], seconds=float(sys.argv[5])).export(
+    sys.argv[2], workers=2, block_rows=40, custom_operators=(sys.argv[3],))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("share", [0.2, 0.8])
+def test_a_killed_driver_resumes_without_opening_what_is_done(calm, data, wrong, tmp_path, share):
+    out, journal = tmp_path / "out", tmp_path / "out.work" / "journal.jsonl"
+    tests = Path(__file__).parents[2]
+    arguments = [str(data), str(out), str(wrong), str(tests), "0.004"]
+    root = Path(jp.__file__).parents[1]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(root), str(tests)])}
+    driver = subprocess.Popen([sys.executable, "-c", DRIVER, *arguments], env=environment, stderr=subprocess.PIPE)
+    while lines_of(journal) < 10 * share:
+        time.sleep(0.01)
+        assert driver.poll() is None, driver.stderr.read() if driver.stderr else None
+    driver.send_signal(signal.SIGKILL)
+    driver.communicate()
+    done = {json.loads(line)["block"] for line in journal.read_text().splitlines() if "piece" in line}
+    assert not out.exists()
+    events = tmp_path / "out.work" / "events.jsonl"
+    before = lines_of(events)
+    result = recipe(data, seconds=0.004).export(out, workers=2, block_rows=40, custom_operators=(str(wrong),))
+    assert result.resumed
+    again = [json.loads(line) for line in events.read_text().splitlines()[before:]]
+    assert not done & {one["block"] for one in again if one["kind"] == "block"}
+    assert digest(out) == digest(calm)
+
+
+def test_a_finished_run_is_not_run_again(calm, data, wrong):
+    result = recipe(data).export(calm, workers=1, block_rows=40, custom_operators=(str(wrong),))
+    assert result.resumed
+    assert result.rows_out == len(rows_of(calm))
+
+
+def test_another_recipe_is_refused_with_the_difference(calm, data, wrong):
+    changed = Dataset.load(data).process([jp.ops.TextLengthFilter(max_len=60)])
+    with pytest.raises(ChangedError, match="belongs to another recipe: process"):
+        changed.export(calm, workers=1, block_rows=40)
+    shorter = Dataset.load(data).process([jp.ops.TextLengthFilter(max_len=70)])
+    shorter = shorter.process([step.operator for step in recipe(data).recipe.steps[1:]])
+    with pytest.raises(ChangedError, match=r"process\[0\]\.parameters\.max_len: 75 -> 70"):
+        shorter.export(calm, workers=1, block_rows=40)
+
+
+def test_one_row_that_raises_is_the_only_one_lost(data, wrong, tmp_path):
+    flow = Dataset.load(data).process(jp.create("fragile_mapper", raises=[123]))
+    result = flow.export(tmp_path / "out", workers=2, block_rows=100, custom_operators=(str(wrong),))
+    assert not result.ok
+    assert [(one.row, one.operator, one.error) for one in result.bad_rows] == [
+        (123, "fragile_mapper", "ValueError: this row is bad")
+    ]
+    assert [one["n"] for one in rows_of(tmp_path / "out")] == [n for n in range(400) if n != 123]
+
+
+def test_one_row_that_kills_its_worker_is_the_only_one_lost(data, wrong, tmp_path):
+    flow = Dataset.load(data).process(jp.create("fragile_mapper", kills=[123]))
+    result = flow.export(tmp_path / "out", workers=2, block_rows=100, custom_operators=(str(wrong),))
+    assert [(one.row, one.error) for one in result.bad_rows] == [(123, "the worker died")]
+    assert [one["n"] for one in rows_of(tmp_path / "out")] == [n for n in range(400) if n != 123]
+
+
+def test_a_block_that_was_divided_gives_the_same_bytes(data, wrong, tmp_path):
+    """The row is lost either way: once because it raises, once because it kills."""
+    for way in ("raises", "kills"):
+        flow = Dataset.load(data).process(jp.create("fragile_mapper", **{way: [123]}))
+        flow.export(tmp_path / way, workers=2, block_rows=100, custom_operators=(str(wrong),))
+    assert digest(tmp_path / "raises") == digest(tmp_path / "kills")
+
+
+def test_too_many_bad_rows_stop_the_run_and_it_can_be_resumed(data, wrong, tmp_path):
+    flow = Dataset.load(data).process(jp.create("fragile_mapper", raises=list(range(100))))
+    options = {"workers": 2, "block_rows": 40, "custom_operators": (str(wrong),)}
+    with pytest.raises(StoppedError, match="more than stop_after_bad=10"):
+        flow.export(tmp_path / "out", stop_after_bad=10, **options)
+    assert not (tmp_path / "out").exists()
+    result = flow.export(tmp_path / "out", stop_after_bad=None, max_bad_rows=100, **options)
+    assert result.ok
+    assert result.rows_out == 300
+
+
+def test_a_worker_above_its_memory_limit_costs_one_row(data, wrong, tmp_path):
+    flow = Dataset.load(data).process(jp.create("hungry_mapper", rows=[7], megabytes=600))
+    result = flow.export(tmp_path / "out", workers=1, block_rows=200, memory="400MB", custom_operators=(str(wrong),))
+    assert [(one.row, one.error) for one in result.bad_rows] == [(7, "the worker exceeded its memory limit")]
+    assert result.rows_out == 399
+
+
+def test_one_file_a_view_and_a_directory_hold_the_same(calm, data, wrong, tmp_path):
+    for out, options in ((tmp_path / "one.jinx", {}), (tmp_path / "view.jinx", {"kind": "view"})):
+        recipe(data).export(out, workers=2, block_rows=40, custom_operators=(str(wrong),), **options)
+        assert rows_of(out) == rows_of(calm)
+    view = jinx.open(tmp_path / "view.jinx").info()
+    assert [base.path for base in view.bases] == [str(data)]
+
+
+@pytest.mark.parametrize("name", ["out.jsonl", "out.parquet"])
+def test_other_formats_hold_the_same(calm, data, wrong, tmp_path, name):
+    recipe(data).export(tmp_path / name, workers=2, block_rows=40, custom_operators=(str(wrong),))
+    assert [one["n"] for one in jinx.stream(tmp_path / name)] == [one["n"] for one in rows_of(calm)]
+
+
+def test_grown_json_lines_process_the_new_rows_alone(wrong, tmp_path):
+    source, out = tmp_path / "in.jsonl", tmp_path / "out"
+    source.write_text("".join(json.dumps({"n": n, "text": f"text {n}"}) + "\n" for n in range(100)))
+    flow = Dataset.load(source).process(jp.create("slow_filter"))
+    options = {"workers": 1, "block_rows": 40, "custom_operators": (str(wrong),)}
+    assert flow.export(out, **options).rows_out == 66
+    with source.open("a") as file:
+        file.writelines(json.dumps({"n": n, "text": "new"}) + "\n" for n in range(100, 160))
+    events = tmp_path / "out.work" / "events.jsonl"
+    before = lines_of(events)
+    assert flow.export(out, **options).rows_out == 106
+    again = [json.loads(line) for line in events.read_text().splitlines()[before:]]
+    assert {one["block"] for one in again if one["kind"] == "block"} == {3, 4}
+    assert [one["n"] for one in rows_of(out)] == [n for n in range(160) if n % 3]
+
+
+def test_a_changed_input_is_refused(wrong, tmp_path):
+    source = write_input(tmp_path / "in.jinx", 50)
+    flow = Dataset.load(source).process(jp.create("slow_filter"))
+    flow.export(tmp_path / "out", custom_operators=(str(wrong),))
+    with jinx.Writer(source, overwrite=True) as writer:
+        writer.write_many({"n": n, "text": "other"} for n in range(50))
+    with pytest.raises(ChangedError, match="the input changed"):
+        flow.export(tmp_path / "out", custom_operators=(str(wrong),))
+
+
+def test_a_broken_json_line_is_the_only_one_lost(wrong, tmp_path):
+    source = tmp_path / "in.jsonl"
+    lines = [json.dumps({"n": n, "text": f"text {n}"}) for n in range(300)]
+    lines[217] = '{"n": 217, "text": '
+    source.write_text("\n".join(lines) + "\n")
+    flow = Dataset.load(source).process(jp.create("fragile_mapper"))
+    result = flow.export(tmp_path / "out", workers=1, custom_operators=(str(wrong),))
+    assert [one.row for one in result.bad_rows] == [217]
+    assert [one["n"] for one in rows_of(tmp_path / "out")] == [n for n in range(300) if n != 217]
+    assert not result.ok

@@ -1,0 +1,168 @@
+"""Inputs, operators and digests for tests of the engine."""
+
+import os
+import signal
+import time
+from hashlib import sha256
+from pathlib import Path
+from threading import Event, Thread
+from typing import Any, Self
+
+import jinx
+
+OPERATORS = '''
+"""Operators that go wrong on purpose."""
+
+import os
+import signal
+import time
+
+from jinx_pipeline import Context, Filter, Mapper, register
+
+
+@register("slow_filter")
+class SlowFilter(Filter):
+    """Keeps rows whose number does not divide by three, slowly."""
+
+    seconds: float = 0.0
+    stats = {"n_rest": "int64"}
+
+    @property
+    def reads(self):
+        return ("n",)
+
+    def compute_stats(self, batch, ctx):
+        time.sleep(self.seconds * len(batch))
+        return {"n_rest": [n % 3 for n in batch.column("n")]}
+
+    def keep(self, stats):
+        return stats["n_rest"].to_numpy() > 0
+
+
+@register("fragile_mapper")
+class FragileMapper(Mapper):
+    """Adds a column; raises, or kills its process, on some rows."""
+
+    raises: tuple[int, ...] = ()
+    kills: tuple[int, ...] = ()
+
+    @property
+    def reads(self):
+        return ("n",)
+
+    @property
+    def writes(self):
+        return ("twice",)
+
+    def process(self, batch, ctx):
+        numbers = batch.column("n")
+        if set(numbers) & set(self.kills):
+            os.kill(os.getpid(), signal.SIGSEGV)
+        if set(numbers) & set(self.raises):
+            raise ValueError("this row is bad")
+        return {"twice": [2 * n for n in numbers]}
+
+
+@register("hungry_mapper")
+class HungryMapper(Mapper):
+    """Takes a lot of memory on some rows."""
+
+    rows: tuple[int, ...] = ()
+    megabytes: int = 0
+
+    @property
+    def reads(self):
+        return ("n",)
+
+    def process(self, batch, ctx):
+        if set(batch.column("n")) & set(self.rows):
+            held = bytearray(os.urandom(1 << 20)) * self.megabytes
+            time.sleep(3)
+            del held
+        return {}
+'''
+
+
+def write_input(path: Path, rows: int = 400) -> Path:
+    """Samples with a text, a number and an image."""
+    with jinx.Writer(path) as writer:
+        for n in range(rows):
+            text = f"Sample {n} says http://example.org/{n} to you." + " and more" * (n % 5)
+            writer.write({"id": f"s{n}", "text": text, "n": n, "image": bytes([n % 256]) * 50 + bytes(range(256)) * 2})
+    return path
+
+
+def write_operators(folder: Path) -> Path:
+    """The file of operators that go wrong."""
+    path = folder / "wrong.py"
+    path.write_text(OPERATORS, "utf-8")
+    return path
+
+
+def digest(path: Path) -> str:
+    """Of a dataset: every name and every byte."""
+    found = sha256()
+    is_file = path.is_file()
+    files = [path, path.with_suffix(".binx")] if is_file else sorted(path.rglob("*"))
+    for file in files:
+        if file.is_file():
+            found.update(b"file" if is_file else file.name.encode())
+            found.update(file.read_bytes())
+    return found.hexdigest()
+
+
+def rows_of(path: Path) -> list[dict[str, Any]]:
+    """All samples as plain dicts."""
+    return jinx.open(path).to_list()
+
+
+def worker_pids(parent: int) -> list[int]:
+    """The workers that a process has started."""
+    found: list[int] = []
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit():
+            try:
+                words = (folder / "cmdline").read_bytes().split(b"\0")
+                stat = (folder / "stat").read_text().rsplit(")", 1)[1].split()
+            except OSError:
+                continue
+            if b"jinx_pipeline.worker" in words and int(stat[1]) == parent:
+                found.append(int(folder.name))
+    return found
+
+
+class Killer:
+    """Kills workers of this process while it is entered, `times` of them."""
+
+    def __init__(self, times: int, journal: Path, every: int = 3) -> None:
+        self._times = times
+        self._journal = journal
+        self._every = every
+        self._end = Event()
+        self._thread = Thread(target=self._run, daemon=True)
+        self.killed = 0
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._end.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while self.killed < self._times and not self._end.is_set():
+            time.sleep(0.02)
+            if lines_of(self._journal) < self._every * (self.killed + 1):
+                continue
+            for pid in worker_pids(os.getpid())[:1]:
+                os.kill(pid, signal.SIGKILL)
+                self.killed += 1
+
+
+def lines_of(path: Path) -> int:
+    """Lines of a file; 0 if there is none."""
+    try:
+        return path.read_bytes().count(b"\n")
+    except OSError:
+        return 0

@@ -1,0 +1,328 @@
+"""Plans: every sample once, budgets kept, the same everywhere, from the index alone."""
+
+import json
+import os
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import jinx
+from jinx.errors import CorruptFileError, InvalidError, JinxError, LimitError, MismatchError
+
+STRATEGIES = ["next_fit", "first_fit_decreasing", "best_fit_decreasing", "knapsack"]
+
+
+def drawn(count: int = 5000, seed: int = 0) -> dict[str, np.ndarray]:
+    """Sizes that look like those of a vision-language dataset."""
+    random = np.random.default_rng(seed)
+    images = random.integers(0, 4, count)
+    text = np.clip(random.lognormal(5, 0.8, count), 1, 1500).astype(np.int64)
+    patches = images * random.integers(2, 6, count) * 64
+    return {"num_tokens": text + patches // 4, "num_images": images, "num_patches": patches}
+
+
+def write(path: Path, sizes: dict[str, np.ndarray]) -> Path:
+    with jinx.Writer(path) as writer:
+        writer.write_many(
+            {"image": bytes([i % 256]) * 100, **{name: int(column[i]) for name, column in sizes.items()}}
+            for i in range(len(sizes["num_tokens"]))
+        )
+    return path
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("limits", [{}, {"max_images": 6}, {"max_images": 6, "max_patches": 3000}])
+def test_every_sample_is_in_one_pack_and_budgets_hold(strategy, limits):
+    sizes = drawn()
+    plan = jinx.pack(sizes, 2048, strategy=strategy, window=1024, **limits)
+    assert sorted(plan.positions.tolist()) == list(range(5000))
+    for name, budget in plan.budgets.items():
+        sums = [int(sizes[name][pack].sum()) for pack in plan]
+        assert max(sums) <= budget
+        assert plan.totals(name).tolist() == sums
+        assert plan.totals(name, 3, 7).tolist() == sums[3:7]
+    tokens = int(sizes["num_tokens"].sum())
+    assert plan.efficiency == tokens / (len(plan) * 2048)
+    assert all(len(pack) for pack in plan)
+    assert plan[-1].tolist() == plan[len(plan) - 1].tolist()
+    with pytest.raises(IndexError, match="out of range"):
+        plan[len(plan)]
+
+
+def test_better_strategies_make_fewer_packs():
+    sizes = drawn(20_000)["num_tokens"]
+    packs = [len(jinx.pack(sizes, 2048, strategy=strategy)) for strategy in STRATEGIES]
+    bound = -(-int(sizes.sum()) // 2048)
+    assert packs[0] > packs[1] >= packs[2] >= packs[3] >= bound
+    assert packs[3] <= bound * 1.001
+
+
+def test_two_budgets_come_near_their_bound():
+    stats = jinx.pack(drawn(20_000), 2048, max_images=6).stats()
+    assert stats.over_bound <= 0.02
+    assert stats.packs == stats.volume_bound * (1 + stats.over_bound)
+
+
+def test_a_plan_is_a_function_of_its_arguments():
+    sizes = drawn()
+    plan = jinx.pack(sizes, 2048, max_images=6, window=256, seed=4, epoch=2)
+    again = jinx.pack(sizes, 2048, max_images=6, window=256, seed=4, epoch=2, threads=3)
+    assert np.array_equal(plan.positions, again.positions)
+    assert np.array_equal(plan.offsets, again.offsets)
+    assert plan.fingerprint == again.fingerprint
+    other = jinx.pack(sizes, 2048, max_images=6, window=256, seed=4, epoch=1).with_epoch(2)
+    assert np.array_equal(plan.positions, other.positions)
+    for changed in ({"seed": 5}, {"epoch": 3}, {"window": 257}, {"strategy": "next_fit"}):
+        options = {"max_images": 6, "window": 256, "seed": 4, "epoch": 2, **changed}
+        different = jinx.pack(sizes, 2048, **options)
+        assert different.fingerprint != plan.fingerprint
+        assert not np.array_equal(different.positions, plan.positions)
+
+
+def test_the_packs_of_a_seed_stay_the_same():
+    """Saved states rely on this; a packer that gives others has another PACKER_VERSION."""
+    plan = jinx.pack(np.arange(1, 13), 30, window=8)
+    assert [pack.tolist() for pack in plan] == [[9, 11, 7], [4], [10, 6, 8], [2, 3, 0, 5, 1]]
+    two = jinx.pack({"num_tokens": np.arange(1, 13), "num_images": np.arange(12) % 4}, 30, max_images=6)
+    assert [pack.tolist() for pack in two] == [[9, 7, 4, 6], [11, 0, 5, 10], [2, 3, 1, 8]]
+
+
+def test_epochs_mix_samples_differently():
+    sizes = drawn(2000)["num_tokens"]
+    plans = [jinx.pack(sizes, 2048, epoch=epoch) for epoch in range(2)]
+    together = [{(a, b) for pack in plan for a in pack.tolist() for b in pack.tolist() if a < b} for plan in plans]
+    assert len(together[0] & together[1]) < 0.2 * len(together[0])
+
+
+def test_without_a_seed_the_order_stays():
+    plan = jinx.pack([3, 4, 5, 6, 1], 10, strategy="next_fit", seed=None)
+    assert [pack.tolist() for pack in plan] == [[0, 1], [2], [3, 4]]
+
+
+def test_the_numbers_of_the_blog_post():
+    """Lengths 1 to 24 and a capacity of 100: greedy takes 4 packs, bin packing 3."""
+    lengths = np.arange(1, 25)
+    greedy = jinx.pack(lengths, 100, strategy="next_fit", seed=None)
+    assert [lengths[pack].tolist() for pack in greedy] == [
+        list(range(1, 14)),
+        list(range(14, 20)),
+        list(range(20, 24)),
+        [24],
+    ]
+    packed = jinx.pack(lengths, 100, strategy="first_fit_decreasing", seed=None)
+    assert [sorted(lengths[pack].tolist(), reverse=True) for pack in packed] == [
+        [24, 23, 22, 21, 10],
+        [20, 19, 18, 17, 16, 9, 1],
+        [15, 14, 13, 12, 11, 8, 7, 6, 5, 4, 3, 2],
+    ]
+    assert len(jinx.pack(lengths, 100, seed=None)) == 3
+
+
+def test_a_dataset_is_packed_by_its_index_alone(tmp_path):
+    sizes = drawn(300)
+    with jinx.open(write(tmp_path / "a.jinx", sizes)) as ds:
+        plan = jinx.pack(ds, 2048, max_images=6)
+        assert plan.fingerprint == jinx.pack(sizes, 2048, max_images=6).fingerprint
+        part = jinx.pack(ds[100:200], 2048, max_images=6)
+        assert part.fingerprint == jinx.pack({k: v[100:200] for k, v in sizes.items()}, 2048, max_images=6).fingerprint
+        kept = jinx.pack(ds.select_columns(["num_tokens"]), 2048)
+        assert list(kept.sizes) == ["num_tokens"]
+
+
+def bytes_read() -> int:
+    """What this process has read from files, as the kernel counts it."""
+    return int(Path("/proc/self/io").read_text().split("rchar:")[1].split()[0])
+
+
+@pytest.mark.skipif(not Path("/proc/self/io").exists(), reason="needs the kernel's counters")
+def test_nothing_is_read_or_decoded_while_planning(tmp_path):
+    path = write(tmp_path / "a.jinx", drawn(3000))
+    payload = (tmp_path / "a.binx").stat().st_size
+    with jinx.open(path, io="pread") as ds:
+        jinx.pack(ds[:1], 2048, max_images=6)  # imports
+        # Every row and every value is damaged now, and reading one would be an error.
+        (tmp_path / "a.binx").write_bytes(b"\xff" * payload)
+        path.write_bytes(path.read_bytes().replace(b'{"image"', b'{"\xff\xff\xff\xff\xff"'))
+        before = bytes_read()
+        plan = jinx.pack(ds, 2048, max_images=6)
+        index = sum(len(ds) * column.itemsize for column in plan.sizes.values())
+        assert bytes_read() - before < index + 4096 < payload
+        assert len(plan.positions) == 3000
+        with pytest.raises(JinxError):
+            ds[0].materialize()
+
+
+def test_a_length_of_a_column_may_be_packed(tmp_path):
+    with jinx.Writer(tmp_path / "a.jinx", indexed=["len(ids)"]) as writer:
+        writer.write_many({"ids": list(range(n))} for n in (3, 4, 5))
+    with jinx.open(tmp_path / "a.jinx") as ds:
+        assert jinx.pack(ds, 8, lengths="len(ids)").sizes["num_tokens"].tolist() == [3, 4, 5]
+
+
+def test_what_cannot_be_planned_is_an_error_that_says_what_to_do(tmp_path):
+    with jinx.Writer(tmp_path / "a.jinx") as writer:
+        writer.write_many({"num_tokens": n, "name": "a", "n": n or None} for n in range(3))
+    (tmp_path / "a.jsonl").write_text('{"num_tokens": 3}\n')
+    with jinx.open(tmp_path / "a.jinx") as ds:
+        with pytest.raises(KeyError, match=r"no column 'num_images'.*jinx annotate"):
+            jinx.pack(ds, 10, max_images=2)
+        with pytest.raises(InvalidError, match="'name' is not in the index as numbers"):
+            jinx.pack(ds, 10, lengths="name")
+        with pytest.raises(InvalidError, match="sample 0 has no 'n'"):
+            jinx.pack(ds, 10, lengths="n")
+    with jinx.open(tmp_path / "a.jsonl") as ds, pytest.raises(InvalidError, match="a plan reads no samples"):
+        jinx.pack(ds, 10)
+    for bad, message in [
+        ([1.5], "array of integers"),
+        (np.ones((2, 2), dtype=int), "array of integers"),
+        ([3, -1], "sample 1 has the size -1"),
+        (np.ma.MaskedArray([1, 2], mask=[False, True]), "sample 1 has no value"),
+        ({"num_tokens": [1, 2], "num_images": [1]}, "num_images has 1 values"),
+    ]:
+        with pytest.raises(InvalidError, match=message):
+            jinx.pack(bad, 10)
+    with pytest.raises(KeyError, match="num_frames"):
+        jinx.pack({"num_tokens": [1]}, 10, budgets={"num_frames": 3})
+    for options, message in [
+        ({"strategy": "best_fit"}, "best_fit_decreasing"),
+        ({"oversize": "split"}, "oversize"),
+        ({"window": 0}, "window"),
+        ({"max_images": 0}, "budget of 0 for num_images"),
+        ({"seed": -1}, "seed=-1"),
+        ({"weights": [1.0, 2.0]}, "2 weights for 1 sources"),
+        ({"weights": [float("nan")]}, "a weight of nan"),
+    ]:
+        with pytest.raises(InvalidError, match=message):
+            jinx.pack({"num_tokens": [1], "num_images": [1]}, 10, **options)
+
+
+def test_samples_over_a_budget_follow_the_policy():
+    sizes = {"num_tokens": [5, 0, 25, 7, 10], "num_images": [1, 0, 1, 9, 0]}
+    plan = jinx.pack(sizes, 10, max_images=4)
+    stats = plan.stats()
+    assert sorted(plan.positions.tolist()) == [0, 4]
+    assert (stats.dropped_empty, stats.dropped_oversize, stats.truncated) == (1, 2, 0)
+    cut = jinx.pack(sizes, 10, max_images=4, oversize="truncate")
+    assert sorted(cut.positions.tolist()) == [0, 2, 4]
+    assert cut.sizes["num_tokens"].tolist() == [5, 0, 10, 7, 10]
+    assert (cut.stats().dropped_oversize, cut.stats().truncated) == (1, 1)
+    assert cut.with_epoch(1).stats().truncated == 1
+    with pytest.raises(LimitError, match="sample 2 has num_tokens 25, more than the budget of 10"):
+        jinx.pack(sizes, 10, max_images=4, oversize="error")
+
+
+def test_no_samples_make_an_empty_plan(tmp_path):
+    for source in ([], [0, 0], [99]):
+        plan = jinx.pack(source, 10)
+        assert (len(plan), list(plan), plan.efficiency, plan.stats().packs) == (0, [], 1.0, 0)
+        assert len(plan.schedule(world_size=4)) == 0
+        plan.save(tmp_path / "empty.jinx", overwrite=True)
+        assert len(jinx.PackPlan.load(tmp_path / "empty.jinx")) == 0
+
+
+def test_a_mixture_shows_each_source_as_often_as_asked(tmp_path):
+    first, second = drawn(100, 1), drawn(60, 2)
+    both = jinx.pack([first, second], 2048)
+    assert both.num_samples == (100, 60)
+    assert sorted(both.positions.tolist()) == list(range(160))
+    ds = jinx.open(write(tmp_path / "a.jinx", first))
+    weighted = [jinx.pack([ds, second["num_tokens"]], 2048, weights=[0.5, 2], epoch=epoch) for epoch in (0, 1)]
+    times = [np.bincount(plan.positions, minlength=160) for plan in weighted]
+    assert (times[0] + times[1])[:100].tolist() == [1] * 100
+    assert times[0][100:].tolist() == [2] * 60
+    assert list(weighted[0].sizes) == ["num_tokens"]
+
+
+def test_a_plan_is_saved_and_opened(tmp_path):
+    plan = jinx.pack([drawn(400), drawn(50, 3)], 2048, max_images=6, weights=(1, 2), oversize="truncate", epoch=3)
+    path = tmp_path / "plan.jinx"
+    plan.save(path)
+    opened = jinx.PackPlan.load(path)
+    assert opened.fingerprint == plan.fingerprint
+    assert opened.stats() == plan.stats()
+    assert [pack.tolist() for pack in opened] == [pack.tolist() for pack in plan]
+    assert opened.with_epoch(4).fingerprint == plan.with_epoch(4).fingerprint
+    with pytest.raises(FileExistsError):
+        plan.save(path)
+    plan.with_epoch(5).save(path, overwrite=True)
+    assert jinx.PackPlan.load(path).epoch == 5
+    copied = pickle.loads(pickle.dumps(plan))
+    assert copied.fingerprint == plan.fingerprint
+
+
+def test_a_file_that_is_no_possible_plan_is_refused(tmp_path):
+    plan = jinx.pack(drawn(400), 2048, max_images=6)
+    plan.save(tmp_path / "plan.jinx")
+    sample = jinx.open(tmp_path / "plan.jinx")[0].to_dict()
+
+    def load(**changed):
+        with jinx.Writer(tmp_path / "changed.jinx", overwrite=True) as writer:
+            writer.write({**sample, **changed})
+        return jinx.PackPlan.load(tmp_path / "changed.jinx")
+
+    assert load().fingerprint == plan.fingerprint
+    offsets, positions = sample["offsets"].copy(), sample["positions"].copy()
+    offsets[1] = offsets[2]
+    twice = positions.copy()
+    twice[:] = int(np.argmax(sample["sizes"]["num_tokens"]))
+    far = positions.copy()
+    far[0] = 400
+    for changed in (
+        {"offsets": offsets},
+        {"positions": far},
+        {"positions": twice},
+        {"positions": positions[:-1]},
+        {"positions": positions.astype(np.int64)},
+        {"left_out": [1]},
+        {"fingerprint": "0" * 32},
+        {"sizes": {"num_tokens": sample["sizes"]["num_tokens"]}},
+        {"plan": {**sample["plan"], "window": 5}},
+        {"plan": {**sample["plan"], "unknown": 5}},
+        {"plan": 3},
+    ):
+        with pytest.raises(CorruptFileError, match=r"changed\.jinx: .*(plan|pack)"):
+            load(**changed)
+    with pytest.raises(MismatchError, match="another version of the packer"):
+        load(plan={**sample["plan"], "packer": 0})
+    write(tmp_path / "data.jinx", drawn(3))
+    with pytest.raises(InvalidError, match="is not a plan"):
+        jinx.PackPlan.load(tmp_path / "data.jinx")
+
+
+def test_the_fields_that_differ_are_named():
+    sizes = drawn(100)
+    plan = jinx.pack(sizes, 2048)
+    plan.require(json.loads(json.dumps(plan.identity)))
+    with pytest.raises(MismatchError, match=r"seed is 0 and was 9$"):
+        plan.require(jinx.pack(sizes, 2048, seed=9).identity)
+    with pytest.raises(MismatchError, match=r"sizes is .*budgets is .*2048.*4096"):
+        plan.require(jinx.pack({"num_tokens": sizes["num_tokens"]}, 4096).identity)
+
+
+def test_arrays_of_a_plan_cannot_be_changed():
+    plan = jinx.pack([1, 2, 3], 10)
+    for array in (plan.positions, plan.offsets, plan.sizes["num_tokens"]):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 1
+
+
+def test_the_callers_array_stays_writable():
+    lengths = np.array([1, 2, 3], dtype=np.uint32)
+    jinx.pack(lengths, 10)
+    lengths[0] = 5
+
+
+def test_packing_does_not_hold_the_gil_and_can_be_interrupted():
+    code = (
+        "import _thread, threading, numpy as np, jinx\n"
+        "lengths = np.tile(np.arange(1, 900, dtype=np.uint32), 20_000)\n"
+        "threading.Timer(0.3, _thread.interrupt_main).start()\n"
+        "try:\n    jinx.pack(lengths, 4096, max_images=None, threads=1)\n"
+        "except KeyboardInterrupt:\n    print('interrupted')"
+    )
+    done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True, env=os.environ)
+    assert done.stdout.strip() == "interrupted", done.stderr
