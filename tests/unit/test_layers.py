@@ -19,7 +19,7 @@ ABOVE_JINX = {"jinx_pipeline", "bench", "tests", "draw", "demo"}
 AT_TOP_LEVEL = {
     "": set(),
     "_cli": {"click"},
-    "torch": {"torch"},
+    "torch": {"numpy", "torch"},
     # Nothing else of the package imports it, and it imports nothing of the package.
     "_reference": {"brotli", "cramjam", "lz4", "numpy", "xxhash", "zstandard"},
 }
@@ -132,8 +132,9 @@ CRATES = {
     "jinx-mds": {"jinx-core"},
     "jinx-pack": {"jinx-core"},
     "jinx-convert": {"jinx-core", "jinx-format", "jinx-mds"},
+    "jinx-order": {"jinx-core", "jinx-format"},
     "jinx-fuzz": {"jinx-core", "jinx-format", "jinx-mds"},
-    "jinx-py": {"jinx-core", "jinx-format", "jinx-kernels", "jinx-mds", "jinx-pack", "jinx-convert"},
+    "jinx-py": {"jinx-core", "jinx-format", "jinx-kernels", "jinx-mds", "jinx-pack", "jinx-convert", "jinx-order"},
 }
 
 

@@ -10,6 +10,7 @@ mod jinx;
 mod kernels;
 mod mds;
 mod objects;
+mod order;
 mod pack;
 mod prefetch;
 mod sample;
@@ -31,6 +32,10 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<dataset::reader::Reader>()?;
     module.add_class::<dataset::batches::Batches>()?;
     module.add_class::<writer::Writer>()?;
+    module.add_class::<order::Ordering>()?;
+    module.add_class::<order::SortKeys>()?;
+    module.add_function(wrap_pyfunction!(order::plan_order, module)?)?;
+    module.add_function(wrap_pyfunction!(writer::reorder::reorder, module)?)?;
     module.add_class::<mds::shard::MdsShard>()?;
     module.add_function(wrap_pyfunction!(files::views::view_footer, module)?)?;
     module.add_function(wrap_pyfunction!(files::views::view_line_offsets, module)?)?;
@@ -58,6 +63,9 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(files::tools::require_own_sidecar, module)?)?;
     module.add_function(wrap_pyfunction!(files::tools::copy_pair, module)?)?;
     module.add_function(wrap_pyfunction!(files::tools::copy_directory, module)?)?;
+    module.add_class::<files::directory::NewDirectory>()?;
+    module.add_function(wrap_pyfunction!(files::directory::publish_file, module)?)?;
+    module.add_class::<dataset::measures::SeenFingerprints>()?;
     module.add_function(wrap_pyfunction!(convert::convert, module)?)?;
     module.add_function(wrap_pyfunction!(convert::convert_arrow, module)?)?;
     module.add_function(wrap_pyfunction!(convert::read_schema, module)?)?;

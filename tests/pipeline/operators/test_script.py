@@ -84,3 +84,40 @@ def test_a_digest_follows_the_body_and_what_it_closes_over():
     assert ScriptOp(function=add(1)).digest != ScriptOp(function=add(2)).digest
     assert code_digest(tag_each) == code_digest(tag_each)
     assert code_digest(lambda x: x + 1) != code_digest(lambda x: x + 2)
+
+
+FACTOR = [1]
+
+
+class Scaler:
+    def __init__(self, factor):
+        self.factor = factor
+
+    def __call__(self, sample):
+        return {**sample, "id": sample["id"] * self.factor}
+
+
+def test_a_digest_follows_objects_globals_and_what_is_called():
+    import collections
+
+    import numpy as np
+
+    def with_table(table):
+        return lambda sample: {**sample, "id": int(table[sample["id"]])}
+
+    assert code_digest(Scaler(2)) == code_digest(Scaler(2))
+    assert code_digest(Scaler(2)) != code_digest(Scaler(3))
+    assert code_digest(Scaler(2).__call__) != code_digest(Scaler(3).__call__)
+    assert code_digest(with_table(np.arange(3))) == code_digest(with_table(np.arange(3)))
+    assert code_digest(with_table(np.arange(3))) != code_digest(with_table(np.ones(3)))
+    assert code_digest(collections.Counter) == code_digest(collections.Counter)
+
+    def scaled(sample):
+        return {**sample, "id": sample["id"] * FACTOR[0]}
+
+    before = code_digest(scaled)
+    FACTOR[0] = 2
+    try:
+        assert code_digest(scaled) != before
+    finally:
+        FACTOR[0] = 1

@@ -109,11 +109,14 @@ class Deduplicator(Operator):
         """
 
     def run(self, batch: Batch, ctx: Context) -> Batch:
-        return batch.take(self.duplicates([self.signatures(batch, ctx)])[0])
+        return batch.take(self.duplicates(self._tables(batch, ctx))[0])
 
     def mark(self, batch: Batch, ctx: Context) -> Batch:
-        _, originals = self.duplicates([self.signatures(batch, ctx)])
+        _, originals = self.duplicates(self._tables(batch, ctx))
         return batch.with_columns({"__dj__duplicate_of": [None if at < 0 else at for at in originals.tolist()]})
+
+    def _tables(self, batch: Batch, ctx: Context) -> list[pa.Table]:
+        return [self.signatures(part, ctx) for part in batch.slices(self.batch_size)]
 
 
 class Selector(Operator):
