@@ -16,7 +16,7 @@ BUILT_IN = [name for name in names() if operator_class(name).__module__.startswi
 def example_of(cls: type) -> tuple[str, str]:
     """The call in a docstring, and the result that a comment shows."""
     text = inspect.getdoc(cls) or ""
-    block = re.search(r"\n\n((?:    .*\n?)+)", text.split("Attributes:")[0] + "\n")
+    block = re.search(r"\n\n((?:    .*\n?)+)", text.split("Attributes:")[0])
     assert block is not None, f"{cls.__name__} has no example"
     lines = inspect.cleandoc(block.group(1)).splitlines()
     results = [line.partition("# ")[2] for line in lines if "# " in line]

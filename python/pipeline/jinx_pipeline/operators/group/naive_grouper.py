@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 class NaiveGrouper(Grouper):
     """Puts all samples into one group.
 
-    create("naive_grouper")([{"n": 1}, {"n": 2}])  # [{"n": [1, 2]}]
+    An aggregator after it makes one sample of the whole dataset.
+
+        create("naive_grouper")([{"n": 1}, {"n": 2}])  # [{"n": [1, 2]}]
     """
 
     @property

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 class NaiveReverseGrouper(Splitter):
     """Makes a sample of each element of the lists that a grouper made; all columns are lists of one length.
 
-    create("naive_reverse_grouper")([{"n": [1, 2]}])  # [{"n": 1}, {"n": 2}]
+    A sample whose lists are empty gives none.
+
+        create("naive_reverse_grouper")([{"n": [1, 2]}])  # [{"n": 1}, {"n": 2}]
     """
 
     def split(self, batch: Batch, ctx: Context) -> "tuple[npt.NDArray[np.int64], Mapping[str, Any]]":
