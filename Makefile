@@ -83,9 +83,11 @@ setup: need-cargo $(STAMPS)/test $(STAMPS)/lint $(STAMPS)/docs $(STREAMING)/.sta
 
 develop: need-cargo $(STAMPS)/demo ## build the extension and install the package in place
 	VIRTUAL_ENV=$(CURDIR)/.venv $(BIN)/maturin develop --quiet --locked --profile $(PROFILE) $(if $(wildcard $(BIN)/uv),--uv)
+	$(INSTALL) --no-deps --editable python/pipeline
 
-demo: develop ## generate a dataset, convert it, open it and train on it
+demo: develop ## generate a dataset, convert it, open it, train on it, run a pipeline
 	$(PY) examples/demo.py --samples $(SAMPLES)
+	$(PY) examples/demo_pipeline.py
 
 test: lint test-rust docs test-streaming test-python ## every check
 
@@ -151,6 +153,7 @@ bench-micro: need-cargo develop ## what single steps cost, in Rust and in Python
 
 bench-packing: develop $(STAMPS)/test ## packers compared: minutes, and a page in docs/benchmarks
 	$(PY) -m bench.packing --save $(BENCH_OUT) $(BENCH_ARGS)
+	PYTHONPATH=examples $(PY) -m bench.packing.loader --save $(BENCH_OUT)/packing-loader.json
 
 fuzz: need-cargo $(STAMPS)/test develop ## fuzz every reader for FUZZ_SECONDS, then the property tests at length
 	$(PY) tools/fuzz.py $(FUZZ_SECONDS)
