@@ -67,6 +67,7 @@ fn counted(text: &str, lexicon: &Lexicon, split: Split, buffer: &mut String) -> 
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic, clippy::cast_possible_truncation)]
 mod tests {
     use super::*;
 

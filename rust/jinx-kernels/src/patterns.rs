@@ -87,6 +87,7 @@ pub fn replace(texts: &[&str], replacement: &Replacement, threads: usize) -> Res
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic, clippy::cast_possible_truncation)]
 mod tests {
     use super::*;
 

@@ -103,6 +103,7 @@ fn ones(count: u32) -> u64 {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic, clippy::cast_possible_truncation)]
 mod tests {
     use super::*;
     use crate::minhash::Tokens;

@@ -65,6 +65,7 @@ pub fn replace(texts: &[&str], table: &Table, threads: usize) -> Result<Vec<Opti
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic, clippy::cast_possible_truncation)]
 mod tests {
     use super::*;
 
