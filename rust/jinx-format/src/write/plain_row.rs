@@ -12,7 +12,7 @@ use jiter::{Jiter, Peek};
 impl RowEncoder {
     /// Whether a row of so many bytes has the same form here, whatever it holds.
     pub(super) fn keeps_row(&self, bytes: usize) -> bool {
-        let is_short = !self.options.sidecar || to_u64(bytes) <= self.options.text_threshold;
+        let is_short = !self.options.sidecar || to_u64(bytes) <= self.options.string_threshold;
         is_short && self.options.columns.is_empty() && self.frames.is_empty()
     }
 
