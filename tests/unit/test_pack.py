@@ -326,3 +326,12 @@ def test_packing_does_not_hold_the_gil_and_can_be_interrupted():
     )
     done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True, env=os.environ)
     assert done.stdout.strip() == "interrupted", done.stderr
+
+
+def test_packs_are_drawn(tmp_path):
+    pytest.importorskip("matplotlib")
+    plan = jinx.pack(drawn(200), 2048, max_images=6)
+    plan.plot(tmp_path / "packs.svg", packs=5, tokens_per_image=64)
+    text = (tmp_path / "packs.svg").read_text()
+    assert f"{len(plan):,} packs, {plan.efficiency:.2%} useful; the first 5" in text
+    jinx.pack([], 10).plot(tmp_path / "none.png")

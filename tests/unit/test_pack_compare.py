@@ -112,6 +112,9 @@ def test_the_command_plans(path, tmp_path, capsys):
     assert json.loads((tmp_path / "a.json").read_text())["samples"] == 3000
     assert run(["pack", str(path), "--save", str(plan)]) == 2
     assert "exists" in capsys.readouterr().err
+    pytest.importorskip("matplotlib")
+    assert run(["pack", str(path), "--plot", str(tmp_path / "packs.png"), "--tokens-per-image", "64"]) == 0
+    assert (tmp_path / "packs.png").stat().st_size > 10_000
 
 
 def test_the_command_compares(path, tmp_path, capsys):
@@ -122,7 +125,7 @@ def test_the_command_compares(path, tmp_path, capsys):
     assert all(name.replace("_", " ") in told for name in NAMES)
     assert picture.stat().st_size > 10_000
     assert [stage["name"] for stage in json.loads(numbers.read_text())["stages"]] == NAMES
-    for words in (["--plot", "a.png"], ["--compare", "--save", "a.jinx"], ["--compare", "--strategy", "next_fit"]):
+    for words in (["--compare", "--save", "a.jinx"], ["--compare", "--strategy", "next_fit"]):
         assert run(["pack", str(path), *words]) == 2
     assert run(["pack", str(path), "--max-patches", "3"]) == 2
     assert "jinx annotate" in capsys.readouterr().err

@@ -35,7 +35,7 @@ _AT_LEAST_ONE = click.IntRange(min=1)
 @click.option("--save", type=PATH, help="Save the plan; jinx.PackPlan.load opens it.")
 @click.option("--overwrite", is_flag=True, help="Replace an existing plan.")
 @click.option("--compare", is_flag=True, help="Compare with padding, greedy packing and bin packing.")
-@click.option("--plot", type=PATH, help="With --compare: draw the picture (.png, .svg or .pdf).")
+@click.option("--plot", type=PATH, help="Draw the packs, or with --compare all ways (.png, .svg or .pdf).")
 @click.option("--batch-size", type=_AT_LEAST_ONE, default=8, show_default=True, help="Of naive padding.")
 @click.option("--tokens-per-image", type=click.IntRange(min=0), default=0, help="Hatched in the picture.")
 @click.option(
@@ -51,11 +51,8 @@ def pack(path: str, *, save: str | None, overwrite: bool, compare: bool, plot: s
     json_path: str | None = options.pop("json_path")
     dataset = open(path)
     if not compare:
-        if plot is not None:
-            raise click.UsageError("--plot needs --compare")
-        for name in ("batch_size", "tokens_per_image"):
-            options.pop(name)
-        _plan(dataset, options, save, json_path, overwrite=overwrite)
+        options.pop("batch_size")
+        _plan(dataset, options, save, plot, json_path, overwrite=overwrite)
         return
     if save is not None:
         raise click.UsageError("--save needs a plan; leave out --compare")
@@ -75,10 +72,15 @@ def pack(path: str, *, save: str | None, overwrite: bool, compare: bool, plot: s
         click.echo(line)
 
 
-def _plan(dataset: Any, options: dict[str, Any], save: str | None, json_path: str | None, *, overwrite: bool) -> None:
+def _plan(
+    dataset: Any, options: dict[str, Any], save: str | None, plot: str | None, json_path: str | None, *, overwrite: bool
+) -> None:
     from jinx._pack.pack import pack as make
 
+    tokens_per_image = options.pop("tokens_per_image")
     plan = make(dataset, **options)
+    if plot is not None:
+        plan.plot(plot, tokens_per_image=tokens_per_image)
     if save is not None:
         plan.save(save, overwrite=overwrite)
     stats = plan.stats()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from jinx._pack import stages
 from jinx._pack.config import PackConfig
 from jinx._pack.packs import Packs
+from jinx._pack.rows import IMAGE_TOKENS, Row, rows_of
 from jinx._pack.schedule import PackSchedule
 from jinx._pack.sizes import IMAGES, PATCHES, TOKENS, Sizes, read_sizes
 from jinx._results import Result
@@ -16,28 +17,8 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-_IMAGE_TOKENS = "num_image_tokens"
 _RANKS = 8
 _STEPS = 64
-
-
-@dataclass(frozen=True, slots=True)
-class Row(Result):
-    """A sequence of a batch.
-
-    Attributes:
-        width: Its tokens, padding included.
-        samples: The positions of its samples.
-        tokens: The tokens of each sample.
-        image_tokens: How many of these stand for images.
-        images: The images of each sample.
-    """
-
-    width: int
-    samples: list[int]
-    tokens: list[int]
-    image_tokens: list[int]
-    images: list[int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +126,7 @@ def compare_packing(
         raise InvalidError("batch_size and show are 1 or more")
     limits = {TOKENS: max_length, IMAGES: max_images, PATCHES: max_patches}
     budgets = {name: limit for name, limit in limits.items() if limit is not None}
-    sizes = read_sizes(source, list(budgets), lengths, also=(IMAGES, PATCHES, _IMAGE_TOKENS))
+    sizes = read_sizes(source, list(budgets), lengths, also=(IMAGES, PATCHES, IMAGE_TOKENS))
     total = len(sizes.columns[TOKENS])
     if not total:
         raise InvalidError("there are no samples to compare")
@@ -163,7 +144,7 @@ def compare_packing(
         samples=total,
         budgets=budgets,
         stages=[_stage(name, batching, sizes) for name, batching in found.items()],
-        shown={name: _rows(batching, part, chosen, tokens_per_image) for name, batching in shown.items()},
+        shown={name: rows_of(batching, part, chosen, tokens_per_image) for name, batching in shown.items()},
         cost=cost,
         costs={"before": before.step_costs(cost)[:_STEPS].tolist(), "after": after.step_costs(cost)[:_STEPS].tolist()},
         imbalance={"before": before.imbalance(cost), "after": after.imbalance(cost)},
@@ -201,23 +182,6 @@ def _stage(name: str, batching: stages.Batching, sizes: Sizes) -> Stage:
         efficiency=tokens / cells if cells else 1.0,
         images=images,
     )
-
-
-def _rows(
-    batching: stages.Batching, sizes: Sizes, positions: "npt.NDArray[np.int64]", tokens_per_image: int
-) -> list[Row]:
-    import numpy as np
-
-    tokens = sizes.columns[TOKENS].astype(np.int64)
-    images = sizes.columns.get(IMAGES, np.zeros_like(tokens)).astype(np.int64)
-    of_images = sizes.columns.get(_IMAGE_TOKENS, images * tokens_per_image).astype(np.int64)
-    of_images = np.minimum(of_images, tokens)
-    rows: list[Row] = []
-    for row, width in enumerate(batching.widths.tolist()):
-        samples = batching.positions[batching.offsets[row] : batching.offsets[row + 1]]
-        members = (positions[samples], tokens[samples], of_images[samples], images[samples])
-        rows.append(Row(width, *(member.tolist() for member in members)))
-    return rows
 
 
 def _schedule(packs: Packs, balance: str | None) -> PackSchedule:

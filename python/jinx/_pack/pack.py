@@ -43,7 +43,7 @@ def pack(
         strategy: `"knapsack"` packs most tightly: it ends packs exactly, and under several budgets it tries two
             ways for each window. `"best_fit_decreasing"` and `"first_fit_decreasing"` take large samples first,
             `"next_fit"` takes them as they come.
-        window: Samples that are packed together; of fewer than eight windows an eighth, but 256 at least, so that
+        window: Samples that are packed together; of fewer than eight windows an eighth, but 512 at least, so that
             each epoch puts other samples together.
         oversize: What to do with a sample over a budget: `"drop"` leaves it out, `"error"` is an error, `"truncate"`
             plans for its first tokens (a sample over another budget is left out). `plan.stats()` counts them.

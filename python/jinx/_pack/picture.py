@@ -5,8 +5,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from jinx._optional import require
+from jinx._pack.packs import Packs
 from jinx._pack.published import published
+from jinx._pack.rows import rows_of
 from jinx._pack.sizes import IMAGES, TOKENS
+from jinx._pack.stages import batching_of
 
 # Bin packing looks like greedy packing with fewer rows; its numbers are in the table.
 _PANELS = {
@@ -43,6 +46,7 @@ def draw(comparison: Mapping[str, Any], path: str | os.PathLike[str]) -> None:
     limit = comparison["budgets"][TOKENS]
     widest = max((row["width"] for rows in shown.values() for row in rows), default=limit)
     right = min(max(widest, limit), _WIDEST * limit)
+    most = max((sum(row["images"]) for rows in shown.values() for row in rows), default=0)
     first: Any = None
     for place, (name, rows) in enumerate(shown.items()):
         axes = figure.add_subplot(grid[place, 0], sharex=first)
@@ -52,9 +56,34 @@ def draw(comparison: Mapping[str, Any], path: str | os.PathLike[str]) -> None:
         axes.set_title(_title(comparison, name), loc="left", fontsize=10)
         axes.tick_params(labelbottom=place == len(_PANELS) - 1)
         strip = figure.add_subplot(grid[place, 1], sharey=axes)
-        _images(strip, rows, comparison, is_first=place == 0)
+        _images(strip, rows, comparison["budgets"].get(IMAGES), most)
+        if place == 0:
+            strip.set_title("images", loc="left", fontsize=10)
     first.figure.axes[2 * (len(_PANELS) - 1)].set_xlabel(f"tokens; the line is at max_length={limit:,}", fontsize=9)
     _costs(figure, grid, comparison)
+    with published(path) as temporary:
+        figure.savefig(temporary, dpi=130)
+
+
+def draw_packs(packs: Packs, path: str | os.PathLike[str], count: int, tokens_per_image: int) -> None:
+    """Draw the first packs of a plan; see `PackPlan.plot`."""
+    require("matplotlib", extra="viz", what="the picture")
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    batching = batching_of(packs, count)
+    rows = [row.to_dict() for row in rows_of(batching, packs.stored_sizes, None, tokens_per_image)]
+    figure: Any = Figure(figsize=(10, _PANEL_INCHES + 2 * _ROW_INCHES * max(len(rows), 4) + 0.5), layout="constrained")
+    FigureCanvasAgg(figure)
+    axes, strip = figure.subplots(1, 2, sharey=True, width_ratios=[12, 1])
+    _panel(axes, rows, packs.max_length)
+    axes.set_xlim(0, packs.max_length * 1.005)
+    axes.set_xlabel(f"tokens; the line is at max_length={packs.max_length:,}", fontsize=9)
+    axes.set_title(
+        f"{len(packs):,} packs, {packs.efficiency:.2%} useful; the first {len(rows)}", loc="left", fontsize=10
+    )
+    _images(strip, rows, packs.budgets.get(IMAGES), max((sum(row["images"]) for row in rows), default=0))
+    strip.set_title("images", loc="left", fontsize=10)
     with published(path) as temporary:
         figure.savefig(temporary, dpi=130)
 
@@ -91,18 +120,14 @@ def _panel(axes: Any, rows: Sequence[Mapping[str, Any]], limit: int) -> None:
     axes.set_frame_on(False)
 
 
-def _images(axes: Any, rows: Sequence[Mapping[str, Any]], comparison: Mapping[str, Any], *, is_first: bool) -> None:
-    each = [sum(row["images"]) for row in rows]
-    axes.barh(range(len(each)), each, height=0.8, color=_STRIP)
-    most = comparison["budgets"].get(IMAGES)
-    if most is not None:
-        axes.axvline(most, color=_LIMIT, linewidth=1.2)
-    everywhere = [sum(row["images"]) for name in _PANELS for row in comparison["shown"][name]]
-    axes.set_xlim(0, max([*everywhere, most or 0, 1]) * 1.05)
+def _images(axes: Any, rows: Sequence[Mapping[str, Any]], budget: int | None, most: int) -> None:
+    """A bar for each row, on an axis that reaches to the most images of any row."""
+    axes.barh(range(len(rows)), [sum(row["images"]) for row in rows], height=0.8, color=_STRIP)
+    if budget is not None:
+        axes.axvline(budget, color=_LIMIT, linewidth=1.2)
+    axes.set_xlim(0, max(most, budget or 0, 1) * 1.05)
     axes.tick_params(labelleft=False, left=False, labelsize=8)
     axes.set_frame_on(False)
-    if is_first:
-        axes.set_title("images", loc="left", fontsize=10)
 
 
 def _costs(figure: Any, grid: Any, comparison: Mapping[str, Any]) -> None:

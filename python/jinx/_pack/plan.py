@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, Any, Self
 from jinx._pack.packs import Packs
 
 if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
     from jinx._pack.schedule import Balance, PackSchedule
     from jinx._pack.stats import PackStats
     from jinx._results import WriteResult
@@ -26,6 +29,19 @@ class PackPlan(Packs):
         from jinx._pack.stats import stats_of
 
         return stats_of(self)
+
+    def only(self, kept: "npt.NDArray[np.bool_]") -> "Self":
+        """The plan without some of its packs, for example those without images; their samples are in no other pack.
+
+        Args:
+            kept: Whether each pack stays: bool of shape (len(plan),).
+        """
+        import numpy as np
+
+        lengths = np.diff(self.offsets.astype(np.int64))
+        offsets = np.concatenate([[0], np.cumsum(lengths[kept])]).astype(np.uint32)
+        positions = self.positions[np.repeat(kept, lengths)]
+        return type(self)(self.stored_sizes, self.config, offsets, positions, self.left_out)
 
     def with_epoch(self, epoch: int) -> "Self":
         """The plan of another epoch: the same samples in other packs."""
@@ -73,6 +89,18 @@ class PackPlan(Packs):
             drop_last=drop_last,
             resume=resume,
         )
+
+    def plot(self, path: str | os.PathLike[str], *, packs: int = 32, tokens_per_image: int = 0) -> None:
+        """Draw the first packs: samples as segments, padding grey, images at the right.
+
+        Args:
+            path: Its suffix says the kind: `.png`, `.svg` or `.pdf`. An existing file is replaced.
+            packs: How many packs to draw.
+            tokens_per_image: How many of a sample's tokens stand for one image; they are hatched.
+        """
+        from jinx._pack.picture import draw_packs
+
+        draw_packs(self, path, packs, tokens_per_image)
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> "WriteResult":
         """Save the plan as a JINX file of one sample, at the end and at once. `PackPlan.load` checks and opens it.

@@ -61,12 +61,14 @@ def knapsack(sizes: Sizes, config: PackConfig) -> Packs:
     return _packed(sizes, config, "knapsack", list(config.budgets))
 
 
-def batching_of(packs: Packs) -> Batching:
-    """Packs as sequences of the full length."""
+def batching_of(packs: Packs, count: int | None = None) -> Batching:
+    """Packs, or the first few of them, as sequences of the full length."""
     import numpy as np
 
-    widths = np.full(len(packs), packs.max_length)
-    return Batching(packs.positions.astype(np.int64), packs.offsets.astype(np.int64), widths)
+    count = len(packs) if count is None else min(count, len(packs))
+    offsets = packs.offsets[: count + 1].astype(np.int64)
+    widths = np.full(count, packs.max_length)
+    return Batching(packs.positions[: offsets[-1]].astype(np.int64), offsets, widths)
 
 
 def _packed(sizes: Sizes, config: PackConfig, strategy: Strategy, names: list[str]) -> Packs:

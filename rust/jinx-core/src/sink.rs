@@ -94,6 +94,19 @@ pub enum StoredKind<'a> {
     Blob(Payload),
 }
 
+/// A value that lies in a sidecar and has not been read.
+#[derive(Debug, Clone, Copy)]
+pub struct UnreadValue {
+    /// `None` for a string.
+    pub payload: Option<Payload>,
+    pub codec: Option<Codec>,
+    pub stored_bytes: u64,
+    /// Length without the codec.
+    pub decoded_bytes: u64,
+    /// xxh3-64 of the stored bytes, where the source has it.
+    pub checksum: Option<u64>,
+}
+
 /// What a stored media value is known to be.
 #[derive(Debug, Clone, Copy)]
 pub struct StoredMedia<'a> {
@@ -201,6 +214,10 @@ pub trait Sink {
     fn begin_dict(&mut self, len: usize) -> Result<()>;
     fn key(&mut self, name: &str) -> Result<()>;
     fn end_dict(&mut self) -> Result<()>;
+    /// Takes what is known of the next value before it is read; false if its content is wanted after all.
+    fn unread(&mut self, _value: UnreadValue) -> Result<bool> {
+        Ok(false)
+    }
     /// Whether the next value, if a sidecar stores it with `codec` and it has `decoded_bytes` without it, is wanted as
     /// it is stored, by [`Sink::stored`]: the sink would store it in the same form.
     fn takes_stored(&self, _is_str: bool, _codec: Option<Codec>, _decoded_bytes: u64) -> bool {
@@ -282,6 +299,9 @@ impl<S: Sink + ?Sized> Sink for &mut S {
     }
     fn end_dict(&mut self) -> Result<()> {
         (**self).end_dict()
+    }
+    fn unread(&mut self, value: UnreadValue) -> Result<bool> {
+        (**self).unread(value)
     }
     fn takes_stored(&self, is_str: bool, codec: Option<Codec>, decoded_bytes: u64) -> bool {
         (**self).takes_stored(is_str, codec, decoded_bytes)

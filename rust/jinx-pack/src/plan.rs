@@ -36,7 +36,7 @@ pub fn pack(request: &Request) -> Result<Plan> {
 /// A window of nearly all samples would put the same ones together in each epoch.
 const LEAST_WINDOWS: u64 = 8;
 /// Fewer samples than this are packed less tightly.
-const LEAST_WINDOW: u64 = 256;
+const LEAST_WINDOW: u64 = 512;
 
 /// The window of a plan: the one that was asked for, or an eighth of fewer samples.
 fn window_of(request: &Request, total: u64) -> usize {

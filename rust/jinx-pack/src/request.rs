@@ -26,8 +26,8 @@ pub enum Oversize {
     Truncate,
 }
 
-/// Lengths up to this are looked up in tables of that size, one for each thread.
-const MAX_TOKENS: u32 = 1 << 24;
+/// Each thread has tables of this size, up to about thirty with several budgets: half a gigabyte.
+const MAX_TOKENS: u32 = 1 << 22;
 /// Positions and offsets are u32.
 const MAX_DRAWS: u64 = (1 << 32) - 1;
 const MAX_WINDOW: usize = 1 << 24;

@@ -9,6 +9,7 @@ use crate::next_fit::NextFit;
 use crate::permutation::Permutation;
 use crate::request::{Oversize, Request, Strategy};
 use crate::window::{Assignment, Packer, Window};
+use jinx_core::num::to_u64;
 use jinx_core::{Result, interrupt};
 use std::ops::Range;
 
@@ -53,6 +54,7 @@ pub struct Runner<'a> {
     packer: Box<dyn Packer>,
     /// A second packer, where the better result of two counts.
     other: Option<Box<dyn Packer>>,
+    drawn: Vec<u64>,
     window: Window,
     carried: Window,
     found: Assignment,
@@ -71,6 +73,7 @@ impl<'a> Runner<'a> {
             order,
             packer,
             other,
+            drawn: Vec::new(),
             window: Window::new(budgets),
             carried: Window::new(budgets),
             found: Assignment::default(),
@@ -95,8 +98,12 @@ impl<'a> Runner<'a> {
             // At least one more, however many next fit carries over.
             let size = self.request.window.max(self.window.len() + 1);
             while place < places.end && self.window.len() < size {
-                self.admit(place, &mut packs.left_out);
-                place += 1;
+                let stop = places.end.min(place + to_u64(size - self.window.len()));
+                self.draw(place..stop);
+                for draw in 0..self.drawn.len() {
+                    self.admit(self.draws.position(self.drawn[draw]), &mut packs.left_out);
+                }
+                place = stop;
             }
             let is_last = place == places.end;
             self.pack_window();
@@ -107,26 +114,38 @@ impl<'a> Runner<'a> {
         }
     }
 
+    /// The draws at some places of the order.
+    fn draw(&mut self, places: Range<u64>) {
+        self.drawn.clear();
+        match self.order {
+            Some(order) => order.extend(places, &mut self.drawn),
+            None => self.drawn.extend(places),
+        }
+    }
+
     /// Takes a sample into the window, or counts it.
-    fn admit(&mut self, place: u64, left_out: &mut LeftOut) {
-        let position = self.draws.position(self.order.map_or(place, |order| order.at(place)));
-        let sizes = &self.request.sizes;
-        let tokens = sizes[0][position as usize];
-        if tokens == 0 {
+    fn admit(&mut self, position: u32, left_out: &mut LeftOut) {
+        let (tokens, others) = self.request.sizes.split_at(1);
+        let (limits, other_limits) = self.request.capacities.split_at(1);
+        let length = tokens[0][position as usize];
+        if length == 0 {
             left_out.empty += 1;
             return;
         }
-        let limits = &self.request.capacities;
-        let truncates = self.request.oversize == Oversize::Truncate;
-        let is_over = |k: usize| sizes[k][position as usize] > limits[k];
-        let is_long = is_over(0);
-        if is_long && !truncates || (1..sizes.len()).any(is_over) {
+        let is_long = length > limits[0];
+        let is_over = |(column, &limit): (&&[u32], &u32)| column[position as usize] > limit;
+        if is_long && self.request.oversize == Oversize::Drop || others.iter().zip(other_limits).any(is_over)
+        {
             left_out.oversize += 1;
             return;
         }
         left_out.truncated += u64::from(is_long);
-        let others = sizes[1..].iter().map(|column| column[position as usize]);
-        self.window.push(position, std::iter::once(tokens.min(limits[0])).chain(others));
+        self.window.positions.push(position);
+        let (lengths, kept) = self.window.sizes.split_at_mut(1);
+        lengths[0].push(length.min(limits[0]));
+        for (kept, column) in kept.iter_mut().zip(others) {
+            kept.push(column[position as usize]);
+        }
     }
 
     fn pack_window(&mut self) {
@@ -154,10 +173,12 @@ impl<'a> Runner<'a> {
             }
         }
         let base = packs.positions.len();
-        for pack in 0..count {
-            self.starts[pack + 1] += self.starts[pack];
-            if kept[pack] {
-                packs.ends.push(u32::try_from(base).unwrap_or(u32::MAX) + self.starts[pack + 1]);
+        let mut end = 0;
+        for (start, &kept) in self.starts[1..].iter_mut().zip(&kept) {
+            end += *start;
+            *start = end;
+            if kept {
+                packs.ends.push(u32::try_from(base).unwrap_or(u32::MAX) + end);
             }
         }
         packs.positions.resize(base + self.starts[count] as usize, 0);

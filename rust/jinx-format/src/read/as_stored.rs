@@ -8,7 +8,7 @@ use bytes::Bytes;
 use jinx_core::codec::{self, Codec};
 use jinx_core::error::{Error, Result};
 use jinx_core::num::to_usize;
-use jinx_core::sink::{Sink, StoredKind, StoredMedia, StoredValue};
+use jinx_core::sink::{Sink, StoredKind, StoredMedia, StoredValue, UnreadValue};
 use std::borrow::Cow;
 
 /// A value that lies in the sidecar with one codec at most, and whose decoded length is known.
@@ -42,6 +42,15 @@ impl<'s, 'v> AsStored<'s, 'v> {
 
     pub(crate) fn is_str(&self) -> bool {
         self.value.chain.kind == Kind::Str
+    }
+
+    pub(crate) fn unread(&self) -> UnreadValue {
+        let payload = match self.value.chain.kind {
+            Kind::Blob(payload) => Some(payload),
+            _ => None,
+        };
+        let (stored_bytes, checksum) = (self.pointer.length, self.pointer.x);
+        UnreadValue { payload, codec: self.codec, stored_bytes, decoded_bytes: self.decoded_bytes, checksum }
     }
 
     /// # Errors

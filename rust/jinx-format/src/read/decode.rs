@@ -171,10 +171,13 @@ impl Shard {
         node: Option<&FieldNode>,
         sink: &mut impl Sink,
     ) -> Result<()> {
-        if let Some(as_stored) = AsStored::of(self, stored, node)
-            && sink.takes_stored(as_stored.is_str(), as_stored.codec, as_stored.decoded_bytes)
-        {
-            return as_stored.emit(sink);
+        if let Some(as_stored) = AsStored::of(self, stored, node) {
+            if sink.unread(as_stored.unread())? {
+                return Ok(());
+            }
+            if sink.takes_stored(as_stored.is_str(), as_stored.codec, as_stored.decoded_bytes) {
+                return as_stored.emit(sink);
+            }
         }
         match stored.chain.kind {
             Kind::Scalar(dtype) => self.emit_scalar(dtype, stored, sink),

@@ -290,7 +290,9 @@ impl Rows for ViewRows {
         let base = |name: &str| wanted(name) && self.shows(name);
         let mut inherited = self.base.inherited(&base)?;
         if let Some(own) = &self.own {
-            inherited.media.extend(own.inherited(wanted)?.media);
+            let more = own.inherited(wanted)?;
+            inherited.media.extend(more.media);
+            inherited.meta.add(&more.meta);
         }
         inherited.arrow_schema = self.arrow_types()?.schema;
         Ok(inherited)
