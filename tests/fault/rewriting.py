@@ -3,10 +3,14 @@
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np  # noqa: F401 - see below
+
 import jinx
 from fault.rows import rows
 
 COPIES = 3
+# What a command imports is imported once, before the nursery forks.
+IMPORTED = (jinx.split, jinx.concat, jinx.dedup, jinx.compact)
 
 
 def inputs_of(out: Path) -> Path:
