@@ -29,6 +29,11 @@ def convert_pair(path: Path, version: int) -> None:
             raise OSError(said.getvalue().strip())
 
 
+def copy_samples(path: Path, version: int) -> None:
+    with jinx.Writer(path, overwrite=True, threads=1) as writer:
+        writer.copy(jinx.open(source_of(path, version)))
+
+
 def write_directory(path: Path, version: int) -> None:
     with jinx.Writer(path, overwrite=True, shard_size=SHARD_BYTES, threads=1) as writer:
         writer.write_many(rows(version))
@@ -99,7 +104,7 @@ class Case:
 
     def prepare_source(self, path: Path, new: int) -> None:
         """What the writer reads, if it reads something."""
-        if self.write in {convert_pair, shuffle_pair, sort_directory}:
+        if self.write in {convert_pair, copy_samples, shuffle_pair, sort_directory}:
             write_pair(source_of(path, new), new)
 
     def after(self, before: list[dict[str, Any]] | None, new: int) -> list[dict[str, Any]]:
@@ -111,6 +116,8 @@ CASES = {
     "create pair": Case("data.jinx", write_pair, old=None),
     "replace pair": Case("data.jinx", write_pair, old=write_pair),
     "convert": Case("data.jinx", convert_pair, old=write_pair),
+    "copy": Case("data.jinx", copy_samples, old=None),
+    "replace by copy": Case("data.jinx", copy_samples, old=write_pair),
     "create directory": Case("data", write_directory, old=None),
     "replace directory": Case("data", write_directory, old=write_directory),
     "save view": Case("data.jinx", save_view, old=None),

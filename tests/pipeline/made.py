@@ -1,14 +1,19 @@
 """Inputs, operators and digests for tests of the engine."""
 
+import atexit
 import os
+import shutil
 import signal
+import tempfile
 import time
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from threading import Event, Thread
 from typing import Any, Self
 
 import jinx
+import jinx_pipeline as jp
 
 OPERATORS = '''
 """Operators that go wrong on purpose."""
@@ -156,6 +161,16 @@ def write_operators(folder: Path) -> Path:
     """The file of operators that go wrong."""
     path = folder / "wrong.py"
     path.write_text(OPERATORS, "utf-8")
+    return path
+
+
+@cache
+def loaded_operators() -> Path:
+    """The file of operators, loaded; one for the process, because a name belongs to one file."""
+    folder = tempfile.mkdtemp(prefix="jinx-pipeline-operators-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    path = write_operators(Path(folder))
+    jp.load_file(path)
     return path
 
 

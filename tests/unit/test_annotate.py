@@ -186,6 +186,22 @@ def test_an_error_names_the_sample(tokenizer, tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["bad.binx", "bad.jinx"]
 
 
+def test_a_dataset_without_samples_is_refused(tokenizer, tmp_path):
+    with jinx.Writer(tmp_path / "empty.jinx"):
+        pass
+    with pytest.raises(ValueError, match="nothing to count"):
+        jinx.annotate(tmp_path / "empty.jinx", tmp_path / "out.jinx", tokenizer=tokenizer)
+
+
+def test_annotated_again_the_new_counts_hold(dataset, tokenizer, tmp_path):
+    for name, source, rule in (("a", dataset, "fixed:4"), ("b", tmp_path / "a.jinx", "fixed:8")):
+        jinx.annotate(source, tmp_path / f"{name}.jinx", tokenizer=tokenizer, image_rule=rule)
+    one, two = (jinx.open(tmp_path / f"{name}.jinx") for name in "ab")
+    assert (two["num_tokens"] - one["num_tokens"]).tolist() == (4 * one["num_images"]).tolist()
+    assert two.info().meta["annotate"]["image_rule"] == "fixed:tokens=8,patches=0"
+    assert [base.path for base in two.info().bases] == [str(dataset)]
+
+
 def test_a_killed_worker_is_an_error(dataset, tmp_path):
     with pytest.raises(RuntimeError, match="ended by the system"):
         jinx.annotate(dataset, tmp_path / "out.jinx", function=kill_myself, workers=1)
@@ -269,3 +285,25 @@ def test_a_header_longer_than_what_is_read_first(tokenizer, tmp_path):
         writer.write({"messages": chat.conversation(0, images=1), "image": data[:2] + notes + data[2:]})
     jinx.annotate(tmp_path / "a.jinx", tmp_path / "b.jinx", tokenizer=tokenizer, image_rule=area)
     assert jinx.open(tmp_path / "b.jinx")["num_patches"].tolist() == [600]
+
+
+def test_a_script_needs_no_main_guard(dataset, tokenizer, tmp_path):
+    script = f"""
+import jinx
+options = dict(workers=2, overwrite=True)
+jinx.annotate({str(dataset)!r}, "a.jinx", tokenizer={str(tokenizer)!r}, image_rule="fixed:5", **options)
+def count(sample):
+    return sample["id"]
+jinx.annotate({str(dataset)!r}, "b.jinx", function=count)
+print(jinx.open("a.jinx")["num_tokens"].sum() > 0, jinx.open("b.jinx")["num_tokens"].tolist()[-1])
+try:
+    jinx.annotate({str(dataset)!r}, "c.jinx", function=count, workers=2)
+except TypeError as error:
+    print(error)
+"""
+    (tmp_path / "script.py").write_text(script, "utf-8")
+    command = [sys.executable, "script.py"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.stdout.splitlines()[0] == f"True {COUNT - 1}", done.stderr
+    assert "must be in a module" in done.stdout.splitlines()[1]
+    assert done.stderr == ""

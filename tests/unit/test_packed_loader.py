@@ -147,6 +147,24 @@ def test_a_state_of_another_plan_is_refused(dataset, plan):
         PackedDataLoader(dataset, plan).load_state_dict({"epoch": 0})
 
 
+def test_a_state_of_other_lengths_is_refused(dataset):
+    before, after = (jinx.pack(np.full(COUNT, tokens), 64) for tokens in (20, 21))
+
+    def encode(sample):
+        return {"input_ids": [1] * 20}
+
+    state = PackedDataLoader(dataset, before, encode=encode).state_dict()
+    with pytest.raises(jinx.MismatchError, match="sizes is"):
+        PackedDataLoader(dataset, after, encode=encode).load_state_dict(state)
+
+
+def test_a_plan_of_nothing_gives_nothing(dataset):
+    plan = jinx.pack(np.full(COUNT, 100), 64, oversize="drop")
+    for how in ({"num_workers": 0}, {"num_workers": 2}, {"num_workers": 1, "workers": "processes"}):
+        loader = PackedDataLoader(dataset, plan, **how)
+        assert (len(loader), list(loader), loader.epoch) == (0, [], 1)
+
+
 def test_the_batch(dataset, plan):
     loader = PackedDataLoader(dataset, plan, num_workers=1, batch_size=2, attention_mask="block")
     steps = 0
@@ -204,16 +222,25 @@ def test_padding_free(dataset, plan):
         assert batch["cu_seqlens"].diff().tolist() == (lengths.tolist() or [1])
 
 
-def test_the_tokenizer_gives_what_was_stored(folder, dataset, plan):
+@pytest.mark.parametrize(
+    "how",
+    [
+        {"num_workers": 2},
+        {"num_workers": 2, "workers": "processes"},
+        pytest.param(
+            {"num_workers": 2, "workers": "processes", "multiprocessing_context": "spawn"}, marks=pytest.mark.slow
+        ),
+    ],
+)
+def test_the_tokenizer_gives_what_was_stored(folder, dataset, plan, how):
     lengths = jinx.open(folder / "lengths.jinx")
     options = {"tokenizer": folder / "tokenizer", "image_rule": RULE}
     stored = list(PackedDataLoader(dataset, plan, num_workers=0))
-    for how in ({"num_workers": 2}, {"num_workers": 2, "workers": "processes", "multiprocessing_context": "spawn"}):
-        made = list(PackedDataLoader(lengths, plan, **how, **options))
-        for one, other in zip(stored, made, strict=True):
-            assert one["labels"].equal(other["labels"])
-            assert one["input_ids"].equal(other["input_ids"])
-            assert one["images"] == other["images"]
+    made = list(PackedDataLoader(lengths, plan, **how, **options))
+    for one, other in zip(stored, made, strict=True):
+        assert one["labels"].equal(other["labels"])
+        assert one["input_ids"].equal(other["input_ids"])
+        assert one["images"] == other["images"]
 
 
 def test_another_recipe_is_refused(folder, plan):
@@ -228,12 +255,14 @@ def test_another_recipe_is_refused(folder, plan):
 
 
 @pytest.mark.parametrize("oversize", ["truncate", "drop", "error"])
-def test_samples_longer_than_planned_never_break_the_budget(oversize):
+def test_samples_longer_than_planned_never_break_the_budget(tmp_path, oversize):
     rows = [{"ids": list(range(1, 11))} for _ in range(8)]
-    with_text = jinx.Dataset.concat([made(rows)])
+    with jinx.Writer(tmp_path / "rows.jinx") as writer:
+        writer.write_many(rows)
+    dataset = jinx.open(tmp_path / "rows.jinx")
     plan = jinx.pack(np.full(8, 5), 10)
     loader = PackedDataLoader(
-        with_text, plan, num_workers=0, encode=lambda sample: {"input_ids": sample["ids"]}, oversize=oversize
+        dataset, plan, num_workers=0, encode=lambda sample: {"input_ids": sample["ids"]}, oversize=oversize
     )
     if oversize == "error":
         with pytest.raises(jinx.LimitError, match=r"sample \d: 10 tokens where its pack has room for 0"):
@@ -243,7 +272,7 @@ def test_samples_longer_than_planned_never_break_the_budget(oversize):
     assert {batch["num_tokens"] for batch in batches} == {10}
     assert loader.stats().dropped == 4
     tight = PackedDataLoader(
-        with_text,
+        dataset,
         jinx.pack(np.full(8, 4), 8),
         num_workers=0,
         encode=lambda s: {"input_ids": s["ids"]},
@@ -251,16 +280,6 @@ def test_samples_longer_than_planned_never_break_the_budget(oversize):
     )
     assert {batch["num_tokens"] for batch in tight} == ({8} if oversize == "truncate" else {0})
     assert tight.stats().truncated == (4 if oversize == "truncate" else 0)
-
-
-def made(rows):
-    """A dataset that lives as long as the test session."""
-    import tempfile
-
-    path = Path(tempfile.mkdtemp()) / "rows.jinx"
-    with jinx.Writer(path) as writer:
-        writer.write_many(rows)
-    return jinx.open(path)
 
 
 def fail_at_7(sample):

@@ -1,16 +1,18 @@
 """`jinx.annotate`: lengths of all samples as a saved view."""
 
 import os
+import pickle
 from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
+from concurrent.futures import Future, ThreadPoolExecutor
+from queue import SimpleQueue
 from typing import Any
 
 from jinx._annotate.counting import FunctionCounter, TokenCounter
 from jinx._annotate.encoder import Encoder
 from jinx._annotate.lengths import Block, Gathered
 from jinx._annotate.recipe import MEMBER
+from jinx._annotate.worker import Worker
 from jinx._dataset.added_columns import with_columns
 from jinx._dataset.dataset import Dataset
 from jinx._open import open
@@ -70,8 +72,8 @@ def annotate(
             the four columns (and with `input_ids` and `label_mask` for `tokens`).
         tokens: Also keep the token ids (`input_ids`) and which of them count in the loss (`label_mask`), as arrays, so
             that training need not tokenize.
-        workers: Processes; one per core if not given, none for few samples. What cannot be sent to a process is counted
-            in this one with `workers=0`.
+        workers: Processes; one per core if not given. Few samples, and functions that the script itself defines, are
+            counted in this process.
         overwrite: Replace an existing view, at the end and at once.
         progress: Called with samples done, bytes (0) and None.
 
@@ -87,6 +89,8 @@ def annotate(
     plain = source._derive(decoders=None)
     if plain._transforms:
         raise TypeError("annotate counts stored samples; add what map returns as columns: ds.with_columns(...)")
+    if not len(plain):
+        raise ValueError("a dataset without samples has nothing to count")
     options = {
         "image_rule": image_rule,
         "image_token": image_token,
@@ -107,7 +111,7 @@ def annotate(
     folder = os.path.dirname(os.path.abspath(target))  # noqa: PTH100, PTH120 - str in, str out
     with Gathered(folder, vocabulary if tokens else None) as gathered:
         done = 0
-        for block in _blocks(counter, _processes(workers, len(plain))):
+        for block in _blocks(counter, workers):
             gathered.add(block)
             done += block.counts.shape[1]
             if progress is not None:
@@ -116,48 +120,62 @@ def annotate(
         return save(view, target, overwrite=overwrite, meta={MEMBER: recipe})
 
 
-def _processes(workers: int | None, samples: int) -> int:
-    if workers is not None:
-        return workers
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return cores if samples >= _FEW_SAMPLES and cores > 1 else 0
-
-
-def _blocks(counter: _Counter, processes: int) -> Iterator[Block]:
+def _blocks(counter: _Counter, workers: int | None) -> Iterator[Block]:
     """The lengths of all samples, block by block in order."""
     total = len(counter.dataset)
     ranges = [(start, min(start + _BLOCK_SAMPLES, total)) for start in range(0, total, _BLOCK_SAMPLES)]
-    if not processes:
+    processes = _processes(total) if workers is None else workers
+    sent = _pickled(counter, required=workers is not None) if processes else None
+    if sent is None:
         yield from (counter.count(*one) for one in ranges)
         return
-    from multiprocessing import get_context
+    free: SimpleQueue[Worker] = SimpleQueue()
+    started: list[Worker] = []
 
-    # Not forked: threads of the core may be at work.
-    pool = ProcessPoolExecutor(processes, get_context("spawn"), _begin, (counter,))
+    def count(start: int, stop: int) -> Block:
+        worker = free.get()
+        try:
+            return worker.count(start, stop)
+        finally:
+            free.put(worker)
+
+    pool = ThreadPoolExecutor(processes)
     try:
+        for _ in range(min(processes, len(ranges))):
+            started.append(Worker(sent))
+            free.put(started[-1])
         waiting: deque[Future[Block]] = deque()
         for one in ranges:
-            waiting.append(pool.submit(_count, *one))
+            waiting.append(pool.submit(count, *one))
             if len(waiting) >= _BLOCKS_AHEAD * processes:
                 yield waiting.popleft().result()
         while waiting:
             yield waiting.popleft().result()
-    except BrokenProcessPool as error:
-        raise RuntimeError(
-            "a process that counts was ended by the system, perhaps for want of memory; try with fewer workers"
-        ) from error
     finally:
-        pool.shutdown(cancel_futures=True)
+        pool.shutdown(wait=False, cancel_futures=True)
+        for worker in started:
+            worker.close()
+        pool.shutdown()
 
 
-_COUNTERS: list[_Counter] = []
+def _processes(samples: int) -> int:
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return cores if samples >= _FEW_SAMPLES and cores > 1 else 0
 
 
-def _begin(counter: _Counter) -> None:
-    """Once in each process: the tokenizer's threads would be as many as cores in every one of them."""
-    os.environ["TOKENIZERS_PARALLELISM"] = "false"
-    _COUNTERS.append(counter)
+def _pickled(counter: _Counter, *, required: bool) -> bytes | None:
+    """What is sent to processes; None where functions of the caller cannot be.
 
-
-def _count(start: int, stop: int) -> Block:
-    return _COUNTERS[-1].count(start, stop)
+    Raises:
+        TypeError: They cannot, and processes were asked for.
+    """
+    try:
+        data = pickle.dumps(counter)
+    except (pickle.PicklingError, AttributeError, TypeError):
+        data = b""
+    # What the caller's script defines is not known to a process that does not run it.
+    if data and b"__main__" not in data:
+        return data
+    if required:
+        raise TypeError("a function that processes call must be in a module, not in the script; or give workers=0")
+    return None

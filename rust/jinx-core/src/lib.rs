@@ -21,5 +21,6 @@ pub mod problem;
 pub mod sink;
 pub mod sizes;
 pub mod value;
+pub mod value_pool;
 
 pub use error::{Cause, Error, Result};

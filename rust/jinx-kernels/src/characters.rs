@@ -63,6 +63,7 @@ fn count_in(text: &str, class: Class) -> usize {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic, clippy::cast_possible_truncation)]
 mod tests {
     use super::*;
 

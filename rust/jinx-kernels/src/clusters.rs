@@ -95,6 +95,7 @@ impl Clusters {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic, clippy::cast_possible_truncation)]
 mod tests {
     use super::*;
     use proptest::prelude::*;

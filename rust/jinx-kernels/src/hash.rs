@@ -43,6 +43,7 @@ fn normal<'a>(text: &'a str, ignore: Ignore, buffer: &'a mut String) -> &'a str 
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic, clippy::cast_possible_truncation)]
 mod tests {
     use super::*;
 

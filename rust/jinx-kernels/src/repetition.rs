@@ -147,6 +147,7 @@ fn share(part: u64, all: usize) -> f64 {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic, clippy::cast_possible_truncation)]
 mod tests {
     use super::*;
     use proptest::prelude::*;

@@ -95,6 +95,7 @@ fn thread_count(texts: &[&str], threads: usize) -> usize {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic, clippy::cast_possible_truncation)]
 mod tests {
     use super::*;
     use jinx_core::error::Cause;

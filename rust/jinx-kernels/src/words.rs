@@ -55,6 +55,7 @@ pub fn count(texts: &[&str], split: Split, threads: usize) -> Result<Vec<u64>> {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic, clippy::cast_possible_truncation)]
 mod tests {
     use super::*;
 

@@ -8,7 +8,7 @@ import jinx
 import jinx_pipeline as jp
 from jinx_pipeline.dataset import Dataset
 from jinx_pipeline.recipe.places import RecipeError
-from pipeline.made import Killer, digest, rows_of, write_input, write_operators
+from pipeline.made import Killer, digest, loaded_operators, rows_of, write_input
 
 
 @pytest.fixture(scope="module")
@@ -17,10 +17,8 @@ def data(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def wrong(tmp_path_factory):
-    path = write_operators(tmp_path_factory.mktemp("operators"))
-    jp.load_file(path)
-    return path
+def wrong():
+    return loaded_operators()
 
 
 @pytest.fixture
@@ -54,6 +52,7 @@ def test_duplicates_go_and_a_selector_decides_the_order(data, options, tmp_path)
     ]
 
 
+@pytest.mark.slow
 def test_workers_kills_and_kinds_of_output_make_no_difference(data, options, tmp_path):
     chain(data).export(tmp_path / "calm", **{**options, "workers": 1})
     with Killer(2, tmp_path / "out.work" / "journal.jsonl") as killer:

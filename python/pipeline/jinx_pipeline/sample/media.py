@@ -1,5 +1,6 @@
 """The images, audios and videos of a sample: read when they are touched, decoded once."""
 
+from base64 import b64decode
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from io import BytesIO
 from pathlib import Path
@@ -29,7 +30,8 @@ class Media:
     """One image, audio or video, as bytes, a path or a URL.
 
     Args:
-        value: Bytes, a path or URL, or a dict with `bytes` and `path`.
+        value: Bytes, a path or URL (`data:` URLs in base64 too), or a dict with `bytes` and `path`, with `url`, or with
+            `data` in base64.
         roles: Where relative paths start, and which hosts may be asked for URLs.
     """
 
@@ -39,13 +41,12 @@ class Media:
         self._image: Image | None = None
         self._is_loaded = False
         self.path: str | None = None
-        if isinstance(value, Mapping):
-            data, path = value.get("bytes"), value.get("path") or value.get("url")
-        else:
-            data, path = (None, value) if isinstance(value, str) else (value, None)
+        data, path = _data_and_path(value)
         if isinstance(data, bytes | bytearray | memoryview):
             self._data = bytes(data)
-        if isinstance(path, str):
+        elif isinstance(path, str) and path.startswith("data:"):
+            self._data = _decoded(path.partition(",")[2])
+        elif isinstance(path, str):
             self.path = path
         if self._data is None and self.path is None:
             raise MediaError(f"a medium is bytes, a path or a dict of them, not {type(value).__name__}")
@@ -162,6 +163,24 @@ class MediaList(Sequence[Media]):
             found = [one for value in find(self._column(), self._steps) for one in media_values(value, self._role)]
             self._items = [Media(one, self._roles) for one in found]
         return self._items
+
+
+def _data_and_path(value: Any) -> tuple[Any, Any]:
+    if isinstance(value, str):
+        return None, value
+    if not isinstance(value, Mapping):
+        return value, None
+    data, path = value.get("bytes"), value.get("path") or value.get("url")
+    if data is None and isinstance(value.get("data"), str):  # sound in a message for OpenAI's API
+        data = _decoded(value["data"])
+    return data, path
+
+
+def _decoded(text: str) -> bytes:
+    try:
+        return b64decode(text, validate=True)
+    except ValueError as error:
+        raise MediaError(f"a medium in base64 that does not decode: {error}") from None
 
 
 def media_of(sample: Mapping[str, Any], role: "Role", roles: "Roles") -> MediaList:

@@ -14,6 +14,7 @@ use jinx_core::{Error, Result};
 use jinx_format::fields::{FieldInfo, Measure};
 use jinx_format::read::columns::ColumnKind;
 use jinx_format::write::inherit::Inherited;
+use jinx_format::write::numbers::NumberColumn;
 use std::any::Any;
 use std::sync::Arc;
 
@@ -308,6 +309,11 @@ impl Rows for ViewRows {
             self.base.emit_own(self.positions.get(position)?, &is_base, sink)?;
         }
         self.emit_own_members(position, wanted, sink)
+    }
+
+    fn own_numbers(&self) -> Option<Vec<NumberColumn<'_>>> {
+        let own = self.own.as_ref()?;
+        if self.base.own_names().is_empty() { own.own_numbers() } else { None }
     }
 
     fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
