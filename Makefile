@@ -83,9 +83,11 @@ setup: need-cargo $(STAMPS)/test $(STAMPS)/lint $(STAMPS)/docs $(STREAMING)/.sta
 
 develop: need-cargo $(STAMPS)/demo ## build the extension and install the package in place
 	VIRTUAL_ENV=$(CURDIR)/.venv $(BIN)/maturin develop --quiet --locked --profile $(PROFILE) $(if $(wildcard $(BIN)/uv),--uv)
+	$(INSTALL) --no-deps --editable python/pipeline
 
-demo: develop ## generate a dataset, convert it, open it and train on it
+demo: develop ## generate a dataset, convert it, open it, train on it, run a pipeline
 	$(PY) examples/demo.py --samples $(SAMPLES)
+	$(PY) examples/demo_pipeline.py
 
 test: lint test-rust docs test-streaming test-python ## every check
 
