@@ -48,6 +48,7 @@ def contents(out: Path) -> dict[str, str]:
     return {part.name: digest(jinx.open(part, verify="full")) for part in parts}
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("name", COMMANDS)
 def test_killed_commands_leave_old_or_new(name, nursery, directory, soak, record_property):
@@ -64,14 +65,14 @@ def test_killed_commands_leave_old_or_new(name, nursery, directory, soak, record
     assert expected[0] != expected[1]
     untouched = {path: (inputs_of(out) / path).stat() for path in files_in(inputs_of(out))}
     outcomes = {"killed": 0, "old": 0, "new": 0, "none": 0}
-    for number in range(100 if soak else 12):
+    for number in range(100 if soak else 6):
         out = directory / "round" / "target" / command.file
         shutil.copytree(inputs_of(directory / "calm2" / "target" / command.file), inputs_of(out))
         out.parent.mkdir()
         is_there = number % 3 > 0
         if is_there:
             assert run(nursery, name, out, 1, None) == 0
-        code = run(nursery, name, out, 2, draw.uniform(0, 1.2 * max(calm)))
+        code = run(nursery, name, out, 2, draw.uniform(0, 1.2 * min(calm)))
         assert code in {0, -signal.SIGKILL}
         found = contents(out)
         is_new = found == expected[1]

@@ -57,9 +57,9 @@ def test_sort_by_a_function_of_a_file():
 @pytest.mark.parametrize(
     ("code", "said"),
     [
-        ("code.py", "write file.py:function"),
+        ("code.py", "write FILE.py:FUNCTION"),
         ("none.py:key", "none.py: no such file"),
-        ("code.py:other", "no function 'other' in this file"),
+        ("code.py:other", "there is no function 'other'"),
         ("base.jinx:key", "not a Python file"),
     ],
 )

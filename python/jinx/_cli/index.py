@@ -150,7 +150,7 @@ def sort(paths: tuple[str, ...], by: str | None, code: str | None, **options: An
     """The positions of all samples of IN in the order of a key; samples without a value come last."""
     import numpy as np
 
-    from jinx._code import load_function
+    from jinx._order.code_keys import load_function
     from jinx._rewrite.positions_file import Origin
     from jinx._rewrite.source import opened
 

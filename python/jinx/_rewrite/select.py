@@ -5,11 +5,12 @@ from typing import Any, Unpack
 
 from jinx._convert.options import Progress, documented
 from jinx._dataset.expression import matching
+from jinx._outputs import refuse_input
 from jinx._results import WriteResult
 from jinx._rewrite.options import RewriteOptions
 from jinx._rewrite.output import Output
 from jinx._rewrite.positions_file import read_positions
-from jinx._rewrite.source import opened, refuse_inputs
+from jinx._rewrite.source import opened
 
 Path = str | os.PathLike[str]
 
@@ -49,7 +50,7 @@ def select(
         chosen = dataset
         if isinstance(positions, str | bytes | os.PathLike):
             file = os.fsdecode(positions)  # pyright: ignore[reportUnknownArgumentType] - any path
-            refuse_inputs(output.path, [file])
+            refuse_input(output.path, [file])
             chosen = dataset.select(read_positions(file).within(dataset, file))
         elif positions is not None:
             chosen = dataset.select(positions)

@@ -13,7 +13,8 @@ from jinx._dataset.dataset import Dataset
 from jinx._dataset.expression import matching
 from jinx._dataset.reopened import reopened
 from jinx._disk_space import require_space
-from jinx._open import look, open
+from jinx._open import open
+from jinx._outputs import refuse_input
 from jinx._rewrite.options import RewriteOptions
 
 
@@ -37,7 +38,7 @@ def opened(source: Any, out: str, options: RewriteOptions, split: str | None = N
     where = options.get("where")
     parts = _parts(source, options.get("input_format"), split)
     for part in parts:
-        refuse_inputs(out, part._shard_paths if isinstance(part, Dataset) else part.files)
+        refuse_input(out, part._shard_paths if isinstance(part, Dataset) else part.files)
     foreign = [part for part in parts if isinstance(part, Inputs)]
     if foreign and options.get("view"):
         first = foreign[0]
@@ -115,7 +116,7 @@ def _converted(inputs: Inputs, out: str) -> Dataset:
 
 def _as_one(datasets: Sequence[Dataset], out: str, where: str | None) -> Dataset:
     whole = datasets[0] if len(datasets) == 1 else Dataset.concat(datasets)
-    refuse_inputs(out, files_of(whole))
+    refuse_input(out, files_of(whole))
     return whole if where is None else matching(whole, where)
 
 
@@ -123,22 +124,6 @@ def files_of(dataset: Dataset) -> list[str]:
     """The main files that the samples of a dataset lie in, those beneath views too."""
     roots, _, _ = dataset._roots()
     return [path for root in roots for path in root.paths]
-
-
-def refuse_inputs(out: str, files: Sequence[str]) -> None:
-    """Refuse an output that is read, or a directory that holds something that is.
-
-    Raises:
-        ValueError: It is one.
-    """
-    target, there = os.path.realpath(out), look(out)
-    for file in files:
-        if file == "-":
-            continue
-        place, found = os.path.realpath(file), look(file)
-        is_same = there is not None and found is not None and os.path.samestat(there, found)
-        if is_same or place == target or place.startswith(target.rstrip(os.sep) + os.sep):
-            raise ValueError(f"{out}: this is an input of the same command; choose another output")
 
 
 def stored_bytes(dataset: Dataset) -> int:
