@@ -1,6 +1,6 @@
 """Packers compared: `make bench-packing` writes docs/benchmarks/packing.json and packing.md.
 
-Every measurement is a process of its own, which packs five times; the contestants take turns, and medians count.
+Every measurement is a process of its own; JINX packs five times in it and medians count. Contestants take turns.
 """
 
 import argparse

@@ -76,7 +76,7 @@ def _about(run: Results) -> str:
         "images; `sft_mix`, short questions, chats, several images, documents; `heavy_tail`, Pareto text and Zipf "
         "images. Useful tokens are those of samples over those of all packs. The volume bound is the number of packs "
         "that the most used budget needs at least. Speed is samples over CPU time on one thread, each measurement in "
-        "a process of its own that packs five times, the contestants in turn (others once), medians. Every result "
+        "a process of its own, the contestants in turn; JINX packs five times in each round, medians. Every result "
         "is checked: each sample in one pack, no budget exceeded. JINX packs 200,000 samples in windows of 16,384."
     )
 
