@@ -84,6 +84,7 @@ def main() -> None:
             "time": datetime.now(UTC).isoformat(timespec="seconds"),
             "commit": commit(),
             "command": f"python -m bench.packing --rounds {options.rounds} --large {options.large}",
+            "left_out": [name for name in [*OURS, *OTHERS] if name not in options.only],
             "machine": machine(),
             "load": os.getloadavg()[0],
             "versions": environments.versions(environments.python_of("packing"), _PACKAGES),

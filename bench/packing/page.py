@@ -124,6 +124,7 @@ def _figures(run: Results) -> str:
         "sake is in the targets above."
     )
     failures = [f"- {name} has no figures: {why}" for name, why in run.failures.items()]
+    failures += [f"- {name} was left out of this run." for name in run.about["left_out"]]
     return "\n".join([told, "", *lines, *([""] if failures else []), *failures])
 
 
