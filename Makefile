@@ -36,7 +36,7 @@ INSTALL = $(if $(wildcard $(BIN)/uv),$(BIN)/uv pip install --quiet --python $(PY
 INSTALL_STREAMING = $(if $(wildcard $(BIN)/uv),$(BIN)/uv pip install --quiet --python $(STREAMING)/bin/python,$(STREAMING)/bin/python -m pip install --quiet)
 CRATES := --workspace --exclude jinx-py
 
-.PHONY: help setup develop demo test test-rust test-streaming test-python test-quick test-trainers coverage need-llvm-cov lint lint-rust lint-python bench bench-mds bench-micro bench-packing soak fuzz pages docs wheel pins clean need-cargo
+.PHONY: help setup develop demo test test-rust test-streaming test-python test-quick test-trainers coverage need-llvm-cov lint lint-rust lint-python bench bench-mds bench-micro bench-order bench-packing soak fuzz pages docs wheel pins clean need-cargo
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -142,12 +142,16 @@ bench: develop $(STAMPS)/test ## speed, memory and disk next to other systems: a
 bench-mds: need-cargo $(STREAMING)/.stamp develop ## MDS readers compared: minutes, and a page in docs/benchmarks
 	PYTHONPATH=python $(STREAMING)/bin/python -m bench.mds --save $(BENCH_OUT) $(BENCH_ARGS)
 
+bench-order: develop $(STAMPS)/test ## shuffle and sort on disk next to other systems: half an hour, 30 GB of disk, and a page
+	$(PY) -m bench.order --save $(BENCH_OUT) $(BENCH_ARGS)
+
 bench-micro: need-cargo develop ## what single steps cost, in Rust and in Python
 	cargo bench --quiet --locked -p jinx-convert
 	$(PY) -m bench.micro $(BENCH_ARGS)
 
 bench-packing: develop $(STAMPS)/test ## packers compared: minutes, and a page in docs/benchmarks
 	$(PY) -m bench.packing --save $(BENCH_OUT) $(BENCH_ARGS)
+	PYTHONPATH=examples $(PY) -m bench.packing.loader --save $(BENCH_OUT)/packing-loader.json
 
 fuzz: need-cargo $(STAMPS)/test develop ## fuzz every reader for FUZZ_SECONDS, then the property tests at length
 	$(PY) tools/fuzz.py $(FUZZ_SECONDS)

@@ -11,9 +11,11 @@ from pathlib import Path
 
 import draw
 import jinx
+import train_vlm
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = ["README.md", *sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").rglob("*.md"))]
+PACKAGES = [Path(jinx.__file__).parents[1], ROOT / "python" / "pipeline"]
 # Packages that clash with others, or are large: who runs the blocks that import them.
 ELSEWHERE = {
     "streaming": "tests/drop_in/test_page.py",
@@ -24,7 +26,7 @@ ELSEWHERE = {
 }
 # Commands that install, build, measure for hours or want a clone; the rest of the checks is what they run.
 BENCH = ".venv/bin/python -m bench"
-NOT_RUN = ("make", "pip ", "git ", "cargo ", BENCH, f"OPENBLAS_NUM_THREADS=1 {BENCH}")
+NOT_RUN = ("make", "pip ", "jinx-pipeline ", "git ", "cargo ", BENCH, f"OPENBLAS_NUM_THREADS=1 {BENCH}")
 # What tells a command from Python.
 SHELL = ("jinx ", "head ")
 # What pages take for granted next to the files that `prepare` makes.
@@ -102,12 +104,16 @@ def prepare(directory: Path, parquet: Path) -> None:
         for number in range(5):
             for suffix, file in (("jpg", "a.jpg"), ("json", "plain.jsonl")):
                 tar.add(directory / file, f"{number:06}.{suffix}")
+    train_vlm.make_tokenizer(directory / "model", jinx.open(directory / "train.jinx"))
+    jinx.annotate(
+        directory / "train.jinx", directory / "lengths.jinx", tokenizer=directory / "model", image_rule="fixed:16"
+    )
     (directory / "llava.json").write_text('[{"image": "a.jpg", "conversations": []}]', "utf-8")
 
 
 def written_by(code: str) -> list[str]:
     """What the code is about to write again: pages use the same names again and again."""
-    if code.startswith("jinx convert") and "--append" not in code and "--part" not in code:
+    if code.startswith(("jinx annotate", "jinx convert")) and "--append" not in code and "--part" not in code:
         return [shlex.split(code.split(" --", maxsplit=1)[0])[-1]]
     if code.startswith("jinx "):
         return []
@@ -125,7 +131,7 @@ def run(directory: Path, codes: list[str], before: str = "", after: str = "") ->
     done = subprocess.run(
         [sys.executable, "page.py"],
         cwd=directory,
-        env={**os.environ, "PATH": path, "PYTHONPATH": str(Path(jinx.__file__).parents[1])},
+        env={**os.environ, "PATH": path, "PYTHONPATH": os.pathsep.join(map(str, PACKAGES))},
         capture_output=True,
         text=True,
         check=False,

@@ -56,14 +56,24 @@ def page() -> str:
         command = jinx.get_command(context, name)
         if command is None:
             raise LookupError(name)
-        parts.append(_section(command, click.Context(command, info_name=name, parent=context)))
+        parts += _sections(command, click.Context(command, info_name=name, parent=context), "##")
     return "\n".join(parts)
 
 
-def _section(command: click.Command, context: click.Context) -> str:
+def _sections(command: click.Command, context: click.Context, mark: str) -> list[str]:
+    """The text of a command, and those of the commands that it has."""
+    found = [_section(command, context, mark)]
+    if isinstance(command, click.Group):
+        for name, one in command.commands.items():
+            found += _sections(one, click.Context(one, info_name=name, parent=context), f"{mark}#")
+    return found
+
+
+def _section(command: click.Command, context: click.Context, mark: str) -> str:
     usage = " ".join([context.command_path, *command.collect_usage_pieces(context)])
-    lines = [f"## jinx {command.name}", "", "```text", usage, "```", "", inspect.cleandoc(command.help or ""), ""]
-    lines += _options(command, context)
+    lines = [f"{mark} {context.command_path}", "", "```text", usage, "```", "", inspect.cleandoc(command.help or "")]
+    options = _options(command, context)
+    lines += ["", *options] if options else []
     examples = (command.epilog or "").partition("Examples:\n")[2]
     if examples:
         lines += ["", "```text", *(line.strip() for line in examples.splitlines()), "```"]
@@ -74,6 +84,8 @@ def _options(command: click.Command, context: click.Context) -> list[str]:
     """A table of the options."""
     options = [one for one in command.get_params(context) if isinstance(one, click.Option)]
     records = [record for one in options if (record := one.get_help_record(context))]
+    if isinstance(command, click.Group) and command is not jinx:
+        return []
     return ["| option | meaning |", "|---|---|", *(f"| `{_name(name)}` | {_meaning(text)} |" for name, text in records)]
 
 

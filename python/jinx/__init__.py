@@ -21,33 +21,54 @@ from jinx._core import (
 # Spelt out instead of imported: `typing` is not needed to open a file, and importing jinx stays cheap.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from jinx import errors, mds, torch
+    from jinx import errors, kernels, mds, torch
+    from jinx._annotate.annotate import annotate
     from jinx._convert.convert import convert, stream
-    from jinx._dataset.dataset import Dataset, concat
+    from jinx._dataset.dataset import Dataset
     from jinx._files.merge import merge
     from jinx._files.verify import repair, verify
     from jinx._open import open
+    from jinx._order.shuffle import shuffle
+    from jinx._order.sort import sort
     from jinx._pack.comparison import PackComparison, compare_packing
     from jinx._pack.config import PackConfig
     from jinx._pack.pack import pack
     from jinx._pack.plan import PackPlan
     from jinx._pack.schedule import PackSchedule
     from jinx._pack.stats import PackStats
-    from jinx._results import BaseInfo, DatasetInfo, Problem, RepairResult, WriteResult
+    from jinx._results import (
+        BaseInfo,
+        CompactResult,
+        DatasetInfo,
+        DedupResult,
+        OrderResult,
+        Problem,
+        RepairResult,
+        SplitResult,
+        WriteResult,
+    )
+    from jinx._rewrite.compact import compact
+    from jinx._rewrite.concat import concat
+    from jinx._rewrite.dedup import dedup
+    from jinx._rewrite.select import select
+    from jinx._rewrite.split import split
     from jinx._views.rebase import rebase
     from jinx._writer import Writer
 
 __all__ = [
     "BaseInfo",
+    "CompactResult",
     "CorruptFileError",
     "Dataset",
     "DatasetInfo",
+    "DedupResult",
     "InternalError",
     "InvalidError",
     "JinxError",
     "LazyDict",
     "LimitError",
     "MismatchError",
+    "OrderResult",
     "PackComparison",
     "PackConfig",
     "PackPlan",
@@ -55,21 +76,30 @@ __all__ = [
     "PackStats",
     "Problem",
     "RepairResult",
+    "SplitResult",
     "TruncatedFileError",
     "UnsupportedError",
     "WriteResult",
     "Writer",
     "__version__",
+    "annotate",
+    "compact",
     "compare_packing",
     "concat",
     "convert",
+    "dedup",
     "errors",
+    "kernels",
     "mds",
     "merge",
     "open",
     "pack",
     "rebase",
     "repair",
+    "select",
+    "shuffle",
+    "sort",
+    "split",
     "stream",
     "torch",
     "verify",
@@ -77,8 +107,11 @@ __all__ = [
 
 _LAZY = {
     "BaseInfo": "jinx._results",
+    "CompactResult": "jinx._results",
     "Dataset": "jinx._dataset.dataset",
     "DatasetInfo": "jinx._results",
+    "OrderResult": "jinx._results",
+    "DedupResult": "jinx._results",
     "PackComparison": "jinx._pack.comparison",
     "PackConfig": "jinx._pack.config",
     "PackPlan": "jinx._pack.plan",
@@ -86,16 +119,24 @@ _LAZY = {
     "PackStats": "jinx._pack.stats",
     "Problem": "jinx._results",
     "RepairResult": "jinx._results",
+    "SplitResult": "jinx._results",
     "WriteResult": "jinx._results",
     "Writer": "jinx._writer",
+    "annotate": "jinx._annotate.annotate",
+    "compact": "jinx._rewrite.compact",
+    "concat": "jinx._rewrite.concat",
     "compare_packing": "jinx._pack.comparison",
-    "concat": "jinx._dataset.dataset",
     "convert": "jinx._convert.convert",
+    "dedup": "jinx._rewrite.dedup",
     "merge": "jinx._files.merge",
     "open": "jinx._open",
     "pack": "jinx._pack.pack",
     "rebase": "jinx._views.rebase",
     "repair": "jinx._files.verify",
+    "shuffle": "jinx._order.shuffle",
+    "sort": "jinx._order.sort",
+    "select": "jinx._rewrite.select",
+    "split": "jinx._rewrite.split",
     "stream": "jinx._convert.convert",
     "verify": "jinx._files.verify",
 }
@@ -104,7 +145,7 @@ _LAZY = {
 def __getattr__(name: str) -> object:
     from importlib import import_module
 
-    if name in {"errors", "mds", "torch"}:
+    if name in {"errors", "kernels", "mds", "torch"}:
         return import_module(f"jinx.{name}")
     if name not in _LAZY:
         raise AttributeError(f"module 'jinx' has no attribute {name!r}")

@@ -156,12 +156,14 @@ class Reader:
         decoders: Mapping[str, Callable[[Any], Any]] | None = None,
         mds: Mapping[str, Any] | None = None,
         line_offsets: bytes | None = None,
+        value_head: int | None = None,
     ) -> Self:
         """`expected`: samples and id of every shard, from a manifest, so that a shard opens on first access and is
         checked then. `decoders`: for each column, the function that decodes its value; called once, at first touch.
         `mds`: `shards` are directories with an index.json, opened with these options: unpack ("private", "memory" or a
         directory), hashes (bool: of all shards), image_bytes (bool), allow_unsafe_types (bool or names).
         `line_offsets`: of one file of plain JSON lines, as `Rows.line_offsets` gives them, so that it is not scanned.
+        `value_head`: of files in the sidecar that are stored as they are, read only so many bytes.
         """
     def __len__(self) -> int: ...
     def __getitem__(self, key: Any, /) -> Any: ...
@@ -181,8 +183,7 @@ class Reader:
     ) -> Self:
         """The same shards under another view; what is not given stays. `indices` are positions over all shards (not
         relative to the present view) as little-endian u64 bytes, or None for all samples in order. `rows` replaces the
-        shards, and `recipe` says what Python makes these rows of.
-        """
+        shards, and `recipe` says what Python makes these rows of."""
     @property
     def _decoders(self) -> dict[str, Callable[[Any], Any]] | None: ...
     @property
@@ -199,13 +200,10 @@ class Reader:
         """Whether the only file is a saved view whose bases are not open."""
     def _roots(self) -> tuple[list[Rows], bytes | None, list[str]]:
         """The files beneath all views, the positions of the view's samples in them (little-endian u64, or None for all
-        in order), and the columns that the files do not have.
-        """
+        in order), and the columns that the files do not have."""
     @property
     def _options(self) -> dict[str, Any]:
-        """The keyword arguments of the constructor as they were given (io, verify, lazy, encoding, split, plain,
-        markers, max_value_bytes, expected), without `decoders`.
-        """
+        """The keyword arguments of the constructor as they were given, without `decoders`."""
     @property
     def _shard_paths(self) -> list[str]:
         """Absolute, so that they lead to the same files from another working directory or process."""
@@ -221,9 +219,7 @@ class Reader:
     def _column(
         self, path: Sequence[str | None], kind: Literal["value", "length"]
     ) -> tuple[str, bytearray, bytes | None, bytes | None] | None:
-        """(dtype, data, validity bitmap, utf8 offsets) of a stored column over all shards, before the view;
-        None when a shard lacks it.
-        """
+        """(dtype, data, validity bitmap, utf8 offsets) over all shards, before the view; None if a shard lacks it."""
     def _scan(self, path: Sequence[str], kind: Literal["value", "length"]) -> tuple[list[Any], bool]:
         """The same by reading rows, in parallel, without decoding media; in view order. Says too whether any sample
         has something at the path, be it null."""
@@ -233,9 +229,13 @@ class Reader:
         """The positions over all shards, as little-endian u64 bytes, of the samples of the view that an expression
         selects, at most `limit`; and whether each of its paths was looked for in vain. `paths` are those paths as
         names, `kinds` what the files say of the values at each."""
+    def _fingerprints(self, paths: Sequence[Sequence[str]] | None = None) -> bytes:
+        """Of each sample of the view 16 bytes: a hash of all it holds, however stored, or of what is at `paths`; 0
+        for samples that lack a value at one of them."""
+    def _sizes(self) -> bytes:
+        """Of each sample of the view about how many bytes it takes in a JINX file, as little-endian u64."""
     def _footer(self, shard: int) -> str:
-        """A shard's footer as JSON text: version, num_samples, bytes, sidecar_bytes, encoding, id, split, writer,
-        line_hash (bool), fields, columns, meta, ... (1.1 additions absent or null for 1.0 files)."""
+        """A shard's footer as JSON text; what 1.1 has added is absent or null for 1.0 files."""
     def _field_names(self) -> list[str]:
         """The top-level names over all shards; empty for files without statistics (1.0, plain JSON lines)."""
     def _arrow_schema(self) -> str | None: ...
@@ -244,8 +244,7 @@ class Reader:
     def _arrow_schema_capsule(self, mixed_json: bool) -> object: ...
     def _field_stats(self) -> list[dict[str, Any]]:
         """The `fields` entries of the footers, summed over the shards: path, kinds, coded, bytes, decoded, media.
-        Empty for files without them (1.0, plain JSON lines).
-        """
+        Empty for files without them (1.0, plain JSON lines)."""
 
 @final
 class MdsShard:
@@ -326,15 +325,13 @@ class Writer:
         view: dict[str, Any] | None = None,
     ) -> Self:
         """`meta` and `media` are JSON. `view` makes the file a saved view: bases (JSON), indexes (of each base the line
-        offsets or None), positions (bytes or None), drop (names), num_samples.
-        """
+        offsets or None), positions (bytes or None), drop (names), num_samples."""
     def write(self, sample: Mapping[str, Any]) -> None: ...
     def write_many(self, samples: Any) -> None: ...
     def inherit(self, reader: Reader, hidden: Sequence[str], own: object | None, untyped: bool) -> bool:
         """Takes over what a dataset's files say of its columns but the `hidden` ones: schema, media, split, meta. `own`
         is an Arrow stream whose schema is that of the caller's columns, but for those that are `untyped`. Says whether
-        the datasets so far disagree on a schema.
-        """
+        the datasets so far disagree on a schema."""
     def copy(
         self,
         reader: Reader,
@@ -345,14 +342,41 @@ class Writer:
         own_only: bool,
     ) -> None:
         """Copies samples at positions over all shards (little-endian u64) as they are stored, without the `hidden`
-        columns, and with those in `own` and in the Arrow stream `table`. `own_only`: only columns that files lack.
-        """
+        columns, and with those in `own` and in the Arrow stream `table`. `own_only`: only columns that files lack."""
     def close(self) -> dict[str, int]: ...
     def abort(self) -> None: ...
     @property
     def rows(self) -> int: ...
     @property
     def bytes(self) -> int: ...
+
+@final
+class Ordering:
+    """Samples of a view by number, in a new order."""
+
+    @staticmethod
+    def shuffled(samples: int, seed: int) -> Ordering: ...
+    def __len__(self) -> int: ...
+    def positions(self, start: int, stop: int) -> bytes:
+        """The samples at the places start..stop, as little-endian u64."""
+
+@final
+class SortKeys:
+    """Sorts by keys, added in the samples' order. `directions`: whether each key descends, and is in natural order."""
+
+    def __new__(cls, directions: Sequence[tuple[bool, bool]], folder: str, memory: int, drop_missing: bool) -> Self: ...
+    def add_paths(self, reader: Reader, keys: Sequence[tuple[Sequence[str], str]]) -> list[bool]:
+        """Adds the values ("value") or lengths ("length") at paths in a view; says whether any sample has each path."""
+    def add_values(self, values: Sequence[Any]) -> None: ...
+    def finish(self) -> tuple[Ordering, int]: ...
+
+def plan_order(samples: int, bytes: int, memory: int) -> tuple[int | None, int]:
+    """The number of runs (None: one pass), and the bytes of the temporary files."""
+
+def reorder(
+    target: Writer, reader: Reader, ordering: Ordering, plan: tuple[int | None, int, int], progress: Any
+) -> int:
+    """Writes a view by a plan (runs, bytes, memory); `progress(done, total)` counts the samples of all passes."""
 
 def convert(
     sources: Sequence[str],
@@ -363,13 +387,9 @@ def convert(
     options: str,
     progress: Callable[[int, int, int | None], None] | None = None,
 ) -> dict[str, int]:
-    """Converts between parquet, jsonl, msgpack, tar and jinx; `options` is JSON with any of: sidecar (bool),
-    compression (by target: "zstd", "gz", "snappy", "none"), level, limit, fields ([str]), rename ({old: new}), columns
-    ([str]), shard_size (bytes), overwrite, append, markers (bool), threads, split, mixed ("error" | "json"), meta
-    (object). A member that is absent has its default.
-    Sources are files (shards of a directory one by one); the codec of jsonl and msgpack follows the suffix (.gz, .zst).
-    `progress(rows, bytes_read, total_bytes)` is called about ten times a second and may raise.
-    Returns rows, bytes (the sidecar's included), sidecar_bytes, shards.
+    """Converts between parquet, jsonl, msgpack, tar and jinx; `options` is JSON, made by `_convert.options`. Files are
+    shards of a directory one by one; `progress(rows, bytes_read, total_bytes)` is called about ten times a second and
+    may raise. Returns rows, bytes (the sidecar's included), sidecar_bytes, shards.
     """
 
 def convert_arrow(
@@ -442,11 +462,31 @@ def require_own_sidecar(main: str) -> None:
     """InvalidError when the sidecar next to `main` is another main file's."""
 
 def copy_pair(main: str, sidecar: str | None, target: str, overwrite: bool) -> None: ...
+
+@final
+class NewDirectory:
+    """A directory that is filled at a hidden `path` and named by `commit`; `overwrite` replaces JINX files."""
+
+    def __new__(cls, target: str, overwrite: bool) -> Self: ...
+    @property
+    def path(self) -> str: ...
+    def commit(self) -> None: ...
+    def abort(self) -> None: ...
+
+@final
+class SeenFingerprints:
+    """A set of at most `limit` fingerprints of 16 bytes; `add` says of each with 1 or 0 whether it is new."""
+
+    def __new__(cls, limit: int) -> Self: ...
+    def add(self, fingerprints: bytes) -> bytes: ...
+
+def publish_file(path: str, data: bytes) -> None:
+    """Writes a small file in one step."""
+
 def copy_directory(files: list[str], target: str, overwrite: bool) -> None: ...
 def compose(parts: Sequence[Reader], own: Sequence[tuple[str, Any]], dropped: Sequence[str]) -> Rows:
     """Datasets as one sequence, with columns of Python's (`column[i]`, `column.numbers()`) that hide those of the same
-    name, and without the `dropped` ones.
-    """
+    name, and without the `dropped` ones."""
 
 def compose_saved(file: Reader, bases: Sequence[Reader]) -> Rows:
     """A saved view over its bases."""
@@ -468,6 +508,21 @@ def hash_bytes(data: bytes) -> str:
 
 def hash_file(path: str) -> str:
     """xxh3-128 of a file as 32 hex digits."""
+
+def kernel_count_characters(texts: object, of: str, threads: int) -> bytearray: ...
+def kernel_count_words(texts: object, split: str, threads: int) -> bytearray: ...
+def kernel_character_repetition(texts: object, n: int, threads: int) -> bytearray: ...
+def kernel_word_repetition(texts: object, n: int, split: str, threads: int) -> bytearray: ...
+def kernel_replace_links(texts: object, replacement: str, threads: int) -> list[str | None]: ...
+def kernel_hash128(texts: object, ignore_case: bool, ignore_non_letters: bool, threads: int) -> bytearray: ...
+def kernel_minhash(texts: object, tokens: str, window: int, lowercase: bool, size: int, threads: int) -> bytearray: ...
+def kernel_band_keys(signatures: bytes, size: int, bands: int, rows: int) -> bytearray: ...
+
+@final
+class Clusters:
+    def __new__(cls, count: int) -> Self: ...
+    def join_equal(self, keys: bytes, positions: bytes) -> None: ...
+    def roots(self) -> bytearray: ...
 
 def pack(
     sizes: Sequence[Buffer],

@@ -27,8 +27,8 @@ def require_space(out: str, needed: int) -> None:
 def free_bytes(path: str) -> int:
     """Bytes that can be written to the file system that holds `path`, or will hold it."""
     # A link is followed to the disk on which the file will be.
-    folder = os.path.realpath(path)
-    while not os.path.exists(folder):  # noqa: PTH110 - str in, str out
-        folder = os.path.dirname(folder)  # noqa: PTH120
-    status = os.statvfs(folder)
+    directory = os.path.realpath(path)
+    while not os.path.exists(directory):  # noqa: PTH110 - str in, str out
+        directory = os.path.dirname(directory)  # noqa: PTH120
+    status = os.statvfs(directory)
     return status.f_bavail * status.f_frsize

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 
 class Result:
@@ -51,6 +51,96 @@ class WriteResult(Result):
             self.sidecar_bytes + other.sidecar_bytes,
             self.skipped + other.skipped,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class OrderResult(Result):
+    """What `shuffle` and `sort` wrote.
+
+    Attributes:
+        path: The output.
+        samples: Samples in it.
+        shards: Files of samples; sidecars do not count.
+        bytes: Bytes of all files, sidecars included.
+        sidecar_bytes: Bytes of the sidecars.
+        plan: `"one pass"`, `"two passes"` (with temporary files), or `"view"`.
+        temporary_bytes: Bytes of the temporary files.
+        missing: Samples that lack a sort key.
+        seed: The seed of a shuffle.
+        seconds: How long it took.
+    """
+
+    path: str
+    samples: int
+    shards: int
+    bytes: int
+    sidecar_bytes: int
+    plan: Literal["one pass", "two passes", "view"]
+    temporary_bytes: int
+    missing: int
+    seed: int | None
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class SplitResult(Result):
+    """What `split` wrote.
+
+    Attributes:
+        path: The directory of the parts.
+        samples: Samples in all parts together.
+        parts: The parts, in order.
+        missing: Samples without a key (`by`, `group` or `stratify`).
+    """
+
+    path: str
+    samples: int
+    parts: list[WriteResult]
+    missing: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class DedupResult(Result):
+    """What `dedup` kept and wrote.
+
+    Attributes:
+        path: The output.
+        samples: Samples that were kept.
+        duplicates: Samples that were left out, because an earlier one is the same.
+        missing: Samples without a key.
+        shards: Files of samples; sidecars do not count.
+        bytes: Bytes of all files, sidecars included.
+        sidecar_bytes: Bytes of the sidecars.
+    """
+
+    path: str
+    samples: int
+    duplicates: int
+    missing: int = 0
+    shards: int = 1
+    bytes: int = 0
+    sidecar_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class CompactResult(Result):
+    """What `compact` wrote.
+
+    Attributes:
+        path: The output.
+        samples: Samples in it.
+        shards: Its files of samples; sidecars do not count.
+        shards_before: Those of the input.
+        bytes: Bytes of all files, sidecars included.
+        sidecar_bytes: Bytes of the sidecars.
+    """
+
+    path: str
+    samples: int
+    shards: int
+    shards_before: int
+    bytes: int = 0
+    sidecar_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)

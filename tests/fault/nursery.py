@@ -10,6 +10,7 @@ import sys
 import time
 from pathlib import Path
 
+from fault.rewriting import COMMANDS
 from fault.writing import CASES
 
 
@@ -20,7 +21,7 @@ def main() -> None:
         if child == 0:
             signal.alarm(30)
             try:
-                CASES[name].write(Path(path), int(version))
+                {**CASES, **COMMANDS}[name].write(Path(path), int(version))
             except BaseException as error:  # noqa: BLE001 - the parent hears of it by the exit code
                 print(f"{name}: {type(error).__name__}: {error}", file=sys.stderr)
                 os._exit(1)

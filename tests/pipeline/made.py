@@ -1,14 +1,19 @@
 """Inputs, operators and digests for tests of the engine."""
 
+import atexit
 import os
+import shutil
 import signal
+import tempfile
 import time
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from threading import Event, Thread
 from typing import Any, Self
 
 import jinx
+import jinx_pipeline as jp
 
 OPERATORS = '''
 """Operators that go wrong on purpose."""
@@ -17,7 +22,10 @@ import os
 import signal
 import time
 
-from jinx_pipeline import Context, Filter, Mapper, register
+import numpy as np
+import pyarrow as pa
+
+from jinx_pipeline import Aggregator, Deduplicator, Filter, Grouper, Mapper, Selector, register
 
 
 @register("slow_filter")
@@ -32,6 +40,8 @@ class SlowFilter(Filter):
         return ("n",)
 
     def compute_stats(self, batch, ctx):
+        if "SLOW_FILTER_RAISES" in os.environ:
+            raise ValueError("it was measured again")
         time.sleep(self.seconds * len(batch))
         return {"n_rest": [n % 3 for n in batch.column("n")]}
 
@@ -61,6 +71,61 @@ class FragileMapper(Mapper):
         if set(numbers) & set(self.raises):
             raise ValueError("this row is bad")
         return {"twice": [2 * n for n in numbers]}
+
+
+@register("twin_deduplicator")
+class TwinDeduplicator(Deduplicator):
+    """Keeps the first row of each pair of numbers."""
+
+    @property
+    def reads(self):
+        return ("n",)
+
+    def signatures(self, batch, ctx):
+        return pa.table({"half": [n // 2 for n in batch.column("n")]})
+
+    def duplicates(self, signatures):
+        halves = [half for table in signatures for half in table["half"].to_pylist()]
+        first = {}
+        originals = [first.setdefault(half, at) for at, half in enumerate(halves)]
+        keep = np.array([first_at == at for at, first_at in enumerate(originals)])
+        return keep, np.where(keep, -1, np.array(originals))
+
+
+@register("backwards_selector")
+class BackwardsSelector(Selector):
+    """All rows, the largest number first."""
+
+    @property
+    def reads(self):
+        return ("n",)
+
+    def select(self, columns, ctx):
+        return np.argsort(columns["n"], kind="stable")[::-1]
+
+
+@register("digit_grouper")
+class DigitGrouper(Grouper):
+    """Groups by the last digit of the number."""
+
+    @property
+    def reads(self):
+        return ("n",)
+
+    def group(self, columns, count):
+        found = {}
+        for at, n in enumerate(columns["n"]):
+            found.setdefault(n % 10, []).append(at)
+        return [np.array(group) for group in found.values()]
+
+
+@register("total_aggregator")
+class TotalAggregator(Aggregator):
+    """The sum of the numbers."""
+
+    def aggregate(self, batch, ctx):
+        numbers = batch.column("n")
+        return {"digit": numbers[0] % 10, "n": sum(numbers), "rows": len(numbers)}
 
 
 @register("hungry_mapper")
@@ -96,6 +161,16 @@ def write_operators(folder: Path) -> Path:
     """The file of operators that go wrong."""
     path = folder / "wrong.py"
     path.write_text(OPERATORS, "utf-8")
+    return path
+
+
+@cache
+def loaded_operators() -> Path:
+    """The file of operators, loaded; one for the process, because a name belongs to one file."""
+    folder = tempfile.mkdtemp(prefix="jinx-pipeline-operators-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    path = write_operators(Path(folder))
+    jp.load_file(path)
     return path
 
 

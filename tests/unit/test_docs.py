@@ -14,7 +14,7 @@ from bench.results import Results
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 HERE = r"\[[^\]]*\]\((?!https?:)([^)#]+)"
-MODULES = ("jinx", "jinx.errors", "jinx.mds", "jinx.torch")
+MODULES = ("jinx", "jinx.errors", "jinx.kernels", "jinx.mds", "jinx.torch")
 
 
 def load(path: str):
@@ -99,7 +99,7 @@ def members_of(kind: type) -> dict[str, object]:
     return {name: member for name, member in found.items() if callable(member) or isinstance(member, property)}
 
 
-@pytest.mark.parametrize("module", ["jinx", "jinx.mds", "jinx.torch"])
+@pytest.mark.parametrize("module", ["jinx", "jinx.kernels", "jinx.mds", "jinx.torch"])
 def test_every_public_member_has_a_docstring(module):
     found = pytest.importorskip(module, reason="its package is not installed", exc_type=ImportError)
     for name in found.__all__:

@@ -19,7 +19,7 @@ ABOVE_JINX = {"jinx_pipeline", "bench", "tests", "draw", "demo"}
 AT_TOP_LEVEL = {
     "": set(),
     "_cli": {"click"},
-    "torch": {"torch"},
+    "torch": {"numpy", "torch"},
     # Nothing else of the package imports it, and it imports nothing of the package.
     "_reference": {"brotli", "cramjam", "lz4", "numpy", "xxhash", "zstandard"},
 }
@@ -113,8 +113,8 @@ def test_import_jinx_loads_no_heavy_package():
     assert done.stdout.strip() == ""
 
 
-def test_only_four_modules_are_public():
-    public = {"jinx", "jinx.errors", "jinx.mds", "jinx.torch"}
+def test_only_five_modules_are_public():
+    public = {"jinx", "jinx.errors", "jinx.kernels", "jinx.mds", "jinx.torch"}
     found = {dotted(path, JINX) for path in modules(JINX) if "._" not in dotted(path, JINX)}
     assert found == public
 
@@ -128,11 +128,13 @@ def dependencies(crate: str) -> set[str]:
 CRATES = {
     "jinx-core": set(),
     "jinx-format": {"jinx-core"},
+    "jinx-kernels": {"jinx-core"},
     "jinx-mds": {"jinx-core"},
     "jinx-pack": {"jinx-core"},
     "jinx-convert": {"jinx-core", "jinx-format", "jinx-mds"},
+    "jinx-order": {"jinx-core", "jinx-format"},
     "jinx-fuzz": {"jinx-core", "jinx-format", "jinx-mds"},
-    "jinx-py": {"jinx-core", "jinx-format", "jinx-mds", "jinx-pack", "jinx-convert"},
+    "jinx-py": {"jinx-core", "jinx-format", "jinx-kernels", "jinx-mds", "jinx-pack", "jinx-convert", "jinx-order"},
 }
 
 
@@ -154,7 +156,7 @@ def test_only_the_binding_crate_knows_python(crate: str):
 
 def test_no_crate_below_conversion_knows_arrow_or_the_network():
     foreign = {"parquet", "tokio", "reqwest", "object_store", "log", "tracing"}
-    for crate in ("jinx-core", "jinx-format", "jinx-mds", "jinx-pack"):
+    for crate in ("jinx-core", "jinx-format", "jinx-kernels", "jinx-mds", "jinx-pack"):
         assert not {name for name in dependencies(crate) if name in foreign or name.startswith("arrow")}
 
 

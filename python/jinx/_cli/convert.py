@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 BIG_PAIR_BYTES = 20_000_000_000
 
 
-def _click_option(name: str, kind: Any, option: Option) -> click.Option:
-    """The option of the command line that a keyword of `jinx.convert` becomes."""
+def click_option(name: str, kind: Any, option: Option) -> click.Option:
+    """The option of the command line that a keyword becomes."""
     flag = f"--{name.replace('_', '-')}"
     is_union = get_origin(kind) in {Union, UnionType}
     kinds = [one for one in get_args(kind) if one is not type(None)] if is_union else [kind]
@@ -52,7 +52,7 @@ def _keywords(given: Mapping[str, Any]) -> dict[str, Any]:
     found = {name: given[name] for name in _OPTIONS}
     for name, value in found.items():
         if name == "rename":
-            found[name] = pairs(value)
+            found[name] = pairs(value, "--rename")
         elif isinstance(value, tuple):
             found[name] = names(value)  # pyright: ignore[reportUnknownArgumentType]
     return found
@@ -91,7 +91,7 @@ def convert(paths: tuple[str, ...], progress: str, as_json: bool, **options: Any
         click.echo(line, err=True)
 
 
-convert.params[1:1] = [_click_option(name, kind, option) for name, (kind, option) in _OPTIONS.items()]
+convert.params[1:1] = [click_option(name, kind, option) for name, (kind, option) in _OPTIONS.items()]
 
 
 @contextmanager

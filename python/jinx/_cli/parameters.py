@@ -45,13 +45,14 @@ def names(values: Sequence[str]) -> list[str] | None:
     return [name for name in found if name] or None
 
 
-def pairs(values: Sequence[str]) -> dict[str, str] | None:
-    """Names of `--rename old=new,other=another`; None when the option was not given."""
+def pairs(values: Sequence[str], option: str) -> dict[str, str] | None:
+    """Names and values of `--rename old=new,other=another`; None when the option was not given."""
     found: dict[str, str] = {}
+    example = "old=new" if option == "--rename" else "name=value"
     for part in names(values) or []:
         old, equals, new = part.partition("=")
         if not old or not equals or not new:
-            raise click.UsageError(f"--rename {part!r}: write old=new")
+            raise click.UsageError(f"{option} {part!r}: write {example}")
         found[old] = new
     return found or None
 

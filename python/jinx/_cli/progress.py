@@ -12,7 +12,7 @@ _REDRAW_SECONDS = 0.1
 
 
 class ProgressBar:
-    """Call it with samples, bytes done, and total bytes (None if unknown); use it as a context manager.
+    """Call it with samples, bytes done (0: not shown), and total bytes or None; use it as a context manager.
 
     Args:
         what: What is counted, e.g. "samples".
@@ -36,6 +36,8 @@ class ProgressBar:
         self.last = now
         seconds = now - self.started
         text = f"{samples:,} {self.what}, {natural_size(done)}, {natural_size(done / seconds)}/s"
+        if not done:  # what reads no bytes that count
+            text = f"{samples:,} {self.what}, {samples / seconds:,.0f}/s"
         if total:
             share = min(done / total, 1.0)
             left = seconds * (1 / share - 1) if share > 0 else 0

@@ -13,6 +13,7 @@ from jinx._convert.inputs import Inputs, find_inputs, is_paths, paths_of
 from jinx._convert.options import ConvertOptions, Path, Progress, Settings, documented
 from jinx._convert.remote import fetched, is_url
 from jinx._convert.splits import file_name, splits_of
+from jinx._dataset.reopened import reopened
 from jinx._files.merge import part_directory
 from jinx._outputs import refuse_existing
 from jinx._results import WriteResult
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 _COPIED_AT_ONCE = 65536
 
 
-@documented
+@documented(ConvertOptions)
 def convert(
     source: Any, out: Path, *, progress: Progress | None = None, **options: Unpack[ConvertOptions]
 ) -> WriteResult:
@@ -179,11 +180,11 @@ class Conversion:
         """From files of one format."""
         settings = self.settings
         if inputs.format == "jinx" and any(_is_view(file) for file in inputs.files):
-            from jinx._dataset.dataset import concat
+            from jinx._dataset.dataset import Dataset
             from jinx._open import open
 
             parts = [open(file) for file in inputs.files]
-            return self._dataset(parts[0] if len(parts) == 1 else concat(parts))
+            return self.dataset(parts[0] if len(parts) == 1 else Dataset.concat(parts))
         if self._is_parquet_directory():
             return self._by_samples(inputs)
         more: dict[str, Any] = {}
@@ -211,7 +212,8 @@ class Conversion:
         from jinx._dataset.dataset import Dataset
 
         if isinstance(source, Dataset):
-            return self._dataset(verified(source))
+            # With everything compared when it is read, so that damage never gets a new checksum.
+            return self.dataset(reopened(source, verify="full"))
         if type(source).__module__.split(".")[0] == "datasets":
             return self._hugging_face(source)
         if hasattr(source, "__arrow_c_stream__"):
@@ -230,7 +232,7 @@ class Conversion:
         from jinx._open import open
 
         if inputs.format == "jinx" and self.settings.embed is None:
-            return self._dataset(open(inputs.files))
+            return self.dataset(open(inputs.files))
         return self._by_way_of_jinx(lambda first: first.files(inputs), first_progress=self.progress)
 
     def _parquet_directory(self, source: "Dataset") -> WriteResult:
@@ -263,11 +265,12 @@ class Conversion:
         )
         return WriteResult.of(settings.out, done)
 
-    def _dataset(self, source: "Dataset") -> WriteResult:
+    def dataset(self, source: "Dataset") -> WriteResult:
+        """From a dataset or view that compares everything when it is read."""
         where: str | None = self.settings.core["where"]
         if where is not None:
             settings = self.settings.changed(self.settings.out, self.settings.target, where=None)
-            return Conversion(settings, self.progress)._dataset(source.filter(where))
+            return Conversion(settings, self.progress).dataset(source.filter(where))
         if self._is_parquet_directory():
             return self._parquet_directory(source)
         target, has_schema = self.settings.target, source._arrow_schema() is not None
@@ -367,22 +370,6 @@ class Conversion:
 def _is_view(file: str) -> bool:
     """Whether a file is a saved view, which shows samples of others."""
     return os.path.isfile(file) and _core.view_footer(file) is not None  # noqa: PTH113
-
-
-def verified(dataset: "Dataset") -> "Dataset":
-    """The dataset with everything compared when it is read, so that damage never gets a new checksum."""
-    from jinx._dataset.recipe import Recipe
-
-    recipe = dataset._recipe
-    if recipe is None:
-        rebuild, (kind, paths, options, state) = dataset.__reduce__()
-        return rebuild(kind, paths, {**options, "verify": "full"}, state)
-    if isinstance(recipe, Recipe):
-        whole = Recipe(tuple(verified(part) for part in recipe.parts), recipe.own)
-    else:
-        whole = replace(recipe, options={**recipe.options, "verify": "full"}, file=None)
-    indices, fields = dataset._indices, dataset._fields
-    return dataset._derive(rows=whole.rows(), recipe=whole, indices=indices, fields=fields)
 
 
 def _resume_key(inputs: Inputs, settings: Settings, more: Mapping[str, Any]) -> str:

@@ -174,25 +174,29 @@ _WIDTH = 112
 
 
 @cache
-def types_and_options() -> dict[str, tuple[Any, Option]]:
+def types_and_options(keywords: type[Any] = ConvertOptions) -> dict[str, tuple[Any, Option]]:
     """The type and the description of each keyword."""
-    hints = get_type_hints(ConvertOptions, include_extras=True)
+    hints = get_type_hints(keywords, include_extras=True)
     return {name: (hinted.__origin__, hinted.__metadata__[0]) for name, hinted in hints.items()}
 
 
-def documented(function: F) -> F:
-    """Give a function that takes `ConvertOptions` their signature and documentation."""
-    known = types_and_options()
-    own = [one for one in inspect.signature(function).parameters.values() if one.kind is not one.VAR_KEYWORD]
-    keywords = [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=option.default, annotation=kind)
-        for name, (kind, option) in known.items()
-    ]
-    function.__dict__["__signature__"] = inspect.signature(function).replace(parameters=[*own, *keywords])
-    texts = [f"{name}: {option.help} {option.more}".strip() for name, (_, option) in known.items()]
-    lines = [line for text in texts for line in wrap(text, _WIDTH, subsequent_indent="    ")]
-    function.__doc__ = (function.__doc__ or "").replace(_PLACE, "\n        ".join(lines))
-    return function
+def documented(keywords: type[Any]) -> Callable[[F], F]:
+    """Give a function that takes such keywords their signature and documentation."""
+    known = types_and_options(keywords)
+
+    def give(function: F) -> F:
+        own = [one for one in inspect.signature(function).parameters.values() if one.kind is not one.VAR_KEYWORD]
+        more = [
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=option.default, annotation=kind)
+            for name, (kind, option) in known.items()
+        ]
+        function.__dict__["__signature__"] = inspect.signature(function).replace(parameters=[*own, *more])
+        texts = [f"{name}: {option.help} {option.more}".strip() for name, (_, option) in known.items()]
+        lines = [line for text in texts for line in wrap(text, _WIDTH, subsequent_indent="    ")]
+        function.__doc__ = (function.__doc__ or "").replace(_PLACE, "\n        ".join(lines))
+        return function
+
+    return give
 
 
 # Options that the core takes unchanged.

@@ -491,8 +491,3 @@ class Dataset(Base):
 
 # Pickles and messages name the public place.
 Dataset.__module__ = "jinx"
-
-
-def concat(datasets: Iterable[Dataset]) -> Dataset:
-    """One dataset of the samples of several, in order; see `Dataset.concat`."""
-    return Dataset.concat(datasets)

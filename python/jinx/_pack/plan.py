@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, Any, Self
 from jinx._pack.packs import Packs
 
 if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
     from jinx._pack.schedule import Balance, PackSchedule
     from jinx._pack.stats import PackStats
     from jinx._results import WriteResult
@@ -26,6 +29,19 @@ class PackPlan(Packs):
         from jinx._pack.stats import stats_of
 
         return stats_of(self)
+
+    def only(self, kept: "npt.NDArray[np.bool_]") -> "Self":
+        """The plan without some of its packs, for example those without images; their samples are in no other pack.
+
+        Args:
+            kept: Whether each pack stays: bool of shape (len(plan),).
+        """
+        import numpy as np
+
+        lengths = np.diff(self.offsets.astype(np.int64))
+        offsets = np.concatenate([[0], np.cumsum(lengths[kept])]).astype(np.uint32)
+        positions = self.positions[np.repeat(kept, lengths)]
+        return type(self)(self.stored_sizes, self.config, offsets, positions, self.left_out)
 
     def with_epoch(self, epoch: int) -> "Self":
         """The plan of another epoch: the same samples in other packs."""

@@ -118,6 +118,16 @@ class PackSchedule:
         first = self._consumed + micro_step % len(self) * self._group + self.rank * self.batch_size
         return np.array([self._pack(place) for place in range(first, first + self.batch_size)], dtype=np.int64)
 
+    def step_packs(self, step: int) -> "npt.NDArray[np.int64]":
+        """The packs of all ranks in all micro-steps of an optimiser step: int64, where -1 is a filler pack."""
+        import numpy as np
+
+        if not 0 <= step < self.steps:
+            raise IndexError(f"step {step} is out of range for {self.steps} steps")
+        per_step = self._group * self.accumulation
+        first = self._consumed + step * per_step
+        return np.array([self._pack(place) for place in range(first, first + per_step)], dtype=np.int64)
+
     def __iter__(self) -> "Iterator[npt.NDArray[np.int64]]":
         return (self[micro_step] for micro_step in range(len(self)))
 

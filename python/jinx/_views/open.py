@@ -169,7 +169,7 @@ class BaseOpener:
         if base["kind"] == "mds":
             from jinx.mds._directories import open_directories
 
-            kept = {name: value for name, value in self.options.items() if name != "encoding"}
+            kept = {name: value for name, value in self.options.items() if name not in {"encoding", "value_head"}}
             opened = open_directories(self.kind, [path], **kept)
             self._require(base, path, *opened._identities()[0])
             return opened

@@ -2,7 +2,8 @@
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from jinx import _core
 from jinx._core import Reader
@@ -10,13 +11,16 @@ from jinx._dataset.columns import column_names
 from jinx._outputs import refuse_existing
 from jinx._results import WriteResult
 from jinx._views.bases import bases_of
+from jinx._views.meta import meta_of
 
 # Between two calls a signal is noticed.
 _CHUNK_SAMPLES = 65536
 
 
-def save(dataset: Reader, path: str | os.PathLike[str], *, overwrite: bool) -> WriteResult:
-    """See `Dataset.save`."""
+def save(
+    dataset: Reader, path: str | os.PathLike[str], *, overwrite: bool, meta: Mapping[str, Any] | None = None
+) -> WriteResult:
+    """See `Dataset.save`; what views that it shows keep in `meta` is kept, unless other is given."""
     target = os.fsdecode(path)
     if not target.endswith(".jinx"):
         raise ValueError(f"{target}: a view is saved as one file, whose name ends in .jinx")
@@ -34,9 +38,11 @@ def save(dataset: Reader, path: str | os.PathLike[str], *, overwrite: bool) -> W
     bases = [base for root in roots for base in bases_of(root, target, options)]
     if not bases:
         raise ValueError("a view of no samples has nothing to show; there is nothing to save")
+    kept = meta_of(dataset, only_views=True) if meta is None else meta
     writer = _core.Writer(
         target,
         overwrite=overwrite,
+        meta=json.dumps(kept, ensure_ascii=False) if kept else None,
         view={
             "bases": json.dumps([base["entry"] for base in bases], ensure_ascii=False),
             "indexes": [base["line_offsets"] for base in bases],

@@ -1,10 +1,26 @@
-"""For PyTorch, for which a dataset is a map-style dataset: `collate` makes batches, `Loader` reads ahead."""
+"""For PyTorch, for which a dataset is a map-style dataset: batches, reading ahead, and packs of samples."""
 
 from jinx._optional import require
 
 require("torch", extra="torch", what="jinx.torch")  # before the modules that import it
 
 from jinx.torch._collate import collate  # noqa: E402
+from jinx.torch._elastic_loader import ElasticLoader  # noqa: E402
+from jinx.torch._encoding import TrainingSample  # noqa: E402
 from jinx.torch._loader import Loader  # noqa: E402
+from jinx.torch._loss import token_loss  # noqa: E402
+from jinx.torch._packed_dataset import PackedDataset  # noqa: E402
+from jinx.torch._packed_loader import PackedDataLoader, PackedStats  # noqa: E402
+from jinx.torch._packed_stream import PackedStream  # noqa: E402
 
-__all__ = ["Loader", "collate"]
+__all__ = [
+    "ElasticLoader",
+    "Loader",
+    "PackedDataLoader",
+    "PackedDataset",
+    "PackedStats",
+    "PackedStream",
+    "TrainingSample",
+    "collate",
+    "token_loss",
+]

@@ -93,7 +93,7 @@ class Loader:
         self.batch_sampler = batch_sampler
         self.shuffle = shuffle
         self.drops_remainder = remainder == "drop"
-        self.num_workers = _spare_cores() if num_workers is None else num_workers
+        self.num_workers = spare_cores() if num_workers is None else num_workers
         self.collate_fn = collate_fn
         self.pin_memory = pin_memory
         self.generator = generator
@@ -217,21 +217,22 @@ class Loader:
         if self.batch_size is None and self.batch_sampler is None:
             return samples[0] if self.collate_fn is None else self.collate_fn(samples[0])
         batch = (self.collate_fn or collate)(samples)
-        return _pinned(batch) if self.pin_memory and torch.cuda.is_available() else batch
+        return pinned(batch) if self.pin_memory and torch.cuda.is_available() else batch
 
 
-def _spare_cores() -> int:
+def spare_cores() -> int:
+    """One less than the cores that this process may use."""
     return max(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1, 1) - 1
 
 
-def _pinned(batch: Any) -> Any:
+def pinned(batch: Any) -> Any:
     """The batch with its tensors, wherever they are, in page-locked memory."""
     if isinstance(batch, torch.Tensor):
         return batch.pin_memory()
     if isinstance(batch, dict):
-        return {name: _pinned(value) for name, value in batch.items()}  # pyright: ignore[reportUnknownVariableType]
+        return {name: pinned(value) for name, value in batch.items()}  # pyright: ignore[reportUnknownVariableType]
     if isinstance(batch, list):
-        return [_pinned(value) for value in batch]  # pyright: ignore[reportUnknownVariableType]
+        return [pinned(value) for value in batch]  # pyright: ignore[reportUnknownVariableType]
     if isinstance(batch, tuple):
-        return tuple(_pinned(value) for value in batch)  # pyright: ignore[reportUnknownVariableType]
+        return tuple(pinned(value) for value in batch)  # pyright: ignore[reportUnknownVariableType]
     return batch

@@ -18,6 +18,7 @@ from jinx_pipeline.operators import (
     Mapper,
     Operator,
     ParameterError,
+    ScriptOp,
     Selector,
     Splitter,
     TextMapper,
@@ -26,11 +27,16 @@ from jinx_pipeline.operators import (
     load_file,
     register,
 )
+from jinx_pipeline.recipe.model import Recipe, SourceSpec
+from jinx_pipeline.recipe.places import RecipeError
+from jinx_pipeline.recipe.read import read_recipe
+from jinx_pipeline.run import ChangedError, Run, RunResult, StoppedError
 from jinx_pipeline.sample.roles import Roles
 
 __all__ = [
     "Aggregator",
     "Batch",
+    "ChangedError",
     "Context",
     "Dataset",
     "Deduplicator",
@@ -40,13 +46,21 @@ __all__ = [
     "Mapper",
     "Operator",
     "ParameterError",
+    "Recipe",
+    "RecipeError",
     "Roles",
+    "Run",
+    "RunResult",
+    "ScriptOp",
     "Selector",
+    "SourceSpec",
     "Splitter",
+    "StoppedError",
     "TextMapper",
     "UnknownOperatorError",
     "create",
     "load_file",
     "ops",
+    "read_recipe",
     "register",
 ]

@@ -156,9 +156,9 @@ def _operator(one: Any) -> Operator:
     if isinstance(one, str):
         return create(one)
     if callable(one):
-        from jinx_pipeline.operators.script.script_op import ScriptOp
+        from jinx_pipeline.operators.script.function_op import function_operator
 
-        return ScriptOp(function=one)
+        return function_operator(one)
     raise TypeError(f"an operator, its name or a function is needed, not {type(one).__name__}")
 
 

@@ -1,36 +1,44 @@
-//! Finds duplicate names in a dict: a linear search in small dicts, hashing in larger ones.
+//! Finds duplicate names in a dict by their hashes: a linear search in small dicts, a table in larger ones.
 
 use std::collections::HashMap;
+use twox_hash::XxHash3_64;
 
 const LINEAR: usize = 32;
 
 #[derive(Debug, Default)]
 pub struct KeySet {
-    names: Vec<String>,
-    places: HashMap<String, usize>,
+    /// Hashes of the first names.
+    first: [u64; LINEAR],
+    names: usize,
+    /// Of all names, once there are more.
+    places: Option<HashMap<u64, usize>>,
 }
 
 impl KeySet {
     pub fn is_empty(&self) -> bool {
-        self.names.is_empty()
+        self.names == 0
     }
 
     /// Where `name` was first seen, or `None` when it is new.
     pub fn insert(&mut self, name: &str) -> Option<usize> {
-        if self.names.len() <= LINEAR {
-            if let Some(at) = self.names.iter().position(|other| other == name) {
-                return Some(at);
+        let hash = XxHash3_64::oneshot(name.as_bytes());
+        let at = self.names;
+        let seen = match &self.places {
+            None => self.first[..at].iter().position(|other| *other == hash),
+            Some(places) => places.get(&hash).copied(),
+        };
+        if seen.is_some() {
+            return seen;
+        }
+        match (self.first.get_mut(at), &mut self.places) {
+            (Some(place), _) => *place = hash,
+            (None, places) => {
+                let first = &self.first;
+                let places = places.get_or_insert_with(|| first.iter().copied().zip(0..).collect());
+                places.insert(hash, at);
             }
-        } else if let Some(&at) = self.places.get(name) {
-            return Some(at);
         }
-        let at = self.names.len();
-        self.names.push(name.to_owned());
-        if at == LINEAR {
-            self.places = self.names.iter().cloned().zip(0..).collect();
-        } else if at > LINEAR {
-            self.places.insert(name.to_owned(), at);
-        }
+        self.names += 1;
         None
     }
 }

@@ -8,6 +8,7 @@
 
 pub mod codec;
 pub mod error;
+pub mod fingerprint;
 pub mod interrupt;
 pub mod io;
 pub mod json;
@@ -18,6 +19,8 @@ pub mod num;
 pub mod panics;
 pub mod problem;
 pub mod sink;
+pub mod sizes;
 pub mod value;
+pub mod value_pool;
 
 pub use error::{Cause, Error, Result};

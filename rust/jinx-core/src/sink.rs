@@ -6,6 +6,8 @@
 
 use crate::codec::Codec;
 use crate::error::{Error, Result};
+use crate::json::scan::Span;
+use crate::value_pool::Pooled;
 use bytes::Bytes;
 
 /// A binary value that a source passes to a sink.
@@ -90,6 +92,19 @@ pub enum StoredKind<'a> {
     /// A string, also decoded.
     Str(&'a str),
     Blob(Payload),
+}
+
+/// A value that lies in a sidecar and has not been read.
+#[derive(Debug, Clone, Copy)]
+pub struct UnreadValue {
+    /// `None` for a string.
+    pub payload: Option<Payload>,
+    pub codec: Option<Codec>,
+    pub stored_bytes: u64,
+    /// Length without the codec.
+    pub decoded_bytes: u64,
+    /// xxh3-64 of the stored bytes, where the source has it.
+    pub checksum: Option<u64>,
 }
 
 /// What a stored media value is known to be.
@@ -199,10 +214,18 @@ pub trait Sink {
     fn begin_dict(&mut self, len: usize) -> Result<()>;
     fn key(&mut self, name: &str) -> Result<()>;
     fn end_dict(&mut self) -> Result<()>;
+    /// Takes what is known of the next value before it is read; false if its content is wanted after all.
+    fn unread(&mut self, _value: UnreadValue) -> Result<bool> {
+        Ok(false)
+    }
     /// Whether the next value, if a sidecar stores it with `codec` and it has `decoded_bytes` without it, is wanted as
     /// it is stored, by [`Sink::stored`]: the sink would store it in the same form.
     fn takes_stored(&self, _is_str: bool, _codec: Option<Codec>, _decoded_bytes: u64) -> bool {
         false
+    }
+    /// Memory for the data of a stored value of `length` bytes, where the sink has some that it can use again.
+    fn stored_memory(&mut self, _length: usize) -> Option<Pooled> {
+        None
     }
     fn stored(&mut self, _value: StoredValue<'_>) -> Result<()> {
         Err(Error::unsupported("this output takes no stored values"))
@@ -215,8 +238,17 @@ pub trait Sink {
     fn takes_json(&self) -> bool {
         false
     }
-    /// A list or dict as JSON text in which every value means itself.
-    fn json(&mut self, _text: &[u8]) -> Result<()> {
+    /// A list or dict as JSON text in which every value means itself, and how many elements or members it has.
+    fn json(&mut self, _text: &[u8], _elements: u64) -> Result<()> {
+        Err(Error::unsupported("this output takes no JSON text"))
+    }
+    /// Whether the next row, if it is plain JSON of so many bytes, is wanted as its text, by [`Sink::row`].
+    fn takes_row(&self, _bytes: usize) -> bool {
+        false
+    }
+    /// A row in which every value means itself, without blanks between its members: its text, its members (each name
+    /// once), and the xxh3-64 of the text with a newline, where the source has it.
+    fn row(&mut self, _text: Vec<u8>, _members: &[Span], _hash: Option<u64>) -> Result<()> {
         Err(Error::unsupported("this output takes no JSON text"))
     }
 }
@@ -268,8 +300,14 @@ impl<S: Sink + ?Sized> Sink for &mut S {
     fn end_dict(&mut self) -> Result<()> {
         (**self).end_dict()
     }
+    fn unread(&mut self, value: UnreadValue) -> Result<bool> {
+        (**self).unread(value)
+    }
     fn takes_stored(&self, is_str: bool, codec: Option<Codec>, decoded_bytes: u64) -> bool {
         (**self).takes_stored(is_str, codec, decoded_bytes)
+    }
+    fn stored_memory(&mut self, length: usize) -> Option<Pooled> {
+        (**self).stored_memory(length)
     }
     fn stored(&mut self, value: StoredValue<'_>) -> Result<()> {
         (**self).stored(value)
@@ -280,8 +318,14 @@ impl<S: Sink + ?Sized> Sink for &mut S {
     fn takes_json(&self) -> bool {
         (**self).takes_json()
     }
-    fn json(&mut self, text: &[u8]) -> Result<()> {
-        (**self).json(text)
+    fn json(&mut self, text: &[u8], elements: u64) -> Result<()> {
+        (**self).json(text, elements)
+    }
+    fn takes_row(&self, bytes: usize) -> bool {
+        (**self).takes_row(bytes)
+    }
+    fn row(&mut self, text: Vec<u8>, members: &[Span], hash: Option<u64>) -> Result<()> {
+        (**self).row(text, members, hash)
     }
 }
 

@@ -2,6 +2,7 @@
 //!
 //! The reader needs it to know which fields are plain JSON; a person needs it to know what is in a file.
 
+use crate::write::address_map::AddressMap;
 use jinx_core::error::{Error, Result};
 use jinx_core::limits::MAX_DEPTH;
 use jinx_core::num::to_u64;
@@ -245,10 +246,11 @@ pub struct FieldStats {
     /// Fields that the source announced as media; they count even if no row has one.
     media: Vec<MediaField>,
     fields: Vec<FieldInfo>,
-    counts: Vec<HashMap<&'static str, u64>>,
+    /// Of each field, how many values have each kind.
+    counts: Vec<Vec<(&'static str, u64)>>,
     by_path: HashMap<Path, usize>,
     /// Encoders share one allocation per path; keeping the `Arc` keeps its address unique.
-    by_address: HashMap<usize, (usize, Arc<Path>)>,
+    by_address: AddressMap<(usize, Arc<Path>)>,
     /// Bytes of the footer that the list may take, and the most that it takes.
     room: u64,
     taken: u64,
@@ -325,7 +327,8 @@ impl FieldStats {
                 seen.insert((path.clone(), ""));
             }
             let counts = self.by_path.get(&path).map(|&at| &self.counts[at]);
-            if !counts.is_some_and(|counts| counts.contains_key(fact.kind)) && seen.insert((path, fact.kind))
+            if !counts.is_some_and(|counts| counts.iter().any(|(kind, _)| *kind == fact.kind))
+                && seen.insert((path, fact.kind))
             {
                 taken += KIND_BYTES;
             }
@@ -353,12 +356,17 @@ impl FieldStats {
             ..FieldInfo::default()
         });
         self.taken += ENTRY_BYTES + path_bytes(path);
-        self.counts.push(HashMap::new());
+        self.counts.push(Vec::new());
         self.by_path.insert(path.clone(), self.fields.len() - 1);
         self.fields.len() - 1
     }
 
     pub fn add(&mut self, fact: &Fact) {
+        self.add_many(fact, 1);
+    }
+
+    /// Adds a fact without a chain that holds for `rows` rows, or any fact of one.
+    pub(crate) fn add_many(&mut self, fact: &Fact, rows: u64) {
         let address = Arc::as_ptr(&fact.path).addr();
         let at = match self.by_address.get(&address) {
             Some((at, _)) => *at,
@@ -373,9 +381,13 @@ impl FieldStats {
             }
         };
         let kinds = &mut self.counts[at];
-        let before = kinds.len();
-        *kinds.entry(fact.kind).or_default() += 1;
-        self.taken += KIND_BYTES * to_u64(kinds.len() - before);
+        match kinds.iter_mut().find(|(kind, _)| *kind == fact.kind) {
+            Some((_, count)) => *count += rows,
+            None => {
+                kinds.push((fact.kind, rows));
+                self.taken += KIND_BYTES;
+            }
+        }
         let field = &mut self.fields[at];
         if let Some((stored, decoded)) = fact.coded {
             field.coded += 1;
@@ -395,7 +407,7 @@ impl FieldStats {
         }
         let mut fields = self.fields;
         for (field, counts) in fields.iter_mut().zip(self.counts) {
-            let mut counts: Vec<_> = counts.into_iter().collect();
+            let mut counts = counts;
             counts.sort_unstable();
             field.kinds = counts.into_iter().map(|(kind, count)| (kind.to_owned(), count.into())).collect();
         }

@@ -53,6 +53,20 @@ impl Meta {
         self.text = format!("{{{}}}", common.join(","));
     }
 
+    /// Adds the members of `other`, which replace those of the same name.
+    pub fn add(&mut self, other: &Self) {
+        let theirs: HashSet<&str> = other.names().collect();
+        let kept = self.names().zip(self.members()).filter(|(name, _)| !theirs.contains(name));
+        let all: Vec<&str> = kept.map(|(_, member)| member).chain(other.members()).collect();
+        self.text = format!("{{{}}}", all.join(","));
+    }
+
+    /// The name of each member, as it is written.
+    fn names(&self) -> impl Iterator<Item = &str> {
+        let mut members = Members::new(self.text.as_bytes());
+        std::iter::from_fn(move || self.text.get(members.next_member().ok()??.key_range()))
+    }
+
     /// The text of each member, its name included.
     fn members(&self) -> impl Iterator<Item = &str> {
         let mut members = Members::new(self.text.as_bytes());
@@ -136,5 +150,14 @@ mod tests {
         assert_eq!(meta.as_str(), r#"{"a":1,"c":{"d":0.1}}"#);
         meta.keep_common(&Meta::default());
         assert_eq!(meta, Meta::default());
+    }
+
+    #[test]
+    fn members_of_the_other_replace_those_of_the_same_name() {
+        let mut meta = Meta::parse(r#"{"a":1,"b":[2],"c":3}"#).unwrap();
+        meta.add(&Meta::parse(r#"{"b":{"x":0},"d":null}"#).unwrap());
+        assert_eq!(meta.as_str(), r#"{"a":1,"c":3,"b":{"x":0},"d":null}"#);
+        meta.add(&Meta::default());
+        assert_eq!(meta.as_str(), r#"{"a":1,"c":3,"b":{"x":0},"d":null}"#);
     }
 }

@@ -7,8 +7,10 @@ mod errors;
 mod ffi;
 mod files;
 mod jinx;
+mod kernels;
 mod mds;
 mod objects;
+mod order;
 mod pack;
 mod prefetch;
 mod sample;
@@ -30,6 +32,10 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<dataset::reader::Reader>()?;
     module.add_class::<dataset::batches::Batches>()?;
     module.add_class::<writer::Writer>()?;
+    module.add_class::<order::Ordering>()?;
+    module.add_class::<order::SortKeys>()?;
+    module.add_function(wrap_pyfunction!(order::plan_order, module)?)?;
+    module.add_function(wrap_pyfunction!(writer::reorder::reorder, module)?)?;
     module.add_class::<mds::shard::MdsShard>()?;
     module.add_function(wrap_pyfunction!(files::views::view_footer, module)?)?;
     module.add_function(wrap_pyfunction!(files::views::view_line_offsets, module)?)?;
@@ -57,16 +63,32 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(files::tools::require_own_sidecar, module)?)?;
     module.add_function(wrap_pyfunction!(files::tools::copy_pair, module)?)?;
     module.add_function(wrap_pyfunction!(files::tools::copy_directory, module)?)?;
+    module.add_class::<files::directory::NewDirectory>()?;
+    module.add_function(wrap_pyfunction!(files::directory::publish_file, module)?)?;
+    module.add_class::<dataset::measures::SeenFingerprints>()?;
     module.add_function(wrap_pyfunction!(convert::convert, module)?)?;
     module.add_function(wrap_pyfunction!(convert::convert_arrow, module)?)?;
     module.add_function(wrap_pyfunction!(convert::read_schema, module)?)?;
     module.add_function(wrap_pyfunction!(convert::stream, module)?)?;
     module.add_function(wrap_pyfunction!(files::checks::verify, module)?)?;
     module.add_function(wrap_pyfunction!(files::checks::repair, module)?)?;
+    register_kernels(module)?;
     module.add("PACKER_VERSION", jinx_pack::VERSION)?;
     module.add_function(wrap_pyfunction!(pack::pack, module)?)?;
     module.add_function(wrap_pyfunction!(pack::step_order, module)?)?;
     register_mapping(module.py())
+}
+
+fn register_kernels(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<kernels::Clusters>()?;
+    module.add_function(wrap_pyfunction!(kernels::kernel_count_characters, module)?)?;
+    module.add_function(wrap_pyfunction!(kernels::kernel_count_words, module)?)?;
+    module.add_function(wrap_pyfunction!(kernels::kernel_character_repetition, module)?)?;
+    module.add_function(wrap_pyfunction!(kernels::kernel_word_repetition, module)?)?;
+    module.add_function(wrap_pyfunction!(kernels::kernel_replace_links, module)?)?;
+    module.add_function(wrap_pyfunction!(kernels::kernel_hash128, module)?)?;
+    module.add_function(wrap_pyfunction!(kernels::kernel_minhash, module)?)?;
+    module.add_function(wrap_pyfunction!(kernels::kernel_band_keys, module)?)
 }
 
 /// Tells `collections.abc` that a sample is a mapping, so that collators and `**` treat it as one.

@@ -1,6 +1,7 @@
 //! `Writer`: samples gathered in batches, encoded on all cores, written in order.
 
 mod copy;
+pub mod reorder;
 mod save;
 
 use crate::dataset::reader::Reader;

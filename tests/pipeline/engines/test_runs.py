@@ -15,7 +15,7 @@ import jinx_pipeline as jp
 from jinx_pipeline.dataset import Dataset
 from jinx_pipeline.engines.driver import StoppedError
 from jinx_pipeline.run import ChangedError
-from pipeline.made import Killer, digest, lines_of, rows_of, write_input, write_operators
+from pipeline.made import Killer, digest, lines_of, loaded_operators, rows_of, write_input
 
 
 @pytest.fixture(scope="module")
@@ -24,10 +24,8 @@ def data(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def wrong(tmp_path_factory):
-    path = write_operators(tmp_path_factory.mktemp("operators"))
-    jp.load_file(path)
-    return path
+def wrong():
+    return loaded_operators()
 
 
 def recipe(data, seconds=0.0):
@@ -81,6 +79,7 @@ def test_the_size_of_batches_changes_no_sample(calm, data, wrong, tmp_path, batc
     assert digest(tmp_path / "out") == digest(calm)
 
 
+@pytest.mark.slow
 def test_killed_workers_change_nothing(calm, data, wrong, tmp_path):
     out = tmp_path / "out"
     with Killer(2, tmp_path / "out.work" / "journal.jsonl") as killer:
@@ -159,6 +158,7 @@ def test_one_row_that_kills_its_worker_is_the_only_one_lost(data, wrong, tmp_pat
     assert [one["n"] for one in rows_of(tmp_path / "out")] == [n for n in range(400) if n != 123]
 
 
+@pytest.mark.slow
 def test_a_block_that_was_divided_gives_the_same_bytes(data, wrong, tmp_path):
     """The row is lost either way: once because it raises, once because it kills."""
     for way in ("raises", "kills"):
@@ -178,6 +178,7 @@ def test_too_many_bad_rows_stop_the_run_and_it_can_be_resumed(data, wrong, tmp_p
     assert result.rows_out == 300
 
 
+@pytest.mark.slow
 def test_a_worker_above_its_memory_limit_costs_one_row(data, wrong, tmp_path):
     flow = Dataset.load(data).process(jp.create("hungry_mapper", rows=[7], megabytes=600))
     result = flow.export(tmp_path / "out", workers=1, block_rows=200, memory="400MB", custom_operators=(str(wrong),))
@@ -185,6 +186,7 @@ def test_a_worker_above_its_memory_limit_costs_one_row(data, wrong, tmp_path):
     assert result.rows_out == 399
 
 
+@pytest.mark.slow
 def test_one_file_a_view_and_a_directory_hold_the_same(calm, data, wrong, tmp_path):
     for out, options in ((tmp_path / "one.jinx", {}), (tmp_path / "view.jinx", {"kind": "view"})):
         recipe(data).export(out, workers=2, block_rows=40, custom_operators=(str(wrong),), **options)

@@ -72,6 +72,30 @@ def test_a_list():
     assert "__dj__stats__" not in SAMPLES[0]
 
 
+@pytest.mark.parametrize(
+    "name", ["text_length_filter", "clean_links_mapper", "image_shape_filter", "image_deduplicator"]
+)
+def test_no_samples_give_none(name):
+    assert jp.create(name)([]) == []
+
+
+def test_a_long_list_is_taken_in_parts(monkeypatch):
+    cls = type(jp.create("image_shape_filter"))
+    sizes = []
+    compute = cls.compute_stats
+
+    def counted(self, batch, ctx):
+        sizes.append(len(batch))
+        return compute(self, batch, ctx)
+
+    monkeypatch.setattr(cls, "compute_stats", counted)
+    samples = [{"images": []}] * 150
+    assert jp.create("image_shape_filter", any_or_all="all")(samples) == samples
+    assert sizes == [64, 64, 22]
+    repeated = [{"text": str(number % 1500)} for number in range(2500)]
+    assert len(jp.create("document_deduplicator")(repeated)) == 1500
+
+
 def test_a_jinx_dataset_gives_a_view(dataset):
     view = long_ones()(dataset, keep_stats=True)
     assert isinstance(view, jinx.Dataset)

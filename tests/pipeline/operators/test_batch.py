@@ -85,6 +85,23 @@ def test_media_by_path_bytes_and_dict(tmp_path):
     assert [image.dimensions for image in media] == [(3, 2), (5, 5), (3, 2), (1, 1)]
 
 
+def test_media_in_messages():
+    import base64
+
+    text = base64.b64encode(png(4, 3)).decode()
+    content = [
+        {"type": "text", "text": "Which?"},
+        {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{text}"}},
+        {"type": "image", "image": png(7, 1)},
+        {"type": "input_audio", "input_audio": {"data": base64.b64encode(b"sound").decode(), "format": "wav"}},
+    ]
+    roles = jp.Roles(text="messages[*].content", images="messages[*].content", audios="messages[*].content")
+    batch = jp.Batch([{"messages": [{"role": "user", "content": content}]}], roles=roles)
+    assert [image.dimensions for image in batch.media("images")[0]] == [(4, 3), (7, 1)]
+    assert [sound.bytes for sound in batch.media("audios")[0]] == [b"sound"]
+    assert batch.text.to_pylist() == ["Which?"]
+
+
 def test_media_that_are_missing_or_broken_say_so(tmp_path):
     from jinx_pipeline.sample.media import MediaError
 
@@ -93,6 +110,8 @@ def test_media_that_are_missing_or_broken_say_so(tmp_path):
     )
     with pytest.raises(MediaError, match=r"gone\.png: No such file"):
         _ = media[0][0].size
+    with pytest.raises(MediaError, match="base64 that does not decode"):
+        len(jp.Batch([{"images": ["data:image/png;base64,???"]}]).media("images")[0])
     with pytest.raises(MediaError, match=r"12 bytes.* is not an image"):
         media[0][1].image()
 

@@ -25,7 +25,8 @@ class Output:
         self._source = source
         self._dataset = source.dataset
         self._stored = set(self._dataset.column_names)
-        writes = {stage.roles.column(name) for operator in stage.operators for name in operator.writes}
+        writing = [] if stage.measure_only else stage.operators
+        writes = {stage.roles.column(name) for operator in writing for name in operator.writes}
         self._declared = [name for name in sorted(writes) if name in self._stored]
         self._hidden = [name for name in (ROW, ID) if name in self._stored]
 
@@ -79,7 +80,8 @@ class Output:
 
     def _columns(self, batch: Batch) -> dict[str, list[Any]]:
         """The columns to write in place of the stored ones; REMOVED where a row keeps or lacks its stored value."""
-        changed = batch.changed
+        # Measuring changes nothing: what mappers made was for the filters after them.
+        changed = {} if self._stage.measure_only else batch.changed
         columns: dict[str, list[Any]] = {}
         for name in self._declared:
             columns[name] = _listed(changed[name]) if name in changed else self._values(batch, name)

@@ -14,6 +14,7 @@ from jinx_pipeline.operators.kinds import (
     Splitter,
     TextMapper,
 )
+from jinx_pipeline.operators.media_filter import MediaFilter
 from jinx_pipeline.operators.parameters import ParameterError
 from jinx_pipeline.operators.registry import (
     UnknownOperatorError,
@@ -23,6 +24,7 @@ from jinx_pipeline.operators.registry import (
     operator_class,
     register,
 )
+from jinx_pipeline.operators.script.function_op import ScriptOp
 
 __all__ = [
     "REMOVED",
@@ -35,9 +37,11 @@ __all__ = [
     "FusedOp",
     "Grouper",
     "Mapper",
+    "MediaFilter",
     "Operator",
     "ParameterError",
     "Resources",
+    "ScriptOp",
     "Selector",
     "Splitter",
     "TextMapper",

@@ -9,13 +9,16 @@ import pyarrow as pa
 from jinx_pipeline.operators.base import Operator
 from jinx_pipeline.operators.batch import REMOVED, STATS, Batch
 from jinx_pipeline.operators.context import Context
+from jinx_pipeline.operators.kinds import FusedOp
 from jinx_pipeline.optional import require
 from jinx_pipeline.sample.roles import Roles
 
 
 def run_alone(operator: Operator, samples: Any, roles: Roles, ctx: Context, *, keep_stats: bool, drop: bool) -> Any:
     """See `Operator.__call__`."""
-    method = operator.run if drop else operator.mark
+    # Part by part, so that not all media are in memory at once.
+    by_parts = FusedOp(operators=[operator]) if operator.kind in FusedOp.LOCAL else operator
+    method = by_parts.run if drop else by_parts.mark
 
     def done(batch: Batch) -> Batch:
         return method(batch, ctx)

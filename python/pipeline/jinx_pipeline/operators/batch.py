@@ -1,7 +1,8 @@
 """The samples that an operator works on: texts as Arrow columns, lazy media, and columns that operators changed."""
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, MutableMapping, Sequence
-from itertools import accumulate, pairwise
+from functools import cache, partial
+from itertools import accumulate, chain, pairwise
 from typing import TYPE_CHECKING, Any, Final, Self, final
 
 import numpy as np
@@ -138,23 +139,32 @@ class Batch:
         texts = self.texts
         return pa.array([text for one in texts for text in one], pa.large_string())
 
-    def with_texts_as(self, edited: Sequence[str] | pa.Array) -> dict[str, Any]:
-        """The changed columns when `flat_texts` become `edited`; none if every text is as it was."""
-        before = self.texts
+    def with_texts_as(self, edited: Sequence[str | None] | pa.Array) -> dict[str, Any]:
+        """The changed columns when `flat_texts` become `edited`; none if every text is as it was.
+
+        Args:
+            edited: As many texts; None for one that stays.
+
+        Raises:
+            ValueError: The number of texts differs.
+        """
         after = edited.to_pylist() if isinstance(edited, pa.Array | pa.ChunkedArray) else list(edited)
-        steps = self.roles.steps("text")
+        before = self.texts
         if len(after) != sum(map(len, before)):
             raise ValueError(f"{len(after)} texts for {sum(map(len, before))}: an edit keeps their number")
+        if all(text is None for text in after):
+            return {}
+        texts = [old if new is None else new for old, new in zip(chain.from_iterable(before), after, strict=True)]
         bounds = pairwise(accumulate(map(len, before), initial=0))
-        groups = [after[start:stop] for start, stop in bounds]
+        groups = [texts[start:stop] for start, stop in bounds]
         if groups == before:
             return {}
+        steps = self.roles.steps("text")
         name = str(steps[0])
-        values = self._values((name,))
         return {
             name: [
                 value if new == old else with_texts(value, steps[1:], iter(new))
-                for value, old, new in zip(values, before, groups, strict=True)
+                for value, old, new in zip(self._values((name,)), before, groups, strict=True)
             ]
         }
 
@@ -167,9 +177,13 @@ class Batch:
         key = ("media", role)
         if key not in self._shared:
             steps = self.roles.steps(role)
-            self._require(str(steps[0]))
-            samples = self.samples()
-            self._shared[key] = [MediaList(sample, steps, role, self.roles) for sample in samples]
+            name = str(steps[0])
+            self._require(name)
+            # The first medium that is touched reads those of the batch, in parallel.
+            values = cache(lambda: self._values((name,)))
+            self._shared[key] = [
+                MediaList(partial(_element, values, at), steps[1:], role, self.roles) for at in range(len(self))
+            ]
         return self._shared[key]
 
     def samples(self) -> list[MutableMapping[str, Any]]:
@@ -314,7 +328,7 @@ class Batch:
         return isinstance(values, list) and len(values) > 0 and all(value is REMOVED for value in values)
 
     def _require(self, name: str) -> None:
-        if name in self._own:
+        if name in self._own or not len(self._source):
             return
         names = self._source.names()
         if name not in names:
@@ -355,6 +369,10 @@ class Batch:
     def _separate(self) -> list[list[str]]:
         steps = self.roles.steps("text")
         return [texts_at(value, steps[1:]) for value in self._values((steps[0],))]
+
+
+def _element(values: Callable[[], list[Any]], at: int) -> Any:
+    return values()[at]
 
 
 def _python(values: Any) -> list[Any]:

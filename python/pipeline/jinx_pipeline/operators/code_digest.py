@@ -1,57 +1,100 @@
-"""A digest of a function: its bytecode, constants, defaults and the values that it closes over."""
+"""A digest of a function: its bytecode, constants, defaults and the values that it refers to."""
 
+import pickle
+import sys
+import sysconfig
 import types
 from hashlib import sha256
 from typing import Any
 
+# Code in these directories changes only when a package is installed.
+_INSTALLED = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")})
+
 
 def code_digest(function: Any) -> str:
-    """32 hex digits that another body, default or closed-over value would change; file names and lines do not count."""
+    """32 hex digits that another body, default or closed-over value would change.
+
+    Names of files and lines do not count. What the function calls counts too, unless it is installed: then only its
+    name.
+    """
     return sha256(repr(_described(function, set())).encode()).hexdigest()[:32]
 
 
-def _described(value: Any, seen: set[int]) -> Any:  # noqa: PLR0911 - one for each type
+def _described(value: Any, seen: set[int]) -> Any:
     """Something whose repr says what the value does, the same in every process."""
-    if id(value) in seen:
-        return "..."
-    if isinstance(value, types.CodeType):
-        return (
-            value.co_code.hex(),
-            [_described(constant, seen) for constant in value.co_consts],
-            value.co_names,
-            value.co_varnames,
-            value.co_freevars,
-        )
-    if isinstance(value, types.FunctionType):
-        seen = {*seen, id(value)}
-        cells = [cell.cell_contents for cell in value.__closure__ or ()]
-        globals_ = {name: value.__globals__[name] for name in value.__code__.co_names if name in value.__globals__}
-        return (
-            _described(value.__code__, seen),
-            _described(value.__defaults__, seen),
-            _described(value.__kwdefaults__, seen),
-            [_described(cell, seen) for cell in cells],
-            {name: _described(one, seen) for name, one in sorted(globals_.items())},
-        )
+    if value is None or isinstance(value, bool | int | float | complex | str | bytes):
+        return value
     if isinstance(value, types.ModuleType):
         return ("module", value.__name__)
-    if isinstance(value, type):
-        members = {name: member for name, member in vars(value).items() if callable(member)}
-        return (
-            value.__module__,
-            value.__qualname__,
-            {name: _described(member, {*seen, id(value)}) for name, member in sorted(members.items())},
-        )
-    if isinstance(value, frozenset | set):
-        return sorted(map(repr, value))  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
-    if isinstance(value, dict):
-        return [(repr(key), _described(one, seen)) for key, one in value.items()]  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
-    if isinstance(value, list | tuple):
-        return [_described(one, seen) for one in value]  # pyright: ignore[reportUnknownVariableType]
-    if value is None or isinstance(value, bool | int | float | str | bytes):
-        return value
+    if id(value) in seen:
+        return ("again", getattr(value, "__qualname__", type(value).__qualname__))
+    seen.add(id(value))
+    for kind, describe in _KINDS:
+        if isinstance(value, kind):
+            return describe(value, seen)
+    return _of_object(value, seen)
+
+
+def _of_code(value: types.CodeType, seen: set[int]) -> Any:
+    constants = [_described(constant, seen) for constant in value.co_consts]
+    return (value.co_code.hex(), constants, value.co_names, value.co_varnames, value.co_freevars)
+
+
+def _of_function(value: types.FunctionType, seen: set[int]) -> Any:
+    if _is_installed(value.__module__):
+        return (value.__module__, value.__qualname__)
+    cells = [cell.cell_contents for cell in value.__closure__ or ()]
+    used = {name: value.__globals__[name] for name in _names(value.__code__) if name in value.__globals__}
     return (
-        type(value).__module__,
-        type(value).__qualname__,
-        _described(getattr(value, "__dict__", {}), {*seen, id(value)}),
+        _described(value.__code__, seen),
+        _described(value.__defaults__, seen),
+        _described(value.__kwdefaults__, seen),
+        [_described(cell, seen) for cell in cells],
+        [(name, _described(one, seen)) for name, one in sorted(used.items())],
     )
+
+
+def _names(code: types.CodeType) -> set[str]:
+    """The global names in a function and in those that it defines."""
+    inner = [constant for constant in code.co_consts if isinstance(constant, types.CodeType)]
+    return {*code.co_names, *(name for one in inner for name in _names(one))}
+
+
+def _of_class(value: type, seen: set[int]) -> Any:
+    if _is_installed(value.__module__):
+        return (value.__module__, value.__qualname__)
+    members = [(name, member) for name, member in sorted(vars(value).items()) if isinstance(member, _OF_A_CLASS)]
+    return (value.__qualname__, [(name, _described(member, seen)) for name, member in members])
+
+
+def _of_object(value: Any, seen: set[int]) -> Any:
+    kind = type(value)
+    state = getattr(value, "__dict__", None)
+    if state is None:
+        try:
+            state = sha256(pickle.dumps(value, 5)).hexdigest()
+        except Exception:  # noqa: BLE001 - whatever an object's own code raises
+            state = ""
+    return (kind.__module__, kind.__qualname__, _described(kind, seen), _described(state, seen))
+
+
+def _is_installed(module: str | None) -> bool:
+    file = getattr(sys.modules.get(module or ""), "__file__", None)
+    if file is None:
+        return module in sys.builtin_module_names
+    return file.startswith(_INSTALLED)
+
+
+_OF_A_CLASS = (types.FunctionType, staticmethod, classmethod, property, bool, int, float, str, bytes, tuple)
+_KINDS: list[tuple[Any, Any]] = [
+    (types.CodeType, _of_code),
+    (types.FunctionType, _of_function),
+    (types.BuiltinFunctionType, lambda value, _: (value.__module__, value.__qualname__)),
+    (types.MethodType, lambda value, seen: (_described(value.__func__, seen), _described(value.__self__, seen))),
+    (staticmethod | classmethod, lambda value, seen: _described(value.__func__, seen)),
+    (property, lambda value, seen: [_described(one, seen) for one in (value.fget, value.fset)]),
+    (type, _of_class),
+    (frozenset | set, lambda value, _: sorted(map(repr, value))),
+    (dict, lambda value, seen: [(repr(key), _described(one, seen)) for key, one in value.items()]),
+    (list | tuple, lambda value, seen: [_described(one, seen) for one in value]),
+]

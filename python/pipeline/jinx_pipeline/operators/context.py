@@ -1,6 +1,9 @@
 """What an operator may use besides its batch: random numbers, models, and a place for media that it makes."""
 
 import hashlib
+import os
+import re
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -48,6 +51,31 @@ class Context:
 
         key = f"{self.seed}\0{sample_id}\0{purpose}".encode()
         return np.random.default_rng(int.from_bytes(hashlib.blake2b(key, digest_size=16).digest(), "little"))
+
+    def keep_media(self, name: str, data: bytes) -> bytes | str:
+        """What stands for a medium that an operator made: the path of a file in `media_dir`, or without one the bytes.
+
+        Args:
+            name: From the id of its sample, with a suffix; no other medium of the run has it.
+            data: The medium.
+        """
+        if self.media_dir is None:
+            return data
+        stem, dot, suffix = name.rpartition(".")
+        plain = re.sub(r"[^A-Za-z0-9_-]", "_", stem)
+        digest = hashlib.blake2b(stem.encode(), digest_size=6).hexdigest()
+        path = self.media_dir / f"{plain[:80]}-{digest}{dot}{suffix}"
+        self.media_dir.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=self.media_dir, prefix=".", delete=False) as file:
+            try:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+                Path(file.name).replace(path)
+            except BaseException:
+                Path(file.name).unlink(missing_ok=True)
+                raise
+        return str(path)
 
     def model(self, name: str, load: Callable[[str, str], T]) -> T:
         """The model `name`, loaded by `load(name, device)` the first time that this process needs it.

@@ -2,11 +2,10 @@
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from jinx_pipeline.operators.base import Operator
 from jinx_pipeline.operators.batch import Batch
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
     Mask = npt.NDArray[np.bool_]
 
 AnyOrAll = Literal["any", "all"]
+Stats: TypeAlias = "Mapping[str, Any]"
 
 
 class Filter(Operator):
@@ -40,7 +40,7 @@ class Filter(Operator):
     thresholds: ClassVar[tuple[str, ...]] = ("any_or_all",)
 
     @abstractmethod
-    def compute_stats(self, batch: Batch, ctx: Context) -> Mapping[str, Any]:
+    def compute_stats(self, batch: Batch, ctx: Context) -> Stats:
         """The statistics by name: an array or list with a value (None: there is none) for each sample."""
 
     def keep(self, stats: Mapping[str, pa.Array]) -> "Mask":
@@ -49,11 +49,13 @@ class Filter(Operator):
         Args:
             stats: The statistics of n samples.
         """
-        masks = [
-            within(stats[name], getattr(self, low), getattr(self, high), getattr(self, "any_or_all", "any"))
-            for name, (low, high) in self.bounds.items()
-        ]
+        masks = [inside(stats[name], *self.bound(name)) for name in self.bounds]
         return np.logical_and.reduce(masks)
+
+    def bound(self, name: str) -> tuple[float, float]:
+        """The least and the largest value of a statistic that is kept."""
+        low, high = self.bounds[name]
+        return getattr(self, low), getattr(self, high)
 
     @property
     def stats_digest(self) -> str:
@@ -77,25 +79,10 @@ class Filter(Operator):
         return self.measure(batch, ctx)
 
 
-def within(values: pa.Array, low: float, high: float, any_or_all: AnyOrAll = "any") -> "Mask":
-    """Which values lie between two bounds, both included; a missing one does not.
-
-    Args:
-        values: Numbers, or lists of numbers.
-        low: The least value.
-        high: The largest value.
-        any_or_all: Whether one element of a list must lie between them, or all. As Python's `any` and `all`, an empty
-            list passes `all` and not `any`.
-    """
-    if not pa.types.is_list(values.type) and not pa.types.is_large_list(values.type):
-        numbers = _floats(values)
-        return (numbers >= low) & (numbers <= high)
-    lengths = np.asarray(pc.fill_null(pc.list_value_length(values), 0), dtype=np.int64)
-    numbers = _floats(values.flatten())
-    inside = np.concatenate([[0], np.cumsum((numbers >= low) & (numbers <= high))])
-    stops = np.cumsum(lengths)
-    counts = inside[stops] - inside[stops - lengths]
-    return counts > 0 if any_or_all == "any" else counts == lengths
+def inside(values: pa.Array, low: float, high: float) -> "Mask":
+    """Which numbers lie between two bounds, both included; a missing one does not."""
+    numbers = _floats(values)
+    return (numbers >= low) & (numbers <= high)
 
 
 def _floats(values: pa.Array) -> "npt.NDArray[Any]":

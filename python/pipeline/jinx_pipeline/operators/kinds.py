@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
     Mask = npt.NDArray[np.bool_]
     Positions = npt.NDArray[np.int64]
+
+Edited: TypeAlias = "pa.Array | Sequence[str | None]"
+Duplicates: TypeAlias = "tuple[Mask, Positions]"
 
 
 class Mapper(Operator):
@@ -39,8 +42,8 @@ class TextMapper(Mapper):
     kind = "mapper"
 
     @abstractmethod
-    def edit(self, texts: pa.Array, ctx: Context) -> "pa.Array | Sequence[str]":
-        """The edited texts.
+    def edit(self, texts: pa.Array, ctx: Context) -> Edited:
+        """The edited texts; None for one that stays as it is.
 
         Args:
             texts: Arrow strings, without nulls: the texts of all samples.
@@ -94,7 +97,7 @@ class Deduplicator(Operator):
         """A row of fixed size for each sample."""
 
     @abstractmethod
-    def duplicates(self, signatures: Iterable[pa.Table]) -> tuple["Mask", "Positions"]:
+    def duplicates(self, signatures: Iterable[pa.Table]) -> Duplicates:
         """Which samples to keep.
 
         Args:
@@ -106,11 +109,14 @@ class Deduplicator(Operator):
         """
 
     def run(self, batch: Batch, ctx: Context) -> Batch:
-        return batch.take(self.duplicates([self.signatures(batch, ctx)])[0])
+        return batch.take(self.duplicates(self._tables(batch, ctx))[0])
 
     def mark(self, batch: Batch, ctx: Context) -> Batch:
-        _, originals = self.duplicates([self.signatures(batch, ctx)])
+        _, originals = self.duplicates(self._tables(batch, ctx))
         return batch.with_columns({"__dj__duplicate_of": [None if at < 0 else at for at in originals.tolist()]})
+
+    def _tables(self, batch: Batch, ctx: Context) -> list[pa.Table]:
+        return [self.signatures(part, ctx) for part in batch.slices(self.batch_size)]
 
 
 class Selector(Operator):

@@ -1,6 +1,7 @@
 """A recipe as plain data, from which it can be made again, and as YAML."""
 
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import asdict, replace
 from typing import Any
@@ -46,4 +47,6 @@ def from_data(data: Mapping[str, Any], **overrides: Any) -> Recipe:
 
 
 def _function(value: Any) -> Any:
+    if isinstance(value, os.PathLike):
+        return os.fsdecode(value)  # pyright: ignore[reportUnknownArgumentType]
     return {"function": getattr(value, "__qualname__", repr(value))}

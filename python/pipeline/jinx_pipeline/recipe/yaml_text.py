@@ -95,6 +95,7 @@ class _Reader:
         if isinstance(node, yaml.MappingNode):
             return self._mapping(node, here, depth)
         if isinstance(node, yaml.SequenceNode):
+            self._require_tag(node, "seq", here)
             elements = {at: self.read(one, here.inside(at), depth + 1) for at, one in enumerate(node.value)}
             return Located([one.value for one in elements.values()], here, dict(elements))
         try:
@@ -103,9 +104,13 @@ class _Reader:
             what = getattr(error, "problem", None) or str(error)
             raise RecipeError([(here, f"{what}; a recipe holds plain data only")]) from None
 
-    def _mapping(self, node: yaml.MappingNode, here: Place, depth: int) -> Located:
-        if not node.tag.startswith("tag:yaml.org,2002:map"):
+    @staticmethod
+    def _require_tag(node: yaml.Node, kind: str, here: Place) -> None:
+        if node.tag != f"tag:yaml.org,2002:{kind}":
             raise RecipeError([(here, f"the tag {node.tag} is not read; a recipe holds plain data only")])
+
+    def _mapping(self, node: yaml.MappingNode, here: Place, depth: int) -> Located:
+        self._require_tag(node, "map", here)
         self._loader.flatten_mapping(node)
         members: dict[Any, Located] = {}
         for key_node, value_node in node.value:

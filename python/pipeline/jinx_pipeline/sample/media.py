@@ -1,6 +1,7 @@
 """The images, audios and videos of a sample: read when they are touched, decoded once."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from base64 import b64decode
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
@@ -29,7 +30,8 @@ class Media:
     """One image, audio or video, as bytes, a path or a URL.
 
     Args:
-        value: Bytes, a path or URL, or a dict with `bytes` and `path`.
+        value: Bytes, a path or URL (`data:` URLs in base64 too), or a dict with `bytes` and `path`, with `url`, or with
+            `data` in base64.
         roles: Where relative paths start, and which hosts may be asked for URLs.
     """
 
@@ -39,13 +41,12 @@ class Media:
         self._image: Image | None = None
         self._is_loaded = False
         self.path: str | None = None
-        if isinstance(value, Mapping):
-            data, path = value.get("bytes"), value.get("path") or value.get("url")
-        else:
-            data, path = (None, value) if isinstance(value, str) else (value, None)
+        data, path = _data_and_path(value)
         if isinstance(data, bytes | bytearray | memoryview):
             self._data = bytes(data)
-        if isinstance(path, str):
+        elif isinstance(path, str) and path.startswith("data:"):
+            self._data = _decoded(path.partition(",")[2])
+        elif isinstance(path, str):
             self.path = path
         if self._data is None and self.path is None:
             raise MediaError(f"a medium is bytes, a path or a dict of them, not {type(value).__name__}")
@@ -131,17 +132,17 @@ class Media:
 
 
 class MediaList(Sequence[Media]):
-    """The media of one sample at a path; the sample is read when the list is touched.
+    """The media of one sample at a path, which is read when the list is touched.
 
     Args:
-        sample: The sample.
-        steps: Where the media are.
+        column: Gives the value of the top-level column.
+        steps: Where in it the media are.
         role: Which media, for lists of content parts that hold several kinds.
         roles: See `Media`.
     """
 
-    def __init__(self, sample: Mapping[str, Any], steps: Steps, role: "Role", roles: "Roles") -> None:
-        self._sample, self._steps, self._role, self._roles = sample, steps, role, roles
+    def __init__(self, column: Callable[[], Any], steps: Steps, role: "Role", roles: "Roles") -> None:
+        self._column, self._steps, self._role, self._roles = column, steps, role, roles
         self._items: list[Media] | None = None
 
     @overload
@@ -159,11 +160,33 @@ class MediaList(Sequence[Media]):
 
     def _read(self) -> list[Media]:
         if self._items is None:
-            name = self._steps[0]
-            value = self._sample.get(name) if isinstance(name, str) else None
-            found = [one for value in find(value, self._steps[1:]) for one in media_values(value, self._role)]
+            found = [one for value in find(self._column(), self._steps) for one in media_values(value, self._role)]
             self._items = [Media(one, self._roles) for one in found]
         return self._items
+
+
+def _data_and_path(value: Any) -> tuple[Any, Any]:
+    if isinstance(value, str):
+        return None, value
+    if not isinstance(value, Mapping):
+        return value, None
+    data, path = value.get("bytes"), value.get("path") or value.get("url")
+    if data is None and isinstance(value.get("data"), str):  # sound in a message for OpenAI's API
+        data = _decoded(value["data"])
+    return data, path
+
+
+def _decoded(text: str) -> bytes:
+    try:
+        return b64decode(text, validate=True)
+    except ValueError as error:
+        raise MediaError(f"a medium in base64 that does not decode: {error}") from None
+
+
+def media_of(sample: Mapping[str, Any], role: "Role", roles: "Roles") -> MediaList:
+    """The media of a sample."""
+    steps = roles.steps(role)
+    return MediaList(lambda: sample.get(str(steps[0])), steps[1:], role, roles)
 
 
 def media_values(value: Any, role: "Role") -> list[Any]:

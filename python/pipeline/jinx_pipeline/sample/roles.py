@@ -24,6 +24,10 @@ class Roles:
         audios: The same.
         videos: The same.
         separator: Joins the texts of a sample.
+        image_token: Stands for an image in a text; the first for the first image, and so on.
+        audio_token: The same for audios.
+        video_token: The same for videos.
+        chunk_end: Ends a chunk of a text. A chunk goes with the media whose tokens it holds.
         media_root: What relative paths of media start from; None is the working directory.
         url_hosts: The hosts from which media behind URLs may be read; none unless they are named.
         url_seconds: How long a server may take for each answer and each piece of it.
@@ -35,6 +39,10 @@ class Roles:
     audios: str = "audios"
     videos: str = "videos"
     separator: str = "\n"
+    image_token: str = "<__dj__image>"  # noqa: S105 - not a secret
+    audio_token: str = "<__dj__audio>"  # noqa: S105 - not a secret
+    video_token: str = "<__dj__video>"  # noqa: S105 - not a secret
+    chunk_end: str = "<|__dj__eoc|>"
     media_root: str | None = None
     url_hosts: tuple[str, ...] = ()
     url_seconds: float = 30.0
@@ -59,6 +67,17 @@ class Roles:
     def columns(self, names: tuple[str, ...]) -> list[str]:
         """The top-level columns of roles and paths, each once, in order."""
         return list(dict.fromkeys(self.column(name) for name in names))
+
+    def token(self, role: Role) -> str:
+        """What stands for a medium of a kind in a text.
+
+        Raises:
+            ValueError: Texts are not media.
+        """
+        tokens = {"images": self.image_token, "audios": self.audio_token, "videos": self.video_token}
+        if role not in tokens:
+            raise ValueError(f"no token stands for {role}")
+        return tokens[role]
 
     def media_path(self, path: str) -> Path:
         """A path of a media file, from `media_root` if it is relative."""

@@ -4,6 +4,7 @@ use crate::suggest::near;
 use jinx_core::codec::Codec;
 use jinx_core::error::{Error, Result};
 use jinx_core::sink::{Blob, Dtype, Number, Payload, Sink, StoredValue};
+use jinx_core::value_pool::Pooled;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -272,6 +273,9 @@ impl Sink for Selecting<'_> {
     fn takes_stored(&self, is_str: bool, codec: Option<Codec>, decoded_bytes: u64) -> bool {
         !self.dropping && self.inner.takes_stored(is_str, codec, decoded_bytes)
     }
+    fn stored_memory(&mut self, length: usize) -> Option<Pooled> {
+        self.inner.stored_memory(length)
+    }
     fn stored(&mut self, value: StoredValue<'_>) -> Result<()> {
         self.inner.stored(value)
     }
@@ -281,7 +285,7 @@ impl Sink for Selecting<'_> {
     fn takes_json(&self) -> bool {
         !self.dropping && self.inner.takes_json()
     }
-    fn json(&mut self, text: &[u8]) -> Result<()> {
-        self.inner.json(text)
+    fn json(&mut self, text: &[u8], elements: u64) -> Result<()> {
+        self.inner.json(text, elements)
     }
 }

@@ -15,6 +15,8 @@ pub enum Contents {
     Mds,
     /// `jinx.json` and pairs of any names: what a copy of a directory may hold.
     Pairs,
+    /// As `Pairs` where something is replaced; while it is written, files and directories of any names.
+    Anything,
 }
 
 impl Contents {
@@ -28,7 +30,7 @@ impl Contents {
             Self::Jinx => {
                 text == "jinx.json" || (shard("shard-").is_some() && is_of_pair()) || is_hidden_of_ours(name)
             }
-            Self::Pairs => {
+            Self::Pairs | Self::Anything => {
                 text == "jinx.json" || (!text.starts_with('.') && is_of_pair()) || is_hidden_of_ours(name)
             }
             Self::Mds => text == "index.json" || shard("shard.").is_some_and(|rest| rest.contains(".mds")),

@@ -7,16 +7,17 @@
 //! ```
 //! Where the file system cannot exchange two names, the old directory first moves to `.NAME.tmp.old`. NAME is then
 //! absent for a moment or, after a crash, until the next writer begins: that case is not atomic. The lock lies next to
-//! the work directory, not in it, because the exchange replaces the work directory.
+//! the work directory, not in it, because the exchange replaces the work directory. The lock of a writer of
+//! `Contents::Anything` has content: only then is a work directory that it leaves removed with all that is in it.
 
 use super::contents::Contents;
-use super::directory_paths::{DirectoryPaths, not_only_ours, remove_dataset};
+use super::directory_paths::{DirectoryPaths, not_only_ours, remove_dataset, remove_marked_work};
 use super::lock::Lock;
 use super::ops::{FileOps, RealOps, if_there, is_unsupported, look};
 use super::pair_writer::{already_there, require_directory};
 use crate::error::{Error, Result};
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -100,10 +101,12 @@ impl DirectoryWriter {
         let paths = DirectoryPaths::of(target)?;
         require_directory(&paths.parent)?;
         require_free(&paths, overwrite, contents)?;
-        let lock = Lock::take(&ops, &paths.lock, &paths.target)?;
+        let mut lock = Lock::take_kept(&ops, &paths.lock, &paths.target)?;
         paths.recover(&*ops)?;
         require_free(&paths, overwrite, contents)?;
         remove_dataset(&*ops, &paths.aside, contents)?;
+        remove_marked_work(&*ops, &paths, &lock)?;
+        mark(&mut lock, contents)?;
         if left == Left::Keep && paths.work.is_dir() {
             return Ok(Self { ops, paths, contents, overwrite, lock, owns_work: true });
         }
@@ -158,16 +161,25 @@ impl DirectoryWriter {
 
     fn sync_work(&self, mode: Option<u32>) -> Result<()> {
         let work = &self.paths.work;
-        for entry in fs::read_dir(work).map_err(|error| Error::io(work, &error))? {
-            let path = entry.map_err(|error| Error::io(work, &error))?.path();
-            if path.is_dir() {
-                return Err(Error::invalid("a directory of shards cannot hold directories").in_file(path));
-            }
-            let synced = File::open(&path).and_then(|file| self.ops.sync_file(&file, &path));
-            synced.map_err(|error| Error::io(&path, &error))?;
-        }
+        self.sync_files_in(work)?;
         let set = mode.map_or(Ok(()), |mode| self.ops.set_mode(&File::open(work)?, work, mode));
         set.and_then(|()| self.ops.sync_directory(work)).map_err(|error| Error::io(work, &error))
+    }
+
+    fn sync_files_in(&self, directory: &Path) -> Result<()> {
+        for entry in fs::read_dir(directory).map_err(|error| Error::io(directory, &error))? {
+            let path = entry.map_err(|error| Error::io(directory, &error))?.path();
+            if !path.is_dir() {
+                let synced = File::open(&path).and_then(|file| self.ops.sync_file(&file, &path));
+                synced.map_err(|error| Error::io(&path, &error))?;
+            } else if self.contents == Contents::Anything {
+                self.sync_files_in(&path)?;
+                self.ops.sync_directory(&path).map_err(|error| Error::io(&path, &error))?;
+            } else {
+                return Err(Error::invalid("a directory of shards cannot hold directories").in_file(path));
+            }
+        }
+        Ok(())
     }
 
     fn move_in(&self) -> io::Result<()> {
@@ -200,6 +212,16 @@ impl Drop for DirectoryWriter {
             let _ = if_there(self.ops.remove_tree(&self.paths.work));
         }
     }
+}
+
+/// Writes into the lock whether the work directory may hold anything: then all of it goes when this writer dies.
+fn mark(lock: &mut Lock, contents: Contents) -> Result<()> {
+    lock.clear()?;
+    if contents == Contents::Anything {
+        let written = lock.file_mut().write_all(b"anything");
+        written.map_err(|error| Error::io(lock.path(), &error))?;
+    }
+    Ok(())
 }
 
 fn require_free(paths: &DirectoryPaths, overwrite: bool, contents: Contents) -> Result<()> {

@@ -1,6 +1,7 @@
 //! The paths around one directory of shards, and what a dead writer left there.
 
 use super::contents::Contents;
+use super::lock::Lock;
 use super::ops::{FileOps, if_there, look};
 use super::pair_names::hidden;
 use crate::error::{Error, Result};
@@ -69,6 +70,16 @@ pub(crate) fn remove_dataset(ops: &dyn FileOps, directory: &Path, contents: Cont
             ops.remove_directory(directory).map_err(failed)
         }
     }
+}
+
+/// Removes the work directory of a dead writer whose lock says that it may hold anything; says whether it did.
+pub(crate) fn remove_marked_work(ops: &dyn FileOps, paths: &DirectoryPaths, lock: &Lock) -> Result<bool> {
+    let failed = |error: io::Error| Error::io(&paths.work, &error);
+    if !lock.has_content()? || look(&paths.work).map_err(failed)?.is_none() {
+        return Ok(false);
+    }
+    if_there(ops.remove_tree(&paths.work)).map_err(failed)?;
+    Ok(true)
 }
 
 pub(crate) fn not_only_ours(directory: &Path, foreign: &OsStr) -> Error {

@@ -100,6 +100,12 @@ impl Lock {
         Ok(())
     }
 
+    /// Whether something was written into the file, by this writer or by the dead one that left it.
+    pub(crate) fn has_content(&self) -> Result<bool> {
+        let metadata = self.file.metadata().map_err(|error| Error::io(&self.path, &error))?;
+        Ok(metadata.len() > 0)
+    }
+
     /// Whether the name still leads to the locked file.
     pub(crate) fn is_ours(&self) -> Result<bool> {
         let named = look(&self.path).map_err(|error| Error::io(&self.path, &error))?;

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! TMP/.jinx-decoded-0123456789abcdef/    locked, shared, by every process that has files in it
+//! OUT/.jinx-order-0123456789abcdef/      next to an output: what is written before it
 //! ```
 //! The process that chose the name removes the directory. Forked workers use it too and end by `_exit`, without
 //! removing anything; a process may be killed. So the process that makes the next such directory removes those that no
@@ -23,7 +24,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, SystemTime};
 
-const PREFIX: &str = ".jinx-decoded-";
+const DECODED: &str = ".jinx-decoded-";
+const ORDER: &str = ".jinx-order-";
 const DIGITS: usize = 16;
 /// Attempts to make a directory that other processes remove at the same time, and the pause between them.
 const ATTEMPTS: usize = 100;
@@ -55,11 +57,27 @@ impl Scratch {
         Self::inside(Arc::new(RealOps), &absolute(&parent).unwrap_or(parent))
     }
 
+    /// Chooses a name next to `output`, on the same file system, and removes the directories there whose processes have all
+    /// ended; nothing is made yet.
+    ///
+    /// # Errors
+    /// `Invalid` when `output` has no parent.
+    pub fn next_to(output: &Path) -> Result<Self> {
+        let parent = absolute(output).ok().and_then(|output| output.parent().map(Path::to_owned));
+        let parent = parent.ok_or_else(|| Error::invalid("this is not a file name").in_file(output))?;
+        sweep(&RealOps, &parent);
+        Ok(Self::named(Arc::new(RealOps), &parent, ORDER))
+    }
+
     fn inside(ops: Arc<dyn FileOps>, parent: &Path) -> Self {
+        Self::named(ops, parent, DECODED)
+    }
+
+    fn named(ops: Arc<dyn FileOps>, parent: &Path, prefix: &str) -> Self {
         let pid = process::id();
         // A forked child has the random numbers of its parent, and process numbers are reused.
         let random = RandomState::new().hash_one((pid, SystemTime::now()));
-        let path = parent.join(format!("{PREFIX}{random:0DIGITS$x}"));
+        let path = parent.join(format!("{prefix}{random:0DIGITS$x}"));
         Self { ops, path, pid, held: Mutex::default() }
     }
 
@@ -148,27 +166,30 @@ fn remove(ops: &dyn FileOps, directory: &Path) -> io::Result<()> {
     ops.remove_directory(directory)
 }
 
-/// Removes the directories in `parent` whose processes have all ended.
-fn sweep(ops: &dyn FileOps, parent: &Path) {
-    let Ok(entries) = fs::read_dir(parent) else { return };
-    for entry in entries.flatten().filter(|entry| is_ours(&entry.file_name())) {
-        // It belongs to another user or is in use.
-        let _ = remove_dead(ops, &entry.path());
-    }
+/// Removes the directories in `parent` whose processes have all ended; returns their paths.
+pub(super) fn sweep(ops: &dyn FileOps, parent: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = fs::read_dir(parent) else { return Vec::new() };
+    let ours = entries.flatten().filter(|entry| is_ours(&entry.file_name())).map(|entry| entry.path());
+    // Others belong to another user or are in use.
+    ours.filter(|path| remove_dead(ops, path).unwrap_or(false)).collect()
 }
 
 fn is_ours(name: &OsStr) -> bool {
-    let digits = name.to_str().and_then(|name| name.strip_prefix(PREFIX));
-    digits.is_some_and(|digits| digits.len() == DIGITS && digits.bytes().all(|byte| byte.is_ascii_hexdigit()))
+    let bare = |name| [DECODED, ORDER].into_iter().find_map(|prefix| str::strip_prefix(name, prefix));
+    name.to_str()
+        .and_then(bare)
+        .is_some_and(|digits| digits.len() == DIGITS && digits.bytes().all(|byte| byte.is_ascii_hexdigit()))
 }
 
-fn remove_dead(ops: &dyn FileOps, path: &Path) -> io::Result<()> {
+/// Says whether the directory was removed.
+fn remove_dead(ops: &dyn FileOps, path: &Path) -> io::Result<bool> {
     let directory = open(path)?;
     let is_own = directory.metadata()?.uid() == rustix::process::geteuid().as_raw();
-    if is_own && try_flock(&directory, FlockOperation::NonBlockingLockExclusive)? {
+    let is_dead = is_own && try_flock(&directory, FlockOperation::NonBlockingLockExclusive)?;
+    if is_dead {
         remove(ops, path)?;
     }
-    Ok(())
+    Ok(is_dead)
 }
 
 /// Marks a new file as one that a living process writes, if the file system has locks.
@@ -265,6 +286,23 @@ mod tests {
         assert!(living.path.join("a").exists());
         assert!(!dead.path.exists());
         assert_eq!(names(parent.path()).len(), 2 + foreign.len());
+    }
+
+    #[test]
+    fn a_directory_next_to_an_output_removes_those_of_killed_processes() {
+        let parent = tempfile::tempdir().unwrap();
+        let output = parent.path().join("out.jinx");
+        let (living, dead) = (Scratch::next_to(&output).unwrap(), Scratch::next_to(&output).unwrap());
+        for scratch in [&living, &dead] {
+            fs::write(scratch.directory().unwrap().join("a"), b"a").unwrap();
+        }
+        *dead.held.lock().unwrap() = None;
+        // Nothing is made: looking is enough.
+        let next = Scratch::next_to(&output).unwrap();
+        assert_eq!(names(parent.path()), [&*living.path]);
+        drop((next, dead, living));
+        assert!(names(parent.path()).is_empty());
+        assert!(Scratch::next_to(Path::new("/")).is_err());
     }
 
     #[test]

@@ -2,11 +2,12 @@
 
 use super::append::remove_unlisted;
 use super::contents::Contents;
-use super::directory_paths::{DirectoryPaths, remove_dataset};
+use super::directory_paths::{DirectoryPaths, remove_dataset, remove_marked_work};
 use super::lock::{Lock, wait_for_finisher};
 use super::ops::{FileOps, RealOps, if_there};
 use super::pair_names::{PairIdentity, hidden_stem, split_second_name};
 use super::pair_paths::PairPaths;
+use super::scratch;
 use crate::error::{Error, Result};
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
@@ -29,7 +30,7 @@ struct Suspects {
 /// Removes temporaries whose writer is dead and second names that no main file needs, and returns their paths.
 ///
 /// Temporaries of living writers and all foreign names stay. Nothing inside subdirectories is touched, except
-/// the hidden work directories of directory datasets.
+/// the hidden work directories of directory datasets and of commands.
 ///
 /// # Errors
 /// `Io` when the directory cannot be read or a leftover cannot be removed.
@@ -58,6 +59,7 @@ pub fn sweep(directory: &Path, identity: &dyn PairIdentity) -> Result<Vec<PathBu
         let paths = DirectoryPaths::inside(&directory, name);
         removed.extend(sweep_directory(&ops, &paths, identity)?);
     }
+    removed.extend(scratch::sweep(&*ops, &directory));
     Ok(removed)
 }
 
@@ -145,6 +147,9 @@ fn sweep_directory(
     // Dropping the lock removes the file.
     if manifest.is_file() && Lock::try_take(ops, &manifest)?.is_some() {
         removed.push(manifest);
+    }
+    if remove_marked_work(&**ops, paths, &lock)? {
+        removed.push(paths.work.clone());
     }
     for left in [&paths.work, &paths.aside] {
         // Files of any name are ours only where our lock says so.

@@ -25,6 +25,14 @@ impl<'a> From<&'a mut [MaybeUninit<u8>]> for UninitSlice<'a> {
     }
 }
 
+impl<'a> From<&'a mut [u8]> for UninitSlice<'a> {
+    fn from(memory: &'a mut [u8]) -> Self {
+        // SAFETY: both slices have the same layout, and what is behind an `UninitSlice` is only ever overwritten with
+        // bytes, so the memory stays initialized.
+        Self { memory: unsafe { &mut *(ptr::from_mut(memory) as *mut [MaybeUninit<u8>]) }, filled: 0 }
+    }
+}
+
 impl<'a> UninitSlice<'a> {
     pub fn len(&self) -> usize {
         self.memory.len()

@@ -17,17 +17,18 @@ pub fn emit_unique(text: &[u8], depth: usize, sink: &mut impl Sink) -> Result<()
     emit(text, depth, sink)
 }
 
-/// Checks text that is copied as it is: valid JSON without duplicate names.
+/// Checks text that is copied as it is: valid JSON without duplicate names. Returns how many elements or members it
+/// has.
 ///
 /// # Errors
 /// As [`emit_unique`].
-pub fn check_unique(text: &[u8], depth: usize) -> Result<()> {
+pub fn check_unique(text: &[u8], depth: usize) -> Result<u64> {
     let mut jiter = Jiter::new(text);
     let peek = jiter.peek().map_err(bad)?;
     let mut finder = Finder { jiter, names: Vec::new(), found: false };
-    finder.value(peek, depth)?;
+    let elements = finder.value(peek, depth)?;
     finder.jiter.finish().map_err(bad)?;
-    if finder.found { Err(Error::corrupt("a name appears twice in one dict")) } else { Ok(()) }
+    if finder.found { Err(Error::corrupt("a name appears twice in one dict")) } else { Ok(elements) }
 }
 
 /// Whether an object in `text` has duplicate names.
@@ -54,7 +55,9 @@ struct Finder<'t> {
 }
 
 impl Finder<'_> {
-    fn value(&mut self, peek: Peek, depth: usize) -> Result<()> {
+    /// Returns the number of elements or members.
+    fn value(&mut self, peek: Peek, depth: usize) -> Result<u64> {
+        let mut elements = 0;
         match peek {
             Peek::Array => {
                 crate::json::check_depth(depth)?;
@@ -62,8 +65,8 @@ impl Finder<'_> {
                 while let Some(peek) = next {
                     self.value(peek, depth + 1)?;
                     next = self.jiter.array_step().map_err(bad)?;
+                    elements += 1;
                 }
-                Ok(())
             }
             Peek::Object => {
                 crate::json::check_depth(depth)?;
@@ -72,6 +75,7 @@ impl Finder<'_> {
                     self.jiter.known_object().map_err(bad)?.map(|name| XxHash3_64::oneshot(name.as_bytes()));
                 while let Some(hash) = name {
                     self.names.push(hash);
+                    elements += 1;
                     let peek = self.jiter.peek().map_err(bad)?;
                     self.value(peek, depth + 1)?;
                     name =
@@ -81,10 +85,10 @@ impl Finder<'_> {
                 names.sort_unstable();
                 self.found |= names.windows(2).any(|pair| pair[0] == pair[1]);
                 self.names.truncate(start);
-                Ok(())
             }
-            peek => skip(&mut self.jiter, peek, depth),
+            peek => skip(&mut self.jiter, peek, depth)?,
         }
+        Ok(elements)
     }
 }
 

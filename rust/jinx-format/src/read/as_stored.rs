@@ -7,7 +7,8 @@ use crate::read::stored::{EncodedValue, Location, Pointer};
 use bytes::Bytes;
 use jinx_core::codec::{self, Codec};
 use jinx_core::error::{Error, Result};
-use jinx_core::sink::{Sink, StoredKind, StoredMedia, StoredValue};
+use jinx_core::num::to_usize;
+use jinx_core::sink::{Sink, StoredKind, StoredMedia, StoredValue, UnreadValue};
 use std::borrow::Cow;
 
 /// A value that lies in the sidecar with one codec at most, and whose decoded length is known.
@@ -43,10 +44,19 @@ impl<'s, 'v> AsStored<'s, 'v> {
         self.value.chain.kind == Kind::Str
     }
 
+    pub(crate) fn unread(&self) -> UnreadValue {
+        let payload = match self.value.chain.kind {
+            Kind::Blob(payload) => Some(payload),
+            _ => None,
+        };
+        let (stored_bytes, checksum) = (self.pointer.length, self.pointer.x);
+        UnreadValue { payload, codec: self.codec, stored_bytes, decoded_bytes: self.decoded_bytes, checksum }
+    }
+
     /// # Errors
     /// As [`Shard::fetch`]; of a string as [`Shard::load`].
     pub(crate) fn emit(&self, sink: &mut impl Sink) -> Result<()> {
-        let data = Bytes::from(self.shard.fetch(&self.pointer)?);
+        let data = self.data(sink)?;
         // Its characters are counted for `fields`.
         let text = if self.is_str() { Some(self.decode(&data)?) } else { None };
         let kind = match (self.value.chain.kind, &text) {
@@ -60,6 +70,16 @@ impl<'s, 'v> AsStored<'s, 'v> {
         let media = self.is_media.then_some(StoredMedia { path: self.value.path.as_deref(), mime });
         let (codec, checksum, decoded_bytes) = (self.codec, self.pointer.x, self.decoded_bytes);
         sink.stored(StoredValue { kind, codec, data: data.clone(), checksum, decoded_bytes, media })
+    }
+
+    fn data(&self, sink: &mut impl Sink) -> Result<Bytes> {
+        let length = to_usize(self.pointer.length, "value length")?;
+        let Some(mut memory) = sink.stored_memory(length) else {
+            return Ok(Bytes::from(self.shard.fetch(&self.pointer)?));
+        };
+        let place = memory.bytes().get_mut(..length).ok_or_else(|| Error::invalid("too little memory"))?;
+        self.shard.fetch_into(&self.pointer, place.into())?;
+        Ok(memory.share(length))
     }
 
     fn decode<'d>(&self, data: &'d [u8]) -> Result<Cow<'d, [u8]>> {

@@ -4,6 +4,7 @@ use crate::fields::FieldNode;
 use crate::key::{Chain, FormatVersion, Kind};
 use crate::read::as_stored::AsStored;
 use crate::read::marked_rows::marked;
+use crate::read::plain_row::plain_members;
 use crate::read::shard::Shard;
 use crate::read::stored::{EncodedValue, Location};
 use bytes::Bytes;
@@ -26,7 +27,18 @@ impl Shard {
     /// Names sample and field.
     pub fn emit_row(&self, i: u64, sink: &mut impl Sink) -> Result<()> {
         let line = self.line(i)?;
-        self.emit_line(&line, &|_| true, sink).map_err(|error| self.here(error, i))
+        self.emit_whole(i, line, sink).map_err(|error| self.here(error, i))
+    }
+
+    /// Emits row `i` from its line: as its text where the sink takes it so.
+    fn emit_whole(&self, i: u64, line: Vec<u8>, sink: &mut impl Sink) -> Result<()> {
+        if self.is_plain_json()
+            && sink.takes_row(line.len())
+            && let Some(members) = plain_members(&line)?
+        {
+            return sink.row(line, &members, self.compared_line_hash(i));
+        }
+        self.emit_line(&line, &|_| true, sink)
     }
 
     /// The members of a line; the header of a plain row with markers is skipped, and the bool is then true.
@@ -62,6 +74,9 @@ impl Shard {
         wanted: &dyn Fn(&str) -> bool,
         sink: &mut impl Sink,
     ) -> Result<()> {
+        if self.rules() == FormatVersion::V1_1 {
+            return self.emit_unique_members(line, wanted, sink);
+        }
         let (mut members, is_marked) = self.members(line)?;
         let mut rows: Vec<(Cow<'_, str>, Option<Chain>, &[u8])> = Vec::new();
         let mut unique = KeySet::default();
@@ -73,14 +88,35 @@ impl Shard {
                 chain = marked(value);
             }
             match unique.insert(&name) {
-                Some(_) if self.rules() == FormatVersion::V1_1 => {
-                    return Err(Error::corrupt("the name appears twice").in_column(&name));
-                }
                 Some(at) => rows[at] = (name, chain, value),
                 None => rows.push((name, chain, value)),
             }
         }
         for (name, chain, value) in rows {
+            if wanted(&name) {
+                sink.key(&name)?;
+                let node = self.tree().member(&name);
+                self.emit_value(chain, value, node, 1, sink).map_err(|error| error.in_column(&name))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The members of a line in which each name appears once.
+    fn emit_unique_members(
+        &self,
+        line: &[u8],
+        wanted: &dyn Fn(&str) -> bool,
+        sink: &mut impl Sink,
+    ) -> Result<()> {
+        let mut members = Members::uncounted(line);
+        let mut unique = KeySet::default();
+        while let Some(span) = members.next_member()? {
+            let value = &line[span.value_range()];
+            let (name, chain) = self.footer().split_key(unescape(&line[span.key_range()])?, value)?;
+            if unique.insert(&name).is_some() {
+                return Err(Error::corrupt("the name appears twice").in_column(&name));
+            }
             if wanted(&name) {
                 sink.key(&name)?;
                 let node = self.tree().member(&name);
@@ -135,10 +171,13 @@ impl Shard {
         node: Option<&FieldNode>,
         sink: &mut impl Sink,
     ) -> Result<()> {
-        if let Some(as_stored) = AsStored::of(self, stored, node)
-            && sink.takes_stored(as_stored.is_str(), as_stored.codec, as_stored.decoded_bytes)
-        {
-            return as_stored.emit(sink);
+        if let Some(as_stored) = AsStored::of(self, stored, node) {
+            if sink.unread(as_stored.unread())? {
+                return Ok(());
+            }
+            if sink.takes_stored(as_stored.is_str(), as_stored.codec, as_stored.decoded_bytes) {
+                return as_stored.emit(sink);
+            }
         }
         match stored.chain.kind {
             Kind::Scalar(dtype) => self.emit_scalar(dtype, stored, sink),
@@ -170,8 +209,8 @@ impl Shard {
 /// Emits a value without chains, as its text where the sink takes it so.
 fn emit_plain(text: &[u8], depth: usize, sink: &mut impl Sink) -> Result<()> {
     if matches!(text.first(), Some(b'{' | b'[')) && sink.takes_json() {
-        json::check_unique(text, depth)?;
-        return sink.json(text);
+        let elements = json::check_unique(text, depth)?;
+        return sink.json(text, elements);
     }
     json::emit_unique(text, depth, sink)
 }

@@ -12,6 +12,7 @@ pub mod marked_rows;
 pub mod measure;
 pub mod open;
 pub mod options;
+mod plain_row;
 pub mod pointer;
 mod scalar;
 pub mod shard;

@@ -33,6 +33,9 @@ pub struct OpenOptions {
     pub base: PathBuf,
     /// Plain JSON lines: where each line begins and the last one ends, as little-endian u64, if that is known.
     pub line_offsets: Option<Arc<[u8]>>,
+    /// Of files in the sidecar that are stored as they are, such as images, read only so many of the first bytes, which
+    /// no checksum can be compared with.
+    pub value_head: Option<u64>,
     /// Open saved views too, as the rows of their own columns; the caller opens their bases.
     pub views: bool,
 }

@@ -399,6 +399,10 @@ impl Shard {
         Some(self.positions.as_ref()?.bytes(self.side.as_ref()))
     }
 
+    pub(crate) fn value_head(&self) -> Option<u64> {
+        self.options.value_head
+    }
+
     /// The line's stored checksum, if the file was opened for it.
     pub fn stored_line_hash(&self, i: u64) -> Option<u64> {
         self.line_hash.as_ref()?.u64_at(i, self.side.as_ref()).ok()

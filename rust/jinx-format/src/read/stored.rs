@@ -8,6 +8,7 @@ use jinx_core::codec::{self, Codec, TextEncoding};
 use jinx_core::error::{Error, Result};
 use jinx_core::io::UninitSlice;
 use jinx_core::num::to_u64;
+use jinx_core::sink::Payload;
 use jiter::{Jiter, Peek};
 use std::borrow::Cow;
 
@@ -78,7 +79,7 @@ impl<'a> EncodedValue<'a> {
     pub fn announced_len(&self, shard: &Shard) -> Option<u64> {
         let mut codecs = self.chain.codecs();
         match (codecs.next(), &self.place) {
-            (None, Location::Sidecar(pointer)) => Some(pointer.length),
+            (None, Location::Sidecar(pointer)) => Some(shard.head_of(self).unwrap_or(pointer.length)),
             (Some(Codec::Zstd), Location::Sidecar(pointer)) if codecs.next().is_none() => {
                 let head = shard.sidecar_bytes(pointer.offset, pointer.length.min(ZSTD_HEADER_BYTES)).ok()?;
                 zstd::zstd_safe::get_frame_content_size(&head).ok().flatten()
@@ -103,7 +104,10 @@ impl Shard {
                 }
                 self.encoding().decode(text.as_bytes(), max)?
             }
-            Location::Sidecar(pointer) => self.fetch(pointer)?,
+            Location::Sidecar(pointer) => match self.head_of(stored) {
+                Some(head) => self.sidecar_bytes(pointer.offset, head)?.into_owned(),
+                None => self.fetch(pointer)?,
+            },
             Location::Null => Vec::new(),
             Location::Number(_) => return Err(Error::corrupt("a number instead of encoded bytes")),
         };
@@ -123,7 +127,9 @@ impl Shard {
     pub fn load_into<'o>(&self, stored: &EncodedValue<'_>, out: UninitSlice<'o>) -> Result<&'o mut [u8]> {
         let mut codecs = stored.chain.codecs();
         match (&stored.place, codecs.next(), codecs.next()) {
-            (Location::Sidecar(pointer), None, _) => self.fetch_into(pointer, out),
+            (Location::Sidecar(pointer), None, _) if self.head_of(stored).is_none() => {
+                self.fetch_into(pointer, out)
+            }
             (Location::Sidecar(pointer), Some(codec), None) => {
                 let bytes = self.fetch_cow(pointer)?;
                 codec::decode_into(codec, &bytes, out)
@@ -142,6 +148,15 @@ impl Shard {
                 Ok(out)
             }
         }
+    }
+
+    /// How many of a value's first bytes are read, where that is not all of them.
+    fn head_of(&self, stored: &EncodedValue<'_>) -> Option<u64> {
+        let head = self.value_head()?;
+        let is_as_it_is =
+            stored.chain.kind == Kind::Blob(Payload::Raw) && stored.chain.codecs().next().is_none();
+        matches!(&stored.place, Location::Sidecar(pointer) if is_as_it_is && pointer.length > head)
+            .then_some(head)
     }
 
     /// Stored length of a value, for `repr` and `length`.

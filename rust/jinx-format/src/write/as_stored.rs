@@ -6,7 +6,6 @@ use crate::write::encode::RowEncoder;
 use crate::write::facts::kind_of;
 use jinx_core::codec::Codec;
 use jinx_core::error::Result;
-use jinx_core::json::scan::count_elements;
 use jinx_core::num::to_u64;
 use jinx_core::sink::{StoredKind, StoredValue};
 use twox_hash::XxHash3_64;
@@ -42,6 +41,7 @@ impl RowEncoder {
         let chain = Chain::new(kind, codec, true);
         self.open_value(Some(&chain))?;
         let checksum = checksum.unwrap_or_else(|| XxHash3_64::oneshot(&data));
+        self.copied_bytes += data.len();
         let stored = self.push_pointer(data, checksum, media.and_then(|media| media.path))?;
         self.close_value(Some(&chain));
         let (path, mime) = (self.path(), media.and_then(|media| media.mime));
@@ -56,9 +56,9 @@ impl RowEncoder {
         !paths.any(|path| path[0].as_deref() == self.top_name())
     }
 
-    pub(super) fn put_json(&mut self, text: &[u8]) -> Result<()> {
+    pub(super) fn put_json(&mut self, text: &[u8], elements: u64) -> Result<()> {
         let (kind, measure) = match text.first() {
-            Some(b'[') => ("list", Measure::Length(count_elements(text)?)),
+            Some(b'[') => ("list", Measure::Length(elements)),
             _ => ("dict", Measure::None),
         };
         self.plain(kind, measure, text)

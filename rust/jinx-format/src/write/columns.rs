@@ -2,11 +2,12 @@
 
 use crate::fields::{Fact, FieldInfo, Measure, Path};
 use crate::footer::{ArrayRef, ColumnInfo};
+use crate::write::address_map::AddressMap;
+use crate::write::cells::Cells;
 use crate::write::options::ColumnChoice;
 use crate::write::spool::Spool;
 use jinx_core::error::Result;
-use jinx_core::num::{to_u64, u64_at};
-use std::collections::HashMap;
+use jinx_core::num::to_u64;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -14,14 +15,13 @@ use std::sync::Arc;
 const MAX_COLUMNS: usize = 256;
 /// Paths whose column is cached; names that differ from row to row make a new path each time.
 const MAX_REMEMBERED: usize = 4096;
-/// One spooled entry: a tag and eight bytes.
-const ENTRY: usize = 9;
 
-const MISSING: u8 = 0;
-const INT: u8 = 1;
-const UINT: u8 = 2;
-const FLOAT: u8 = 3;
-const BOOL: u8 = 4;
+/// Tags of cells.
+pub(super) const MISSING: u8 = 0;
+pub(super) const INT: u8 = 1;
+pub(super) const UINT: u8 = 2;
+pub(super) const FLOAT: u8 = 3;
+pub(super) const BOOL: u8 = 4;
 
 /// Integers a float64 holds exactly.
 const EXACT: u64 = 1 << 53;
@@ -50,8 +50,8 @@ struct IndexedColumn {
     path: Arc<Path>,
     kind: IndexedType,
     rows: u64,
-    entries: Spool,
-    /// UTF-8 of a string column; the entries then hold lengths.
+    cells: Cells,
+    /// UTF-8 of a string column; the cells then hold lengths.
     text: Option<Spool>,
     seen: SeenPath,
 }
@@ -74,13 +74,14 @@ pub struct ColumnBuilder {
     choice: ColumnChoice,
     directory: PathBuf,
     columns: Vec<IndexedColumn>,
-    by_address: HashMap<(usize, IndexedType), (usize, Arc<Path>)>,
+    /// By the address of the path, and the type in its lowest bits.
+    by_address: AddressMap<(usize, Arc<Path>)>,
     rows: u64,
 }
 
 impl ColumnBuilder {
     pub fn new(choice: ColumnChoice, directory: PathBuf) -> Self {
-        Self { choice, directory, columns: Vec::new(), by_address: HashMap::new(), rows: 0 }
+        Self { choice, directory, columns: Vec::new(), by_address: AddressMap::default(), rows: 0 }
     }
 
     /// Adds the facts of one row.
@@ -116,8 +117,31 @@ impl ColumnBuilder {
         Ok(())
     }
 
+    /// Adds the cells of rows in which each fact has a number or null, in the order of the facts.
+    ///
+    /// # Errors
+    /// As [`Self::add_row`].
+    pub(super) fn add_numbers<'n>(
+        &mut self,
+        numbers: impl Iterator<Item = (&'n Fact, &'n [(u8, u64)])>,
+        rows: u64,
+    ) -> Result<()> {
+        for (fact, cells) in numbers {
+            let is_number = |(tag, _): &(u8, u64)| *tag != MISSING;
+            if !cells.iter().any(is_number) {
+                continue;
+            }
+            let Some(at) = self.at(fact, IndexedType::Value) else { continue };
+            let column = &mut self.columns[at];
+            column.pad(self.rows)?;
+            cells.iter().try_for_each(|(tag, bits)| column.push(*tag, *bits))?;
+        }
+        self.rows += rows;
+        Ok(())
+    }
+
     fn at(&mut self, fact: &Fact, kind: IndexedType) -> Option<usize> {
-        let key = (Arc::as_ptr(&fact.path).addr(), kind);
+        let key = Arc::as_ptr(&fact.path).addr() | kind as usize;
         if let Some((at, _)) = self.by_address.get(&key) {
             return Some(*at).filter(|at| *at != usize::MAX);
         }
@@ -136,7 +160,7 @@ impl ColumnBuilder {
                 path: Arc::clone(&fact.path),
                 kind,
                 rows: 0,
-                entries: Spool::new(&self.directory),
+                cells: Cells::new(&self.directory),
                 text: (kind == IndexedType::Text).then(|| Spool::new(&self.directory)),
                 seen: SeenPath { min: i64::MAX, max: i64::MIN, ..SeenPath::default() },
             });
@@ -222,10 +246,8 @@ impl IndexedColumn {
                 seen.unfit |= bits != 0;
             }
         }
-        let mut entry = [tag; ENTRY];
-        entry[1..].copy_from_slice(&bits.to_le_bytes());
         self.rows += 1;
-        self.entries.push(&entry)
+        self.cells.push(tag, bits)
     }
 
     /// The narrowest type that holds every value, if there is one.
@@ -250,13 +272,11 @@ impl IndexedColumn {
         let validity = if self.seen.missing {
             let mut bits = vec![0u8; usize::try_from(self.rows.div_ceil(8)).unwrap_or(usize::MAX)];
             let mut i = 0usize;
-            self.entries.read(ENTRY, |block| {
-                for entry in block.chunks_exact(ENTRY) {
-                    if entry[0] != MISSING {
-                        bits[i / 8] |= 1 << (i % 8);
-                    }
-                    i += 1;
+            self.cells.each(|tag, _| {
+                if tag != MISSING {
+                    bits[i / 8] |= 1 << (i % 8);
                 }
+                i += 1;
                 Ok(())
             })?;
             Some(out.put_array(bits.len() as u64, &mut |write| write(&bits))?)
@@ -264,30 +284,27 @@ impl IndexedColumn {
             None
         };
         let rows = self.rows;
-        let entries = &mut self.entries;
+        let cells = &mut self.cells;
         let (offsets, data) = if let Some(text) = &mut self.text {
             let data = out.put_array(text.len(), &mut |write| text.read(1, &mut *write))?;
             let offsets = out.put_array((rows + 1) * 8, &mut |write| {
                 let mut end = 0u64;
                 write(&end.to_le_bytes())?;
-                entries.read(ENTRY, |block| {
-                    for entry in block.chunks_exact(ENTRY) {
-                        end += u64_at(entry, 1).unwrap_or_default();
-                        write(&end.to_le_bytes())?;
-                    }
-                    Ok(())
+                cells.each(|_, length| {
+                    end += length;
+                    write(&end.to_le_bytes())
                 })
             })?;
             (Some(offsets), data)
         } else {
             let width = width(dtype);
             let data = out.put_array(rows * to_u64(width), &mut |write| {
-                entries.read(ENTRY, |block| {
-                    for entry in block.chunks_exact(ENTRY) {
-                        let bits = u64_at(entry, 1).unwrap_or_default();
-                        write(&cell(dtype, entry[0], bits).to_le_bytes()[..width])?;
+                cells.blocks(|block| {
+                    // These are stored as they are.
+                    if let Some(floats) = block.all_of(FLOAT) {
+                        return write(floats);
                     }
-                    Ok(())
+                    block.each(|tag, bits| write(&cell(dtype, tag, bits).to_le_bytes()[..width]))
                 })
             })?;
             (None, data)

@@ -1,22 +1,23 @@
 //! Writes a dataset: one pair, or a directory of pairs with a manifest.
 
 use crate::identity::JinxIdentity;
-use crate::manifest::{self, Manifest, ShardEntry};
+use crate::manifest::{self, Manifest};
+use crate::write::directory_target::{DirectoryTarget, Publish};
 use crate::write::encode::{EncodedRow, RowEncoder};
 use crate::write::footer_text::room_for_names;
 use crate::write::inherit::{Inherited, Sources};
 use crate::write::journal::Journal;
+use crate::write::numbers::{self, NumberBlock, NumberColumn, NumberLines};
 use crate::write::options::WriteOptions;
 use crate::write::pair::{PairBuilder, PairSummary};
-use crate::write::pair_files::{AtomicPair, PlainPair};
-use crate::write::parallel::{EmitRow, encode_rows};
+use crate::write::pair_files::AtomicPair;
+use crate::write::parallel::{EmitRow, EncodedPart, Rows, encode_rows};
 use jinx_core::error::{Cause, Error, Result};
 use jinx_core::io::{Contents, DirectoryAppend, DirectoryWriter, FileOps, PairWriter, RealOps, publish_on};
 use jinx_core::limits::{MAX_ROW_BYTES, MAX_SHARDS};
 use jinx_core::num::to_u64;
 use jinx_core::value::Value;
-use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 /// Sizes of a finished dataset.
@@ -27,6 +28,15 @@ pub struct Summary {
     /// Bytes of all files.
     pub bytes: u64,
     pub sidecar_bytes: u64,
+}
+
+impl Summary {
+    pub(super) fn add(&mut self, pair: &PairSummary) {
+        self.samples += pair.samples;
+        self.shards += 1;
+        self.bytes += pair.bytes + pair.sidecar_bytes;
+        self.sidecar_bytes += pair.sidecar_bytes;
+    }
 }
 
 /// A dataset being written. Nothing is visible under the target's name until `close`.
@@ -48,32 +58,6 @@ pub struct DatasetWriter {
 enum Target {
     Pair(Box<PairBuilder>),
     Directory(Box<DirectoryTarget>),
-}
-
-struct DirectoryTarget {
-    /// Where shards are written: a work directory or, when appending, the dataset's own.
-    directory: PathBuf,
-    publish: Publish,
-    manifest: Manifest,
-    current: Option<Box<PairBuilder>>,
-    next_shard: u64,
-    /// Records for a later run which shards are finished.
-    journal: Option<Journal>,
-}
-
-enum Publish {
-    Directory(DirectoryWriter),
-    /// Shards that are removed again unless the manifest lists them.
-    Append(DirectoryAppend),
-}
-
-impl Publish {
-    fn ops(&self) -> &Arc<dyn FileOps> {
-        match self {
-            Self::Directory(work) => work.ops(),
-            Self::Append(append) => append.ops(),
-        }
-    }
 }
 
 /// Whether an output name means one pair: it ends in `.jinx`.
@@ -292,14 +276,29 @@ impl DatasetWriter {
     }
 
     /// Encodes the rows 0 to `count` that `emit` describes on all threads, and writes them in order. Of what is encoded
-    /// and not yet written, each thread holds a few megabytes and one row at most.
+    /// and not yet written, each thread holds about a megabyte and one row at most.
     ///
     /// # Errors
     /// The first row that is refused, by its number: the rows before it are written, it and those behind it are not,
     /// and the writer goes on. After any other error the writer is broken.
     pub fn write_rows(&mut self, count: usize, emit: &EmitRow<'_>) -> Result<()> {
+        self.write_all(Rows { count, first: self.rows, in_order: false }, emit)
+    }
+
+    /// As [`Self::write_rows`], of rows that `emit` takes from one place after another of their files.
+    ///
+    /// # Errors
+    /// As [`Self::write_rows`].
+    pub fn write_rows_in_order(&mut self, count: usize, emit: &EmitRow<'_>) -> Result<()> {
+        self.write_all(Rows { count, first: self.rows, in_order: true }, emit)
+    }
+
+    fn write_all(&mut self, rows: Rows, emit: &EmitRow<'_>) -> Result<()> {
         self.require_whole()?;
-        self.write_range(0..count, emit)?;
+        let mut encoders = std::mem::take(&mut self.encoders);
+        let written = encode_rows(&mut encoders, rows, emit, |part| self.write_part(part));
+        self.encoders = encoders;
+        written?;
         self.is_broken = true;
         let flushed = match &mut self.target {
             Target::Pair(pair) => pair.flush_values(),
@@ -311,24 +310,48 @@ impl DatasetWriter {
         flushed
     }
 
-    fn write_range(&mut self, rows: Range<usize>, emit: &EmitRow<'_>) -> Result<()> {
-        // Stays so after a panic.
+    /// Writes a row of numbers for each of `rows`, which count in the columns.
+    ///
+    /// # Errors
+    /// As [`Self::write_rows`]; of rows that are refused, none of the same block is written.
+    pub fn write_numbers(&mut self, columns: &[NumberColumn<'_>], rows: &[u64]) -> Result<()> {
+        self.require_whole()?;
+        let is_bulk = self.skip == 0 && matches!(self.target, Target::Pair(_));
+        let options = self.options.encode.clone();
+        let Some(lines) = NumberLines::of(columns, &options).filter(|_| is_bulk) else {
+            return self.write_rows(rows.len(), &|i, encoder| numbers::emit_row(columns, rows[i], encoder));
+        };
+        lines.format(rows, self.encoders.len(), |block| match block {
+            Ok(block) => self.write_number_block(&block),
+            Err(rows) => {
+                self.write_rows(rows.len(), &|i, encoder| numbers::emit_row(columns, rows[i], encoder))
+            }
+        })
+    }
+
+    fn write_number_block(&mut self, block: &NumberBlock) -> Result<()> {
+        let Target::Pair(pair) = &mut self.target else {
+            return Err(Error::invalid("rows of numbers are written to one pair"));
+        };
+        pair.admit_numbers(block)?;
+        // It stays broken after an I/O error or a panic.
         self.is_broken = true;
-        let parts = encode_rows(&mut self.encoders, rows, self.rows, emit);
+        pair.write_numbers(block)?;
+        self.rows += to_u64(block.ends.len());
         self.is_broken = false;
-        for part in parts {
-            for row in part.rows {
-                self.write_encoded(row)?;
-            }
-            if let Some(error) = part.refused {
+        Ok(())
+    }
+
+    fn write_part(&mut self, part: EncodedPart) -> Result<()> {
+        part.rows.into_iter().try_for_each(|row| self.write_encoded(row))?;
+        match part.refused {
+            None => Ok(()),
+            Some(error) => {
+                // A panic.
                 self.is_broken = error.cause() == Cause::Internal;
-                return Err(error);
-            }
-            if !part.left.is_empty() {
-                self.write_range(part.left, emit)?;
+                Err(error)
             }
         }
-        Ok(())
     }
 
     /// Writes one encoded row.
@@ -366,7 +389,7 @@ impl DatasetWriter {
         match self.target {
             Target::Pair(pair) => {
                 let (summary, files) = pair.finish(-1)?;
-                add(&mut self.written, &summary);
+                self.written.add(&summary);
                 files.publish()?;
             }
             Target::Directory(mut directory) => {
@@ -400,82 +423,5 @@ impl DatasetWriter {
             }
         }
         Ok(self.written)
-    }
-}
-
-fn add(written: &mut Summary, pair: &PairSummary) {
-    written.samples += pair.samples;
-    written.shards += 1;
-    written.bytes += pair.bytes + pair.sidecar_bytes;
-    written.sidecar_bytes += pair.sidecar_bytes;
-}
-
-fn shard_name(number: u64) -> String {
-    format!("shard-{number:05}.jinx")
-}
-
-impl DirectoryTarget {
-    fn set_options(&mut self, options: &Arc<WriteOptions>) -> Result<()> {
-        room_for_names(options)?;
-        if let Some(pair) = &mut self.current {
-            pair.set_options(options)?;
-        }
-        if matches!(self.publish, Publish::Directory(_)) {
-            self.manifest.split.clone_from(&options.split);
-            self.manifest.meta = options.meta.clone();
-        }
-        Ok(())
-    }
-
-    /// The shard for `row`: a new one if the current one is full.
-    fn shard_for(
-        &mut self,
-        row: &EncodedRow,
-        options: &Arc<WriteOptions>,
-        written: &mut Summary,
-    ) -> Result<&mut Box<PairBuilder>> {
-        if let (Some(pair), Some(limit)) = (&self.current, options.shard_bytes) {
-            let values = row.values.iter().map(|value| to_u64(value.data.len())).sum::<u64>();
-            let size = pair.bytes() + to_u64(row.text.len()) + values;
-            if pair.rows() > 0 && size > limit && self.manifest.shards.len() + 1 < MAX_SHARDS {
-                self.finish_shard(written)?;
-            }
-        }
-        self.current(options)
-    }
-
-    /// The current shard, started if there is none.
-    fn current(&mut self, options: &Arc<WriteOptions>) -> Result<&mut Box<PairBuilder>> {
-        if self.current.is_none() {
-            let name = shard_name(self.next_shard);
-            if let Publish::Append(append) = &mut self.publish {
-                append.add(&name)?;
-            }
-            let path = self.directory.join(name);
-            let files = PlainPair::create(self.publish.ops(), &path)?;
-            self.current = Some(Box::new(PairBuilder::new(&path, Box::new(files), options)?));
-        }
-        self.current.as_mut().ok_or_else(|| Error::invalid("no shard is open"))
-    }
-
-    fn finish_shard(&mut self, written: &mut Summary) -> Result<()> {
-        let Some(pair) = self.current.take() else { return Ok(()) };
-        let number = self.next_shard;
-        let (summary, files) = pair.finish(i64::try_from(number).unwrap_or(-1))?;
-        files.publish()?;
-        add(written, &summary);
-        self.manifest.push(ShardEntry {
-            name: shard_name(number),
-            samples: summary.samples,
-            bytes: summary.bytes,
-            sidecar_bytes: summary.sidecar_bytes,
-            id: summary.id,
-        });
-        self.next_shard += 1;
-        if let (Some(journal), Publish::Directory(work)) = (&self.journal, &mut self.publish) {
-            journal.write(&self.manifest.shards)?;
-            work.keep_work();
-        }
-        Ok(())
     }
 }

@@ -11,11 +11,13 @@ use crate::write::path_cache::PathCache;
 use bytes::Bytes;
 use jinx_core::codec::{self, Codec, Compressor};
 use jinx_core::error::{Error, Result};
+use jinx_core::json::scan::Span;
 use jinx_core::json::text::{push_json_float, push_json_str};
 use jinx_core::limits::{MAX_DEPTH, MAX_INT_DIGITS};
 use jinx_core::npy;
 use jinx_core::num::to_u64;
 use jinx_core::sink::{Blob, Dtype, Number, Payload, Sink, StoredValue};
+use jinx_core::value_pool::{Pooled, ValuePool};
 use std::collections::HashSet;
 use std::sync::Arc;
 use twox_hash::XxHash3_64;
@@ -23,6 +25,8 @@ use twox_hash::XxHash3_64;
 /// The most digits of a sidecar offset. A line's length is counted with all of them, so that a row that fits in one
 /// file fits in any.
 const OFFSET_DIGITS: usize = 20;
+/// The most memory that a line gets before it is written, by the length of the line before it.
+const MAX_FIRST_BYTES: usize = 64 << 10;
 
 /// A row ready for the writer.
 #[derive(Debug, Default)]
@@ -32,6 +36,8 @@ pub struct EncodedRow {
     /// Values for the sidecar, in row order.
     pub values: Vec<SidecarValue>,
     pub facts: Vec<Fact>,
+    /// xxh3-64 of the line with its newline, where it is known and no offset is filled in.
+    pub hash: Option<u64>,
 }
 
 #[derive(Debug)]
@@ -51,6 +57,11 @@ pub struct RowEncoder {
     pub(super) names: String,
     seen: Vec<u64>,
     pub(super) paths: PathCache,
+    pool: ValuePool,
+    /// Of values that were taken as they are stored.
+    pub(super) copied_bytes: usize,
+    /// The size of the last line.
+    line_bytes: usize,
 }
 
 #[derive(Debug)]
@@ -82,6 +93,9 @@ impl RowEncoder {
             names: String::new(),
             seen: Vec::new(),
             paths: PathCache::default(),
+            pool: ValuePool::default(),
+            copied_bytes: 0,
+            line_bytes: 0,
         })
     }
 
@@ -90,13 +104,15 @@ impl RowEncoder {
     /// # Errors
     /// `Invalid` when the row is not a dict or holds a value that the format cannot; `Limit` when it is too long.
     pub fn encode(&mut self, emit: impl FnOnce(&mut Self) -> Result<()>) -> Result<EncodedRow> {
-        self.row = EncodedRow::default();
+        let text = Vec::with_capacity(self.line_bytes.min(MAX_FIRST_BYTES));
+        self.row = EncodedRow { text, ..EncodedRow::default() };
         self.frames.clear();
         self.names.clear();
         self.seen.clear();
         self.paths.begin_row();
         emit(self).map_err(|error| self.locate(error))?;
         let row = std::mem::take(&mut self.row);
+        self.line_bytes = row.text.len() + row.text.len() / 8;
         if row.text.first() != Some(&b'{') || !self.frames.is_empty() {
             return Err(Error::invalid("a sample must be a dict"));
         }
@@ -257,7 +273,9 @@ impl RowEncoder {
         let at = text.len();
         text.extend_from_slice(b",\"length\":");
         text.extend_from_slice(itoa::Buffer::new().format(length).as_bytes());
-        text.extend_from_slice(format!(",\"x\":\"{checksum:016x}\"").as_bytes());
+        text.extend_from_slice(b",\"x\":\"");
+        text.extend_from_slice(&hex_digits(checksum));
+        text.push(b'"');
         if let Some(path) = path {
             text.extend_from_slice(b",\"path\":");
             push_json_str(text, path)?;
@@ -295,6 +313,16 @@ impl RowEncoder {
         }
         Ok(())
     }
+}
+
+/// The 16 hexadecimal digits of a number.
+fn hex_digits(number: u64) -> [u8; 16] {
+    let bytes = number.to_be_bytes();
+    std::array::from_fn(|i| {
+        let byte = bytes[i / 2];
+        let digit = if i % 2 == 0 { byte >> 4 } else { byte & 15 };
+        if digit < 10 { b'0' + digit } else { b'a' + digit - 10 }
+    })
 }
 
 fn too_deep() -> Error {
@@ -429,6 +457,10 @@ impl Sink for RowEncoder {
         self.keeps_stored(is_str, codec, decoded_bytes)
     }
 
+    fn stored_memory(&mut self, length: usize) -> Option<Pooled> {
+        self.pool.take(length)
+    }
+
     fn stored(&mut self, value: StoredValue<'_>) -> Result<()> {
         self.put_stored(value)
     }
@@ -441,8 +473,16 @@ impl Sink for RowEncoder {
         self.keeps_json()
     }
 
-    fn json(&mut self, text: &[u8]) -> Result<()> {
-        self.put_json(text)
+    fn json(&mut self, text: &[u8], elements: u64) -> Result<()> {
+        self.put_json(text, elements)
+    }
+
+    fn takes_row(&self, bytes: usize) -> bool {
+        self.keeps_row(bytes)
+    }
+
+    fn row(&mut self, text: Vec<u8>, members: &[Span], hash: Option<u64>) -> Result<()> {
+        self.put_row(text, members, hash)
     }
 }
 

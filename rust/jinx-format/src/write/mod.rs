@@ -1,16 +1,21 @@
 //! Writing a dataset: rows are encoded on any thread and placed in order.
 
+pub(crate) mod address_map;
 mod as_stored;
+mod cells;
 mod columns;
 pub mod dataset;
+mod directory_target;
 pub mod encode;
 mod facts;
 pub mod footer_text;
 pub mod inherit;
 mod journal;
+pub mod numbers;
 pub mod options;
 pub mod pair;
 pub mod pair_files;
 pub mod parallel;
 mod path_cache;
+mod plain_row;
 mod spool;

@@ -1,12 +1,13 @@
 //! Writes one pair: lines, values, index, columns and footer, in the order of `spec/jinx.md`.
 
-use crate::fields::FieldStats;
+use crate::fields::{Fact, FieldStats};
 use crate::footer::ArrayRef;
 use crate::sidecar::{ALIGNMENT, HEADER_BYTES, Header};
 use crate::view::{Base, NewView, ViewInfo, count_samples};
 use crate::write::columns::{ArraySink, ColumnBuilder, Fill};
 use crate::write::encode::EncodedRow;
 use crate::write::footer_text::{FooterParts, check_footer, footer_text, room_for_names};
+use crate::write::numbers::NumberBlock;
 use crate::write::options::WriteOptions;
 use crate::write::pair_files::PairFiles;
 use crate::write::spool::Spool;
@@ -28,7 +29,7 @@ use twox_hash::{XxHash3_64, XxHash3_128};
 const SIDECAR_ARRAY_BYTES: u64 = 64 << 10;
 const LINE_BUFFER_BYTES: usize = 1 << 20;
 /// Values are collected and passed to the system in one call, without a copy.
-const VALUE_BUFFER_BYTES: u64 = 4 << 20;
+const VALUE_BUFFER_BYTES: u64 = 1 << 20;
 /// Values below this many bytes are cheaper to copy together than to pass one by one.
 const MAX_SLICES: usize = 512;
 
@@ -153,7 +154,8 @@ impl PairBuilder {
         self.lines.push(b'\n');
         let line = &self.lines[start..];
         self.main_len += to_u64(line.len());
-        self.hashes.push(&XxHash3_64::oneshot(line).to_le_bytes())?;
+        let hash = row.hash.unwrap_or_else(|| XxHash3_64::oneshot(line));
+        self.hashes.push(&hash.to_le_bytes())?;
         self.ends.push(&self.main_len.to_le_bytes())?;
         for fact in &row.facts {
             self.stats.add(fact);
@@ -169,6 +171,37 @@ impl PairBuilder {
             self.side.flush()?;
             self.flush_lines()?;
         }
+        Ok(())
+    }
+
+    /// Checks that a reader accepts the pair with these rows.
+    ///
+    /// # Errors
+    /// As [`Self::admit`].
+    pub(super) fn admit_numbers(&self, block: &NumberBlock) -> Result<()> {
+        let facts: Vec<Fact> = block.kinds.iter().map(|(fact, _)| fact.clone()).collect();
+        self.stats.admit(&facts, block.ends.first().copied().unwrap_or_default())
+    }
+
+    /// Appends rows of numbers.
+    ///
+    /// # Errors
+    /// As [`Self::write`].
+    pub(super) fn write_numbers(&mut self, block: &NumberBlock) -> Result<()> {
+        self.flush_lines()?;
+        let file = self.side.files.main_file();
+        file.write_all(&block.lines).map_err(|error| Error::io(&self.path, &error))?;
+        for end in &block.ends {
+            self.ends.push(&(self.main_len + end).to_le_bytes())?;
+        }
+        self.main_len += to_u64(block.lines.len());
+        self.hashes.push(&block.hashes)?;
+        for (fact, rows) in &block.kinds {
+            self.stats.add_many(fact, *rows);
+        }
+        let rows = to_u64(block.ends.len());
+        self.columns.add_numbers(block.paths.iter().zip(block.cells.iter().map(Vec::as_slice)), rows)?;
+        self.rows += rows;
         Ok(())
     }
 

@@ -1,78 +1,196 @@
-//! Rows encoded on several threads, in an order that does not depend on them.
+//! Rows encoded on several threads, and passed on in an order that does not depend on them.
 
 use crate::write::encode::{EncodedRow, RowEncoder};
 use jinx_core::error::{Error, Result};
 use jinx_core::num::to_u64;
-use jinx_core::panics::error_of;
-use std::any::Any;
+use jinx_core::panics::caught;
 use std::ops::Range;
+use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
+use std::sync::{Mutex, PoisonError};
 
 /// Describes row `i` of those that are being written.
 pub type EmitRow<'e> = dyn Fn(usize, &mut RowEncoder) -> Result<()> + Sync + 'e;
 
-/// Encoded rows are written from this size on, before more of them are encoded.
-const PART_BYTES: usize = 8 << 20;
+/// What a thread takes at once, by the mean size of the rows so far. Values are still in the processor's caches when
+/// they are written.
+const CHUNK_BYTES: usize = 512 << 10;
+const FIRST_CHUNK_ROWS: usize = 16;
+const MAX_CHUNK_ROWS: usize = 1024;
+/// A longer chunk is passed on in parts of this size.
+const PART_BYTES: usize = 256 << 10;
+/// Parts of one thread that wait to be written.
+const WAITING_PARTS: usize = 2;
 
-/// One thread's share of the rows.
+/// Encoded rows that follow one another.
 pub(super) struct EncodedPart {
     pub(super) rows: Vec<EncodedRow>,
-    /// Why the row behind them is left out.
+    /// Why the row after them is left out.
     pub(super) refused: Option<Error>,
-    /// Rows that are not encoded yet, because these take memory enough.
-    pub(super) left: Range<usize>,
+    is_last: bool,
 }
 
-/// Shares the rows among the encoders, each on a thread of its own; the first will be the dataset's row `first`.
+/// Rows that are to be encoded.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Rows {
+    pub(super) count: usize,
+    /// The number of the first one in the dataset.
+    pub(super) first: u64,
+    /// Whether they come from one place after another of their files.
+    pub(super) in_order: bool,
+}
+
+/// Encodes rows, one thread for each encoder, and hands them in order to `write`.
+///
+/// Rows that come in order and consist of stored values are only moved from file to file: one thread does that with
+/// half the processor time, because they stay in its caches, and the system reads ahead.
+///
+/// # Errors
+/// The first of `write`, which also gets the errors of rows.
 pub(super) fn encode_rows(
     encoders: &mut [RowEncoder],
-    rows: Range<usize>,
-    first: u64,
+    rows: Rows,
     emit: &EmitRow<'_>,
-) -> Vec<EncodedPart> {
-    let threads = encoders.len().min(rows.len()).max(1);
-    let share = rows.len().div_ceil(threads).max(1);
-    if threads == 1 {
-        return encoders
-            .first_mut()
-            .map(|encoder| encode_part(encoder, rows, first, emit))
-            .into_iter()
-            .collect();
+    mut write: impl FnMut(EncodedPart) -> Result<()>,
+) -> Result<()> {
+    let Rows { count, first, in_order } = rows;
+    let threads = encoders.len().min(count.div_ceil(FIRST_CHUNK_ROWS));
+    let Some(encoder) = encoders.first_mut() else { return Ok(()) };
+    let mut next = 0;
+    if in_order || threads <= 1 {
+        encoder.copied_bytes = 0;
+        next = if threads <= 1 { count } else { FIRST_CHUNK_ROWS };
+        let bytes = Chunk { rows: 0..next, first }.encode(encoder, emit, &mut write)?;
+        if encoder.copied_bytes > bytes / 10 * 9 {
+            return Chunk { rows: next..count, first }.encode(encoder, emit, &mut write).map(drop);
+        }
     }
+    let (order, turns) = channel();
+    let chunks = Mutex::new(Chunks { next, count, done_rows: 0, done_bytes: 0, order });
     std::thread::scope(|scope| {
-        let shares = rows.clone().step_by(share).map(|start| start..rows.end.min(start + share));
-        let workers: Vec<_> = shares
-            .zip(encoders)
-            .map(|(part, encoder)| {
-                let first = first + to_u64(part.start - rows.start);
-                scope.spawn(move || encode_part(encoder, part, first, emit))
-            })
-            .collect();
-        let panicked = |panic: Box<dyn Any + Send>| EncodedPart {
-            rows: Vec::new(),
-            refused: Some(error_of(&*panic, "an encoder thread")),
-            left: 0..0,
-        };
-        workers.into_iter().map(|worker| worker.join().unwrap_or_else(panicked)).collect()
+        let mut parts = Vec::with_capacity(threads);
+        for (worker, encoder) in encoders.iter_mut().take(threads).enumerate() {
+            let (sender, receiver) = sync_channel(WAITING_PARTS);
+            parts.push(receiver);
+            let chunks = &chunks;
+            scope.spawn(move || work(worker, encoder, chunks, first, emit, &sender));
+        }
+        // Returning drops the receivers, which ends the threads.
+        write_in_order(count - next, &turns, &parts, &mut write)
     })
 }
 
-/// Encodes the rows `part`, of which the first will be the dataset's row `first`.
-fn encode_part(encoder: &mut RowEncoder, part: Range<usize>, first: u64, emit: &EmitRow<'_>) -> EncodedPart {
-    let (mut encoded, mut bytes) = (Vec::with_capacity(part.len()), 0);
-    for i in part.clone() {
-        match encoder.encode(|sink| emit(i, sink)) {
-            Ok(row) => {
-                bytes += row.text.len() + row.values.iter().map(|value| value.data.len()).sum::<usize>();
-                encoded.push(row);
-            }
-            Err(error) => {
-                let error = error.in_sample(first + to_u64(i - part.start));
-                return EncodedPart { rows: encoded, refused: Some(error), left: 0..0 };
-            }
+/// The rows that no thread has taken yet.
+struct Chunks {
+    next: usize,
+    count: usize,
+    done_rows: usize,
+    done_bytes: usize,
+    /// The thread of each chunk, in their order.
+    order: Sender<usize>,
+}
+
+impl Chunks {
+    /// The next rows for a thread.
+    fn take(&mut self, worker: usize) -> Range<usize> {
+        let rows = match self.done_rows {
+            0 => FIRST_CHUNK_ROWS,
+            rows => (CHUNK_BYTES / (self.done_bytes / rows).max(1)).clamp(1, MAX_CHUNK_ROWS),
+        };
+        let taken = self.next..self.count.min(self.next + rows);
+        self.next = taken.end;
+        if !taken.is_empty() {
+            // Nobody listens once an error has ended everything.
+            let _ = self.order.send(worker);
         }
-        if bytes >= PART_BYTES {
-            return EncodedPart { rows: encoded, refused: None, left: i + 1..part.end };
+        taken
+    }
+}
+
+fn work(
+    worker: usize,
+    encoder: &mut RowEncoder,
+    chunks: &Mutex<Chunks>,
+    first: u64,
+    emit: &EmitRow<'_>,
+    parts: &SyncSender<EncodedPart>,
+) {
+    let (mut rows, mut bytes) = (0, 0);
+    loop {
+        let chunk = {
+            let mut chunks = chunks.lock().unwrap_or_else(PoisonError::into_inner);
+            chunks.done_rows += rows;
+            chunks.done_bytes += bytes;
+            chunks.take(worker)
+        };
+        if chunk.is_empty() {
+            return;
+        }
+        rows = chunk.len();
+        let mut pass_on = |part| parts.send(part).map_err(|_| Error::interrupted());
+        match (Chunk { rows: chunk, first }).encode(encoder, emit, &mut pass_on) {
+            Ok(encoded) => bytes = encoded,
+            Err(_) => return,
         }
     }
-    EncodedPart { rows: encoded, refused: None, left: 0..0 }
+}
+
+fn write_in_order(
+    count: usize,
+    turns: &Receiver<usize>,
+    parts: &[Receiver<EncodedPart>],
+    write: &mut impl FnMut(EncodedPart) -> Result<()>,
+) -> Result<()> {
+    let ended = |_| Error::invalid("an encoder thread ended without a result");
+    let mut written = 0;
+    while written < count {
+        let worker = turns.recv().map_err(ended)?;
+        loop {
+            let part = parts[worker].recv().map_err(ended)?;
+            written += part.rows.len();
+            let is_last = part.is_last;
+            write(part)?;
+            if is_last {
+                break;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Rows that one thread encodes; the first of all will be the dataset's row `first`.
+struct Chunk {
+    rows: Range<usize>,
+    first: u64,
+}
+
+impl Chunk {
+    /// Passes the rows on in parts, and returns their size. A row that is refused is in the last part.
+    fn encode(
+        self,
+        encoder: &mut RowEncoder,
+        emit: &EmitRow<'_>,
+        pass_on: &mut impl FnMut(EncodedPart) -> Result<()>,
+    ) -> Result<usize> {
+        let (mut part, mut bytes, mut all_bytes) = (Vec::new(), 0, 0);
+        for i in self.rows.clone() {
+            match caught(|| encoder.encode(|sink| emit(i, sink)), "an encoder thread") {
+                Ok(row) => {
+                    bytes += row.text.len() + row.values.iter().map(|value| value.data.len()).sum::<usize>();
+                    part.push(row);
+                }
+                Err(error) => {
+                    let refused = Some(error.in_sample(self.first + to_u64(i)));
+                    pass_on(EncodedPart { rows: part, refused, is_last: true })?;
+                    return Ok(all_bytes + bytes);
+                }
+            }
+            if bytes >= PART_BYTES && i + 1 < self.rows.end {
+                let rows = std::mem::take(&mut part);
+                pass_on(EncodedPart { rows, refused: None, is_last: false })?;
+                all_bytes += std::mem::take(&mut bytes);
+            }
+        }
+        pass_on(EncodedPart { rows: part, refused: None, is_last: true })?;
+        Ok(all_bytes + bytes)
+    }
 }

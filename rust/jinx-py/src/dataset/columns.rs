@@ -17,7 +17,7 @@ pub type ColumnParts<'py> =
 /// Samples measured by one thread before it looks whether another failed.
 const SAMPLES_PER_THREAD: usize = 4096;
 
-fn kind_of(kind: &str) -> PyResult<ColumnKind> {
+pub fn kind_of(kind: &str) -> PyResult<ColumnKind> {
     match kind {
         "value" => Ok(ColumnKind::Value),
         "length" => Ok(ColumnKind::Length),
@@ -72,7 +72,11 @@ pub fn scan<'py>(
     Ok((PyList::new(py, objects?)?, found))
 }
 
-fn measure_block(
+/// Measures the samples `range` of a view on some threads.
+///
+/// # Errors
+/// As `Rows::measure`.
+pub fn measure_block(
     view: &View,
     range: std::ops::Range<usize>,
     path: &[&str],

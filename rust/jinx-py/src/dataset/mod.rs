@@ -8,6 +8,7 @@ pub mod files;
 pub mod filter;
 pub mod handle;
 pub mod iterator;
+pub mod measures;
 pub mod open;
 pub mod projection;
 pub mod reader;

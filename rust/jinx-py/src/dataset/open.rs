@@ -23,6 +23,8 @@ pub struct OpenArguments<'a, 'py> {
     pub markers: bool,
     pub max_value_bytes: Option<u64>,
     pub expected: Option<Vec<(u64, String)>>,
+    /// Of files in the sidecar, read only so many bytes.
+    pub value_head: Option<u64>,
     /// Of JSON lines, where they are known.
     pub line_offsets: Option<Vec<u8>>,
     /// The paths are MDS directories, to be opened with these options.
@@ -59,6 +61,9 @@ impl OpenArguments<'_, '_> {
         options.set_item("markers", self.markers)?;
         options.set_item("max_value_bytes", self.max_value_bytes)?;
         options.set_item("mds", self.mds)?;
+        if let Some(head) = self.value_head {
+            options.set_item("value_head", head)?;
+        }
         Ok(options)
     }
 
@@ -86,6 +91,8 @@ impl OpenArguments<'_, '_> {
         let access = Access::from_name(self.io).into_py_result()?;
         let markers = self.markers;
         let line_offsets = self.line_offsets.as_deref().map(Arc::from);
-        Ok(OpenOptions { access, verify, limits, encoding, markers, line_offsets, ..OpenOptions::default() })
+        let value_head = self.value_head;
+        let rest = OpenOptions::default();
+        Ok(OpenOptions { access, verify, limits, encoding, markers, line_offsets, value_head, ..rest })
     }
 }

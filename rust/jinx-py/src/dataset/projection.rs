@@ -27,6 +27,11 @@ impl Projection {
             && !self.hidden.iter().any(|column| column == name)
     }
 
+    /// Whether all columns exist for the view.
+    pub fn is_whole(&self) -> bool {
+        self.columns.is_none() && self.hidden.is_empty()
+    }
+
     /// Whether the column's decoder makes arrays of images, which is done here where it can be.
     pub fn gives_pixels(&self, name: &str) -> bool {
         self.pixels.iter().any(|column| column == name)

@@ -5,7 +5,7 @@ use crate::dataset::iterator::SampleIterator;
 use crate::dataset::open::OpenArguments;
 use crate::dataset::projection::Projection;
 use crate::dataset::view::View;
-use crate::dataset::{arrow_stream, columns, take};
+use crate::dataset::{arrow_stream, columns, measures, take};
 use crate::errors::{IntoPy, out_of_range, to_py};
 use crate::objects::build::plain_json;
 use crate::sample::decoders::{Decoders, members};
@@ -156,7 +156,7 @@ impl Reader {
     #[new]
     #[pyo3(signature = (shards = Vec::new(), *, io = "auto", verify = "full", lazy = true, encoding = None, split = None,
                         plain = false, markers = false, max_value_bytes = None, expected = None, decoders = None, mds = None,
-                        line_offsets = None, _base = None, _changes = None))]
+                        line_offsets = None, value_head = None, _base = None, _changes = None))]
     #[allow(clippy::too_many_arguments, clippy::fn_params_excessive_bools)]
     fn new(
         py: Python<'_>,
@@ -173,6 +173,7 @@ impl Reader {
         decoders: Option<Py<PyDict>>,
         mds: Option<&Bound<'_, PyDict>>,
         line_offsets: Option<Vec<u8>>,
+        value_head: Option<u64>,
         _base: Option<&Bound<'_, Self>>,
         _changes: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Self> {
@@ -190,6 +191,7 @@ impl Reader {
             markers,
             max_value_bytes,
             expected,
+            value_head,
             line_offsets,
             mds,
         };
@@ -381,6 +383,21 @@ impl Reader {
         kind: &str,
     ) -> PyResult<(Bound<'py, PyList>, bool)> {
         columns::scan(py, &self.view, &path, kind)
+    }
+
+    /// Of each sample of the view, the fingerprint of its columns or of what lies at `paths`.
+    #[pyo3(signature = (paths = None))]
+    fn _fingerprints<'py>(
+        &self,
+        py: Python<'py>,
+        paths: Option<Vec<Vec<String>>>,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        measures::fingerprints(py, &self.view, paths.as_deref())
+    }
+
+    /// Of each sample of the view, about how many bytes it takes in a JINX file.
+    fn _sizes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        measures::sizes(py, &self.view)
     }
 
     /// The positions over all shards of the samples of the view that an expression selects, at most `limit`, and

@@ -13,6 +13,7 @@ use jinx_format::expression::rows::RowFilter;
 use jinx_format::fields::{FieldInfo, Measure};
 use jinx_format::read::columns::{ColumnKind, ColumnType};
 use jinx_format::write::inherit::Inherited;
+use jinx_format::write::numbers::NumberColumn;
 use std::any::Any;
 use std::sync::Arc;
 
@@ -176,6 +177,11 @@ pub trait Rows: Send + Sync {
         Vec::new()
     }
 
+    /// The columns of [`Rows::emit_own`], by position, where all of them are numbers in memory.
+    fn own_numbers(&self) -> Option<Vec<NumberColumn<'_>>> {
+        None
+    }
+
     /// The files beneath all views, and which of their samples, as one sequence, stand at `positions` (or all).
     ///
     /// # Errors
@@ -221,6 +227,12 @@ pub struct ColumnData {
 }
 
 impl ColumnData {
+    /// As a column of rows to write; `None` for strings.
+    pub fn numbers<'c>(&'c self, name: &'c str) -> Option<NumberColumn<'c>> {
+        let dtype = ColumnType::from_name(self.dtype).filter(|dtype| *dtype != ColumnType::Utf8)?;
+        Some(NumberColumn { name, dtype, data: &self.data, validity: self.validity.as_deref() })
+    }
+
     /// The number of sample `i`, or null.
     ///
     /// # Errors

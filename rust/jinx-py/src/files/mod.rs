@@ -1,5 +1,6 @@
 //! Functions over whole files.
 
 pub mod checks;
+pub mod directory;
 pub mod tools;
 pub mod views;

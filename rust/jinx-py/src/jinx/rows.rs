@@ -44,6 +44,17 @@ impl Rows for JinxDataset {
         Ok(StoredSample::Jinx(JinxSample::new(self, position)))
     }
 
+    fn emit(&self, position: u64, mut sink: &mut dyn Sink) -> Result<()> {
+        if !self.projection.is_whole() {
+            sink.begin_dict(0)?;
+            self.emit_members(position, &|_| true, sink)?;
+            return sink.end_dict();
+        }
+        let shards = self.shards.get()?;
+        let (shard, i) = shards.locate(position)?;
+        shard.emit_row(i, &mut sink)
+    }
+
     fn emit_members(
         &self,
         position: u64,

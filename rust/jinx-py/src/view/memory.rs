@@ -13,6 +13,7 @@ use jinx_core::value::{TreeBuilder, Value};
 use jinx_core::{Error, Result};
 use jinx_format::fields::{FieldInfo, Measure};
 use jinx_format::read::columns::{ColumnKind, ColumnType};
+use jinx_format::write::numbers::NumberColumn;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyList, PyString};
 use std::any::Any;
@@ -165,6 +166,17 @@ impl Rows for MemoryRows {
 
     fn footer(&self, _file: usize) -> Result<String> {
         Err(Error::invalid("columns in memory have no footer"))
+    }
+
+    fn own_numbers(&self) -> Option<Vec<NumberColumn<'_>>> {
+        let mut columns = Vec::new();
+        for (name, values) in self.shown() {
+            match values {
+                Values::Numbers(column) => columns.push(column.numbers(name)?),
+                Values::Python(_) => return None,
+            }
+        }
+        Some(columns)
     }
 
     fn kind(&self) -> &'static str {

@@ -14,6 +14,7 @@ use jinx_core::{Error, Result};
 use jinx_format::fields::{FieldInfo, Measure};
 use jinx_format::read::columns::ColumnKind;
 use jinx_format::write::inherit::Inherited;
+use jinx_format::write::numbers::NumberColumn;
 use std::any::Any;
 use std::sync::Arc;
 
@@ -289,7 +290,9 @@ impl Rows for ViewRows {
         let base = |name: &str| wanted(name) && self.shows(name);
         let mut inherited = self.base.inherited(&base)?;
         if let Some(own) = &self.own {
-            inherited.media.extend(own.inherited(wanted)?.media);
+            let more = own.inherited(wanted)?;
+            inherited.media.extend(more.media);
+            inherited.meta.add(&more.meta);
         }
         inherited.arrow_schema = self.arrow_types()?.schema;
         Ok(inherited)
@@ -306,6 +309,11 @@ impl Rows for ViewRows {
             self.base.emit_own(self.positions.get(position)?, &is_base, sink)?;
         }
         self.emit_own_members(position, wanted, sink)
+    }
+
+    fn own_numbers(&self) -> Option<Vec<NumberColumn<'_>>> {
+        let own = self.own.as_ref()?;
+        if self.base.own_names().is_empty() { own.own_numbers() } else { None }
     }
 
     fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {

@@ -12,6 +12,7 @@ use jinx_convert::arrow::{Features, RowEmitter, schema_text};
 use jinx_core::sink::Sink;
 use jinx_core::value::{TreeBuilder, Value};
 use jinx_core::{Error, Result};
+use jinx_format::write::encode::RowEncoder;
 use pyo3::prelude::*;
 use std::sync::Arc;
 
@@ -37,6 +38,10 @@ impl OwnColumns {
             }
         };
         Ok(Self { columns: columns.collect::<PyResult<_>>()?, rows })
+    }
+
+    fn is_empty(&self) -> bool {
+        self.columns.is_empty() && self.rows.is_none()
     }
 
     /// # Errors
@@ -158,8 +163,15 @@ pub fn copy(
     let here = |error: Error| to_py(&error.in_file(&target.path));
     state.flush(py).map_err(here)?;
     let writer = state.open_writer().map_err(here)?;
+    let is_all = hidden.is_empty() && own.is_empty();
     let copied = py.detach(|| {
-        writer.write_rows(positions.len(), &|i, encoder| {
+        if let Some(columns) = rows.own_numbers().filter(|_| own_only && is_all) {
+            return writer.write_numbers(&columns, &positions);
+        }
+        let emit = |i: usize, encoder: &mut RowEncoder| {
+            if is_all && !own_only {
+                return rows.emit(positions[i], encoder);
+            }
             encoder.begin_dict(0)?;
             match own_only {
                 true => rows.emit_own(positions[i], &wanted, encoder)?,
@@ -167,7 +179,11 @@ pub fn copy(
             }
             own.emit(i, encoder)?;
             encoder.end_dict()
-        })
+        };
+        match positions.is_sorted() {
+            true => writer.write_rows_in_order(positions.len(), &emit),
+            false => writer.write_rows(positions.len(), &emit),
+        }
     });
     copied.map_err(here)
 }

@@ -2,12 +2,10 @@
 
 import sys
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
+from jinx import kernels
 from jinx_pipeline.operators.batch import Batch
 from jinx_pipeline.operators.context import Context
-from jinx_pipeline.operators.filter import Filter
+from jinx_pipeline.operators.filter import Filter, Stats
 from jinx_pipeline.operators.registry import register
 
 
@@ -15,11 +13,10 @@ from jinx_pipeline.operators.registry import register
 class TextLengthFilter(Filter):
     """Keeps texts whose length in code points lies in a range.
 
-    create("text_length_filter", min_len=3)([{"text": "yes"}, {"text": "no"}])
-    # [{"text": "yes"}]
+        create("text_length_filter", min_len=3)([{"text": "yes"}, {"text": "no"}])  # [{"text": "yes"}]
 
     Attributes:
-        min_len: The least length, in code points.
+        min_len: The least length.
         max_len: The largest.
     """
 
@@ -29,5 +26,5 @@ class TextLengthFilter(Filter):
     stats = {"text_len": "int64"}
     bounds = {"text_len": ("min_len", "max_len")}
 
-    def compute_stats(self, batch: Batch, ctx: Context) -> dict[str, pa.Array]:
-        return {"text_len": pc.utf8_length(batch.text)}
+    def compute_stats(self, batch: Batch, ctx: Context) -> Stats:
+        return {"text_len": kernels.code_points(batch.text, threads=ctx.threads)}

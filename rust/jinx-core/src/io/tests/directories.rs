@@ -1,7 +1,7 @@
 //! Directories of shards, and single small files.
 
 use super::super::publish_file::publish_on;
-use super::super::{Contents, DirectoryWriter, publish_file};
+use super::super::{Contents, DirectoryWriter, publish_file, sweep};
 use super::*;
 use crate::error::Cause;
 use std::os::unix::fs::PermissionsExt;
@@ -162,4 +162,65 @@ fn a_small_file_is_replaced_whole() {
         }
     }
     assert!(publish_file(&directory.path().join("no/jinx.json"), b"").is_err());
+}
+
+/// Parts of several kinds in one directory.
+fn write_parts(ops: Arc<dyn FileOps>, target: &Path, id: &str) -> Result<()> {
+    let writer = DirectoryWriter::begin_on(ops, target, true, Contents::Anything)?;
+    fs::create_dir(writer.path().join("shards")).unwrap();
+    for part in ["train.jinx", "test.parquet", "shards/shard-00000.jinx"] {
+        fs::write(writer.path().join(part), id).unwrap();
+    }
+    writer.commit()
+}
+
+#[test]
+fn parts_of_any_kind_appear_together_and_a_dead_writer_leaves_none_behind() {
+    // What comes next is another split, a dataset of shards under the same name, or `jinx clean`.
+    let next: [fn(&Path); 3] = [
+        |target| drop(DirectoryWriter::begin_with(target, true, Contents::Anything)),
+        |target| drop(DirectoryWriter::begin(target, true)),
+        |target| drop(sweep(target.parent().unwrap(), &FirstWord).unwrap()),
+    ];
+    let mut published = 0;
+    for next in next {
+        for number in 0..40 {
+            for fault in [Fault::Fail(number), Fault::Stop(number)] {
+                let (directory, target) = prepared(false);
+                let _ = write_parts(
+                    Arc::new(Layer { fault, steps: Mutex::default(), refuse: None }),
+                    &target,
+                    NEW,
+                );
+                next(&target);
+                if target.exists() {
+                    // Published: nobody may replace it, so nobody took the lock that may be left.
+                    sweep(directory.path(), &FirstWord).unwrap();
+                }
+                let names = names_in(directory.path());
+                if names == ["out.d"] {
+                    assert_eq!(names_in(&target), ["shards", "test.parquet", "train.jinx"], "{fault:?}");
+                    published += 1;
+                } else {
+                    assert_eq!(names, Vec::<String>::new(), "{fault:?}");
+                }
+            }
+        }
+    }
+    assert!(published > 0);
+}
+
+#[test]
+fn only_datasets_are_replaced_by_parts_and_no_work_directory_of_others_is_taken() {
+    let (directory, target) = prepared(true);
+    write_parts(Arc::new(RealOps), &target, NEW).unwrap();
+    let error = write_parts(Arc::new(RealOps), &target, NEW).unwrap_err();
+    assert!(error.to_string().contains("nothing is removed"), "{error}");
+    assert_eq!(names_in(directory.path()), ["out.d"]);
+    // Without a lock that says so, a directory of this name is somebody's.
+    let other = directory.path().join(".other.tmp");
+    fs::create_dir(&other).unwrap();
+    fs::write(other.join("thesis.tex"), "precious").unwrap();
+    assert!(write_parts(Arc::new(RealOps), &directory.path().join("other"), NEW).is_err());
+    assert_eq!(fs::read(other.join("thesis.tex")).unwrap(), b"precious");
 }

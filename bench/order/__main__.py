@@ -1,0 +1,142 @@
+"""Shuffling and sorting on disk: `make bench-order` writes the page and its data.
+
+    python -m bench.order --save docs/benchmarks
+    python -m bench.order --media 2000 --large 4000 --rows 100000 --rounds 1
+
+Every measurement is a process of its own, and the contestants take turns.
+"""
+
+import argparse
+import json
+import os
+import shutil
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from bench.campaign import commit, machine
+from bench.memory import measure
+from bench.order.data import make_media, make_rows
+from bench.order.page import page
+
+_PACKAGES = ("mldataforge", "datasets", "duckdb", "pyarrow")
+_ALL = ("cp", "jinx", "hugging face", "duckdb")
+_OLD = ("mldataforge none", "mldataforge zstd")
+# Data of the bounded cases are this many times larger than the memory.
+_TIMES = 4
+
+
+@dataclass(frozen=True)
+class Case:
+    """One operation on one dataset.
+
+    Attributes:
+        name: Of the case.
+        data: The directory of the dataset.
+        operation: `"shuffle"` or `"sort"`.
+        contestants: Who takes part.
+        is_bounded: Whether memory is a quarter of the data, which are cold.
+    """
+
+    name: str
+    data: str
+    operation: str
+    contestants: tuple[str, ...]
+    is_bounded: bool = False
+
+
+CASES = (
+    Case("shuffle media", "media", "shuffle", (*_ALL, *_OLD)),
+    Case("sort media", "media", "sort", (*_ALL, *_OLD)),
+    Case("shuffle media, 4x memory", "large", "shuffle", _ALL, is_bounded=True),
+    Case("sort media, 4x memory", "large", "sort", _ALL, is_bounded=True),
+    Case("sort rows", "rows", "sort", _ALL),
+    Case("shuffle rows", "rows", "shuffle", _ALL),
+    Case("sort rows, 4x memory", "rows", "sort", ("cp", "jinx"), is_bounded=True),
+)
+
+
+def size_of(place: Path) -> int:
+    """Bytes of our files."""
+    return sum(path.stat().st_size for path in place.glob("in.?inx"))
+
+
+def cool(place: Path) -> None:
+    """Ask the system to forget the files."""
+    for path in place.rglob("*"):
+        if path.is_file():
+            descriptor = os.open(path, os.O_RDONLY)
+            os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
+            os.close(descriptor)
+
+
+def run(place: Path, rounds: int, memory: int) -> list[dict[str, Any]]:
+    """Every case by every contestant, alternately."""
+    records: list[dict[str, Any]] = []
+    for case in CASES:
+        data = place / case.data
+        size = size_of(data)
+        bound = size // _TIMES if case.is_bounded else memory
+        for number in range(rounds):
+            for name in case.contestants:
+                if case.is_bounded:
+                    cool(data)
+                arguments = [name, case.operation, str(data), str(place / "out"), str(bound)]
+                command = [sys.executable, "-W", "ignore", "-m", "bench.order.contestants", *arguments]
+                record = {"case": case.name, "contestant": name, "round": number, "data": size, "bound": bound}
+                try:
+                    peak = measure(command)
+                except RuntimeError as error:
+                    record["failed"] = str(error).splitlines()[-1]
+                else:
+                    record |= {**json.loads(peak.output.splitlines()[-1]), "private": peak.private}
+                records.append(record)
+                print(json.dumps(record), flush=True)
+                shutil.rmtree(place / "out", ignore_errors=True)
+    return records
+
+
+def main() -> None:
+    """Measure; print, or save the page."""
+    parser = argparse.ArgumentParser(prog="bench.order")
+    parser.add_argument("--media", type=int, default=20_000, help="Samples of 48 kB that fit into the memory.")
+    parser.add_argument("--large", type=int, default=60_000, help="Samples of 48 kB, four times the memory.")
+    parser.add_argument("--rows", type=int, default=10_000_000, help="Small rows.")
+    parser.add_argument("--memory", type=int, default=4 << 30, help="Bytes, where the data fit.")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--directory", type=Path, help="Where to write; a temporary directory if not given.")
+    parser.add_argument("--save", type=Path, help="The directory for order.md and order.json.")
+    given = parser.parse_args()
+    started = time.monotonic()
+    with tempfile.TemporaryDirectory(dir=given.directory) as directory:
+        place = Path(directory)
+        make_media(place / "media", given.media, is_large=False)
+        make_media(place / "large", given.large, is_large=True)
+        make_rows(place / "rows", given.rows)
+        records = run(place, given.rounds, given.memory)
+    result = {
+        "time": datetime.now(UTC).isoformat(timespec="seconds"),
+        "commit": commit(),
+        "command": f"python -m bench.order --media {given.media} --large {given.large} --rows {given.rows} "
+        f"--rounds {given.rounds}",
+        "machine": machine(),
+        "load": os.getloadavg()[0],
+        "versions": {name: version(name) for name in _PACKAGES},
+        "seconds": round(time.monotonic() - started),
+        "samples": {"media": given.media, "large": given.large, "rows": given.rows},
+        "records": records,
+    }
+    if given.save is not None:
+        (given.save / "order.json").write_text(json.dumps(result, indent=1) + "\n")
+        (given.save / "order.md").write_text(page(result))
+    else:
+        print(page(result))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,134 @@
+"""The page of a run as Markdown: targets next to what was reached, then every figure."""
+
+import statistics
+from dataclasses import dataclass
+from typing import Any
+
+_MEGABYTE = 1e6
+_SLACK = 100 << 20
+
+
+@dataclass(frozen=True)
+class Target:
+    """A ratio of wall times that is to be reached.
+
+    Attributes:
+        case: Of which case.
+        other: The contestant that ours is compared with.
+        bound: The ratio.
+        is_speedup: Whether ours must be at least so many times as fast; otherwise it may take so many times as long.
+    """
+
+    case: str
+    other: str
+    bound: float
+    is_speedup: bool = False
+
+
+TARGETS = (
+    Target("shuffle media", "cp", 2.5),
+    Target("sort media", "cp", 2.5),
+    Target("shuffle media, 4x memory", "cp", 4),
+    Target("sort media, 4x memory", "cp", 4),
+    Target("shuffle rows", "cp", 2.5),
+    Target("sort rows", "cp", 2.5),
+    Target("sort rows, 4x memory", "cp", 4),
+    Target("shuffle media", "mldataforge none", 6, is_speedup=True),
+    Target("sort media", "mldataforge none", 6, is_speedup=True),
+    Target("shuffle media", "mldataforge zstd", 15, is_speedup=True),
+    Target("sort media", "mldataforge zstd", 15, is_speedup=True),
+    Target("shuffle media", "hugging face", 12, is_speedup=True),
+    Target("sort media", "hugging face", 12, is_speedup=True),
+    Target("sort rows", "duckdb", 1.5),
+)
+
+_ABOUT = """`{command}`, {time}, commit `{commit}`, {seconds:,} s, load average {load:.1f}.
+
+{cpu}, {cores} cores, {memory_gib} GiB, Linux {kernel}, Python {python}; {versions}.
+
+Media: samples of 48 kB ({media:,}, and {large:,} where they are four times the memory). Rows: {rows:,} with a number,
+a float key and a short string. Every measurement is a process of its own that ends when the output is synced; imports
+count. The contestants take turns, and medians count. `cp` is `cp --reflink=never` of the same files, synced.
+
+In the cases with four times the memory, jinx and DuckDB have a quarter of the data as their bound, and the input is
+dropped from the page cache before each run; the size of the page cache itself is not limited. MLDataForge runs
+`join jinx --mmap --lazy --encoding b64`, which writes media into the rows. Bytes read through a memory map count where
+they come from disk.
+"""
+
+Records = dict[tuple[str, str], list[dict[str, Any]]]
+
+
+def page(result: dict[str, Any]) -> str:
+    """The text of the page."""
+    found: Records = {}
+    for record in result["records"]:
+        found.setdefault((record["case"], record["contestant"]), []).append(record)
+    machine, samples = result["machine"], result["samples"]
+    versions = ", ".join(f"{name} {number}" for name, number in result["versions"].items())
+    about = _ABOUT.format(versions=versions, **{**result, **machine}, **samples)
+    lines = ["# Shuffle and sort on disk", "", about, "## Targets", ""]
+    lines += ["| case | target, wall | reached | met |", "|---|---|--:|---|"]
+    lines += [_target(target, found) for target in TARGETS]
+    lines += _bounds(found)
+    for case in dict.fromkeys(case for case, _ in found):
+        lines += _figures(case, found)
+    return "\n".join(lines) + "\n"
+
+
+def _median(records: list[dict[str, Any]], name: str) -> float | None:
+    values = [record[name] for record in records if name in record]
+    return statistics.median(values) if values else None
+
+
+def _target(target: Target, found: Records) -> str:
+    ours, theirs = (found.get((target.case, name), []) for name in ("jinx", target.other))
+    text = f"jinx {'>=' if target.is_speedup else '<='} {target.bound:g}x {target.other}"
+    ratios = [
+        one["wall"] / other["wall"]
+        for one, other in zip(ours, theirs, strict=False)
+        if "wall" in one and "wall" in other
+    ]
+    if not ratios:
+        return f"| {target.case} | {text} | - | not measured |"
+    ratio = statistics.median(ratios)
+    reached = 1 / ratio if target.is_speedup else ratio
+    is_met = reached >= target.bound if target.is_speedup else reached <= target.bound
+    return f"| {target.case} | {text} | {reached:.2f}x | {'yes' if is_met else 'no'} |"
+
+
+def _bounds(found: Records) -> list[str]:
+    """What jinx wrote and held in every case."""
+    lines = ["", "| case | bytes written / dataset (target <= 2) | peak private memory | bound + 100 MB | met |"]
+    lines.append("|---|--:|--:|--:|---|")
+    for (case, name), records in found.items():
+        written, private = _median(records, "written"), _median(records, "private")
+        if name != "jinx" or written is None or private is None:
+            continue
+        share, most = written / records[0]["data"], records[0]["bound"] + _SLACK
+        is_met = share <= 2 and private <= most  # noqa: PLR2004 - the target
+        lines.append(
+            f"| {case} | {share:.2f} | {private / _MEGABYTE:,.0f} MB | {most / _MEGABYTE:,.0f} MB "
+            f"| {'yes' if is_met else 'no'} |"
+        )
+    return lines
+
+
+def _figures(case: str, found: Records) -> list[str]:
+    lines = ["", f"## {case.capitalize()}", ""]
+    lines.append(
+        "| contestant | wall s | CPU s | peak private MB | read from disk MB | written MB | output MB | plan |"
+    )
+    lines.append("|---|--:|--:|--:|--:|--:|--:|---|")
+    for (name, contestant), records in found.items():
+        if name != case:
+            continue
+        wall, cpu = _median(records, "wall"), _median(records, "cpu")
+        if wall is None or cpu is None:
+            reason = records[0].get("failed", "no result").replace("|", "/")[:100]
+            lines.append(f"| {contestant} | {reason} |  |  |  |  |  |  |")
+            continue
+        sizes = [(_median(records, key) or 0) / _MEGABYTE for key in ("private", "read", "written", "size")]
+        cells = " | ".join(f"{size:,.0f}" for size in sizes)
+        lines.append(f"| {contestant} | {wall:.2f} | {cpu:.2f} | {cells} | {records[0].get('plan', '')} |")
+    return lines

@@ -1,0 +1,128 @@
+"""What the packing loader costs on top of reading, decoding and tokenizing, in CPU time of one process.
+
+Usage: python -m bench.packing.loader [--samples N] [--rounds N] [--save loader.json]
+
+Both contestants read the same samples in the same order with the same threads, decode their images and tokenize their
+text. One is `PackedDataLoader`; the other stops there: it makes no packs, no tensors and no masks. They alternate.
+"""
+
+import argparse
+import json
+import random
+import resource
+import statistics
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import draw
+import jinx
+import jinx.torch
+import train_vlm
+from jinx._annotate.encoder import Encoder
+from jinx._core import Batches
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+MAX_LENGTH, MAX_IMAGES, THREADS, TOKENS = 4096, 24, 1, 64
+GOAL = 0.15
+
+
+def main() -> None:
+    """Measure, print, and save."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--samples", type=int, default=2000)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--save", type=Path)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        found = measure(Path(folder), options.samples, options.rounds)
+    print(json.dumps(found, indent=2))
+    if options.save:
+        options.save.write_text(json.dumps(found, indent=2) + "\n", "utf-8")
+
+
+def measure(folder: Path, samples: int, rounds: int) -> dict[str, Any]:
+    """The medians of both, and what the loader adds, for three kinds of samples."""
+    draw.write_parquet(folder / "in.parquet", samples=samples, processes=draw.available_cores())
+    jinx.convert(folder / "in.parquet", folder / "train.jinx")
+    train_vlm.make_tokenizer(folder / "model", jinx.open(folder / "train.jinx"))
+    cases: dict[str, dict[str, Any]] = {
+        "images decoded, text tokenized": {"image_rule": f"fixed:{TOKENS}", "decode": {"image": "numpy"}},
+        "image bytes, text tokenized": {"image_rule": f"fixed:{TOKENS}", "decode": None},
+        "text tokenized": {"image_rule": None, "decode": None},
+    }
+    out: dict[str, Any] = {"samples": samples, "max_length": MAX_LENGTH, "threads": THREADS, "goal": GOAL, "cases": {}}
+    for number, (name, how) in enumerate(cases.items()):
+        view = folder / f"lengths-{number}.jinx"
+        jinx.annotate(folder / "train.jinx", view, tokenizer=folder / "model", image_rule=how["image_rule"])
+        out["cases"][name] = compare(jinx.open(view), folder / "model", rounds, **how)
+    return out
+
+
+def compare(
+    dataset: jinx.Dataset, tokenizer: Path, rounds: int, *, image_rule: str | None, decode: Any
+) -> dict[str, float]:
+    """Seconds of CPU for an epoch with the loader and without it."""
+    plan = jinx.pack(dataset, MAX_LENGTH, max_images=MAX_IMAGES if image_rule else None)
+    how = {"tokenizer": tokenizer, "image_rule": image_rule, "decode": decode}
+    encoder = Encoder(dataset.column_names, tokenizer, image_rule=image_rule)
+    chosen = dataset.select_columns(encoder.columns).decode(decode)
+    packs = [pack.tolist() for pack in plan.schedule(balance=None)]
+
+    def without() -> int:
+        tokens = 0
+        positions = (plan[pack].tolist() for (pack,) in packs)
+        for outcomes in Batches(chosen, positions, None, THREADS, 2 * THREADS):
+            samples = [sample for _, sample in outcomes]
+            tokens += sum(len(one.input_ids) for one in encoder.encode(samples))
+            for sample in samples:
+                if encoder.image_column:
+                    sample[encoder.image_column]
+        return tokens
+
+    def with_loader() -> int:
+        loader = jinx.torch.PackedDataLoader(dataset, plan, balance=None, num_workers=THREADS, **how)
+        return sum(batch["num_tokens"] for batch in loader)
+
+    contestants: dict[str, Callable[[], int]] = {"without": without, "loader": with_loader}
+    if len({run() for run in contestants.values()}) != 1:  # also a warm-up
+        raise AssertionError("both must see the same tokens")
+    seconds: dict[str, list[float]] = {name: [] for name in contestants}
+    for _ in range(rounds):
+        for name in random.sample(list(contestants), len(contestants)):
+            before = cpu_seconds()
+            contestants[name]()
+            seconds[name].append(cpu_seconds() - before)
+    medians = {name: statistics.median(values) for name, values in seconds.items()}
+    return {
+        "cpu_seconds_without": round(medians["without"], 4),
+        "cpu_seconds_loader": round(medians["loader"], 4),
+        "added": round(medians["loader"] / medians["without"] - 1, 4),
+        "batches": len(plan),
+        "fresh_seconds": round(first_batch_seconds(dataset, plan, 0, how), 4),
+        "resume_seconds": round(first_batch_seconds(dataset, plan, len(plan) // 2, how), 4),
+    }
+
+
+def first_batch_seconds(dataset: jinx.Dataset, plan: jinx.PackPlan, at: int, how: dict[str, Any]) -> float:
+    """CPU until the first batch of a new loader that continues at some place of the epoch."""
+    state = {**jinx.torch.PackedDataLoader(dataset, plan, num_workers=0, **how).state_dict()}
+    state |= plan.schedule().state(at)
+    before = time.process_time()
+    loader = jinx.torch.PackedDataLoader(dataset, plan, num_workers=0, **how)
+    loader.load_state_dict(state)
+    next(iter(loader))
+    return time.process_time() - before
+
+
+def cpu_seconds() -> float:
+    """User and system time of this process and its threads."""
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return used.ru_utime + used.ru_stime
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,181 @@
+"""`jinx.annotate`: lengths of all samples as a saved view."""
+
+import os
+import pickle
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from queue import SimpleQueue
+from typing import Any
+
+from jinx._annotate.counting import FunctionCounter, TokenCounter
+from jinx._annotate.encoder import Encoder
+from jinx._annotate.lengths import Block, Gathered
+from jinx._annotate.recipe import MEMBER
+from jinx._annotate.worker import Worker
+from jinx._dataset.added_columns import with_columns
+from jinx._dataset.dataset import Dataset
+from jinx._open import open
+from jinx._outputs import refuse_existing
+from jinx._results import WriteResult
+from jinx._views.save import save
+
+Progress = Callable[[int, int, int | None], None]
+_Counter = TokenCounter | FunctionCounter
+
+_BLOCK_SAMPLES = 256
+# Below this, starting processes takes longer than the work.
+_FEW_SAMPLES = 2048
+_BLOCKS_AHEAD = 3
+
+
+def annotate(
+    dataset: Dataset | str | os.PathLike[str],
+    out: str | os.PathLike[str],
+    *,
+    tokenizer: Any = None,
+    chat_template: str | os.PathLike[str] = "auto",
+    image_rule: str | Callable[[int, int], Any] | None = None,
+    image_token: str | None = None,
+    text_column: str | None = None,
+    image_column: str | None = None,
+    function: Callable[[Any], Any] | None = None,
+    tokens: bool = False,
+    workers: int | None = None,
+    overwrite: bool = False,
+    progress: Progress | None = None,
+) -> WriteResult:
+    """Count what each sample costs in training, and save the counts as a view of the dataset.
+
+        jinx.annotate("train.jinx", "lengths.jinx", tokenizer="model/", image_rule="qwen-vl")
+        jinx.open("lengths.jinx")["num_tokens"]
+
+    The view has the columns `num_tokens` (image tokens included), `num_label_tokens` (those that count in the loss),
+    `num_images` and `num_patches`, all indexed, and keeps how they were counted. Rows and sidecar of the dataset stay
+    as they are. Image sizes come from the headers of the files: no pixel is decoded.
+
+    Args:
+        dataset: A dataset, a view, or the path of one.
+        out: The view; its name ends in `.jinx`.
+        tokenizer: The path of a `tokenizer.json` or of the directory that holds it, a `tokenizers.Tokenizer`, or a fast
+            tokenizer of `transformers`.
+        chat_template: A file with a Jinja template; `"auto"` takes the one that came with the tokenizer. Text that is
+            not a conversation needs none, and all of it counts in the loss.
+        image_rule: Tokens and patches of an image by its size: `"fixed:64"`; `"tiles:size=448,max=12,tokens=256"` as
+            InternVL; `"qwen-vl:patch=14,merge=2,min_pixels=3136,max_pixels=1003520"`; or a function of width and height
+            that returns tokens, or tokens and patches. Without a rule images cost nothing.
+        image_token: The token that stands for an image; by default the first usual one in the vocabulary.
+        text_column: The column with the conversation or text; by default `messages`, `conversations`, `texts` or
+            `text`.
+        image_column: The column with the image or images; by default `images` or `image`.
+        function: Counts in place of the tokenizer: takes a sample, returns the number of tokens or a dict with some of
+            the four columns (and with `input_ids` and `label_mask` for `tokens`).
+        tokens: Also keep the token ids (`input_ids`) and which of them count in the loss (`label_mask`), as arrays, so
+            that training need not tokenize.
+        workers: Processes; one per core if not given. Few samples, and functions that the script itself defines, are
+            counted in this process.
+        overwrite: Replace an existing view, at the end and at once.
+        progress: Called with samples done, bytes (0) and None.
+
+    Raises:
+        FileExistsError: The view exists, and `overwrite` was not asked for.
+        InvalidError: A sample cannot be encoded; it names the sample.
+        ValueError: Neither a tokenizer nor a function was given, or both.
+    """
+    target = os.fsdecode(out)
+    if not overwrite:
+        refuse_existing(target)
+    source = dataset if isinstance(dataset, Dataset) else open(dataset)
+    plain = source._derive(decoders=None)
+    if plain._transforms:
+        raise TypeError("annotate counts stored samples; add what map returns as columns: ds.with_columns(...)")
+    if not len(plain):
+        raise ValueError("a dataset without samples has nothing to count")
+    options = {
+        "image_rule": image_rule,
+        "image_token": image_token,
+        "text_column": text_column,
+        "image_column": image_column,
+    }
+    if function is not None:
+        if tokenizer is not None or any(value is not None for value in options.values()):
+            raise ValueError("a function counts by itself: it takes no tokenizer, image rule, image token or columns")
+        counter, vocabulary = FunctionCounter(plain, function, tokens=tokens), 1 << 32
+        recipe: dict[str, Any] = {"function": getattr(function, "__qualname__", type(function).__name__)}
+    elif tokenizer is None:
+        raise ValueError("what counts the tokens? Give tokenizer= (--tokenizer PATH) or function= (--code FILE:NAME)")
+    else:
+        encoder = Encoder(plain.column_names, tokenizer, chat_template=chat_template, **options)  # pyright: ignore[reportArgumentType]
+        counter, vocabulary = TokenCounter(plain, encoder, tokens=tokens), encoder.vocabulary
+        recipe = encoder.recipe()
+    folder = os.path.dirname(os.path.abspath(target))  # noqa: PTH100, PTH120 - str in, str out
+    with Gathered(folder, vocabulary if tokens else None) as gathered:
+        done = 0
+        for block in _blocks(counter, workers):
+            gathered.add(block)
+            done += block.counts.shape[1]
+            if progress is not None:
+                progress(done, 0, None)
+        view = with_columns(source._derive(decoders=None), gathered.columns(), None, "null")
+        return save(view, target, overwrite=overwrite, meta={MEMBER: recipe})
+
+
+def _blocks(counter: _Counter, workers: int | None) -> Iterator[Block]:
+    """The lengths of all samples, block by block in order."""
+    total = len(counter.dataset)
+    ranges = [(start, min(start + _BLOCK_SAMPLES, total)) for start in range(0, total, _BLOCK_SAMPLES)]
+    processes = _processes(total) if workers is None else workers
+    sent = _pickled(counter, required=workers is not None) if processes else None
+    if sent is None:
+        yield from (counter.count(*one) for one in ranges)
+        return
+    free: SimpleQueue[Worker] = SimpleQueue()
+    started: list[Worker] = []
+
+    def count(start: int, stop: int) -> Block:
+        worker = free.get()
+        try:
+            return worker.count(start, stop)
+        finally:
+            free.put(worker)
+
+    pool = ThreadPoolExecutor(processes)
+    try:
+        for _ in range(min(processes, len(ranges))):
+            started.append(Worker(sent))
+            free.put(started[-1])
+        waiting: deque[Future[Block]] = deque()
+        for one in ranges:
+            waiting.append(pool.submit(count, *one))
+            if len(waiting) >= _BLOCKS_AHEAD * processes:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
+        for worker in started:
+            worker.close()
+        pool.shutdown()
+
+
+def _processes(samples: int) -> int:
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return cores if samples >= _FEW_SAMPLES and cores > 1 else 0
+
+
+def _pickled(counter: _Counter, *, required: bool) -> bytes | None:
+    """What is sent to processes; None where functions of the caller cannot be.
+
+    Raises:
+        TypeError: They cannot, and processes were asked for.
+    """
+    try:
+        data = pickle.dumps(counter)
+    except (pickle.PicklingError, AttributeError, TypeError):
+        data = b""
+    # What the caller's script defines is not known to a process that does not run it.
+    if data and b"__main__" not in data:
+        return data
+    if required:
+        raise TypeError("a function that processes call must be in a module, not in the script; or give workers=0")
+    return None

@@ -1,0 +1,117 @@
+"""The columns of lengths, gathered in order; token ids are kept on disk until they are saved."""
+
+import os
+import tempfile
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+COUNTS = ("num_tokens", "num_label_tokens", "num_images", "num_patches")
+IDS, MASK = "input_ids", "label_mask"
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """The lengths of consecutive samples.
+
+    Attributes:
+        counts: int64 of shape (4, samples), in the order of `COUNTS`.
+        ids: Token ids of all samples, one after the other, if they are kept.
+        is_label: Which of them count in the loss.
+    """
+
+    counts: "npt.NDArray[np.int64]"
+    ids: "npt.NDArray[Any] | None" = None
+    is_label: "npt.NDArray[np.bool_] | None" = None
+
+
+class Spool:
+    """Rows of different lengths in a temporary file that has no name, as a sequence of arrays.
+
+    Args:
+        folder: The directory on whose disk the file is.
+        dtype: Of the values.
+    """
+
+    def __init__(self, folder: str, dtype: Any) -> None:
+        import numpy as np
+
+        self._file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - `close` closes it
+        self._dtype = np.dtype(dtype)
+        self._ends: Any = np.zeros(1, dtype=np.int64)
+
+    def append(self, values: "npt.NDArray[Any]", lengths: "npt.NDArray[np.int64]") -> None:
+        """Add rows, given as one array and the length of each."""
+        import numpy as np
+
+        self._file.write(np.ascontiguousarray(values, dtype=self._dtype).data)
+        self._ends = np.concatenate([self._ends, self._ends[-1] + np.cumsum(lengths)])
+
+    def close(self) -> None:
+        """Remove the file."""
+        self._file.close()
+
+    def __len__(self) -> int:
+        return len(self._ends) - 1
+
+    def __getitem__(self, key: Any) -> Any:
+        if isinstance(key, slice):
+            return [self[i] for i in range(*key.indices(len(self)))]
+        start, stop = int(self._ends[key]), int(self._ends[key + 1])
+        import numpy as np
+
+        size = self._dtype.itemsize
+        self._file.flush()
+        data = os.pread(self._file.fileno(), (stop - start) * size, start * size)
+        return np.frombuffer(data, dtype=self._dtype)
+
+
+class Gathered:
+    """Blocks as they come, in order, as columns for a view.
+
+    Args:
+        folder: Where token ids wait.
+        vocabulary: How many token ids there are; None if ids are not kept.
+    """
+
+    def __init__(self, folder: str, vocabulary: int | None) -> None:
+        self._counts: list[Any] = []
+        self._spools: dict[str, Spool] = {}
+        if vocabulary is not None:
+            self._spools = {IDS: Spool(folder, ids_dtype(vocabulary)), MASK: Spool(folder, "bool")}
+
+    def add(self, block: Block) -> None:
+        """The next samples."""
+        self._counts.append(block.counts)
+        for name, values in ((IDS, block.ids), (MASK, block.is_label)):
+            if values is not None:
+                self._spools[name].append(values, block.counts[0])
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Remove what waited; the columns are gone with it."""
+        for spool in self._spools.values():
+            spool.close()
+
+    def columns(self) -> dict[str, Any]:
+        """Names and values of all columns."""
+        import numpy as np
+
+        from jinx._dataset.added_columns import ListColumn
+
+        empty = np.zeros((len(COUNTS), 0), dtype=np.int64)
+        counts = np.concatenate([empty, *self._counts], axis=1)
+        found: dict[str, Any] = dict(zip(COUNTS, counts, strict=True))
+        for name, spool in self._spools.items():
+            found[name] = ListColumn(spool)  # pyright: ignore[reportArgumentType] - what is asked of a sequence it has
+        return found
+
+
+def ids_dtype(vocabulary: int) -> str:
+    """The smallest type that holds every token id."""
+    return "<u2" if vocabulary <= 1 << 16 else "<u4"

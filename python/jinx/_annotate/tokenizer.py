@@ -1,0 +1,122 @@
+"""Tokenizers of the `tokenizers` library, from a path or an object, and what their directory says about them."""
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+from jinx import _core
+from jinx._annotate.chat_template import ChatTemplate
+from jinx._optional import require
+
+# Tokens that stand for an image, by the model families that have them.
+_IMAGE_TOKENS = ("<image>", "<|image_pad|>", "<|image|>", "<IMG_CONTEXT>", "<image_soft_token>", "[IMG]", "<img>")
+_SPECIAL = ("bos_token", "eos_token", "pad_token", "unk_token")
+
+
+class TextTokenizer:
+    """A tokenizer with its hash, its special tokens and its chat template.
+
+    Args:
+        source: The path of a `tokenizer.json` or of the directory that holds it, a `tokenizers.Tokenizer`, or a fast
+            tokenizer of `transformers`.
+
+    Raises:
+        FileNotFoundError: There is no tokenizer at the path.
+        TypeError: `source` is something else.
+    """
+
+    def __init__(self, source: Any) -> None:
+        library: Any = require("tokenizers", extra="tokenize", what="A tokenizer")
+        self._config: dict[str, Any] = {}
+        self._template: str | None = None
+        backend = getattr(source, "backend_tokenizer", source)
+        if isinstance(source, str | os.PathLike):
+            file = _tokenizer_file(Path(os.fsdecode(cast("str", source))))
+            backend = library.Tokenizer.from_file(str(file))
+            self.name, self.hash = _name(file), _core.hash_file(str(file))
+            self._read_directory(file.parent)
+        elif isinstance(backend, library.Tokenizer):
+            self.name = getattr(source, "name_or_path", "") or type(source).__name__
+            self.hash = _core.hash_bytes(backend.to_str().encode())
+            self._config = {name: getattr(source, name, None) for name in _SPECIAL}
+            self._template = getattr(source, "chat_template", None)
+        else:
+            raise TypeError(
+                f"tokenizer={type(source).__name__}: give the path of a tokenizer.json, a tokenizers.Tokenizer or a "
+                "fast tokenizer of transformers; anything else is a function=, which returns the lengths itself"
+            )
+        self.backend: Any = backend
+
+    def _read_directory(self, folder: Path) -> None:
+        config, template = folder / "tokenizer_config.json", folder / "chat_template.jinja"
+        if config.exists():
+            self._config = json.loads(config.read_text("utf-8"))
+        listed = self._config.get("chat_template")
+        if isinstance(listed, list):  # several by name
+            entries: list[dict[str, str]] = [*listed]
+            listed = next((one["template"] for one in entries if one.get("name") == "default"), None)
+        self._template = template.read_text("utf-8") if template.exists() else listed
+
+    @property
+    def special_tokens(self) -> dict[str, str]:
+        """Those that the directory names, such as `eos_token`."""
+        found: dict[str, str] = {}
+        for name in _SPECIAL:
+            value = self._config.get(name)
+            text = cast("Mapping[str, Any]", value).get("content") if isinstance(value, Mapping) else value
+            if isinstance(text, str):
+                found[name] = text
+        return found
+
+    @property
+    def pad_id(self) -> int:
+        """The id that fills a batch: of the padding token, else of the end of text, else 0."""
+        known = self.special_tokens
+        for name in ("pad_token", "eos_token"):
+            found = self.backend.token_to_id(known[name]) if name in known else None
+            if found is not None:
+                return found
+        return 0
+
+    @property
+    def vocabulary(self) -> int:
+        """How many ids there are, added tokens included."""
+        return self.backend.get_vocab_size(with_added_tokens=True)
+
+    def template(self, given: str | os.PathLike[str]) -> ChatTemplate | None:
+        """The chat template in a file; for `"auto"` the one that came with the tokenizer, None if there is none."""
+        if given == "auto":
+            return None if self._template is None else ChatTemplate(self._template, self.special_tokens)
+        return ChatTemplate(Path(os.fsdecode(given)).read_text("utf-8"), self.special_tokens)
+
+    def image_token(self, given: str | None) -> tuple[str, int] | None:
+        """Text and id of the token that stands for an image: as given, or the first usual one it knows.
+
+        Raises:
+            ValueError: The given token is not in the vocabulary.
+        """
+        for text in (given,) if given else _IMAGE_TOKENS:
+            found = self.backend.token_to_id(text)
+            if found is not None:
+                return text, found
+        if given:
+            raise ValueError(f"the tokenizer {self.name} has no token {given!r}; name its image token")
+        return None
+
+    def encode(self, texts: Sequence[str], *, special: bool) -> list[Any]:
+        """The encodings of texts, by several threads at once; `special` adds what the tokenizer puts around a text."""
+        return self.backend.encode_batch(list(texts), add_special_tokens=special)
+
+
+def _name(file: Path) -> str:
+    """What people call it: the directory, or a file of another name."""
+    return file.parent.resolve().name if file.name == "tokenizer.json" else file.name
+
+
+def _tokenizer_file(path: Path) -> Path:
+    file = path / "tokenizer.json" if path.is_dir() else path
+    if not file.exists():
+        raise FileNotFoundError(f"{file}: no tokenizer here; give the path of a tokenizer.json or of its directory")
+    return file

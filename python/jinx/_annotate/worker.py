@@ -1,0 +1,89 @@
+"""A process that counts: blocks are asked for on its standard input and answered on its standard output.
+
+Unlike those of `multiprocessing` it does not run the caller's script again, so that a script needs no `__main__` guard.
+"""
+
+import os
+import pickle
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from jinx._annotate.lengths import Block
+
+_START = (
+    "import pickle, sys; sys.path[:] = pickle.load(sys.stdin.buffer); from jinx._annotate.worker import serve; serve()"
+)
+
+
+class Worker:
+    """A process that counts; one caller at a time.
+
+    Args:
+        counter: The pickled counter.
+    """
+
+    def __init__(self, counter: bytes) -> None:
+        # Ctrl-C is for the caller, who then closes this; a caller that is killed closes it, too.
+        self._process = subprocess.Popen(  # noqa: S603 - ourselves
+            [sys.executable, "-c", _START], stdin=subprocess.PIPE, stdout=subprocess.PIPE, process_group=0
+        )
+        self._send(pickle.dumps(sys.path) + counter)
+
+    def count(self, start: int, stop: int) -> "Block":
+        """The lengths of the samples `start` to `stop`.
+
+        Raises:
+            InvalidError: A sample cannot be encoded.
+            RuntimeError: The process is gone.
+        """
+        self._send(pickle.dumps((start, stop)))
+        assert self._process.stdout is not None  # noqa: S101
+        try:
+            answer: Any = pickle.load(self._process.stdout)  # noqa: S301 - from ourselves
+        except (EOFError, pickle.UnpicklingError):
+            raise _gone() from None
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    def _send(self, data: bytes) -> None:
+        assert self._process.stdin is not None  # noqa: S101
+        try:
+            self._process.stdin.write(data)
+            self._process.stdin.flush()
+        except BrokenPipeError:
+            raise _gone() from None
+
+    def close(self) -> None:
+        """End the process."""
+        self._process.kill()
+        with self._process:
+            pass
+
+
+def _gone() -> RuntimeError:
+    return RuntimeError(
+        "a process that counts was ended by the system, perhaps for want of memory; try with fewer workers"
+    )
+
+
+def serve() -> None:
+    """What the process does, until its standard input ends."""
+    # The tokenizer's threads would be as many as cores in every process.
+    os.environ["TOKENIZERS_PARALLELISM"] = "false"
+    asked, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # what functions of the user print
+    counter: Any = pickle.load(asked)  # noqa: S301 - from the caller
+    while True:
+        try:
+            start, stop = pickle.load(asked)  # noqa: S301
+        except EOFError:
+            return
+        try:
+            answer: Any = counter.count(start, stop)
+        except Exception as error:  # noqa: BLE001 - raised by the caller
+            answer = error
+        pickle.dump(answer, answers)
+        answers.flush()

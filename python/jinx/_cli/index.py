@@ -1,0 +1,235 @@
+"""`jinx index`: files of positions, as MLDataForge makes and reads them."""
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from jinx._cli.parameters import COUNT, PATH, examples
+from jinx._convert.formats import NAMES
+
+if TYPE_CHECKING:
+    from jinx._rewrite.positions_file import Origin
+
+C = TypeVar("C", bound=Callable[..., Any])
+
+_INPUTS = click.argument("paths", nargs=-1, type=PATH, metavar="[IN...] OUT")
+_ONE_FILE = click.argument("paths", nargs=-1, type=PATH, metavar="IN OUT")
+_SPLIT = click.option("--split", metavar="NAME", help="Only this split of the inputs.")
+_FORMAT = click.option(
+    "--input-format", type=click.Choice(NAMES), help="The inputs' format, if the suffix does not say."
+)
+_SLICE = ("every", "offset", "percentage", "number")
+
+
+def _common(command: C) -> C:
+    """The options of all index commands, in the order in which they work."""
+    found: Any = click.option("--overwrite", is_flag=True, help="Replace an output that exists.")(command)
+    for option, kind, metavar, text in (
+        ("--number", COUNT, "N", "Then the first N; without inputs, the number of samples."),
+        ("--percentage", click.FLOAT, "SHARE", "Then this share of them, from 0 to 1."),
+        ("--offset", COUNT, "N", "Then leave out the first N."),
+        ("--every", COUNT, "N", "Only every N-th position."),
+    ):
+        found = click.option(option, type=kind, metavar=metavar, help=text)(found)
+    return found
+
+
+def _ends(paths: Sequence[str], example: str) -> tuple[list[str], str]:
+    if not paths:
+        raise click.UsageError(f"where to? For instance: jinx index {example}")
+    return list(paths[:-1]), paths[-1]
+
+
+def _write(out: str, values: Any, origin: "Origin | None", options: dict[str, Any]) -> Any:
+    """Write the part of some positions that is asked for, and return it."""
+    from jinx._rewrite.index_arrays import sliced
+    from jinx._rewrite.positions_file import write_positions
+
+    kept = sliced(values, **{name: options[name] for name in _SLICE})
+    write_positions(out, kept, origin)
+    click.echo(f"{out}: {len(kept):,} position{'' if len(kept) == 1 else 's'}", err=True)
+    return kept
+
+
+def _free(out: str, options: dict[str, Any]) -> None:
+    from jinx._outputs import refuse_existing
+
+    if not options["overwrite"]:
+        refuse_existing(out)
+
+
+def _samples(inputs: list[str], options: dict[str, Any]) -> "Origin | None":
+    """The samples of the inputs, or as many as `--number` says."""
+    from jinx._rewrite.index_arrays import samples_of
+
+    if inputs:
+        return samples_of(inputs, options.get("split"), options["input_format"])
+    if options["number"] is None:
+        raise click.UsageError("of how many samples? Name the inputs, or give --number")
+    return None
+
+
+@click.group(
+    epilog=examples(
+        "jinx index shuffle all.jinx order.npy --seed 1",
+        "jinx index slice order.npy train.npy --percentage 0.9 --remainder test.npy",
+    )
+)
+def index() -> None:
+    """Make and change files of positions, for `jinx select` and for MLDataForge.
+
+    OUT is a .npy file of uint64 as MLDataForge's, a .json file, or any other name for one position a line. Of a dataset
+    that can be read in place, the file also says which one it is.
+    """
+
+
+@index.command(
+    epilog=examples("jinx index identity all.jinx first.npy --number 100", "jinx index identity ten.npy --number 10")
+)
+@_INPUTS
+@_FORMAT
+@_common
+def identity(paths: tuple[str, ...], **options: Any) -> None:
+    """The positions of all samples of IN, in their order."""
+    import numpy as np
+
+    inputs, out = _ends(paths, "identity all.jinx out.npy")
+    _free(out, options)
+    origin = _samples(inputs, options)
+    _write(out, np.arange(options["number"] if origin is None else origin.samples), origin, options)
+
+
+@index.command(
+    epilog=examples("jinx index shuffle all.jinx order.npy --seed 1", "jinx index shuffle shards order.npy --number 9")
+)
+@_INPUTS
+@_SPLIT
+@_FORMAT
+@click.option("--seed", type=COUNT, default=42, show_default=True, metavar="N", help="The same seed, the same order.")
+@_common
+def shuffle(paths: tuple[str, ...], seed: int, **options: Any) -> None:
+    """The positions of all samples of IN in a random order, which is MLDataForge's for this seed."""
+    _random(paths, seed, "shuffle all.jinx out.npy", options)
+
+
+@index.command(epilog=examples("jinx index random all.jinx order.npy", "jinx index random order.npy --number 100"))
+@_INPUTS
+@_SPLIT
+@_FORMAT
+@click.option(
+    "--seed", type=COUNT, metavar="N", help="The same seed, the same order; another one each time if not given."
+)
+@_common
+def random(paths: tuple[str, ...], seed: int | None, **options: Any) -> None:
+    """The positions of all samples of IN, or of --number, in a random order."""
+    _random(paths, seed, "random all.jinx out.npy", options)
+
+
+def _random(paths: Sequence[str], seed: int | None, example: str, options: dict[str, Any]) -> None:
+    from jinx._rewrite.index_arrays import shuffled
+
+    inputs, out = _ends(paths, example)
+    _free(out, options)
+    origin = _samples(inputs, options)
+    _write(out, shuffled(options["number"] if origin is None else origin.samples, seed), origin, options)
+
+
+@index.command(
+    epilog=examples("jinx index sort all.jinx order.npy --by -score", "jinx index sort all.jinx a.npy --by 'len(text)'")
+)
+@_INPUTS
+@_SPLIT
+@_FORMAT
+@click.option(
+    "--by", metavar="KEY", help="A column or path, its length len(PATH), either with a - in front to reverse it."
+)
+@click.option("--code", metavar="FILE:FUNCTION", help="A Python function of the sample that returns its key.")
+@_common
+def sort(paths: tuple[str, ...], by: str | None, code: str | None, **options: Any) -> None:
+    """The positions of all samples of IN in the order of a key; samples without a value come last."""
+    import numpy as np
+
+    from jinx._code import load_function
+    from jinx._rewrite.positions_file import Origin
+    from jinx._rewrite.source import opened
+
+    inputs, out = _ends(paths, "sort all.jinx out.npy --by score")
+    if not inputs:
+        raise click.UsageError("sort needs inputs: jinx index sort all.jinx out.npy --by score")
+    if (by is None) == (code is None):
+        raise click.UsageError("sort by what? Give one of --by and --code")
+    _free(out, options)
+    with opened(inputs, out, {"input_format": options["input_format"]}, split=options["split"]) as dataset:
+        origin = Origin.of(dataset)
+        # Saved views too are numbered from 0 here, so that the order is one of their samples.
+        order = dataset.sort(load_function(code) if code is not None else by or "")._indices
+        _write(out, np.frombuffer(order or b"", dtype="<u8").astype(np.int64), origin, options)
+
+
+@index.command(
+    epilog=examples("jinx index join one.npy two.npy both.npy", "jinx index join a.npy b.json c.txt --every 2")
+)
+@click.argument("paths", nargs=-1, type=PATH, metavar="IN... OUT")
+@_common
+def join(paths: tuple[str, ...], **options: Any) -> None:
+    """The positions in several files, one after the other."""
+    import numpy as np
+
+    from jinx._rewrite.positions_file import read_positions
+
+    inputs, out = _ends(paths, "join a.npy b.npy out.npy")
+    if not inputs:
+        raise click.UsageError("join what? For instance: jinx index join a.npy b.npy out.npy")
+    _free(out, options)
+    found = [read_positions(path) for path in inputs]
+    origins = {one.origin for one in found}
+    if len(origins - {None}) > 1:
+        raise ValueError("these files hold positions of different datasets")
+    _write(out, np.concatenate([one.values for one in found]), found[0].origin if len(origins) == 1 else None, options)
+
+
+@index.command(epilog=examples("jinx index reverse order.npy back.npy", "jinx index reverse order.npy back.json"))
+@_ONE_FILE
+@_common
+def reverse(paths: tuple[str, ...], **options: Any) -> None:
+    """The order that undoes the one in a file: shuffled samples are put back."""
+    from jinx._rewrite.index_arrays import inverted
+    from jinx._rewrite.positions_file import Origin, read_positions
+
+    path, out = _pair(paths, "reverse")
+    _free(out, options)
+    found = read_positions(path)
+    # It is about the reordered dataset, which has as many samples and an id that is not known here.
+    origin = None if found.origin is None else Origin("", found.origin.samples)
+    _write(out, inverted(found.values), origin, options)
+
+
+@index.command(
+    epilog=examples(
+        "jinx index slice all.npy train.npy --percentage 0.9 --remainder test.npy",
+        "jinx index slice a.npy b.npy --every 2",
+    )
+)
+@_ONE_FILE
+@click.option("--remainder", type=PATH, metavar="FILE", help="Write the positions that OUT does not get to this file.")
+@_common
+def slice(paths: tuple[str, ...], remainder: str | None, **options: Any) -> None:
+    """Some of the positions in a file, and the others in another one."""
+    from jinx._rewrite.index_arrays import without
+    from jinx._rewrite.positions_file import read_positions, write_positions
+
+    path, out = _pair(paths, "slice")
+    for file in (out, remainder):
+        if file is not None:
+            _free(file, options)
+    found = read_positions(path)
+    kept = _write(out, found.values, found.origin, options)
+    if remainder is not None:
+        write_positions(remainder, without(found.values, kept), found.origin)
+
+
+def _pair(paths: Sequence[str], command: str) -> tuple[str, str]:
+    if len(paths) != 2:  # noqa: PLR2004
+        raise click.UsageError(f"give one file and the output: jinx index {command} in.npy out.npy")
+    return paths[0], paths[1]

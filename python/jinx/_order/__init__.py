@@ -1,0 +1,1 @@
+"""Writing a whole dataset in another order: shuffled or sorted, in bounded memory."""

@@ -1,0 +1,172 @@
+"""What shuffling and sorting share: opening the input, checking the output, writing in an order."""
+
+import os
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from jinx import _core
+from jinx._dataset.dataset import Dataset
+from jinx._disk_space import require_space
+from jinx._order.memory import memory_bound
+from jinx._outputs import refuse_existing, refuse_input
+from jinx._results import OrderResult, WriteResult
+from jinx._writer import shard_bytes
+
+Source = str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | Dataset
+Plan = Literal["one pass", "two passes", "view"]
+Progress = Callable[[int, int, int | None], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What is written, where, and within which bounds.
+
+    Attributes:
+        dataset: The samples.
+        out: The output.
+        memory: Bytes that may be used.
+        view: Save a view instead of copying.
+        overwrite: Replace an existing output.
+        shard_size: Of a directory.
+        progress: Called with samples, bytes done and total bytes.
+        started: When the call began, in seconds.
+    """
+
+    dataset: Dataset
+    out: str
+    memory: int
+    view: bool
+    overwrite: bool
+    shard_size: int | str | None
+    progress: Progress | None
+    started: float
+
+    @classmethod
+    def of(
+        cls,
+        source: Source,
+        out: str | os.PathLike[str],
+        *,
+        where: str | None,
+        memory: int | str | None,
+        view: bool,
+        overwrite: bool,
+        shard_size: int | str | None,
+        progress: Progress | None,
+    ) -> "Job":
+        """Open the input, and refuse an output that cannot be."""
+        started = time.monotonic()
+        bound = memory_bound(memory)
+        target = os.fsdecode(out)
+        if view and shard_size is not None:
+            raise ValueError("a view is saved as one file: shard_size has no meaning with view=True")
+        if not overwrite:
+            refuse_existing(target)
+        dataset = _opened(source)
+        if dataset._transforms:
+            raise TypeError(
+                "samples are rewritten as they are stored, without the functions given to map or with_transform"
+            )
+        refuse_input(target, [path for root in dataset._roots()[0] for path in root.paths] + dataset._shard_paths)
+        if where is not None:
+            dataset = dataset.filter(where)
+        return cls(dataset, target, bound, view, overwrite, shard_size, progress, started)
+
+    @property
+    def folder(self) -> str:
+        """The directory of the output, for temporary files."""
+        return os.path.dirname(os.path.abspath(self.out))  # noqa: PTH100, PTH120 - str in, str out
+
+
+def write(job: Job, ordering: _core.Ordering, *, missing: int = 0, seed: int | None = None) -> OrderResult:
+    """Write the samples of a job in an order."""
+    if job.view:
+        import numpy as np
+
+        from jinx._dataset.selection import at
+
+        positions = np.frombuffer(ordering.positions(0, len(ordering)), dtype="<u8").astype(np.int64)
+        saved = at(job.dataset, positions).save(job.out, overwrite=job.overwrite)
+        return _result(job, saved, "view", temporary=0, missing=missing, seed=seed)
+    stored = _stored_bytes(job.dataset, len(ordering))
+    runs, temporary = _core.plan_order(len(ordering), stored, job.memory)
+    require_space(job.out, stored + temporary)
+    writer = _writer(job)
+    try:
+        writer.inherit(job.dataset, [], None, untyped=False)
+        plan = (runs, stored, job.memory)
+        tell = _in_bytes(job.progress, len(ordering), stored)
+        written = _core.reorder(writer, job.dataset, ordering, plan, tell)
+        done = WriteResult.of(job.out, writer.close())
+    except BaseException:
+        writer.abort()
+        raise
+    return _result(
+        job, done, "one pass" if runs is None else "two passes", temporary=written, missing=missing, seed=seed
+    )
+
+
+def _opened(source: Source) -> Dataset:
+    if isinstance(source, Dataset):
+        return source
+    from jinx._open import open
+
+    return open(source)
+
+
+def _writer(job: Job) -> _core.Writer:
+    # Numbers of the top level are indexed in any case.
+    indexed = [
+        one.path for one in job.dataset.info().indexed if one.dtype == "utf8" or len(_core.parse_path(one.path)) > 1
+    ]
+    shard_size = shard_bytes(job.out, job.shard_size)
+    return _core.Writer(job.out, indexed=indexed or None, overwrite=job.overwrite, shard_size=shard_size)
+
+
+def _in_bytes(progress: Progress | None, samples: int, stored: int) -> Callable[[int, int], None] | None:
+    """The core counts samples over all passes; people want samples and bytes."""
+    if progress is None:
+        return None
+
+    def tell(done: int, total: int) -> None:
+        share = done / total if total else 1.0
+        progress(round(share * samples), round(share * stored), stored)
+
+    return tell
+
+
+def _stored_bytes(dataset: Dataset, samples: int) -> int:
+    """About how many bytes `samples` of the dataset take on disk."""
+    roots, _, own = dataset._roots()
+    files = {path for root in roots for path in root.paths}
+    if own:
+        files.update(dataset._shard_paths)
+    there = sum(root.samples for root in roots)
+    size = sum(_size(path) for path in files)
+    return round(size * samples / there) if there else size
+
+
+def _size(path: str) -> int:
+    """Bytes of a file with its sidecar, or of the files in a directory."""
+    if os.path.isdir(path):  # noqa: PTH112 - str in, str out
+        with os.scandir(path) as entries:
+            return sum(entry.stat().st_size for entry in entries if entry.is_file())
+    sidecar = _core.sidecar_of(path) if path.endswith(".jinx") else None
+    return os.path.getsize(path) + (os.path.getsize(sidecar) if sidecar else 0)  # noqa: PTH202
+
+
+def _result(job: Job, done: WriteResult, plan: Plan, *, temporary: int, missing: int, seed: int | None) -> OrderResult:
+    return OrderResult(
+        path=done.path,
+        samples=done.samples,
+        shards=done.shards,
+        bytes=done.bytes,
+        sidecar_bytes=done.sidecar_bytes,
+        plan=plan,
+        temporary_bytes=temporary,
+        missing=missing,
+        seed=seed,
+        seconds=round(time.monotonic() - job.started, 3),
+    )

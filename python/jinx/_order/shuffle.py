@@ -1,0 +1,67 @@
+"""Shuffling on disk."""
+
+import operator
+import os
+
+from jinx import _core
+from jinx._order.rewrite import Job, Progress, Source, write
+from jinx._results import OrderResult
+
+_SEED_BITS = 64
+
+
+def shuffle(
+    source: Source,
+    out: str | os.PathLike[str],
+    *,
+    seed: int | None = None,
+    where: str | None = None,
+    view: bool = False,
+    memory: int | str | None = None,
+    shard_size: int | str | None = None,
+    overwrite: bool = False,
+    progress: Progress | None = None,
+) -> OrderResult:
+    """Write a dataset in shuffled order, so that reading the result from its start is a global shuffle.
+
+    Samples are copied as they are stored. The order depends on the number of samples and the seed alone: it is the same
+    on any machine, in any memory, and with `view=True`. Columns that the input indexes are indexed in the output.
+
+        jinx.shuffle("train.jinx", "shuffled.jinx", seed=7)
+
+    Args:
+        source: What `jinx.open` takes, or a dataset or view.
+        out: A name that ends in `.jinx` is one file (and its sidecar); any other name is a directory of shards. It
+            appears when it is complete.
+        seed: From 0 to 2**64 - 1; a random one if not given. The result names it.
+        where: Only the samples that an expression selects; see `Dataset.filter`.
+        view: Save a view, which holds the order and no samples.
+        memory: Bytes to use, such as `"4GB"`; a quarter of the machine's memory (or of its container's) if not given.
+            Data that do not fit are written twice: to temporary files next to `out`, then in their order.
+        shard_size: As for `Writer`.
+        overwrite: Replace an existing output, in one step at the end.
+        progress: Called with samples, bytes done and total bytes; it may raise an error to stop.
+
+    Raises:
+        FileExistsError: The output exists.
+        OSError: There is not enough room for the output and the temporary files.
+        ValueError: The output is also an input.
+    """
+    if seed is None:
+        import secrets
+
+        seed = secrets.randbits(_SEED_BITS)
+    seed = operator.index(seed)
+    if not 0 <= seed < 1 << _SEED_BITS:
+        raise ValueError(f"seed={seed}: a seed is a number from 0 to 2**{_SEED_BITS} - 1")
+    job = Job.of(
+        source,
+        out,
+        where=where,
+        memory=memory,
+        view=view,
+        overwrite=overwrite,
+        shard_size=shard_size,
+        progress=progress,
+    )
+    return write(job, _core.Ordering.shuffled(len(job.dataset), seed), seed=seed)

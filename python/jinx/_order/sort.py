@@ -1,0 +1,150 @@
+"""Sorting on disk."""
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
+from typing import Any, Literal
+
+from jinx import _core
+from jinx._dataset.columns import column_names, parse_name, require_path
+from jinx._dataset.dataset import Dataset
+from jinx._dataset.sort_order import parse_key
+from jinx._order.rewrite import Job, Progress, Source, write
+from jinx._results import OrderResult
+
+Missing = Literal["last", "drop", "fail"]
+Descending = bool | Sequence[bool]
+
+_BLOCK = 8192
+
+
+def sort(
+    source: Source,
+    out: str | os.PathLike[str],
+    *,
+    by: str | Sequence[str] | Callable[[Any], Any] | None = None,
+    code: str | None = None,
+    descending: Descending = False,
+    natural: bool = False,
+    missing: Missing = "last",
+    workers: int | None = None,
+    where: str | None = None,
+    view: bool = False,
+    memory: int | str | None = None,
+    shard_size: int | str | None = None,
+    overwrite: bool = False,
+    progress: Progress | None = None,
+) -> OrderResult:
+    """Write a dataset sorted by one or more keys.
+
+    Samples are copied as they are stored; equal ones keep their order. Keys that are in the index are taken from it,
+    otherwise the rows are read once. Keys that do not fit into the memory are sorted in files.
+
+        jinx.sort("train.jinx", "sorted.jinx", by=["source", "-len(messages)"])
+
+    Args:
+        source: As for `jinx.shuffle`.
+        out: As for `jinx.shuffle`.
+        by: A column, a dotted path (`meta.width`), `len(path)`, or several of them; a `-` before one sorts it in
+            descending order. Or a function of a sample that returns a number, a string, None, or a tuple of them,
+            called in this process.
+        code: `FILE.py:FUNCTION` instead of `by`: such a function from a file, called in worker processes.
+        descending: Reverse the order; for several keys, one bool for each.
+        natural: Numbers within strings count as numbers: `img9` comes before `img10`.
+        missing: Samples without a key (None, NaN, no such column) come `"last"` in both directions, or `"drop"` leaves
+            them out, or `"fail"` refuses them.
+        workers: Processes for `code`; one for each core if not given.
+        where: As for `jinx.shuffle`.
+        view: As for `jinx.shuffle`.
+        memory: As for `jinx.shuffle`.
+        shard_size: As for `jinx.shuffle`.
+        overwrite: As for `jinx.shuffle`.
+        progress: As for `jinx.shuffle`.
+
+    Raises:
+        FileExistsError: The output exists.
+        KeyError: No sample has such a column or path.
+        OSError: There is not enough room for the output and the temporary files.
+        TypeError: The function returns what is not a key.
+        ValueError: The output is also an input; a key is a number in one sample and a string in another, which are
+            named; or keys are missing, with `missing="fail"`.
+    """
+    if (by is None) == (code is None):
+        raise ValueError("give the keys as by=... or as code='file.py:function'")
+    if missing not in {"last", "drop", "fail"}:
+        raise ValueError(f"missing={missing!r} is not known; use 'last', 'drop' or 'fail'")
+    job = Job.of(
+        source,
+        out,
+        where=where,
+        memory=memory,
+        view=view,
+        overwrite=overwrite,
+        shard_size=shard_size,
+        progress=progress,
+    )
+    keys = _Keys(job, descending, natural=natural, missing=missing)
+    if code is not None:
+        from jinx._order.code_keys import in_processes
+
+        ordering, lacking = keys.of_values(in_processes(job.dataset, code, workers))
+    elif callable(by):
+        ordering, lacking = keys.of_values(_in_blocks(job.dataset, by))
+    else:
+        ordering, lacking = keys.of_paths([by] if isinstance(by, str) else list(by or ()))
+    if missing == "fail" and lacking:
+        raise ValueError(
+            f"{lacking:,} of {len(job.dataset):,} samples lack a sort key; missing='last' (--missing last) puts them "
+            "at the end, 'drop' leaves them out"
+        )
+    return write(job, ordering, missing=lacking)
+
+
+class _Keys:
+    """Makes an order of keys."""
+
+    def __init__(self, job: Job, descending: Descending, *, natural: bool, missing: Missing) -> None:
+        self.job, self.descending, self.natural, self.missing = job, descending, natural, missing
+
+    def _sorter(self, reversed_keys: Sequence[bool]) -> _core.SortKeys:
+        """For keys of which some are reversed already."""
+        given = self.descending
+        flips = [given] * len(reversed_keys) if isinstance(given, bool) else [bool(one) for one in given]
+        if len(flips) != len(reversed_keys):
+            raise ValueError(f"descending has {len(flips)} entries for {len(reversed_keys)} keys")
+        directions = [(own != flip, self.natural) for own, flip in zip(reversed_keys, flips, strict=True)]
+        # A half for the keys; the other half is that of the lists which are made of them.
+        return _core.SortKeys(directions, self.job.folder, self.job.memory // 2, self.missing == "drop")
+
+    def of_paths(self, names: list[str]) -> tuple[_core.Ordering, int]:
+        if not names:
+            raise ValueError("by is empty; name a column, a path or len(path)")
+        dataset = self.job.dataset
+        parsed = [parse_key(name, column_names(dataset)) for name in names]
+        paths = [parse_name(dataset, name) for name, _, _ in parsed]
+        kinds = ["length" if is_length else "value" for _, is_length, _ in parsed]
+        keys = self._sorter([is_descending for _, _, is_descending in parsed])
+        found = keys.add_paths(dataset, list(zip(paths, kinds, strict=True)))
+        for path, there in zip(paths, found, strict=True):
+            if len(dataset):
+                require_path(dataset, path, there=there)
+        return keys.finish()
+
+    def of_values(self, blocks: Iterable[list[Any]]) -> tuple[_core.Ordering, int]:
+        blocks = iter(blocks)
+        first = next(blocks, list[Any]())
+        count = len(first[0]) if first and isinstance(first[0], tuple) else 1  # pyright: ignore[reportUnknownArgumentType]
+        keys = self._sorter([False] * count)
+        for block in chain([first], blocks):
+            keys.add_values(block)
+        return keys.finish()
+
+
+def _in_blocks(dataset: Dataset, function: Callable[[Any], Any]) -> Iterable[list[Any]]:
+    block: list[Any] = []
+    for sample in dataset:
+        block.append(function(sample))
+        if len(block) == _BLOCK:
+            yield block
+            block = []
+    yield block

@@ -1,0 +1,1 @@
+"""Whole datasets on disk: split, join, select, deduplicate, compact."""

@@ -1,0 +1,114 @@
+"""Leaving out samples that are the same as earlier ones."""
+
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Unpack
+
+from jinx import _core
+from jinx._convert.options import Progress, documented
+from jinx._dataset.selection import at
+from jinx._results import DedupResult
+from jinx._rewrite.keys import Missing, check_missing, checked_policy, chunks, key_paths
+from jinx._rewrite.options import RewriteOptions
+from jinx._rewrite.output import Output
+from jinx._rewrite.positions_file import Origin, write_positions
+from jinx._rewrite.source import opened
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from jinx._dataset.dataset import Dataset
+
+Path = str | os.PathLike[str]
+
+
+@documented(RewriteOptions)
+def dedup(
+    source: Any,
+    out: Path,
+    *,
+    by: str | Sequence[str] | None = None,
+    missing: Missing = "keep",
+    removed: Path | None = None,
+    progress: Progress | None = None,
+    **options: Unpack[RewriteOptions],
+) -> DedupResult:
+    """Leave out samples that are the same as an earlier one; the first of them stays, and so does the order.
+
+        jinx.dedup("all.jinx", "unique.jinx")
+        jinx.dedup("all.jinx", "unique.jinx", by="url", view=True)
+
+    Samples are compared by 128-bit hashes, which take about 20 bytes of memory a sample. Without `by`, two samples are
+    the same if they have the same columns with the same values of the same types, however these are ordered and stored.
+    Images in a sidecar are compared by their lengths and checksums, so they are not read.
+
+    Args:
+        source: A dataset, a path or pattern, or a list of these, of any formats.
+        out: The output. Its suffix names the format; a name without one is a directory of JINX shards.
+        by: Compare only these columns or paths.
+        missing: Samples that have no value at one of these paths: `"keep"` them all, `"drop"` them, or `"fail"`.
+        removed: List the positions of the samples that were left out in this file, which `select` reads.
+        progress: Called with samples, bytes written, and about how many there will be.
+        **options: Any of the options below.
+
+    Raises:
+        FileExistsError: The output exists, and `overwrite` is not set.
+        KeyError: No sample has a column, or some lack it and `missing="fail"`.
+        OSError: There is not enough room on the disk; said before anything is written.
+        ValueError: The output is one of the inputs.
+    """
+    import numpy as np
+
+    checked_policy(missing)
+    output = Output.of(out, options, progress)
+    where = options.get("where")
+    with opened(source, output.path, {**options, "where": None}) as whole:
+        dataset = whole if where is None else whole.filter(where)
+        paths = None if by is None else key_paths(dataset, by)
+        is_kept, lacking = _first_ones(dataset, paths, missing)
+        if removed is not None:
+            among = _positions_in(whole, dataset)
+            write_positions(removed, among[~is_kept], Origin.of(whole))
+        done = output.write(at(dataset, np.flatnonzero(is_kept)))
+        dropped = lacking if missing == "drop" else 0
+        duplicates = len(dataset) - done.samples - dropped
+        return DedupResult(done.path, done.samples, duplicates, lacking, done.shards, done.bytes, done.sidecar_bytes)
+
+
+def _first_ones(
+    dataset: "Dataset", paths: list[list[str]] | None, missing: Missing
+) -> "tuple[npt.NDArray[np.bool_], int]":
+    """Which samples are kept, of shape (n,), and how many lack a key."""
+    import numpy as np
+
+    seen = _core.SeenFingerprints(len(dataset))
+    is_kept = np.empty(len(dataset), dtype=np.bool_)
+    start = lacking = first_lacking = 0
+    for part in chunks(dataset):
+        found = part._fingerprints(paths)
+        stop = start + len(part)
+        is_kept[start:stop] = np.frombuffer(seen.add(found), dtype=np.bool_)
+        if paths is not None:
+            is_missing = ~np.frombuffer(found, dtype="<u8").reshape(-1, 2).any(axis=1)
+            count = int(is_missing.sum())
+            if count and not lacking:
+                first_lacking = start + int(np.argmax(is_missing))
+            lacking += count
+            is_kept[start:stop][is_missing] = missing == "keep"
+        start = stop
+    check_missing(missing, lacking, first_lacking, paths or [])
+    return is_kept, lacking
+
+
+def _positions_in(whole: "Dataset", chosen: "Dataset") -> "npt.NDArray[np.int64]":
+    """Where the samples of a filtered dataset are in the whole one."""
+    import numpy as np
+
+    if chosen is whole or chosen._indices is None:
+        return np.arange(len(whole))
+    found = np.frombuffer(chosen._indices, dtype="<u8")
+    if whole._indices is None:
+        return found.astype(np.int64)
+    # A filter takes all samples at a place in the files or none.
+    return np.flatnonzero(np.isin(np.frombuffer(whole._indices, dtype="<u8"), found))

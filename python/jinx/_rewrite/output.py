@@ -1,0 +1,107 @@
+"""What a rewriting command writes: a copy in any format, or a saved view."""
+
+import os
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from jinx._convert.convert import Conversion
+from jinx._convert.options import Progress, Settings
+from jinx._disk_space import require_space
+from jinx._outputs import refuse_existing
+from jinx._rewrite.options import RewriteOptions
+from jinx._rewrite.source import stored_bytes
+from jinx._suggest import hint
+
+if TYPE_CHECKING:
+    from jinx._dataset.dataset import Dataset
+    from jinx._results import WriteResult
+
+_KNOWN = RewriteOptions.__annotations__
+_OF_COPIES = ("output_format", "compression", "shard_size")
+# In a saved view a sample takes a position; its own columns are small.
+_VIEW_BYTES = 16
+
+
+@dataclass(frozen=True)
+class Output:
+    """One output and how it is written.
+
+    Attributes:
+        path: Where to.
+        view: Save a view, and copy no sample.
+        overwrite: Replace what exists.
+        options: Keywords of `jinx.convert`, for a copy.
+        progress: As for `jinx.convert`.
+    """
+
+    path: str
+    view: bool
+    overwrite: bool
+    options: dict[str, Any]
+    progress: Progress | None = None
+
+    @classmethod
+    def of(cls, out: str | os.PathLike[str], options: RewriteOptions, progress: Progress | None) -> "Output":
+        """An output, as far as its name can be checked.
+
+        Raises:
+            FileExistsError: It exists, and `overwrite` was not asked for.
+            TypeError: An option is not known; the nearest one is named.
+            ValueError: An option has no meaning for a view.
+        """
+        for name in options:
+            if name not in _KNOWN:
+                raise TypeError(f"there is no option {name!r}{hint(name, _KNOWN)}")
+        path, view, overwrite = os.fsdecode(out), options.get("view", False), options.get("overwrite", False)
+        of_copies = {name: value for name, value in options.items() if name in _OF_COPIES and value is not None}
+        if view and of_copies:
+            raise ValueError(f"{next(iter(of_copies))} is for copies; a view is saved without it")
+        if not overwrite:
+            refuse_existing(path)
+        return cls(path, view, overwrite, of_copies, progress)
+
+    def write(self, dataset: "Dataset") -> "WriteResult":
+        """Write a dataset, which appears when it is complete.
+
+        Raises:
+            OSError: There is not enough room on the disk; said before anything is written.
+        """
+        total = self.require_space(dataset)
+        return self._write(dataset, self.progress and _with_total(self.progress, total))
+
+    def require_space(self, dataset: "Dataset") -> int:
+        """About how many bytes a dataset will take.
+
+        Raises:
+            OSError: There is no room for them.
+        """
+        needed = _VIEW_BYTES * len(dataset) if self.view else stored_bytes(dataset)
+        require_space(self.path, needed)
+        return needed
+
+    def write_part(self, dataset: "Dataset", path: str, before: "list[WriteResult]", total: int) -> "WriteResult":
+        """Write one of several outputs to a name that is free; `before` are those that were written."""
+        samples, done = (sum(getattr(one, name) for one in before) for name in ("samples", "bytes"))
+        progress = self.progress and _with_total(self.progress, total, samples, done)
+        return replace(self, path=path, overwrite=False)._write(dataset, progress)
+
+    def suffix(self) -> str:
+        """The end of the name of one of several outputs; a directory has none."""
+        kind = self.options.get("output_format", "jinx")
+        is_directory = kind == "mds" or (kind == "jinx" and "shard_size" in self.options)
+        return "" if is_directory else f".{kind}"
+
+    def named(self, split: str) -> "Output":
+        """The same with the name of a split, which JINX files keep."""
+        is_jinx = self.options.get("output_format", "jinx") == "jinx" and not self.view
+        return replace(self, options={**self.options, "split": split}) if is_jinx else self
+
+    def _write(self, dataset: "Dataset", progress: Progress | None) -> "WriteResult":
+        if self.view:
+            return dataset.save(self.path, overwrite=self.overwrite)
+        return Conversion(Settings(self.path, {**self.options, "overwrite": self.overwrite}), progress).dataset(dataset)
+
+
+def _with_total(progress: Progress, total: int, samples: int = 0, done: int = 0) -> Progress:
+    """Progress that knows about how many bytes there will be, and adds what was written before."""
+    return lambda more_samples, more, _: progress(samples + more_samples, done + more, max(total, done + more))

@@ -1,0 +1,225 @@
+"""Files of positions: which samples of a dataset, in which order.
+
+A `.npy` file holds an array of uint64, as MLDataForge's index files do; a second array behind it, which readers of the
+first do not see, says of which dataset. A `.json` file holds a list, or a dict with `positions`, and any other file a
+position a line.
+"""
+
+import json
+import os
+from array import array
+from io import BytesIO
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from jinx import _core
+from jinx._core import Reader
+from jinx._views.bases import pair_id
+from jinx.errors import CorruptFileError, InvalidError, MismatchError
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+_MAGIC = b"\x93NUMPY"
+_COMMENT = "# positions of the dataset "
+
+
+class Origin(NamedTuple):
+    """The dataset whose samples are meant.
+
+    Attributes:
+        id: Its id, which is the same for all datasets of the same samples; "" if it has none.
+        samples: Its samples.
+    """
+
+    id: str
+    samples: int
+
+    @classmethod
+    def of(cls, dataset: Reader) -> "Origin":
+        """That of a dataset or view."""
+        roots, positions, _ = dataset._roots()
+        if any(root.kind == "memory" for root in roots):
+            return cls("", len(dataset))
+        files = [entry for root in roots for entry in _identities(root)]
+        if positions is not None and not _is_identity(positions, sum(samples for samples, _ in files)):
+            files.append((len(dataset), _core.hash_bytes(positions)))
+        return cls(_core.hash_bytes(json.dumps(files, separators=(",", ":")).encode()), len(dataset))
+
+
+class Positions(NamedTuple):
+    """What a file of positions holds.
+
+    Attributes:
+        values: int64 of shape (n,).
+        origin: The dataset whose samples are meant, if the file says.
+    """
+
+    values: "npt.NDArray[np.int64]"
+    origin: Origin | None
+
+    def within(self, dataset: Reader, path: str) -> "npt.NDArray[np.int64]":
+        """The positions, which must be of this dataset and in it.
+
+        Raises:
+            IndexError: A position is out of range.
+            MismatchError: The file was written for another dataset.
+        """
+        if self.origin is not None:
+            here = Origin.of(dataset)
+            if self.origin.samples != here.samples or (self.origin.id and here.id and self.origin.id != here.id):
+                raise MismatchError(
+                    f"{path}: these positions are of another dataset (id {self.origin.id or 'unknown'}, "
+                    f"{self.origin.samples:,} samples), not of this one (id {here.id or 'unknown'}, {here.samples:,})"
+                )
+        if len(self.values):
+            low, high = int(self.values.min()), int(self.values.max())
+            if low < 0 or high >= len(dataset):
+                bad = low if low < 0 else high
+                raise IndexError(f"{path}: position {bad} is out of range for {len(dataset):,} samples")
+        return self.values
+
+
+def _identities(root: _core.Rows) -> list[tuple[int, str]]:
+    """Samples and id of each file; of those that have no id, something that changes with their lines."""
+    if root.kind == "jsonl":
+        offsets = [root.line_offsets(i) for i in range(len(root.paths))]
+        return [(len(one) // 8 - 1, _core.hash_bytes(one)) for one in offsets]
+    if root.kind != "jinx":
+        return root.identities()
+    return [(samples, pair_id(path, id_)) for path, (samples, id_) in zip(root.paths, root.identities(), strict=True)]
+
+
+def _is_identity(positions: bytes, samples: int) -> bool:
+    import numpy as np
+
+    values = np.frombuffer(positions, dtype="<u8")
+    return len(values) == samples and bool((values == np.arange(samples, dtype="<u8")).all())
+
+
+def read_positions(path: str | os.PathLike[str]) -> Positions:
+    """The positions in a file.
+
+    Raises:
+        CorruptFileError: The file is not one of positions; the message says where.
+    """
+    name = os.fsdecode(path)
+    with open(name, "rb") as file:  # noqa: PTH123 - str in
+        begin = file.read(len(_MAGIC))
+    if begin == _MAGIC:
+        return _from_npy(name)
+    if begin.startswith(b"PK"):
+        raise CorruptFileError(f"{name}: this is a ZIP archive; positions are one array (numpy.save, not savez)")
+    if name.lower().endswith(".json") or begin[:1] in {b"[", b"{"}:
+        return _from_json(name)
+    return _from_text(name)
+
+
+def _from_npy(path: str) -> Positions:
+    import numpy as np
+
+    try:
+        # A map: a header that announces more than there is costs nothing.
+        values = np.load(path, mmap_mode="r", allow_pickle=False)
+        with open(path, "rb") as file:  # noqa: PTH123
+            np.lib.format.read_magic(file)
+            file.seek(values.offset + values.nbytes)
+            origin = _origin_behind(file)
+    except Exception as error:  # noqa: BLE001 - numpy parses the header as Python, which fails in many ways
+        raise CorruptFileError(f"{path}: this is not an array of positions: {error}") from None
+    if values.ndim != 1 or values.dtype.kind not in "iu":
+        raise CorruptFileError(f"{path}: positions are one row of integers, not {values.dtype} of shape {values.shape}")
+    if values.dtype == np.uint64 and len(values) and int(values.max()) > np.iinfo(np.int64).max:
+        raise CorruptFileError(f"{path}: position {values.max()} is beyond every dataset")
+    return Positions(np.array(values, dtype=np.int64), origin)
+
+
+def _origin_behind(file: Any) -> Origin | None:
+    """The second array of a file, if it is ours."""
+    import numpy as np
+
+    if file.read(len(_MAGIC)) != _MAGIC:
+        return None
+    file.seek(-len(_MAGIC), os.SEEK_CUR)
+    found = np.load(file, allow_pickle=False)
+    try:
+        return _origin(json.loads(found.tobytes()))
+    except ValueError:
+        return None
+
+
+def _origin(said: Any) -> Origin | None:
+    if not isinstance(said, dict):
+        return None
+    dataset, samples = said.get("dataset"), said.get("samples")  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
+    is_ours = isinstance(dataset, str) and isinstance(samples, int)
+    return Origin(dataset, samples) if is_ours else None  # pyright: ignore[reportArgumentType]
+
+
+def _from_json(path: str) -> Positions:
+    with open(path, encoding="utf-8") as file:  # noqa: PTH123
+        try:
+            said: Any = json.load(file)
+        except ValueError as error:
+            raise CorruptFileError(f"{path}: this is not JSON: {error}") from None
+    values: Any = said.get("positions") if isinstance(said, dict) else said  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+    if not isinstance(values, list):
+        raise CorruptFileError(f"{path}: positions are a list, or a dict with a list of that name")
+    for i, value in enumerate(values):  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+        if type(value) is not int:  # pyright: ignore[reportUnknownArgumentType] - True is no position
+            raise CorruptFileError(f"{path}: element {i} is {value!r}, not a position")
+    return Positions(_array(path, values), _origin(said))
+
+
+def _from_text(path: str) -> Positions:
+    values, origin = array("q"), None
+    with open(path, encoding="utf-8", errors="replace") as file:  # noqa: PTH123
+        for number, line in enumerate(file, start=1):
+            text = line.strip()
+            if text.startswith(_COMMENT):
+                id_, _, samples = text.removeprefix(_COMMENT).partition(" with ")
+                digits = samples.partition(" ")[0]
+                origin = Origin(id_.strip("-"), int(digits)) if digits.isdecimal() else None
+            elif text and not text.startswith("#"):
+                try:
+                    values.append(int(text))
+                except (ValueError, OverflowError):
+                    raise CorruptFileError(f"{path}: line {number} is {text[:40]!r}, not a position") from None
+    return Positions(_array(path, values), origin)
+
+
+def _array(path: str, values: Any) -> "npt.NDArray[np.int64]":
+    import numpy as np
+
+    try:
+        return np.array(values, dtype=np.int64)
+    except OverflowError:
+        raise CorruptFileError(f"{path}: a position is beyond every dataset") from None
+
+
+def write_positions(path: str | os.PathLike[str], values: Any, origin: Origin | None) -> None:
+    """Write positions to a file that appears when it is complete; its suffix says how.
+
+    Args:
+        path: The file; one that exists is replaced.
+        values: Integers of shape (n,).
+        origin: The dataset whose samples they are.
+    """
+    import numpy as np
+
+    name, array_ = os.fsdecode(path), np.asarray(values)
+    said = None if origin is None else {"dataset": origin.id, "samples": origin.samples}
+    if name.lower().endswith(".npy"):
+        out = BytesIO()
+        np.save(out, array_.astype("<u8"))
+        if said is not None:
+            np.save(out, np.frombuffer(json.dumps(said).encode(), dtype=np.uint8))
+        data = out.getvalue()
+    elif name.lower().endswith(".json"):
+        data = (json.dumps({**(said or {}), "positions": array_.tolist()}, separators=(",", ":")) + "\n").encode()
+    else:
+        comment = "" if origin is None else f"{_COMMENT}{origin.id or '-'} with {origin.samples} samples\n"
+        data = (comment + "".join(f"{value}\n" for value in array_.tolist())).encode()
+    if not os.path.basename(name):  # noqa: PTH119
+        raise InvalidError(f"{name}: this is not the name of a file")
+    _core.publish_file(name, data)

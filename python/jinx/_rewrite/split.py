@@ -1,0 +1,260 @@
+"""Dividing a dataset into parts on disk."""
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import ceil, isclose
+from typing import TYPE_CHECKING, Any, Unpack
+
+from jinx import _core
+from jinx._convert.options import Progress, documented
+from jinx._dataset.selection import at
+from jinx._results import SplitResult, WriteResult
+from jinx._rewrite import assign
+from jinx._rewrite.keys import Missing, check_missing, checked_policy, hashes, key_paths, sizes
+from jinx._rewrite.options import RewriteOptions
+from jinx._rewrite.output import Output
+from jinx._rewrite.source import opened
+from jinx._sizes import parse_size
+
+if TYPE_CHECKING:
+    from jinx._dataset.dataset import Dataset
+
+Path = str | os.PathLike[str]
+Fractions = Mapping[str, float] | Sequence[float]
+
+# More is a mistake, such as a part for every id.
+MAX_PARTS = 10_000
+_DIGITS = 4
+
+
+@dataclass(frozen=True)
+class Rule:
+    """How samples are divided. One of the first five says into which parts; see `split`."""
+
+    fractions: Fractions | None
+    count: int | None
+    samples: int | None
+    size: int | str | None
+    by: str | None
+    stratify: str | None
+    group: str | None
+    seed: int | None
+    missing: Missing
+    prefix: str
+
+    def check(self) -> None:
+        """Refuse rules that cannot be followed.
+
+        Raises:
+            ValueError: One of them is wrong, or two contradict each other.
+        """
+        kinds = ("fractions", "count", "samples", "size", "by")
+        given = [kind for kind in kinds if getattr(self, kind) is not None]
+        if len(given) != 1:
+            what = " and ".join(given) if given else "nothing of it"
+            raise ValueError(f"say into which parts to split by one of {', '.join(kinds)}; {what} was given")
+        checked_policy(self.missing)
+        for name in ("count", "samples"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise ValueError(f"{name}={value} is not at least 1")
+        if self.count is not None and self.count > MAX_PARTS:
+            raise ValueError(f"count={self.count} is more than {MAX_PARTS:,} parts")
+        if self.by is not None:
+            for name in ("stratify", "group", "seed"):
+                if getattr(self, name) is not None:
+                    raise ValueError(f"{name} has no meaning with by, which alone decides")
+        if self.fractions is not None:
+            shares = self.shares(0)
+            if not shares or any(not 0 <= share <= 1 for share in shares) or not isclose(sum(shares), 1, abs_tol=1e-6):
+                raise ValueError(f"fractions={self.fractions!r} are not shares that add up to 1")
+
+    def shares(self, total: int) -> list[float]:
+        """The share of each part, where the rule is about shares; `total` is what a limit would be about."""
+        if self.fractions is not None:
+            return list(self.fractions.values()) if isinstance(self.fractions, Mapping) else list(self.fractions)
+        count = self.count if self.count is not None else max(ceil(total / self.limit()), 1)
+        return [1 / count] * count
+
+    def limit(self) -> int:
+        """The samples or bytes of a part."""
+        return self.samples if self.samples is not None else parse_size(self.size or 0)
+
+    def names(self, parts: int) -> list[str]:
+        """The names of parts that have no values."""
+        if isinstance(self.fractions, Mapping):
+            return list(self.fractions)
+        return [f"{self.prefix}{i:0{_DIGITS}}" for i in range(parts)]
+
+
+@documented(RewriteOptions)
+def split(
+    source: Any,
+    out: Path,
+    *,
+    fractions: Fractions | None = None,
+    count: int | None = None,
+    samples: int | None = None,
+    size: int | str | None = None,
+    by: str | None = None,
+    stratify: str | None = None,
+    group: str | None = None,
+    seed: int | None = None,
+    missing: Missing = "keep",
+    prefix: str = "part-",
+    progress: Progress | None = None,
+    **options: Unpack[RewriteOptions],
+) -> SplitResult:
+    """Divide a dataset into parts, files in a directory that appears when all of them are complete.
+
+        jinx.split("all.jinx", "parts", fractions={"train": 0.9, "test": 0.1}, group="document", seed=1)
+
+    Every sample goes to exactly one part, where samples keep their order.
+
+    Args:
+        source: A dataset, a path or pattern, or a list of these, of any formats.
+        out: The directory.
+        fractions: The share of each part, with its name (`{"train": 0.9, "test": 0.1}`) or without (`[0.9, 0.1]`).
+        count: The number of parts; their sizes differ by at most one sample.
+        samples: Samples in each part; the last may have fewer.
+        size: About the size of each part, in bytes or as `"1GB"`.
+        by: A part for each value of this column or path, named after it (with - for /).
+        stratify: Every part has about the same shares of the values of this column or path.
+        group: Samples with the same value of this column or path go to the same part, for instance all of a document;
+            sizes and shares are met as nearly as whole groups allow.
+        seed: Choose at random which samples, or groups, a part has; the same seed chooses the same ones. Without a
+            seed, parts are filled in the order of the samples.
+        missing: Samples that have no value where `by`, `stratify` or `group` look: `"keep"` them, as a part or stratum
+            named null and as groups of their own, `"drop"` them, or `"fail"`.
+        prefix: What the names of numbered parts begin with.
+        progress: Called with samples, bytes written, and about how many there will be.
+        **options: Any of the options below.
+
+    Raises:
+        FileExistsError: The directory exists, and `overwrite` is not set.
+        KeyError: No sample has a column, or some lack it and `missing="fail"`.
+        OSError: There is not enough room on the disk; said before anything is written.
+        ValueError: The rules contradict each other, or the output is one of the inputs.
+    """
+    rule = Rule(fractions, count, samples, size, by, stratify, group, seed, missing, prefix)
+    rule.check()
+    output = Output.of(out, options, progress)
+    with opened(source, output.path, options) as dataset:
+        kept, lacking = _with_keys(dataset, rule)
+        parts = _by_value(kept, rule.by) if rule.by is not None else _by_rule(kept, rule)
+        if len(parts) > MAX_PARTS:
+            raise ValueError(f"these are {len(parts):,} parts; at most {MAX_PARTS:,} are written")
+        for name in parts:
+            if not name or name.startswith(".") or "/" in name or "\0" in name:
+                raise ValueError(f"a part cannot be named {name!r}: this is not the name of a file")
+        has_names = isinstance(fractions, Mapping) or by is not None
+        written = _write(kept, parts, output, name_splits=has_names)
+        return SplitResult(output.path, sum(one.samples for one in written), written, lacking)
+
+
+def _with_keys(dataset: "Dataset", rule: Rule) -> "tuple[Dataset, int]":
+    """The samples that are divided, and how many lack a key."""
+    names = [name for name in (rule.by, rule.stratify, rule.group) if name is not None]
+    if not names:
+        return dataset, 0
+    import numpy as np
+
+    paths = key_paths(dataset, names)
+    is_missing = np.zeros(len(dataset), dtype=np.bool_)
+    for path in paths:
+        is_missing |= hashes(dataset, [path]) == 0
+    count = int(is_missing.sum())
+    check_missing(rule.missing, count, int(np.argmax(is_missing)) if count else 0, paths)
+    if count and rule.missing == "drop":
+        return at(dataset, np.flatnonzero(~is_missing)), count
+    return dataset, count
+
+
+def _by_rule(dataset: "Dataset", rule: Rule) -> "dict[str, Any]":
+    """The positions of each part, for all rules but `by`."""
+    import numpy as np
+
+    weights = sizes(dataset) if rule.size is not None else np.ones(len(dataset), dtype=np.int64)
+    strata = None
+    if rule.stratify is not None:
+        # Samples without a value are a stratum.
+        strata = np.unique(hashes(dataset, key_paths(dataset, rule.stratify)), return_inverse=True)[1]
+    has_limit = rule.samples is not None or rule.size is not None
+    shares = [] if has_limit and strata is None else rule.shares(int(weights.sum()))
+    if rule.group is None:
+        order = assign.order_of(len(dataset), rule.seed)
+        if strata is not None:
+            part_of = assign.stratified(order, strata, shares)
+        elif has_limit:
+            part_of = assign.by_limit(order, weights, rule.limit())
+        else:
+            part_of = assign.by_shares(order, shares)
+    else:
+        groups, _ = assign.numbered(hashes(dataset, key_paths(dataset, rule.group)))
+        part_of = _of_groups(groups, weights, strata, shares, rule)[groups]
+    parts = len(shares) or (int(part_of.max()) + 1 if len(part_of) else 1)
+    return dict(zip(rule.names(parts), assign.members(part_of, parts), strict=True))
+
+
+def _of_groups(groups: Any, weights: Any, strata: Any, shares: list[float], rule: Rule) -> Any:
+    """The part of each group."""
+    import numpy as np
+
+    order = assign.order_of(int(groups.max()) + 1 if len(groups) else 0, rule.seed)
+    if strata is not None:
+        return assign.grouped_and_stratified(order, groups, strata, shares)
+    of_groups = np.bincount(groups, weights=weights, minlength=len(order)).astype(np.int64)
+    return assign.grouped(order, of_groups, shares) if shares else assign.by_limit(order, of_groups, rule.limit())
+
+
+def _by_value(dataset: "Dataset", by: str) -> "dict[str, Any]":
+    """The positions of the samples with each value, in the order of their first samples."""
+    import numpy as np
+
+    (path,) = key_paths(dataset, by)
+    keys = hashes(dataset, [path])
+    # Of all samples without a value one key.
+    numbers, first = assign.numbered(np.where(keys == 0, np.iinfo(np.uint64).max, keys))
+    if len(first) > MAX_PARTS:
+        raise ValueError(f"{by!r} has {len(first):,} different values; at most {MAX_PARTS:,} parts are written")
+    parts: dict[str, Any] = {}
+    for sample, chosen in zip(dataset.take(first, path[0]), assign.members(numbers, len(first)), strict=True):
+        name = _value_name(sample, path)
+        if name in parts:
+            raise ValueError(f"two values of {by!r} would give the part {name!r}")
+        parts[name] = chosen
+    return parts
+
+
+def _value_name(sample: Any, path: list[str]) -> str:
+    """The name of the part for a value, which is that of a file too."""
+    value: Any = sample
+    for name in path:
+        value = value.get(name) if isinstance(value, Mapping) else None  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if not isinstance(value, str | int | float):
+        raise TypeError(f"a part cannot be named after a value of type {type(value).__name__}")  # pyright: ignore[reportUnknownArgumentType]
+    # Neither a directory nor a hidden file.
+    name = str(value).replace("/", "-").replace("\0", "-")
+    return f"-{name[1:]}" if name.startswith(".") else name or "-"
+
+
+def _write(dataset: "Dataset", parts: "Mapping[str, Any]", output: Output, *, name_splits: bool) -> list[WriteResult]:
+    """Write the parts to a directory that appears at the end."""
+    total = output.require_space(dataset)
+    written: list[WriteResult] = []
+    directory = _core.NewDirectory(output.path, overwrite=output.overwrite)
+    try:
+        for name, chosen in parts.items():
+            file = name + output.suffix()
+            view, named = at(dataset, chosen), output.named(name) if name_splits else output
+            done = named.write_part(view, os.path.join(directory.path, file), written, total)  # noqa: PTH118
+            written.append(replace(done, path=os.path.join(output.path, file)))  # noqa: PTH118
+        directory.commit()
+    finally:
+        directory.abort()
+    return written

@@ -1,0 +1,144 @@
+"""`jinx.torch.ElasticLoader`: samples as they are, in a global random order that any number of ranks can resume."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from jinx._dataset.dataset import Dataset
+from jinx._pack.pack import pack as make_plan
+from jinx._pack.plan import PackPlan
+from jinx.torch._collate import collate
+from jinx.torch._options import Read
+from jinx.torch._scheduled import ScheduledLoader, Workers
+
+if TYPE_CHECKING:
+    from jinx._dataset.decode_media import DecodeSpec
+
+
+@dataclass(frozen=True)
+class _Batch:
+    """A batch of samples; pickled into worker processes."""
+
+    collate: Callable[[list[Any]], Any]
+    skips_errors: bool
+
+    def __call__(self, packs: Read) -> tuple[Any, list[Exception]]:
+        samples: list[Any] = []
+        skipped: list[Exception] = []
+        for _, sample in (one for pack in packs for one in pack):
+            if not isinstance(sample, Exception):
+                samples.append(sample)
+            elif self.skips_errors:
+                skipped.append(sample)
+            else:
+                raise sample
+        return self.collate(samples) if samples else None, skipped
+
+
+class ElasticLoader(ScheduledLoader[tuple[Any, list[Exception]]]):
+    """Samples without packing: shuffled as a whole, divided among ranks, and resumed exactly by any number of them.
+
+    With `tokens_per_batch`, batches have different numbers of samples and about equal numbers of tokens.
+
+    Args:
+        dataset: A dataset or view.
+        batch_size: Samples of one rank in a batch.
+        tokens_per_batch: In place of `batch_size`: the most tokens of a batch, by the column `num_tokens`.
+        accumulation: Batches of one optimiser step.
+        shuffle: A new random order in each epoch; otherwise the dataset's.
+        seed: Of the random order.
+        rank: As for `PackedDataLoader`, and so are the next six.
+        world_size: How many ranks there are.
+        num_workers: Threads or processes.
+        workers: Which of the two.
+        prefetch_factor: Batches that each worker reads ahead.
+        pin_memory: Copy tensors into page-locked memory.
+        multiprocessing_context: Of worker processes.
+        remainder: At the end of an epoch ranks are left without samples: `"pad"` gives them the first ones again,
+            `"drop"` leaves out the last ones, so that all ranks have the same number of batches.
+        columns: The columns to read.
+        decode: As `Dataset.decode`.
+        collate_fn: Makes a batch from a list of samples; by default `jinx.torch.collate`.
+        on_error: What to do with a sample that cannot be read: `"raise"` its error, or `"skip"` it and list the error
+            in `skipped`. A batch of which all samples were skipped is not given.
+
+    Attributes:
+        skipped: The errors of samples left out in this epoch.
+    """
+
+    def __init__(
+        self,
+        dataset: Dataset,
+        batch_size: int | None = None,
+        *,
+        tokens_per_batch: int | None = None,
+        accumulation: int = 1,
+        shuffle: bool = True,
+        seed: int = 0,
+        rank: int | None = None,
+        world_size: int | None = None,
+        num_workers: int | None = None,
+        workers: Workers = "threads",
+        prefetch_factor: int = 2,
+        pin_memory: bool = False,
+        multiprocessing_context: Any = None,
+        remainder: Literal["pad", "drop"] = "pad",
+        columns: str | list[str] | None = None,
+        decode: "DecodeSpec" = None,
+        collate_fn: Callable[[list[Any]], Any] | None = None,
+        on_error: Literal["raise", "skip"] = "raise",
+    ) -> None:
+        if remainder not in {"pad", "drop"} or on_error not in {"raise", "skip"}:
+            raise ValueError(f"remainder={remainder!r}, on_error={on_error!r}: give 'pad' or 'drop', 'raise' or 'skip'")
+        if batch_size is not None and tokens_per_batch is not None:
+            raise ValueError("batch_size and tokens_per_batch exclude each other")
+        order = seed if shuffle else None
+        if tokens_per_batch is None:
+            # One sample is one pack, so that ranks and batch sizes may change in the middle of an epoch.
+            plan = make_plan(np.ones(len(dataset), dtype=np.uint32), 1, strategy="next_fit", seed=order)
+        else:
+            plan = make_plan(dataset, tokens_per_batch, strategy="next_fit", oversize="error", seed=order)
+        chosen = dataset if columns is None else dataset.select_columns(columns)
+        self._pads = remainder == "pad"
+        self.skipped: list[Exception] = []
+        super().__init__(
+            chosen if decode is None else chosen.decode(decode),
+            plan,
+            _Batch(collate_fn or collate, on_error == "skip"),
+            batch_size=batch_size or 1,
+            accumulation=accumulation,
+            rank=rank,
+            world_size=world_size,
+            num_workers=num_workers,
+            workers=workers,
+            prefetch_factor=prefetch_factor,
+            pin_memory=pin_memory,
+            drop_last=remainder == "drop",
+            balance=None,
+            multiprocessing_context=multiprocessing_context,
+        )
+
+    def __iter__(self) -> Iterator[Any]:
+        self.skipped = []
+        return (batch for batch in super().__iter__() if batch is not None)
+
+    def _batches(self, schedule: Any) -> Iterator[list[list[int]]]:
+        """With the first packs again where a rank has none."""
+        for step, packs in enumerate(super()._batches(schedule)):
+            if self._pads and len(self._plan):
+                shift = self.rank * len(packs) + step
+                packs = [pack or self._positions((shift + i) % len(self._plan)) for i, pack in enumerate(packs)]  # noqa: PLW2901
+            yield packs
+
+    def _finished(self, made: tuple[Any, list[Exception]], step: int) -> Any:
+        del step
+        batch, skipped = made
+        self.skipped += skipped
+        return batch
+
+    @property
+    def plan(self) -> PackPlan:
+        """The plan of the present epoch: one sample, or with `tokens_per_batch` one batch, is a pack."""
+        return self._plan

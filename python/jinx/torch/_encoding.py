@@ -1,0 +1,154 @@
+"""Where the tokens of a training sample come from: stored with the dataset, an encoder, or a function of the user."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from jinx._annotate.conversation import images_of
+from jinx._annotate.counting import at_sample
+from jinx._annotate.encoder import Encoded, Encoder
+from jinx._annotate.lengths import IDS, MASK
+from jinx._annotate.recipe import require_recipe
+from jinx._suggest import unknown_column
+
+if TYPE_CHECKING:
+    from jinx._dataset.dataset import Dataset
+
+_IMAGES = ("images", "image")
+IGNORED = -100
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingSample:
+    """A sample as the model gets it.
+
+    Attributes:
+        position: Which sample of the dataset it is.
+        input_ids: int64 of shape (tokens,).
+        labels: int64 of shape (tokens,): the id itself where it counts in the loss, otherwise -100. The model shifts.
+        images: Its images.
+    """
+
+    position: int
+    input_ids: npt.NDArray[np.int64]
+    labels: npt.NDArray[np.int64]
+    images: list[Any]
+
+    def with_images(self, images: list[Any]) -> "TrainingSample":
+        """The same sample with other images."""
+        return TrainingSample(self.position, self.input_ids, self.labels, images)
+
+    def cut(self, tokens: int) -> "TrainingSample":
+        """The first `tokens` tokens, and all images."""
+        return TrainingSample(self.position, self.input_ids[:tokens], self.labels[:tokens], self.images)
+
+
+class Encoding:
+    """Makes training samples of stored ones; pickled into worker processes.
+
+    Args:
+        dataset: The dataset; its columns say what there is.
+        encode: A function of a sample that returns a dict with `input_ids`, perhaps `labels`, and perhaps `images`; or
+            the keywords of `Encoder`; or None for the token ids that `jinx annotate --tokens` stored.
+        image_column: The column with the images of a sample; by default `images` or `image`. None where `encode` is a
+            function: it returns them.
+        image_fn: Applied to each image, for instance a processor that makes a tensor of it.
+
+    Raises:
+        KeyError: There is no such column, or there are no stored token ids.
+        MismatchError: The lengths of the dataset were counted with something else.
+    """
+
+    def __init__(
+        self,
+        dataset: "Dataset",
+        encode: Callable[[Any], Any] | Mapping[str, Any] | None,
+        *,
+        image_column: str | None,
+        image_fn: Callable[[Any], Any] | None,
+    ) -> None:
+        names = dataset.column_names
+        self.image_fn = image_fn
+        self._function: Callable[[Any], Any] | None = None
+        self._encoder: Encoder | None = None
+        self.columns: list[str] | None = None
+        if callable(encode):
+            self._function = encode
+            self._images = None
+            return
+        if image_column is not None and image_column not in names:
+            raise KeyError(unknown_column(image_column, names))
+        self._images = image_column or next((name for name in _IMAGES if name in names), None)
+        if encode is not None:
+            self._encoder = Encoder(names, image_column=image_column, **encode)
+            require_recipe(dataset, self._encoder.recipe())
+            self._images = self._encoder.image_column
+            self.columns = self._encoder.columns
+            return
+        if IDS not in names or MASK not in names:
+            raise KeyError(
+                "this dataset has no token ids: give tokenizer= or encode=, or store them with jinx annotate --tokens"
+            )
+        self.columns = [IDS, MASK, *([self._images] if self._images else [])]
+
+    @property
+    def pad_id(self) -> int:
+        """The padding id of the tokenizer, 0 without one."""
+        return 0 if self._encoder is None else self._encoder.pad_id
+
+    def __call__(self, samples: Sequence[tuple[int, Any]]) -> list[TrainingSample | Exception]:
+        """The training samples, or in their place the error that names the position.
+
+        Args:
+            samples: (position, sample or the error that reading it gave) of each.
+        """
+        found: list[TrainingSample | Exception] = [sample for _, sample in samples]
+        good = [i for i, (_, sample) in enumerate(samples) if not isinstance(sample, Exception)]
+        encoded = iter(self._encoder.encode([samples[i][1] for i in good])) if self._encoder else None
+        for i in good:
+            position, sample = samples[i]
+            try:
+                found[i] = self._made(position, sample, None if encoded is None else next(encoded))
+            except MemoryError:
+                raise
+            except Exception as error:  # noqa: BLE001 - the loop decides, by on_error
+                found[i] = at_sample(error, position)
+        return found
+
+    def _made(self, position: int, sample: Any, encoded: "Encoded | Exception | None") -> TrainingSample:
+        if isinstance(encoded, Exception):
+            raise encoded
+        if self._function is not None:
+            return self._returned(position, self._function(sample))
+        if encoded is None:
+            ids, is_label = sample[IDS].astype(np.int64), sample[MASK].astype(np.bool_)
+        else:
+            ids, is_label = encoded.input_ids, encoded.is_label
+        images = [] if self._images is None else _flat(sample.get(self._images))
+        return TrainingSample(position, ids, np.where(is_label, ids, IGNORED), self._processed(images))
+
+    def _returned(self, position: int, made: Any) -> TrainingSample:
+        """What a function of the user returned."""
+        known: dict[str, Any] = {**made} if isinstance(made, Mapping) else {}
+        if IDS not in known:
+            raise ValueError("encode returned no input_ids; it returns a dict with them")
+        ids = np.asarray(known[IDS], dtype=np.int64)
+        labels = np.array(known.get("labels", ids), dtype=np.int64)
+        if ids.ndim != 1 or ids.shape != labels.shape:
+            raise ValueError(f"encode returned input_ids of shape {ids.shape} and labels of shape {labels.shape}")
+        labels[:1] = IGNORED
+        return TrainingSample(position, ids, labels, self._processed(list(known.get("images", []))))
+
+    def _processed(self, images: list[Any]) -> list[Any]:
+        return images if self.image_fn is None else [self.image_fn(image) for image in images]
+
+
+def _flat(value: Any) -> list[Any]:
+    """The images of a sample, decoded ones too."""
+    if isinstance(value, list):
+        values: list[Any] = [*value]
+        return [image for one in values for image in _flat(one)]
+    return images_of(value) if value is None or isinstance(value, bytes | Mapping) else [value]

@@ -1,0 +1,96 @@
+"""Keeping packs within their length when samples are not as long as they were planned, and counting what happens."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any, Literal
+
+from jinx.errors import LimitError
+from jinx.torch._encoding import TrainingSample
+
+Oversize = Literal["truncate", "drop", "error"]
+
+
+@dataclass(slots=True)
+class Tally:
+    """What happened to the packs of some batches."""
+
+    packs: int = 0
+    fillers: int = 0
+    samples: int = 0
+    tokens: int = 0
+    capacity: int = 0
+    images: int = 0
+    label_tokens: int = 0
+    truncated: int = 0
+    dropped: int = 0
+    skipped: int = 0
+
+    def add(self, other: "Tally") -> None:
+        """Count those of other batches too."""
+        for field in fields(self):
+            setattr(self, field.name, getattr(self, field.name) + getattr(other, field.name))
+
+
+@dataclass(frozen=True)
+class Fitting:
+    """What becomes of a pack's samples.
+
+    Args:
+        max_length: Tokens that a pack may hold.
+        oversize: What to do with a sample that no longer fits: cut its end off, leave it out, or raise.
+        skips_errors: Whether a sample that cannot be read or encoded is left out; otherwise its error is raised.
+    """
+
+    max_length: int
+    oversize: Oversize
+    skips_errors: bool
+
+    def pack(
+        self, samples: Sequence[TrainingSample | Exception], tally: Tally, skipped: list[Any]
+    ) -> list[TrainingSample]:
+        """The samples that fit, in order.
+
+        Raises:
+            LimitError: A sample does not fit, and `oversize` is `"error"`.
+            Exception: The error of a sample, unless those are skipped.
+        """
+        kept: list[TrainingSample] = []
+        left = self.max_length
+        for sample in samples:
+            if isinstance(sample, Exception):
+                if not self.skips_errors:
+                    raise sample
+                skipped.append(sample)
+                tally.skipped += 1
+                continue
+            size = len(sample.input_ids)
+            if size > left:
+                one = self._shortened(sample, left, tally)
+                if one is None:
+                    continue
+                sample, size = one, left  # noqa: PLW2901 - the shorter one
+            left -= size
+            kept.append(sample)
+        tally.packs += 1
+        tally.fillers += not samples
+        tally.samples += len(kept)
+        tally.tokens += self.max_length - left
+        tally.capacity += self.max_length
+        tally.images += sum(len(sample.images) for sample in kept)
+        return kept
+
+    def _shortened(self, sample: TrainingSample, left: int, tally: Tally) -> TrainingSample | None:
+        if self.oversize == "error":
+            size = len(sample.input_ids)
+            error = LimitError(
+                f"sample {sample.position}: {size} tokens where its pack has room for {left}; plan with lengths that "
+                "were counted as it is encoded, or choose oversize='truncate' or 'drop'"
+            )
+            error.sample = sample.position
+            raise error
+        # An image whose tokens are cut off could not be matched with them.
+        if self.oversize == "drop" or not left or sample.images:
+            tally.dropped += 1
+            return None
+        tally.truncated += 1
+        return sample.cut(left)

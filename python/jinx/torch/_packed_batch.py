@@ -1,0 +1,100 @@
+"""A batch of packs as tensors."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from jinx.torch._encoding import IGNORED, TrainingSample
+
+Mask = Literal["none", "2d", "block"]
+
+
+@dataclass(frozen=True)
+class PackedCollator:
+    """Lays packs out as the rows of a batch.
+
+    Sample `k` of a batch, counted from 1 over all its rows, has the sequence id `k`; padding has 0.
+
+    Args:
+        max_length: Tokens of a row; None: as many as the longest row has.
+        pad_id: The id of padding.
+        padding_free: One row with the tokens of all packs, and no padding.
+        attention_mask: `"2d"` is 1 where a token is, `"block"` True where a token may look: at its own sample, no
+            further than itself.
+        filler_image: What a batch without images gets, with the sequence id 0, so that the vision model has something
+            to do on every rank.
+    """
+
+    max_length: int | None
+    pad_id: int = 0
+    padding_free: bool = False
+    attention_mask: Mask = "none"
+    filler_image: Any = None
+
+    def __call__(self, packs: Sequence[Sequence[TrainingSample]]) -> dict[str, Any]:
+        """The batch of some packs; a pack may be empty."""
+        rows = [[sample for pack in packs for sample in pack]] if self.padding_free else packs
+        widths = [sum(len(sample.input_ids) for sample in row) for row in rows]
+        fixed = None if self.padding_free else self.max_length
+        width = max(1, *widths) if fixed is None else fixed
+        shape = len(rows), width
+        input_ids = np.full(shape, self.pad_id, dtype=np.int64)
+        labels = np.full(shape, IGNORED, dtype=np.int64)
+        positions = np.zeros(shape, dtype=np.int64)
+        sequences = np.zeros(shape, dtype=np.int64)
+        lengths: list[int] = []
+        number = 0
+        for r, row in enumerate(rows):
+            sizes = [len(sample.input_ids) for sample in row]
+            used = sum(sizes)
+            if row:
+                input_ids[r, :used] = np.concatenate([sample.input_ids for sample in row])
+                labels[r, :used] = np.concatenate([sample.labels for sample in row])
+                starts = np.cumsum([0, *sizes[:-1]])
+                positions[r, :used] = np.arange(used) - np.repeat(starts, sizes)
+                sequences[r, :used] = np.repeat(np.arange(number + 1, number + 1 + len(row)), sizes)
+            number += len(row)
+            # Padding is a sequence of its own for kernels that take cu_seqlens.
+            positions[r, used:] = np.arange(width - used)
+            lengths += [*sizes, width - used]
+        bounds = np.concatenate([[0], np.cumsum([length for length in lengths if length])]).astype(np.int32)
+        samples = [sample for row in rows for sample in row]
+        batch: dict[str, Any] = {
+            "input_ids": _tensor(input_ids),
+            "labels": _tensor(labels),
+            "position_ids": _tensor(positions),
+            "cu_seqlens": _tensor(bounds),
+            "max_seqlen": int(np.diff(bounds).max()),
+            "sequence_ids": _tensor(sequences),
+            "sample_ids": torch.tensor([sample.position for sample in samples], dtype=torch.int64),
+            "num_tokens": sum(widths),
+            "num_label_tokens": int((labels != IGNORED).sum()),
+        }
+        self._add_images(batch, samples)
+        if self.attention_mask == "2d":
+            batch["attention_mask"] = _tensor((sequences > 0).astype(np.int64))
+        elif self.attention_mask == "block":
+            batch["attention_mask"] = _tensor(block_mask(sequences))
+        return batch
+
+    def _add_images(self, batch: dict[str, Any], samples: Sequence[TrainingSample]) -> None:
+        images = [image for sample in samples for image in sample.images]
+        owners = [k for k, sample in enumerate(samples, 1) for _ in sample.images]
+        if not images and self.filler_image is not None:
+            images, owners = [self.filler_image], [0]
+        batch["images"] = images
+        batch["image_sequence_ids"] = torch.tensor(owners, dtype=torch.int64)
+
+
+def _tensor(values: npt.NDArray[Any]) -> torch.Tensor:
+    return torch.from_numpy(values)  # pyright: ignore[reportUnknownMemberType]
+
+
+def block_mask(sequences: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+    """Where a token may look, of shape (rows, 1, width, width); padding looks at padding, so that no row is empty."""
+    same = sequences[:, :, None] == sequences[:, None, :]
+    return np.tril(same)[:, None]

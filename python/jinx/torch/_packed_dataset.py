@@ -1,0 +1,92 @@
+"""`jinx.torch.PackedDataset`: packs by number, for trainers that bring their own loader."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Unpack
+
+from torch.utils.data import Dataset as TorchDataset
+
+from jinx._dataset.dataset import Dataset
+from jinx._optional import require
+from jinx._pack.pack import pack as make_plan
+from jinx._pack.plan import PackPlan
+from jinx.torch._encoding import TrainingSample
+from jinx.torch._fitting import Tally
+from jinx.torch._options import PackOptions, pack_maker
+
+
+class PackedDataset(TorchDataset[dict[str, Any]]):
+    """A map-style dataset of packs: for torch's `DataLoader`, Accelerate, Hugging Face's `Trainer` and TRL.
+
+        packs = jinx.torch.PackedDataset(ds, {"max_length": 4096}, tokenizer="model/")
+        Trainer(model, args, train_dataset=packs, data_collator=packs.collate)
+
+    A pack is a dict of `input_ids`, `labels` and `position_ids` (lists), `seq_lengths` (the length of each sample) and
+    `samples` (each a `TrainingSample`, with its images). `PackedDataLoader` also shards, balances, resumes and reads
+    ahead.
+
+    Args:
+        dataset: As for `PackedDataLoader`.
+        plan: As for `PackedDataLoader`.
+        **options: As for `PackedDataLoader`.
+    """
+
+    def __init__(
+        self,
+        dataset: Dataset | Sequence[Dataset],
+        plan: PackPlan | Mapping[str, Any],
+        **options: Unpack[PackOptions],
+    ) -> None:
+        whole = dataset if isinstance(dataset, Dataset) else Dataset.concat(dataset)
+        self._plan = plan if isinstance(plan, PackPlan) else make_plan(dataset, **plan)
+        self._dataset, self._maker = pack_maker(whole, self._plan.max_length, options)
+
+    @property
+    def plan(self) -> PackPlan:
+        """The plan of the present epoch."""
+        return self._plan
+
+    def set_epoch(self, epoch: int) -> None:
+        """Show the packs of another epoch."""
+        self._plan = self._plan.with_epoch(epoch)
+
+    def __len__(self) -> int:
+        """The number of packs."""
+        return len(self._plan)
+
+    def __getitem__(self, pack: int) -> dict[str, Any]:
+        return self.__getitems__([pack])[0]
+
+    def __getitems__(self, packs: Sequence[int]) -> list[dict[str, Any]]:
+        """Several packs, read in one call."""
+        chosen = [self._plan[pack].tolist() for pack in packs]
+        flat = [position for pack in chosen for position in pack]
+        encoded = iter(self._maker.encoding(list(zip(flat, self._dataset.take(flat), strict=True))))
+        return [_as_lists(self._maker.fitting.pack([next(encoded) for _ in pack], Tally(), [])) for pack in chosen]
+
+    def to_hf(self) -> Any:
+        """A Hugging Face `datasets.Dataset` of the packs, each read when it is touched; for TRL, which takes no other.
+
+        Raises:
+            ImportError: `datasets` is not installed.
+        """
+        datasets = require("datasets", extra="hf", what="A Hugging Face dataset")
+        numbers = datasets.Dataset.from_dict({"pack": range(len(self))})
+        return numbers.with_transform(self._columns)
+
+    def _columns(self, numbers: Mapping[str, list[int]]) -> dict[str, list[Any]]:
+        packs = self.__getitems__(numbers["pack"])
+        return {name: [pack[name] for pack in packs] for name in packs[0]}
+
+    def collate(self, packs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+        """A batch of packs as `PackedDataLoader` makes it, as `data_collator` or `collate_fn`."""
+        return self._maker.collate([pack["samples"] for pack in packs])
+
+
+def _as_lists(samples: list[TrainingSample]) -> dict[str, Any]:
+    return {
+        "input_ids": [token for sample in samples for token in sample.input_ids.tolist()],
+        "labels": [label for sample in samples for label in sample.labels.tolist()],
+        "position_ids": [place for sample in samples for place in range(len(sample.input_ids))],
+        "seq_lengths": [len(sample.input_ids) for sample in samples],
+        "samples": samples,
+    }

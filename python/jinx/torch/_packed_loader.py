@@ -1,0 +1,251 @@
+"""`jinx.torch.PackedDataLoader`: packs as batches for training."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal, Unpack
+
+import numpy as np
+import numpy.typing as npt
+
+from jinx._dataset.dataset import Dataset
+from jinx._pack.pack import pack as make_plan
+from jinx._pack.plan import PackPlan
+from jinx._results import Result
+from jinx.errors import InvalidError
+from jinx.torch._fitting import Tally
+from jinx.torch._options import Made, PackOptions, pack_maker
+from jinx.torch._scheduled import ScheduledLoader, Workers, pack_sums
+
+if TYPE_CHECKING:
+    from jinx._pack.schedule import Balance
+
+WithoutImages = Literal["keep", "drop", "error"]
+_LABELS, _IMAGES = "num_label_tokens", "num_images"
+
+
+@dataclass(frozen=True, slots=True)
+class PackedStats(Result):
+    """What a loader delivered so far, on this rank.
+
+    Attributes:
+        packs: Packs, fillers included.
+        fillers: Empty packs at the end of an epoch.
+        samples: Samples in them.
+        tokens: Their tokens.
+        label_tokens: Those that count in the loss.
+        images: Their images.
+        occupancy: The part of the packs that is tokens.
+        truncated: Samples whose end did not fit, because they are longer than they were planned.
+        dropped: Samples left out for that reason.
+        skipped: Samples left out because of an error (`on_error="skip"`).
+    """
+
+    packs: int
+    fillers: int
+    samples: int
+    tokens: int
+    label_tokens: int
+    images: int
+    occupancy: float
+    truncated: int
+    dropped: int
+    skipped: int
+
+
+class PackedDataLoader(ScheduledLoader[Made]):
+    """Packs of samples as batches, in the order of a plan; the same packs for any number of ranks and workers.
+
+        ds = jinx.open("lengths.jinx")                          # made by jinx annotate
+        plan = jinx.pack(ds, max_length=4096, max_images=8)
+        loader = jinx.torch.PackedDataLoader(ds, plan, tokenizer="model/", image_rule="qwen-vl")
+        for batch in loader:
+            batch["input_ids"], batch["labels"], batch["position_ids"], batch["cu_seqlens"]
+
+    A batch is a dict whose rows are packs, padded on the right:
+
+    - `input_ids`, `labels`, `position_ids`, `sequence_ids`: int64 of shape (batch_size, max_length). Labels are -100
+      outside of what counts in the loss and at the first token of each sample; the model shifts them. Positions restart
+      in each sample. Sequence ids count the samples of the batch from 1; padding has 0.
+    - `cu_seqlens`, `max_seqlen`: where each sequence of the flattened batch begins and the last one ends, padding
+      included, as int32; and the longest.
+    - `sample_ids`: int64 of shape (samples,), the position in the dataset of the samples with sequence id 1, 2, ...
+    - `images`, `image_sequence_ids`: a list in the order of the image tokens, and the sequence id of each.
+    - `num_tokens`, `num_label_tokens`: of this batch. `num_label_tokens_step`: of all ranks and micro-steps of the
+      optimiser step, as planned; where the dataset has that column.
+    - `attention_mask`, if it was asked for.
+
+    Divide the summed loss by `num_label_tokens_step`: then every token of a step has the same weight, and a filler
+    pack, whose labels are all -100, adds 0 instead of NaN. `jinx.torch.token_loss` does it.
+
+    Args:
+        dataset: The dataset that was packed, or a list of several (a mixture).
+        plan: From `jinx.pack`, or the keywords to call it with: `{"max_length": 4096, "max_images": 8}`.
+        batch_size: Packs in a batch.
+        accumulation: Batches of one optimiser step.
+        rank: Which rank this is; by default of `torch.distributed`, else of the environment (`RANK`), else 0.
+        world_size: How many there are; likewise (`WORLD_SIZE`), else 1.
+        num_workers: Threads that read and decode ahead, or processes; by default one less than there are cores. With 0,
+            a batch is made when the loop asks for it.
+        workers: `"threads"`: those of the core read and decode, another one tokenizes and collates. `"processes"`: for
+            functions in Python that take long.
+        prefetch_factor: Batches that each worker reads ahead.
+        pin_memory: Copy tensors into page-locked memory, if there is a GPU.
+        drop_last: Leave out the packs that do not fill the last optimiser step; otherwise filler packs fill it, so that
+            all ranks have the same number of batches.
+        balance: As for `PackPlan.schedule`.
+        without_images: Packs without images: `"keep"` them, `"drop"` them on every rank, or refuse the plan
+            (`"error"`). A rank that skips the vision model makes the others wait for its gradients.
+        multiprocessing_context: Of worker processes, as for torch: `"fork"` or `"spawn"`.
+        **options: How samples become tokens and packs become batches:
+
+            - `tokenizer`, `chat_template`, `image_rule`, `image_token`, `text_column`, `image_column`: as for
+              `jinx.annotate`. Another recipe than that of the lengths is an error. Without a tokenizer, the token ids
+              that `jinx annotate --tokens` stored are taken.
+            - `encode`: in place of a tokenizer, a function of the sample that returns a dict with `input_ids`, and
+              perhaps `labels` and `images`.
+            - `image_fn`: applied to each image, for instance a processor that makes a tensor of it.
+            - `decode`: as `Dataset.decode`; without it, images are the stored bytes.
+            - `oversize`: if the samples of a pack are longer than they were planned, `"truncate"` (the default) cuts
+              the end off (samples with images are left out), `"drop"` leaves samples out, `"error"` raises. A pack
+              never has more than `max_length` tokens.
+            - `on_error`: `"raise"` (the default) the error of a sample that cannot be read or encoded, which names its
+              position, or `"skip"` it: its pack goes without it, and `skipped` lists the error.
+            - `filler_image`: what a batch without images gets, with the sequence id 0, so that the vision model has
+              something to do; multiply its embedding by 0.
+            - `padding_free`: one row with the tokens of all packs and no padding, of shape (1, tokens).
+            - `attention_mask`: `"2d"` is int64 (batch_size, max_length); `"block"` is bool (batch_size, 1, max_length,
+              max_length), True where a token may look. Kernels that take `cu_seqlens` or restarting positions need
+              none, and with a 2-D mask some do not notice packs.
+            - `pad_id`: by default of the tokenizer, else 0.
+            - `collate_fn`: makes the batch of a list of packs, which are lists of `TrainingSample`.
+
+    Attributes:
+        skipped: The errors of samples left out in this epoch.
+
+    Raises:
+        MismatchError: The plan is for another dataset, or the lengths were counted with something else.
+        ValueError: Arguments that exclude each other.
+    """
+
+    def __init__(
+        self,
+        dataset: Dataset | Sequence[Dataset],
+        plan: PackPlan | Mapping[str, Any],
+        *,
+        batch_size: int = 1,
+        accumulation: int = 1,
+        rank: int | None = None,
+        world_size: int | None = None,
+        num_workers: int | None = None,
+        workers: Workers = "threads",
+        prefetch_factor: int = 2,
+        pin_memory: bool = False,
+        drop_last: bool = False,
+        balance: "Balance" = "auto",
+        without_images: WithoutImages = "keep",
+        multiprocessing_context: Any = None,
+        **options: Unpack[PackOptions],
+    ) -> None:
+        if without_images not in {"keep", "drop", "error"}:
+            raise ValueError(f"without_images={without_images!r}: give 'keep', 'drop' or 'error'")
+        whole = dataset if isinstance(dataset, Dataset) else Dataset.concat(dataset)
+        made = plan if isinstance(plan, PackPlan) else make_plan(dataset, **plan)
+        chosen, maker = pack_maker(whole, made.max_length, options)
+        self._without_images: WithoutImages = without_images
+        self._labels = _labels_of(whole)
+        self._tally = Tally()
+        self.skipped: list[Exception] = []
+        super().__init__(
+            chosen,
+            self._with_images(made),
+            maker,
+            batch_size=batch_size,
+            accumulation=accumulation,
+            rank=rank,
+            world_size=world_size,
+            num_workers=num_workers,
+            workers=workers,
+            prefetch_factor=prefetch_factor,
+            pin_memory=pin_memory,
+            drop_last=drop_last,
+            balance=balance,
+            multiprocessing_context=multiprocessing_context,
+        )
+
+    def stats(self) -> PackedStats:
+        """What this loader delivered so far."""
+        counted = asdict(self._tally)
+        capacity = counted.pop("capacity")
+        return PackedStats(**counted, occupancy=self._tally.tokens / capacity if capacity else 0.0)
+
+    def __iter__(self) -> Iterator[Any]:
+        self.skipped = []
+        return super().__iter__()
+
+    def state_dict(self) -> dict[str, Any]:
+        """The position of all ranks: a few integers and what the plan was made of. Call it between two batches.
+
+        It is the same on each rank, and another number of ranks, workers or packs in a batch may continue from it.
+        """
+        return {**super().state_dict(), "without_images": self._without_images}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Let the next iteration continue where the saved loaders were, with exactly the packs that are left.
+
+        Raises:
+            MismatchError: The plan was another one; the message names what differs.
+            InvalidError: It is not the state of such a loader, or it has another `without_images`.
+        """
+        theirs = state.get("without_images", self._without_images)
+        if theirs != self._without_images:
+            raise InvalidError(f"the saved loader had without_images={theirs!r}, this one has {self._without_images!r}")
+        super().load_state_dict({name: value for name, value in state.items() if name != "without_images"})
+
+    def _finished(self, made: Made, step: int) -> Any:
+        self._tally.add(made.tally)
+        self.skipped += made.skipped
+        batch = made.batch
+        if isinstance(batch, dict):
+            self._tally.label_tokens += batch.get("num_label_tokens", 0)  # pyright: ignore[reportUnknownMemberType]
+            total = self._labels_of_step(step)
+            if total is not None:
+                batch["num_label_tokens_step"] = total
+        return batch  # pyright: ignore[reportUnknownVariableType]
+
+    def _labels_of_step(self, step: int) -> int | None:
+        """Of all ranks, which need not tell each other: the plan says it."""
+        if self._labels_of_packs is None:
+            return None
+        every = self._active.step_packs(step // self._active.accumulation)
+        return int(self._labels_of_packs[every[every >= 0]].sum())
+
+    @cached_property
+    def _labels_of_packs(self) -> npt.NDArray[np.int64] | None:
+        return None if self._labels is None else pack_sums(self._plan, self._labels)
+
+    def _planned(self, epoch: int) -> PackPlan:
+        if epoch == self.epoch:
+            return self._plan
+        self.__dict__.pop("_labels_of_packs", None)
+        return self._with_images(super()._planned(epoch))
+
+    def _with_images(self, plan: PackPlan) -> PackPlan:
+        """The plan as `without_images` wants it."""
+        if self._without_images == "keep":
+            return plan
+        if not plan.has_images:
+            raise InvalidError(f"without_images={self._without_images!r} needs {_IMAGES}: run jinx annotate")
+        has_any = plan.totals(_IMAGES) > 0
+        if self._without_images == "drop":
+            return plan.only(has_any)
+        if not has_any.all():
+            none = int((~has_any).sum())
+            raise InvalidError(f"{none:,} of {len(plan):,} packs have no image; without_images='drop' leaves them out")
+        return plan
+
+
+def _labels_of(dataset: Dataset) -> npt.NDArray[np.int64] | None:
+    if _LABELS not in dataset.column_names:
+        return None
+    return np.asarray(dataset.column(_LABELS), dtype=np.int64)

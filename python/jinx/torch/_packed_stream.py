@@ -1,0 +1,176 @@
+"""`jinx.torch.PackedStream`: packs of samples whose lengths nobody counted before."""
+
+import itertools
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Unpack, cast
+
+from torch.utils.data import IterableDataset, get_worker_info
+
+from jinx._annotate.counting import at_sample
+from jinx._pack.pack import pack as make_plan
+from jinx.torch._encoding import TrainingSample
+from jinx.torch._fitting import Tally
+from jinx.torch._options import PackOptions, pack_maker
+from jinx.torch._ranks import rank_and_world
+
+if TYPE_CHECKING:
+    from jinx._pack.config import Strategy
+
+# Packs that are at least so full are not opened again.
+_FULL = 0.98
+
+
+class PackedStream(IterableDataset[dict[str, Any]]):
+    """Packs a stream as it comes: a buffer of samples is encoded, packed, and its full packs are given.
+
+        stream = jinx.torch.PackedStream(jinx.stream("*.jsonl"), 4096, columns=["messages"], tokenizer="model/")
+        for batch in stream: ...
+
+    Batches are those of `PackedDataLoader` with one pack each. The samples of packs that are not full stay in the
+    buffer for the next ones. Images wait as they are stored: `image_fn` is called when their pack is given.
+    Without lengths there is no `len` and no resumption; `jinx annotate` gives both.
+
+    It is an `IterableDataset`: with `DataLoader(stream, batch_size=None, num_workers=2)`, each worker packs its part of
+    the samples. The source is divided among ranks and workers sample by sample.
+
+    Args:
+        source: Samples, as often as it is iterated over: a dataset, a list, or a function that returns an iterator.
+        max_length: The tokens of a pack.
+        columns: Names of the columns, where `tokenizer` is given and the source is no dataset.
+        max_images: The images of a pack at most.
+        window: Samples in the buffer.
+        strategy: As for `jinx.pack`.
+        seed: Of the order of samples and packs within a buffer; None keeps the order.
+        rank: As for `PackedDataLoader`.
+        world_size: As for `PackedDataLoader`.
+        **options: As for `PackedDataLoader`, but for `decode`. A sample longer than `max_length` is treated as
+            `oversize` says, and so is one with more images than `max_images`, which cannot be truncated.
+
+    Attributes:
+        tally: What happened so far, in this process.
+        skipped: The errors of samples left out.
+    """
+
+    def __init__(
+        self,
+        source: Iterable[Any] | Any,
+        max_length: int,
+        *,
+        columns: list[str] | None = None,
+        max_images: int | None = None,
+        window: int = 1024,
+        strategy: "Strategy" = "knapsack",
+        seed: int | None = 0,
+        rank: int | None = None,
+        world_size: int | None = None,
+        **options: Unpack[PackOptions],
+    ) -> None:
+        names = columns if columns is not None else getattr(source, "column_names", [])
+        if "decode" in options:
+            raise ValueError("a stream decodes with image_fn, when a pack is complete")
+        if window < 1 or max_length < 1:
+            raise ValueError(f"window={window}, max_length={max_length}: give 1 or more")
+        self._image_fn = options.get("image_fn")
+        late: PackOptions = {**options, "image_fn": None}
+        _, self._maker = pack_maker(_Columns(names), max_length, late)  # pyright: ignore[reportArgumentType]
+        self._source = source
+        self._budgets = (max_length, max_images)
+        self._window, self._seed = window, seed
+        self._strategy: Strategy = strategy
+        self._rank, self._world = rank_and_world(rank, world_size)
+        self.tally = Tally()
+        self.skipped: list[Exception] = []
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        buffer: list[TrainingSample] = []
+        samples = self._mine()
+        for number in itertools.count():
+            more = list(itertools.islice(samples, max(self._window - len(buffer), 1)))
+            buffer += self._encoded(more)
+            if not more and not buffer:
+                return
+            packs = self._packs(buffer, number)
+            full = [pack for pack in packs if not more or self._is_full(pack)]
+            # A buffer without a full pack would never get one.
+            given = full or packs
+            taken = {id(sample) for pack in given for sample in pack}
+            buffer = [sample for sample in buffer if id(sample) not in taken]
+            yield from map(self._batch, given)
+
+    def _mine(self) -> Iterator[tuple[int, Any]]:
+        """The samples of this rank and worker, with their numbers."""
+        worker = get_worker_info()
+        parts = self._world * (worker.num_workers if worker else 1)
+        part = self._rank + self._world * (worker.id if worker else 0)
+        source: Any = self._source() if callable(self._source) else self._source
+        return itertools.islice(enumerate(cast("Iterable[Any]", source)), part, None, parts)
+
+    def _encoded(self, samples: list[tuple[int, Any]]) -> list[TrainingSample]:
+        """Those that fit into a pack of their own."""
+        found: list[TrainingSample] = []
+        most_images = self._budgets[1]
+        for one in self._maker.encoding(samples):
+            if isinstance(one, TrainingSample) and most_images is not None and len(one.images) > most_images:
+                if self._maker.fitting.oversize == "error":
+                    raise at_sample(
+                        ValueError(f"{len(one.images)} images, more than max_images={most_images}"), one.position
+                    )
+                self.tally.dropped += 1
+                continue
+            alone = Tally()
+            kept = self._maker.fitting.pack([one], alone, self.skipped)
+            found += kept if kept and len(kept[0].input_ids) else []
+            for name in ("truncated", "dropped", "skipped"):
+                setattr(self.tally, name, getattr(self.tally, name) + getattr(alone, name))
+        return found
+
+    def _packs(self, buffer: list[TrainingSample], number: int) -> list[list[TrainingSample]]:
+        max_length, max_images = self._budgets
+        sizes = {
+            "num_tokens": [len(one.input_ids) for one in buffer],
+            "num_images": [len(one.images) for one in buffer],
+        }
+        plan = make_plan(
+            sizes,
+            max_length,
+            max_images=max_images,
+            strategy=self._strategy,
+            window=max(len(buffer), 1),
+            seed=self._seed,
+            epoch=number,
+            threads=1,
+        )
+        return [[buffer[i] for i in pack] for pack in plan]
+
+    def _is_full(self, pack: list[TrainingSample]) -> bool:
+        max_length, max_images = self._budgets
+        tokens = sum(len(sample.input_ids) for sample in pack)
+        images = sum(len(sample.images) for sample in pack)
+        return tokens >= _FULL * max_length or (max_images is not None and images >= max_images)
+
+    def _batch(self, pack: list[TrainingSample]) -> dict[str, Any]:
+        if self._image_fn is not None:
+            pack = [one.with_images([self._image_fn(image) for image in one.images]) for one in pack]
+        self.tally.packs += 1
+        self.tally.samples += len(pack)
+        self.tally.tokens += sum(len(sample.input_ids) for sample in pack)
+        self.tally.capacity += self._budgets[0]
+        self.tally.images += sum(len(sample.images) for sample in pack)
+        return self._maker.collate([pack])
+
+
+class _Columns:
+    """What `Encoding` asks of a dataset, for a stream: names, and no recipe."""
+
+    _recipe: Mapping[str, Any] | None = None
+
+    def __init__(self, names: list[str]) -> None:
+        self.column_names = names
+
+    def select_columns(self, columns: list[str]) -> "_Columns":
+        """As `Dataset.select_columns`."""
+        return _Columns(columns)
+
+    def _footer(self, file: int) -> str:
+        del file
+        return "{}"

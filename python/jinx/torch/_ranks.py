@@ -1,0 +1,23 @@
+"""Which rank of how many this process is."""
+
+import os
+
+import torch
+
+
+def rank_and_world(rank: int | None, world_size: int | None) -> tuple[int, int]:
+    """Rank and world size: as given, else of torch.distributed, else of the environment, else 0 of 1.
+
+    Raises:
+        ValueError: Only one of them was given, or the rank is not below the world size.
+    """
+    if (rank is None) != (world_size is None):
+        raise ValueError("give rank= and world_size= both, or neither")
+    if rank is None or world_size is None:
+        if torch.distributed.is_available() and torch.distributed.is_initialized():
+            rank, world_size = torch.distributed.get_rank(), torch.distributed.get_world_size()
+        else:
+            rank, world_size = int(os.environ.get("RANK", "0")), int(os.environ.get("WORLD_SIZE", "1"))
+    if not 0 <= rank < world_size:
+        raise ValueError(f"rank {rank} of {world_size} does not exist; ranks count from 0")
+    return rank, world_size

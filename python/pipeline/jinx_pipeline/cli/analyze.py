@@ -1,0 +1,43 @@
+"""`jinx-pipeline analyze`."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from jinx_pipeline.cli.running import examples, print_result, run_options
+
+
+@click.command(
+    epilog=examples(
+        "jinx-pipeline analyze recipe.yaml --out stats.jinx --report report.html",
+        "jinx-pipeline run recipe.yaml --from-stats stats.jinx",
+    )
+)
+@click.argument("recipe", type=click.Path())
+@click.option("--out", type=click.Path(), default="stats.jinx", show_default=True, help="The view with statistics.")
+@click.option(
+    "--report", type=click.Path(), default="report.html", show_default=True, help="The report, one HTML file."
+)
+@click.option("--restart", is_flag=True, help="Forget an earlier analysis.")
+@run_options
+def analyze(recipe: str, out: str, report: str, progress: str, *, restart: bool, as_json: bool, **options: Any) -> int:
+    """Measure the dataset of RECIPE with its filters; nothing is dropped.
+
+    OUT is a view of the dataset with the statistics of every sample: jinx-pipeline run --from-stats OUT tries other
+    thresholds without computing them again.
+    """
+    import jinx
+    from jinx_pipeline.commit.work_dir import publish_text
+    from jinx_pipeline.recipe.read import read_recipe
+    from jinx_pipeline.report.analysis import analysis
+    from jinx_pipeline.report.measured import measure
+    from jinx_pipeline.report.page import page
+
+    what = read_recipe(recipe, **options)
+    result = measure(what, out, progress="none" if as_json else progress, restart=restart)
+    dataset = jinx.open(out)
+    publish_text(Path(report).absolute(), page(dataset, what, result, analysis(dataset, what)))
+    code = print_result(result, as_json=as_json)
+    click.echo(f"report: {report}", err=True)
+    return code

@@ -1,0 +1,48 @@
+"""`jinx-pipeline import-recipe`."""
+
+from pathlib import Path
+
+import click
+
+from jinx_pipeline.cli.running import examples
+
+
+@click.command(
+    name="import-recipe",
+    epilog=examples(
+        "jinx-pipeline import-recipe their.yaml recipe.yaml", "jinx-pipeline import-recipe steps.yaml ours.yaml"
+    ),
+)
+@click.argument("source", type=click.Path())
+@click.argument("out", type=click.Path())
+@click.option("--overwrite", is_flag=True, help="Replace existing files.")
+def import_recipe(source: str, out: str, *, overwrite: bool) -> int:
+    """Turn a recipe of Data-Juicer or a pipeline of MLDataForge into ours, and say what it could not take over.
+
+    Code in it is written to files next to OUT for you to read; it is not run.
+    """
+    import yaml
+
+    from jinx_pipeline.recipe.from_elsewhere import imported
+    from jinx_pipeline.recipe.yaml_text import read_yaml
+
+    target = Path(out)
+    data = read_yaml(Path(source)).value
+    if not isinstance(data, dict):
+        raise click.UsageError(f"{source}: not a recipe")
+    made = imported(data, target.stem)
+    for step in made.recipe["process"]:
+        parameters = step.get("python_file_mapper") if isinstance(step, dict) else None
+        if parameters is not None:
+            parameters["file_path"] = str(target.with_name(parameters["file_path"]))
+    files = {target.with_name(name): text for name, text in made.files.items()}
+    files[target] = yaml.safe_dump(made.recipe, sort_keys=False, allow_unicode=True)
+    for path in files:
+        if path.exists() and not overwrite:
+            raise FileExistsError(f"{path} exists; to replace it: --overwrite")
+    for path, text in files.items():
+        path.write_text(text, "utf-8")
+    for remark in made.remarks:
+        click.echo(remark, err=True)
+    click.echo(f"{out}: {len(made.recipe['process'])} operators, {len(made.remarks)} remarks", err=True)
+    return 0

@@ -1,0 +1,1 @@
+"""Duplicates among all samples, found from signatures: exact ones by hashes, near ones by bands."""

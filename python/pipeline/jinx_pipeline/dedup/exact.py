@@ -1,0 +1,47 @@
+"""Exact duplicates: samples with equal 128-bit hashes."""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from jinx_pipeline.dedup.signatures import ROWS_AT_ONCE, columns_of, count_rows
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+HASH = ("hash_low", "hash_high")
+
+
+def hash_table(hashes: "npt.NDArray[np.uint64]", missing: "npt.NDArray[np.bool_] | None" = None) -> pa.Table:
+    """A table of signatures.
+
+    Args:
+        hashes: uint64 of shape (n, 2).
+        missing: Samples that repeat no other, whatever their hash.
+    """
+    return pa.table({name: pa.array(hashes[:, at], mask=missing) for at, name in enumerate(HASH)})
+
+
+def exact_duplicates(
+    tables: Iterable[pa.Table], rows_at_once: int = ROWS_AT_ONCE
+) -> "tuple[npt.NDArray[np.bool_], npt.NDArray[np.int64]]":
+    """Which samples to keep, and of the others which sample they repeat; see `Deduplicator.duplicates`.
+
+    Args:
+        tables: Those of `hash_table`, for all samples in order.
+        rows_at_once: How many hashes to sort at a time.
+    """
+    count = count_rows(tables)
+    originals = np.full(count, -1, dtype=np.int64)
+    parts = -(-count // rows_at_once)
+    for part in range(parts):
+        (low, high), places = columns_of(tables, list(HASH), part, parts)
+        order = np.lexsort((places, high, low))
+        low, high, places = low[order], high[order], places[order]
+        is_first = np.ones(len(places), dtype=np.bool_)
+        is_first[1:] = (low[1:] != low[:-1]) | (high[1:] != high[:-1])
+        firsts = places[is_first][np.cumsum(is_first) - 1]
+        originals[places[~is_first]] = firsts[~is_first]
+    return originals < 0, originals

@@ -1,0 +1,71 @@
+"""Near-duplicates: samples that agree in a band of their MinHash signatures, and all that these connect."""
+
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from jinx import kernels
+from jinx_pipeline.dedup.signatures import ROWS_AT_ONCE, columns_of, count_rows
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+_STEPS = 1000
+
+
+def band_table(keys: "npt.NDArray[np.uint64]", missing: "npt.NDArray[np.bool_] | None" = None) -> pa.Table:
+    """A table of signatures.
+
+    Args:
+        keys: One key for each band, uint64 of shape (n, bands).
+        missing: Samples that repeat no other, whatever their keys.
+    """
+    return pa.table(
+        {f"band_{at}": pa.array(np.ascontiguousarray(keys[:, at]), mask=missing) for at in range(keys.shape[1])}
+    )
+
+
+def near_duplicates(
+    tables: Iterable[pa.Table], rows_at_once: int = ROWS_AT_ONCE
+) -> "tuple[npt.NDArray[np.bool_], npt.NDArray[np.int64]]":
+    """Which samples to keep, and of the others the first of their cluster; see `Deduplicator.duplicates`.
+
+    Memory is 16 bytes for each sample, and what `rows_at_once` keys take.
+
+    Args:
+        tables: Those of `band_table`, for all samples in order.
+        rows_at_once: How many keys to sort at a time.
+    """
+    count = count_rows(tables)
+    clusters = kernels.Clusters(count)
+    parts = -(-count // rows_at_once)
+    bands = next((table.column_names for table in tables), [])
+    for band in bands:
+        for part in range(parts):
+            (keys,), places = columns_of(tables, [band], part, parts)
+            clusters.join_equal(keys, places)
+    roots = clusters.roots()
+    keep = roots == np.arange(count)
+    return keep, np.where(keep, -1, roots)
+
+
+@lru_cache(maxsize=64)
+def best_bands(threshold: float, permutations: int) -> tuple[int, int]:
+    """(bands, rows) whose errors at a threshold of Jaccard similarity are least.
+
+    Two texts of similarity s share a band with the probability 1 - (1 - s^rows)^bands. The errors are its area below
+    the threshold (false candidates) and what it lacks above (missed ones), weighted alike.
+    """
+    similarity = (np.arange(_STEPS) + 0.5) / _STEPS
+    below = similarity < threshold
+    best, chosen = np.inf, (1, permutations)
+    for bands in range(1, permutations + 1):
+        for rows in range(1, permutations // bands + 1):
+            missed = (1 - similarity**rows) ** bands
+            error = (1 - missed)[below].sum() + missed[~below].sum()
+            if error < best:
+                best, chosen = error, (bands, rows)
+    return chosen

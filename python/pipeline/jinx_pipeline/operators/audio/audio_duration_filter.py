@@ -1,0 +1,38 @@
+"""audio_duration_filter."""
+
+import sys
+
+from jinx_pipeline.operators.media_filter import MediaFilter
+from jinx_pipeline.operators.registry import register
+from jinx_pipeline.optional import require
+from jinx_pipeline.sample.media import Media, MediaError
+
+
+@register("audio_duration_filter", modality="audio")
+class AudioDurationFilter(MediaFilter):
+    """Keeps samples whose audios have a duration, in seconds, that lies in a range; only headers are decoded.
+
+        create("audio_duration_filter", min_duration=1, max_duration=30)
+
+    Needs soundfile (the extra `audio`), and reads what it reads: WAV, FLAC, OGG, MP3 and others.
+
+    Attributes:
+        min_duration: The least duration.
+        max_duration: The largest.
+        any_or_all: Whether one audio of a sample must pass, or each.
+    """
+
+    min_duration: float = 0
+    max_duration: float = sys.float_info.max
+
+    role = "audios"
+    stats = {"audio_duration": "list<float64>"}
+    bounds = {"audio_duration": ("min_duration", "max_duration")}
+
+    def measure_medium(self, medium: Media) -> dict[str, float]:
+        soundfile = require("soundfile", extra="audio", what="audio_duration_filter")
+        source = medium.open()
+        try:
+            return {"audio_duration": float(soundfile.info(source).duration)}
+        except RuntimeError as error:
+            raise MediaError(f"{medium!r} is not audio that soundfile can read: {error}") from error

@@ -1,0 +1,30 @@
+"""What deduplicators by exact hashes have in common."""
+
+from abc import abstractmethod
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from jinx_pipeline.dedup.exact import exact_duplicates, hash_table
+from jinx_pipeline.operators.batch import Batch
+from jinx_pipeline.operators.context import Context
+from jinx_pipeline.operators.kinds import Deduplicator, Duplicates
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+
+class HashDeduplicator(Deduplicator):
+    """Samples with the same 128-bit hash are duplicates."""
+
+    @abstractmethod
+    def hashes(self, batch: Batch, ctx: Context) -> "tuple[npt.NDArray[np.uint64], npt.NDArray[np.bool_] | None]":
+        """uint64 of shape (n, 2), and which samples have nothing to compare and repeat no other (None: all have)."""
+
+    def signatures(self, batch: Batch, ctx: Context) -> pa.Table:
+        return hash_table(*self.hashes(batch, ctx))
+
+    def duplicates(self, signatures: Iterable[pa.Table]) -> Duplicates:
+        return exact_duplicates(signatures)

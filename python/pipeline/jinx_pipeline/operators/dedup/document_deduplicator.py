@@ -1,0 +1,37 @@
+"""document_deduplicator."""
+
+from typing import TYPE_CHECKING
+
+from jinx import kernels
+from jinx_pipeline.operators.batch import Batch
+from jinx_pipeline.operators.context import Context
+from jinx_pipeline.operators.dedup.by_hash import HashDeduplicator
+from jinx_pipeline.operators.registry import register
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+
+@register("document_deduplicator", modality="text")
+class DocumentDeduplicator(HashDeduplicator):
+    """Leaves out samples whose text another sample has already.
+
+        create("document_deduplicator", lowercase=True)([{"text": "A"}, {"text": "a"}])  # [{"text": "A"}]
+
+    Attributes:
+        lowercase: Whether case makes no difference.
+        ignore_non_character: Compare letters only: not white space, digits, punctuation and symbols.
+    """
+
+    lowercase: bool = False
+    ignore_non_character: bool = False
+
+    def hashes(self, batch: Batch, ctx: Context) -> "tuple[npt.NDArray[np.uint64], npt.NDArray[np.bool_] | None]":
+        found = kernels.hash128(
+            batch.text,
+            ignore_case=self.lowercase,
+            ignore_non_letters=self.ignore_non_character,
+            threads=ctx.threads,
+        )
+        return found, None

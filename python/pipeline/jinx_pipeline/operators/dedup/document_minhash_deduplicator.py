@@ -1,0 +1,77 @@
+"""document_minhash_deduplicator."""
+
+from collections.abc import Iterable
+from typing import Literal
+
+import pyarrow as pa
+
+from jinx import kernels
+from jinx_pipeline.dedup.near import band_table, best_bands, near_duplicates
+from jinx_pipeline.operators.batch import Batch
+from jinx_pipeline.operators.context import Context
+from jinx_pipeline.operators.kinds import Deduplicator, Duplicates
+from jinx_pipeline.operators.parameters import ParameterError
+from jinx_pipeline.operators.registry import register
+
+
+@register("document_minhash_deduplicator", modality="text")
+class DocumentMinhashDeduplicator(Deduplicator):
+    """Leaves out samples whose text nearly repeats another's, by MinHash signatures and bands (LSH).
+
+    Texts are compared as sets of shingles of `window_size` tokens. Those that agree in a band are duplicates, and so
+    is what they connect; of each cluster the first sample stays. A text that is shorter than a shingle is one
+    shingle, so short texts are duplicates only when they are equal.
+
+        text = "one of many words that are repeated here"
+        create("document_minhash_deduplicator")([{"text": text}, {"text": text.upper()}])  # the first
+
+    Attributes:
+        tokenization: Tokens lie between white space, or between white space and punctuation, or are characters.
+        window_size: Tokens of a shingle.
+        lowercase: Whether case makes no difference.
+        num_permutations: Elements of a signature; more estimate the similarity better and take longer.
+        jaccard_threshold: The similarity, from 0 to 1, from which on texts should be found.
+        num_bands: How many bands; with `num_rows_per_band` it replaces the best choice for the threshold.
+        num_rows_per_band: Elements of a band; num_permutations // num_bands if not given.
+    """
+
+    tokenization: Literal["space", "punctuation", "character"] = "space"
+    window_size: int = 5
+    lowercase: bool = True
+    num_permutations: int = 256
+    jaccard_threshold: float = 0.7
+    num_bands: int | None = None
+    num_rows_per_band: int | None = None
+
+    def check(self) -> None:
+        if not 0 < self.jaccard_threshold <= 1:
+            raise ParameterError(
+                self.name,
+                "jaccard_threshold",
+                f"jaccard_threshold is {self.jaccard_threshold}; it lies between 0 and 1",
+            )
+        if self.num_rows_per_band is not None and self.num_bands is None:
+            raise ParameterError(self.name, "num_rows_per_band", "num_rows_per_band is given without num_bands")
+        bands, rows = self._bands()
+        if bands < 1 or rows < 1 or bands * rows > self.num_permutations:
+            what = f"{bands} bands of {rows} rows do not fit {self.num_permutations} permutations"
+            raise ParameterError(self.name, "num_bands", what)
+
+    def signatures(self, batch: Batch, ctx: Context) -> pa.Table:
+        found = kernels.minhash(
+            batch.text,
+            tokens=self.tokenization,
+            window=self.window_size,
+            lowercase=self.lowercase,
+            permutations=self.num_permutations,
+            threads=ctx.threads,
+        )
+        return band_table(kernels.band_keys(found, *self._bands()))
+
+    def duplicates(self, signatures: Iterable[pa.Table]) -> Duplicates:
+        return near_duplicates(signatures)
+
+    def _bands(self) -> tuple[int, int]:
+        if self.num_bands is None:
+            return best_bands(self.jaccard_threshold, self.num_permutations)
+        return self.num_bands, self.num_rows_per_band or self.num_permutations // max(self.num_bands, 1)

@@ -1,0 +1,73 @@
+"""field_aggregator."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from jinx_pipeline.operators.batch import Batch
+from jinx_pipeline.operators.context import Context
+from jinx_pipeline.operators.kinds import Aggregator
+from jinx_pipeline.operators.parameters import ParameterError
+from jinx_pipeline.operators.registry import register
+
+
+@register("field_aggregator")
+class FieldAggregator(Aggregator):
+    r"""Makes one sample of a group, whose columns are computed from fields of its samples.
+
+        create("field_aggregator", columns={"n": "count", "total": "sum:score", "all": "concat:text"})(
+            [{"score": 1, "text": "a"}, {"score": 2, "text": "b"}]
+        )
+        # [{"n": 2, "total": 3, "all": "a\nb"}]
+
+    Missing values are left out; the sum of none is 0, its mean, least, largest and first value None. `concat` joins
+    strings with `separator`, and lists to one list.
+
+    Attributes:
+        columns: For each new column `"count"`, or how and of which column or path: `"sum:PATH"`, `"mean:PATH"`,
+            `"min:PATH"`, `"max:PATH"`, `"concat:PATH"`, `"first:PATH"`; `"count:PATH"` counts values.
+        separator: Joins strings.
+    """
+
+    columns: dict[str, str]
+    separator: str = "\n"
+
+    def check(self) -> None:
+        for name, rule in self.columns.items():
+            how, _, path = rule.partition(":")
+            if how not in _HOW or (not path and how != "count"):
+                what = f"the column {name!r} is {rule!r}; write one of {', '.join(_HOW)}, a colon and a path"
+                raise ParameterError(self.name, "columns", what)
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(path for rule in self.columns.values() if (path := rule.partition(":")[2])))
+
+    def aggregate(self, batch: Batch, ctx: Context) -> Mapping[str, Any]:
+        made: dict[str, Any] = {}
+        for name, rule in self.columns.items():
+            how, _, path = rule.partition(":")
+            if not path:
+                made[name] = len(batch)
+                continue
+            values = [value for value in batch.column(path) if value is not None]
+            try:
+                made[name] = self._joined(values) if how == "concat" else _HOW[how](values)
+            except TypeError as error:
+                raise TypeError(f"{self.name}: {rule}: {error}") from None
+        return made
+
+    def _joined(self, values: list[Any]) -> Any:
+        if values and all(isinstance(value, list) for value in values):
+            return [element for value in values for element in value]
+        return self.separator.join(values)
+
+
+_HOW: dict[str, Any] = {
+    "count": len,
+    "sum": sum,
+    "mean": lambda values: sum(values) / len(values) if values else None,
+    "min": lambda values: min(values, default=None),
+    "max": lambda values: max(values, default=None),
+    "concat": None,
+    "first": lambda values: next(iter(values), None),
+}

@@ -1,0 +1,28 @@
+"""image_aspect_ratio_filter."""
+
+from jinx_pipeline.operators.media_filter import MediaFilter
+from jinx_pipeline.operators.registry import register
+from jinx_pipeline.sample.media import Media
+
+
+@register("image_aspect_ratio_filter", modality="image")
+class ImageAspectRatioFilter(MediaFilter):
+    """Keeps samples whose images have a ratio of width to height that lies in a range; only headers are decoded.
+
+        create("image_aspect_ratio_filter", min_ratio=0.5, max_ratio=2)
+
+    Attributes:
+        min_ratio: The least ratio.
+        max_ratio: The largest.
+        any_or_all: Whether one image of a sample must pass, or each.
+    """
+
+    min_ratio: float = 0.333
+    max_ratio: float = 3.0
+
+    stats = {"aspect_ratios": "list<float64>"}
+    bounds = {"aspect_ratios": ("min_ratio", "max_ratio")}
+
+    def measure_medium(self, medium: Media) -> dict[str, float]:
+        width, height = medium.dimensions
+        return {"aspect_ratios": width / height}

@@ -1,0 +1,47 @@
+"""image_deduplicator."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from jinx import kernels
+from jinx_pipeline.operators.batch import Batch
+from jinx_pipeline.operators.context import Context
+from jinx_pipeline.operators.dedup.by_hash import HashDeduplicator
+from jinx_pipeline.operators.image.perceptual_hash import Method, perceptual_hash
+from jinx_pipeline.operators.registry import register
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+
+@register("image_deduplicator", modality="image")
+class ImageDeduplicator(HashDeduplicator):
+    """Leaves out samples whose images have the same perceptual hashes, in order, as those of another sample.
+
+    Samples without images stay.
+
+        create("image_deduplicator", method="dhash")
+
+    Attributes:
+        method: `"phash"`, `"dhash"`, `"whash"` or `"ahash"`; see `perceptual_hash`.
+        consider_text: Samples are duplicates only if their texts are equal too.
+    """
+
+    method: Method = "phash"
+    consider_text: bool = False
+
+    batch_size = 64
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        return ("images", "text") if self.consider_text else ("images",)
+
+    def hashes(self, batch: Batch, ctx: Context) -> "tuple[npt.NDArray[np.uint64], npt.NDArray[np.bool_] | None]":
+        found = [
+            [perceptual_hash(image.image(), self.method).hex() for image in images] for images in batch.media("images")
+        ]
+        keys = [" ".join(one) for one in found]
+        if self.consider_text:
+            keys = [f"{key} {text}" for key, text in zip(keys, batch.text.to_pylist(), strict=True)]
+        return kernels.hash128(keys, threads=ctx.threads), np.array([not one for one in found], dtype=np.bool_)

@@ -1,0 +1,34 @@
+"""image_shape_filter."""
+
+import sys
+
+from jinx_pipeline.operators.media_filter import MediaFilter
+from jinx_pipeline.operators.registry import register
+from jinx_pipeline.sample.media import Media
+
+
+@register("image_shape_filter", modality="image")
+class ImageShapeFilter(MediaFilter):
+    """Keeps samples whose images have a width and height, in pixels, that lie in a range; only headers are decoded.
+
+        create("image_shape_filter", min_width=200, min_height=200)
+
+    Attributes:
+        min_width: The least width.
+        max_width: The largest.
+        min_height: The least height.
+        max_height: The largest.
+        any_or_all: Whether one image of a sample must pass, or each.
+    """
+
+    min_width: int = 1
+    max_width: int = sys.maxsize
+    min_height: int = 1
+    max_height: int = sys.maxsize
+
+    stats = {"image_width": "list<int64>", "image_height": "list<int64>"}
+    bounds = {"image_width": ("min_width", "max_width"), "image_height": ("min_height", "max_height")}
+
+    def measure_medium(self, medium: Media) -> dict[str, float]:
+        width, height = medium.dimensions
+        return {"image_width": width, "image_height": height}

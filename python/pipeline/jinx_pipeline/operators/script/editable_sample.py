@@ -1,0 +1,90 @@
+"""A sample that a user's function reads and changes, and what of it has changed."""
+
+from collections.abc import Iterator, Mapping, MutableMapping
+from copy import deepcopy
+from typing import Any
+
+_IMMUTABLE = (str, bytes, int, float, bool, type(None))
+
+
+def own_copy(value: Any) -> Any:
+    """A value that a function may change without changing what others see."""
+    return value if isinstance(value, _IMMUTABLE) else deepcopy(value)
+
+
+class EditableSample(MutableMapping[str, Any]):
+    """A sample whose columns are read when they are touched, and which remembers them as they were.
+
+    Args:
+        sample: The sample as it is stored; it is not changed.
+    """
+
+    def __init__(self, sample: Mapping[str, Any]) -> None:
+        self._stored = sample
+        self._before: dict[str, Any] = {}
+        self._now: dict[str, Any] = {}
+        self._names = dict.fromkeys(sample)
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._names:
+            raise KeyError(name)
+        if name not in self._now:
+            value = self._stored[name]
+            self._before[name] = value
+            self._now[name] = own_copy(value)
+        return self._now[name]
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        self._names[name] = None
+        self._now[name] = value
+
+    def __delitem__(self, name: str) -> None:
+        del self._names[name]
+        self._now.pop(name, None)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._names
+
+    def __or__(self, other: Mapping[str, Any]) -> dict[str, Any]:
+        return {**self, **other}
+
+    def __repr__(self) -> str:
+        return f"EditableSample({', '.join(self._names)})"
+
+    def copy(self) -> dict[str, Any]:
+        """All columns, read, as a plain dict."""
+        return dict(self)
+
+    to_dict = copy
+
+    def changes(self, result: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+        """What differs between the stored sample and what a function returned: new values, and names that are gone.
+
+        Args:
+            result: This object, or any other mapping.
+        """
+        changed: dict[str, Any] = {}
+        for name in result:
+            if result is self and name not in self._now:
+                continue
+            value = result[name]
+            if name not in self._stored or not self._is_as_stored(name, value):
+                changed[name] = value
+        return changed, [name for name in self._stored if name not in result]
+
+    def _is_as_stored(self, name: str, value: Any) -> bool:
+        if name not in self._before:  # set without having been read
+            return False
+        before = self._before[name]
+        if type(before) is not type(value):
+            return False
+        try:
+            return bool(before == value)
+        except (TypeError, ValueError):  # arrays
+            return False

@@ -1,0 +1,85 @@
+"""What operators that run a user's function have in common."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from jinx_pipeline.operators.batch import REMOVED, Batch
+from jinx_pipeline.operators.context import Context
+from jinx_pipeline.operators.kinds import Splitter
+from jinx_pipeline.operators.script.editable_sample import EditableSample, own_copy
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+
+class ScriptSplitter(Splitter):
+    """Runs a user's function, which may keep, drop, change or multiply a sample.
+
+    Only columns that it changed are written; columns that it did not touch are not read.
+    """
+
+    pure = False
+
+    def function_to_run(self) -> Callable[[Any], Any]:
+        """The function."""
+        raise NotImplementedError
+
+    def takes_columns(self) -> bool:
+        """Whether the function takes a dict of columns instead of a sample."""
+        return False
+
+    def split(self, batch: Batch, ctx: Context) -> "tuple[npt.NDArray[np.int64], dict[str, Any]]":
+        function = self.function_to_run()
+        if self.takes_columns():
+            return np.arange(len(batch)), _changed_columns(function, batch, self.name)
+        samples = batch.samples()
+        parents: list[int] = []
+        children: list[tuple[dict[str, Any], list[str]]] = []
+        for at, stored in enumerate(samples):
+            sample = EditableSample(stored)
+            for made in _results(function(sample), self.name):
+                parents.append(at)
+                children.append(sample.changes(made))
+        names = dict.fromkeys(name for changed, gone in children for name in (*changed, *gone))
+        columns: dict[str, list[Any]] = {name: [] for name in names}
+        for at, (changed, gone) in zip(parents, children, strict=True):
+            for name, values in columns.items():
+                if name in changed:
+                    values.append(changed[name])
+                else:
+                    values.append(REMOVED if name in gone else samples[at].get(name, REMOVED))
+        return np.array(parents, dtype=np.int64), columns
+
+
+def _results(result: Any, name: str) -> Sequence[Mapping[str, Any]]:
+    if result is None:
+        return ()
+    if isinstance(result, Mapping):
+        return (result,)
+    if isinstance(result, list | tuple) and all(isinstance(one, Mapping) for one in result):  # pyright: ignore[reportUnknownVariableType]
+        return result  # pyright: ignore[reportUnknownVariableType]
+    raise TypeError(
+        f"{name}: the function returned {type(result).__name__}; it returns a sample, a list of samples or None"
+    )
+
+
+def _changed_columns(function: Callable[[Any], Any], batch: Batch, name: str) -> dict[str, Any]:
+    """What a function of columns changed."""
+    rows = batch.to_samples()
+    before = {column: [row.get(column) for row in rows] for column in batch.column_names}
+    given = {column: [own_copy(value) for value in values] for column, values in before.items()}
+    after = function(given)
+    if not isinstance(after, Mapping):
+        raise TypeError(
+            f"{name}: the function returned {type(after).__name__}; a batched one returns a dict of columns"
+        )
+    changed: dict[str, Any] = {}
+    for column, values in after.items():  # pyright: ignore[reportUnknownVariableType]
+        if len(values) != len(batch):  # pyright: ignore[reportUnknownArgumentType]
+            raise ValueError(f"{name}: {len(values)} values of {column!r} for {len(batch)} samples")  # pyright: ignore[reportUnknownArgumentType]
+        if column not in before or list(values) != before[column]:  # pyright: ignore[reportUnknownArgumentType]
+            changed[str(column)] = list(values)  # pyright: ignore[reportUnknownArgumentType]
+    gone = {column: [REMOVED] * len(batch) for column in before if column not in after}
+    return {**changed, **gone}

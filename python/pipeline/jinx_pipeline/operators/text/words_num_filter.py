@@ -1,0 +1,35 @@
+"""words_num_filter."""
+
+import sys
+
+from jinx import kernels
+from jinx_pipeline.operators.batch import Batch
+from jinx_pipeline.operators.context import Context
+from jinx_pipeline.operators.filter import Filter, Stats
+from jinx_pipeline.operators.registry import register
+
+
+@register("words_num_filter", modality="text")
+class WordsNumFilter(Filter):
+    """Keeps texts whose number of words lies in a range.
+
+    A word lies between white space and has a letter: numbers and punctuation alone are not words.
+
+        create("words_num_filter", min_num=2)([{"text": "two words"}, {"text": "1 word"}])  # [{"text": "two words"}]
+
+    Attributes:
+        tokenization: Split at Unicode's word boundaries instead, for scripts without spaces: an ideograph is a word.
+        min_num: The least number.
+        max_num: The largest.
+    """
+
+    tokenization: bool = False
+    min_num: int = 10
+    max_num: int = sys.maxsize
+
+    stats = {"num_words": "int64"}
+    bounds = {"num_words": ("min_num", "max_num")}
+
+    def compute_stats(self, batch: Batch, ctx: Context) -> Stats:
+        split = "unicode" if self.tokenization else "space"
+        return {"num_words": kernels.count_words(batch.text, split=split, threads=ctx.threads)}

@@ -1,0 +1,44 @@
+"""Videos opened with PyAV."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from jinx_pipeline.optional import require
+from jinx_pipeline.sample.media import Media, MediaError
+
+
+@contextmanager
+def opened(medium: Media, what: str) -> Iterator[Any]:
+    """A PyAV container with a video stream.
+
+    Args:
+        medium: The video.
+        what: Which operator needs it.
+
+    Raises:
+        MediaError: It is not a video, or it is damaged.
+    """
+    av = require("av", extra="video", what=what)
+    try:
+        with av.open(medium.open()) as container:
+            if not container.streams.video:
+                raise MediaError(f"{medium!r} has no video stream")
+            yield container
+    except av.FFmpegError as error:
+        raise MediaError(f"{medium!r} is not a video that FFmpeg can read: {error}") from error
+
+
+def duration_of(container: Any) -> float:
+    """The length of the video stream in seconds; from its packets where the header does not say it."""
+    stream = container.streams.video[0]
+    if stream.duration is not None:
+        return float(stream.duration * stream.time_base)
+    if container.duration is not None:
+        return container.duration / 1_000_000
+    ends = [
+        (packet.pts + (packet.duration or 0)) * packet.time_base
+        for packet in container.demux(stream)
+        if packet.pts is not None
+    ]
+    return float(max(ends, default=0.0))

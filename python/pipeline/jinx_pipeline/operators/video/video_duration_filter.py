@@ -1,0 +1,35 @@
+"""video_duration_filter."""
+
+import sys
+
+from jinx_pipeline.operators.media_filter import MediaFilter
+from jinx_pipeline.operators.registry import register
+from jinx_pipeline.operators.video.container import duration_of, opened
+from jinx_pipeline.sample.media import Media
+
+
+@register("video_duration_filter", modality="video")
+class VideoDurationFilter(MediaFilter):
+    """Keeps samples whose videos have a duration, in seconds, that lies in a range; no frame is decoded.
+
+        create("video_duration_filter", min_duration=2, max_duration=60)
+
+    Needs PyAV (the extra `video`).
+
+    Attributes:
+        min_duration: The least duration.
+        max_duration: The largest.
+        any_or_all: Whether one video of a sample must pass, or each.
+    """
+
+    min_duration: float = 0
+    max_duration: float = sys.float_info.max
+
+    role = "videos"
+    batch_size = 16
+    stats = {"video_duration": "list<float64>"}
+    bounds = {"video_duration": ("min_duration", "max_duration")}
+
+    def measure_medium(self, medium: Media) -> dict[str, float]:
+        with opened(medium, "video_duration_filter") as container:
+            return {"video_duration": duration_of(container)}

@@ -1,0 +1,237 @@
+"""The report: one HTML file without scripts and without anything from elsewhere."""
+
+import base64
+from collections.abc import Iterable, Sequence
+from html import escape
+from io import BytesIO
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from jinx._sizes import natural_size
+from jinx_pipeline.engines.trace import shown
+from jinx_pipeline.recipe.model import Recipe
+from jinx_pipeline.report.analysis import QUANTILES, Analysis, Statistic
+
+if TYPE_CHECKING:
+    import jinx
+    from jinx_pipeline.run import RunResult
+
+_WIDTH, _HEIGHT = 480, 150
+_THUMBNAIL = 160
+_MAX_BAD = 100
+_LEGEND = "Darker bars lie within the thresholds of the recipe. One percent of the values, at the ends, is not drawn."
+
+_STYLE = """
+:root { --ink: #1d2433; --soft: #5b6579; --line: #dfe4ec; --back: #f6f7f9; --card: #fff; --bar: #9db4d8;
+  --kept: #3b6db5; --bad: #b3392f; }
+@media (prefers-color-scheme: dark) { :root { --ink: #e6e9ef; --soft: #9aa5b8; --line: #333b49; --back: #161a21;
+  --card: #1e242d; --bar: #4a5a75; --kept: #7aa5e6; --bad: #e58077; } }
+* { box-sizing: border-box; }
+body { margin: 0 auto; padding: 2rem 1.5rem 4rem; max-width: 80rem; background: var(--back); color: var(--ink);
+  font: 15px/1.5 system-ui, sans-serif; }
+h1 { margin: 0; font-size: 1.6rem; overflow-wrap: anywhere; } h2 { margin: 2.5rem 0 0.8rem; font-size: 1.15rem; }
+h3 { margin: 0; font-size: 1rem; } p { margin: 0.2rem 0; } .soft { color: var(--soft); font-size: 0.88rem; }
+.facts { display: flex; flex-wrap: wrap; gap: 0.6rem 2.2rem; margin-top: 1rem; }
+.facts b { display: block; font-size: 1.35rem; font-variant-numeric: tabular-nums; }
+.grid { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 24rem), 1fr)); gap: 1rem;
+  margin-top: 0.6rem; }
+.card, .scroll { background: var(--card); border: 1px solid var(--line); border-radius: 8px; padding: 1rem; }
+.scroll { overflow-x: auto; padding: 0.3rem 0.8rem; }
+table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; font-size: 0.9rem; }
+th, td { padding: 0.35rem 0.55rem; text-align: right; white-space: nowrap; border-bottom: 1px solid var(--line); }
+th:first-child, td:first-child, td.text, th.text { text-align: left; } tr:last-child td { border-bottom: 0; }
+td.text { white-space: normal; overflow-wrap: anywhere; min-width: 16rem; } th { color: var(--soft); font-weight: 600; }
+svg { display: block; width: 100%; height: auto; margin-top: 0.6rem; } svg text { fill: var(--soft); font-size: 12px; }
+.ends { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 11rem), 1fr)); gap: 0.6rem;
+  margin: 0.5rem 0 1.2rem; }
+.end { background: var(--card); border: 1px solid var(--line); border-radius: 6px; padding: 0.5rem; font-size: 0.82rem;
+  overflow-wrap: anywhere; } .end img { display: block; max-width: 100%; max-height: 9rem; margin-bottom: 0.3rem; }
+.bad { color: var(--bad); } .heat td + td { text-align: center; min-width: 4.5rem; }
+"""
+
+
+def page(dataset: "jinx.Dataset", recipe: Recipe, result: "RunResult", figures: Analysis) -> str:
+    """The report on a measured dataset.
+
+    Args:
+        dataset: It, with statistics.
+        recipe: What was measured, and with which thresholds.
+        result: Of the run that measured.
+        figures: Of its statistics.
+    """
+    title = ", ".join(source.path for source in recipe.sources)
+    parts = [
+        f"<h1>{escape(title)}</h1>",
+        _facts(figures, result),
+        "<h2>Statistics</h2>",
+        _overall(figures.statistics),
+        f'<h2>Distributions</h2><p class="soft">{_LEGEND}</p><div class="grid">',
+        *(_histogram(one) for one in figures.statistics),
+        "</div>",
+        _heat(figures),
+        "<h2>Extremes</h2>",
+        *(_extremes(dataset, recipe, one) for one in figures.statistics),
+        "<h2>Operators</h2>",
+        _operators(result),
+        _quarantine(result),
+    ]
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{escape(title)}: analysis</title><style>{_STYLE}</style></head>\n<body>"
+        + "\n".join(parts)
+        + "</body></html>\n"
+    )
+
+
+def _facts(figures: Analysis, result: "RunResult") -> str:
+    facts = [
+        (f"{figures.samples:,}", "samples"),
+        (str(len(figures.statistics)), "statistics"),
+        (f"{len(result.bad_rows):,}", "rows failed"),
+        (f"{result.seconds:.1f} s", "this run"),
+    ]
+    return (
+        '<div class="facts">'
+        + "".join(f'<div><b>{a}</b><span class="soft">{b}</span></div>' for a, b in facts)
+        + "</div>"
+    )
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]], kind: str = "") -> str:
+    top = "".join(f"<th>{cell}</th>" for cell in head)
+    body = "".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in rows)
+    return f'<div class="scroll"><table class="{kind}"><tr>{top}</tr>{body}</table></div>'
+
+
+def _overall(statistics: list[Statistic]) -> str:
+    head = ["", "values", "missing", "kept", "mean", "std", "min", *(f"{one:.0%}" for one in QUANTILES), "max"]
+    rows = [
+        [
+            escape(one.name),
+            f"{one.count:,}",
+            f"{one.missing:,}",
+            f"{one.kept:.1%}",
+            *map(number, (one.mean, one.deviation, one.low, *one.quantiles, one.high)),
+        ]
+        for one in statistics
+    ]
+    return _table(head, rows)
+
+
+def _histogram(one: Statistic) -> str:
+    peak = max(one.counts) or 1
+    step = _WIDTH / len(one.counts)
+    low, high = one.bounds
+    bars: list[str] = []
+    for at, count in enumerate(one.counts):
+        middle = (one.edges[at] + one.edges[at + 1]) / 2
+        is_kept = (low is None or middle >= low) and (high is None or middle <= high)
+        tall = (_HEIGHT - 22) * count / peak
+        color = "var(--kept)" if is_kept else "var(--bar)"
+        bars.append(
+            f'<rect x="{at * step:.1f}" y="{_HEIGHT - 20 - tall:.1f}" width="{step - 1:.1f}" height="{tall:.1f}" '
+            f'fill="{color}"/>'
+        )
+    ends = (
+        f'<text x="0" y="{_HEIGHT - 4}">{number(one.edges[0])}</text>'
+        f'<text x="{_WIDTH}" y="{_HEIGHT - 4}" text-anchor="end">{number(one.edges[-1])}</text>'
+    )
+    limits = " to ".join("any" if value is None else number(value) for value in one.bounds)
+    return (
+        f'<div class="card"><h3>{escape(one.name)}</h3><p class="soft">{escape(one.operator)}: {limits}, keeps '
+        f'{one.kept:.1%}</p><svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="Histogram of '
+        f'{escape(one.name)}">{"".join(bars)}{ends}</svg></div>'
+    )
+
+
+def _heat(figures: Analysis) -> str:
+    if len(figures.names) < 2:  # noqa: PLR2004 - nothing to compare
+        return ""
+    rows: list[list[str]] = []
+    for name, line in zip(figures.names, figures.correlation, strict=True):
+        cells = [
+            '<span class="soft">-</span>'
+            if np.isnan(value)
+            else f'<span style="display:block;background:rgb({"59 109 181" if value > 0 else "179 57 47"} / '
+            f'{abs(value) * 0.6:.2f})">{value:.2f}</span>'
+            for value in line.tolist()
+        ]
+        rows.append([escape(name), *cells])
+    return "<h2>Correlation</h2>" + _table(["", *map(escape, figures.names)], rows, "heat")
+
+
+def _extremes(dataset: "jinx.Dataset", recipe: Recipe, one: Statistic) -> str:
+    blocks: list[str] = []
+    for title, entries in (("lowest", one.lowest), ("highest", one.highest)):
+        cells = "".join(
+            f'<div class="end">{_look(dataset, recipe, row)}<span class="soft">row {row}: </span>{number(value)}</div>'
+            for row, value in entries
+        )
+        blocks.append(f'<p class="soft">{escape(one.name)}, {title}</p><div class="ends">{cells}</div>')
+    return "".join(blocks)
+
+
+def _look(dataset: "jinx.Dataset", recipe: Recipe, row: int) -> str:
+    """A thumbnail of the sample's first image, and the beginning of its text."""
+    from jinx_pipeline.operators.batch import Batch
+
+    batch = Batch(dataset, [row], recipe.roles)
+    names = set(batch.column_names)
+    found = ""
+    if recipe.roles.column("images") in names:
+        found += _thumbnail(batch)
+    if recipe.roles.column("text") in names:
+        text = shown(batch.text[0].as_py())[:160]
+        found += f"<p>{escape(text)}</p>"
+    return found
+
+
+def _thumbnail(batch: Any) -> str:
+    try:
+        from PIL import Image
+
+        data = next(iter(batch.media("images")[0])).bytes
+        with Image.open(BytesIO(data)) as image:
+            small = image.convert("RGB")
+        small.thumbnail((_THUMBNAIL, _THUMBNAIL))
+        out = BytesIO()
+        small.save(out, "JPEG", quality=80)
+    except Exception:  # noqa: BLE001 - a report does not fail for a picture
+        return ""
+    return f'<img alt="" src="data:image/jpeg;base64,{base64.b64encode(out.getvalue()).decode()}">'
+
+
+def _operators(result: "RunResult") -> str:
+    rows = [
+        [
+            escape(one.operator),
+            f"{one.rows_in:,}",
+            f"{one.rows_out:,}",
+            f"{one.bad_rows:,}",
+            f"{one.seconds:.2f}",
+            f"{one.rows_in / one.cpu_seconds:,.0f}" if one.cpu_seconds > 0 else "",
+            natural_size(one.peak_bytes) if one.peak_bytes else "",
+        ]
+        for one in result.operators
+    ]
+    return _table(["", "rows in", "rows out", "failed", "seconds", "rows per CPU second", "memory"], rows)
+
+
+def _quarantine(result: "RunResult") -> str:
+    if not result.bad_rows:
+        return ""
+    rows = [
+        [str(bad.row), escape(bad.operator or "worker"), escape(bad.error[:300])] for bad in result.bad_rows[:_MAX_BAD]
+    ]
+    more = len(result.bad_rows) - len(rows)
+    rest = f'<p class="soft">and {more:,} more, in quarantine.jsonl</p>' if more else ""
+    return f'<h2 class="bad">Rows that failed</h2>{_table(["row", "operator", "error"], rows)}{rest}'
+
+
+def number(value: float) -> str:
+    """A number in few characters."""
+    if value == int(value) and abs(value) < 1e15:  # noqa: PLR2004 - exact in a float
+        return f"{int(value):,}"
+    return f"{value:,.1f}" if abs(value) >= 100 else f"{value:.3g}"  # noqa: PLR2004 - four digits are enough

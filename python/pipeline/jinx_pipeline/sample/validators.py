@@ -1,0 +1,173 @@
+"""Checks of samples before any operator runs; an error names the sample.
+
+validate(dataset, [RequiredColumns(columns=["text"]), MediaCounts()], Roles())
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from jinx_pipeline.sample.dialogs import DialogError, Layout, require_dialog
+from jinx_pipeline.sample.media import MediaError, media_of
+from jinx_pipeline.sample.paths import find
+from jinx_pipeline.sample.roles import Role, Roles
+from jinx_pipeline.sample.texts import texts_at
+from jinx_pipeline.sample.tokens import MEDIA, count_tokens
+
+_TYPES: dict[str, tuple[type[Any], ...]] = {
+    "str": (str,),
+    "int": (int,),
+    "float": (int, float),
+    "bool": (bool,),
+    "bytes": (bytes,),
+    "list": (list, tuple),
+    "dict": (dict, Mapping),
+}
+_SHOWN = 10
+
+
+class ValidationError(ValueError):
+    """Samples that are not as they should be.
+
+    Attributes:
+        problems: (position of the sample, what is wrong), the first ones.
+    """
+
+    def __init__(self, problems: Sequence[tuple[int, str]], *, more: bool) -> None:
+        lines = [f"sample {position}: {what}" for position, what in problems]
+        super().__init__("; ".join(lines) + ("; there may be more" if more else ""))
+        self.problems = list(problems)
+
+
+class Validator(ABC):
+    """One check of each sample."""
+
+    name: ClassVar[str]
+
+    @abstractmethod
+    def problems(self, sample: Mapping[str, Any], roles: Roles) -> Iterator[str]:
+        """What is wrong with a sample."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RequiredColumns(Validator):
+    """Columns or paths that every sample has, with values of some type.
+
+    Attributes:
+        columns: Names, or a type for each: `{"text": "str", "meta.width": "int"}`; types are `str`, `int`, `float`,
+            `bool`, `bytes`, `list` and `dict`.
+    """
+
+    name = "required_columns"
+    columns: list[str] | dict[str, str]
+
+    def __post_init__(self) -> None:
+        for kind in self.columns.values() if isinstance(self.columns, dict) else ():
+            if kind not in _TYPES:
+                raise ValueError(f"required_columns: no type {kind!r}; use {', '.join(_TYPES)}")
+
+    def problems(self, sample: Mapping[str, Any], roles: Roles) -> Iterator[str]:
+        for path in self.columns:
+            values = find(sample, roles.steps(path))
+            if not values or any(value is None for value in values):
+                yield f"{path!r} is missing"
+            elif isinstance(self.columns, dict):
+                kind = self.columns[path]
+                wrong = next((value for value in values if not _is_of(value, kind)), None)
+                if wrong is not None:
+                    yield f"{path!r} is {type(wrong).__name__}, not {kind}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class DialogShape(Validator):
+    """Samples are dialogs of a layout; see `convert_dialog`.
+
+    Attributes:
+        layout: The layout.
+    """
+
+    name = "dialog_shape"
+    layout: Layout = "messages"
+
+    def problems(self, sample: Mapping[str, Any], roles: Roles) -> Iterator[str]:
+        try:
+            require_dialog(sample, self.layout)
+        except DialogError as error:
+            yield str(error)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MediaExist(Validator):
+    """Media files exist; URLs are not asked for.
+
+    Attributes:
+        roles: Which media.
+    """
+
+    name = "media_exist"
+    roles: tuple[Role, ...] = MEDIA
+
+    def problems(self, sample: Mapping[str, Any], roles: Roles) -> Iterator[str]:
+        for role in self.roles:
+            try:
+                for medium in media_of(sample, role, roles):
+                    file = medium.file
+                    if file is not None and not file.is_file():
+                        yield f"{role}: no file {str(file)!r}"
+            except MediaError as error:
+                yield f"{role}: {error}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class MediaCounts(Validator):
+    """A sample has as many media of each kind as its texts have tokens that stand for them."""
+
+    name = "media_counts"
+
+    def problems(self, sample: Mapping[str, Any], roles: Roles) -> Iterator[str]:
+        column = sample.get(roles.column("text"))
+        texts = texts_at(column, roles.steps("text")[1:])
+        for role in MEDIA:
+            tokens = sum(count_tokens(text, role, roles) for text in texts)
+            try:
+                media = len(media_of(sample, role, roles))
+            except MediaError as error:
+                yield f"{role}: {error}"
+                continue
+            if tokens != media:
+                yield f"{media} {role} for {tokens} tokens {roles.token(role)} in the text"
+
+
+VALIDATORS: dict[str, type[Validator]] = {
+    validator.name: validator for validator in (RequiredColumns, DialogShape, MediaExist, MediaCounts)
+}
+"""The checks by the names that recipes use."""
+
+
+def validate(
+    samples: Iterable[Mapping[str, Any]], validators: Sequence[Validator], roles: Roles, *, start: int = 0
+) -> None:
+    """Check samples.
+
+    Args:
+        samples: The samples.
+        validators: The checks.
+        roles: Where the texts and media are.
+        start: The position of the first sample.
+
+    Raises:
+        ValidationError: With the positions of the first samples that are not as they should be.
+    """
+    found: list[tuple[int, str]] = []
+    for position, sample in enumerate(samples, start):
+        for validator in validators:
+            found += [(position, what) for what in validator.problems(sample, roles)]
+            if len(found) > _SHOWN:
+                raise ValidationError(found[:_SHOWN], more=True)
+    if found:
+        raise ValidationError(found, more=False)
+
+
+def _is_of(value: Any, kind: str) -> bool:
+    return isinstance(value, _TYPES[kind]) and (kind == "bool" or not isinstance(value, bool))

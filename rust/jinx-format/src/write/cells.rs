@@ -1,0 +1,126 @@
+//! The cells of an indexed column while it is written: a tag and eight bytes each, in bounded memory.
+
+use crate::write::spool::Spool;
+use jinx_core::error::Result;
+use jinx_core::num::u64_at;
+use std::path::{Path, PathBuf};
+
+/// Bytes of a cell without and with its tag.
+const PLAIN: usize = 8;
+const TAGGED: usize = 9;
+
+/// Cells in the order of the rows. Only if their tags differ are these stored.
+#[derive(Debug)]
+pub(super) struct Cells {
+    directory: PathBuf,
+    spool: Spool,
+    /// The tag of all cells, as long as there is one.
+    tag: Option<u8>,
+    is_tagged: bool,
+}
+
+impl Cells {
+    /// `directory` is that of [`Spool::new`].
+    pub(super) fn new(directory: &Path) -> Self {
+        Self { directory: directory.to_owned(), spool: Spool::new(directory), tag: None, is_tagged: false }
+    }
+
+    /// # Errors
+    /// I/O errors of the spool.
+    pub(super) fn push(&mut self, tag: u8, bits: u64) -> Result<()> {
+        if !self.is_tagged {
+            if *self.tag.get_or_insert(tag) == tag {
+                return self.spool.push(&bits.to_le_bytes());
+            }
+            self.add_tags()?;
+        }
+        self.spool.push(&tagged(tag, bits))
+    }
+
+    fn add_tags(&mut self) -> Result<()> {
+        let mut spool = Spool::new(&self.directory);
+        self.each(|tag, bits| spool.push(&tagged(tag, bits)))?;
+        (self.spool, self.is_tagged) = (spool, true);
+        Ok(())
+    }
+
+    /// Passes all cells to `see`.
+    ///
+    /// # Errors
+    /// I/O errors, and whatever `see` reports.
+    pub(super) fn each(&mut self, mut see: impl FnMut(u8, u64) -> Result<()>) -> Result<()> {
+        self.blocks(|cells| cells.each(&mut see))
+    }
+
+    /// Passes all cells to `see`, in blocks.
+    ///
+    /// # Errors
+    /// As [`Self::each`].
+    pub(super) fn blocks(&mut self, mut see: impl FnMut(CellBlock<'_>) -> Result<()>) -> Result<()> {
+        let tag = self.tag.filter(|_| !self.is_tagged);
+        let unit = if self.is_tagged { TAGGED } else { PLAIN };
+        self.spool.read(unit, |bytes| see(CellBlock { tag, bytes }))
+    }
+}
+
+/// Cells that follow one another.
+pub(super) struct CellBlock<'b> {
+    /// The tag of all of them; if they differ, each is stored before its bits.
+    tag: Option<u8>,
+    bytes: &'b [u8],
+}
+
+impl CellBlock<'_> {
+    /// The bits of all cells, one after another, if all have this tag.
+    pub(super) fn all_of(&self, tag: u8) -> Option<&[u8]> {
+        (self.tag == Some(tag)).then_some(self.bytes)
+    }
+
+    /// # Errors
+    /// Those of `see`.
+    pub(super) fn each(&self, mut see: impl FnMut(u8, u64) -> Result<()>) -> Result<()> {
+        match self.tag {
+            Some(tag) => {
+                let mut cells = self.bytes.chunks_exact(PLAIN);
+                cells.try_for_each(|cell| see(tag, u64_at(cell, 0).unwrap_or_default()))
+            }
+            None => {
+                let mut cells = self.bytes.chunks_exact(TAGGED);
+                cells.try_for_each(|cell| see(cell[0], u64_at(cell, 1).unwrap_or_default()))
+            }
+        }
+    }
+}
+
+fn tagged(tag: u8, bits: u64) -> [u8; TAGGED] {
+    let mut cell = [tag; TAGGED];
+    cell[1..].copy_from_slice(&bits.to_le_bytes());
+    cell
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cells_come_back_whenever_their_tags_begin_to_differ() {
+        let directory = tempfile::tempdir().unwrap();
+        for same in [0u64, 1, 5, 200_000] {
+            let mut cells = Cells::new(directory.path());
+            let expected: Vec<(u8, u64)> =
+                (0..same).map(|i| (3, i)).chain([(1, 7), (3, 8), (0, 0)]).collect();
+            for (tag, bits) in &expected {
+                cells.push(*tag, *bits).unwrap();
+            }
+            let mut found = Vec::new();
+            cells
+                .each(|tag, bits| {
+                    found.push((tag, bits));
+                    Ok(())
+                })
+                .unwrap();
+            assert_eq!(found, expected);
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! A directory of pairs that is being written.
+
+use crate::manifest::{Manifest, ShardEntry};
+use crate::write::dataset::Summary;
+use crate::write::encode::EncodedRow;
+use crate::write::footer_text::room_for_names;
+use crate::write::journal::Journal;
+use crate::write::options::WriteOptions;
+use crate::write::pair::PairBuilder;
+use crate::write::pair_files::PlainPair;
+use jinx_core::error::{Error, Result};
+use jinx_core::io::{DirectoryAppend, DirectoryWriter, FileOps};
+use jinx_core::limits::MAX_SHARDS;
+use jinx_core::num::to_u64;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+pub(super) struct DirectoryTarget {
+    /// Where shards are written: a work directory or, when appending, the dataset's own.
+    pub(super) directory: PathBuf,
+    pub(super) publish: Publish,
+    pub(super) manifest: Manifest,
+    pub(super) current: Option<Box<PairBuilder>>,
+    pub(super) next_shard: u64,
+    /// Records for a later run which shards are finished.
+    pub(super) journal: Option<Journal>,
+}
+
+pub(super) enum Publish {
+    Directory(DirectoryWriter),
+    /// Shards that are removed again unless the manifest lists them.
+    Append(DirectoryAppend),
+}
+
+impl Publish {
+    pub(super) fn ops(&self) -> &Arc<dyn FileOps> {
+        match self {
+            Self::Directory(work) => work.ops(),
+            Self::Append(append) => append.ops(),
+        }
+    }
+}
+
+fn shard_name(number: u64) -> String {
+    format!("shard-{number:05}.jinx")
+}
+
+impl DirectoryTarget {
+    pub(super) fn set_options(&mut self, options: &Arc<WriteOptions>) -> Result<()> {
+        room_for_names(options)?;
+        if let Some(pair) = &mut self.current {
+            pair.set_options(options)?;
+        }
+        if matches!(self.publish, Publish::Directory(_)) {
+            self.manifest.split.clone_from(&options.split);
+            self.manifest.meta = options.meta.clone();
+        }
+        Ok(())
+    }
+
+    /// The shard for `row`: a new one if the current one is full.
+    pub(super) fn shard_for(
+        &mut self,
+        row: &EncodedRow,
+        options: &Arc<WriteOptions>,
+        written: &mut Summary,
+    ) -> Result<&mut Box<PairBuilder>> {
+        if let (Some(pair), Some(limit)) = (&self.current, options.shard_bytes) {
+            let values = row.values.iter().map(|value| to_u64(value.data.len())).sum::<u64>();
+            let size = pair.bytes() + to_u64(row.text.len()) + values;
+            if pair.rows() > 0 && size > limit && self.manifest.shards.len() + 1 < MAX_SHARDS {
+                self.finish_shard(written)?;
+            }
+        }
+        self.current(options)
+    }
+
+    /// The current shard, started if there is none.
+    pub(super) fn current(&mut self, options: &Arc<WriteOptions>) -> Result<&mut Box<PairBuilder>> {
+        if self.current.is_none() {
+            let name = shard_name(self.next_shard);
+            if let Publish::Append(append) = &mut self.publish {
+                append.add(&name)?;
+            }
+            let path = self.directory.join(name);
+            let files = PlainPair::create(self.publish.ops(), &path)?;
+            self.current = Some(Box::new(PairBuilder::new(&path, Box::new(files), options)?));
+        }
+        self.current.as_mut().ok_or_else(|| Error::invalid("no shard is open"))
+    }
+
+    pub(super) fn finish_shard(&mut self, written: &mut Summary) -> Result<()> {
+        let Some(pair) = self.current.take() else { return Ok(()) };
+        let number = self.next_shard;
+        let (summary, files) = pair.finish(i64::try_from(number).unwrap_or(-1))?;
+        files.publish()?;
+        written.add(&summary);
+        self.manifest.push(ShardEntry {
+            name: shard_name(number),
+            samples: summary.samples,
+            bytes: summary.bytes,
+            sidecar_bytes: summary.sidecar_bytes,
+            id: summary.id,
+        });
+        self.next_shard += 1;
+        if let (Some(journal), Publish::Directory(work)) = (&self.journal, &mut self.publish) {
+            journal.write(&self.manifest.shards)?;
+            work.keep_work();
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,207 @@
+//! Rows of nothing but numbers, as views have them that add a score or a length: formatted column by column, without
+//! the events of each value.
+
+use crate::fields::{Fact, Measure};
+use crate::key::needs_quotes;
+use crate::read::columns::ColumnType;
+use crate::write::columns::{BOOL, FLOAT, INT, MISSING, UINT};
+use crate::write::options::EncodeOptions;
+use jinx_core::error::{Error, Result};
+use jinx_core::json::text::{push_json_float, push_json_str};
+use jinx_core::num::to_u64;
+use jinx_core::panics::caught;
+use jinx_core::sink::Sink;
+use std::sync::Arc;
+use twox_hash::XxHash3_64;
+
+/// Rows that a thread formats at once.
+const BLOCK_ROWS: usize = 32 << 10;
+/// The longest text of a number, its comma included.
+const NUMBER_BYTES: u64 = 32;
+
+/// Numbers, bools and nulls of one name, as an indexed column holds them.
+#[derive(Debug, Clone, Copy)]
+pub struct NumberColumn<'c> {
+    pub name: &'c str,
+    /// Not [`ColumnType::Utf8`].
+    pub dtype: ColumnType,
+    /// Little-endian cells.
+    pub data: &'c [u8],
+    /// One bit a cell, lowest first; `None` when all have a value.
+    pub validity: Option<&'c [u8]>,
+}
+
+impl NumberColumn<'_> {
+    /// The tag and the bits of a cell.
+    fn cell(&self, row: u64) -> Result<(u8, u64)> {
+        let past = || Error::invalid(format!("sample {row} is past the end of the column"));
+        let at = usize::try_from(row).map_err(|_| past())?;
+        if let Some(bits) = self.validity
+            && bits.get(at / 8).ok_or_else(past)? >> (at % 8) & 1 == 0
+        {
+            return Ok((MISSING, 0));
+        }
+        macro_rules! number {
+            ($kind:ty) => {
+                self.data.as_chunks().0.get(at).map(|cell| <$kind>::from_le_bytes(*cell)).ok_or_else(past)?
+            };
+        }
+        let int = |value: i64| (INT, value.cast_unsigned());
+        Ok(match self.dtype {
+            ColumnType::Bool => (BOOL, u64::from(number!(u8) != 0)),
+            ColumnType::Int8 => int(number!(i8).into()),
+            ColumnType::Int16 => int(number!(i16).into()),
+            ColumnType::Int32 => int(number!(i32).into()),
+            ColumnType::Int64 => int(number!(i64)),
+            ColumnType::Uint8 => int(number!(u8).into()),
+            ColumnType::Uint16 => int(number!(u16).into()),
+            ColumnType::Uint32 => int(number!(u32).into()),
+            ColumnType::Uint64 => {
+                let value = number!(u64);
+                (if i64::try_from(value).is_ok() { INT } else { UINT }, value)
+            }
+            ColumnType::Float64 => (FLOAT, number!(u64)),
+            ColumnType::Utf8 => return Err(Error::invalid("strings are not numbers")),
+        })
+    }
+}
+
+/// Emits a row as any other source does.
+///
+/// # Errors
+/// `Invalid` past the end of a column; those of the sink.
+pub(super) fn emit_row(columns: &[NumberColumn<'_>], row: u64, sink: &mut impl Sink) -> Result<()> {
+    sink.begin_dict(columns.len())?;
+    for column in columns {
+        sink.key(column.name)?;
+        let (tag, bits) = column.cell(row)?;
+        match tag {
+            BOOL => sink.bool(bits != 0)?,
+            INT => sink.int(bits.cast_signed())?,
+            UINT => sink.big_int(&bits.to_string())?,
+            FLOAT => sink.float(f64::from_bits(bits))?,
+            _ => sink.null()?,
+        }
+    }
+    sink.end_dict()
+}
+
+/// Lines, and what the footer will say of them.
+pub(super) struct NumberBlock {
+    /// With their newlines.
+    pub(super) lines: Vec<u8>,
+    /// Where each line ends.
+    pub(super) ends: Vec<u64>,
+    /// Of each line, as little-endian u64.
+    pub(super) hashes: Vec<u8>,
+    /// Of each column, tag and bits of each cell.
+    pub(super) cells: Vec<Vec<(u8, u64)>>,
+    /// One for each column and kind of value, with how many there are.
+    pub(super) kinds: Vec<(Fact, u64)>,
+    /// The paths of the columns.
+    pub(super) paths: Vec<Fact>,
+}
+
+/// What the lines have in common.
+pub(super) struct NumberLines<'c> {
+    columns: &'c [NumberColumn<'c>],
+    /// What precedes each value.
+    before: Vec<Vec<u8>>,
+    paths: Vec<Fact>,
+}
+
+impl<'c> NumberLines<'c> {
+    /// `None` for names or options with which a row's form depends on more than its numbers.
+    pub(super) fn of(columns: &'c [NumberColumn<'c>], options: &EncodeOptions) -> Option<Self> {
+        let mut before = Vec::with_capacity(columns.len());
+        let mut paths = Vec::with_capacity(columns.len());
+        let mut bytes = 0;
+        for (at, column) in columns.iter().enumerate() {
+            if needs_quotes(column.name) || columns[..at].iter().any(|other| other.name == column.name) {
+                return None;
+            }
+            let mut text = vec![if at == 0 { b'{' } else { b',' }];
+            push_json_str(&mut text, column.name).ok()?;
+            text.push(b':');
+            bytes += to_u64(text.len()) + NUMBER_BYTES;
+            before.push(text);
+            let path = Arc::new(vec![Some(column.name.to_owned())]);
+            paths.push(fact(&path, "null"));
+        }
+        let is_plain = !columns.is_empty() && options.columns.is_empty() && options.sidecar;
+        (is_plain && bytes <= options.max_row_bytes).then_some(Self { columns, before, paths })
+    }
+
+    /// Formats rows on `threads` threads while others are written, and hands them in order to `write`: as a block, or
+    /// as the numbers of rows that must be written one by one because a float has no JSON text.
+    ///
+    /// # Errors
+    /// As [`emit_row`], and those of `write`.
+    pub(super) fn format(
+        &self,
+        rows: &[u64],
+        threads: usize,
+        mut write: impl FnMut(std::result::Result<NumberBlock, &[u64]>) -> Result<()>,
+    ) -> Result<()> {
+        let mut formatted = Vec::new();
+        for group in rows.chunks(BLOCK_ROWS * threads.max(1)) {
+            formatted = std::thread::scope(|scope| {
+                let format = |rows| move || caught(|| self.block(rows), "a formatting thread");
+                let next: Vec<_> =
+                    group.chunks(BLOCK_ROWS).map(|rows| (rows, scope.spawn(format(rows)))).collect();
+                std::mem::take(&mut formatted).into_iter().try_for_each(&mut write)?;
+                let ended = |_| Error::invalid("a formatting thread ended without a result");
+                next.into_iter()
+                    .map(|(rows, thread)| Ok(thread.join().map_err(ended)??.ok_or(rows)))
+                    .collect::<Result<Vec<_>>>()
+            })?;
+        }
+        formatted.into_iter().try_for_each(write)
+    }
+
+    /// `None` if a float is not finite.
+    fn block(&self, rows: &[u64]) -> Result<Option<NumberBlock>> {
+        let mut cells: Vec<Vec<(u8, u64)>> = Vec::with_capacity(self.columns.len());
+        let mut kinds = Vec::new();
+        for (column, path) in self.columns.iter().zip(&self.paths) {
+            let column = rows.iter().map(|row| column.cell(*row)).collect::<Result<Vec<_>>>()?;
+            let is_odd = |(tag, bits): &(u8, u64)| *tag == FLOAT && !f64::from_bits(*bits).is_finite();
+            if column.iter().any(is_odd) {
+                return Ok(None);
+            }
+            let count = |tags: [u8; 2]| to_u64(column.iter().filter(|(tag, _)| tags.contains(tag)).count());
+            let all =
+                [("null", [MISSING; 2]), ("bool", [BOOL; 2]), ("int", [INT, UINT]), ("float", [FLOAT; 2])];
+            let found = all.map(|(kind, tags)| (fact(&path.path, kind), count(tags)));
+            kinds.extend(found.into_iter().filter(|(_, count)| *count > 0));
+            cells.push(column);
+        }
+        let mut lines = Vec::with_capacity(rows.len() * 32 * cells.len());
+        let mut ends = Vec::with_capacity(rows.len());
+        let mut hashes = Vec::with_capacity(rows.len() * 8);
+        for row in 0..rows.len() {
+            let start = lines.len();
+            for (before, column) in self.before.iter().zip(&cells) {
+                lines.extend_from_slice(before);
+                let (tag, bits) = column[row];
+                match tag {
+                    BOOL => lines.extend_from_slice(if bits == 0 { b"false" } else { b"true" }),
+                    INT => {
+                        lines.extend_from_slice(itoa::Buffer::new().format(bits.cast_signed()).as_bytes());
+                    }
+                    UINT => lines.extend_from_slice(itoa::Buffer::new().format(bits).as_bytes()),
+                    FLOAT => push_json_float(&mut lines, f64::from_bits(bits)),
+                    _ => lines.extend_from_slice(b"null"),
+                }
+            }
+            lines.extend_from_slice(b"}\n");
+            ends.push(to_u64(lines.len()));
+            hashes.extend_from_slice(&XxHash3_64::oneshot(&lines[start..]).to_le_bytes());
+        }
+        Ok(Some(NumberBlock { lines, ends, hashes, cells, kinds, paths: self.paths.clone() }))
+    }
+}
+
+fn fact(path: &Arc<crate::fields::Path>, kind: &'static str) -> Fact {
+    Fact { path: Arc::clone(path), kind, coded: None, quoted: false, mime: None, measure: Measure::None }
+}

@@ -1,0 +1,132 @@
+//! Groups of positions that are connected by equal keys.
+
+use jinx_core::error::{Error, Result};
+use jinx_core::num::to_usize;
+
+/// A union-find over positions; the least position of a group names it.
+pub struct Clusters {
+    parents: Vec<u64>,
+}
+
+impl Clusters {
+    /// Each of `count` positions alone.
+    ///
+    /// # Errors
+    /// `Limit` when they do not fit into memory.
+    pub fn new(count: u64) -> Result<Self> {
+        let size = to_usize(count, "the number of samples")?;
+        let mut parents = Vec::new();
+        parents
+            .try_reserve_exact(size)
+            .map_err(|_| Error::limit(format!("{count} samples do not fit memory")))?;
+        parents.extend(0..count);
+        Ok(Self { parents })
+    }
+
+    /// Joins the positions whose keys are equal.
+    ///
+    /// # Errors
+    /// `Invalid` for a position that there is not, or another number of keys than positions.
+    pub fn join_equal(&mut self, keys: &[u64], positions: &[u64]) -> Result<()> {
+        if keys.len() != positions.len() {
+            return Err(Error::invalid(format!("{} keys for {} positions", keys.len(), positions.len())));
+        }
+        let mut pairs: Vec<(u64, u64)> = keys.iter().copied().zip(positions.iter().copied()).collect();
+        pairs.sort_unstable();
+        for pair in pairs.windows(2) {
+            if let [(one, first), (other, second)] = *pair
+                && one == other
+            {
+                self.join(first, second)?;
+            }
+        }
+        // A key that occurs once was not looked at.
+        let count = self.parents.len();
+        match positions.iter().find(|&&position| usize::try_from(position).map_or(true, |at| at >= count)) {
+            Some(position) => Err(Error::invalid(format!("position {position} of {count} samples"))),
+            None => Ok(()),
+        }
+    }
+
+    /// Joins two positions.
+    ///
+    /// # Errors
+    /// `Invalid` for a position that there is not.
+    pub fn join(&mut self, one: u64, other: u64) -> Result<()> {
+        let (one, other) = (self.root(one)?, self.root(other)?);
+        let (least, most) = (one.min(other), one.max(other));
+        *self.parent(most)? = least;
+        Ok(())
+    }
+
+    /// The least position of the group of each position.
+    ///
+    /// # Errors
+    /// None for positions that were joined.
+    pub fn roots(&mut self) -> Result<Vec<u64>> {
+        for position in 0..jinx_core::num::to_u64(self.parents.len()) {
+            // A parent is never larger than its child, and so is known by now.
+            let parent = *self.parent(position)?;
+            let root = *self.parent(parent)?;
+            *self.parent(position)? = root;
+        }
+        Ok(self.parents.clone())
+    }
+
+    fn parent(&mut self, position: u64) -> Result<&mut u64> {
+        let count = self.parents.len();
+        usize::try_from(position)
+            .ok()
+            .and_then(|at| self.parents.get_mut(at))
+            .ok_or_else(|| Error::invalid(format!("position {position} of {count} samples")))
+    }
+
+    fn root(&mut self, mut position: u64) -> Result<u64> {
+        loop {
+            let parent = *self.parent(position)?;
+            if parent == position {
+                return Ok(position);
+            }
+            let grandparent = *self.parent(parent)?;
+            *self.parent(position)? = grandparent; // halves the path
+            position = grandparent;
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic, clippy::cast_possible_truncation)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn groups_are_those_of_a_plain_search(edges in proptest::collection::vec((0_u64..40, 0_u64..40), 0..60)) {
+            let mut clusters = Clusters::new(40).unwrap();
+            let mut plain: Vec<u64> = (0..40).collect();
+            for &(one, other) in &edges {
+                clusters.join(one, other).unwrap();
+                let (a, b) = (plain[one as usize], plain[other as usize]);
+                plain.iter_mut().filter(|group| **group == a.max(b)).for_each(|group| *group = a.min(b));
+            }
+            prop_assert_eq!(clusters.roots().unwrap(), plain);
+        }
+    }
+
+    #[test]
+    fn equal_keys_join() {
+        let mut clusters = Clusters::new(5).unwrap();
+        clusters.join_equal(&[7, 8, 7, 9, 8], &[0, 1, 2, 3, 4]).unwrap();
+        assert_eq!(clusters.roots().unwrap(), [0, 1, 0, 3, 1]);
+    }
+
+    #[test]
+    fn positions_that_are_not_there() {
+        let mut clusters = Clusters::new(2).unwrap();
+        assert!(clusters.join_equal(&[1], &[2]).is_err());
+        assert!(clusters.join_equal(&[1, 1], &[0, 2]).is_err());
+        assert!(clusters.join_equal(&[1], &[]).is_err());
+        assert!(Clusters::new(u64::MAX).is_err());
+    }
+}

@@ -1,0 +1,61 @@
+//! Hashes of texts, for finding exact duplicates.
+
+use crate::rows::map;
+use jinx_core::Result;
+use twox_hash::XxHash3_128;
+
+/// What makes no difference between two texts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Ignore {
+    /// Upper and lower case.
+    pub case: bool,
+    /// Everything that is no letter: white space, digits, punctuation, symbols.
+    pub non_letters: bool,
+}
+
+/// A 128-bit hash of each text, as (low, high).
+///
+/// # Errors
+/// As `rows::fill`.
+pub fn hash128(texts: &[&str], ignore: Ignore, threads: usize) -> Result<Vec<[u64; 2]>> {
+    map(texts, [0; 2], threads, String::new, |buffer, text| {
+        let hash = XxHash3_128::oneshot(normal(text, ignore, buffer).as_bytes());
+        let bytes = hash.to_le_bytes();
+        let half = |at: usize| jinx_core::num::u64_at(&bytes, at).unwrap_or(0);
+        [half(0), half(8)]
+    })
+}
+
+fn normal<'a>(text: &'a str, ignore: Ignore, buffer: &'a mut String) -> &'a str {
+    if !ignore.case && !ignore.non_letters {
+        return text;
+    }
+    buffer.clear();
+    if ignore.case {
+        *buffer = text.to_lowercase();
+    } else {
+        buffer.push_str(text);
+    }
+    if ignore.non_letters {
+        buffer.retain(char::is_alphabetic);
+    }
+    buffer
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic, clippy::cast_possible_truncation)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_ignored_makes_no_difference() {
+        let texts = ["A b", "a b", "a, b!", "ab 1"];
+        let hashes = |ignore| hash128(&texts, ignore, 1).unwrap();
+        let exact = hashes(Ignore::default());
+        assert!(exact[0] != exact[1] && exact[1] != exact[2]);
+        let lower = hashes(Ignore { case: true, non_letters: false });
+        assert!(lower[0] == lower[1] && lower[1] != lower[2]);
+        let letters = hashes(Ignore { case: true, non_letters: true });
+        assert!(letters.iter().all(|hash| *hash == letters[0]));
+    }
+}

@@ -1,0 +1,13 @@
+//! What operators do to whole columns of texts: counting, cleaning, hashing, finding near-duplicates.
+//!
+//! Pure functions over string slices, on several threads where there is enough to do. They know no Arrow, no Python and
+//! no files.
+
+pub mod characters;
+pub mod clusters;
+pub mod hash;
+pub mod links;
+pub mod minhash;
+pub mod repetition;
+pub mod rows;
+pub mod words;

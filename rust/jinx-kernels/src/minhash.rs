@@ -1,0 +1,251 @@
+//! MinHash signatures of texts and the keys of their bands, for finding near-duplicates.
+//!
+//! The share of equal elements of two signatures estimates the Jaccard similarity of the two sets of shingles. Two texts
+//! are candidates when all elements of one band are equal.
+
+use crate::repetition::hash_lowercase;
+use crate::rows::fill;
+use jinx_core::error::{Error, Result};
+use pulp::Arch;
+use twox_hash::XxHash3_64;
+
+/// What the shingles of a text are made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tokens {
+    /// What lies between white space.
+    Space,
+    /// What lies between white space and punctuation.
+    Punctuation,
+    /// Code points.
+    Character,
+}
+
+/// How signatures are made; two are comparable only when all of this is equal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Scheme {
+    pub tokens: Tokens,
+    /// Tokens of a shingle. A text with fewer has one shingle of all its tokens.
+    pub window: usize,
+    pub lowercase: bool,
+    /// Elements of a signature.
+    pub permutations: usize,
+}
+
+/// The most elements of a signature: more make it no better, and the memory is per text.
+const MAX_PERMUTATIONS: usize = 4096;
+const MAX_WINDOW: usize = 1024;
+const COMBINE: u64 = 0x9FB2_1C65_1E98_DF25;
+
+impl Scheme {
+    fn check(&self) -> Result<()> {
+        if self.permutations == 0 || self.permutations > MAX_PERMUTATIONS {
+            return Err(Error::invalid(format!(
+                "{} permutations; use 1 to {MAX_PERMUTATIONS}",
+                self.permutations
+            )));
+        }
+        if self.window == 0 || self.window > MAX_WINDOW {
+            return Err(Error::invalid(format!("shingles of {} tokens; use 1 to {MAX_WINDOW}", self.window)));
+        }
+        Ok(())
+    }
+}
+
+/// The signature of each text, `scheme.permutations` elements after one another.
+///
+/// A text without tokens has a signature of all ones.
+///
+/// # Errors
+/// `Invalid` for a scheme that cannot be; as `rows::fill`.
+pub fn signatures(texts: &[&str], scheme: Scheme, threads: usize) -> Result<Vec<u32>> {
+    scheme.check()?;
+    let (factors, terms) = permutations(scheme.permutations);
+    let arch = Arch::new();
+    fill(texts, scheme.permutations, u32::MAX, threads, Shingles::default, |shingles, text, row| {
+        shingles.read(text, scheme);
+        // Compiled once for each instruction set: eight elements at a time where the processor has AVX2.
+        arch.dispatch(|| minima(&shingles.hashes, &factors, &terms, row));
+    })
+}
+
+/// One key for each band of each signature: equal where all elements of the band are. Elements that no band takes make
+/// no difference.
+///
+/// # Errors
+/// `Invalid` when the bands do not fit into a signature.
+pub fn band_keys(signatures: &[u32], permutations: usize, bands: usize, rows: usize) -> Result<Vec<u64>> {
+    let fits = bands.checked_mul(rows).is_some_and(|size| (1..=permutations).contains(&size));
+    if !fits {
+        return Err(Error::invalid(format!(
+            "{bands} bands of {rows} elements do not fit a signature of {permutations}"
+        )));
+    }
+    let mut bytes = Vec::with_capacity(rows * 4);
+    let mut keys = Vec::with_capacity(signatures.len() / permutations * bands);
+    for signature in signatures.chunks_exact(permutations) {
+        for band in signature.chunks_exact(rows).take(bands) {
+            bytes.clear();
+            band.iter().for_each(|element| bytes.extend_from_slice(&element.to_le_bytes()));
+            keys.push(XxHash3_64::oneshot(&bytes));
+        }
+    }
+    Ok(keys)
+}
+
+/// The least value that each permutation gives to any of the hashes.
+#[inline(always)]
+fn minima(hashes: &[u32], factors: &[u32], terms: &[u32], row: &mut [u32]) {
+    row.fill(u32::MAX);
+    for &hash in hashes {
+        for ((least, &factor), &term) in row.iter_mut().zip(factors).zip(terms) {
+            *least = (*least).min(hash.wrapping_mul(factor).wrapping_add(term));
+        }
+    }
+}
+
+/// Factors (odd) and terms of the permutations `x -> factor * x + term` of 32-bit numbers; the same on every machine.
+fn permutations(count: usize) -> (Vec<u32>, Vec<u32>) {
+    let mut state = 42_u64;
+    let mut next = || {
+        state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mixed = (state ^ (state >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        high(mixed ^ (mixed >> 31))
+    };
+    (0..count).map(|_| (next() | 1, next())).unzip()
+}
+
+#[allow(clippy::cast_possible_truncation)] // the upper half fits
+fn high(number: u64) -> u32 {
+    (number >> 32) as u32
+}
+
+/// The hashes of the shingles of one text.
+#[derive(Default)]
+struct Shingles {
+    tokens: Vec<u64>,
+    hashes: Vec<u32>,
+}
+
+impl Shingles {
+    fn read(&mut self, text: &str, scheme: Scheme) {
+        self.tokens.clear();
+        self.hashes.clear();
+        let tokens = &mut self.tokens;
+        let hash = |token: &str| {
+            if scheme.lowercase { hash_lowercase(token) } else { XxHash3_64::oneshot(token.as_bytes()) }
+        };
+        match scheme.tokens {
+            Tokens::Space => tokens.extend(text.split_whitespace().map(hash)),
+            Tokens::Punctuation => {
+                let is_between = |character: char| character.is_whitespace() || is_punctuation(character);
+                tokens.extend(text.split(is_between).filter(|token| !token.is_empty()).map(hash));
+            }
+            Tokens::Character => {
+                let mut buffer = [0; 4];
+                tokens.extend(text.chars().map(|character| hash(character.encode_utf8(&mut buffer))));
+            }
+        }
+        if tokens.is_empty() {
+            return;
+        }
+        for window in tokens.windows(scheme.window.min(tokens.len())) {
+            let mixed = window
+                .iter()
+                .fold(0_u64, |mixed, &token| (mixed.rotate_left(23) ^ token).wrapping_mul(COMBINE));
+            self.hashes.push(high(mixed ^ (mixed >> 29).wrapping_mul(COMBINE)));
+        }
+    }
+}
+
+fn is_punctuation(character: char) -> bool {
+    if character.is_ascii() {
+        return character.is_ascii_punctuation();
+    }
+    !character.is_alphanumeric() && !character.is_control()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic, clippy::cast_possible_truncation)]
+mod tests {
+    use super::*;
+
+    const SCHEME: Scheme = Scheme { tokens: Tokens::Space, window: 5, lowercase: true, permutations: 256 };
+
+    fn text(words: impl Iterator<Item = usize>) -> String {
+        words.map(|word| format!("w{word} ")).collect()
+    }
+
+    fn agreement(a: &[u32], b: &[u32]) -> f64 {
+        let equal = a.iter().zip(b).filter(|(a, b)| a == b).count();
+        f64::from(u32::try_from(equal).unwrap()) / f64::from(u32::try_from(a.len()).unwrap())
+    }
+
+    #[test]
+    fn agreement_estimates_the_jaccard_similarity() {
+        let scheme = Scheme { window: 1, permutations: 1024, ..SCHEME };
+        let mut errors = Vec::new();
+        for (at, shared) in (0..200_usize).step_by(10).enumerate() {
+            let base = at * 1000;
+            let one = text(base..base + 200);
+            let other = text(base + 200 - shared..base + 400 - shared);
+            let rows = signatures(&[&one, &other], scheme, 1).unwrap();
+            let wanted =
+                f64::from(u32::try_from(shared).unwrap()) / f64::from(u32::try_from(400 - shared).unwrap());
+            errors.push(agreement(&rows[..1024], &rows[1024..]) - wanted);
+        }
+        let mean = errors.iter().sum::<f64>() / 20.0;
+        assert!(mean.abs() < 0.01, "bias {mean}");
+        assert!(errors.iter().all(|error| error.abs() < 0.06), "{errors:?}");
+    }
+
+    #[test]
+    fn instruction_sets_agree() {
+        let owned = text(0..300);
+        let mut shingles = Shingles::default();
+        shingles.read(&owned, SCHEME);
+        let (factors, terms) = permutations(256);
+        let mut plain = vec![0; 256];
+        minima(&shingles.hashes, &factors, &terms, &mut plain);
+        assert_eq!(signatures(&[&owned], SCHEME, 1).unwrap(), plain);
+    }
+
+    #[test]
+    fn short_texts_are_told_apart() {
+        let rows = signatures(&["a b", "a c", "A  b", "", " "], SCHEME, 1).unwrap();
+        let row = |at: usize| &rows[at * 256..(at + 1) * 256];
+        assert_ne!(row(0), row(1));
+        assert_eq!(row(0), row(2));
+        assert_eq!(row(3), row(4));
+        assert!(row(3).iter().all(|&element| element == u32::MAX));
+    }
+
+    #[test]
+    fn tokens_of_each_kind() {
+        let scheme = |tokens| Scheme { tokens, window: 2, ..SCHEME };
+        let equal = |tokens, a: &str, b: &str| {
+            let rows = signatures(&[a, b], scheme(tokens), 1).unwrap();
+            rows[..256] == rows[256..]
+        };
+        assert!(!equal(Tokens::Space, "a, b", "a b"));
+        assert!(equal(Tokens::Punctuation, "a,b。c", "a b c"));
+        assert!(equal(Tokens::Character, "你好", "你好"));
+        assert!(!equal(Tokens::Character, "ab", "a b"));
+    }
+
+    #[test]
+    fn bands_are_equal_where_their_elements_are() {
+        let keys = band_keys(&[1, 2, 3, 4, 9, 1, 2, 7, 4, 9], 5, 2, 2).unwrap();
+        assert_eq!(keys.len(), 4);
+        assert_eq!(keys[0], keys[2]);
+        assert_ne!(keys[1], keys[3]);
+        assert!(band_keys(&[1], 1, 2, 1).is_err());
+    }
+
+    #[test]
+    fn schemes_that_cannot_be() {
+        assert!(signatures(&[], Scheme { permutations: 0, ..SCHEME }, 1).is_err());
+        assert!(signatures(&[], Scheme { window: 0, ..SCHEME }, 1).is_err());
+        assert!(signatures(&[], Scheme { permutations: 1 << 40, ..SCHEME }, 1).is_err());
+    }
+}

@@ -1,0 +1,194 @@
+//! How much of a text is repeated: n-grams of characters and of words.
+
+use crate::rows::map;
+use crate::words::{Split, for_each_word};
+use jinx_core::Result;
+use twox_hash::XxHash3_64;
+
+/// Multiplies a rolling hash: odd, and without a pattern in its bits.
+const BASE: u64 = 0x9E37_79B9_7F4A_7C15;
+const MIX: u64 = 0xD6E8_FEB8_6659_FD93;
+
+/// Counts of 64-bit keys in open addressing, reused from text to text.
+#[derive(Default)]
+pub struct Counter {
+    keys: Vec<u64>,
+    counts: Vec<u32>,
+    used: Vec<usize>,
+    /// Of the words or characters of the present text.
+    hashes: Vec<u64>,
+    repeated: Vec<u32>,
+}
+
+impl Counter {
+    /// Makes room for `keys` keys and forgets all.
+    fn reset(&mut self, keys: usize) {
+        let size = (keys.max(8) * 2).next_power_of_two();
+        if self.keys.len() < size {
+            self.keys = vec![0; size];
+            self.counts = vec![0; size];
+        } else {
+            for &place in &self.used {
+                self.counts[place] = 0;
+            }
+        }
+        self.used.clear();
+    }
+
+    fn add(&mut self, key: u64) {
+        let mask = self.keys.len() - 1;
+        // The mask keeps what fits, whatever the width of usize.
+        #[allow(clippy::cast_possible_truncation)]
+        let mut place = (key.wrapping_mul(MIX) >> 20) as usize & mask;
+        loop {
+            if self.counts[place] == 0 {
+                self.keys[place] = key;
+                self.used.push(place);
+                break;
+            }
+            if self.keys[place] == key {
+                break;
+            }
+            place = (place + 1) & mask;
+        }
+        self.counts[place] = self.counts[place].saturating_add(1);
+    }
+
+    /// Adds the n-grams of `hashes`; their number.
+    fn add_ngrams(&mut self, n: usize) -> usize {
+        let hashes = std::mem::take(&mut self.hashes);
+        let ngrams = (hashes.len() + 1).saturating_sub(n.max(1));
+        self.reset(ngrams);
+        if ngrams > 0 {
+            let outgoing = (1..n).fold(1_u64, |power, _| power.wrapping_mul(BASE));
+            let mut rolling = 0_u64;
+            for (at, &hash) in hashes.iter().enumerate() {
+                if at >= n {
+                    rolling = rolling.wrapping_sub(hashes[at - n].wrapping_mul(outgoing));
+                }
+                rolling = rolling.wrapping_mul(BASE).wrapping_add(hash);
+                if at + 1 >= n {
+                    self.add(rolling);
+                }
+            }
+        }
+        self.hashes = hashes;
+        ngrams
+    }
+
+    /// How often each n-gram occurs that occurs more than once.
+    fn repeated(&mut self) -> &mut [u32] {
+        self.repeated.clear();
+        let counts = self.used.iter().map(|&place| self.counts[place]);
+        self.repeated.extend(counts.filter(|&count| count > 1));
+        &mut self.repeated
+    }
+}
+
+/// The share of the most frequent n-grams of characters among all n-grams of each text, 0 for a text without any.
+///
+/// Of k different n-grams of which m occur more than once, the min(√k, m) most frequent ones count.
+///
+/// # Errors
+/// As `rows::fill`.
+pub fn characters(texts: &[&str], n: usize, threads: usize) -> Result<Vec<f64>> {
+    map(texts, 0.0, threads, Counter::default, |counter, text| {
+        counter.hashes.clear();
+        counter
+            .hashes
+            .extend(text.chars().map(|character| u64::from(u32::from(character)).wrapping_mul(MIX)));
+        let ngrams = counter.add_ngrams(n);
+        let most = counter.used.len().isqrt();
+        let repeated = counter.repeated();
+        repeated.sort_unstable_by(|a, b| b.cmp(a));
+        share(sum(&repeated[..most.min(repeated.len())]), ngrams)
+    })
+}
+
+/// The share of n-grams of words that occur more than once among all n-grams of each text, 0 for a text without any.
+/// Words are compared in lower case.
+///
+/// # Errors
+/// As `rows::fill`.
+pub fn words(texts: &[&str], n: usize, split: Split, threads: usize) -> Result<Vec<f64>> {
+    map(texts, 0.0, threads, Counter::default, |counter, text| {
+        counter.hashes.clear();
+        let hashes = &mut counter.hashes;
+        for_each_word(text, split, |word| hashes.push(hash_lowercase(word)));
+        let ngrams = counter.add_ngrams(n);
+        share(sum(counter.repeated()), ngrams)
+    })
+}
+
+/// A hash of a word in lower case.
+pub fn hash_lowercase(word: &str) -> u64 {
+    let bytes = word.as_bytes();
+    if !bytes.iter().any(|byte| byte.is_ascii_uppercase() || !byte.is_ascii()) {
+        return XxHash3_64::oneshot(bytes);
+    }
+    let mut short = [0_u8; 32];
+    match short.get_mut(..bytes.len()) {
+        Some(copy) if word.is_ascii() => {
+            copy.copy_from_slice(bytes);
+            copy.make_ascii_lowercase();
+            XxHash3_64::oneshot(copy)
+        }
+        _ => XxHash3_64::oneshot(word.to_lowercase().as_bytes()),
+    }
+}
+
+fn sum(counts: &[u32]) -> u64 {
+    counts.iter().map(|&count| u64::from(count)).sum()
+}
+
+#[allow(clippy::cast_precision_loss)] // counts of n-grams of one text
+fn share(part: u64, all: usize) -> f64 {
+    if all == 0 { 0.0 } else { part as f64 / all as f64 }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic, clippy::cast_possible_truncation)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::HashMap;
+
+    fn counted(grams: impl Iterator<Item = String>) -> Vec<u64> {
+        let mut counts: HashMap<String, u64> = HashMap::new();
+        for gram in grams {
+            *counts.entry(gram).or_default() += 1;
+        }
+        let mut counts: Vec<u64> = counts.into_values().collect();
+        counts.sort_unstable_by(|a, b| b.cmp(a));
+        counts
+    }
+
+    fn characters_plainly(text: &str, n: usize) -> f64 {
+        let characters: Vec<char> = text.chars().collect();
+        let counts = counted(characters.windows(n).map(|gram| gram.iter().collect()));
+        let repeated = counts.iter().filter(|&&count| count > 1).count();
+        let top: u64 = counts.iter().take(counts.len().isqrt().min(repeated)).sum();
+        share(top, usize::try_from(counts.iter().sum::<u64>()).unwrap())
+    }
+
+    fn words_plainly(text: &str, n: usize) -> f64 {
+        let mut words = Vec::new();
+        for_each_word(text, Split::Space, |word| words.push(word.to_lowercase()));
+        let counts = counted(words.windows(n).map(|gram| gram.join(" ")));
+        let repeated: u64 = counts.iter().filter(|&&count| count > 1).sum();
+        share(repeated, usize::try_from(counts.iter().sum::<u64>()).unwrap())
+    }
+
+    proptest! {
+        #[test]
+        fn as_counted_plainly(texts in proptest::collection::vec("[abAB中é ]{0,60}", 1..8), n in 1_usize..6) {
+            let slices: Vec<&str> = texts.iter().map(String::as_str).collect();
+            let by_character = characters(&slices, n, 1).unwrap();
+            let by_word = words(&slices, n, Split::Space, 1).unwrap();
+            for (at, text) in slices.iter().enumerate() {
+                prop_assert!((by_character[at] - characters_plainly(text, n)).abs() < 1e-12);
+                prop_assert!((by_word[at] - words_plainly(text, n)).abs() < 1e-12);
+            }
+        }
+    }
+}

@@ -1,0 +1,27 @@
+//! Writes the samples of a dataset in another order, shuffled or sorted, within bounded memory.
+//!
+//! ```text
+//! keys ──▶ Sorter ─┐                 ┌─ one pass:   out[j] = in[order(j)]
+//!                  ├─▶ Order ─▶ Plan ┤
+//! seed ────────────┘                 └─ two passes: in ─▶ runs of neighbours in the output ─▶ out
+//! ```
+//! Samples are copied as they are stored. The output is the same for any plan and any number of threads.
+
+mod key_bytes;
+mod merge;
+mod order;
+mod permutation;
+mod plan;
+mod position_list;
+mod rewrite;
+mod scatter;
+mod sort;
+mod stored_column;
+
+pub use key_bytes::{Direction, KeyBytes, KeyValue};
+pub use order::Order;
+pub use permutation::Permutation;
+pub use plan::Plan;
+pub use rewrite::{Rewrite, Samples, rewrite};
+pub use sort::{Sorted, Sorter};
+pub use stored_column::{ColumnKind, StoredColumn};

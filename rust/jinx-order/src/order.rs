@@ -1,0 +1,41 @@
+//! Which sample comes at each place of the output.
+
+use crate::permutation::Permutation;
+use crate::position_list::PositionList;
+use jinx_core::error::Result;
+use std::ops::Range;
+
+/// Samples of a view by number, in a new order.
+#[derive(Debug)]
+pub enum Order {
+    Shuffled(Permutation),
+    Listed(PositionList),
+}
+
+impl Order {
+    pub fn len(&self) -> u64 {
+        match self {
+            Self::Shuffled(permutation) => permutation.count(),
+            Self::Listed(list) => list.len(),
+        }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Puts the samples at the places `range` of the output into `found`.
+    ///
+    /// # Errors
+    /// `Invalid` past the end; `Io` of the file that a long order lies in.
+    pub fn read(&self, range: Range<u64>, found: &mut Vec<u64>) -> Result<()> {
+        match self {
+            Self::Listed(list) => list.read(range, found),
+            Self::Shuffled(permutation) => {
+                found.clear();
+                found.extend(range.map(|place| permutation.at(place)));
+                Ok(())
+            }
+        }
+    }
+}

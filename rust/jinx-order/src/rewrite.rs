@@ -1,0 +1,139 @@
+//! Writes samples in their new order, by either plan.
+
+use crate::order::Order;
+use crate::plan::Plan;
+use crate::scatter::{Runs, file_bytes};
+use jinx_core::error::{Error, Result};
+use jinx_core::interrupt;
+use jinx_core::io::Scratch;
+use jinx_core::num::{to_u64, to_usize};
+use jinx_core::sink::Sink;
+use jinx_format::read::shard::{OpenOptions, Shard, Verify};
+use jinx_format::write::dataset::DatasetWriter;
+use jinx_format::write::encode::RowEncoder;
+use std::ops::Range;
+
+/// Samples that are written between two checks for an interrupt.
+const BLOCK: u64 = 8192;
+
+/// What is rewritten: samples by position, read from any thread.
+pub trait Samples: Sync {
+    /// Positions that there are.
+    fn count(&self) -> u64;
+
+    /// Emits the sample at a position, as a dict.
+    ///
+    /// # Errors
+    /// Those of reading, and of the encoder.
+    fn emit(&self, position: u64, encoder: &mut RowEncoder) -> Result<()>;
+}
+
+/// A dataset and its new order.
+pub struct Rewrite<'r> {
+    pub samples: &'r dyn Samples,
+    /// The positions of the samples that the order counts; `None`: all.
+    pub view: Option<&'r [u64]>,
+    pub order: &'r Order,
+    /// About how many bytes the output will have.
+    pub bytes: u64,
+    /// Bytes that may be used.
+    pub memory: u64,
+    /// Where runs go.
+    pub scratch: &'r Scratch,
+}
+
+impl Rewrite<'_> {
+    /// Puts the positions of the samples at the places `range` of the output into `found`.
+    pub(crate) fn positions(&self, range: Range<u64>, found: &mut Vec<u64>) -> Result<()> {
+        self.order.read(range, found)?;
+        let count = self.samples.count();
+        let samples = self.view.map_or(count, |view| to_u64(view.len()));
+        for sample in found {
+            if *sample >= samples {
+                return Err(Error::invalid(format!("sample {sample} of {samples}")));
+            }
+            if let Some(view) = self.view {
+                *sample = view[to_usize(*sample, "the number of a sample")?];
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Counts samples of all passes for a caller, who may stop the work.
+pub struct Progress<'p> {
+    done: u64,
+    total: u64,
+    tell: &'p mut dyn FnMut(u64, u64) -> Result<()>,
+}
+
+impl Progress<'_> {
+    pub(crate) fn add(&mut self, samples: u64) -> Result<()> {
+        self.done += samples;
+        (self.tell)(self.done, self.total)
+    }
+}
+
+/// Writes the samples to `writer`, which the caller closes; returns the bytes of the temporary files. `tell` is called
+/// with the samples done and the total, both over all passes.
+///
+/// # Errors
+/// Those of reading, writing and `tell`; `Interrupted`. The writer publishes nothing then.
+pub fn rewrite(
+    job: &Rewrite<'_>,
+    plan: Plan,
+    writer: &mut DatasetWriter,
+    tell: &mut dyn FnMut(u64, u64) -> Result<()>,
+) -> Result<u64> {
+    let samples = job.order.len();
+    match plan {
+        Plan::OnePass => {
+            let mut progress = Progress { done: 0, total: samples, tell };
+            let mut positions = Vec::new();
+            for range in blocks(samples) {
+                job.positions(range.clone(), &mut positions)?;
+                writer.write_rows(positions.len(), &|i, encoder| job.samples.emit(positions[i], encoder))?;
+                progress.add(range.end - range.start)?;
+                interrupt::check()?;
+            }
+            Ok(0)
+        }
+        Plan::TwoPasses { runs } => {
+            let mut progress = Progress { done: 0, total: samples.saturating_mul(2), tell };
+            let runs = Runs::divide(job, runs, job.scratch.directory()?)?;
+            let options = writer.options().clone();
+            runs.write(job, &options, &mut progress)?;
+            let mut temporary = 0;
+            for run in 0..runs.bounds.len() {
+                temporary += file_bytes(&runs.path(run));
+                gather(&runs, run, writer, &mut progress)?;
+                runs.remove(run)?;
+            }
+            Ok(temporary)
+        }
+    }
+}
+
+/// Writes the samples of one run in their order.
+fn gather(runs: &Runs, run: usize, writer: &mut DatasetWriter, progress: &mut Progress<'_>) -> Result<()> {
+    let rows = runs.rows_by_place(run)?;
+    let mut options = OpenOptions { verify: Verify::Rows, ..OpenOptions::default() };
+    options.limits.max_value_bytes = writer.options().encode.max_value_bytes;
+    let shard = Shard::open(&runs.path(run), &options)?;
+    for range in blocks(to_u64(rows.len())) {
+        let rows = &rows[to_usize(range.start, "a place")?..to_usize(range.end, "a place")?];
+        writer.write_rows(rows.len(), &|i, encoder| {
+            let line = shard.line(rows[i])?;
+            encoder.begin_dict(0)?;
+            shard.emit_members(&line, &|_| true, encoder)?;
+            encoder.end_dict()
+        })?;
+        progress.add(to_u64(rows.len()))?;
+        interrupt::check()?;
+    }
+    Ok(())
+}
+
+fn blocks(count: u64) -> impl Iterator<Item = Range<u64>> {
+    (0..count.div_ceil(BLOCK)).map(move |block| block * BLOCK..count.min((block + 1) * BLOCK))
+}

@@ -1,0 +1,310 @@
+//! Sorts samples by their keys, on all cores, in bounded memory: keys that do not fit go to unnamed files in sorted
+//! stretches, which are merged at the end.
+
+use crate::key_bytes::{Direction, KeyBytes};
+use crate::merge::merge;
+use crate::order::Order;
+use crate::position_list::PositionList;
+use jinx_core::error::{Error, Result};
+use jinx_core::num::{to_u64, to_usize};
+use jinx_core::panics::caught;
+use std::fs::File;
+use std::io::{BufReader, BufWriter, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::thread;
+
+/// Bytes of a key that lie in its entry.
+const PREFIX_BYTES: usize = 16;
+/// What an entry takes, for choosing how many samples are added at once.
+const ENTRY_BYTES: usize = 64;
+const MIN_BLOCK: usize = 4096;
+const MAX_BLOCK: usize = 1 << 21;
+
+/// A key with its sample, compared by key and then by sample, which makes the order stable.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Item<R> {
+    prefix: u128,
+    rest: R,
+    sample: u64,
+}
+
+/// A key's first bytes, and where the others are.
+#[derive(Debug, Clone, Copy)]
+struct Entry {
+    prefix: u128,
+    rest_start: usize,
+    rest_len: usize,
+    sample: u64,
+}
+
+/// Sorted samples with their keys.
+#[derive(Debug, Default)]
+struct Stretch {
+    entries: Vec<Entry>,
+    rests: Vec<u8>,
+}
+
+impl Stretch {
+    fn push(&mut self, key: &[u8], sample: u64) {
+        let (mut prefix, head) = ([0; PREFIX_BYTES], key.len().min(PREFIX_BYTES));
+        prefix[..head].copy_from_slice(&key[..head]);
+        let rest = &key[head..];
+        let entry = Entry {
+            prefix: u128::from_be_bytes(prefix),
+            rest_start: self.rests.len(),
+            rest_len: rest.len(),
+            sample,
+        };
+        self.rests.extend_from_slice(rest);
+        self.entries.push(entry);
+    }
+
+    fn item(&self, entry: &Entry) -> Item<&[u8]> {
+        let rest = &self.rests[entry.rest_start..entry.rest_start + entry.rest_len];
+        Item { prefix: entry.prefix, rest, sample: entry.sample }
+    }
+
+    fn sort(&mut self) {
+        let mut entries = std::mem::take(&mut self.entries);
+        entries.sort_unstable_by(|a, b| self.item(a).cmp(&self.item(b)));
+        self.entries = entries;
+    }
+
+    fn bytes(&self) -> usize {
+        self.entries.capacity() * size_of::<Entry>() + self.rests.capacity()
+    }
+}
+
+/// Takes the keys of one sample after another and sorts them.
+#[derive(Debug)]
+pub struct Sorter {
+    keys: KeyBytes,
+    folder: PathBuf,
+    memory: usize,
+    drops_missing: bool,
+    stretches: Vec<Stretch>,
+    files: Vec<File>,
+    next: u64,
+    missing: u64,
+}
+
+/// What a [`Sorter`] made.
+#[derive(Debug)]
+pub struct Sorted {
+    pub order: Order,
+    /// Samples with a key that is missing.
+    pub missing: u64,
+}
+
+impl Sorter {
+    /// `folder` is where keys go that do not fit into `memory`; the files have no names and disappear with the process.
+    /// With `drops_missing`, samples with a missing key are left out.
+    pub fn new(directions: &[Direction], folder: &Path, memory: u64, drops_missing: bool) -> Self {
+        Self {
+            keys: KeyBytes::new(directions),
+            folder: folder.to_owned(),
+            memory: usize::try_from(memory).unwrap_or(usize::MAX),
+            drops_missing,
+            stretches: Vec::new(),
+            files: Vec::new(),
+            next: 0,
+            missing: 0,
+        }
+    }
+
+    /// How many samples to add at once.
+    pub fn block(&self) -> usize {
+        (self.memory / 4 / ENTRY_BYTES).clamp(MIN_BLOCK, MAX_BLOCK)
+    }
+
+    /// Adds the next `count` samples. `key` pushes the keys of one of them, of which the first has the number 0.
+    ///
+    /// # Errors
+    /// Those of `key`; `Invalid` for keys that have no common order; `Io` of the files.
+    pub fn add(
+        &mut self,
+        count: usize,
+        key: &(impl Fn(usize, &mut KeyBytes) -> Result<()> + Sync),
+    ) -> Result<()> {
+        let threads = thread::available_parallelism().map_or(1, usize::from);
+        let share = count.div_ceil(threads).max(MIN_BLOCK);
+        let (first, drops, keys) = (self.next, self.drops_missing, &self.keys);
+        let work = |start: usize| {
+            let mut keys = keys.clone();
+            let (mut stretch, mut missing) = (Stretch::default(), 0);
+            for i in start..count.min(start + share) {
+                let sample = first + to_u64(i);
+                keys.begin(sample);
+                key(i, &mut keys)?;
+                let is_missing = keys.end()?;
+                missing += u64::from(is_missing);
+                if !(is_missing && drops) {
+                    stretch.push(&keys.bytes, sample);
+                }
+            }
+            stretch.sort();
+            Ok((stretch, keys, missing))
+        };
+        let work = &work;
+        let done: Vec<Result<(Stretch, KeyBytes, u64)>> = thread::scope(|scope| {
+            let workers: Vec<_> = (0..count)
+                .step_by(share)
+                .map(|start| scope.spawn(move || caught(|| work(start), "a sorting thread")))
+                .collect();
+            workers
+                .into_iter()
+                .map(|worker| worker.join().unwrap_or_else(|_| Err(Error::invalid("a sorting thread ended"))))
+                .collect()
+        });
+        for part in done {
+            let (stretch, keys, missing) = part?;
+            self.keys.unite(&keys)?;
+            self.stretches.push(stretch);
+            self.missing += missing;
+        }
+        self.next += to_u64(count);
+        if self.stretches.iter().map(Stretch::bytes).sum::<usize>() > self.memory {
+            self.spill()
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Moves all keys in memory to a file.
+    fn spill(&mut self) -> Result<()> {
+        let failed = |error: &std::io::Error| Error::io(&self.folder, error);
+        let file = tempfile::tempfile_in(&self.folder).map_err(|error| failed(&error))?;
+        let mut out = BufWriter::with_capacity(1 << 20, file);
+        merge_stretches(&self.stretches, |item| {
+            let length = u32::try_from(item.rest.len())
+                .map_err(|_| Error::limit("a key of more than 4 GB").in_sample(item.sample))?;
+            let mut write = || {
+                out.write_all(&item.prefix.to_be_bytes())?;
+                out.write_all(&length.to_le_bytes())?;
+                out.write_all(item.rest)?;
+                out.write_all(&item.sample.to_le_bytes())
+            };
+            write().map_err(|error| failed(&error))
+        })?;
+        let mut file = out.into_inner().map_err(|error| failed(error.error()))?;
+        file.seek(SeekFrom::Start(0)).map_err(|error| failed(&error))?;
+        self.files.push(file);
+        self.stretches.clear();
+        Ok(())
+    }
+
+    /// The samples in the order of their keys.
+    ///
+    /// # Errors
+    /// `Io` of the files.
+    pub fn finish(mut self) -> Result<Sorted> {
+        let mut list = PositionList::new(&self.folder, self.memory / 4 / 8);
+        if self.files.is_empty() {
+            merge_stretches(&self.stretches, |item| list.push(item.sample))?;
+        } else {
+            self.spill()?;
+            let folder = &self.folder;
+            let sequences = std::mem::take(&mut self.files).into_iter().map(|file| {
+                let mut file = BufReader::with_capacity(1 << 18, file);
+                move || read_item(&mut file).map_err(|error| Error::io(folder, &error))
+            });
+            merge(sequences.collect(), |item| list.push(item.sample))?;
+        }
+        list.finish()?;
+        Ok(Sorted { order: Order::Listed(list), missing: self.missing })
+    }
+}
+
+fn merge_stretches(stretches: &[Stretch], see: impl FnMut(Item<&[u8]>) -> Result<()>) -> Result<()> {
+    let sequences = stretches.iter().map(|stretch| {
+        let mut entries = stretch.entries.iter();
+        move || Ok(entries.next().map(|entry| stretch.item(entry)))
+    });
+    merge(sequences.collect(), see)
+}
+
+/// The next record of a file; `None` at its end.
+fn read_item(file: &mut impl Read) -> std::io::Result<Option<Item<Vec<u8>>>> {
+    let mut prefix = [0; PREFIX_BYTES];
+    match file.read_exact(&mut prefix) {
+        Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => return Ok(None),
+        read => read?,
+    }
+    let (mut length, mut sample) = ([0; 4], [0; 8]);
+    file.read_exact(&mut length)?;
+    let length = to_usize(u64::from(u32::from_le_bytes(length)), "the length of a key");
+    let mut rest = vec![0; length.map_err(|error| std::io::Error::other(error.to_string()))?];
+    file.read_exact(&mut rest)?;
+    file.read_exact(&mut sample)?;
+    Ok(Some(Item { prefix: u128::from_be_bytes(prefix), rest, sample: u64::from_le_bytes(sample) }))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::cast_possible_truncation)]
+mod tests {
+    use super::*;
+    use crate::key_bytes::KeyValue;
+    use std::borrow::Cow;
+
+    fn sorted(
+        keys: &[Option<String>],
+        memory: u64,
+        is_descending: bool,
+        drops_missing: bool,
+    ) -> (Vec<u64>, u64) {
+        let folder = tempfile::tempdir().unwrap();
+        let direction = Direction { is_descending, is_natural: false };
+        let mut sorter = Sorter::new(&[direction], folder.path(), memory, drops_missing);
+        for block in keys.chunks(sorter.block()) {
+            sorter
+                .add(block.len(), &|i, out| {
+                    out.push(&match &block[i] {
+                        None => KeyValue::Missing,
+                        Some(text) => KeyValue::Text(Cow::Borrowed(text)),
+                    })
+                })
+                .unwrap();
+        }
+        let Sorted { order, missing } = sorter.finish().unwrap();
+        let mut found = Vec::new();
+        order.read(0..order.len(), &mut found).unwrap();
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+        (found, missing)
+    }
+
+    #[test]
+    fn the_order_is_stable_and_the_same_in_any_memory() {
+        let keys: Vec<Option<String>> = (0..30_000u64)
+            .map(|i| {
+                let number = i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 50;
+                (number % 97 > 0).then(|| format!("{number:0width$}", width = 1 + (number % 40) as usize))
+            })
+            .collect();
+        let mut expected: Vec<u64> = (0..30_000).collect();
+        expected.sort_by_key(|i| {
+            let key = &keys[usize::try_from(*i).unwrap()];
+            (key.is_none(), key.clone())
+        });
+        let absent = to_u64(keys.iter().filter(|key| key.is_none()).count());
+        for memory in [0, 500_000, u64::MAX] {
+            assert_eq!(sorted(&keys, memory, false, false), (expected.clone(), absent), "{memory}");
+            let kept = expected[..expected.len() - absent as usize].to_vec();
+            assert_eq!(sorted(&keys, memory, false, true), (kept, absent));
+        }
+        expected.sort_by_key(|i| {
+            let key = &keys[usize::try_from(*i).unwrap()];
+            (key.is_none(), std::cmp::Reverse(key.clone()))
+        });
+        assert_eq!(sorted(&keys, 500_000, true, false), (expected, absent));
+        assert_eq!(sorted(&[], 0, false, false), (vec![], 0));
+    }
+
+    #[test]
+    fn kinds_that_differ_between_blocks_are_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut sorter = Sorter::new(&[Direction::default()], folder.path(), u64::MAX, false);
+        sorter.add(3, &|_, out| out.push(&KeyValue::Int(1))).unwrap();
+        let error = sorter.add(3, &|_, out| out.push(&KeyValue::Text(Cow::Borrowed("a")))).unwrap_err();
+        assert!(error.to_string().contains("sample 0 and a string in sample 3"), "{error}");
+    }
+}

@@ -1,0 +1,57 @@
+//! Several files that appear together or not at all, for Python.
+
+use crate::errors::{IntoPy, to_py};
+use jinx_core::Error;
+use jinx_core::io::{self, Contents, DirectoryWriter};
+use pyo3::prelude::*;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+
+/// A directory that is filled under a hidden name and appears under its own with `commit`.
+#[pyclass(frozen, module = "jinx._core")]
+pub struct NewDirectory(Mutex<Option<DirectoryWriter>>);
+
+impl NewDirectory {
+    fn take(&self) -> Option<DirectoryWriter> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+#[pymethods]
+impl NewDirectory {
+    #[new]
+    fn new(py: Python<'_>, target: PathBuf, overwrite: bool) -> PyResult<Self> {
+        let writer = py.detach(|| DirectoryWriter::begin_with(&target, overwrite, Contents::Anything));
+        Ok(Self(Mutex::new(Some(writer.into_py_result()?))))
+    }
+
+    /// Where its files are written.
+    #[getter]
+    fn path(&self) -> PyResult<OsString> {
+        let writer = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*writer {
+            Some(writer) => Ok(writer.path().into()),
+            None => Err(to_py(&Error::invalid("this directory was published or given up"))),
+        }
+    }
+
+    /// Makes its files durable and gives it its name.
+    fn commit(&self, py: Python<'_>) -> PyResult<()> {
+        let writer =
+            self.take().ok_or_else(|| to_py(&Error::invalid("this directory was published or given up")))?;
+        py.detach(|| writer.commit()).into_py_result()
+    }
+
+    /// Removes what was written, unless it was published.
+    fn abort(&self, py: Python<'_>) {
+        let writer = self.take();
+        py.detach(|| drop(writer));
+    }
+}
+
+/// Writes a small file so that readers see the old or the new content.
+#[pyfunction]
+pub fn publish_file(py: Python<'_>, path: PathBuf, data: &[u8]) -> PyResult<()> {
+    py.detach(|| io::publish_file(&path, data)).into_py_result()
+}

@@ -1,0 +1,215 @@
+//! Kernels of `jinx-kernels` over the first column of an Arrow stream. Results are arrays as bytes, or lists.
+
+use crate::errors::{IntoPy, to_py};
+use crate::ffi::capsule::take_stream;
+use arrow_array::cast::AsArray;
+use arrow_array::ffi_stream::FFI_ArrowArrayStream;
+use arrow_array::{Array, RecordBatch};
+use arrow_schema::DataType;
+use jinx_convert::arrow::stream::from_c_stream;
+use jinx_core::{Error, Result};
+use jinx_kernels::characters::Class;
+use jinx_kernels::hash::Ignore;
+use jinx_kernels::minhash::{Scheme, Tokens};
+use jinx_kernels::words::Split;
+use jinx_kernels::{characters, clusters, hash, links, minhash, repetition, words};
+use pyo3::prelude::*;
+use pyo3::types::{PyByteArray, PyBytes};
+
+/// Runs `work` on the strings of the first column, null being the empty string, without the GIL.
+fn on_texts<T: Send>(
+    table: &Bound<'_, PyAny>,
+    work: impl FnOnce(&[&str]) -> Result<T> + Send,
+) -> PyResult<T> {
+    let stream = take_stream(table)?;
+    table.py().detach(|| with_texts(stream, work)).into_py_result()
+}
+
+fn with_texts<T>(stream: FFI_ArrowArrayStream, work: impl FnOnce(&[&str]) -> Result<T>) -> Result<T> {
+    let batches = from_c_stream(stream)?.collect::<Result<Vec<_>>>()?;
+    let mut texts = Vec::with_capacity(batches.iter().map(RecordBatch::num_rows).sum());
+    for column in batches.iter().filter_map(|batch| batch.columns().first()) {
+        match column.data_type() {
+            DataType::Utf8 => texts.extend(column.as_string::<i32>().iter().map(Option::unwrap_or_default)),
+            DataType::LargeUtf8 => {
+                texts.extend(column.as_string::<i64>().iter().map(Option::unwrap_or_default))
+            }
+            DataType::Utf8View => texts.extend(column.as_string_view().iter().map(Option::unwrap_or_default)),
+            DataType::Null => texts.extend(std::iter::repeat_n("", column.len())),
+            other => return Err(Error::invalid(format!("a column of {other}; a kernel takes strings"))),
+        }
+    }
+    work(&texts)
+}
+
+fn array<'py, const N: usize>(
+    py: Python<'py>,
+    values: impl Iterator<Item = [u8; N]>,
+) -> Bound<'py, PyByteArray> {
+    PyByteArray::new(py, &values.flatten().collect::<Vec<u8>>())
+}
+
+fn unknown(what: &str, name: &str) -> PyErr {
+    to_py(&Error::invalid(format!("{what} {name:?} is not known")))
+}
+
+fn split_named(name: &str) -> PyResult<Split> {
+    match name {
+        "space" => Ok(Split::Space),
+        "unicode" => Ok(Split::Unicode),
+        _ => Err(unknown("the way to split words", name)),
+    }
+}
+
+#[pyfunction]
+pub fn kernel_count_characters<'py>(
+    py: Python<'py>,
+    texts: &Bound<'py, PyAny>,
+    of: &str,
+    threads: usize,
+) -> PyResult<Bound<'py, PyByteArray>> {
+    let class = Class::named(of).ok_or_else(|| unknown("the class of characters", of))?;
+    let counts = on_texts(texts, |texts| characters::count(texts, class, threads))?;
+    Ok(array(py, counts.into_iter().map(u64::to_le_bytes)))
+}
+
+#[pyfunction]
+pub fn kernel_count_words<'py>(
+    py: Python<'py>,
+    texts: &Bound<'py, PyAny>,
+    split: &str,
+    threads: usize,
+) -> PyResult<Bound<'py, PyByteArray>> {
+    let split = split_named(split)?;
+    let counts = on_texts(texts, |texts| words::count(texts, split, threads))?;
+    Ok(array(py, counts.into_iter().map(u64::to_le_bytes)))
+}
+
+#[pyfunction]
+pub fn kernel_character_repetition<'py>(
+    py: Python<'py>,
+    texts: &Bound<'py, PyAny>,
+    n: usize,
+    threads: usize,
+) -> PyResult<Bound<'py, PyByteArray>> {
+    let shares = on_texts(texts, |texts| repetition::characters(texts, n, threads))?;
+    Ok(array(py, shares.into_iter().map(f64::to_le_bytes)))
+}
+
+#[pyfunction]
+pub fn kernel_word_repetition<'py>(
+    py: Python<'py>,
+    texts: &Bound<'py, PyAny>,
+    n: usize,
+    split: &str,
+    threads: usize,
+) -> PyResult<Bound<'py, PyByteArray>> {
+    let split = split_named(split)?;
+    let shares = on_texts(texts, |texts| repetition::words(texts, n, split, threads))?;
+    Ok(array(py, shares.into_iter().map(f64::to_le_bytes)))
+}
+
+#[pyfunction]
+pub fn kernel_replace_links(
+    texts: &Bound<'_, PyAny>,
+    replacement: &str,
+    threads: usize,
+) -> PyResult<Vec<Option<String>>> {
+    on_texts(texts, |texts| links::replace(texts, replacement, threads))
+}
+
+#[pyfunction]
+pub fn kernel_hash128<'py>(
+    py: Python<'py>,
+    texts: &Bound<'py, PyAny>,
+    ignore_case: bool,
+    ignore_non_letters: bool,
+    threads: usize,
+) -> PyResult<Bound<'py, PyByteArray>> {
+    let ignore = Ignore { case: ignore_case, non_letters: ignore_non_letters };
+    let hashes = on_texts(texts, |texts| hash::hash128(texts, ignore, threads))?;
+    Ok(array(py, hashes.into_iter().flatten().map(u64::to_le_bytes)))
+}
+
+#[pyfunction]
+pub fn kernel_minhash<'py>(
+    py: Python<'py>,
+    texts: &Bound<'py, PyAny>,
+    tokens: &str,
+    window: usize,
+    lowercase: bool,
+    size: usize,
+    threads: usize,
+) -> PyResult<Bound<'py, PyByteArray>> {
+    let tokens = match tokens {
+        "space" => Tokens::Space,
+        "punctuation" => Tokens::Punctuation,
+        "character" => Tokens::Character,
+        _ => return Err(unknown("the kind of tokens", tokens)),
+    };
+    let scheme = Scheme { tokens, window, lowercase, permutations: size };
+    let signatures = on_texts(texts, |texts| minhash::signatures(texts, scheme, threads))?;
+    Ok(array(py, signatures.into_iter().map(u32::to_le_bytes)))
+}
+
+#[pyfunction]
+pub fn kernel_band_keys<'py>(
+    py: Python<'py>,
+    signatures: &Bound<'py, PyBytes>,
+    size: usize,
+    bands: usize,
+    rows: usize,
+) -> PyResult<Bound<'py, PyByteArray>> {
+    let signatures = signatures.as_bytes();
+    let keys = py
+        .detach(|| {
+            let elements: Vec<u32> = numbers(signatures).map(u32::from_le_bytes).collect();
+            minhash::band_keys(&elements, size, bands, rows)
+        })
+        .into_py_result()?;
+    Ok(array(py, keys.into_iter().map(u64::to_le_bytes)))
+}
+
+/// Groups of positions that equal keys connect.
+#[pyclass(module = "jinx._core", frozen)]
+pub struct Clusters {
+    groups: std::sync::Mutex<clusters::Clusters>,
+}
+
+#[pymethods]
+impl Clusters {
+    #[new]
+    fn new(count: u64) -> PyResult<Self> {
+        let groups = clusters::Clusters::new(count).into_py_result()?;
+        Ok(Self { groups: std::sync::Mutex::new(groups) })
+    }
+
+    /// Joins the positions whose keys are equal; both are little-endian u64.
+    fn join_equal(&self, keys: &Bound<'_, PyBytes>, positions: &Bound<'_, PyBytes>) -> PyResult<()> {
+        let (raw_keys, raw_positions) = (keys.as_bytes(), positions.as_bytes());
+        keys.py()
+            .detach(|| {
+                let keys: Vec<u64> = numbers(raw_keys).map(u64::from_le_bytes).collect();
+                let positions: Vec<u64> = numbers(raw_positions).map(u64::from_le_bytes).collect();
+                self.lock().join_equal(&keys, &positions)
+            })
+            .into_py_result()
+    }
+
+    /// The least position of the group of each position, little-endian u64.
+    fn roots<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyByteArray>> {
+        let roots = py.detach(|| self.lock().roots()).into_py_result()?;
+        Ok(array(py, roots.into_iter().map(u64::to_le_bytes)))
+    }
+}
+
+impl Clusters {
+    /// Taken only without the GIL.
+    fn lock(&self) -> std::sync::MutexGuard<'_, clusters::Clusters> {
+        self.groups.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+}
+
+fn numbers<const N: usize>(bytes: &[u8]) -> impl Iterator<Item = [u8; N]> {
+    bytes.chunks_exact(N).map(|chunk| chunk.try_into().unwrap_or([0; N]))
+}

@@ -1,0 +1,208 @@
+//! Orders of samples: shuffled ones, and those that keys give.
+
+use crate::dataset::columns::{kind_of, measure_block};
+use crate::dataset::reader::Reader;
+use crate::dataset::rows::ColumnData;
+use crate::errors::{IntoPy, to_py};
+use jinx_core::{Error, Result};
+use jinx_format::fields::Measure;
+use jinx_order::{
+    ColumnKind, Direction, KeyBytes, KeyValue, Order, Permutation, Plan, Sorted, Sorter, StoredColumn,
+};
+use pyo3::prelude::*;
+use pyo3::sync::MutexExt;
+use pyo3::types::{PyBytes, PyFloat, PyInt, PyString, PyTuple};
+use std::borrow::Cow;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Samples whose values are in memory while their keys are made.
+const SCANNED: usize = 1 << 18;
+
+/// The samples of a view by number, in a new order.
+#[pyclass(frozen, module = "jinx._core", name = "Ordering")]
+pub struct Ordering(pub Arc<Order>);
+
+#[pymethods]
+impl Ordering {
+    /// The order that a seed gives `samples` samples.
+    #[staticmethod]
+    fn shuffled(samples: u64, seed: u64) -> Self {
+        Self(Arc::new(Order::Shuffled(Permutation::new(samples, seed))))
+    }
+
+    fn __len__(&self) -> usize {
+        usize::try_from(self.0.len()).unwrap_or(usize::MAX)
+    }
+
+    /// The samples at the places `start..stop`, as little-endian u64.
+    fn positions<'py>(&self, py: Python<'py>, start: u64, stop: u64) -> PyResult<Bound<'py, PyBytes>> {
+        let bytes = py.detach(|| {
+            let mut found = Vec::new();
+            self.0.read(start..stop, &mut found)?;
+            Ok(found.iter().flat_map(|position| position.to_le_bytes()).collect::<Vec<u8>>())
+        });
+        Ok(PyBytes::new(py, &bytes.into_py_result()?))
+    }
+}
+
+/// The number of runs (None: one pass) and the bytes of the temporary files.
+#[pyfunction]
+pub fn plan_order(samples: u64, bytes: u64, memory: u64) -> (Option<u64>, u64) {
+    let plan = Plan::choose(samples, bytes, memory);
+    let runs = match plan {
+        Plan::OnePass => None,
+        Plan::TwoPasses { runs } => Some(runs),
+    };
+    (runs, plan.temporary_bytes(samples, bytes))
+}
+
+/// Sorts samples by keys that are added in their order.
+#[pyclass(frozen, module = "jinx._core", name = "SortKeys")]
+pub struct SortKeys(Mutex<Option<Sorter>>);
+
+/// Where the keys of a block of samples come from.
+enum KeySource {
+    Stored(StoredColumn),
+    Measured(Vec<Option<Measure>>),
+}
+
+impl SortKeys {
+    fn lock(&self, py: Python<'_>) -> MutexGuard<'_, Option<Sorter>> {
+        self.0.lock_py_attached(py).unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn finished() -> PyErr {
+    to_py(&Error::invalid("these keys are sorted already"))
+}
+
+#[pymethods]
+impl SortKeys {
+    /// `directions`: for each key, whether it descends and whether numbers in strings count as numbers.
+    #[new]
+    fn new(directions: Vec<(bool, bool)>, folder: PathBuf, memory: u64, drop_missing: bool) -> Self {
+        let directions: Vec<Direction> = directions
+            .into_iter()
+            .map(|(is_descending, is_natural)| Direction { is_descending, is_natural })
+            .collect();
+        Self(Mutex::new(Some(Sorter::new(&directions, &folder, memory, drop_missing))))
+    }
+
+    /// Adds all samples of a view by the values or lengths at paths; says of each path whether any sample has something
+    /// there.
+    fn add_paths(
+        &self,
+        py: Python<'_>,
+        reader: &Bound<'_, Reader>,
+        keys: Vec<(Vec<String>, String)>,
+    ) -> PyResult<Vec<bool>> {
+        let view = &reader.get().view;
+        let keys = keys.into_iter().map(|(path, kind)| Ok((path, kind_of(&kind)?)));
+        let keys: Vec<_> = keys.collect::<PyResult<_>>()?;
+        let mut state = self.lock(py);
+        let sorter = state.as_mut().ok_or_else(finished)?;
+        py.detach(|| {
+            let mut sources = Vec::new();
+            for (path, kind) in &keys {
+                let path: Vec<Option<String>> = path.iter().cloned().map(Some).collect();
+                let column = view.rows.column(&path, *kind)?.map(stored).transpose()?;
+                sources.push(column.map_or_else(|| KeySource::Measured(Vec::new()), KeySource::Stored));
+            }
+            let is_scanned = sources.iter().any(|source| matches!(source, KeySource::Measured(_)));
+            let block = if is_scanned { sorter.block().min(SCANNED) } else { sorter.block() };
+            let threads = std::thread::available_parallelism().map_or(1, usize::from);
+            let mut there: Vec<bool> =
+                sources.iter().map(|source| matches!(source, KeySource::Stored(_))).collect();
+            for start in (0..view.count()).step_by(block) {
+                jinx_core::interrupt::check()?;
+                let range = start..view.count().min(start + block);
+                for (i, source) in sources.iter_mut().enumerate() {
+                    let KeySource::Measured(measured) = source else { continue };
+                    let (path, kind) = &keys[i];
+                    let path: Vec<&str> = path.iter().map(String::as_str).collect();
+                    *measured = measure_block(view, range.clone(), &path, *kind, threads)?;
+                    there[i] |= measured.iter().any(Option::is_some);
+                }
+                sorter.add(range.len(), &|i, out| {
+                    sources.iter().try_for_each(|source| match source {
+                        KeySource::Stored(column) => out.push(&column.key(view.position(start + i))?),
+                        KeySource::Measured(measured) => push_measure(out, measured[i].as_ref()),
+                    })
+                })?;
+            }
+            Ok(there)
+        })
+        .into_py_result()
+    }
+
+    /// Adds samples by keys of Python: of each a value, or a tuple where there are several keys.
+    fn add_values(&self, py: Python<'_>, values: Vec<Bound<'_, PyAny>>) -> PyResult<()> {
+        let mut keys = Vec::with_capacity(values.len());
+        for value in &values {
+            keys.push(match value.cast::<PyTuple>() {
+                Ok(parts) => parts.iter().map(|part| key_of(&part)).collect::<PyResult<Vec<_>>>()?,
+                Err(_) => vec![key_of(value)?],
+            });
+        }
+        let mut state = self.lock(py);
+        let sorter = state.as_mut().ok_or_else(finished)?;
+        py.detach(|| sorter.add(keys.len(), &|i, out| keys[i].iter().try_for_each(|key| out.push(key))))
+            .into_py_result()
+    }
+
+    /// The order, and how many samples lack a key.
+    fn finish(&self, py: Python<'_>) -> PyResult<(Ordering, u64)> {
+        let sorter = self.lock(py).take().ok_or_else(finished)?;
+        let Sorted { order, missing } = py.detach(|| sorter.finish()).into_py_result()?;
+        Ok((Ordering(Arc::new(order)), missing))
+    }
+}
+
+fn stored(column: ColumnData) -> Result<StoredColumn> {
+    let kind = ColumnKind::from_name(column.dtype)
+        .ok_or_else(|| Error::unsupported(format!("a column of {}", column.dtype)))?;
+    Ok(StoredColumn { kind, data: column.data, validity: column.validity, offsets: column.offsets })
+}
+
+fn push_measure(out: &mut KeyBytes, measure: Option<&Measure>) -> Result<()> {
+    let key = match measure {
+        None | Some(Measure::None) => KeyValue::Missing,
+        Some(Measure::Bool(value)) => KeyValue::Int(i128::from(*value)),
+        Some(Measure::Int(value)) => KeyValue::Int(i128::from(*value)),
+        Some(Measure::Uint(value) | Measure::Length(value)) => KeyValue::Int(i128::from(*value)),
+        Some(Measure::Float(value)) => KeyValue::Float(*value),
+        Some(Measure::Text(text)) => KeyValue::Text(Cow::Borrowed(text)),
+        Some(Measure::Huge) => return Err(Error::invalid("an integer of more than 64 bits as a sort key")),
+    };
+    out.push(&key)
+}
+
+fn key_of(value: &Bound<'_, PyAny>) -> PyResult<KeyValue<'static>> {
+    if value.is_none() {
+        return Ok(KeyValue::Missing);
+    }
+    if let Ok(text) = value.cast::<PyString>() {
+        return Ok(KeyValue::Text(Cow::Owned(text.to_str()?.to_owned())));
+    }
+    if value.is_instance_of::<PyFloat>() {
+        return Ok(KeyValue::Float(value.extract()?));
+    }
+    let is_int = value.is_instance_of::<PyInt>() || value.hasattr("__index__")?;
+    let whole = if is_int { value.extract::<i128>().ok() } else { None };
+    if let Some(whole) =
+        whole.filter(|whole| *whole >= i128::from(i64::MIN) && *whole <= i128::from(u64::MAX))
+    {
+        return Ok(KeyValue::Int(whole));
+    }
+    if !is_int && value.hasattr("__float__")? {
+        return Ok(KeyValue::Float(value.extract()?));
+    }
+    let name = value.get_type().name()?;
+    let what = if is_int {
+        "a sort key of more than 64 bits".to_owned()
+    } else {
+        format!("a sort key of type {name}; a key is a number, a string, None, or a tuple of them")
+    };
+    Err(pyo3::exceptions::PyTypeError::new_err(what))
+}

@@ -1,0 +1,58 @@
+//! Samples of a dataset written in another order, within bounded memory.
+
+use super::Writer;
+use crate::dataset::reader::Reader;
+use crate::dataset::rows::Rows;
+use crate::errors::to_py;
+use crate::files::tools::call_progress;
+use crate::order::Ordering;
+use jinx_core::io::Scratch;
+use jinx_core::sink::Sink;
+use jinx_core::{Error, Result};
+use jinx_format::write::encode::RowEncoder;
+use jinx_order::{Plan, Rewrite, Samples, rewrite};
+use pyo3::prelude::*;
+
+/// The samples beneath a view.
+struct Stored<'r>(&'r dyn Rows);
+
+impl Samples for Stored<'_> {
+    fn count(&self) -> u64 {
+        self.0.files().samples
+    }
+
+    fn emit(&self, position: u64, encoder: &mut RowEncoder) -> Result<()> {
+        encoder.begin_dict(0)?;
+        self.0.emit_members(position, &|_| true, encoder)?;
+        encoder.end_dict()
+    }
+}
+
+/// Writes the samples of a view in an order; returns the bytes of temporary files. The plan is the number of runs (None:
+/// one pass), the bytes of the output and those of memory; `progress(done, total)` counts samples over all passes.
+#[pyfunction]
+pub fn reorder(
+    py: Python<'_>,
+    target: &Bound<'_, Writer>,
+    reader: &Bound<'_, Reader>,
+    ordering: &Bound<'_, Ordering>,
+    plan: (Option<u64>, u64, u64),
+    progress: Option<Py<PyAny>>,
+) -> PyResult<u64> {
+    let (runs, bytes, memory) = plan;
+    let target = target.get();
+    let view = &reader.get().view;
+    let order = &ordering.get().0;
+    let mut state = target.lock(py);
+    let here = |error: Error| to_py(&error.in_file(&target.path));
+    let writer = state.open_writer().map_err(here)?;
+    py.detach(|| {
+        let scratch = Scratch::next_to(&target.path)?;
+        let samples = Stored(&*view.rows);
+        let positions = view.positions.as_ref().map(|positions| positions.as_slice());
+        let job = Rewrite { samples: &samples, view: positions, order, bytes, memory, scratch: &scratch };
+        let plan = runs.map_or(Plan::OnePass, |runs| Plan::TwoPasses { runs });
+        rewrite(&job, plan, writer, &mut |done, total| call_progress(progress.as_ref(), (done, total)))
+    })
+    .map_err(here)
+}

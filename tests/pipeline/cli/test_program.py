@@ -1,0 +1,159 @@
+"""The command line, run as users run it."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+import jinx
+from jinx_pipeline.cli.program import COMMANDS, run
+from pipeline.made import rows_of, write_input, write_operators
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_input(tmp_path / "in.jinx", 200)
+    write_operators(tmp_path)
+    return tmp_path
+
+
+def recipe(folder: Path, process: list, **more) -> str:
+    data = {"dataset": "in.jinx", "process": process, "export": "out.jinx", "workers": 2, **more}
+    (folder / "recipe.yaml").write_text(yaml.safe_dump(data))
+    return "recipe.yaml"
+
+
+def apart(*words: str, **more: str) -> subprocess.CompletedProcess[str]:
+    """The command in a process of its own: operators of files stay in the process that loaded them."""
+    root = Path(jinx.__file__).parents[1]
+    environment = {"PYTHONPATH": f"{root}:{root / 'pipeline'}", "PATH": "/usr/bin:/bin", **more}
+    return subprocess.run(
+        [sys.executable, "-m", "jinx_pipeline", *words], env=environment, capture_output=True, text=True, check=False
+    )
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_explains_itself_with_two_examples(command, capsys):
+    assert run([command, "--help"]) == 0
+    text = capsys.readouterr().out
+    assert text.count(f"jinx-pipeline {command}") >= 2 or text.count("jinx-pipeline") >= 3
+
+
+def test_run_writes_the_output_and_says_what_it_did(folder, capsys):
+    path = recipe(folder, [{"text_length_filter": {"max_len": 60}}])
+    assert run(["run", path]) == 0
+    out = capsys.readouterr()
+    assert "text_length_filter" in out.out
+    expected = [one["n"] for one in rows_of(folder / "in.jinx") if len(one["text"]) <= 60]
+    assert f"out.jinx: {len(expected)} of 200 samples" in out.err
+    assert [one["n"] for one in rows_of(folder / "out.jinx")] == expected
+    assert run(["run", path]) == 0
+    assert "resumed" in capsys.readouterr().err
+
+
+def test_a_bad_row_gives_exit_code_one_and_can_be_replayed(folder):
+    path = recipe(folder, [{"fragile_mapper": {"raises": [5]}}], custom_operators=["wrong.py"])
+    done = apart("run", path)
+    assert done.returncode == 1
+    assert "row 5: fragile_mapper: ValueError: this row is bad" in done.stderr
+    record = json.loads((folder / "out.jinx.work" / "quarantine.jsonl").read_text())
+    assert (record["row"], record["operator"]) == (5, "fragile_mapper")
+    assert apart("run", path, "--max-bad-rows", "1").returncode == 0
+    # Repaired: the file of operators no longer raises.
+    (folder / "wrong.py").write_text((folder / "wrong.py").read_text().replace("raise ValueError", "print"))
+    again = apart("replay", "out.jinx.work", "rest.jinx")
+    assert again.returncode == 0, again.stderr
+    assert [one["n"] for one in rows_of(folder / "rest.jinx")] == [5]
+
+
+def test_resume_takes_the_working_directory(folder, capsys):
+    path = recipe(folder, ["clean_links_mapper"])
+    assert run(["run", path]) == 0
+    assert run(["resume", "out.jinx.work"]) == 0
+    assert "resumed" in capsys.readouterr().err
+    assert run(["resume", "nothing.yaml"]) == 2
+
+
+def test_a_trial_shows_what_is_dropped_and_writes_nothing(folder, capsys):
+    path = recipe(folder, [{"text_length_filter": {"max_len": 60}}, "clean_links_mapper"])
+    before = sorted(folder.iterdir())
+    assert run(["run", path, "--limit", "50"]) == 0
+    text = capsys.readouterr().out
+    assert "50 samples chosen with seed 0" in text
+    assert text.count("dropped ") == 3
+    assert "->" in text
+    assert sorted(folder.iterdir()) == before
+
+
+def test_plan_writes_nothing_and_refuses_what_cannot_run(folder, capsys):
+    path = recipe(folder, [{"text_length_filter": {"max_len": 60}}])
+    before = sorted(folder.iterdir())
+    assert run(["plan", path]) == 0
+    assert "text_length_filter" in capsys.readouterr().out
+    assert run(["plan", path, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["rows"] == 200
+    assert sorted(folder.iterdir()) == before
+    recipe(folder, ["text_length_filter"], dataset={"path": "in.jinx", "text": "txt"})
+    assert run(["plan", path]) == 2
+    assert "reads the column 'txt', which the input does not have; did you mean 'text'?" in capsys.readouterr().err
+
+
+def test_analyze_then_sweep_thresholds_without_measuring_again(folder):
+    steps = [{"text_length_filter": {"max_len": 60}}, {"slow_filter": {}}]
+    path = recipe(folder, steps, custom_operators=["wrong.py"])
+    done = apart("analyze", path, "--out", "stats.jinx", "--report", "report.html")
+    assert done.returncode == 0, done.stderr
+    page = (folder / "report.html").read_text()
+    assert page.startswith("<!doctype html>")
+    assert "text_len" in page
+    assert "<script" not in page
+    view = jinx.open("stats.jinx")
+    assert len(view) == 200
+    assert view.column("__dj__stats__.text_len")[0] == len(rows_of(folder / "in.jinx")[0]["text"])
+    recipe(folder, [{"text_length_filter": {"max_len": 70}}, {"slow_filter": {}}], custom_operators=["wrong.py"])
+    done = apart("run", path, "--from-stats", "stats.jinx", SLOW_FILTER_RAISES="1")
+    assert done.returncode == 0, done.stderr
+    kept = [one["n"] for one in rows_of(folder / "in.jinx") if len(one["text"]) <= 70 and one["n"] % 3]
+    assert [one["n"] for one in rows_of(folder / "out.jinx")] == kept
+
+
+def test_ops_lists_finds_and_describes(capsys):
+    assert run(["ops"]) == 0
+    assert "clean_links_mapper" in capsys.readouterr().out
+    assert run(["ops", "links", "mapper"]) == 0
+    assert "text_length_filter" not in capsys.readouterr().out
+    assert run(["ops", "text_length_filter"]) == 0
+    assert "min_len: int" in capsys.readouterr().out
+    assert run(["ops", "nothing-like-this"]) == 2
+
+
+def test_import_recipe_writes_ours(folder, capsys):
+    theirs = {"dataset_path": "in.jinx", "export_path": "out", "process": [{"text_length_filter": {"min_len": 3}}]}
+    (folder / "theirs.yaml").write_text(yaml.safe_dump(theirs))
+    assert run(["import-recipe", "theirs.yaml", "ours.yaml"]) == 0
+    assert run(["plan", "ours.yaml"]) == 0
+    assert run(["import-recipe", "theirs.yaml", "ours.yaml"]) == 2
+    assert "exists" in capsys.readouterr().err
+
+
+def test_a_mistake_in_the_command_is_one_line(folder, capsys):
+    assert run(["rnu"]) == 2
+    assert "did you mean 'run'" in capsys.readouterr().err
+    assert run(["run", "missing.yaml"]) == 2
+    err = capsys.readouterr().err
+    assert err.count("\n") == 1
+    assert "missing.yaml" in err
+
+
+def test_the_three_names_are_one_program(folder):
+    root = Path(jinx.__file__).parents[1]
+    environment = {"PYTHONPATH": f"{root}:{root / 'pipeline'}", "PATH": "/usr/bin:/bin"}
+    texts = []
+    for words in (["-m", "jinx_pipeline"], ["-m", "jinx", "pipeline"]):
+        command = [sys.executable, *words, "ops", "text_length_filter"]
+        texts.append(subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout)
+    assert texts[0] == texts[1] != ""

@@ -1,0 +1,62 @@
+"""The journal and the ledger over it: what was committed stays, once."""
+
+import pytest
+
+from jinx_pipeline.commit.journal import Journal
+from jinx_pipeline.commit.ledger import Ledger, Receipt
+from jinx_pipeline.commit.work_dir import WorkDir
+from jinx_pipeline.schedule.task import Task
+
+
+def test_a_line_that_a_crash_cut_short_is_dropped(tmp_path):
+    path = tmp_path / "journal.jsonl"
+    with Journal(path) as journal:
+        journal.append({"kind": "note", "name": "a"})
+    whole = path.read_bytes()
+    for cut in range(1, len(whole)):
+        path.write_bytes(whole + whole[:cut])
+        with Journal(path) as journal:
+            assert [one["name"] for one in journal.records] == ["a"]
+            journal.append({"kind": "note", "name": "b"})
+        with Journal(path) as journal:
+            assert [one["name"] for one in journal.records] == ["a", "b"]
+
+
+def test_damage_in_the_middle_is_an_error(tmp_path):
+    path = tmp_path / "journal.jsonl"
+    path.write_bytes(b'{"kind":"note","name":"a"}\n{"kind":"no\n{"kind":"note","name":"b"}\n')
+    with pytest.raises(ValueError, match="line 2: damaged"):
+        Journal(path)
+
+
+def test_a_working_directory_has_one_driver(tmp_path):
+    with WorkDir(tmp_path / "work"), pytest.raises(RuntimeError, match="another process runs this pipeline"):
+        WorkDir(tmp_path / "work")
+    WorkDir(tmp_path / "work").close()
+
+
+def test_a_divided_block_counts_when_all_its_pieces_are_there(tmp_path):
+    with WorkDir(tmp_path) as work_dir, Journal(work_dir.journal_path) as journal:
+        ledger = Ledger(work_dir, journal)
+        ledger.commit(0, Task(0, 0, 0, 50), 3, Receipt("a", 40))
+        assert ledger.done(0, {0: 100}, 1) == {}
+        assert ledger.pieces(0, 0, 0) == []
+        ledger.commit(0, Task(0, 0, 50, 50), 4, Receipt("c", 5))
+        ledger.commit(0, Task(0, 0, 0, 50), 5, Receipt("b", 40))
+        assert ledger.done(0, {0: 100}, 1) == {(0, 0): 45}
+    with WorkDir(tmp_path) as work_dir, Journal(work_dir.journal_path) as journal:
+        again = Ledger(work_dir, journal)
+        assert again.next_attempt == 6
+        assert again.parts(0, 0, 0) == ["b", "c"]
+        assert again.done(0, {0: 100}, 1) == {(0, 0): 45}
+
+
+def test_what_was_not_committed_is_swept(tmp_path):
+    with WorkDir(tmp_path) as work_dir, Journal(work_dir.journal_path) as journal:
+        ledger = Ledger(work_dir, journal)
+        for name in ("kept.jinx", "kept.binx", "kept.jinx.signatures", "left.jinx", "left.binx"):
+            (work_dir.parts / name).write_bytes(b"")
+        (work_dir.parts / "folder").mkdir()
+        ledger.commit(0, Task(0, 0, 0, 1), 0, Receipt("kept.jinx", 1))
+        ledger.sweep()
+        assert {path.name for path in work_dir.parts.iterdir()} == {"kept.jinx", "kept.binx", "kept.jinx.signatures"}

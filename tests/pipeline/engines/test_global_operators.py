@@ -1,0 +1,121 @@
+"""Operators that look at all rows: in phases, the same for any number of workers and any kills."""
+
+import json
+
+import pytest
+
+import jinx
+import jinx_pipeline as jp
+from jinx_pipeline.dataset import Dataset
+from jinx_pipeline.recipe.places import RecipeError
+from pipeline.made import Killer, digest, loaded_operators, rows_of, write_input
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    return write_input(tmp_path_factory.mktemp("data") / "in.jinx", 200)
+
+
+@pytest.fixture(scope="module")
+def wrong():
+    return loaded_operators()
+
+
+@pytest.fixture
+def options(wrong):
+    return {"workers": 2, "block_rows": 30, "custom_operators": (str(wrong),)}
+
+
+def chain(data, seconds=0.0):
+    names = ["twin_deduplicator", "clean_links_mapper", "backwards_selector", "fragile_mapper"]
+    slow = jp.create("slow_filter", seconds=seconds)
+    return Dataset.load(data).process([slow, *map(jp.create, names)])
+
+
+def expected():
+    kept: list[int] = []
+    for n in range(200):
+        if n % 3 and n // 2 not in {one // 2 for one in kept}:
+            kept.append(n)
+    return kept[::-1]
+
+
+def test_duplicates_go_and_a_selector_decides_the_order(data, options, tmp_path):
+    result = chain(data).export(tmp_path / "out", **options)
+    rows = rows_of(tmp_path / "out")
+    assert [one["n"] for one in rows] == expected()
+    assert all("http" not in one["text"] and one["twice"] == 2 * one["n"] for one in rows)
+    assert all(one["__dj__stats__"]["n_rest"] == one["n"] % 3 for one in rows)
+    assert [(one.operator, one.rows_in, one.rows_out) for one in result.operators][:2] == [
+        ("slow_filter", 200, 133),
+        ("twin_deduplicator", 133, len(rows)),
+    ]
+
+
+@pytest.mark.slow
+def test_workers_kills_and_kinds_of_output_make_no_difference(data, options, tmp_path):
+    chain(data).export(tmp_path / "calm", **{**options, "workers": 1})
+    with Killer(2, tmp_path / "out.work" / "journal.jsonl") as killer:
+        chain(data, seconds=0.005).export(tmp_path / "out", **options)
+    assert killer.killed == 2
+    assert digest(tmp_path / "out") == digest(tmp_path / "calm")
+    for name, more in (("one.jinx", {}), ("view.jinx", {"kind": "view"})):
+        chain(data).export(tmp_path / name, **options, **more)
+        assert rows_of(tmp_path / name) == rows_of(tmp_path / "calm")
+    (base,) = jinx.open(tmp_path / "view.jinx").info().bases
+    assert base.path == str(data)
+
+
+def test_a_deduplicator_at_the_end_and_at_the_start(data, options, tmp_path):
+    for name, steps in (("end", ["slow_filter", "twin_deduplicator"]), ("start", ["twin_deduplicator", "slow_filter"])):
+        flow = Dataset.load(data).process([jp.create(step) for step in steps])
+        flow.export(tmp_path / name, **options)
+    assert [one["n"] for one in rows_of(tmp_path / "end")] == expected()[::-1]
+    assert [one["n"] for one in rows_of(tmp_path / "start")] == [n for n in range(0, 200, 2) if n % 3]
+
+
+def test_groups_become_one_sample_each(data, options, tmp_path):
+    flow = Dataset.load(data).process([jp.create("digit_grouper"), jp.create("total_aggregator")])
+    flow.export(tmp_path / "out", **options)
+    assert rows_of(tmp_path / "out") == [
+        {"digit": digit, "n": sum(range(digit, 200, 10)), "rows": 20} for digit in range(10)
+    ]
+    flow.process(jp.create("fragile_mapper")).export(tmp_path / "more.jinx", **options)
+    assert [one["twice"] for one in rows_of(tmp_path / "more.jinx")] == [
+        2 * sum(range(digit, 200, 10)) for digit in range(10)
+    ]
+    whole = Dataset.load(data).process([jp.create("slow_filter"), jp.create("total_aggregator")])
+    whole.export(tmp_path / "whole", **options)
+    assert [one["rows"] for one in rows_of(tmp_path / "whole")] == [133]
+
+
+def test_new_samples_are_no_view(data, options, tmp_path):
+    flow = Dataset.load(data).process([jp.create("digit_grouper"), jp.create("total_aggregator")])
+    with pytest.raises(RecipeError, match="makes new samples, and a view only shows those of the input"):
+        flow.export(tmp_path / "view.jinx", kind="view", **options)
+
+
+def test_nothing_left_is_an_empty_dataset(data, options, tmp_path):
+    steps = [jp.ops.TextLengthFilter(min_len=10**6), jp.create("twin_deduplicator")]
+    for name, more in (("out", {}), ("one.jinx", {}), ("view.jinx", {"kind": "view"})):
+        result = Dataset.load(data).process(steps).export(tmp_path / name, **options, **more)
+        assert result.rows_out == 0
+        assert rows_of(tmp_path / name) == []
+
+
+def test_pairs_of_duplicates_are_traced(data, options, tmp_path):
+    flow = Dataset.load(data).process(jp.create("twin_deduplicator"))
+    result = flow.export(tmp_path / "out", trace=2, **options)
+    assert [(one["id"], one["of"]) for one in result.traces] == [(1, 0), (3, 2)]
+    assert len((tmp_path / "out.work" / "trace.jsonl").read_text().splitlines()) == 2
+
+
+def test_a_grown_input_is_refused(options, tmp_path):
+    source = tmp_path / "in.jsonl"
+    source.write_text("".join(json.dumps({"n": n}) + "\n" for n in range(20)))
+    flow = Dataset.load(source).process(jp.create("twin_deduplicator"))
+    flow.export(tmp_path / "out", **options)
+    with source.open("a") as file:
+        file.write('{"n": 20}\n')
+    with pytest.raises(ValueError, match="the input has grown, and this recipe looks at all rows"):
+        flow.export(tmp_path / "out", **options)

@@ -1,0 +1,129 @@
+"""Duplicates: exact, near, and of images."""
+
+import io
+import random
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import jinx_pipeline as jp
+from jinx_pipeline.dedup.exact import exact_duplicates, hash_table
+from jinx_pipeline.dedup.near import band_table, best_bands, near_duplicates
+
+RANDOM = random.Random(5)
+WORDS = ["".join(RANDOM.choices("abcdefghijklmnopqrstuvwxyz", k=6)) for _ in range(3000)]
+
+
+def document(length: int = 120) -> list[str]:
+    return RANDOM.choices(WORDS, k=length)
+
+
+def shingles(words: list[str]) -> set[tuple[str, ...]]:
+    return {tuple(words[at : at + 5]) for at in range(len(words) - 4)}
+
+
+def png(image: Image.Image) -> bytes:
+    out = io.BytesIO()
+    image.save(out, "png")
+    return out.getvalue()
+
+
+def gradient(seed: int) -> Image.Image:
+    pixels = np.random.default_rng(seed).integers(0, 256, (6, 6, 3), dtype=np.uint8)
+    return Image.fromarray(pixels).resize((96, 64))
+
+
+def test_exact_texts():
+    samples = [{"text": text} for text in ("A b", "a b", "A b", "ab", "a, b!")]
+    assert [sample["text"] for sample in jp.create("document_deduplicator")(samples)] == ["A b", "a b", "ab", "a, b!"]
+    lower = jp.create("document_deduplicator", lowercase=True)
+    assert [sample["text"] for sample in lower(samples)] == ["A b", "ab", "a, b!"]
+    letters = jp.create("document_deduplicator", lowercase=True, ignore_non_character=True)
+    marked = letters(samples, drop=False)
+    assert [sample["__dj__duplicate_of"] for sample in marked] == [None, 0, 0, 0, 0]
+
+
+@pytest.mark.parametrize("rows_at_once", [1, 7, 1000])
+def test_memory_does_not_change_which_samples_stay(rows_at_once):
+    generator = np.random.default_rng(1)
+    hashes = generator.integers(0, 40, (200, 2), dtype=np.uint64)
+    missing = generator.random(200) < 0.1
+    tables = [hash_table(hashes[at : at + 30], missing[at : at + 30]) for at in range(0, 200, 30)]
+    keep, originals = exact_duplicates(tables, rows_at_once)
+    first: dict[tuple, int] = {}
+    for at, one in enumerate(map(tuple, hashes.tolist())):
+        expected = -1 if missing[at] else first.setdefault(one, at)
+        assert originals[at] == (-1 if expected in {-1, at} else expected)
+    assert (keep == (originals < 0)).all()
+    keys = generator.integers(0, 60, (200, 3), dtype=np.uint64)
+    tables = [band_table(keys[at : at + 30]) for at in range(0, 200, 30)]
+    assert (near_duplicates(tables, rows_at_once)[1] == near_duplicates(tables)[1]).all()
+
+
+def test_signatures_that_can_be_read_once_are_refused():
+    with pytest.raises(TypeError, match="read several times"):
+        exact_duplicates(iter([hash_table(np.zeros((1, 2), dtype=np.uint64))]))
+
+
+def test_no_signatures():
+    assert [len(one) for one in exact_duplicates([])] == [0, 0]
+    assert [len(one) for one in near_duplicates([])] == [0, 0]
+
+
+def test_near_texts_are_those_that_an_exact_search_finds():
+    originals = [document() for _ in range(150)]
+    documents = list(originals)
+    similarity: list[float] = []
+    for at in range(100):
+        changed = list(originals[at])
+        for place in RANDOM.sample(range(len(changed)), at // 8):
+            changed[place] = "changed"
+        one, other = shingles(originals[at]), shingles(changed)
+        similarity.append(len(one & other) / len(one | other))
+        documents.append(changed)
+    samples = [{"text": " ".join(words)} for words in documents]
+    marked = jp.create("document_minhash_deduplicator")(samples, drop=False)
+    found = [sample["__dj__duplicate_of"] for sample in marked]
+    assert found[:150] == [None] * 150
+    for at, score in enumerate(similarity):
+        if score > 0.85:
+            assert found[150 + at] == at, score
+        if score < 0.45:
+            assert found[150 + at] is None, score
+
+
+def test_short_texts_are_duplicates_only_when_equal():
+    samples = [{"text": text} for text in ("a b", "c", "a  B", "", "c d")]
+    kept = jp.create("document_minhash_deduplicator")(samples)
+    assert [sample["text"] for sample in kept] == ["a b", "c", "", "c d"]
+
+
+def test_the_best_bands():
+    bands, rows = best_bands(0.7, 256)
+    assert bands * rows <= 256
+    assert 0.6 < (1 / bands) ** (1 / rows) < 0.8
+
+
+def test_bands_that_do_not_fit_are_refused():
+    with pytest.raises(jp.ParameterError, match="300 bands of 1 rows do not fit 256 permutations"):
+        jp.create("document_minhash_deduplicator", num_bands=300, num_rows_per_band=1)
+    with pytest.raises(jp.ParameterError, match="lies between 0 and 1"):
+        jp.create("document_minhash_deduplicator", jaccard_threshold=1.5)
+
+
+@pytest.mark.parametrize("method", ["phash", "dhash", "whash", "ahash"])
+def test_images(method):
+    one, other = gradient(1), gradient(2)
+    samples = [
+        {"images": [png(one)], "text": "a"},
+        {"images": [png(other)], "text": "a"},
+        {"images": [png(one.resize((192, 128)))], "text": "b"},
+        {"images": []},
+        {"images": []},
+        {"images": [png(other), png(one)], "text": "a"},
+    ]
+    marked = jp.create("image_deduplicator", method=method)(samples, drop=False)
+    assert [sample["__dj__duplicate_of"] for sample in marked] == [None, None, 0, None, None, None]
+    with_text = jp.create("image_deduplicator", method=method, consider_text=True)
+    assert len(with_text(samples)) == 6

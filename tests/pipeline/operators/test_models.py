@@ -1,0 +1,98 @@
+"""Operators with models, on tiny ones with random weights."""
+
+import json
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import jinx_pipeline as jp
+
+transformers = pytest.importorskip("transformers", reason="transformers is not installed")
+torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+# Importing the libraries takes longer than the tests.
+pytestmark = [pytest.mark.torch, pytest.mark.slow, pytest.mark.timeout(240)]
+
+WORDS = ["a", "photo", "of", "red", "blue", "thing"]
+
+
+@pytest.fixture(scope="module")
+def clip(tmp_path_factory) -> str:
+    """The directory of a CLIP model with random weights and its processor."""
+    folder = tmp_path_factory.mktemp("clip")
+    vocabulary = {"<|startoftext|>": 0, "<|endoftext|>": 1, "<unk>": 2}
+    for word in WORDS:
+        for letter in (*word[:-1], f"{word[-1]}</w>"):
+            vocabulary.setdefault(letter, len(vocabulary))
+    (folder / "vocab.json").write_text(json.dumps(vocabulary), "utf-8")
+    (folder / "merges.txt").write_text("#version: 0.2\n", "utf-8")
+    tokenizer = transformers.CLIPTokenizer(str(folder / "vocab.json"), str(folder / "merges.txt"), model_max_length=32)
+    sizes = {"hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2}
+    config = transformers.CLIPConfig(
+        text_config={**sizes, "vocab_size": 64, "max_position_embeddings": 32, "eos_token_id": 1, "bos_token_id": 0},
+        vision_config={**sizes, "image_size": 16, "patch_size": 8},
+        projection_dim=8,
+    )
+    torch.manual_seed(0)
+    transformers.CLIPModel(config).save_pretrained(folder)
+    images = transformers.CLIPImageProcessor(size={"shortest_edge": 16}, crop_size={"height": 16, "width": 16})
+    transformers.CLIPProcessor(image_processor=images, tokenizer=tokenizer).save_pretrained(folder)
+    return str(folder)
+
+
+def image(path, seed: int) -> str:
+    pixels = np.random.default_rng(seed).integers(0, 256, (20, 24, 3), dtype=np.uint8)
+    Image.fromarray(pixels).save(path)
+    return str(path)
+
+
+@pytest.fixture
+def samples(tmp_path):
+    one, other = image(tmp_path / "1.png", 1), image(tmp_path / "2.png", 2)
+    return [
+        {"text": "<__dj__image> a red thing <|__dj__eoc|> <__dj__image> a blue thing", "images": [one, other]},
+        {"text": "a red thing", "images": [one]},
+        {"text": "<__dj__image><__dj__image> a photo", "images": [one, other]},
+        {"text": "no image", "images": []},
+    ]
+
+
+def scores(samples, clip, **parameters) -> list[list[float]]:
+    operator = jp.create("image_text_similarity_filter", hf_clip=clip, **parameters)
+    marked = operator(samples, keep_stats=True, drop=False)
+    return [sample["__dj__stats__"]["image_text_similarity"] for sample in marked]
+
+
+def test_scores_of_chunks_with_their_images(samples, clip):
+    found = scores(samples, clip)
+    assert [len(one) for one in found] == [2, 1, 1, 0]
+    assert found[0][0] == pytest.approx(found[1][0], abs=1e-5)
+    assert all(-1 <= score <= 1 for one in found for score in one)
+    alone = [scores([{**samples[2], "text": "a photo", "images": [path]}], clip)[0][0] for path in samples[2]["images"]]
+    assert found[2][0] == pytest.approx(sum(alone) / 2, abs=1e-5)
+    assert scores(samples, clip, reduce_mode="max")[2][0] == pytest.approx(max(alone), abs=1e-5)
+
+
+def test_flips_are_other_images(samples, clip):
+    assert scores(samples, clip, horizontal_flip=True)[1] != scores(samples, clip)[1]
+
+
+def test_a_filter_keeps_what_is_similar(samples, clip):
+    found = scores(samples, clip)
+    bound = found[1][0] - 1e-4
+    kept = jp.create("image_text_similarity_filter", hf_clip=clip, min_score=bound)(samples)
+    assert samples[1] in kept
+    assert samples[3] not in kept
+
+
+def test_a_model_is_loaded_once(samples, clip, monkeypatch):
+    ctx = jp.Context(seed=3)
+    operator = jp.create("image_text_similarity_filter", hf_clip=clip)
+    operator(samples, ctx=ctx)
+    monkeypatch.setattr(transformers.CLIPModel, "from_pretrained", None)
+    operator(samples, ctx=ctx)
+
+
+def test_a_text_that_stands_for_more_images(samples, clip):
+    with pytest.raises(ValueError, match="stands for 2 images; the sample has 1"):
+        scores([{**samples[2], "images": samples[2]["images"][:1]}], clip)

@@ -1,0 +1,123 @@
+"""Operators that run a user's code."""
+
+import pytest
+
+import jinx
+import jinx_pipeline as jp
+from jinx_pipeline.operators import ScriptOp
+from jinx_pipeline.operators.code_digest import code_digest
+
+SAMPLES = [{"id": 1, "tags": ["a"]}, {"id": 2, "tags": []}, {"id": 3, "tags": ["b", "c"]}]
+
+
+def tag_each(sample):
+    return [{"id": sample["id"], "tag": tag} for tag in sample["tags"]]
+
+
+def test_a_function_changes_drops_and_multiplies():
+    def grow(sample):
+        if not sample["tags"]:
+            return None
+        sample["tags"].append("new")
+        return sample
+
+    assert ScriptOp(function=grow)(SAMPLES) == [{"id": 1, "tags": ["a", "new"]}, {"id": 3, "tags": ["b", "c", "new"]}]
+    assert ScriptOp(function=tag_each)(SAMPLES) == [{"id": 1, "tag": "a"}, {"id": 3, "tag": "b"}, {"id": 3, "tag": "c"}]
+
+
+def test_only_what_changed_is_written(tmp_path):
+    with jinx.Writer(tmp_path / "in.jinx") as writer:
+        for number in range(3):
+            writer.write({"number": number, "image": bytes([number]) * 100, "same": "x"})
+    dataset = jinx.open(tmp_path / "in.jinx")
+
+    def double(sample):
+        assert sample["same"] == "x"
+        return {**sample, "number": sample["number"] * 2} if sample["number"] else sample
+
+    batch = ScriptOp(function=double).run(jp.Batch(dataset), jp.Context())
+    assert batch.changed == {"number": [0, 2, 4]}
+    assert batch.to_samples()[2] == {"number": 4, "image": b"\x02" * 100, "same": "x"}
+    assert batch.ids == ["0/0", "1/0", "2/0"]
+
+
+def test_a_removed_column_is_gone():
+    def forget(sample):
+        del sample["tags"]
+        return sample
+
+    assert ScriptOp(function=forget)(SAMPLES) == [{"id": 1}, {"id": 2}, {"id": 3}]
+
+
+def test_what_a_function_may_not_return():
+    with pytest.raises(TypeError, match="function: the function returned int"):
+        ScriptOp(function=len)(SAMPLES)
+
+
+def test_a_file(tmp_path):
+    file = tmp_path / "mine.py"
+    file.write_text(
+        "FACTOR = 10\n"
+        "def process_single(sample):\n    return {**sample, 'id': sample['id'] * FACTOR}\n"
+        "def columns(samples):\n    samples['n'] = [len(tags) for tags in samples.pop('tags')]\n    return samples\n",
+        "utf-8",
+    )
+    mapper = jp.create("python_file_mapper", file_path=str(file))
+    assert [sample["id"] for sample in mapper(SAMPLES)] == [10, 20, 30]
+    batched = jp.create("python_file_mapper", file_path=str(file), function_name="columns", batched=True)
+    assert batched(SAMPLES) == [{"id": 1, "n": 1}, {"id": 2, "n": 0}, {"id": 3, "n": 2}]
+    before = mapper.digest
+    file.write_text(file.read_text("utf-8").replace("10", "11"), "utf-8")
+    assert mapper.digest != before
+    assert [sample["id"] for sample in mapper(SAMPLES)] == [11, 22, 33]
+    with pytest.raises(jp.ParameterError, match=r"has no function 'none'"):
+        jp.create("python_file_mapper", file_path=str(file), function_name="none")(SAMPLES)
+    with pytest.raises(jp.ParameterError, match="is not a file"):
+        jp.create("python_file_mapper", file_path=str(tmp_path / "none.py"))
+
+
+def test_a_digest_follows_the_body_and_what_it_closes_over():
+    def add(number):
+        return lambda sample: {**sample, "id": sample["id"] + number}
+
+    assert ScriptOp(function=add(1)).digest == ScriptOp(function=add(1)).digest
+    assert ScriptOp(function=add(1)).digest != ScriptOp(function=add(2)).digest
+    assert code_digest(tag_each) == code_digest(tag_each)
+    assert code_digest(lambda x: x + 1) != code_digest(lambda x: x + 2)
+
+
+FACTOR = [1]
+
+
+class Scaler:
+    def __init__(self, factor):
+        self.factor = factor
+
+    def __call__(self, sample):
+        return {**sample, "id": sample["id"] * self.factor}
+
+
+def test_a_digest_follows_objects_globals_and_what_is_called():
+    import collections
+
+    import numpy as np
+
+    def with_table(table):
+        return lambda sample: {**sample, "id": int(table[sample["id"]])}
+
+    assert code_digest(Scaler(2)) == code_digest(Scaler(2))
+    assert code_digest(Scaler(2)) != code_digest(Scaler(3))
+    assert code_digest(Scaler(2).__call__) != code_digest(Scaler(3).__call__)
+    assert code_digest(with_table(np.arange(3))) == code_digest(with_table(np.arange(3)))
+    assert code_digest(with_table(np.arange(3))) != code_digest(with_table(np.ones(3)))
+    assert code_digest(collections.Counter) == code_digest(collections.Counter)
+
+    def scaled(sample):
+        return {**sample, "id": sample["id"] * FACTOR[0]}
+
+    before = code_digest(scaled)
+    FACTOR[0] = 2
+    try:
+        assert code_digest(scaled) != before
+    finally:
+        FACTOR[0] = 1

@@ -1,0 +1,126 @@
+"""Recipes in YAML: what they say, and every mistake with its place."""
+
+import pytest
+
+from jinx_pipeline.recipe.places import RecipeError
+from jinx_pipeline.recipe.read import read_recipe, recipe_of
+from jinx_pipeline.recipe.yaml_text import MAX_BYTES
+
+GOOD = """\
+dataset: {path: in.jinx, text: "messages[*].content", images: image}
+process:
+  - text_length_filter: {min_len: 10}
+  - clean_links_mapper
+export: {path: out, shard_size: 1GB}
+seed: 7
+"""
+
+
+def test_a_recipe_says_what_to_do(tmp_path):
+    path = tmp_path / "recipe.yaml"
+    path.write_text(GOOD)
+    recipe = read_recipe(path, workers=3)
+    assert [source.path for source in recipe.sources] == ["in.jinx"]
+    assert (recipe.roles.text, recipe.roles.images, recipe.roles.videos) == ("messages[*].content", "image", "videos")
+    assert [step.operator.name for step in recipe.steps] == ["text_length_filter", "clean_links_mapper"]
+    assert recipe.steps[0].operator.parameters["min_len"] == 10
+    assert recipe.export is not None
+    assert (recipe.export.path, recipe.export.kind, recipe.export.shard_size) == ("out", "jinx", "1GB")
+    assert (recipe.options.seed, recipe.options.workers) == (7, 3)
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"), [("a.jsonl", "jsonl"), ("a.parquet", "parquet"), ("a.tar", "webdataset"), ("a.jinx", "jinx")]
+)
+def test_the_suffix_of_the_output_says_its_format(path, kind):
+    export = recipe_of({"dataset": "in.jinx", "export": path}).export
+    assert export is not None
+    assert export.kind == kind
+
+
+# A million values in seven lines; they count at the line of the anchor.
+BOMB = "a: &a [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
+    f"{new}: &{new} [{', '.join([f'*{old}'] * 10)}]\n" for old, new in zip("abcde", "bcdef", strict=True)
+)
+
+# Each is wrong in one way: the text, the line, and what the message holds.
+WRONG = [
+    ("dataset: in.jinx\nproces: []\n", 2, "did you mean 'process'"),
+    ("process: []\n", 1, "no dataset"),
+    ("- a\n- b\n", 1, "a recipe is a mapping"),
+    ("dataset: 7\n", 1, "a path, or a mapping"),
+    ("dataset:\n  pth: in.jinx\n", 2, "did you mean 'path'"),
+    ("dataset: {path: 3}\n", 1, "a path, not 3"),
+    ("dataset: {path: a, sources: [b]}\n", 1, "either path, or sources"),
+    ("dataset: {sources: []}\n", 1, "a list of sources"),
+    ("dataset: {sources: [{path: a, wieght: 2}]}\n", 1, "did you mean 'weight'"),
+    ("dataset: {sources: [{path: a, weight: much}]}\n", 1, "weight is float"),
+    ("dataset: {path: a, text: 'messages[*'}\n", 1, "messages"),
+    ("dataset: a\nprocess: text_length_filter\n", 2, "a list of operators"),
+    ("dataset: a\nprocess:\n  - text_lenght_filter\n", 3, "did you mean 'text_length_filter'"),
+    ("dataset: a\nprocess:\n  - text_length_filter:\n      min_lan: 3\n", 4, "did you mean 'min_len'"),
+    ("dataset: a\nprocess:\n  - text_length_filter:\n      max_len: 5\n      min_len: few\n", 5, "min_len"),
+    ("dataset: a\nprocess:\n  - text_length_filter: 3\n", 3, "are a mapping"),
+    ("dataset: a\nprocess:\n  - {a: 1, b: 2}\n", 3, "an operator: its name"),
+    ("dataset: a\nprocess:\n  - [text_length_filter]\n", 3, "an operator: its name"),
+    ("dataset: a\nprocess:\n  -\n", 3, "an operator: its name"),
+    ("dataset: a\nexport: {kind: view}\n", 2, "export has no path"),
+    ("dataset: a\nexport: {path: b, kind: vew}\n", 2, "did you mean 'view'"),
+    ("dataset: a\nexport: {path: b, shard_size: big}\n", 2, "is not a size"),
+    ("dataset: a\nexport: {path: b, keep_stat: false}\n", 2, "did you mean 'keep_stats'"),
+    ("dataset: a\nexport: [b]\n", 2, "a path, or a mapping with path"),
+    ("dataset: a\nworkers: some\n", 2, "workers is int or None"),
+    ("dataset: a\nmemory: lots\n", 2, "is not a size"),
+    ("dataset: a\nseed: 1.5\n", 2, "seed is int"),
+    ("dataset: a\nreorder: 3\n", 2, "reorder is bool"),
+    ("dataset: a\ncustom_operators: nowhere.py\n", 2, "nowhere.py"),
+    ("dataset: a\nseed: 1\nseed: 2\n", 3, "the key 'seed' appears twice"),
+    ("dataset: [unclosed\n", 2, "not YAML"),
+    ("dataset: a\n\tseed: 1\n", 2, "not YAML"),
+    ("dataset: !!python/object/apply:os.system [ls]\n", 1, "plain data only"),
+    ("dataset: !!python/name:os.system\n", 1, "plain data only"),
+    ("dataset: *missing\n", 1, "not YAML"),
+    ("? [a, b]\n: c\n", 1, "a key is a name"),
+    ("", 0, "empty"),
+    (BOMB, 1, "values"),
+    ("dataset: " + "[" * 100 + "]" * 100 + "\n", 1, "deep"),
+    ("---\ndataset: a\n---\ndataset: b\n", 3, "not YAML"),
+]
+
+
+def test_there_are_forty_of_them():
+    assert len(WRONG) >= 40
+
+
+@pytest.mark.parametrize(("text", "line", "message"), WRONG)
+def test_a_mistake_is_reported_with_its_place(tmp_path, text, line, message):
+    path = tmp_path / "recipe.yaml"
+    path.write_text(text)
+    with pytest.raises(RecipeError) as caught:
+        read_recipe(path)
+    assert message in str(caught.value)
+    assert line in {place.line for place, _ in caught.value.problems}
+    assert str(path) in str(caught.value)
+
+
+def test_all_mistakes_are_reported_together(tmp_path):
+    path = tmp_path / "recipe.yaml"
+    path.write_text("process:\n  - text_lenght_filter\n  - clean_links_maper\nexprt: out\n")
+    with pytest.raises(RecipeError) as caught:
+        read_recipe(path)
+    assert len(caught.value.problems) == 4
+    assert "process[1].clean_links_maper" in str(caught.value)
+
+
+def test_a_file_that_is_too_large_is_not_read(tmp_path):
+    path = tmp_path / "recipe.yaml"
+    path.write_bytes(b"#" * (MAX_BYTES + 1))
+    with pytest.raises(RecipeError, match="larger than"):
+        read_recipe(path)
+
+
+def test_bytes_that_are_no_text_are_refused(tmp_path):
+    path = tmp_path / "recipe.yaml"
+    path.write_bytes(b"dataset: \xff\xfe\n")
+    with pytest.raises(RecipeError, match="not UTF-8 at byte 9"):
+        read_recipe(path)

@@ -1,0 +1,115 @@
+"""The Python side as users meet it: a plain script without a guard, functions, mixtures, other sources."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import jinx
+import jinx_pipeline as jp
+from pipeline.made import rows_of, write_input
+
+SCRIPT = """
+import jinx_pipeline as jp
+
+LIMIT = 50
+
+def shorten(sample):
+    if sample["n"] % 2:
+        return None
+    sample["text"] = sample["text"][:LIMIT]
+    return sample
+
+flow = jp.Dataset.load("in.jinx").process([jp.ops.TextLengthFilter(min_len=10), shorten])
+result = flow.export("out.jinx", workers=2)
+print(result.rows_out)
+"""
+
+
+@pytest.fixture
+def data(tmp_path):
+    return write_input(tmp_path / "in.jinx", 60)
+
+
+def test_a_script_needs_no_guard_and_its_functions_travel(data, tmp_path):
+    (tmp_path / "script.py").write_text(SCRIPT)
+    root = Path(jinx.__file__).parents[1]
+    environment = {"PYTHONPATH": f"{root}:{root / 'pipeline'}", "PATH": "/usr/bin:/bin"}
+    command = [sys.executable, "script.py"]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "30\n"
+    rows = rows_of(tmp_path / "out.jinx")
+    stored = rows_of(data)
+    assert [one["n"] for one in rows] == list(range(0, 60, 2))
+    assert all(one["text"] == stored[one["n"]]["text"][:50] for one in rows)
+
+
+def test_nothing_runs_before_export(data):
+    flow = jp.Dataset.load(data).process(lambda sample: 1 / 0)
+    assert flow.count() == 60
+    assert flow.head(2)[1]["n"] == 1
+    assert flow.schema()["n"] == "int"
+
+
+def test_run_gives_a_dataset(data):
+    found = jp.Dataset.load(data).process(jp.ops.TextLengthFilter(max_len=55)).run(workers=1)
+    assert all(len(sample["text"]) <= 55 for sample in found)
+    assert len(found) > 0
+
+
+def test_a_function_may_make_several_samples(data, tmp_path):
+    def twice(sample):
+        return [{**sample, "copy": 0}, {**sample, "copy": 1}] if sample["n"] < 5 else None
+
+    jp.Dataset.load(data).process(twice).export(tmp_path / "out", workers=1)
+    found = [(one["n"], one["copy"]) for one in rows_of(tmp_path / "out")]
+    assert found == [(n, copy) for n in range(5) for copy in (0, 1)]
+    jp.Dataset.load(data).process(twice).export(tmp_path / "view.jinx", workers=1, kind="view")
+    view = rows_of(tmp_path / "view.jinx")
+    assert [(one["n"], one["copy"]) for one in view] == found
+    assert [one["__dj__id__"] for one in view[:3]] == ["0/0", "0/1", "1/0"]
+
+
+@pytest.mark.parametrize("kind", ["parquet", "jsonl", "dataset", "view"])
+def test_other_sources_are_converted_once(data, tmp_path, kind):
+    source: object = tmp_path / f"in.{kind}"
+    dataset = jinx.open(data)
+    if kind == "dataset":
+        source = dataset[10:30]
+    elif kind == "view":
+        source = tmp_path / "view.jinx"
+        dataset[10:30].save(source)
+    else:
+        jinx.convert(dataset[10:30].drop_columns("image"), source)
+    jp.Dataset.load(source).process(jp.ops.TextLengthFilter(max_len=60)).export(tmp_path / "out", workers=1)
+    wanted = [one["n"] for one in rows_of(data)[10:30] if len(one["text"]) <= 60]
+    assert [one["n"] for one in rows_of(tmp_path / "out")] == wanted
+
+
+def test_a_mixture_has_the_shares_asked_for(tmp_path):
+    for name in ("a", "b"):
+        with jinx.Writer(tmp_path / f"{name}.jinx") as writer:
+            writer.write_many({"text": name, "n": n} for n in range(100))
+    sources = [
+        jp.SourceSpec(str(tmp_path / "a.jinx"), weight=0.25),
+        jp.SourceSpec(str(tmp_path / "b.jinx"), weight=0.75),
+    ]
+    jp.Dataset.load(sources).export(tmp_path / "out", workers=1, seed=3)
+    rows = rows_of(tmp_path / "out")
+    assert [sum(one["text"] == name for one in rows) for name in ("a", "b")] == [33, 100]
+    capped = [jp.SourceSpec(str(tmp_path / "a.jinx"), max_samples=10), jp.SourceSpec(str(tmp_path / "b.jinx"))]
+    jp.Dataset.load(capped).export(tmp_path / "capped", workers=1)
+    assert len(rows_of(tmp_path / "capped")) == 110
+
+
+def test_an_option_that_does_not_exist_is_named(data, tmp_path):
+    with pytest.raises(TypeError, match="did you mean 'workers'"):
+        jp.Dataset.load(data).export(tmp_path / "out", worker=1)
+
+
+def test_an_existing_output_is_kept(data, tmp_path):
+    (tmp_path / "out").mkdir()
+    with pytest.raises(FileExistsError, match="to replace it: overwrite"):
+        jp.Dataset.load(data).export(tmp_path / "out", workers=1)

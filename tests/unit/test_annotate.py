@@ -1,0 +1,309 @@
+"""`jinx.annotate`: lengths counted as transformers counts them, kept as a view, refused where they do not fit."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import chat
+import jinx
+
+pytest.importorskip("tokenizers")
+pytest.importorskip("PIL.Image")
+
+COUNT = 40
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("annotate")
+
+
+@pytest.fixture(scope="module")
+def tokenizer(folder) -> Path:
+    return chat.write_tokenizer(folder / "tokenizer")
+
+
+@pytest.fixture(scope="module")
+def dataset(folder) -> Path:
+    return chat.write_chat(folder / "chat.jinx", COUNT, images=2)
+
+
+def expected(messages, tokenizer: Path):
+    """Ids and label mask by transformers."""
+    transformers = pytest.importorskip("transformers")
+    known = transformers.AutoTokenizer.from_pretrained(tokenizer)
+    made = known.apply_chat_template(messages, return_dict=True, return_assistant_tokens_mask=True)
+    return np.array(made["input_ids"]), np.array(made["assistant_masks"], dtype=bool)
+
+
+def test_counts_are_those_of_the_text_and_the_images(dataset, tokenizer, tmp_path):
+    out = tmp_path / "lengths.jinx"
+    done = jinx.annotate(dataset, out, tokenizer=tokenizer, image_rule="fixed:5", tokens=True)
+    assert (done.samples, done.path) == (COUNT, str(out))
+    view = jinx.open(out)
+    image = view[0]["input_ids"].dtype.type(chat.SPECIAL.index("<image>"))
+    for i, sample in enumerate(view):
+        ids, is_label = sample["input_ids"], sample["label_mask"]
+        assert sample["num_images"] == i % 3 == len(sample["images"])
+        assert sample["num_patches"] == 5 * sample["num_images"] == (ids == image).sum()
+        assert (sample["num_tokens"], sample["num_label_tokens"]) == (len(ids), is_label.sum())
+        # What counts in the loss is what the assistant says, with the end of its turn.
+        said = [w for m in sample["messages"] if m["role"] == "assistant" for w in [*m["content"].split(), "</s>"]]
+        names = [*chat.SPECIAL, *chat.WORDS]
+        assert [names[token] for token in ids[is_label]] == said
+    assert view.info().meta["annotate"]["image_rule"] == "fixed:tokens=5,patches=0"
+    assert {one.path for one in view.info().indexed} >= {"num_tokens", "num_label_tokens", "num_images", "num_patches"}
+    assert view.info().bytes < 20_000
+
+
+def test_ids_and_masks_are_those_of_transformers(tokenizer, tmp_path):
+    pytest.importorskip("transformers")
+    with jinx.Writer(tmp_path / "text.jinx") as writer:
+        writer.write_many({"messages": chat.conversation(i)} for i in range(20))
+    jinx.annotate(tmp_path / "text.jinx", tmp_path / "view.jinx", tokenizer=tokenizer, tokens=True)
+    for sample in jinx.open(tmp_path / "view.jinx"):
+        ids, mask = expected([m.to_dict() if hasattr(m, "to_dict") else m for m in sample["messages"]], tokenizer)
+        assert np.array_equal(sample["input_ids"], ids)
+        assert np.array_equal(sample["label_mask"], mask)
+
+
+def test_a_template_without_marks_gives_the_same_labels(dataset, tokenizer, tmp_path):
+    plain = chat.TEMPLATE.replace("{% generation %}", "").replace("{% endgeneration %}", "")
+    (tmp_path / "plain.jinja").write_text(plain, "utf-8")
+    columns = []
+    for name, template in (("a", "auto"), ("b", tmp_path / "plain.jinja")):
+        out = tmp_path / f"{name}.jinx"
+        jinx.annotate(dataset, out, tokenizer=tokenizer, chat_template=template, image_rule="fixed:5", tokens=True)
+        columns.append([mask.tolist() for mask in jinx.open(out)["label_mask"]])
+    assert columns[0] == columns[1]
+
+
+def test_the_counts_do_not_depend_on_the_processes(dataset, tokenizer, tmp_path):
+    options = {"tokenizer": tokenizer, "image_rule": "tiles:size=4,max=6,tokens=3,patch=2", "tokens": True}
+    for workers in (0, 2):
+        jinx.annotate(dataset, tmp_path / f"{workers}.jinx", workers=workers, **options)
+    one, two = (jinx.open(tmp_path / f"{workers}.jinx") for workers in (0, 2))
+    assert one.info().ids == two.info().ids
+
+
+def test_rules_of_the_model_families():
+    from jinx._annotate.image_rules import parse_image_rule as rule
+
+    assert rule("fixed:64")(640, 480) == (64, 64)
+    # 2 x 1 tiles of 448 pixels and the thumbnail.
+    assert rule("tiles:tokens=256")(896, 448) == (3 * 256, 3 * 32 * 32)
+    assert rule("tiles:thumbnail=no,max=1,tokens=9")(896, 448) == (9, 32 * 32)
+    # Qwen-VL: sides become multiples of 28 pixels; patches of 14, four to a token.
+    assert rule("qwen-vl")(640, 480) == (23 * 17, 4 * 23 * 17)
+    assert rule("qwen-vl:max_pixels=50176")(2000, 1000) == (11 * 5, 4 * 11 * 5)
+    assert rule("qwen-vl")(10, 10) == (4, 16)
+    assert rule(lambda width, height: width * height)(3, 4) == (12, 12)
+    assert rule(lambda width, height: (width, height))(3, 4) == (3, 4)
+    for wrong, told in (
+        ("fix:3", "did you mean 'fixed'"),
+        ("fixed", "fixed:64"),
+        ("tiles:sizes=3", "tiles has no 'sizes'"),
+        ("qwen-vl:patch=x", "a whole number"),
+        ("tiles:thumbnail=7", "yes or no"),
+    ):
+        with pytest.raises(ValueError, match=told):
+            rule(wrong)
+
+
+@pytest.mark.parametrize("form", ["PNG", "JPEG", "GIF", "WEBP", "BMP", "TIFF"])
+def test_sizes_come_from_headers(form):
+    from jinx._annotate.image_size import ShortHeaderError, image_size
+    from jinx.errors import CorruptFileError
+
+    data = chat.picture(np.random.default_rng(1), 37, 23, form)
+    assert image_size(data) == (37, 23)
+    if form in {"PNG", "JPEG", "GIF", "WEBP"}:
+        assert image_size(data[:700]) == (37, 23)
+        with pytest.raises(ShortHeaderError):
+            image_size(data[: 9 if form == "GIF" else 12])
+    with pytest.raises(CorruptFileError):
+        image_size(b"no image at all")
+
+
+def test_datasets_of_other_forms(tokenizer, tmp_path):
+    rng = np.random.default_rng(0)
+    image = {"bytes": chat.picture(rng, 8, 8), "path": "a.png"}
+    parts = [{"type": "image", "text": None}, {"type": "text", "text": " w1 w2"}]
+    rows = {
+        "conversations": [{"from": "human", "value": "<image> w1 w2"}, {"from": "gpt", "value": "w3"}],
+        "texts": [{"user": "w1 w2", "assistant": "w3"}],
+        "messages": [{"role": "user", "content": parts}, {"role": "assistant", "content": "w3"}],
+    }
+    for name, value in rows.items():
+        with jinx.Writer(tmp_path / f"{name}.jinx") as writer:
+            writer.write({name: value, "image": image})
+        out = tmp_path / f"{name}-lengths.jinx"
+        jinx.annotate(tmp_path / f"{name}.jinx", out, tokenizer=tokenizer, image_rule="fixed:7", tokens=True)
+        sample = jinx.open(out)[0]
+        # <s> <user> image w1 w2 <assistant> w3 </s>
+        if name == "texts":  # its placeholder stands right before the first word
+            continue
+        assert (sample["num_tokens"], sample["num_label_tokens"]) == (14, 2), name
+
+
+def test_text_counts_as_a_whole(tokenizer, tmp_path):
+    with jinx.Writer(tmp_path / "text.jinx") as writer:
+        writer.write({"text": "w1 w2 w3"})
+        writer.write({"text": ""})
+    jinx.annotate(tmp_path / "text.jinx", tmp_path / "out.jinx", tokenizer=tokenizer)
+    view = jinx.open(tmp_path / "out.jinx")
+    assert (view["num_tokens"].tolist(), view["num_label_tokens"].tolist()) == ([3, 0], [2, 0])
+
+
+def test_a_function_counts_in_place_of_a_tokenizer(dataset, tmp_path):
+    jinx.annotate(dataset, tmp_path / "one.jinx", function=lambda sample: sample["id"])
+    assert jinx.open(tmp_path / "one.jinx")["num_tokens"].tolist() == list(range(COUNT))
+    jinx.annotate(
+        dataset, tmp_path / "two.jinx", function=lambda sample: {"input_ids": [1, 2, sample["id"]]}, tokens=True
+    )
+    sample = jinx.open(tmp_path / "two.jinx")[9]
+    assert (sample["input_ids"].tolist(), sample["label_mask"].tolist()) == ([1, 2, 9], [False, True, True])
+    with pytest.raises(jinx.InvalidError, match=r"sample 0: .*'tokens'"):
+        jinx.annotate(dataset, tmp_path / "three.jinx", function=lambda sample: {"tokens": 3})
+    with pytest.raises(ValueError, match="no tokenizer"):
+        jinx.annotate(dataset, tmp_path / "three.jinx", function=len, tokenizer="x")
+    assert not (tmp_path / "three.jinx").exists()
+
+
+def test_an_error_names_the_sample(tokenizer, tmp_path):
+    with jinx.Writer(tmp_path / "bad.jinx") as writer:
+        writer.write_many({"messages": chat.conversation(i), "images": []} for i in range(3))
+        writer.write({"messages": chat.conversation(3), "images": [b"no image" * 20]})
+    with pytest.raises(jinx.InvalidError, match=r"sample 3: 160 bytes that are not an image") as raised:
+        jinx.annotate(tmp_path / "bad.jinx", tmp_path / "out.jinx", tokenizer=tokenizer, image_rule="fixed:7")
+    assert raised.value.sample == 3
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["bad.binx", "bad.jinx"]
+
+
+def test_a_dataset_without_samples_is_refused(tokenizer, tmp_path):
+    with jinx.Writer(tmp_path / "empty.jinx"):
+        pass
+    with pytest.raises(ValueError, match="nothing to count"):
+        jinx.annotate(tmp_path / "empty.jinx", tmp_path / "out.jinx", tokenizer=tokenizer)
+
+
+def test_annotated_again_the_new_counts_hold(dataset, tokenizer, tmp_path):
+    for name, source, rule in (("a", dataset, "fixed:4"), ("b", tmp_path / "a.jinx", "fixed:8")):
+        jinx.annotate(source, tmp_path / f"{name}.jinx", tokenizer=tokenizer, image_rule=rule)
+    one, two = (jinx.open(tmp_path / f"{name}.jinx") for name in "ab")
+    assert (two["num_tokens"] - one["num_tokens"]).tolist() == (4 * one["num_images"]).tolist()
+    assert two.info().meta["annotate"]["image_rule"] == "fixed:tokens=8,patches=0"
+    assert [base.path for base in two.info().bases] == [str(dataset)]
+
+
+def test_a_killed_worker_is_an_error(dataset, tmp_path):
+    with pytest.raises(RuntimeError, match="ended by the system"):
+        jinx.annotate(dataset, tmp_path / "out.jinx", function=kill_myself, workers=1)
+
+
+def kill_myself(sample):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_the_recipe_stays_with_views_of_the_view(dataset, tokenizer, tmp_path):
+    from jinx._annotate.recipe import recipe_of
+
+    jinx.annotate(dataset, tmp_path / "a.jinx", tokenizer=tokenizer, image_rule="fixed:5")
+    view = jinx.open(tmp_path / "a.jinx")
+    recipe = recipe_of(view)
+    assert recipe is not None
+    view.filter("num_tokens > 20").save(tmp_path / "b.jinx")
+    view.with_columns({"more": range(COUNT)}).save(tmp_path / "c.jinx")
+    jinx.convert(view, tmp_path / "d.jinx")
+    for name in "bcd":
+        opened = jinx.open(tmp_path / f"{name}.jinx")
+        assert "num_tokens" in opened.column_names, name
+        assert recipe_of(opened) == recipe, name
+
+
+def test_the_command_does_the_same(dataset, tokenizer, tmp_path):
+    out, code = tmp_path / "out.jinx", tmp_path / "mine.py"
+    code.write_text("def ids(sample):\n    return {'num_tokens': 2 * sample['id']}\n", "utf-8")
+    command = [str(Path(sys.executable).with_name("jinx")), "annotate", str(dataset), str(out)]
+
+    def run(*words: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run([*command, *words], capture_output=True, text=True, check=False)
+
+    done = run("--tokenizer", str(tokenizer), "--image-rule", "fixed:5", "--json")
+    assert json.loads(done.stdout)["samples"] == COUNT
+    assert jinx.open(out)["num_images"].tolist() == [i % 3 for i in range(COUNT)]
+    again = run("--tokenizer", str(tokenizer))
+    assert (again.returncode, "exists" in again.stderr) == (2, True)
+    assert run("--code", f"{code}:ids", "--overwrite", "--workers", "1").returncode == 0
+    assert jinx.open(out)["num_tokens"].tolist() == [2 * i for i in range(COUNT)]
+    for words, told in (
+        ([], "--tokenizer PATH"),
+        (["--code", f"{code}:idx"], "no function 'idx'"),
+        (["--tokenizer", "nowhere"], "no tokenizer here"),
+        (["--tokenizer", str(tokenizer), "--image-rule", "fixed"], "fixed:64"),
+    ):
+        done = run(*words, "--overwrite")
+        assert (done.returncode, told in done.stderr) == (2, True), done.stderr
+
+
+def test_of_images_only_headers_are_read(tokenizer, tmp_path):
+    """What lies behind them in the sidecar may be damaged, and is not noticed."""
+    rng = np.random.default_rng(0)
+    images = [chat.picture(rng, 200, 150), chat.picture(rng, 100 + 4, 180)]
+    with jinx.Writer(tmp_path / "a.jinx") as writer:
+        writer.write_many(
+            {"messages": chat.conversation(i, images=1), "image": image} for i, image in enumerate(images)
+        )
+    side = tmp_path / "a.binx"
+    damaged = bytearray(side.read_bytes())
+    for image in images:
+        at = damaged.index(image[:64]) + 20_000
+        damaged[at : at + 8] = bytes(8)
+    side.write_bytes(damaged)
+    dataset = jinx.open(tmp_path / "a.jinx")
+    with pytest.raises(jinx.CorruptFileError):
+        dataset[0]["image"]
+    for source in (dataset, dataset.with_columns({"more": [1, 2]}), jinx.concat([dataset[:1], dataset[1:]])):
+        jinx.annotate(source, tmp_path / "b.jinx", tokenizer=tokenizer, image_rule=area, overwrite=True)
+        assert jinx.open(tmp_path / "b.jinx")["num_patches"].tolist() == [200 * 150, 104 * 180]
+
+
+def area(width, height):
+    return 3, width * height
+
+
+def test_a_header_longer_than_what_is_read_first(tokenizer, tmp_path):
+    data = chat.picture(np.random.default_rng(0), 30, 20, "JPEG")
+    notes = b"".join(b"\xff\xe1\xff\xff" + bytes(65_533) for _ in range(2))  # as cameras store previews
+    with jinx.Writer(tmp_path / "a.jinx") as writer:
+        writer.write({"messages": chat.conversation(0, images=1), "image": data[:2] + notes + data[2:]})
+    jinx.annotate(tmp_path / "a.jinx", tmp_path / "b.jinx", tokenizer=tokenizer, image_rule=area)
+    assert jinx.open(tmp_path / "b.jinx")["num_patches"].tolist() == [600]
+
+
+def test_a_script_needs_no_main_guard(dataset, tokenizer, tmp_path):
+    script = f"""
+import jinx
+options = dict(workers=2, overwrite=True)
+jinx.annotate({str(dataset)!r}, "a.jinx", tokenizer={str(tokenizer)!r}, image_rule="fixed:5", **options)
+def count(sample):
+    return sample["id"]
+jinx.annotate({str(dataset)!r}, "b.jinx", function=count)
+print(jinx.open("a.jinx")["num_tokens"].sum() > 0, jinx.open("b.jinx")["num_tokens"].tolist()[-1])
+try:
+    jinx.annotate({str(dataset)!r}, "c.jinx", function=count, workers=2)
+except TypeError as error:
+    print(error)
+"""
+    (tmp_path / "script.py").write_text(script, "utf-8")
+    command = [sys.executable, "script.py"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.stdout.splitlines()[0] == f"True {COUNT - 1}", done.stderr
+    assert "must be in a module" in done.stdout.splitlines()[1]
+    assert done.stderr == ""

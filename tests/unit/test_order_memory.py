@@ -1,0 +1,70 @@
+"""Shuffling and sorting data four times larger than `memory`: what the process itself holds."""
+
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import jinx
+
+MEGABYTE = 1 << 20
+BOUND = 64 * MEGABYTE
+
+CHILD = """
+import sys, threading, time
+import numpy
+import jinx
+
+def anonymous():
+    with open("/proc/self/status") as file:
+        return next(int(line.split()[1]) << 10 for line in file if line.startswith("RssAnon"))
+
+peak, done = anonymous(), threading.Event()
+def watch():
+    global peak
+    while not done.wait(0.002):
+        peak = max(peak, anonymous())
+
+watcher = threading.Thread(target=watch)
+watcher.start()
+name, source, out, memory = sys.argv[1:]
+options = {"seed": 1} if name == "shuffle" else {"by": "meta.key"}
+result = getattr(jinx, name)(source, out, memory=int(memory), **options)
+done.set()
+watcher.join()
+print(result.plan, result.temporary_bytes, peak, sep="|")
+"""
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("large") / "in.jinx"
+    draw = random.Random(1)
+    noise = draw.randbytes(8 * MEGABYTE)
+    with jinx.Writer(path) as writer:
+        for i in range(4 * BOUND // 32_768):
+            start = draw.randrange(len(noise) - 32_768)
+            writer.write({"id": i, "meta": {"key": draw.random()}, "blob": noise[start : start + 32_768]})
+    return path
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+@pytest.mark.parametrize("name", ["shuffle", "sort"])
+def test_private_memory_stays_within_the_bound(source, tmp_path, name, record_property):
+    out = tmp_path / "out.jinx"
+    arguments = [sys.executable, "-c", CHILD, name, str(source), str(out), str(BOUND)]
+    done = subprocess.run(arguments, check=True, capture_output=True, text=True)
+    plan, temporary, peak = done.stdout.strip().split("|")
+    record_property("peak", int(peak))
+    assert plan == "two passes"
+    size = out.stat().st_size + out.with_suffix(".binx").stat().st_size
+    assert int(temporary) <= 1.02 * size
+    assert int(peak) <= BOUND + 100 * MEGABYTE
+    assert jinx.verify(out) == []
+    keys = [sample["meta"]["key"] for sample in jinx.open(out)]
+    assert len(keys) == 4 * BOUND // 32_768
+    if name == "sort":
+        assert keys == sorted(keys)
