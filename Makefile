@@ -83,9 +83,11 @@ setup: need-cargo $(STAMPS)/test $(STAMPS)/lint $(STAMPS)/docs $(STREAMING)/.sta
 
 develop: need-cargo $(STAMPS)/demo ## build the extension and install the package in place
 	VIRTUAL_ENV=$(CURDIR)/.venv $(BIN)/maturin develop --quiet --locked --profile $(PROFILE) $(if $(wildcard $(BIN)/uv),--uv)
+	$(INSTALL) --no-deps --editable python/pipeline
 
-demo: develop ## generate a dataset, convert it, open it and train on it
+demo: develop ## generate a dataset, convert it, open it, train on it, run a pipeline
 	$(PY) examples/demo.py --samples $(SAMPLES)
+	$(PY) examples/demo_pipeline.py
 
 test: lint test-rust docs test-streaming test-python ## every check
 
@@ -142,7 +144,7 @@ bench: develop $(STAMPS)/test ## speed, memory and disk next to other systems: a
 bench-mds: need-cargo $(STREAMING)/.stamp develop ## MDS readers compared: minutes, and a page in docs/benchmarks
 	PYTHONPATH=python $(STREAMING)/bin/python -m bench.mds --save $(BENCH_OUT) $(BENCH_ARGS)
 
-bench-order: develop $(STAMPS)/test ## shuffle and sort on disk next to other systems: half an hour, 30 GB of disk, and a page
+bench-order: develop $(STAMPS)/test $(STREAMING)/.stamp ## shuffle and sort on disk next to other systems: half an hour, 30 GB of disk, and a page
 	$(PY) -m bench.order --save $(BENCH_OUT) $(BENCH_ARGS)
 
 bench-micro: need-cargo develop ## what single steps cost, in Rust and in Python

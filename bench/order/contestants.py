@@ -14,6 +14,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+# Its commands need mosaicml-streaming, which has an environment of its own.
+MLDATAFORGE = Path(__file__).resolve().parents[2] / ".venv-streaming" / "bin" / "python"
 SEED = 7
 Run = Callable[[str, Path, Path, int], object]
 
@@ -66,7 +68,7 @@ def mldataforge(compression: str) -> Run:
         order = ["--shuffle", str(SEED)] if operation == "shuffle" else ["--sort-key", key]
         paths = [str(out / "out.jinx"), str(place / f"old-{compression}" / "in.jinx")]
         options = ["--mmap", "--lazy", "--encoding", "b64", "--compression", compression, "--yes"]
-        command = [sys.executable, "-W", "ignore", "-m", "mldataforge", "join", "jinx", *paths, *order, *options]
+        command = [MLDATAFORGE, "-W", "ignore", "-m", "mldataforge", "join", "jinx", *paths, *order, *options]
         subprocess.run(command, check=True, capture_output=True)
 
     return run

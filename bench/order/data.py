@@ -1,36 +1,16 @@
 """The datasets, in the form that each contestant reads."""
 
-import random
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 import jinx
+from bench.order.contestants import MLDATAFORGE
+from bench.order.rows import media_rows
 
-IMAGE_BYTES = 47_000
 ROWS_AT_ONCE = 1 << 20
-# As the reader of bench/peers/mldataforge.py has it.
-OLD_SIDECAR_BYTES = 1 << 14
-
-
-def media_rows(count: int) -> Iterator[dict[str, Any]]:
-    """Samples of 48 kB like those of a vision-language dataset: an image that does not compress, and its messages."""
-    draw = random.Random(1)
-    noise = draw.randbytes(16 << 20)
-    words = [f"word{i}" for i in range(500)]
-    for i in range(count):
-        start = draw.randrange(len(noise) - IMAGE_BYTES)
-        text = " ".join(draw.choices(words, k=60))
-        yield {
-            "id": f"sample-{i:08}",
-            "image": b"\xff\xd8\xff" + i.to_bytes(8, "big") + noise[start : start + IMAGE_BYTES],
-            "messages": [{"role": "user", "content": text}, {"role": "assistant", "content": text[::-1]}],
-            "score": draw.random(),
-        }
 
 
 def make_media(place: Path, count: int, *, is_large: bool) -> None:
@@ -42,12 +22,7 @@ def make_media(place: Path, count: int, *, is_large: bool) -> None:
     save_hugging_face(place)
     if is_large:
         return
-    from mldataforge.utils import save_jinx
-
-    for name in ("none", "zstd"):
-        (place / f"old-{name}").mkdir()
-        out = str(place / f"old-{name}" / "in.jinx")
-        save_jinx(media_rows(count), out, compression=name, binary_threshold=OLD_SIDECAR_BYTES)
+    subprocess.run([MLDATAFORGE, "-W", "ignore", "-m", "bench.order.old", place, str(count)], check=True)
 
 
 def make_rows(place: Path, count: int) -> None:

@@ -517,6 +517,37 @@ def kernel_replace_links(texts: object, replacement: str, threads: int) -> list[
 def kernel_hash128(texts: object, ignore_case: bool, ignore_non_letters: bool, threads: int) -> bytearray: ...
 def kernel_minhash(texts: object, tokens: str, window: int, lowercase: bool, size: int, threads: int) -> bytearray: ...
 def kernel_band_keys(signatures: bytes, size: int, bands: int, rows: int) -> bytearray: ...
+def kernel_lines(texts: object, threads: int) -> bytearray:
+    """Two uint64 for each text: the number of lines, and the code points of the longest."""
+
+def kernel_count_listed(
+    texts: object, list: Sequence[str], split: str, groups: Sequence[int], joiner: str, threads: int
+) -> bytearray:
+    """Two uint64 for each text: words in the list, and all words."""
+
+def kernel_replace_characters(
+    texts: object, replacements: dict[str, str], is_trimmed: bool, threads: int
+) -> list[str | None]: ...
+def kernel_replace_emails(texts: object, replacement: str, threads: int) -> list[str | None]: ...
+def kernel_replace_ips(texts: object, replacement: str, threads: int) -> list[str | None]: ...
+def kernel_replace_pattern(
+    texts: object, pattern: str, parts: Sequence[int | str], threads: int
+) -> list[str | None]: ...
+def kernel_simhash(texts: object, tokens: str, window: int, lowercase: bool, threads: int) -> bytearray:
+    """A uint64 for each text."""
+
+def kernel_near_simhashes(hashes: bytes, blocks: int, distance: int) -> bytearray:
+    """The least position of the group of each hash, little-endian u64."""
+
+@final
+class NgramIndex:
+    """N-grams of words, by hash."""
+
+    def __new__(cls, n: int, split: str) -> Self: ...
+    def add(self, texts: object, first: int, threads: int) -> None:
+        """Adds the n-grams of texts, numbered from `first` on."""
+    def find(self, texts: object, threads: int) -> bytearray:
+        """For each text the number of an added text that shares an n-gram and its place, little-endian u64."""
 
 @final
 class Clusters:

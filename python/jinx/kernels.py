@@ -7,7 +7,7 @@ counts as the empty text. `threads` is the number of threads to use: all cores i
 there is little to do. They need pyarrow: `pip install 'jinx-data[arrow]'`.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from jinx import _core
@@ -19,18 +19,27 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Clusters",
+    "NgramIndex",
     "band_keys",
     "character_repetition",
     "code_points",
     "count_characters",
+    "count_listed_words",
     "count_words",
     "hash128",
+    "lines",
     "minhash",
+    "near_simhashes",
+    "replace_characters",
+    "replace_emails",
+    "replace_ips",
     "replace_links",
+    "replace_pattern",
+    "simhash",
     "word_repetition",
 ]
 
-CharacterClass = Literal["all", "letter", "alphanumeric", "digit", "whitespace", "symbol"]
+CharacterClass = Literal["all", "letter", "alphanumeric", "digit", "whitespace", "symbol", "special"]
 Split = Literal["space", "unicode"]
 Tokens = Literal["space", "punctuation", "character"]
 
@@ -46,7 +55,8 @@ def count_characters(texts: Any, of: CharacterClass = "all", *, threads: int | N
     Args:
         texts: Strings.
         of: `"letter"`, `"digit"` and `"whitespace"` as Unicode has them, of any script; `"symbol"` is everything that
-            is neither of them.
+            is neither of them; `"special"` is punctuation, symbols, emoji, digits, white space and control characters,
+            but not the marks with which many scripts write vowels.
         threads: How many threads to use.
 
     Raises:
@@ -66,6 +76,39 @@ def count_words(texts: Any, *, split: Split = "space", threads: int | None = Non
         threads: How many threads to use.
     """
     return _array(_core.kernel_count_words(_table(texts), split, threads or 0), "int64")
+
+
+def count_listed_words(
+    texts: Any,
+    words: Iterable[str],
+    *,
+    split: Split = "space",
+    groups: Sequence[int] = (),
+    joiner: str = "",
+    threads: int | None = None,
+) -> "npt.NDArray[np.int64]":
+    """How many words of each text are in a list, and how many words it has, int64 of shape (n, 2).
+
+    Args:
+        texts: Strings.
+        words: The list; case makes no difference.
+        split: As in `count_words`.
+        groups: So many successive words count as one more word, joined: 2 finds the parts of a word that a text
+            spells apart.
+        joiner: Lies between the joined words.
+        threads: How many threads to use.
+    """
+    listed, sizes = list(words), list(groups)
+    found = _core.kernel_count_listed(_table(texts), listed, split, sizes, joiner, threads or 0)
+    return _array(found, "int64").reshape(-1, 2)
+
+
+def lines(texts: Any, *, threads: int | None = None) -> "npt.NDArray[np.int64]":
+    """The number of lines of each text and the code points of its longest, int64 of shape (n, 2).
+
+    Lines are those of `str.splitlines`.
+    """
+    return _array(_core.kernel_lines(_table(texts), threads or 0), "int64").reshape(-1, 2)
 
 
 def character_repetition(texts: Any, n: int, *, threads: int | None = None) -> "npt.NDArray[np.float64]":
@@ -93,6 +136,52 @@ def replace_links(texts: Any, replacement: str = "", *, threads: int | None = No
     Punctuation at its end and a closing bracket that it does not open belong to the sentence and stay.
     """
     return _core.kernel_replace_links(_table(texts), replacement, threads or 0)
+
+
+def replace_characters(
+    texts: Any, replacements: Mapping[str, str], *, strip: bool = False, threads: int | None = None
+) -> list[str | None]:
+    """The texts with characters replaced; None for a text that stays as it is.
+
+    Args:
+        texts: Strings.
+        replacements: What single characters become; an empty string deletes.
+        strip: Remove white space at both ends, too.
+        threads: How many threads to use.
+    """
+    return _core.kernel_replace_characters(_table(texts), dict(replacements), strip, threads or 0)
+
+
+def replace_emails(texts: Any, replacement: str = "", *, threads: int | None = None) -> list[str | None]:
+    """The texts with e-mail addresses replaced; None for a text that has none."""
+    return _core.kernel_replace_emails(_table(texts), replacement, threads or 0)
+
+
+def replace_ips(texts: Any, replacement: str = "", *, threads: int | None = None) -> list[str | None]:
+    """The texts with IP addresses (version 4 and 6) replaced; None for a text that has none.
+
+    What only looks like one stays: `999.1.1.1`, a version of five numbers, a time of day.
+    """
+    return _core.kernel_replace_ips(_table(texts), replacement, threads or 0)
+
+
+def replace_pattern(texts: Any, pattern: str, replacement: str = "", *, threads: int | None = None) -> list[str | None]:
+    r"""The texts with the matches of a regular expression replaced; None for a text that has none.
+
+    The steps for one text are bounded, so that no pattern runs forever.
+
+    Args:
+        texts: Strings.
+        pattern: A regular expression: what Python's `re` and Rust's `regex` have in common, lookaround and back
+            references. `(?s)` and the like at the beginning set flags.
+        replacement: `\1` and `\g<1>` stand for groups, a double backslash for one, `\n` and `\t` as in Python.
+        threads: How many threads to use.
+
+    Raises:
+        InvalidError: The pattern does not parse, or has no such group.
+        LimitError: The pattern takes too many steps; the message names the text.
+    """
+    return _core.kernel_replace_pattern(_table(texts), pattern, _template(replacement), threads or 0)
 
 
 def hash128(
@@ -156,6 +245,72 @@ def band_keys(signatures: "npt.NDArray[np.uint32]", bands: int, rows: int | None
     return _array(_core.kernel_band_keys(data, permutations, bands, length), "uint64").reshape(-1, bands)
 
 
+def simhash(
+    texts: Any, *, tokens: Tokens = "space", window: int = 6, lowercase: bool = True, threads: int | None = None
+) -> "npt.NDArray[np.uint64]":
+    """The SimHash of each text, uint64 of shape (n,): near texts differ in few bits.
+
+    Args:
+        texts: Strings.
+        tokens: As in `minhash`.
+        window: Tokens of a shingle.
+        lowercase: Whether case makes no difference.
+        threads: How many threads to use.
+
+    Raises:
+        InvalidError: The window is not possible.
+    """
+    return _array(_core.kernel_simhash(_table(texts), tokens, window, lowercase, threads or 0), "uint64")
+
+
+def near_simhashes(hashes: "npt.NDArray[np.uint64]", distance: int, blocks: int) -> "npt.NDArray[np.int64]":
+    """The least position of the group of each hash, int64 of shape (n,).
+
+    Hashes that differ in at most `distance` bits, and all that they connect, are a group. The result is exact.
+
+    Args:
+        hashes: uint64 of shape (n,).
+        distance: Bits.
+        blocks: Into how many parts a hash is cut to find candidates; more than `distance`. It changes the time only.
+
+    Raises:
+        InvalidError: There are not more blocks than bits of distance, or far too many.
+    """
+    return _array(_core.kernel_near_simhashes(hashes.astype("<u8", copy=False).tobytes(), blocks, distance), "int64")
+
+
+class NgramIndex:
+    """The n-grams of words of some texts, to find other texts that share one.
+
+    Args:
+        n: Words of an n-gram; a text that is added and has fewer is one n-gram.
+        split: As in `count_words`. Words are compared in lower case.
+    """
+
+    def __init__(self, n: int, *, split: Split = "space") -> None:
+        self._index = _core.NgramIndex(n, split)
+        self._count = 0
+
+    def __len__(self) -> int:
+        """How many texts were added."""
+        return self._count
+
+    def add(self, texts: Any, *, threads: int | None = None) -> None:
+        """Add texts; they are numbered in the order in which they are added."""
+        table = _table(texts)
+        self._index.add(table, self._count, threads or 0)
+        self._count += table.num_rows
+
+    def find(self, texts: Any, *, threads: int | None = None) -> "npt.NDArray[np.int64]":
+        """For each text an added text that shares an n-gram with it, int64 of shape (n, 2).
+
+        Returns:
+            The number of the first such text for the first shared n-gram, and which word of the given text the n-gram
+            starts with; -1 and -1 where nothing is shared.
+        """
+        return _array(self._index.find(_table(texts), threads or 0), "int64").reshape(-1, 2)
+
+
 class Clusters:
     """Groups of positions that are connected by equal keys (a union-find).
 
@@ -197,6 +352,23 @@ def _table(texts: Any) -> Any:
     else:
         raise TypeError(f"texts are an Arrow array or a list of str, not {type(texts).__name__}")
     return pyarrow.table([column], names=["text"])
+
+
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\"}
+
+
+def _template(replacement: str) -> list[int | str]:
+    """A replacement as Python's `re.sub` takes it, as texts and numbers of groups."""
+    import re
+
+    parts: list[int | str] = []
+    place = 0
+    for found in re.finditer(r"\\(?:g<(\d{1,2})>|([1-9]\d?)|([ntr\\]))", replacement):
+        parts.append(replacement[place : found.start()])
+        group = found[1] or found[2]
+        parts.append(int(group) if group else _ESCAPES[found[3]])
+        place = found.end()
+    return [part for part in [*parts, replacement[place:]] if part != ""]
 
 
 def _array(data: bytearray, dtype: str) -> Any:

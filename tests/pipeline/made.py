@@ -100,7 +100,7 @@ class BackwardsSelector(Selector):
     def reads(self):
         return ("n",)
 
-    def select(self, columns, ctx):
+    def select(self, columns, count, ctx):
         return np.argsort(columns["n"], kind="stable")[::-1]
 
 

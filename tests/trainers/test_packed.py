@@ -52,6 +52,15 @@ def test_a_model_of_transformers_keeps_samples_apart_by_their_positions(packs, f
             assert packed == pytest.approx(alone, abs=1e-5)
 
 
+def test_ids_and_labels_are_those_of_transformers(folder):
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder / "tokenizer")
+    for sample in jinx.open(folder / "tokens.jinx"):
+        messages = sample.to_dict()["messages"]
+        made = tokenizer.apply_chat_template(messages, return_dict=True, return_assistant_tokens_mask=True)
+        assert sample["input_ids"].tolist() == made["input_ids"]
+        assert sample["label_mask"].tolist() == [bool(flag) for flag in made["assistant_masks"]]
+
+
 def test_trainer(packs, model, tmp_path):
     arguments = transformers.TrainingArguments(
         output_dir=str(tmp_path),

@@ -1,4 +1,4 @@
-"""`jinx.annotate`: lengths counted as transformers counts them, kept as a view, refused where they do not fit."""
+"""`jinx.annotate`: lengths of text and images, kept as a view; tests/trainers compares them with transformers."""
 
 import json
 import os
@@ -12,6 +12,7 @@ import pytest
 
 import chat
 import jinx
+from jinx._cli.program import run
 
 pytest.importorskip("tokenizers")
 pytest.importorskip("PIL.Image")
@@ -34,14 +35,6 @@ def dataset(folder) -> Path:
     return chat.write_chat(folder / "chat.jinx", COUNT, images=2)
 
 
-def expected(messages, tokenizer: Path):
-    """Ids and label mask by transformers."""
-    transformers = pytest.importorskip("transformers")
-    known = transformers.AutoTokenizer.from_pretrained(tokenizer)
-    made = known.apply_chat_template(messages, return_dict=True, return_assistant_tokens_mask=True)
-    return np.array(made["input_ids"]), np.array(made["assistant_masks"], dtype=bool)
-
-
 def test_counts_are_those_of_the_text_and_the_images(dataset, tokenizer, tmp_path):
     out = tmp_path / "lengths.jinx"
     done = jinx.annotate(dataset, out, tokenizer=tokenizer, image_rule="fixed:5", tokens=True)
@@ -60,17 +53,6 @@ def test_counts_are_those_of_the_text_and_the_images(dataset, tokenizer, tmp_pat
     assert view.info().meta["annotate"]["image_rule"] == "fixed:tokens=5,patches=0"
     assert {one.path for one in view.info().indexed} >= {"num_tokens", "num_label_tokens", "num_images", "num_patches"}
     assert view.info().bytes < 20_000
-
-
-def test_ids_and_masks_are_those_of_transformers(tokenizer, tmp_path):
-    pytest.importorskip("transformers")
-    with jinx.Writer(tmp_path / "text.jinx") as writer:
-        writer.write_many({"messages": chat.conversation(i)} for i in range(20))
-    jinx.annotate(tmp_path / "text.jinx", tmp_path / "view.jinx", tokenizer=tokenizer, tokens=True)
-    for sample in jinx.open(tmp_path / "view.jinx"):
-        ids, mask = expected([m.to_dict() if hasattr(m, "to_dict") else m for m in sample["messages"]], tokenizer)
-        assert np.array_equal(sample["input_ids"], ids)
-        assert np.array_equal(sample["label_mask"], mask)
 
 
 def test_a_template_without_marks_gives_the_same_labels(dataset, tokenizer, tmp_path):
@@ -227,29 +209,30 @@ def test_the_recipe_stays_with_views_of_the_view(dataset, tokenizer, tmp_path):
         assert recipe_of(opened) == recipe, name
 
 
-def test_the_command_does_the_same(dataset, tokenizer, tmp_path):
+def test_the_command_does_the_same(dataset, tokenizer, tmp_path, capsys):
     out, code = tmp_path / "out.jinx", tmp_path / "mine.py"
     code.write_text("def ids(sample):\n    return {'num_tokens': 2 * sample['id']}\n", "utf-8")
-    command = [str(Path(sys.executable).with_name("jinx")), "annotate", str(dataset), str(out)]
 
-    def run(*words: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run([*command, *words], capture_output=True, text=True, check=False)
+    def command(*words: str) -> tuple[int, str, str]:
+        done = run(["annotate", str(dataset), str(out), *words])
+        said = capsys.readouterr()
+        return done, said.out, said.err
 
-    done = run("--tokenizer", str(tokenizer), "--image-rule", "fixed:5", "--json")
-    assert json.loads(done.stdout)["samples"] == COUNT
+    assert (
+        json.loads(command("--tokenizer", str(tokenizer), "--image-rule", "fixed:5", "--json")[1])["samples"] == COUNT
+    )
     assert jinx.open(out)["num_images"].tolist() == [i % 3 for i in range(COUNT)]
-    again = run("--tokenizer", str(tokenizer))
-    assert (again.returncode, "exists" in again.stderr) == (2, True)
-    assert run("--code", f"{code}:ids", "--overwrite", "--workers", "1").returncode == 0
+    assert command("--code", f"{code}:ids", "--overwrite", "--workers", "1")[0] == 0
     assert jinx.open(out)["num_tokens"].tolist() == [2 * i for i in range(COUNT)]
     for words, told in (
-        ([], "--tokenizer PATH"),
-        (["--code", f"{code}:idx"], "no function 'idx'"),
-        (["--tokenizer", "nowhere"], "no tokenizer here"),
-        (["--tokenizer", str(tokenizer), "--image-rule", "fixed"], "fixed:64"),
+        (["--tokenizer", str(tokenizer)], "exists"),
+        (["--overwrite"], "--tokenizer PATH"),
+        (["--overwrite", "--code", f"{code}:idx"], "no function 'idx'"),
+        (["--overwrite", "--tokenizer", "nowhere"], "no tokenizer here"),
+        (["--overwrite", "--tokenizer", str(tokenizer), "--image-rule", "fixed"], "fixed:64"),
     ):
-        done = run(*words, "--overwrite")
-        assert (done.returncode, told in done.stderr) == (2, True), done.stderr
+        done, _, error = command(*words)
+        assert (done, told in error) == (2, True), error
 
 
 def test_of_images_only_headers_are_read(tokenizer, tmp_path):

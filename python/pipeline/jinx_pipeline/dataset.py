@@ -11,6 +11,7 @@ from jinx_pipeline.recipe.model import Export, ExportKind, Options, Recipe, Sour
 from jinx_pipeline.recipe.places import Place
 from jinx_pipeline.run import Run, RunResult
 from jinx_pipeline.sample.roles import Roles
+from jinx_pipeline.sample.validators import Validator
 
 PathLike = str | os.PathLike[str]
 Function = Callable[[Any], Any]
@@ -39,6 +40,7 @@ class Dataset:
         audios: str = "audios",
         videos: str = "videos",
         roles: Roles | None = None,
+        validators: Iterable[Validator] = (),
     ) -> Self:
         """A dataset over files.
 
@@ -51,8 +53,10 @@ class Dataset:
             audios: Of the audios.
             videos: Of the videos.
             roles: All of these in one, with more options.
+            validators: Checks of the samples; a run fails before any operator if one does not pass, and names the row.
         """
-        return cls(Recipe(_sources(source), roles or Roles(text=text, images=images, audios=audios, videos=videos), ()))
+        where = roles or Roles(text=text, images=images, audios=audios, videos=videos)
+        return cls(Recipe(_sources(source), where, (), validators=tuple(validators)))
 
     def process(self, operators: "Operator | Function | Iterable[Operator | Function]") -> Self:
         """The dataset with more operators at the end.

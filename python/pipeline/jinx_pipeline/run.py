@@ -38,6 +38,7 @@ from jinx_pipeline.recipe.model import Recipe
 from jinx_pipeline.recipe.write import as_data, from_data
 from jinx_pipeline.report.figures import OperatorTotals, totals
 from jinx_pipeline.report.progress import Progress
+from jinx_pipeline.sample.validators import validate
 from jinx_pipeline.schedule.task import Limits
 from jinx_pipeline.shuffle.decide import decide, publish_order
 
@@ -141,6 +142,8 @@ class Run:
             with Journal(work_dir.journal_path) as journal:
                 ledger = Ledger(work_dir, journal)
                 done = ledger.noted("published")
+                if done is not None and not os.path.lexists(self.export.path):
+                    raise ChangedError(f"{self.export.path} was written, and is gone; start over with restart")
                 if done is None or done["rows"] != plan.rows:
                     done = self._finish(work_dir, ledger, plan, base)
                 bad_rows = [*unreadable(inputs), *ledger.bad_rows()]
@@ -184,6 +187,8 @@ class Run:
         refuse_impossible(
             recipe, gpus=len(visible_gpus()), memory=worker_memory(recipe), columns=opened.dataset.column_names
         )
+        if recipe.validators:
+            validate(opened.dataset, recipe.validators, recipe.roles)
         rates = probe_rates(recipe, opened) if recipe.options.reorder else {}
         plan = make_plan(recipe, inputs, rows, rates)
         publish_text(work_dir.path / "recipe.json", json.dumps(as_data(recipe), indent=1, ensure_ascii=False) + "\n")

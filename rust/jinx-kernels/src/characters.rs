@@ -3,6 +3,8 @@
 use crate::rows::map;
 use jinx_core::Result;
 use jinx_core::num::to_u64;
+use regex_syntax::hir::{Class as HirClass, HirKind};
+use std::sync::LazyLock;
 
 /// Which characters to count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,6 +21,27 @@ pub enum Class {
     Whitespace,
     /// Neither letters nor digits nor white space.
     Symbol,
+    /// Punctuation, symbols, digits and other numbers, white space and control characters of any script, and what makes
+    /// a character an emoji: not letters, and not the marks that scripts write vowels with.
+    Special,
+}
+
+/// The characters of `Class::Special`, a bit for each code point.
+static SPECIAL: LazyLock<Vec<u64>> = LazyLock::new(|| {
+    let mut bits = vec![0_u64; 0x11_0000 / 64];
+    let class = regex_syntax::parse(r"[\p{P}\p{S}\p{N}\p{Z}\p{Cc}\u{FE0F}]").map(|hir| hir.into_kind());
+    if let Ok(HirKind::Class(HirClass::Unicode(class))) = class {
+        let characters = class.ranges().iter().flat_map(|range| range.start()..=range.end());
+        for code in characters.filter_map(|character| usize::try_from(u32::from(character)).ok()) {
+            bits[code / 64] |= 1 << (code % 64);
+        }
+    }
+    bits
+});
+
+fn is_special(character: char) -> bool {
+    let code = usize::try_from(u32::from(character)).unwrap_or(0);
+    SPECIAL.get(code / 64).is_some_and(|bits| bits >> (code % 64) & 1 == 1)
 }
 
 impl Class {
@@ -31,6 +54,7 @@ impl Class {
             "digit" => Self::Digit,
             "whitespace" => Self::Whitespace,
             "symbol" => Self::Symbol,
+            "special" => Self::Special,
             _ => return None,
         })
     }
@@ -42,6 +66,7 @@ impl Class {
             Self::Alphanumeric => character.is_alphanumeric(),
             Self::Digit => character.is_numeric(),
             Self::Whitespace => character.is_whitespace(),
+            Self::Special => is_special(character),
             Self::Symbol => !character.is_alphanumeric() && !character.is_whitespace(),
         }
     }
@@ -77,6 +102,8 @@ mod tests {
         assert_eq!(counts(Class::Alphanumeric), 6);
         assert_eq!(counts(Class::Whitespace), 2);
         assert_eq!(counts(Class::Symbol), 3);
+        assert_eq!(counts(Class::Special), 7);
+        assert_eq!(count(&["नमस्ते", "❤\u{FE0F}😀", "（。"], Class::Special, 1).unwrap(), [0, 3, 2]);
         assert_eq!(Class::named("letter"), Some(Class::Letter));
         assert_eq!(Class::named("Letter"), None);
     }

@@ -5,9 +5,16 @@
 
 pub mod characters;
 pub mod clusters;
+pub mod contacts;
 pub mod hash;
+pub mod lexicon;
+pub mod lines;
 pub mod links;
 pub mod minhash;
+pub mod ngrams;
+pub mod patterns;
 pub mod repetition;
 pub mod rows;
+pub mod simhash;
+pub mod translate;
 pub mod words;

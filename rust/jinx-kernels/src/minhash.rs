@@ -37,7 +37,11 @@ const MAX_WINDOW: usize = 1024;
 const COMBINE: u64 = 0x9FB2_1C65_1E98_DF25;
 
 impl Scheme {
-    fn check(&self) -> Result<()> {
+    /// Refuses what no signature can be made of.
+    ///
+    /// # Errors
+    /// `Invalid` for a number that is out of range.
+    pub(crate) fn check(&self) -> Result<()> {
         if self.permutations == 0 || self.permutations > MAX_PERMUTATIONS {
             return Err(Error::invalid(format!(
                 "{} permutations; use 1 to {MAX_PERMUTATIONS}",
@@ -122,15 +126,22 @@ fn high(number: u64) -> u32 {
 
 /// The hashes of the shingles of one text.
 #[derive(Default)]
-struct Shingles {
+pub(crate) struct Shingles {
     tokens: Vec<u64>,
     hashes: Vec<u32>,
 }
 
 impl Shingles {
     fn read(&mut self, text: &str, scheme: Scheme) {
+        let mut hashes = std::mem::take(&mut self.hashes);
+        hashes.clear();
+        self.for_each(text, scheme, |shingle| hashes.push(high(shingle)));
+        self.hashes = hashes;
+    }
+
+    /// Calls `each` with a hash of every shingle, in order.
+    pub(crate) fn for_each(&mut self, text: &str, scheme: Scheme, mut each: impl FnMut(u64)) {
         self.tokens.clear();
-        self.hashes.clear();
         let tokens = &mut self.tokens;
         let hash = |token: &str| {
             if scheme.lowercase { hash_lowercase(token) } else { XxHash3_64::oneshot(token.as_bytes()) }
@@ -153,7 +164,7 @@ impl Shingles {
             let mixed = window
                 .iter()
                 .fold(0_u64, |mixed, &token| (mixed.rotate_left(23) ^ token).wrapping_mul(COMBINE));
-            self.hashes.push(high(mixed ^ (mixed >> 29).wrapping_mul(COMBINE)));
+            each(mixed ^ (mixed >> 29).wrapping_mul(COMBINE));
         }
     }
 }

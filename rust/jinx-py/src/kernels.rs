@@ -10,11 +10,16 @@ use jinx_convert::arrow::stream::from_c_stream;
 use jinx_core::{Error, Result};
 use jinx_kernels::characters::Class;
 use jinx_kernels::hash::Ignore;
+use jinx_kernels::lexicon::Lexicon;
 use jinx_kernels::minhash::{Scheme, Tokens};
+use jinx_kernels::patterns::{Part, Replacement};
+use jinx_kernels::translate::Table;
 use jinx_kernels::words::Split;
-use jinx_kernels::{characters, clusters, hash, links, minhash, repetition, words};
+use jinx_kernels::{characters, clusters, contacts, hash, lexicon, lines, links, minhash, ngrams, patterns};
+use jinx_kernels::{repetition, simhash, translate, words};
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes};
+use std::collections::HashMap;
 
 /// Runs `work` on the strings of the first column, null being the empty string, without the GIL.
 fn on_texts<T: Send>(
@@ -58,6 +63,15 @@ fn split_named(name: &str) -> PyResult<Split> {
         "space" => Ok(Split::Space),
         "unicode" => Ok(Split::Unicode),
         _ => Err(unknown("the way to split words", name)),
+    }
+}
+
+fn tokens_named(name: &str) -> PyResult<Tokens> {
+    match name {
+        "space" => Ok(Tokens::Space),
+        "punctuation" => Ok(Tokens::Punctuation),
+        "character" => Ok(Tokens::Character),
+        _ => Err(unknown("the kind of tokens", name)),
     }
 }
 
@@ -141,13 +155,7 @@ pub fn kernel_minhash<'py>(
     size: usize,
     threads: usize,
 ) -> PyResult<Bound<'py, PyByteArray>> {
-    let tokens = match tokens {
-        "space" => Tokens::Space,
-        "punctuation" => Tokens::Punctuation,
-        "character" => Tokens::Character,
-        _ => return Err(unknown("the kind of tokens", tokens)),
-    };
-    let scheme = Scheme { tokens, window, lowercase, permutations: size };
+    let scheme = Scheme { tokens: tokens_named(tokens)?, window, lowercase, permutations: size };
     let signatures = on_texts(texts, |texts| minhash::signatures(texts, scheme, threads))?;
     Ok(array(py, signatures.into_iter().map(u32::to_le_bytes)))
 }
@@ -168,6 +176,155 @@ pub fn kernel_band_keys<'py>(
         })
         .into_py_result()?;
     Ok(array(py, keys.into_iter().map(u64::to_le_bytes)))
+}
+
+#[pyfunction]
+pub fn kernel_lines<'py>(
+    py: Python<'py>,
+    texts: &Bound<'py, PyAny>,
+    threads: usize,
+) -> PyResult<Bound<'py, PyByteArray>> {
+    let rows = on_texts(texts, |texts| lines::measure(texts, threads))?;
+    Ok(array(py, rows.into_iter().map(u64::to_le_bytes)))
+}
+
+#[pyfunction]
+pub fn kernel_count_listed<'py>(
+    py: Python<'py>,
+    texts: &Bound<'py, PyAny>,
+    list: Vec<String>,
+    split: &str,
+    groups: Vec<usize>,
+    joiner: &str,
+    threads: usize,
+) -> PyResult<Bound<'py, PyByteArray>> {
+    let split = split_named(split)?;
+    let counts = on_texts(texts, |texts| {
+        let lexicon = Lexicon::new(list.iter().map(String::as_str), &groups, joiner);
+        lexicon::count(texts, &lexicon, split, threads)
+    })?;
+    Ok(array(py, counts.into_iter().map(u64::to_le_bytes)))
+}
+
+#[pyfunction]
+pub fn kernel_replace_characters(
+    texts: &Bound<'_, PyAny>,
+    replacements: HashMap<char, String>,
+    is_trimmed: bool,
+    threads: usize,
+) -> PyResult<Vec<Option<String>>> {
+    let table = Table::new(replacements, is_trimmed);
+    on_texts(texts, |texts| translate::replace(texts, &table, threads))
+}
+
+#[pyfunction]
+pub fn kernel_replace_emails(
+    texts: &Bound<'_, PyAny>,
+    replacement: &str,
+    threads: usize,
+) -> PyResult<Vec<Option<String>>> {
+    on_texts(texts, |texts| contacts::replace_emails(texts, replacement, threads))
+}
+
+#[pyfunction]
+pub fn kernel_replace_ips(
+    texts: &Bound<'_, PyAny>,
+    replacement: &str,
+    threads: usize,
+) -> PyResult<Vec<Option<String>>> {
+    on_texts(texts, |texts| contacts::replace_ips(texts, replacement, threads))
+}
+
+/// What a match becomes is texts and numbers of groups.
+#[derive(FromPyObject)]
+pub enum ReplacementPart {
+    Group(usize),
+    Text(String),
+}
+
+#[pyfunction]
+pub fn kernel_replace_pattern(
+    texts: &Bound<'_, PyAny>,
+    pattern: &str,
+    parts: Vec<ReplacementPart>,
+    threads: usize,
+) -> PyResult<Vec<Option<String>>> {
+    let parts = parts.into_iter().map(|part| match part {
+        ReplacementPart::Group(group) => Part::Group(group),
+        ReplacementPart::Text(text) => Part::Text(text),
+    });
+    let replacement = Replacement::new(pattern, parts.collect()).into_py_result()?;
+    on_texts(texts, |texts| patterns::replace(texts, &replacement, threads))
+}
+
+#[pyfunction]
+pub fn kernel_simhash<'py>(
+    py: Python<'py>,
+    texts: &Bound<'py, PyAny>,
+    tokens: &str,
+    window: usize,
+    lowercase: bool,
+    threads: usize,
+) -> PyResult<Bound<'py, PyByteArray>> {
+    let scheme = Scheme { tokens: tokens_named(tokens)?, window, lowercase, permutations: 1 };
+    let hashes = on_texts(texts, |texts| simhash::signatures(texts, scheme, threads))?;
+    Ok(array(py, hashes.into_iter().map(u64::to_le_bytes)))
+}
+
+#[pyfunction]
+pub fn kernel_near_simhashes<'py>(
+    py: Python<'py>,
+    hashes: &Bound<'py, PyBytes>,
+    blocks: u32,
+    distance: u32,
+) -> PyResult<Bound<'py, PyByteArray>> {
+    let raw = hashes.as_bytes();
+    let roots = py
+        .detach(|| {
+            let hashes: Vec<u64> = numbers(raw).map(u64::from_le_bytes).collect();
+            simhash::near(&hashes, blocks, distance)
+        })
+        .into_py_result()?;
+    Ok(array(py, roots.into_iter().map(u64::to_le_bytes)))
+}
+
+/// N-grams of words, by hash.
+#[pyclass(module = "jinx._core", frozen)]
+pub struct NgramIndex {
+    index: std::sync::RwLock<ngrams::Index>,
+    n: usize,
+    split: Split,
+}
+
+#[pymethods]
+impl NgramIndex {
+    #[new]
+    fn new(n: usize, split: &str) -> PyResult<Self> {
+        Ok(Self { index: std::sync::RwLock::default(), n, split: split_named(split)? })
+    }
+
+    /// Adds the n-grams of texts, numbered from `first` on.
+    fn add(&self, texts: &Bound<'_, PyAny>, first: u64, threads: usize) -> PyResult<()> {
+        on_texts(texts, |texts| {
+            let numbers: Vec<u64> = (first..).take(texts.len()).collect();
+            let mut index = self.index.write().unwrap_or_else(std::sync::PoisonError::into_inner);
+            index.add(texts, &numbers, self.n, self.split, threads)
+        })
+    }
+
+    /// For each text the number of an added text that shares an n-gram and its place, little-endian u64.
+    fn find<'py>(
+        &self,
+        py: Python<'py>,
+        texts: &Bound<'py, PyAny>,
+        threads: usize,
+    ) -> PyResult<Bound<'py, PyByteArray>> {
+        let found = on_texts(texts, |texts| {
+            let index = self.index.read().unwrap_or_else(std::sync::PoisonError::into_inner);
+            index.find(texts, self.n, self.split, threads)
+        })?;
+        Ok(array(py, found.into_iter().flatten().map(u64::to_le_bytes)))
+    }
 }
 
 /// Groups of positions that equal keys connect.

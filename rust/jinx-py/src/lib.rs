@@ -81,6 +81,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
 
 fn register_kernels(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<kernels::Clusters>()?;
+    module.add_class::<kernels::NgramIndex>()?;
     module.add_function(wrap_pyfunction!(kernels::kernel_count_characters, module)?)?;
     module.add_function(wrap_pyfunction!(kernels::kernel_count_words, module)?)?;
     module.add_function(wrap_pyfunction!(kernels::kernel_character_repetition, module)?)?;
@@ -88,6 +89,14 @@ fn register_kernels(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(kernels::kernel_replace_links, module)?)?;
     module.add_function(wrap_pyfunction!(kernels::kernel_hash128, module)?)?;
     module.add_function(wrap_pyfunction!(kernels::kernel_minhash, module)?)?;
+    module.add_function(wrap_pyfunction!(kernels::kernel_lines, module)?)?;
+    module.add_function(wrap_pyfunction!(kernels::kernel_count_listed, module)?)?;
+    module.add_function(wrap_pyfunction!(kernels::kernel_replace_characters, module)?)?;
+    module.add_function(wrap_pyfunction!(kernels::kernel_replace_emails, module)?)?;
+    module.add_function(wrap_pyfunction!(kernels::kernel_replace_ips, module)?)?;
+    module.add_function(wrap_pyfunction!(kernels::kernel_replace_pattern, module)?)?;
+    module.add_function(wrap_pyfunction!(kernels::kernel_simhash, module)?)?;
+    module.add_function(wrap_pyfunction!(kernels::kernel_near_simhashes, module)?)?;
     module.add_function(wrap_pyfunction!(kernels::kernel_band_keys, module)?)
 }
 

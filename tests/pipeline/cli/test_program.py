@@ -102,6 +102,18 @@ def test_plan_writes_nothing_and_refuses_what_cannot_run(folder, capsys):
     assert "reads the column 'txt', which the input does not have; did you mean 'text'?" in capsys.readouterr().err
 
 
+def test_a_validator_fails_before_any_operator_and_names_the_row(folder, capsys):
+    checks = [{"required_columns": {"columns": ["text", "caption"]}}]
+    path = recipe(folder, ["clean_links_mapper"], validators=checks)
+    assert run(["run", path]) == 2
+    assert "sample 0: " in capsys.readouterr().err
+    assert not (folder / "out.jinx").exists()
+    path = recipe(folder, ["clean_links_mapper"], validators=[{"required_columns": {"columns": ["text"]}}])
+    assert run(["run", path]) == 0
+    assert run(["run", recipe(folder, [], validators=["required_colums"])]) == 2
+    assert "did you mean 'required_columns'" in capsys.readouterr().err
+
+
 def test_analyze_then_sweep_thresholds_without_measuring_again(folder):
     steps = [{"text_length_filter": {"max_len": 60}}, {"slow_filter": {}}]
     path = recipe(folder, steps, custom_operators=["wrong.py"])

@@ -131,6 +131,15 @@ def test_a_finished_run_is_not_run_again(calm, data, wrong):
     assert result.rows_out == len(rows_of(calm))
 
 
+def test_an_output_that_was_removed_is_not_taken_for_done(data, tmp_path):
+    flow = Dataset.load(data).process(jp.ops.TextLengthFilter(max_len=75))
+    flow.export(tmp_path / "out.jinx", workers=1)
+    (tmp_path / "out.jinx").unlink()
+    with pytest.raises(ChangedError, match="was written, and is gone; start over with restart"):
+        flow.export(tmp_path / "out.jinx", workers=1)
+    assert flow.export(tmp_path / "out.jinx", workers=1, restart=True).rows_out > 0
+
+
 def test_another_recipe_is_refused_with_the_difference(calm, data, wrong):
     changed = Dataset.load(data).process([jp.ops.TextLengthFilter(max_len=60)])
     with pytest.raises(ChangedError, match="belongs to another recipe: process"):

@@ -130,16 +130,18 @@ class Selector(Operator):
         """The columns and paths that `select` is given."""
 
     @abstractmethod
-    def select(self, columns: Mapping[str, Sequence[Any]], ctx: Context) -> "Positions":
+    def select(self, columns: Mapping[str, Sequence[Any]], count: int, ctx: Context) -> "Positions":
         """The positions of the chosen samples, in the order in which they come out.
 
         Args:
             columns: Those of `reads`, with a value (None: there is none) for each sample.
+            count: How many samples there are.
             ctx: Seed.
         """
 
     def run(self, batch: Batch, ctx: Context) -> Batch:
-        return batch.take(self.select({path: batch.column(path) for path in self.reads}, ctx))
+        columns = {path: batch.column(path) for path in self.reads}
+        return batch.take(self.select(columns, len(batch), ctx))
 
 
 class Grouper(Operator):

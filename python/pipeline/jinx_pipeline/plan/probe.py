@@ -27,9 +27,11 @@ def probe_rates(recipe: Recipe, source: OpenSource) -> dict[int, float]:
     rates: dict[int, float] = {}
     for place in runs:
         operator = recipe.steps[place].operator
-        batch = Batch(source.dataset, positions, recipe.roles, ids=source.ids(positions))
-        started = time.perf_counter()
         try:
+            # The first call imports packages and loads models.
+            operator.mark(Batch(source.dataset, positions[:1], recipe.roles), ctx)
+            batch = Batch(source.dataset, positions, recipe.roles, ids=source.ids(positions))
+            started = time.perf_counter()
             operator.mark(batch, ctx)
         except Exception:  # noqa: BLE001, S112 - the run will say what is wrong with which row
             continue

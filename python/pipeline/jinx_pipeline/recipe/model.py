@@ -9,6 +9,7 @@ from typing import Any, Literal
 from jinx_pipeline.operators.base import Operator
 from jinx_pipeline.recipe.places import Place
 from jinx_pipeline.sample.roles import Roles
+from jinx_pipeline.sample.validators import Validator
 
 ExportKind = Literal["jinx", "view", "jsonl", "parquet", "mds", "webdataset"]
 
@@ -106,6 +107,7 @@ class Recipe:
         file: The file it was read from.
         only_rows: Only these rows of the input; None: all.
         measure_only: Filters add their statistics and drop nothing.
+        validators: Checks of the input before any operator runs.
         known_stats: Statistics that the input has, with the digest of the filter that computed each.
     """
 
@@ -118,6 +120,7 @@ class Recipe:
     only_rows: tuple[int, ...] | None = None
     measure_only: bool = False
     known_stats: Mapping[str, str] = field(default_factory=dict[str, str])
+    validators: tuple[Validator, ...] = ()
 
     def described(self) -> dict[str, Any]:
         """What determines the result, as plain data: a changed recipe is told by it."""

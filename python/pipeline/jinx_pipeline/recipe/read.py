@@ -15,8 +15,9 @@ from jinx_pipeline.recipe.model import Export, Options, Recipe, SourceSpec, Step
 from jinx_pipeline.recipe.places import Place, RecipeError
 from jinx_pipeline.recipe.yaml_text import Located, located, read_yaml
 from jinx_pipeline.sample.roles import Roles
+from jinx_pipeline.sample.validators import VALIDATORS, Validator
 
-_SECTIONS = ("dataset", "process", "export")
+_SECTIONS = ("dataset", "validators", "process", "export")
 _SIZES = {"shard_size", "memory"}
 
 
@@ -53,9 +54,10 @@ class _Checker:
         sources, roles = self._dataset(root.get("dataset"), root.place)
         steps = self._process(root.get("process"), root.place)
         export = self._export(root.get("export"))
+        validators = self._validators(root.get("validators"))
         if self._problems:
             raise RecipeError(self._problems)
-        return Recipe(tuple(sources), roles, tuple(steps), export, options, self._file)
+        return Recipe(tuple(sources), roles, tuple(steps), export, options, self._file, validators=tuple(validators))
 
     # Sections.
 
@@ -143,6 +145,28 @@ class _Checker:
         except (ImportError, OSError, TypeError, ValueError) as error:
             self._problems.append((place, f"{name}: {error}"))
         return None
+
+    def _validators(self, section: Located | None) -> list[Validator]:
+        if section is None or section.value is None:
+            return []
+        if not isinstance(section.value, list):
+            self._problems.append((section.place, f"a list of checks: {', '.join(VALIDATORS)}"))
+            return []
+        found: list[Validator] = []
+        for one in section.elements():
+            name: Any = one.value
+            parameters: Any = None
+            if isinstance(one.value, dict) and len(one.value) == 1:
+                name, parameters = next(iter(one.value.items()))
+            if not isinstance(name, str) or name not in VALIDATORS:
+                near = hint(str(name), VALIDATORS) or f"; there are: {', '.join(VALIDATORS)}"
+                self._problems.append((one.place, f"no check {name!r}{near}"))
+                continue
+            try:
+                found.append(VALIDATORS[name](**(parameters or {})))
+            except (TypeError, ValueError) as error:
+                self._problems.append((one.place, f"{name}: {error}"))
+        return found
 
     def _export(self, section: Located | None) -> Export | None:
         if section is None or section.value is None:

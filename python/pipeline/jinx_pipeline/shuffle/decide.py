@@ -85,7 +85,7 @@ def decide(
         return Decision(np.arange(rows, dtype=np.int64), np.array([0, rows] if rows else [0], dtype=np.int64))
     columns = keys(operator, opened, roles)
     if operator.kind == "selector":
-        return Decision(np.asarray(operator.select(columns, ctx), dtype=np.int64))
+        return Decision(np.asarray(operator.select(columns, rows, ctx), dtype=np.int64))
     groups = operator.group(columns, rows)
     lengths = [len(group) for group in groups]
     order = np.concatenate([*groups, np.empty(0, np.int64)]).astype(np.int64)

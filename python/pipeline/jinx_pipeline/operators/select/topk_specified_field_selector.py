@@ -1,6 +1,5 @@
 """topk_specified_field_selector."""
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -8,8 +7,8 @@ import numpy as np
 
 from jinx_pipeline.operators.context import Context
 from jinx_pipeline.operators.kinds import Selector
-from jinx_pipeline.operators.parameters import ParameterError
 from jinx_pipeline.operators.registry import register
+from jinx_pipeline.operators.select.sizes import check_size, size_of
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -38,28 +37,19 @@ class TopkSpecifiedFieldSelector(Selector):
     reverse: bool = True
 
     def check(self) -> None:
-        if self.top_ratio is None and self.topk is None:
-            raise ParameterError(self.name, "topk", "give top_ratio or topk")
-        if self.top_ratio is not None and not 0 <= self.top_ratio <= 1:
-            raise ParameterError(self.name, "top_ratio", f"top_ratio is {self.top_ratio}; it lies between 0 and 1")
-        if self.topk is not None and self.topk < 0:
-            raise ParameterError(self.name, "topk", f"topk is {self.topk}; it is a number of samples")
+        check_size(self.name, self.top_ratio, self.topk, ("top_ratio", "topk"))
 
     @property
     def reads(self) -> tuple[str, ...]:
         return (self.field_key,)
 
-    def select(self, columns: Mapping[str, Sequence[Any]], ctx: Context) -> "npt.NDArray[np.int64]":
+    def select(self, columns: Mapping[str, Sequence[Any]], count: int, ctx: Context) -> "npt.NDArray[np.int64]":
         values = columns[self.field_key]
         there = [at for at, value in enumerate(values) if value is not None and value == value]  # noqa: PLR0124 - NaN
         try:
             ordered = sorted(there, key=lambda at: values[at], reverse=self.reverse)
         except TypeError as error:
             raise TypeError(f"{self.name}: the values of {self.field_key!r} cannot be compared: {error}") from None
-        missing = set(range(len(values))).difference(there)
-        most = len(values)
-        if self.top_ratio is not None:
-            most = min(most, math.floor(self.top_ratio * len(values)))
-        if self.topk is not None:
-            most = min(most, self.topk)
+        missing = set(range(count)).difference(there)
+        most = size_of(count, self.top_ratio, self.topk)
         return np.sort(np.array([*ordered, *sorted(missing)][:most], dtype=np.int64))

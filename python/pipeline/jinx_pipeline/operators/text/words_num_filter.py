@@ -18,11 +18,13 @@ class WordsNumFilter(Filter):
         create("words_num_filter", min_num=2)([{"text": "two words"}, {"text": "1 word"}])  # [{"text": "two words"}]
 
     Attributes:
+        lang: The language; it makes no difference.
         tokenization: Split at Unicode's word boundaries instead, for scripts without spaces: an ideograph is a word.
         min_num: The least number.
         max_num: The largest.
     """
 
+    lang: str = "en"
     tokenization: bool = False
     min_num: int = 10
     max_num: int = sys.maxsize

@@ -1,0 +1,71 @@
+"""decontaminate_deduplicator."""
+
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Literal
+
+import pyarrow as pa
+
+from jinx_pipeline.operators.batch import Batch
+from jinx_pipeline.operators.context import Context
+from jinx_pipeline.operators.dedup.evaluation_texts import load_evaluation_index, stamp
+from jinx_pipeline.operators.filter import Filter, Stats
+from jinx_pipeline.operators.parameters import ParameterError
+from jinx_pipeline.operators.registry import register
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+
+@register("decontaminate_deduplicator", modality="text")
+class DecontaminateDeduplicator(Filter):
+    """Leaves out samples that overlap with evaluation sets, so that a model is not trained on its tests.
+
+    Each sample is compared with the evaluation texts, not with other samples, so it runs block by block like a filter.
+    The statistics say which sample of which evaluation set it overlaps with, and where.
+
+        create("decontaminate_deduplicator", evaluation_paths=["path/to/test.jsonl"])([{"text": "any"}])
+
+    Attributes:
+        evaluation_paths: JSON lines, Parquet or JINX files, or datasets.
+        evaluation_fields: The columns or paths of their texts.
+        method: `ngram` finds a shared n-gram of words; `exact` the same text, apart from case and what is not a letter;
+            `minhash` texts of a similarity of about `jaccard_threshold`.
+        ngram_size: Words of an n-gram. An evaluation text with fewer words is one n-gram of all of them.
+        tokenization: Words are those at Unicode's word boundaries instead of white space, for scripts without spaces.
+        jaccard_threshold: Of `minhash`, over sets of five successive words.
+    """
+
+    evaluation_paths: list[str]
+    evaluation_fields: tuple[str, ...] = ("text",)
+    method: Literal["ngram", "exact", "minhash"] = "ngram"
+    ngram_size: int = 13
+    tokenization: bool = False
+    jaccard_threshold: float = 0.7
+
+    stats = {"contaminated_by": "string", "contaminated_at": "int64"}
+
+    def check(self) -> None:
+        if not self.evaluation_paths:
+            raise ParameterError(self.name, "evaluation_paths", "evaluation_paths is empty; name an evaluation set")
+        if self.ngram_size < 1:
+            raise ParameterError(self.name, "ngram_size", f"ngram_size is {self.ngram_size}; use 1 or more")
+        if not 0 < self.jaccard_threshold <= 1:
+            what = f"jaccard_threshold is {self.jaccard_threshold}; it lies between 0 and 1"
+            raise ParameterError(self.name, "jaccard_threshold", what)
+
+    def compute_stats(self, batch: Batch, ctx: Context) -> Stats:
+        scheme = json.dumps([self.parameters, [stamp(path) for path in self.evaluation_paths]])
+        index = ctx.model(scheme, load_evaluation_index)
+        found = index.find(batch.text, ctx.threads)
+        return {
+            "contaminated_by": [None if at < 0 else index.names[at] for at, _ in found],
+            "contaminated_at": [None if at < 0 else place for at, place in found],
+        }
+
+    def keep(self, stats: Mapping[str, pa.Array]) -> "npt.NDArray[np.bool_]":
+        return stats["contaminated_by"].is_null().to_numpy(zero_copy_only=False)
+
+    def _digest_of(self, parameters: dict[str, Any]) -> str:
+        return super()._digest_of({**parameters, "stamps": [stamp(path) for path in self.evaluation_paths]})

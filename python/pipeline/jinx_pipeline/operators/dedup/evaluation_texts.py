@@ -1,0 +1,156 @@
+"""The texts of evaluation sets, and an index that finds what overlaps with them."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+import jinx
+from jinx import kernels
+from jinx_pipeline.dedup.near import best_bands
+from jinx_pipeline.sample.paths import parse
+from jinx_pipeline.sample.texts import texts_at
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+    import pyarrow as pa
+
+_AT_ONCE = 1000
+_PERMUTATIONS = 256
+
+
+class _Finder(Protocol):
+    def add(self, texts: list[str]) -> None:
+        """Add texts, numbered on."""
+        ...
+
+    def find(self, texts: "pa.Array", threads: int | None) -> "npt.NDArray[np.int64]":
+        """The number of an overlapping text and the place, -1 where there is none; shape (n, 2)."""
+        ...
+
+
+class EvaluationIndex:
+    """The texts of evaluation sets.
+
+    Attributes:
+        names: Of each text its file and sample: `test.jsonl:17`, counted from 0.
+    """
+
+    def __init__(self, finder: _Finder) -> None:
+        self.names: list[str] = []
+        self._finder = finder
+
+    def add(self, path: str, fields: list[str]) -> None:
+        """Add the texts of a file.
+
+        Raises:
+            ValueError: It has none of the fields.
+        """
+        steps = [parse(field) for field in fields]
+        texts: list[str] = []
+        before = len(self.names)
+        for number, sample in enumerate(_samples(path)):
+            found = [text for one in steps for text in texts_at(sample, one)]
+            texts += found
+            self.names += [f"{path}:{number}"] * len(found)
+            if len(texts) >= _AT_ONCE:
+                self._finder.add(texts)
+                texts = []
+        self._finder.add(texts)
+        if len(self.names) == before:
+            raise ValueError(f"{path}: no text at {', '.join(fields)}; name the fields in evaluation_fields")
+
+    def find(self, texts: "pa.Array", threads: int | None) -> list[tuple[int, int]]:
+        """For each text the number of an overlapping one and where, -1 and -1 where there is none."""
+        return [(at, place) for at, place in self._finder.find(texts, threads).tolist()]
+
+
+def load_evaluation_index(scheme: str, device: str) -> EvaluationIndex:
+    """The index of a scheme, for `Context.model`.
+
+    Args:
+        scheme: JSON of the operator's parameters and of the stamps of the files.
+        device: Makes no difference.
+    """
+    del device
+    parameters = json.loads(scheme)[0]
+    index = EvaluationIndex(_finder(parameters))
+    for path in parameters["evaluation_paths"]:
+        index.add(path, parameters["evaluation_fields"])
+    return index
+
+
+def stamp(path: str) -> list[Any]:
+    """What changes when a file does.
+
+    Raises:
+        FileNotFoundError: There is no such file.
+    """
+    try:
+        found = Path(path).stat()
+    except FileNotFoundError:
+        raise FileNotFoundError(f"{path}: no such evaluation set") from None
+    return [path, found.st_size, found.st_mtime_ns]
+
+
+class _Ngrams:
+    def __init__(self, size: int, *, is_unicode: bool) -> None:
+        self._index = kernels.NgramIndex(size, split="unicode" if is_unicode else "space")
+
+    def add(self, texts: list[str]) -> None:
+        self._index.add(texts)
+
+    def find(self, texts: "pa.Array", threads: int | None) -> "npt.NDArray[np.int64]":
+        return self._index.find(texts, threads=threads)
+
+
+class _Keys:
+    """Texts by keys of which one must be equal: hashes of the whole text, or of bands of its signature."""
+
+    def __init__(self, threshold: float | None) -> None:
+        self._bands = None if threshold is None else best_bands(threshold, _PERMUTATIONS)
+        self._places: dict[Any, int] = {}
+        self._count = 0
+
+    def add(self, texts: list[str]) -> None:
+        for keys in self._keys(texts, None):
+            for key in keys:
+                self._places.setdefault(key, self._count)
+            self._count += 1
+
+    def find(self, texts: "pa.Array", threads: int | None) -> "npt.NDArray[np.int64]":
+        found = np.full((len(texts), 2), -1, dtype=np.int64)
+        for at, keys in enumerate(self._keys(texts, threads)):
+            place = next((self._places[key] for key in keys if key in self._places), None)
+            if place is not None:
+                found[at] = place, 0
+        return found
+
+    def _keys(self, texts: Any, threads: int | None) -> Iterator[list[Any]]:
+        has_letters = kernels.count_characters(texts, "letter", threads=threads) > 0
+        if self._bands is None:
+            hashes = kernels.hash128(texts, ignore_case=True, ignore_non_letters=True, threads=threads)
+            rows = [[tuple(one)] for one in hashes.tolist()]
+        else:
+            signatures = kernels.minhash(texts, permutations=_PERMUTATIONS, threads=threads)
+            rows = [list(enumerate(one)) for one in kernels.band_keys(signatures, *self._bands).tolist()]
+        return (row if there else [] for row, there in zip(rows, has_letters.tolist(), strict=True))
+
+
+def _finder(parameters: dict[str, Any]) -> _Finder:
+    if parameters["method"] == "ngram":
+        return _Ngrams(parameters["ngram_size"], is_unicode=parameters["tokenization"])
+    return _Keys(parameters["jaccard_threshold"] if parameters["method"] == "minhash" else None)
+
+
+def _samples(path: str) -> Iterator[Any]:
+    if path.endswith(".parquet"):
+        from pyarrow import parquet
+
+        for batch in parquet.ParquetFile(path).iter_batches(_AT_ONCE):
+            yield from batch.to_pylist()
+        return
+    with jinx.open(path, lazy=False) as dataset:
+        yield from dataset

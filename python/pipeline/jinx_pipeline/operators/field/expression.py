@@ -1,0 +1,100 @@
+"""Conditions over fields, written as Python expressions: parsed, never evaluated as code."""
+
+import ast
+import operator
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from jinx_pipeline.sample.paths import text_of
+
+Test = Callable[[Mapping[str, Any]], Any]
+
+_COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+    ast.In: lambda one, many: many is not None and one in many,
+    ast.NotIn: lambda one, many: many is None or one not in many,
+}
+_ORDER = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
+_MAX_LENGTH = 10_000
+_MAX_DEPTH = 50
+
+
+class ExpressionError(ValueError):
+    """An expression that does not parse, or holds what a condition may not."""
+
+
+def parse(text: str) -> tuple[Test, tuple[str, ...]]:
+    """A condition, and the paths that it looks at.
+
+    Comparisons (`==`, `!=`, `<`, `<=`, `>`, `>=`, `in`, `not in`, also in chains), `and`, `or`, `not`, numbers,
+    strings, lists, `True`, `False`, `None`, and fields with dots. With a missing value no comparison of order holds.
+
+    Returns:
+        A function of the values by path, and the paths.
+
+    Raises:
+        ExpressionError: It is no such expression.
+    """
+    if len(text) > _MAX_LENGTH:
+        raise ExpressionError(f"the condition has {len(text)} characters; at most {_MAX_LENGTH} are read")
+    try:
+        tree = ast.parse(text.strip(), mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise ExpressionError(f"the condition {text!r} does not parse: {error}") from None
+    paths: dict[str, None] = {}
+    return _test(tree, paths, 0), tuple(paths)
+
+
+def _test(node: ast.expr, paths: dict[str, None], depth: int) -> Test:  # noqa: PLR0911 - one for each kind of node
+    if depth > _MAX_DEPTH:
+        raise ExpressionError(f"the condition is nested more than {_MAX_DEPTH} deep")
+    match node:
+        case ast.BoolOp(op=op, values=values):
+            tests = [_test(value, paths, depth + 1) for value in values]
+            combine = all if isinstance(op, ast.And) else any
+            return lambda sample: combine(test(sample) for test in tests)
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            inner = _test(operand, paths, depth + 1)
+            return lambda sample: not inner(sample)
+        case ast.Compare(left=left, ops=ops, comparators=right):
+            sides = [_test(side, paths, depth + 1) for side in (left, *right)]
+            return lambda sample: _chain([side(sample) for side in sides], ops)
+        case ast.Name() | ast.Attribute():
+            path = text_of(_steps(node))
+            paths[path] = None
+            return lambda sample: sample[path]
+        case ast.List(elts=elements) | ast.Tuple(elts=elements) | ast.Set(elts=elements):
+            values = [_test(element, paths, depth + 1) for element in elements]
+            return lambda sample: [value(sample) for value in values]
+        case ast.Constant(value=value) if not isinstance(value, bytes | complex):
+            return lambda _: value
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as number)):
+            return lambda _: -number
+        case _:
+            raise ExpressionError(f"the condition may not hold `{ast.unparse(node)}`; use comparisons, and, or, not")
+
+
+def _steps(node: ast.expr) -> tuple[str, ...]:
+    if isinstance(node, ast.Name):
+        return (node.id,)
+    if isinstance(node, ast.Attribute):
+        return (*_steps(node.value), node.attr)
+    raise ExpressionError(f"`{ast.unparse(node)}` is not a field; write names with dots")
+
+
+def _chain(values: list[Any], ops: list[ast.cmpop]) -> bool:
+    return all(_holds(op, left, right) for op, left, right in zip(ops, values[:-1], values[1:], strict=True))
+
+
+def _holds(op: ast.cmpop, left: Any, right: Any) -> bool:
+    if isinstance(op, _ORDER) and (left is None or right is None):
+        return False
+    try:
+        return bool(_COMPARE[type(op)](left, right))
+    except KeyError:
+        raise ExpressionError("`is` compares nothing here; use ==") from None

@@ -1,0 +1,44 @@
+"""specified_field_filter."""
+
+from dataclasses import field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from jinx_pipeline.operators.batch import Batch
+from jinx_pipeline.operators.condition_filter import ConditionFilter
+from jinx_pipeline.operators.registry import register
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+
+@register("specified_field_filter")
+class SpecifiedFieldFilter(ConditionFilter):
+    """Keeps samples whose value at a field is one of some values; of a list each must be.
+
+    Without a field or without values all samples stay. A missing value is None.
+
+        create("specified_field_filter", field_key="lang", target_value=["en"])([{"lang": "en"}, {"lang": "fr"}])
+        # [{"lang": "en"}]
+
+    Attributes:
+        field_key: A column or path.
+        target_value: The values.
+    """
+
+    field_key: str = ""
+    target_value: list[Any] = field(default_factory=list[Any])
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        return (self.field_key,) if self.field_key else ()
+
+    def holds(self, batch: Batch) -> "npt.NDArray[np.bool_]":
+        if not self.field_key or not self.target_value:
+            return np.ones(len(batch), dtype=np.bool_)
+        return np.array([self._holds(value) for value in batch.column(self.field_key)], dtype=np.bool_)
+
+    def _holds(self, value: Any) -> bool:
+        values = value if isinstance(value, list | tuple) else [value]
+        return all(one in self.target_value for one in values)

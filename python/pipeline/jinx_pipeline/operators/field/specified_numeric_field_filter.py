@@ -1,0 +1,52 @@
+"""specified_numeric_field_filter."""
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from jinx_pipeline.operators.batch import Batch
+from jinx_pipeline.operators.condition_filter import ConditionFilter
+from jinx_pipeline.operators.registry import register
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+
+@register("specified_numeric_field_filter")
+class SpecifiedNumericFieldFilter(ConditionFilter):
+    """Keeps samples whose number at a field lies in a range; of a list each must.
+
+    A string that holds a number is one. What is no number is not kept. Without a field all samples stay.
+
+        create("specified_numeric_field_filter", field_key="n", min_value=2)([{"n": 1}, {"n": "2.5"}])  # [{"n": "2.5"}]
+
+    Attributes:
+        field_key: A column or path.
+        min_value: The least number.
+        max_value: The largest.
+    """
+
+    field_key: str = ""
+    min_value: float = -sys.maxsize
+    max_value: float = sys.maxsize
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        return (self.field_key,) if self.field_key else ()
+
+    def holds(self, batch: Batch) -> "npt.NDArray[np.bool_]":
+        if not self.field_key:
+            return np.ones(len(batch), dtype=np.bool_)
+        return np.array([self._holds(value) for value in batch.column(self.field_key)], dtype=np.bool_)
+
+    def _holds(self, value: Any) -> bool:
+        if isinstance(value, list | tuple):
+            return bool(value) and all(self._holds(one) for one in value)
+        if isinstance(value, str):
+            try:
+                value = float(value)
+            except ValueError:
+                return False
+        is_number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+        return is_number and bool(self.min_value <= value <= self.max_value)

@@ -1,0 +1,38 @@
+"""suffix_filter."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from jinx_pipeline.operators.batch import Batch
+from jinx_pipeline.operators.condition_filter import ConditionFilter
+from jinx_pipeline.operators.registry import register
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+SUFFIX = "__dj__suffix__"
+
+
+@register("suffix_filter")
+class SuffixFilter(ConditionFilter):
+    """Keeps samples whose source file had one of some suffixes, as the column `__dj__suffix__` says.
+
+        create("suffix_filter", suffixes=[".py"])([{"__dj__suffix__": ".py"}, {"__dj__suffix__": ".md"}])
+        # [{"__dj__suffix__": ".py"}]
+
+    Attributes:
+        suffixes: The suffixes with their dots; none keeps all samples.
+    """
+
+    suffixes: str | list[str] = ""
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        return (SUFFIX,)
+
+    def holds(self, batch: Batch) -> "npt.NDArray[np.bool_]":
+        wanted = [self.suffixes] if isinstance(self.suffixes, str) else self.suffixes
+        if not any(wanted):
+            return np.ones(len(batch), dtype=np.bool_)
+        return np.array([value in wanted for value in batch.column(SUFFIX)], dtype=np.bool_)

@@ -1,0 +1,47 @@
+"""naive_reverse_grouper."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from jinx_pipeline.operators.batch import Batch
+from jinx_pipeline.operators.context import Context
+from jinx_pipeline.operators.kinds import Splitter
+from jinx_pipeline.operators.registry import register
+from jinx_pipeline.sample.paths import text_of
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+
+@register("naive_reverse_grouper")
+class NaiveReverseGrouper(Splitter):
+    """Makes a sample of each element of the lists that a grouper made; all columns are lists of one length.
+
+    A sample whose lists are empty gives none.
+
+        create("naive_reverse_grouper")([{"n": [1, 2]}])  # [{"n": 1}, {"n": 2}]
+    """
+
+    def split(self, batch: Batch, ctx: Context) -> "tuple[npt.NDArray[np.int64], Mapping[str, Any]]":
+        names = batch.column_names
+        columns = {name: batch.column(text_of((name,))) for name in names}
+        counts = [self._count(at, {name: values[at] for name, values in columns.items()}) for at in range(len(batch))]
+        made = {
+            name: [one for count, value in zip(counts, values, strict=True) for one in (value or [None] * count)]
+            for name, values in columns.items()
+        }
+        return np.repeat(np.arange(len(batch)), counts), made
+
+    def _count(self, at: int, sample: Mapping[str, Any]) -> int:
+        lengths: dict[int, str] = {}
+        for name, value in sample.items():
+            if value is None:
+                continue
+            if not isinstance(value, list):
+                raise TypeError(f"{self.name}: {name!r} of sample {at} of the batch is not a list")
+            lengths.setdefault(len(value), name)
+        if len(lengths) > 1:
+            raise ValueError(f"{self.name}: the lists of sample {at} of the batch have different lengths: {lengths}")
+        return next(iter(lengths), 0)

@@ -1,0 +1,43 @@
+"""random_selector."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from jinx_pipeline.operators.context import Context
+from jinx_pipeline.operators.kinds import Selector
+from jinx_pipeline.operators.registry import register
+from jinx_pipeline.operators.select.sizes import check_size, size_of
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+
+@register("random_selector")
+class RandomSelector(Selector):
+    """Keeps a random part of the samples, in the order of the dataset; the seed of the run decides which.
+
+    Where both are given, the smaller of `select_ratio` and `select_num` counts.
+
+        create("random_selector", select_num=1)([{"text": "a"}, {"text": "a"}])  # [{"text": "a"}]
+
+    Attributes:
+        select_ratio: The share of samples to keep, from 0 to 1, rounded down.
+        select_num: How many samples to keep.
+    """
+
+    select_ratio: float | None = None
+    select_num: int | None = None
+
+    def check(self) -> None:
+        check_size(self.name, self.select_ratio, self.select_num, ("select_ratio", "select_num"))
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        return ()
+
+    def select(self, columns: Mapping[str, Sequence[Any]], count: int, ctx: Context) -> "npt.NDArray[np.int64]":
+        most = size_of(count, self.select_ratio, self.select_num)
+        chosen = ctx.rng("", self.name).choice(count, most, replace=False)
+        return np.sort(chosen).astype(np.int64)

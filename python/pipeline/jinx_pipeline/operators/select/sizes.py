@@ -1,0 +1,35 @@
+"""How many things to choose, given as a share, a number, or both."""
+
+import math
+
+from jinx_pipeline.operators.parameters import ParameterError
+
+
+def check_size(operator: str, ratio: float | None, number: int | None, names: tuple[str, str]) -> None:
+    """Refuse what is no size.
+
+    Args:
+        operator: The operator's name.
+        ratio: The share.
+        number: The number.
+        names: Of the two parameters.
+
+    Raises:
+        ParameterError: Neither is given, or one is out of range.
+    """
+    if ratio is None and number is None:
+        raise ParameterError(operator, names[1], f"give {names[0]} or {names[1]}")
+    if ratio is not None and not 0 <= ratio <= 1:
+        raise ParameterError(operator, names[0], f"{names[0]} is {ratio}; it lies between 0 and 1")
+    if number is not None and number < 0:
+        raise ParameterError(operator, names[1], f"{names[1]} is {number}; it is not negative")
+
+
+def size_of(count: int, ratio: float | None, number: int | None) -> int:
+    """How many of `count`: the smaller of the share, rounded down, and the number."""
+    sizes = [count]
+    if ratio is not None:
+        sizes.append(math.floor(ratio * count))
+    if number is not None:
+        sizes.append(number)
+    return min(sizes)

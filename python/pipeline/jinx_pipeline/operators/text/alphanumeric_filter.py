@@ -1,0 +1,63 @@
+"""alphanumeric_filter."""
+
+import sys
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from jinx import kernels
+from jinx_pipeline.operators.batch import Batch
+from jinx_pipeline.operators.context import Context
+from jinx_pipeline.operators.filter import Filter, Stats, inside
+from jinx_pipeline.operators.ratios import shares
+from jinx_pipeline.operators.registry import register
+from jinx_pipeline.operators.text.tokens import count_tokens
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+
+@register("alphanumeric_filter", modality="text")
+class AlphanumericFilter(Filter):
+    """Keeps texts whose share of letters and digits, of any script, lies in a range.
+
+    With `tokenization` it is the number of letters for each token instead, which is low where a tokenizer finds no
+    words. Combining marks are neither letters nor digits, as in Python's `str.isalnum`, unless Unicode calls them
+    alphabetic.
+
+        create("alphanumeric_filter")([{"text": "words"}, {"text": "#!? -- ... 1"}])  # [{"text": "words"}]
+
+    Attributes:
+        tokenization: Measure letters for each token.
+        min_ratio: The least share.
+        max_ratio: The largest.
+        tokenizer: The path of a `tokenizer.json` or of its folder; without one the tokens are words at Unicode's word
+            boundaries.
+    """
+
+    tokenization: bool = False
+    min_ratio: float = 0.25
+    max_ratio: float = sys.maxsize
+    tokenizer: str | None = None
+
+    stats = {"alnum_ratio": "float64", "alpha_token_ratio": "float64"}
+
+    def compute_stats(self, batch: Batch, ctx: Context) -> Stats:
+        texts = batch.text
+        missing = np.full(len(batch), None)
+        if not self.tokenization:
+            counts = kernels.count_characters(texts, "alphanumeric", threads=ctx.threads)
+            lengths = kernels.code_points(texts, threads=ctx.threads)
+            return {"alnum_ratio": shares(counts, lengths), "alpha_token_ratio": missing}
+        letters = kernels.count_characters(texts, "letter", threads=ctx.threads)
+        return {"alnum_ratio": missing, "alpha_token_ratio": shares(letters, count_tokens(texts, self.tokenizer, ctx))}
+
+    def keep(self, stats: Mapping[str, pa.Array]) -> "npt.NDArray[np.bool_]":
+        name = "alpha_token_ratio" if self.tokenization else "alnum_ratio"
+        return inside(stats[name], self.min_ratio, self.max_ratio)
+
+    @property
+    def stats_digest(self) -> str:
+        return self._digest_of({"tokenization": self.tokenization, "tokenizer": self.tokenizer})

@@ -1,0 +1,30 @@
+"""maximum_line_length_filter."""
+
+import sys
+
+from jinx import kernels
+from jinx_pipeline.operators.batch import Batch
+from jinx_pipeline.operators.context import Context
+from jinx_pipeline.operators.filter import Filter, Stats
+from jinx_pipeline.operators.registry import register
+
+
+@register("maximum_line_length_filter", modality="text")
+class MaximumLineLengthFilter(Filter):
+    r"""Keeps texts whose longest line has a number of code points in a range.
+
+        create("maximum_line_length_filter", min_len=3)([{"text": "one\nb"}, {"text": "a\nb"}])  # [{"text": "one\nb"}]
+
+    Attributes:
+        min_len: The least length of the longest line.
+        max_len: The largest.
+    """
+
+    min_len: int = 10
+    max_len: int = sys.maxsize
+
+    stats = {"max_line_length": "int64"}
+    bounds = {"max_line_length": ("min_len", "max_len")}
+
+    def compute_stats(self, batch: Batch, ctx: Context) -> Stats:
+        return {"max_line_length": kernels.lines(batch.text, threads=ctx.threads)[:, 1]}

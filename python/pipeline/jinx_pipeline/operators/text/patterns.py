@@ -1,0 +1,44 @@
+"""Regular expressions of recipes, applied one after another to columns of texts."""
+
+from collections.abc import Iterable
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from jinx import kernels
+from jinx.errors import InvalidError
+from jinx_pipeline.operators.context import Context
+from jinx_pipeline.operators.parameters import ParameterError
+
+
+def checked_pattern(operator: str, pattern: str, repl: str) -> None:
+    """Refuse a pattern that does not parse.
+
+    Raises:
+        ParameterError: It does not parse, or has not the groups of its replacement.
+    """
+    try:
+        kernels.replace_pattern([], _plain(pattern), repl)
+    except InvalidError as error:
+        raise ParameterError(operator, "pattern", str(error)) from None
+
+
+def replaced(texts: pa.Array, steps: Iterable[tuple[str, str]], ctx: Context) -> pa.Array:
+    """The texts after each pattern's matches became its replacement; a dot matches the end of a line, too."""
+    for pattern, repl in steps:
+        texts = merged(texts, kernels.replace_pattern(texts, _plain(pattern), repl, threads=ctx.threads))
+    return texts
+
+
+def merged(texts: pa.Array, edited: list[str | None]) -> pa.Array:
+    """The edited texts, and those that stay as they were."""
+    if all(text is None for text in edited):
+        return texts
+    return pc.coalesce(pa.array(edited, texts.type), texts)
+
+
+def _plain(pattern: str) -> str:
+    """The pattern without the `r'...'` in which Data-Juicer's recipes may write it."""
+    if len(pattern) > 2 and pattern.startswith(("r'", 'r"')) and pattern[-1] == pattern[1]:  # noqa: PLR2004 - r and two quotes
+        pattern = pattern[2:-1]
+    return f"(?s){pattern}"

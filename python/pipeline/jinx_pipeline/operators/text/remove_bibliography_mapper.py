@@ -1,0 +1,24 @@
+"""remove_bibliography_mapper."""
+
+import pyarrow as pa
+
+from jinx_pipeline.operators.context import Context
+from jinx_pipeline.operators.kinds import Edited, TextMapper
+from jinx_pipeline.operators.registry import register
+from jinx_pipeline.operators.text.patterns import replaced
+
+
+@register("remove_bibliography_mapper", modality="text")
+class RemoveBibliographyMapper(TextMapper):
+    r"""Removes the bibliography at the end of LaTeX documents.
+
+    It starts with `appendix` or `bibliography`, or with the environment `references` or `thebibliography`.
+
+        create("remove_bibliography_mapper")([{"text": "a\\bibliography{b} c"}])  # [{"text": "a"}]
+    """
+
+    def edit(self, texts: pa.Array, ctx: Context) -> Edited:
+        return replaced(texts, [(_START + ".*", "")], ctx)
+
+
+_START = r"\\(?:appendix\b|begin\{(?:references|REFERENCES|thebibliography)\}|bibliography\{)"

@@ -1,0 +1,35 @@
+"""remove_comments_mapper."""
+
+from typing import Literal
+
+import pyarrow as pa
+
+from jinx_pipeline.operators.context import Context
+from jinx_pipeline.operators.kinds import Edited, TextMapper
+from jinx_pipeline.operators.registry import register
+from jinx_pipeline.operators.text.patterns import replaced
+
+
+@register("remove_comments_mapper", modality="text")
+class RemoveCommentsMapper(TextMapper):
+    r"""Removes comments from LaTeX documents.
+
+        create("remove_comments_mapper")([{"text": "% all\na % rest\n50\\% of"}])  # [{"text": "a \n50\\% of"}]
+
+    Attributes:
+        doc_type: The kind of document; `tex`.
+        inline: Remove comments that follow something in their line.
+        multiline: Remove lines that are a comment.
+    """
+
+    doc_type: Literal["tex"] | list[Literal["tex"]] = "tex"
+    inline: bool = True
+    multiline: bool = True
+
+    def edit(self, texts: pa.Array, ctx: Context) -> Edited:
+        steps: list[tuple[str, str]] = []
+        if self.multiline:
+            steps.append((r"(?m)^%[^\n]*\n?", ""))
+        if self.inline:
+            steps.append((r"(?m)([^\\\n])%[^\n]*$", r"\1"))
+        return replaced(texts, steps, ctx)

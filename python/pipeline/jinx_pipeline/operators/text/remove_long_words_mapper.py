@@ -1,0 +1,35 @@
+"""remove_long_words_mapper."""
+
+import sys
+
+import pyarrow as pa
+
+from jinx_pipeline.operators.context import Context
+from jinx_pipeline.operators.kinds import Edited, TextMapper
+from jinx_pipeline.operators.registry import register
+from jinx_pipeline.operators.text.word_runs import stripped, without_words
+
+
+@register("remove_long_words_mapper", modality="text")
+class RemoveLongWordsMapper(TextMapper):
+    """Removes words whose length is out of range: links without spaces, keys, encoded data.
+
+    The length is that without punctuation and symbols at either end. White space around a removed word is one space.
+
+        create("remove_long_words_mapper", max_len=5)([{"text": "a verylongword b"}])  # [{"text": "a b"}]
+
+    Attributes:
+        min_len: The least length in code points.
+        max_len: The largest.
+    """
+
+    min_len: int = 1
+    max_len: int = sys.maxsize
+
+    def edit(self, texts: pa.Array, ctx: Context) -> Edited:
+        return [without_words(text, self._is_out_of_range) for text in texts.to_pylist()]
+
+    def _is_out_of_range(self, word: str) -> bool:
+        if self.min_len <= len(word) <= self.max_len:
+            return False
+        return not self.min_len <= len(stripped(word)) <= self.max_len

@@ -1,0 +1,39 @@
+"""remove_non_chinese_character_mapper."""
+
+import pyarrow as pa
+
+from jinx_pipeline.operators.context import Context
+from jinx_pipeline.operators.kinds import Edited, TextMapper
+from jinx_pipeline.operators.registry import register
+from jinx_pipeline.operators.text.patterns import replaced
+
+
+@register("remove_non_chinese_character_mapper", modality="text")
+class RemoveNonChineseCharacterMapper(TextMapper):
+    """Removes all characters that are not Chinese ideographs, and what the parameters say.
+
+        create("remove_non_chinese_character_mapper", keep_alphabet=False)([{"text": "abc你好1"}])
+        # [{"text": "你好1"}]
+
+    Attributes:
+        keep_alphabet: Keep the letters of ASCII.
+        keep_number: Keep the digits of ASCII.
+        keep_punc: Keep punctuation of Chinese and of ASCII, and spaces.
+    """
+
+    keep_alphabet: bool = True
+    keep_number: bool = True
+    keep_punc: bool = True
+
+    def edit(self, texts: pa.Array, ctx: Context) -> Edited:
+        kept = r"\p{Han}"
+        if self.keep_alphabet:
+            kept += "A-Za-z"
+        if self.keep_number:
+            kept += "0-9"
+        if self.keep_punc:
+            kept += _PUNCTUATION
+        return replaced(texts, [(f"[^{kept}]+", "")], ctx)
+
+
+_PUNCTUATION = r" .,\-%*/&()+:?!\u00B7\u2014\u2018-\u201D\u2026\u3001\u3002\u300A-\u3011\uFF01-\uFF0F\uFF1A-\uFF20"

@@ -1,0 +1,47 @@
+"""remove_repeat_sentences_mapper."""
+
+import re
+
+import pyarrow as pa
+
+from jinx_pipeline.operators.context import Context
+from jinx_pipeline.operators.kinds import Edited, TextMapper
+from jinx_pipeline.operators.registry import register
+from jinx_pipeline.operators.text.sentences import sentences
+
+
+@register("remove_repeat_sentences_mapper", modality="text")
+class RemoveRepeatSentencesMapper(TextMapper):
+    """Removes later copies of a sentence within a text.
+
+        create("remove_repeat_sentences_mapper")([{"text": "Buy it. Read on. Buy it!"}])
+        # [{"text": "Buy it. Read on."}]
+
+    Attributes:
+        lowercase: Whether case makes no difference.
+        ignore_special_character: Whether only letters and digits make a difference.
+        min_repeat_sentence_length: Shorter sentences stay, in code points of what is compared.
+    """
+
+    lowercase: bool = False
+    ignore_special_character: bool = True
+    min_repeat_sentence_length: int = 2
+
+    def edit(self, texts: pa.Array, ctx: Context) -> Edited:
+        return [self._without_copies(text) for text in texts.to_pylist()]
+
+    def _without_copies(self, text: str) -> str | None:
+        pieces = sentences(text)
+        seen: set[str] = set()
+        kept: list[str] = []
+        for piece in pieces:
+            compared = piece.strip().lower() if self.lowercase else piece.strip()
+            if self.ignore_special_character:
+                compared = _SPECIAL.sub("", compared)
+            if len(compared) < self.min_repeat_sentence_length or compared not in seen:
+                kept.append(piece)
+            seen.add(compared)
+        return "".join(kept).rstrip() if len(kept) < len(pieces) else None
+
+
+_SPECIAL = re.compile(r"[\W_]+")

@@ -1,0 +1,30 @@
+"""remove_specific_chars_mapper."""
+
+import pyarrow as pa
+
+from jinx import kernels
+from jinx_pipeline.operators.context import Context
+from jinx_pipeline.operators.kinds import Edited, TextMapper
+from jinx_pipeline.operators.parameters import ParameterError
+from jinx_pipeline.operators.registry import register
+
+
+@register("remove_specific_chars_mapper", modality="text")
+class RemoveSpecificCharsMapper(TextMapper):
+    """Removes single characters from texts.
+
+        create("remove_specific_chars_mapper")([{"text": "◆ item ●"}])  # [{"text": " item "}]
+
+    Attributes:
+        chars_to_remove: The characters, as a string or a list.
+    """
+
+    chars_to_remove: str | list[str] = "◆●■►▼▲▴∆▻▷❖♡□"
+
+    def check(self) -> None:
+        for one in self.chars_to_remove:
+            if len(one) != 1:
+                raise ParameterError(self.name, "chars_to_remove", f"chars_to_remove has {one!r}; it lists characters")
+
+    def edit(self, texts: pa.Array, ctx: Context) -> Edited:
+        return kernels.replace_characters(texts, dict.fromkeys(self.chars_to_remove, ""), threads=ctx.threads)

@@ -1,0 +1,36 @@
+"""remove_words_with_incorrect_substrings_mapper."""
+
+import re
+
+import pyarrow as pa
+
+from jinx_pipeline.operators.context import Context
+from jinx_pipeline.operators.kinds import Edited, TextMapper
+from jinx_pipeline.operators.registry import register
+from jinx_pipeline.operators.text.patterns import replaced
+from jinx_pipeline.operators.text.word_runs import without_words
+
+
+@register("remove_words_with_incorrect_substrings_mapper", modality="text")
+class RemoveWordsWithIncorrectSubstringsMapper(TextMapper):
+    """Removes words that hold any of some strings: rests of links and of markup.
+
+        create("remove_words_with_incorrect_substrings_mapper")([{"text": "see www.a.org now"}])
+        # [{"text": "see now"}]
+
+    Attributes:
+        lang: The language; it makes no difference.
+        tokenization: Take words at Unicode's word boundaries instead of white space, for scripts without spaces.
+        substrings: The strings; `http`, `www`, `.com`, `href` and `//` if not given.
+    """
+
+    lang: str = "en"
+    tokenization: bool = False
+    substrings: list[str] | None = None
+
+    def edit(self, texts: pa.Array, ctx: Context) -> Edited:
+        wrong = ["http", "www", ".com", "href", "//"] if self.substrings is None else self.substrings
+        if self.tokenization:
+            either = "|".join(re.escape(one) for one in wrong if one)
+            return replaced(texts, [(rf"\w*(?:{either})\w*", "")], ctx) if either else texts
+        return [without_words(text, lambda word: any(one in word for one in wrong)) for text in texts.to_pylist()]

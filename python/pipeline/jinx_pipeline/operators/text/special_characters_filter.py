@@ -1,0 +1,34 @@
+"""special_characters_filter."""
+
+from jinx import kernels
+from jinx_pipeline.operators.batch import Batch
+from jinx_pipeline.operators.context import Context
+from jinx_pipeline.operators.filter import Filter, Stats
+from jinx_pipeline.operators.ratios import shares
+from jinx_pipeline.operators.registry import register
+
+
+@register("special_characters_filter", modality="text")
+class SpecialCharactersFilter(Filter):
+    """Keeps texts whose share of special characters lies in a range.
+
+    Special are punctuation, symbols, emoji, digits, white space and control characters of any script. Letters are not,
+    nor the marks with which many scripts write vowels.
+
+        create("special_characters_filter")([{"text": "plain words"}, {"text": "a ~~ 1 ** 2"}])
+        # [{"text": "plain words"}]
+
+    Attributes:
+        min_ratio: The least share, from 0 to 1.
+        max_ratio: The largest.
+    """
+
+    min_ratio: float = 0.0
+    max_ratio: float = 0.25
+
+    stats = {"special_char_ratio": "float64"}
+    bounds = {"special_char_ratio": ("min_ratio", "max_ratio")}
+
+    def compute_stats(self, batch: Batch, ctx: Context) -> Stats:
+        special = kernels.count_characters(batch.text, "special", threads=ctx.threads)
+        return {"special_char_ratio": shares(special, kernels.code_points(batch.text, threads=ctx.threads))}

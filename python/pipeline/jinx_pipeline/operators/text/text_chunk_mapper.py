@@ -1,0 +1,90 @@
+"""text_chunk_mapper."""
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from jinx_pipeline.operators.batch import Batch
+from jinx_pipeline.operators.context import Context
+from jinx_pipeline.operators.kinds import Splitter
+from jinx_pipeline.operators.parameters import ParameterError
+from jinx_pipeline.operators.registry import register
+from jinx_pipeline.operators.text.patterns import checked_pattern, replaced
+from jinx_pipeline.operators.text.tokens import load_tokenizer
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+
+@register("text_chunk_mapper", modality="text")
+class TextChunkMapper(Splitter):
+    """Makes a sample of each chunk of a text: cut at a pattern, and where a chunk is too long.
+
+    Chunks of white space alone are left out; a text without any other chunk stays whole. A sample has one text.
+
+        create("text_chunk_mapper", max_len=5)([{"text": "abcdefgh"}])  # [{"text": "abcde"}, {"text": "fgh"}]
+
+    Attributes:
+        max_len: The largest length of a chunk, in tokens or code points.
+        split_pattern: A regular expression for what lies between chunks; it belongs to none.
+        overlap_len: How much of a chunk that was too long the next one repeats.
+        tokenizer: The path of a `tokenizer.json` or of its folder; without one lengths are code points.
+    """
+
+    max_len: int | None = None
+    split_pattern: str | None = r"\n\n"
+    overlap_len: int = 0
+    tokenizer: str | None = None
+
+    @property
+    def writes(self) -> tuple[str, ...]:
+        return ("text",)
+
+    def check(self) -> None:
+        if self.max_len is None and self.split_pattern is None:
+            raise ParameterError(self.name, "max_len", "give max_len or split_pattern")
+        if self.max_len is not None and not 0 <= self.overlap_len < self.max_len:
+            what = f"overlap_len is {self.overlap_len}; it is not negative and less than max_len ({self.max_len})"
+            raise ParameterError(self.name, "overlap_len", what)
+        if self.split_pattern is not None:
+            checked_pattern(self.name, self.split_pattern, "")
+
+    def split(self, batch: Batch, ctx: Context) -> "tuple[npt.NDArray[np.int64], Mapping[str, Any]]":
+        texts = batch.text
+        pieces = [[text] for text in texts.to_pylist()] if self.split_pattern is None else self._pieces(texts, ctx)
+        parents: list[int] = []
+        chunks: list[str] = []
+        for at, (parts, own) in enumerate(zip(pieces, batch.texts, strict=True)):
+            if len(own) > 1:
+                raise ValueError(f"{self.name}: a sample has several texts; name a column with one")
+            found = [chunk for part in parts for chunk in self._cut(part, ctx) if chunk.strip()]
+            found = found or ["".join(parts)]
+            parents += [at] * len(found)
+            chunks += found if own else []
+        children = batch.take(np.array(parents, dtype=np.int64))
+        return np.array(parents, dtype=np.int64), children.with_texts_as(chunks)
+
+    def _pieces(self, texts: pa.Array, ctx: Context) -> list[list[str]]:
+        mark = "\x00"
+        while any(mark in text for text in texts.to_pylist()):
+            mark += "\x01"
+        marked = replaced(texts, [(self.split_pattern or "", mark)], ctx)
+        return [text.split(mark) for text in marked.to_pylist()]
+
+    def _cut(self, text: str, ctx: Context) -> Iterator[str]:
+        if self.max_len is None:
+            yield text
+            return
+        ends = self._ends(text, ctx)
+        step = self.max_len - self.overlap_len
+        for start in range(0, max(len(ends) - 1 - self.overlap_len, 1), step):
+            yield text[ends[start] : ends[min(start + self.max_len, len(ends) - 1)]]
+
+    def _ends(self, text: str, ctx: Context) -> list[int]:
+        """Where tokens start, and the end of the text."""
+        if self.tokenizer is None:
+            return list(range(len(text) + 1))
+        offsets = ctx.model(self.tokenizer, load_tokenizer).encode(text, add_special_tokens=False).offsets
+        return [0, *(start for start, _ in offsets[1:]), len(text)]

@@ -1,0 +1,32 @@
+"""token_num_filter."""
+
+import sys
+
+from jinx_pipeline.operators.batch import Batch
+from jinx_pipeline.operators.context import Context
+from jinx_pipeline.operators.filter import Filter, Stats
+from jinx_pipeline.operators.registry import register
+from jinx_pipeline.operators.text.tokens import count_tokens
+
+
+@register("token_num_filter", modality="text")
+class TokenNumFilter(Filter):
+    """Keeps texts whose number of tokens lies in a range. Needs `tokenizers`.
+
+        create("token_num_filter", hf_tokenizer="path/to/tokenizer.json")([{"text": "How many tokens has this text?"}])
+
+    Attributes:
+        hf_tokenizer: The path of a `tokenizer.json` or of its folder. Nothing is downloaded.
+        min_num: The least number.
+        max_num: The largest.
+    """
+
+    hf_tokenizer: str = "EleutherAI/pythia-6.9b-deduped"
+    min_num: int = 10
+    max_num: int = sys.maxsize
+
+    stats = {"num_token": "int64"}
+    bounds = {"num_token": ("min_num", "max_num")}
+
+    def compute_stats(self, batch: Batch, ctx: Context) -> Stats:
+        return {"num_token": count_tokens(batch.text, self.hf_tokenizer, ctx)}

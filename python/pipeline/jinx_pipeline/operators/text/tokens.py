@@ -1,0 +1,40 @@
+"""Tokens of texts, by a tokenizer that the user names."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from jinx import kernels
+from jinx_pipeline.operators.context import Context
+from jinx_pipeline.optional import require
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+    import pyarrow as pa
+
+
+def load_tokenizer(name: str, device: str) -> Any:
+    """The tokenizer of a `tokenizer.json`, for `Context.model`.
+
+    Args:
+        name: Its path, or that of its folder.
+        device: Makes no difference.
+
+    Raises:
+        FileNotFoundError: There is no such file.
+    """
+    del device
+    path = Path(name)
+    file = path / "tokenizer.json" if path.is_dir() else path
+    if not file.is_file():
+        raise FileNotFoundError(f"{name}: no tokenizer there; give the path of a tokenizer.json or of its folder")
+    return require("tokenizers", extra="text", what="A tokenizer").Tokenizer.from_file(str(file))
+
+
+def count_tokens(texts: "pa.Array", tokenizer: str | None, ctx: Context) -> "npt.NDArray[np.int64]":
+    """The tokens of each text, int64 of shape (n,); without a tokenizer words at Unicode's word boundaries."""
+    if tokenizer is None:
+        return kernels.count_words(texts, split="unicode", threads=ctx.threads)
+    found = ctx.model(tokenizer, load_tokenizer).encode_batch(texts.to_pylist(), add_special_tokens=False)
+    return np.array([len(one.ids) for one in found], dtype=np.int64)

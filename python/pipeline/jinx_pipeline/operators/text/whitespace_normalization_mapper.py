@@ -1,0 +1,28 @@
+"""whitespace_normalization_mapper."""
+
+import pyarrow as pa
+
+from jinx import kernels
+from jinx_pipeline.operators.context import Context
+from jinx_pipeline.operators.kinds import Edited, TextMapper
+from jinx_pipeline.operators.registry import register
+
+
+@register("whitespace_normalization_mapper", modality="text")
+class WhitespaceNormalizationMapper(TextMapper):
+    r"""Removes white space at both ends of texts, and replaces white space of every kind within by a space of ASCII.
+
+    Ends of lines stay. Zero-width spaces and joiners of words count as white space; the joiners that Arabic, Persian,
+    Hindi and emoji are written with stay.
+
+        create("whitespace_normalization_mapper")([{"text": " a\u3000b\tc\n"}])  # [{"text": "a b c"}]
+    """
+
+    def edit(self, texts: pa.Array, ctx: Context) -> Edited:
+        return kernels.replace_characters(texts, _BECOMES, strip=True, threads=ctx.threads)
+
+
+_BECOMES = dict.fromkeys(
+    "\t\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u200b\u202f\u205f\u2060\u3000\ufeff\ufffc",
+    " ",
+)

@@ -1,0 +1,44 @@
+"""word_repetition_filter."""
+
+from jinx import kernels
+from jinx_pipeline.operators.batch import Batch
+from jinx_pipeline.operators.context import Context
+from jinx_pipeline.operators.filter import Filter, Stats
+from jinx_pipeline.operators.parameters import ParameterError
+from jinx_pipeline.operators.registry import register
+
+
+@register("word_repetition_filter", modality="text")
+class WordRepetitionFilter(Filter):
+    """Keeps texts whose share of repeated n-grams of words lies in a range.
+
+    The share is that of n-grams that occur more than once among all. Words are those of `words_num_filter`, in lower
+    case. The measure is that of the ROOTS corpus (arXiv:2303.03915).
+
+        create("word_repetition_filter", rep_len=2)([{"text": "buy now " * 9}, {"text": "three plain words"}])
+        # [{"text": "three plain words"}]
+
+    Attributes:
+        lang: The language; it makes no difference.
+        tokenization: Split at Unicode's word boundaries instead of white space, for scripts without spaces.
+        rep_len: Words of an n-gram.
+        min_ratio: The least share, from 0 to 1.
+        max_ratio: The largest.
+    """
+
+    lang: str = "en"
+    tokenization: bool = False
+    rep_len: int = 10
+    min_ratio: float = 0.0
+    max_ratio: float = 0.5
+
+    stats = {"word_rep_ratio": "float64"}
+    bounds = {"word_rep_ratio": ("min_ratio", "max_ratio")}
+
+    def check(self) -> None:
+        if self.rep_len < 1:
+            raise ParameterError(self.name, "rep_len", f"rep_len is {self.rep_len}; an n-gram has a word or more")
+
+    def compute_stats(self, batch: Batch, ctx: Context) -> Stats:
+        split = "unicode" if self.tokenization else "space"
+        return {"word_rep_ratio": kernels.word_repetition(batch.text, self.rep_len, split=split, threads=ctx.threads)}

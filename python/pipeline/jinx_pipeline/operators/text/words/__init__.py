@@ -1,0 +1,46 @@
+"""Lists of words: the built-in ones, and those of a folder that the user names."""
+
+import json
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from jinx_pipeline.operators.parameters import ParameterError
+
+BUILT_IN = ("ar", "de", "en", "es", "fr", "hi", "zh")
+"""The languages with built-in lists."""
+
+
+def word_list(kind: str, lang: str, folder: Path | None, operator: str) -> list[str]:
+    """The words of a list; `all` is those of all languages that there are.
+
+    Args:
+        kind: `stopwords` or `flagged_words`.
+        lang: A language, or `all`.
+        folder: With files `*KIND*.json` (a dict of lists by language) or `KIND.LANG.txt`; None: the built-in lists.
+        operator: Named in errors.
+
+    Raises:
+        ParameterError: There is no list for the language.
+    """
+    lists = _lists(kind, folder or Path(__file__).parent)
+    if lang == "all" and "all" not in lists:
+        return [word for words in lists.values() for word in words]
+    if lang not in lists:
+        where = "built in" if folder is None else f"in {folder}"
+        what = f"no {kind} for {lang!r} {where}; there are: {', '.join(sorted(lists)) or 'none'}"
+        raise ParameterError(operator, "lang", what)
+    return lists[lang]
+
+
+@lru_cache(maxsize=16)
+def _lists(kind: str, folder: Path) -> dict[str, list[str]]:
+    lists: dict[str, list[str]] = {}
+    for file in sorted(folder.glob(f"*{kind}*.json")):
+        read: Any = json.loads(file.read_text(encoding="utf-8"))
+        for lang, words in read.items():
+            lists.setdefault(lang, []).extend(words)
+    for file in sorted(folder.glob(f"{kind}.*.txt")):
+        words = file.read_text(encoding="utf-8").split("\n")
+        lists.setdefault(file.name.split(".")[-2], []).extend(word.strip() for word in words if word.strip())
+    return lists

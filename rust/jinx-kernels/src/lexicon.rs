@@ -1,0 +1,82 @@
+//! How many words of a text are in a list.
+
+use crate::repetition::hash_lowercase;
+use crate::rows::fill;
+use crate::words::{Split, for_each_word};
+use jinx_core::Result;
+use jinx_core::num::to_u64;
+use std::collections::HashSet;
+
+/// Words, and how to look for them.
+pub struct Lexicon {
+    hashes: HashSet<u64>,
+    /// Numbers of successive words that are looked for too, joined.
+    groups: Vec<usize>,
+    joiner: String,
+}
+
+impl Lexicon {
+    /// A list of words, compared in lower case.
+    ///
+    /// `groups` are numbers of successive words that are words too when they are joined with `joiner`.
+    pub fn new<'a>(words: impl IntoIterator<Item = &'a str>, groups: &[usize], joiner: &str) -> Self {
+        Self {
+            hashes: words.into_iter().map(hash_lowercase).collect(),
+            groups: groups.iter().copied().filter(|&size| size > 1).collect(),
+            joiner: joiner.to_owned(),
+        }
+    }
+}
+
+/// How many words of each text are in the list, and how many words it has, after one another.
+///
+/// # Errors
+/// As `rows::fill`.
+pub fn count(texts: &[&str], lexicon: &Lexicon, split: Split, threads: usize) -> Result<Vec<u64>> {
+    fill(texts, 2, 0, threads, String::new, |buffer, text, row| {
+        if let [found, all] = row {
+            (*found, *all) = counted(text, lexicon, split, buffer);
+        }
+    })
+}
+
+fn counted(text: &str, lexicon: &Lexicon, split: Split, buffer: &mut String) -> (u64, u64) {
+    let (mut found, mut all) = (0, 0_usize);
+    let mut words: Vec<&str> = Vec::new();
+    for_each_word(text, split, |word| {
+        all += 1;
+        found += u64::from(lexicon.hashes.contains(&hash_lowercase(word)));
+        if !lexicon.groups.is_empty() {
+            words.push(word);
+        }
+    });
+    for &size in &lexicon.groups {
+        for group in words.windows(size) {
+            buffer.clear();
+            for (at, word) in group.iter().enumerate() {
+                if at > 0 {
+                    buffer.push_str(&lexicon.joiner);
+                }
+                buffer.push_str(word);
+            }
+            all += 1;
+            found += u64::from(lexicon.hashes.contains(&hash_lowercase(buffer)));
+        }
+    }
+    (found, to_u64(all))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic, clippy::cast_possible_truncation)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_of_a_list() {
+        let list = Lexicon::new(["bad", "你好", "ab"], &[], "");
+        let texts = ["A BAD, bad day", "", "1 2", "你好 a b"];
+        assert_eq!(count(&texts, &list, Split::Space, 1).unwrap(), [2, 4, 0, 0, 0, 0, 1, 3]);
+        let groups = Lexicon::new(["你好", "ab"], &[2], "");
+        assert_eq!(count(&["你好", "A b c"], &groups, Split::Unicode, 1).unwrap(), [1, 3, 1, 5]);
+    }
+}

@@ -1,0 +1,96 @@
+//! N-grams of words as hashes, for finding texts that overlap with others.
+
+use crate::repetition::hash_lowercase;
+use crate::rows::map;
+use crate::words::{Split, for_each_word};
+use jinx_core::error::{Error, Result};
+use std::collections::HashMap;
+
+/// N-grams by hash, each with the number of the text that it comes from.
+#[derive(Default)]
+pub struct Index {
+    texts: HashMap<u64, u64>,
+}
+
+impl Index {
+    /// Adds the n-grams of texts; an n-gram that several have belongs to the first.
+    ///
+    /// A text with fewer than `n` words has one n-gram of all of them.
+    ///
+    /// # Errors
+    /// `Invalid` for an `n` of 0; as `rows::fill`.
+    pub fn add(
+        &mut self,
+        texts: &[&str],
+        numbers: &[u64],
+        n: usize,
+        split: Split,
+        threads: usize,
+    ) -> Result<()> {
+        let hashes = of_texts(texts, n, split, threads)?;
+        for (hashes, &number) in hashes.iter().zip(numbers) {
+            for &hash in hashes {
+                self.texts.entry(hash).or_insert(number);
+            }
+        }
+        Ok(())
+    }
+
+    /// For each text the number of the first text of the index with which it shares an n-gram and the place of the
+    /// n-gram's first word among its words, after one another; `u64::MAX` twice where there is none.
+    ///
+    /// # Errors
+    /// As `add`.
+    pub fn find(&self, texts: &[&str], n: usize, split: Split, threads: usize) -> Result<Vec<[u64; 2]>> {
+        check(n)?;
+        map(texts, [u64::MAX; 2], threads, Vec::new, |words, text| {
+            words.clear();
+            for_each_word(text, split, |word| words.push(hash_lowercase(word)));
+            let windows = words.windows(n.min(words.len().max(1)));
+            (0_u64..)
+                .zip(windows)
+                .find_map(|(at, window)| self.texts.get(&mixed(window)).map(|&number| [number, at]))
+                .unwrap_or([u64::MAX; 2])
+        })
+    }
+}
+
+/// The hashes of the n-grams of each text.
+fn of_texts(texts: &[&str], n: usize, split: Split, threads: usize) -> Result<Vec<Vec<u64>>> {
+    check(n)?;
+    map(texts, Vec::new(), threads, Vec::new, |words, text| {
+        words.clear();
+        for_each_word(text, split, |word| words.push(hash_lowercase(word)));
+        if words.is_empty() {
+            return Vec::new();
+        }
+        words.windows(n.min(words.len())).map(mixed).collect()
+    })
+}
+
+fn check(n: usize) -> Result<()> {
+    if n == 0 { Err(Error::invalid("n-grams of 0 words".to_owned())) } else { Ok(()) }
+}
+
+fn mixed(words: &[u64]) -> u64 {
+    words
+        .iter()
+        .fold(0, |mixed: u64, &word| (mixed.rotate_left(23) ^ word).wrapping_mul(0x9FB2_1C65_1E98_DF25))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic, clippy::cast_possible_truncation)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shared_ngrams_are_found() {
+        let mut index = Index::default();
+        index.add(&["one two three four", "x", ""], &[5, 6, 7], 3, Split::Space, 1).unwrap();
+        let texts = ["zero One, TWO three.", "two three", "x", "x y z", "", "two three four"];
+        let none = [u64::MAX; 2];
+        let wanted = [[5, 1], none, [6, 0], none, none, [5, 0]];
+        assert_eq!(index.find(&texts, 3, Split::Space, 1).unwrap(), wanted);
+        assert!(index.find(&texts, 0, Split::Space, 1).is_err());
+    }
+}

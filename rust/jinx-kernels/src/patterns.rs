@@ -1,0 +1,120 @@
+//! Regular expressions over texts, with a bound on the steps that one may take.
+
+use crate::rows::map;
+use fancy_regex::{Captures, Regex, RegexBuilder};
+use jinx_core::Result;
+use jinx_core::error::Error;
+
+/// Steps of backtracking in one text; an expression without lookaround and back references takes none.
+const MAX_STEPS: usize = 1_000_000;
+
+/// A regular expression and what its matches become.
+pub struct Replacement {
+    pattern: Regex,
+    parts: Vec<Part>,
+}
+
+/// A piece of what a match becomes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Part {
+    Text(String),
+    /// The group of this number.
+    Group(usize),
+}
+
+impl Replacement {
+    /// Compiles a pattern.
+    ///
+    /// # Errors
+    /// `Invalid` for a pattern that does not parse or a group that it does not have.
+    pub fn new(pattern: &str, parts: Vec<Part>) -> Result<Self> {
+        let compiled = RegexBuilder::new(pattern)
+            .backtrack_limit(MAX_STEPS)
+            .build()
+            .map_err(|error| Error::invalid(format!("the pattern {pattern:?}: {error}")))?;
+        let groups = compiled.captures_len();
+        if let Some(Part::Group(group)) =
+            parts.iter().find(|part| matches!(part, Part::Group(group) if *group >= groups))
+        {
+            return Err(Error::invalid(format!("the pattern {pattern:?} has no group {group}")));
+        }
+        Ok(Self { pattern: compiled, parts })
+    }
+
+    fn replaced(&self, text: &str) -> std::result::Result<Option<String>, String> {
+        let mut out: Option<String> = None;
+        let mut copied = 0;
+        for found in self.pattern.captures_iter(text) {
+            let found = found.map_err(|error| error.to_string())?;
+            let Some(whole) = found.get(0) else { continue };
+            let out = out.get_or_insert_with(|| String::with_capacity(text.len()));
+            out.push_str(&text[copied..whole.start()]);
+            self.append(&found, out);
+            copied = whole.end();
+        }
+        Ok(out.map(|mut out| {
+            out.push_str(&text[copied..]);
+            out
+        }))
+    }
+
+    fn append(&self, found: &Captures<'_>, out: &mut String) {
+        for part in &self.parts {
+            match part {
+                Part::Text(text) => out.push_str(text),
+                Part::Group(group) => out.push_str(found.get(*group).map_or("", |one| one.as_str())),
+            }
+        }
+    }
+}
+
+/// Each text with the matches replaced; `None` for one that has none.
+///
+/// # Errors
+/// `Limit` naming the first text in which the pattern takes too many steps; as `rows::fill`.
+pub fn replace(texts: &[&str], replacement: &Replacement, threads: usize) -> Result<Vec<Option<String>>> {
+    let found = map(texts, Ok(None), threads, || (), |(), text| replacement.replaced(text))?;
+    found
+        .into_iter()
+        .enumerate()
+        .map(|(at, text)| {
+            text.map_err(|error| {
+                let pattern = replacement.pattern.as_str();
+                Error::limit(format!("text {at}: the pattern {pattern:?} takes too long: {error}"))
+            })
+        })
+        .collect()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic, clippy::cast_possible_truncation)]
+mod tests {
+    use super::*;
+
+    fn replaced(pattern: &str, parts: Vec<Part>, text: &str) -> Result<Option<String>> {
+        Ok(replace(&[text], &Replacement::new(pattern, parts)?, 1)?.remove(0))
+    }
+
+    #[test]
+    fn groups_lookaround_and_back_references() {
+        let parts = vec![Part::Text("<".into()), Part::Group(1), Part::Text(">".into())];
+        assert_eq!(replaced("(b+)", parts.clone(), "abba").unwrap(), Some("a<bb>a".into()));
+        assert_eq!(replaced("(b)", parts.clone(), "aaa").unwrap(), None);
+        assert_eq!(replaced(r"(\w)\1", parts, "abba").unwrap(), Some("a<b>a".into()));
+        assert_eq!(replaced(r"(?<=中)文", vec![], "中文文").unwrap(), Some("中文".into()));
+        assert_eq!(replaced("x*", vec![Part::Text("-".into())], "ab").unwrap(), Some("-a-b-".into()));
+    }
+
+    #[test]
+    fn patterns_that_cannot_be() {
+        assert!(replaced("(", vec![], "").is_err());
+        assert!(replaced("a", vec![Part::Group(1)], "").is_err());
+    }
+
+    #[test]
+    fn a_pattern_that_explodes_is_bounded() {
+        let text = "a".repeat(60) + "!";
+        let error = replaced("(?:(a|aa)(?!c))*x", vec![], &text).unwrap_err();
+        assert!(error.to_string().contains("takes too long"), "{error}");
+    }
+}

@@ -1,0 +1,83 @@
+//! Characters replaced by others, one by one.
+
+use crate::rows::map;
+use jinx_core::Result;
+use std::collections::HashMap;
+
+/// What characters become.
+pub struct Table {
+    ascii: [bool; 128],
+    replacements: HashMap<char, String>,
+    is_trimmed: bool,
+}
+
+impl Table {
+    /// A table of what each character becomes; `is_trimmed` also drops white space at both ends of a text.
+    pub fn new(replacements: HashMap<char, String>, is_trimmed: bool) -> Self {
+        let mut ascii = [false; 128];
+        for &character in replacements.keys() {
+            if let Ok(at) = usize::try_from(u32::from(character))
+                && let Some(place) = ascii.get_mut(at)
+            {
+                *place = true;
+            }
+        }
+        Self { ascii, replacements, is_trimmed }
+    }
+
+    fn replacement(&self, character: char) -> Option<&str> {
+        let at = usize::try_from(u32::from(character)).unwrap_or(usize::MAX);
+        if self.ascii.get(at) == Some(&false) {
+            return None;
+        }
+        self.replacements.get(&character).map(String::as_str)
+    }
+
+    fn translated(&self, text: &str) -> Option<String> {
+        let kept = if self.is_trimmed { text.trim() } else { text };
+        let mut out: Option<String> = None;
+        let mut copied = 0;
+        for (at, character) in kept.char_indices() {
+            if let Some(replacement) = self.replacement(character) {
+                let out = out.get_or_insert_with(|| String::with_capacity(kept.len()));
+                out.push_str(&kept[copied..at]);
+                out.push_str(replacement);
+                copied = at + character.len_utf8();
+            }
+        }
+        match out {
+            Some(mut out) => {
+                out.push_str(&kept[copied..]);
+                Some(out)
+            }
+            None if kept.len() < text.len() => Some(kept.to_owned()),
+            None => None,
+        }
+    }
+}
+
+/// Each text with its characters replaced; `None` for one that stays as it is.
+///
+/// # Errors
+/// As `rows::fill`.
+pub fn replace(texts: &[&str], table: &Table, threads: usize) -> Result<Vec<Option<String>>> {
+    map(texts, None, threads, || (), |(), text| table.translated(text))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic, clippy::cast_possible_truncation)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn characters_become_others() {
+        let table = |is_trimmed| {
+            let pairs = [('，', ","), ('…', "..."), ('x', ""), ('\u{3000}', " ")];
+            Table::new(pairs.into_iter().map(|(from, to)| (from, to.to_owned())).collect(), is_trimmed)
+        };
+        let texts = ["a，b…", "plain", "xx", " \u{3000}a ", ""];
+        let wanted = [Some("a,b..."), None, Some(""), Some("  a "), None].map(|text| text.map(str::to_owned));
+        assert_eq!(replace(&texts, &table(false), 1).unwrap(), wanted);
+        assert_eq!(replace(&texts[3..], &table(true), 1).unwrap(), [Some("a".to_owned()), None]);
+    }
+}

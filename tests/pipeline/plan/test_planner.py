@@ -1,0 +1,76 @@
+"""The plan: segments, stages, blocks, and the order of filters."""
+
+from dataclasses import replace
+
+import pytest
+
+import jinx_pipeline as jp
+from jinx_pipeline.operators import Resources
+from jinx_pipeline.plan.mixture import mixture_order
+from jinx_pipeline.plan.planner import Plan, block_rows, cut, make_plan, refuse_impossible, segments_of
+from jinx_pipeline.recipe.model import Options, Recipe, SourceSpec, Step
+from jinx_pipeline.recipe.places import RecipeError
+from jinx_pipeline.sample.roles import Roles
+
+
+def recipe(*names: str, **options) -> Recipe:
+    steps = tuple(Step(jp.create(name)) for name in names)
+    return Recipe((SourceSpec("in.jinx"),), Roles(), steps, options=Options(**options))
+
+
+def test_faster_filters_run_first_but_never_past_a_mapper():
+    what = recipe("text_length_filter", "words_num_filter", "clean_links_mapper", "character_repetition_filter")
+    (segment,) = segments_of(what, {0: 100.0, 1: 900.0, 3: 5000.0})
+    assert segment.stages[0].operators == [1, 0, 2, 3]
+    (as_written,) = segments_of(what, {0: 100.0})
+    assert as_written.stages[0].operators == [0, 1, 2, 3]
+    (kept,) = segments_of(replace(what, options=Options(reorder=False)), {0: 100.0, 1: 900.0})
+    assert kept.stages[0].operators == [0, 1, 2, 3]
+
+
+def test_operators_that_see_all_rows_end_segments():
+    what = recipe("text_length_filter", "document_deduplicator", "clean_links_mapper", "image_deduplicator")
+    found = [(one.stages[0].operators, one.decides) for one in segments_of(what, {})]
+    assert found == [([0], 1), ([2], 3), ([], None)]
+
+
+def test_another_resource_begins_a_stage(monkeypatch):
+    what = recipe("text_length_filter", "clean_links_mapper", "words_num_filter")
+    monkeypatch.setattr(type(what.steps[1].operator), "resources", Resources(gpus=1))
+    (segment,) = segments_of(what, {})
+    assert [(stage.operators, stage.pool) for stage in segment.stages] == [([0], "cpu"), ([1], "gpu"), ([2], "cpu")]
+    with pytest.raises(RecipeError, match="clean_links_mapper needs a GPU, and there is none"):
+        refuse_impossible(what, gpus=0, memory=None, columns=["text"])
+
+
+def test_too_little_memory_is_refused(monkeypatch):
+    what = recipe("words_num_filter")
+    monkeypatch.setattr(type(what.steps[0].operator), "resources", Resources(memory=2 << 30))
+    with pytest.raises(RecipeError, match="needs 2,147,483,648 bytes of memory, and a worker may use 1,000"):
+        refuse_impossible(what, gpus=0, memory=1000, columns=["text"])
+
+
+def test_blocks_depend_on_the_input_alone():
+    assert cut(10, 4) == [4, 4, 2]
+    assert cut(0, 4) == []
+    assert block_rows(1_000_000, 1000.0) == 15_625
+    assert block_rows(10_000_000, 100.0) == 20_000
+    assert block_rows(100, 10.0) == 500
+    assert block_rows(1000, 1e9) == 1
+
+
+def test_a_plan_reads_back_as_it_was_written():
+    plan = make_plan(recipe("text_length_filter", "document_deduplicator"), [], 10, {0: 2.0})
+    assert Plan.from_dict(plan.to_dict()) == plan
+    with pytest.raises(ValueError, match="is of version 99"):
+        Plan.from_dict({**plan.to_dict(), "version": 99})
+
+
+def test_a_mixture_depends_on_the_seed_alone():
+    sources = [SourceSpec("a", weight=1.0), SourceSpec("b", weight=3.0)]
+    first, again = (mixture_order(sources, [100, 90], 5) for _ in range(2))
+    assert first is not None
+    assert again is not None
+    assert first.tolist() == again.tolist() == sorted(first.tolist())
+    assert [sum(first < 100), sum(first >= 100)] == [30, 90]
+    assert mixture_order([SourceSpec("a"), SourceSpec("b")], [10, 20], 5) is None
