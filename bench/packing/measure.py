@@ -5,17 +5,21 @@ Runs as a process of its own, in the environment of the contestant: `python -m b
 
 import json
 import resource
+import statistics
 import sys
 import time
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import numpy as np
 
 from bench.packing.lengths import MAX_LENGTH, sizes
 from bench.packing.other_packers import OTHERS, Packs, Sizes
 
+T = TypeVar("T")
 MAX_IMAGES = 8
 SAMPLES = 200_000
+REPEATS = 5
 RANKS = 8
 # Name: (strategy, whether images count).
 OURS = {
@@ -26,6 +30,17 @@ OURS = {
     "jinx, best fit decreasing, images <= 8": ("best_fit_decreasing", True),
     "jinx, knapsack, images <= 8": ("knapsack", True),
 }
+
+
+def timed(work: Callable[[], T], repeats: int) -> tuple[T, dict[str, float]]:
+    """What the work returns, and its median CPU and wall time."""
+    times: list[tuple[float, float]] = []
+    for _ in range(repeats):
+        wall, cpu = time.perf_counter(), time.process_time()
+        found = work()
+        times.append((time.process_time() - cpu, time.perf_counter() - wall))
+    cpu, wall = (statistics.median(column) for column in zip(*times, strict=True))
+    return found, {"cpu": cpu, "wall": wall}
 
 
 def measured(contestant: str, distribution: str) -> dict[str, Any]:
@@ -41,25 +56,21 @@ def _ours(contestant: str, distribution: str) -> dict[str, Any]:
     budgets = {"max_images": MAX_IMAGES} if has_images else {}
     source = data if has_images else {"num_tokens": data["num_tokens"]}
     jinx.pack(np.arange(1, 100), 200)  # imports
-    wall, cpu = time.perf_counter(), time.process_time()
-    plan = jinx.pack(source, MAX_LENGTH, strategy=strategy, threads=1, **budgets)
-    cpu, wall = time.process_time() - cpu, time.perf_counter() - wall
+    plan, times = timed(lambda: jinx.pack(source, MAX_LENGTH, strategy=strategy, threads=1, **budgets), REPEATS)
     packs = [pack.tolist() for pack in plan]
     found = _judged(packs, data, has_images=has_images)
     if has_images:
         plain, balanced = (plan.schedule(world_size=RANKS, balance=balance) for balance in (None, "num_images"))
         found |= {"imbalance": balanced.imbalance("num_images"), "imbalance_unbalanced": plain.imbalance("num_images")}
-    return {**found, "cpu": cpu, "wall": wall, "samples": SAMPLES}
+    return {**found, **times, "samples": SAMPLES}
 
 
 def _other(contestant: str, distribution: str) -> dict[str, Any]:
     samples, has_images, packer = OTHERS[contestant]
     data = sizes(distribution, samples)
     packer({name: column[:100] for name, column in data.items()}, MAX_LENGTH, MAX_IMAGES)  # imports, compilation
-    wall, cpu = time.perf_counter(), time.process_time()
-    packs = packer(data, MAX_LENGTH, MAX_IMAGES)
-    cpu, wall = time.process_time() - cpu, time.perf_counter() - wall
-    return {**_judged(packs, data, has_images=has_images), "cpu": cpu, "wall": wall, "samples": samples}
+    packs, times = timed(lambda: packer(data, MAX_LENGTH, MAX_IMAGES), 1)
+    return {**_judged(packs, data, has_images=has_images), **times, "samples": samples}
 
 
 def _judged(packs: Packs, data: Sizes, *, has_images: bool) -> dict[str, Any]:

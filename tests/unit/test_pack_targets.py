@@ -40,5 +40,5 @@ def test_the_page_is_made_of_the_figures(repository):
 def test_the_page_says_what_was_not_reached(repository):
     results = json.loads((repository / "docs" / "benchmarks" / "packing.json").read_text("utf-8"))
     slow = {**results, "records": [{**one, "cpu": one["cpu"] * 100} for one in results["records"]]}
-    speeds = [target for target in TARGETS if target.figure == "speed"]
-    assert page(slow).count("| no |") == page(results).count("| no |") + len(speeds)
+    missed = [line for line in page(slow).splitlines() if line.endswith("| no |") and "samples/s of one core" in line]
+    assert len(missed) == sum(target.figure == "speed" for target in TARGETS)
