@@ -32,14 +32,9 @@ def draw(comparison: Mapping[str, Any], path: str | os.PathLike[str]) -> None:
         comparison: What `PackComparison.to_dict` returns.
         path: Where the picture goes.
     """
-    require("matplotlib", extra="viz", what="the picture")
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
     shown: dict[str, Sequence[Mapping[str, Any]]] = {name: comparison["shown"][name] for name in _PANELS}
     heights = [_PANEL_INCHES + _ROW_INCHES * max(len(rows), 1) for rows in shown.values()]
-    figure: Any = Figure(figsize=(10, sum(heights) + 2 * _COST_INCHES + 1.2), layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = _figure(sum(heights) + 2 * _COST_INCHES + 1.2)
     grid = figure.add_gridspec(
         len(_PANELS) + 2, 2, height_ratios=[*heights, _COST_INCHES, _COST_INCHES], width_ratios=[12, 1]
     )
@@ -67,14 +62,9 @@ def draw(comparison: Mapping[str, Any], path: str | os.PathLike[str]) -> None:
 
 def draw_packs(packs: Packs, path: str | os.PathLike[str], count: int, tokens_per_image: int) -> None:
     """Draw the first packs of a plan; see `PackPlan.plot`."""
-    require("matplotlib", extra="viz", what="the picture")
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
     batching = batching_of(packs, count)
     rows = [row.to_dict() for row in rows_of(batching, packs.stored_sizes, None, tokens_per_image)]
-    figure: Any = Figure(figsize=(10, _PANEL_INCHES + 2 * _ROW_INCHES * max(len(rows), 4) + 0.5), layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = _figure(_PANEL_INCHES + 2 * _ROW_INCHES * max(len(rows), 4) + 0.5)
     axes, strip = figure.subplots(1, 2, sharey=True, width_ratios=[12, 1])
     _panel(axes, rows, packs.max_length)
     axes.set_xlim(0, packs.max_length * 1.005)
@@ -86,6 +76,17 @@ def draw_packs(packs: Packs, path: str | os.PathLike[str], count: int, tokens_pe
     strip.set_title("images", loc="left", fontsize=10)
     with published(path) as temporary:
         figure.savefig(temporary, dpi=130)
+
+
+def _figure(height_inches: float) -> Any:
+    """An empty figure that needs no window."""
+    require("matplotlib", extra="viz", what="the picture")
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(10, height_inches), layout="constrained")
+    FigureCanvasAgg(figure)
+    return figure
 
 
 def _title(comparison: Mapping[str, Any], name: str) -> str:

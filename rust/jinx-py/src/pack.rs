@@ -31,6 +31,7 @@ type Packed<'py> = (Bound<'py, PyBytes>, Bound<'py, PyBytes>, (u64, u64, u64));
 
 /// The packs of an epoch.
 #[pyfunction]
+#[allow(clippy::too_many_arguments)]
 #[pyo3(signature = (sizes, capacities, *, strategy, window, truncate, sources, seed, epoch, threads))]
 pub fn pack<'py>(
     py: Python<'py>,
