@@ -1,7 +1,9 @@
 """Names of outputs."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import PurePath
+from typing import Any
 
 
 def refuse_existing(path: str) -> None:
@@ -21,12 +23,54 @@ def refuse_input(out: str, inputs: Iterable[str]) -> None:
         ValueError: It is.
     """
     target, there = os.path.realpath(out), _status(out)
-    for path in inputs:
+    for path in _with_sidecars(inputs):
         real, found = os.path.realpath(path), _status(path)
         # Two names of one file, too.
         is_same = there is not None and found is not None and os.path.samestat(there, found)
         if is_same or target == real or real.startswith(os.path.join(target, "")):  # noqa: PTH118 - str in, str out
             raise ValueError(f"{out} is also an input, which is never changed; choose another name")
+
+
+def _with_sidecars(paths: Iterable[str]) -> Iterator[str]:
+    for path in map(os.fspath, paths):
+        yield path
+        if path.endswith(".jinx"):
+            yield path.removesuffix("jinx") + "binx"
+
+
+def refuse_inside(out: str, sources: Any) -> None:
+    """Refuse an output that would become a file of a directory that is read.
+
+    Args:
+        out: The output; one that is a directory itself does not become part of the other one.
+        sources: A path, or a sequence in which paths may be.
+
+    Raises:
+        ValueError: It would.
+    """
+    if not PurePath(out).suffix:
+        return
+    folder = os.path.dirname(os.path.abspath(out))  # noqa: PTH100, PTH120 - str in, str out
+    several = isinstance(sources, Sequence) and not isinstance(sources, str | bytes)
+    given: Sequence[Any] = sources if several else [sources]  # pyright: ignore[reportUnknownVariableType]
+    for source in given:
+        if isinstance(source, str | os.PathLike) and os.path.realpath(source) == os.path.realpath(folder):
+            raise ValueError(f"{out} lies in {os.fspath(source)}, an input, which is never changed; write it elsewhere")
+
+
+def separate_file(file: str | os.PathLike[str], out: str, *, overwrite: bool) -> str:
+    """The name of a second output, which is neither the first one nor, unless it may be replaced, there.
+
+    Raises:
+        FileExistsError: It is there.
+        ValueError: It is the first one.
+    """
+    name = os.fsdecode(file)
+    if os.path.realpath(name) == os.path.realpath(out):
+        raise ValueError(f"{name} is the other output too; choose another name")
+    if not overwrite:
+        refuse_existing(name)
+    return name
 
 
 def _status(path: str) -> os.stat_result | None:

@@ -101,3 +101,14 @@ def test_the_command(tmp_path, monkeypatch, capsys):
     assert "4 duplicates left out" in said
     assert "1 sample without a key was kept (--missing)" in said
     assert sorted(one.name for one in tmp_path.iterdir()) == ["a.jinx", "by.jinx", "out.jinx", "r.json"]
+
+
+@pytest.mark.parametrize("name", ["in.jinx", "in.binx", "out.jinx", "mine.npy"])
+def test_the_list_of_the_removed_replaces_nothing(tmp_path, name):
+    path = write(tmp_path / "in.jinx", [{"id": n % 3, "data": bytes([n]) * 5000} for n in range(6)], sidecar=True)
+    (tmp_path / "mine.npy").write_bytes(b"mine")
+    before = {one.name: one.read_bytes() for one in tmp_path.iterdir()}
+    for overwrite in (False, True) if name != "mine.npy" else (False,):
+        with pytest.raises((ValueError, FileExistsError)):
+            jinx.dedup(path, tmp_path / "out.jinx", by="id", removed=tmp_path / name, overwrite=overwrite)
+    assert {one.name: one.read_bytes() for one in tmp_path.iterdir()} == before

@@ -151,3 +151,23 @@ def test_the_help_of_every_command(capsys):
         assert run(["index", name, "--help"]) == 0
         assert capsys.readouterr().out.split("Examples:\n")[1].count("jinx index") == 2
     assert sorted(index.commands) == ["identity", "join", "random", "reverse", "shuffle", "slice", "sort"]
+
+
+def test_neither_inputs_nor_each_other_are_replaced(capsys):
+    for words in (["identity", "base.jinx", "base.jinx"], ["shuffle", "base.jinx", "./base.binx"]):
+        before = Path(words[-1]).read_bytes()
+        assert run(["index", *words, "--overwrite"]) == 2
+        assert "also an input" in capsys.readouterr().err
+        assert Path(words[-1]).read_bytes() == before
+    assert run(["index", "identity", "all.npy", "--number", "4"]) == 0
+    assert run(["index", "slice", "all.npy", "some.npy", "--remainder", "./some.npy", "--percentage", "0.5"]) == 2
+    assert "the other output too" in capsys.readouterr().err
+    assert not Path("some.npy").exists()
+
+
+def test_a_position_beyond_memory_is_no_order(capsys):
+    np.save("far.npy", np.array([0, 2**60], dtype=np.uint64))
+    assert run(["index", "reverse", "far.npy", "back.npy"]) == 2
+    assert "only an order of all samples" in capsys.readouterr().err
+    assert run(["index", "random", "many.npy", "--number", str(2**60)]) != 0
+    assert len(capsys.readouterr().err.splitlines()) == 1

@@ -195,6 +195,38 @@ def test_function_from_a_file_in_worker_processes(source, tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.binx", "a.jinx", "keys.py"]
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("def f(:", "line 1: SyntaxError"),
+        ("\n\nraise SystemExit(3)", "line 3: SystemExit: 3"),
+        ("import nothing_such", "line 1: ModuleNotFoundError: No module named 'nothing_such'"),
+        ("f = 5", "no function 'f'"),
+        ("def f(sample):\n    raise SystemExit(3)", "SystemExit in the key function at sample 0"),
+        ("def f(sample):\n    import os\n    os._exit(3)", "a worker process of the key function ended"),
+    ],
+)
+def test_code_that_does_not_run(source, tmp_path, text, said, capsys):
+    code = tmp_path / "keys.py"
+    code.write_text(text)
+    out = tmp_path / "out.jinx"
+    assert run(["sort", str(source), str(out), "--code", f"{code}:f", "--workers", "1"]) != 0
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 1
+    assert said in lines[0]
+    assert "did you mean" not in lines[0]
+    assert sorted(one.name for one in tmp_path.iterdir() if one.name != "__pycache__") == ["keys.py"]
+
+
+def test_a_directory_that_is_read_gets_no_new_file(source, tmp_path):
+    jinx.shuffle(source, tmp_path / "in")
+    (tmp_path / "in" / "jinx.json").unlink()
+    for function, options in ((jinx.shuffle, {"view": True}), (jinx.shuffle, {}), (jinx.compact, {})):
+        with pytest.raises(ValueError, match="lies in"):
+            function(tmp_path / "in", tmp_path / "in" / "out.jinx", **options)
+    assert len(jinx.open(tmp_path / "in")) == len(jinx.open(source))
+
+
 @pytest.mark.parametrize("memory", ["1GB", TWO_PASSES])
 @pytest.mark.parametrize("kind", ["jsonl", "mds", "view", "part", "twice", "own columns"])
 def test_any_input_that_opens(source, tmp_path, memory, kind):
@@ -249,6 +281,9 @@ def test_outputs_that_cannot_be(source, tmp_path, monkeypatch):
     with pytest.raises(ValueError, match="also an input"):
         jinx.shuffle(source, link, overwrite=True)
     link.unlink()
+    for name in ("a.jsonl", "a.parquet", "a.mds"):
+        with pytest.raises(ValueError, match="the output is JINX"):
+            jinx.shuffle(source, tmp_path / name)
     with pytest.raises(ValueError, match="seed"):
         jinx.shuffle(source, tmp_path / "a.jinx", seed=-1)
     with pytest.raises(ValueError, match="shard_size"):

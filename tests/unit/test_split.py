@@ -156,8 +156,8 @@ def test_samples_without_a_key(tmp_path):
 @pytest.mark.parametrize(
     ("rule", "message"),
     [
-        ({}, "nothing of it was given"),
-        ({"count": 2, "samples": 2}, "count and samples was given"),
+        ({}, "none was given"),
+        ({"count": 2, "samples": 2}, "count and samples were given"),
         ({"fractions": [0.5, 0.4]}, "add up to 1"),
         ({"fractions": {"a": 1.5, "b": -0.5}}, "add up to 1"),
         ({"count": 0}, "count=0 is not at least 1"),

@@ -1,6 +1,5 @@
 """Functions of the user, from a file that is named on the command line."""
 
-import importlib.util
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -8,12 +7,15 @@ from typing import Any
 
 import click
 
+from jinx._user_code import run_file
+
 
 def function_from(text: str) -> Callable[..., Any]:
     """The function that `FILE.py:NAME` names; the file is run.
 
     Raises:
         click.UsageError: The text, the file or the function is not there.
+        ValueError: The file cannot be run.
     """
     file, _, name = text.rpartition(":")
     path = Path(file)
@@ -21,15 +23,9 @@ def function_from(text: str) -> Callable[..., Any]:
         raise click.UsageError(f"--code {text!r}: write FILE.py:FUNCTION")
     if not path.exists():
         raise click.UsageError(f"--code {text!r}: there is no file {file}")
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    if spec is None or spec.loader is None:
-        raise click.UsageError(f"--code {text!r}: {file} cannot be run")
-    module = importlib.util.module_from_spec(spec)
     # Functions are pickled into processes by the name of their module, which those look for on the path.
-    sys.modules[path.stem] = module
     sys.path.insert(0, str(path.parent.resolve()))
-    spec.loader.exec_module(module)
-    found = getattr(module, name, None)
+    found = getattr(run_file(file, path.stem), name, None)
     if not callable(found):
         raise click.UsageError(f"--code {text!r}: {file} has no function {name!r}")
     return found

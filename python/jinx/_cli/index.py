@@ -59,10 +59,14 @@ def _free(out: str, options: dict[str, Any]) -> None:
         refuse_existing(out)
 
 
-def _samples(inputs: list[str], options: dict[str, Any]) -> "Origin | None":
+def _samples(inputs: list[str], out: str, options: dict[str, Any]) -> "Origin | None":
     """The samples of the inputs, or as many as `--number` says."""
+    from jinx._convert.inputs import find_inputs
+    from jinx._outputs import refuse_input
     from jinx._rewrite.index_arrays import samples_of
 
+    for path in inputs:
+        refuse_input(out, find_inputs([path], options["input_format"]).files)
     if inputs:
         return samples_of(inputs, options.get("split"), options["input_format"])
     if options["number"] is None:
@@ -96,7 +100,7 @@ def identity(paths: tuple[str, ...], **options: Any) -> None:
 
     inputs, out = _ends(paths, "identity all.jinx out.npy")
     _free(out, options)
-    origin = _samples(inputs, options)
+    origin = _samples(inputs, out, options)
     _write(out, np.arange(options["number"] if origin is None else origin.samples), origin, options)
 
 
@@ -131,7 +135,7 @@ def _random(paths: Sequence[str], seed: int | None, example: str, options: dict[
 
     inputs, out = _ends(paths, example)
     _free(out, options)
-    origin = _samples(inputs, options)
+    origin = _samples(inputs, out, options)
     _write(out, shuffled(options["number"] if origin is None else origin.samples, seed), origin, options)
 
 
@@ -216,13 +220,14 @@ def reverse(paths: tuple[str, ...], **options: Any) -> None:
 @_common
 def slice(paths: tuple[str, ...], remainder: str | None, **options: Any) -> None:
     """Some of the positions in a file, and the others in another one."""
+    from jinx._outputs import separate_file
     from jinx._rewrite.index_arrays import without
     from jinx._rewrite.positions_file import read_positions, write_positions
 
     path, out = _pair(paths, "slice")
-    for file in (out, remainder):
-        if file is not None:
-            _free(file, options)
+    _free(out, options)
+    if remainder is not None:
+        remainder = separate_file(remainder, out, overwrite=options["overwrite"])
     found = read_positions(path)
     kept = _write(out, found.values, found.origin, options)
     if remainder is not None:

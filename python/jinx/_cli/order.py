@@ -79,7 +79,9 @@ def sort(source: str, out: str, by: tuple[str, ...], **options: Any) -> None:
     than --memory need as much room again for temporary files next to it.
     """
     keys = names(by)
-    if (keys is None) == (options["code"] is None):
+    if keys is not None and options["code"] is not None:
+        raise click.UsageError("--by and --code exclude each other")
+    if keys is None and options["code"] is None:
         raise click.UsageError("what to sort by? For instance: --by score, or --code FILE.py:FUNCTION")
     from jinx._order.sort import sort as run
 

@@ -193,7 +193,7 @@ def _run(arguments: list[str], *, debug: bool) -> int:
         return _say(error.format_message(), DATA_PROBLEM)
     except (KeyboardInterrupt, click.Abort):
         return _say("interrupted", INTERRUPTED)
-    except (JinxError, OSError, ValueError, TypeError, KeyError, IndexError, ImportError) as error:
+    except (JinxError, OSError, ValueError, TypeError, KeyError, IndexError, ImportError, MemoryError) as error:
         if debug:
             raise
         return _say(one_line(error), exit_code_of(error))

@@ -4,9 +4,11 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from typing import Any
 
 from jinx._dataset.dataset import Dataset
+from jinx.errors import JinxError
 
 _BLOCK = 1024
 # In a worker: the dataset, and the function.
@@ -18,26 +20,23 @@ def load_function(code: str) -> Callable[[Any], Any]:
 
     Raises:
         FileNotFoundError: There is no such file.
-        ValueError: The text has another form, or the file has no such function.
+        ValueError: The text has another form, the file cannot be run, or it has no such function.
     """
     path, _, name = code.rpartition(":")
     if not path or not name.isidentifier():
         raise ValueError(f"{code!r}: write FILE.py:FUNCTION")
     if not os.path.isfile(path):  # noqa: PTH113 - str in, str out
         raise FileNotFoundError(f"{path}: no such file")
-    from importlib.util import module_from_spec, spec_from_file_location
+    from jinx._user_code import run_file
 
-    spec = spec_from_file_location("jinx_user_code", path)
-    if spec is None or spec.loader is None:
-        raise ValueError(f"{path}: this is not a Python file")
-    module = module_from_spec(spec)
-    spec.loader.exec_module(module)
+    module = run_file(path, "jinx_user_code")
     function = getattr(module, name, None)
     if not callable(function):
         from jinx._suggest import hint
 
+        functions = [one for one, value in vars(module).items() if callable(value)]
         raise ValueError(  # noqa: TRY004 - the argument has the wrong value, not the wrong type
-            f"{path}: there is no function {name!r}{hint(name, vars(module))}"
+            f"{path}: there is no function {name!r}{hint(name, functions)}"
         )
     return function
 
@@ -58,6 +57,11 @@ def in_processes(dataset: Dataset, code: str, workers: int | None) -> Iterator[l
                 yield ahead.popleft().result()
         while ahead:
             yield ahead.popleft().result()
+    except BrokenProcessPool:
+        raise JinxError(
+            "a worker process of the key function ended: the function ended it, or the system did, perhaps for want of "
+            "memory; try with fewer workers (--workers 1)"
+        ) from None
     finally:
         pool.shutdown(cancel_futures=True)
 
@@ -74,5 +78,5 @@ def _keys(start: int) -> list[Any]:
 def _key(function: Callable[[Any], Any], dataset: Dataset, i: int) -> Any:
     try:
         return function(dataset[i])
-    except Exception as error:  # noqa: BLE001 - one of the user's own classes cannot leave the process; its text can
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - one of the user's own classes cannot leave the process; its text can
         raise ValueError(f"{type(error).__name__} in the key function at sample {i}: {error}") from None

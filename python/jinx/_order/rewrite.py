@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 from jinx import _core
+from jinx._convert.formats import format_of
 from jinx._dataset.dataset import Dataset
 from jinx._disk_space import require_space
 from jinx._order.memory import memory_bound
-from jinx._outputs import refuse_existing, refuse_input
+from jinx._outputs import refuse_existing, refuse_input, refuse_inside
 from jinx._results import OrderResult, WriteResult
 from jinx._writer import shard_bytes
 
@@ -64,6 +65,8 @@ class Job:
             raise ValueError("a view is saved as one file: shard_size has no meaning with view=True")
         if not overwrite:
             refuse_existing(target)
+        refuse_inside(target, source)
+        _refuse_other_formats(target)
         dataset = _opened(source)
         if dataset._transforms:
             raise TypeError(
@@ -106,6 +109,19 @@ def write(job: Job, ordering: _core.Ordering, *, missing: int = 0, seed: int | N
     return _result(
         job, done, "one pass" if runs is None else "two passes", temporary=written, missing=missing, seed=seed
     )
+
+
+def _refuse_other_formats(out: str) -> None:
+    """Samples are copied as they are stored, so that no other format can be written.
+
+    Raises:
+        ValueError: The suffix names one.
+    """
+    found = format_of(out)
+    if found not in {None, "jinx"}:
+        raise ValueError(
+            f"{out}: the output is JINX, not {found}: a name that ends in .jinx, or a directory; then run jinx convert"
+        )
 
 
 def _opened(source: Source) -> Dataset:

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any, Unpack
 from jinx import _core
 from jinx._convert.options import Progress, documented
 from jinx._dataset.selection import at
+from jinx._outputs import refuse_input, separate_file
 from jinx._results import DedupResult
 from jinx._rewrite.keys import Missing, check_missing, checked_policy, chunks, key_paths
 from jinx._rewrite.options import RewriteOptions
 from jinx._rewrite.output import Output
 from jinx._rewrite.positions_file import Origin, write_positions
-from jinx._rewrite.source import opened
+from jinx._rewrite.source import files_of, opened
 
 if TYPE_CHECKING:
     import numpy as np
@@ -53,17 +54,21 @@ def dedup(
         **options: Any of the options below.
 
     Raises:
-        FileExistsError: The output exists, and `overwrite` is not set.
+        FileExistsError: The output or `removed` exists, and `overwrite` is not set.
         KeyError: No sample has a column, or some lack it and `missing="fail"`.
         OSError: There is not enough room on the disk; said before anything is written.
-        ValueError: The output is one of the inputs.
+        ValueError: The output or `removed` is one of the inputs, or both are the same.
     """
     import numpy as np
 
     checked_policy(missing)
     output = Output.of(out, options, progress)
+    if removed is not None:
+        removed = separate_file(removed, output.path, overwrite=output.overwrite)
     where = options.get("where")
     with opened(source, output.path, {**options, "where": None}) as whole:
+        if removed is not None:
+            refuse_input(removed, files_of(whole))
         dataset = whole if where is None else whole.filter(where)
         paths = None if by is None else key_paths(dataset, by)
         is_kept, lacking = _first_ones(dataset, paths, missing)

@@ -79,8 +79,9 @@ def inverted(values: "npt.NDArray[np.int64]") -> "npt.NDArray[np.int64]":
     """
     import numpy as np
 
-    counts = np.bincount(values, minlength=len(values)) if len(values) and values.min() >= 0 else np.zeros(0)
-    if len(counts) != len(values) or not (counts == 1).all():
+    # The range first: counting takes as much memory as the greatest value says.
+    is_within = not len(values) or bool(values.min() >= 0 and values.max() < len(values))
+    if not is_within or not (np.bincount(values, minlength=len(values)) == 1).all():
         raise ValueError("only an order of all samples can be reversed: every position from 0 on, each once")
     found = np.empty_like(values)
     found[values] = np.arange(len(values))

@@ -14,7 +14,7 @@ from jinx._dataset.expression import matching
 from jinx._dataset.reopened import reopened
 from jinx._disk_space import require_space
 from jinx._open import open
-from jinx._outputs import refuse_input
+from jinx._outputs import refuse_input, refuse_inside
 from jinx._rewrite.options import RewriteOptions
 
 
@@ -36,6 +36,7 @@ def opened(source: Any, out: str, options: RewriteOptions, split: str | None = N
         TypeError: Functions were applied to a dataset.
     """
     where = options.get("where")
+    refuse_inside(out, source)
     parts = _parts(source, options.get("input_format"), split)
     for part in parts:
         refuse_input(out, part._shard_paths if isinstance(part, Dataset) else part.files)

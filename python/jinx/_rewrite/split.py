@@ -52,8 +52,8 @@ class Rule:
         kinds = ("fractions", "count", "samples", "size", "by")
         given = [kind for kind in kinds if getattr(self, kind) is not None]
         if len(given) != 1:
-            what = " and ".join(given) if given else "nothing of it"
-            raise ValueError(f"say into which parts to split by one of {', '.join(kinds)}; {what} was given")
+            what = f"{' and '.join(given)} were given" if given else "none was given"
+            raise ValueError(f"say into which parts to split by one of {', '.join(kinds)}; {what}")
         checked_policy(self.missing)
         for name in ("count", "samples"):
             value = getattr(self, name)
