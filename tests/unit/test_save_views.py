@@ -315,3 +315,13 @@ def test_loaders_over_a_view(source, tmp_path):
         batches = [sample for batch in loader for sample in batch]
         assert [sample["n"] for sample in batches] == expected
         assert [sample["x"] for sample in batches] == [n + 0.5 for n in expected]
+
+
+def test_a_view_does_not_replace_its_own_samples(tmp_path):
+    path = tmp_path / "in.jinx"
+    with jinx.Writer(path) as writer:
+        writer.write({"n": 1})
+    before = path.read_bytes()
+    with pytest.raises(ValueError, match="also an input"):
+        jinx.open(path)[:1].save(path, overwrite=True)
+    assert path.read_bytes() == before

@@ -8,7 +8,7 @@ from typing import Any
 from jinx import _core
 from jinx._core import Reader
 from jinx._dataset.columns import column_names
-from jinx._outputs import refuse_existing
+from jinx._outputs import refuse_existing, refuse_input
 from jinx._results import WriteResult
 from jinx._views.bases import bases_of
 from jinx._views.meta import meta_of
@@ -34,6 +34,7 @@ def save(
     roots, positions, own = dataset._roots()
     if any(root.kind == "memory" for root in roots):
         raise ValueError("there is no file beneath this view; write its samples with jinx.Writer")
+    refuse_input(target, [path for root in roots for path in root.paths])
     options = dataset._options
     bases = [base for root in roots for base in bases_of(root, target, options)]
     if not bases:
