@@ -65,7 +65,7 @@ def test_ray_gives_the_bytes_of_the_local_engine(data, options, calm, tmp_path, 
     assert digest(tmp_path / "out") == digest(calm)
     events = [json.loads(line) for line in (tmp_path / "out.work" / "events.jsonl").read_text().splitlines()]
     assert sum(one["kind"] == "block" for one in events) == 10
-    assert [one.name for one in result.operators][:2] == ["text_length_filter", "slow_filter"]
+    assert [one.operator for one in result.operators][:2] == ["text_length_filter", "slow_filter"]
 
 
 def test_killed_actors_change_nothing(data, options, calm, tmp_path, monkeypatch):
