@@ -16,6 +16,7 @@ from jinx_pipeline.commit.journal import Journal
 from jinx_pipeline.commit.ledger import BadRow, Ledger
 from jinx_pipeline.commit.publish import Published, kind_of, publish, shard_groups
 from jinx_pipeline.commit.work_dir import WorkDir, publish_text
+from jinx_pipeline.engines.crew import Crew
 from jinx_pipeline.engines.driver import Driver, Observer, Segment, StoppedError
 from jinx_pipeline.engines.local import LocalWorkers, usable_cores, usable_memory, visible_gpus
 from jinx_pipeline.engines.run_task import signatures_path
@@ -96,7 +97,7 @@ class _Job:
     work_dir: WorkDir
     ledger: Ledger
     plan: Plan
-    workers: LocalWorkers
+    crew: Crew
     progress: Progress
 
 
@@ -247,7 +248,7 @@ class Run:
                 files=self.recipe.options.custom_operators,
             )
             try:
-                blocks = self._segments(_Job(work_dir, ledger, plan, workers, progress), base, first_block)
+                blocks = self._segments(_Job(work_dir, ledger, plan, Crew(workers), progress), base, first_block)
             finally:
                 workers.close()
                 progress.close()
@@ -274,7 +275,7 @@ class Run:
             job.progress.segment(number, len(plan.segments), numbered)
             driver = Driver(
                 segment,
-                job.workers,
+                job.crew,
                 worker_counts(recipe),
                 ledger,
                 work_dir,
