@@ -6,7 +6,7 @@ from jinx_pipeline.commit.journal import Journal
 from jinx_pipeline.commit.ledger import Ledger, Receipt
 from jinx_pipeline.commit.work_dir import WorkDir
 from jinx_pipeline.engines.crew import Crew
-from jinx_pipeline.engines.driver import Driver, Segment, StoppedError
+from jinx_pipeline.engines.driver import Driver, Observer, Segment, StoppedError
 from jinx_pipeline.engines.workers import Died, Finished, Ready
 from jinx_pipeline.plan.source import Source
 from jinx_pipeline.plan.stage import Stage
@@ -48,12 +48,12 @@ def run(tmp_path):
     """Runs segments of so many blocks each, one after another, with the same workers."""
     with WorkDir(tmp_path / "work") as work_dir, Journal(work_dir.journal_path) as journal:
 
-        def go(workers, *segments, count=2, limits=None):
+        def go(workers, *segments, count=2, **more):
             crew, ledger = Crew(workers), Ledger(work_dir, journal)
             for number, blocks in enumerate(segments):
                 stage = Stage([], [], Roles(), "rows")
                 segment = Segment(number, [stage], Source(("in.jinx",)), dict.fromkeys(range(blocks), 10))
-                Driver(segment, crew, {"cpu": count}, ledger, work_dir, limits=limits).run()
+                Driver(segment, crew, {"cpu": count}, ledger, work_dir, **more).run()
                 assert len(ledger.done(number, dict(segment.blocks), 1)) == blocks
 
         yield go
@@ -122,3 +122,26 @@ def test_workers_that_never_become_ready_stop_the_run(run):
 
     with pytest.raises(StoppedError, match="before their first task"):
         run(Scripted(script), 3, count=1)
+
+
+def test_a_run_that_hears_nothing_says_what_it_waits_for(run, monkeypatch):
+    monkeypatch.setattr("jinx_pipeline.engines.driver._QUIET_SECONDS", 0.0)
+    told = []
+    late = iter([True, False, False])
+
+    def script(workers, news):
+        return [] if next(late, False) else ready_when_started(workers, news)
+
+    run(Scripted(script), 1, count=1, observer=Observer(lambda kind, facts: told.append((kind, facts))))
+    assert told[0] == ("waiting", {"starting": 1, "working": 0, "seconds": 0.0})
+
+
+def test_workers_lost_with_their_nodes_while_they_start_do_not_stop_the_run(run):
+    def script(workers, news):
+        if len(workers.started) < 10:
+            return [Died(workers.started[-1], Cause.NODE, "its node was lost")]
+        return [Ready(workers.started[-1])] if not workers.tasks else news
+
+    workers = Scripted(script)
+    run(workers, 1, count=1)
+    assert len(workers.started) == 10

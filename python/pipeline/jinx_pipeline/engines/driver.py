@@ -18,6 +18,8 @@ from jinx_pipeline.schedule.task import Cause, Lease, Limits, Quarantined, Verdi
 _TICK_SECONDS = 0.5
 # A worker that dies before its first task has a broken environment; others would die too.
 _FAILED_STARTS = 5
+# After this long without news, people are told what is waited for.
+_QUIET_SECONDS = 60.0
 
 
 class StoppedError(RuntimeError):
@@ -108,6 +110,7 @@ class Driver:
         )
         self._paths: dict[int, str] = {}
         self._failed_starts = 0
+        self._last_news = time.monotonic()
         self._bad = len(ledger.bad_rows())
 
     def run(self) -> None:
@@ -118,16 +121,29 @@ class Driver:
         """
         if self._scheduler.finished:
             return
+        self._last_news = time.monotonic()
         for number, stage in enumerate(self._segment.stages):
             self._crew.workers.load_stage(self._key(number), stage)
         while not self._scheduler.finished:
             self._staff()
             self._hand_out()
-            for event in self._crew.workers.events(_TICK_SECONDS):
+            news = self._crew.workers.events(_TICK_SECONDS)
+            self._tell_what_is_waited_for(bool(news))
+            for event in news:
                 # Its worker may have been ended because of an event that came together with this one.
                 if event.worker in self._crew.state:
                     self._handle(event)
             self._observer.tick()
+
+    def _tell_what_is_waited_for(self, has_news: bool) -> None:  # noqa: FBT001 - what happened
+        now = time.monotonic()
+        if has_news:
+            self._last_news = now
+        elif now - self._last_news >= _QUIET_SECONDS:
+            self._last_news = now
+            starting = sum(state is None for state in self._crew.state.values())
+            facts = {"starting": starting, "working": len(self._crew.working()), "seconds": _QUIET_SECONDS}
+            self._observer.event("waiting", facts)
 
     def _key(self, stage: int) -> str:
         return f"{self._segment.number}.{stage}"
@@ -212,11 +228,12 @@ class Driver:
     def _died(self, event: Died) -> None:
         lease = self._crew.remove(event.worker)
         self._observer.event("died", {"worker": event.worker, "cause": event.cause.value, "what": event.what})
-        if lease is None:
+        if lease is None and event.cause is not Cause.NODE:
             self._failed_starts += 1
             if self._failed_starts >= _FAILED_STARTS:
                 log = self._work_dir.path / "workers.log"
-                raise StoppedError(f"workers end before their first task ({event.what}); see {log}")
+                see = f"; see {log}" if log.exists() else ""
+                raise StoppedError(f"workers end before their first task ({event.what}){see}")
         elif isinstance(lease, Lease):
             self._lost(lease.attempt, event.cause, 0.0)
 

@@ -22,16 +22,17 @@ def describe(recipe: Recipe) -> dict[str, Any]:
     Raises:
         RecipeError: It can never run.
     """
-    from jinx_pipeline.engines.local import visible_gpus
-    from jinx_pipeline.run import work_dir_of, worker_counts, worker_memory
+    from jinx_pipeline.engines.engine import opened_engine
+    from jinx_pipeline.run import work_dir_of
 
     inputs = [_input(source.path) for source in recipe.sources]
     ready = [one for one in inputs if not one["converted"]]
     rates: dict[int, float] = {}
+    with opened_engine(recipe.options) as engine:
+        counts, limit = engine.counts(), engine.memory()
     if len(ready) == len(inputs):
         opened = OpenSource(Source(tuple(str(Path(one["path"]).absolute()) for one in inputs)))
-        limit = worker_memory(recipe)
-        refuse_impossible(recipe, gpus=len(visible_gpus()), memory=limit, columns=opened.dataset.column_names)
+        refuse_impossible(recipe, gpus=counts["gpu"], memory=limit, columns=opened.dataset.column_names)
         rates = probe_rates(recipe, opened)
     segments = segments_of(recipe, rates)
     rows = sum(one["rows"] or 0 for one in inputs)
@@ -42,8 +43,8 @@ def describe(recipe: Recipe) -> dict[str, Any]:
         "rows": rows,
         "rows_per_block": per_block,
         "blocks": len(cut(rows, per_block)),
-        "workers": worker_counts(recipe),
-        "worker_memory": worker_memory(recipe),
+        "workers": counts,
+        "worker_memory": limit,
         "work_dir": str(work_dir_of(recipe)),
         "rates": rates,
         "segments": [_segment(recipe, one) for one in segments],
