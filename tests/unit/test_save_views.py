@@ -13,6 +13,7 @@ import pytest
 import jinx
 import jinx.mds
 import samples
+from jinx._cli.program import run
 from jinx._views.bases import read_view
 
 COUNT = 20
@@ -324,4 +325,14 @@ def test_a_view_does_not_replace_its_own_samples(tmp_path):
     before = path.read_bytes()
     with pytest.raises(ValueError, match="also an input"):
         jinx.open(path)[:1].save(path, overwrite=True)
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("option", ["--save", "--plot", "--json"])
+def test_a_plan_does_not_replace_what_it_is_for(tmp_path, option):
+    path = tmp_path / "in.jinx"
+    with jinx.Writer(path) as writer:
+        writer.write({"num_tokens": 1})
+    before = path.read_bytes()
+    assert run(["pack", str(path), option, str(path)] + ["--overwrite"] * (option == "--save")) == 2
     assert path.read_bytes() == before

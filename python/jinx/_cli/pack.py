@@ -47,8 +47,12 @@ def pack(path: str, *, save: str | None, overwrite: bool, compare: bool, plot: s
     Only the index of PATH is read: it holds num_tokens, and num_images and num_patches for their budgets.
     """
     from jinx._open import open
+    from jinx._outputs import refuse_input
 
     json_path: str | None = options.pop("json_path")
+    for out in (save, plot, json_path):
+        if out is not None:
+            refuse_input(out, [path])
     dataset = open(path)
     if not compare:
         options.pop("batch_size")
