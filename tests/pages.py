@@ -108,6 +108,8 @@ def prepare(directory: Path, parquet: Path) -> None:
     jinx.annotate(
         directory / "train.jinx", directory / "lengths.jinx", tokenizer=directory / "model", image_rule="fixed:16"
     )
+    with jinx.Writer(directory / "sizes.jinx") as writer:
+        writer.write({"num_tokens": 40, "num_images": 0})
     (directory / "llava.json").write_text('[{"image": "a.jpg", "conversations": []}]', "utf-8")
 
 

@@ -2,7 +2,8 @@
 
 import itertools
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
@@ -217,15 +218,16 @@ class ScheduledLoader(Generic[R]):
             collate_fn=_as_it_is,
             multiprocessing_context=self._context,
         )
-        iterator = iter(loader)
-        try:
-            while (made := _next(iterator)) is not None:
-                if isinstance(made, _Failed):
-                    raise made.error
-                yield made
-        finally:
-            # An error keeps the iterator alive, and torch would report its worker again, wherever the program is then.
-            iterator._shutdown_workers()  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
+        with _clear_errors():
+            iterator = iter(loader)
+            try:
+                while (made := next(iterator, None)) is not None:
+                    if isinstance(made, _Failed):
+                        raise made.error
+                    yield made
+            finally:
+                # An error keeps the iterator alive, and torch would report its worker again, wherever the program is.
+                iterator._shutdown_workers()  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
 
 
 class _Counted:
@@ -273,16 +275,15 @@ class _ReadInProcess(TorchDataset[Any]):
             return error
 
 
-def _next(iterator: Iterator[Any]) -> Any:
-    """The next of a loader's batches, None at its end.
+@contextmanager
+def _clear_errors() -> Generator[None]:
+    """Names the cause of what a killed worker leaves: torch's own error, or a broken pipe to the tensors that it sent.
 
-    Raises:
-        RuntimeError: A worker process is gone.
+    Torch raises its error from a signal handler, wherever the program is: also while workers are shut down.
     """
     try:
-        return next(iterator, None)
+        yield
     except (ConnectionError, EOFError, RuntimeError) as error:
-        # What a killed worker leaves: torch's own error, or a broken pipe to the tensors that it sent.
         if isinstance(error, RuntimeError) and "DataLoader worker" not in str(error):
             raise
         what = "a worker process was ended by the system, perhaps for want of memory; try with fewer workers"
