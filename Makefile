@@ -36,7 +36,7 @@ INSTALL = $(if $(wildcard $(BIN)/uv),$(BIN)/uv pip install --quiet --python $(PY
 INSTALL_STREAMING = $(if $(wildcard $(BIN)/uv),$(BIN)/uv pip install --quiet --python $(STREAMING)/bin/python,$(STREAMING)/bin/python -m pip install --quiet)
 CRATES := --workspace --exclude jinx-py
 
-.PHONY: help setup develop demo test test-rust test-streaming test-python test-quick test-trainers coverage need-llvm-cov lint lint-rust lint-python bench bench-mds bench-micro bench-order bench-packing soak fuzz pages docs wheel pins clean need-cargo
+.PHONY: help setup develop demo test test-rust test-streaming test-python test-quick test-ray test-trainers coverage need-llvm-cov lint lint-rust lint-python bench bench-mds bench-micro bench-order bench-packing soak fuzz pages docs wheel pins clean need-cargo
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -132,6 +132,13 @@ $(STAMPS)/trainers: requirements/trainers.txt $(STAMPS)/test
 
 test-trainers: $(STAMPS)/trainers develop ## two ranks with Accelerate, Lightning, Trainer and TRL
 	$(PY) -m pytest --timeout 300 tests/trainers
+
+$(STAMPS)/ray: requirements/ray.txt $(STAMPS)/test
+	$(INSTALL) -r $<
+	@mkdir -p $(@D) && touch $@
+
+test-ray: $(STAMPS)/ray develop ## the pipeline on a Ray cluster that the tests start
+	$(PY) -m pytest --timeout 300 tests/pipeline/engines/test_ray.py tests/pipeline/engines/test_ray_address.py
 
 soak: $(STAMPS)/test develop ## kills, failing calls and damaged files at length (hours)
 	JINX_SOAK=1 $(PY) -m pytest -n 2 --dist loadfile tests/fault

@@ -24,6 +24,7 @@ compile streaming
 compile lint test torch
 compile docs test torch lint
 compile trainers test torch
+compile ray test
 
 # One environment for each set of benchmark peers: they need not fit with the others.
 for peer in ../bench/peers/requirements/*.in; do

@@ -1,20 +1,25 @@
-"""Write the pages of docs/reference that come from the code: the commands and the options of `jinx.convert`.
+"""Write the pages of docs/reference that come from the code: commands, options of `jinx.convert`, operators.
 
 Usage: python tools/reference_pages.py
 """
 
 import inspect
 import re
+import sys
 from pathlib import Path
+from typing import Any
 
 import click
 
 from jinx._cli.program import COMMANDS, jinx
 from jinx._convert.options import types_and_options
+from jinx_pipeline.cli.ops import described
+from jinx_pipeline.operators import names, operator_class
 
 REFERENCE = Path(__file__).resolve().parents[1] / "docs" / "reference"
 PAGE = REFERENCE / "cli.md"
 OPTIONS = REFERENCE / "convert-options.md"
+OPERATORS = REFERENCE / "operators.md"
 HEAD = """# Command line
 
 <!-- Made by tools/reference_pages.py from the commands' own help; a test compares them. -->
@@ -45,6 +50,68 @@ def options() -> str:
         text = f"{option.help} {option.more}".strip().replace("|", "\\|")
         lines.append(f"| `{name}` | `{option.default!r}` | {text} |")
     return "\n".join(lines) + "\n"
+
+
+def operators() -> str:
+    """The text of the page of the pipeline's operators."""
+    known = [name for name in names() if operator_class(name).__module__.startswith("jinx_pipeline.operators.")]
+    facts = [described(name) for name in known]
+    lines = [
+        "# Operators",
+        "",
+        "<!-- Made by tools/reference_pages.py from the operators' classes; a test compares them. -->",
+        "",
+        f"The {len(facts)} operators of `jinx-pipeline`, for recipes and for `jinx_pipeline.create`. The name may lack",
+        "its last word where only one operator is called so: `text_length` is `text_length_filter`.",
+        "`jinx-pipeline ops NAME` prints what is below.",
+        "",
+        "| operator | modality | does |",
+        "|---|---|---|",
+        *(f"| [`{one['name']}`](#{one['name']}) | {one['modality']} | {one['summary'].rstrip('.')} |" for one in facts),
+    ]
+    return "\n".join([*lines, *(line for one in facts for line in _operator(one))]) + "\n"
+
+
+def _operator(facts: dict[str, Any]) -> list[str]:
+    text = inspect.cleandoc(facts["text"]).partition("Attributes:\n")[0].strip()
+    lines = ["", f"## {facts['name']}", ""]
+    is_code = False
+    for line in text.splitlines():
+        if line and line.startswith("    ") != is_code:
+            is_code = not is_code
+            lines.append("```text" if is_code else "```")
+        lines.append(line[4:] if is_code else line)
+    lines += ["```"] if is_code else []
+    if facts["stats"]:
+        lines += ["", f"Statistics: {', '.join(f'`{name}`' for name in facts['stats'])}."]
+    if facts["parameters"]:
+        meanings = _meanings(operator_class(facts["name"]))
+        lines += ["", "| parameter | type | default | meaning |", "|---|---|---|---|"]
+        for one in facts["parameters"]:
+            default = "needed" if one["needed"] else f"`{_value(one['default'])}`"
+            lines.append(
+                f"| `{one['name']}` | {_cell(one['type'])} | {_cell(default)} | {_cell(meanings[one['name']])} |"
+            )
+    return lines
+
+
+def _meanings(cls: type) -> dict[str, str]:
+    """What the docstrings of a class and its bases say of their attributes."""
+    found: dict[str, str] = {}
+    for one in reversed(cls.__mro__):
+        section = inspect.cleandoc(one.__doc__ or "").partition("Attributes:\n")[2].partition("\n\n")[0]
+        for entry in re.split(r"\n(?=    \w)", section):
+            name, _, meaning = entry.strip().partition(": ")
+            found[name] = " ".join(meaning.split())
+    return found
+
+
+def _value(default: Any) -> str:
+    return "no limit" if default in (sys.maxsize, float("inf")) else repr(default)
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
 
 
 def page() -> str:
@@ -102,3 +169,4 @@ def _meaning(text: str) -> str:
 if __name__ == "__main__":
     PAGE.write_text(page(), "utf-8")
     OPTIONS.write_text(options(), "utf-8")
+    OPERATORS.write_text(operators(), "utf-8")

@@ -550,6 +550,30 @@ class NgramIndex:
         """For each text the number of an added text that shares an n-gram and its place, little-endian u64."""
 
 @final
+class LanguageModel:
+    """A model of an ARPA file."""
+
+    def __new__(cls, path: str | PathLike[str]) -> Self: ...
+    @property
+    def order(self) -> int:
+        """Words of its longest n-grams."""
+    @property
+    def words(self) -> int:
+        """Words that it knows."""
+    def score(self, texts: object, units: str, threads: int) -> bytearray:
+        """Two float64 for each text: the decimal logarithm of its probability, and the number of its words."""
+
+@final
+class LanguageModelTrainer:
+    """Counts of n-grams, of which a model is made."""
+
+    def __new__(cls, order: int, units: str) -> Self: ...
+    def add(self, texts: object) -> None:
+        """Counts the n-grams of texts."""
+    def arpa(self) -> bytes:
+        """The model as an ARPA file."""
+
+@final
 class Clusters:
     def __new__(cls, count: int) -> Self: ...
     def join_equal(self, keys: bytes, positions: bytes) -> None: ...

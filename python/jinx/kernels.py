@@ -14,11 +14,15 @@ from jinx import _core
 from jinx._optional import require
 
 if TYPE_CHECKING:
+    import os
+
     import numpy as np
     import numpy.typing as npt
 
 __all__ = [
     "Clusters",
+    "LanguageModel",
+    "LanguageModelTrainer",
     "NgramIndex",
     "band_keys",
     "character_repetition",
@@ -42,6 +46,7 @@ __all__ = [
 CharacterClass = Literal["all", "letter", "alphanumeric", "digit", "whitespace", "symbol", "special"]
 Split = Literal["space", "unicode"]
 Tokens = Literal["space", "punctuation", "character"]
+Unit = Literal["word", "character"]
 
 
 def code_points(texts: Any, *, threads: int | None = None) -> "npt.NDArray[np.int64]":
@@ -309,6 +314,78 @@ class NgramIndex:
             starts with; -1 and -1 where nothing is shared.
         """
         return _array(self._index.find(_table(texts), threads or 0), "int64").reshape(-1, 2)
+
+
+class LanguageModel:
+    """An n-gram language model with back-off.
+
+    Args:
+        path: An ARPA file, as KenLM, SRILM and `jinx-pipeline train-lm` write it.
+
+    Raises:
+        OSError: It cannot be read.
+        CorruptFileError: It is not an ARPA file; the message names the line.
+        TruncatedFileError: Its end is missing.
+    """
+
+    def __init__(self, path: "str | os.PathLike[str]") -> None:
+        self._model = _core.LanguageModel(path)
+
+    @property
+    def order(self) -> int:
+        """Words of its longest n-grams."""
+        return self._model.order
+
+    @property
+    def words(self) -> int:
+        """How many words it knows, its marks (`<s>`, `</s>`, `<unk>`) included."""
+        return self._model.words
+
+    def score(self, texts: Any, *, unit: Unit = "word", threads: int | None = None) -> "npt.NDArray[np.float64]":
+        """How probable each text is, float64 of shape (n, 2).
+
+        Each line is a sentence, whose end counts as a word; lines without words do not count.
+
+        Args:
+            texts: Strings.
+            unit: The words of the model: `"word"` is what lies between white space, `"character"` each character,
+                white space being `▁`.
+            threads: How many threads to use.
+
+        Returns:
+            The decimal logarithm of the probability, and the number of words: the perplexity is
+            `10 ** (-logarithm / number)`. Both are 0 for a text without words.
+        """
+        return _array(self._model.score(_table(texts), unit, threads or 0), "float64").reshape(-1, 2)
+
+
+class LanguageModelTrainer:
+    """Makes an n-gram language model from texts, with interpolated modified Kneser-Ney smoothing.
+
+    The counts of all n-grams are in memory: about 100 bytes for each.
+
+    Args:
+        order: Words of the longest n-grams, 1 to 10.
+        unit: As in `LanguageModel.score`.
+
+    Raises:
+        InvalidError: The order is not possible.
+    """
+
+    def __init__(self, order: int, *, unit: Unit = "word") -> None:
+        self._trainer = _core.LanguageModelTrainer(order, unit)
+
+    def add(self, texts: Any) -> None:
+        """Count the n-grams of texts, of which each line is a sentence."""
+        self._trainer.add(_table(texts))
+
+    def arpa(self) -> bytes:
+        """The model as the bytes of an ARPA file.
+
+        Raises:
+            InvalidError: No text had a word.
+        """
+        return self._trainer.arpa()
 
 
 class Clusters:

@@ -2,7 +2,7 @@
 
 The signal is raised inside a call that the command makes, as Python does when it comes during it. The core is
 interrupted in the middle of its work in `test_signals.py`, `tests/unit/test_long_runs.py` and the tests of
-`rust/jinx-format/src/copy.rs`.
+`rust/jinx-format/src/copy_files.rs`.
 """
 
 import hashlib

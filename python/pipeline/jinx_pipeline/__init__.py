@@ -7,6 +7,7 @@ jp.create("text_length_filter", min_len=10)([{"text": "a short one"}, {"text": "
 
 from jinx_pipeline import ops
 from jinx_pipeline.dataset import Dataset
+from jinx_pipeline.engines.ray_cluster import Ray
 from jinx_pipeline.operators import (
     Aggregator,
     Batch,
@@ -46,6 +47,7 @@ __all__ = [
     "Mapper",
     "Operator",
     "ParameterError",
+    "Ray",
     "Recipe",
     "RecipeError",
     "Roles",

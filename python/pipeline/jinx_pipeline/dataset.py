@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, Self
 
 import jinx
+from jinx_pipeline.engines.ray_cluster import Ray
 from jinx_pipeline.operators.base import Operator
 from jinx_pipeline.recipe.model import Export, ExportKind, Options, Recipe, SourceSpec, Step
 from jinx_pipeline.recipe.places import Place
@@ -82,6 +83,7 @@ class Dataset:
         overwrite: bool = False,
         restart: bool = False,
         progress: Literal["auto", "plain", "none"] = "none",
+        engine: "Ray | Literal['local', 'ray'] | None" = None,
         **options: Any,
     ) -> RunResult:
         """Run the operators and write the result; an interrupted run is resumed.
@@ -94,6 +96,7 @@ class Dataset:
             overwrite: Replace an existing output.
             restart: Forget what an interrupted run has done.
             progress: How to show progress on standard error.
+            engine: Where it runs: on this machine, or on a Ray cluster, `jp.Ray(address="auto")`.
             **options: See `Options`: `workers`, `work_dir`, `seed`, `memory`, `max_bad_rows`, `trace` and others.
 
         Raises:
@@ -101,7 +104,10 @@ class Dataset:
             RecipeError: An operator reads a column that does not exist, or needs what this machine lacks.
             ChangedError: An interrupted run of this output had another recipe or input.
             StoppedError: The run stopped; call it again to resume.
+            ConnectionError: No Ray cluster answers.
         """
+        if engine is not None:
+            options["engine"] = engine
         from jinx_pipeline.commit.publish import kind_of
 
         where = os.fsdecode(path)
@@ -149,6 +155,9 @@ def _known(options: dict[str, Any]) -> dict[str, Any]:
     from jinx._suggest import hint
 
     known = Options.__dataclass_fields__
+    engine = options.get("engine")
+    if isinstance(engine, Ray):
+        options = {**options, **engine.options()}
     for name in options:
         if name not in known:
             raise TypeError(f"there is no option {name!r}{hint(name, known)}")

@@ -16,8 +16,9 @@ from jinx_pipeline.commit.journal import Journal
 from jinx_pipeline.commit.ledger import BadRow, Ledger
 from jinx_pipeline.commit.publish import Published, kind_of, publish, shard_groups
 from jinx_pipeline.commit.work_dir import WorkDir, publish_text
+from jinx_pipeline.engines.crew import Crew
 from jinx_pipeline.engines.driver import Driver, Observer, Segment, StoppedError
-from jinx_pipeline.engines.local import LocalWorkers, usable_cores, usable_memory, visible_gpus
+from jinx_pipeline.engines.engine import Engine, opened_engine
 from jinx_pipeline.engines.run_task import signatures_path
 from jinx_pipeline.operators.context import Context
 from jinx_pipeline.plan.inputs import Input, find_input, has_grown, refuse_input_as_output
@@ -96,7 +97,8 @@ class _Job:
     work_dir: WorkDir
     ledger: Ledger
     plan: Plan
-    workers: LocalWorkers
+    crew: Crew
+    worker_counts: dict[str, int]
     progress: Progress
 
 
@@ -138,14 +140,14 @@ class Run:
                 work_dir.clear()
             inputs = [find_input(source, work_dir.inputs) for source in self.recipe.sources]
             base = tuple(one.path for one in inputs)
-            plan = self._plan(work_dir, inputs, base)
-            with Journal(work_dir.journal_path) as journal:
+            with opened_engine(self.recipe.options) as engine, Journal(work_dir.journal_path) as journal:
+                plan = self._plan(work_dir, inputs, base, engine)
                 ledger = Ledger(work_dir, journal)
                 done = ledger.noted("published")
                 if done is not None and not os.path.lexists(self.export.path):
                     raise ChangedError(f"{self.export.path} was written, and is gone; start over with restart")
                 if done is None or done["rows"] != plan.rows:
-                    done = self._finish(work_dir, ledger, plan, base)
+                    done = self._finish(work_dir, ledger, plan, base, engine)
                 bad_rows = [*unreadable(inputs), *ledger.bad_rows()]
                 write_quarantine(work_dir.path / "quarantine.jsonl", bad_rows)
                 traces = all_traces(ledger, self.recipe)
@@ -167,7 +169,7 @@ class Run:
 
     # The plan.
 
-    def _plan(self, work_dir: WorkDir, inputs: list[Input], base: tuple[str, ...]) -> Plan:
+    def _plan(self, work_dir: WorkDir, inputs: list[Input], base: tuple[str, ...], engine: Engine) -> Plan:
         recipe = self.recipe
         known = work_dir.read_plan()
         if known is not None:
@@ -187,8 +189,8 @@ class Run:
         opened = OpenSource(source)
         refuse_impossible(
             recipe,
-            gpus=len(visible_gpus()),
-            memory=worker_memory(recipe),
+            gpus=engine.counts()["gpu"],
+            memory=engine.memory(),
             columns=opened.dataset.column_names if rows else None,
         )
         if recipe.validators:
@@ -236,22 +238,21 @@ class Run:
 
     # The work.
 
-    def _finish(self, work_dir: WorkDir, ledger: Ledger, plan: Plan, base: tuple[str, ...]) -> dict[str, Any]:
+    def _finish(
+        self, work_dir: WorkDir, ledger: Ledger, plan: Plan, base: tuple[str, ...], engine: Engine
+    ) -> dict[str, Any]:
         ledger.sweep()
         before = ledger.noted("published")
         # Blocks whose rows are in the output already.
         append = before is not None and self.export.kind == "jinx" and not self.export.path.endswith(".jinx")
         first_block = before["blocks"] if before is not None and append else 0
         with _events(work_dir.events_path) as log:
+            counts = engine.counts()
+            workers = engine.workers(work_dir, base)
             progress = Progress(self.progress, plan.rows, log)
-            workers = LocalWorkers(
-                work_dir.path / "workers.log",
-                memory_limit=worker_memory(self.recipe),
-                threads=self.recipe.options.threads,
-                files=self.recipe.options.custom_operators,
-            )
             try:
-                blocks = self._segments(_Job(work_dir, ledger, plan, workers, progress), base, first_block)
+                job = _Job(work_dir, ledger, plan, Crew(workers), counts, progress)
+                blocks = self._segments(job, base, first_block)
             finally:
                 workers.close()
                 progress.close()
@@ -278,8 +279,8 @@ class Run:
             job.progress.segment(number, len(plan.segments), numbered)
             driver = Driver(
                 segment,
-                job.workers,
-                worker_counts(recipe),
+                job.crew,
+                job.worker_counts,
                 ledger,
                 work_dir,
                 limits=self.limits,
@@ -436,21 +437,6 @@ def work_dir_of(recipe: Recipe) -> Path:
         return Path(recipe.options.work_dir)
     path = recipe.export.path if recipe.export is not None else "pipeline"
     return Path(f"{path.rstrip('/')}.work")
-
-
-def worker_counts(recipe: Recipe) -> dict[str, int]:
-    """How many workers of each pool the local engine starts."""
-    return {"cpu": recipe.options.workers or usable_cores(), "gpu": len(visible_gpus())}
-
-
-def worker_memory(recipe: Recipe) -> int | None:
-    """Bytes of its own that a worker may use."""
-    from jinx._sizes import parse_size
-
-    if recipe.options.memory is not None:
-        return parse_size(recipe.options.memory)
-    total = usable_memory()
-    return None if total is None else int(total * 0.9 / max(sum(worker_counts(recipe).values()), 1))
 
 
 def differences(old: Any, new: Any, path: str = "") -> list[str]:

@@ -8,7 +8,7 @@
 //! `spec/jinx.md`, `spec/binx.md` and `spec/values.md` are normative.
 
 pub mod bases;
-pub mod copy;
+pub mod copy_files;
 mod digest;
 pub mod expression;
 pub mod fields;

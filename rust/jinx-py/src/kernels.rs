@@ -22,7 +22,7 @@ use pyo3::types::{PyByteArray, PyBytes};
 use std::collections::HashMap;
 
 /// Runs `work` on the strings of the first column, null being the empty string, without the GIL.
-fn on_texts<T: Send>(
+pub(crate) fn on_texts<T: Send>(
     table: &Bound<'_, PyAny>,
     work: impl FnOnce(&[&str]) -> Result<T> + Send,
 ) -> PyResult<T> {
@@ -47,14 +47,14 @@ fn with_texts<T>(stream: FFI_ArrowArrayStream, work: impl FnOnce(&[&str]) -> Res
     work(&texts)
 }
 
-fn array<'py, const N: usize>(
+pub(crate) fn array<'py, const N: usize>(
     py: Python<'py>,
     values: impl Iterator<Item = [u8; N]>,
 ) -> Bound<'py, PyByteArray> {
     PyByteArray::new(py, &values.flatten().collect::<Vec<u8>>())
 }
 
-fn unknown(what: &str, name: &str) -> PyErr {
+pub(crate) fn unknown(what: &str, name: &str) -> PyErr {
     to_py(&Error::invalid(format!("{what} {name:?} is not known")))
 }
 

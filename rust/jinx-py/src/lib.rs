@@ -8,6 +8,7 @@ mod ffi;
 mod files;
 mod jinx;
 mod kernels;
+mod language_models;
 mod mds;
 mod objects;
 mod order;
@@ -82,6 +83,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
 fn register_kernels(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<kernels::Clusters>()?;
     module.add_class::<kernels::NgramIndex>()?;
+    module.add_class::<language_models::LanguageModel>()?;
+    module.add_class::<language_models::LanguageModelTrainer>()?;
     module.add_function(wrap_pyfunction!(kernels::kernel_count_characters, module)?)?;
     module.add_function(wrap_pyfunction!(kernels::kernel_count_words, module)?)?;
     module.add_function(wrap_pyfunction!(kernels::kernel_character_repetition, module)?)?;

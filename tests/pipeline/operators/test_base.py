@@ -8,6 +8,7 @@ import pytest
 
 import jinx
 import jinx_pipeline as jp
+from jinx_pipeline.operators import registry
 
 SAMPLES = [{"id": 1, "text": "a text of some length"}, {"id": 2, "text": "short"}, {"id": 3, "text": "é" * 12}]
 
@@ -45,6 +46,18 @@ def test_a_whole_float_is_an_int():
 def test_an_unknown_operator_names_the_nearest():
     with pytest.raises(jp.UnknownOperatorError, match="did you mean 'text_length_filter'"):
         jp.create("text_len_filter")
+
+
+def test_a_name_may_lack_its_kind_where_that_is_clear():
+    assert jp.create("text_length", min_len=3).name == "text_length_filter"
+    with pytest.raises(jp.UnknownOperatorError, match="did you mean 'text_length_filter'"):
+        jp.create("text_lenght")
+
+
+def test_a_short_name_of_two_operators_is_refused(monkeypatch):
+    monkeypatch.setitem(registry._REGISTERED, "clean_links_filter", jp.Filter)
+    with pytest.raises(jp.UnknownOperatorError, match=r"several .*: clean_links_mapper, clean_links_filter"):
+        jp.create("clean_links")
 
 
 def test_operators_are_classes_too():

@@ -62,3 +62,12 @@ def test_a_pipeline_of_mldataforge():
 def test_something_else_is_refused():
     with pytest.raises(ValueError, match="neither a recipe of Data-Juicer"):
         imported({"jobs": []}, "mine")
+
+
+def test_fused_operators_become_their_operators():
+    listed = [{"text_length_filter": {"min_len": 5}}, {"python_lambda_mapper": {"lambda_str": "lambda s: s"}}]
+    made = imported(
+        {"dataset_path": "a.jsonl", "process": [{"general_fused_op": {"batch_size": 9, "fused_op_list": listed}}]}, "x"
+    )
+    assert [next(iter(step)) for step in made.recipe["process"]] == ["text_length_filter", "python_file_mapper"]
+    assert list(made.files) == ["x_lambda_0.py"]

@@ -127,3 +127,11 @@ def test_bytes_that_are_no_text_are_refused(tmp_path):
     path.write_bytes(b"dataset: \xff\xfe\n")
     with pytest.raises(RecipeError, match="not UTF-8 at byte 9"):
         read_recipe(path)
+
+
+def test_a_fused_operator_is_read_as_its_operators():
+    inner = ["clean_links_mapper", {"fused_sequential_batch_op": {"fused_op_list": [{"text_length": {"min_len": 3}}]}}]
+    data = {"dataset": "in.jinx", "process": [{"general_fused_op": {"batch_size": 1, "fused_op_list": inner}}]}
+    assert [step.operator.name for step in recipe_of(data).steps] == ["clean_links_mapper", "text_length_filter"]
+    with pytest.raises(RecipeError, match="no fused_op_list"):
+        recipe_of({"dataset": "in.jinx", "process": [{"general_fused_op": {}}]})

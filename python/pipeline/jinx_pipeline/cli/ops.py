@@ -1,6 +1,6 @@
 """`jinx-pipeline ops`."""
 
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, Field, fields
 from typing import Any, get_type_hints
 
 import click
@@ -14,11 +14,11 @@ from jinx_pipeline.cli.running import examples, print_json
 def ops(words: tuple[str, ...], *, as_json: bool) -> None:
     """List operators, find those about WORDS, or describe the one of this name."""
     from jinx._suggest import hint
-    from jinx_pipeline.operators.registry import names
+    from jinx_pipeline.operators.registry import full_name, names
 
     known = names()
-    if len(words) == 1 and words[0] in known:
-        facts = described(words[0])
+    if len(words) == 1 and (name := full_name(words[0])) in known:
+        facts = described(name)
         if as_json:
             print_json(facts)
         else:
@@ -56,11 +56,17 @@ def described(name: str) -> dict[str, Any]:
                 "name": field.name,
                 "type": describe(hints[field.name]),
                 "needed": field.default is MISSING and field.default_factory is MISSING,
-                "default": None if field.default is MISSING else field.default,
+                "default": _default(field),
             }
             for field in fields(cls)
         ],
     }
+
+
+def _default(field: "Field[Any]") -> Any:
+    if field.default_factory is not MISSING:
+        return field.default_factory()
+    return None if field.default is MISSING else field.default
 
 
 def _is_about(facts: dict[str, Any], words: tuple[str, ...]) -> bool:

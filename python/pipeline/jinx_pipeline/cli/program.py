@@ -18,6 +18,7 @@ COMMANDS = {
     "ops": ("jinx_pipeline.cli.ops", "Find and describe operators."),
     "replay": ("jinx_pipeline.cli.replay", "Run a recipe again on the rows on which something failed."),
     "import-recipe": ("jinx_pipeline.cli.import_recipe", "Turn a recipe of Data-Juicer or MLDataForge into ours."),
+    "train-lm": ("jinx_pipeline.cli.train_lm", "Train a language model for perplexity_filter."),
     "convert-dialog": ("jinx_pipeline.cli.convert_dialog", "Convert dialogs from one layout to another."),
 }
 

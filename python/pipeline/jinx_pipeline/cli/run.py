@@ -9,9 +9,12 @@ from jinx_pipeline.cli.running import examples, print_result, run_options
 
 
 @click.command(
-    epilog=examples("jinx-pipeline run recipe.yaml", "jinx-pipeline run recipe.yaml --limit 100"),
+    epilog=examples(
+        "jinx-pipeline run recipe.yaml --limit 100", "jinx-pipeline run web-en --in pages.jinx --out good.jinx"
+    ),
 )
-@click.argument("recipe", type=click.Path())
+@click.argument("recipe", type=click.Path(), required=False)
+@click.option("--in", "source", type=click.Path(), help="Read this dataset, instead of what the recipe says.")
 @click.option("--out", type=click.Path(), help="Write here, instead of where the recipe says.")
 @click.option("--overwrite", is_flag=True, help="Replace an existing output.")
 @click.option("--restart", is_flag=True, help="Forget what an interrupted run has done.")
@@ -20,12 +23,13 @@ from jinx_pipeline.cli.running import examples, print_result, run_options
 @click.option("--trace", type=click.IntRange(0), help="Keep so many examples of what each operator changed or dropped.")
 @run_options
 def run(
-    recipe: str,
+    recipe: str | None,
     out: str | None,
     limit: int | None,
     from_stats: str | None,
     progress: str,
     *,
+    source: str | None,
     overwrite: bool,
     restart: bool,
     as_json: bool,
@@ -33,15 +37,25 @@ def run(
 ) -> int:
     """Run RECIPE, or resume what an interrupted run has left.
 
+    RECIPE is a file, or the name of a recipe that comes with the package; without RECIPE these are listed.
     The output appears when everything is written, and not before. A row on which an operator fails is left out and
     reported; no other row is lost, and the exit code is 1 if there are more of them than --max-bad-rows.
     """
     from jinx_pipeline.commit.publish import kind_of
-    from jinx_pipeline.recipe.model import Export
+    from jinx_pipeline.recipe.model import Export, SourceSpec
     from jinx_pipeline.recipe.read import read_recipe
+    from jinx_pipeline.recipe.shipped import shipped, shipped_or_file
     from jinx_pipeline.run import Run
 
-    what = read_recipe(recipe, **options)
+    if recipe is None:
+        for name, purpose in shipped().items():
+            click.echo(f"{name:12}  {purpose}")
+        return 0
+    what = read_recipe(file := shipped_or_file(recipe), **options)
+    if source is not None:
+        what = replace(what, sources=(SourceSpec(source),))
+    elif file.stem == recipe:
+        raise click.UsageError(f"{recipe} comes without data; name an input: --in data.jinx (the recipe is {file})")
     if out is not None:
         what = replace(what, export=replace(what.export or Export(out), path=out, kind=kind_of(out)))
     if limit is not None:

@@ -14,6 +14,10 @@ def run_options(function: F) -> F:
     """Options of commands that run a recipe."""
     options = [
         click.option("--workers", type=click.IntRange(1), help="Processes; one for each core if not given."),
+        click.option(
+            "--engine", type=click.Choice(["local", "ray"]), help="Where they run: here, or on a Ray cluster."
+        ),
+        click.option("--ray-address", metavar="ADDRESS", help="The cluster: auto, local or HOST:PORT."),
         click.option("--memory", metavar="SIZE", help="Memory that one worker may use, such as 4GB."),
         click.option("--work-dir", type=click.Path(), help="Where unfinished work is kept; OUT.work if not given."),
         click.option("--max-bad-rows", type=click.IntRange(0), help="More rows that fail make the exit code 1."),

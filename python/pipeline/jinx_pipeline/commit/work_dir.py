@@ -98,7 +98,7 @@ class WorkDir:
             shutil.rmtree(self.globals, ignore_errors=True)
             with suppress(OSError):
                 self.parts.rmdir()
-                if [one.name for one in self.path.iterdir()] == ["lock"]:
+                if all(one.is_file() and one.stat().st_size == 0 for one in self.path.iterdir()):
                     shutil.rmtree(self.path)
         self._lock.close()
 

@@ -7,8 +7,9 @@ from typing import Any
 
 from jinx_pipeline.commit.ledger import BadRow, Ledger
 from jinx_pipeline.commit.work_dir import WorkDir, remove_part
+from jinx_pipeline.engines.crew import Crew
 from jinx_pipeline.engines.run_task import signatures_path
-from jinx_pipeline.engines.workers import Died, Event, Failed, Finished, Hopeless, Ready, Request, Workers
+from jinx_pipeline.engines.workers import Died, Event, Failed, Finished, Hopeless, Ready, Request
 from jinx_pipeline.plan.source import OpenSource, Source
 from jinx_pipeline.plan.stage import Stage
 from jinx_pipeline.schedule.scheduler import Scheduler
@@ -17,6 +18,8 @@ from jinx_pipeline.schedule.task import Cause, Lease, Limits, Quarantined, Verdi
 _TICK_SECONDS = 0.5
 # A worker that dies before its first task has a broken environment; others would die too.
 _FAILED_STARTS = 5
+# After this long without news, people are told what is waited for.
+_QUIET_SECONDS = 60.0
 
 
 class StoppedError(RuntimeError):
@@ -67,7 +70,7 @@ class Driver:
 
     Args:
         segment: What to run.
-        workers: The engine's workers.
+        crew: The workers of the run; those of an earlier segment work on.
         counts: How many workers of each pool.
         ledger: What is committed.
         work_dir: Where parts go.
@@ -79,7 +82,7 @@ class Driver:
     def __init__(
         self,
         segment: Segment,
-        workers: Workers,
+        crew: Crew,
         counts: Mapping[str, int],
         ledger: Ledger,
         work_dir: WorkDir,
@@ -89,7 +92,7 @@ class Driver:
         observer: Observer | None = None,
     ) -> None:
         self._segment = segment
-        self._workers = workers
+        self._crew = crew
         self._counts = counts
         self._ledger = ledger
         self._work_dir = work_dir
@@ -105,11 +108,9 @@ class Driver:
             done=done,
             first_attempt=ledger.next_attempt,
         )
-        # None while a worker starts, a lease while it works, False when it waits for work.
-        self._state: dict[str, Lease | bool | None] = {}
-        self._pool_of: dict[str, str] = {}
         self._paths: dict[int, str] = {}
         self._failed_starts = 0
+        self._last_news = time.monotonic()
         self._bad = len(ledger.bad_rows())
 
     def run(self) -> None:
@@ -120,14 +121,29 @@ class Driver:
         """
         if self._scheduler.finished:
             return
+        self._last_news = time.monotonic()
         for number, stage in enumerate(self._segment.stages):
-            self._workers.load_stage(self._key(number), stage)
+            self._crew.workers.load_stage(self._key(number), stage)
         while not self._scheduler.finished:
             self._staff()
             self._hand_out()
-            for event in self._workers.events(_TICK_SECONDS):
-                self._handle(event)
+            news = self._crew.workers.events(_TICK_SECONDS)
+            self._tell_what_is_waited_for(bool(news))
+            for event in news:
+                # Its worker may have been ended because of an event that came together with this one.
+                if event.worker in self._crew.state:
+                    self._handle(event)
             self._observer.tick()
+
+    def _tell_what_is_waited_for(self, has_news: bool) -> None:  # noqa: FBT001 - what happened
+        now = time.monotonic()
+        if has_news:
+            self._last_news = now
+        elif now - self._last_news >= _QUIET_SECONDS:
+            self._last_news = now
+            starting = sum(state is None for state in self._crew.state.values())
+            facts = {"starting": starting, "working": len(self._crew.working()), "seconds": _QUIET_SECONDS}
+            self._observer.event("waiting", facts)
 
     def _key(self, stage: int) -> str:
         return f"{self._segment.number}.{stage}"
@@ -135,21 +151,18 @@ class Driver:
     def _staff(self) -> None:
         """Start workers where there is work for them."""
         for pool, count in self._counts.items():
-            have = [worker for worker, name in self._pool_of.items() if name == pool]
-            busy = sum(isinstance(self._state[worker], Lease) for worker in have)
+            have = self._crew.of(pool)
+            busy = sum(isinstance(self._crew.state[worker], Lease) for worker in have)
             for _ in range(min(count, busy + self._scheduler.waiting(pool)) - len(have)):
-                worker = self._workers.start(pool)
-                self._pool_of[worker], self._state[worker] = pool, None
+                self._crew.start(pool)
 
     def _hand_out(self) -> None:
-        for worker, state in list(self._state.items()):
-            if state is not False:
-                continue
-            lease = self._scheduler.lease(worker, self._pool_of[worker], time.monotonic())
+        for worker in self._crew.waiting():
+            lease = self._scheduler.lease(worker, self._crew.pool_of[worker], time.monotonic())
             if lease is None:
                 continue
-            self._state[worker] = lease
-            self._workers.submit(worker, self._request(lease))
+            self._crew.state[worker] = lease
+            self._crew.workers.submit(worker, self._request(lease))
 
     def _request(self, lease: Lease) -> Request:
         task, segment = lease.task, self._segment
@@ -174,12 +187,12 @@ class Driver:
 
     def _handle(self, event: Event) -> None:
         if isinstance(event, Ready):
-            self._state[event.worker] = False
+            self._crew.state[event.worker] = False
             self._failed_starts = 0
         elif isinstance(event, Finished):
             self._finished(event)
         elif isinstance(event, Failed):
-            self._state[event.worker] = False
+            self._crew.state[event.worker] = False
             self._observer.event("failed", {"worker": event.worker, "cause": event.cause.value, "what": event.what})
             self._lost(event.attempt, event.cause, event.seconds)
         elif isinstance(event, Hopeless):
@@ -188,8 +201,8 @@ class Driver:
             self._died(event)
 
     def _finished(self, event: Finished) -> None:
-        lease = self._state[event.worker]
-        self._state[event.worker] = False
+        lease = self._crew.state[event.worker]
+        self._crew.state[event.worker] = False
         verdict = self._scheduler.receipt(event.attempt, event.receipt.rows_out, time.monotonic())
         path = self._paths.pop(event.attempt)
         if verdict is Verdict.STALE or not isinstance(lease, Lease):
@@ -207,21 +220,20 @@ class Driver:
 
     def _end_copies(self) -> None:
         """Workers whose task another one has finished are freed for other work."""
-        for worker, state in list(self._state.items()):
-            if isinstance(state, Lease) and not self._scheduler.is_wanted(state.attempt):
-                self._workers.kill(worker)
-                del self._state[worker], self._pool_of[worker]
-                self._discard(self._paths.pop(state.attempt))
+        for worker, lease in self._crew.working():
+            if not self._scheduler.is_wanted(lease.attempt):
+                self._crew.kill(worker)
+                self._discard(self._paths.pop(lease.attempt))
 
     def _died(self, event: Died) -> None:
-        lease = self._state.pop(event.worker, None)
-        self._pool_of.pop(event.worker, None)
+        lease = self._crew.remove(event.worker)
         self._observer.event("died", {"worker": event.worker, "cause": event.cause.value, "what": event.what})
-        if lease is None:
+        if lease is None and event.cause is not Cause.NODE:
             self._failed_starts += 1
             if self._failed_starts >= _FAILED_STARTS:
                 log = self._work_dir.path / "workers.log"
-                raise StoppedError(f"workers end before their first task ({event.what}); see {log}")
+                see = f"; see {log}" if log.exists() else ""
+                raise StoppedError(f"workers end before their first task ({event.what}){see}")
         elif isinstance(lease, Lease):
             self._lost(lease.attempt, event.cause, 0.0)
 

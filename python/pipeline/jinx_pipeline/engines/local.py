@@ -11,7 +11,8 @@ from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
 
-from jinx_pipeline.engines.workers import Died, Event, Failed, Finished, Hopeless, Ready, Request
+from jinx_pipeline.engines.task_runner import event_of
+from jinx_pipeline.engines.workers import Died, Event, Request
 from jinx_pipeline.schedule.task import Cause
 
 _WATCH_SECONDS = 0.25
@@ -118,7 +119,7 @@ class LocalWorkers:
         for pipe in wait(list(by_pipe), min(timeout, _WATCH_SECONDS)):
             process = by_pipe[pipe]  # pyright: ignore[reportArgumentType] - only pipes were given
             try:
-                found.append(_event(process.name, process.answers.recv()))
+                found.append(event_of(process.name, process.answers.recv()))
             except (EOFError, OSError):
                 found.append(self._buried(process))
         return found
@@ -180,21 +181,6 @@ def _release(process: _Process) -> None:
     for pipe in (process.requests, process.answers):
         pipe.close()
     os.close(process.lifeline)
-
-
-def _event(worker: str, message: tuple[Any, ...]) -> Event:
-    kind = message[0]
-    if kind == "ready":
-        return Ready(worker)
-    if kind == "receipt":
-        return Finished(worker, message[1], message[2])
-    if kind == "throttled":
-        return Failed(worker, message[1], Cause.THROTTLED, seconds=message[2])
-    if kind == "memory":
-        return Failed(worker, message[1], Cause.MEMORY, "MemoryError")
-    if kind == "fatal":
-        return Hopeless(worker, message[2], message[3])
-    return Failed(worker, message[1], Cause.FAILED, message[2])
 
 
 def _import_path() -> list[str]:

@@ -50,9 +50,13 @@ def register(name: str, *, modality: Modality = "any") -> Callable[[C], C]:
 def operator_class(name: str) -> type[Operator]:
     """The class of the operator `name`; its module is imported only now.
 
+    Args:
+        name: Its name; without its kind (`text_length` for `text_length_filter`) where only one operator is called so.
+
     Raises:
-        UnknownOperatorError: There is none; the message holds the nearest name.
+        UnknownOperatorError: There is none, or there are several; the message holds the nearest name.
     """
+    name = full_name(name)
     if name not in _REGISTERED:
         if name in _built_in():
             import_module(_built_in()[name])
@@ -64,6 +68,21 @@ def operator_class(name: str) -> type[Operator]:
         advice = f"; did you mean {near[0]!r}?" if near else "; `jinx-pipeline ops` lists all"
         raise UnknownOperatorError(f"no operator {name!r}{advice}")
     return _REGISTERED[name]
+
+
+def full_name(name: str) -> str:
+    """The name of an operator with its kind, where `name` is without; a name that no operator has stays as it is.
+
+    Raises:
+        UnknownOperatorError: Several operators are called so.
+    """
+    known = _known()
+    if name in known:
+        return name
+    found = [one for kind in KINDS_OF_NAMES if (one := name + kind) in known]
+    if len(found) > 1:
+        raise UnknownOperatorError(f"several operators are called {name!r}: {', '.join(found)}")
+    return found[0] if found else name
 
 
 def create(name: str, **parameters: Any) -> Operator:
@@ -80,7 +99,11 @@ def create(name: str, **parameters: Any) -> Operator:
 
 def names() -> list[str]:
     """The names of all operators, sorted."""
-    return sorted({*_REGISTERED, *_built_in(), *_installed()})
+    return sorted(_known())
+
+
+def _known() -> set[str]:
+    return {*_REGISTERED, *_built_in(), *_installed()}
 
 
 def load_file(path: str | Path) -> list[str]:

@@ -22,18 +22,19 @@ def describe(recipe: Recipe) -> dict[str, Any]:
     Raises:
         RecipeError: It can never run.
     """
-    from jinx_pipeline.engines.local import visible_gpus
-    from jinx_pipeline.run import work_dir_of, worker_counts, worker_memory
+    from jinx_pipeline.engines.engine import opened_engine
+    from jinx_pipeline.run import work_dir_of
 
     inputs = [_input(source.path) for source in recipe.sources]
     ready = [one for one in inputs if not one["converted"]]
     rates: dict[int, float] = {}
     refuse_input_as_output(recipe, [one["path"] for one in ready])
+    with opened_engine(recipe.options) as engine:
+        counts, limit = engine.counts(), engine.memory()
     if len(ready) == len(inputs):
         opened = OpenSource(Source(tuple(str(Path(one["path"]).absolute()) for one in inputs)))
-        limit = worker_memory(recipe)
         columns = opened.dataset.column_names if len(opened.dataset) else None
-        refuse_impossible(recipe, gpus=len(visible_gpus()), memory=limit, columns=columns)
+        refuse_impossible(recipe, gpus=counts["gpu"], memory=limit, columns=columns)
         rates = probe_rates(recipe, opened)
     segments = segments_of(recipe, rates)
     rows = sum(one["rows"] or 0 for one in inputs)
@@ -44,8 +45,8 @@ def describe(recipe: Recipe) -> dict[str, Any]:
         "rows": rows,
         "rows_per_block": per_block,
         "blocks": len(cut(rows, per_block)),
-        "workers": worker_counts(recipe),
-        "worker_memory": worker_memory(recipe),
+        "workers": counts,
+        "worker_memory": limit,
         "work_dir": str(work_dir_of(recipe)),
         "rates": rates,
         "segments": [_segment(recipe, one) for one in segments],

@@ -170,8 +170,13 @@ def _data_juicer_sources(data: Mapping[str, Any], dataset: dict[str, Any], made:
 def _data_juicer_step(entry: Any, made: Imported, stem: str) -> None:
     from jinx_pipeline.operators.parameters import ParameterError
     from jinx_pipeline.operators.registry import UnknownOperatorError, operator_class
+    from jinx_pipeline.recipe.read import FUSED
 
     name, given = (entry, None) if isinstance(entry, str) else next(iter(entry.items()))
+    if name in FUSED:  # the planner fuses all that it can
+        for inner in (given or {}).get("fused_op_list") or []:
+            _data_juicer_step(inner, made, stem)
+        return
     parameters = {key: value for key, value in (given or {}).items() if key not in _OF_ALL_OPERATORS}
     if name == "python_lambda_mapper":
         file = f"{stem}_lambda_{len(made.files)}.py"

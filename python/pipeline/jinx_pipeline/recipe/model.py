@@ -78,6 +78,9 @@ class Options:
         trace: Examples of changed and dropped rows to keep of each operator.
         reorder: Whether filters that commute are run in the order of their measured speed.
         custom_operators: Python files with operators.
+        engine: `"local"`: processes on this machine; `"ray"`: workers on a Ray cluster.
+        ray_address: `"auto"`, `"local"` or `"host:port"`; see `Ray`.
+        ray_resources: What one worker on Ray takes, with Ray's names; 1 CPU if not given.
     """
 
     work_dir: str | None = None
@@ -92,6 +95,9 @@ class Options:
     trace: int = 0
     reorder: bool = True
     custom_operators: tuple[str, ...] = ()
+    engine: Literal["local", "ray"] = "local"
+    ray_address: str = "auto"
+    ray_resources: Mapping[str, float] = field(default_factory=dict[str, float])
 
 
 @dataclass(frozen=True)

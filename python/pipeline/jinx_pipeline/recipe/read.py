@@ -19,6 +19,8 @@ from jinx_pipeline.sample.validators import VALIDATORS, Validator
 
 _SECTIONS = ("dataset", "validators", "process", "export")
 _SIZES = {"shard_size", "memory"}
+FUSED = {"general_fused_op", "fused_sequential_batch_op"}
+"""Lists of operators in Data-Juicer's recipes: read as the operators, because the planner fuses all that it can."""
 
 
 def read_recipe(path: str | os.PathLike[str], **overrides: Any) -> Recipe:
@@ -120,7 +122,19 @@ class _Checker:
         if not isinstance(section.value, list):
             self._problems.append((section.place if section else root, "a list of operators"))
             return []
-        return [step for one in section.elements() if (step := self._step(one)) is not None]
+        return [step for one in section.elements() for step in self._steps(one)]
+
+    def _steps(self, one: Located) -> list[Step]:
+        """The operator of an entry, or those that a fused one lists."""
+        name = next(iter(one.children), None) if isinstance(one.value, dict) and len(one.value) == 1 else None
+        if name not in FUSED:
+            step = self._step(one)
+            return [] if step is None else [step]
+        listed = one.children[name].get("fused_op_list")
+        if listed is None or not isinstance(listed.value, list):
+            self._problems.append((one.place, f"{name} has no fused_op_list, a list of operators"))
+            return []
+        return [step for inner in listed.elements() for step in self._steps(inner)]
 
     def _step(self, one: Located) -> Step | None:
         parameters: Located | None = None

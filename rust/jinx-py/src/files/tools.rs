@@ -4,7 +4,7 @@ use crate::dataset::reader::Reader;
 use crate::errors::{IntoPy, from_py};
 use crate::sample::extract::emit_value;
 use jinx_core::json::write::{Binary, JsonText};
-use jinx_format::copy;
+use jinx_format::copy_files;
 use jinx_format::identity::{self, JinxIdentity};
 use jinx_format::read::open;
 use pyo3::prelude::*;
@@ -109,13 +109,13 @@ pub fn copy_pair(
     target: PathBuf,
     overwrite: bool,
 ) -> PyResult<()> {
-    py.detach(|| copy::copy_pair(&main, sidecar.as_deref(), &target, overwrite)).into_py_result()
+    py.detach(|| copy_files::copy_pair(&main, sidecar.as_deref(), &target, overwrite)).into_py_result()
 }
 
 /// Copies the files of a directory of shards.
 #[pyfunction]
 pub fn copy_directory(py: Python<'_>, files: Vec<PathBuf>, target: PathBuf, overwrite: bool) -> PyResult<()> {
-    py.detach(|| copy::copy_directory(&files, &target, overwrite)).into_py_result()
+    py.detach(|| copy_files::copy_directory(&files, &target, overwrite)).into_py_result()
 }
 
 /// Removes what dead writers left in a directory; returns the paths.

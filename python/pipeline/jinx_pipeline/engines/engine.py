@@ -1,0 +1,92 @@
+"""Which engine carries out a run, and what it has."""
+
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from jinx._sizes import parse_size
+from jinx_pipeline.commit.work_dir import WorkDir
+from jinx_pipeline.engines.local import LocalWorkers, usable_cores, usable_memory, visible_gpus
+from jinx_pipeline.engines.ray_cluster import Cluster, connected, storage_check
+from jinx_pipeline.engines.ray_workers import RayWorkers
+from jinx_pipeline.engines.workers import Workers
+from jinx_pipeline.recipe.model import Options
+
+
+class Engine(Protocol):
+    """What a run needs to know of an engine."""
+
+    def counts(self) -> dict[str, int]:
+        """How many workers of each pool there may be."""
+        ...
+
+    def memory(self) -> int | None:
+        """Bytes of its own that one worker may use; None: no limit."""
+        ...
+
+    def workers(self, work_dir: WorkDir, paths: tuple[str, ...]) -> Workers:
+        """The workers, none of them started; `paths` are what they read."""
+        ...
+
+
+@contextmanager
+def opened_engine(options: Options) -> Generator[Engine]:
+    """The engine that the options of a recipe name; a cluster that is started for it is ended again."""
+    if options.engine == "local":
+        yield _Local(options)
+    else:
+        with connected(options.ray_address) as cluster:
+            yield _OnRay(options, cluster)
+
+
+@dataclass(frozen=True)
+class _Local:
+    options: Options
+
+    def counts(self) -> dict[str, int]:
+        return {"cpu": self.options.workers or usable_cores(), "gpu": len(visible_gpus())}
+
+    def memory(self) -> int | None:
+        if self.options.memory is not None:
+            return parse_size(self.options.memory)
+        total = usable_memory()
+        return None if total is None else int(total * 0.9 / max(sum(self.counts().values()), 1))
+
+    def workers(self, work_dir: WorkDir, paths: tuple[str, ...]) -> Workers:
+        del paths  # one machine sees them, or none
+        return LocalWorkers(
+            work_dir.path / "workers.log",
+            memory_limit=self.memory(),
+            threads=self.options.threads,
+            files=self.options.custom_operators,
+        )
+
+
+@dataclass(frozen=True)
+class _OnRay:
+    options: Options
+    cluster: Cluster
+
+    def counts(self) -> dict[str, int]:
+        room = self.cluster.room(self._needs()["cpu"])
+        return {"cpu": self.options.workers or room, "gpu": self.cluster.gpus()}
+
+    def memory(self) -> int | None:
+        return None if self.options.memory is None else parse_size(self.options.memory)
+
+    def workers(self, work_dir: WorkDir, paths: tuple[str, ...]) -> Workers:
+        files = self.options.custom_operators
+        # What is an address and no path is for the storage to know.
+        read = [str(Path(one).absolute()) for one in (*paths, *files) if "://" not in one]
+        check = storage_check(work_dir.path, read)
+        self.cluster.check_nodes(check)
+        return RayWorkers(self.cluster, check, self._needs(), threads=self.options.threads, files=files)
+
+    def _needs(self) -> Mapping[str, Mapping[str, float]]:
+        needs: dict[str, float] = {"CPU": self.options.threads, **self.options.ray_resources}
+        memory = self.memory()
+        if memory is not None:
+            needs.setdefault("memory", memory)
+        return {"cpu": needs, "gpu": {**needs, "GPU": 1}}

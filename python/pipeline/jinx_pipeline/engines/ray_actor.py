@@ -1,0 +1,58 @@
+"""A worker of the Ray engine, as it runs on a node."""
+
+import os
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from jinx_pipeline.engines.workers import Request
+
+Check = Callable[[], str | None]
+
+
+class RayActor:
+    """Runs tasks one after another.
+
+    Args:
+        folder: The driver's working directory, for relative paths; a node without it keeps its own.
+        path: Where the driver finds modules: functions may come from files next to its script.
+        threads: Threads that kernels use.
+        sees_gpus: Whether libraries may see a GPU.
+        files: Python files with operators.
+    """
+
+    def __init__(self, folder: str, path: list[str], *, threads: int, sees_gpus: bool, files: tuple[str, ...]) -> None:
+        # Before anything is imported that reads them.
+        os.environ["RAYON_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"] = str(threads)
+        if not sees_gpus:
+            os.environ["CUDA_VISIBLE_DEVICES"] = ""
+        if os.path.isdir(folder):  # noqa: PTH112 - str in
+            os.chdir(folder)
+        sys.path.extend(one for one in path if one not in sys.path)
+        self._files = files
+        self._runner: Any = None
+
+    def hello(self, check: Check) -> tuple[Any, ...]:
+        """Check the node and load the files; the first call, and the probe of a worker that was not reachable."""
+        from jinx_pipeline.engines.task_runner import TaskRunner
+
+        problem = check()
+        if problem is not None:
+            return "fatal", -1, problem, ""
+        if self._runner is None:
+            self._runner = TaskRunner()
+            answer = self._runner.load_files(self._files)
+            if answer is not None:
+                return answer
+        import ray
+
+        return "ready", os.getpid(), ray.get_runtime_context().get_node_id()
+
+    def run(self, stage: bytes | None, request: "Request") -> tuple[Any, ...]:
+        """Run a task; `stage` comes with the first one of it."""
+        if stage is not None:
+            answer = self._runner.load_stage(request.stage, stage)
+            if answer is not None:
+                return answer
+        return self._runner.run(request.stage, request.source, request.task, request.attempt, request.path)

@@ -1,0 +1,188 @@
+"""The Ray engine: which cluster, and whether it can run a recipe."""
+
+import os
+import secrets
+import socket
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from jinx_pipeline.optional import require
+
+_CONNECT_SECONDS = 5.0
+_CHECK_SECONDS = 60.0
+
+
+@dataclass(frozen=True)
+class Ray:
+    """Run on a Ray cluster: `ds.export("/shared/out.jinx", engine=jp.Ray())`.
+
+    Inputs, the working directory, the output and files with operators must be on storage that every node sees.
+
+    Attributes:
+        address: `"auto"`: the cluster that `RAY_ADDRESS` names or that runs on this machine; `"local"`: one is started
+            for this run on this machine; or `"host:port"`.
+        workers: How many; None: as many as the CPUs of the cluster allow. More than that wait for nodes that join.
+        resources: What one worker takes, such as `{"CPU": 2, "memory": 4e9, "fast_disk": 1}`; 1 CPU if not given.
+    """
+
+    address: str = "auto"
+    workers: int | None = None
+    resources: Mapping[str, float] = field(default_factory=dict[str, float])
+
+    def options(self) -> dict[str, Any]:
+        """The same as options of a recipe."""
+        found: dict[str, Any] = {"engine": "ray", "ray_address": self.address, "ray_resources": dict(self.resources)}
+        return found if self.workers is None else {**found, "workers": self.workers}
+
+
+class Cluster:
+    """A cluster that this process is connected to."""
+
+    def __init__(self, ray: Any) -> None:
+        self.ray = ray
+
+    def nodes(self) -> list[dict[str, Any]]:
+        """The nodes that are alive, as Ray describes them."""
+        return [node for node in self.ray.nodes() if node["Alive"]]
+
+    def is_alive(self, node_id: str) -> bool:
+        """Whether a node is known and alive."""
+        return any(node["NodeID"] == node_id for node in self.nodes())
+
+    def gpus(self) -> int:
+        """GPUs of all nodes."""
+        return int(sum(node["Resources"].get("GPU", 0) for node in self.nodes()))
+
+    def room(self, needs: Mapping[str, float]) -> int:
+        """How many workers with such needs the nodes can hold at a time.
+
+        Raises:
+            RuntimeError: No node can hold one.
+        """
+        nodes = self.nodes()
+        wanted = {name: amount for name, amount in needs.items() if amount > 0}
+        count = sum(
+            int(min((node["Resources"].get(name, 0) / amount for name, amount in wanted.items()), default=1))
+            for node in nodes
+        )
+        if count == 0:
+            most = {name: max((node["Resources"].get(name, 0) for node in nodes), default=0) for name in wanted}
+            asked = ", ".join(f"{name}: {amount:g}" for name, amount in wanted.items())
+            there = ", ".join(f"{name}: {amount:g}" for name, amount in most.items())
+            raise RuntimeError(
+                f"no node of the Ray cluster has what a worker needs ({asked}); the most that one has: {there}"
+            )
+        return count
+
+    def check_nodes(self, check: Callable[[], str | None]) -> None:
+        """Run a check on every node that could get work.
+
+        Raises:
+            RuntimeError: A node does not pass, or does not answer; it is named.
+        """
+        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+        remote = self.ray.remote(num_cpus=0, max_retries=0)(check)
+        calls: dict[Any, dict[str, Any]] = {}
+        for node in self.nodes():
+            if node["Resources"].get("CPU", 0) > 0:
+                strategy = NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
+                calls[remote.options(scheduling_strategy=strategy).remote()] = node
+        answered, silent = self.ray.wait(list(calls), num_returns=len(calls), timeout=_CHECK_SECONDS)
+        for call in answered:
+            try:
+                problem = self.ray.get(call)
+            except self.ray.exceptions.RayError as error:
+                problem = f"node {calls[call]['NodeManagerAddress']}: {one_line(error)}"
+            if problem is not None:
+                raise RuntimeError(problem)
+        for call in silent:
+            where = calls[call]["NodeManagerAddress"]
+            raise RuntimeError(f"node {where} of the Ray cluster did not answer within {_CHECK_SECONDS:.0f} s")
+
+
+@contextmanager
+def connected(address: str) -> Generator[Cluster]:
+    """Connect to a cluster; one that was started for this is ended, a connection of the caller's is used and kept.
+
+    Raises:
+        ConnectionError: Nobody answers at the address, or the cluster has another version of Ray or Python.
+        ImportError: Ray is not installed.
+    """
+    ray = require("ray", extra="ray", what="engine: ray")
+    if ray.is_initialized():
+        yield Cluster(ray)
+        return
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    _knock(address)
+    more = {"include_dashboard": False} if address == "local" else {}
+    try:
+        ray.init(address=address, log_to_driver=False, logging_level="warning", **more)
+    except (ConnectionError, RuntimeError, ValueError) as error:
+        raise ConnectionError(f"the Ray cluster at address {address!r} cannot be used: {one_line(error)}") from None
+    try:
+        yield Cluster(ray)
+    finally:
+        ray.shutdown()
+
+
+def _knock(address: str) -> None:
+    """Ray itself waits for minutes when nobody answers."""
+    host, colon, port = address.removeprefix("ray://").rpartition(":")
+    if not colon or not port.isdigit():
+        return
+    try:
+        socket.create_connection((host, int(port)), _CONNECT_SECONDS).close()
+    except OSError as error:
+        raise ConnectionError(
+            f"no Ray cluster answers at {address}: {error.strerror or error}; start one with `ray start --head`"
+        ) from None
+
+
+def one_line(error: BaseException) -> str:
+    """The last line of what Ray says, which is what happened; the others are its traceback."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return lines[-1] if lines else type(error).__name__
+
+
+def storage_check(folder: Path, paths: list[str]) -> Callable[[], str | None]:
+    """A function that says what is wrong with the node on which it runs; None: nothing.
+
+    It is sent as code, so that it can also tell of a node on which this package is missing.
+
+    Args:
+        folder: The working directory of the run; a token is put there.
+        paths: What a worker reads.
+    """
+    token = secrets.token_hex(16)
+    sign = folder / "token"
+    sign.write_text(token, "ascii")
+
+    def check() -> str | None:
+        import os
+        import socket
+        from pathlib import Path as AnyPath
+
+        node = f"node {socket.gethostname()}"
+        try:
+            import jinx_pipeline  # noqa: F401
+        except ImportError as error:
+            return f"{node}: jinx-pipeline cannot be imported there ({error}); install it on every node"
+        shared = "all nodes must see the same storage there"
+        try:
+            seen = AnyPath(sign).read_text("ascii")
+        except OSError as error:
+            return f"{node}: cannot read {sign} ({error.strerror}); {shared}"
+        if seen != token:
+            return f"{node}: {sign} is another file than the driver's; {shared}"
+        if not os.access(sign.parent / "parts", os.W_OK):
+            return f"{node}: {sign.parent / 'parts'} cannot be written; {shared}"
+        for path in paths:
+            if not os.path.lexists(path):
+                return f"{node}: {path} does not exist; {shared}"
+        return None
+
+    return check

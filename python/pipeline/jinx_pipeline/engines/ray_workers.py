@@ -1,0 +1,200 @@
+"""Workers on a Ray cluster: plain actors that Ray neither restarts nor retries, because the scheduler does."""
+
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from jinx_pipeline.engines.ray_actor import RayActor
+from jinx_pipeline.engines.ray_cluster import Cluster, one_line
+from jinx_pipeline.engines.task_runner import event_of
+from jinx_pipeline.engines.workers import Died, Event, Hopeless, Request
+from jinx_pipeline.schedule.task import Cause
+
+# How long a worker that was not reachable may take to answer, until it is given up.
+_PROBE_SECONDS = 2.0
+
+
+@dataclass(eq=False)
+class _Actor:
+    """An actor and the call that it has not answered yet.
+
+    Attributes:
+        name: Under which the driver knows it.
+        handle: Ray's.
+        pool: Its pool.
+        call: Ray's reference to the answer; None: it waits for work.
+        attempt: The lease of that call; None: it is the greeting.
+        node: Where it runs, as far as is known.
+        give_up_at: When a probe has failed.
+        known_stages: Stages that it has.
+    """
+
+    name: str
+    handle: Any
+    pool: str
+    call: Any
+    attempt: int | None = None
+    node: str | None = None
+    pid: int | None = None
+    give_up_at: float | None = None
+    known_stages: set[str] = field(default_factory=set[str])
+
+
+class RayWorkers:
+    """Workers on the nodes of a cluster.
+
+    Args:
+        cluster: It.
+        check: Run by each worker on its node before its first task.
+        needs: Resources of one worker by pool, with Ray's names.
+        threads: Threads that one worker's kernels use.
+        files: Python files with operators that the workers are to load.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        check: Callable[[], str | None],
+        needs: Mapping[str, Mapping[str, float]],
+        *,
+        threads: int = 1,
+        files: tuple[str, ...] = (),
+    ) -> None:
+        self._cluster = cluster
+        self._ray = cluster.ray
+        self._check = check
+        self._needs = needs
+        self._threads = threads
+        self._files = files
+        self._actors: dict[str, _Actor] = {}
+        self._doubtful: list[_Actor] = []
+        self._stages: dict[str, bytes] = {}
+        self._number = 0
+
+    def start(self, pool: str) -> str:
+        """Ask for an actor, which may wait for a node; one of the pool that was not reachable is probed first."""
+        self._number += 1
+        name = f"{pool}-{self._number}"
+        probed = next((one for one in self._doubtful if one.pool == pool), None)
+        if probed is not None:
+            self._doubtful.remove(probed)
+            made = _Actor(name, probed.handle, pool, None, known_stages=probed.known_stages)
+            made.node, made.pid = probed.node, probed.pid
+            made.give_up_at = time.monotonic() + _PROBE_SECONDS
+        else:
+            made = _Actor(name, self._new_actor(pool), pool, None)
+        made.call = made.handle.hello.remote(self._check)
+        self._actors[name] = made
+        return name
+
+    def _new_actor(self, pool: str) -> Any:
+        needs = dict(self._needs[pool])
+        options: dict[str, Any] = {
+            "num_cpus": needs.pop("CPU", 1),
+            "num_gpus": needs.pop("GPU", 0),
+            "memory": needs.pop("memory", None),
+            "resources": needs or None,
+        }
+        made = self._ray.remote(max_restarts=0, max_task_retries=0, **options)(RayActor)
+        path = [one for one in sys.path if one]
+        more = {"threads": self._threads, "sees_gpus": pool == "gpu", "files": self._files}
+        return made.remote(str(Path.cwd()), path, **more)
+
+    def load_stage(self, key: str, stage: Any) -> None:
+        """Pickle a stage, functions of scripts and notebooks included."""
+        import cloudpickle
+
+        self._stages[key] = cloudpickle.dumps(stage)
+
+    def submit(self, worker: str, request: Request) -> None:
+        """Call the actor."""
+        actor = self._actors[worker]
+        stage = None if request.stage in actor.known_stages else self._stages[request.stage]
+        actor.known_stages.add(request.stage)
+        actor.attempt = request.attempt
+        actor.call = actor.handle.run.remote(stage, request)
+
+    def events(self, timeout: float) -> list[Event]:
+        """What actors have answered, and which are gone."""
+        by_call = {actor.call: actor for actor in self._actors.values() if actor.call is not None}
+        if not by_call:
+            time.sleep(timeout)
+            return []
+        self._ray.wait(list(by_call), num_returns=1, timeout=timeout)
+        # All that are there by now.
+        answered, _ = self._ray.wait(list(by_call), num_returns=len(by_call), timeout=0)
+        return [*(self._event(by_call[call]) for call in answered), *self._failed_probes()]
+
+    def _event(self, actor: _Actor) -> Event:
+        call, actor.call = actor.call, None
+        try:
+            answer = self._ray.get(call)
+        except self._ray.exceptions.RayError as error:
+            return self._without_answer(actor, error)
+        if answer[0] == "ready":
+            actor.pid, actor.node, actor.give_up_at = answer[1], answer[2], None
+        actor.attempt = None
+        return event_of(actor.name, answer)
+
+    def _without_answer(self, actor: _Actor, error: Exception) -> Event:
+        errors = self._ray.exceptions
+        if isinstance(error, errors.RayTaskError):
+            return Hopeless(actor.name, one_line(error), str(error))
+        if isinstance(error, errors.OutOfMemoryError):
+            return self._gone(actor, Cause.MEMORY, one_line(error))
+        if isinstance(error, errors.RayActorError) and not isinstance(error, errors.ActorUnavailableError):
+            return self._buried(actor, error)
+        # What was lost is the connection or the answer, perhaps not the worker.
+        return self._unreachable(actor, one_line(error))
+
+    def _unreachable(self, actor: _Actor, what: str) -> Died:
+        """Its task goes to others now; the worker is asked whether it lives when the driver wants one more."""
+        del self._actors[actor.name]
+        if actor.give_up_at is None:
+            self._doubtful.append(actor)
+        else:
+            self._end(actor)
+        return Died(actor.name, Cause.NODE, f"not reachable: {what}")
+
+    def _buried(self, actor: _Actor, error: Exception) -> Died:
+        text = str(error)
+        lost = "node has died" in text or getattr(error, "preempted", False)
+        if lost or (actor.node is not None and not self._cluster.is_alive(actor.node)):
+            return self._gone(actor, Cause.NODE, "its node was lost")
+        if "NODE_OUT_OF_MEMORY" in text or "running low on memory" in text:
+            return self._gone(actor, Cause.MEMORY, "killed: its node was short of memory")
+        return self._gone(actor, Cause.DIED, one_line(error))
+
+    def _gone(self, actor: _Actor, cause: Cause, what: str) -> Died:
+        self._actors.pop(actor.name, None)
+        return Died(actor.name, cause, what)
+
+    def _failed_probes(self) -> list[Event]:
+        now = time.monotonic()
+        late = [one for one in self._actors.values() if one.give_up_at is not None and one.give_up_at < now]
+        for actor in late:
+            self._end(actor)
+        return [self._gone(one, Cause.NODE, f"no answer within {_PROBE_SECONDS:.0f} s") for one in late]
+
+    def kill(self, worker: str) -> None:
+        """End a worker at once."""
+        actor = self._actors.pop(worker, None)
+        if actor is not None:
+            self._end(actor)
+
+    def _end(self, actor: _Actor) -> None:
+        self._ray.kill(actor.handle, no_restart=True)
+
+    def close(self) -> None:
+        """End all workers."""
+        for actor in [*self._actors.values(), *self._doubtful]:
+            self._end(actor)
+        self._actors.clear()
+        self._doubtful.clear()
+
+    def pids(self) -> dict[str, int]:
+        """The processes of workers that were ready, on whatever node, for tests and monitors."""
+        return {name: one.pid for name, one in self._actors.items() if one.pid is not None}

@@ -1,0 +1,80 @@
+"""What a worker of any engine does with a task; how it answers is up to the engine."""
+
+import os
+import traceback
+from pathlib import Path
+from typing import Any
+
+from jinx_pipeline.engines.chain import ThrottledError, concerns_all_rows
+from jinx_pipeline.engines.run_task import run_task
+from jinx_pipeline.engines.workers import Event, Failed, Finished, Hopeless, Ready
+from jinx_pipeline.operators.context import Context
+from jinx_pipeline.plan.source import SourceCache
+from jinx_pipeline.schedule.task import Cause
+
+Answer = tuple[Any, ...]
+
+
+class TaskRunner:
+    """Stages that a worker knows, and datasets that it has open."""
+
+    def __init__(self) -> None:
+        self._stages: dict[str, Any] = {}
+        self._sources = SourceCache()
+
+    def load_files(self, files: tuple[str, ...]) -> Answer | None:
+        """Load files with operators; returns what to tell the driver if one cannot be loaded."""
+        from jinx_pipeline.operators.registry import load_file
+
+        try:
+            for path in files:
+                load_file(path)
+        except Exception as error:  # noqa: BLE001 - it is reported
+            return _fatal(-1, error)
+        return None
+
+    def load_stage(self, key: str, pickled: bytes) -> Answer | None:
+        """Unpickle a stage; returns what to tell the driver if that fails."""
+        import cloudpickle
+
+        try:
+            self._stages[key] = cloudpickle.loads(pickled)  # made by the driver that started us
+        except Exception as error:  # noqa: BLE001 - it is reported
+            return _fatal(-1, error)
+        return None
+
+    def run(self, key: str, source: Any, task: Any, attempt: int, path: str) -> Answer:
+        """Run a task; whatever happens to it becomes an answer."""
+        stage = self._stages[key]
+        device = "cuda:0" if os.environ.get("CUDA_VISIBLE_DEVICES") else "cpu"
+        ctx = Context(seed=stage.seed, device=device, threads=stage.threads, media_dir=stage.media_dir)
+        try:
+            return "receipt", attempt, run_task(stage, self._sources.get(source), task, Path(path), ctx)
+        except ThrottledError as error:
+            return "throttled", attempt, error.seconds
+        except MemoryError:
+            return "memory", attempt
+        except Exception as error:  # noqa: BLE001 - the driver decides what a failure means
+            if concerns_all_rows(error):
+                return _fatal(attempt, error)
+            return "failed", attempt, f"{type(error).__name__}: {error}"
+
+
+def _fatal(attempt: int, error: Exception) -> Answer:
+    return "fatal", attempt, f"{type(error).__name__}: {error}", traceback.format_exc()
+
+
+def event_of(worker: str, answer: Answer) -> Event:
+    """What an answer of a worker means."""
+    kind = answer[0]
+    if kind == "ready":
+        return Ready(worker)
+    if kind == "receipt":
+        return Finished(worker, answer[1], answer[2])
+    if kind == "throttled":
+        return Failed(worker, answer[1], Cause.THROTTLED, seconds=answer[2])
+    if kind == "memory":
+        return Failed(worker, answer[1], Cause.MEMORY, "MemoryError")
+    if kind == "fatal":
+        return Hopeless(worker, answer[2], answer[3])
+    return Failed(worker, answer[1], Cause.FAILED, answer[2])

@@ -1,0 +1,73 @@
+"""perplexity_filter."""
+
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from jinx import kernels
+from jinx_pipeline.operators.batch import Batch
+from jinx_pipeline.operators.context import Context
+from jinx_pipeline.operators.filter import Filter, Stats
+from jinx_pipeline.operators.registry import register
+from jinx_pipeline.operators.text.tokens import load_tokenizer
+
+
+@register("perplexity_filter", modality="text")
+class PerplexityFilter(Filter):
+    """Keeps texts whose perplexity under an n-gram language model lies in a range.
+
+    Perplexity tells how much a text surprises the model: low for the kind of text that it was trained on. Each line
+    of a text is a sentence. A text without words has the perplexity 0.
+
+    `jinx-pipeline train-lm` makes a model from texts that you trust; a KenLM model works too, as an ARPA file.
+
+        create("perplexity_filter", model="path/of/en.arpa", max_ppl=500)([{"text": "This is a sentence."}])
+
+    Attributes:
+        lang: The language of the texts; it makes no difference, the model decides.
+        min_ppl: The least perplexity.
+        max_ppl: The largest.
+        model: The path of an ARPA file. Nothing is downloaded.
+        unit: The words of the model: `word` for what lies between white space, `character` for characters.
+        tokenizer: The path of a `tokenizer.json` where the model was trained on tokens: its tokens, joined by spaces,
+            are the words.
+    """
+
+    model: Path
+    lang: str = "en"
+    min_ppl: float = 0
+    max_ppl: float = 1500
+    unit: Literal["word", "character"] = "word"
+    tokenizer: Path | None = None
+
+    stats = {"perplexity": "float64"}
+    bounds = {"perplexity": ("min_ppl", "max_ppl")}
+
+    def compute_stats(self, batch: Batch, ctx: Context) -> Stats:
+        model = ctx.model(str(self.model), _load_model)
+        texts: Any = batch.text
+        if self.tokenizer is not None:
+            texts = _tokenized(texts.to_pylist(), ctx.model(str(self.tokenizer), load_tokenizer))
+        found = model.score(texts, unit=self.unit, threads=ctx.threads)
+        logarithms, words = found[:, 0], found[:, 1]
+        with np.errstate(over="ignore"):
+            perplexity = 10 ** (-logarithms / np.maximum(words, 1))
+        return {"perplexity": np.where(words > 0, perplexity, 0.0)}
+
+
+def _load_model(name: str, device: str) -> kernels.LanguageModel:
+    del device
+    if not Path(name).is_file():
+        raise FileNotFoundError(f"{name}: no language model there; jinx-pipeline train-lm makes one")
+    return kernels.LanguageModel(name)
+
+
+def _tokenized(texts: list[str | None], tokenizer: Any) -> list[str]:
+    """The lines of the texts as tokens between spaces."""
+    lines = [(at, line) for at, text in enumerate(texts) for line in (text or "").splitlines()]
+    encoded = tokenizer.encode_batch([line for _, line in lines], add_special_tokens=False)
+    found: list[list[str]] = [[] for _ in texts]
+    for (at, _), one in zip(lines, encoded, strict=True):
+        found[at].append(" ".join(one.tokens))
+    return ["\n".join(one) for one in found]

@@ -1,0 +1,147 @@
+"""The driver with workers that do what a script says: orders of events that are rare with processes."""
+
+import pytest
+
+from jinx_pipeline.commit.journal import Journal
+from jinx_pipeline.commit.ledger import Ledger, Receipt
+from jinx_pipeline.commit.work_dir import WorkDir
+from jinx_pipeline.engines.crew import Crew
+from jinx_pipeline.engines.driver import Driver, Observer, Segment, StoppedError
+from jinx_pipeline.engines.workers import Died, Finished, Ready
+from jinx_pipeline.plan.source import Source
+from jinx_pipeline.plan.stage import Stage
+from jinx_pipeline.sample.roles import Roles
+from jinx_pipeline.schedule.task import Cause, Limits
+
+
+class Scripted:
+    """Workers whose tasks end at once, unless `script` returns other events."""
+
+    def __init__(self, script):
+        self.script = script
+        self.started, self.killed, self.tasks, self.news = [], [], [], []
+
+    def start(self, pool):
+        self.started.append(f"{pool}-{len(self.started) + 1}")
+        return self.started[-1]
+
+    def load_stage(self, key, stage):
+        pass
+
+    def submit(self, worker, request):
+        self.tasks.append((worker, request))
+        self.news.append(Finished(worker, request.attempt, Receipt(None, 0)))
+
+    def events(self, timeout):
+        news, self.news = self.news, []
+        return self.script(self, news)
+
+    def kill(self, worker):
+        self.killed.append(worker)
+
+    def close(self):
+        pass
+
+
+@pytest.fixture
+def run(tmp_path):
+    """Runs segments of so many blocks each, one after another, with the same workers."""
+    with WorkDir(tmp_path / "work") as work_dir, Journal(work_dir.journal_path) as journal:
+
+        def go(workers, *segments, count=2, **more):
+            crew, ledger = Crew(workers), Ledger(work_dir, journal)
+            for number, blocks in enumerate(segments):
+                stage = Stage([], [], Roles(), "rows")
+                segment = Segment(number, [stage], Source(("in.jinx",)), dict.fromkeys(range(blocks), 10))
+                Driver(segment, crew, {"cpu": count}, ledger, work_dir, **more).run()
+                assert len(ledger.done(number, dict(segment.blocks), 1)) == blocks
+
+        yield go
+
+
+def ready_when_started(workers, news):
+    known = getattr(workers, "ready", 0)
+    workers.ready = len(workers.started)
+    return [*map(Ready, workers.started[known:]), *news]
+
+
+def test_workers_of_a_segment_work_on_in_the_next(run):
+    workers = Scripted(ready_when_started)
+    run(workers, 3, 3)
+    assert workers.started == ["cpu-1", "cpu-2"]
+    assert {worker for worker, _ in workers.tasks[3:]} == {"cpu-1", "cpu-2"}
+
+
+def test_a_worker_that_is_ready_only_in_the_next_segment(run):
+    def script(workers, news):
+        if not workers.tasks:
+            return [Ready("cpu-1")]
+        in_second = workers.tasks[-1][1].stage == "1.0" or not news
+        return [Ready("cpu-2"), *news] if in_second and "cpu-2" not in [one for one, _ in workers.tasks] else news
+
+    workers = Scripted(script)
+    run(workers, 2, 3)
+    assert "cpu-2" in [one for one, _ in workers.tasks]
+
+
+def test_idle_workers_that_end_between_segments_are_no_failed_starts(run):
+    def script(workers, news):
+        news = ready_when_started(workers, news)
+        if not getattr(workers, "ended", False) and workers.tasks[-1:] and workers.tasks[-1][1].stage == "1.0":
+            workers.ended = True
+            idle = set(workers.started) - {one.worker for one in news if isinstance(one, Finished)}
+            return [*(Died(one, Cause.DIED, "killed by SIGKILL") for one in sorted(idle)), *news]
+        return news
+
+    run(Scripted(script), 6, 1, count=6)
+
+
+@pytest.mark.parametrize("dies", [False, True])
+def test_news_of_a_worker_that_was_just_ended_is_not_heard(run, dies):
+    """A straggler and the copy of its task end in the same moment; the first to be heard ends the other worker."""
+    held = []
+
+    def script(workers, news):
+        if not workers.tasks:
+            return ready_when_started(workers, news)
+        held.extend(one for one in news if one.worker == "cpu-2")
+        rest = [one for one in news if one.worker != "cpu-2"]
+        if len(workers.tasks) < 3 or not rest:
+            return rest
+        return [*rest, Died("cpu-2", Cause.DIED, "killed by SIGKILL") if dies else held[0]]
+
+    workers = Scripted(script)
+    run(workers, 2, limits=Limits(straggler_factor=0.0, straggler_seconds=0.0))
+    assert [worker for worker, _ in workers.tasks] == ["cpu-1", "cpu-2", "cpu-1"]
+    assert workers.killed == ["cpu-2"]
+
+
+def test_workers_that_never_become_ready_stop_the_run(run):
+    def script(workers, news):
+        return [Died(workers.started[-1], Cause.DIED, "ended with code 1")]
+
+    with pytest.raises(StoppedError, match="before their first task"):
+        run(Scripted(script), 3, count=1)
+
+
+def test_a_run_that_hears_nothing_says_what_it_waits_for(run, monkeypatch):
+    monkeypatch.setattr("jinx_pipeline.engines.driver._QUIET_SECONDS", 0.0)
+    told = []
+    late = iter([True, False, False])
+
+    def script(workers, news):
+        return [] if next(late, False) else ready_when_started(workers, news)
+
+    run(Scripted(script), 1, count=1, observer=Observer(lambda kind, facts: told.append((kind, facts))))
+    assert told[0] == ("waiting", {"starting": 1, "working": 0, "seconds": 0.0})
+
+
+def test_workers_lost_with_their_nodes_while_they_start_do_not_stop_the_run(run):
+    def script(workers, news):
+        if len(workers.started) < 10:
+            return [Died(workers.started[-1], Cause.NODE, "its node was lost")]
+        return [Ready(workers.started[-1])] if not workers.tasks else news
+
+    workers = Scripted(script)
+    run(workers, 1, count=1)
+    assert len(workers.started) == 10

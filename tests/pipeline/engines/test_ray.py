@@ -1,0 +1,161 @@
+"""Whole runs on a Ray cluster of one node: the bytes of the local engine, whatever happens."""
+
+import json
+import os
+import signal
+import threading
+import time
+
+import pytest
+
+import jinx_pipeline as jp
+from jinx_pipeline.dataset import Dataset
+from jinx_pipeline.engines.ray_cluster import Cluster, storage_check
+from jinx_pipeline.engines.ray_workers import RayWorkers
+from jinx_pipeline.engines.workers import Died, Ready
+from jinx_pipeline.recipe.model import Options
+from jinx_pipeline.schedule.task import Cause
+from pipeline.made import digest, loaded_operators, rows_of, write_input
+
+ray = pytest.importorskip("ray", reason="Ray is not installed: requirements/ray.txt")
+
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("cluster")]
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    """A connection that the runs use and leave as it is."""
+    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    ray.init(address="local", num_cpus=2, include_dashboard=False, log_to_driver=False, object_store_memory=100_000_000)
+    yield Cluster(ray)
+    ray.shutdown()
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    return write_input(tmp_path_factory.mktemp("data") / "in.jinx")
+
+
+def recipe(data, seconds=0.0):
+    return Dataset.load(data).process(
+        [jp.ops.TextLengthFilter(max_len=75), jp.create("slow_filter", seconds=seconds), doubled]
+    )
+
+
+def doubled(sample):
+    return {**sample, "twice": 2 * sample["n"]}
+
+
+@pytest.fixture(scope="module")
+def options():
+    return {"block_rows": 40, "custom_operators": (str(loaded_operators()),)}
+
+
+@pytest.fixture(scope="module")
+def calm(data, options, tmp_path_factory):
+    out = tmp_path_factory.mktemp("calm") / "out"
+    assert recipe(data).export(out, workers=1, **options).ok
+    return out
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_ray_gives_the_bytes_of_the_local_engine(data, options, calm, tmp_path, workers):
+    result = recipe(data).export(tmp_path / "out", engine=jp.Ray(workers=workers), **options)
+    assert result.ok
+    assert digest(tmp_path / "out") == digest(calm)
+    events = [json.loads(line) for line in (tmp_path / "out.work" / "events.jsonl").read_text().splitlines()]
+    assert sum(one["kind"] == "block" for one in events) == 10
+    assert [one.operator for one in result.operators][:2] == ["text_length_filter", "slow_filter"]
+
+
+def test_killed_actors_change_nothing(data, options, calm, tmp_path, monkeypatch):
+    made, killed = [], []
+    keep = RayWorkers.__init__
+    monkeypatch.setattr(RayWorkers, "__init__", lambda self, *a, **more: (made.append(self), keep(self, *a, **more))[0])
+
+    def kill_twice():
+        while len(killed) < 2:
+            time.sleep(0.05)
+            working = [one for one in (made[0].pids().values() if made else ()) if one not in killed]
+            if working and (tmp_path / "out.work" / "journal.jsonl").stat().st_size > 200 * (len(killed) + 1):
+                os.kill(working[0], signal.SIGKILL)
+                killed.append(working[0])
+
+    killer = threading.Thread(target=kill_twice, daemon=True)
+    killer.start()
+    result = recipe(data, seconds=0.01).export(tmp_path / "out", engine=jp.Ray(workers=2), **options)
+    killer.join(10)
+    assert len(killed) == 2
+    assert result.ok
+    assert digest(tmp_path / "out") == digest(calm)
+    events = [json.loads(line) for line in (tmp_path / "out.work" / "events.jsonl").read_text().splitlines()]
+    assert [one["cause"] for one in events if one["kind"] == "died"] == [Cause.DIED.value] * 2
+
+
+def test_a_row_that_kills_its_actor_is_the_only_one_lost(data, options, tmp_path):
+    flow = Dataset.load(data).process(jp.create("fragile_mapper", kills=[123]))
+    result = flow.export(tmp_path / "out", engine=jp.Ray(workers=2), **{**options, "block_rows": 200})
+    assert [(one.row, one.error) for one in result.bad_rows] == [(123, "the worker died")]
+    assert [one["n"] for one in rows_of(tmp_path / "out")] == [n for n in range(400) if n != 123]
+
+
+def test_more_workers_than_the_cluster_holds_wait_and_hold_nothing_up(data, options, calm, tmp_path):
+    recipe(data).export(tmp_path / "out", engine=jp.Ray(workers=5), **options)
+    assert digest(tmp_path / "out") == digest(calm)
+
+
+def test_a_run_leaves_the_connection_of_its_caller():
+    assert ray.is_initialized()
+
+
+def test_a_worker_that_was_not_reachable_is_asked_before_another_is_started(cluster, tmp_path):
+    (tmp_path / "parts").mkdir()
+    workers = RayWorkers(cluster, storage_check(tmp_path, []), {"cpu": {"CPU": 1}})
+    try:
+        first = workers.start("cpu")
+        assert news_of(workers) == [Ready(first)]
+        pid = workers.pids()[first]
+        actor = workers._actors[first]
+        event = workers._without_answer(
+            actor, ray.exceptions.ActorUnavailableError("away", actor.handle._actor_id.binary())
+        )
+        assert isinstance(event, Died)
+        assert event.cause is Cause.NODE
+        second = workers.start("cpu")
+        assert news_of(workers) == [Ready(second)]
+        assert workers.pids() == {second: pid}
+    finally:
+        workers.close()
+
+
+def news_of(workers):
+    news = []
+    while not news:
+        news = workers.events(5.0)
+    return news
+
+
+def test_resources_that_no_node_has_are_refused_before_anything_starts(data, options, tmp_path):
+    engine = jp.Ray(resources={"fast_disk": 1})
+    with pytest.raises(RuntimeError, match=r"no node .* \(CPU: 1, fast_disk: 1\); the most .* fast_disk: 0"):
+        recipe(data).export(tmp_path / "out", engine=engine, **options)
+    assert not (tmp_path / "out").exists()
+
+
+def test_storage_that_a_node_does_not_see_is_named(cluster, tmp_path):
+    (tmp_path / "parts").mkdir()
+    with pytest.raises(RuntimeError, match=r"node .*: /nowhere/in.jinx does not exist; all nodes must see the same"):
+        cluster.check_nodes(storage_check(tmp_path, ["/nowhere/in.jinx"]))
+    check = storage_check(tmp_path, [])
+    (tmp_path / "token").write_text("of another driver")
+    with pytest.raises(RuntimeError, match="token is another file than the driver's"):
+        cluster.check_nodes(check)
+    (tmp_path / "token").unlink()
+    with pytest.raises(RuntimeError, match=r"cannot read .*token"):
+        cluster.check_nodes(check)
+
+
+def test_the_options_of_a_recipe_name_the_same_engine():
+    assert Options(**jp.Ray("10.0.0.1:6379", workers=3).options()) == Options(
+        engine="ray", ray_address="10.0.0.1:6379", workers=3
+    )
