@@ -59,13 +59,16 @@ class Dataset:
         where = roles or Roles(text=text, images=images, audios=audios, videos=videos)
         return cls(Recipe(_sources(source), where, (), validators=tuple(validators)))
 
-    def process(self, operators: "Operator | Function | Iterable[Operator | Function]") -> Self:
+    def process(self, operators: "Operator | str | Function | Iterable[Operator | str | Function]") -> Self:
         """The dataset with more operators at the end.
 
         Args:
-            operators: An operator, a function `sample -> sample | None | list of samples`, or several of these.
+            operators: An operator, its name, a function `sample -> sample | None | list of samples`, or several
+                of these.
         """
-        several = [operators] if isinstance(operators, Operator) or callable(operators) else list(operators)
+        several: list[Any] = [operators]
+        if isinstance(operators, Iterable) and not isinstance(operators, Operator | str) and not callable(operators):
+            several = list(operators)
         first = len(self.recipe.steps)
         steps = [Step(_operator(one), Place(path=f"process[{first + at}]")) for at, one in enumerate(several)]
         return type(self)(replace(self.recipe, steps=(*self.recipe.steps, *steps)))

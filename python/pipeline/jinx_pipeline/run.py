@@ -21,7 +21,7 @@ from jinx_pipeline.engines.driver import Driver, Observer, Segment, StoppedError
 from jinx_pipeline.engines.engine import Engine, opened_engine
 from jinx_pipeline.engines.run_task import signatures_path
 from jinx_pipeline.operators.context import Context
-from jinx_pipeline.plan.inputs import Input, find_input, has_grown
+from jinx_pipeline.plan.inputs import Input, find_input, has_grown, refuse_input_as_output
 from jinx_pipeline.plan.mixture import mixture_order
 from jinx_pipeline.plan.planner import (
     GLOBAL_KINDS,
@@ -174,6 +174,7 @@ class Run:
         known = work_dir.read_plan()
         if known is not None:
             return self._known_plan(work_dir, Plan.from_dict(known), inputs)
+        refuse_input_as_output(recipe, [one.path for one in inputs])
         self._refuse_existing()
         order = (
             mixture_order(recipe.sources, [one.rows for one in inputs], recipe.options.seed)
@@ -187,7 +188,10 @@ class Run:
             source = Source(base, order=str(work_dir.globals / "mixture.npy"))
         opened = OpenSource(source)
         refuse_impossible(
-            recipe, gpus=engine.counts()["gpu"], memory=engine.memory(), columns=opened.dataset.column_names
+            recipe,
+            gpus=engine.counts()["gpu"],
+            memory=engine.memory(),
+            columns=opened.dataset.column_names if rows else None,
         )
         if recipe.validators:
             validate(opened.dataset, recipe.validators, recipe.roles)

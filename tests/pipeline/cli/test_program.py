@@ -169,3 +169,21 @@ def test_the_three_names_are_one_program(folder):
         command = [sys.executable, *words, "ops", "text_length_filter"]
         texts.append(subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout)
     assert texts[0] == texts[1] != ""
+
+
+def test_a_misspelt_operator_gets_the_nearest_name(capsys):
+    assert run(["ops", "txt_length_filter"]) == 2
+    assert "did you mean 'text_length_filter'?" in capsys.readouterr().err
+
+
+def test_plan_refuses_an_output_that_is_the_input(folder, capsys):
+    path = recipe(folder, ["clean_links_mapper"], export="in.jinx")
+    assert run(["plan", path]) == 2
+    assert "in.jinx is also an input" in capsys.readouterr().err
+
+
+def test_the_error_of_a_row_is_one_line(folder, capsys):
+    (folder / "mine.py").write_text("def f(sample):\n    raise ValueError('one\\ntwo')\n")
+    step = {"python_file_mapper": {"file_path": "mine.py", "function_name": "f"}}
+    assert run(["run", recipe(folder, [step], workers=1)]) == 1
+    assert "row 0: python_file_mapper: ValueError: one two\n" in capsys.readouterr().err

@@ -246,3 +246,34 @@ def test_a_broken_json_line_is_the_only_one_lost(wrong, tmp_path):
     assert [one.row for one in result.bad_rows] == [217]
     assert [one["n"] for one in rows_of(tmp_path / "out")] == [n for n in range(300) if n != 217]
     assert not result.ok
+
+
+def test_an_input_without_samples_gives_an_output_without_samples(tmp_path):
+    with jinx.Writer(tmp_path / "in.jinx"):
+        pass
+    flow = Dataset.load(tmp_path / "in.jinx").process([jp.ops.TextLengthFilter(), jp.ops.DocumentDeduplicator()])
+    for name in ("out", "out.jinx"):
+        result = flow.export(tmp_path / name, workers=1)
+        assert (result.rows_in, result.rows_out, result.ok) == (0, 0, True)
+        assert rows_of(tmp_path / name) == []
+
+
+def test_an_operator_that_exits_costs_its_row_alone(data, tmp_path):
+    def leave(sample):
+        if sample["n"] == 50:
+            sys.exit("enough")
+        return sample
+
+    result = Dataset.load(data).process(leave).export(tmp_path / "out.jinx", workers=1)
+    assert result.rows_out == 399
+    assert [(one.row, one.operator, one.error) for one in result.bad_rows] == [(50, "leave", "SystemExit: enough")]
+
+
+def test_process_takes_one_name_and_says_what_it_cannot_take(data):
+    assert [one.operator.name for one in Dataset.load(data).process("clean_links_mapper").recipe.steps] == [
+        "clean_links_mapper"
+    ]
+    with pytest.raises(KeyError, match="did you mean 'clean_links_mapper'"):
+        Dataset.load(data).process("clean_linkz_mapper")
+    with pytest.raises(TypeError, match="not int"):
+        Dataset.load(data).process(3)

@@ -13,6 +13,7 @@ from jinx_pipeline.cli.running import examples, print_json
 @click.option("--json", "as_json", is_flag=True, help="Print them as JSON.")
 def ops(words: tuple[str, ...], *, as_json: bool) -> None:
     """List operators, find those about WORDS, or describe the one of this name."""
+    from jinx._suggest import hint
     from jinx_pipeline.operators.registry import full_name, names
 
     known = names()
@@ -28,7 +29,8 @@ def ops(words: tuple[str, ...], *, as_json: bool) -> None:
         print_json(found)
         return
     if not found:
-        raise click.UsageError(f"no operator is about {' '.join(words)!r}; jinx-pipeline ops lists all")
+        near = hint(words[0], known) if len(words) == 1 else ""
+        raise click.UsageError(f"no operator is about {' '.join(words)!r}{near or '; jinx-pipeline ops lists all'}")
     width = max(len(one["name"]) for one in found)
     for one in found:
         click.echo(f"{one['name']:{width}}  {one['kind']:12}  {one['modality']:10}  {one['summary']}")

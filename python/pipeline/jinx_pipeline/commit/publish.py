@@ -12,10 +12,12 @@ import numpy as np
 import jinx
 from jinx_pipeline.commit.work_dir import remove_part
 from jinx_pipeline.plan.source import ID, ROW, OpenSource, Source
-from jinx_pipeline.recipe.model import Export
+from jinx_pipeline.recipe.model import Export, ExportKind
 
 _SHARD_BYTES = 1_000_000_000
-_SUFFIXES = {"jsonl": ".jsonl", "parquet": ".parquet", "webdataset": ".tar", "mds": ""}
+_SUFFIXES: dict[ExportKind, str] = {"jsonl": ".jsonl", "parquet": ".parquet", "webdataset": ".tar", "mds": ""}
+# Suffixes of formats that people may expect; any other name is that of a directory of shards.
+_NOT_WRITTEN = frozenset({".arrow", ".csv", ".feather", ".gz", ".json", ".ndjson", ".tsv", ".txt", ".zip", ".zst"})
 # Names that `jinx.convert` has for formats.
 _FORMATS = {"webdataset": "tar"}
 
@@ -218,7 +220,16 @@ def _converted(export: Export, parts: Sequence[Path], base: tuple[str, ...]) -> 
     return Published(export.path, done.samples, done.bytes, done.shards)
 
 
-def kind_of(path: str) -> str:
-    """The kind of an output, from its name: the suffix, or JINX."""
+def kind_of(path: str) -> ExportKind:
+    """The kind of an output, from its name: the suffix, or JINX.
+
+    Raises:
+        ValueError: The suffix is that of a format which is not written.
+    """
     suffix = os.path.splitext(path)[1].lower()  # noqa: PTH122 - a string in a recipe
-    return next((kind for kind, one in _SUFFIXES.items() if one and one == suffix), "jinx")
+    if suffix in _NOT_WRITTEN:
+        raise ValueError(
+            f"{path}: {suffix} is not written; write .jinx, .jsonl, .parquet or .tar, or no suffix for a directory"
+        )
+    found: list[ExportKind] = [kind for kind, one in _SUFFIXES.items() if one and one == suffix]
+    return found[0] if found else "jinx"

@@ -13,6 +13,7 @@ import fcntl
 import json
 import os
 import shutil
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any, Self
 
@@ -27,18 +28,22 @@ class WorkDir:
 
     Raises:
         RuntimeError: Another process has it open.
+        ValueError: It holds other files than those of a run.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path).absolute()
-        for folder in (self.path, self.parts, self.globals):
-            folder.mkdir(parents=True, exist_ok=True)
+        if self.path.is_dir() and not (self.path / "lock").exists() and (other := next(self.path.iterdir(), None)):
+            raise ValueError(f"{self.path} is not the working directory of a run: it holds {other.name}; name another")
+        self.path.mkdir(parents=True, exist_ok=True)
         self._lock: IO[bytes] = (self.path / "lock").open("ab")
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             self._lock.close()
             raise RuntimeError(f"{self.path}: another process runs this pipeline; wait for it, or stop it") from None
+        for folder in (self.parts, self.globals):
+            folder.mkdir(exist_ok=True)
 
     @property
     def parts(self) -> Path:
@@ -88,7 +93,13 @@ class WorkDir:
             folder.mkdir()
 
     def close(self) -> None:
-        """Release the lock."""
+        """Release the lock; the directory of a run that was refused before it began is removed."""
+        if not (self.path / "plan.json").exists() and not self.inputs.exists():
+            shutil.rmtree(self.globals, ignore_errors=True)
+            with suppress(OSError):
+                self.parts.rmdir()
+                if all(one.is_file() and one.stat().st_size == 0 for one in self.path.iterdir()):
+                    shutil.rmtree(self.path)
         self._lock.close()
 
     def __enter__(self) -> Self:

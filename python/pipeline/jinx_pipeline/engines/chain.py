@@ -73,7 +73,7 @@ class Chain:
         """
         try:
             return [(batch, call(batch))]
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             if concerns_all_rows(error):
                 raise
             wait = getattr(error, "retry_after", None)
@@ -86,7 +86,7 @@ class Chain:
         first, second = batch.take(range(half)), batch.take(range(half, len(batch)))
         return [*self.attempt(name, first, call), *self.attempt(name, second, call)]
 
-    def give_up(self, name: str, batch: Batch, error: Exception) -> None:
+    def give_up(self, name: str, batch: Batch, error: BaseException) -> None:
         """Record that all rows of a batch are left out."""
         self.bad += [self._bad(name, batch.take([at]), error) for at in range(len(batch))]
 

@@ -96,7 +96,7 @@ def _grouped(stage: Stage, source: OpenSource, task: Task, chain: Chain) -> Iter
         group = Batch(source.dataset, positions, stage.roles, ids=source.ids(positions))
         try:
             made += operator.run(group, chain.ctx).to_samples()
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             if concerns_all_rows(error):
                 raise
             chain.give_up(operator.name, group, error)

@@ -6,7 +6,7 @@ from typing import Any
 
 import jinx
 from jinx._sizes import natural_size
-from jinx_pipeline.plan.inputs import needs_conversion
+from jinx_pipeline.plan.inputs import needs_conversion, refuse_input_as_output
 from jinx_pipeline.plan.planner import SegmentPlan, block_rows, cut, refuse_impossible, segments_of
 from jinx_pipeline.plan.probe import probe_rates
 from jinx_pipeline.plan.source import OpenSource, Source
@@ -28,11 +28,13 @@ def describe(recipe: Recipe) -> dict[str, Any]:
     inputs = [_input(source.path) for source in recipe.sources]
     ready = [one for one in inputs if not one["converted"]]
     rates: dict[int, float] = {}
+    refuse_input_as_output(recipe, [one["path"] for one in ready])
     with opened_engine(recipe.options) as engine:
         counts, limit = engine.counts(), engine.memory()
     if len(ready) == len(inputs):
         opened = OpenSource(Source(tuple(str(Path(one["path"]).absolute()) for one in inputs)))
-        refuse_impossible(recipe, gpus=counts["gpu"], memory=limit, columns=opened.dataset.column_names)
+        columns = opened.dataset.column_names if len(opened.dataset) else None
+        refuse_impossible(recipe, gpus=counts["gpu"], memory=limit, columns=columns)
         rates = probe_rates(recipe, opened)
     segments = segments_of(recipe, rates)
     rows = sum(one["rows"] or 0 for one in inputs)

@@ -2,14 +2,18 @@
 
 import json
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from glob import glob
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import jinx
+from jinx._outputs import refuse_input
+from jinx._rewrite.source import files_of
 from jinx.errors import JinxError, UnsupportedError
-from jinx_pipeline.recipe.model import SourceSpec
+from jinx_pipeline.recipe.model import Recipe, SourceSpec
 
 # Read through a converted copy: a broken line costs that line alone, and workers neither index nor scan the file.
 _PLAIN = (".jsonl", ".ndjson", ".jsonlines", ".json")
@@ -91,6 +95,24 @@ def _described(path: str) -> Input:
     return Input(where, identity, len(dataset), info.bytes + info.sidecar_bytes, path)
 
 
+def refuse_input_as_output(recipe: Recipe, paths: Iterable[str]) -> None:
+    """Refuse an output that would replace an input, or what an input shows.
+
+    Args:
+        recipe: The recipe.
+        paths: Its inputs as they are opened: converted where they need it.
+
+    Raises:
+        ValueError: The output is an input, or a directory that holds one.
+    """
+    if recipe.export is None:
+        return
+    named = [source.path for source in recipe.sources]
+    found = [file for name in named for file in glob(name, recursive=True)]  # noqa: PTH207 - a pattern is a string
+    shown = [file for path in paths for file in files_of(jinx.open(path))]
+    refuse_input(recipe.export.path, [*named, *found, *shown])
+
+
 def has_grown(old: dict[str, Any], new: dict[str, Any], path: str) -> bool:
     """Whether an input only has more samples at its end than before.
 
@@ -122,8 +144,6 @@ def head_digest(path: str, size: int) -> str:
 
 def _fingerprint(path: str) -> str:
     """Of a source that has no identity of its own: names, sizes and times of its files, or the URL."""
-    from glob import glob
-
     if "://" in path:
         return sha256(path.encode()).hexdigest()[:16]
     found = Path(path)

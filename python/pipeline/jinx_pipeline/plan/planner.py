@@ -231,21 +231,21 @@ def pool_of(operator: Operator) -> str:
     return "gpu" if operator.resources.gpus > 0 else "cpu"
 
 
-def refuse_impossible(recipe: Recipe, *, gpus: int, memory: int | None, columns: list[str]) -> None:
+def refuse_impossible(recipe: Recipe, *, gpus: int, memory: int | None, columns: list[str] | None) -> None:
     """Refuse what can never run, before anything starts.
 
     Args:
         recipe: It.
         gpus: GPUs that the engine has.
         memory: Bytes that one worker may use; None: no limit.
-        columns: Columns of the input.
+        columns: Columns of the input; None: it has no sample, and none is missed.
 
     Raises:
         RecipeError: With the place of each such operator.
     """
     problems = [
         *_unmet_resources(recipe, gpus, memory),
-        *_unknown_columns(recipe, columns),
+        *(() if columns is None else _unknown_columns(recipe, columns)),
         *_views_of_new_rows(recipe),
     ]
     if problems:

@@ -186,7 +186,7 @@ class _Checker:
         if section is None or section.value is None:
             return None
         if isinstance(section.value, str):
-            return Export(section.value, kind_of(section.value))
+            return self._named_export(section.value, section.place)
         if not isinstance(section.value, dict):
             self._problems.append((section.place, "a path, or a mapping with path"))
             return None
@@ -195,8 +195,17 @@ class _Checker:
         if "path" not in values:
             self._problems.append((section.place, "export has no path"))
             return None
-        values.setdefault("kind", kind_of(values["path"]))
-        return Export(**values)
+        if "kind" in values:
+            return Export(**values)
+        return self._named_export(values.pop("path"), section.children["path"].place, **values)
+
+    def _named_export(self, path: str, place: Place, **more: Any) -> Export | None:
+        """An output whose name says its kind."""
+        try:
+            return Export(path, kind_of(path), **more)
+        except ValueError as error:
+            self._problems.append((place, str(error)))
+            return None
 
     # Values.
 

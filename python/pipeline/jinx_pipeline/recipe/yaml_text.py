@@ -51,7 +51,12 @@ def read_yaml(path: Path) -> Located:
 
 def parse_yaml(text: str, file: str | None = None) -> Located:
     """As `read_yaml`, of a string; `file` is what errors name."""
-    loader = yaml.SafeLoader(text)
+    try:
+        loader = yaml.SafeLoader(text)
+    except yaml.reader.ReaderError as error:
+        line = text.count("\n", 0, error.position) + 1
+        what = f"not YAML: the character {chr(int(error.character))!r} is not allowed"
+        raise RecipeError([(Place(file, line), what)]) from None
     try:
         node = loader.get_single_node()
         if node is None:
