@@ -307,6 +307,21 @@ def test_an_error_names_the_sample(dataset, how):
     assert loader.stats().skipped == 1
 
 
+@pytest.mark.parametrize("loader", [PackedDataLoader, PackedDataset])
+def test_a_plan_of_other_samples_is_refused(tmp_path, loader):
+    with jinx.Writer(tmp_path / "a.jinx") as writer:
+        writer.write_many({"num_tokens": i % 7 + 1} for i in range(30))
+    ds = jinx.open(tmp_path / "a.jinx")
+    plan = jinx.pack(ds, 16)
+    with pytest.raises(jinx.MismatchError, match="in another order"):
+        loader(ds.shuffle(seed=1), plan, encode=fail_at_7)
+    with pytest.raises(jinx.MismatchError, match="30 samples, the dataset has 20"):
+        loader(ds[:20], plan, encode=fail_at_7)
+    with pytest.raises(TypeError, match="not NoneType"):
+        loader(ds, None, encode=fail_at_7)
+    assert len(loader(ds, plan, encode=fail_at_7)) == len(plan)
+
+
 def test_a_killed_worker_is_an_error(dataset):
     plan = jinx.pack(np.full(COUNT, 2), 16)
     with pytest.raises(RuntimeError, match="ended by the system"):

@@ -7,11 +7,11 @@ from torch.utils.data import Dataset as TorchDataset
 
 from jinx._dataset.dataset import Dataset
 from jinx._optional import require
-from jinx._pack.pack import pack as make_plan
 from jinx._pack.plan import PackPlan
 from jinx.torch._encoding import TrainingSample
 from jinx.torch._fitting import Tally
 from jinx.torch._options import PackOptions, pack_maker
+from jinx.torch._plan_of import plan_of
 
 
 class PackedDataset(TorchDataset[dict[str, Any]]):
@@ -37,7 +37,7 @@ class PackedDataset(TorchDataset[dict[str, Any]]):
         **options: Unpack[PackOptions],
     ) -> None:
         whole = dataset if isinstance(dataset, Dataset) else Dataset.concat(dataset)
-        self._plan = plan if isinstance(plan, PackPlan) else make_plan(dataset, **plan)
+        self._plan = plan_of(plan, dataset, whole)
         self._dataset, self._maker = pack_maker(whole, self._plan.max_length, options)
 
     @property

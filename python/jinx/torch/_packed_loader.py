@@ -9,12 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from jinx._dataset.dataset import Dataset
-from jinx._pack.pack import pack as make_plan
 from jinx._pack.plan import PackPlan
 from jinx._results import Result
 from jinx.errors import InvalidError
 from jinx.torch._fitting import Tally
 from jinx.torch._options import Made, PackOptions, pack_maker
+from jinx.torch._plan_of import plan_of
 from jinx.torch._scheduled import ScheduledLoader, Workers, pack_sums
 
 if TYPE_CHECKING:
@@ -150,7 +150,7 @@ class PackedDataLoader(ScheduledLoader[Made]):
         if without_images not in {"keep", "drop", "error"}:
             raise ValueError(f"without_images={without_images!r}: give 'keep', 'drop' or 'error'")
         whole = dataset if isinstance(dataset, Dataset) else Dataset.concat(dataset)
-        made = plan if isinstance(plan, PackPlan) else make_plan(dataset, **plan)
+        made = plan_of(plan, dataset, whole)
         chosen, maker = pack_maker(whole, made.max_length, options)
         self._without_images: WithoutImages = without_images
         self._labels = _labels_of(whole)

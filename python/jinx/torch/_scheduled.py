@@ -16,7 +16,7 @@ from torch.utils.data import Dataset as TorchDataset
 from jinx._core import Batches
 from jinx._dataset.dataset import Dataset
 from jinx._pack.plan import PackPlan
-from jinx.errors import InvalidError, MismatchError
+from jinx.errors import InvalidError
 from jinx.torch._ahead import ahead
 from jinx.torch._loader import pinned, spare_cores
 from jinx.torch._options import Read
@@ -65,9 +65,6 @@ class ScheduledLoader(Generic[R]):
             raise ValueError(f"workers={workers!r}: give 'threads' or 'processes'")
         if prefetch_factor < 1 or (num_workers is not None and num_workers < 0):
             raise ValueError(f"prefetch_factor={prefetch_factor}, num_workers={num_workers}: give 1 and 0, or more")
-        samples = sum(plan.num_samples)
-        if samples != len(dataset):
-            raise MismatchError(f"the plan is for {samples:,} samples, the dataset has {len(dataset):,}")
         self.dataset = dataset
         self.rank, self.world_size = rank_and_world(rank, world_size)
         self.num_workers = spare_cores() if num_workers is None else num_workers
