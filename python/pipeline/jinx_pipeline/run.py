@@ -14,7 +14,7 @@ import numpy as np
 import jinx
 from jinx_pipeline.commit.journal import Journal
 from jinx_pipeline.commit.ledger import BadRow, Ledger
-from jinx_pipeline.commit.publish import Published, kind_of, publish, shard_groups
+from jinx_pipeline.commit.publish import Published, kind_at, publish, shard_groups
 from jinx_pipeline.commit.work_dir import WorkDir, publish_text
 from jinx_pipeline.engines.crew import Crew
 from jinx_pipeline.engines.driver import Driver, Observer, Segment, StoppedError
@@ -388,7 +388,8 @@ def replay_of(folder: Path, out: str, **overrides: Any) -> Recipe:
     for step in recipe.steps:
         if step.operator.kind in GLOBAL_KINDS:
             raise ValueError(f"{step.operator.name} looks at all rows; run the recipe again instead")
-    export = replace(recipe.export, path=out, kind=kind_of(out)) if recipe.export is not None else None
+    before = recipe.export
+    export = None if before is None else replace(before, path=out, kind=kind_at(out, before.kind))
     given = {name: value for name, value in overrides.items() if value is not None}
     options = replace(recipe.options, **{"work_dir": None, **given})
     return replace(recipe, only_rows=tuple(rows), export=export, options=options)

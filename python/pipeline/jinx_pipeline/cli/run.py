@@ -41,7 +41,7 @@ def run(
     The output appears when everything is written, and not before. A row on which an operator fails is left out and
     reported; no other row is lost, and the exit code is 1 if there are more of them than --max-bad-rows.
     """
-    from jinx_pipeline.commit.publish import kind_of
+    from jinx_pipeline.commit.publish import kind_at
     from jinx_pipeline.recipe.model import Export, SourceSpec
     from jinx_pipeline.recipe.read import read_recipe
     from jinx_pipeline.recipe.shipped import shipped, shipped_or_file
@@ -57,7 +57,8 @@ def run(
     elif file.stem == recipe:
         raise click.UsageError(f"{recipe} comes without data; name an input: --in data.jinx (the recipe is {file})")
     if out is not None:
-        what = replace(what, export=replace(what.export or Export(out), path=out, kind=kind_of(out)))
+        export = what.export or Export(out)
+        what = replace(what, export=replace(export, path=out, kind=kind_at(out, export.kind)))
     if limit is not None:
         from jinx_pipeline.cli.trial import print_trial
 

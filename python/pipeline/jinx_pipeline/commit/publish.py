@@ -233,3 +233,15 @@ def kind_of(path: str) -> ExportKind:
         )
     found: list[ExportKind] = [kind for kind, one in _SUFFIXES.items() if one and one == suffix]
     return found[0] if found else "jinx"
+
+
+def kind_at(path: str, kind: ExportKind) -> ExportKind:
+    """The kind of an output that goes to another path: `kind`, unless the suffix says otherwise.
+
+    Raises:
+        ValueError: As `kind_of`.
+    """
+    found = kind_of(path)
+    has_suffix = bool(os.path.splitext(path)[1])  # noqa: PTH122 - a string in a recipe
+    fits = kind == "view" or (kind == "mds" and not has_suffix)
+    return kind if found == "jinx" and fits else found
