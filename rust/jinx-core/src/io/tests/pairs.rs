@@ -27,8 +27,8 @@ fn refuses_what_is_there_missing_or_no_dataset_name() {
         ("a.jinx", false, "--overwrite (overwrite=True)"),
         ("dir.jinx", true, "directory"),
         ("missing/a.jinx", true, "no such directory"),
-        ("a.json", true, "end in .jinx"),
-        (".jinx", true, "end in .jinx"),
+        ("a.json", true, "must be NAME.jinx"),
+        (".jinx", true, "must be NAME.jinx"),
         (&long, true, "too long"),
     ] {
         let error = begin(&directory.path().join(path), overwrite).err().unwrap();
