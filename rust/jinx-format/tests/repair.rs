@@ -152,7 +152,7 @@ fn a_sidecar_without_its_tail_costs_the_last_values() {
     assert!(report.kept >= 14 && report.kept < 20, "{report:?}");
     assert!(rows.iter().all(|row| pair.rows.contains(row)));
     assert!(
-        report.lost.iter().all(|lost| lost.line.is_some() && lost.reason.contains("field")),
+        report.lost.iter().all(|lost| lost.line.is_some() && lost.reason.contains("column")),
         "{report:?}"
     );
 }
