@@ -93,21 +93,23 @@ def compare(
 
 
 def first_batches(dataset: jinx.Dataset, plan: jinx.PackPlan, how: dict[str, Any]) -> dict[str, float]:
-    """Medians of the CPU time to the first batch of a new loader: from the start, and in the middle of the epoch."""
-    places = {"fresh_seconds": 0, "resume_seconds": len(plan) // 2}
-    seconds: dict[str, list[float]] = {name: [] for name in places}
-    for _ in range(FIRST_BATCHES):
-        for name in random.sample(list(places), len(places)):
-            seconds[name].append(first_batch_seconds(dataset, plan, places[name], how))
+    """Medians of the CPU time to the first batch of a new loader: of several epochs, and of places in one epoch."""
+    plans = [plan.with_epoch(epoch) for epoch in range(FIRST_BATCHES)]
+    places = [len(plan) * number // (FIRST_BATCHES + 1) for number in range(1, FIRST_BATCHES + 1)]
+    state = jinx.torch.PackedDataLoader(dataset, plan, num_workers=0, **how).state_dict()
+    seconds: dict[str, list[float]] = {"fresh_seconds": [], "resume_seconds": []}
+    for other, place in zip(plans, places, strict=True):
+        seconds["fresh_seconds"].append(first_batch_seconds(dataset, other, None, how))
+        resumed = state | plan.schedule().state(place)
+        seconds["resume_seconds"].append(first_batch_seconds(dataset, plan, resumed, how))
     return {name: round(statistics.median(values), 4) for name, values in seconds.items()}
 
 
-def first_batch_seconds(dataset: jinx.Dataset, plan: jinx.PackPlan, at: int, how: dict[str, Any]) -> float:
-    """CPU time of a loader that begins or continues at some place, until its first batch."""
-    state = jinx.torch.PackedDataLoader(dataset, plan, num_workers=0, **how).state_dict() | plan.schedule().state(at)
+def first_batch_seconds(dataset: jinx.Dataset, plan: jinx.PackPlan, state: Any, how: dict[str, Any]) -> float:
+    """CPU time of a loader that begins, or continues from a state, until its first batch."""
     before = time.process_time()
     loader = jinx.torch.PackedDataLoader(dataset, plan, num_workers=0, **how)
-    if at:
+    if state is not None:
         loader.load_state_dict(state)
     next(iter(loader))
     return time.process_time() - before

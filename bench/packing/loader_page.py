@@ -5,7 +5,7 @@ from typing import Any
 
 Record = dict[str, Any]
 _GOAL = 0.15
-# A first batch in the middle of the epoch may take so many times that of a fresh start, and still be the same time.
+# Batches differ: a resumed one may take so many times as long as a fresh one, and count as the same time.
 _NOISE = 1.1
 TITLES = {
     "jinx": "`PackedDataLoader`, threads",
@@ -23,8 +23,8 @@ def loader_part(loader: Record, feeds: Record) -> str:
 def _costs(loader: Record) -> str:
     told = (
         f"CPU time of an epoch of {loader['samples']:,} samples with one reading thread, and of the same samples "
-        "read, decoded and tokenized without it. The first batch comes from a new loader, at the beginning of the "
-        "epoch and after `load_state_dict` in its middle."
+        "read, decoded and tokenized without it. The first batch comes from a new loader: at the beginning of nine "
+        "epochs, and after `load_state_dict` at nine places in one epoch (medians of CPU time)."
     )
     lines = [
         told,
