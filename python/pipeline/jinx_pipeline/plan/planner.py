@@ -294,7 +294,7 @@ def _missing(operator: Operator, name: str, column: str, known: list[str]) -> st
     near = get_close_matches(column, known, n=1, cutoff=0.6)
     advice = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(known[:12])}"
     role = (
-        f" (dataset: {{{name}: ...}} names it)"
+        f" (name it with dataset: {{{name}: ...}}, or --{name})"
         if name != column or name in {"text", "images", "audios", "videos"}
         else ""
     )

@@ -34,7 +34,7 @@ def merged(texts: pa.Array, edited: list[str | None]) -> pa.Array:
     """The edited texts, and those that stay as they were."""
     if all(text is None for text in edited):
         return texts
-    return pc.coalesce(pa.array(edited, texts.type), texts)
+    return pc.coalesce(pa.array(edited, texts.type), texts)  # pyright: ignore[reportAttributeAccessIssue] - made when imported
 
 
 def _plain(pattern: str) -> str:
