@@ -4,13 +4,13 @@ import pyarrow as pa
 
 from jinx import kernels
 from jinx_pipeline.operators.context import Context
-from jinx_pipeline.operators.kinds import Edited, TextMapper
+from jinx_pipeline.operators.kinds import Edited
 from jinx_pipeline.operators.registry import register
-from jinx_pipeline.operators.text.patterns import checked_pattern, replaced
+from jinx_pipeline.operators.text.replacing import PatternMapper
 
 
 @register("clean_ip_mapper", modality="text")
-class CleanIpMapper(TextMapper):
+class CleanIpMapper(PatternMapper):
     """Replaces IP addresses, of version 4 and 6, in texts.
 
         create("clean_ip_mapper", repl="[ip]")([{"text": "10.0.0.1, not 999.1.1.1"}])
@@ -21,14 +21,5 @@ class CleanIpMapper(TextMapper):
         repl: What it becomes.
     """
 
-    pattern: str | None = None
-    repl: str = ""
-
-    def check(self) -> None:
-        if self.pattern is not None:
-            checked_pattern(self.name, self.pattern, self.repl)
-
-    def edit(self, texts: pa.Array, ctx: Context) -> Edited:
-        if self.pattern is None:
-            return kernels.replace_ips(texts, self.repl, threads=ctx.threads)
-        return replaced(texts, [(self.pattern, self.repl)], ctx)
+    def replace_found(self, texts: pa.Array, ctx: Context) -> Edited:
+        return kernels.replace_ips(texts, self.repl, threads=ctx.threads)
