@@ -106,7 +106,7 @@ class _Job:
 class Run:
     """A run in its working directory.
 
-    Args:
+    Attributes:
         recipe: What to do; it has an export.
         progress: How to show progress: `"auto"`, `"plain"` or `"none"`.
         restart: Forget an earlier run of the working directory.
