@@ -158,9 +158,8 @@ bench-micro: need-cargo develop ## what single steps cost, in Rust and in Python
 	cargo bench --quiet --locked -p jinx-convert
 	$(PY) -m bench.micro $(BENCH_ARGS)
 
-bench-packing: develop $(STAMPS)/test ## packers compared: minutes, and a page in docs/benchmarks
+bench-packing: develop $(STAMPS)/test ## packers and packing loaders compared: minutes, and a page in docs/benchmarks
 	$(PY) -m bench.packing --save $(BENCH_OUT) $(BENCH_ARGS)
-	PYTHONPATH=examples $(PY) -m bench.packing.loader --save $(BENCH_OUT)/packing-loader.json
 
 bench-views: develop $(STAMPS)/test ## copies, saved views, added columns and filters next to other systems: minutes, and a page
 	$(PY) -m bench.views --save $(BENCH_OUT) $(BENCH_ARGS)
