@@ -4,6 +4,8 @@ import statistics
 from dataclasses import dataclass
 from typing import Any
 
+from bench.packing.loader_page import loader_part
+
 Record = dict[str, Any]
 MILLION = 1_000_000
 
@@ -62,6 +64,7 @@ def page(results: dict[str, Any]) -> str:
         "## Targets\n\n" + _targets(run),
         "## All packers\n\n" + _figures(run),
         "## A plan of many samples\n\n" + _large(run),
+        "## The loader\n\n" + loader_part(results["loader"], results["feeds"]),
     ]
     return "\n\n".join(parts) + "\n"
 

@@ -117,7 +117,7 @@ class Commands(click.Group):
 @click.version_option(__version__, prog_name="jinx")
 @click.option("--debug", is_flag=True, help="Show the traceback of an error.")
 def jinx(debug: bool) -> None:
-    """Multimodal training data in one readable file.
+    """Multimodal training data in two plain files.
 
     `jinx COMMAND --help` explains a command and ends with examples.
     """

@@ -94,13 +94,13 @@ class Cluster:
         Raises:
             RuntimeError: A node does not pass, or does not answer; it is named.
         """
-        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+        from ray.util import scheduling_strategies  # pyright: ignore[reportMissingImports] - the extra `ray`
 
         remote = self.ray.remote(num_cpus=0, max_retries=0)(check)
         calls: dict[Any, dict[str, Any]] = {}
         for node in self.nodes():
             if node["Resources"].get("CPU", 0) > 0:
-                strategy = NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
+                strategy = scheduling_strategies.NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
                 calls[remote.options(scheduling_strategy=strategy).remote()] = node
         answered, silent = self.ray.wait(list(calls), num_returns=len(calls), timeout=_CHECK_SECONDS)
         for call in answered:
@@ -217,7 +217,7 @@ def storage_check(folder: Path, paths: list[str]) -> Callable[[], str | None]:
 
         node = f"node {socket.gethostname()}"
         try:
-            import jinx_pipeline  # noqa: F401
+            import jinx_pipeline  # noqa: F401  # pyright: ignore[reportUnusedImport]
         except ImportError as error:
             return f"{node}: jinx-pipeline cannot be imported there ({error}); install it on every node"
         shared = "all nodes must see the same storage there"

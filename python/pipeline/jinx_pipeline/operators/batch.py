@@ -148,7 +148,7 @@ class Batch:
         Raises:
             ValueError: The number of texts differs.
         """
-        after = edited.to_pylist() if isinstance(edited, pa.Array | pa.ChunkedArray) else list(edited)
+        after: list[str | None] = _python(edited)
         before = self.texts
         if len(after) != sum(map(len, before)):
             raise ValueError(f"{len(after)} texts for {sum(map(len, before))}: an edit keeps their number")
@@ -306,7 +306,7 @@ class Batch:
     def stats_column(self) -> list[dict[str, Any]]:
         """The statistics of each sample as one dict: those in the source, and over them those of `stats`."""
         stored = STATS in self._source.names()
-        before = self._source.values(self.positions, STATS) if stored else [None] * len(self)
+        before: list[Any] = self._source.values(self.positions, STATS) if stored else [None] * len(self)
         names, values = list(self.stats), [_python(values) for values in self.stats.values()]
         rows: Iterable[tuple[Any, ...]] = zip(*values, strict=True) if values else [()] * len(self)
         return [

@@ -149,7 +149,15 @@ def _built_in() -> dict[str, str]:
     return {file.stem: f"{__package__}.{file.parent.name}.{file.stem}" for file in files}
 
 
-KINDS_OF_NAMES = ("_mapper", "_filter", "_deduplicator", "_selector", "_grouper", "_aggregator")
+KINDS_OF_NAMES = (
+    "_mapper",
+    "_filter",
+    "_deduplicator",
+    "_deduplicator_with_uid",
+    "_selector",
+    "_grouper",
+    "_aggregator",
+)
 """How the names of operators end."""
 
 

@@ -24,8 +24,8 @@ class AlphanumericFilter(Filter):
     """Keeps texts whose share of letters and digits, of any script, lies in a range.
 
     With `tokenization` it is the number of letters for each token instead, which is low where a tokenizer finds no
-    words. Combining marks are neither letters nor digits, as in Python's `str.isalnum`, unless Unicode calls them
-    alphabetic.
+    words. Combining marks are neither letters nor digits, as in Python's `str.isalnum`: with the vowel signs of Hindi,
+    for example, about half of a text is letters.
 
         create("alphanumeric_filter")([{"text": "words"}, {"text": "#!? -- ... 1"}])  # [{"text": "words"}]
 

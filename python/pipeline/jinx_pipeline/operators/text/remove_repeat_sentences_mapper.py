@@ -31,7 +31,7 @@ class RemoveRepeatSentencesMapper(TextMapper):
         return [self._without_copies(text) for text in texts.to_pylist()]
 
     def _without_copies(self, text: str) -> str | None:
-        pieces = sentences(text)
+        pieces = sentences(text, start_small=True)
         seen: set[str] = set()
         kept: list[str] = []
         for piece in pieces:
