@@ -180,3 +180,43 @@ def test_a_driver_that_is_killed_is_resumed(nodes, data, options, calm, tmp_path
     assert digest(out) == calm
     pieces = [one for one in map(json.loads, journal.read_text().splitlines()) if one["kind"] == "piece"]
     assert len(pieces) == len({one["block"] for one in pieces}) == 20
+
+
+def test_a_node_without_the_package_is_named(nodes, data, options, tmp_path):
+    nodes.need(1)
+    hidden = tmp_path / "hidden"
+    hidden.mkdir()
+    (hidden / "sitecustomize.py").write_text("import sys\nsys.modules['jinx_pipeline'] = None\n")
+    bare = nodes.cluster.add_node(num_cpus=1, object_store_memory=STORE, env_vars={"PYTHONPATH": str(hidden)})
+    try:
+        with pytest.raises(RuntimeError, match=r"node .*: jinx-pipeline cannot be imported there .*on every node"):
+            recipe(data).export(tmp_path / "out", engine=jp.Ray(), **options)
+    finally:
+        nodes.cluster.remove_node(bare, allow_graceful=False)
+    assert not (tmp_path / "out").exists()
+
+
+OTHER_VERSION = """
+import sys
+import ray
+
+ray.__version__ = "2.1.0"
+import jinx_pipeline as jp
+from jinx_pipeline.dataset import Dataset
+
+data, out, address = sys.argv[1:]
+try:
+    Dataset.load(data).export(out, engine=jp.Ray(address))
+except ConnectionError as error:
+    print(error)
+"""
+
+
+def test_a_cluster_of_another_version_is_named(nodes, data, tmp_path):
+    nodes.need(1)
+    arguments = [str(data), str(tmp_path / "out"), nodes.cluster.address]
+    told = subprocess.run([sys.executable, "-c", OTHER_VERSION, *arguments], check=True, capture_output=True, text=True)
+    assert told.stdout.count("\n") == 1, told.stdout
+    assert nodes.cluster.address in told.stdout
+    assert "2.1.0" in told.stdout
+    assert ray.__version__ in told.stdout

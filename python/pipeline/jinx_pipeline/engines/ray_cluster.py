@@ -171,7 +171,8 @@ def connected(address: str) -> Generator[Cluster]:
     try:
         ray.init(address=address, log_to_driver=False, logging_level="warning", **more)
     except (ConnectionError, RuntimeError, ValueError) as error:
-        raise ConnectionError(f"the Ray cluster at address {address!r} cannot be used: {one_line(error)}") from None
+        what = " ".join(str(error).split())  # of a cluster of another version, the two versions on several lines
+        raise ConnectionError(f"the Ray cluster at address {address!r} cannot be used: {what}") from None
     try:
         yield Cluster(ray)
     finally:
