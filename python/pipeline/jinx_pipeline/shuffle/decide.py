@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     Positions = npt.NDArray[np.int64]
 
 _KEY_ROWS = 65_536
+# Files of signatures that stay mapped: they are read once for each band.
+_OPEN_FILES = 500
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,7 @@ class SignatureFiles(Sequence["pa.Table"]):
 
     def __init__(self, paths: list[Path]) -> None:
         self._paths = paths
+        self._open: dict[int, pa.Table] = {}
 
     def __len__(self) -> int:
         return len(self._paths)
@@ -55,8 +58,13 @@ class SignatureFiles(Sequence["pa.Table"]):
             return SignatureFiles(self._paths[at])
         import pyarrow as pa
 
+        if at in self._open:
+            return self._open[at]
         with pa.memory_map(str(self._paths[at])) as file:
-            return pa.ipc.open_file(file).read_all()
+            table = pa.ipc.open_file(file).read_all()
+        if len(self._open) < _OPEN_FILES:
+            self._open[at] = table
+        return table
 
     def __iter__(self) -> "Iterator[pa.Table]":
         return (self[at] for at in range(len(self)))

@@ -1,4 +1,4 @@
-"""What operators share that replace something they recognize, or the matches of a pattern instead."""
+"""What mappers that replace what they find in texts have in common."""
 
 from abc import abstractmethod
 
@@ -9,8 +9,8 @@ from jinx_pipeline.operators.kinds import Edited, TextMapper
 from jinx_pipeline.operators.text.patterns import checked_pattern, replaced
 
 
-class PatternMapper(TextMapper):
-    """Replaces what a subclass finds in texts.
+class FoundReplacer(TextMapper):
+    """Replaces what a kernel finds in texts, or what a pattern of the user matches.
 
     Attributes:
         pattern: A regular expression for what to replace instead.
@@ -21,14 +21,12 @@ class PatternMapper(TextMapper):
     repl: str = ""
 
     @abstractmethod
-    def replace_found(self, texts: pa.Array, ctx: Context) -> Edited:
-        """The texts with `repl` in place of what was found; None for one that stays as it is."""
+    def replace(self, texts: pa.Array, ctx: Context) -> Edited:
+        """The texts in which `repl` replaces what there is; None for one that stays."""
 
     def check(self) -> None:
         if self.pattern is not None:
             checked_pattern(self.name, self.pattern, self.repl)
 
     def edit(self, texts: pa.Array, ctx: Context) -> Edited:
-        if self.pattern is None:
-            return self.replace_found(texts, ctx)
-        return replaced(texts, [(self.pattern, self.repl)], ctx)
+        return self.replace(texts, ctx) if self.pattern is None else replaced(texts, [(self.pattern, self.repl)], ctx)
