@@ -37,7 +37,12 @@ def test_take_refuses_a_mask_and_unknown_columns(ds):
     assert [sample["n"] for sample in ds.take([2, -1], columns="n")] == [2, 7]
 
 
-def test_a_field_that_one_sample_lacks_may_be_taken(tmp_path):
+def test_sort_says_what_a_key_is(ds):
+    with pytest.raises(TypeError, match=r"not by ndarray.*select\(positions\)"):
+        ds.sort(np.arange(8))
+
+
+def test_a_column_that_one_sample_lacks_may_be_taken(tmp_path):
     with jinx.Writer(tmp_path / "a.jinx") as writer:
         writer.write_many([{"a": 1}, {"a": 2, "b": 3}])
     assert [dict(sample) for sample in jinx.open(tmp_path / "a.jinx").take([0, 1], columns=["b"])][1]["b"] == 3
@@ -104,12 +109,12 @@ def test_decode_names_what_it_wants(ds, spec):
         ds.decode(spec)
 
 
-def test_a_picture_bomb_is_an_error_of_ours():
+def test_an_image_bomb_is_an_error_of_ours():
     with pytest.raises(jinx.LimitError, match="too large"):
         MediaDecoder("image", "pil")(b"P6 200000 200000 255\n" + bytes(40))
 
 
-def test_an_undecodable_picture_is_located(tmp_path):
+def test_an_undecodable_image_is_located(tmp_path):
     with jinx.Writer(tmp_path / "a.jinx") as writer:
         writer.write_many([{"x": b"no picture" * 20}] * 3)
     sample = jinx.open(tmp_path / "a.jinx", decode={"x": "pil"})[2]

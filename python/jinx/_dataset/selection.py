@@ -107,6 +107,11 @@ def shuffle(dataset: D, seed: int | None) -> D:
 def sort(dataset: D, key: Key, *, reverse: bool) -> D:
     """See `Dataset.sort`."""
     if not isinstance(key, str):
+        if not callable(key):
+            raise TypeError(
+                f"sort by a column, a path, len(PATH) or a function of a sample, not by {type(key).__name__}; "
+                "for an order of your own: ds.select(positions)"
+            )
         return at(dataset, stable_order(packed([key(sample) for sample in dataset]), None, descending=reverse))
     name, by_length, descending = parse_key(key, column_names(dataset))
     path = parse_name(dataset, name)
