@@ -85,31 +85,26 @@ impl<'e> RowFilter<'e> {
         let answers = answers.unwrap_or_else(|| vec![Truth::OPEN; rows.len()]);
         // Without a branch for each, of which none could be foreseen.
         let mut selected: Vec<bool> = answers.iter().map(|answer| answer.is_true()).collect();
-        let mut line = Vec::new();
-        for (i, _) in answers.iter().enumerate().filter(|(_, answer)| answer.is_open()) {
-            selected[i] = self.selects_row(shard, columns, &tree, rows.row(i), &mut line)?;
-        }
-        Ok(selected)
-    }
-
-    fn selects_row(
-        &self,
-        shard: &Shard,
-        columns: &ShardColumns<'_>,
-        tree: &PathTree<'_>,
-        row: u64,
-        line: &mut Vec<u8>,
-    ) -> Result<bool> {
-        let mut select = || {
-            if tree.is_empty() {
-                return self.expression.selects(&RowSample { shard, columns, row, found: &[] });
-            }
-            shard.read_line(row, line)?;
-            let found = shard.find_paths(line, tree)?;
-            found.iter().enumerate().for_each(|(path, value)| self.note(path, value.is_some()));
-            self.expression.selects(&RowSample { shard, columns, row, found: &found })
+        let open: Vec<usize> = (0..rows.len()).filter(|i| answers[*i].is_open()).collect();
+        let numbers: Vec<u64> = open.iter().map(|i| rows.row(*i)).collect();
+        let selects = |row: u64, found: &[Option<FoundValue<'_>>]| {
+            let sample = RowSample { shard, columns, row, found };
+            self.expression.selects(&sample).map_err(|error| shard.here(error, row))
         };
-        select().map_err(|error| shard.here(error, row))
+        if tree.is_empty() {
+            for (i, row) in open.into_iter().zip(numbers) {
+                selected[i] = selects(row, &[])?;
+            }
+            return Ok(selected);
+        }
+        shard.each_line(&numbers, &mut |at, line| {
+            let row = numbers[at];
+            let found = shard.find_paths(line, &tree).map_err(|error| shard.here(error, row))?;
+            found.iter().enumerate().for_each(|(path, value)| self.note(path, value.is_some()));
+            selected[open[at]] = selects(row, &found)?;
+            Ok(())
+        })?;
+        Ok(selected)
     }
 }
 
