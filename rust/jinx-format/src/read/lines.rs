@@ -5,7 +5,6 @@ use crate::read::marked_rows::with_header;
 use crate::read::shard::Shard;
 use jinx_core::error::{Error, Result};
 use jinx_core::json::markers;
-use jinx_core::num::to_u64;
 use std::borrow::Cow;
 
 /// Bytes that are read at once: they are still in the processor's caches when they are parsed.

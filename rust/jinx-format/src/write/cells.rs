@@ -37,6 +37,17 @@ impl Cells {
         self.spool.push(&tagged(tag, bits))
     }
 
+    /// Adds cells with the same tag.
+    ///
+    /// # Errors
+    /// I/O errors of the spool.
+    pub(super) fn push_all(&mut self, tag: u8, bits: &[u64]) -> Result<()> {
+        if self.is_tagged || *self.tag.get_or_insert(tag) != tag {
+            return bits.iter().try_for_each(|bits| self.push(tag, *bits));
+        }
+        self.spool.push(&le_bytes(bits))
+    }
+
     fn add_tags(&mut self) -> Result<()> {
         let mut spool = Spool::new(&self.directory);
         self.each(|tag, bits| spool.push(&tagged(tag, bits)))?;
@@ -90,6 +101,18 @@ impl CellBlock<'_> {
             }
         }
     }
+}
+
+/// Numbers as little-endian bytes.
+pub(super) fn le_bytes(numbers: &[u64]) -> Vec<u8> {
+    let mut bytes = vec![0; 8 * numbers.len()];
+    bytes
+        .as_chunks_mut::<8>()
+        .0
+        .iter_mut()
+        .zip(numbers)
+        .for_each(|(cell, number)| *cell = number.to_le_bytes());
+    bytes
 }
 
 fn tagged(tag: u8, bits: u64) -> [u8; TAGGED] {

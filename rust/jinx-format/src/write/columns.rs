@@ -4,6 +4,7 @@ use crate::fields::{Fact, FieldInfo, Measure, Path};
 use crate::footer::{ArrayRef, ColumnInfo};
 use crate::write::address_map::AddressMap;
 use crate::write::cells::Cells;
+use crate::write::numbers::NumberCells;
 use crate::write::options::ColumnChoice;
 use crate::write::spool::Spool;
 use jinx_core::error::Result;
@@ -123,18 +124,25 @@ impl ColumnBuilder {
     /// As [`Self::add_row`].
     pub(super) fn add_numbers<'n>(
         &mut self,
-        numbers: impl Iterator<Item = (&'n Fact, &'n [(u8, u64)])>,
+        numbers: impl Iterator<Item = (&'n Fact, &'n NumberCells)>,
         rows: u64,
     ) -> Result<()> {
         for (fact, cells) in numbers {
-            let is_number = |(tag, _): &(u8, u64)| *tag != MISSING;
-            if !cells.iter().any(is_number) {
+            if cells.iter().all(|(tag, _)| tag == MISSING) {
                 continue;
             }
             let Some(at) = self.at(fact, IndexedType::Value) else { continue };
             let column = &mut self.columns[at];
             column.pad(self.rows)?;
-            cells.iter().try_for_each(|(tag, bits)| column.push(*tag, *bits))?;
+            match cells.tag() {
+                // Nothing is to be learnt from a float but that it is one.
+                Some(FLOAT) => {
+                    column.seen.floats = true;
+                    column.rows += to_u64(cells.bits.len());
+                    column.cells.push_all(FLOAT, &cells.bits)?;
+                }
+                _ => cells.iter().try_for_each(|(tag, bits)| column.push(tag, bits))?,
+            }
         }
         self.rows += rows;
         Ok(())

@@ -14,8 +14,8 @@ use jinx_core::sink::Sink;
 use std::sync::Arc;
 use twox_hash::XxHash3_64;
 
-/// Rows that a thread formats at once.
-const BLOCK_ROWS: usize = 32 << 10;
+/// Rows that a thread formats at once: what it makes of them stays in the processor's caches until it is written.
+const BLOCK_ROWS: usize = 8 << 10;
 /// The longest text of a number, its comma included.
 const NUMBER_BYTES: u64 = 32;
 
@@ -94,12 +94,61 @@ pub(super) struct NumberBlock {
     pub(super) ends: Vec<u64>,
     /// Of each line, as little-endian u64.
     pub(super) hashes: Vec<u8>,
-    /// Of each column, tag and bits of each cell.
-    pub(super) cells: Vec<Vec<(u8, u64)>>,
+    /// Of each column.
+    pub(super) cells: Vec<NumberCells>,
     /// One for each column and kind of value, with how many there are.
     pub(super) kinds: Vec<(Fact, u64)>,
     /// The paths of the columns.
     pub(super) paths: Vec<Fact>,
+}
+
+/// Cells of one column.
+pub(super) struct NumberCells {
+    /// One for each cell, or one for all if they are equal.
+    tags: Vec<u8>,
+    pub(super) bits: Vec<u64>,
+}
+
+impl NumberCells {
+    fn of(column: &NumberColumn<'_>, rows: &[u64]) -> Result<Self> {
+        let mut tags = Vec::new();
+        let mut bits = Vec::with_capacity(rows.len());
+        for row in rows {
+            let (tag, cell) = column.cell(*row)?;
+            match tags.first() {
+                Some(first) if tags.len() == 1 && *first != tag => {
+                    tags.resize(bits.len(), *first);
+                    tags.push(tag);
+                }
+                Some(_) if tags.len() == 1 => {}
+                _ => tags.push(tag),
+            }
+            bits.push(cell);
+        }
+        Ok(Self { tags, bits })
+    }
+
+    /// The tag of all cells, if it is the same.
+    pub(super) fn tag(&self) -> Option<u8> {
+        self.tags.first().copied().filter(|_| self.tags.len() == 1)
+    }
+
+    pub(super) fn cell(&self, i: usize) -> (u8, u64) {
+        let tag = self.tag().or_else(|| self.tags.get(i).copied());
+        (tag.unwrap_or(MISSING), self.bits.get(i).copied().unwrap_or_default())
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = (u8, u64)> {
+        (0..self.bits.len()).map(|i| self.cell(i))
+    }
+
+    /// How many cells have one of these tags.
+    fn count(&self, tags: [u8; 2]) -> u64 {
+        to_u64(match self.tag() {
+            Some(tag) => self.bits.len() * usize::from(tags.contains(&tag)),
+            None => self.tags.iter().filter(|tag| tags.contains(tag)).count(),
+        })
+    }
 }
 
 /// What the lines have in common.
@@ -161,18 +210,17 @@ impl<'c> NumberLines<'c> {
 
     /// `None` if a float is not finite.
     fn block(&self, rows: &[u64]) -> Result<Option<NumberBlock>> {
-        let mut cells: Vec<Vec<(u8, u64)>> = Vec::with_capacity(self.columns.len());
+        let mut cells: Vec<NumberCells> = Vec::with_capacity(self.columns.len());
         let mut kinds = Vec::new();
         for (column, path) in self.columns.iter().zip(&self.paths) {
-            let column = rows.iter().map(|row| column.cell(*row)).collect::<Result<Vec<_>>>()?;
-            let is_odd = |(tag, bits): &(u8, u64)| *tag == FLOAT && !f64::from_bits(*bits).is_finite();
+            let column = NumberCells::of(column, rows)?;
+            let is_odd = |(tag, bits): (u8, u64)| tag == FLOAT && !f64::from_bits(bits).is_finite();
             if column.iter().any(is_odd) {
                 return Ok(None);
             }
-            let count = |tags: [u8; 2]| to_u64(column.iter().filter(|(tag, _)| tags.contains(tag)).count());
             let all =
                 [("null", [MISSING; 2]), ("bool", [BOOL; 2]), ("int", [INT, UINT]), ("float", [FLOAT; 2])];
-            let found = all.map(|(kind, tags)| (fact(&path.path, kind), count(tags)));
+            let found = all.map(|(kind, tags)| (fact(&path.path, kind), column.count(tags)));
             kinds.extend(found.into_iter().filter(|(_, count)| *count > 0));
             cells.push(column);
         }
@@ -183,7 +231,7 @@ impl<'c> NumberLines<'c> {
             let start = lines.len();
             for (before, column) in self.before.iter().zip(&cells) {
                 lines.extend_from_slice(before);
-                let (tag, bits) = column[row];
+                let (tag, bits) = column.cell(row);
                 match tag {
                     BOOL => lines.extend_from_slice(if bits == 0 { b"false" } else { b"true" }),
                     INT => {

@@ -4,6 +4,7 @@ use crate::fields::{Fact, FieldStats};
 use crate::footer::ArrayRef;
 use crate::sidecar::{ALIGNMENT, HEADER_BYTES, Header};
 use crate::view::{Base, NewView, ViewInfo, count_samples};
+use crate::write::cells::le_bytes;
 use crate::write::columns::{ArraySink, ColumnBuilder, Fill};
 use crate::write::encode::EncodedRow;
 use crate::write::footer_text::{FooterParts, check_footer, footer_text, room_for_names};
@@ -191,16 +192,15 @@ impl PairBuilder {
         self.flush_lines()?;
         let file = self.side.files.main_file();
         file.write_all(&block.lines).map_err(|error| Error::io(&self.path, &error))?;
-        for end in &block.ends {
-            self.ends.push(&(self.main_len + end).to_le_bytes())?;
-        }
+        let ends: Vec<u64> = block.ends.iter().map(|end| self.main_len + end).collect();
+        self.ends.push(&le_bytes(&ends))?;
         self.main_len += to_u64(block.lines.len());
         self.hashes.push(&block.hashes)?;
         for (fact, rows) in &block.kinds {
             self.stats.add_many(fact, *rows);
         }
         let rows = to_u64(block.ends.len());
-        self.columns.add_numbers(block.paths.iter().zip(block.cells.iter().map(Vec::as_slice)), rows)?;
+        self.columns.add_numbers(block.paths.iter().zip(&block.cells), rows)?;
         self.rows += rows;
         Ok(())
     }
