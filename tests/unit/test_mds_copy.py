@@ -45,11 +45,9 @@ def test_a_copy_is_what_writing_the_samples_gives(tmp_path, compression):
     done = jinx.convert(source, tmp_path / "b.mds")
     assert (done.samples, done.shards) == (COUNT, 1)
     assert files(tmp_path / "b.mds") == files(write(tmp_path / "wanted"))
-    packed = jinx.convert(source, tmp_path / "c.mds", compression="sample::zstd:3", shard_size="64kb", threads=3)
+    packed = jinx.convert(source, tmp_path / "c.mds", compression="sample::zstd:3", shard_size=2048, threads=3)
     assert packed.shards > 1
-    assert files(tmp_path / "c.mds") == files(
-        write(tmp_path / "packed", compression="sample::zstd:3", size_limit="64kb")
-    )
+    assert files(tmp_path / "c.mds") == files(write(tmp_path / "packed", compression="sample::zstd:3", size_limit=2048))
 
 
 def test_rows_and_columns_are_selected(tmp_path):

@@ -213,9 +213,11 @@ class Conversion:
         return WriteResult.of(settings.out, done)
 
     def _copy_mds(self, directories: Sequence[str]) -> WriteResult | None:
-        from jinx._open import open
+        from jinx._dataset.dataset import Dataset
+        from jinx.mds._directories import open_directories
 
-        source = open(directories, verify="full")
+        # Everything is read, and what is written must not cover up damage.
+        source = open_directories(Dataset, directories, hashes=True)
         where: str | None = self.settings.core["where"]
         return copy_mds(source if where is None else source.filter(where), self.settings, self.progress)
 

@@ -22,6 +22,9 @@ const PIECE_BYTES: u64 = 1 << 20;
 /// Least time between two reports.
 const REPORT_EVERY: Duration = Duration::from_millis(80);
 
+/// The bytes of samples that follow one another.
+type Copied = Vec<Vec<u8>>;
+
 /// Samples of directories as one sequence.
 #[derive(Debug, Clone)]
 pub struct MdsSamples {
@@ -104,7 +107,7 @@ pub fn copy_mds(
     let workers = (0..options.workers())
         .map(|_| {
             let mut copier = Copier { samples, encoder: writer.encoder()?, known: None };
-            Ok(move |piece: Range<u64>, _: &mut dyn FnMut(Vec<Vec<u8>>) -> Result<()>| {
+            Ok(move |piece: Range<u64>, _: &mut dyn FnMut(Copied) -> Result<()>| -> Result<Copied> {
                 piece.map(|i| copier.sample(i)).collect()
             })
         })
@@ -180,8 +183,8 @@ impl Writing<'_> {
     }
 }
 
-impl Commit<Vec<Vec<u8>>> for Writing<'_> {
-    fn commit(&mut self, samples: Vec<Vec<u8>>) -> Result<()> {
+impl Commit<Copied> for Writing<'_> {
+    fn commit(&mut self, samples: Copied) -> Result<()> {
         samples.iter().try_for_each(|sample| self.writer.push(sample))
     }
 

@@ -134,6 +134,16 @@ mod avx2 {
         scan.scan::<Avx2>()
     }
 
+    /// # Safety
+    /// As [`scanned`].
+    #[inline(always)]
+    unsafe fn equal(vector: __m256i, byte: u8) -> u64 {
+        // SAFETY: promised by the caller.
+        let mask =
+            unsafe { _mm256_movemask_epi8(_mm256_cmpeq_epi8(vector, _mm256_set1_epi8(byte.cast_signed()))) };
+        u64::from(mask.cast_unsigned())
+    }
+
     /// Used in [`scanned`] alone.
     struct Avx2;
 
@@ -145,17 +155,13 @@ mod avx2 {
                 // SAFETY: only a scan for processors with AVX2 comes here, and any 32 bytes are a vector.
                 unsafe {
                     let vector = std::mem::transmute::<[u8; 32], __m256i>(*bytes);
-                    let equal = |vector, byte: u8| {
-                        let equal = _mm256_cmpeq_epi8(vector, _mm256_set1_epi8(byte.cast_signed()));
-                        u64::from(_mm256_movemask_epi8(equal).cast_unsigned()) << (32 * i)
-                    };
                     // This bit is all that tells `{` from `[` and `}` from `]`.
                     let folded = _mm256_or_si256(vector, _mm256_set1_epi8(0x20));
-                    block.quotes |= equal(vector, b'"');
-                    block.backslashes |= equal(vector, b'\\');
-                    block.commas |= equal(vector, b',');
-                    block.opens |= equal(folded, b'{');
-                    block.closes |= equal(folded, b'}');
+                    block.quotes |= equal(vector, b'"') << (32 * i);
+                    block.backslashes |= equal(vector, b'\\') << (32 * i);
+                    block.commas |= equal(vector, b',') << (32 * i);
+                    block.opens |= equal(folded, b'{') << (32 * i);
+                    block.closes |= equal(folded, b'}') << (32 * i);
                 }
             }
             block
