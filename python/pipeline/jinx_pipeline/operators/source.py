@@ -49,7 +49,7 @@ def source_of(origin: Any) -> Source:
     if isinstance(origin, Sequence) and not isinstance(origin, str | bytes):
         return ListSource(origin)
     if hasattr(origin, "take") and hasattr(origin, "column_names") and hasattr(origin, "select"):
-        return DatasetSource(origin)
+        return DatasetSource(origin)  # pyright: ignore[reportArgumentType] - or what has its methods
     raise TypeError(f"samples are a jinx dataset or a list of dicts, not {type(origin).__name__}")
 
 
