@@ -46,8 +46,8 @@ pub(super) enum IndexedType {
     Text,
 }
 
-/// What is indexed of top-level values of a kind, without being asked.
-pub(super) fn is_default(kind: &str) -> Option<IndexedType> {
+/// How top-level values of a kind are indexed without being asked.
+pub(super) fn default_type(kind: &str) -> Option<IndexedType> {
     match kind {
         "bool" | "int" | "float" => Some(IndexedType::Value),
         "str" | "list" => Some(IndexedType::Length),

@@ -193,9 +193,8 @@ impl PairBuilder {
     /// footer, and a block does not tell which of its rows comes first.
     pub(super) fn knows(&self, block: &LineBlock) -> bool {
         let has = |(fact, values): &(Fact, u64)| *values == 0 || self.stats.has(&fact.path);
-        let columns = block.columns.iter().filter(|column| column.has_values());
-        block.kinds.iter().all(has)
-            && columns.into_iter().all(|column| self.columns.has(&column.path, column.kind))
+        let mut columns = block.columns.iter().filter(|column| column.has_values());
+        block.kinds.iter().all(has) && columns.all(|column| self.columns.has(&column.path, column.kind))
     }
 
     /// Appends rows.

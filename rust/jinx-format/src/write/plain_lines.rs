@@ -1,12 +1,12 @@
 //! Rows of plain JSON that are written in another order: their lines and checksums are copied, and what the footer says
 //! of them comes from the source's footer and columns, without parsing a row.
 
-use crate::fields::{FieldInfo, Path};
+use crate::fields::{Fact, FieldInfo, Path};
 use crate::footer::Footer;
 use crate::key::needs_quotes;
 use crate::read::columns::{ColumnKind, IndexedColumn};
 use crate::read::shard::Shard;
-use crate::write::columns::{IndexedType, MISSING, UINT, is_default};
+use crate::write::columns::{IndexedType, MISSING, UINT, default_type};
 use crate::write::encode::RowEncoder;
 use crate::write::line_block::{BlockColumn, LineBlock, kind_fact};
 use crate::write::numbers::NumberColumn;
@@ -108,7 +108,7 @@ impl<'s> PlainLines<'s> {
             let path =
                 Arc::clone(paths.entry(field.path.clone()).or_insert_with(|| Arc::new(field.path.clone())));
             let Some((kind, has_null)) = only_kind(field, shard.len()) else { return Ok(None) };
-            let cells = match is_default(kind) {
+            let cells = match default_type(kind) {
                 None => None,
                 Some(indexed) => {
                     let stored =
@@ -236,14 +236,12 @@ impl<'s> PlainLines<'s> {
 
     /// The cells of all columns, and how many values there are of each kind.
     #[allow(clippy::type_complexity)]
-    fn facts(&self, places: &[(usize, u64)]) -> Result<(Vec<BlockColumn>, Vec<(crate::fields::Fact, u64)>)> {
+    fn facts(&self, places: &[(usize, u64)]) -> Result<(Vec<BlockColumn>, Vec<(Fact, u64)>)> {
         let mut rows_of = vec![0u64; self.shards.len()];
         places.iter().for_each(|(shard, _)| rows_of[*shard] += 1);
-        let mut kinds: Vec<(crate::fields::Fact, u64)> = Vec::new();
+        let mut kinds: Vec<(Fact, u64)> = Vec::new();
         let mut add = |path: &Arc<Path>, kind: &'static str, values: u64| {
-            let is_same = |(fact, _): &&mut (crate::fields::Fact, u64)| {
-                fact.kind == kind && Arc::ptr_eq(&fact.path, path)
-            };
+            let is_same = |(fact, _): &&mut (Fact, u64)| fact.kind == kind && Arc::ptr_eq(&fact.path, path);
             match kinds.iter_mut().find(is_same) {
                 Some((_, count)) => *count += values,
                 None if values > 0 => kinds.push((kind_fact(path, kind), values)),
@@ -309,8 +307,8 @@ impl PlainShard<'_> {
 
     /// What a column of the output has of this shard.
     fn cells(&self, place: usize) -> Option<NumberColumn<'_>> {
-        let columns = self.fields.iter().filter_map(|field| field.cells.as_ref());
-        let (_, column) = columns.into_iter().find(|(at, _)| *at == place)?;
+        let mut columns = self.fields.iter().filter_map(|field| field.cells.as_ref());
+        let (_, column) = columns.find(|(at, _)| *at == place)?;
         let validity = column.validity.as_deref();
         Some(NumberColumn { name: "", dtype: column.dtype, data: &column.data, validity })
     }
