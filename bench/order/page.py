@@ -53,8 +53,8 @@ a float key and a short string. Every measurement is a process of its own that e
 count. The contestants take turns, and medians count. `cp` is `cp --reflink=never` of the same files, synced.
 
 {bounded} MLDataForge runs `join jinx --mmap --lazy --encoding b64`, which writes media into the rows; it and
-Hugging Face datasets have one round. Bytes read through a memory map count where they come from disk. "At least" is
-what must be read and written in any case: the data once.
+Hugging Face datasets, and DuckDB with media, have one round. Bytes read through a memory map count where they come from
+disk. "At least" is what must be read and written in any case: the data once.
 """
 
 _LIMITED = """In the cases with four times the memory, every contestant runs in a control group that bounds all of its
