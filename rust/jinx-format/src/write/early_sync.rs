@@ -1,6 +1,7 @@
 //! Passes what is written to the disk while more is made, so that the sync at the end finds little left to do.
 
 use jinx_core::error::{Error, Result};
+use jinx_core::io::{FileOps, RealOps};
 use jinx_core::num::to_u64;
 use std::fs::File;
 use std::io;
@@ -30,7 +31,8 @@ impl EarlySync {
         self.finish(path)?;
         // Without a second handle or a thread, the sync at the end does it all.
         if let Ok(file) = file.try_clone() {
-            self.running = thread::Builder::new().spawn(move || file.sync_data()).ok();
+            let path = path.to_owned();
+            self.running = thread::Builder::new().spawn(move || RealOps.sync_file(&file, &path)).ok();
         }
         self.bytes = 0;
         Ok(())
