@@ -138,7 +138,7 @@ $(STAMPS)/ray: requirements/ray.txt $(STAMPS)/test
 	@mkdir -p $(@D) && touch $@
 
 test-ray: $(STAMPS)/ray develop ## the pipeline on a Ray cluster that the tests start
-	$(PY) -m pytest --timeout 300 tests/pipeline/engines/test_ray.py tests/pipeline/engines/test_ray_address.py
+	$(PY) -m pytest --timeout 300 tests/pipeline/engines/test_ray*.py tests/pipeline/ray_data
 
 soak: $(STAMPS)/test develop ## kills, failing calls and damaged files at length (hours)
 	JINX_SOAK=1 $(PY) -m pytest -n 2 --dist loadfile tests/fault

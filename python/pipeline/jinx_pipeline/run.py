@@ -3,7 +3,7 @@
 import json
 import os
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -98,7 +98,7 @@ class _Job:
     ledger: Ledger
     plan: Plan
     crew: Crew
-    worker_counts: dict[str, int]
+    worker_counts: Mapping[str, int]
     progress: Progress
 
 
@@ -106,7 +106,7 @@ class _Job:
 class Run:
     """A run in its working directory.
 
-    Args:
+    Attributes:
         recipe: What to do; it has an export.
         progress: How to show progress: `"auto"`, `"plain"` or `"none"`.
         restart: Forget an earlier run of the working directory.

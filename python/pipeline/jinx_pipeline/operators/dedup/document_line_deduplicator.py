@@ -18,6 +18,8 @@ from jinx_pipeline.operators.registry import register
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+_compute: Any = pc  # its functions are made when it is imported, so their types are not known
+
 
 @register("document_line_deduplicator", modality="text")
 class DocumentLineDeduplicator(PartDeduplicator):
@@ -90,8 +92,8 @@ class DocumentLineDeduplicator(PartDeduplicator):
 
     def _is_counted(self, lines: pa.Array) -> "npt.NDArray[np.bool_]":
         """Which lines may be removed."""
-        stripped = pc.utf8_trim_whitespace(lines)
-        counted = pc.greater_equal(pc.utf8_length(stripped), self.min_line_length)
+        stripped = _compute.utf8_trim_whitespace(lines)
+        counted = _compute.greater_equal(_compute.utf8_length(stripped), self.min_line_length)
         for is_skipped, pattern in (
             (self.skip_brackets, r"^[{}\[\]();]*$"),
             (self.skip_markdown_headers, "^#"),
@@ -99,11 +101,13 @@ class DocumentLineDeduplicator(PartDeduplicator):
             (self.skip_html_tags, r"(?i)^</?[a-z][a-z0-9]*[^>]*>?$"),
         ):
             if is_skipped:
-                counted = pc.and_not(counted, pc.match_substring_regex(stripped, pattern))
+                counted = _compute.and_not(counted, _compute.match_substring_regex(stripped, pattern))
         return counted.to_numpy(zero_copy_only=False).copy()
 
 
 def _lines(texts: pa.Array) -> "tuple[pa.Array, npt.NDArray[np.int64]]":
     """The lines of all texts, and the text of each."""
-    split = pc.split_pattern(texts, "\n")
-    return pc.list_flatten(split), pc.list_parent_indices(split).to_numpy(zero_copy_only=False).astype(np.int64)
+    split = _compute.split_pattern(texts, "\n")
+    return _compute.list_flatten(split), _compute.list_parent_indices(split).to_numpy(zero_copy_only=False).astype(
+        np.int64
+    )

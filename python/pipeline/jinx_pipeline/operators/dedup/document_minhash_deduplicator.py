@@ -4,7 +4,6 @@ from collections.abc import Iterable
 from typing import Literal
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from jinx import kernels
 from jinx_pipeline.dedup.near import band_table, best_bands, near_duplicates
@@ -76,7 +75,7 @@ class DocumentMinhashDeduplicator(Deduplicator):
             texts = replaced(texts, [(self.ignore_pattern, "")], ctx)
         if self.tokenizer_model is not None:
             texts, is_lower = (
-                numbered_tokens(pc.utf8_lower(texts) if is_lower else texts, self.tokenizer_model, ctx),
+                numbered_tokens(_in_lower_case(texts) if is_lower else texts, self.tokenizer_model, ctx),
                 False,
             )
         found = kernels.minhash(
@@ -96,3 +95,7 @@ class DocumentMinhashDeduplicator(Deduplicator):
         if self.num_bands is None:
             return best_bands(self.jaccard_threshold, self.num_permutations)
         return self.num_bands, self.num_rows_per_band or self.num_permutations // max(self.num_bands, 1)
+
+
+def _in_lower_case(texts: pa.Array) -> pa.Array:
+    return pa.array([text.lower() for text in texts.to_pylist()], pa.large_string())
