@@ -29,6 +29,6 @@ compile ray test
 # One environment for each set of benchmark peers: they need not fit with the others.
 for peer in ../bench/peers/requirements/*.in; do
     others=(torch test)
-    case $peer in */streaming.in | */litdata.in) others=() ;; esac # they want older versions
+    case $peer in */streaming.in | */litdata.in | */packed-loaders.in) others=() ;; esac # they want older versions
     compile "${peer%.in}" "${others[@]}"
 done

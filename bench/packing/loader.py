@@ -1,16 +1,16 @@
 """What the packing loader costs on top of reading, decoding and tokenizing, in CPU time of one process.
 
-Usage: python -m bench.packing.loader [--samples N] [--rounds N] [--save loader.json]
+Runs as a process of its own: `python -m bench.packing.loader SAMPLES ROUNDS`.
 
 Both contestants read the same samples in the same order with the same threads, decode their images and tokenize their
 text. One is `PackedDataLoader`; the other stops there: it makes no packs, no tensors and no masks. They alternate.
 """
 
-import argparse
 import json
 import random
 import resource
 import statistics
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -27,21 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 MAX_LENGTH, MAX_IMAGES, THREADS, TOKENS = 4096, 24, 1, 64
-GOAL = 0.15
-
-
-def main() -> None:
-    """Measure, print, and save."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--samples", type=int, default=2000)
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--save", type=Path)
-    options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        found = measure(Path(folder), options.samples, options.rounds)
-    print(json.dumps(found, indent=2))
-    if options.save:
-        options.save.write_text(json.dumps(found, indent=2) + "\n", "utf-8")
+FIRST_BATCHES = 9
 
 
 def measure(folder: Path, samples: int, rounds: int) -> dict[str, Any]:
@@ -54,7 +40,7 @@ def measure(folder: Path, samples: int, rounds: int) -> dict[str, Any]:
         "image bytes, text tokenized": {"image_rule": f"fixed:{TOKENS}", "decode": None},
         "text tokenized": {"image_rule": None, "decode": None},
     }
-    out: dict[str, Any] = {"samples": samples, "max_length": MAX_LENGTH, "threads": THREADS, "goal": GOAL, "cases": {}}
+    out: dict[str, Any] = {"samples": samples, "threads": THREADS, "cases": {}}
     for number, (name, how) in enumerate(cases.items()):
         view = folder / f"lengths-{number}.jinx"
         jinx.annotate(folder / "train.jinx", view, tokenizer=folder / "model", image_rule=how["image_rule"])
@@ -102,18 +88,29 @@ def compare(
         "cpu_seconds_loader": round(medians["loader"], 4),
         "added": round(medians["loader"] / medians["without"] - 1, 4),
         "batches": len(plan),
-        "fresh_seconds": round(first_batch_seconds(dataset, plan, 0, how), 4),
-        "resume_seconds": round(first_batch_seconds(dataset, plan, len(plan) // 2, how), 4),
+        **first_batches(dataset, plan, how),
     }
 
 
-def first_batch_seconds(dataset: jinx.Dataset, plan: jinx.PackPlan, at: int, how: dict[str, Any]) -> float:
-    """CPU until the first batch of a new loader that continues at some place of the epoch."""
-    state = {**jinx.torch.PackedDataLoader(dataset, plan, num_workers=0, **how).state_dict()}
-    state |= plan.schedule().state(at)
+def first_batches(dataset: jinx.Dataset, plan: jinx.PackPlan, how: dict[str, Any]) -> dict[str, float]:
+    """Medians of the CPU time to the first batch of a new loader: of several epochs, and of places in one epoch."""
+    plans = [plan.with_epoch(epoch) for epoch in range(FIRST_BATCHES)]
+    places = [len(plan) * number // (FIRST_BATCHES + 1) for number in range(1, FIRST_BATCHES + 1)]
+    state = jinx.torch.PackedDataLoader(dataset, plan, num_workers=0, **how).state_dict()
+    seconds: dict[str, list[float]] = {"fresh_seconds": [], "resume_seconds": []}
+    for other, place in zip(plans, places, strict=True):
+        seconds["fresh_seconds"].append(first_batch_seconds(dataset, other, None, how))
+        resumed = state | plan.schedule().state(place)
+        seconds["resume_seconds"].append(first_batch_seconds(dataset, plan, resumed, how))
+    return {name: round(statistics.median(values), 4) for name, values in seconds.items()}
+
+
+def first_batch_seconds(dataset: jinx.Dataset, plan: jinx.PackPlan, state: Any, how: dict[str, Any]) -> float:
+    """CPU time of a loader that begins, or continues from a state, until its first batch."""
     before = time.process_time()
     loader = jinx.torch.PackedDataLoader(dataset, plan, num_workers=0, **how)
-    loader.load_state_dict(state)
+    if state is not None:
+        loader.load_state_dict(state)
     next(iter(loader))
     return time.process_time() - before
 
@@ -125,4 +122,5 @@ def cpu_seconds() -> float:
 
 
 if __name__ == "__main__":
-    main()
+    with tempfile.TemporaryDirectory() as temporary:
+        print(json.dumps(measure(Path(temporary), int(sys.argv[1]), int(sys.argv[2]))))

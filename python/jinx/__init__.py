@@ -1,4 +1,4 @@
-"""Multimodal training data in one readable file: JSON lines, an index and a binary sidecar, read lazily.
+"""Multimodal training data in two plain files: readable JSON lines with an index, and a binary sidecar, read lazily.
 
 jinx.convert("in.parquet", "out.jinx")
 ds = jinx.open("out.jinx")

@@ -1,13 +1,18 @@
 """Optional packages: what is said when one is missing."""
 
 import importlib
+import re
 import sys
+import tomllib
+from pathlib import Path
 
 import pytest
 
 import jinx
 import samples
 from jinx._optional import require
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_the_message_is_the_command_to_run(monkeypatch):
@@ -50,3 +55,18 @@ def test_torch_is_named_too(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(ImportError, match=r"jinx\.torch needs torch, .*pip install 'jinx-data\[torch\]'"):
         importlib.import_module("jinx.torch")
+
+
+@pytest.mark.parametrize(
+    ("settings", "package"), [("pyproject.toml", "jinx"), ("python/pipeline/pyproject.toml", "pipeline")]
+)
+def test_extras_and_their_uses_are_the_same(settings: str, package: str):
+    """An extra that nothing needs is a promise without code; a message may not name one that does not exist."""
+    declared = set(tomllib.loads((ROOT / settings).read_text("utf-8"))["project"]["optional-dependencies"])
+    used: set[str] = set()
+    for path in (ROOT / "python" / package).rglob("*.py"):
+        for call in re.findall(r"\brequire\((.*?)\)", path.read_text("utf-8"), re.DOTALL):
+            extra = re.search(r'extra="([\w-]+)"', call)
+            if extra:
+                used.add(extra[1])
+    assert declared - {"all"} == used

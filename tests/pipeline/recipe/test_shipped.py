@@ -135,6 +135,20 @@ def test_a_shipped_recipe_wants_an_input():
     assert "--in data.jinx" in done.output
 
 
+def test_plan_takes_a_shipped_recipe_and_another_column(tmp_path):
+    source = tmp_path / "in.jsonl"
+    source.write_text('{"body": {"en": "a text"}}\n', "utf-8")
+    named = CliRunner().invoke(pipeline, ["plan", "books", "--in", str(source), "--text", "body.en"])
+    assert named.exit_code == 0, named.output
+    assert "text_length_filter" in named.output
+
+
+def test_a_path_that_does_not_parse_is_refused(tmp_path):
+    done = CliRunner().invoke(pipeline, ["plan", "books", "--in", "x.jsonl", "--text", "t["])
+    assert done.exit_code == 2
+    assert "--text: 't['" in done.output
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(GOOD))
 def test_a_recipe_keeps_what_is_good(tmp_path, name):

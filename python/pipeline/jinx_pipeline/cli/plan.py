@@ -4,23 +4,24 @@ from typing import Any
 
 import click
 
-from jinx_pipeline.cli.running import examples, print_json
+from jinx_pipeline.cli.running import examples, input_options, print_json, read_with_input
 
 
-@click.command(epilog=examples("jinx-pipeline plan recipe.yaml", "jinx-pipeline plan recipe.yaml --json"))
+@click.command(epilog=examples("jinx-pipeline plan recipe.yaml", "jinx-pipeline plan web-en --in pages.jinx"))
 @click.argument("recipe", type=click.Path())
+@input_options
 @click.option("--workers", type=click.IntRange(1), help="Processes; one for each core if not given.")
 @click.option("--memory", metavar="SIZE", help="Memory that one worker may use, such as 4GB.")
 @click.option("--json", "as_json", is_flag=True, help="Print the plan as JSON.")
-def plan(recipe: str, *, as_json: bool, **options: Any) -> None:
+def plan(recipe: str, source: str | None, *, as_json: bool, **options: Any) -> None:
     """Say what RECIPE would do: stages, order of filters, blocks, inputs to convert, disk.
 
+    RECIPE is a file, or the name of a recipe that comes with the package; `run` lists these.
     Everything is checked, and nothing is written.
     """
     from jinx_pipeline.plan.describe import describe
-    from jinx_pipeline.recipe.read import read_recipe
 
-    facts = describe(read_recipe(recipe, **options))
+    facts = describe(read_with_input(recipe, source, options))
     if as_json:
         print_json(facts)
         return

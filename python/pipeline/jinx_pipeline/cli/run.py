@@ -5,16 +5,18 @@ from typing import Any
 
 import click
 
-from jinx_pipeline.cli.running import examples, print_result, run_options
+from jinx_pipeline.cli.running import examples, input_options, print_result, read_with_input, run_options
 
 
 @click.command(
     epilog=examples(
-        "jinx-pipeline run recipe.yaml --limit 100", "jinx-pipeline run web-en --in pages.jinx --out good.jinx"
+        "jinx-pipeline run recipe.yaml --limit 100",
+        "jinx-pipeline run web-en --in pages.jinx --out good.jinx",
+        "jinx-pipeline run web-en --in chats.jinx --text messages[*].content --out good.jinx",
     ),
 )
 @click.argument("recipe", type=click.Path(), required=False)
-@click.option("--in", "source", type=click.Path(), help="Read this dataset, instead of what the recipe says.")
+@input_options
 @click.option("--out", type=click.Path(), help="Write here, instead of where the recipe says.")
 @click.option("--overwrite", is_flag=True, help="Replace an existing output.")
 @click.option("--restart", is_flag=True, help="Forget what an interrupted run has done.")
@@ -42,20 +44,15 @@ def run(
     reported; no other row is lost, and the exit code is 1 if there are more of them than --max-bad-rows.
     """
     from jinx_pipeline.commit.publish import kind_at
-    from jinx_pipeline.recipe.model import Export, SourceSpec
-    from jinx_pipeline.recipe.read import read_recipe
-    from jinx_pipeline.recipe.shipped import shipped, shipped_or_file
+    from jinx_pipeline.recipe.model import Export
+    from jinx_pipeline.recipe.shipped import shipped
     from jinx_pipeline.run import Run
 
     if recipe is None:
         for name, purpose in shipped().items():
             click.echo(f"{name:12}  {purpose}")
         return 0
-    what = read_recipe(file := shipped_or_file(recipe), **options)
-    if source is not None:
-        what = replace(what, sources=(SourceSpec(source),))
-    elif file.stem == recipe:
-        raise click.UsageError(f"{recipe} comes without data; name an input: --in data.jinx (the recipe is {file})")
+    what = read_with_input(recipe, source, options)
     if out is not None:
         export = what.export or Export(out)
         what = replace(what, export=replace(export, path=out, kind=kind_at(out, export.kind)))

@@ -1,13 +1,51 @@
 """Options that several commands have, and what they print of a run."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import click
 
+from jinx_pipeline.recipe.model import Recipe
 from jinx_pipeline.run import RunResult
+from jinx_pipeline.sample.roles import ROLES
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+
+def input_options(function: F) -> F:
+    """Options that say what a recipe reads, instead of its `dataset`."""
+    options = [
+        click.option("--in", "source", type=click.Path(), help="Read this dataset, instead of what the recipe says."),
+        click.option("--text", metavar="PATH", help="Where the texts are: a column, or a path: messages[*].content."),
+        *(click.option(f"--{role}", metavar="PATH", help=f"Where the {role} are.") for role in ROLES[1:]),
+    ]
+    return _with(options, function)
+
+
+def read_with_input(recipe: str, source: str | None, options: dict[str, Any]) -> Recipe:
+    """Read a recipe, a file or one that comes with the package.
+
+    Args:
+        recipe: Its path or name.
+        source: The dataset to read instead of its own.
+        options: Paths of the roles, from `input_options`, and options of the recipe; None: as the recipe says.
+    """
+    from jinx_pipeline.recipe.model import SourceSpec
+    from jinx_pipeline.recipe.read import read_recipe
+    from jinx_pipeline.recipe.shipped import shipped_or_file
+
+    file = shipped_or_file(recipe)
+    roles = {role: path for role in ROLES if (path := options.pop(role)) is not None}
+    what = read_recipe(file, **options)
+    if source is not None:
+        what = replace(what, sources=(SourceSpec(source),), source_places=())
+    elif file.stem == recipe:
+        raise click.UsageError(f"{recipe} comes without data; name an input: --in data.jinx (the recipe is {file})")
+    try:
+        return replace(what, roles=replace(what.roles, **roles))
+    except ValueError as error:
+        raise click.UsageError(f"--{' or --'.join(roles)}: {error}") from error
 
 
 def run_options(function: F) -> F:
@@ -26,6 +64,10 @@ def run_options(function: F) -> F:
         ),
         click.option("--json", "as_json", is_flag=True, help="Print the result as JSON."),
     ]
+    return _with(options, function)
+
+
+def _with(options: list[Callable[[F], F]], function: F) -> F:
     for option in reversed(options):
         function = option(function)
     return function

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 import jinx
+from jinx._results import WriteResult
 from jinx_pipeline.operators.batch import REMOVED, STATS, Batch
 from jinx_pipeline.plan.source import ID, ROW, OpenSource
 from jinx_pipeline.plan.stage import Stage
@@ -30,7 +31,7 @@ class Output:
         self._declared = [name for name in sorted(writes) if name in self._stored]
         self._hidden = [name for name in (ROW, ID) if name in self._stored]
 
-    def write_rows(self, path: Path, batches: Sequence[Batch]) -> "jinx._results.WriteResult":
+    def write_rows(self, path: Path, batches: Sequence[Batch]) -> WriteResult:
         """The samples of batches as a dataset; nothing is decoded that did not change."""
         with jinx.Writer(path, overwrite=True, **self._stage.writer) as writer:
             for batch in batches:
@@ -46,13 +47,12 @@ class Output:
                     )
             return writer.close()
 
-    def write_view(self, path: Path, batches: Sequence[Batch]) -> "jinx._results.WriteResult":
+    def write_view(self, path: Path, batches: Sequence[Batch]) -> WriteResult:
         """Which rows of the base remain, in which order, and the columns that they have of their own."""
         base = self._source.base
         if base is None:
             raise ValueError("a view needs a base")
         rows = np.concatenate([self._source.input_rows(batch.positions) for batch in batches])
-        ids = [one for batch in batches for one in batch.ids]
         found = [self._columns(batch) for batch in batches]
         names = list(dict.fromkeys([*self._source.own_columns(), *(name for one in found for name in one)]))
         own: dict[str, Any] = {}
@@ -67,8 +67,11 @@ class Output:
                 continue
             own[name] = [None if value is REMOVED else value for value in values]
         own[ROW] = rows
-        if ids != [str(row) for row in rows.tolist()]:
-            own[ID] = ids
+        # Positions are rows, unless the source has names of its own.
+        if any(batch.is_named for batch in batches):
+            ids = [one for batch in batches for one in batch.ids]
+            if ids != [str(row) for row in rows.tolist()]:
+                own[ID] = ids
         view = base.select(rows)
         if dropped:
             view = view.drop_columns(dropped)
@@ -94,20 +97,8 @@ class Output:
             if STATS in self._stored:
                 columns[STATS] = [REMOVED] * len(batch)
         elif batch.stats:
-            columns[STATS] = self._ordered(batch.stats_column())
+            columns[STATS] = batch.stats_column(self._stage.stat_order)
         return columns
-
-    def _ordered(self, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """Statistics in the order of the recipe, after those that the input had."""
-        order = self._stage.stat_order
-        known = set(order)
-        return [
-            {
-                **{name: value for name, value in row.items() if name not in known},
-                **{name: row[name] for name in order if name in row},
-            }
-            for row in rows
-        ]
 
     def _values(self, batch: Batch, name: str) -> list[Any]:
         """The stored values of a column; REMOVED where a sample has none."""

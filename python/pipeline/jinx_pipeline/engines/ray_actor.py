@@ -45,7 +45,7 @@ class RayActor:
             answer = self._runner.load_files(self._files)
             if answer is not None:
                 return answer
-        import ray
+        import ray  # pyright: ignore[reportMissingImports] - the extra `ray`
 
         return "ready", os.getpid(), ray.get_runtime_context().get_node_id()
 

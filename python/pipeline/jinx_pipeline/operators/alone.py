@@ -121,7 +121,7 @@ def _columns(batch: Batch, *, keep_stats: bool) -> dict[str, Any]:
 def _table(batch: Batch, schema: pa.Schema, *, keep_stats: bool) -> pa.Table:
     """A table whose columns keep their types where they were not changed to others."""
     rows = batch.to_samples(stats=keep_stats)
-    names = list(dict.fromkeys([*batch.column_names, *([STATS] if keep_stats else [])]))
+    names: list[str] = list(dict.fromkeys([*batch.column_names, *([STATS] if keep_stats else [])]))
     arrays: list[pa.Array] = []
     for name in names:
         values = [row.get(name) for row in rows]

@@ -91,10 +91,10 @@ _KINDS: list[tuple[Any, Any]] = [
     (types.FunctionType, _of_function),
     (types.BuiltinFunctionType, lambda value, _: (value.__module__, value.__qualname__)),
     (types.MethodType, lambda value, seen: (_described(value.__func__, seen), _described(value.__self__, seen))),
-    (staticmethod | classmethod, lambda value, seen: _described(value.__func__, seen)),
+    ((staticmethod, classmethod), lambda value, seen: _described(value.__func__, seen)),
     (property, lambda value, seen: [_described(one, seen) for one in (value.fget, value.fset)]),
     (type, _of_class),
-    (frozenset | set, lambda value, _: sorted(map(repr, value))),
+    ((frozenset, set), lambda value, _: sorted(map(repr, value))),
     (dict, lambda value, seen: [(repr(key), _described(one, seen)) for key, one in value.items()]),
-    (list | tuple, lambda value, seen: [_described(one, seen) for one in value]),
+    ((list, tuple), lambda value, seen: [_described(one, seen) for one in value]),
 ]

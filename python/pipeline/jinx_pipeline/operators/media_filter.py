@@ -60,7 +60,7 @@ def any_or_all_of(
     """
     lists = next(iter(stats.values()))
     masks = [inside(stats[name].flatten(), low, high) for name, (low, high) in bounds.items()]
-    lengths = np.asarray(pc.fill_null(pc.list_value_length(lists), 0), dtype=np.int64)
+    lengths = np.asarray(pc.fill_null(lists.value_lengths(), 0), dtype=np.int64)
     passed = np.concatenate([[0], np.cumsum(np.logical_and.reduce(masks))])
     stops = np.cumsum(lengths)
     counts = passed[stops] - passed[stops - lengths]

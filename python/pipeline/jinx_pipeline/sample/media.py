@@ -142,7 +142,8 @@ class MediaList(Sequence[Media]):
     """
 
     def __init__(self, column: Callable[[], Any], steps: Steps, role: "Role", roles: "Roles") -> None:
-        self._column, self._steps, self._role, self._roles = column, steps, role, roles
+        self._column, self._steps, self._roles = column, steps, roles
+        self._role: Role = role
         self._items: list[Media] | None = None
 
     @overload

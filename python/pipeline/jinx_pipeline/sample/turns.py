@@ -7,8 +7,10 @@ from typing import Any
 from jinx_pipeline.sample.dialog_errors import DialogError
 from jinx_pipeline.sample.messages import as_text, checked, without
 
-_ROLES = {"system": "system", "human": "user", "user": "user", "gpt": "assistant", "assistant": "assistant"}
-_ROLES |= {"observation": "tool", "tool": "tool"}
+_ROLES = {"system": "system", "human": "user", "user": "user", "gpt": "assistant", "assistant": "assistant"} | {
+    "observation": "tool",
+    "tool": "tool",
+}
 _FROM = {"system": "system", "user": "human", "assistant": "gpt", "tool": "observation"}
 
 

@@ -17,12 +17,12 @@ use pyo3::prelude::*;
 use std::sync::Arc;
 
 /// The samples beneath a view.
-struct Stored<'r> {
+struct ReorderedRows<'r> {
     rows: &'r dyn Rows,
     lines: Option<PlainLines<'r>>,
 }
 
-impl Samples for Stored<'_> {
+impl Samples for ReorderedRows<'_> {
     fn count(&self) -> u64 {
         self.rows.files().samples
     }
@@ -68,7 +68,7 @@ pub fn reorder(
         let live = live.filter(|(shards, i)| shards.samples(*i) > 0);
         let live = live.map(|(shards, i)| shards.shard(i)).collect::<Result<Vec<_>>>()?;
         let lines = if live.is_empty() { None } else { PlainLines::of(&live, writer.options())? };
-        let samples = Stored { rows: &*view.rows, lines };
+        let samples = ReorderedRows { rows: &*view.rows, lines };
         let positions = view.positions.as_ref().map(|positions| positions.as_slice());
         let job = Rewrite { samples: &samples, view: positions, order, bytes, memory, scratch: &scratch };
         let plan = runs.map_or(Plan::OnePass, |runs| Plan::TwoPasses { runs });

@@ -11,7 +11,7 @@ from jinx_pipeline.operators.context import Context
 from jinx_pipeline.operators.parameters import ParameterError
 
 
-def checked_pattern(operator: str, pattern: str, repl: str) -> None:
+def checked_pattern(operator: str, pattern: str, repl: str, parameter: str = "pattern") -> None:
     """Refuse a pattern that does not parse.
 
     Raises:
@@ -20,7 +20,7 @@ def checked_pattern(operator: str, pattern: str, repl: str) -> None:
     try:
         kernels.replace_pattern([], _plain(pattern), repl)
     except InvalidError as error:
-        raise ParameterError(operator, "pattern", str(error)) from None
+        raise ParameterError(operator, parameter, str(error)) from None
 
 
 def replaced(texts: pa.Array, steps: Iterable[tuple[str, str]], ctx: Context) -> pa.Array:
@@ -34,7 +34,7 @@ def merged(texts: pa.Array, edited: list[str | None]) -> pa.Array:
     """The edited texts, and those that stay as they were."""
     if all(text is None for text in edited):
         return texts
-    return pc.coalesce(pa.array(edited, texts.type), texts)
+    return pc.coalesce(pa.array(edited, texts.type), texts)  # pyright: ignore[reportAttributeAccessIssue] - made when imported
 
 
 def _plain(pattern: str) -> str:

@@ -1,6 +1,6 @@
 """Videos opened with PyAV."""
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Any
 
@@ -9,7 +9,7 @@ from jinx_pipeline.sample.media import Media, MediaError
 
 
 @contextmanager
-def opened(medium: Media, what: str) -> Iterator[Any]:
+def opened(medium: Media, what: str) -> Generator[Any]:
     """A PyAV container with a video stream.
 
     Args:

@@ -1,0 +1,1 @@
+"""Copying as stored, saved views, added columns and filters by expression, next to other systems."""
