@@ -37,15 +37,18 @@ impl Cells {
         self.spool.push(&tagged(tag, bits))
     }
 
-    /// Adds cells with the same tag.
+    /// Adds cells that follow one another.
     ///
     /// # Errors
     /// I/O errors of the spool.
-    pub(super) fn push_all(&mut self, tag: u8, bits: &[u64]) -> Result<()> {
-        if self.is_tagged || *self.tag.get_or_insert(tag) != tag {
-            return bits.iter().try_for_each(|bits| self.push(tag, *bits));
+    pub(super) fn push_all(&mut self, cells: &[(u8, u64)]) -> Result<()> {
+        let tag = self.tag.or(cells.first().map(|(tag, _)| *tag));
+        if self.is_tagged || cells.iter().any(|(other, _)| Some(*other) != tag) {
+            return cells.iter().try_for_each(|(tag, bits)| self.push(*tag, *bits));
         }
-        self.spool.push(&le_bytes(bits))
+        self.tag = tag;
+        let bytes: Vec<u8> = cells.iter().flat_map(|(_, bits)| bits.to_le_bytes()).collect();
+        self.spool.push(&bytes)
     }
 
     fn add_tags(&mut self) -> Result<()> {
@@ -101,18 +104,6 @@ impl CellBlock<'_> {
             }
         }
     }
-}
-
-/// Numbers as little-endian bytes.
-pub(super) fn le_bytes(numbers: &[u64]) -> Vec<u8> {
-    let mut bytes = vec![0; 8 * numbers.len()];
-    bytes
-        .as_chunks_mut::<8>()
-        .0
-        .iter_mut()
-        .zip(numbers)
-        .for_each(|(cell, number)| *cell = number.to_le_bytes());
-    bytes
 }
 
 fn tagged(tag: u8, bits: u64) -> [u8; TAGGED] {
