@@ -13,7 +13,9 @@ from jinx_pipeline.operators.text.found_replacer import FoundReplacer
 class CleanEmailMapper(FoundReplacer):
     """Replaces e-mail addresses in texts.
 
-    create("clean_email_mapper", repl="[mail]")([{"text": "to a.b@example.org."}])  # [{"text": "to [mail]."}]
+    With `pattern` it replaces what that matches instead.
+
+        create("clean_email_mapper", repl="[mail]")([{"text": "to a.b@example.org."}])  # [{"text": "to [mail]."}]
     """
 
     def replace(self, texts: pa.Array, ctx: Context) -> Edited:

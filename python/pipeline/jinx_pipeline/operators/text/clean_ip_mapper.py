@@ -13,8 +13,10 @@ from jinx_pipeline.operators.text.found_replacer import FoundReplacer
 class CleanIpMapper(FoundReplacer):
     """Replaces IP addresses, of version 4 and 6, in texts.
 
-    create("clean_ip_mapper", repl="[ip]")([{"text": "10.0.0.1, not 999.1.1.1"}])
-    # [{"text": "[ip], not 999.1.1.1"}]
+    With `pattern` it replaces what that matches instead.
+
+        create("clean_ip_mapper", repl="[ip]")([{"text": "10.0.0.1, not 999.1.1.1"}])
+        # [{"text": "[ip], not 999.1.1.1"}]
     """
 
     def replace(self, texts: pa.Array, ctx: Context) -> Edited:

@@ -13,7 +13,9 @@ from jinx_pipeline.operators.text.found_replacer import FoundReplacer
 class CleanLinksMapper(FoundReplacer):
     """Replaces links (`http://`, `https://`, `ftp://`, `www.`) in texts; punctuation after a link stays.
 
-    create("clean_links_mapper")([{"text": "see https://example.org/a, please"}])  # [{"text": "see , please"}]
+    With `pattern` it replaces what that matches instead.
+
+        create("clean_links_mapper")([{"text": "see https://example.org/a, please"}])  # [{"text": "see , please"}]
     """
 
     def replace(self, texts: pa.Array, ctx: Context) -> Edited:
