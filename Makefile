@@ -36,7 +36,7 @@ INSTALL = $(if $(wildcard $(BIN)/uv),$(BIN)/uv pip install --quiet --python $(PY
 INSTALL_STREAMING = $(if $(wildcard $(BIN)/uv),$(BIN)/uv pip install --quiet --python $(STREAMING)/bin/python,$(STREAMING)/bin/python -m pip install --quiet)
 CRATES := --workspace --exclude jinx-py
 
-.PHONY: help setup develop demo test test-rust test-streaming test-python test-quick test-ray test-trainers coverage need-llvm-cov lint lint-rust lint-python bench bench-mds bench-micro bench-order bench-packing bench-views soak fuzz pages docs wheel pins clean need-cargo
+.PHONY: help setup develop demo test test-rust test-streaming test-python test-quick test-ray test-trainers coverage need-llvm-cov lint lint-rust lint-python bench bench-mds bench-micro bench-order bench-packing bench-pipeline bench-views soak fuzz pages docs wheel pins clean need-cargo
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -138,7 +138,7 @@ $(STAMPS)/ray: requirements/ray.txt $(STAMPS)/test
 	@mkdir -p $(@D) && touch $@
 
 test-ray: $(STAMPS)/ray develop ## the pipeline on a Ray cluster that the tests start
-	$(PY) -m pytest --timeout 300 tests/pipeline/engines/test_ray.py tests/pipeline/engines/test_ray_address.py
+	$(PY) -m pytest --timeout 300 tests/pipeline/engines/test_ray*.py tests/pipeline/ray_data
 
 soak: $(STAMPS)/test develop ## kills, failing calls and damaged files at length (hours)
 	JINX_SOAK=1 $(PY) -m pytest -n 2 --dist loadfile tests/fault
@@ -163,6 +163,9 @@ bench-packing: develop $(STAMPS)/test ## packers and packing loaders compared: m
 
 bench-views: develop $(STAMPS)/test ## copies, saved views, added columns and filters next to other systems: minutes, and a page
 	$(PY) -m bench.views --save $(BENCH_OUT) $(BENCH_ARGS)
+
+bench-pipeline: develop $(STAMPS)/test ## the pipeline next to Data-Juicer: minutes, and a page in docs/benchmarks
+	$(PY) -m bench.pipeline --save $(BENCH_OUT) $(BENCH_ARGS)
 
 fuzz: need-cargo $(STAMPS)/test develop ## fuzz every reader for FUZZ_SECONDS, then the property tests at length
 	$(PY) tools/fuzz.py $(FUZZ_SECONDS)

@@ -109,7 +109,7 @@ class Batches:
     """Samples at given indices, batch by batch; `threads` threads read `depth` batches ahead."""
 
     def __new__(
-        cls, reader: Reader, source: Iterable[Sequence[int]], fields: Sequence[str] | None, threads: int, depth: int
+        cls, reader: Reader, source: Iterable[Sequence[int]], columns: Sequence[str] | None, threads: int, depth: int
     ) -> Self: ...
     def __iter__(self) -> Self: ...
     def __next__(self) -> list[tuple[int, Any]]:
@@ -174,7 +174,7 @@ class Reader:
         self,
         *,
         indices: Any = ...,
-        fields: Sequence[str] | None = ...,
+        columns: Sequence[str] | None = ...,
         transforms: Sequence[Callable[[Any], Any]] = ...,
         lazy: bool = ...,
         decoders: Mapping[str, Callable[[Any], Any]] | None = ...,
@@ -190,7 +190,7 @@ class Reader:
     def _indices(self) -> bytes | None:
         """The view as little-endian u64 positions over all shards, or None."""
     @property
-    def _fields(self) -> list[str] | None: ...
+    def _shown_columns(self) -> list[str] | None: ...
     @property
     def _transforms(self) -> list[Callable[[Any], Any]]: ...
     @property
@@ -236,13 +236,13 @@ class Reader:
         """Of each sample of the view about how many bytes it takes in a JINX file, as little-endian u64."""
     def _footer(self, shard: int) -> str:
         """A shard's footer as JSON text; what 1.1 has added is absent or null for 1.0 files."""
-    def _field_names(self) -> list[str]:
+    def _stored_names(self) -> list[str]:
         """The top-level names over all shards; empty for files without statistics (1.0, plain JSON lines)."""
     def _arrow_schema(self) -> str | None: ...
     def _arrow_stream(self, batch_rows: int, mixed_json: bool) -> object:
         """An `arrow_array_stream` PyCapsule over the view."""
     def _arrow_schema_capsule(self, mixed_json: bool) -> object: ...
-    def _field_stats(self) -> list[dict[str, Any]]:
+    def _path_stats(self) -> list[dict[str, Any]]:
         """The `fields` entries of the footers, summed over the shards: path, kinds, coded, bytes, decoded, media.
         Empty for files without them (1.0, plain JSON lines)."""
 
@@ -382,8 +382,8 @@ def convert(
     sources: Sequence[str],
     out: str,
     *,
-    source_format: str,
-    target_format: str,
+    input_format: str,
+    output_format: str,
     options: str,
     progress: Callable[[int, int, int | None], None] | None = None,
 ) -> dict[str, int]:
@@ -396,7 +396,7 @@ def convert_arrow(
     stream: object,
     out: str,
     *,
-    target_format: str,
+    output_format: str,
     options: str,
     progress: Callable[[int, int, int | None], None] | None = None,
 ) -> dict[str, int]:
@@ -405,7 +405,7 @@ def convert_arrow(
 def stream(
     sources: Sequence[str],
     *,
-    source_format: str,
+    input_format: str,
     columns: Sequence[str] | None = None,
     markers: bool = False,
     where: str | None = None,
@@ -514,7 +514,9 @@ def kernel_count_words(texts: object, split: str, threads: int) -> bytearray: ..
 def kernel_character_repetition(texts: object, n: int, threads: int) -> bytearray: ...
 def kernel_word_repetition(texts: object, n: int, split: str, threads: int) -> bytearray: ...
 def kernel_replace_links(texts: object, replacement: str, threads: int) -> list[str | None]: ...
-def kernel_hash128(texts: object, ignore_case: bool, ignore_non_letters: bool, threads: int) -> bytearray: ...
+def kernel_hash128(
+    texts: object, ignore_case: bool, ignore_non_letters: bool, ignore_ends: bool, threads: int
+) -> bytearray: ...
 def kernel_minhash(texts: object, tokens: str, window: int, lowercase: bool, size: int, threads: int) -> bytearray: ...
 def kernel_band_keys(signatures: bytes, size: int, bands: int, rows: int) -> bytearray: ...
 def kernel_lines(texts: object, threads: int) -> bytearray:

@@ -151,7 +151,7 @@ def replace_characters(
     Args:
         texts: Strings.
         replacements: What single characters become; an empty string deletes.
-        strip: Remove white space at both ends, too.
+        strip: Remove white space at both ends, too, and what becomes white space or nothing.
         threads: How many threads to use.
     """
     return _core.kernel_replace_characters(_table(texts), dict(replacements), strip, threads or 0)
@@ -190,17 +190,24 @@ def replace_pattern(texts: Any, pattern: str, replacement: str = "", *, threads:
 
 
 def hash128(
-    texts: Any, *, ignore_case: bool = False, ignore_non_letters: bool = False, threads: int | None = None
+    texts: Any,
+    *,
+    ignore_case: bool = False,
+    ignore_non_letters: bool = False,
+    ignore_ends: bool = False,
+    threads: int | None = None,
 ) -> "npt.NDArray[np.uint64]":
     """A 128-bit hash of each text, uint64 of shape (n, 2): equal where texts are equal.
 
     Args:
         texts: Strings.
         ignore_case: Texts that differ in case only have the same hash.
-        ignore_non_letters: Only letters count: not white space, digits, punctuation and symbols.
+        ignore_non_letters: Only letters count: not white space, digits, punctuation and symbols. A text without
+            letters counts as it is.
+        ignore_ends: White space at both ends makes no difference.
         threads: How many threads to use.
     """
-    found = _core.kernel_hash128(_table(texts), ignore_case, ignore_non_letters, threads or 0)
+    found = _core.kernel_hash128(_table(texts), ignore_case, ignore_non_letters, ignore_ends, threads or 0)
     return _array(found, "uint64").reshape(-1, 2)
 
 

@@ -148,7 +148,7 @@ def test_values_of_mixed_kinds_are_an_error_at_their_sample(tmp_path):
     with pytest.raises(InvalidError, match="a string cannot be compared with a number") as caught:
         ds.filter("x > 0")
     assert (caught.value.sample, caught.value.column) == (1, "x")
-    # Where the answer is known without it, it is no error.
+    # Where the answer is known without it, it is not an error.
     assert len(ds.filter("x > 0 and n != 2")) == 1
     assert len(ds.filter("n != 2 and x > 0")) == 1
     assert len(ds.filter("n > 0 or x > 0")) == 4

@@ -90,7 +90,7 @@ def stream(
         inputs = find_inputs(files, input_format)
         # Each file is opened when its turn comes; the working directory may have changed by then.
         found = [file if file == "-" else os.path.abspath(file) for file in inputs.files]  # noqa: PTH100
-        return _core.stream(found, source_format=inputs.format, columns=names, where=where, markers=markers)
+        return _core.stream(found, input_format=inputs.format, columns=names, where=where, markers=markers)
 
     def download() -> Iterator[dict[str, Any]]:
         with fetched(paths, tempfile.gettempdir()) as local:
@@ -200,8 +200,8 @@ class Conversion:
         done = _core.convert(
             inputs.files,
             settings.out,
-            source_format=inputs.format,
-            target_format=settings.target,
+            input_format=inputs.format,
+            output_format=settings.target,
             options=settings.for_core(**more),
             progress=self.progress,
         )
@@ -259,7 +259,7 @@ class Conversion:
         done = _core.convert_arrow(
             source,
             settings.out,
-            target_format=settings.target,
+            output_format=settings.target,
             options=settings.for_core(),
             progress=self.progress,
         )

@@ -48,7 +48,7 @@ class Dataset:
         Args:
             source: A path: JINX, a saved view, MDS or JSON lines are read where they lie; anything else that
                 `jinx.convert` reads is converted once. A list of paths, or of `SourceSpec` with weights and caps, is a
-                mixture. A jinx dataset or a Hugging Face dataset is written to a temporary dataset first.
+                mixture. A jinx, Hugging Face or Ray Data dataset is written to a temporary dataset first.
             text: The column or path of the texts, such as `messages[*].content`.
             images: Of the images.
             audios: Of the audios.
@@ -203,6 +203,8 @@ def _written(source: Any) -> str:
     path = os.path.join(folder, "input.jinx")  # noqa: PTH118 - str in, str out
     if isinstance(source, jinx.Dataset) and not source._transforms:
         source.save(path)
+    elif type(source).__module__.startswith("ray.data."):
+        jinx.convert(getattr(source, "iter_rows")(), path)  # noqa: B009 - of a package that need not be there
     else:
         jinx.convert(source, path)
     return path

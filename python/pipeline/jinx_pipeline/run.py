@@ -3,7 +3,7 @@
 import json
 import os
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -98,7 +98,7 @@ class _Job:
     ledger: Ledger
     plan: Plan
     crew: Crew
-    worker_counts: dict[str, int]
+    worker_counts: Mapping[str, int]
     progress: Progress
 
 
@@ -106,7 +106,7 @@ class _Job:
 class Run:
     """A run in its working directory.
 
-    Args:
+    Attributes:
         recipe: What to do; it has an export.
         progress: How to show progress: `"auto"`, `"plain"` or `"none"`.
         restart: Forget an earlier run of the working directory.
@@ -271,8 +271,10 @@ class Run:
             is_last = number == len(plan.segments) - 1
             if planned.group is not None:
                 base = ()
+            keys = str(_keys_path(work_dir, number - 1))
             stages = [
-                stage_of(recipe, planned, at, is_last=is_last, has_base=bool(base)) for at in range(len(planned.stages))
+                stage_of(recipe, planned, at, is_last=is_last, has_base=bool(base), keys=keys)
+                for at in range(len(planned.stages))
             ]
             numbered = {at: rows for at, rows in enumerate(counts) if at >= first_block or not is_last}
             segment = Segment(number, stages, source, dict(enumerate(counts)))
@@ -314,12 +316,17 @@ class Run:
             )
             positions = decision.order if decision is not None else np.empty(0, np.int64)
             limits = decision.bounds if decision is not None else None
+            keys = decision.keys if decision is not None else None
             publish_order(order, positions)
             if limits is not None:
                 publish_order(bounds, limits)
+            if keys is not None:
+                publish_order(_keys_path(work_dir, number), keys)
+            rows_out = len(positions) if limits is None else max(len(limits) - 1, 0)
             known = {
-                "rows_in": 0 if decision is None else _rows_in(made),
-                "rows_out": len(positions) if limits is None else max(len(limits) - 1, 0),
+                # Where an edit follows, it counts the rows.
+                "rows_in": 0 if decision is None or keys is not None else _rows_in(made),
+                "rows_out": 0 if keys is not None else rows_out,
                 "seconds": time.perf_counter() - started,
                 "cpu_seconds": time.process_time() - cpu,
                 "place": place,
@@ -425,6 +432,11 @@ def all_traces(ledger: Ledger, recipe: Recipe) -> list[dict[str, Any]]:
         for place in range(len(recipe.steps))
         for one in [trace for trace in found if trace["number"] == place][:limit]
     ]
+
+
+def _keys_path(work_dir: WorkDir, number: int) -> Path:
+    """Where the deduplicator at the end of a segment puts what its edit removes."""
+    return work_dir.globals / f"{number}.keys.npy"
 
 
 def unreadable(inputs: list[Input]) -> list[BadRow]:

@@ -31,6 +31,6 @@ pub use format::Format;
 pub use observe::{Findings, Observer};
 pub use options::ConvertSpec;
 pub use ordered::{Commit, ordered};
-pub use rows::{ChunkEncoder, RowChunk, RowSource, RowTarget, Summary};
+pub use rows::{ChunkEncoder, OnRefused, RowChunk, RowSource, RowTarget, Summary};
 pub use run::{Progress, run};
 pub use run_options::ConvertOptions;

@@ -11,9 +11,9 @@ use std::sync::LazyLock;
 pub enum Class {
     /// Every code point.
     All,
-    /// Letters of any script.
+    /// Letters of any script; the marks that some write vowels with are none.
     Letter,
-    /// Letters and digits of any script.
+    /// Letters, digits and other numbers of any script.
     Alphanumeric,
     /// Digits of any script.
     Digit,
@@ -21,28 +21,42 @@ pub enum Class {
     Whitespace,
     /// Neither letters nor digits nor white space.
     Symbol,
-    /// Punctuation, symbols, digits and other numbers, white space and control characters of any script, and what makes
-    /// a character an emoji: not letters, and not the marks that scripts write vowels with.
+    /// Punctuation, symbols, digits and other numbers, white space and control characters of any script, what takes no
+    /// room, and what makes a character an emoji: not letters, and not the marks that scripts write vowels with.
     Special,
 }
 
-/// The characters of `Class::Special`, a bit for each code point.
-static SPECIAL: LazyLock<Vec<u64>> = LazyLock::new(|| {
-    let mut bits = vec![0_u64; 0x11_0000 / 64];
-    let class = regex_syntax::parse(r"[\p{P}\p{S}\p{N}\p{Z}\p{Cc}\u{FE0F}]").map(|hir| hir.into_kind());
-    if let Ok(HirKind::Class(HirClass::Unicode(class))) = class {
-        let characters = class.ranges().iter().flat_map(|range| range.start()..=range.end());
-        for code in characters.filter_map(|character| usize::try_from(u32::from(character)).ok()) {
-            bits[code / 64] |= 1 << (code % 64);
-        }
-    }
-    bits
-});
+/// A set of characters: a bit for each code point.
+struct Set(Vec<u64>);
 
-fn is_special(character: char) -> bool {
-    let code = usize::try_from(u32::from(character)).unwrap_or(0);
-    SPECIAL.get(code / 64).is_some_and(|bits| bits >> (code % 64) & 1 == 1)
+impl Set {
+    /// The characters of a class of a regular expression.
+    fn new(class: &str) -> Self {
+        let mut bits = vec![0_u64; 0x11_0000 / 64];
+        let parsed = regex_syntax::parse(class).map(|hir| hir.into_kind());
+        if let Ok(HirKind::Class(HirClass::Unicode(class))) = parsed {
+            let characters = class.ranges().iter().flat_map(|range| range.start()..=range.end());
+            for code in characters.filter_map(|character| usize::try_from(u32::from(character)).ok()) {
+                bits[code / 64] |= 1 << (code % 64);
+            }
+        }
+        Self(bits)
+    }
+
+    fn has(&self, character: char) -> bool {
+        let code = usize::try_from(u32::from(character)).unwrap_or(0);
+        self.0.get(code / 64).is_some_and(|bits| bits >> (code % 64) & 1 == 1)
+    }
+
+    fn count_in(&self, text: &str) -> usize {
+        text.chars().filter(|&character| self.has(character)).count()
+    }
 }
+
+static LETTER: LazyLock<Set> = LazyLock::new(|| Set::new(r"\p{L}"));
+static ALPHANUMERIC: LazyLock<Set> = LazyLock::new(|| Set::new(r"[\p{L}\p{N}]"));
+static SPECIAL: LazyLock<Set> =
+    LazyLock::new(|| Set::new(r"[\p{P}\p{S}\p{N}\p{Z}\p{Cc}\u{AD}\u{200B}\u{2060}\u{FE0F}\u{FEFF}]"));
 
 impl Class {
     /// The class of this name.
@@ -58,18 +72,6 @@ impl Class {
             _ => return None,
         })
     }
-
-    fn has(self, character: char) -> bool {
-        match self {
-            Self::All => true,
-            Self::Letter => character.is_alphabetic(),
-            Self::Alphanumeric => character.is_alphanumeric(),
-            Self::Digit => character.is_numeric(),
-            Self::Whitespace => character.is_whitespace(),
-            Self::Special => is_special(character),
-            Self::Symbol => !character.is_alphanumeric() && !character.is_whitespace(),
-        }
-    }
 }
 
 /// How many code points of a class each text has.
@@ -83,7 +85,15 @@ pub fn count(texts: &[&str], class: Class, threads: usize) -> Result<Vec<u64>> {
 fn count_in(text: &str, class: Class) -> usize {
     match class {
         Class::All => text.chars().count(),
-        class => text.chars().filter(|&character| class.has(character)).count(),
+        Class::Letter => LETTER.count_in(text),
+        Class::Alphanumeric => ALPHANUMERIC.count_in(text),
+        Class::Special => SPECIAL.count_in(text),
+        Class::Digit => text.chars().filter(|character| character.is_numeric()).count(),
+        Class::Whitespace => text.chars().filter(|character| character.is_whitespace()).count(),
+        Class::Symbol => text
+            .chars()
+            .filter(|character| !character.is_alphanumeric() && !character.is_whitespace())
+            .count(),
     }
 }
 
@@ -104,6 +114,7 @@ mod tests {
         assert_eq!(counts(Class::Symbol), 3);
         assert_eq!(counts(Class::Special), 7);
         assert_eq!(count(&["नमस्ते", "❤\u{FE0F}😀", "（。"], Class::Special, 1).unwrap(), [0, 3, 2]);
+        assert_eq!(count(&["नमस्ते", "½Ⅷ٣一"], Class::Alphanumeric, 1).unwrap(), [4, 4]);
         assert_eq!(Class::named("letter"), Some(Class::Letter));
         assert_eq!(Class::named("Letter"), None);
     }

@@ -9,8 +9,11 @@ use twox_hash::XxHash3_128;
 pub struct Ignore {
     /// Upper and lower case.
     pub case: bool,
-    /// Everything that is no letter: white space, digits, punctuation, symbols.
+    /// Everything that is not a letter: white space, digits, punctuation, symbols. What has no letter differs from what has
+    /// none and is written otherwise.
     pub non_letters: bool,
+    /// White space at both ends.
+    pub ends: bool,
 }
 
 /// A 128-bit hash of each text, as (low, high).
@@ -27,6 +30,7 @@ pub fn hash128(texts: &[&str], ignore: Ignore, threads: usize) -> Result<Vec<[u6
 }
 
 fn normal<'a>(text: &'a str, ignore: Ignore, buffer: &'a mut String) -> &'a str {
+    let text = if ignore.ends { text.trim() } else { text };
     if !ignore.case && !ignore.non_letters {
         return text;
     }
@@ -36,7 +40,7 @@ fn normal<'a>(text: &'a str, ignore: Ignore, buffer: &'a mut String) -> &'a str 
     } else {
         buffer.push_str(text);
     }
-    if ignore.non_letters {
+    if ignore.non_letters && buffer.contains(char::is_alphabetic) {
         buffer.retain(char::is_alphabetic);
     }
     buffer
@@ -53,9 +57,13 @@ mod tests {
         let hashes = |ignore| hash128(&texts, ignore, 1).unwrap();
         let exact = hashes(Ignore::default());
         assert!(exact[0] != exact[1] && exact[1] != exact[2]);
-        let lower = hashes(Ignore { case: true, non_letters: false });
+        let lower = hashes(Ignore { case: true, ..Ignore::default() });
         assert!(lower[0] == lower[1] && lower[1] != lower[2]);
-        let letters = hashes(Ignore { case: true, non_letters: true });
-        assert!(letters.iter().all(|hash| *hash == letters[0]));
+        let letters = Ignore { case: true, non_letters: true, ends: false };
+        assert!(hashes(letters).windows(2).all(|pair| pair[0] == pair[1]));
+        let without = hash128(&["😀", "☃", "", "12"], letters, 1).unwrap();
+        assert!(without[0] != without[1] && without[1] != without[2] && without[2] != without[3]);
+        let ends = hash128(&[" a\n", "a", "b"], Ignore { ends: true, ..Ignore::default() }, 1).unwrap();
+        assert!(ends[0] == ends[1] && ends[1] != ends[2]);
     }
 }

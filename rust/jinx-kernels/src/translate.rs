@@ -33,8 +33,14 @@ impl Table {
         self.replacements.get(&character).map(String::as_str)
     }
 
+    /// Whether a character is white space, or becomes nothing else.
+    fn is_space(&self, character: char) -> bool {
+        self.replacement(character).map_or(character.is_whitespace(), |becomes| becomes.trim().is_empty())
+    }
+
     fn translated(&self, text: &str) -> Option<String> {
-        let kept = if self.is_trimmed { text.trim() } else { text };
+        let kept =
+            if self.is_trimmed { text.trim_matches(|character| self.is_space(character)) } else { text };
         let mut out: Option<String> = None;
         let mut copied = 0;
         for (at, character) in kept.char_indices() {
@@ -79,5 +85,6 @@ mod tests {
         let wanted = [Some("a,b..."), None, Some(""), Some("  a "), None].map(|text| text.map(str::to_owned));
         assert_eq!(replace(&texts, &table(false), 1).unwrap(), wanted);
         assert_eq!(replace(&texts[3..], &table(true), 1).unwrap(), [Some("a".to_owned()), None]);
+        assert_eq!(replace(&["x\u{3000}xa x"], &table(true), 1).unwrap(), [Some("a".to_owned())]);
     }
 }

@@ -37,18 +37,18 @@ fn summary<'py>(py: Python<'py>, written: &Summary) -> PyResult<Bound<'py, PyDic
 
 /// Converts between parquet, jsonl, msgpack and jinx.
 #[pyfunction]
-#[pyo3(signature = (sources, out, *, source_format, target_format, options, progress = None))]
+#[pyo3(signature = (sources, out, *, input_format, output_format, options, progress = None))]
 pub fn convert<'py>(
     py: Python<'py>,
     sources: Vec<PathBuf>,
     out: PathBuf,
-    source_format: &str,
-    target_format: &str,
+    input_format: &str,
+    output_format: &str,
     options: &str,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let spec = ConvertSpec::from_json(options).into_py_result()?;
-    let (from, to) = (Format::from_name(source_format), Format::from_name(target_format));
+    let (from, to) = (Format::from_name(input_format), Format::from_name(output_format));
     let (from, to) = (from.into_py_result()?, to.into_py_result()?);
     let written = py
         .detach(|| {
@@ -60,17 +60,17 @@ pub fn convert<'py>(
 
 /// The same from an object with `__arrow_c_stream__`.
 #[pyfunction]
-#[pyo3(signature = (stream, out, *, target_format, options, progress = None))]
+#[pyo3(signature = (stream, out, *, output_format, options, progress = None))]
 pub fn convert_arrow<'py>(
     py: Python<'py>,
     stream: &Bound<'py, PyAny>,
     out: PathBuf,
-    target_format: &str,
+    output_format: &str,
     options: &str,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let spec = ConvertSpec::from_json(options).into_py_result()?;
-    let to = Format::from_name(target_format).into_py_result()?;
+    let to = Format::from_name(output_format).into_py_result()?;
     let stream = take_stream(stream)?;
     let written = py
         .detach(|| {
@@ -96,16 +96,16 @@ pub fn read_schema(py: Python<'_>, path: PathBuf) -> PyResult<String> {
 
 /// Rows of any input format as plain dicts.
 #[pyfunction]
-#[pyo3(signature = (sources, *, source_format, columns = None, markers = false, r#where = None))]
+#[pyo3(signature = (sources, *, input_format, columns = None, markers = false, r#where = None))]
 pub fn stream(
     py: Python<'_>,
     sources: Vec<PathBuf>,
-    source_format: &str,
+    input_format: &str,
     columns: Option<Vec<String>>,
     markers: bool,
     r#where: Option<&str>,
 ) -> PyResult<RowIterator> {
-    let format = Format::from_name(source_format).into_py_result()?;
+    let format = Format::from_name(input_format).into_py_result()?;
     let source = py
         .detach(|| jinx_convert::stream_rows(&sources, format, columns.as_deref(), markers, r#where))
         .into_py_result()?;

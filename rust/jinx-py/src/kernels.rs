@@ -138,9 +138,10 @@ pub fn kernel_hash128<'py>(
     texts: &Bound<'py, PyAny>,
     ignore_case: bool,
     ignore_non_letters: bool,
+    ignore_ends: bool,
     threads: usize,
 ) -> PyResult<Bound<'py, PyByteArray>> {
-    let ignore = Ignore { case: ignore_case, non_letters: ignore_non_letters };
+    let ignore = Ignore { case: ignore_case, non_letters: ignore_non_letters, ends: ignore_ends };
     let hashes = on_texts(texts, |texts| hash::hash128(texts, ignore, threads))?;
     Ok(array(py, hashes.into_iter().flatten().map(u64::to_le_bytes)))
 }

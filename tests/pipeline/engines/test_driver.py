@@ -133,7 +133,7 @@ def test_a_run_that_hears_nothing_says_what_it_waits_for(run, monkeypatch):
         return [] if next(late, False) else ready_when_started(workers, news)
 
     run(Scripted(script), 1, count=1, observer=Observer(lambda kind, facts: told.append((kind, facts))))
-    assert told[0] == ("waiting", {"starting": 1, "working": 0, "seconds": 0.0})
+    assert told[0] == ("waiting", {"seconds": 0.0, "starting": ["cpu-1"], "working": {}})
 
 
 def test_workers_lost_with_their_nodes_while_they_start_do_not_stop_the_run(run):

@@ -42,6 +42,8 @@ def test_exact_texts():
     letters = jp.create("document_deduplicator", lowercase=True, ignore_non_character=True)
     marked = letters(samples, drop=False)
     assert [sample["__dj__duplicate_of"] for sample in marked] == [None, 0, 0, 0, 0]
+    odd = [{"text": text} for text in ("😀", "12", "", " \n", "12 ", "☃", "😀")]
+    assert [one["__dj__duplicate_of"] for one in letters(odd, drop=False)] == [None, None, None, 2, 1, None, 0]
 
 
 @pytest.mark.parametrize("rows_at_once", [1, 7, 1000])
@@ -97,6 +99,43 @@ def test_short_texts_are_duplicates_only_when_equal():
     samples = [{"text": text} for text in ("a b", "c", "a  B", "", "c d")]
     kept = jp.create("document_minhash_deduplicator")(samples)
     assert [sample["text"] for sample in kept] == ["a b", "c", "", "c d"]
+
+
+def test_what_a_pattern_ignores_makes_no_difference():
+    samples = [{"text": f"{' '.join(document(20))} page {number}"} for number in range(2)]
+    samples += [{"text": samples[0]["text"].replace("page 0", "page 7")}]
+    kept = jp.create("document_minhash_deduplicator", ignore_pattern="[0-9]+", jaccard_threshold=0.99)(samples)
+    assert kept == samples[:2]
+    assert len(jp.create("document_minhash_deduplicator", jaccard_threshold=0.99)(samples)) == 3
+    with pytest.raises(jp.ParameterError, match="the pattern"):
+        jp.create("document_minhash_deduplicator", ignore_pattern="(")
+
+
+def test_shingles_of_tokens(tmp_path):
+    tokenizers = pytest.importorskip("tokenizers")
+    made = tokenizers.Tokenizer(tokenizers.models.WordLevel({"?": 0, "a": 1, "b": 2, "c": 3}, unk_token="?"))
+    made.pre_tokenizer = tokenizers.pre_tokenizers.Split("", "isolated")
+    made.save(str(tmp_path / "tokenizer.json"))
+    given = {"tokenization": "sentencepiece", "tokenizer_model": str(tmp_path), "window_size": 2}
+    samples = [{"text": text} for text in ("abcabc", "ABCabc", "bbbb", "cccc")]
+    assert [one["text"] for one in jp.create("document_minhash_deduplicator", **given)(samples)] == [
+        "abcabc",
+        "bbbb",
+        "cccc",
+    ]
+    with pytest.raises(jp.ParameterError, match="belong together"):
+        jp.create("document_minhash_deduplicator", tokenization="sentencepiece")
+
+
+def test_the_least_number_of_a_cluster_stays():
+    texts = [" ".join(document(40)) for _ in range(3)]
+    numbers = [(0, 5), (1, 9), (0, 2), (2, 1), (0, 2), (1, 3)]
+    samples = [{"text": texts[text], "__dj__uid": uid} for text, uid in numbers]
+    operator = jp.create("document_minhash_deduplicator_with_uid")
+    assert [one["__dj__duplicate_of"] for one in operator(samples, drop=False)] == [2, 5, None, None, 2, None]
+    assert operator([]) == []
+    with pytest.raises(TypeError, match="__dj__uid is None; it is an integer"):
+        operator([{"text": "a", "__dj__uid": None}])
 
 
 def test_the_best_bands():

@@ -40,10 +40,9 @@ def test_the_example_works(name):
         return  # of files that are not here
     if name == "language_id_score_filter":
         pytest.importorskip("lingua", reason="needs lingua, whose models take 92 MB")
-    *before, call = code.split("\n", 1) if code.startswith("text = ") else [code]
+    before, _, call = code.rpartition("\n") if code.startswith(("text = ", "samples = ")) else ("", "", code)
     scope: dict = {"create": jp.create}
-    for line in before:
-        exec(line, scope)
+    exec(before, scope)
     found = eval(call, scope)
     if result.startswith("["):
         assert found == eval(result, scope)

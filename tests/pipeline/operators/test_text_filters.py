@@ -26,7 +26,7 @@ def kept(operator: jp.Operator, texts: list[str | None]) -> list[str | None]:
 
 
 STATS = [
-    ("alphanumeric_filter", {}, "alnum_ratio", [33 / 45, 13 / 15, 26 / 32, 14 / 20, 2 / 8, 0, 0]),
+    ("alphanumeric_filter", {}, "alnum_ratio", [33 / 45, 13 / 15, 26 / 32, 11 / 20, 2 / 8, 0, 0]),
     ("alphanumeric_filter", {"tokenization": True}, "alpha_token_ratio", None),
     ("average_line_length_filter", {}, "avg_line_length", [45, 15, 32, 20, 8, 0, 0]),
     ("maximum_line_length_filter", {}, "max_line_length", [45, 15, 32, 20, 8, 0, 0]),

@@ -76,9 +76,13 @@ CASES = [
         "你a1。好",
         "你好",
     ),
+    ("remove_repeat_sentences_mapper", {}, "the cat sat. the cat sat. e.g. no", "the cat sat. e.g. no"),
     ("remove_repeat_sentences_mapper", {}, "今天好。明天见。今天好！", "今天好。明天见。"),
     ("remove_repeat_sentences_mapper", {"ignore_special_character": False}, "One. Two. One! One.", "One. Two. One!"),
     ("remove_repeat_sentences_mapper", {"lowercase": True}, "One. ONE.", "One."),
+    ("remove_table_text_mapper", {}, "class A:\n    def b(self):\n", "class A:\n    def b(self):\n"),
+    ("remove_table_text_mapper", {}, "as seen:\n| a b | c |\n|---|---|\n| d |  |\nend", "as seen:\nend"),
+    ("remove_table_text_mapper", {}, "a | b\nc|d e f\n\n", "\n"),
     ("remove_table_text_mapper", {}, "A b c title\na 1\nb 2\nc 3\nThe end of it.", "A b c title\nThe end of it."),
     ("remove_table_text_mapper", {"min_col": 3}, "a 1\nb 2\n", "a 1\nb 2\n"),
     ("replace_content_mapper", {}, "a", "a"),
@@ -172,6 +176,9 @@ def test_chunks(tmp_path):
     assert chunks("abcdefg", max_len=3, overlap_len=1) == ["abc", "cde", "efg"]
     assert chunks("abc\n\ndefgh", max_len=3) == ["abc", "def", "gh"]
     assert chunks("你好世界", max_len=2, split_pattern=None) == ["你好", "世界"]
+    assert chunks("a b\n\nc d\n\ne f", max_len=8) == ["a b\n\nc d", "e f"]
+    assert chunks("a b\n\nc d\n\ne f", max_len=4) == ["a b", "c d", "e f"]
+    assert chunks("a1b22c", max_len=3, split_pattern="[0-9]*") == ["a1b", "c"]
     assert chunks("a\x00b|c", split_pattern=r"\|") == ["a\x00b", "c"]
     assert chunks("") == [""]
     assert chunks(None) == [None]
@@ -180,5 +187,10 @@ def test_chunks(tmp_path):
     made.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
     made.save(str(tmp_path / "tokenizer.json"))
     assert chunks("one two three", max_len=2, tokenizer=str(tmp_path)) == ["one two ", "three"]
+    letters = tokenizers.pre_tokenizers.ByteLevel.alphabet()
+    made = tokenizers.Tokenizer(tokenizers.models.BPE({letter: at for at, letter in enumerate(letters)}, []))
+    made.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
+    made.save(str(tmp_path / "bytes.json"))
+    assert chunks("😀😀b", max_len=2, overlap_len=1, tokenizer=str(tmp_path / "bytes.json")) == ["😀", "😀", "b"]
     with pytest.raises(jp.ParameterError, match="overlap_len is 3"):
         jp.create("text_chunk_mapper", max_len=3, overlap_len=3)

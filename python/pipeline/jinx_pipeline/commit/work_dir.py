@@ -4,7 +4,7 @@ plan.json       what is run on what, fixed once
 recipe.json     the recipe, for resume and replay
 journal.jsonl   finished work
 events.jsonl    what happened, for people and monitors
-parts/          output of tasks: s<segment>.<stage>-b<block>-<first row>.<attempt>
+parts/          output of tasks: s<segment>.<stage>-b<block>-<first row>.<attempt>-<driver>
 globals/        orders that global operators have decided
 inputs/         inputs that were converted, by fingerprint
 """
@@ -12,6 +12,7 @@ inputs/         inputs that were converted, by fingerprint
 import fcntl
 import json
 import os
+import secrets
 import shutil
 from contextlib import suppress
 from pathlib import Path
@@ -44,6 +45,8 @@ class WorkDir:
             raise RuntimeError(f"{self.path}: another process runs this pipeline; wait for it, or stop it") from None
         for folder in (self.parts, self.globals):
             folder.mkdir(exist_ok=True)
+        # Workers of a driver that was killed may still write for a while, with attempts that we also count.
+        self._opened = secrets.token_hex(3)
 
     @property
     def parts(self) -> Path:
@@ -71,8 +74,8 @@ class WorkDir:
         return self.path / "events.jsonl"
 
     def part_path(self, segment: int, task: Task, attempt: int, suffix: str) -> Path:
-        """Where an attempt at a task puts its rows; no two attempts share it."""
-        name = f"s{segment}.{task.stage}-b{task.block:06}-{task.first:09}.{attempt}{suffix}"
+        """Where an attempt at a task puts its rows; no two attempts share it, of whatever driver."""
+        name = f"s{segment}.{task.stage}-b{task.block:06}-{task.first:09}.{attempt}-{self._opened}{suffix}"
         return self.parts / name
 
     def read_plan(self) -> dict[str, Any] | None:

@@ -29,7 +29,7 @@ def band_table(keys: "npt.NDArray[np.uint64]", missing: "npt.NDArray[np.bool_] |
 
 
 def near_duplicates(
-    tables: Iterable[pa.Table], rows_at_once: int = ROWS_AT_ONCE
+    tables: Iterable[pa.Table], rows_at_once: int = ROWS_AT_ONCE, *, first_by: str | None = None
 ) -> "tuple[npt.NDArray[np.bool_], npt.NDArray[np.int64]]":
     """Which samples to keep, and of the others the first of their cluster; see `Deduplicator.duplicates`.
 
@@ -38,16 +38,24 @@ def near_duplicates(
     Args:
         tables: Those of `band_table`, for all samples in order.
         rows_at_once: How many keys to sort at a time.
+        first_by: A column of the tables with integers: the sample with the least one is the first of its cluster.
     """
     count = count_rows(tables)
     clusters = kernels.Clusters(count)
     parts = -(-count // rows_at_once)
     bands = next((table.column_names for table in tables), [])
-    for band in bands:
+    for band in [name for name in bands if name != first_by]:
         for part in range(parts):
             (keys,), places = columns_of(tables, [band], part, parts)
             clusters.join_equal(keys, places)
     roots = clusters.roots()
+    if first_by is not None and count:
+        ranks = np.concatenate([table.column(first_by).to_numpy() for table in tables])
+        # The last write wins, so that of the least one stays.
+        order = np.argsort(ranks, kind="stable")[::-1]
+        firsts = np.empty(count, dtype=np.int64)
+        firsts[roots[order]] = order
+        roots = firsts[roots]
     keep = roots == np.arange(count)
     return keep, np.where(keep, -1, roots)
 

@@ -1,6 +1,7 @@
 """The workers of a run, and what each of them does; they outlive the driver of a segment."""
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from jinx_pipeline.engines.workers import Workers
 from jinx_pipeline.schedule.task import Lease
@@ -36,6 +37,11 @@ class Crew:
     def working(self) -> list[tuple[str, Lease]]:
         """The workers that have a task."""
         return [(worker, state) for worker, state in self.state.items() if isinstance(state, Lease)]
+
+    def waited_for(self) -> dict[str, Any]:
+        """Who keeps the run waiting: workers that have not started, and the blocks that others work on."""
+        working = {worker: lease.task.block for worker, lease in self.working()}
+        return {"starting": [worker for worker, state in self.state.items() if state is None], "working": working}
 
     def remove(self, worker: str) -> Lease | bool | None:
         """Forget a worker that is gone; returns what it did."""

@@ -141,9 +141,7 @@ class Driver:
             self._last_news = now
         elif now - self._last_news >= _QUIET_SECONDS:
             self._last_news = now
-            starting = sum(state is None for state in self._crew.state.values())
-            facts = {"starting": starting, "working": len(self._crew.working()), "seconds": _QUIET_SECONDS}
-            self._observer.event("waiting", facts)
+            self._observer.event("waiting", {"seconds": _QUIET_SECONDS, **self._crew.waited_for()})
 
     def _key(self, stage: int) -> str:
         return f"{self._segment.number}.{stage}"
@@ -189,6 +187,7 @@ class Driver:
         if isinstance(event, Ready):
             self._crew.state[event.worker] = False
             self._failed_starts = 0
+            self._observer.event("ready", {"worker": event.worker, **({"node": event.node} if event.node else {})})
         elif isinstance(event, Finished):
             self._finished(event)
         elif isinstance(event, Failed):

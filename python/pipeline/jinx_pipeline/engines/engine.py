@@ -9,7 +9,7 @@ from typing import Protocol
 from jinx._sizes import parse_size
 from jinx_pipeline.commit.work_dir import WorkDir
 from jinx_pipeline.engines.local import LocalWorkers, usable_cores, usable_memory, visible_gpus
-from jinx_pipeline.engines.ray_cluster import Cluster, connected, storage_check
+from jinx_pipeline.engines.ray_cluster import Cluster, Room, connected, storage_check
 from jinx_pipeline.engines.ray_workers import RayWorkers
 from jinx_pipeline.engines.workers import Workers
 from jinx_pipeline.recipe.model import Options
@@ -18,8 +18,8 @@ from jinx_pipeline.recipe.model import Options
 class Engine(Protocol):
     """What a run needs to know of an engine."""
 
-    def counts(self) -> dict[str, int]:
-        """How many workers of each pool there may be."""
+    def counts(self) -> Mapping[str, int]:
+        """How many workers of each pool there may be; the numbers may grow."""
         ...
 
     def memory(self) -> int | None:
@@ -69,16 +69,15 @@ class _OnRay:
     options: Options
     cluster: Cluster
 
-    def counts(self) -> dict[str, int]:
-        room = self.cluster.room(self._needs()["cpu"])
-        return {"cpu": self.options.workers or room, "gpu": self.cluster.gpus()}
+    def counts(self) -> Mapping[str, int]:
+        return Room(self.cluster, self._needs(), self.options.workers)
 
     def memory(self) -> int | None:
         return None if self.options.memory is None else parse_size(self.options.memory)
 
     def workers(self, work_dir: WorkDir, paths: tuple[str, ...]) -> Workers:
         files = self.options.custom_operators
-        # What is an address and no path is for the storage to know.
+        # Only the storage knows what is a URL and what is a path.
         read = [str(Path(one).absolute()) for one in (*paths, *files) if "://" not in one]
         check = storage_check(work_dir.path, read)
         self.cluster.check_nodes(check)

@@ -95,20 +95,8 @@ class Output:
             if STATS in self._stored:
                 columns[STATS] = [REMOVED] * len(batch)
         elif batch.stats:
-            columns[STATS] = self._ordered(batch.stats_column())
+            columns[STATS] = batch.stats_column(self._stage.stat_order)
         return columns
-
-    def _ordered(self, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """Statistics in the order of the recipe, after those that the input had."""
-        order = self._stage.stat_order
-        known = set(order)
-        return [
-            {
-                **{name: value for name, value in row.items() if name not in known},
-                **{name: row[name] for name in order if name in row},
-            }
-            for row in rows
-        ]
 
     def _values(self, batch: Batch, name: str) -> list[Any]:
         """The stored values of a column; REMOVED where a sample has none."""

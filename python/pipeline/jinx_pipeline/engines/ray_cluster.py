@@ -3,8 +3,9 @@
 import os
 import secrets
 import socket
-from collections.abc import Callable, Generator, Mapping
-from contextlib import contextmanager
+import time
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,8 @@ from jinx_pipeline.optional import require
 
 _CONNECT_SECONDS = 5.0
 _CHECK_SECONDS = 60.0
+# How often the cluster is asked for room.
+_ASK_SECONDS = 2.0
 
 
 @dataclass(frozen=True)
@@ -24,7 +27,8 @@ class Ray:
     Attributes:
         address: `"auto"`: the cluster that `RAY_ADDRESS` names or that runs on this machine; `"local"`: one is started
             for this run on this machine; or `"host:port"`.
-        workers: How many; None: as many as the CPUs of the cluster allow. More than that wait for nodes that join.
+        workers: How many; None: as many as the CPUs of the cluster allow, and more when nodes join. More than
+            there is room for wait for nodes.
         resources: What one worker takes, such as `{"CPU": 2, "memory": 4e9, "fast_disk": 1}`; 1 CPU if not given.
     """
 
@@ -51,6 +55,13 @@ class Cluster:
     def is_alive(self, node_id: str) -> bool:
         """Whether a node is known and alive."""
         return any(node["NodeID"] == node_id for node in self.nodes())
+
+    def leaving(self) -> set[str]:
+        """The ids of nodes that are being drained: they work for a while, and are to get nothing new."""
+        with suppress(AttributeError, self.ray.exceptions.RayError):
+            # Ray has no public way to ask; its own training library asks like this, too.
+            return set(self.ray._private.state.state.get_draining_nodes())
+        return set()
 
     def gpus(self) -> int:
         """GPUs of all nodes."""
@@ -104,6 +115,44 @@ class Cluster:
             raise RuntimeError(f"node {where} of the Ray cluster did not answer within {_CHECK_SECONDS:.0f} s")
 
 
+class Room(Mapping[str, int]):
+    """How many workers of each pool the cluster has room for; more when nodes join, never fewer.
+
+    Args:
+        cluster: It.
+        needs: Resources of one worker by pool.
+        fixed: A number of workers without GPU that was asked for.
+    """
+
+    def __init__(self, cluster: Cluster, needs: Mapping[str, Mapping[str, float]], fixed: int | None) -> None:
+        self._cluster = cluster
+        self._needs = needs
+        self._fixed = fixed
+        self._asked_at = time.monotonic()
+        self._counts = {"cpu": fixed or cluster.room(needs["cpu"]), "gpu": cluster.gpus()}
+
+    def __getitem__(self, pool: str) -> int:
+        self._ask()
+        return self._counts[pool]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._counts)
+
+    def __len__(self) -> int:
+        return len(self._counts)
+
+    def _ask(self) -> None:
+        now = time.monotonic()
+        if now - self._asked_at < _ASK_SECONDS:
+            return
+        self._asked_at = now
+        # Where no node is left, replacements wait for one.
+        with suppress(RuntimeError, self._cluster.ray.exceptions.RayError):
+            gpus = self._cluster.gpus()
+            cpus = self._fixed or self._cluster.room(self._needs["cpu"])
+            self._counts = {"cpu": max(cpus, self._counts["cpu"]), "gpu": max(gpus, self._counts["gpu"])}
+
+
 @contextmanager
 def connected(address: str) -> Generator[Cluster]:
     """Connect to a cluster; one that was started for this is ended, a connection of the caller's is used and kept.
@@ -122,7 +171,8 @@ def connected(address: str) -> Generator[Cluster]:
     try:
         ray.init(address=address, log_to_driver=False, logging_level="warning", **more)
     except (ConnectionError, RuntimeError, ValueError) as error:
-        raise ConnectionError(f"the Ray cluster at address {address!r} cannot be used: {one_line(error)}") from None
+        what = " ".join(str(error).split())  # of a cluster of another version, the two versions on several lines
+        raise ConnectionError(f"the Ray cluster at address {address!r} cannot be used: {what}") from None
     try:
         yield Cluster(ray)
     finally:

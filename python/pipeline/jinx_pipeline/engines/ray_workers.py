@@ -13,6 +13,8 @@ from jinx_pipeline.engines.task_runner import event_of
 from jinx_pipeline.engines.workers import Died, Event, Hopeless, Request
 from jinx_pipeline.schedule.task import Cause
 
+# How often the cluster is asked which nodes are leaving it.
+_ASK_SECONDS = 0.5
 # How long a worker that was not reachable may take to answer, until it is given up.
 _PROBE_SECONDS = 2.0
 
@@ -73,6 +75,8 @@ class RayWorkers:
         self._doubtful: list[_Actor] = []
         self._stages: dict[str, bytes] = {}
         self._number = 0
+        self._leaving: set[str] = set()
+        self._asked_at = 0.0
 
     def start(self, pool: str) -> str:
         """Ask for an actor, which may wait for a node; one of the pool that was not reachable is probed first."""
@@ -122,11 +126,22 @@ class RayWorkers:
         by_call = {actor.call: actor for actor in self._actors.values() if actor.call is not None}
         if not by_call:
             time.sleep(timeout)
-            return []
+            return self._on_leaving_nodes()
         self._ray.wait(list(by_call), num_returns=1, timeout=timeout)
         # All that are there by now.
         answered, _ = self._ray.wait(list(by_call), num_returns=len(by_call), timeout=0)
-        return [*(self._event(by_call[call]) for call in answered), *self._failed_probes()]
+        events = [self._event(by_call[call]) for call in answered]
+        return [*events, *self._failed_probes(), *self._on_leaving_nodes()]
+
+    def _on_leaving_nodes(self) -> list[Event]:
+        """Workers without a task on nodes that are drained get none any more."""
+        now = time.monotonic()
+        if now - self._asked_at >= _ASK_SECONDS:
+            self._asked_at, self._leaving = now, self._cluster.leaving()
+        idle = [one for one in self._actors.values() if one.call is None and one.node in self._leaving]
+        for actor in idle:
+            self._end(actor)
+        return [self._gone(one, Cause.NODE, "its node is being drained") for one in idle]
 
     def _event(self, actor: _Actor) -> Event:
         call, actor.call = actor.call, None

@@ -68,7 +68,7 @@ def event_of(worker: str, answer: Answer) -> Event:
     """What an answer of a worker means."""
     kind = answer[0]
     if kind == "ready":
-        return Ready(worker)
+        return Ready(worker, answer[2] if len(answer) > 2 else "")  # noqa: PLR2004 - kind, process, node
     if kind == "receipt":
         return Finished(worker, answer[1], answer[2])
     if kind == "throttled":

@@ -1,6 +1,6 @@
 """What an engine is to the driver: workers that can be started, given a task, listened to and killed."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from jinx_pipeline.commit.ledger import Receipt
@@ -29,9 +29,15 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """A worker can take tasks."""
+    """A worker can take tasks.
+
+    Attributes:
+        worker: Which.
+        node: Where it runs, if there are several nodes.
+    """
 
     worker: str
+    node: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)

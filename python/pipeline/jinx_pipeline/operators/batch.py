@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, Self, final
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from jinx_pipeline.operators.source import Source, source_of
 from jinx_pipeline.sample.media import MediaList
@@ -136,6 +137,9 @@ class Batch:
     @property
     def flat_texts(self) -> pa.Array:
         """The texts of all samples one after another, as Arrow strings."""
+        plain = self._plain_text()
+        if plain is not None:
+            return plain
         texts = self.texts
         return pa.array([text for one in texts for text in one], pa.large_string())
 
@@ -148,6 +152,12 @@ class Batch:
         Raises:
             ValueError: The number of texts differs.
         """
+        plain, steps = self._plain_text(), self.roles.steps("text")
+        if plain is not None and len(steps) == 1 and len(edited) == len(self):
+            given = edited if isinstance(edited, pa.Array) else pa.array(edited, plain.type)
+            # An attribute that pyarrow makes when it is imported.
+            whole = pc.coalesce(given.cast(plain.type), plain)  # pyright: ignore[reportAttributeAccessIssue]
+            return {} if whole.equals(plain) else {str(steps[0]): whole}
         after: list[str | None] = _python(edited)
         before = self.texts
         if len(after) != sum(map(len, before)):
@@ -159,7 +169,6 @@ class Batch:
         groups = [texts[start:stop] for start, stop in bounds]
         if groups == before:
             return {}
-        steps = self.roles.steps("text")
         name = str(steps[0])
         return {
             name: [
@@ -303,15 +312,26 @@ class Batch:
                 sample[STATS] = values
         return samples
 
-    def stats_column(self) -> list[dict[str, Any]]:
-        """The statistics of each sample as one dict: those in the source, and over them those of `stats`."""
-        stored = STATS in self._source.names()
-        before: list[Any] = self._source.values(self.positions, STATS) if stored else [None] * len(self)
-        names, values = list(self.stats), [_python(values) for values in self.stats.values()]
+    def stats_column(self, order: Sequence[str] = ()) -> list[dict[str, Any]]:
+        """The statistics of each sample as one dict: those in the source, and over them those of `stats`.
+
+        Args:
+            order: Names of statistics that come last, in this order, wherever they are from.
+        """
+        names = [*(name for name in self.stats if name not in order), *(name for name in order if name in self.stats)]
+        values = [_python(self.stats[name]) for name in names]
         rows: Iterable[tuple[Any, ...]] = zip(*values, strict=True) if values else [()] * len(self)
+        found = [dict(zip(names, row, strict=True)) for row in rows]
+        if STATS not in self._source.names():
+            return found
+        before: list[Any] = self._source.values(self.positions, STATS)
+        together = [{**old, **new} if isinstance(old, Mapping) else new for old, new in zip(before, found, strict=True)]
         return [
-            {**(old if isinstance(old, Mapping) else {}), **dict(zip(names, row, strict=True))}
-            for old, row in zip(before, rows, strict=True)
+            {
+                **{name: value for name, value in row.items() if name not in order},
+                **{name: row[name] for name in order if name in row},
+            }
+            for row in together
         ]
 
     # Inside.
@@ -355,12 +375,34 @@ class Batch:
             return [find(value, rest) for value in values]
         return [next(iter(find(value, rest)), None) for value in values]
 
+    def _plain_text(self) -> pa.Array | None:
+        """The texts, if the role leads to one string in every sample; None otherwise."""
+        if "plain_text" not in self._shared:
+            steps = self.roles.steps("text")
+            if None in steps or "texts" in self._shared:
+                return None
+            own = self._own.get(str(steps[0]))
+            if own is None:
+                self._require(str(steps[0]))
+                values = self._source.strings(self.positions, text_of(steps))
+            else:
+                values = own if len(steps) == 1 else None
+            if not isinstance(values, pa.Array):
+                if values is None or set(map(type, values)) != {str}:
+                    return None
+                values = pa.array(values, pa.large_string())
+            if values.type not in {pa.string(), pa.large_string()} or values.null_count:
+                return None
+            self._shared["plain_text"] = values.cast(pa.large_string())
+        return self._shared["plain_text"]
+
     def _joined(self) -> pa.Array:
+        plain = self._plain_text()
+        if plain is not None:
+            return plain
         steps = self.roles.steps("text")
         if None not in steps and "texts" not in self._shared:
-            self._require(str(steps[0]))
-            values = self._source.strings(self.positions, text_of(steps)) if steps[0] not in self._own else None
-            values = self._values(steps) if values is None else values
+            values = self._values(steps)
             if all(value is None or isinstance(value, str) for value in values):
                 return pa.array([value or "" for value in values], pa.large_string())
         separator = self.roles.separator

@@ -6,6 +6,7 @@ from typing import Any
 
 from jinx_pipeline.operators.base import Operator
 from jinx_pipeline.operators.filter import Filter
+from jinx_pipeline.operators.part_deduplicator import PartDeduplicator
 from jinx_pipeline.plan.inputs import Input
 from jinx_pipeline.plan.stage import Stage
 from jinx_pipeline.recipe.model import Export, Recipe
@@ -183,7 +184,8 @@ def segments_of(recipe: Recipe, rates: dict[int, float]) -> list[SegmentPlan]:
             group = place  # it takes the groups as they are
         else:
             close(place)
-            chain = []
+            # Its third phase edits the samples of the next segment.
+            chain = [place] if isinstance(operator, PartDeduplicator) else []
             group = place if operator.kind in {"grouper", "aggregator"} else None
     close(None)
     return found
@@ -299,7 +301,9 @@ def _missing(operator: Operator, name: str, column: str, known: list[str]) -> st
     return f"{operator.name} reads the column {column!r}, which the input does not have; {advice}{role}"
 
 
-def stage_of(recipe: Recipe, segment: SegmentPlan, number: int, *, is_last: bool, has_base: bool) -> Stage:
+def stage_of(
+    recipe: Recipe, segment: SegmentPlan, number: int, *, is_last: bool, has_base: bool, keys: str = ""
+) -> Stage:
     """A stage as workers run it.
 
     Args:
@@ -308,6 +312,7 @@ def stage_of(recipe: Recipe, segment: SegmentPlan, number: int, *, is_last: bool
         number: Which stage of the segment.
         is_last: Whether the segment is the plan's last.
         has_base: Whether its rows are rows of the input, not new ones.
+        keys: The file in which a deduplicator at the end of the segment before has put what its edit removes.
     """
     operators = [step.operator for step in recipe.steps]
     plan = segment.stages[number]
@@ -318,8 +323,9 @@ def stage_of(recipe: Recipe, segment: SegmentPlan, number: int, *, is_last: bool
     group = None if segment.group is None or number > 0 else operators[segment.group]
     decides = None if segment.decides is None else operators[segment.decides]
     options = recipe.options
+    chosen = [operators[place] for place in plan.operators]
     return Stage(
-        [operators[place] for place in plan.operators],
+        [one.editor(keys) if isinstance(one, PartDeduplicator) else one for one in chosen],
         list(plan.operators),
         recipe.roles,
         output="rows" if wants_rows or not has_base else "view",

@@ -11,6 +11,7 @@ import numpy as np
 from jinx_pipeline.operators.base import Operator
 from jinx_pipeline.operators.batch import Batch
 from jinx_pipeline.operators.context import Context
+from jinx_pipeline.operators.part_deduplicator import PartDeduplicator
 from jinx_pipeline.plan.source import OpenSource, Source
 from jinx_pipeline.sample.roles import Roles
 
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     Positions = npt.NDArray[np.int64]
 
 _KEY_ROWS = 65_536
+# Files of signatures that stay mapped: they are read once for each band.
+_OPEN_FILES = 500
 
 
 @dataclass(frozen=True)
@@ -31,11 +34,13 @@ class Decision:
         order: Positions in the segment's output.
         bounds: Places in `order` between which the groups lie; None: no groups.
         pairs: Duplicates and what they repeat, for people to look at: positions.
+        keys: Of the parts that the operator's edit removes from all samples; None: it edits none.
     """
 
     order: "Positions"
     bounds: "Positions | None" = None
     pairs: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
+    keys: "npt.NDArray[np.uint64] | None" = None
 
 
 class SignatureFiles(Sequence["pa.Table"]):
@@ -43,6 +48,7 @@ class SignatureFiles(Sequence["pa.Table"]):
 
     def __init__(self, paths: list[Path]) -> None:
         self._paths = paths
+        self._open: dict[int, pa.Table] = {}
 
     def __len__(self) -> int:
         return len(self._paths)
@@ -52,8 +58,13 @@ class SignatureFiles(Sequence["pa.Table"]):
             return SignatureFiles(self._paths[at])
         import pyarrow as pa
 
+        if at in self._open:
+            return self._open[at]
         with pa.memory_map(str(self._paths[at])) as file:
-            return pa.ipc.open_file(file).read_all()
+            table = pa.ipc.open_file(file).read_all()
+        if len(self._open) < _OPEN_FILES:
+            self._open[at] = table
+        return table
 
     def __iter__(self) -> "Iterator[pa.Table]":
         return (self[at] for at in range(len(self)))
@@ -75,6 +86,9 @@ def decide(
     if operator.kind == "deduplicator":
         if not signatures:
             return Decision(np.empty(0, np.int64))
+        if isinstance(operator, PartDeduplicator):
+            files = SignatureFiles(signatures)
+            return Decision(np.arange(sum(len(one) for one in files)), keys=operator.repeated(files))
         keep, originals = operator.duplicates(SignatureFiles(signatures))
         repeated = np.flatnonzero(~np.asarray(keep))[:pairs]
         shown = [(int(at), int(originals[at])) for at in repeated]
@@ -103,8 +117,8 @@ def keys(operator: Operator, source: OpenSource, roles: Roles) -> dict[str, list
     return found
 
 
-def publish_order(path: Path, positions: "Positions") -> None:
-    """Write positions to a file that is there whole or not at all."""
+def publish_order(path: Path, positions: "npt.NDArray[Any]") -> None:
+    """Write positions or keys to a file that is there whole or not at all."""
     temporary = path.with_name(f".{path.name}.tmp")
     with temporary.open("wb") as file:
         np.save(file, positions)

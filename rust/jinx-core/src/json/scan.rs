@@ -1,6 +1,6 @@
 //! Finds the members of one JSON object without parsing their values.
 //!
-//! A row is 1-5 kB of text of which a caller often wants one field: the scanner steps over strings with
+//! A row is 1-5 kB of text of which a caller often wants one column: the scanner steps over strings with
 //! `memchr` and over lists and objects 64 bytes at a time, and stops where the caller stops. It checks only what it
 //! needs to stay inside the line; whoever converts a value parses it fully.
 
@@ -275,7 +275,7 @@ impl Strings {
     #[inline]
     fn next(&mut self, block: &Block) -> u64 {
         let mut quotes = block.quotes & !self.escaped;
-        // Few blocks hold a backslash; doing this for all of them made reading one field 10 % slower.
+        // Few blocks hold a backslash; doing this for all of them made reading one column 10 % slower.
         if block.backslashes != 0 {
             quotes &= !self.taken(block.backslashes);
         } else {

@@ -7,7 +7,7 @@ use crate::expression::tree::Cell;
 use crate::expression::truth::Truth;
 use crate::key::{Form, Kind};
 use crate::read::find_paths::{FoundValue, PathTree};
-use crate::read::measure::field_length;
+use crate::read::measure::value_length;
 use crate::read::shard::Shard;
 use jinx_core::error::Result;
 use jinx_core::json;
@@ -142,7 +142,7 @@ impl Sample for RowSample<'_> {
         match self.found(path) {
             None => Ok(None),
             Some(found) if is_null(found) => Ok(None),
-            Some(found) => field_length(self.shard, found.chain, found.text, found.node).map(Some),
+            Some(found) => value_length(self.shard, found.chain, found.text, found.node).map(Some),
         }
     }
 

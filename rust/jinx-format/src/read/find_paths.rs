@@ -67,7 +67,7 @@ fn add<'p, S: AsRef<str>>(nodes: &mut Vec<PathNode<'p>>, path: &'p [S], slot: us
 pub struct FoundValue<'l> {
     pub chain: Option<Chain>,
     pub text: &'l [u8],
-    /// Where the member stands in the tree of coded paths.
+    /// Where the member is in the tree of coded paths.
     pub node: Option<&'l FieldNode>,
 }
 

@@ -108,7 +108,7 @@ impl PairBuilder {
         self.rows
     }
 
-    /// Changes what the footer will say of the rows beside what they hold: schema, media, split and meta.
+    /// Changes what the footer will say of the rows in addition to what they hold: schema, media, split and meta.
     ///
     /// # Errors
     /// As [`room_for_names`]; nothing has changed then.

@@ -96,7 +96,7 @@ impl Reader {
             match name.extract::<String>()?.as_str() {
                 "indices" if value.is_none() => order = None,
                 "indices" => order = Some(Arc::new(positions(&value, rows.files().samples)?)),
-                "fields" => columns = value.extract()?,
+                "columns" => columns = value.extract()?,
                 "decoders" => decoders = Decoders::new(value.extract()?),
                 // Before the indices, which count in these.
                 "rows" => rows = Arc::clone(&value.cast::<RowsHandle>()?.get().0),
@@ -274,7 +274,7 @@ impl Reader {
     }
 
     #[getter]
-    fn _fields(&self) -> Option<Vec<String>> {
+    fn _shown_columns(&self) -> Option<Vec<String>> {
         self.view.rows.projection().columns.clone()
     }
 
@@ -352,14 +352,14 @@ impl Reader {
     }
 
     /// What is known about the values at each path.
-    fn _field_stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let fields = py.detach(|| self.view.rows.statistics()).into_py_result()?;
-        let text = serde_json::to_vec(&fields).map_err(|error| to_py(&Error::invalid(error.to_string())))?;
+    fn _path_stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let stats = py.detach(|| self.view.rows.statistics()).into_py_result()?;
+        let text = serde_json::to_vec(&stats).map_err(|error| to_py(&Error::invalid(error.to_string())))?;
         plain_json(py, &text, false)
     }
 
     /// The top-level names, in the order in which they were first seen.
-    fn _field_names(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+    fn _stored_names(&self, py: Python<'_>) -> PyResult<Vec<String>> {
         py.detach(|| self.view.rows.column_names()).into_py_result()
     }
 

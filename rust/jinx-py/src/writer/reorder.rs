@@ -14,9 +14,9 @@ use jinx_order::{Plan, Rewrite, Samples, rewrite};
 use pyo3::prelude::*;
 
 /// The samples beneath a view.
-struct Stored<'r>(&'r dyn Rows);
+struct ReorderedRows<'r>(&'r dyn Rows);
 
-impl Samples for Stored<'_> {
+impl Samples for ReorderedRows<'_> {
     fn count(&self) -> u64 {
         self.0.files().samples
     }
@@ -48,7 +48,7 @@ pub fn reorder(
     let writer = state.open_writer().map_err(here)?;
     py.detach(|| {
         let scratch = Scratch::next_to(&target.path)?;
-        let samples = Stored(&*view.rows);
+        let samples = ReorderedRows(&*view.rows);
         let positions = view.positions.as_ref().map(|positions| positions.as_slice());
         let job = Rewrite { samples: &samples, view: positions, order, bytes, memory, scratch: &scratch };
         let plan = runs.map_or(Plan::OnePass, |runs| Plan::TwoPasses { runs });

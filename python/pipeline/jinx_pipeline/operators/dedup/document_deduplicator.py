@@ -15,13 +15,14 @@ if TYPE_CHECKING:
 
 @register("document_deduplicator", modality="text")
 class DocumentDeduplicator(HashDeduplicator):
-    """Leaves out samples whose text another sample has already.
+    """Leaves out samples whose text another sample has already; white space at both ends makes no difference.
 
         create("document_deduplicator", lowercase=True)([{"text": "A"}, {"text": "a"}])  # [{"text": "A"}]
 
     Attributes:
         lowercase: Whether case makes no difference.
-        ignore_non_character: Compare letters only: not white space, digits, punctuation and symbols.
+        ignore_non_character: Compare letters only: not white space, digits, punctuation and symbols. A text without
+            letters repeats only one that is equal.
     """
 
     lowercase: bool = False
@@ -32,6 +33,7 @@ class DocumentDeduplicator(HashDeduplicator):
             batch.text,
             ignore_case=self.lowercase,
             ignore_non_letters=self.ignore_non_character,
+            ignore_ends=True,
             threads=ctx.threads,
         )
         return found, None

@@ -12,6 +12,8 @@ from jinx_pipeline.operators.context import Context
 from jinx_pipeline.operators.kinds import Deduplicator, Duplicates
 from jinx_pipeline.operators.parameters import ParameterError
 from jinx_pipeline.operators.registry import register
+from jinx_pipeline.operators.text.patterns import checked_pattern, replaced
+from jinx_pipeline.operators.text.tokens import numbered_tokens
 
 
 @register("document_minhash_deduplicator", modality="text")
@@ -26,22 +28,27 @@ class DocumentMinhashDeduplicator(Deduplicator):
         create("document_minhash_deduplicator")([{"text": text}, {"text": text.upper()}])  # the first
 
     Attributes:
-        tokenization: Tokens lie between white space, or between white space and punctuation, or are characters.
+        tokenization: Tokens lie between white space, or between white space and punctuation, or are characters, or are
+            those of a tokenizer (`sentencepiece`).
         window_size: Tokens of a shingle.
         lowercase: Whether case makes no difference.
+        ignore_pattern: A regular expression for what makes no difference.
         num_permutations: Elements of a signature; more estimate the similarity better and take longer.
         jaccard_threshold: The similarity, from 0 to 1, from which on texts should be found.
         num_bands: How many bands; with `num_rows_per_band` it replaces the best choice for the threshold.
         num_rows_per_band: Elements of a band; num_permutations // num_bands if not given.
+        tokenizer_model: With `sentencepiece`, the path of a `tokenizer.json` or of its folder.
     """
 
-    tokenization: Literal["space", "punctuation", "character"] = "space"
+    tokenization: Literal["space", "punctuation", "character", "sentencepiece"] = "space"
     window_size: int = 5
     lowercase: bool = True
+    ignore_pattern: str | None = None
     num_permutations: int = 256
     jaccard_threshold: float = 0.7
     num_bands: int | None = None
     num_rows_per_band: int | None = None
+    tokenizer_model: str | None = None
 
     def check(self) -> None:
         if not 0 < self.jaccard_threshold <= 1:
@@ -56,13 +63,26 @@ class DocumentMinhashDeduplicator(Deduplicator):
         if bands < 1 or rows < 1 or bands * rows > self.num_permutations:
             what = f"{bands} bands of {rows} rows do not fit {self.num_permutations} permutations"
             raise ParameterError(self.name, "num_bands", what)
+        if (self.tokenization == "sentencepiece") != (self.tokenizer_model is not None):
+            what = "tokenizer_model and tokenization: sentencepiece belong together; give both or neither"
+            raise ParameterError(self.name, "tokenizer_model", what)
+        if self.ignore_pattern is not None:
+            checked_pattern(self.name, self.ignore_pattern, "", "ignore_pattern")
 
     def signatures(self, batch: Batch, ctx: Context) -> pa.Table:
+        texts, is_lower = batch.text, self.lowercase
+        if self.ignore_pattern is not None:
+            texts = replaced(texts, [(self.ignore_pattern, "")], ctx)
+        if self.tokenizer_model is not None:
+            texts, is_lower = (
+                numbered_tokens(_in_lower_case(texts) if is_lower else texts, self.tokenizer_model, ctx),
+                False,
+            )
         found = kernels.minhash(
-            batch.text,
-            tokens=self.tokenization,
+            texts,
+            tokens="space" if self.tokenization == "sentencepiece" else self.tokenization,
             window=self.window_size,
-            lowercase=self.lowercase,
+            lowercase=is_lower,
             permutations=self.num_permutations,
             threads=ctx.threads,
         )
@@ -75,3 +95,7 @@ class DocumentMinhashDeduplicator(Deduplicator):
         if self.num_bands is None:
             return best_bands(self.jaccard_threshold, self.num_permutations)
         return self.num_bands, self.num_rows_per_band or self.num_permutations // max(self.num_bands, 1)
+
+
+def _in_lower_case(texts: pa.Array) -> pa.Array:
+    return pa.array([text.lower() for text in texts.to_pylist()], pa.large_string())

@@ -51,7 +51,7 @@ class DocumentSimhashDeduplicator(Deduplicator):
             )
             raise ParameterError(self.name, "num_blocks", what)
         if self.ignore_pattern is not None:
-            checked_pattern(self.name, self.ignore_pattern, "")
+            checked_pattern(self.name, self.ignore_pattern, "", "ignore_pattern")
 
     def signatures(self, batch: Batch, ctx: Context) -> pa.Table:
         texts = batch.text

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 class SpecifiedNumericFieldFilter(ConditionFilter):
     """Keeps samples whose number at a field lies in a range; of a list each must.
 
-    A string that holds a number is one. What is no number is not kept. Without a field all samples stay.
+    A string that holds a number counts as one. Other values are not kept. Without a field all samples stay.
 
         create("specified_numeric_field_filter", field_key="n", min_value=2)([{"n": 1}, {"n": "2.5"}])  # [{"n": "2.5"}]
 

@@ -24,8 +24,8 @@ class AlphanumericFilter(Filter):
     """Keeps texts whose share of letters and digits, of any script, lies in a range.
 
     With `tokenization` it is the number of letters for each token instead, which is low where a tokenizer finds no
-    words. Combining marks are neither letters nor digits, as in Python's `str.isalnum`, unless Unicode calls them
-    alphabetic.
+    words. Combining marks are neither letters nor digits, as in Python's `str.isalnum`: with the vowel signs of Hindi,
+    for example, about half of a text is letters.
 
         create("alphanumeric_filter")([{"text": "words"}, {"text": "#!? -- ... 1"}])  # [{"text": "words"}]
 
@@ -33,8 +33,8 @@ class AlphanumericFilter(Filter):
         tokenization: Measure letters for each token.
         min_ratio: The least share.
         max_ratio: The largest.
-        tokenizer: The path of a `tokenizer.json` or of its folder; without one the tokens are words at Unicode's word
-            boundaries.
+        tokenizer: The path of a `tokenizer.json` or of its directory; without one the tokens are words at Unicode's
+            word boundaries.
     """
 
     tokenization: bool = False

@@ -4,30 +4,19 @@ import pyarrow as pa
 
 from jinx import kernels
 from jinx_pipeline.operators.context import Context
-from jinx_pipeline.operators.kinds import Edited, TextMapper
+from jinx_pipeline.operators.kinds import Edited
 from jinx_pipeline.operators.registry import register
-from jinx_pipeline.operators.text.patterns import checked_pattern, replaced
+from jinx_pipeline.operators.text.found_replacer import FoundReplacer
 
 
 @register("clean_email_mapper", modality="text")
-class CleanEmailMapper(TextMapper):
+class CleanEmailMapper(FoundReplacer):
     """Replaces e-mail addresses in texts.
 
-        create("clean_email_mapper", repl="[mail]")([{"text": "to a.b@example.org."}])  # [{"text": "to [mail]."}]
+    With `pattern` it replaces what that matches instead.
 
-    Attributes:
-        pattern: A regular expression for what to replace instead.
-        repl: What it becomes.
+        create("clean_email_mapper", repl="[mail]")([{"text": "to a.b@example.org."}])  # [{"text": "to [mail]."}]
     """
 
-    pattern: str | None = None
-    repl: str = ""
-
-    def check(self) -> None:
-        if self.pattern is not None:
-            checked_pattern(self.name, self.pattern, self.repl)
-
-    def edit(self, texts: pa.Array, ctx: Context) -> Edited:
-        if self.pattern is None:
-            return kernels.replace_emails(texts, self.repl, threads=ctx.threads)
-        return replaced(texts, [(self.pattern, self.repl)], ctx)
+    def replace(self, texts: pa.Array, ctx: Context) -> Edited:
+        return kernels.replace_emails(texts, self.repl, threads=ctx.threads)

@@ -4,31 +4,20 @@ import pyarrow as pa
 
 from jinx import kernels
 from jinx_pipeline.operators.context import Context
-from jinx_pipeline.operators.kinds import Edited, TextMapper
+from jinx_pipeline.operators.kinds import Edited
 from jinx_pipeline.operators.registry import register
-from jinx_pipeline.operators.text.patterns import checked_pattern, replaced
+from jinx_pipeline.operators.text.found_replacer import FoundReplacer
 
 
 @register("clean_ip_mapper", modality="text")
-class CleanIpMapper(TextMapper):
+class CleanIpMapper(FoundReplacer):
     """Replaces IP addresses, of version 4 and 6, in texts.
+
+    With `pattern` it replaces what that matches instead.
 
         create("clean_ip_mapper", repl="[ip]")([{"text": "10.0.0.1, not 999.1.1.1"}])
         # [{"text": "[ip], not 999.1.1.1"}]
-
-    Attributes:
-        pattern: A regular expression for what to replace instead.
-        repl: What it becomes.
     """
 
-    pattern: str | None = None
-    repl: str = ""
-
-    def check(self) -> None:
-        if self.pattern is not None:
-            checked_pattern(self.name, self.pattern, self.repl)
-
-    def edit(self, texts: pa.Array, ctx: Context) -> Edited:
-        if self.pattern is None:
-            return kernels.replace_ips(texts, self.repl, threads=ctx.threads)
-        return replaced(texts, [(self.pattern, self.repl)], ctx)
+    def replace(self, texts: pa.Array, ctx: Context) -> Edited:
+        return kernels.replace_ips(texts, self.repl, threads=ctx.threads)

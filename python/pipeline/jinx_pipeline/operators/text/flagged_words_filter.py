@@ -2,17 +2,12 @@
 
 from pathlib import Path
 
-from jinx import kernels
-from jinx_pipeline.operators.batch import Batch
-from jinx_pipeline.operators.context import Context
-from jinx_pipeline.operators.filter import Filter, Stats
-from jinx_pipeline.operators.ratios import shares
 from jinx_pipeline.operators.registry import register
-from jinx_pipeline.operators.text.words import word_list
+from jinx_pipeline.operators.text.listed_words import ListedWordsFilter
 
 
 @register("flagged_words_filter", modality="text")
-class FlaggedWordsFilter(Filter):
+class FlaggedWordsFilter(ListedWordsFilter):
     """Keeps texts whose share of flagged words among all words lies in a range.
 
     They are words of pornography and spam; the built-in lists are short, so give your own for real data.
@@ -21,44 +16,18 @@ class FlaggedWordsFilter(Filter):
         create("flagged_words_filter", flagged_words=["foo"])([{"text": "foo"}, {"text": "fine"}])  # [{"text": "fine"}]
 
     Attributes:
-        lang: The language of the list: `en`, `zh`, `es`, `fr`, `de`, `ar`, `hi`, `all` of them, or one of your own
-            files.
-        tokenization: Split at Unicode's word boundaries instead of white space, for scripts without spaces.
-        min_ratio: The least share, from 0 to 1.
-        max_ratio: The largest.
-        flagged_words_dir: A folder with a list in each file `*flagged_words*.json` (`{"en": ["word", ...]}`) or
+        flagged_words_dir: A directory with a list in each file `*flagged_words*.json` (`{"en": ["word", ...]}`) or
             `flagged_words.LANG.txt` (a word a line); without it the built-in lists are used.
         flagged_words: The list itself.
-        use_words_aug: Also look for successive words, joined: of Chinese, where a word is several ideographs.
-        words_aug_group_sizes: How many successive words.
-        words_aug_join_char: What joins them.
     """
 
-    lang: str = "en"
-    tokenization: bool = False
     min_ratio: float = 0.0
     max_ratio: float = 0.045
     flagged_words_dir: Path | None = None
     flagged_words: list[str] | None = None
-    use_words_aug: bool = False
-    words_aug_group_sizes: tuple[int, ...] = (2,)
-    words_aug_join_char: str = ""
 
     stats = {"flagged_words_ratio": "float64"}
     bounds = {"flagged_words_ratio": ("min_ratio", "max_ratio")}
 
-    def check(self) -> None:
-        if self.flagged_words is None:
-            word_list("flagged_words", self.lang, self.flagged_words_dir, self.name)
-
-    def compute_stats(self, batch: Batch, ctx: Context) -> Stats:
-        words = self.flagged_words
-        counts = kernels.count_listed_words(
-            batch.text,
-            word_list("flagged_words", self.lang, self.flagged_words_dir, self.name) if words is None else words,
-            split="unicode" if self.tokenization else "space",
-            groups=self.words_aug_group_sizes if self.use_words_aug else (),
-            joiner=self.words_aug_join_char,
-            threads=ctx.threads,
-        )
-        return {"flagged_words_ratio": shares(counts[:, 0], counts[:, 1]).clip(0, 1)}
+    def source(self) -> tuple[str, Path | None, list[str] | None]:
+        return "flagged_words", self.flagged_words_dir, self.flagged_words

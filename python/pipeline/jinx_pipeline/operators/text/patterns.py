@@ -11,7 +11,7 @@ from jinx_pipeline.operators.context import Context
 from jinx_pipeline.operators.parameters import ParameterError
 
 
-def checked_pattern(operator: str, pattern: str, repl: str) -> None:
+def checked_pattern(operator: str, pattern: str, repl: str, parameter: str = "pattern") -> None:
     """Refuse a pattern that does not parse.
 
     Raises:
@@ -20,7 +20,7 @@ def checked_pattern(operator: str, pattern: str, repl: str) -> None:
     try:
         kernels.replace_pattern([], _plain(pattern), repl)
     except InvalidError as error:
-        raise ParameterError(operator, "pattern", str(error)) from None
+        raise ParameterError(operator, parameter, str(error)) from None
 
 
 def replaced(texts: pa.Array, steps: Iterable[tuple[str, str]], ctx: Context) -> pa.Array:

@@ -36,4 +36,6 @@ class RemoveNonChineseCharacterMapper(TextMapper):
         return replaced(texts, [(f"[^{kept}]+", "")], ctx)
 
 
-_PUNCTUATION = r" .,\-%*/&()+:?!\u00B7\u2014\u2018-\u201D\u2026\u3001\u3002\u300A-\u3011\uFF01-\uFF0F\uFF1A-\uFF20"
+_PUNCTUATION = (
+    r" .,\-%*/&()+:?!\u00B7\u2014\u2018-\u201D\u2022\u2026\u3001\u3002\u300A-\u3011\uFF01-\uFF0F\uFF1A-\uFF20"
+)

@@ -1,13 +1,12 @@
 """remove_repeat_sentences_mapper."""
 
-import re
-
 import pyarrow as pa
 
 from jinx_pipeline.operators.context import Context
 from jinx_pipeline.operators.kinds import Edited, TextMapper
 from jinx_pipeline.operators.registry import register
 from jinx_pipeline.operators.text.sentences import sentences
+from jinx_pipeline.operators.text.word_runs import is_part_of_word
 
 
 @register("remove_repeat_sentences_mapper", modality="text")
@@ -19,7 +18,7 @@ class RemoveRepeatSentencesMapper(TextMapper):
 
     Attributes:
         lowercase: Whether case makes no difference.
-        ignore_special_character: Whether only letters and digits make a difference.
+        ignore_special_character: Whether only letters, digits and marks make a difference.
         min_repeat_sentence_length: Shorter sentences stay, in code points of what is compared.
     """
 
@@ -31,17 +30,14 @@ class RemoveRepeatSentencesMapper(TextMapper):
         return [self._without_copies(text) for text in texts.to_pylist()]
 
     def _without_copies(self, text: str) -> str | None:
-        pieces = sentences(text)
+        pieces = sentences(text, start_small=True)
         seen: set[str] = set()
         kept: list[str] = []
         for piece in pieces:
             compared = piece.strip().lower() if self.lowercase else piece.strip()
             if self.ignore_special_character:
-                compared = _SPECIAL.sub("", compared)
+                compared = "".join(filter(is_part_of_word, compared))
             if len(compared) < self.min_repeat_sentence_length or compared not in seen:
                 kept.append(piece)
             seen.add(compared)
         return "".join(kept).rstrip() if len(kept) < len(pieces) else None
-
-
-_SPECIAL = re.compile(r"[\W_]+")

@@ -14,8 +14,8 @@ from jinx_pipeline.operators.registry import register
 class RemoveTableTextMapper(TextMapper):
     r"""Removes tables from texts: two or more successive lines with the same number of columns.
 
-    Columns are separated by a space, a tab or a bar each. A line of prose among lines with as many words looks the
-    same.
+    Columns are separated by bars; in lines without a bar by a space or a tab each. Lines that start with white space
+    are no part of a table. A line of prose among lines with as many words looks the same.
 
         create("remove_table_text_mapper")([{"text": "Prices of all\na 1\nb 2\nThat was it all."}])
         # [{"text": "Prices of all\nThat was it all."}]
@@ -45,16 +45,18 @@ class RemoveTableTextMapper(TextMapper):
             stop = at + 1
             while stop < len(lines) and counts[stop] == counts[at]:
                 stop += 1
-            if not (stop - at > 1 and self.min_col <= counts[at] <= self.max_col):
+            if not (stop - at > 1 and self.min_col <= counts[at][0] <= self.max_col):
                 kept += lines[at:stop]
             at = stop
         return "".join(kept) if len(kept) < len(lines) else None
 
 
-_COLUMN = re.compile(r"[ \t|]")
+_COLUMN = re.compile(r"[ \t]")
 
 
-def _columns(line: str) -> int:
-    """How many columns a line has; 0 if two separators follow one another."""
-    columns = _COLUMN.split(line.strip())
-    return len(columns) if all(columns) else 0
+def _columns(line: str) -> tuple[int, bool]:
+    """How many columns a line has, and whether bars separate them; 0 for a line with an empty column between spaces."""
+    if "|" in line and not line[0].isspace():
+        return line.strip().removeprefix("|").removesuffix("|").count("|") + 1, True
+    columns = _COLUMN.split(line.rstrip())
+    return (len(columns) if all(columns) else 0), False

@@ -8,12 +8,14 @@ from jinx_pipeline.operators.context import Context
 from jinx_pipeline.operators.kinds import Edited, TextMapper
 from jinx_pipeline.operators.registry import register
 from jinx_pipeline.operators.text.patterns import replaced
-from jinx_pipeline.operators.text.word_runs import without_words
+from jinx_pipeline.operators.text.word_runs import stripped, without_words
 
 
 @register("remove_words_with_incorrect_substrings_mapper", modality="text")
 class RemoveWordsWithIncorrectSubstringsMapper(TextMapper):
     """Removes words that hold any of some strings: rests of links and of markup.
+
+    Punctuation and symbols at either end of a word are no part of it.
 
         create("remove_words_with_incorrect_substrings_mapper")([{"text": "see www.a.org now"}])
         # [{"text": "see now"}]
@@ -33,4 +35,6 @@ class RemoveWordsWithIncorrectSubstringsMapper(TextMapper):
         if self.tokenization:
             either = "|".join(re.escape(one) for one in wrong if one)
             return replaced(texts, [(rf"\w*(?:{either})\w*", "")], ctx) if either else texts
-        return [without_words(text, lambda word: any(one in word for one in wrong)) for text in texts.to_pylist()]
+        return [
+            without_words(text, lambda word: any(one in stripped(word) for one in wrong)) for text in texts.to_pylist()
+        ]

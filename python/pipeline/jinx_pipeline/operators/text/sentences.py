@@ -19,7 +19,7 @@ _ABBREVIATIONS = {
 }
 
 
-def sentences(text: str, lang: str = "en") -> list[str]:
+def sentences(text: str, lang: str = "en", *, start_small: bool = False) -> list[str]:
     """The sentences of a text, each with the white space after it: joined they are the text.
 
     A sentence ends at punctuation before white space, at that of Chinese and Japanese, and at the end of a line. It
@@ -28,21 +28,27 @@ def sentences(text: str, lang: str = "en") -> list[str]:
     Args:
         text: Any text.
         lang: The language, for its abbreviations.
+        start_small: A sentence may start with a lower-case letter.
     """
     short = frozenset(_ABBREVIATIONS.get(lang, "").split())
     found: list[str] = []
     start = 0
     for end in _END.finditer(text):
-        if end[0].startswith(".") and not end[0].startswith("..") and "\n" not in end[0] and _goes_on(text, end, short):
+        if (
+            end[0].startswith(".")
+            and not end[0].startswith("..")
+            and "\n" not in end[0]
+            and _goes_on(text, end, short, start_small)
+        ):
             continue
         found.append(text[start : end.end()])
         start = end.end()
     return [*found, text[start:]] if start < len(text) else found
 
 
-def _goes_on(text: str, end: "re.Match[str]", short: frozenset[str]) -> bool:
+def _goes_on(text: str, end: "re.Match[str]", short: frozenset[str], start_small: bool) -> bool:  # noqa: FBT001 - as above
     """Whether the sentence continues after a dot."""
-    if text[end.end() : end.end() + 1].islower():
+    if not start_small and text[end.end() : end.end() + 1].islower():
         return True
     word = _LAST_WORD.search(text, max(0, end.start() - 14), end.start() + 1)
     if word is None:

@@ -12,8 +12,8 @@ from jinx_pipeline.operators.registry import register
 class SpecialCharactersFilter(Filter):
     """Keeps texts whose share of special characters lies in a range.
 
-    Special are punctuation, symbols, emoji, digits, white space and control characters of any script. Letters are not,
-    nor the marks with which many scripts write vowels.
+    Special are punctuation, symbols, emoji, digits, white space, also that without width, and control characters of any
+    script. Letters are not, nor the marks with which many scripts write vowels.
 
         create("special_characters_filter")([{"text": "plain words"}, {"text": "a ~~ 1 ** 2"}])
         # [{"text": "plain words"}]

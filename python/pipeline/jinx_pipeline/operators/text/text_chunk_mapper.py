@@ -1,6 +1,8 @@
 """text_chunk_mapper."""
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,9 +22,11 @@ if TYPE_CHECKING:
 
 @register("text_chunk_mapper", modality="text")
 class TextChunkMapper(Splitter):
-    """Makes a sample of each chunk of a text: cut at a pattern, and where a chunk is too long.
+    """Makes a sample of each chunk of a text: cut at every match of a pattern, or into chunks of a length.
 
-    Chunks of white space alone are left out; a text without any other chunk stays whole. A sample has one text.
+    With both, a chunk is as long as it may be: it ends at the last match that it reaches, and only where there is none
+    at its largest length. Chunks of white space alone are left out; a text without any other chunk stays whole. A
+    sample has one text.
 
         create("text_chunk_mapper", max_len=5)([{"text": "abcdefgh"}])  # [{"text": "abcde"}, {"text": "fgh"}]
 
@@ -30,7 +34,7 @@ class TextChunkMapper(Splitter):
         max_len: The largest length of a chunk, in tokens or code points.
         split_pattern: A regular expression for what lies between chunks; it belongs to none.
         overlap_len: How much of a chunk that was too long the next one repeats.
-        tokenizer: The path of a `tokenizer.json` or of its folder; without one lengths are code points.
+        tokenizer: The path of a `tokenizer.json` or of its directory; without one lengths are code points.
     """
 
     max_len: int | None = None
@@ -49,38 +53,53 @@ class TextChunkMapper(Splitter):
             what = f"overlap_len is {self.overlap_len}; it is not negative and less than max_len ({self.max_len})"
             raise ParameterError(self.name, "overlap_len", what)
         if self.split_pattern is not None:
-            checked_pattern(self.name, self.split_pattern, "")
+            checked_pattern(self.name, self.split_pattern, "", "split_pattern")
 
     def split(self, batch: Batch, ctx: Context) -> "tuple[npt.NDArray[np.int64], Mapping[str, Any]]":
-        texts = batch.text
-        pieces = [[text] for text in texts.to_pylist()] if self.split_pattern is None else self._pieces(texts, ctx)
         parents: list[int] = []
         chunks: list[str] = []
-        for at, (parts, own) in enumerate(zip(pieces, batch.texts, strict=True)):
+        for at, (pieces, own) in enumerate(zip(self._pieces(batch.text, ctx), batch.texts, strict=True)):
             if len(own) > 1:
                 raise ValueError(f"{self.name}: a sample has several texts; name a column with one")
-            found = [chunk for part in parts for chunk in self._cut(part, ctx) if chunk.strip()]
-            found = found or ["".join(parts)]
+            cut = pieces[::2] if self.max_len is None else self._cut(pieces, self.max_len, ctx)
+            found = [chunk for chunk in cut if chunk.strip()] or ["".join(pieces)]
             parents += [at] * len(found)
             chunks += found if own else []
         children = batch.take(np.array(parents, dtype=np.int64))
         return np.array(parents, dtype=np.int64), children.with_texts_as(chunks)
 
     def _pieces(self, texts: pa.Array, ctx: Context) -> list[list[str]]:
+        """Each text cut at the pattern: what lies between matches, and the matches, in turn."""
+        if self.split_pattern is None:
+            return [[text] for text in texts.to_pylist()]
         mark = "\x00"
         while any(mark in text for text in texts.to_pylist()):
             mark += "\x01"
-        marked = replaced(texts, [(self.split_pattern or "", mark)], ctx)
+        marked = replaced(texts, [(self.split_pattern, rf"{mark}\g<0>{mark}")], ctx)
         return [text.split(mark) for text in marked.to_pylist()]
 
-    def _cut(self, text: str, ctx: Context) -> Iterator[str]:
-        if self.max_len is None:
-            yield text
-            return
+    def _cut(self, pieces: list[str], max_len: int, ctx: Context) -> Iterator[str]:
+        text = "".join(pieces)
         ends = self._ends(text, ctx)
-        step = self.max_len - self.overlap_len
-        for start in range(0, max(len(ends) - 1 - self.overlap_len, 1), step):
-            yield text[ends[start] : ends[min(start + self.max_len, len(ends) - 1)]]
+        bounds = list(accumulate(map(len, pieces), initial=0))
+        # Where the pattern's matches start and end; one without characters ends nothing.
+        matches = [(start, stop) for start, stop in zip(bounds[1::2], bounds[2::2], strict=False) if start < stop]
+        start, first = 0, 0
+        while True:
+            token = bisect_left(ends, start)
+            if len(ends) - 1 - token <= max_len:
+                yield text[start:]
+                return
+            # A character may be several tokens, and is not cut.
+            reached = max(ends[token + max_len], ends[bisect_right(ends, start)])
+            last = bisect_right(matches, (reached, len(text)), lo=first) - 1
+            if last >= first:
+                yield text[start : matches[last][0]]
+                start, first = matches[last][1], last + 1
+            else:
+                yield text[start:reached]
+                overlap = ends[token + max_len - self.overlap_len]
+                start = overlap if overlap > start else reached
 
     def _ends(self, text: str, ctx: Context) -> list[int]:
         """Where tokens start, and the end of the text."""

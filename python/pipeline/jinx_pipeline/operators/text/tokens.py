@@ -28,7 +28,7 @@ def load_tokenizer(name: str, device: str) -> Any:
     path = Path(name)
     file = path / "tokenizer.json" if path.is_dir() else path
     if not file.is_file():
-        raise FileNotFoundError(f"{name}: no tokenizer there; give the path of a tokenizer.json or of its folder")
+        raise FileNotFoundError(f"{name}: no tokenizer there; give the path of a tokenizer.json or of its directory")
     return require("tokenizers", extra="text", what="A tokenizer").Tokenizer.from_file(str(file))
 
 
@@ -36,5 +36,16 @@ def count_tokens(texts: "pa.Array", tokenizer: str | None, ctx: Context) -> "npt
     """The tokens of each text, int64 of shape (n,); without a tokenizer words at Unicode's word boundaries."""
     if tokenizer is None:
         return kernels.count_words(texts, split="unicode", threads=ctx.threads)
+    return np.array([len(numbers) for numbers in _encoded(texts, tokenizer, ctx)], dtype=np.int64)
+
+
+def numbered_tokens(texts: "pa.Array", tokenizer: str, ctx: Context) -> "pa.Array":
+    """The numbers of the tokens of each text, between spaces."""
+    import pyarrow as pa
+
+    return pa.array([" ".join(map(str, numbers)) for numbers in _encoded(texts, tokenizer, ctx)], pa.large_string())
+
+
+def _encoded(texts: "pa.Array", tokenizer: str, ctx: Context) -> list[list[int]]:
     found = ctx.model(tokenizer, load_tokenizer).encode_batch(texts.to_pylist(), add_special_tokens=False)
-    return np.array([len(one.ids) for one in found], dtype=np.int64)
+    return [one.ids for one in found]

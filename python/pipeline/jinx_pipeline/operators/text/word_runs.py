@@ -1,15 +1,25 @@
 """Words between white space, and texts without some of them."""
 
 import re
+import unicodedata
 from collections.abc import Callable
 
 _PIECE = re.compile(r"\S+|\s+")
-_EDGE = re.compile(r"^[\W_]+|[\W_]+$")
+
+
+def is_part_of_word(character: str) -> bool:
+    """Whether a character is a letter, a digit, or a mark such as the vowel signs of many scripts."""
+    return character.isalnum() or unicodedata.category(character).startswith("M")
 
 
 def stripped(word: str) -> str:
-    """A word without what is neither letter nor digit at either end."""
-    return _EDGE.sub("", word)
+    """A word without what is neither letter, digit nor mark at either end."""
+    start, stop = 0, len(word)
+    while start < stop and not is_part_of_word(word[start]):
+        start += 1
+    while start < stop and not is_part_of_word(word[stop - 1]):
+        stop -= 1
+    return word[start:stop]
 
 
 def without_words(text: str, is_removed: Callable[[str], bool]) -> str | None:

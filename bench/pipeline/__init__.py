@@ -1,0 +1,1 @@
+"""The operator pipeline next to Data-Juicer, and its own targets."""

@@ -1,0 +1,45 @@
+"""document_minhash_deduplicator_with_uid."""
+
+from collections.abc import Iterable
+
+import pyarrow as pa
+
+from jinx_pipeline.dedup.near import near_duplicates
+from jinx_pipeline.operators.batch import Batch
+from jinx_pipeline.operators.context import Context
+from jinx_pipeline.operators.dedup.document_minhash_deduplicator import DocumentMinhashDeduplicator
+from jinx_pipeline.operators.kinds import Duplicates
+from jinx_pipeline.operators.registry import register
+
+_UID = "uid"
+
+
+@register("document_minhash_deduplicator_with_uid", modality="text")
+class DocumentMinhashDeduplicatorWithUid(DocumentMinhashDeduplicator):
+    """As `document_minhash_deduplicator`, but of each cluster the sample with the least number in a column stays.
+
+    With larger numbers for new samples, what was there before stays when both are deduplicated together.
+
+        text = "one of many words that are repeated here"
+        samples = [{"text": text, "__dj__uid": 2}, {"text": text, "__dj__uid": 1}]
+        create("document_minhash_deduplicator_with_uid")(samples)  # [{"text": text, "__dj__uid": 1}]
+
+    Attributes:
+        uid_field: The column or path with an integer for each sample; of equal ones the first sample stays.
+    """
+
+    uid_field: str = "__dj__uid"
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        return (*super().reads, self.uid_field)
+
+    def signatures(self, batch: Batch, ctx: Context) -> pa.Table:
+        numbers = batch.column(self.uid_field)
+        for number in numbers:
+            if not isinstance(number, int) or isinstance(number, bool):
+                raise TypeError(f"{self.name}: {self.uid_field} is {number!r}; it is an integer")
+        return super().signatures(batch, ctx).append_column(_UID, pa.array(numbers, pa.int64()))
+
+    def duplicates(self, signatures: Iterable[pa.Table]) -> Duplicates:
+        return near_duplicates(signatures, first_by=_UID)

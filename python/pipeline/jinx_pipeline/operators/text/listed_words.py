@@ -1,0 +1,57 @@
+"""What filters by lists of words have in common."""
+
+from abc import abstractmethod
+from pathlib import Path
+
+from jinx import kernels
+from jinx_pipeline.operators.batch import Batch
+from jinx_pipeline.operators.context import Context
+from jinx_pipeline.operators.filter import Filter, Stats
+from jinx_pipeline.operators.ratios import shares
+from jinx_pipeline.operators.text.words import word_list
+
+
+class ListedWordsFilter(Filter):
+    """Keeps texts whose share of listed words among all words lies in a range.
+
+    Attributes:
+        lang: The language of the list: `en`, `zh`, `es`, `fr`, `de`, `ar`, `hi`, `all` of them, or one of your own
+            files.
+        tokenization: Split at Unicode's word boundaries instead of white space, for scripts without spaces.
+        min_ratio: The least share, from 0 to 1.
+        max_ratio: The largest.
+        use_words_aug: Also look for successive words, joined: of Chinese, where a word is several ideographs.
+        words_aug_group_sizes: How many successive words.
+        words_aug_join_char: What joins them.
+    """
+
+    lang: str = "en"
+    tokenization: bool = False
+    min_ratio: float = 0.0
+    max_ratio: float = 1.0
+    use_words_aug: bool = False
+    words_aug_group_sizes: tuple[int, ...] = (2,)
+    words_aug_join_char: str = ""
+
+    @abstractmethod
+    def source(self) -> tuple[str, Path | None, list[str] | None]:
+        """The kind of list, and what the user gave: a directory, and the list itself."""
+
+    def check(self) -> None:
+        self._words()
+
+    def compute_stats(self, batch: Batch, ctx: Context) -> Stats:
+        counts = kernels.count_listed_words(
+            batch.text,
+            self._words(),
+            split="unicode" if self.tokenization else "space",
+            groups=self.words_aug_group_sizes if self.use_words_aug else (),
+            joiner=self.words_aug_join_char,
+            threads=ctx.threads,
+        )
+        (name,) = self.stats
+        return {name: shares(counts[:, 0], counts[:, 1])}
+
+    def _words(self) -> list[str]:
+        kind, folder, words = self.source()
+        return word_list(kind, self.lang, folder, self.name) if words is None else words

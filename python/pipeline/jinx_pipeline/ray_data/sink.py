@@ -1,0 +1,76 @@
+"""Writing JINX with Ray Data: tasks write parts, and the driver publishes those that count."""
+
+import os
+import secrets
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import jinx
+from jinx_pipeline.commit.publish import kind_of, publish, shard_groups
+from jinx_pipeline.optional import require
+from jinx_pipeline.recipe.model import Export
+
+_ray_data: Any = require("ray.data", extra="ray", what="jinx_pipeline.ray_data")
+_ray_block: Any = require("ray.data.block", extra="ray", what="jinx_pipeline.ray_data")
+
+
+class JinxDatasink(_ray_data.Datasink):
+    """What `ds.write_datasink` writes to; the output is there whole or not at all.
+
+    A task that is retried writes another part with the same number. When all tasks have ended, one part of each number
+    is published, in the order of the numbers. That is the order of the dataset if
+    `DataContext.get_current().execution_options.preserve_order` is set, and otherwise that of arrival.
+
+    Args:
+        path: The output, on storage that every node sees: `out.jinx`, or a directory of shards.
+        overwrite: Replace an existing output.
+        **writer: Keywords of `jinx.Writer`, such as `shard_size` or `indexed`.
+
+    Raises:
+        FileExistsError: The output exists.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], *, overwrite: bool = False, **writer: Any) -> None:
+        self._out = Path(path).absolute()
+        self._export = Export(str(self._out), kind_of(str(self._out)), writer.get("shard_size"), overwrite=overwrite)
+        self._writer = writer
+        if os.path.lexists(self._out) and not overwrite:
+            raise FileExistsError(f"{self._out} exists; to replace it: overwrite")
+        self._parts = self._out.with_name(f".{self._out.name}.{secrets.token_hex(6)}.parts")
+
+    def on_write_start(self, schema: Any = None) -> None:
+        """Make the directory of the parts."""
+        del schema
+        self._parts.mkdir(parents=True)
+
+    def write(self, blocks: Iterable[Any], ctx: Any) -> tuple[int, str | None]:
+        """Write a part; returns the number of its task, and its name if it has rows."""
+        part = self._parts / f"{ctx.task_idx:06}-{secrets.token_hex(6)}"
+        tables = (_ray_block.BlockAccessor.for_block(block).to_arrow() for block in blocks)
+        with jinx.Writer(part, **self._writer) as made:
+            for table in tables:
+                for batch in table.to_batches(max_chunksize=1000):
+                    made.write_many(batch.to_pylist())
+            done = made.close()
+        return ctx.task_idx, part.name if done.samples else None
+
+    def on_write_complete(self, write_result: Any) -> None:
+        """Publish one part of each number."""
+        parts: dict[int, str | None] = {}
+        for number, name in write_result.write_returns:
+            parts.setdefault(number, name)
+        blocks = [[self._parts / name] for _, name in sorted(parts.items()) if name is not None]
+        groups = shard_groups(self._export, blocks, self._writer)
+        publish(self._export, blocks, (), self._writer, groups=groups)
+        shutil.rmtree(self._parts, ignore_errors=True)
+
+    def on_write_failed(self, error: Exception) -> None:
+        """Remove the parts."""
+        del error
+        shutil.rmtree(self._parts, ignore_errors=True)
+
+    def get_name(self) -> str:
+        """The name of the operator in Ray's progress."""
+        return "Jinx"

@@ -1,0 +1,154 @@
+"""Reading JINX with Ray Data."""
+
+import os
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import jinx
+from jinx_pipeline.optional import require
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_ray_data: Any = require("ray.data", extra="ray", what="jinx_pipeline.ray_data")
+_ray_block: Any = require("ray.data.block", extra="ray", what="jinx_pipeline.ray_data")
+
+_BATCH_ROWS = 1024
+_BATCH_BYTES = 32 << 20
+
+
+class JinxDatasource(_ray_data.Datasource):
+    """What `ray.data.read_datasource` reads; every task reads its own rows.
+
+    Args:
+        path: A dataset, a saved view, or several of them, on storage that every node sees.
+        columns: Only these columns.
+        blobs: What binary columns hold: `"bytes"`, or `"references"` of about 100 bytes, which `load_blobs` turns into
+            bytes where they are needed, so that media do not travel through the object store.
+
+    Raises:
+        FileNotFoundError: There is nothing at the path.
+        KeyError: There is no such column.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+        *,
+        columns: Sequence[str] | None = None,
+        blobs: Literal["bytes", "references"] = "bytes",
+    ) -> None:
+        super().__init__()
+        if blobs not in ("bytes", "references"):
+            raise ValueError(f"blobs is 'bytes' or 'references', not {blobs!r}")
+        several = [path] if isinstance(path, str | os.PathLike) else path
+        self._paths = tuple(one if "://" in one else str(Path(one).absolute()) for one in map(os.fsdecode, several))
+        dataset = _opened(self._paths)
+        self._names = list(dataset.column_names) if columns is None else list(columns)
+        self._binary: list[str] = []
+        if blobs == "references":
+            self._binary = [name for name in self._names if "bytes" in str(dataset.schema[name])]
+        dataset.select_columns(self._names)  # an unknown column is an error here, not in a task
+        self._rows = len(dataset)
+        info = dataset.select_columns([name for name in self._names if name not in self._binary]).info()
+        self._bytes = info.bytes + (0 if self._binary else info.sidecar_bytes)
+
+    def estimate_inmemory_data_size(self) -> int:
+        """Bytes of the files that are read."""
+        return self._bytes
+
+    def get_read_tasks(
+        self, parallelism: int, per_task_row_limit: int | None = None, data_context: Any = None
+    ) -> list[Any]:
+        """Tasks of consecutive rows."""
+        del data_context
+        count = max(1, min(parallelism, self._rows))
+        edges = [self._rows * at // count for at in range(count + 1)]
+        made: list[Any] = []
+        for first, last in pairwise(edges):
+            size = self._bytes * (last - first) // max(self._rows, 1)
+            metadata = _ray_block.BlockMetadata(
+                num_rows=last - first, size_bytes=size, exec_stats=None, input_files=self._paths
+            )
+            task = _Read(self._paths, tuple(self._names), frozenset(self._binary), first, last)
+            made.append(_ray_data.ReadTask(task, metadata, per_task_row_limit=per_task_row_limit))
+        return made
+
+
+class _Read:
+    """The rows of one task, as tables."""
+
+    def __init__(
+        self, paths: tuple[str, ...], names: tuple[str, ...], references: frozenset[str], first: int, last: int
+    ) -> None:
+        self._paths = paths
+        self._names = names
+        self._references = references
+        self._first = first
+        self._last = last
+
+    def __call__(self) -> Iterator["pa.Table"]:
+        import pyarrow as pa
+
+        dataset = _opened(self._paths)
+        stored = [name for name in self._names if name not in self._references]
+        rows = self._batch_rows(dataset)
+        for first in range(self._first, max(self._last, self._first + 1), rows):
+            last = min(first + rows, self._last)
+            part = dataset.select(range(first, last))
+            table = part.select_columns(stored).to_arrow(mixed="json") if stored else pa.table({})
+            for place, name in enumerate(self._names):
+                if name in self._references:
+                    table = _with_references(table, place, name, self._paths, range(first, last))
+            yield table
+
+    def _batch_rows(self, dataset: "jinx.Dataset") -> int:
+        if self._references or not len(dataset):
+            return _BATCH_ROWS
+        info = dataset.info()
+        return max(1, min(_BATCH_ROWS, _BATCH_BYTES * len(dataset) // max(info.bytes + info.sidecar_bytes, 1)))
+
+
+def _with_references(
+    table: "pa.Table", place: int, name: str, paths: tuple[str, ...], rows: Sequence[int]
+) -> "pa.Table":
+    import pyarrow as pa
+
+    kind = pa.struct([("jinx", pa.list_(pa.string())), ("row", pa.int64())])
+    return table.add_column(place, name, pa.array([{"jinx": list(paths), "row": row} for row in rows], kind))
+
+
+def load_blobs(batch: "pa.Table", columns: Sequence[str]) -> "pa.Table":
+    """Bytes in place of references: `ds.map_batches(load_blobs, batch_format="pyarrow", fn_kwargs={"columns": [...]})`.
+
+    Args:
+        batch: An Arrow table.
+        columns: Columns with references.
+
+    Raises:
+        ValueError: A column holds something else.
+    """
+    import pyarrow as pa
+
+    for name in columns:
+        references = batch[name].to_pylist()
+        if not all(isinstance(one, dict) and one.keys() == {"jinx", "row"} for one in references):
+            raise ValueError(f"column {name!r} does not hold references; read it with blobs='references'")
+        values: list[Any] = [None] * len(references)
+        places: dict[tuple[str, ...], list[int]] = {}
+        for at, one in enumerate(references):
+            places.setdefault(tuple(one["jinx"]), []).append(at)
+        for paths, ats in places.items():
+            found = _opened(paths).take([references[at]["row"] for at in ats], [name])
+            for at, sample in zip(ats, found, strict=True):
+                values[at] = sample.get(name)
+        batch = batch.set_column(batch.schema.get_field_index(name), name, pa.array(values))
+    return batch
+
+
+@lru_cache(maxsize=8)
+def _opened(paths: tuple[str, ...]) -> "jinx.Dataset":
+    return jinx.open(paths[0] if len(paths) == 1 else list(paths))

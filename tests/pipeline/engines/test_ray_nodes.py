@@ -1,0 +1,222 @@
+"""Whole runs on a Ray cluster of several nodes that die, leave and join: the bytes of the local engine."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+import jinx_pipeline as jp
+from jinx_pipeline.dataset import Dataset
+from jinx_pipeline.schedule.task import Cause
+from pipeline.made import digest, lines_of, loaded_operators, write_input
+
+ray = pytest.importorskip("ray", reason="Ray is not installed: requirements/ray.txt")
+
+pytestmark = pytest.mark.slow
+
+STORE = 80_000_000
+
+
+class Nodes:
+    """A head without CPUs, on which the driver is, and nodes with one CPU each."""
+
+    def __init__(self):
+        from ray.cluster_utils import Cluster
+
+        self.cluster = Cluster(
+            initialize_head=True,
+            head_node_args={"num_cpus": 0, "object_store_memory": STORE, "include_dashboard": False},
+        )
+        self.nodes = []
+
+    def need(self, count):
+        while len(self.nodes) < count:
+            self.add()
+
+    def add(self):
+        self.nodes.append(self.cluster.add_node(num_cpus=1, object_store_memory=STORE))
+        return self.nodes[-1].node_id
+
+    def kill(self, count=1):
+        for node in self.nodes[:count]:
+            self.cluster.remove_node(node, allow_graceful=False)
+        del self.nodes[:count]
+
+    def close(self):
+        ray.shutdown()
+        self.cluster.shutdown()
+
+
+@pytest.fixture(scope="module")
+def nodes():
+    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    made = Nodes()
+    ray.init(address=made.cluster.address, log_to_driver=False)
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    return write_input(tmp_path_factory.mktemp("data") / "in.jinx")
+
+
+@pytest.fixture(scope="module")
+def options():
+    return {"block_rows": 20, "custom_operators": (str(loaded_operators()),)}
+
+
+def recipe(data, seconds=0.02):
+    return Dataset.load(data).process(
+        [jp.ops.TextLengthFilter(max_len=75), jp.create("slow_filter", seconds=seconds), jp.create("fragile_mapper")]
+    )
+
+
+@pytest.fixture(scope="module")
+def calm(data, options, tmp_path_factory):
+    out = tmp_path_factory.mktemp("calm") / "out"
+    assert recipe(data, 0.0).export(out, workers=1, **options).ok
+    return digest(out)
+
+
+def run_during(out, export, *steps):
+    """Run in a thread; each step is done when so many lines are in the journal (Ray starts nodes in the main one)."""
+    journal = out.with_name("out.work") / "journal.jsonl"
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(export)
+        for lines, step in steps:
+            while lines_of(journal) < lines:
+                assert not running.done() or running.result() is None, "the run ended too early"
+                time.sleep(0.05)
+            step()
+        return running.result()
+
+
+def events_of(out, kind):
+    lines = (out.with_name("out.work") / "events.jsonl").read_text().splitlines()
+    return [one for one in map(json.loads, lines) if one["kind"] == kind]
+
+
+def test_all_nodes_die_and_the_one_that_joins_ends_the_run(nodes, data, options, calm, tmp_path):
+    nodes.need(3)
+    out, joined = tmp_path / "out", []
+
+    def replace():
+        joined.append(nodes.add())
+        nodes.kill(1)
+
+    def export():
+        return recipe(data, 0.04).export(out, engine=jp.Ray(), **options)
+
+    assert run_during(out, export, (4, lambda: nodes.kill(2)), (8, replace)).ok
+    assert digest(out) == calm
+    died = events_of(out, "died")
+    assert {one["cause"] for one in died} == {Cause.NODE.value}, died
+    on_new = {one["worker"] for one in events_of(out, "ready") if one["node"] == joined[0]}
+    assert any(one["worker"] in on_new for one in events_of(out, "block"))
+
+
+def test_a_node_that_is_drained_gets_no_more_work(nodes, data, options, calm, tmp_path):
+    nodes.need(2)
+    out, drained = tmp_path / "out", nodes.nodes[0].node_id
+    at = []
+
+    def drain():
+        command = [str(Path(sys.executable).with_name("ray")), "drain-node", "--address", nodes.cluster.address]
+        why = ["--reason", "DRAIN_NODE_REASON_PREEMPTION", "--reason-message", "spot"]
+        limit = ["--deadline-remaining-seconds", "600"]
+        subprocess.run([*command, "--node-id", drained, *why, *limit], check=True, capture_output=True)
+        at.append(time.time())
+
+    def export():
+        return recipe(data, 0.04).export(out, engine=jp.Ray(workers=2), **options)
+
+    assert run_during(out, export, (4, drain)).ok
+    assert digest(out) == calm
+    there = {one["worker"] for one in events_of(out, "ready") if one["node"] == drained}
+    assert there
+    late = [one for one in events_of(out, "block") if one["worker"] in there and one["time"] > at[0] + 0.6]
+    assert len(late) <= 1  # the one in hand
+    nodes.kill(1)
+
+
+DRIVER = """
+import sys
+import jinx_pipeline as jp
+from jinx_pipeline.dataset import Dataset
+
+if __name__ == "__main__":
+    data, out, operators, address = sys.argv[1:]
+    jp.load_file(operators)
+    flow = Dataset.load(data).process(
+        [jp.ops.TextLengthFilter(max_len=75), jp.create("slow_filter", seconds=0.02), jp.create("fragile_mapper")]
+    )
+    flow.export(out, engine=jp.Ray(address), block_rows=20, custom_operators=(operators,))
+"""
+
+
+def test_a_driver_that_is_killed_is_resumed(nodes, data, options, calm, tmp_path):
+    nodes.need(2)
+    out, script = tmp_path / "out", tmp_path / "driver.py"
+    script.write_text(DRIVER)
+    journal = tmp_path / "out.work" / "journal.jsonl"
+    arguments = [str(script), str(data), str(out), *options["custom_operators"], nodes.cluster.address]
+    driver = subprocess.Popen([sys.executable, *arguments])
+    while lines_of(journal) < 4 and driver.poll() is None:
+        time.sleep(0.02)
+    driver.send_signal(signal.SIGKILL)
+    driver.wait()
+    before = lines_of(journal)
+    assert before < 20
+    result = recipe(data).export(out, engine=jp.Ray(), **options)
+    assert result.ok
+    assert result.resumed
+    assert digest(out) == calm
+    pieces = [one for one in map(json.loads, journal.read_text().splitlines()) if one["kind"] == "piece"]
+    assert len(pieces) == len({one["block"] for one in pieces}) == 20
+
+
+def test_a_node_without_the_package_is_named(nodes, data, options, tmp_path):
+    nodes.need(1)
+    hidden = tmp_path / "hidden"
+    hidden.mkdir()
+    (hidden / "sitecustomize.py").write_text("import sys\nsys.modules['jinx_pipeline'] = None\n")
+    bare = nodes.cluster.add_node(num_cpus=1, object_store_memory=STORE, env_vars={"PYTHONPATH": str(hidden)})
+    try:
+        with pytest.raises(RuntimeError, match=r"node .*: jinx-pipeline cannot be imported there .*on every node"):
+            recipe(data).export(tmp_path / "out", engine=jp.Ray(), **options)
+    finally:
+        nodes.cluster.remove_node(bare, allow_graceful=False)
+    assert not (tmp_path / "out").exists()
+
+
+OTHER_VERSION = """
+import sys
+import ray
+
+ray.__version__ = "2.1.0"
+import jinx_pipeline as jp
+from jinx_pipeline.dataset import Dataset
+
+data, out, address = sys.argv[1:]
+try:
+    Dataset.load(data).export(out, engine=jp.Ray(address))
+except ConnectionError as error:
+    print(error)
+"""
+
+
+def test_a_cluster_of_another_version_is_named(nodes, data, tmp_path):
+    nodes.need(1)
+    arguments = [str(data), str(tmp_path / "out"), nodes.cluster.address]
+    told = subprocess.run([sys.executable, "-c", OTHER_VERSION, *arguments], check=True, capture_output=True, text=True)
+    assert told.stdout.count("\n") == 1, told.stdout
+    assert nodes.cluster.address in told.stdout
+    assert "2.1.0" in told.stdout
+    assert ray.__version__ in told.stdout
