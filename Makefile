@@ -151,7 +151,7 @@ bench: develop $(STAMPS)/test ## speed, memory and disk next to other systems: a
 bench-mds: need-cargo $(STREAMING)/.stamp develop ## MDS readers compared: minutes, and a page in docs/benchmarks
 	PYTHONPATH=python $(STREAMING)/bin/python -m bench.mds --save $(BENCH_OUT) $(BENCH_ARGS)
 
-bench-order: develop $(STAMPS)/test $(STREAMING)/.stamp ## shuffle and sort on disk next to other systems: half an hour, 30 GB of disk, and a page
+bench-order: develop $(STAMPS)/test $(STREAMING)/.stamp ## shuffle and sort on disk next to other systems: nine minutes, 12 GB of disk, and a page
 	$(PY) -m bench.order --save $(BENCH_OUT) $(BENCH_ARGS)
 
 bench-micro: need-cargo develop ## what single steps cost, in Rust and in Python

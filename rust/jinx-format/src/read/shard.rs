@@ -28,7 +28,7 @@ pub struct Shard {
     header: Option<Header>,
     footer: Footer,
     footer_offset: u64,
-    index: Array,
+    pub(super) index: Array,
     line_hash: Option<Array>,
     /// Of a saved view with positions.
     positions: Option<Array>,
