@@ -18,12 +18,15 @@ pub struct Counter {
     /// Of the words or characters of the present text.
     hashes: Vec<u64>,
     repeated: Vec<u32>,
+    /// Of the places that the present text uses: after a huge text they are not all.
+    mask: usize,
 }
 
 impl Counter {
     /// Makes room for `keys` keys and forgets all.
     fn reset(&mut self, keys: usize) {
-        let size = (keys.max(8) * 2).next_power_of_two();
+        // At most three quarters full, so that the table of a usual text stays in the nearest cache.
+        let size = (keys.max(8) / 3 * 4 + 4).next_power_of_two();
         if self.keys.len() < size {
             self.keys = vec![0; size];
             self.counts = vec![0; size];
@@ -33,10 +36,11 @@ impl Counter {
             }
         }
         self.used.clear();
+        self.mask = size - 1;
     }
 
     fn add(&mut self, key: u64) {
-        let mask = self.keys.len() - 1;
+        let mask = self.mask;
         // The mask keeps what fits, whatever the width of usize.
         #[allow(clippy::cast_possible_truncation)]
         let mut place = (key.wrapping_mul(MIX) >> 20) as usize & mask;
