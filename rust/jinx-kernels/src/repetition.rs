@@ -25,8 +25,7 @@ pub struct Counter {
 impl Counter {
     /// Makes room for `keys` keys and forgets all.
     fn reset(&mut self, keys: usize) {
-        // At most three quarters full, so that the table of a usual text stays in the nearest cache.
-        let size = (keys.max(8) / 3 * 4 + 4).next_power_of_two();
+        let size = (keys.max(8) * 2).next_power_of_two();
         if self.keys.len() < size {
             self.keys = vec![0; size];
             self.counts = vec![0; size];
