@@ -109,16 +109,16 @@ class System:
             self._process = None
 
     def do(
-        self, task: dict[str, Any], seconds: float, beside: Path | None = None, watched: Path | None = None
+        self, task: dict[str, Any], seconds: float, temporary: Path | None = None, watched: Path | None = None
     ) -> tuple[dict[str, Any], Watch]:
         """Have a task done in a forked process.
 
-        Its temporary files are in the directory `beside`. The bytes in `watched` and of temporary files are watched.
+        Its temporary files are in the directory `temporary`. The bytes in `watched` and of temporary files are watched.
 
         Raises:
             Failure: It ended badly or took too long.
         """
-        with tempfile.TemporaryDirectory(dir=beside, prefix=".scratch-", ignore_cleanup_errors=True) as scratch:
+        with tempfile.TemporaryDirectory(dir=temporary, prefix=".scratch-", ignore_cleanup_errors=True) as scratch:
             report = Path(scratch) / "report.json"
             order = {**task, "peer": self.peer.name, "scratch": scratch, "report": str(report)}
             pid = self._send(order)

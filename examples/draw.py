@@ -1,7 +1,7 @@
 """Generate a vision-language dataset: synthetic JPEG images with a conversation about each.
 
 The Parquet file looks as Hugging Face `datasets` writes it: an image is a struct of bytes and path, messages are
-nested lists, and the features stand in the schema's metadata. The same arguments give the same rows.
+nested lists, and the features are in the schema's metadata. The same arguments give the same rows.
 """
 
 import io
@@ -21,7 +21,7 @@ from PIL import Image, ImageDraw
 ROW_GROUP_SIZE = 500
 COLOURS = {"red": "#c8402f", "green": "#3f8f4f", "blue": "#2f5fb8", "yellow": "#e3b93c", "purple": "#7a4a9e"}
 SHAPES = ("circle", "square", "triangle")
-SOURCES = ("drawn/counting", "drawn/colours", "drawn/places")
+SOURCES = ("synthetic/counting", "synthetic/colours", "synthetic/places")
 
 _CONTENT = pa.struct([("type", pa.string()), ("text", pa.string())])
 _MESSAGE = pa.struct([("role", pa.string()), ("content", pa.list_(_CONTENT))])

@@ -55,7 +55,7 @@ def _row(generator: random.Random, number: int) -> dict[str, Any]:
         "id": f"{number:08}",
         "messages": messages,
         "image": generator.randbytes(max(size, 1000)),
-        "source": "drawn",
+        "source": "synthetic",
         "width": generator.randrange(200, 1000),
         "height": generator.randrange(200, 1000),
         "score": generator.random(),

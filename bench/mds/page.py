@@ -4,6 +4,8 @@ import statistics
 from dataclasses import dataclass
 from typing import Any
 
+from bench.about import about_run
+
 Record = dict[str, Any]
 
 
@@ -81,7 +83,8 @@ def page(results: dict[str, Any]) -> str:
     run = Results(results)
     parts = [
         "# MDS readers",
-        _about(run),
+        about_run(run.about),
+        _ABOUT,
         "## Targets\n\n" + _targets(run),
         "## Where the time goes\n\n" + _pieces(run),
         "## All figures\n\n" + _figures(run),
@@ -89,18 +92,12 @@ def page(results: dict[str, Any]) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _about(run: Results) -> str:
-    about, machine = run.about, run.about["machine"]
-    versions = ", ".join(f"{name} {number}" for name, number in about["versions"].items())
-    return (
-        f"`{about['command']}`, {about['time']}, commit `{about['commit']}`, {about['seconds']} s, load average "
-        f"{about['load']:.1f}. {about['note']}\n\n{machine['cpu']}, {machine['cores']} cores, "
-        f"{machine['memory_gib']} GiB, Linux {machine['kernel']}, Python {machine['python']}; {versions}.\n\n"
-        "Samples of 47 kB of image, 1 kB of messages and five small columns; page cache warm. Every measurement is a "
-        "process of its own, opening and unpacking included, the readers take turns, and the tables give medians "
-        "of the rounds (ratios: of measurements of one round). `jinx patched` is Streaming with "
-        "`jinx.mds.patch_streaming()`. Private memory is the peak of the process above what it had after its imports."
-    )
+_ABOUT = (
+    "Samples of 47 kB of image, 1 kB of messages and five small columns; page cache warm. Every measurement is a "
+    "process of its own, opening and unpacking included, the readers take turns, and the tables give medians "
+    "of the rounds (ratios: of measurements of one round). `jinx patched` is Streaming with "
+    "`jinx.mds.patch_streaming()`. Private memory is the peak of the process above what it had after its imports."
+)
 
 
 def _targets(run: Results) -> str:

@@ -115,7 +115,7 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", default=[*OURS, *OTHERS], help="contestants")
     parser.add_argument("--loader-samples", type=int, default=2000, help="samples for the cost of the loader")
     parser.add_argument("--feed-samples", type=int, default=4000, help="samples for the loaders next to each other")
-    parser.add_argument("--save", type=Path, help="folder that packing.json and packing.md are written to")
+    parser.add_argument("--save", type=Path, help="directory that packing.json and packing.md are written to")
     options = parser.parse_args()
     started = time.monotonic()
     here = Path(sys.executable)

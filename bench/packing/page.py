@@ -4,6 +4,7 @@ import statistics
 from dataclasses import dataclass
 from typing import Any
 
+from bench.about import about_run
 from bench.packing.loader_page import loader_part
 
 Record = dict[str, Any]
@@ -60,7 +61,8 @@ def page(results: dict[str, Any]) -> str:
     run = Results(results)
     parts = [
         "# Packing",
-        _about(run),
+        about_run(run.about),
+        _ABOUT,
         "## Targets\n\n" + _targets(run),
         "## All packers\n\n" + _figures(run),
         "## A plan of many samples\n\n" + _large(run),
@@ -69,20 +71,14 @@ def page(results: dict[str, Any]) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _about(run: Results) -> str:
-    about, machine = run.about, run.about["machine"]
-    versions = ", ".join(f"{name} {number}" for name, number in about["versions"].items())
-    return (
-        f"`{about['command']}`, {about['time']}, commit `{about['commit']}`, {about['seconds']} s, load average "
-        f"{about['load']:.1f}.\n\n{machine['cpu']}, {machine['cores']} cores, {machine['memory_gib']} GiB, Linux "
-        f"{machine['kernel']}, Python {machine['python']}; {versions}.\n\n"
-        "Packs of 4096 tokens; synthetic samples (`bench/packing/lengths.py`): `llava`, conversations about 1 to 4 "
-        "images; `sft_mix`, short questions, chats, several images, documents; `heavy_tail`, Pareto text and Zipf "
-        "images. Useful tokens are those of samples over those of all packs. The volume bound is the number of packs "
-        "that the most used budget needs at least. Speed is samples over CPU time on one thread, each measurement in "
-        "a process of its own, the contestants in turn; JINX packs five times in each round, medians. Every result "
-        "is checked: each sample in one pack, no budget exceeded. JINX packs 200,000 samples in windows of 16,384."
-    )
+_ABOUT = (
+    "Packs of 4096 tokens; synthetic samples (`bench/packing/lengths.py`): `llava`, conversations about 1 to 4 "
+    "images; `sft_mix`, short questions, conversations, several images, documents; `heavy_tail`, Pareto text and Zipf "
+    "images. Useful tokens are those of samples over those of all packs. The volume bound is the number of packs "
+    "that the most used budget needs at least. Speed is samples over CPU time on one thread, each measurement in "
+    "a process of its own, the contestants in turn; JINX packs five times in each round, medians. Every result "
+    "is checked: each sample in one pack, no budget exceeded. JINX packs 200,000 samples in windows of 16,384."
+)
 
 
 def _targets(run: Results) -> str:
@@ -142,5 +138,5 @@ def _large(run: Results) -> str:
         f"{large['samples']:,} samples of 32 to 1300 tokens: {large['packs']:,} packs, {large['efficiency']:.3%} "
         f"useful, {large['cpu']:.1f} s of CPU time, {large['wall']:.1f} s on {run.about['machine']['cores']} cores. "
         f"The process took {large['bytes_per_sample']:.0f} bytes a sample above its lengths, "
-        f"{large['peak'] / 1e9:.2f} GB in all."
+        f"{large['peak'] / 1e9:.2f} GB in total."
     )

@@ -109,11 +109,15 @@ class Batches:
     """Samples at given indices, batch by batch; `threads` threads read `depth` batches ahead."""
 
     def __new__(
-        cls, reader: Reader, source: Iterable[Sequence[int]], fields: Sequence[str] | None, threads: int, depth: int
+        cls, reader: Reader, source: Iterable[Sequence[int]], columns: Sequence[str] | None, threads: int, depth: int
     ) -> Self: ...
     def __iter__(self) -> Self: ...
     def __next__(self) -> list[tuple[int, Any]]:
         """For each sample of the next batch its index, and the sample or the error that reading it gave."""
+
+@final
+class Positions:
+    """Of the samples that a filter has found, for `_derive(indices=...)` of the same dataset."""
 
 @final
 class Rows:
@@ -174,7 +178,7 @@ class Reader:
         self,
         *,
         indices: Any = ...,
-        fields: Sequence[str] | None = ...,
+        columns: Sequence[str] | None = ...,
         transforms: Sequence[Callable[[Any], Any]] = ...,
         lazy: bool = ...,
         decoders: Mapping[str, Callable[[Any], Any]] | None = ...,
@@ -182,15 +186,15 @@ class Reader:
         recipe: Any = ...,
     ) -> Self:
         """The same shards under another view; what is not given stays. `indices` are positions over all shards (not
-        relative to the present view) as little-endian u64 bytes, or None for all samples in order. `rows` replaces the
-        shards, and `recipe` says what Python makes these rows of."""
+        relative to the present view) as little-endian u64 bytes or as `_filter` gave them, or None for all samples in
+        order. `rows` replaces the shards, and `recipe` says what Python makes these rows of."""
     @property
     def _decoders(self) -> dict[str, Callable[[Any], Any]] | None: ...
     @property
     def _indices(self) -> bytes | None:
         """The view as little-endian u64 positions over all shards, or None."""
     @property
-    def _fields(self) -> list[str] | None: ...
+    def _shown_columns(self) -> list[str] | None: ...
     @property
     def _transforms(self) -> list[Callable[[Any], Any]]: ...
     @property
@@ -225,8 +229,8 @@ class Reader:
         has something at the path, be it null."""
     def _filter(
         self, expression: str, paths: Sequence[Sequence[str]], kinds: Sequence[Sequence[str]], limit: int | None = None
-    ) -> tuple[bytes, list[bool]]:
-        """The positions over all shards, as little-endian u64 bytes, of the samples of the view that an expression
+    ) -> tuple[Positions, list[bool]]:
+        """The positions over all shards of the samples of the view that an expression
         selects, at most `limit`; and whether each of its paths was looked for in vain. `paths` are those paths as
         names, `kinds` what the files say of the values at each."""
     def _fingerprints(self, paths: Sequence[Sequence[str]] | None = None) -> bytes:
@@ -236,13 +240,13 @@ class Reader:
         """Of each sample of the view about how many bytes it takes in a JINX file, as little-endian u64."""
     def _footer(self, shard: int) -> str:
         """A shard's footer as JSON text; what 1.1 has added is absent or null for 1.0 files."""
-    def _field_names(self) -> list[str]:
+    def _stored_names(self) -> list[str]:
         """The top-level names over all shards; empty for files without statistics (1.0, plain JSON lines)."""
     def _arrow_schema(self) -> str | None: ...
     def _arrow_stream(self, batch_rows: int, mixed_json: bool) -> object:
         """An `arrow_array_stream` PyCapsule over the view."""
     def _arrow_schema_capsule(self, mixed_json: bool) -> object: ...
-    def _field_stats(self) -> list[dict[str, Any]]:
+    def _path_stats(self) -> list[dict[str, Any]]:
         """The `fields` entries of the footers, summed over the shards: path, kinds, coded, bytes, decoded, media.
         Empty for files without them (1.0, plain JSON lines)."""
 
@@ -382,8 +386,8 @@ def convert(
     sources: Sequence[str],
     out: str,
     *,
-    source_format: str,
-    target_format: str,
+    input_format: str,
+    output_format: str,
     options: str,
     progress: Callable[[int, int, int | None], None] | None = None,
 ) -> dict[str, int]:
@@ -396,16 +400,29 @@ def convert_arrow(
     stream: object,
     out: str,
     *,
-    target_format: str,
+    output_format: str,
     options: str,
     progress: Callable[[int, int, int | None], None] | None = None,
 ) -> dict[str, int]:
     """The same from an object with `__arrow_c_stream__`."""
 
+def copy_mds(
+    roots: Sequence[Rows],
+    positions: bytes | None,
+    columns: Sequence[str],
+    out: str,
+    options: str,
+    progress: Callable[[int, int, int | None], None] | None = None,
+) -> dict[str, int] | None:
+    """Samples of MDS directories into another one, with their values as they are stored.
+
+    None if their shards differ in these columns, or have encodings that the writer does not have.
+    """
+
 def stream(
     sources: Sequence[str],
     *,
-    source_format: str,
+    input_format: str,
     columns: Sequence[str] | None = None,
     markers: bool = False,
     where: str | None = None,

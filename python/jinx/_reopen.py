@@ -44,7 +44,7 @@ def reopen_dataset(kind: type[D], paths: list[str], options: dict[str, Any], sta
 
         raise MismatchError(f"{path_of(opened)}: the files changed since this dataset was pickled; open them again")
     return opened._derive(
-        indices=state["indices"], fields=state["columns"], transforms=state["transforms"], decoders=state["decoders"]
+        indices=state["indices"], columns=state["columns"], transforms=state["transforms"], decoders=state["decoders"]
     )
 
 
@@ -55,7 +55,7 @@ def reopen_view(kind: type[D], recipe: Any, state: dict[str, Any]) -> D:
         recipe=recipe,
         lazy=state["lazy"],
         indices=state["indices"],
-        fields=state["columns"],
+        columns=state["columns"],
         transforms=state["transforms"],
         decoders=state["decoders"],
     )

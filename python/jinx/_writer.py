@@ -172,7 +172,7 @@ class Writer:
             split=split,
             meta=None if meta is None else _json(checked_meta(meta)),
             arrow_schema=arrow_schema,
-            media=None if media is None else _json([_media_field(*entry) for entry in media.items()]),
+            media=None if media is None else _json([_media_entry(*entry) for entry in media.items()]),
             threads=min(threads, MAX_THREADS),
             max_row_bytes=max_row_bytes,
             max_value_bytes=max_value_bytes,
@@ -282,7 +282,7 @@ def _names(names: Sequence[str]) -> list[str]:
     return [names] if isinstance(names, str) else list(names)
 
 
-def _media_field(name: str, kind: str) -> dict[str, Any]:
+def _media_entry(name: str, kind: str) -> dict[str, Any]:
     """A media column as the core takes it, from a path such as `clips[].sound`."""
     path: list[str | None] = []
     for part in name.split("."):

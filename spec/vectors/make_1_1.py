@@ -136,7 +136,7 @@ def places() -> None:
     vector("newer", "a later minor version with members we do not know", written(*RICH), close={
         "future": {"index.x": [1]}, "edit": lambda footer: footer | {"version": "1.7"}})  # fmt: skip
     vector("meta", "the user's own footer members, and a split", written({"a": 1}), close={"meta": {"who": ["me", 1.5]}, "split": "train"})
-    vector("orphan", "sidecar is null: the file beside is not opened", written({"a": 1}))
+    vector("orphan", "sidecar is null: the file next to it is not opened", written({"a": 1}))
     (OUT / "orphan.binx").write_bytes(b"not ours")
 
 

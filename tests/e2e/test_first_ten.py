@@ -18,11 +18,11 @@ HERE = Path(__file__).parent
 
 @pytest.fixture
 def workplace(tmp_path: Path, chat_parquet: Path) -> Path:
-    (tmp_path / "pictures" / "coco").mkdir(parents=True)
+    (tmp_path / "images" / "coco").mkdir(parents=True)
     rows = []
     for number in range(5):
         image = draw.sample(number)["image"]["bytes"]
-        (tmp_path / "pictures" / "coco" / f"{number}.jpg").write_bytes(image)
+        (tmp_path / "images" / "coco" / f"{number}.jpg").write_bytes(image)
         turns = [{"from": "human", "value": "<image>\nWhat is this?"}, {"from": "gpt", "value": "A drawing."}]
         rows.append({"id": str(number), "image": f"coco/{number}.jpg", "conversations": turns})
         with tarfile.open(tmp_path / f"wds-{number}.tar", "w") as tar:

@@ -1,6 +1,6 @@
 """Mutated files through the public API, with little memory: `python -m fault.mutating DIRECTORY SEED START STOP`.
 
-Prints the cases that ended otherwise than with success or an error of ours. The number of the case at hand stands in
+Prints the cases that ended otherwise than with success or an error of ours. The number of the current case is in
 `DIRECTORY/at`, for whoever has to tell which one ended the process. A case depends on its number and SEED only:
 `python -m fault.mutating DIRECTORY SEED N N+1` does it again.
 """

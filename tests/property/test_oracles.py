@@ -217,7 +217,7 @@ ROWS = [
 
 
 def loads(line: bytes) -> Any:
-    return json.loads(line.decode("utf-8"), parse_constant=int)  # int refuses NaN and the infinities, which are no JSON
+    return json.loads(line.decode("utf-8"), parse_constant=int)  # int refuses NaN and infinities
 
 
 def is_alike(one: Any, other: Any) -> bool:

@@ -9,7 +9,9 @@ import pytest
 
 import jinx
 import jinx.errors
+import jinx.kernels
 import jinx.mds
+import jinx_pipeline
 from documented import undocumented
 
 STUB = Path(jinx.__file__).with_name("_core.pyi")
@@ -23,12 +25,16 @@ def test_everything_public_has_a_docstring():
     assert undocumented(jinx, set(jinx.__all__) - {"__version__"}) == []
     assert undocumented(jinx.errors, jinx.errors.__all__) == []
     assert undocumented(jinx.mds, set(jinx.mds.__all__) - ABOUT_STREAMING) == []
+    assert undocumented(jinx.kernels, jinx.kernels.__all__) == []
+    assert undocumented(jinx_pipeline, jinx_pipeline.__all__) == []
 
 
 @pytest.mark.torch
 def test_everything_public_of_torch_has_a_docstring():
-    module = pytest.importorskip("jinx.torch", exc_type=ImportError)
-    assert undocumented(module, module.__all__) == []
+    pytest.importorskip("torch")
+    import jinx.torch
+
+    assert undocumented(jinx.torch, jinx.torch.__all__) == []
 
 
 def test_docstrings_of_lazydict_and_the_errors_are_in_the_stub():

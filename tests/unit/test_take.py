@@ -54,7 +54,7 @@ def test_a_process_forked_while_samples_are_taken_takes_them(path):
         return good
 
     with ThreadPoolExecutor(1) as pool:
-        beside = pool.submit(take_on)
+        other = pool.submit(take_on)
         try:
             for _ in range(50):
                 ds.take(range(60))
@@ -66,7 +66,7 @@ def test_a_process_forked_while_samples_are_taken_takes_them(path):
                 assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
         finally:
             stop.set()
-        assert beside.result()
+        assert other.result()
 
 
 def test_the_first_damaged_sample_is_named(path):

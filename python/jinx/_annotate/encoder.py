@@ -191,7 +191,7 @@ def _size(image: Any) -> tuple[int, int]:
         return image_size(image)
     shape = tuple(int(side) for side in image.shape)
     if len(shape) not in _DIMENSIONS:
-        raise ValueError(f"an array of shape {shape} is no image: (height, width) or (height, width, channels)")
+        raise ValueError(f"an array of shape {shape} is not an image: (height, width) or (height, width, channels)")
     return shape[1], shape[0]
 
 

@@ -172,7 +172,7 @@ def parse_image_rule(rule: str | Callable[[int, int], Any] | None) -> ImageRule 
     """A rule from its text, such as `"fixed:64"` or `"tiles:size=512,max=9,tokens=64,thumbnail=no"`, or a function.
 
     Raises:
-        ValueError: The text is no rule, or gives something it does not have.
+        ValueError: The string is not a rule, or gives something it does not have.
     """
     if rule is None or rule == "none":
         return None

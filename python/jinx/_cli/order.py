@@ -5,30 +5,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from jinx._cli.parameters import COUNT, PATH, WHERE, examples, names, print_json
+from jinx._cli.keywords import keyword_options
+from jinx._cli.parameters import COUNT, PATH, examples, names, print_json
+from jinx._rewrite.options import OrderOptions
 
 if TYPE_CHECKING:
     from jinx._results import OrderResult
 
-_SHARED = (
-    WHERE,
-    click.option("--view", is_flag=True, help="Save a view, which holds the order and no samples."),
-    click.option("--memory", metavar="SIZE", help="Memory to use, such as 4GB.  [default: a quarter of all]"),
-    click.option(
-        "--shard-size", metavar="SIZE", help="Close the shards of a directory at about this size.  [default: 1GB]"
-    ),
-    click.option("--overwrite", is_flag=True, help="Replace an existing output."),
-    click.option(
-        "--progress", type=click.Choice(["auto", "plain", "none"]), default="auto", help="How to show progress."
-    ),
-    click.option("--json", "as_json", is_flag=True, help="Print the result as JSON."),
-)
-
-
-def _shared(command: Callable[..., None]) -> Callable[..., None]:
-    for option in reversed(_SHARED):
-        command = option(command)
-    return command
+_shared = keyword_options(OrderOptions)
 
 
 @click.command(

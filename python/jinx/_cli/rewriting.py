@@ -1,18 +1,16 @@
 """`jinx split`, `concat`, `select`, `dedup` and `compact`: whole datasets as new ones, or as views."""
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
-from jinx._cli.convert import click_option
+from jinx._cli.keywords import keyword_options
 from jinx._cli.parameters import COUNT, PATH, examples, names, pairs, print_json
-from jinx._convert.options import types_and_options
 from jinx._rewrite.options import RewriteOptions
 
-C = TypeVar("C", bound=Callable[..., Any])
-
+_shared = keyword_options(RewriteOptions)
 _INPUTS = click.argument("paths", nargs=-1, type=PATH, metavar="IN... OUT")
 _MISSING = click.option(
     "--missing",
@@ -21,25 +19,6 @@ _MISSING = click.option(
     show_default=True,
     help="What to do with samples that have no value there: keep them, leave them out, or fail.",
 )
-
-
-def _shared(command: C) -> C:
-    """The options that all of these commands have."""
-    found: Any = command
-    for name, (kind, option) in reversed(types_and_options(RewriteOptions).items()):
-        made = click_option(name, kind, option)
-        found = click.option(
-            *made.opts,
-            type=made.type,
-            is_flag=made.is_flag,
-            default=option.default,
-            metavar=made.metavar,
-            help=made.help,
-        )(found)
-    found = click.option(
-        "--progress", type=click.Choice(["auto", "plain", "none"]), default="auto", help="How to show progress."
-    )(found)
-    return click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")(found)
 
 
 @contextmanager

@@ -81,7 +81,7 @@ def _print_rows(
             dataset = dataset.select_columns(columns)
         blocks = _jinx_blocks(dataset, limit, binary=binary)
     else:
-        rows = _core.stream(inputs.files, source_format=inputs.format, columns=columns, where=where)
+        rows = _core.stream(inputs.files, input_format=inputs.format, columns=columns, where=where)
         blocks = (json_text(row, binary=binary) for row in islice(rows, limit))
     for block in blocks:
         write_out(block)

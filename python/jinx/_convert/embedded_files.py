@@ -33,10 +33,10 @@ def embed_options(columns: Sequence[str], root: str | None, missing: str, inputs
     directory = root if root is not None else os.path.dirname(first) or "."  # noqa: PTH120 - str in, str out
     if not os.path.isdir(directory):  # noqa: PTH112
         raise FileNotFoundError(f"{directory}: there is no such directory to read the files from (--root)")
-    options = {"fields": list(columns), "root": os.path.abspath(directory), "missing": missing}  # noqa: PTH100
+    options = {"paths": list(columns), "root": os.path.abspath(directory), "missing": missing}  # noqa: PTH100
     if first == "-" or not os.path.isfile(first):  # noqa: PTH113
         return {**options, "media": [[column.split("."), "Image"] for column in columns]}
-    rows = list(islice(_core.stream(inputs.files[:1], source_format=inputs.format), _LOOKED_AT))
+    rows = list(islice(_core.stream(inputs.files[:1], input_format=inputs.format), _LOOKED_AT))
     return {**options, "media": [place for column in columns if (place := _place(rows, column)) is not None]}
 
 

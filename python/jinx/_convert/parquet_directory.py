@@ -51,7 +51,7 @@ def write_parquet_directory(
             part = _core.convert_arrow(
                 _alike(dataset, dataset.shard(num_shards=files, index=number)),
                 file,
-                target_format="parquet",
+                output_format="parquet",
                 options=_json(kept),
                 progress=None,
             )

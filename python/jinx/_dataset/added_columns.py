@@ -213,7 +213,7 @@ def _added(dataset: D, own: "list[tuple[str, Any]]") -> D:
         if len(values) != len(dataset):
             raise ValueError(f"the column {name!r} has {len(values)} values for {len(dataset)} samples")
     recipe = Recipe((dataset._derive(transforms=[], decoders=None),), tuple(own))
-    return dataset._derive(rows=recipe.rows(), indices=None, fields=None, recipe=recipe)
+    return dataset._derive(rows=recipe.rows(), indices=None, columns=None, recipe=recipe)
 
 
 def _column(dataset: Reader, name: str, values: Any) -> Any:

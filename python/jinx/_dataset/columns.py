@@ -26,9 +26,9 @@ def column_names(dataset: Reader) -> list[str]:
     if dataset._transforms:
         first: Any = dataset[0] if len(dataset) else {}
         return list(first) if isinstance(first, Mapping) else []  # pyright: ignore[reportUnknownArgumentType]
-    if dataset._fields is not None:
-        return list(dataset._fields)
-    return dataset._field_names()
+    if dataset._shown_columns is not None:
+        return list(dataset._shown_columns)
+    return dataset._stored_names()
 
 
 def column(dataset: Reader, name: str) -> Any:
@@ -253,7 +253,7 @@ def _has(dataset: Reader, path: list[str]) -> bool:
 
 def _only(dataset: D, name: str) -> D:
     """The samples with this column alone; a transform may need every column."""
-    return dataset if dataset._transforms else dataset._derive(fields=[name])
+    return dataset if dataset._transforms else dataset._derive(columns=[name])
 
 
 def _is_decoded(dataset: Reader, path: Sequence[str]) -> bool:
@@ -262,7 +262,7 @@ def _is_decoded(dataset: Reader, path: Sequence[str]) -> bool:
 
 def _is_scalar(dataset: Reader, path: Sequence[str]) -> bool:
     """Whether all values may be numbers, bools and strings, according to the footers."""
-    for entry in dataset._field_stats():
+    for entry in dataset._path_stats():
         if list(entry["path"]) == list(path):
             return not entry.get("coded") and not entry.get("media") and set(entry["kinds"]) <= _SCALAR_KINDS
     return True

@@ -197,8 +197,8 @@ class Dataset(Base):
             keep: An expression, a function of the sample, or a boolean mask of shape (len(ds),), for instance
                 `ds["score"] > 0.5`. An expression is about stored columns, by name or dotted path as for `column`.
                 It has Python's comparisons, `and`, `or`, `not`, `in`, arithmetic and `is None`, and the functions
-                `len`, `lower`, `contains`, `startswith` and `endswith`; strings stand in single quotes, and names
-                that are no plain words in double quotes. A missing value passes no condition, not even under `not`.
+                `len`, `lower`, `contains`, `startswith` and `endswith`; strings are in single quotes, and names
+                that are not plain words in double quotes. A missing value passes no condition, not even under `not`.
 
         Raises:
             InvalidError: An expression does not parse, or compares a string with a number.
@@ -338,7 +338,7 @@ class Dataset(Base):
 
         if isinstance(spec, Mapping):
             selection.require_columns(self, spec)
-        media = media_paths(self._field_stats())
+        media = media_paths(self._path_stats())
         if spec is True and not media and len(self):
             media = media_in(self._derive(decoders=None, transforms=())[0])
         return self._derive(decoders=decoders_for(spec, media) or None)
@@ -453,7 +453,7 @@ class Dataset(Base):
         """Paths, options and view; when the files are opened again, their ids and numbers of samples are compared."""
         state = {
             "indices": self._indices,
-            "columns": self._fields,
+            "columns": self._shown_columns,
             "transforms": self._transforms,
             "decoders": self._decoders,
         }

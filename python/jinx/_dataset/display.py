@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from jinx._core import Reader
 from jinx._dataset.columns import column_names
-from jinx._dataset.summary import field_sizes, path_of, schema
+from jinx._dataset.summary import path_of, path_sizes, schema
 from jinx._sizes import natural_size
 
 MAX_HTML_BYTES = 100_000
@@ -163,7 +163,7 @@ def _on_white(image: Any) -> Any:
 
 
 def _column_rows(dataset: Reader) -> list[tuple[str, str, str]]:
-    sizes = field_sizes(dataset._field_stats())
+    sizes = path_sizes(dataset._path_stats())
     columns = list(schema(dataset).items())
     rows = [
         (_short(name), kind, natural_size(sizes[name][1]) if name in sizes and sizes[name][0] else "")
@@ -176,12 +176,12 @@ def _column_rows(dataset: Reader) -> list[tuple[str, str, str]]:
 
 def _figures(dataset: Reader) -> Iterator[str]:
     """Thumbnails of the first samples' image columns."""
-    stats = dataset._field_stats()
+    stats = dataset._path_stats()
     found_media = [str(entry["path"][0]) for entry in stats if entry.get("media")]
     names = [name for name in dict.fromkeys(found_media) if name in column_names(dataset)]
     if not names or dataset._transforms:
         return
-    stored = dataset._derive(fields=names, decoders=None)
+    stored = dataset._derive(columns=names, decoders=None)
     for index in range(min(_THUMBNAILS, len(stored))):
         for name in names:
             for path, data in islice(_binary(stored[index].get(name), name), _THUMBNAILS):

@@ -31,7 +31,7 @@ def matching(dataset: D, expression: str, limit: int | None = None) -> D:
     written = _core.expression_paths(expression)
     if not dataset._base_len():  # of which nobody knows what columns it would have
         return dataset
-    stats = dataset._field_stats()
+    stats = dataset._path_stats()
     paths = [_resolved(dataset, text) for text in written]
     kinds = [_kinds(path, stats) for path in paths]
     chosen, in_vain = dataset._filter(expression, paths, kinds, limit)

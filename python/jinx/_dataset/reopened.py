@@ -19,4 +19,4 @@ def reopened(dataset: "Dataset", **options: Any) -> "Dataset":
         whole = Recipe(tuple(reopened(part, **options) for part in recipe.parts), recipe.own)
     else:
         whole = replace(recipe, options={**recipe.options, **options}, file=None)
-    return dataset._derive(rows=whole.rows(), recipe=whole, indices=dataset._indices, fields=dataset._fields)
+    return dataset._derive(rows=whole.rows(), recipe=whole, indices=dataset._indices, columns=dataset._shown_columns)

@@ -64,7 +64,7 @@ def select_columns(dataset: D, columns: str | Iterable[str]) -> D:
 
         return dataset._derive(transforms=[*dataset._transforms, KeepColumns(tuple(chosen))])
     require_columns(dataset, chosen)
-    return dataset._derive(fields=chosen)
+    return dataset._derive(columns=chosen)
 
 
 def drop_columns(dataset: D, columns: str | Iterable[str]) -> D:
@@ -174,14 +174,16 @@ def concat(kind: type[D], parts: Sequence[D]) -> D:
         ):
             if one != other:
                 raise ValueError(f"these datasets differ in {what}; concatenate first, then apply it to the result")
-    is_alike = all((options(part), part._fields) == (options(first), first._fields) for part in parts)
+    is_alike = all((options(part), part._shown_columns) == (options(first), first._shown_columns) for part in parts)
     if not is_alike or any(part._recipe is not None for part in parts):
         return _composed(parts)
     joined = kind([path for part in parts for path in part._shard_paths], **options(first))
     indices = None
     if any(part._indices is not None for part in parts):
         indices = _joined_indices(parts)
-    return joined._derive(indices=indices, fields=first._fields, transforms=first._transforms, decoders=first._decoders)
+    return joined._derive(
+        indices=indices, columns=first._shown_columns, transforms=first._transforms, decoders=first._decoders
+    )
 
 
 def _composed(parts: Sequence[D]) -> D:
@@ -190,7 +192,7 @@ def _composed(parts: Sequence[D]) -> D:
 
     first = parts[0]
     recipe = Recipe(tuple(part._derive(transforms=[], decoders=None) for part in parts), ())
-    return first._derive(rows=recipe.rows(), recipe=recipe, indices=None, fields=None)
+    return first._derive(rows=recipe.rows(), recipe=recipe, indices=None, columns=None)
 
 
 def options(dataset: Reader) -> dict[str, Any]:

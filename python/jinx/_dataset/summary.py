@@ -25,7 +25,7 @@ def type_summary(entry: Mapping[str, Any]) -> str:
     return " or ".join(named) or "None"
 
 
-def field_sizes(stats: Sequence[Mapping[str, Any]]) -> dict[str, tuple[int, int, int]]:
+def path_sizes(stats: Sequence[Mapping[str, Any]]) -> dict[str, tuple[int, int, int]]:
     """For each column: the number of binary values, their stored bytes, their bytes before compression."""
     sizes: dict[str, tuple[int, int, int]] = {}
     for entry in stats:
@@ -73,7 +73,7 @@ def schema(dataset: Reader) -> dict[str, str]:
     if dataset._recipe is not None and not dataset._transforms:
         types: dict[str, str] = dataset._recipe.schema()
         return {name: types[name] for name in names}
-    stats = {entry["path"][0]: entry for entry in dataset._field_stats() if len(entry["path"]) == 1}
+    stats = {entry["path"][0]: entry for entry in dataset._path_stats() if len(entry["path"]) == 1}
     if dataset._transforms or not stats:
         first: Any = dataset[0] if names else {}
         return {name: type(first.get(name)).__name__ for name in names}
@@ -100,7 +100,7 @@ def describe(dataset: Reader) -> "DatasetInfo":
     from jinx._results import DatasetInfo, IndexedInfo
 
     footers: list[dict[str, Any]] = [json.loads(dataset._footer(index)) for index in range(len(dataset._shard_paths))]
-    stats = dataset._field_stats()
+    stats = dataset._path_stats()
     first: dict[str, Any] = footers[0] if footers else {}
     indexed: list[dict[str, Any]] = first.get("columns") or []
     return DatasetInfo(
@@ -128,7 +128,7 @@ def column_infos(types: Mapping[str, str], stats: Sequence[Mapping[str, Any]]) -
     """What is known about each column."""
     from jinx._results import ColumnInfo
 
-    sizes = field_sizes(stats)
+    sizes = path_sizes(stats)
     counts = {entry["path"][0]: entry.get("kinds", {}) for entry in stats if len(entry["path"]) == 1}
     return [ColumnInfo(name, text, counts.get(name, {}), *sizes.get(name, (0, 0, 0))) for name, text in types.items()]
 

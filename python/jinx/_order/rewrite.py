@@ -11,8 +11,9 @@ from jinx._convert.formats import format_of
 from jinx._dataset.dataset import Dataset
 from jinx._disk_space import require_space
 from jinx._order.memory import memory_bound
-from jinx._outputs import refuse_existing, refuse_input, refuse_inside
+from jinx._outputs import output_name, refuse_existing, refuse_input, refuse_inside
 from jinx._results import OrderResult, WriteResult
+from jinx._rewrite.options import OrderOptions, require_known
 from jinx._writer import shard_bytes
 
 Source = str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | Dataset
@@ -49,18 +50,16 @@ class Job:
         cls,
         source: Source,
         out: str | os.PathLike[str],
-        *,
-        where: str | None,
-        memory: int | str | None,
-        view: bool,
-        overwrite: bool,
-        shard_size: int | str | None,
+        options: OrderOptions,
         progress: Progress | None,
     ) -> "Job":
         """Open the input, and refuse an output that cannot be."""
         started = time.monotonic()
-        bound = memory_bound(memory)
-        target = os.fsdecode(out)
+        require_known(options, OrderOptions)
+        view, overwrite = options.get("view", False), options.get("overwrite", False)
+        where, shard_size = options.get("where"), options.get("shard_size")
+        bound = memory_bound(options.get("memory"))
+        target = output_name(out)
         if view and shard_size is not None:
             raise ValueError("a view is saved as one file: shard_size has no meaning with view=True")
         if not overwrite:

@@ -2,25 +2,25 @@
 
 import operator
 import os
+from typing import Unpack
 
 from jinx import _core
+from jinx._convert.options import documented
 from jinx._order.rewrite import Job, Progress, Source, write
 from jinx._results import OrderResult
+from jinx._rewrite.options import OrderOptions
 
 _SEED_BITS = 64
 
 
+@documented(OrderOptions)
 def shuffle(
     source: Source,
     out: str | os.PathLike[str],
     *,
     seed: int | None = None,
-    where: str | None = None,
-    view: bool = False,
-    memory: int | str | None = None,
-    shard_size: int | str | None = None,
-    overwrite: bool = False,
     progress: Progress | None = None,
+    **options: Unpack[OrderOptions],
 ) -> OrderResult:
     """Write a dataset in shuffled order, so that reading the result from its start is a global shuffle.
 
@@ -34,13 +34,8 @@ def shuffle(
         out: A name that ends in `.jinx` is one file (and its sidecar); any other name is a directory of shards. It
             appears when it is complete.
         seed: From 0 to 2**64 - 1; a random one if not given. The result names it.
-        where: Only the samples that an expression selects; see `Dataset.filter`.
-        view: Save a view, which holds the order and no samples.
-        memory: Bytes to use, such as `"4GB"`; a quarter of the machine's memory (or of its container's) if not given.
-            Data that do not fit are written twice: to temporary files next to `out`, then in their order.
-        shard_size: As for `Writer`.
-        overwrite: Replace an existing output, in one step at the end.
         progress: Called with samples, bytes done and total bytes; it may raise an error to stop.
+        **options: Any of the options below.
 
     Raises:
         FileExistsError: The output exists.
@@ -54,14 +49,5 @@ def shuffle(
     seed = operator.index(seed)
     if not 0 <= seed < 1 << _SEED_BITS:
         raise ValueError(f"seed={seed}: a seed is a number from 0 to 2**{_SEED_BITS} - 1")
-    job = Job.of(
-        source,
-        out,
-        where=where,
-        memory=memory,
-        view=view,
-        overwrite=overwrite,
-        shard_size=shard_size,
-        progress=progress,
-    )
+    job = Job.of(source, out, options, progress)
     return write(job, _core.Ordering.shuffled(len(job.dataset), seed), seed=seed)

@@ -3,14 +3,16 @@
 import os
 from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
-from typing import Any, Literal
+from typing import Any, Literal, Unpack
 
 from jinx import _core
+from jinx._convert.options import documented
 from jinx._dataset.columns import column_names, parse_name, require_path
 from jinx._dataset.dataset import Dataset
 from jinx._dataset.sort_order import parse_key
 from jinx._order.rewrite import Job, Progress, Source, write
 from jinx._results import OrderResult
+from jinx._rewrite.options import OrderOptions
 
 Missing = Literal["last", "drop", "fail"]
 Descending = bool | Sequence[bool]
@@ -18,6 +20,7 @@ Descending = bool | Sequence[bool]
 _BLOCK = 8192
 
 
+@documented(OrderOptions)
 def sort(
     source: Source,
     out: str | os.PathLike[str],
@@ -28,12 +31,8 @@ def sort(
     natural: bool = False,
     missing: Missing = "last",
     workers: int | None = None,
-    where: str | None = None,
-    view: bool = False,
-    memory: int | str | None = None,
-    shard_size: int | str | None = None,
-    overwrite: bool = False,
     progress: Progress | None = None,
+    **options: Unpack[OrderOptions],
 ) -> OrderResult:
     """Write a dataset sorted by one or more keys.
 
@@ -54,12 +53,8 @@ def sort(
         missing: Samples without a key (None, NaN, no such column) come `"last"` in both directions, or `"drop"` leaves
             them out, or `"fail"` refuses them.
         workers: Processes for `code`; one for each core if not given.
-        where: As for `jinx.shuffle`.
-        view: As for `jinx.shuffle`.
-        memory: As for `jinx.shuffle`.
-        shard_size: As for `jinx.shuffle`.
-        overwrite: As for `jinx.shuffle`.
         progress: As for `jinx.shuffle`.
+        **options: Any of the options below.
 
     Raises:
         FileExistsError: The output exists.
@@ -73,16 +68,7 @@ def sort(
         raise ValueError("give the keys as by=... or as code='file.py:function'")
     if missing not in {"last", "drop", "fail"}:
         raise ValueError(f"missing={missing!r} is not known; use 'last', 'drop' or 'fail'")
-    job = Job.of(
-        source,
-        out,
-        where=where,
-        memory=memory,
-        view=view,
-        overwrite=overwrite,
-        shard_size=shard_size,
-        progress=progress,
-    )
+    job = Job.of(source, out, options, progress)
     keys = _Keys(job, descending, natural=natural, missing=missing)
     if code is not None:
         from jinx._order.code_keys import in_processes
@@ -121,12 +107,14 @@ class _Keys:
             raise ValueError("by is empty; name a column, a path or len(path)")
         dataset = self.job.dataset
         parsed = [parse_key(name, column_names(dataset)) for name in names]
-        paths = [parse_name(dataset, name) for name, _, _ in parsed]
+        # Without samples, any column may be meant.
+        is_empty = not len(dataset)
+        paths = [_core.parse_path(name) if is_empty else parse_name(dataset, name) for name, _, _ in parsed]
         kinds = ["length" if is_length else "value" for _, is_length, _ in parsed]
         keys = self._sorter([is_descending for _, _, is_descending in parsed])
         found = keys.add_paths(dataset, list(zip(paths, kinds, strict=True)))
         for path, there in zip(paths, found, strict=True):
-            if len(dataset):
+            if not is_empty:
                 require_path(dataset, path, there=there)
         return keys.finish()
 

@@ -42,7 +42,7 @@ def read_sizes(source: Any, budgets: Sequence[str], lengths: str, also: Sequence
         also: The names whose sizes are read if every source has them; schedules balance images and patches.
 
     Raises:
-        InvalidError: A column is not indexed, or has values that are no sizes.
+        InvalidError: A column is not indexed, or has values that are not sizes.
         KeyError: A column does not exist.
     """
     import numpy as np

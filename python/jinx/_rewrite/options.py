@@ -1,13 +1,15 @@
-"""The options that all rewriting commands share, each stated once."""
+"""The options of commands that write datasets again, each stated once."""
 
-from typing import Annotated, TypedDict
+from collections.abc import Iterable
+from typing import Annotated, Any, TypedDict
 
 from jinx._convert.formats import FormatName
 from jinx._convert.options import Option
+from jinx._suggest import hint
 
 
-class RewriteOptions(TypedDict, total=False):
-    """Keywords of `concat`, `select`, `split`, `dedup` and `compact`."""
+class OutputOptions(TypedDict, total=False):
+    """Keywords of all of them."""
 
     where: Annotated[
         str | None,
@@ -20,12 +22,43 @@ class RewriteOptions(TypedDict, total=False):
     view: Annotated[
         bool, Option("Save a view, and copy no sample.", default=False, more="All inputs must be read in place.")
     ]
+    shard_size: Annotated[
+        int | str | None, Option("Close the shards of a directory at about SIZE.", metavar="SIZE", more="1 GB if None.")
+    ]
+    overwrite: Annotated[bool, Option("Replace an output that exists.", default=False)]
+
+
+class RewriteOptions(OutputOptions, total=False):
+    """Keywords of `concat`, `select`, `split`, `dedup` and `compact`."""
+
     input_format: Annotated[FormatName | None, Option("The format of the inputs, if the suffixes do not say.")]
     output_format: Annotated[FormatName | None, Option("The format of the output, if the suffix does not say.")]
     compression: Annotated[
         str | None, Option("The codec of the output; see jinx convert.", metavar="CODEC", more="None is its default.")
     ]
-    shard_size: Annotated[
-        int | str | None, Option("Close the shards of a directory at about SIZE.", metavar="SIZE", more="1 GB if None.")
+
+
+class OrderOptions(OutputOptions, total=False):
+    """Keywords of `shuffle` and `sort`."""
+
+    memory: Annotated[
+        int | str | None,
+        Option(
+            "Memory to use, such as 4GB; a quarter of all if not given.",
+            metavar="SIZE",
+            more="All is that of the machine or of its container. Data that do not fit are written twice: to temporary "
+            "files next to the output, then in their order.",
+        ),
     ]
-    overwrite: Annotated[bool, Option("Replace an output that exists.", default=False)]
+
+
+def require_known(given: Iterable[str], keywords: type[Any]) -> None:
+    """Refuse a keyword that a function does not have.
+
+    Raises:
+        TypeError: The nearest one is named.
+    """
+    known = keywords.__annotations__
+    for name in given:
+        if name not in known:
+            raise TypeError(f"there is no option {name!r}{hint(name, known)}")

@@ -7,16 +7,14 @@ from typing import TYPE_CHECKING, Any
 from jinx._convert.convert import Conversion
 from jinx._convert.options import Progress, Settings
 from jinx._disk_space import require_space
-from jinx._outputs import refuse_existing
-from jinx._rewrite.options import RewriteOptions
+from jinx._outputs import output_name, refuse_existing
+from jinx._rewrite.options import RewriteOptions, require_known
 from jinx._rewrite.source import stored_bytes
-from jinx._suggest import hint
 
 if TYPE_CHECKING:
     from jinx._dataset.dataset import Dataset
     from jinx._results import WriteResult
 
-_KNOWN = RewriteOptions.__annotations__
 _OF_COPIES = ("output_format", "compression", "shard_size")
 # In a saved view a sample takes a position; its own columns are small.
 _VIEW_BYTES = 16
@@ -49,10 +47,8 @@ class Output:
             TypeError: An option is not known; the nearest one is named.
             ValueError: An option has no meaning for a view.
         """
-        for name in options:
-            if name not in _KNOWN:
-                raise TypeError(f"there is no option {name!r}{hint(name, _KNOWN)}")
-        path, view, overwrite = os.fsdecode(out), options.get("view", False), options.get("overwrite", False)
+        require_known(options, RewriteOptions)
+        path, view, overwrite = output_name(out), options.get("view", False), options.get("overwrite", False)
         of_copies = {name: value for name, value in options.items() if name in _OF_COPIES and value is not None}
         if view and of_copies:
             raise ValueError(f"{next(iter(of_copies))} is for copies; a view is saved without it")

@@ -166,7 +166,7 @@ def _from_json(path: str) -> Positions:
     if not isinstance(values, list):
         raise CorruptFileError(f"{path}: positions are a list, or a dict with a list of that name")
     for i, value in enumerate(values):  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
-        if type(value) is not int:  # pyright: ignore[reportUnknownArgumentType] - True is no position
+        if type(value) is not int:  # pyright: ignore[reportUnknownArgumentType] - True is not a position
             raise CorruptFileError(f"{path}: element {i} is {value!r}, not a position")
     return Positions(_array(path, values), _origin(said))
 

@@ -14,7 +14,7 @@ from jinx._views.bases import bases_of
 from jinx._views.meta import meta_of
 
 # Between two calls a signal is noticed.
-_CHUNK_SAMPLES = 65536
+_CHUNK_SAMPLES = 1 << 18
 
 
 def save(
@@ -75,13 +75,13 @@ def _hidden(dataset: Reader, roots: Sequence[_core.Rows]) -> list[str]:
     """The columns of the files that the view does not show; where files do not list them, their samples tell."""
     names: dict[str, None] = {}
     shown = set(column_names(dataset))
-    is_plain = dataset._fields is None and dataset._recipe is None
+    is_plain = dataset._shown_columns is None and dataset._recipe is None
     for root in roots:
         listed = root.column_names()
         names.update(dict.fromkeys(listed))
         if not is_plain and not root.lists_columns():
-            names.update(_in_samples(dataset._derive(rows=root.whole(), indices=None, fields=None, decoders=None)))
-            if dataset._fields is None:
+            names.update(_in_samples(dataset._derive(rows=root.whole(), indices=None, columns=None, decoders=None)))
+            if dataset._shown_columns is None:
                 shown.update(_in_samples(dataset))
     return [name for name in names if name not in shown]
 

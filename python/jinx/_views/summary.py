@@ -20,7 +20,7 @@ def describe(dataset: Reader) -> DatasetInfo:
         found,
         path=path_of(dataset),
         samples=len(dataset),
-        columns=column_infos(schema(dataset), dataset._field_stats()),
+        columns=column_infos(schema(dataset), dataset._path_stats()),
         has_arrow_schema=dataset._arrow_schema() is not None,
         own_columns=own,
     )

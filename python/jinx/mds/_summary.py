@@ -21,7 +21,7 @@ def describe(dataset: Reader) -> DatasetInfo:
     for shard in shards:
         for name, encoding in zip(shard.get("column_names", ()), shard.get("column_encodings", ()), strict=False):
             encodings.setdefault(name, encoding)
-    stats = {entry["path"][0]: entry for entry in dataset._field_stats()}
+    stats = {entry["path"][0]: entry for entry in dataset._path_stats()}
     hashes: set[str] = {name for shard in shards for name in dict[str, str](shard["raw_data"].get("hashes") or {})}
     stored = sum((shard.get("zip_data") or shard["raw_data"])["bytes"] for shard in shards)
     return DatasetInfo(

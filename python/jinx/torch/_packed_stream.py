@@ -36,7 +36,7 @@ class PackedStream(IterableDataset[dict[str, Any]]):
     Args:
         source: Samples, as often as it is iterated over: a dataset, a list, or a function that returns an iterator.
         max_length: The tokens of a pack.
-        columns: Names of the columns, where `tokenizer` is given and the source is no dataset.
+        columns: Names of the columns, where `tokenizer` is given and the source is not a dataset.
         max_images: The images of a pack at most.
         window: Samples in the buffer.
         strategy: As for `jinx.pack`.

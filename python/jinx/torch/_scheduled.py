@@ -95,7 +95,7 @@ class ScheduledLoader(Generic[R]):
         return self._plan.epoch
 
     def set_epoch(self, epoch: int) -> None:
-        """Plan another epoch: the same samples in other packs. The present epoch goes on where it is."""
+        """Plan another epoch: the same samples in other packs. The current epoch continues."""
         if epoch != self.epoch:
             self._begin(self._planned(epoch), None)
 

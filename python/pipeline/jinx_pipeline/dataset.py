@@ -108,9 +108,11 @@ class Dataset:
         """
         if engine is not None:
             options["engine"] = engine
-        from jinx_pipeline.commit.publish import kind_of
+        from jinx_pipeline.commit.publish import kind_of, refuse_other_name
 
         where = os.fsdecode(path)
+        if kind is not None:
+            refuse_other_name(where, kind)
         export = Export(where, kind or kind_of(where), shard_size, keep_stats, overwrite)
         recipe = replace(self.recipe, export=export, options=replace(self.recipe.options, **_known(options)))
         return Run(recipe, progress=progress, restart=restart)()

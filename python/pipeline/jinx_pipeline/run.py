@@ -21,7 +21,7 @@ from jinx_pipeline.engines.driver import Driver, Observer, Segment, StoppedError
 from jinx_pipeline.engines.engine import Engine, opened_engine
 from jinx_pipeline.engines.run_task import signatures_path
 from jinx_pipeline.operators.context import Context
-from jinx_pipeline.plan.inputs import Input, find_input, has_grown, refuse_input_as_output
+from jinx_pipeline.plan.inputs import Input, find_inputs, has_grown, refuse_input_as_output
 from jinx_pipeline.plan.mixture import mixture_order
 from jinx_pipeline.plan.planner import (
     GLOBAL_KINDS,
@@ -106,7 +106,7 @@ class _Job:
 class Run:
     """A run in its working directory.
 
-    Args:
+    Attributes:
         recipe: What to do; it has an export.
         progress: How to show progress: `"auto"`, `"plain"` or `"none"`.
         restart: Forget an earlier run of the working directory.
@@ -138,7 +138,7 @@ class Run:
         with WorkDir(work_dir_of(self.recipe)) as work_dir:
             if self.restart:
                 work_dir.clear()
-            inputs = [find_input(source, work_dir.inputs) for source in self.recipe.sources]
+            inputs = find_inputs(self.recipe, work_dir.inputs)
             base = tuple(one.path for one in inputs)
             with opened_engine(self.recipe.options) as engine, Journal(work_dir.journal_path) as journal:
                 plan = self._plan(work_dir, inputs, base, engine)

@@ -1,4 +1,4 @@
-"""A worker of the local engine: `python -m jinx_pipeline.worker REQUESTS ANSWERS LIFELINE`, inherited pipes.
+"""A worker of the local engine: `python -m jinx_pipeline.worker REQUESTS ANSWERS LIFELINE AT_WORK`, inherited files.
 
 It is started clean, so that scripts need no `__main__` guard and notebooks work. Operators arrive as cloudpickle.
 """
@@ -17,7 +17,7 @@ def main(arguments: list[str]) -> int:
     # What operators print belongs to the log, not into the pipe or the driver's standard output.
     os.dup2(2, 1)
     threading.Thread(target=_die_with_the_driver, args=(lifeline,), daemon=True).start()
-    return _serve(requests, answers)
+    return _serve(requests, answers, int(arguments[3]))
 
 
 def _die_with_the_driver(lifeline: int) -> None:
@@ -26,10 +26,11 @@ def _die_with_the_driver(lifeline: int) -> None:
     os._exit(3)
 
 
-def _serve(requests: Connection, answers: Connection) -> int:
+def _serve(requests: Connection, answers: Connection, at_work: int) -> int:
+    from jinx_pipeline.engines.at_work import AtWork
     from jinx_pipeline.engines.task_runner import TaskRunner
 
-    runner = TaskRunner()
+    runner = TaskRunner(AtWork(at_work).set)
     answers.send(("ready", os.getpid()))
     while True:
         try:

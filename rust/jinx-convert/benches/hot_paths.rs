@@ -95,7 +95,7 @@ fn scan_all_members(bencher: Bencher<'_, '_>) {
 }
 
 #[divan::bench(args = ["id", "messages", "score"])]
-fn find_one_field(bencher: Bencher<'_, '_>, name: &str) {
+fn find_one_column(bencher: Bencher<'_, '_>, name: &str) {
     let line = line();
     bencher.bench(|| {
         let mut members = Members::new(divan::black_box(&line));

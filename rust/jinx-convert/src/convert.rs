@@ -32,17 +32,17 @@ pub type OnProgress<'a> = &'a mut dyn FnMut(Progress) -> Result<()>;
 /// The first problem of inputs, options, rows or output, and its place.
 pub fn convert(
     sources: &[PathBuf],
-    source_format: Format,
+    input_format: Format,
     out: &Path,
-    target_format: Format,
+    output_format: Format,
     spec: &ConvertSpec,
     progress: OnProgress<'_>,
 ) -> Result<Summary> {
-    spec.check(out, target_format)?;
+    spec.check(out, output_format)?;
     let options = spec.engine()?;
-    let origin = Origin::new(sources, source_format, spec.markers)?;
+    let origin = Origin::new(sources, input_format, spec.markers)?;
     project::check(origin.known.names.as_deref(), &options)?;
-    if target_format == Format::Mds {
+    if output_format == Format::Mds {
         if !origin.is_repeatable() {
             return Err(Error::unsupported(
                 "MDS needs an encoding for each column, and finding them takes a first pass, which a pipe does not \
@@ -54,9 +54,9 @@ pub fn convert(
         let writer = Writer::create(out, spec.mds(observer.findings().columns())?)?;
         return run(origin.open()?, MdsTarget::new(writer), &options, &mut |now| progress(second_half(now)));
     }
-    if target_format != Format::Parquet {
+    if output_format != Format::Parquet {
         let known = projected(origin.known.clone(), spec, &options);
-        return write(origin.open()?, known, out, target_format, spec, &options, progress);
+        return write(origin.open()?, known, out, output_format, spec, &options, progress);
     }
     // Checked before the first pass, which may take long.
     let file = StreamOut::create(out, spec.overwrite)?;
@@ -78,19 +78,19 @@ pub fn convert_rows(
     source: Box<dyn RowSource>,
     schema: &SchemaRef,
     out: &Path,
-    target_format: Format,
+    output_format: Format,
     spec: &ConvertSpec,
     progress: OnProgress<'_>,
 ) -> Result<Summary> {
-    spec.check(out, target_format)?;
+    spec.check(out, output_format)?;
     let options = spec.engine()?;
     let known = Known::of_schema(schema.clone());
     project::check(known.names.as_deref(), &options)?;
     let known = projected(known, spec, &options);
-    write(source, known, out, target_format, spec, &options, progress)
+    write(source, known, out, output_format, spec, &options, progress)
 }
 
-/// The rows of files one by one, with only these top-level fields if given, and only those that the expression
+/// The rows of files one by one, with only these columns if given, and only those that the expression
 /// `filter` selects; `markers` as in [`ConvertSpec`].
 ///
 /// # Errors
@@ -98,7 +98,7 @@ pub fn convert_rows(
 pub fn stream_rows(
     sources: &[PathBuf],
     format: Format,
-    fields: Option<&[String]>,
+    columns: Option<&[String]>,
     markers: bool,
     filter: Option<&str>,
 ) -> Result<Box<dyn RowSource>> {
@@ -107,7 +107,7 @@ pub fn stream_rows(
     if let Some(condition) = &condition {
         source = Filtered::around(source, Arc::clone(condition));
     }
-    Selected::around(source, fields, condition.iter().flat_map(|condition| condition.fields()))
+    Selected::around(source, columns, condition.iter().flat_map(|condition| condition.columns()))
 }
 
 fn write(
@@ -131,7 +131,7 @@ fn write(
             let mut options = options.clone();
             // If rows may be left out, only a look at each row tells which ones were written.
             match options.rejects.is_some() || options.embed.is_some() || options.filter.is_some() {
-                true => writer.skip(writer.resumed()),
+                true => writer.skip_resumed(),
                 false => options.skip = writer.resumed(),
             }
             run(source, JinxTarget::new(writer), &options, progress)

@@ -1,6 +1,6 @@
 //! A first pass over rows, which writes nothing.
 
-use crate::{ChunkEncoder, RowTarget, Summary};
+use crate::{ChunkEncoder, OnRefused, RowTarget, Summary};
 use jinx_core::error::Result;
 use jinx_core::num::to_u64;
 use jinx_core::sink::Sink;
@@ -12,11 +12,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 const VALUE_BYTES: u64 = 64;
 
 /// What a first pass learns about rows.
-pub trait Findings: Send + 'static {
+pub trait Findings: Clone + Send + 'static {
     /// Takes a row into account.
     ///
     /// # Errors
-    /// When nothing fits this row and the previous ones.
+    /// When nothing fits this row and the previous ones. The findings are not what they were then.
     fn observe(&mut self, row: &Value) -> Result<()>;
 
     /// Builds the rows to observe; it may leave out what the findings do not depend on.
@@ -53,9 +53,18 @@ impl<F: Findings> RowTarget for Observer<F> {
         Ok(Trees { tree: F::tree(), rows: Vec::new(), bytes: 0, findings: PhantomData })
     }
 
-    fn commit(&mut self, rows: Vec<Value>) -> Result<()> {
+    fn commit(&mut self, rows: Vec<Value>, refused: OnRefused<'_>) -> Result<()> {
         let mut findings = self.findings();
-        rows.iter().try_for_each(|row| findings.observe(row))
+        let (mut before, mut first) = (findings.clone(), 0);
+        for (i, row) in rows.iter().enumerate() {
+            let Err(error) = findings.observe(row) else { continue };
+            refused(i, error)?;
+            // Later rows are not measured by one that was left out.
+            findings.clone_from(&before);
+            rows[first..i].iter().try_for_each(|row| findings.observe(row))?;
+            (before, first) = (findings.clone(), i + 1);
+        }
+        Ok(())
     }
 
     fn finish(self) -> Result<Summary> {

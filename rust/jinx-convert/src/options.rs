@@ -6,7 +6,7 @@ use crate::outputs::parquet::{ParquetCompression, ParquetOptions};
 use crate::{ConvertOptions, EmbedOptions, Format, Missing};
 use jinx_core::codec::Codec;
 use jinx_core::error::{Error, Result};
-use jinx_format::fields::{Path as FieldPath, parse_path};
+use jinx_format::fields::{self, parse_path};
 use jinx_format::meta::Meta;
 use jinx_format::write::options::{ColumnChoice, EncodeOptions, Resume, WriteOptions};
 use jinx_mds::write::writer::{DEFAULT_SIZE_LIMIT, Settings};
@@ -35,7 +35,7 @@ pub struct ConvertSpec {
     pub indexed: Option<Vec<String>>,
     /// JINX: dotted paths to index, and no others.
     pub only_indexed: Option<Vec<String>>,
-    /// JINX: top-level fields that are never compressed.
+    /// JINX: columns that are never compressed.
     pub uncompressed: Vec<String>,
     /// JINX directories: bytes after which a new shard begins.
     pub shard_size: Option<u64>,
@@ -48,18 +48,18 @@ pub struct ConvertSpec {
     pub markers: bool,
     /// Rows after which to stop.
     pub limit: Option<u64>,
-    /// Top-level fields to keep.
+    /// Columns to keep.
     pub columns: Option<Vec<String>>,
-    /// Top-level fields to leave out.
+    /// Columns to leave out.
     pub drop: Vec<String>,
-    /// Old names of top-level fields and their new ones.
+    /// Old names of columns and their new ones.
     pub rename: Option<Map<String, Json>>,
     /// The expression that selects rows.
     #[serde(rename = "where")]
     pub filter: Option<String>,
     /// Worker threads; 0 = one for each core.
     pub threads: usize,
-    /// Parquet: keep a field of mixed kinds as JSON text. Also `mixed`, with `"json"` or `"error"`.
+    /// Parquet: keep a column of mixed kinds as JSON text. Also `mixed`, with `"json"` or `"error"`.
     #[serde(alias = "mixed", deserialize_with = "mixed")]
     pub mixed_json: bool,
     /// Strings that are paths of files to embed.
@@ -81,13 +81,13 @@ pub struct ConvertSpec {
 #[serde(deny_unknown_fields)]
 pub struct EmbedSpec {
     /// Dotted paths.
-    pub fields: Vec<String>,
+    pub paths: Vec<String>,
     pub root: PathBuf,
     /// `fail`, `skip` or `null`.
     pub missing: String,
     /// The known kinds of the files: paths and `Image`, `Audio` or `Video`.
     #[serde(default)]
-    pub media: Vec<(FieldPath, String)>,
+    pub media: Vec<(fields::Path, String)>,
 }
 
 impl EmbedSpec {
@@ -98,7 +98,7 @@ impl EmbedSpec {
             "null" => Missing::Null,
             other => return Err(Error::invalid(format!("missing='{other}'; use fail, skip or null"))),
         };
-        Ok(EmbedOptions { fields: self.fields.clone(), root: self.root.clone(), missing })
+        Ok(EmbedOptions { paths: self.paths.clone(), root: self.root.clone(), missing })
     }
 }
 
@@ -233,7 +233,7 @@ impl ConvertSpec {
             Some(Some(name)) => return Err(unknown(name, "JINX", "zstd or none")),
         };
         let paths =
-            |names: &[String]| names.iter().map(|name| path_of(name)).collect::<Result<Vec<FieldPath>>>();
+            |names: &[String]| names.iter().map(|name| path_of(name)).collect::<Result<Vec<fields::Path>>>();
         let columns = match (&self.only_indexed, &self.indexed) {
             (Some(only), _) => ColumnChoice::Only(paths(only)?),
             (None, Some(also)) => ColumnChoice::Also(paths(also)?),
@@ -249,7 +249,7 @@ impl ConvertSpec {
                 sidecar: self.sidecar,
                 compression,
                 binary_threshold: self.binary_threshold.unwrap_or(plain.binary_threshold),
-                stored_fields: self.uncompressed.iter().cloned().collect(),
+                uncompressed: self.uncompressed.iter().cloned().collect(),
                 // Who names a codec or a level wants it for every value.
                 keep_stored: self.compression.is_none() && self.level.is_none(),
                 columns: listed,
@@ -348,7 +348,7 @@ fn unknown(name: &str, format: &str, known: &str) -> Error {
 }
 
 /// A dotted path as components.
-fn path_of(name: &str) -> Result<FieldPath> {
+fn path_of(name: &str) -> Result<fields::Path> {
     Ok(parse_path(name)?.into_iter().map(Some).collect())
 }
 

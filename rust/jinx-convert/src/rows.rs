@@ -6,7 +6,7 @@ use jinx_core::sink::Sink;
 use std::sync::Arc;
 
 /// Some consecutive rows, to be emitted on any thread.
-pub trait RowChunk: Send {
+pub trait RowChunk: Send + Sync {
     /// Number of rows.
     fn len(&self) -> usize;
 
@@ -59,8 +59,16 @@ pub trait ChunkEncoder: Send {
     /// Bytes that were added since the last part, roughly.
     fn bytes(&self) -> u64;
 
+    /// Rows may be undone: keep what that takes.
+    fn expect_undo(&mut self) {}
+
     /// Removes what a failed row has left behind.
-    fn undo(&mut self) {}
+    ///
+    /// # Errors
+    /// As [`Self::encode`], of the rows before it.
+    fn undo(&mut self) -> Result<()> {
+        Ok(())
+    }
 
     /// The rows that were added since the last part.
     ///
@@ -82,6 +90,12 @@ pub struct Summary {
     pub skipped: u64,
 }
 
+/// Is told that row `i` of a part was left out, and why.
+///
+/// # Errors
+/// The same error, with the row's place, where no row may be left out.
+pub type OnRefused<'a> = &'a mut dyn FnMut(usize, Error) -> Result<()>;
+
 /// Writes encoded rows in order and publishes the result as a whole. Dropping it leaves what was there before.
 pub trait RowTarget {
     type Part: Send;
@@ -93,9 +107,11 @@ pub trait RowTarget {
     /// `Invalid` for options that the format does not have.
     fn encoder(&self) -> Result<Self::Encoder>;
 
+    /// Writes the rows of a part, but for those that it refuses: each of these goes to `refused`.
+    ///
     /// # Errors
-    /// I/O errors; drop the target then.
-    fn commit(&mut self, part: Self::Part) -> Result<()>;
+    /// I/O errors, and those of `refused`; drop the target then.
+    fn commit(&mut self, part: Self::Part, refused: OnRefused<'_>) -> Result<()>;
 
     /// Makes the output visible.
     ///

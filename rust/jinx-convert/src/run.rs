@@ -8,7 +8,7 @@ use crate::ordered::{Commit, ordered};
 use crate::rejects::Rejects;
 use crate::rows::{ChunkEncoder, RowChunk, RowSource, RowTarget, Summary};
 use crate::run_options::ConvertOptions;
-use jinx_core::error::{Error, Result};
+use jinx_core::error::{Cause, Error, Result};
 use jinx_core::io::RealOps;
 use jinx_core::num::to_u64;
 use std::ops::Range;
@@ -31,16 +31,19 @@ const REPORT_EVERY: Duration = Duration::from_millis(80);
 
 /// Some rows of a chunk.
 struct ChunkPiece {
-    chunk: Box<dyn RowChunk>,
+    chunk: Arc<dyn RowChunk>,
     /// The rows to use.
     rows: Range<usize>,
 }
 
+/// Rows of a chunk, each named by its place in it.
 struct EncodedPiece<P> {
     part: P,
-    rows: u64,
-    /// The errors of rejected rows.
-    rejected: Vec<Error>,
+    chunk: Arc<dyn RowChunk>,
+    /// The rows in `part`.
+    rows: Vec<usize>,
+    /// Rows that were left out, and why.
+    rejected: Vec<(usize, Error)>,
 }
 
 /// Converts all rows of `source`. `progress` is called now and then on this thread, and once at the end.
@@ -56,7 +59,7 @@ pub fn run<T: RowTarget>(
 ) -> Result<Summary> {
     let selection = Selection::without(options.columns.as_deref(), &options.drop, &options.rename)?;
     let condition = options.filter.as_deref().map(Condition::parse).transpose()?.map(Arc::new);
-    let also_read = condition.iter().flat_map(|condition| condition.fields());
+    let also_read = condition.iter().flat_map(|condition| condition.columns());
     let selection = selection.map(|selection| Arc::new(selection.also_reading(also_read)));
     if let Some(selection) = &selection {
         source.select(selection);
@@ -76,14 +79,23 @@ pub fn run<T: RowTarget>(
         .map(|_| {
             let filters = Filters::new(options, selection.as_ref(), condition.clone());
             let filters = (selection.is_some() || !options.is_plain()).then_some(filters);
-            let mut worker = Worker { encoder: target.encoder()?, filters };
+            let mut worker = Worker::new(target.encoder()?, filters);
             Ok(move |piece, hand_over: HandOver<'_, T::Part>| worker.work(piece, hand_over))
         })
         .collect::<Result<Vec<_>>>()?;
     let rejects = Rejects::new(Arc::new(RealOps), options.rejects.as_deref());
     let last = Instant::now();
-    let mut writing =
-        Writing { target, progress, rows: options.skip, rejects, bytes_read, total_bytes, last };
+    let skips_errors = options.rejects.is_some();
+    let mut writing = Writing {
+        target,
+        progress,
+        rows: options.skip,
+        rejects,
+        skips_errors,
+        bytes_read,
+        total_bytes,
+        last,
+    };
     let mut left = options.limit.unwrap_or(u64::MAX);
     let mut skip = options.skip;
     let produce = move || {
@@ -96,7 +108,7 @@ pub fn run<T: RowTarget>(
             skip -= to_u64(start);
             if start < rows {
                 let bytes = chunk.bytes();
-                return Ok(Some((ChunkPiece { chunk, rows: start..rows }, bytes)));
+                return Ok(Some((ChunkPiece { chunk: chunk.into(), rows: start..rows }, bytes)));
             }
         }
         Ok(None)
@@ -132,24 +144,31 @@ struct Worker<E> {
 type HandOver<'a, P> = &'a mut dyn FnMut(EncodedPiece<P>) -> Result<()>;
 
 impl<E: ChunkEncoder> Worker<E> {
+    fn new(mut encoder: E, filters: Option<Filters>) -> Self {
+        if filters.as_ref().is_some_and(Filters::may_skip) {
+            encoder.expect_undo();
+        }
+        Self { encoder, filters }
+    }
+
     fn work(&mut self, piece: ChunkPiece, hand_over: HandOver<'_, E::Part>) -> Result<EncodedPiece<E::Part>> {
-        let chunk = &*piece.chunk;
-        let end = piece.rows.end;
-        let (mut rows, mut rejected) = (0, Vec::new());
-        for i in piece.rows {
-            match self.row(chunk, i).map_err(|error| chunk.locate(i, error))? {
-                RowOutcome::Encoded => rows += 1,
+        let ChunkPiece { chunk, rows: all } = piece;
+        let end = all.end;
+        let (mut rows, mut rejected) = (Vec::new(), Vec::new());
+        for i in all {
+            match self.row(&*chunk, i).map_err(|error| chunk.locate(i, error))? {
+                RowOutcome::Encoded => rows.push(i),
                 RowOutcome::NotSelected => {}
-                RowOutcome::Rejected(error) => rejected.push(chunk.locate(i, error)),
+                RowOutcome::Rejected(error) => rejected.push((i, error)),
             }
             if self.encoder.bytes() >= PART_BYTES && i + 1 < end {
                 let part = self.encoder.take().map_err(|error| chunk.locate(i, error))?;
-                hand_over(EncodedPiece { part, rows, rejected: std::mem::take(&mut rejected) })?;
-                rows = 0;
+                let (rows, rejected) = (std::mem::take(&mut rows), std::mem::take(&mut rejected));
+                hand_over(EncodedPiece { part, chunk: Arc::clone(&chunk), rows, rejected })?;
             }
         }
         let part = self.encoder.take().map_err(|error| chunk.locate(end - 1, error))?;
-        Ok(EncodedPiece { part, rows, rejected })
+        Ok(EncodedPiece { part, chunk, rows, rejected })
     }
 
     /// Encodes one row, or returns the reason to leave it out.
@@ -174,7 +193,7 @@ impl<E: ChunkEncoder> Worker<E> {
         match self.encoder.encode(&mut |mut sink| row.emit(&mut sink)) {
             Ok(()) => Ok(RowOutcome::Encoded),
             Err(error) if filters.skips(&error) => {
-                self.encoder.undo();
+                self.encoder.undo()?;
                 Ok(RowOutcome::Rejected(error))
             }
             Err(error) => Err(error),
@@ -187,6 +206,8 @@ struct Writing<'a, T> {
     progress: &'a mut dyn FnMut(Progress) -> Result<()>,
     rows: u64,
     rejects: Rejects,
+    /// Rows that the target refuses are rejected.
+    skips_errors: bool,
     bytes_read: Arc<AtomicU64>,
     total_bytes: Option<u64>,
     last: Instant,
@@ -202,9 +223,21 @@ impl<T: RowTarget> Writing<'_, T> {
 
 impl<T: RowTarget> Commit<EncodedPiece<T::Part>> for Writing<'_, T> {
     fn commit(&mut self, encoded: EncodedPiece<T::Part>) -> Result<()> {
-        self.target.commit(encoded.part)?;
-        self.rows += encoded.rows;
-        encoded.rejected.iter().try_for_each(|error| self.rejects.add(error))
+        let EncodedPiece { part, chunk, rows, mut rejected } = encoded;
+        let (before, skips_errors) = (rejected.len(), self.skips_errors);
+        self.target.commit(part, &mut |at, error| {
+            let i = rows.get(at).copied().unwrap_or_default();
+            // The target counts what it has written, the source what it has read.
+            let error = error.without_sample();
+            if !skips_errors || error.cause() == Cause::Interrupted {
+                return Err(chunk.locate(i, error));
+            }
+            rejected.push((i, error));
+            Ok(())
+        })?;
+        self.rows += to_u64(rows.len() + before - rejected.len());
+        rejected.sort_by_key(|(i, _)| *i);
+        rejected.into_iter().try_for_each(|(i, error)| self.rejects.add(&chunk.locate(i, error)))
     }
 
     fn tick(&mut self) -> Result<()> {

@@ -7,11 +7,11 @@ use std::path::PathBuf;
 pub struct ConvertOptions {
     /// Rows after which to stop.
     pub limit: Option<u64>,
-    /// Top-level fields to keep, by their old names; all if `None`.
+    /// Columns to keep, by their old names; all if `None`.
     pub columns: Option<Vec<String>>,
-    /// Top-level fields to leave out, by their old names.
+    /// Columns to leave out, by their old names.
     pub drop: Vec<String>,
-    /// Old and new names of top-level fields.
+    /// Old and new names of columns.
     pub rename: Vec<(String, String)>,
     /// The expression that selects rows; all if `None`.
     pub filter: Option<String>,

@@ -1,6 +1,6 @@
 //! Names in WebDataset tars: a file is `KEY.SUFFIX`, and its suffix states what it holds.
 
-/// The field that holds a sample's name.
+/// The column that holds a sample's name.
 pub const KEY: &str = "__key__";
 /// The suffix of the file that may describe its whole sample.
 pub(crate) const SAMPLE: &str = "json";
@@ -63,7 +63,7 @@ pub(crate) fn is_key(key: &str) -> bool {
         && !key.chars().any(|c| c.is_control() || c == '\\')
 }
 
-/// Whether a file can have this suffix and gives a field of this name.
+/// Whether a file can have this suffix and gives a column of this name.
 pub(crate) fn is_suffix(name: &str) -> bool {
     let is_part =
         |part: &str| !part.is_empty() && part.chars().all(|c| c.is_alphanumeric() || "_-".contains(c));

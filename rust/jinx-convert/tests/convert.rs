@@ -89,8 +89,8 @@ const NAMES: [&str; 7] =
 
 fn bytes_of(path: &Path) -> Vec<u8> {
     if !path.is_dir() {
-        let beside = fs::read(path.with_extension("binx")).unwrap_or_default();
-        return [fs::read(path).unwrap(), beside].concat();
+        let sidecar = fs::read(path.with_extension("binx")).unwrap_or_default();
+        return [fs::read(path).unwrap(), sidecar].concat();
     }
     let mut files: Vec<_> = fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.sort();
@@ -161,7 +161,7 @@ fn types_features_and_notes_come_back_from_jinx() {
 }
 
 #[test]
-fn fields_and_new_names_reach_schema_and_features() {
+fn columns_and_new_names_reach_schema_and_features() {
     let directory = tempfile::tempdir().unwrap();
     let at = |name: &str| directory.path().join(name);
     write_parquet(&at("a.parquet"), &parquet_batch(), 2);

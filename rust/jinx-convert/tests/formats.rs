@@ -175,8 +175,8 @@ const NAMES: [&str; 8] = [
 fn bytes_of(path: &Path) -> Vec<u8> {
     if !path.is_dir() {
         let side = path.with_extension("binx");
-        let beside = if side.exists() { fs::read(side).unwrap() } else { Vec::new() };
-        return [fs::read(path).unwrap(), beside].concat();
+        let sidecar = if side.exists() { fs::read(side).unwrap() } else { Vec::new() };
+        return [fs::read(path).unwrap(), sidecar].concat();
     }
     let mut files: Vec<_> = fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.sort();
@@ -221,7 +221,7 @@ fn all_codecs_are_read_whatever_the_name() {
 }
 
 #[test]
-fn limit_fields_and_rename() {
+fn limit_columns_and_rename() {
     let directory = tempfile::tempdir().unwrap();
     for from in ["a.jinx", "a.jsonl", "a.msgpack"] {
         let (first, second) = (directory.path().join(from), directory.path().join("out.jsonl"));

@@ -131,6 +131,13 @@ impl Error {
         self
     }
 
+    /// Forgets the sample, for a caller that knows it by another number.
+    #[must_use]
+    pub fn without_sample(mut self) -> Self {
+        self.0.sample = None;
+        self
+    }
+
     /// Names the line of a text file, counted from 1 as editors do.
     #[must_use]
     pub fn in_line(mut self, line: u64) -> Self {

@@ -17,6 +17,7 @@ pub mod limits;
 pub mod npy;
 pub mod num;
 pub mod panics;
+pub mod permutation;
 pub mod problem;
 pub mod sink;
 pub mod sizes;

@@ -4,7 +4,7 @@
 pub const MAX_TRAILER_BYTES: usize = 1024;
 /// A footer without an inline index; with one (1.0 files) the file's own size is the bound.
 pub const MAX_FOOTER_BYTES: u64 = 64 << 20;
-/// Field names and `meta` in a footer that we write: the rest is for the small arrays of 256 columns.
+/// Column names and `meta` in a footer that we write: the rest is for the small arrays of 256 columns.
 pub const MAX_NAMED_BYTES: u64 = MAX_FOOTER_BYTES / 2;
 /// An array inside the footer may be larger than [`MAX_FOOTER_BYTES`] if it is at most this many times the file's
 /// size: 8 bytes for each row, and no row has less than 3.

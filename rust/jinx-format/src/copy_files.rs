@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 /// Bytes copied between two checks for an interrupt.
 const STEP_BYTES: u64 = 64 << 20;
 
-/// Copies a main file and its sidecar to `target` and the sidecar's name beside it.
+/// Copies a main file and its sidecar to `target` and the sidecar's name next to it.
 ///
 /// # Errors
 /// As [`PairWriter::begin`] and [`PairWriter::commit`]; `Io` when a file cannot be read; `Interrupted`.

@@ -1,6 +1,6 @@
 //! The footer's `fields`: which names a dataset has, of what kinds, and below which of them chains occur.
 //!
-//! The reader needs it to know which fields are plain JSON; a person needs it to know what is in a file.
+//! The reader needs it to know which paths are plain JSON; a person needs it to know what is in a file.
 
 use crate::write::address_map::AddressMap;
 use jinx_core::error::{Error, Result};
@@ -14,7 +14,7 @@ use std::sync::Arc;
 /// A path into a row: the name of a dict member, or `None` for every element of a list.
 pub type Path = Vec<Option<String>>;
 
-/// Beyond this many, deeper paths count for their top-level field, so that dicts used as maps (a new name in each row)
+/// Beyond this many, deeper paths count for their column, so that dicts used as maps (a new name in each row)
 /// do not inflate the footer.
 const MAX_PATHS: usize = 4096;
 /// An entry of the footer's list without its path, and one more kind in it, with the longest numbers.
@@ -91,7 +91,7 @@ pub struct FieldInfo {
     pub decoded: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub media: Option<Media>,
-    /// The source's own description of the field (a Hugging Face feature).
+    /// The source's own description of the path (a Hugging Face feature).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub feature: Option<Json>,
     /// Chains may occur anywhere below this path: too many paths to list.
@@ -243,10 +243,10 @@ pub enum Measure {
 /// Gathers facts in row order.
 #[derive(Debug, Default)]
 pub struct FieldStats {
-    /// Fields that the source announced as media; they count even if no row has one.
+    /// Paths that the source announced as media; they count even if no row has one.
     media: Vec<MediaField>,
     fields: Vec<FieldInfo>,
-    /// Of each field, how many values have each kind.
+    /// Of each path, how many values have each kind.
     counts: Vec<Vec<(&'static str, u64)>>,
     by_path: HashMap<Path, usize>,
     /// Encoders share one allocation per path; keeping the `Arc` keeps its address unique.
@@ -275,7 +275,7 @@ fn names_take_more(room: u64) -> Error {
 }
 
 impl FieldStats {
-    /// `media` are the fields the source announced; the footer has `room` bytes for the list.
+    /// `media` are the paths the source announced; the footer has `room` bytes for the list.
     pub fn new(media: &[MediaField], room: u64) -> Self {
         Self { media: media.to_vec(), room, ..Self::default() }
     }
@@ -300,7 +300,7 @@ impl FieldStats {
         Ok(())
     }
 
-    /// Whether this path has no entry of its own and counts for its top-level field.
+    /// Whether this path has no entry of its own and counts for its column.
     fn is_folded(&self, path: &Path, entries: usize, taken: u64) -> bool {
         // Half of the room is reserved for top-level names, which have no other place.
         path.len() > 1 && (entries >= MAX_PATHS || taken >= self.room / 2)
@@ -337,6 +337,11 @@ impl FieldStats {
             return Ok(());
         }
         Err(names_take_more(self.room))
+    }
+
+    /// Whether earlier rows have this path.
+    pub(crate) fn has(&self, path: &Path) -> bool {
+        self.by_path.contains_key(path)
     }
 
     fn at(&mut self, path: &Path) -> usize {

@@ -1,4 +1,4 @@
-//! Physical keys: the name of a field, and the chain of steps that turns the stored form into the value.
+//! Physical keys: the name of a member, and the chain of steps that turns the stored form into the value.
 //!
 //! The grammar is `spec/values.md`. A chain reads left to right in the order of encoding:
 //! `raw.zst.bin` = bytes, compressed with zstd, put into the sidecar.

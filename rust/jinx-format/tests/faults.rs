@@ -54,7 +54,7 @@ fn options() -> WriteOptions {
 
 fn write(ops: Arc<dyn FileOps>, path: &Path, rows: Range<usize>, options: WriteOptions) -> Result<Summary> {
     let mut writer = DatasetWriter::create_on(ops, path, options)?;
-    writer.skip(writer.resumed());
+    writer.skip_resumed();
     let rows: Vec<Value> = rows.map(sample::row).collect();
     writer.write_values(&rows)?;
     writer.close()

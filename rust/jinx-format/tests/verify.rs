@@ -107,7 +107,7 @@ fn cut_and_longer_files_are_noticed() {
 }
 
 #[test]
-fn problems_name_sample_and_field_and_the_check_continues() {
+fn problems_name_sample_and_column_and_the_check_continues() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("a.jinx");
     write(&path, &rows(40), options(true, Some(3)));

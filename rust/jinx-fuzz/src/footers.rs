@@ -1,4 +1,4 @@
-//! Texts that end with their own checksum: footer and manifest, as they come and signed anew.
+//! Texts that end with their own checksum: footer and manifest, as they come, and signed again.
 
 use jinx_core::codec::TextEncoding;
 use jinx_core::num::{to_u64, to_usize};

@@ -28,7 +28,7 @@ pub(super) fn record_keys(line: &[u8]) {
             let text = error.to_string();
             let known =
                 ["recursion limit", "number out of range"].iter().any(|known| text.starts_with(known));
-            assert!(known, "we read what is no JSON: {error}");
+            assert!(known, "we read what is not JSON: {error}");
         }
         (Err(error), Ok(_)) => assert_eq!(error.cause(), Cause::Limit, "we refuse JSON: {error}"),
         (Err(_), Err(_)) => {}

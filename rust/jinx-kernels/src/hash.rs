@@ -9,7 +9,7 @@ use twox_hash::XxHash3_128;
 pub struct Ignore {
     /// Upper and lower case.
     pub case: bool,
-    /// Everything that is no letter: white space, digits, punctuation, symbols. What has no letter differs from what has
+    /// Everything that is not a letter: white space, digits, punctuation, symbols. What has no letter differs from what has
     /// none and is written otherwise.
     pub non_letters: bool,
     /// White space at both ends.

@@ -5,7 +5,7 @@ use jinx_core::Result;
 
 /// Each text with its links replaced; `None` for one that has none.
 ///
-/// A link begins with `http://`, `https://`, `ftp://` or `www.` in any case, after something that is no letter or digit.
+/// A link begins with `http://`, `https://`, `ftp://` or `www.` in any case, after something that is neither letter nor digit.
 /// It ends before white space, a quotation mark, an angle bracket or punctuation of Chinese and Japanese; punctuation at
 /// its end, and a closing bracket that it does not open, belong to the sentence.
 ///

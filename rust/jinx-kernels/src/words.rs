@@ -1,4 +1,4 @@
-//! Words: what lies between white space, without what is no letter at either end; or what Unicode's word boundaries give.
+//! Words: what lies between white space, without what is not a letter at either end; or what Unicode's word boundaries give.
 
 use crate::rows::map;
 use jinx_core::Result;
@@ -8,7 +8,7 @@ use unicode_segmentation::UnicodeSegmentation;
 /// How a text is cut into words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Split {
-    /// At white space. Digits, punctuation and symbols at either end are no part of a word, and what has no letter is no
+    /// At white space. Digits, punctuation and symbols at either end are not part of a word, and what has no letter is no
     /// word.
     Space,
     /// At the word boundaries of Unicode (UAX 29), for scripts without spaces: each ideograph is a word.

@@ -55,7 +55,7 @@ fn check_shard(directory: &Directory, shard: usize, path: &Path, problems: &mut 
             if matches!(column.encoding, None | Some(Encoding::Pickle)) {
                 continue;
             }
-            if let Err(error) = row.emit_field(at, &mut Discard) {
+            if let Err(error) = row.emit_column(at, &mut Discard) {
                 note(&error);
                 found += 1;
             }

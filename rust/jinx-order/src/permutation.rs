@@ -1,66 +1,21 @@
-//! A seeded permutation that is computed, not stored: any place of it, in both directions, in constant memory.
+//! The order of a shuffle: any place of it in constant memory.
 //!
 //! `docs/how-to/order.md` describes it so that others can compute the same one. It may never change.
 
-/// Rounds of the network; each changes one half of the number by a function of the other.
-const ROUNDS: usize = 10;
-/// Few bits mix badly, so a small permutation is cut from one of this many.
-const MIN_BITS: u32 = 8;
-const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+use jinx_core::permutation::{self, RoundFunction, mix};
 
-/// A permutation of the numbers below `count`: a Feistel network over the next power of two, whose results outside the
-/// range are permuted again.
+/// The order that belongs to a number of samples and a seed.
+pub type Permutation = permutation::Permutation<Finalized, 10>;
+
+/// The upper bits of SplitMix64's finalizer, which depend on every bit of its input.
 #[derive(Debug, Clone)]
-pub struct Permutation {
-    count: u64,
-    low_bits: u32,
-    high_bits: u32,
-    keys: [u64; ROUNDS],
-}
+pub struct Finalized;
 
-/// The finalizer of SplitMix64.
-fn mix(mut x: u64) -> u64 {
-    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    x ^ (x >> 31)
-}
+impl RoundFunction for Finalized {
+    const FEWEST_BITS: u32 = 8;
 
-impl Permutation {
-    pub fn new(count: u64, seed: u64) -> Self {
-        let bits = (u64::BITS - count.saturating_sub(1).leading_zeros()).max(MIN_BITS);
-        let mut state = seed;
-        let keys = std::array::from_fn(|_| {
-            state = state.wrapping_add(GOLDEN);
-            mix(state)
-        });
-        Self { count, low_bits: bits / 2, high_bits: bits - bits / 2, keys }
-    }
-
-    pub fn count(&self) -> u64 {
-        self.count
-    }
-
-    /// The number at `place`, which is below the count.
-    pub fn at(&self, place: u64) -> u64 {
-        let mut number = place;
-        loop {
-            number = self.network(number);
-            if number < self.count {
-                return number;
-            }
-        }
-    }
-
-    fn network(&self, number: u64) -> u64 {
-        let (mut low, mut high) = (number & ((1 << self.low_bits) - 1), number >> self.low_bits);
-        for (round, key) in self.keys.iter().enumerate() {
-            if round % 2 == 0 {
-                high ^= mix(low.wrapping_add(*key)) >> (u64::BITS - self.high_bits);
-            } else {
-                low ^= mix(high.wrapping_add(*key)) >> (u64::BITS - self.low_bits);
-            }
-        }
-        (high << self.low_bits) | low
+    fn bits_of(half: u64, key: u64, bits: u32) -> u64 {
+        mix(half.wrapping_add(key)) >> (u64::BITS - bits)
     }
 }
 

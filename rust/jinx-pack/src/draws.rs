@@ -1,6 +1,6 @@
 //! Which sample each draw of an epoch is: all samples once, or each dataset of a mixture as often as its weight says.
 
-use crate::permutation::{Permutation, Stream};
+use crate::permutation::{Permutation, Stream, permutation};
 
 /// One dataset of a mixture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,7 +37,7 @@ impl Draws {
                 let samples = u64::from(source.samples);
                 let begins = (source.draws != samples && samples > 0).then(|| {
                     let number = u32::try_from(number).unwrap_or(u32::MAX);
-                    let order = seed.map(|seed| Permutation::new(samples, seed, 0, Stream::Source(number)));
+                    let order = seed.map(|seed| permutation(samples, seed, 0, Stream::Source(number)));
                     let before = u128::from(epoch) * u128::from(source.draws) % u128::from(samples);
                     (u64::try_from(before).unwrap_or(0), order)
                 });

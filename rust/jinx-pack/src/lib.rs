@@ -25,7 +25,7 @@ mod shares;
 mod window;
 
 pub use draws::Source;
-pub use permutation::{Permutation, Stream};
+pub use permutation::{Permutation, Stream, permutation};
 pub use plan::{Plan, pack};
 pub use request::{Oversize, Request, Strategy};
 pub use run::LeftOut;

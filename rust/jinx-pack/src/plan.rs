@@ -1,7 +1,7 @@
 //! The plan of an epoch: runs of windows on several threads, their packs in a shuffled order.
 
 use crate::draws::Draws;
-use crate::permutation::{Permutation, Stream};
+use crate::permutation::{Permutation, Stream, permutation};
 use crate::request::Request;
 use crate::run::{LeftOut, Packs, Runner, WINDOWS};
 use jinx_core::Result;
@@ -26,8 +26,7 @@ pub struct Plan {
 pub fn pack(request: &Request) -> Result<Plan> {
     request.check()?;
     let draws = Draws::new(&request.sources, request.seed, request.epoch);
-    let order =
-        request.seed.map(|seed| Permutation::new(draws.total(), seed, request.epoch, Stream::Samples));
+    let order = request.seed.map(|seed| permutation(draws.total(), seed, request.epoch, Stream::Samples));
     let request = Request { window: window_of(request, draws.total()), ..request.clone() };
     let runs = all_runs(&request, &draws, order.as_ref())?;
     in_order(&request, &runs)
@@ -93,7 +92,7 @@ fn in_order(request: &Request, runs: &[Packs]) -> Result<Plan> {
         left_out.add(run.left_out);
     }
     let count = firsts[firsts.len() - 1];
-    let order = request.seed.map(|seed| Permutation::new(count, seed, request.epoch, Stream::Packs));
+    let order = request.seed.map(|seed| permutation(count, seed, request.epoch, Stream::Packs));
     let mut plan = Plan {
         offsets: Vec::with_capacity(to_usize(count, "a number of packs")? + 1),
         positions: Vec::with_capacity(samples),

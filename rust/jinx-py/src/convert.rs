@@ -1,15 +1,19 @@
 //! Conversion for Python: files, Arrow streams, and rows of any input one by one.
 
+use crate::dataset;
+use crate::dataset::handle::RowsHandle;
 use crate::errors::{IntoPy, from_py};
 use crate::ffi::capsule::take_stream;
+use crate::mds::dataset::MdsDataset;
 use crate::objects::build::PyBuilder;
 use jinx_convert::ConvertSpec;
+use jinx_convert::mds_copy::MdsSamples;
 use jinx_convert::{Format, Progress, RowChunk, RowSource, Summary};
 use jinx_core::{Error, Result};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::path::PathBuf;
-use std::sync::{Mutex, TryLockError};
+use std::sync::{Arc, Mutex, TryLockError};
 
 /// Calls `progress(rows, bytes_read, total_bytes)`, which may raise, and lets signals through.
 fn report(progress: Option<&Py<PyAny>>, now: Progress) -> Result<()> {
@@ -37,18 +41,18 @@ fn summary<'py>(py: Python<'py>, written: &Summary) -> PyResult<Bound<'py, PyDic
 
 /// Converts between parquet, jsonl, msgpack and jinx.
 #[pyfunction]
-#[pyo3(signature = (sources, out, *, source_format, target_format, options, progress = None))]
+#[pyo3(signature = (sources, out, *, input_format, output_format, options, progress = None))]
 pub fn convert<'py>(
     py: Python<'py>,
     sources: Vec<PathBuf>,
     out: PathBuf,
-    source_format: &str,
-    target_format: &str,
+    input_format: &str,
+    output_format: &str,
     options: &str,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let spec = ConvertSpec::from_json(options).into_py_result()?;
-    let (from, to) = (Format::from_name(source_format), Format::from_name(target_format));
+    let (from, to) = (Format::from_name(input_format), Format::from_name(output_format));
     let (from, to) = (from.into_py_result()?, to.into_py_result()?);
     let written = py
         .detach(|| {
@@ -60,17 +64,17 @@ pub fn convert<'py>(
 
 /// The same from an object with `__arrow_c_stream__`.
 #[pyfunction]
-#[pyo3(signature = (stream, out, *, target_format, options, progress = None))]
+#[pyo3(signature = (stream, out, *, output_format, options, progress = None))]
 pub fn convert_arrow<'py>(
     py: Python<'py>,
     stream: &Bound<'py, PyAny>,
     out: PathBuf,
-    target_format: &str,
+    output_format: &str,
     options: &str,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let spec = ConvertSpec::from_json(options).into_py_result()?;
-    let to = Format::from_name(target_format).into_py_result()?;
+    let to = Format::from_name(output_format).into_py_result()?;
     let stream = take_stream(stream)?;
     let written = py
         .detach(|| {
@@ -85,6 +89,36 @@ pub fn convert_arrow<'py>(
     summary(py, &written)
 }
 
+/// Copies samples of MDS directories into another one, with their values as they are stored; `None` if that cannot be.
+#[pyfunction]
+#[pyo3(signature = (roots, positions, columns, out, options, progress = None))]
+pub fn copy_mds<'py>(
+    py: Python<'py>,
+    roots: Vec<PyRef<'py, RowsHandle>>,
+    positions: Option<&Bound<'py, PyAny>>,
+    columns: Vec<String>,
+    out: PathBuf,
+    options: &str,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Option<Bound<'py, PyDict>>> {
+    let spec = ConvertSpec::from_json(options).into_py_result()?;
+    let mut directories = Vec::with_capacity(roots.len());
+    for root in &roots {
+        let Ok(rows) = Arc::clone(&root.0).into_any().downcast::<MdsDataset>() else { return Ok(None) };
+        directories.push(rows.directory.get().into_py_result()?);
+    }
+    let total = directories.iter().map(|directory| directory.len()).sum();
+    let positions =
+        positions.map(|positions| dataset::reader::positions(positions, total)).transpose()?.map(Arc::new);
+    let samples = MdsSamples { directories, positions, names: columns };
+    let written = py
+        .detach(|| {
+            jinx_convert::mds_copy::copy_mds(&samples, &out, &spec, &mut |now| report(progress.as_ref(), now))
+        })
+        .into_py_result()?;
+    written.map(|written| summary(py, &written)).transpose()
+}
+
 /// A Parquet file's Arrow schema as base64 of its IPC message.
 #[pyfunction]
 pub fn read_schema(py: Python<'_>, path: PathBuf) -> PyResult<String> {
@@ -96,16 +130,16 @@ pub fn read_schema(py: Python<'_>, path: PathBuf) -> PyResult<String> {
 
 /// Rows of any input format as plain dicts.
 #[pyfunction]
-#[pyo3(signature = (sources, *, source_format, columns = None, markers = false, r#where = None))]
+#[pyo3(signature = (sources, *, input_format, columns = None, markers = false, r#where = None))]
 pub fn stream(
     py: Python<'_>,
     sources: Vec<PathBuf>,
-    source_format: &str,
+    input_format: &str,
     columns: Option<Vec<String>>,
     markers: bool,
     r#where: Option<&str>,
 ) -> PyResult<RowIterator> {
-    let format = Format::from_name(source_format).into_py_result()?;
+    let format = Format::from_name(input_format).into_py_result()?;
     let source = py
         .detach(|| jinx_convert::stream_rows(&sources, format, columns.as_deref(), markers, r#where))
         .into_py_result()?;

@@ -2,7 +2,7 @@
 
 use crate::errors::{IntoPy, to_py};
 use jinx_core::Error;
-use jinx_pack::{Oversize, Permutation, Request, Source, Strategy, Stream};
+use jinx_pack::{Oversize, Request, Source, Strategy, Stream, permutation};
 use pyo3::buffer::PyBuffer;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -66,6 +66,6 @@ pub fn pack<'py>(
 /// The shuffled order of the groups of packs of one window of a schedule.
 #[pyfunction]
 pub fn step_order(count: u64, seed: u64, epoch: u64, window: u64) -> Vec<u64> {
-    let order = Permutation::new(count, seed, epoch, Stream::Steps(window));
+    let order = permutation(count, seed, epoch, Stream::Steps(window));
     (0..count).map(|place| order.at(place)).collect()
 }

@@ -126,7 +126,7 @@ impl Writer {
     }
 }
 
-/// The dotted paths of columns or fields.
+/// The dotted paths in samples.
 fn paths_of(names: &[String]) -> PyResult<Vec<Path>> {
     let path = |name: &String| Ok(parse_path(name)?.into_iter().map(Some).collect());
     names.iter().map(path).collect::<Result<_>>().into_py_result()
@@ -196,7 +196,7 @@ impl Writer {
                 compression,
                 compress_threshold,
                 compress_ratio,
-                stored_fields: uncompressed.into_iter().collect(),
+                uncompressed: uncompressed.into_iter().collect(),
                 keep_stored: true,
                 columns: extra.into_iter().collect(),
                 max_row_bytes: max_row_bytes.unwrap_or(MAX_ROW_BYTES),
@@ -208,7 +208,7 @@ impl Writer {
             split,
             meta,
             arrow_schema,
-            media: media_fields(media)?,
+            media: media_of_json(media)?,
             threads,
             view: view.map(save::new_view).transpose()?.map(Arc::new),
             resume: None,
@@ -294,7 +294,7 @@ impl Writer {
 }
 
 /// `[{"path": [...], "kind": "Image", "feature": {...}}]`.
-fn media_fields(text: Option<&str>) -> PyResult<Vec<MediaField>> {
+fn media_of_json(text: Option<&str>) -> PyResult<Vec<MediaField>> {
     #[derive(serde::Deserialize)]
     struct Given {
         path: Vec<Option<String>>,

@@ -163,7 +163,9 @@ def test_one_row_that_raises_is_the_only_one_lost(data, wrong, tmp_path):
 def test_one_row_that_kills_its_worker_is_the_only_one_lost(data, wrong, tmp_path):
     flow = Dataset.load(data).process(jp.create("fragile_mapper", kills=[123]))
     result = flow.export(tmp_path / "out", workers=2, block_rows=100, custom_operators=(str(wrong),))
-    assert [(one.row, one.error) for one in result.bad_rows] == [(123, "the worker died")]
+    assert [(one.row, one.operator, one.error) for one in result.bad_rows] == [
+        (123, "fragile_mapper", "the worker died: killed by SIGSEGV")
+    ]
     assert [one["n"] for one in rows_of(tmp_path / "out")] == [n for n in range(400) if n != 123]
 
 
@@ -191,7 +193,9 @@ def test_too_many_bad_rows_stop_the_run_and_it_can_be_resumed(data, wrong, tmp_p
 def test_a_worker_above_its_memory_limit_costs_one_row(data, wrong, tmp_path):
     flow = Dataset.load(data).process(jp.create("hungry_mapper", rows=[7], megabytes=600))
     result = flow.export(tmp_path / "out", workers=1, block_rows=200, memory="400MB", custom_operators=(str(wrong),))
-    assert [(one.row, one.error) for one in result.bad_rows] == [(7, "the worker exceeded its memory limit")]
+    (bad,) = result.bad_rows
+    assert (bad.row, bad.operator) == (7, "hungry_mapper")
+    assert bad.error.startswith("the worker exceeded its memory limit: killed: it used more than 400,000,000 bytes")
     assert result.rows_out == 399
 
 
@@ -277,3 +281,36 @@ def test_process_takes_one_name_and_says_what_it_cannot_take(data):
         Dataset.load(data).process("clean_linkz_mapper")
     with pytest.raises(TypeError, match="not int"):
         Dataset.load(data).process(3)
+
+
+def test_a_row_that_ends_its_worker_is_reported_with_the_operator(data, tmp_path):
+    def leave(sample):
+        if sample["n"] == 50:
+            os._exit(7)
+        return sample
+
+    result = Dataset.load(data).process(leave).export(tmp_path / "out.jinx", workers=1, block_rows=100)
+    assert [(one.row, one.operator, one.error) for one in result.bad_rows] == [
+        (50, "leave", "the worker died: ended with code 7")
+    ]
+    assert result.rows_out == 399
+
+
+def test_a_view_of_which_no_row_remains_opens_without_samples(data, tmp_path):
+    flow = Dataset.load(data).process(jp.ops.TextLengthFilter(min_len=100_000))
+    assert flow.export(tmp_path / "none.jinx", workers=1, kind="view").rows_out == 0
+    assert rows_of(tmp_path / "none.jinx") == []
+
+
+def test_options_are_checked_before_anything_runs(data, tmp_path):
+    flow = Dataset.load(data)
+    for options, what in (
+        ({"workers": "x"}, "workers is int or None, not 'x'"),
+        ({"workers": 0}, "workers is at least 1, not 0"),
+        ({"batch_rows": -3}, "batch_rows is at least 1"),
+        ({"memory": "much"}, "much"),
+        ({"kind": "parquet"}, "not a name for kind: parquet; the name of parquet ends in .parquet"),
+    ):
+        with pytest.raises((TypeError, ValueError), match=what):
+            flow.export(tmp_path / "out.jinx", **options)
+    assert not list(tmp_path.iterdir())

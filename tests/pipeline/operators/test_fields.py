@@ -2,6 +2,7 @@
 
 import pytest
 
+import jinx
 import jinx_pipeline as jp
 
 ROWS = [
@@ -146,3 +147,15 @@ def test_everything_is_one_group_and_back():
         jp.create("naive_reverse_grouper")([{"n": [1, 2], "k": [1]}])
     with pytest.raises(TypeError, match="'k' of sample 0 of the batch is not a list"):
         jp.create("naive_reverse_grouper")([{"n": [1, 2], "k": "ab"}])
+
+
+@pytest.mark.parametrize("indexed", [["n"], []])
+@pytest.mark.parametrize("values", [[1, 2, None, 3], [1, 2.5, -1, 2**60], [True, 2, 3, 1], ["2", 2, "x", [2, 3]]])
+def test_numbers_of_the_index_are_judged_as_those_of_samples(tmp_path, values, indexed):
+    rows = [{"at": at} | ({} if value is None else {"n": value}) for at, value in enumerate(values)]
+    with jinx.Writer(tmp_path / "in.jinx", indexed=indexed) as writer:
+        writer.write_many(rows)
+    for least, largest in ((1.5, 2.5), (2, 2**60 - 1), (float("-inf"), float("inf"))):
+        chosen = jp.create("specified_numeric_field_filter", field_key="n", min_value=least, max_value=largest)
+        found = chosen(jinx.open(tmp_path / "in.jinx"))
+        assert [one["at"] for one in found] == [one["at"] for one in chosen(rows)]

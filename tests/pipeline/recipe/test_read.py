@@ -2,9 +2,11 @@
 
 import pytest
 
+from jinx_pipeline.plan.describe import describe
 from jinx_pipeline.recipe.places import RecipeError
 from jinx_pipeline.recipe.read import read_recipe, recipe_of
 from jinx_pipeline.recipe.yaml_text import MAX_BYTES
+from jinx_pipeline.run import Run
 
 GOOD = """\
 dataset: {path: in.jinx, text: "messages[*].content", images: image}
@@ -81,6 +83,12 @@ WRONG = [
     ("dataset: !!python/name:os.system\n", 1, "plain data only"),
     ("dataset: *missing\n", 1, "not YAML"),
     ("dataset: a\nseed: \0\n", 2, "not YAML: the character '\\x00' is not allowed"),
+    ("dataset: a\nexport: {path: o.parquet, kind: view}\n", 2, "a saved view is one file, whose name ends in .jinx"),
+    ("dataset: a\nexport: {path: o, kind: view}\n", 2, "a saved view is one file"),
+    ("dataset: a\nexport: {path: o.jinx, kind: jsonl}\n", 2, "the name of jsonl ends in .jsonl"),
+    ("dataset: a\nworkers: 0\n", 2, "workers is at least 1"),
+    ("dataset: a\nprocess: [text_length_filter: {min_len: 9, max_len: 3}]\n", 2, "no value lies between"),
+    ("dataset: a\nprocess: [character_repetition_filter: {min_ratio: .nan}]\n", 2, "no value lies between"),
     ("dataset: a\nexport: out.csv\n", 2, "out.csv: .csv is not written; write .jinx"),
     ("dataset: a\nexport:\n  path: out.jsonl.gz\n", 3, ".gz is not written"),
     ("? [a, b]\n: c\n", 1, "a key is a name"),
@@ -135,3 +143,12 @@ def test_a_fused_operator_is_read_as_its_operators():
     assert [step.operator.name for step in recipe_of(data).steps] == ["clean_links_mapper", "text_length_filter"]
     with pytest.raises(RecipeError, match="no fused_op_list"):
         recipe_of({"dataset": "in.jinx", "process": [{"general_fused_op": {}}]})
+
+
+def test_a_missing_input_is_named_where_the_recipe_names_it(tmp_path):
+    path = tmp_path / "recipe.yaml"
+    path.write_text(f"dataset:\n  path: {tmp_path}/missing.jinx\nexport: {tmp_path}/out.jinx\n")
+    recipe = read_recipe(path)
+    for call in (lambda: describe(recipe), Run(recipe)):
+        with pytest.raises(FileNotFoundError, match=r"recipe\.yaml, line 2: dataset\.path: .*missing\.jinx"):
+            call()

@@ -1,13 +1,8 @@
-"""The commands by name, imported when they are used, and the exit codes of their errors."""
-
-import os
-import sys
-from importlib import import_module
-from typing import Any
+"""The commands of `jinx-pipeline` by name, imported when they are used."""
 
 import click
 
-from jinx._cli.program import DONE, INTERRUPTED, ClosedPipeError, exit_code_of, one_line, terminated_as_interrupted
+from jinx._cli.command_line import Commands, Failure, Program, exit_code_of, failure_of, one_line
 
 # Name: (module, what `jinx-pipeline --help` says).
 COMMANDS = {
@@ -23,40 +18,9 @@ COMMANDS = {
 }
 
 
-class Commands(click.Group):
-    """A group whose commands are imported when they are used, so that `--help` is quick."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """All names, in the order of the table."""
-        del ctx
-        return list(COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command of this name."""
-        del ctx
-        if cmd_name not in COMMANDS:
-            return None
-        return getattr(import_module(COMMANDS[cmd_name][0]), cmd_name.replace("-", "_"))
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """As click does, with the nearest name for one that does not exist."""
-        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
-            from jinx._suggest import hint
-
-            raise click.UsageError(f"no command {args[0]!r}{hint(args[0], COMMANDS)}", ctx)
-        return super().resolve_command(ctx, args)
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The table, without importing a command."""
-        del ctx
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
-
-
 @click.command(
     cls=Commands,
+    table=COMMANDS,
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="\b\nExamples:\n  jinx-pipeline run recipe.yaml\n  jinx-pipeline ops repetition",
 )
@@ -69,50 +33,17 @@ def pipeline(debug: bool) -> None:  # noqa: FBT001 - click passes flags as argum
     del debug
 
 
-def run(arguments: list[str], name: str = "jinx-pipeline") -> int:
-    """Run the command line; returns the exit code: 0 done, 1 a problem with the data, 2 with the command."""
-    debug = "--debug" in arguments
-    words = [word for word in arguments if word != "--debug"]
-    try:
-        with terminated_as_interrupted():
-            code = _run(words, name, debug=debug)
-            sys.stdout.flush()
-    except (BrokenPipeError, ClosedPipeError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return DONE
-    return code
-
-
-def _run(arguments: list[str], name: str, *, debug: bool) -> int:  # noqa: C901, PLR0911 - a table of errors
+def _explain(error: Exception) -> Failure | None:
     from jinx_pipeline.engines.driver import StoppedError
     from jinx_pipeline.recipe.places import RecipeError
 
-    try:
-        result: Any = pipeline.main(arguments, prog_name=name, standalone_mode=False)
-    except click.UsageError as error:
-        command = error.ctx.command_path if error.ctx is not None else name
-        return _say(f"{error.format_message()} (see {command} --help)", 2)
-    except click.ClickException as error:
-        return _say(error.format_message(), 1)
-    except (KeyboardInterrupt, click.Abort):
-        return _say("interrupted; run the same command again to resume", INTERRUPTED)
-    except RecipeError as error:
-        for line in str(error).splitlines():
-            _say(line, 2)
-        return 2
-    except StoppedError as error:
-        if debug:
-            raise
-        return _say(f"{one_line(error)}; run the same command again to resume", 1)
-    except BrokenPipeError:
-        raise
-    except (OSError, ValueError, TypeError, KeyError, IndexError, ImportError, RuntimeError) as error:
-        if debug:
-            raise
-        return _say(one_line(error), exit_code_of(error))
-    return result if isinstance(result, int) else DONE
+    if isinstance(error, RecipeError):
+        return Failure(str(error).splitlines(), 2)
+    if isinstance(error, StoppedError):
+        return Failure([f"{one_line(error)}; run the same command again to resume"], 1)
+    if isinstance(error, RuntimeError):
+        return Failure([one_line(error)], exit_code_of(error))
+    return failure_of(error)
 
 
-def _say(message: str, code: int) -> int:
-    click.echo(f"jinx-pipeline: {message}", err=True)
-    return code
+run = Program(pipeline, "jinx-pipeline", _explain, "interrupted; run the same command again to resume").run

@@ -39,7 +39,7 @@ def read_with_input(recipe: str, source: str | None, options: dict[str, Any]) ->
     roles = {role: path for role in ROLES if (path := options.pop(role)) is not None}
     what = read_recipe(file, **options)
     if source is not None:
-        what = replace(what, sources=(SourceSpec(source),))
+        what = replace(what, sources=(SourceSpec(source),), source_places=())
     elif file.stem == recipe:
         raise click.UsageError(f"{recipe} comes without data; name an input: --in data.jinx (the recipe is {file})")
     try:

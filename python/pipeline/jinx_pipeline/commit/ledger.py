@@ -7,7 +7,7 @@ from typing import Any
 
 from jinx_pipeline.commit.journal import Journal
 from jinx_pipeline.commit.work_dir import WorkDir, remove_part
-from jinx_pipeline.schedule.task import Quarantined, Task
+from jinx_pipeline.schedule.task import Task
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +16,7 @@ class BadRow:
 
     Attributes:
         row: Its number in the pipeline's input.
-        operator: Which operator failed; empty if the worker died.
+        operator: Which operator failed, or was running when the worker died; empty if that is not known.
         error: The exception's type and message, or what happened to the worker.
         trace: The last lines of the traceback.
     """
@@ -116,11 +116,9 @@ class Ledger:
         self._journal.append(record)
         self._take(record)
 
-    def give_up(self, segment: int, quarantined: Quarantined, row: int) -> BadRow:
-        """Record a row that no worker survives; `row` is its number in the pipeline's input."""
-        bad = BadRow(row, "", quarantined.cause.value)
-        self.commit(segment, quarantined.task, -1, Receipt(None, 0, bad=[bad]))
-        return bad
+    def give_up(self, segment: int, task: Task, bad: BadRow) -> None:
+        """Record a row that no worker survives, the only one of its task."""
+        self.commit(segment, task, -1, Receipt(None, 0, bad=[bad]))
 
     def note(self, name: str, **facts: Any) -> None:
         """Record that something of the whole run is done, such as a global operator."""

@@ -193,7 +193,9 @@ def _view(export: Export, parts: Sequence[Path], base: tuple[str, ...], *, appen
     if whole is None:
         raise ValueError("a view shows rows of the input, and these are new ones; export with kind: jinx")
     if not parts:
-        done = whole.select([]).save(export.path, overwrite=export.overwrite or append)
+        # A view of no sample shows nothing of any file; a dataset without samples is the same to its readers.
+        with jinx.Writer(export.path, overwrite=export.overwrite or append) as writer:
+            done = writer.close()
         return Published(export.path, done.samples, done.bytes, done.shards)
     made = source.dataset
     rows = np.asarray(made.column(ROW), dtype=np.int64)
@@ -233,6 +235,25 @@ def kind_of(path: str) -> ExportKind:
         )
     found: list[ExportKind] = [kind for kind, one in _SUFFIXES.items() if one and one == suffix]
     return found[0] if found else "jinx"
+
+
+def refuse_other_name(path: str, kind: ExportKind) -> None:
+    """Refuse a name that says another kind.
+
+    Raises:
+        ValueError: It does, or its suffix is that of a format which is not written.
+    """
+    if kind_at(path, kind) == kind and (kind != "view" or path.endswith(".jinx")):
+        return
+    wanted = _NAMES.get(kind) or f"the name of {kind} ends in {_SUFFIXES[kind]}"
+    raise ValueError(f"{path}: not a name for kind: {kind}; {wanted}")
+
+
+_NAMES: dict[ExportKind, str] = {
+    "jinx": "JINX is one file, whose name ends in .jinx, or a directory without a suffix",
+    "view": "a saved view is one file, whose name ends in .jinx",
+    "mds": "MDS is a directory, without a suffix",
+}
 
 
 def kind_at(path: str, kind: ExportKind) -> ExportKind:

@@ -48,12 +48,20 @@ class Chain:
         stage: The stage.
         ctx: What operators may use.
         row_of: The row of the pipeline's input from which a position of the batch comes.
+        busy_with: Told the name of what begins; the driver is told it if the worker dies.
     """
 
-    def __init__(self, stage: Stage, ctx: Context, row_of: Callable[[int], int]) -> None:
+    def __init__(
+        self,
+        stage: Stage,
+        ctx: Context,
+        row_of: Callable[[int], int],
+        busy_with: Callable[[str], None] = lambda _: None,
+    ) -> None:
         self._stage = stage
         self.ctx = ctx
         self._row_of = row_of
+        self.busy_with = busy_with
         self._sums = [_Sum() for _ in stage.operators]
         self.bad: list[BadRow] = []
         self.traces: list[dict[str, Any]] = []
@@ -71,6 +79,7 @@ class Chain:
         Returns:
             Parts of the batch in order, each with what the function returned.
         """
+        self.busy_with(name)
         try:
             return [(batch, call(batch))]
         except (Exception, SystemExit) as error:

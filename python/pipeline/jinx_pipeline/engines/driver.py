@@ -193,7 +193,7 @@ class Driver:
         elif isinstance(event, Failed):
             self._crew.state[event.worker] = False
             self._observer.event("failed", {"worker": event.worker, "cause": event.cause.value, "what": event.what})
-            self._lost(event.attempt, event.cause, event.seconds)
+            self._lost(event.attempt, event.cause, event.seconds, what=event.what)
         elif isinstance(event, Hopeless):
             raise StoppedError(f"{event.what} (worker {event.worker})")
         else:
@@ -234,12 +234,15 @@ class Driver:
                 see = f"; see {log}" if log.exists() else ""
                 raise StoppedError(f"workers end before their first task ({event.what}){see}")
         elif isinstance(lease, Lease):
-            self._lost(lease.attempt, event.cause, 0.0)
+            self._lost(lease.attempt, event.cause, 0.0, what=event.what, operator=event.operator)
 
-    def _lost(self, attempt: int, cause: Cause, delay: float) -> None:
+    def _lost(self, attempt: int, cause: Cause, delay: float, *, what: str, operator: str = "") -> None:
         self._discard(self._paths.pop(attempt))
+        why = f"{cause.value}: {what}" if what else cause.value
         for given_up in self._scheduler.lost(attempt, cause, time.monotonic(), delay=delay):
-            self._left_out(self._ledger.give_up(self._segment.number, given_up, self._input_row(given_up)))
+            bad = BadRow(self._input_row(given_up), operator, why)
+            self._ledger.give_up(self._segment.number, given_up.task, bad)
+            self._left_out(bad)
         self._end_copies()
 
     def _input_row(self, given_up: Quarantined) -> int:

@@ -77,7 +77,7 @@ class _OnRay:
 
     def workers(self, work_dir: WorkDir, paths: tuple[str, ...]) -> Workers:
         files = self.options.custom_operators
-        # What is an address and no path is for the storage to know.
+        # Only the storage knows what is a URL and what is a path.
         read = [str(Path(one).absolute()) for one in (*paths, *files) if "://" not in one]
         check = storage_check(work_dir.path, read)
         self.cluster.check_nodes(check)

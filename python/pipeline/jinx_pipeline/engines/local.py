@@ -11,6 +11,7 @@ from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
 
+from jinx_pipeline.engines.at_work import AtWork, shared_file
 from jinx_pipeline.engines.task_runner import event_of
 from jinx_pipeline.engines.workers import Died, Event, Request
 from jinx_pipeline.schedule.task import Cause
@@ -28,6 +29,7 @@ class _Process:
     requests: Connection
     answers: Connection
     lifeline: int
+    at_work: AtWork
     known_stages: set[str] = field(default_factory=set[str])
     over_limit: bool = False
     gpu: str | None = None
@@ -64,7 +66,8 @@ class LocalWorkers:
         to_worker, requests = os.pipe()[:2]
         answers, from_worker = os.pipe()[:2]
         held, lifeline = os.pipe()[:2]
-        inherited = (to_worker, from_worker, held)
+        at_work = shared_file()
+        inherited = (to_worker, from_worker, held, at_work)
         environment = {
             **os.environ,
             # Set before the process imports anything, so that no library sees another device.
@@ -74,6 +77,7 @@ class LocalWorkers:
             "PYTHONPATH": os.pathsep.join(_import_path()),
         }
         try:
+            busy_with = AtWork(at_work)
             with self._log.open("ab") as log:
                 process = subprocess.Popen(  # noqa: S603 - our own module
                     [sys.executable, "-m", "jinx_pipeline.worker", *map(str, inherited)],
@@ -87,10 +91,8 @@ class LocalWorkers:
         finally:
             for one in inherited:
                 os.close(one)
-        made = _Process(
-            name, process, Connection(requests, readable=False), Connection(answers, writable=False), lifeline
-        )
-        made.gpu = gpu
+        pipes = Connection(requests, readable=False), Connection(answers, writable=False)
+        made = _Process(name, process, *pipes, lifeline, busy_with, gpu=gpu)
         self._processes[name] = made
         self._send(made, ("path", [path for path in sys.path if path]))
         if self._files:
@@ -151,12 +153,13 @@ class LocalWorkers:
     def _buried(self, process: _Process) -> Died:
         code = process.process.wait()
         self._processes.pop(process.name, None)
+        operator = process.at_work.get()
         _release(process)
         if process.over_limit:
             limit = self._memory_limit or 0
-            return Died(process.name, Cause.MEMORY, f"killed: it used more than {limit:,} bytes of memory")
+            return Died(process.name, Cause.MEMORY, f"killed: it used more than {limit:,} bytes of memory", operator)
         what = f"killed by {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"
-        return Died(process.name, Cause.DIED, what)
+        return Died(process.name, Cause.DIED, what, operator)
 
     def _enforce_memory_limit(self) -> None:
         now = time.monotonic()
@@ -181,6 +184,7 @@ def _release(process: _Process) -> None:
     for pipe in (process.requests, process.answers):
         pipe.close()
     os.close(process.lifeline)
+    process.at_work.close()
 
 
 def _import_path() -> list[str]:

@@ -53,7 +53,6 @@ class Output:
         if base is None:
             raise ValueError("a view needs a base")
         rows = np.concatenate([self._source.input_rows(batch.positions) for batch in batches])
-        ids = [one for batch in batches for one in batch.ids]
         found = [self._columns(batch) for batch in batches]
         names = list(dict.fromkeys([*self._source.own_columns(), *(name for one in found for name in one)]))
         own: dict[str, Any] = {}
@@ -68,8 +67,11 @@ class Output:
                 continue
             own[name] = [None if value is REMOVED else value for value in values]
         own[ROW] = rows
-        if ids != [str(row) for row in rows.tolist()]:
-            own[ID] = ids
+        # Positions are rows, unless the source has names of its own.
+        if any(batch.is_named for batch in batches):
+            ids = [one for batch in batches for one in batch.ids]
+            if ids != [str(row) for row in rows.tolist()]:
+                own[ID] = ids
         view = base.select(rows)
         if dropped:
             view = view.drop_columns(dropped)

@@ -1,7 +1,7 @@
 """One task, from the rows of its source to a part and a receipt; runs in a worker."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,9 +22,19 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 SIGNATURES = ".signatures"
+# In place of an operator's name.
+WRITING = "writing the output"
 
 
-def run_task(stage: Stage, source: OpenSource, task: Task, path: Path, ctx: Context) -> Receipt:
+def run_task(
+    stage: Stage,
+    source: OpenSource,
+    task: Task,
+    path: Path,
+    ctx: Context,
+    *,
+    busy_with: Callable[[str], None] = lambda _: None,
+) -> Receipt:
     """Run a stage on some rows and write what remains.
 
     Args:
@@ -33,6 +43,7 @@ def run_task(stage: Stage, source: OpenSource, task: Task, path: Path, ctx: Cont
         task: Which rows.
         path: The part to write; its name ends in `.jinx` for a view, and is a directory otherwise.
         ctx: What operators may use.
+        busy_with: See `Chain`.
 
     Returns:
         What is to be committed; the part is complete on the disk by then.
@@ -42,10 +53,11 @@ def run_task(stage: Stage, source: OpenSource, task: Task, path: Path, ctx: Cont
     def row_of(position: int) -> int:
         return int(source.input_rows(np.array([position]))[0]) if position >= 0 else -1
 
-    chain = Chain(stage, ctx, row_of)
+    chain = Chain(stage, ctx, row_of, busy_with)
     done: list[Batch] = []
     for batch in _batches(stage, source, task, chain):
         done += chain.run(batch)
+    busy_with(WRITING)
     written = _finish(Output(stage, source), stage, path, done, chain)
     rows_out = written.samples if written is not None else 0
     return Receipt(
@@ -68,7 +80,7 @@ def _batches(stage: Stage, source: OpenSource, task: Task, chain: Chain) -> Iter
     for first in range(task.first, task.first + task.rows, size):
         rows = min(size, task.first + task.rows - first)
         positions = source.positions(first, rows)
-        batch = Batch(source.dataset, positions, stage.roles, ids=source.ids(positions))
+        batch = Batch(source.samples, positions, stage.roles, ids=source.other_ids(positions))
         yield _with_known_stats(batch, stage)
 
 
@@ -93,7 +105,8 @@ def _grouped(stage: Stage, source: OpenSource, task: Task, chain: Chain) -> Iter
     made: list[dict[str, Any]] = []
     for number in range(task.first, task.first + task.rows):
         positions = source.group(number)
-        group = Batch(source.dataset, positions, stage.roles, ids=source.ids(positions))
+        group = Batch(source.samples, positions, stage.roles, ids=source.ids(positions))
+        chain.busy_with(operator.name)
         try:
             made += operator.run(group, chain.ctx).to_samples()
         except (Exception, SystemExit) as error:
@@ -154,10 +167,6 @@ def _write(output: Output, stage: Stage, path: Path, batches: list[Batch], chain
 
 def _writable(write: Any, trial: Path, batches: list[Batch], chain: Chain) -> list[Batch]:
     """What can be written, tried in a file that is removed again."""
-    found = [
-        part
-        for batch in batches
-        for part, _ in chain.attempt("writing the output", batch, lambda one: write(trial, [one]))
-    ]
+    found = [part for batch in batches for part, _ in chain.attempt(WRITING, batch, lambda one: write(trial, [one]))]
     remove_part(trial)
     return found

@@ -2,6 +2,7 @@
 
 import os
 import traceback
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +17,14 @@ Answer = tuple[Any, ...]
 
 
 class TaskRunner:
-    """Stages that a worker knows, and datasets that it has open."""
+    """Stages that a worker knows, and datasets that it has open.
 
-    def __init__(self) -> None:
+    Args:
+        busy_with: Told the name of what begins, and an empty one at the end of a task.
+    """
+
+    def __init__(self, busy_with: Callable[[str], None] = lambda _: None) -> None:
+        self._busy_with = busy_with
         self._stages: dict[str, Any] = {}
         self._sources = SourceCache()
 
@@ -49,7 +55,11 @@ class TaskRunner:
         device = "cuda:0" if os.environ.get("CUDA_VISIBLE_DEVICES") else "cpu"
         ctx = Context(seed=stage.seed, device=device, threads=stage.threads, media_dir=stage.media_dir)
         try:
-            return "receipt", attempt, run_task(stage, self._sources.get(source), task, Path(path), ctx)
+            return (
+                "receipt",
+                attempt,
+                run_task(stage, self._sources.get(source), task, Path(path), ctx, busy_with=self._busy_with),
+            )
         except ThrottledError as error:
             return "throttled", attempt, error.seconds
         except MemoryError:
@@ -58,6 +68,8 @@ class TaskRunner:
             if concerns_all_rows(error):
                 return _fatal(attempt, error)
             return "failed", attempt, f"{type(error).__name__}: {error}"
+        finally:
+            self._busy_with("")
 
 
 def _fatal(attempt: int, error: Exception) -> Answer:

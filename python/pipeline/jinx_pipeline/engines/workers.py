@@ -77,11 +77,13 @@ class Died:
         worker: Which.
         cause: NODE, MEMORY or DIED.
         what: What is known, such as the signal.
+        operator: What it was busy with, if that is known.
     """
 
     worker: str
     cause: Cause
     what: str
+    operator: str = ""
 
 
 Event = Ready | Finished | Failed | Hopeless | Died

@@ -89,6 +89,11 @@ class Batch:
         return self._ids
 
     @property
+    def is_named(self) -> bool:
+        """Whether the names may be others than the positions."""
+        return self._ids is not None
+
+    @property
     def source(self) -> Any:
         """What the batch was made of."""
         return self._source.origin
@@ -111,6 +116,17 @@ class Batch:
             KeyError: The source has no such column.
         """
         return self._values(self.roles.steps(path))
+
+    def stored_numbers(self, path: str) -> "npt.NDArray[Any] | None":
+        """The numbers of an indexed column, of shape (n,), masked where there is none.
+
+        None if it is not indexed, if one is not a number, or if an operator changed it; `column` has the values then.
+        """
+        steps = self.roles.steps(path)
+        if None in steps or str(steps[0]) in self._own or str(steps[0]) == STATS:
+            return None
+        self._require(str(steps[0]))
+        return self._source.numbers(self.positions, text_of(steps))
 
     def numbers(self, path: str) -> "npt.NDArray[np.float64]":
         """The numbers at a path, float64 of shape (n,); NaN where there is none.
@@ -381,6 +397,7 @@ class Batch:
             steps = self.roles.steps("text")
             if None in steps or "texts" in self._shared:
                 return None
+            values: Any
             own = self._own.get(str(steps[0]))
             if own is None:
                 self._require(str(steps[0]))

@@ -10,6 +10,7 @@ import pyarrow as pa
 from jinx_pipeline.operators.base import Operator
 from jinx_pipeline.operators.batch import Batch
 from jinx_pipeline.operators.context import Context
+from jinx_pipeline.operators.parameters import ParameterError
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -38,6 +39,13 @@ class Filter(Operator):
     stats: ClassVar[Mapping[str, str]] = {}
     bounds: ClassVar[Mapping[str, tuple[str, str]]] = {}
     thresholds: ClassVar[tuple[str, ...]] = ("any_or_all",)
+
+    def __init__(self, **parameters: Any) -> None:
+        super().__init__(**parameters)
+        for low, high in self.bounds.values():
+            least, largest = getattr(self, low), getattr(self, high)
+            if not least <= largest:
+                raise ParameterError(self.name, low, f"{low} is {least} and {high} is {largest}; no value lies between")
 
     @abstractmethod
     def compute_stats(self, batch: Batch, ctx: Context) -> Stats:

@@ -202,6 +202,7 @@ class FusedOp(Operator):
 
     Attributes:
         operators: The operators in order.
+        LOCAL: The kinds that it takes: they need no other samples.
     """
 
     kind = "fused"

@@ -143,7 +143,7 @@ def module_of_file(file: Path) -> Any:
 
 @lru_cache(maxsize=1)
 def _built_in() -> dict[str, str]:
-    """The modules of this package's operators by name: each lies in a folder, in a file of its name."""
+    """The modules of this package's operators by name: each lies in a directory, in a file of its name."""
     here = Path(__file__).parent
     files = (file for file in here.glob("*/*.py") if file.stem.endswith(KINDS_OF_NAMES))
     return {file.stem: f"{__package__}.{file.parent.name}.{file.stem}" for file in files}

@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     Positions = npt.NDArray[np.int64]
 
 
+# Of a larger dataset they would take too much of a worker's memory.
+_MOST_NUMBERS = 16_000_000
+
+
 class Source(Protocol):
     """Samples by position."""
 
@@ -35,6 +39,10 @@ class Source(Protocol):
 
     def strings(self, positions: "Positions", path: str) -> list[str | None] | None:
         """The strings at a path without `[*]`; None if there are other values or no faster way than `values`."""
+        ...
+
+    def numbers(self, positions: "Positions", path: str) -> "npt.NDArray[Any] | None":
+        """The numbers of an indexed column, masked where there is none; None if it has none, or too many."""
         ...
 
 
@@ -78,12 +86,17 @@ class ListSource:
         del positions, path
         return None
 
+    def numbers(self, positions: "Positions", path: str) -> "npt.NDArray[Any] | None":
+        del positions, path
+        return None
+
 
 class DatasetSource:
     """A jinx dataset, read as far as it is touched."""
 
     def __init__(self, origin: "jinx.Dataset") -> None:
         self.origin = origin
+        self._columns: dict[str, npt.NDArray[Any] | None] = {}
 
     def __len__(self) -> int:
         return len(self.origin)
@@ -100,3 +113,18 @@ class DatasetSource:
     def strings(self, positions: "Positions", path: str) -> list[str | None] | None:
         values = self.origin.select(positions).column(path)
         return values if isinstance(values, list) else None
+
+    def numbers(self, positions: "Positions", path: str) -> "npt.NDArray[Any] | None":
+        if path not in self._columns:
+            self._columns[path] = self._indexed(path)
+        values = self._columns[path]
+        return None if values is None else values[positions]
+
+    def _indexed(self, path: str) -> "npt.NDArray[Any] | None":
+        """The numbers of all samples; only the index is read, and it is read as a whole for any of them."""
+        import numpy as np
+
+        if len(self.origin) > _MOST_NUMBERS or path not in {one.path for one in self.origin.info().indexed}:
+            return None
+        values = self.origin.column(path)
+        return values if isinstance(values, np.ndarray) and values.dtype.kind in "iuf" else None

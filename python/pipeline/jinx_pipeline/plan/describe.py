@@ -1,12 +1,13 @@
 """A plan in words, made without writing anything."""
 
 import os
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
 import jinx
 from jinx._sizes import natural_size
-from jinx_pipeline.plan.inputs import needs_conversion, refuse_input_as_output
+from jinx_pipeline.plan.inputs import named_at, needs_conversion, refuse_input_as_output
 from jinx_pipeline.plan.planner import SegmentPlan, block_rows, cut, refuse_impossible, segments_of
 from jinx_pipeline.plan.probe import probe_rates
 from jinx_pipeline.plan.source import OpenSource, Source
@@ -25,7 +26,10 @@ def describe(recipe: Recipe) -> dict[str, Any]:
     from jinx_pipeline.engines.engine import opened_engine
     from jinx_pipeline.run import work_dir_of
 
-    inputs = [_input(source.path) for source in recipe.sources]
+    inputs: list[dict[str, Any]] = []
+    for source, place in zip_longest(recipe.sources, recipe.source_places):
+        with named_at(place):
+            inputs.append(_input(source.path))
     ready = [one for one in inputs if not one["converted"]]
     rates: dict[int, float] = {}
     refuse_input_as_output(recipe, [one["path"] for one in ready])

@@ -2,10 +2,12 @@
 
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from glob import glob
 from hashlib import sha256
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ from jinx._outputs import refuse_input
 from jinx._rewrite.source import files_of
 from jinx.errors import JinxError, UnsupportedError
 from jinx_pipeline.recipe.model import Recipe, SourceSpec
+from jinx_pipeline.recipe.places import Place
 
 # Read through a converted copy: a broken line costs that line alone, and workers neither index nor scan the file.
 _PLAIN = (".jsonl", ".ndjson", ".jsonlines", ".json")
@@ -38,6 +41,26 @@ class Input:
     bytes: int
     source: str
     rejected: list[tuple[int, str]] = field(default_factory=list[tuple[int, str]])
+
+
+def find_inputs(recipe: Recipe, inputs_dir: Path) -> list[Input]:
+    """As `find_input`, of all sources; an error says where the recipe names the source."""
+    found: list[Input] = []
+    for source, place in zip_longest(recipe.sources, recipe.source_places):
+        with named_at(place):
+            found.append(find_input(source, inputs_dir))
+    return found
+
+
+@contextmanager
+def named_at(place: Place | None) -> Generator[None]:
+    """Put the place of a source before the message that there is no such file."""
+    try:
+        yield
+    except FileNotFoundError as error:
+        if place is None or not str(place):
+            raise
+        raise FileNotFoundError(f"{place}: {error}") from None
 
 
 def find_input(source: SourceSpec, inputs_dir: Path) -> Input:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from jinx_pipeline.operators.source import DatasetSource
+
 if TYPE_CHECKING:
     import numpy.typing as npt
 
@@ -58,6 +60,11 @@ class OpenSource:
             return self.base
         return open_all(self.source.parts, each=True)
 
+    @cached_property
+    def samples(self) -> DatasetSource:
+        """The same for batches, which share what it has read."""
+        return DatasetSource(self.dataset)
+
     def __len__(self) -> int:
         if self._bounds is not None:
             return len(self._bounds) - 1
@@ -91,6 +98,10 @@ class OpenSource:
     def input_rows(self, positions: "Positions") -> "Positions":
         """The rows of the base that rows come from; the positions themselves where there is no base."""
         return positions if self._rows is None else self._rows[positions]
+
+    def other_ids(self, positions: "Positions") -> list[str] | None:
+        """As `ids`; None where they are the positions."""
+        return None if self._rows is None else self.ids(positions)
 
     def ids(self, positions: "Positions") -> list[str]:
         """The ids of samples: the number of the input's row, and after a splitter ordinals below it."""

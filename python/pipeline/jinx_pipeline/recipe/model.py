@@ -4,9 +4,11 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from hashlib import sha256
-from typing import Any, Literal
+from typing import Any, Literal, get_type_hints
 
+from jinx._sizes import parse_size
 from jinx_pipeline.operators.base import Operator
+from jinx_pipeline.operators.parameters import fitted
 from jinx_pipeline.recipe.places import Place
 from jinx_pipeline.sample.roles import Roles
 from jinx_pipeline.sample.validators import Validator
@@ -99,6 +101,22 @@ class Options:
     ray_address: str = "auto"
     ray_resources: Mapping[str, float] = field(default_factory=dict[str, float])
 
+    def __post_init__(self) -> None:
+        for name, kind in get_type_hints(type(self)).items():
+            try:
+                value = fitted(getattr(self, name), kind)
+            except TypeError as error:
+                raise TypeError(f"{name} {error}") from None
+            least = _LEAST.get(name)
+            if least is not None and value is not None and value < least:
+                raise ValueError(f"{name} is at least {least}, not {value}")
+            object.__setattr__(self, name, value)
+        if self.memory is not None:
+            parse_size(self.memory)
+
+
+_LEAST = {"workers": 1, "threads": 1, "batch_rows": 1, "block_rows": 1, "trace": 0, "max_bad_rows": 0, "seed": 0}
+
 
 @dataclass(frozen=True)
 class Recipe:
@@ -115,6 +133,7 @@ class Recipe:
         measure_only: Filters add their statistics and drop nothing.
         validators: Checks of the input before any operator runs.
         known_stats: Statistics that the input has, with the digest of the filter that computed each.
+        source_places: Where a file names each source; empty for a recipe made in Python.
     """
 
     sources: tuple[SourceSpec, ...]
@@ -127,6 +146,7 @@ class Recipe:
     measure_only: bool = False
     known_stats: Mapping[str, str] = field(default_factory=dict[str, str])
     validators: tuple[Validator, ...] = ()
+    source_places: tuple[Place, ...] = ()
 
     def described(self) -> dict[str, Any]:
         """What determines the result, as plain data: a changed recipe is told by it."""

@@ -1,4 +1,4 @@
-"""Where something stands in a recipe, and the error that says so."""
+"""The line of something in a recipe, and the error that names it."""
 
 from dataclasses import dataclass
 

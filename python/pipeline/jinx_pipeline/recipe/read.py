@@ -8,10 +8,10 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from jinx._sizes import parse_size
 from jinx._suggest import hint
-from jinx_pipeline.commit.publish import kind_of
+from jinx_pipeline.commit.publish import kind_of, refuse_other_name
 from jinx_pipeline.operators.parameters import ParameterError
 from jinx_pipeline.operators.registry import UnknownOperatorError, create, load_file
-from jinx_pipeline.recipe.model import Export, Options, Recipe, SourceSpec, Step
+from jinx_pipeline.recipe.model import Export, ExportKind, Options, Recipe, SourceSpec, Step
 from jinx_pipeline.recipe.places import Place, RecipeError
 from jinx_pipeline.recipe.yaml_text import Located, located, read_yaml
 from jinx_pipeline.sample.roles import Roles
@@ -53,13 +53,24 @@ class _Checker:
         known = [*_SECTIONS, *(one.name for one in fields(Options))]
         self._refuse_unknown(root, known, "a recipe")
         options = self._options(root, overrides)
+        self._source_places: list[Place] = []
         sources, roles = self._dataset(root.get("dataset"), root.place)
         steps = self._process(root.get("process"), root.place)
         export = self._export(root.get("export"))
         validators = self._validators(root.get("validators"))
         if self._problems:
             raise RecipeError(self._problems)
-        return Recipe(tuple(sources), roles, tuple(steps), export, options, self._file, validators=tuple(validators))
+        places = tuple(self._source_places) if self._file else ()
+        return Recipe(
+            tuple(sources),
+            roles,
+            tuple(steps),
+            export,
+            options,
+            self._file,
+            validators=tuple(validators),
+            source_places=places,
+        )
 
     # Sections.
 
@@ -72,13 +83,19 @@ class _Checker:
             except Exception as error:  # noqa: BLE001 - it is somebody's code
                 place = root.children.get("custom_operators", root).place
                 self._problems.append((place, f"{path}: {type(error).__name__}: {error}"))
-        return Options(**values)
+        try:
+            return Options(**values)
+        except (TypeError, ValueError) as error:
+            name = str(error).split(" ", 1)[0]
+            self._problems.append((root.children.get(name, root).place, str(error)))
+            return Options()
 
     def _dataset(self, section: Located | None, root: Place) -> tuple[list[SourceSpec], Roles]:
         if section is None:
             self._problems.append((root, "no dataset; write for instance dataset: {path: in.jinx}"))
             return [], Roles()
         if isinstance(section.value, str):
+            self._source_places.append(section.place)
             return [SourceSpec(section.value)], Roles()
         if not isinstance(section.value, dict):
             self._problems.append((section.place, "a path, or a mapping with path or sources"))
@@ -100,11 +117,13 @@ class _Checker:
             return []
         if path is not None:
             if isinstance(path.value, str):
+                self._source_places.append(path.place)
                 return [SourceSpec(path.value)]
             self._problems.append((path.place, f"a path, not {path.value!r}"))
             return []
         found: list[SourceSpec] = []
         for one in several.elements() if several is not None and isinstance(several.value, list) else []:
+            self._source_places.append(one.place)
             if isinstance(one.value, str):
                 found.append(SourceSpec(one.value))
             elif isinstance(one.value, dict) and isinstance(one.value.get("path"), str):
@@ -195,14 +214,14 @@ class _Checker:
         if "path" not in values:
             self._problems.append((section.place, "export has no path"))
             return None
-        if "kind" in values:
-            return Export(**values)
         return self._named_export(values.pop("path"), section.children["path"].place, **values)
 
-    def _named_export(self, path: str, place: Place, **more: Any) -> Export | None:
-        """An output whose name says its kind."""
+    def _named_export(self, path: str, place: Place, kind: ExportKind | None = None, **more: Any) -> Export | None:
+        """An output whose kind is given, or said by its name."""
         try:
-            return Export(path, kind_of(path), **more)
+            if kind is not None:
+                refuse_other_name(path, kind)
+            return Export(path, kind or kind_of(path), **more)
         except ValueError as error:
             self._problems.append((place, str(error)))
             return None

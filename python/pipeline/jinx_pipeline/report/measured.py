@@ -53,7 +53,7 @@ def from_stats(recipe: Recipe, path: str) -> Recipe:
     if not known.exists():
         raise FileNotFoundError(f"{path} has no statistics; make them with: jinx-pipeline analyze RECIPE --out {path}")
     digests = json.loads(known.read_text("utf-8"))
-    return replace(recipe, sources=(SourceSpec(path),), known_stats=digests)
+    return replace(recipe, sources=(SourceSpec(path),), source_places=(), known_stats=digests)
 
 
 def _digests_path(out: str) -> Path:

@@ -27,6 +27,7 @@ pub struct InferOptions {
 /// Kinds are promoted null < anything, and integers < float64 where every integer is exact; integers past
 /// int64 make uint64. InferredMembers of dicts are united, lists may be ragged, numpy arrays become nested lists of
 /// their dtype.
+#[derive(Clone)]
 pub struct SchemaInference {
     options: InferOptions,
     root: InferredField,

@@ -9,7 +9,7 @@ use std::cell::RefCell;
 
 thread_local! {
     /// The error of the last call of a stream of this library on this thread. The C interface carries only text:
-    /// readers in the same process find the cause, file, sample and field here, as C programs find `errno`.
+    /// readers in the same process find the cause, file, sample and column here, as C programs find `errno`.
     static FAILURE: RefCell<Option<Error>> = const { RefCell::new(None) };
 }
 

@@ -23,7 +23,7 @@ pub(crate) struct Condition {
     expression: Expression,
     /// Of each path, whether a row had it.
     found: Vec<AtomicBool>,
-    /// Names that rows had beside those.
+    /// Other names that rows had.
     others: RwLock<BTreeSet<String>>,
     has_looked: AtomicBool,
 }
@@ -37,8 +37,8 @@ impl Condition {
         Ok(Self { expression, found, others: RwLock::default(), has_looked: AtomicBool::new(false) })
     }
 
-    /// The top-level fields that it may look at.
-    pub(crate) fn fields(&self) -> impl Iterator<Item = &str> {
+    /// The columns that it may look at.
+    pub(crate) fn columns(&self) -> impl Iterator<Item = &str> {
         self.expression.paths().iter().flat_map(|path| [first_name(path), path.text.as_str()])
     }
 

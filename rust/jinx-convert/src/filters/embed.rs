@@ -26,7 +26,7 @@ pub enum Missing {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EmbedOptions {
     /// Dotted paths; every element of a list is visited.
-    pub fields: Vec<String>,
+    pub paths: Vec<String>,
     pub root: PathBuf,
     pub missing: Missing,
 }
@@ -178,9 +178,9 @@ impl Sink for Embedding<'_> {
         let names = self.dicts.last().map_or(0, |(_, names)| *names);
         self.names.truncate(names);
         self.names.push(name.to_owned());
-        let is_path = |field: &String| field.split('.').eq(self.names.iter().map(String::as_str));
-        let is_name = |field: &String| self.names.len() == 1 && self.names[0] == *field;
-        self.wanted = self.embed.options.fields.iter().any(|field| is_path(field) || is_name(field));
+        let is_path = |path: &String| path.split('.').eq(self.names.iter().map(String::as_str));
+        let is_name = |path: &String| self.names.len() == 1 && self.names[0] == *path;
+        self.wanted = self.embed.options.paths.iter().any(|path| is_path(path) || is_name(path));
         self.inner.key(name)
     }
 
@@ -197,13 +197,13 @@ mod tests {
     use jinx_core::json::markers::{self, Markers};
     use jinx_core::value::{TreeBuilder, Value};
 
-    fn embed(row: &str, fields: &[&str], missing: Missing) -> Result<Value> {
+    fn embed(row: &str, paths: &[&str], missing: Missing) -> Result<Value> {
         let directory = tempfile::tempdir().unwrap();
         std::fs::create_dir(directory.path().join("d")).unwrap();
         std::fs::write(directory.path().join("d/a.png"), b"A").unwrap();
         std::fs::write(directory.path().join("b.png"), b"B").unwrap();
-        let fields = fields.iter().map(|&field| field.to_owned()).collect();
-        let mut embed = Embed::new(EmbedOptions { fields, root: directory.path().to_owned(), missing });
+        let paths = paths.iter().map(|&path| path.to_owned()).collect();
+        let mut embed = Embed::new(EmbedOptions { paths, root: directory.path().to_owned(), missing });
         let mut tree = TreeBuilder::default();
         markers::emit_line(row.as_bytes(), Markers::default(), &mut embed.around(&mut tree))?;
         tree.take()

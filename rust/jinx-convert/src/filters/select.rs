@@ -30,8 +30,8 @@ impl Selection {
     ///
     /// # Errors
     /// `Invalid` when a column is renamed twice, or two get the same name.
-    pub fn new(fields: Option<&[String]>, rename: &[(String, String)]) -> Result<Option<Self>> {
-        Self::without(fields, &[], rename)
+    pub fn new(columns: Option<&[String]>, rename: &[(String, String)]) -> Result<Option<Self>> {
+        Self::without(columns, &[], rename)
     }
 
     /// As [`Selection::new`], with columns to leave out.
@@ -39,14 +39,14 @@ impl Selection {
     /// # Errors
     /// As [`Selection::new`]; `Invalid` when a column is both kept and left out.
     pub fn without(
-        fields: Option<&[String]>,
+        columns: Option<&[String]>,
         drop: &[String],
         rename: &[(String, String)],
     ) -> Result<Option<Self>> {
-        if fields.is_none() && drop.is_empty() && rename.is_empty() {
+        if columns.is_none() && drop.is_empty() && rename.is_empty() {
             return Ok(None);
         }
-        if let Some(name) = drop.iter().find(|name| fields.is_some_and(|fields| fields.contains(name))) {
+        if let Some(name) = drop.iter().find(|name| columns.is_some_and(|columns| columns.contains(name))) {
             return Err(Error::invalid(format!("the column '{name}' is both kept and left out")));
         }
         let (mut old, mut new) = (HashSet::new(), HashSet::new());
@@ -58,7 +58,7 @@ impl Selection {
                 return Err(Error::invalid(format!("two columns are renamed to '{to}'")));
             }
         }
-        let keep: Option<HashSet<String>> = fields.map(|fields| fields.iter().cloned().collect());
+        let keep: Option<HashSet<String>> = columns.map(|columns| columns.iter().cloned().collect());
         if let Some(keep) = &keep
             && let Some((from, _)) = rename.iter().find(|(from, _)| !keep.contains(from))
         {
@@ -72,14 +72,14 @@ impl Selection {
         Ok(Some(Self { keep, drop, rename, also_read, given, others }))
     }
 
-    /// The same, with fields that are looked at and not kept.
+    /// The same, with columns that are looked at and not kept.
     #[must_use]
-    pub fn also_reading<'a>(mut self, fields: impl IntoIterator<Item = &'a str>) -> Self {
-        self.also_read.extend(fields.into_iter().map(str::to_owned));
+    pub fn also_reading<'a>(mut self, columns: impl IntoIterator<Item = &'a str>) -> Self {
+        self.also_read.extend(columns.into_iter().map(str::to_owned));
         self
     }
 
-    /// Whether a source has to give the field.
+    /// Whether a source has to give the column.
     pub fn reads(&self, name: &str) -> bool {
         self.wants(name) || self.also_read.contains(name)
     }

@@ -141,9 +141,9 @@ impl Origin {
             };
             for file in files {
                 let metadata = file.metadata().ok().filter(|metadata| metadata.is_file())?;
-                let beside =
+                let sidecar =
                     (self.format == Format::Jinx).then(|| sidecar_path(&file).metadata().ok()).flatten();
-                total += metadata.len() + beside.map_or(0, |metadata| metadata.len());
+                total += metadata.len() + sidecar.map_or(0, |metadata| metadata.len());
             }
         }
         Some(total)
@@ -190,7 +190,7 @@ fn files_in(directory: &Path, format: Format) -> Result<Vec<PathBuf>> {
     Ok(names.into_iter().map(|name| directory.join(name)).collect())
 }
 
-/// The media fields of the first sample; a pipe can be read once only.
+/// The media columns of the first sample; a pipe can be read once only.
 fn media_in_tar(files: &[PathBuf]) -> Result<Vec<MediaPath>> {
     let Some(first) = files.first().filter(|path| path.is_file()) else { return Ok(Vec::new()) };
     let media = TarSamples::media(first).map_err(|error| error.in_file(first))?;
@@ -234,7 +234,7 @@ fn known_of_shards(paths: &[PathBuf]) -> Result<Known> {
 fn known_of_shard(shard: &ShardRef, options: &OpenOptions) -> Result<(Known, Option<String>)> {
     let open = shard.open(options)?;
     let footer = open.footer();
-    // From 1.1 on the footer lists every top-level field.
+    // From 1.1 on the footer lists every column.
     let names =
         footer.fields.iter().filter(|field| field.path.len() == 1).filter_map(|field| field.path[0].clone());
     let known = Known {

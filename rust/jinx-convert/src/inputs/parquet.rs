@@ -175,7 +175,7 @@ fn check_magic(file: &PreadFile) -> Result<()> {
     }
 }
 
-/// Bytes of the chosen top-level columns before compression, over all row groups.
+/// Bytes of the chosen columns before compression, over all row groups.
 fn decoded_bytes(metadata: &ParquetMetaData, columns: &[usize]) -> u64 {
     let schema = metadata.file_metadata().schema_descr();
     let groups = metadata.row_groups().iter();

@@ -3,8 +3,7 @@
 use crate::{RowChunk, RowSource, Select, Selection};
 use jinx_core::error::{Error, Result};
 use jinx_core::sink::Sink;
-use std::cell::RefCell;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Leaves out columns of another source's rows.
 pub struct Selected {
@@ -21,10 +20,10 @@ impl Selected {
     /// None so far.
     pub fn around<'a>(
         mut source: Box<dyn RowSource>,
-        fields: Option<&[String]>,
+        columns: Option<&[String]>,
         also_read: impl IntoIterator<Item = &'a str>,
     ) -> Result<Box<dyn RowSource>> {
-        let Some(selection) = Selection::new(fields, &[])? else {
+        let Some(selection) = Selection::new(columns, &[])? else {
             return Ok(source);
         };
         let selection = Arc::new(selection.also_reading(also_read));
@@ -40,7 +39,7 @@ impl RowSource for Selected {
             return Ok(None);
         };
         self.rows += jinx_core::num::to_u64(chunk.len());
-        let select = RefCell::new(Select::new(Arc::clone(&self.selection)));
+        let select = Mutex::new(Select::new(Arc::clone(&self.selection)));
         Ok(Some(Box::new(SelectedChunk { chunk, select })))
     }
 
@@ -55,7 +54,7 @@ impl RowSource for Selected {
 
 struct SelectedChunk {
     chunk: Box<dyn RowChunk>,
-    select: RefCell<Select>,
+    select: Mutex<Select>,
 }
 
 impl RowChunk for SelectedChunk {
@@ -68,7 +67,7 @@ impl RowChunk for SelectedChunk {
     }
 
     fn emit(&self, i: usize, sink: &mut dyn Sink) -> Result<()> {
-        let mut select = self.select.try_borrow_mut().map_err(|_| Error::invalid("a row inside a row"))?;
+        let mut select = self.select.lock().unwrap_or_else(PoisonError::into_inner);
         self.chunk.emit(i, &mut select.around(sink))
     }
 

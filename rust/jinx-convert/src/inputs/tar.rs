@@ -72,7 +72,7 @@ impl TarSamples {
         Self::new(Input::open(path)?)
     }
 
-    /// The fields of the first sample that hold media files, and their kind: `Image`, `Audio` or `Video`.
+    /// The columns of the first sample that hold media files, and their kind: `Image`, `Audio` or `Video`.
     ///
     /// # Errors
     /// Errors of the tar up to the end of that sample.
@@ -248,7 +248,7 @@ impl Sample {
         self.file(SAMPLE).filter(|text| markers::is_marked(text))
     }
 
-    /// Each file as a field.
+    /// Each file as a column.
     fn emit_files(&self, markers: bool, sink: &mut impl Sink) -> Result<()> {
         sink.begin_dict(self.files.len() + 1)?;
         sink.key(KEY)?;
@@ -260,7 +260,7 @@ impl Sample {
         sink.end_dict()
     }
 
-    /// The sample as the text describes it; a file that it does not name is a field of its own.
+    /// The sample as the text describes it; a file that it does not name is a column of its own.
     fn emit_described(&self, text: &Bytes, sink: &mut impl Sink) -> Result<()> {
         let named = RefCell::new(vec![SAMPLE.to_owned()]);
         let files = |suffix: &str| {
@@ -280,7 +280,7 @@ impl Sample {
         }
         for (suffix, data) in added {
             if members.iter().any(|(name, _)| name == suffix) {
-                let what = format!("the sample has a field and a file of the name '{suffix}'");
+                let what = format!("the sample has a column and a file of the name '{suffix}'");
                 return Err(Error::corrupt(what));
             }
             sink.key(suffix)?;
@@ -290,7 +290,7 @@ impl Sample {
     }
 }
 
-/// The top-level fields of a described sample that are media files, and their suffixes.
+/// The columns of a described sample that are media files, and their suffixes.
 fn named_files(text: &[u8]) -> Result<Vec<(String, String)>> {
     let mut tree = TreeBuilder::default();
     markers::emit_plain(text, &mut tree)?;

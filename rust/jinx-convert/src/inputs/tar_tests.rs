@@ -106,6 +106,6 @@ fn who_stops_early_leaves_no_thread() {
         source.chunks.clone()
     };
     drop(source);
-    // The sender goes when its thread ends; each chunk that is taken lets it go on.
+    // The sender goes when its thread ends; each chunk that is taken lets it continue.
     assert!(chunks.iter().count() < 20);
 }

@@ -1,6 +1,6 @@
 //! Rows into a JINX dataset: encoded on the workers, placed on the calling thread.
 
-use crate::{ChunkEncoder, RowTarget, Summary};
+use crate::{ChunkEncoder, OnRefused, RowTarget, Summary};
 use jinx_core::error::Result;
 use jinx_core::num::to_u64;
 use jinx_core::sink::Sink;
@@ -30,8 +30,14 @@ impl RowTarget for JinxTarget {
         Ok(JinxEncoder { encoder: RowEncoder::new(Arc::clone(&self.options))?, rows: Vec::new(), bytes: 0 })
     }
 
-    fn commit(&mut self, rows: Vec<EncodedRow>) -> Result<()> {
-        rows.into_iter().try_for_each(|row| self.writer.write_encoded(row))
+    fn commit(&mut self, rows: Vec<EncodedRow>, refused: OnRefused<'_>) -> Result<()> {
+        for (i, row) in rows.into_iter().enumerate() {
+            match self.writer.write_encoded(row) {
+                Err(error) if !self.writer.is_broken() => refused(i, error)?,
+                written => written?,
+            }
+        }
+        Ok(())
     }
 
     fn finish(self) -> Result<Summary> {

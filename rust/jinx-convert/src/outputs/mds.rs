@@ -1,8 +1,8 @@
 //! Rows into an MDS directory, after a first pass that infers the columns' encodings.
 
 use crate::observe::Findings;
-use crate::{ChunkEncoder, RowTarget, Summary};
-use jinx_core::error::Result;
+use crate::{ChunkEncoder, OnRefused, RowTarget, Summary};
+use jinx_core::error::{Cause, Result};
 use jinx_core::num::to_u64;
 use jinx_core::sink::Sink;
 use jinx_core::value::{TreeBuilder, Value};
@@ -38,8 +38,14 @@ impl RowTarget for MdsTarget {
         })
     }
 
-    fn commit(&mut self, samples: Vec<Vec<u8>>) -> Result<()> {
-        samples.iter().try_for_each(|sample| self.0.push(sample))
+    fn commit(&mut self, samples: Vec<Vec<u8>>, refused: OnRefused<'_>) -> Result<()> {
+        for (i, sample) in samples.iter().enumerate() {
+            match self.0.push(sample) {
+                Err(error) if error.cause() == Cause::Limit => refused(i, error)?,
+                pushed => pushed?,
+            }
+        }
+        Ok(())
     }
 
     fn finish(self) -> Result<Summary> {

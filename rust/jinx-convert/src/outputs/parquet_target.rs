@@ -3,14 +3,14 @@
 use crate::arrow::build::BatchBuilder;
 use crate::arrow::parquet_types::storable;
 use crate::outputs::parquet::{ParquetOptions, ParquetSink};
-use crate::{ChunkEncoder, RowTarget, Summary};
+use crate::{ChunkEncoder, OnRefused, RowTarget, Summary};
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use jinx_core::error::{Error, Result};
 use jinx_core::io::StreamOut;
 use jinx_core::num::to_u64;
 use jinx_core::sink::Sink;
-use jinx_core::value::TreeBuilder;
+use jinx_core::value::{TreeBuilder, Value};
 use std::path::PathBuf;
 
 /// A Parquet file that is being written.
@@ -39,10 +39,10 @@ impl RowTarget for ParquetTarget {
 
     fn encoder(&self) -> Result<BatchEncoder> {
         let rows = BatchBuilder::new(self.schema.clone())?;
-        Ok(BatchEncoder { rows, tree: TreeBuilder::default() })
+        Ok(BatchEncoder { rows, tree: TreeBuilder::default(), schema: self.schema.clone(), whole: None })
     }
 
-    fn commit(&mut self, batch: RecordBatch) -> Result<()> {
+    fn commit(&mut self, batch: RecordBatch, _refused: OnRefused<'_>) -> Result<()> {
         if batch.num_columns() == 0 && batch.num_rows() > 0 {
             let what =
                 "no row has a column, and a Parquet file without columns does not keep the number of rows";
@@ -62,6 +62,9 @@ impl RowTarget for ParquetTarget {
 pub struct BatchEncoder {
     rows: BatchBuilder,
     tree: TreeBuilder,
+    schema: SchemaRef,
+    /// The complete rows of the builder, where one that fails must leave nothing behind.
+    whole: Option<Vec<Value>>,
 }
 
 impl ChunkEncoder for BatchEncoder {
@@ -69,7 +72,23 @@ impl ChunkEncoder for BatchEncoder {
 
     fn encode(&mut self, emit: &mut dyn FnMut(&mut dyn Sink) -> Result<()>) -> Result<()> {
         emit(&mut self.tree)?;
-        self.rows.push(&self.tree.take()?)
+        let row = self.tree.take()?;
+        self.rows.push(&row)?;
+        if let Some(whole) = &mut self.whole {
+            whole.push(row);
+        }
+        Ok(())
+    }
+
+    fn expect_undo(&mut self) {
+        self.whole = Some(Vec::new());
+    }
+
+    fn undo(&mut self) -> Result<()> {
+        self.tree = TreeBuilder::default();
+        // Half of the row may be in it.
+        self.rows = BatchBuilder::new(self.schema.clone())?;
+        self.whole.iter().flatten().try_for_each(|row| self.rows.push(row))
     }
 
     fn bytes(&self) -> u64 {
@@ -77,6 +96,9 @@ impl ChunkEncoder for BatchEncoder {
     }
 
     fn take(&mut self) -> Result<RecordBatch> {
+        if let Some(whole) = &mut self.whole {
+            whole.clear();
+        }
         self.rows.finish()
     }
 }

@@ -1,7 +1,7 @@
 //! Formats that are rows one after the other in one file: JSON Lines and MessagePack.
 
 use crate::msgpack::RowWriter;
-use crate::{ChunkEncoder, RowTarget, Summary};
+use crate::{ChunkEncoder, OnRefused, RowTarget, Summary};
 use jinx_core::codec::{self, Codec};
 use jinx_core::error::{Error, Result};
 use jinx_core::io::StreamOut;
@@ -152,7 +152,7 @@ impl<S: RowText> RowTarget for StreamTarget<S> {
         Ok(TextEncoder { text: S::with(Vec::new()), whole: 0 })
     }
 
-    fn commit(&mut self, part: Vec<u8>) -> Result<()> {
+    fn commit(&mut self, part: Vec<u8>, _refused: OnRefused<'_>) -> Result<()> {
         self.out.write_all(&part).map_err(|error| Error::io(&self.path, &error))
     }
 
@@ -178,10 +178,11 @@ impl<S: RowText> ChunkEncoder for TextEncoder<S> {
         Ok(())
     }
 
-    fn undo(&mut self) {
+    fn undo(&mut self) -> Result<()> {
         let mut out = self.text.take();
         out.truncate(self.whole);
         self.text = S::with(out);
+        Ok(())
     }
 
     fn bytes(&self) -> u64 {

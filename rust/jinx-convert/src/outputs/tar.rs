@@ -6,7 +6,7 @@
 use crate::outputs::media;
 use crate::outputs::stream::Out;
 use crate::tar_names::{KEY, Kind, SAMPLE, is_key, is_suffix};
-use crate::{ChunkEncoder, RowTarget, Summary};
+use crate::{ChunkEncoder, OnRefused, RowTarget, Summary};
 use bytes::Bytes;
 use jinx_core::codec::Codec;
 use jinx_core::error::{Error, Result};
@@ -70,9 +70,15 @@ impl RowTarget for TarTarget {
         Ok(Samples { tree: TreeBuilder::default(), samples: Vec::new(), bytes: 0 })
     }
 
-    fn commit(&mut self, samples: Vec<SampleFiles>) -> Result<()> {
-        for sample in samples {
-            let key = self.key(&sample)?;
+    fn commit(&mut self, samples: Vec<SampleFiles>, refused: OnRefused<'_>) -> Result<()> {
+        for (i, sample) in samples.into_iter().enumerate() {
+            let key = match self.key(&sample) {
+                Ok(key) => key,
+                Err(error) => {
+                    refused(i, error)?;
+                    continue;
+                }
+            };
             for (suffix, data) in &sample.files {
                 let mut header = tar::Header::new_gnu();
                 header.set_size(to_u64(data.len()));
@@ -118,8 +124,9 @@ impl ChunkEncoder for Samples {
         Ok(())
     }
 
-    fn undo(&mut self) {
+    fn undo(&mut self) -> Result<()> {
         self.tree = TreeBuilder::default();
+        Ok(())
     }
 
     fn bytes(&self) -> u64 {
@@ -134,12 +141,12 @@ impl ChunkEncoder for Samples {
 
 /// Files that are read back as exactly this row without a description; `None` if there are none.
 fn plain_files(row: &[(String, Value)]) -> Result<Option<SampleFiles>> {
-    let Some(((name, Value::Str(key)), fields)) = row.split_first() else { return Ok(None) };
-    if name != KEY || !is_key(key) || fields.is_empty() {
+    let Some(((name, Value::Str(key)), columns)) = row.split_first() else { return Ok(None) };
+    if name != KEY || !is_key(key) || columns.is_empty() {
         return Ok(None);
     }
-    let mut files = Vec::with_capacity(fields.len());
-    for (name, value) in fields {
+    let mut files = Vec::with_capacity(columns.len());
+    for (name, value) in columns {
         match plain_file(name, value)? {
             Some(data) => files.push((name.clone(), data)),
             None => return Ok(None),
@@ -197,7 +204,7 @@ fn described(row: &[(String, Value)]) -> Result<SampleFiles> {
     Ok(SampleFiles { key, is_keyed: false, files })
 }
 
-/// A suffix after the field's name that states what the file holds and is unique in the sample.
+/// A suffix after the column's name that states what the file holds and is unique in the sample.
 fn suffix_of(name: &str, i: usize, payload: Payload, data: &[u8], others: &[(String, Bytes)]) -> String {
     let ending = match payload {
         Payload::Npy => ".npy",

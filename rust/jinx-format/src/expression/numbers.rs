@@ -24,7 +24,7 @@ impl Comparison {
 /// The order of two numbers, of which bools are 0 and 1; `None` where one is NaN.
 ///
 /// # Errors
-/// `Invalid` for what is no number.
+/// `Invalid` for what is not a number.
 pub fn order(one: &Cell<'_>, other: &Cell<'_>) -> Result<Option<Ordering>> {
     Ok(match (number(one)?, number(other)?) {
         (Number::Int(a), Number::Int(b)) => Some(a.cmp(&b)),
@@ -101,7 +101,7 @@ fn huge_to_float(digits: &str, float: f64) -> Option<Ordering> {
 /// The result of an operation; missing where a value is missing, or where it divides by zero.
 ///
 /// # Errors
-/// `Invalid` for what is no number, and for integers beyond 127 bits.
+/// `Invalid` for what is not a number, and for integers beyond 127 bits.
 pub fn compute(one: &Cell<'_>, operator: Operator, other: &Cell<'_>) -> Result<Cell<'static>> {
     if matches!(one, Cell::Missing) || matches!(other, Cell::Missing) {
         return Ok(Cell::Missing);

@@ -230,7 +230,7 @@ fn size_and_depth_are_limited() {
         assert_eq!(error.cause(), Cause::Limit);
         assert!(error.what().contains("inside each other"), "{error}");
     }
-    // What is only long is no problem.
+    // A number may be long.
     let many: Vec<String> = (0..100_000).map(|i| format!("n == {i}")).collect();
     assert!(selects(&many[..10_000].join(" or "), r#"{"n":9999}"#).unwrap());
     let ids: Vec<String> = (0..100_000).map(|i| format!("'id-{i}'")).collect();

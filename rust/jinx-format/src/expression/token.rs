@@ -50,7 +50,7 @@ const ELSEWHERE: [(&str, &str); 14] = [
 /// The words of `text`.
 ///
 /// # Errors
-/// `Invalid` for what is no word, with its place.
+/// `Invalid` for what is not a word, with its place.
 pub fn tokens(text: &str) -> Result<Vec<Token>> {
     let mut found = Vec::new();
     let mut start = 0;
@@ -159,7 +159,7 @@ fn number(text: &str, start: usize) -> Result<(Word, usize)> {
         }
     }
     if rest[end..].starts_with(is_name) {
-        return Err(at(text, start, "a number with letters behind it; names that begin so stand in quotes"));
+        return Err(at(text, start, "a number with letters behind it; put a name that begins so in quotes"));
     }
     let plain: String = rest[..end].chars().filter(|c| *c != '_').collect();
     let literal = if is_float {

@@ -24,7 +24,7 @@ impl Shard {
     /// Emits row `i`.
     ///
     /// # Errors
-    /// Names sample and field.
+    /// Names sample and column.
     pub fn emit_row(&self, i: u64, sink: &mut impl Sink) -> Result<()> {
         let line = self.line(i)?;
         self.emit_whole(i, line, sink).map_err(|error| self.here(error, i))
@@ -54,7 +54,7 @@ impl Shard {
         Ok((members, is_marked))
     }
 
-    /// Emits the fields of a line that `wanted` accepts.
+    /// Emits the columns of a line that `wanted` accepts.
     ///
     /// # Errors
     /// `Corrupt` for damaged text and, in 1.1, for duplicate names. In older files the last one counts.
@@ -64,7 +64,7 @@ impl Shard {
         sink.end_dict()
     }
 
-    /// As [`Shard::emit_line`], without the dict around the fields, so that others can follow.
+    /// As [`Shard::emit_line`], without the dict around the columns, so that others can follow.
     ///
     /// # Errors
     /// As [`Shard::emit_line`].

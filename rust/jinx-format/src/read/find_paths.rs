@@ -67,7 +67,7 @@ fn add<'p, S: AsRef<str>>(nodes: &mut Vec<PathNode<'p>>, path: &'p [S], slot: us
 pub struct FoundValue<'l> {
     pub chain: Option<Chain>,
     pub text: &'l [u8],
-    /// Where the member stands in the tree of coded paths.
+    /// Where the member is in the tree of coded paths.
     pub node: Option<&'l FieldNode>,
 }
 
@@ -101,10 +101,12 @@ impl Shard {
         let mut members = Members::uncounted(text);
         while let Some(span) = members.next_member()? {
             let key = &text[span.key_range()];
-            // Every key starts with its name, so most are told apart by their first byte.
-            let may_be = |node: &PathNode<'_>| match (key.first(), node.name.as_bytes().first()) {
-                (Some(b'\\'), _) | (_, None) => true,
-                (one, other) => one == other,
+            // Every key starts with its name, unless it is escaped; most are told apart by their first byte.
+            let may_be = |node: &PathNode<'_>| {
+                let (first, name) = (key.first(), node.name.as_bytes());
+                first == Some(&b'\\')
+                    || first == name.first() && (key.starts_with(name) || key.contains(&b'\\'))
+                    || name.is_empty()
             };
             if !wanted.iter().any(may_be) {
                 continue;

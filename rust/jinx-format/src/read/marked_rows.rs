@@ -9,26 +9,26 @@ pub fn marked(text: &[u8]) -> Option<Chain> {
     markers::may_hold(text).then(|| Chain::new(Kind::Marked, None, false))
 }
 
-/// A row with markers, in the form that all readers of a shard expect: the header first, then the fields without their
+/// A row with markers, in the form that all readers of a shard expect: the header first, then the columns without their
 /// escape. Any other row is returned unchanged, unless all rows hold markers.
 pub(crate) fn with_header(line: Vec<u8>, always: bool) -> Vec<u8> {
-    let fields = match markers::header_end(&line) {
+    let columns = match markers::header_end(&line) {
         Some(at) => line[at..].strip_prefix(b",").unwrap_or(&line[at..]),
         None if always => line.trim_ascii_start().strip_prefix(b"{").unwrap_or_default(),
         None => return line,
     };
-    let whole = [b"{", fields].concat();
+    let whole = [b"{", columns].concat();
     let mut members = Members::new(&whole);
     let Ok(first) = members.next_member() else { return line };
     let is_escape = first.is_some_and(|span| {
         whole[span.key_range()] == *markers::DICT.as_bytes() && whole[span.value_range()].starts_with(b"{")
     }) && matches!(members.next_member(), Ok(None));
-    let fields = match first.filter(|_| is_escape) {
+    let columns = match first.filter(|_| is_escape) {
         Some(span) => &whole[span.value_range()],
         None => &whole,
     };
-    let fields = fields[1..].trim_ascii_start();
-    let comma: &[u8] = if fields.starts_with(b"}") { b"" } else { b"," };
+    let columns = columns[1..].trim_ascii_start();
+    let comma: &[u8] = if columns.starts_with(b"}") { b"" } else { b"," };
     let header = format!("{{\"{}\":{}", markers::HEADER, markers::VERSION);
-    [header.as_bytes(), comma, fields].concat()
+    [header.as_bytes(), comma, columns].concat()
 }

@@ -43,7 +43,7 @@ impl Shard {
                 Ok(Measure::None)
             }
             ColumnKind::Length => {
-                field_length(self, found.chain, found.text, found.node).map(Measure::Length)
+                value_length(self, found.chain, found.text, found.node).map(Measure::Length)
             }
         };
         measured.map(Some)
@@ -86,7 +86,7 @@ fn first(text: &[u8]) -> u8 {
 ///
 /// # Errors
 /// `Mismatch` for a value without a length, `Corrupt` for damage that is found.
-pub fn field_length(
+pub fn value_length(
     shard: &Shard,
     chain: Option<Chain>,
     text: &[u8],
@@ -117,7 +117,7 @@ pub fn field_length(
                 std::str::from_utf8(&bytes).map_err(|_| Error::corrupt("a string that is not UTF-8"))?;
             Ok(to_u64(text.chars().count()))
         }
-        Kind::Json | Kind::Marked => field_length(shard, None, &shard.load(&stored)?, None),
+        Kind::Json | Kind::Marked => value_length(shard, None, &shard.load(&stored)?, None),
     }
 }
 
@@ -143,7 +143,7 @@ fn marked_length(text: &[u8]) -> Result<u64> {
 fn media_length(shard: &Shard, text: &[u8], node: Option<&FieldNode>) -> Result<u64> {
     let found = shard.find_paths(text, &PathTree::new([(0, &["bytes"][..])]))?;
     match found.first().copied().flatten() {
-        Some(FoundValue { chain: Some(chain), text, .. }) => field_length(shard, Some(chain), text, node),
+        Some(FoundValue { chain: Some(chain), text, .. }) => value_length(shard, Some(chain), text, node),
         _ => count_elements(text.trim_ascii()),
     }
 }

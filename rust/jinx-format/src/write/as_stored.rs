@@ -19,7 +19,7 @@ impl RowEncoder {
             None => true,
             Some(Codec::Zstd) => {
                 options.compression.is_some()
-                    && self.top_name().is_none_or(|name| !options.stored_fields.contains(name))
+                    && self.top_name().is_none_or(|name| !options.uncompressed.contains(name))
             }
             Some(_) => false,
         };

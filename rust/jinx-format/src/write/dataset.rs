@@ -7,11 +7,13 @@ use crate::write::encode::{EncodedRow, RowEncoder};
 use crate::write::footer_text::room_for_names;
 use crate::write::inherit::{Inherited, Sources};
 use crate::write::journal::Journal;
-use crate::write::numbers::{self, NumberBlock, NumberColumn, NumberLines};
+use crate::write::line_block::{Division, LineBlock, make_blocks};
+use crate::write::numbers::{self, NumberColumn, NumberLines};
 use crate::write::options::WriteOptions;
 use crate::write::pair::{PairBuilder, PairSummary};
 use crate::write::pair_files::AtomicPair;
 use crate::write::parallel::{EmitRow, EncodedPart, Rows, encode_rows};
+use crate::write::plain_lines::PlainLines;
 use jinx_core::error::{Cause, Error, Result};
 use jinx_core::io::{Contents, DirectoryAppend, DirectoryWriter, FileOps, PairWriter, RealOps, publish_on};
 use jinx_core::limits::{MAX_ROW_BYTES, MAX_SHARDS};
@@ -48,7 +50,9 @@ pub struct DatasetWriter {
     target: Target,
     encoders: Vec<RowEncoder>,
     rows: u64,
-    /// Rows that are finished already and will be written again.
+    /// Rows that an interrupted run finished.
+    resumed: u64,
+    /// How many of them are still to come.
     skip: u64,
     /// A write failed half way; nothing may succeed after it.
     is_broken: bool,
@@ -118,9 +122,12 @@ impl DatasetWriter {
                 _ => DirectoryWriter::begin_on(ops, path, options.overwrite, Contents::Jinx)?,
             };
             let mut manifest = Manifest::new(options.split.clone(), options.meta.clone());
-            let journal = match &options.resume {
-                Some(resume) => Some(Journal::begin(&mut work, resume, &mut manifest)?),
-                None => None,
+            let (journal, refused) = match &options.resume {
+                Some(resume) => {
+                    let (journal, refused) = Journal::begin(&mut work, resume, &mut manifest)?;
+                    (Some(journal), refused)
+                }
+                None => (None, Vec::new()),
             };
             Target::Directory(Box::new(DirectoryTarget {
                 directory: work.path().to_owned(),
@@ -129,22 +136,21 @@ impl DatasetWriter {
                 next_shard: to_u64(manifest.shards.len()),
                 manifest,
                 journal,
+                refused,
             }))
         };
         Self::new(options, target)
     }
 
-    /// Rows that an interrupted run finished.
+    /// Rows that an interrupted run finished: those it wrote and those it left out.
     pub fn resumed(&self) -> u64 {
-        match &self.target {
-            Target::Directory(directory) if directory.journal.is_some() => directory.manifest.num_samples,
-            _ => 0,
-        }
+        self.resumed
     }
 
-    /// Skips the next `rows` rows, which are finished already.
-    pub fn skip(&mut self, rows: u64) {
-        self.skip = rows;
+    /// The next rows are those that an interrupted run finished: they are not written again. A row that it left out is
+    /// refused again.
+    pub fn skip_resumed(&mut self) {
+        self.skip = self.resumed;
     }
 
     /// Starts new shards in the directory `path`; they count once the manifest is published.
@@ -182,6 +188,7 @@ impl DatasetWriter {
             current: None,
             next_shard,
             journal: None,
+            refused: Vec::new(),
         }));
         Self::new(Arc::new(options), target)
     }
@@ -201,12 +208,16 @@ impl DatasetWriter {
             target,
             encoders,
             rows: 0,
+            resumed: 0,
             skip: 0,
             is_broken: false,
             written,
         };
-        writer.rows = writer.resumed();
-        if let (true, Target::Directory(directory)) = (writer.rows > 0, &writer.target) {
+        if let Target::Directory(directory) = &writer.target
+            && directory.journal.is_some()
+        {
+            writer.rows = directory.manifest.num_samples;
+            writer.resumed = writer.rows + to_u64(directory.refused.len());
             for shard in &directory.manifest.shards {
                 writer.written.samples += shard.samples;
                 writer.written.shards += 1;
@@ -280,7 +291,7 @@ impl DatasetWriter {
     ///
     /// # Errors
     /// The first row that is refused, by its number: the rows before it are written, it and those behind it are not,
-    /// and the writer goes on. After any other error the writer is broken.
+    /// and the writer continues. After any other error the writer is broken.
     pub fn write_rows(&mut self, count: usize, emit: &EmitRow<'_>) -> Result<()> {
         self.write_all(Rows { count, first: self.rows, in_order: false }, emit)
     }
@@ -321,22 +332,47 @@ impl DatasetWriter {
         let Some(lines) = NumberLines::of(columns, &options).filter(|_| is_bulk) else {
             return self.write_rows(rows.len(), &|i, encoder| numbers::emit_row(columns, rows[i], encoder));
         };
-        lines.format(rows, self.encoders.len(), |block| match block {
-            Ok(block) => self.write_number_block(&block),
-            Err(rows) => {
-                self.write_rows(rows.len(), &|i, encoder| numbers::emit_row(columns, rows[i], encoder))
-            }
+        let division = NumberLines::division(rows, self.encoders.len());
+        make_blocks(division, &|rows| lines.block(rows), |block, rows| match block {
+            Some(block) => self.write_block(&block),
+            None => self.write_rows(rows.len(), &|i, encoder| numbers::emit_row(columns, rows[i], encoder)),
         })
     }
 
-    fn write_number_block(&mut self, block: &NumberBlock) -> Result<()> {
-        let Target::Pair(pair) = &mut self.target else {
-            return Err(Error::invalid("rows of numbers are written to one pair"));
+    /// Writes rows whose lines are copied where the output has the same ones.
+    ///
+    /// # Errors
+    /// As [`Self::write_rows`]; of rows that are refused, none of the same block is written.
+    pub fn write_lines(&mut self, lines: &PlainLines<'_>, rows: &[u64]) -> Result<()> {
+        self.require_whole()?;
+        let emit = |rows: &[u64], writer: &mut Self| {
+            writer.write_rows(rows.len(), &|i, encoder| lines.emit(rows[i], encoder))
         };
-        pair.admit_numbers(block)?;
+        if self.skip > 0 || matches!(self.target, Target::Directory(_)) {
+            return emit(rows, self);
+        }
+        let division = Division { rows, block: lines.block_rows(), threads: self.encoders.len() };
+        make_blocks(division, &|rows| lines.block(rows), |block, rows| match block {
+            Some(block) if self.knows(&block) => self.write_block(&block),
+            _ => emit(rows, self),
+        })
+    }
+
+    fn knows(&self, block: &LineBlock) -> bool {
+        match &self.target {
+            Target::Pair(pair) => pair.knows(block),
+            Target::Directory(_) => false,
+        }
+    }
+
+    fn write_block(&mut self, block: &LineBlock) -> Result<()> {
+        let Target::Pair(pair) = &mut self.target else {
+            return Err(Error::invalid("blocks of rows are written to one pair"));
+        };
+        pair.admit_block(block)?;
         // It stays broken after an I/O error or a panic.
         self.is_broken = true;
-        pair.write_numbers(block)?;
+        pair.write_block(block)?;
         self.rows += to_u64(block.ends.len());
         self.is_broken = false;
         Ok(())
@@ -361,8 +397,12 @@ impl DatasetWriter {
     /// be used. After any other error the writer is broken.
     pub fn write_encoded(&mut self, row: EncodedRow) -> Result<()> {
         if self.skip > 0 {
+            let given = self.resumed - self.skip;
             self.skip -= 1;
-            return Ok(());
+            return match &self.target {
+                Target::Directory(directory) => directory.refusal(given).map_or(Ok(()), Err),
+                Target::Pair(_) => Ok(()),
+            };
         }
         self.require_whole()?;
         // It stays broken after an I/O error or a panic.
@@ -375,6 +415,8 @@ impl DatasetWriter {
         if admitted.is_ok() {
             pair.write(row)?;
             self.rows += 1;
+        } else if let (Err(error), Target::Directory(directory)) = (&admitted, &mut self.target) {
+            directory.note_refused(self.rows, error);
         }
         self.is_broken = false;
         admitted.map_err(|error| error.in_sample(self.rows))

@@ -4,7 +4,7 @@ use crate::manifest::{Manifest, ShardEntry};
 use crate::write::dataset::Summary;
 use crate::write::encode::EncodedRow;
 use crate::write::footer_text::room_for_names;
-use crate::write::journal::Journal;
+use crate::write::journal::{Journal, RefusedRow};
 use crate::write::options::WriteOptions;
 use crate::write::pair::PairBuilder;
 use crate::write::pair_files::PlainPair;
@@ -24,6 +24,8 @@ pub(super) struct DirectoryTarget {
     pub(super) next_shard: u64,
     /// Records for a later run which shards are finished.
     pub(super) journal: Option<Journal>,
+    /// Rows that were left out; kept where a later run has to know them.
+    pub(super) refused: Vec<RefusedRow>,
 }
 
 pub(super) enum Publish {
@@ -75,6 +77,21 @@ impl DirectoryTarget {
         self.current(options)
     }
 
+    /// Notes that the row after `written` others was left out.
+    pub(super) fn note_refused(&mut self, written: u64, reason: &Error) {
+        if self.journal.is_some() {
+            let given = written + to_u64(self.refused.len());
+            self.refused.push(RefusedRow { given, written, reason: reason.what().to_owned() });
+        }
+    }
+
+    /// Why an interrupted run left out the row that was given after `given` others, if it did.
+    pub(super) fn refusal(&self, given: u64) -> Option<Error> {
+        let at = self.refused.binary_search_by_key(&given, |row| row.given).ok()?;
+        let row = &self.refused[at];
+        Some(Error::limit(row.reason.clone()).in_sample(row.written))
+    }
+
     /// The current shard, started if there is none.
     pub(super) fn current(&mut self, options: &Arc<WriteOptions>) -> Result<&mut Box<PairBuilder>> {
         if self.current.is_none() {
@@ -104,7 +121,7 @@ impl DirectoryTarget {
         });
         self.next_shard += 1;
         if let (Some(journal), Publish::Directory(work)) = (&self.journal, &mut self.publish) {
-            journal.write(&self.manifest.shards)?;
+            journal.write(&self.manifest.shards, &self.refused)?;
             work.keep_work();
         }
         Ok(())

@@ -126,7 +126,7 @@ impl RowEncoder {
         Ok(row)
     }
 
-    /// Names the current field, unless the source of the row did.
+    /// Names the current column, unless the source of the row did.
     fn locate(&self, error: Error) -> Error {
         if error.column().is_some() {
             return error;
@@ -258,7 +258,7 @@ impl RowEncoder {
         let options = &self.options;
         let is_left = to_u64(data.len()) < options.compress_threshold
             || codec::is_compressed_media(data)
-            || self.top_name().is_some_and(|name| options.stored_fields.contains(name));
+            || self.top_name().is_some_and(|name| options.uncompressed.contains(name));
         let Some(compressor) = self.compressor.as_mut().filter(|_| !is_left) else { return Ok(None) };
         let compressed = compressor.compress(data)?;
         #[allow(clippy::cast_precision_loss)]

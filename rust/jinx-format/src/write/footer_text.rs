@@ -21,7 +21,7 @@ pub(super) fn check_footer(text: &str) -> Result<()> {
     )
 }
 
-/// Bytes of the footer that are left for names of fields.
+/// Bytes of the footer that are left for names of columns.
 ///
 /// # Errors
 /// `Limit` when `meta` and what else the options put into the footer leave none, `Invalid` when no reader takes it.
@@ -115,10 +115,10 @@ pub(super) fn footer_text(parts: &FooterParts<'_>) -> Result<String> {
     with_digest(&WithMeta { members: &footer, meta: &options.meta })
 }
 
-/// The name that the footer gives the sidecar. Readers look beside the main file first; where the user's own name is
-/// none that a file may give (it has a control character, or is no text), another one stands for it.
+/// The name that the footer gives the sidecar. Readers look next to the main file first; where the user's own name is
+/// none that a file may give (it has a control character, or is not UTF-8), another one is written.
 fn sidecar_name(main: &Path) -> String {
-    let beside = sidecar_path(main);
-    let name = beside.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let sidecar = sidecar_path(main);
+    let name = sidecar.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     if plain_component(&name, "the sidecar's name").is_ok() { name } else { "sidecar.binx".to_owned() }
 }

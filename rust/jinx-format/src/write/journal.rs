@@ -18,6 +18,19 @@ const NEXT: &str = ".progress2.json.tmp";
 struct Notes {
     key: String,
     shards: Vec<ShardEntry>,
+    /// The rows that were left out before the end of the last shard.
+    #[serde(default)]
+    refused: Vec<RefusedRow>,
+}
+
+/// A row that would have made the dataset unreadable.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct RefusedRow {
+    /// How many rows were given before it, refused ones included.
+    pub(crate) given: u64,
+    /// How many were written before it.
+    pub(crate) written: u64,
+    pub(crate) reason: String,
 }
 
 /// The list of finished shards.
@@ -28,7 +41,8 @@ pub(crate) struct Journal {
 }
 
 impl Journal {
-    /// Takes over the finished shards of an interrupted run in `work`; everything else is removed.
+    /// Takes over the finished shards of an interrupted run in `work`; everything else is removed. Returns the rows
+    /// that were left out among theirs, too.
     ///
     /// # Errors
     /// `Mismatch` when they were made from other inputs or with other options; they are kept then.
@@ -36,7 +50,7 @@ impl Journal {
         work: &mut DirectoryWriter,
         resume: &Resume,
         manifest: &mut Manifest,
-    ) -> Result<Self> {
+    ) -> Result<(Self, Vec<RefusedRow>)> {
         let ops = Arc::clone(work.ops());
         let journal = Self { ops, directory: work.path().to_owned(), key: resume.key.clone() };
         let notes = resume.proceed.then(|| journal.read()).flatten();
@@ -50,27 +64,29 @@ impl Journal {
             )
             .in_file(work.target()));
         }
-        for shard in notes.into_iter().flat_map(|notes| notes.shards) {
+        let (shards, mut refused) = notes.map(|notes| (notes.shards, notes.refused)).unwrap_or_default();
+        for shard in shards {
             if !is_whole(&journal.directory, &shard) {
                 break;
             }
             manifest.push(shard);
         }
+        refused.retain(|row| row.written <= manifest.num_samples);
         journal.remove_others(&manifest.shards)?;
         if !manifest.shards.is_empty() {
-            journal.write(&manifest.shards)?;
+            journal.write(&manifest.shards, &refused)?;
             work.keep_work();
         }
-        Ok(journal)
+        Ok((journal, refused))
     }
 
     fn read(&self) -> Option<Notes> {
         serde_json::from_slice(&fs::read(self.directory.join(NAME)).ok()?).ok()
     }
 
-    /// Records these shards as finished.
-    pub(crate) fn write(&self, shards: &[ShardEntry]) -> Result<()> {
-        let notes = Notes { key: self.key.clone(), shards: shards.to_vec() };
+    /// Records these shards as finished, and the rows left out so far.
+    pub(crate) fn write(&self, shards: &[ShardEntry], refused: &[RefusedRow]) -> Result<()> {
+        let notes = Notes { key: self.key.clone(), shards: shards.to_vec(), refused: refused.to_vec() };
         let text = serde_json::to_vec(&notes).map_err(|error| Error::invalid(error.to_string()))?;
         let (next, path) = (self.directory.join(NEXT), self.directory.join(NAME));
         let written = self.ops.write(&next, &text).and_then(|()| self.ops.rename(&next, &path));

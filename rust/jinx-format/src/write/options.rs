@@ -23,8 +23,8 @@ pub struct EncodeOptions {
     pub compress_threshold: u64,
     /// A compressed value is kept when it is at most this share of the original.
     pub compress_ratio: f64,
-    /// Top-level fields that are never compressed.
-    pub stored_fields: HashSet<String>,
+    /// Columns that are never compressed.
+    pub uncompressed: HashSet<String>,
     /// Keep what comes from another sidecar as it is stored there, whether it was compressed or not; otherwise every
     /// value is encoded again.
     pub keep_stored: bool,
@@ -59,7 +59,7 @@ impl Default for EncodeOptions {
             compression: Some(3),
             compress_threshold: 128,
             compress_ratio: 0.9,
-            stored_fields: HashSet::new(),
+            uncompressed: HashSet::new(),
             keep_stored: true,
             columns: HashSet::new(),
             max_row_bytes: MAX_ROW_BYTES,

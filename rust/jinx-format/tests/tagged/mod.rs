@@ -8,7 +8,7 @@ use jinx_core::value::Value;
 pub fn text_of(value: &Value) -> &str {
     match value {
         Value::Str(text) => text,
-        other => panic!("{other:?} is no text"),
+        other => panic!("{other:?} is not a string"),
     }
 }
 

@@ -29,7 +29,7 @@ impl Row {
         for (i, column) in self.columns().all.iter().enumerate() {
             if is_projected(&column.name) {
                 sink.key(&column.name)?;
-                self.emit_field(i, sink)?;
+                self.emit_column(i, sink)?;
             }
         }
         Ok(())
@@ -39,7 +39,7 @@ impl Row {
     ///
     /// # Errors
     /// As [`Row::emit`].
-    pub fn emit_field(&self, column: usize, sink: &mut impl Sink) -> Result<()> {
+    pub fn emit_column(&self, column: usize, sink: &mut impl Sink) -> Result<()> {
         let mut emit = || {
             let known = self.columns().all.get(column).ok_or_else(|| Error::invalid("no such column"))?;
             let encoding = known.encoding.as_ref().ok_or_else(|| unknown(&known.encoding_name))?;

@@ -201,7 +201,7 @@ impl Directory {
         (shard, i - self.starts[shard])
     }
 
-    /// Finds the fields of sample `i`.
+    /// Finds the columns of sample `i`.
     ///
     /// # Errors
     /// Errors of its shard or of the sample.

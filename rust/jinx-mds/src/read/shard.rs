@@ -38,16 +38,16 @@ pub struct Shard {
     limits: Limits,
 }
 
-/// The fields of one sample, located but not yet decoded.
+/// The columns of one sample, located but not yet decoded.
 #[derive(Debug)]
 pub struct Row {
     shard: Arc<Shard>,
-    found: Arc<FoundFields>,
+    found: Arc<FoundColumns>,
 }
 
-/// Where the fields of one sample are in its shard.
+/// Where the columns of one sample are in its shard.
 #[derive(Debug)]
-pub struct FoundFields {
+pub struct FoundColumns {
     /// Number in the shard.
     index: u64,
     start: u64,
@@ -238,7 +238,7 @@ impl Shard {
         self.codec.is_some()
     }
 
-    /// Finds the fields of sample `i`.
+    /// Finds the columns of sample `i`.
     ///
     /// # Errors
     /// `Corrupt` when its sizes do not add up; errors of reading.
@@ -251,22 +251,22 @@ impl Shard {
             let total = extent.end - extent.start;
             let head = self.slice(extent.start, total.min(to_u64(self.columns.head_len())))?;
             let spans = self.columns.spans(&head, total)?;
-            Ok(Row::new(self, FoundFields { index: i, start: extent.start, spans, whole: None }))
+            Ok(Row::new(self, FoundColumns { index: i, start: extent.start, spans, whole: None }))
         };
         find().map_err(|error| self.here(error, i))
     }
 
-    /// Finds the fields of sample `i`, which was read already.
+    /// Finds the columns of sample `i`, which was read already.
     ///
     /// # Errors
     /// As [`Shard::row`].
     pub fn row_of(self: &Arc<Self>, i: u64, whole: Bytes) -> Result<Row> {
         let spans = self.columns.split(&whole).map_err(|error| self.here(error, i))?;
-        Ok(Row::new(self, FoundFields { index: i, start: 0, spans, whole: Some(whole) }))
+        Ok(Row::new(self, FoundColumns { index: i, start: 0, spans, whole: Some(whole) }))
     }
 }
 
-impl FoundFields {
+impl FoundColumns {
     /// The sample at hand, where it had to be decompressed as one piece.
     pub fn whole(&self) -> Option<&Bytes> {
         self.whole.as_ref()
@@ -274,17 +274,17 @@ impl FoundFields {
 }
 
 impl Row {
-    fn new(shard: &Arc<Shard>, found: FoundFields) -> Self {
+    fn new(shard: &Arc<Shard>, found: FoundColumns) -> Self {
         Self { shard: Arc::clone(shard), found: Arc::new(found) }
     }
 
     /// A row that was found before, and that knows its shard again.
-    pub fn again(shard: Arc<Shard>, found: Arc<FoundFields>) -> Self {
+    pub fn again(shard: Arc<Shard>, found: Arc<FoundColumns>) -> Self {
         Self { shard, found }
     }
 
     /// What is left of the row for who does not want to hold its shard.
-    pub fn found(&self) -> &Arc<FoundFields> {
+    pub fn found(&self) -> &Arc<FoundColumns> {
         &self.found
     }
 
@@ -343,7 +343,7 @@ impl Row {
         self.found.spans.get(column).copied().ok_or_else(|| Error::invalid("no such column"))
     }
 
-    /// Names the place of an error in a field.
+    /// Names the place of an error in a column.
     pub fn here(&self, error: Error, column: usize) -> Error {
         let name = self.columns().all.get(column).map_or("", |column| column.name.as_str());
         self.shard.here(error.in_column(name), self.index())

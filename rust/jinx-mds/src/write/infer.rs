@@ -101,7 +101,7 @@ fn json_only(value: &Value) -> Result<()> {
 }
 
 /// Infers encodings that fit all samples.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Inference {
     kinds: BTreeMap<String, ValueType>,
     rows: u64,
@@ -109,7 +109,7 @@ pub struct Inference {
 
 impl Inference {
     /// # Errors
-    /// `Mismatch` naming a field that has no encoding, or no encoding that fits all samples so far.
+    /// `Mismatch` naming a column that has no encoding, or no encoding that fits all samples so far.
     pub fn observe(&mut self, row: &Value) -> Result<()> {
         let Value::Dict(members) = row else { return Err(Error::invalid("a sample that is not a dict")) };
         for (name, value) in members {

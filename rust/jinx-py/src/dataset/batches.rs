@@ -45,13 +45,13 @@ impl Batches {
     fn new(
         reader: Py<Reader>,
         source: &Bound<'_, PyAny>,
-        fields: Option<Vec<String>>,
+        columns: Option<Vec<String>>,
         threads: usize,
         depth: usize,
     ) -> PyResult<Self> {
         let prefetch = Mutex::new(Some(BatchPrefetch::default()));
         let source = source.try_iter()?.unbind();
-        Ok(Self { reader, source, columns: fields, threads, depth, prefetch })
+        Ok(Self { reader, source, columns, threads, depth, prefetch })
     }
 
     fn __iter__(slf: Py<Self>) -> Py<Self> {

@@ -1,6 +1,6 @@
 //! `Reader`: samples in files under a view. `jinx.Dataset` derives from it.
 
-use crate::dataset::handle::RowsHandle;
+use crate::dataset::handle::{PositionsHandle, RowsHandle};
 use crate::dataset::iterator::SampleIterator;
 use crate::dataset::open::OpenArguments;
 use crate::dataset::projection::Projection;
@@ -95,8 +95,13 @@ impl Reader {
         for (name, value) in changes.map(members).unwrap_or_default() {
             match name.extract::<String>()?.as_str() {
                 "indices" if value.is_none() => order = None,
-                "indices" => order = Some(Arc::new(positions(&value, rows.files().samples)?)),
-                "fields" => columns = value.extract()?,
+                "indices" => {
+                    order = Some(match value.cast::<PositionsHandle>() {
+                        Ok(found) => Arc::clone(&found.get().0),
+                        Err(_) => Arc::new(positions(&value, rows.files().samples)?),
+                    });
+                }
+                "columns" => columns = value.extract()?,
                 "decoders" => decoders = Decoders::new(value.extract()?),
                 // Before the indices, which count in these.
                 "rows" => rows = Arc::clone(&value.cast::<RowsHandle>()?.get().0),
@@ -274,7 +279,7 @@ impl Reader {
     }
 
     #[getter]
-    fn _fields(&self) -> Option<Vec<String>> {
+    fn _shown_columns(&self) -> Option<Vec<String>> {
         self.view.rows.projection().columns.clone()
     }
 
@@ -352,14 +357,14 @@ impl Reader {
     }
 
     /// What is known about the values at each path.
-    fn _field_stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let fields = py.detach(|| self.view.rows.statistics()).into_py_result()?;
-        let text = serde_json::to_vec(&fields).map_err(|error| to_py(&Error::invalid(error.to_string())))?;
+    fn _path_stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let stats = py.detach(|| self.view.rows.statistics()).into_py_result()?;
+        let text = serde_json::to_vec(&stats).map_err(|error| to_py(&Error::invalid(error.to_string())))?;
         plain_json(py, &text, false)
     }
 
     /// The top-level names, in the order in which they were first seen.
-    fn _field_names(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+    fn _stored_names(&self, py: Python<'_>) -> PyResult<Vec<String>> {
         py.detach(|| self.view.rows.column_names()).into_py_result()
     }
 
@@ -405,18 +410,18 @@ impl Reader {
     ///
     /// `paths` are those of the expression as names, and `kinds` what the files say that their values are.
     #[pyo3(signature = (expression, paths, kinds, limit = None))]
-    fn _filter<'py>(
+    fn _filter(
         &self,
-        py: Python<'py>,
+        py: Python<'_>,
         expression: &str,
         paths: Vec<Vec<String>>,
         kinds: Vec<Vec<String>>,
         limit: Option<u64>,
-    ) -> PyResult<(Bound<'py, PyBytes>, Vec<bool>)> {
+    ) -> PyResult<(PositionsHandle, Vec<bool>)> {
         let chosen = py
             .detach(|| crate::dataset::filter::filter(&self.view, expression, paths, &kinds, limit))
             .into_py_result()?;
-        Ok((PyBytes::new(py, &chosen.positions), chosen.in_vain))
+        Ok((PositionsHandle(Arc::new(chosen.positions)), chosen.in_vain))
     }
 
     fn _arrow_stream<'py>(

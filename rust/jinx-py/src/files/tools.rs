@@ -94,7 +94,7 @@ pub fn other_owner(py: Python<'_>, sidecar: PathBuf, main: PathBuf) -> PyResult<
         .into_py_result()
 }
 
-/// Fails when the sidecar beside `main` is another main file's.
+/// Fails when the sidecar next to `main` is another main file's.
 #[pyfunction]
 pub fn require_own_sidecar(py: Python<'_>, main: PathBuf) -> PyResult<()> {
     py.detach(|| jinx_core::io::require_own_sidecar(&absolute(main)?, &JinxIdentity)).into_py_result()

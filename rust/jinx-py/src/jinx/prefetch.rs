@@ -19,7 +19,7 @@ pub struct JinxValue {
     chain: Chain,
     pointer: Pointer,
     pub payload: Payload,
-    /// Where the value's text begins in its line, which tells the fields of a row apart.
+    /// Where the value's text begins in its line, which tells the columns of a row apart.
     start: u32,
     /// Bytes of its object.
     length: usize,
@@ -66,14 +66,14 @@ pub fn plan(
     let (shard, i) = shards.locate(position)?;
     let row = Row::new(shard.line(i)?);
     let mut planned = Vec::new();
-    for field in row.fields(shard)? {
-        let Some(chain) = field.chain.filter(|chain| chain.bin) else { continue };
+    for column in row.columns(shard)? {
+        let Some(chain) = column.chain.filter(|chain| chain.bin) else { continue };
         let Kind::Blob(payload @ (Payload::Raw | Payload::Npy)) = chain.kind else { continue };
-        let name = row.name(field);
+        let name = row.name(column);
         if !dataset.projection.has(name) || !wanted(name) {
             continue;
         }
-        let found = row.found(field);
+        let found = row.found(column);
         let Ok(stored) = EncodedValue::parse(chain, found.text) else { continue };
         let (Location::Sidecar(pointer), Some(length)) = (&stored.place, plausible_len(shard, &stored))
         else {

@@ -1,4 +1,4 @@
-//! A row's text and where its fields are in it: read once, scanned as far as needed.
+//! A row's text and where its columns are in it: read once, scanned as far as needed.
 
 use jinx_core::json::scan::{Members, Span};
 use jinx_core::json::text::unescape;
@@ -11,14 +11,14 @@ use std::borrow::Cow;
 use std::mem;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
-/// Names are compared one by one up to this many fields, and hashed beyond.
-const FEW_FIELDS: usize = 32;
+/// Names are compared one by one up to this many columns, and hashed beyond.
+const FEW_COLUMNS: usize = 32;
 /// Room for these is made at once.
-const EXPECTED_FIELDS: usize = 8;
+const EXPECTED_COLUMNS: usize = 8;
 
-/// One field: its name's and its value's place in the line.
+/// One column: its name's and its value's place in the line.
 #[derive(Debug)]
-pub struct Field {
+pub struct RowColumn {
     name: Name,
     pub chain: Option<Chain>,
     value: (u32, u32),
@@ -36,18 +36,18 @@ enum Name {
 #[derive(Debug)]
 pub struct Row {
     pub line: Vec<u8>,
-    /// All fields, once the whole line is scanned.
-    fields: OnceLock<Vec<Field>>,
+    /// All columns, once the whole line is scanned.
+    columns: OnceLock<Vec<RowColumn>>,
     /// Those before the place where the last look-up stopped.
-    scanned: Mutex<Vec<Field>>,
+    scanned: Mutex<Vec<RowColumn>>,
 }
 
-/// A field found in a row.
+/// A column found in a row.
 #[derive(Debug, Clone, Copy)]
 pub struct Found<'r> {
     pub chain: Option<Chain>,
     pub text: &'r [u8],
-    /// Where the text begins in its line, which tells the fields of a row apart.
+    /// Where the text begins in its line, which tells the columns of a row apart.
     pub start: u32,
     /// Elements or members of a list or dict, counted when it was found.
     pub elements: u32,
@@ -55,51 +55,56 @@ pub struct Found<'r> {
 
 impl Row {
     pub fn new(line: Vec<u8>) -> Self {
-        Self { line, fields: OnceLock::new(), scanned: Mutex::default() }
+        Self { line, columns: OnceLock::new(), scanned: Mutex::default() }
     }
 
-    /// All fields in order, scanned at the first call.
-    pub fn fields(&self, shard: &Shard) -> Result<&[Field]> {
-        if let Some(fields) = self.fields.get() {
-            return Ok(fields);
+    /// All columns in order, scanned at the first call.
+    pub fn columns(&self, shard: &Shard) -> Result<&[RowColumn]> {
+        if let Some(columns) = self.columns.get() {
+            return Ok(columns);
         }
-        let mut fields = mem::take(&mut *self.scanned());
-        scan(shard, &self.line, &mut fields, None)?;
-        Ok(self.fields.get_or_init(|| fields))
+        let mut columns = mem::take(&mut *self.scanned());
+        scan(shard, &self.line, &mut columns, None)?;
+        Ok(self.columns.get_or_init(|| columns))
     }
 
-    /// Looks a field up; scans on from where the last look-up stopped, and stops at the field.
+    /// Looks a column up; scans on from where the last look-up stopped, and stops at the column.
     pub fn find(&self, shard: &Shard, name: &str) -> Result<Option<Found<'_>>> {
-        let is_it = |field: &&Field| field.raw_name(&self.line) == name.as_bytes();
+        let is_it = |column: &&RowColumn| column.raw_name(&self.line) == name.as_bytes();
         // Of two equal names the last one holds in old files, which only a whole scan tells.
         let stops_early = shard.rules() == FormatVersion::V1_1;
-        if self.fields.get().is_none() && stops_early {
+        if self.columns.get().is_none() && stops_early {
             let mut scanned = self.scanned();
-            if let Some(field) = scanned.iter().find(is_it) {
-                return Ok(Some(self.found(field)));
+            if let Some(column) = scanned.iter().find(is_it) {
+                return Ok(Some(self.found(column)));
             }
-            if scanned.len() < FEW_FIELDS && scan(shard, &self.line, &mut scanned, Some(name))? {
-                return Ok(scanned.last().map(|field| self.found(field)));
+            if scanned.len() < FEW_COLUMNS && scan(shard, &self.line, &mut scanned, Some(name))? {
+                return Ok(scanned.last().map(|column| self.found(column)));
             }
         }
-        Ok(self.fields(shard)?.iter().find(is_it).map(|field| self.found(field)))
+        Ok(self.columns(shard)?.iter().find(is_it).map(|column| self.found(column)))
     }
 
-    fn scanned(&self) -> MutexGuard<'_, Vec<Field>> {
+    fn scanned(&self) -> MutexGuard<'_, Vec<RowColumn>> {
         self.scanned.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub fn name<'r>(&'r self, field: &'r Field) -> &'r str {
+    pub fn name<'r>(&'r self, column: &'r RowColumn) -> &'r str {
         // The scan has seen that the name is UTF-8.
-        std::str::from_utf8(field.raw_name(&self.line)).unwrap_or_default()
+        std::str::from_utf8(column.raw_name(&self.line)).unwrap_or_default()
     }
 
-    pub fn found(&self, field: &Field) -> Found<'_> {
-        Found { chain: field.chain, text: self.text(field), start: field.value.0, elements: field.elements }
+    pub fn found(&self, column: &RowColumn) -> Found<'_> {
+        Found {
+            chain: column.chain,
+            text: self.text(column),
+            start: column.value.0,
+            elements: column.elements,
+        }
     }
 
-    fn text(&self, field: &Field) -> &[u8] {
-        &self.line[field.value.0 as usize..field.value.1 as usize]
+    fn text(&self, column: &RowColumn) -> &[u8] {
+        &self.line[column.value.0 as usize..column.value.1 as usize]
     }
 }
 
@@ -107,7 +112,7 @@ fn split<'r>(shard: &Shard, raw: &'r [u8], text: &[u8]) -> Result<(Cow<'r, str>,
     shard.footer().split_key(unescape(raw)?, text)
 }
 
-impl Field {
+impl RowColumn {
     fn raw_name<'r>(&'r self, line: &'r [u8]) -> &'r [u8] {
         match &self.name {
             Name::Plain(start, end) => &line[*start as usize..*end as usize],
@@ -116,22 +121,22 @@ impl Field {
     }
 }
 
-/// Adds the fields behind the last of `fields`, up to the one called `stop`; says whether that was found.
-fn scan(shard: &Shard, line: &[u8], fields: &mut Vec<Field>, stop: Option<&str>) -> Result<bool> {
+/// Adds the columns behind the last of `columns`, up to the one called `stop`; says whether that was found.
+fn scan(shard: &Shard, line: &[u8], columns: &mut Vec<RowColumn>, stop: Option<&str>) -> Result<bool> {
     let (mut members, is_marked) = shard.members(line)?;
-    if let Some(last) = fields.last() {
+    if let Some(last) = columns.last() {
         members = Members::behind(line, last.value.1 as usize);
     }
     let known = shard.known_keys(line);
     // Known names differ from one another, so only where another came before must they be looked for.
-    let mut all_known = fields.is_empty();
+    let mut all_known = columns.is_empty();
     let mut unique = KeySet::default();
-    if fields.capacity() == 0 {
-        fields.reserve(EXPECTED_FIELDS);
+    if columns.capacity() == 0 {
+        columns.reserve(EXPECTED_COLUMNS);
     }
     while let Some(Span { key, value, elements }) = members.next_member()? {
         let raw = &line[key.0 as usize..key.1 as usize];
-        let known = known.get(fields.len()).filter(|known| *known.raw == *raw);
+        let known = known.get(columns.len()).filter(|known| *known.raw == *raw);
         let (name, chain) = match known {
             Some(known) => (Cow::Borrowed(&*known.name), known.chain),
             None => split(shard, raw, &line[value.0 as usize..value.1 as usize])?,
@@ -143,13 +148,13 @@ fn scan(shard: &Shard, line: &[u8], fields: &mut Vec<Field>, stop: Option<&str>)
             (Cow::Borrowed(_), Ok(length)) => Name::Plain(key.0, key.0 + length),
             _ => Name::Owned(name.as_ref().into()),
         };
-        let field = Field { name: place, chain, value, elements };
-        match if all_known { None } else { place_of(&name, line, fields, &mut unique) } {
-            None => fields.push(field),
+        let column = RowColumn { name: place, chain, value, elements };
+        match if all_known { None } else { place_of(&name, line, columns, &mut unique) } {
+            None => columns.push(column),
             Some(_) if shard.rules() == FormatVersion::V1_1 => {
                 return Err(Error::corrupt("the name appears twice in one row").in_column(&name));
             }
-            Some(at) => fields[at] = field,
+            Some(at) => columns[at] = column,
         }
         if stop.is_some_and(|stop| stop == name) {
             return Ok(true);
@@ -158,13 +163,13 @@ fn scan(shard: &Shard, line: &[u8], fields: &mut Vec<Field>, stop: Option<&str>)
     Ok(false)
 }
 
-/// Where a name is among the fields; `None` when it is new.
-fn place_of(name: &str, line: &[u8], fields: &[Field], unique: &mut KeySet) -> Option<usize> {
-    if fields.len() < FEW_FIELDS {
-        return fields.iter().position(|other| other.raw_name(line) == name.as_bytes());
+/// Where a name is among the columns; `None` when it is new.
+fn place_of(name: &str, line: &[u8], columns: &[RowColumn], unique: &mut KeySet) -> Option<usize> {
+    if columns.len() < FEW_COLUMNS {
+        return columns.iter().position(|other| other.raw_name(line) == name.as_bytes());
     }
     if unique.is_empty() {
-        for other in fields {
+        for other in columns {
             unique.insert(std::str::from_utf8(other.raw_name(line)).unwrap_or_default());
         }
     }

@@ -11,10 +11,10 @@ use crate::objects::{image, values};
 use crate::prefetch::value::PendingValue;
 use crate::prefetch::work::Work;
 use crate::sample::decoders::Decoders;
-use crate::sample::stored_fields::StoredFields;
+use crate::sample::stored_columns::StoredColumns;
 use jinx_core::sink::Sink;
 use jinx_core::{Cause, Result};
-use jinx_format::read::measure::field_length;
+use jinx_format::read::measure::value_length;
 use jinx_format::read::shard::Shard;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -36,14 +36,14 @@ struct Prefetch {
 }
 
 /// A row in its shard, while the shards are open.
-struct Place<'s> {
+struct ShardRow<'s> {
     shard: &'s Shard,
     /// Number in the shard.
     i: u64,
     row: &'s Row,
 }
 
-impl Place<'_> {
+impl ShardRow<'_> {
     fn find(&self, name: &str) -> Result<Option<Found<'_>>> {
         self.row.find(self.shard, name).map_err(|error| self.shard.here(error, self.i))
     }
@@ -54,15 +54,15 @@ impl JinxSample {
         Self { dataset, position, row: OnceLock::new(), prefetch: None }
     }
 
-    fn place<'s>(&'s self, py: Python<'_>, shards: &'s Shards) -> Result<Place<'s>> {
+    fn place<'s>(&'s self, py: Python<'_>, shards: &'s Shards) -> Result<ShardRow<'s>> {
         let (shard, i) = shards.locate(self.position)?;
         if let Some(row) = self.row.get() {
-            return Ok(Place { shard, i, row });
+            return Ok(ShardRow { shard, i, row });
         }
         // A mapped line is a copy of a kilobyte; anything that may wait is read without the GIL.
         let line = if shard.main().is_mapped() { shard.line(i) } else { py.detach(|| shard.line(i)) }?;
         let row = self.row.get_or_init(|| Row::new(line));
-        Ok(Place { shard, i, row })
+        Ok(ShardRow { shard, i, row })
     }
 
     fn pending(&self, found: &Found<'_>) -> Option<&PendingValue<JinxValue>> {
@@ -73,7 +73,7 @@ impl JinxSample {
     fn decode<'py>(
         &self,
         py: Python<'py>,
-        place: &Place<'_>,
+        place: &ShardRow<'_>,
         name: &str,
         found: Found<'_>,
         decoders: &Decoders,
@@ -111,13 +111,13 @@ impl JinxSample {
     }
 }
 
-impl StoredFields for JinxSample {
+impl StoredColumns for JinxSample {
     fn names<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let shards = self.dataset.shards.get().into_py_result()?;
         let place = self.place(py, &shards).into_py_result()?;
-        let fields = place.row.fields(place.shard);
-        let fields = fields.map_err(|error| to_py(&place.shard.here(error, place.i)))?;
-        let names = fields.iter().map(|field| place.row.name(field));
+        let columns = place.row.columns(place.shard);
+        let columns = columns.map_err(|error| to_py(&place.shard.here(error, place.i)))?;
+        let names = columns.iter().map(|column| place.row.name(column));
         let names = names.filter(|name| self.dataset.projection.has(name));
         PyList::new(py, names.map(|name| PyString::intern(py, name)).collect::<Vec<_>>())
     }
@@ -154,9 +154,9 @@ impl StoredFields for JinxSample {
     ) -> PyResult<()> {
         let shards = self.dataset.shards.get().into_py_result()?;
         let place = self.place(py, &shards).into_py_result()?;
-        let fields = place.row.fields(place.shard);
-        for field in fields.map_err(|error| to_py(&place.shard.here(error, place.i)))? {
-            let (name, found) = (place.row.name(field), place.row.found(field));
+        let columns = place.row.columns(place.shard);
+        for column in columns.map_err(|error| to_py(&place.shard.here(error, place.i)))? {
+            let (name, found) = (place.row.name(column), place.row.found(column));
             if wanted(name) && self.dataset.projection.has(name) && pending == self.pending(&found).is_some()
             {
                 let value = self.decode(py, &place, name, found, decoders, false)?;
@@ -205,7 +205,7 @@ impl StoredFields for JinxSample {
         if found.chain.is_none() && !is_media && matches!(found.text.first(), Some(b'[' | b'{')) {
             return Ok(Some(u64::from(found.elements)));
         }
-        match field_length(shard, found.chain, found.text, node) {
+        match value_length(shard, found.chain, found.text, node) {
             // A tensor's shape is known to torch alone.
             Err(error) if error.cause() == Cause::Unsupported => Ok(None),
             Err(error) if error.cause() == Cause::Mismatch => {
@@ -219,7 +219,7 @@ impl StoredFields for JinxSample {
         let shards = self.dataset.shards.get().into_py_result()?;
         let place = self.place(py, &shards).into_py_result()?;
         let found = place.find(name).into_py_result()?;
-        Ok(found.map(|found| summary::of_field(py, place.shard, name, found)))
+        Ok(found.map(|found| summary::of_column(py, place.shard, name, found)))
     }
 
     fn json(&self, py: Python<'_>, name: &str) -> PyResult<Option<Vec<u8>>> {
@@ -235,7 +235,7 @@ impl StoredFields for JinxSample {
         Ok(self.place(py, &shards).into_py_result()?.row.line.clone())
     }
 
-    fn duplicate(&self) -> Box<dyn StoredFields> {
+    fn duplicate(&self) -> Box<dyn StoredColumns> {
         Box::new(self.copy())
     }
 

@@ -1,4 +1,4 @@
-//! Fields of a JINX row in a sample's `repr`: what is not decoded is shown by type and size.
+//! Columns of a JINX row in a sample's `repr`: what is not decoded is shown by type and size.
 
 use crate::jinx::row::Found;
 use crate::objects::build::plain_json;
@@ -7,18 +7,18 @@ use jinx_core::codec::TextEncoding;
 use jinx_core::num::to_u64;
 use jinx_core::sink::Payload;
 use jinx_format::key::{Chain, Kind};
-use jinx_format::read::measure::field_length;
+use jinx_format::read::measure::value_length;
 use jinx_format::read::shard::Shard;
 use jinx_format::read::stored::{EncodedValue, Location};
 use pyo3::prelude::*;
 
-/// A field that is not decoded; nothing is read but its description. Strings and numbers look as in Python.
-pub fn of_field(py: Python<'_>, shard: &Shard, name: &str, found: Found<'_>) -> String {
+/// A column that is not decoded; nothing is read but its description. Strings and numbers look as in Python.
+pub fn of_column(py: Python<'_>, shard: &Shard, name: &str, found: Found<'_>) -> String {
     if let Some(chain) = found.chain {
         return of_chain(shard, chain, found.text);
     }
     let node = shard.tree().member(name);
-    let count = || field_length(shard, None, found.text, node).unwrap_or_default();
+    let count = || value_length(shard, None, found.text, node).unwrap_or_default();
     match found.text.first() {
         Some(b'[') => format!("<list of {}>", count()),
         Some(b'{') if node.is_some_and(|node| node.media) => "<media>".to_owned(),

@@ -64,7 +64,7 @@ pub fn measure(
         return Ok(Some(Measure::Length(length)));
     }
     let mut tree = TreeBuilder::default();
-    row.emit_field(column, &mut tree)?;
+    row.emit_column(column, &mut tree)?;
     let whole = tree.take()?;
     let mut value = &whole;
     for name in rest {

@@ -1,13 +1,13 @@
 //! Rows of MDS shards, for samples that may outlive the open files.
 
-use jinx_mds::read::shard::{FoundFields, Row, Shard};
+use jinx_mds::read::shard::{FoundColumns, Row, Shard};
 use std::sync::{Arc, Weak};
 
-/// Where the fields of a sample are. The open dataset keeps the file of its shard open, this does not.
+/// Where the columns of a sample are. The open dataset keeps the file of its shard open, this does not.
 #[derive(Clone)]
 pub struct FoundRow {
     shard: HeldShard,
-    fields: Arc<FoundFields>,
+    columns: Arc<FoundColumns>,
 }
 
 #[derive(Clone)]
@@ -24,7 +24,7 @@ impl FoundRow {
             Some(_) => HeldShard::File(Arc::downgrade(shard)),
             None => HeldShard::Memory(Arc::clone(shard)),
         };
-        Self { shard, fields: Arc::clone(row.found()) }
+        Self { shard, columns: Arc::clone(row.found()) }
     }
 
     /// The row, to be held while it is read; `None` when its shard is closed.
@@ -33,11 +33,11 @@ impl FoundRow {
             HeldShard::File(shard) => shard.upgrade()?,
             HeldShard::Memory(shard) => Arc::clone(shard),
         };
-        Some(Row::again(shard, Arc::clone(&self.fields)))
+        Some(Row::again(shard, Arc::clone(&self.columns)))
     }
 
     /// Whether it holds the bytes of a sample that was decompressed as one piece.
     pub fn has_copy(&self) -> bool {
-        self.fields.whole().is_some()
+        self.columns.whole().is_some()
     }
 }

@@ -1,4 +1,4 @@
-//! A sample of an MDS directory: its fields, found when it is first touched, and the values that are on their way.
+//! A sample of an MDS directory: its columns, found when it is first touched, and the values that are on their way.
 
 use crate::errors::{IntoPy, from_py, to_py};
 use crate::mds::dataset::{DecodeOptions, MdsDataset};
@@ -8,7 +8,7 @@ use crate::mds::value;
 use crate::prefetch::value::PendingValue;
 use crate::prefetch::work::Work;
 use crate::sample::decoders::Decoders;
-use crate::sample::stored_fields::StoredFields;
+use crate::sample::stored_columns::StoredColumns;
 use jinx_core::Result;
 use jinx_core::num::to_u64;
 use jinx_core::sink::Sink;
@@ -42,7 +42,7 @@ impl MdsSample {
         Self { dataset, position, found: OnceLock::new(), prefetch: Prefetch::Nothing }
     }
 
-    /// A sample whose fields are found already.
+    /// A sample whose columns are found already.
     pub fn with_row(dataset: Arc<MdsDataset>, position: u64, row: &Row) -> Self {
         Self { dataset, position, found: OnceLock::from(FoundRow::of(row)), prefetch: Prefetch::Nothing }
     }
@@ -80,8 +80,8 @@ impl MdsSample {
         Ok(row)
     }
 
-    /// The row, and where a field is in it; `None` where there is no such field.
-    fn field(&self, py: Python<'_>, name: &str) -> PyResult<Option<(Row, usize)>> {
+    /// The row, and where a column is in it; `None` where there is no such column.
+    fn column(&self, py: Python<'_>, name: &str) -> PyResult<Option<(Row, usize)>> {
         if !self.contains(py, name)? {
             return Ok(None);
         }
@@ -106,16 +106,16 @@ impl MdsSample {
         let read = self.pending(column).and_then(|pending| pending.object(py));
         let options = &self.dataset.decode_options;
         match decoders.get(py, &known.name)? {
-            None => value::field(py, row, column, options, read),
+            None => value::column(py, row, column, options, read),
             Some(decoder) => {
                 let options = DecodeOptions { image_bytes: true, ..(**options).clone() };
-                decoder.call1((value::field(py, row, column, &options, read)?,))
+                decoder.call1((value::column(py, row, column, &options, read)?,))
             }
         }
     }
 }
 
-impl StoredFields for MdsSample {
+impl StoredColumns for MdsSample {
     fn names<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let columns = self.columns()?;
         let names = columns.all.iter().map(|column| &column.name);
@@ -134,7 +134,7 @@ impl StoredFields for MdsSample {
         decoders: &Decoders,
         _unique: bool,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let Some((row, column)) = self.field(py, name)? else { return Ok(None) };
+        let Some((row, column)) = self.column(py, name)? else { return Ok(None) };
         self.decode(py, &row, column, decoders).map(Some)
     }
 
@@ -172,12 +172,12 @@ impl StoredFields for MdsSample {
         mut sink: &mut dyn Sink,
     ) -> Result<bool> {
         let fail = |error: PyErr| from_py(py, error);
-        let Some((row, column)) = self.field(py, name).map_err(fail)? else { return Ok(false) };
+        let Some((row, column)) = self.column(py, name).map_err(fail)? else { return Ok(false) };
         let is_pickle = row.columns().all[column].encoding == Some(Encoding::Pickle);
         if is_pickle || decoders.has(py, name).map_err(fail)? {
             return Ok(false);
         }
-        row.emit_field(column, &mut sink).map(|()| true)
+        row.emit_column(column, &mut sink).map(|()| true)
     }
 
     /// An image, which may have been drawn upon, is written as its file where it shows what is stored.
@@ -188,7 +188,7 @@ impl StoredFields for MdsSample {
         value: &Bound<'_, PyAny>,
         decoders: &Decoders,
     ) -> PyResult<bool> {
-        let Some((row, column)) = self.field(py, name)? else { return Ok(false) };
+        let Some((row, column)) = self.column(py, name)? else { return Ok(false) };
         let is_image = matches!(
             row.columns().all[column].encoding,
             Some(Encoding::Image(_) | Encoding::List(_) | Encoding::JpegArray)
@@ -203,12 +203,12 @@ impl StoredFields for MdsSample {
         if decoders.has(py, name)? {
             return Ok(None);
         }
-        let Some((row, column)) = self.field(py, name)? else { return Ok(None) };
+        let Some((row, column)) = self.column(py, name)? else { return Ok(None) };
         length(&row, column).map_err(|error| to_py(&row.here(error, column)))
     }
 
     fn summary(&self, py: Python<'_>, name: &str) -> PyResult<Option<String>> {
-        let Some((row, column)) = self.field(py, name)? else { return Ok(None) };
+        let Some((row, column)) = self.column(py, name)? else { return Ok(None) };
         let known = &row.columns().all[column];
         Ok(match &known.encoding {
             Some(Encoding::Bytes) => Some(format!("<bytes, {} bytes>", row.len_of(column))),
@@ -229,7 +229,7 @@ impl StoredFields for MdsSample {
         self.found.get().is_some_and(FoundRow::has_copy)
     }
 
-    fn duplicate(&self) -> Box<dyn StoredFields> {
+    fn duplicate(&self) -> Box<dyn StoredColumns> {
         let prefetch = match &self.prefetch {
             Prefetch::Nothing | Prefetch::Planned(_) => Prefetch::Nothing,
             Prefetch::Row(pending) => Prefetch::Row(Arc::clone(pending)),

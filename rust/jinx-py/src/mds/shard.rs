@@ -118,7 +118,7 @@ impl MdsShard {
         let row = self.read(py, i, Shard::row)?;
         let sample = PyDict::new(py);
         for (column, name) in self.names.iter().enumerate() {
-            sample.set_item(name, value::field(py, &row, column, &self.decode_options, None)?)?;
+            sample.set_item(name, value::column(py, &row, column, &self.decode_options, None)?)?;
         }
         Ok(sample)
     }

@@ -24,7 +24,7 @@ pub const DETACH_BYTES: u64 = 16 << 10;
 const SMALL_BYTES: usize = 64;
 
 /// A column of a row, from its bytes where they were read before (see [`container`]); the error names its place.
-pub fn field<'py>(
+pub fn column<'py>(
     py: Python<'py>,
     row: &Row,
     column: usize,

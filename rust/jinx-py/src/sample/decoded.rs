@@ -6,8 +6,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 use std::sync::OnceLock;
 
-/// Keeps each value that was decoded. Most samples are asked for one field or two, so the first has a place of its own:
-/// making a dict takes as long as reading a small field.
+/// Keeps each value that was decoded. Most samples are asked for one column or two, so the first has a place of its own:
+/// making a dict takes as long as reading a small column.
 #[derive(Default)]
 pub struct Decoded {
     first: OnceLock<(Py<PyString>, Py<PyAny>)>,
@@ -34,7 +34,7 @@ impl Decoded {
         }
     }
 
-    /// Keeps a value and gives it back; of two threads that decode the same field the first result wins.
+    /// Keeps a value and gives it back; of two threads that decode the same column the first result wins.
     pub fn keep<'py>(
         &self,
         py: Python<'py>,

@@ -5,7 +5,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use pyo3::{IntoPyObject, PyTraverseError};
 
-/// A dict of functions by field, or nothing. Each object that calls them holds a reference of its own: Python's garbage
+/// A dict of functions by column, or nothing. Each object that calls them holds a reference of its own: Python's garbage
 /// collector counts the references it is shown, and memory that several objects share it would count several times.
 #[derive(Default)]
 pub struct Decoders(Option<Py<PyDict>>);
@@ -27,7 +27,7 @@ impl Decoders {
         self.0.is_none()
     }
 
-    /// The function for a field.
+    /// The function for a column.
     pub fn get<'py>(
         &self,
         py: Python<'py>,
@@ -40,7 +40,7 @@ impl Decoders {
         self.0.as_ref().map_or(Ok(false), |functions| functions.bind(py).contains(name))
     }
 
-    /// Fields whose function makes an array of pixels of an image.
+    /// Columns whose function makes an array of pixels of an image.
     ///
     /// # Errors
     /// Those of a function that cannot be asked.

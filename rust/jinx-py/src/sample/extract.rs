@@ -120,7 +120,7 @@ fn emit_str(text: &Bound<'_, PyString>, sink: &mut impl Sink) -> Result<()> {
     sink.str(text)
 }
 
-/// Long values are not copied: the sink keeps their object, which is no subclass that could run code when it goes.
+/// Long values are not copied: the sink keeps their object, which is not of a subclass that could run code when it is freed.
 fn emit_bytes(payload: Payload, bytes: &Bound<'_, PyBytes>, sink: &mut impl Sink) -> Result<()> {
     let data = bytes.as_bytes();
     if data.len() < SHARED_BYTES {

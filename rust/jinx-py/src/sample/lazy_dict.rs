@@ -4,7 +4,7 @@ use crate::errors::{IntoPy, from_py};
 use crate::sample::decoded::Decoded;
 use crate::sample::decoders::Decoders;
 use crate::sample::extract;
-use crate::sample::pickle::PickledFields;
+use crate::sample::pickle::PickledColumns;
 use crate::sample::stored::StoredSample;
 use jinx_core::sink::Sink;
 use jinx_core::{Error, Result};
@@ -35,7 +35,7 @@ pub struct LazyDict {
     pub(crate) decoders: Decoders,
     /// Decoded values by name, while the sample is as stored.
     pub(crate) cache: Decoded,
-    /// All fields in order once the sample was changed; replaces what is stored.
+    /// All columns in order once the sample was changed; replaces what is stored.
     pub(crate) edited: OnceLock<Py<PyDict>>,
 }
 
@@ -69,7 +69,7 @@ impl LazyDict {
         Ok(self.cache.get(py, name)?.map_or(Slot::Stored, Slot::Value))
     }
 
-    /// The value under `name`, or `None` when there is no such field.
+    /// The value under `name`, or `None` when there is no such column.
     pub fn lookup<'py>(
         &self,
         py: Python<'py>,
@@ -97,7 +97,7 @@ impl LazyDict {
         }
     }
 
-    /// Keeps a decoded value; of two threads that decode the same field the first result wins.
+    /// Keeps a decoded value; of two threads that decode the same column the first result wins.
     fn remember<'py>(
         &self,
         py: Python<'py>,
@@ -112,7 +112,7 @@ impl LazyDict {
                 return Ok(other);
             }
             edited.set_item(name, &value)?;
-            // Tells later whether the field still is as stored.
+            // Tells later whether the column still is as stored.
             self.cache.keep(py, name, value.clone())?;
             return Ok(value);
         }
@@ -154,7 +154,7 @@ impl LazyDict {
         Ok(dict)
     }
 
-    /// Whether the field is as stored: not touched, handed out as something that cannot be changed in place, or not
+    /// Whether the column is as stored: not touched, handed out as something that cannot be changed in place, or not
     /// changed since.
     fn keeps_stored(
         &self,
@@ -191,12 +191,12 @@ impl LazyDict {
             let name = name.cast_into::<PyString>().map_err(|error| fail(error.into()))?;
             let text = name.to_str().map_err(|_| Error::invalid(extract::SURROGATE_KEY))?;
             sink.key(text)?;
-            self.emit_field(py, &name, text, depth + 1, sink).map_err(|error| error.in_column(text))?;
+            self.emit_column(py, &name, text, depth + 1, sink).map_err(|error| error.in_column(text))?;
         }
         sink.end_dict()
     }
 
-    fn emit_field(
+    fn emit_column(
         &self,
         py: Python<'_>,
         name: &Bound<'_, PyString>,
@@ -215,9 +215,9 @@ impl LazyDict {
         extract::emit_value(&value.map_err(fail)?, depth, sink)
     }
 
-    /// The fields as values, and those that are plain JSON as their text.
-    pub fn pack<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyDict>, PickledFields)> {
-        let (values, mut texts) = (PyDict::new(py), PickledFields::default());
+    /// The columns as values, and those that are plain JSON as their text.
+    pub fn pack<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyDict>, PickledColumns)> {
+        let (values, mut texts) = (PyDict::new(py), PickledColumns::default());
         let as_stored = self.edited.get().is_none() && self.decoders.is_none();
         for name in self.names(py)?.iter() {
             let name = name.cast_into::<PyString>()?;
@@ -304,5 +304,5 @@ pub fn _sample_of(
             None => dict.set_item(name, undecoded(py)?)?,
         }
     }
-    Ok(LazyDict::of_dict(dict.unbind(), Some(StoredSample::of(PickledFields::new(carried)))))
+    Ok(LazyDict::of_dict(dict.unbind(), Some(StoredSample::of(PickledColumns::new(carried)))))
 }

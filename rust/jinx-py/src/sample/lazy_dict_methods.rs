@@ -2,7 +2,7 @@
 
 use crate::sample::lazy_dict::{LazyDict, Slot, missing, no_key};
 use crate::sample::repr;
-use crate::sample::stored_fields::no_line;
+use crate::sample::stored_columns::no_line;
 use pyo3::PyTraverseError;
 use pyo3::exceptions::{PyKeyError, PyTypeError};
 use pyo3::gc::PyVisit;
@@ -23,7 +23,7 @@ impl LazyDict {
 
     fn __setitem__(&self, py: Python<'_>, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<()> {
         if text_key(key).is_none() {
-            return Err(PyTypeError::new_err("field names must be str"));
+            return Err(PyTypeError::new_err("column names must be str"));
         }
         self.edit(py)?.set_item(key, value)
     }
@@ -285,7 +285,7 @@ impl LazyDict {
 }
 
 impl LazyDict {
-    /// A short text for a field that is not decoded; it is decoded where there is none without.
+    /// A short text for a column that is not decoded; it is decoded where there is none without.
     fn stored_text(&self, py: Python<'_>, name: &Bound<'_, PyString>) -> PyResult<String> {
         if let Some(stored) = &self.stored
             && let Some(text) = stored.summary(py, name.to_str()?)?

@@ -8,4 +8,4 @@ pub mod lazy_dict_methods;
 pub mod pickle;
 pub mod repr;
 pub mod stored;
-pub mod stored_fields;
+pub mod stored_columns;

@@ -1,4 +1,4 @@
-//! A sample on its way to another process: plain fields travel as their JSON text, the others as values.
+//! A sample on its way to another process: plain columns travel as their JSON text, the others as values.
 //!
 //! A row of messages is then one bytes object instead of a pickle of its many dicts and strings, and it is
 //! parsed on the other side only if somebody looks at it.
@@ -6,27 +6,26 @@
 use crate::errors::{IntoPy, to_py};
 use crate::objects::build::plain_json;
 use crate::sample::decoders::Decoders;
-use crate::sample::stored_fields::StoredFields;
+use crate::sample::stored_columns::StoredColumns;
 use jinx_core::json::scan::Members;
 use jinx_core::json::text::{push_json_str, unescape};
-use jinx_core::sink::Sink;
 use jinx_core::{Error, Result};
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString};
 use std::borrow::Cow;
 
-/// The JSON text of fields, as one object.
+/// The JSON text of columns, as one object.
 #[derive(Default, Clone)]
-pub struct PickledFields {
+pub struct PickledColumns {
     line: Vec<u8>,
 }
 
-impl PickledFields {
+impl PickledColumns {
     pub fn new(line: Vec<u8>) -> Self {
         Self { line }
     }
 
-    /// Adds a field with its JSON text.
+    /// Adds a column with its JSON text.
     pub fn push(&mut self, name: &str, text: &[u8]) -> Result<()> {
         self.line.push(if self.line.is_empty() { b'{' } else { b',' });
         push_json_str(&mut self.line, name)?;
@@ -45,24 +44,24 @@ impl PickledFields {
     }
 
     /// The names, and the text of each.
-    fn fields(&self) -> Result<Vec<(Cow<'_, str>, &[u8])>> {
-        let (mut members, mut fields) = (Members::new(&self.line), Vec::new());
+    fn columns(&self) -> Result<Vec<(Cow<'_, str>, &[u8])>> {
+        let (mut members, mut columns) = (Members::new(&self.line), Vec::new());
         while let Some(span) = members.next_member()? {
-            fields.push((unescape(&self.line[span.key_range()])?, &self.line[span.value_range()]));
+            columns.push((unescape(&self.line[span.key_range()])?, &self.line[span.value_range()]));
         }
-        Ok(fields)
+        Ok(columns)
     }
 
     fn find(&self, name: &str) -> PyResult<Option<&[u8]>> {
-        let fields = self.fields().into_py_result()?;
-        Ok(fields.into_iter().find(|(other, _)| other == name).map(|(_, text)| text))
+        let columns = self.columns().into_py_result()?;
+        Ok(columns.into_iter().find(|(other, _)| other == name).map(|(_, text)| text))
     }
 }
 
-impl StoredFields for PickledFields {
+impl StoredColumns for PickledColumns {
     fn names<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        let fields = self.fields().into_py_result()?;
-        PyList::new(py, fields.iter().map(|(name, _)| PyString::intern(py, name)))
+        let columns = self.columns().into_py_result()?;
+        PyList::new(py, columns.iter().map(|(name, _)| PyString::intern(py, name)))
     }
 
     fn contains(&self, _py: Python<'_>, name: &str) -> PyResult<bool> {
@@ -90,29 +89,18 @@ impl StoredFields for PickledFields {
         _decoders: &Decoders,
         keep: &mut dyn FnMut(Bound<'py, PyString>, Bound<'py, PyAny>) -> PyResult<()>,
     ) -> PyResult<()> {
-        let fields = self.fields().into_py_result()?;
-        for (name, text) in fields.iter().filter(|(name, _)| !pending && wanted(name)) {
+        let columns = self.columns().into_py_result()?;
+        for (name, text) in columns.iter().filter(|(name, _)| !pending && wanted(name)) {
             keep(PyString::intern(py, name), plain_json(py, text, false)?)?;
         }
         Ok(())
-    }
-
-    fn emit(
-        &self,
-        _py: Python<'_>,
-        _name: &str,
-        _decoders: &Decoders,
-        _depth: usize,
-        _sink: &mut dyn Sink,
-    ) -> Result<bool> {
-        Ok(false)
     }
 
     fn json(&self, _py: Python<'_>, name: &str) -> PyResult<Option<Vec<u8>>> {
         Ok(self.find(name)?.map(<[u8]>::to_vec))
     }
 
-    fn duplicate(&self) -> Box<dyn StoredFields> {
+    fn duplicate(&self) -> Box<dyn StoredColumns> {
         Box::new(self.clone())
     }
 }

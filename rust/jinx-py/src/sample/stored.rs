@@ -1,37 +1,37 @@
-//! The stored fields of a sample: a JINX row in its place, or others behind a pointer.
+//! The stored columns of a sample: a JINX row in its place, or others behind a pointer.
 
 use crate::jinx::sample::JinxSample;
-use crate::sample::stored_fields::StoredFields;
+use crate::sample::stored_columns::StoredColumns;
 use std::ops::{Deref, DerefMut};
 
 /// A sample of JINX shards needs no allocation: `ds[i]["x"]` takes no longer than a few of them.
 pub enum StoredSample {
     Jinx(JinxSample),
-    Other(Box<dyn StoredFields>),
+    Other(Box<dyn StoredColumns>),
 }
 
 impl StoredSample {
-    pub fn of(fields: impl StoredFields + 'static) -> Self {
-        Self::Other(Box::new(fields))
+    pub fn of(columns: impl StoredColumns + 'static) -> Self {
+        Self::Other(Box::new(columns))
     }
 
-    /// The same fields, for a copy of the sample.
+    /// The same columns, for a copy of the sample.
     pub fn copy(&self) -> Self {
         match self {
             Self::Jinx(sample) => Self::Jinx(sample.copy()),
-            Self::Other(fields) => Self::Other(fields.duplicate()),
+            Self::Other(columns) => Self::Other(columns.duplicate()),
         }
     }
 }
 
 impl Deref for StoredSample {
-    type Target = dyn StoredFields;
+    type Target = dyn StoredColumns;
 
     #[inline]
     fn deref(&self) -> &Self::Target {
         match self {
             Self::Jinx(sample) => sample,
-            Self::Other(fields) => &**fields,
+            Self::Other(columns) => &**columns,
         }
     }
 }
@@ -40,7 +40,7 @@ impl DerefMut for StoredSample {
     fn deref_mut(&mut self) -> &mut Self::Target {
         match self {
             Self::Jinx(sample) => sample,
-            Self::Other(fields) => &mut **fields,
+            Self::Other(columns) => &mut **columns,
         }
     }
 }

@@ -7,7 +7,7 @@ use crate::errors::{IntoPy, from_py};
 use crate::sample::decoders::Decoders;
 use crate::sample::extract;
 use crate::sample::stored::StoredSample;
-use crate::sample::stored_fields::StoredFields;
+use crate::sample::stored_columns::StoredColumns;
 use jinx_core::sink::Sink;
 use jinx_core::value::{TreeBuilder, Value};
 use jinx_core::{Error, Result};
@@ -248,7 +248,7 @@ struct MemorySample {
     i: u64,
 }
 
-impl StoredFields for MemorySample {
+impl StoredColumns for MemorySample {
     fn names<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let names: Vec<_> = self.rows.shown().map(|(name, _)| PyString::intern(py, name)).collect();
         PyList::new(py, names)
@@ -289,18 +289,7 @@ impl StoredFields for MemorySample {
         Ok(())
     }
 
-    fn emit(
-        &self,
-        _py: Python<'_>,
-        _name: &str,
-        _decoders: &Decoders,
-        _depth: usize,
-        _sink: &mut dyn Sink,
-    ) -> Result<bool> {
-        Ok(false)
-    }
-
-    fn duplicate(&self) -> Box<dyn StoredFields> {
+    fn duplicate(&self) -> Box<dyn StoredColumns> {
         Box::new(Self { rows: Arc::clone(&self.rows), i: self.i })
     }
 }

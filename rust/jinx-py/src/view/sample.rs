@@ -3,7 +3,7 @@
 use crate::prefetch::work::Work;
 use crate::sample::decoders::Decoders;
 use crate::sample::stored::StoredSample;
-use crate::sample::stored_fields::{StoredFields, no_line};
+use crate::sample::stored_columns::{StoredColumns, no_line};
 use jinx_core::Result;
 use jinx_core::sink::Sink;
 use pyo3::prelude::*;
@@ -31,7 +31,7 @@ impl ViewSample {
     }
 }
 
-impl StoredFields for ViewSample {
+impl StoredColumns for ViewSample {
     fn names<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let names = self.base.names(py)?;
         for name in self.own.names(py)?.iter() {
@@ -110,7 +110,7 @@ impl StoredFields for ViewSample {
         self.base.keeps_copy()
     }
 
-    fn duplicate(&self) -> Box<dyn StoredFields> {
+    fn duplicate(&self) -> Box<dyn StoredColumns> {
         Box::new(Self::new(self.base.copy(), self.own.copy(), Arc::clone(&self.own_names)))
     }
 

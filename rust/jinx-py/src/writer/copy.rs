@@ -141,7 +141,7 @@ pub struct Copied<'c, 'py> {
     pub own: Vec<(String, Bound<'py, PyAny>)>,
     /// An Arrow stream of more of them.
     pub table: Option<&'c Bound<'py, PyAny>>,
-    /// Only the columns that views have beside their files.
+    /// Only the columns that views add to their files.
     pub own_only: bool,
 }
 

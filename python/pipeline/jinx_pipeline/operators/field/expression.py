@@ -38,7 +38,7 @@ def parse(text: str) -> tuple[Test, tuple[str, ...]]:
         A function of the values by path, and the paths.
 
     Raises:
-        ExpressionError: It is no such expression.
+        ExpressionError: The text is not such an expression.
     """
     if len(text) > _MAX_LENGTH:
         raise ExpressionError(f"the condition has {len(text)} characters; at most {_MAX_LENGTH} are read")

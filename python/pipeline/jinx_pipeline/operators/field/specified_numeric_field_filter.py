@@ -1,5 +1,6 @@
 """specified_numeric_field_filter."""
 
+import math
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 class SpecifiedNumericFieldFilter(ConditionFilter):
     """Keeps samples whose number at a field lies in a range; of a list each must.
 
-    A string that holds a number is one. What is no number is not kept. Without a field all samples stay.
+    A string that holds a number counts as one. Other values are not kept. Without a field all samples stay.
 
         create("specified_numeric_field_filter", field_key="n", min_value=2)([{"n": 1}, {"n": "2.5"}])  # [{"n": "2.5"}]
 
@@ -38,7 +39,19 @@ class SpecifiedNumericFieldFilter(ConditionFilter):
     def holds(self, batch: Batch) -> "npt.NDArray[np.bool_]":
         if not self.field_key:
             return np.ones(len(batch), dtype=np.bool_)
+        stored = batch.stored_numbers(self.field_key)
+        if stored is not None:
+            return self._inside(stored)
         return np.array([self._holds(value) for value in batch.column(self.field_key)], dtype=np.bool_)
+
+    def _inside(self, values: "npt.NDArray[Any]") -> "npt.NDArray[np.bool_]":
+        least, largest = self.min_value, self.max_value
+        if values.dtype.kind != "f":
+            # Compared as integers, exactly.
+            least = math.ceil(least) if math.isfinite(least) else least
+            largest = math.floor(largest) if math.isfinite(largest) else largest
+        found = np.ma.asarray((values >= least) & (values <= largest))
+        return found.filled(fill_value=False)
 
     def _holds(self, value: Any) -> bool:
         if isinstance(value, list | tuple):

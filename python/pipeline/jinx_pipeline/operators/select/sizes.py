@@ -6,7 +6,7 @@ from jinx_pipeline.operators.parameters import ParameterError
 
 
 def check_size(operator: str, ratio: float | None, number: int | None, names: tuple[str, str]) -> None:
-    """Refuse what is no size.
+    """Refuse what is not a size.
 
     Args:
         operator: The operator's name.

@@ -33,8 +33,8 @@ class AlphanumericFilter(Filter):
         tokenization: Measure letters for each token.
         min_ratio: The least share.
         max_ratio: The largest.
-        tokenizer: The path of a `tokenizer.json` or of its folder; without one the tokens are words at Unicode's word
-            boundaries.
+        tokenizer: The path of a `tokenizer.json` or of its directory; without one the tokens are words at Unicode's
+            word boundaries.
     """
 
     tokenization: bool = False

@@ -16,7 +16,7 @@ class FlaggedWordsFilter(ListedWordsFilter):
         create("flagged_words_filter", flagged_words=["foo"])([{"text": "foo"}, {"text": "fine"}])  # [{"text": "fine"}]
 
     Attributes:
-        flagged_words_dir: A folder with a list in each file `*flagged_words*.json` (`{"en": ["word", ...]}`) or
+        flagged_words_dir: A directory with a list in each file `*flagged_words*.json` (`{"en": ["word", ...]}`) or
             `flagged_words.LANG.txt` (a word a line); without it the built-in lists are used.
         flagged_words: The list itself.
     """

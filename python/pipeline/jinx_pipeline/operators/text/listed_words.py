@@ -35,7 +35,7 @@ class ListedWordsFilter(Filter):
 
     @abstractmethod
     def source(self) -> tuple[str, Path | None, list[str] | None]:
-        """The kind of list, and what the user gave: a folder, and the list itself."""
+        """The kind of list, and what the user gave: a directory, and the list itself."""
 
     def check(self) -> None:
         self._words()

@@ -17,7 +17,7 @@ class StopwordsFilter(ListedWordsFilter):
         # [{"text": "this is the one"}]
 
     Attributes:
-        stopwords_dir: A folder with a list in each file `*stopwords*.json` (`{"en": ["word", ...]}`) or
+        stopwords_dir: A directory with a list in each file `*stopwords*.json` (`{"en": ["word", ...]}`) or
             `stopwords.LANG.txt` (a word a line); without it the built-in lists are used.
         stopwords: The list itself.
     """

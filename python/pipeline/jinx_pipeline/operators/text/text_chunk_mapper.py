@@ -34,7 +34,7 @@ class TextChunkMapper(Splitter):
         max_len: The largest length of a chunk, in tokens or code points.
         split_pattern: A regular expression for what lies between chunks; it belongs to none.
         overlap_len: How much of a chunk that was too long the next one repeats.
-        tokenizer: The path of a `tokenizer.json` or of its folder; without one lengths are code points.
+        tokenizer: The path of a `tokenizer.json` or of its directory; without one lengths are code points.
     """
 
     max_len: int | None = None

@@ -28,7 +28,7 @@ def load_tokenizer(name: str, device: str) -> Any:
     path = Path(name)
     file = path / "tokenizer.json" if path.is_dir() else path
     if not file.is_file():
-        raise FileNotFoundError(f"{name}: no tokenizer there; give the path of a tokenizer.json or of its folder")
+        raise FileNotFoundError(f"{name}: no tokenizer there; give the path of a tokenizer.json or of its directory")
     return require("tokenizers", extra="text", what="A tokenizer").Tokenizer.from_file(str(file))
 
 

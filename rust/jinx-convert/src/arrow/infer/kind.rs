@@ -13,7 +13,7 @@ use std::collections::HashMap;
 /// Dicts that are used as maps have ever new names; a larger schema is useless.
 const MAX_MEMBERS: usize = 10_000;
 
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct InferredField {
     pub(crate) kind: InferredType,
     /// The feature, if the caller states that this is media.
@@ -22,7 +22,7 @@ pub(crate) struct InferredField {
     seen: bool,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) enum InferredType {
     #[default]
     Null,
@@ -42,7 +42,7 @@ pub(crate) enum InferredType {
 }
 
 /// The members of all dicts at one place.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct InferredMembers {
     nodes: Vec<(String, InferredField)>,
     places: HashMap<String, usize>,

@@ -249,7 +249,7 @@ fn make(root: &Path, nodes: &[(&str, Node)]) {
     }
 }
 
-/// Publishes a directory beside `before` and returns all disks that a cut may leave.
+/// Publishes a directory next to `before` and returns all disks that a cut may leave.
 fn publish(before: &[(&str, Node)], journal: Journal) -> Vec<Disk> {
     let root = tempfile::tempdir().unwrap();
     make(root.path(), before);

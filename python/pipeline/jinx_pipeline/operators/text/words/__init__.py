@@ -1,4 +1,4 @@
-"""Lists of words: the built-in ones, and those of a folder that the user names."""
+"""Lists of words: the built-in ones, and those of a directory that the user names."""
 
 import json
 from functools import lru_cache

@@ -9,10 +9,10 @@ use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString};
 use std::sync::Arc;
 
-/// The stored fields of one sample: a row of a JINX shard, a sample of an MDS directory, the text in a pickle.
+/// The stored columns of one sample: a row of a JINX shard, a sample of an MDS directory, the text in a pickle.
 ///
 /// It reads and decodes at every call; `LazyDict` keeps what was decoded, and what was changed.
-pub trait StoredFields: Send + Sync {
+pub trait StoredColumns: Send + Sync {
     /// The names in order.
     ///
     /// # Errors
@@ -23,7 +23,7 @@ pub trait StoredFields: Send + Sync {
     /// Those of reading.
     fn contains(&self, py: Python<'_>, name: &str) -> PyResult<bool>;
 
-    /// A field's value, through its decoder if it has one; `None` where there is no such field. `unique` asks for names
+    /// A column's value, through its decoder if it has one; `None` where there is no such column. `unique` asks for names
     /// that appear twice in a dict below it.
     ///
     /// # Errors
@@ -36,11 +36,11 @@ pub trait StoredFields: Send + Sync {
         unique: bool,
     ) -> PyResult<Option<Bound<'py, PyAny>>>;
 
-    /// Decodes all fields that `wanted` names and gives them to `keep`: those that are on their way (`pending`), or the
+    /// Decodes all columns that `wanted` names and gives them to `keep`: those that are on their way (`pending`), or the
     /// others.
     ///
     /// # Errors
-    /// As [`StoredFields::value`].
+    /// As [`StoredColumns::value`].
     fn values<'py>(
         &self,
         py: Python<'py>,
@@ -50,20 +50,22 @@ pub trait StoredFields: Send + Sync {
         keep: &mut dyn FnMut(Bound<'py, PyString>, Bound<'py, PyAny>) -> PyResult<()>,
     ) -> PyResult<()>;
 
-    /// Emits a field as it is stored, inside `depth` containers; false where it is known only as a Python object.
+    /// Emits a column as it is stored, inside `depth` containers; false where it is known only as a Python object.
     ///
     /// # Errors
     /// Those of reading, and of the sink.
     fn emit(
         &self,
-        py: Python<'_>,
-        name: &str,
-        decoders: &Decoders,
-        depth: usize,
-        sink: &mut dyn Sink,
-    ) -> Result<bool>;
+        _py: Python<'_>,
+        _name: &str,
+        _decoders: &Decoders,
+        _depth: usize,
+        _sink: &mut dyn Sink,
+    ) -> Result<bool> {
+        Ok(false)
+    }
 
-    /// Emits the whole sample as it is stored; false where that is done field by field.
+    /// Emits the whole sample as it is stored; false where that is done column by column.
     ///
     /// # Errors
     /// Those of reading, and of the sink.
@@ -85,7 +87,7 @@ pub trait StoredFields: Send + Sync {
         Ok(false)
     }
 
-    /// A field's length, where it can be told without decoding.
+    /// A column's length, where it can be told without decoding.
     ///
     /// # Errors
     /// Those of reading; `TypeError` for what has no length.
@@ -93,7 +95,7 @@ pub trait StoredFields: Send + Sync {
         Ok(None)
     }
 
-    /// A short text for a field, where there is one without decoding.
+    /// A short text for a column, where there is one without decoding.
     ///
     /// # Errors
     /// Those of reading.
@@ -101,7 +103,7 @@ pub trait StoredFields: Send + Sync {
         Ok(None)
     }
 
-    /// A field's JSON text, where that is all there is to it.
+    /// A column's JSON text, where that is all there is to it.
     ///
     /// # Errors
     /// Those of reading.
@@ -122,10 +124,10 @@ pub trait StoredFields: Send + Sync {
         false
     }
 
-    /// The same fields, for a copy of the sample.
-    fn duplicate(&self) -> Box<dyn StoredFields>;
+    /// The same columns, for a copy of the sample.
+    fn duplicate(&self) -> Box<dyn StoredColumns>;
 
-    /// Finds out what can be read ahead of the fields that `wanted` names; needs no GIL. What fails is done again, and
+    /// Finds out what can be read ahead of the columns that `wanted` names; needs no GIL. What fails is done again, and
     /// reported, when it is touched.
     fn plan(&mut self, _wanted: &dyn Fn(&str) -> bool) {}
 
