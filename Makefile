@@ -36,7 +36,7 @@ INSTALL = $(if $(wildcard $(BIN)/uv),$(BIN)/uv pip install --quiet --python $(PY
 INSTALL_STREAMING = $(if $(wildcard $(BIN)/uv),$(BIN)/uv pip install --quiet --python $(STREAMING)/bin/python,$(STREAMING)/bin/python -m pip install --quiet)
 CRATES := --workspace --exclude jinx-py
 
-.PHONY: help setup develop demo test test-rust test-streaming test-python test-quick test-ray test-trainers coverage need-llvm-cov lint lint-rust lint-python bench bench-mds bench-micro bench-order bench-packing bench-pipeline bench-views soak fuzz pages docs wheel pins clean need-cargo
+.PHONY: help setup develop demo test test-rust test-streaming test-python test-quick test-ray test-trainers coverage need-llvm-cov lint lint-rust lint-python bench bench-mds bench-micro bench-order bench-packing bench-ray bench-pipeline bench-views soak fuzz pages docs wheel pins clean need-cargo
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -151,7 +151,7 @@ bench: develop $(STAMPS)/test ## speed, memory and disk next to other systems: a
 bench-mds: need-cargo $(STREAMING)/.stamp develop ## MDS readers compared: minutes, and a page in docs/benchmarks
 	PYTHONPATH=python $(STREAMING)/bin/python -m bench.mds --save $(BENCH_OUT) $(BENCH_ARGS)
 
-bench-order: develop $(STAMPS)/test $(STREAMING)/.stamp ## shuffle and sort on disk next to other systems: half an hour, 30 GB of disk, and a page
+bench-order: develop $(STAMPS)/test $(STREAMING)/.stamp ## shuffle and sort on disk next to other systems: nine minutes, 12 GB of disk, and a page
 	$(PY) -m bench.order --save $(BENCH_OUT) $(BENCH_ARGS)
 
 bench-micro: need-cargo develop ## what single steps cost, in Rust and in Python
@@ -160,6 +160,9 @@ bench-micro: need-cargo develop ## what single steps cost, in Rust and in Python
 
 bench-packing: develop $(STAMPS)/test ## packers and packing loaders compared: minutes, and a page in docs/benchmarks
 	$(PY) -m bench.packing --save $(BENCH_OUT) $(BENCH_ARGS)
+
+bench-ray: $(STAMPS)/ray develop ## the pipeline on Ray next to Ray Data while nodes die: nine minutes, and a page
+	$(PY) -m bench.ray --save $(BENCH_OUT) $(BENCH_ARGS)
 
 bench-views: develop $(STAMPS)/test ## copies, saved views, added columns and filters next to other systems: minutes, and a page
 	$(PY) -m bench.views --save $(BENCH_OUT) $(BENCH_ARGS)

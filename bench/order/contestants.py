@@ -1,8 +1,8 @@
 """One rewriting of one dataset by one system, in a process of its own.
 
-    python -m bench.order.contestants CONTESTANT OPERATION PLACE OUT MEMORY
+    python -m bench.order.contestants CONTESTANT OPERATION PLACE OUT MEMORY [GROUP]
 
-It prints what it took as JSON. Every output is synced within the time.
+It prints what it took as JSON. Every output is synced within the time. GROUP is a control group to run in.
 """
 
 import json
@@ -13,6 +13,8 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+
+from bench.order import limit
 
 # Its commands need mosaicml-streaming, which has an environment of its own.
 MLDATAFORGE = Path(__file__).resolve().parents[2] / ".venv-streaming" / "bin" / "python"
@@ -101,7 +103,9 @@ def transferred() -> tuple[int, int]:
 
 def main() -> None:
     """Run one contestant."""
-    name, operation, place, out, memory = sys.argv[1:]
+    name, operation, place, out, memory, *group = sys.argv[1:]
+    if group:
+        limit.join(group[0])
     target = Path(out)
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir()

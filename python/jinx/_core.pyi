@@ -116,6 +116,10 @@ class Batches:
         """For each sample of the next batch its index, and the sample or the error that reading it gave."""
 
 @final
+class Positions:
+    """Of the samples that a filter has found, for `_derive(indices=...)` of the same dataset."""
+
+@final
 class Rows:
     """What a dataset is read from; `_derive(rows=...)` makes a dataset of it."""
 
@@ -182,8 +186,8 @@ class Reader:
         recipe: Any = ...,
     ) -> Self:
         """The same shards under another view; what is not given stays. `indices` are positions over all shards (not
-        relative to the present view) as little-endian u64 bytes, or None for all samples in order. `rows` replaces the
-        shards, and `recipe` says what Python makes these rows of."""
+        relative to the present view) as little-endian u64 bytes or as `_filter` gave them, or None for all samples in
+        order. `rows` replaces the shards, and `recipe` says what Python makes these rows of."""
     @property
     def _decoders(self) -> dict[str, Callable[[Any], Any]] | None: ...
     @property
@@ -225,8 +229,8 @@ class Reader:
         has something at the path, be it null."""
     def _filter(
         self, expression: str, paths: Sequence[Sequence[str]], kinds: Sequence[Sequence[str]], limit: int | None = None
-    ) -> tuple[bytes, list[bool]]:
-        """The positions over all shards, as little-endian u64 bytes, of the samples of the view that an expression
+    ) -> tuple[Positions, list[bool]]:
+        """The positions over all shards of the samples of the view that an expression
         selects, at most `limit`; and whether each of its paths was looked for in vain. `paths` are those paths as
         names, `kinds` what the files say of the values at each."""
     def _fingerprints(self, paths: Sequence[Sequence[str]] | None = None) -> bytes:
@@ -401,6 +405,19 @@ def convert_arrow(
     progress: Callable[[int, int, int | None], None] | None = None,
 ) -> dict[str, int]:
     """The same from an object with `__arrow_c_stream__`."""
+
+def copy_mds(
+    roots: Sequence[Rows],
+    positions: bytes | None,
+    columns: Sequence[str],
+    out: str,
+    options: str,
+    progress: Callable[[int, int, int | None], None] | None = None,
+) -> dict[str, int] | None:
+    """Samples of MDS directories into another one, with their values as they are stored.
+
+    None if their shards differ in these columns, or have encodings that the writer does not have.
+    """
 
 def stream(
     sources: Sequence[str],

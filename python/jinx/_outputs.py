@@ -6,6 +6,18 @@ from pathlib import PurePath
 from typing import Any
 
 
+def output_name(out: str | os.PathLike[str]) -> str:
+    """The name of an output as a string.
+
+    Raises:
+        ValueError: It is empty.
+    """
+    name = os.fsdecode(out)
+    if not name:
+        raise ValueError("the output has an empty name; give the name of a file or directory")
+    return name
+
+
 def refuse_existing(path: str) -> None:
     """Refuse an existing output, which is replaced only when the caller asks for it.
 

@@ -3,14 +3,17 @@
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np  # noqa: F401 - see below
+import numpy as np
 
 import jinx
 from fault.rows import rows
 
 COPIES = 3
+# Of memory, so that everything is written twice.
+_TOO_LITTLE = 1000
+_KEYS = {1: ["version", "id"], 2: ["-id", "version"]}
 # What a command imports is imported once, before the nursery forks.
-IMPORTED = (jinx.split, jinx.concat, jinx.dedup, jinx.compact)
+IMPORTED = (jinx.split, jinx.concat, jinx.dedup, jinx.compact, jinx.select, jinx.shuffle, jinx.sort)
 
 
 def inputs_of(out: Path) -> Path:
@@ -54,6 +57,27 @@ def compact(out: Path, version: int) -> None:
     jinx.compact(inputs_of(out) / "shards", out, where=where, shard_size=20_000, overwrite=True)
 
 
+def select(out: Path, version: int) -> None:
+    chosen = np.arange(version, 8, version)
+    jinx.select(inputs_of(out) / "pair.jinx", out, positions=chosen, overwrite=True)
+
+
+def shuffle(out: Path, version: int) -> None:
+    jinx.shuffle(inputs_of(out) / "pair.jinx", out, seed=version, overwrite=True)
+
+
+def shuffle_in_two_passes(out: Path, version: int) -> None:
+    jinx.shuffle(inputs_of(out) / "pair.jinx", out, seed=version, memory=_TOO_LITTLE, overwrite=True)
+
+
+def sort(out: Path, version: int) -> None:
+    jinx.sort(inputs_of(out) / "pair.jinx", out, by=_KEYS[version], overwrite=True)
+
+
+def sort_in_two_passes(out: Path, version: int) -> None:
+    jinx.sort(inputs_of(out) / "pair.jinx", out, by=_KEYS[version], memory=_TOO_LITTLE, overwrite=True)
+
+
 class Command:
     """One command: its output, and what makes version 1 or 2 of it."""
 
@@ -68,4 +92,9 @@ COMMANDS = {
     "concat": Command("all.jinx", concat),
     "dedup": Command("unique.jinx", dedup),
     "compact": Command("large", compact),
+    "select": Command("some.jinx", select),
+    "shuffle": Command("shuffled.jinx", shuffle),
+    "shuffle in two passes": Command("shuffled", shuffle_in_two_passes),
+    "sort": Command("sorted", sort),
+    "sort in two passes": Command("sorted.jinx", sort_in_two_passes),
 }

@@ -1,4 +1,4 @@
-"""kill -9 at random moments of split, concat, dedup and compact: inputs stay, and an output is whole or not there."""
+"""kill -9 at random moments of commands that rewrite: inputs stay, and an output is whole or not there."""
 
 import random
 import shutil

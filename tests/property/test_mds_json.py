@@ -76,4 +76,6 @@ def test_lone_surrogates_are_written_as_python_does_and_never_changed(tmp_path: 
     with pytest.raises(jinx.JinxError, match="surrogate"):
         jinx.convert([{"v": value}], tmp_path / "e.mds")
     with pytest.raises(jinx.JinxError, match=r"column 'v': not valid JSON: .* escape"):
-        jinx.convert(tmp_path / "d", tmp_path / "e.mds")
+        jinx.convert(tmp_path / "d", tmp_path / "e.mds", rename={"v": "w"})
+    jinx.convert(tmp_path / "d", tmp_path / "e.mds")
+    assert stored(tmp_path / "e.mds") == [json.dumps(value).encode()]

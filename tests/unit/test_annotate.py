@@ -290,3 +290,26 @@ except TypeError as error:
     assert done.stdout.splitlines()[0] == f"True {COUNT - 1}", done.stderr
     assert "must be in a module" in done.stdout.splitlines()[1]
     assert done.stderr == ""
+
+
+def test_errors_say_what_they_are(dataset, tokenizer, tmp_path, capsys):
+    code = tmp_path / "mine.py"
+    code.write_text("def f(sample):\n    return int('x')\n\ndef g(sample):\n    return sample['nothing']\n")
+    out = str(tmp_path / "out.jinx")
+    assert run(["annotate", str(dataset), out, "--code", f"{code}:f"]) == 1
+    assert "sample 0: ValueError in the function: invalid literal" in capsys.readouterr().err
+    assert run(["annotate", str(dataset), out, "--code", f"{code}:g"]) == 1
+    assert "sample 0: KeyError in the function: 'nothing'" in capsys.readouterr().err
+    (tmp_path / "tokenizer.json").write_text("{}")
+    assert run(["annotate", str(dataset), out, "--tokenizer", str(tmp_path)]) == 2
+    said = capsys.readouterr().err
+    assert "this is not a tokenizer.json" in said
+    assert len(said.splitlines()) == 1
+
+
+def test_the_view_does_not_become_a_file_of_the_dataset(dataset, tokenizer, tmp_path):
+    jinx.convert(dataset, tmp_path / "shards")
+    before = sorted(one.name for one in (tmp_path / "shards").iterdir())
+    with pytest.raises(ValueError, match="an input, which is never changed"):
+        jinx.annotate(tmp_path / "shards", tmp_path / "shards" / "lengths.jinx", tokenizer=tokenizer)
+    assert sorted(one.name for one in (tmp_path / "shards").iterdir()) == before

@@ -112,3 +112,28 @@ def test_the_list_of_the_removed_replaces_nothing(tmp_path, name):
         with pytest.raises((ValueError, FileExistsError)):
             jinx.dedup(path, tmp_path / "out.jinx", by="id", removed=tmp_path / name, overwrite=overwrite)
     assert {one.name: one.read_bytes() for one in tmp_path.iterdir()} == before
+
+
+def test_a_key_that_is_not_a_number_is_missing(tmp_path):
+    nan = float("nan")
+    path = write(tmp_path / "in.jinx", [{"x": nan}, {"x": 1.0}, {"x": None}, {"x": nan}, {"x": 1.0}])
+    assert jinx.dedup(path, tmp_path / "kept.jinx", by="x").samples == 4
+    done = jinx.dedup(path, tmp_path / "dropped.jinx", by="x", missing="drop")
+    assert (done.samples, done.duplicates, done.missing) == (1, 1, 3)
+    jinx.split(path, tmp_path / "parts", by="x")
+    assert sorted(one.name for one in (tmp_path / "parts").iterdir()) == ["1.0.jinx", "null.jinx"]
+    # As whole samples, NaN is a value like any other.
+    assert jinx.dedup(path, tmp_path / "whole.jinx").samples == 3
+
+
+def test_an_empty_name_and_an_empty_dataset(tmp_path, capsys):
+    path = write(tmp_path / "in.jinx", [{"x": 1}, {"x": 1}])
+    assert run(["dedup", str(path), str(tmp_path / "out.jinx"), "--by", ""]) == 2
+    assert "names nothing" in capsys.readouterr().err
+    assert run(["dedup", str(path), ""]) == 2
+    assert "empty name" in capsys.readouterr().err
+    empty = write(tmp_path / "empty.jinx", [])
+    assert jinx.dedup(empty, tmp_path / "a.jinx", by="x").samples == 0
+    assert jinx.sort(empty, tmp_path / "b.jinx", by=["x", "-len(meta.y)"]).samples == 0
+    assert jinx.split(empty, tmp_path / "c", count=2, group="x").samples == 0
+    assert [one.samples for one in jinx.split(empty, tmp_path / "d", by="x").parts] == []

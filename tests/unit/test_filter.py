@@ -250,3 +250,29 @@ def test_numpy_scalars_are_numbers(tmp_path):
 
 def ids_of(dataset, name):
     return [int(sample[name]) for sample in dataset]
+
+
+@pytest.mark.parametrize("suffix", ["jinx", "jsonl"])
+def test_views_over_some_samples_are_filtered_as_their_samples(tmp_path, suffix):
+    rows = [{"a": i % 7, "b": f"b{i}", "hidden": i} for i in range(50)]
+    jinx.convert(rows, tmp_path / f"base.{suffix}")
+    order = [3, 3, 49, 10, 3, 0, 17, 10, 24, 31, 10]
+    view = jinx.open(tmp_path / f"base.{suffix}").drop_columns("hidden").select(order)
+    view = view.with_columns({"own": list(range(len(order))), "a": [rows[i]["a"] * 2 for i in order]})
+    view.save(tmp_path / "view.jinx")
+    shown = [{"b": rows[i]["b"], "own": n, "a": rows[i]["a"] * 2} for n, i in enumerate(order)]
+    for ds in (view, jinx.open(tmp_path / "view.jinx")):
+        for places in (range(len(order)), [8, 1, 1, 0, 10, 3]):
+            part = ds.select(list(places))
+            expected = [shown[i] for i in places]
+            for expression, holds in {
+                "own > 3": lambda row: row["own"] > 3,
+                "a == 6 or a == 0": lambda row: row["a"] in (0, 6),
+                "startswith(b, 'b3') or b == 'b10'": lambda row: row["b"].startswith("b3") or row["b"] == "b10",
+                "b == 'b3' and own != 1": lambda row: row["b"] == "b3" and row["own"] != 1,
+            }.items():
+                found = [row.to_dict() for row in part.filter(expression)]
+                assert [{**row, "a": int(row["a"])} for row in found] == [row for row in expected if holds(row)]
+                assert len(part.filter(expression).filter(expression)) == len(found)
+        with pytest.raises(KeyError, match="hidden"):
+            ds.filter("hidden > 3")

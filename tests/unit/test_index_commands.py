@@ -171,3 +171,11 @@ def test_a_position_beyond_memory_is_no_order(capsys):
     assert "only an order of all samples" in capsys.readouterr().err
     assert run(["index", "random", "many.npy", "--number", str(2**60)]) != 0
     assert len(capsys.readouterr().err.splitlines()) == 1
+
+
+def test_an_error_of_the_function_names_the_sample(capsys):
+    Path("code.py").write_text("def key(sample):\n    return 1 / (sample['n'] - 3)\n")
+    assert run(["index", "sort", "base.jinx", "a.npy", "--code", "code.py:key"]) != 0
+    assert "ZeroDivisionError in the key function at sample 3" in capsys.readouterr().err
+    assert run(["index", "identity", "base.jinx", ""]) != 0
+    assert "empty name" in capsys.readouterr().err

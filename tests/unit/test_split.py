@@ -213,3 +213,9 @@ def test_the_command(base, tmp_path, monkeypatch, capsys):
     assert run(["split", "base.jinx", "x", "--fractions", "a=b"]) == 2
     assert "write train=0.9,test=0.1" in capsys.readouterr().err
     assert run(["split", "base.jinx"]) == 2
+
+
+def test_a_part_cannot_be_named_twice(base, tmp_path, capsys):
+    assert run(["split", str(base), str(tmp_path / "parts"), "--fractions", "train=0.5,train=0.5"]) == 2
+    assert "'train' is given twice" in capsys.readouterr().err
+    assert not (tmp_path / "parts").exists()

@@ -16,7 +16,7 @@ from jinx._annotate.worker import Worker
 from jinx._dataset.added_columns import with_columns
 from jinx._dataset.dataset import Dataset
 from jinx._open import open
-from jinx._outputs import refuse_existing
+from jinx._outputs import output_name, refuse_existing, refuse_inside
 from jinx._results import WriteResult
 from jinx._views.save import save
 
@@ -80,11 +80,13 @@ def annotate(
     Raises:
         FileExistsError: The view exists, and `overwrite` was not asked for.
         InvalidError: A sample cannot be encoded; it names the sample.
-        ValueError: Neither a tokenizer nor a function was given, or both.
+        ValueError: Neither a tokenizer nor a function was given, or both; the tokenizer's file holds none; or the view
+            would become a file of the dataset.
     """
-    target = os.fsdecode(out)
+    target = output_name(out)
     if not overwrite:
         refuse_existing(target)
+    refuse_inside(target, dataset)
     source = dataset if isinstance(dataset, Dataset) else open(dataset)
     plain = source._derive(decoders=None)
     if plain._transforms:

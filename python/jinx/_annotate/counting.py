@@ -89,7 +89,12 @@ class FunctionCounter:
         """What the function returns for a sample, checked."""
         import numpy as np
 
-        returned: Any = self._function(sample)
+        try:
+            returned: Any = self._function(sample)
+        except MemoryError:
+            raise
+        except Exception as error:
+            raise ValueError(f"{type(error).__name__} in the function: {error}") from error
         found: dict[str, Any] = {**returned} if isinstance(returned, Mapping) else {"num_tokens": returned}
         unknown = [name for name in found if name not in {*COUNTS, IDS, MASK}]
         if unknown:

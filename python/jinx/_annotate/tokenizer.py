@@ -25,6 +25,7 @@ class TextTokenizer:
     Raises:
         FileNotFoundError: There is no tokenizer at the path.
         TypeError: `source` is something else.
+        ValueError: The file is not a tokenizer's.
     """
 
     def __init__(self, source: Any) -> None:
@@ -34,7 +35,7 @@ class TextTokenizer:
         backend = getattr(source, "backend_tokenizer", source)
         if isinstance(source, str | os.PathLike):
             file = _tokenizer_file(Path(os.fsdecode(cast("str", source))))
-            backend = library.Tokenizer.from_file(str(file))
+            backend = _read(library, file)
             self.name, self.hash = _name(file), _core.hash_file(str(file))
             self._read_directory(file.parent)
         elif isinstance(backend, library.Tokenizer):
@@ -113,6 +114,13 @@ class TextTokenizer:
 def _name(file: Path) -> str:
     """What people call it: the directory, or a file of another name."""
     return file.parent.resolve().name if file.name == "tokenizer.json" else file.name
+
+
+def _read(library: Any, file: Path) -> Any:
+    try:
+        return library.Tokenizer.from_file(str(file))
+    except Exception as error:  # the library raises nothing narrower
+        raise ValueError(f"{file}: this is not a tokenizer.json of the tokenizers library: {error}") from error
 
 
 def _tokenizer_file(path: Path) -> Path:

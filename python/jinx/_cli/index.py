@@ -53,10 +53,11 @@ def _write(out: str, values: Any, origin: "Origin | None", options: dict[str, An
 
 
 def _free(out: str, options: dict[str, Any]) -> None:
-    from jinx._outputs import refuse_existing
+    from jinx._outputs import output_name, refuse_existing
 
+    name = output_name(out)
     if not options["overwrite"]:
-        refuse_existing(out)
+        refuse_existing(name)
 
 
 def _samples(inputs: list[str], out: str, options: dict[str, Any]) -> "Origin | None":
@@ -154,7 +155,9 @@ def sort(paths: tuple[str, ...], by: str | None, code: str | None, **options: An
     """The positions of all samples of IN in the order of a key; samples without a value come last."""
     import numpy as np
 
-    from jinx._order.code_keys import load_function
+    from jinx._dataset.columns import packed
+    from jinx._dataset.sort_order import stable_order
+    from jinx._order.code_keys import in_this_process
     from jinx._rewrite.positions_file import Origin
     from jinx._rewrite.source import opened
 
@@ -166,9 +169,12 @@ def sort(paths: tuple[str, ...], by: str | None, code: str | None, **options: An
     _free(out, options)
     with opened(inputs, out, {"input_format": options["input_format"]}, split=options["split"]) as dataset:
         origin = Origin.of(dataset)
-        # Saved views too are numbered from 0 here, so that the order is one of their samples.
-        order = dataset.sort(load_function(code) if code is not None else by or "")._indices
-        _write(out, np.frombuffer(order or b"", dtype="<u8").astype(np.int64), origin, options)
+        if code is not None:
+            order = stable_order(packed(in_this_process(dataset, code)), None, descending=False)
+        else:
+            # Saved views too are numbered from 0 here, so that the order is one of their samples.
+            order = np.frombuffer(dataset.sort(by or "")._indices or b"", dtype="<u8").astype(np.int64)
+        _write(out, order, origin, options)
 
 
 @index.command(

@@ -40,9 +40,16 @@ def examples(*lines: str) -> str:
 
 
 def names(values: Sequence[str]) -> list[str] | None:
-    """Names of `--columns a,b --columns c`; None when the option was not given."""
+    """Names of `--columns a,b --columns c`; None when the option was not given.
+
+    Raises:
+        click.UsageError: It was given without a name.
+    """
     found = [name.strip() for value in values for name in value.split(",")]
-    return [name for name in found if name] or None
+    found = [name for name in found if name]
+    if values and not found:
+        raise click.UsageError(f"{values[0]!r} names nothing; leave the option out, or give a name")
+    return found or None
 
 
 def pairs(values: Sequence[str], option: str) -> dict[str, str] | None:
@@ -53,6 +60,8 @@ def pairs(values: Sequence[str], option: str) -> dict[str, str] | None:
         old, equals, new = part.partition("=")
         if not old or not equals or not new:
             raise click.UsageError(f"{option} {part!r}: write {example}")
+        if old in found:
+            raise click.UsageError(f"{option}: {old!r} is given twice")
         found[old] = new
     return found or None
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from jinx import _core
 from jinx._convert.inputs import Inputs, find_inputs, is_paths, paths_of
+from jinx._convert.mds_copy import copy_mds, may_copy
 from jinx._convert.options import ConvertOptions, Path, Progress, Settings, documented
 from jinx._convert.remote import fetched, is_url
 from jinx._convert.splits import file_name, splits_of
@@ -187,6 +188,10 @@ class Conversion:
             return self.dataset(parts[0] if len(parts) == 1 else Dataset.concat(parts))
         if self._is_parquet_directory():
             return self._by_samples(inputs)
+        if inputs.format == "mds" and may_copy(settings):
+            copied = self._copy_mds(inputs.files)
+            if copied is not None:
+                return copied
         more: dict[str, Any] = {}
         if settings.embed is not None:
             from jinx._convert.embedded_files import embed_options
@@ -206,6 +211,15 @@ class Conversion:
             progress=self.progress,
         )
         return WriteResult.of(settings.out, done)
+
+    def _copy_mds(self, directories: Sequence[str]) -> WriteResult | None:
+        from jinx._dataset.dataset import Dataset
+        from jinx.mds._directories import open_directories
+
+        # Everything is read, and what is written must not cover up damage.
+        source = open_directories(Dataset, directories, hashes=True)
+        where: str | None = self.settings.core["where"]
+        return copy_mds(source if where is None else source.filter(where), self.settings, self.progress)
 
     def objects(self, source: Any) -> WriteResult:
         """From objects of Python and of other libraries."""
@@ -273,6 +287,9 @@ class Conversion:
             return Conversion(settings, self.progress).dataset(source.filter(where))
         if self._is_parquet_directory():
             return self._parquet_directory(source)
+        copied = copy_mds(source, self.settings, self.progress)
+        if copied is not None:
+            return copied
         target, has_schema = self.settings.target, source._arrow_schema() is not None
         if target == "jinx" and not source._transforms and not source._decoders and not self.settings.core["rename"]:
             return self._copy(source)

@@ -41,6 +41,16 @@ def load_function(code: str) -> Callable[[Any], Any]:
     return function
 
 
+def in_this_process(dataset: Dataset, code: str) -> list[Any]:
+    """The keys of all samples.
+
+    Raises:
+        ValueError: As for `load_function`, or the function fails at a sample.
+    """
+    function = load_function(code)
+    return [_key(function, dataset, i) for i in range(len(dataset))]
+
+
 def in_processes(dataset: Dataset, code: str, workers: int | None) -> Iterator[list[Any]]:
     """The keys of all samples, block by block in their order."""
     load_function(code)  # an error is told before a process starts

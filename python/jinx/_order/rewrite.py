@@ -11,7 +11,7 @@ from jinx._convert.formats import format_of
 from jinx._dataset.dataset import Dataset
 from jinx._disk_space import require_space
 from jinx._order.memory import memory_bound
-from jinx._outputs import refuse_existing, refuse_input, refuse_inside
+from jinx._outputs import output_name, refuse_existing, refuse_input, refuse_inside
 from jinx._results import OrderResult, WriteResult
 from jinx._rewrite.options import OrderOptions, require_known
 from jinx._writer import shard_bytes
@@ -59,7 +59,7 @@ class Job:
         view, overwrite = options.get("view", False), options.get("overwrite", False)
         where, shard_size = options.get("where"), options.get("shard_size")
         bound = memory_bound(options.get("memory"))
-        target = os.fsdecode(out)
+        target = output_name(out)
         if view and shard_size is not None:
             raise ValueError("a view is saved as one file: shard_size has no meaning with view=True")
         if not overwrite:

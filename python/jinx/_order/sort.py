@@ -107,12 +107,14 @@ class _Keys:
             raise ValueError("by is empty; name a column, a path or len(path)")
         dataset = self.job.dataset
         parsed = [parse_key(name, column_names(dataset)) for name in names]
-        paths = [parse_name(dataset, name) for name, _, _ in parsed]
+        # Without samples, any column may be meant.
+        is_empty = not len(dataset)
+        paths = [_core.parse_path(name) if is_empty else parse_name(dataset, name) for name, _, _ in parsed]
         kinds = ["length" if is_length else "value" for _, is_length, _ in parsed]
         keys = self._sorter([is_descending for _, _, is_descending in parsed])
         found = keys.add_paths(dataset, list(zip(paths, kinds, strict=True)))
         for path, there in zip(paths, found, strict=True):
-            if len(dataset):
+            if not is_empty:
                 require_path(dataset, path, there=there)
         return keys.finish()
 

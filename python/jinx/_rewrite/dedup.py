@@ -48,7 +48,8 @@ def dedup(
         source: A dataset, a path or pattern, or a list of these, of any formats.
         out: The output. Its suffix names the format; a name without one is a directory of JINX shards.
         by: Compare only these columns or paths.
-        missing: Samples that have no value at one of these paths: `"keep"` them all, `"drop"` them, or `"fail"`.
+        missing: Samples that have no value (or NaN) at one of these paths: `"keep"` them all, `"drop"` them, or
+            `"fail"`.
         removed: List the positions of the samples that were left out in this file, which `select` reads.
         progress: Called with samples, bytes written, and about how many there will be.
         **options: Any of the options below.

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
-from jinx._core import Reader
+from jinx._core import Reader, parse_path
 from jinx._dataset.columns import parse_name, require_path
 from jinx._suggest import path_text
 
@@ -21,9 +21,10 @@ def key_paths(dataset: Reader, names: str | Sequence[str]) -> list[list[str]]:
     """The paths of key columns, as `Dataset.column` takes them.
 
     Raises:
-        KeyError: No sample has such a column.
+        KeyError: No sample has such a column. Without samples, any column may be meant.
     """
-    paths = [parse_name(dataset, name) for name in ([names] if isinstance(names, str) else names)]
+    given = [names] if isinstance(names, str) else list(names)
+    paths = [parse_name(dataset, name) if len(dataset) else parse_path(name) for name in given]
     if not paths:
         raise ValueError("name at least one column")
     for path in paths:

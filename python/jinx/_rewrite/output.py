@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from jinx._convert.convert import Conversion
 from jinx._convert.options import Progress, Settings
 from jinx._disk_space import require_space
-from jinx._outputs import refuse_existing
+from jinx._outputs import output_name, refuse_existing
 from jinx._rewrite.options import RewriteOptions, require_known
 from jinx._rewrite.source import stored_bytes
 
@@ -48,7 +48,7 @@ class Output:
             ValueError: An option has no meaning for a view.
         """
         require_known(options, RewriteOptions)
-        path, view, overwrite = os.fsdecode(out), options.get("view", False), options.get("overwrite", False)
+        path, view, overwrite = output_name(out), options.get("view", False), options.get("overwrite", False)
         of_copies = {name: value for name, value in options.items() if name in _OF_COPIES and value is not None}
         if view and of_copies:
             raise ValueError(f"{next(iter(of_copies))} is for copies; a view is saved without it")

@@ -125,8 +125,8 @@ def split(
             sizes and shares are met as nearly as whole groups allow.
         seed: Choose at random which samples, or groups, a part has; the same seed chooses the same ones. Without a
             seed, parts are filled in the order of the samples.
-        missing: Samples that have no value where `by`, `stratify` or `group` look: `"keep"` them, as a part or stratum
-            named null and as groups of their own, `"drop"` them, or `"fail"`.
+        missing: Samples that have no value (or NaN) where `by`, `stratify` or `group` look: `"keep"` them, as a part or
+            stratum named null and as groups of their own, `"drop"` them, or `"fail"`.
         prefix: What the names of numbered parts begin with.
         progress: Called with samples, bytes written, and about how many there will be.
         **options: Any of the options below.
@@ -219,6 +219,8 @@ def _by_value(dataset: "Dataset", by: str) -> "dict[str, Any]":
     if len(first) > MAX_PARTS:
         raise ValueError(f"{by!r} has {len(first):,} different values; at most {MAX_PARTS:,} parts are written")
     parts: dict[str, Any] = {}
+    if not len(first):
+        return parts
     for sample, chosen in zip(dataset.take(first, path[0]), assign.members(numbers, len(first)), strict=True):
         name = _value_name(sample, path)
         if name in parts:
@@ -232,7 +234,7 @@ def _value_name(sample: Any, path: list[str]) -> str:
     value: Any = sample
     for name in path:
         value = value.get(name) if isinstance(value, Mapping) else None  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
-    if value is None:
+    if value is None or value != value:  # noqa: PLR0124 - NaN, which is no value
         return "null"
     if isinstance(value, bool):
         return "true" if value else "false"

@@ -14,7 +14,7 @@ from jinx._views.bases import bases_of
 from jinx._views.meta import meta_of
 
 # Between two calls a signal is noticed.
-_CHUNK_SAMPLES = 65536
+_CHUNK_SAMPLES = 1 << 18
 
 
 def save(

@@ -12,6 +12,7 @@ pub mod convert;
 mod filters;
 mod format;
 pub mod inputs;
+pub mod mds_copy;
 pub mod msgpack;
 mod observe;
 pub mod options;

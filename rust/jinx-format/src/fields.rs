@@ -339,6 +339,11 @@ impl FieldStats {
         Err(names_take_more(self.room))
     }
 
+    /// Whether earlier rows have this path.
+    pub(crate) fn has(&self, path: &Path) -> bool {
+        self.by_path.contains_key(path)
+    }
+
     fn at(&mut self, path: &Path) -> usize {
         if let Some(&at) = self.by_path.get(path) {
             return at;

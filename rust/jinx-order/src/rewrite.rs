@@ -7,14 +7,16 @@ use jinx_core::error::{Error, Result};
 use jinx_core::interrupt;
 use jinx_core::io::Scratch;
 use jinx_core::num::{to_u64, to_usize};
-use jinx_core::sink::Sink;
 use jinx_format::read::shard::{OpenOptions, Shard, Verify};
 use jinx_format::write::dataset::DatasetWriter;
 use jinx_format::write::encode::RowEncoder;
+use jinx_format::write::plain_lines::PlainLines;
 use std::ops::Range;
 
 /// Samples that are written between two checks for an interrupt.
 const BLOCK: u64 = 8192;
+/// The same for lines that are copied, which takes little time.
+const BLOCK_OF_LINES: u64 = 512 << 10;
 
 /// What is rewritten: samples by position, read from any thread.
 pub trait Samples: Sync {
@@ -26,6 +28,11 @@ pub trait Samples: Sync {
     /// # Errors
     /// Those of reading, and of the encoder.
     fn emit(&self, position: u64, encoder: &mut RowEncoder) -> Result<()>;
+
+    /// The same samples as lines, where the output has the same ones.
+    fn lines(&self) -> Option<&PlainLines<'_>> {
+        None
+    }
 }
 
 /// A dataset and its new order.
@@ -90,9 +97,13 @@ pub fn rewrite(
         Plan::OnePass => {
             let mut progress = Progress { done: 0, total: samples, tell };
             let mut positions = Vec::new();
-            for range in blocks(samples) {
+            for range in blocks(samples, job.samples.lines().is_some()) {
                 job.positions(range.clone(), &mut positions)?;
-                writer.write_rows(positions.len(), &|i, encoder| job.samples.emit(positions[i], encoder))?;
+                match job.samples.lines() {
+                    Some(lines) => writer.write_lines(lines, &positions)?,
+                    None => writer
+                        .write_rows(positions.len(), &|i, encoder| job.samples.emit(positions[i], encoder))?,
+                }
                 progress.add(range.end - range.start)?;
                 interrupt::check()?;
             }
@@ -120,20 +131,20 @@ fn gather(runs: &Runs, run: usize, writer: &mut DatasetWriter, progress: &mut Pr
     let mut options = OpenOptions { verify: Verify::Rows, ..OpenOptions::default() };
     options.limits.max_value_bytes = writer.options().encode.max_value_bytes;
     let shard = Shard::open(&runs.path(run), &options)?;
-    for range in blocks(to_u64(rows.len())) {
+    let lines = PlainLines::of(&[&shard], writer.options())?;
+    for range in blocks(to_u64(rows.len()), lines.is_some()) {
         let rows = &rows[to_usize(range.start, "a place")?..to_usize(range.end, "a place")?];
-        writer.write_rows(rows.len(), &|i, encoder| {
-            let line = shard.line(rows[i])?;
-            encoder.begin_dict(0)?;
-            shard.emit_members(&line, &|_| true, encoder)?;
-            encoder.end_dict()
-        })?;
+        match &lines {
+            Some(lines) => writer.write_lines(lines, rows)?,
+            None => writer.write_rows(rows.len(), &|i, encoder| shard.emit_row(rows[i], encoder))?,
+        }
         progress.add(to_u64(rows.len()))?;
         interrupt::check()?;
     }
     Ok(())
 }
 
-fn blocks(count: u64) -> impl Iterator<Item = Range<u64>> {
-    (0..count.div_ceil(BLOCK)).map(move |block| block * BLOCK..count.min((block + 1) * BLOCK))
+fn blocks(count: u64, are_lines: bool) -> impl Iterator<Item = Range<u64>> {
+    let size = if are_lines { BLOCK_OF_LINES } else { BLOCK };
+    (0..count.div_ceil(size)).map(move |block| block * size..count.min((block + 1) * size))
 }

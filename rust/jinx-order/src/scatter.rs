@@ -15,6 +15,7 @@ use jinx_format::write::encode::RowEncoder;
 use jinx_format::write::options::{ColumnChoice, WriteOptions};
 use jinx_format::write::pair::PairBuilder;
 use jinx_format::write::pair_files::PairFiles;
+use jinx_format::write::plain_lines::PlainLines;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::fs::File;
@@ -111,7 +112,7 @@ impl Runs {
         options: &WriteOptions,
         progress: &mut Progress<'_>,
     ) -> Result<()> {
-        let options = Arc::new(run_options(options));
+        let options = Arc::new(run_options(options, job.samples.lines().is_some()));
         let threads = match options.threads {
             0 => thread::available_parallelism().map_or(1, usize::from),
             threads => threads,
@@ -139,11 +140,11 @@ fn window_of(job: &Rewrite<'_>, total: u64) -> u64 {
     u64::try_from(window).unwrap_or(u64::MAX).max(1)
 }
 
-/// The output's options without what the footers of runs need not say.
-fn run_options(options: &WriteOptions) -> WriteOptions {
+/// The output's options without what the footers of runs need not say; the columns of lines are copied with them.
+fn run_options(options: &WriteOptions, is_plain: bool) -> WriteOptions {
     WriteOptions {
         encode: options.encode.clone(),
-        columns: ColumnChoice::Only(Vec::new()),
+        columns: if is_plain { options.columns.clone() } else { ColumnChoice::Only(Vec::new()) },
         media: options.media.clone(),
         threads: options.threads,
         ..WriteOptions::default()
@@ -215,6 +216,33 @@ impl Worker {
 
     /// Writes the samples at positions below `end`; returns how many.
     fn advance(&mut self, samples: &dyn Samples, end: u64, runs: &Runs) -> Result<u64> {
+        match samples.lines() {
+            Some(lines) => self.advance_lines(lines, end, runs),
+            None => self.advance_rows(samples, end, runs),
+        }
+    }
+
+    /// As [`Self::advance`], run by run: lines of one window are close together.
+    fn advance_lines(&mut self, lines: &PlainLines<'_>, end: u64, runs: &Runs) -> Result<u64> {
+        let (mut heads, mut written) = (BinaryHeap::with_capacity(self.heads.len()), 0);
+        for Reverse((first, at)) in std::mem::take(&mut self.heads) {
+            let run = &mut self.runs[at];
+            let (mut rows, mut next) = (Vec::new(), Some(first));
+            while let Some(position) = next.filter(|position| *position < end) {
+                rows.push(position);
+                next = run.next(&runs.list)?;
+            }
+            heads.extend(next.map(|position| Reverse((position, at))));
+            if let Some(pair) = &mut run.pair {
+                pair.write_lines(lines, &rows, &mut self.encoder)?;
+            }
+            written += to_u64(rows.len());
+        }
+        self.heads = heads;
+        Ok(written)
+    }
+
+    fn advance_rows(&mut self, samples: &dyn Samples, end: u64, runs: &Runs) -> Result<u64> {
         let mut written = 0;
         while let Some(Reverse((position, at))) = self.heads.peek().copied()
             && position < end
@@ -270,6 +298,10 @@ impl PairFiles for RunFiles {
                 Ok(none.insert(file))
             }
         }
+    }
+
+    fn are_synced(&self) -> bool {
+        false
     }
 
     fn publish(self: Box<Self>) -> Result<()> {

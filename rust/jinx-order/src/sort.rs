@@ -18,7 +18,7 @@ const PREFIX_BYTES: usize = 16;
 /// What an entry takes, for choosing how many samples are added at once.
 const ENTRY_BYTES: usize = 64;
 const MIN_BLOCK: usize = 4096;
-const MAX_BLOCK: usize = 1 << 21;
+const MAX_BLOCK: usize = 1 << 23;
 
 /// A key with its sample, compared by key and then by sample, which makes the order stable.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -66,7 +66,11 @@ impl Stretch {
 
     fn sort(&mut self) {
         let mut entries = std::mem::take(&mut self.entries);
-        entries.sort_unstable_by(|a, b| self.item(a).cmp(&self.item(b)));
+        // Most keys are shorter than the prefix, or differ in it.
+        entries.sort_unstable_by(|a, b| {
+            let by_prefix = a.prefix.cmp(&b.prefix);
+            by_prefix.then_with(|| self.item(a).cmp(&self.item(b)))
+        });
         self.entries = entries;
     }
 
@@ -131,8 +135,10 @@ impl Sorter {
         let (first, drops, keys) = (self.next, self.drops_missing, &self.keys);
         let work = |start: usize| {
             let mut keys = keys.clone();
-            let (mut stretch, mut missing) = (Stretch::default(), 0);
-            for i in start..count.min(start + share) {
+            let range = start..count.min(start + share);
+            let entries = Vec::with_capacity(range.len());
+            let (mut stretch, mut missing) = (Stretch { entries, ..Stretch::default() }, 0);
+            for i in range {
                 let sample = first + to_u64(i);
                 keys.begin(sample);
                 key(i, &mut keys)?;

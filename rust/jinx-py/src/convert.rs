@@ -1,15 +1,19 @@
 //! Conversion for Python: files, Arrow streams, and rows of any input one by one.
 
+use crate::dataset;
+use crate::dataset::handle::RowsHandle;
 use crate::errors::{IntoPy, from_py};
 use crate::ffi::capsule::take_stream;
+use crate::mds::dataset::MdsDataset;
 use crate::objects::build::PyBuilder;
 use jinx_convert::ConvertSpec;
+use jinx_convert::mds_copy::MdsSamples;
 use jinx_convert::{Format, Progress, RowChunk, RowSource, Summary};
 use jinx_core::{Error, Result};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::path::PathBuf;
-use std::sync::{Mutex, TryLockError};
+use std::sync::{Arc, Mutex, TryLockError};
 
 /// Calls `progress(rows, bytes_read, total_bytes)`, which may raise, and lets signals through.
 fn report(progress: Option<&Py<PyAny>>, now: Progress) -> Result<()> {
@@ -83,6 +87,36 @@ pub fn convert_arrow<'py>(
         })
         .into_py_result()?;
     summary(py, &written)
+}
+
+/// Copies samples of MDS directories into another one, with their values as they are stored; `None` if that cannot be.
+#[pyfunction]
+#[pyo3(signature = (roots, positions, columns, out, options, progress = None))]
+pub fn copy_mds<'py>(
+    py: Python<'py>,
+    roots: Vec<PyRef<'py, RowsHandle>>,
+    positions: Option<&Bound<'py, PyAny>>,
+    columns: Vec<String>,
+    out: PathBuf,
+    options: &str,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Option<Bound<'py, PyDict>>> {
+    let spec = ConvertSpec::from_json(options).into_py_result()?;
+    let mut directories = Vec::with_capacity(roots.len());
+    for root in &roots {
+        let Ok(rows) = Arc::clone(&root.0).into_any().downcast::<MdsDataset>() else { return Ok(None) };
+        directories.push(rows.directory.get().into_py_result()?);
+    }
+    let total = directories.iter().map(|directory| directory.len()).sum();
+    let positions =
+        positions.map(|positions| dataset::reader::positions(positions, total)).transpose()?.map(Arc::new);
+    let samples = MdsSamples { directories, positions, names: columns };
+    let written = py
+        .detach(|| {
+            jinx_convert::mds_copy::copy_mds(&samples, &out, &spec, &mut |now| report(progress.as_ref(), now))
+        })
+        .into_py_result()?;
+    written.map(|written| summary(py, &written)).transpose()
 }
 
 /// A Parquet file's Arrow schema as base64 of its IPC message.

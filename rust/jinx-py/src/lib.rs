@@ -44,6 +44,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(files::views::view_set_paths, module)?)?;
     module.add_function(wrap_pyfunction!(files::views::hash_bytes, module)?)?;
     module.add_function(wrap_pyfunction!(files::views::hash_file, module)?)?;
+    module.add_class::<dataset::handle::PositionsHandle>()?;
     module.add_class::<dataset::handle::RowsHandle>()?;
     module.add_function(wrap_pyfunction!(view::compose::compose, module)?)?;
     module.add_function(wrap_pyfunction!(view::compose::compose_saved, module)?)?;
@@ -69,6 +70,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<dataset::measures::SeenFingerprints>()?;
     module.add_function(wrap_pyfunction!(convert::convert, module)?)?;
     module.add_function(wrap_pyfunction!(convert::convert_arrow, module)?)?;
+    module.add_function(wrap_pyfunction!(convert::copy_mds, module)?)?;
     module.add_function(wrap_pyfunction!(convert::read_schema, module)?)?;
     module.add_function(wrap_pyfunction!(convert::stream, module)?)?;
     module.add_function(wrap_pyfunction!(files::checks::verify, module)?)?;

@@ -1,27 +1,12 @@
-//! Work in blocks on all cores, with results in order.
+//! The chosen ones of many numbers, found on all cores.
 
-use jinx_core::error::{Error, Result};
-use jinx_core::interrupt;
+use crate::in_order::in_order;
+use jinx_core::error::Result;
 use jinx_core::num::to_usize;
-use jinx_core::panics::caught;
-use std::collections::BTreeMap;
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
-use std::thread;
 
 /// Few enough that all cores have work in a dataset of thousands, enough that handing them out costs nothing.
 const BLOCK: usize = 8192;
-
-/// What is known of the blocks that are done.
-#[derive(Default)]
-struct Progress {
-    /// Those before which another is not done.
-    early: BTreeMap<usize, Result<Vec<u64>>>,
-    chosen: Vec<u64>,
-    next: usize,
-    failure: Option<Error>,
-}
 
 /// Hands the numbers below `count` to `choose` in blocks, on all cores, and joins what it gives in their order; stops
 /// where `limit` were chosen.
@@ -35,75 +20,27 @@ pub fn in_blocks(
 ) -> Result<Vec<u64>> {
     let count = to_usize(count, "the number of samples")?;
     let limit = limit.map_or(Ok(usize::MAX), |limit| to_usize(limit, "the limit"))?;
-    let next = AtomicUsize::new(0);
-    let done = AtomicBool::new(limit == 0);
-    let progress = Mutex::new(Progress::default());
-    let work = |is_caller: bool| {
-        while !done.load(Ordering::Relaxed) {
-            let block = next.fetch_add(1, Ordering::Relaxed);
-            let start = block.saturating_mul(BLOCK);
-            if start >= count {
-                return;
-            }
-            let mut result = caught(|| choose(start..count.min(start + BLOCK)), "a filtering thread");
-            if is_caller && let Err(interrupted) = interrupt::check() {
-                result = Err(interrupted);
-                done.store(true, Ordering::Relaxed);
-            }
-            let mut progress = progress.lock().unwrap_or_else(PoisonError::into_inner);
-            if progress.add(block, result, limit) {
-                done.store(true, Ordering::Relaxed);
-            }
-        }
-    };
-    let threads = thread::available_parallelism().map_or(1, usize::from).min(count.div_ceil(BLOCK));
-    thread::scope(|scope| {
-        for _ in 1..threads {
-            scope.spawn(|| work(false));
-        }
-        work(true);
-    });
-    let mut progress = progress.into_inner().unwrap_or_else(PoisonError::into_inner);
-    // Where an interruption left gaps, what came before it is of no use.
-    if let Some(error) =
-        progress.failure.take().or_else(|| progress.early.into_values().find_map(Result::err))
-    {
-        return Err(error);
+    let mut chosen = Vec::new();
+    if limit == 0 {
+        return Ok(chosen);
     }
-    progress.chosen.truncate(limit);
-    Ok(progress.chosen)
-}
-
-impl Progress {
-    /// Takes a block's result; says whether nothing more is needed.
-    fn add(&mut self, block: usize, result: Result<Vec<u64>>, limit: usize) -> bool {
-        if self.chosen.len() >= limit {
-            return true;
-        }
-        self.early.insert(block, result);
-        while let Some(result) = self.early.remove(&self.next) {
-            self.next += 1;
-            match result {
-                Ok(chosen) => self.chosen.extend(chosen),
-                Err(error) => {
-                    self.failure.get_or_insert(error);
-                    return true;
-                }
-            }
-            if self.chosen.len() >= limit {
-                self.early.clear();
-                return true;
-            }
-        }
-        self.failure.is_some()
-    }
+    in_order(
+        count.div_ceil(BLOCK),
+        |block| choose(block * BLOCK..count.min((block + 1) * BLOCK)),
+        |more| {
+            chosen.extend(more);
+            chosen.len() >= limit
+        },
+    )?;
+    chosen.truncate(limit);
+    Ok(chosen)
 }
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::panic)]
 mod tests {
     use super::*;
-    use jinx_core::Cause;
+    use jinx_core::{Cause, Error};
 
     fn even(range: Range<usize>) -> Result<Vec<u64>> {
         Ok(range.filter(|i| i % 2 == 0).map(|i| u64::try_from(i).unwrap()).collect())

@@ -85,31 +85,29 @@ impl<'e> RowFilter<'e> {
         let answers = answers.unwrap_or_else(|| vec![Truth::OPEN; rows.len()]);
         // Without a branch for each, of which none could be foreseen.
         let mut selected: Vec<bool> = answers.iter().map(|answer| answer.is_true()).collect();
-        let mut line = Vec::new();
-        for (i, _) in answers.iter().enumerate().filter(|(_, answer)| answer.is_open()) {
-            selected[i] = self.selects_row(shard, columns, &tree, rows.row(i), &mut line)?;
+        if !Truth::any_open(&answers) {
+            return Ok(selected);
         }
-        Ok(selected)
-    }
-
-    fn selects_row(
-        &self,
-        shard: &Shard,
-        columns: &ShardColumns<'_>,
-        tree: &PathTree<'_>,
-        row: u64,
-        line: &mut Vec<u8>,
-    ) -> Result<bool> {
-        let mut select = || {
-            if tree.is_empty() {
-                return self.expression.selects(&RowSample { shard, columns, row, found: &[] });
-            }
-            shard.read_line(row, line)?;
-            let found = shard.find_paths(line, tree)?;
-            found.iter().enumerate().for_each(|(path, value)| self.note(path, value.is_some()));
-            self.expression.selects(&RowSample { shard, columns, row, found: &found })
+        let open: Vec<usize> = (0..rows.len()).filter(|i| answers[*i].is_open()).collect();
+        let numbers: Vec<u64> = open.iter().map(|i| rows.row(*i)).collect();
+        let selects = |row: u64, found: &[Option<FoundValue<'_>>]| {
+            let sample = RowSample { shard, columns, row, found };
+            self.expression.selects(&sample).map_err(|error| shard.here(error, row))
         };
-        select().map_err(|error| shard.here(error, row))
+        if tree.is_empty() {
+            for (i, row) in open.into_iter().zip(numbers) {
+                selected[i] = selects(row, &[])?;
+            }
+            return Ok(selected);
+        }
+        shard.each_line(&numbers, &mut |at, line| {
+            let row = numbers[at];
+            let found = shard.find_paths(line, &tree).map_err(|error| shard.here(error, row))?;
+            found.iter().enumerate().for_each(|(path, value)| self.note(path, value.is_some()));
+            selected[open[at]] = selects(row, &found)?;
+            Ok(())
+        })?;
+        Ok(selected)
     }
 }
 
@@ -170,6 +168,11 @@ fn cell_of<'l>(shard: &'l Shard, found: &FoundValue<'l>) -> Result<Cell<'l>> {
                     return Ok(Cell::Text(Cow::Borrowed(text)));
                 }
             }
+            Form::Number => {
+                if let Some(number) = plain_number(found.text) {
+                    return Ok(number);
+                }
+            }
             _ => {}
         },
         Some(Kind::Blob(payload)) if payload != Payload::Np => return Ok(Cell::Other("a binary value")),
@@ -183,9 +186,68 @@ fn cell_of<'l>(shard: &'l Shard, found: &FoundValue<'l>) -> Result<Cell<'l>> {
     Ok(Cell::of_value(&tree.take()?).into_owned())
 }
 
+/// A number without an exponent; `None` leaves it to who reads any JSON.
+fn plain_number(text: &[u8]) -> Option<Cell<'static>> {
+    let digits = text.strip_prefix(b"-").unwrap_or(text);
+    let end = digits.iter().position(|byte| !byte.is_ascii_digit()).unwrap_or(digits.len());
+    let (whole, rest) = digits.split_at(end);
+    if whole.is_empty() || (whole.len() > 1 && whole.starts_with(b"0")) {
+        return None;
+    }
+    let text = std::str::from_utf8(text).ok()?;
+    if rest.is_empty() {
+        return text.parse::<i64>().ok().map(|value| Cell::Int(value.into()));
+    }
+    let fraction = rest.strip_prefix(b".").filter(|fraction| !fraction.is_empty())?;
+    let is_plain = fraction.iter().all(u8::is_ascii_digit);
+    text.parse().ok().filter(|_| is_plain).map(Cell::Float)
+}
+
 /// A JSON string without escapes.
 fn plain_string(text: &[u8]) -> Option<&str> {
     let inner = text.strip_prefix(b"\"")?.strip_suffix(b"\"")?;
     let is_plain = inner.iter().all(|byte| *byte >= b' ' && *byte != b'\\');
     std::str::from_utf8(inner).ok().filter(|_| is_plain)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plain_numbers_are_those_of_the_json_reader() {
+        let texts = [
+            "0",
+            "-0",
+            "7",
+            "-12",
+            "0.5",
+            "-0.0",
+            "1.10",
+            "123456789012345678901234567890",
+            "9223372036854775807",
+            "-9223372036854775808",
+            "9223372036854775808",
+            "0.1000000000000000055511151231257827",
+            "1e5",
+            "1.5e-3",
+            "2.2250738585072011",
+            "179769313486231580793728971405301",
+        ];
+        for text in texts {
+            let mut tree = TreeBuilder::default();
+            json::emit(text.as_bytes(), 1, &mut tree).unwrap();
+            let value = tree.take().unwrap();
+            let expected = Cell::of_value(&value);
+            if let Some(found) = plain_number(text.as_bytes()) {
+                assert_eq!(format!("{found:?}"), format!("{expected:?}"), "{text}");
+            } else {
+                assert!(text.contains('e') || text.len() > 18, "{text}");
+            }
+        }
+        for text in ["", "-", "01", "-01", "1.", ".5", "+1", "1.5.2", "1.a", "NaN", "0x1", "1_0", "1.-5"] {
+            assert!(plain_number(text.as_bytes()).is_none(), "{text}");
+        }
+    }
 }

@@ -33,6 +33,11 @@ impl Truth {
         self.0 > Self::TRUE.0
     }
 
+    /// Whether any of the answers is open; without a branch for each.
+    pub fn any_open(answers: &[Self]) -> bool {
+        answers.iter().fold(false, |any, answer| any | answer.is_open())
+    }
+
     /// Whether the sample is selected, as far as that is certain.
     #[inline]
     pub fn decided(self) -> Option<bool> {

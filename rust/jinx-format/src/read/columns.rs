@@ -76,6 +76,15 @@ impl ColumnType {
         Self::ALL.into_iter().find(|dtype| dtype.name() == name)
     }
 
+    /// Whether a column of it holds all values, or lengths, of a kind as they are.
+    pub(crate) fn is_of(self, kind: &str) -> bool {
+        match kind {
+            "bool" => self == Self::Bool,
+            "float" => self == Self::Float64,
+            _ => !matches!(self, Self::Bool | Self::Float64 | Self::Utf8),
+        }
+    }
+
     /// Bytes of one cell; `None` for strings.
     pub fn width(self) -> Option<u64> {
         match self {

@@ -101,10 +101,12 @@ impl Shard {
         let mut members = Members::uncounted(text);
         while let Some(span) = members.next_member()? {
             let key = &text[span.key_range()];
-            // Every key starts with its name, so most are told apart by their first byte.
-            let may_be = |node: &PathNode<'_>| match (key.first(), node.name.as_bytes().first()) {
-                (Some(b'\\'), _) | (_, None) => true,
-                (one, other) => one == other,
+            // Every key starts with its name, unless it is escaped; most are told apart by their first byte.
+            let may_be = |node: &PathNode<'_>| {
+                let (first, name) = (key.first(), node.name.as_bytes());
+                first == Some(&b'\\')
+                    || first == name.first() && (key.starts_with(name) || key.contains(&b'\\'))
+                    || name.is_empty()
             };
             if !wanted.iter().any(may_be) {
                 continue;

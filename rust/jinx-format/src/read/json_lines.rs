@@ -2,16 +2,20 @@
 
 use crate::fields::FieldNode;
 use crate::footer::Footer;
+use crate::in_order::in_order;
 use crate::index::Array;
 use crate::key::FormatVersion;
 use crate::read::shard::{OpenOptions, Shard};
 use crate::sniff::{FileKind, sniff_source};
 use jinx_core::error::{Error, Result};
 use jinx_core::io::{Access, Source};
-use jinx_core::num::{to_u64, u64_at};
+use jinx_core::num::{to_u64, to_usize, u64_at};
 use std::path::Path;
 
+/// What a thread scans at once.
 const BLOCK_BYTES: u64 = 4 << 20;
+/// What it reads at once, into the processor's caches.
+const READ_BYTES: u64 = 256 << 10;
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 impl Shard {
@@ -86,31 +90,86 @@ fn first_sign(main: &Source) -> Result<Option<u8>> {
 /// The offsets of all lines in the first `total` bytes that are not blank, and `total`, as little-endian u64; and the
 /// number of lines.
 pub(crate) fn scan(main: &Source, total: u64) -> Result<(Vec<u8>, u64)> {
-    let mut starts = Vec::new();
-    let mut rows = 0u64;
     let head = main.slice(0, total.min(3))?;
-    let mut at = if *head == *BYTE_ORDER_MARK { to_u64(BYTE_ORDER_MARK.len()) } else { 0 };
-    let (mut line, mut known) = (at, false);
-    while at < total {
-        let block = main.slice(at, BLOCK_BYTES.min(total - at))?;
-        let mut done = 0;
-        while done < block.len() {
-            let end = memchr::memchr(b'\n', &block[done..]).map_or(block.len(), |found| done + found + 1);
-            if !known && block[done..end].iter().any(|byte| !byte.is_ascii_whitespace()) {
-                known = true;
-                rows += 1;
-                starts.extend_from_slice(&line.to_le_bytes());
+    let first = if *head == *BYTE_ORDER_MARK { to_u64(BYTE_ORDER_MARK.len()) } else { 0 };
+    let mut starts = Vec::new();
+    let mut line = Line { start: first, is_known: false };
+    let blocks = to_usize((total - first).div_ceil(BLOCK_BYTES), "a file's size")?;
+    in_order(
+        blocks,
+        |block| {
+            let start = first + to_u64(block) * BLOCK_BYTES;
+            LinesOfBlock::scan(main, start, total.min(start + BLOCK_BYTES))
+        },
+        |block| {
+            if block.is_first_known && !line.is_known {
+                starts.extend_from_slice(&line.start.to_le_bytes());
+                line.is_known = true;
             }
-            if block[end - 1] == b'\n' {
-                line = at + to_u64(end);
-                known = false;
-            }
-            done = end;
-        }
-        at += to_u64(block.len());
-    }
+            starts.extend_from_slice(&block.starts);
+            line = block.last.unwrap_or(line);
+            false
+        },
+    )?;
+    let rows = to_u64(starts.len() / 8);
     starts.extend_from_slice(&total.to_le_bytes());
     Ok((starts, rows))
+}
+
+/// A line whose end has not been seen.
+#[derive(Debug, Clone, Copy)]
+struct Line {
+    start: u64,
+    /// Whether it is not blank, so that its start has been noted.
+    is_known: bool,
+}
+
+/// The lines that begin in a block.
+#[derive(Debug, Default)]
+struct LinesOfBlock {
+    /// Whether the line that begins before the block is not blank, by what lies in the block.
+    is_first_known: bool,
+    /// Little-endian u64: where those that are not blank begin.
+    starts: Vec<u8>,
+    /// The last one that begins here.
+    last: Option<Line>,
+}
+
+impl LinesOfBlock {
+    fn scan(main: &Source, start: u64, end: u64) -> Result<Self> {
+        let mut found = Self::default();
+        let mut buffer = vec![0; to_usize(READ_BYTES.min(end - start), "a block's size")?];
+        let mut at = start;
+        while at < end {
+            let length = to_usize(READ_BYTES.min(end - at), "a block's size")?;
+            let text = &*main.read_at(at, (&mut buffer[..length]).into())?;
+            let mut done = 0;
+            for newline in memchr::memchr_iter(b'\n', text) {
+                found.see(&text[done..newline]);
+                done = newline + 1;
+                found.last = Some(Line { start: at + to_u64(done), is_known: false });
+            }
+            found.see(&text[done..]);
+            at += to_u64(length);
+        }
+        Ok(found)
+    }
+
+    /// More of the last line.
+    #[inline]
+    fn see(&mut self, text: &[u8]) {
+        if text.iter().all(u8::is_ascii_whitespace) {
+            return;
+        }
+        match &mut self.last {
+            None => self.is_first_known = true,
+            Some(line) if !line.is_known => {
+                self.starts.extend_from_slice(&line.start.to_le_bytes());
+                line.is_known = true;
+            }
+            Some(_) => {}
+        }
+    }
 }
 
 #[cfg(test)]
@@ -160,6 +219,29 @@ mod tests {
     fn lines_may_cross_blocks() {
         let long = format!("{{\"a\":\"{}\"}}\n", "x".repeat(3 << 20));
         assert_eq!(rows(long.repeat(4).as_bytes()).unwrap().len(), 4);
+    }
+
+    #[test]
+    fn lines_are_found_wherever_blocks_end() {
+        let size = usize::try_from(READ_BYTES).unwrap();
+        for shift in 0..6 {
+            for (blanks, after) in [("\n", ""), ("\n \n\n", " "), ("\r\n", "\n \n")] {
+                let mut text = String::new();
+                let mut expected = Vec::new();
+                for boundary in [size, 2 * size, usize::try_from(BLOCK_BYTES).unwrap()] {
+                    let fill = boundary - text.len() - shift;
+                    let line = format!("{{\"a\":\"{}\"}}", "x".repeat(fill.saturating_sub(8)));
+                    expected.push(line.clone());
+                    text.extend([&line, blanks]);
+                    expected.push("{}".to_owned());
+                    text.extend(["{}", after, "\n"]);
+                }
+                assert!(rows(text.as_bytes()).unwrap() == expected, "{shift} {blanks:?}");
+            }
+        }
+        let blank = " ".repeat(2 * size + 1);
+        let found = rows(format!("{{\"a\":1}}\n{blank}\n{blank}{{}}").as_bytes()).unwrap();
+        assert_eq!(found, ["{\"a\":1}", &format!("{blank}{{}}")]);
     }
 
     #[test]

@@ -7,6 +7,7 @@ pub mod find_paths;
 pub mod json_lines;
 mod keys;
 pub mod known_keys;
+mod lines;
 pub mod locate;
 pub mod marked_rows;
 pub mod measure;

@@ -5,11 +5,17 @@ use crate::read::shard::Shard;
 use jinx_core::error::{Error, Result};
 use jinx_core::json::scan::{Members, Span};
 use jinx_core::key_set::KeySet;
+use std::borrow::Cow;
 
 impl Shard {
     /// Whether the footer says that all values mean themselves.
     pub(crate) fn is_plain_json(&self) -> bool {
         self.rules() == FormatVersion::V1_1 && !self.tree().coded && !self.tree().open
+    }
+
+    /// As [`Shard::line_offsets`], without a copy where the sidecar is mapped.
+    pub(crate) fn index_bytes(&self) -> Result<Cow<'_, [u8]>> {
+        self.index.bytes(self.sidecar())
     }
 
     /// The checksum of a line with its newline, if reading the line compares it.

@@ -6,7 +6,6 @@ use crate::index::Array;
 use crate::key::FormatVersion;
 use crate::read::known_keys::KnownKey;
 use crate::read::locate::{foreign, open_sidecar, read_footer};
-use crate::read::marked_rows::with_header;
 pub use crate::read::options::{OpenOptions, Verify};
 use crate::read::pointer::Pointer;
 use crate::sidecar::{self, Header};
@@ -28,7 +27,7 @@ pub struct Shard {
     header: Option<Header>,
     footer: Footer,
     footer_offset: u64,
-    index: Array,
+    pub(super) index: Array,
     line_hash: Option<Array>,
     /// Of a saved view with positions.
     positions: Option<Array>,
@@ -328,45 +327,23 @@ impl Shard {
         Ok((start, end))
     }
 
-    /// A copy of line `i` without its newline, checked at the file's level of verification.
+    /// Compares line `i`, with its newline, with its checksum at the file's level of verification.
     ///
     /// # Errors
-    /// As [`Shard::line_range`]; `Corrupt` when the line's checksum does not match.
-    pub fn line(&self, i: u64) -> Result<Vec<u8>> {
-        let mut line = Vec::new();
-        self.read_line(i, &mut line)?;
-        Ok(line)
+    /// `Corrupt` when they differ.
+    pub(super) fn check_line(&self, i: u64, line: &[u8]) -> Result<()> {
+        let Some(hashes) = &self.line_hash else { return Ok(()) };
+        let stored = hashes.u64_at(i, self.side.as_ref()).map_err(|error| self.here(error, i))?;
+        if XxHash3_64::oneshot(line) == stored {
+            return Ok(());
+        }
+        let what = "the line's checksum does not match: the file was changed or damaged";
+        Err(self.here(Error::corrupt(what), i))
     }
 
-    /// As [`Shard::line`], in the place of what is in `line`.
-    ///
-    /// # Errors
-    /// As [`Shard::line`].
-    pub fn read_line(&self, i: u64, line: &mut Vec<u8>) -> Result<()> {
-        let (start, end) = self.line_range(i)?;
-        match self.main.slice(start, end - start).map_err(|error| self.here(error, i))? {
-            Cow::Borrowed(stored) => {
-                line.clear();
-                line.extend_from_slice(stored);
-            }
-            Cow::Owned(stored) => *line = stored,
-        }
-        if let Some(hashes) = &self.line_hash {
-            let stored = hashes.u64_at(i, self.side.as_ref()).map_err(|error| self.here(error, i))?;
-            if XxHash3_64::oneshot(line) != stored {
-                let error =
-                    Error::corrupt("the line's checksum does not match: the file was changed or damaged");
-                return Err(self.here(error, i));
-            }
-        }
-        if self.footer.rules == FormatVersion::Plain {
-            // The range of a line includes the blank lines after it.
-            line.truncate(line.trim_ascii_end().len());
-            *line = with_header(std::mem::take(line), self.options.markers);
-        } else if line.last() == Some(&b'\n') {
-            line.pop();
-        }
-        Ok(())
+    /// Whether every row of plain JSON Lines holds markers.
+    pub(super) fn is_all_marked(&self) -> bool {
+        self.options.markers
     }
 
     /// The keys of the first line that was scanned: `line`, if there was none before.

@@ -37,6 +37,20 @@ impl Cells {
         self.spool.push(&tagged(tag, bits))
     }
 
+    /// Adds cells that follow one another.
+    ///
+    /// # Errors
+    /// I/O errors of the spool.
+    pub(super) fn push_all(&mut self, cells: &[(u8, u64)]) -> Result<()> {
+        let tag = self.tag.or(cells.first().map(|(tag, _)| *tag));
+        if self.is_tagged || cells.iter().any(|(other, _)| Some(*other) != tag) {
+            return cells.iter().try_for_each(|(tag, bits)| self.push(*tag, *bits));
+        }
+        self.tag = tag;
+        let bytes: Vec<u8> = cells.iter().flat_map(|(_, bits)| bits.to_le_bytes()).collect();
+        self.spool.push(&bytes)
+    }
+
     fn add_tags(&mut self) -> Result<()> {
         let mut spool = Spool::new(&self.directory);
         self.each(|tag, bits| spool.push(&tagged(tag, bits)))?;

@@ -4,6 +4,7 @@ use crate::fields::{Fact, FieldInfo, Measure, Path};
 use crate::footer::{ArrayRef, ColumnInfo};
 use crate::write::address_map::AddressMap;
 use crate::write::cells::Cells;
+use crate::write::line_block::BlockColumn;
 use crate::write::options::ColumnChoice;
 use crate::write::spool::Spool;
 use jinx_core::error::Result;
@@ -39,10 +40,19 @@ pub trait ArraySink {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum IndexedType {
+pub(super) enum IndexedType {
     Value,
     Length,
     Text,
+}
+
+/// How top-level values of a kind are indexed without being asked.
+pub(super) fn default_type(kind: &str) -> Option<IndexedType> {
+    match kind {
+        "bool" | "int" | "float" => Some(IndexedType::Value),
+        "str" | "list" => Some(IndexedType::Length),
+        _ => None,
+    }
 }
 
 #[derive(Debug)]
@@ -100,7 +110,7 @@ impl ColumnBuilder {
                 Measure::Length(value) => (IndexedType::Length, UINT, *value),
                 Measure::Text(value) => (IndexedType::Text, UINT, to_u64(value.len())),
             };
-            let Some(at) = self.at(fact, kind) else { continue };
+            let Some(at) = self.at(&fact.path, kind) else { continue };
             let column = &mut self.columns[at];
             if column.rows > self.rows {
                 // A path that occurs twice in one row is inside a list, so it has no column.
@@ -117,47 +127,44 @@ impl ColumnBuilder {
         Ok(())
     }
 
-    /// Adds the cells of rows in which each fact has a number or null, in the order of the facts.
+    /// Adds the cells of rows, in the order of the columns.
     ///
     /// # Errors
     /// As [`Self::add_row`].
-    pub(super) fn add_numbers<'n>(
-        &mut self,
-        numbers: impl Iterator<Item = (&'n Fact, &'n [(u8, u64)])>,
-        rows: u64,
-    ) -> Result<()> {
-        for (fact, cells) in numbers {
-            let is_number = |(tag, _): &(u8, u64)| *tag != MISSING;
-            if !cells.iter().any(is_number) {
-                continue;
-            }
-            let Some(at) = self.at(fact, IndexedType::Value) else { continue };
+    pub(super) fn add_block(&mut self, columns: &[BlockColumn], rows: u64) -> Result<()> {
+        for BlockColumn { path, kind, cells } in columns.iter().filter(|column| column.has_values()) {
+            let Some(at) = self.at(path, *kind) else { continue };
             let column = &mut self.columns[at];
             column.pad(self.rows)?;
-            cells.iter().try_for_each(|(tag, bits)| column.push(*tag, *bits))?;
+            column.push_all(cells)?;
         }
         self.rows += rows;
         Ok(())
     }
 
-    fn at(&mut self, fact: &Fact, kind: IndexedType) -> Option<usize> {
-        let key = Arc::as_ptr(&fact.path).addr() | kind as usize;
+    /// Whether earlier rows have values for a column.
+    pub(super) fn has(&self, path: &Path, kind: IndexedType) -> bool {
+        self.columns.iter().any(|column| column.kind == kind && *column.path == *path)
+    }
+
+    fn at(&mut self, path: &Arc<Path>, kind: IndexedType) -> Option<usize> {
+        let key = Arc::as_ptr(path).addr() | kind as usize;
         if let Some((at, _)) = self.by_address.get(&key) {
             return Some(*at).filter(|at| *at != usize::MAX);
         }
-        let known = self.columns.iter().position(|column| column.kind == kind && *column.path == *fact.path);
+        let known = self.columns.iter().position(|column| column.kind == kind && column.path == *path);
         let at = known.or_else(|| {
-            let named = |paths: &[Path]| paths.contains(&*fact.path);
+            let named = |paths: &[Path]| paths.contains(&**path);
             let wanted = match &self.choice {
-                ColumnChoice::Default => fact.path.len() == 1,
-                ColumnChoice::Also(paths) => fact.path.len() == 1 || named(paths),
+                ColumnChoice::Default => path.len() == 1,
+                ColumnChoice::Also(paths) => path.len() == 1 || named(paths),
                 ColumnChoice::Only(paths) => named(paths),
             };
             if !wanted || self.columns.len() >= MAX_COLUMNS {
                 return None;
             }
             self.columns.push(IndexedColumn {
-                path: Arc::clone(&fact.path),
+                path: Arc::clone(path),
                 kind,
                 rows: 0,
                 cells: Cells::new(&self.directory),
@@ -169,7 +176,7 @@ impl ColumnBuilder {
         if self.by_address.len() >= MAX_REMEMBERED {
             self.by_address.clear();
         }
-        self.by_address.insert(key, (at.unwrap_or(usize::MAX), Arc::clone(&fact.path)));
+        self.by_address.insert(key, (at.unwrap_or(usize::MAX), Arc::clone(path)));
         at
     }
 
@@ -223,6 +230,16 @@ impl IndexedColumn {
     }
 
     fn push(&mut self, tag: u8, bits: u64) -> Result<()> {
+        self.see(tag, bits);
+        self.cells.push(tag, bits)
+    }
+
+    fn push_all(&mut self, cells: &[(u8, u64)]) -> Result<()> {
+        cells.iter().for_each(|(tag, bits)| self.see(*tag, *bits));
+        self.cells.push_all(cells)
+    }
+
+    fn see(&mut self, tag: u8, bits: u64) {
         let seen = &mut self.seen;
         match tag {
             BOOL => seen.bools = true,
@@ -247,7 +264,6 @@ impl IndexedColumn {
             }
         }
         self.rows += 1;
-        self.cells.push(tag, bits)
     }
 
     /// The narrowest type that holds every value, if there is one.

@@ -7,11 +7,13 @@ use crate::write::encode::{EncodedRow, RowEncoder};
 use crate::write::footer_text::room_for_names;
 use crate::write::inherit::{Inherited, Sources};
 use crate::write::journal::Journal;
-use crate::write::numbers::{self, NumberBlock, NumberColumn, NumberLines};
+use crate::write::line_block::{Division, LineBlock, make_blocks};
+use crate::write::numbers::{self, NumberColumn, NumberLines};
 use crate::write::options::WriteOptions;
 use crate::write::pair::{PairBuilder, PairSummary};
 use crate::write::pair_files::AtomicPair;
 use crate::write::parallel::{EmitRow, EncodedPart, Rows, encode_rows};
+use crate::write::plain_lines::PlainLines;
 use jinx_core::error::{Cause, Error, Result};
 use jinx_core::io::{Contents, DirectoryAppend, DirectoryWriter, FileOps, PairWriter, RealOps, publish_on};
 use jinx_core::limits::{MAX_ROW_BYTES, MAX_SHARDS};
@@ -330,22 +332,47 @@ impl DatasetWriter {
         let Some(lines) = NumberLines::of(columns, &options).filter(|_| is_bulk) else {
             return self.write_rows(rows.len(), &|i, encoder| numbers::emit_row(columns, rows[i], encoder));
         };
-        lines.format(rows, self.encoders.len(), |block| match block {
-            Ok(block) => self.write_number_block(&block),
-            Err(rows) => {
-                self.write_rows(rows.len(), &|i, encoder| numbers::emit_row(columns, rows[i], encoder))
-            }
+        let division = NumberLines::division(rows, self.encoders.len());
+        make_blocks(division, &|rows| lines.block(rows), |block, rows| match block {
+            Some(block) => self.write_block(&block),
+            None => self.write_rows(rows.len(), &|i, encoder| numbers::emit_row(columns, rows[i], encoder)),
         })
     }
 
-    fn write_number_block(&mut self, block: &NumberBlock) -> Result<()> {
-        let Target::Pair(pair) = &mut self.target else {
-            return Err(Error::invalid("rows of numbers are written to one pair"));
+    /// Writes rows whose lines are copied where the output has the same ones.
+    ///
+    /// # Errors
+    /// As [`Self::write_rows`]; of rows that are refused, none of the same block is written.
+    pub fn write_lines(&mut self, lines: &PlainLines<'_>, rows: &[u64]) -> Result<()> {
+        self.require_whole()?;
+        let emit = |rows: &[u64], writer: &mut Self| {
+            writer.write_rows(rows.len(), &|i, encoder| lines.emit(rows[i], encoder))
         };
-        pair.admit_numbers(block)?;
+        if self.skip > 0 || matches!(self.target, Target::Directory(_)) {
+            return emit(rows, self);
+        }
+        let division = Division { rows, block: lines.block_rows(), threads: self.encoders.len() };
+        make_blocks(division, &|rows| lines.block(rows), |block, rows| match block {
+            Some(block) if self.knows(&block) => self.write_block(&block),
+            _ => emit(rows, self),
+        })
+    }
+
+    fn knows(&self, block: &LineBlock) -> bool {
+        match &self.target {
+            Target::Pair(pair) => pair.knows(block),
+            Target::Directory(_) => false,
+        }
+    }
+
+    fn write_block(&mut self, block: &LineBlock) -> Result<()> {
+        let Target::Pair(pair) = &mut self.target else {
+            return Err(Error::invalid("blocks of rows are written to one pair"));
+        };
+        pair.admit_block(block)?;
         // It stays broken after an I/O error or a panic.
         self.is_broken = true;
-        pair.write_numbers(block)?;
+        pair.write_block(block)?;
         self.rows += to_u64(block.ends.len());
         self.is_broken = false;
         Ok(())

@@ -1,15 +1,15 @@
 //! Rows of nothing but numbers, as views have them that add a score or a length: formatted column by column, without
 //! the events of each value.
 
-use crate::fields::{Fact, Measure};
+use crate::fields::Path;
 use crate::key::needs_quotes;
 use crate::read::columns::ColumnType;
-use crate::write::columns::{BOOL, FLOAT, INT, MISSING, UINT};
+use crate::write::columns::{BOOL, FLOAT, INT, IndexedType, MISSING, UINT};
+use crate::write::line_block::{BlockColumn, Division, LineBlock, kind_fact};
 use crate::write::options::EncodeOptions;
 use jinx_core::error::{Error, Result};
 use jinx_core::json::text::{push_json_float, push_json_str};
 use jinx_core::num::to_u64;
-use jinx_core::panics::caught;
 use jinx_core::sink::Sink;
 use std::sync::Arc;
 use twox_hash::XxHash3_64;
@@ -33,7 +33,7 @@ pub struct NumberColumn<'c> {
 
 impl NumberColumn<'_> {
     /// The tag and the bits of a cell.
-    fn cell(&self, row: u64) -> Result<(u8, u64)> {
+    pub(super) fn cell(&self, row: u64) -> Result<(u8, u64)> {
         let past = || Error::invalid(format!("sample {row} is past the end of the column"));
         let at = usize::try_from(row).map_err(|_| past())?;
         if let Some(bits) = self.validity
@@ -86,28 +86,12 @@ pub(super) fn emit_row(columns: &[NumberColumn<'_>], row: u64, sink: &mut impl S
     sink.end_dict()
 }
 
-/// Lines, and what the footer will say of them.
-pub(super) struct NumberBlock {
-    /// With their newlines.
-    pub(super) lines: Vec<u8>,
-    /// Where each line ends.
-    pub(super) ends: Vec<u64>,
-    /// Of each line, as little-endian u64.
-    pub(super) hashes: Vec<u8>,
-    /// Of each column, tag and bits of each cell.
-    pub(super) cells: Vec<Vec<(u8, u64)>>,
-    /// One for each column and kind of value, with how many there are.
-    pub(super) kinds: Vec<(Fact, u64)>,
-    /// The paths of the columns.
-    pub(super) paths: Vec<Fact>,
-}
-
 /// What the lines have in common.
 pub(super) struct NumberLines<'c> {
     columns: &'c [NumberColumn<'c>],
     /// What precedes each value.
     before: Vec<Vec<u8>>,
-    paths: Vec<Fact>,
+    paths: Vec<Arc<Path>>,
 }
 
 impl<'c> NumberLines<'c> {
@@ -125,42 +109,22 @@ impl<'c> NumberLines<'c> {
             text.push(b':');
             bytes += to_u64(text.len()) + NUMBER_BYTES;
             before.push(text);
-            let path = Arc::new(vec![Some(column.name.to_owned())]);
-            paths.push(fact(&path, "null"));
+            paths.push(Arc::new(vec![Some(column.name.to_owned())]));
         }
         let is_plain = !columns.is_empty() && options.columns.is_empty() && options.sidecar;
         (is_plain && bytes <= options.max_row_bytes).then_some(Self { columns, before, paths })
     }
 
-    /// Formats rows on `threads` threads while others are written, and hands them in order to `write`: as a block, or
-    /// as the numbers of rows that must be written one by one because a float has no JSON text.
-    ///
-    /// # Errors
-    /// As [`emit_row`], and those of `write`.
-    pub(super) fn format(
-        &self,
-        rows: &[u64],
-        threads: usize,
-        mut write: impl FnMut(std::result::Result<NumberBlock, &[u64]>) -> Result<()>,
-    ) -> Result<()> {
-        let mut formatted = Vec::new();
-        for group in rows.chunks(BLOCK_ROWS * threads.max(1)) {
-            formatted = std::thread::scope(|scope| {
-                let format = |rows| move || caught(|| self.block(rows), "a formatting thread");
-                let next: Vec<_> =
-                    group.chunks(BLOCK_ROWS).map(|rows| (rows, scope.spawn(format(rows)))).collect();
-                std::mem::take(&mut formatted).into_iter().try_for_each(&mut write)?;
-                let ended = |_| Error::invalid("a formatting thread ended without a result");
-                next.into_iter()
-                    .map(|(rows, thread)| Ok(thread.join().map_err(ended)??.ok_or(rows)))
-                    .collect::<Result<Vec<_>>>()
-            })?;
-        }
-        formatted.into_iter().try_for_each(write)
+    /// How `rows` become blocks on so many threads.
+    pub(super) fn division(rows: &[u64], threads: usize) -> Division<'_> {
+        Division { rows, block: BLOCK_ROWS, threads }
     }
 
     /// `None` if a float is not finite.
-    fn block(&self, rows: &[u64]) -> Result<Option<NumberBlock>> {
+    ///
+    /// # Errors
+    /// As [`emit_row`].
+    pub(super) fn block(&self, rows: &[u64]) -> Result<Option<LineBlock>> {
         let mut cells: Vec<Vec<(u8, u64)>> = Vec::with_capacity(self.columns.len());
         let mut kinds = Vec::new();
         for (column, path) in self.columns.iter().zip(&self.paths) {
@@ -172,7 +136,7 @@ impl<'c> NumberLines<'c> {
             let count = |tags: [u8; 2]| to_u64(column.iter().filter(|(tag, _)| tags.contains(tag)).count());
             let all =
                 [("null", [MISSING; 2]), ("bool", [BOOL; 2]), ("int", [INT, UINT]), ("float", [FLOAT; 2])];
-            let found = all.map(|(kind, tags)| (fact(&path.path, kind), count(tags)));
+            let found = all.map(|(kind, tags)| (kind_fact(path, kind), count(tags)));
             kinds.extend(found.into_iter().filter(|(_, count)| *count > 0));
             cells.push(column);
         }
@@ -198,10 +162,12 @@ impl<'c> NumberLines<'c> {
             ends.push(to_u64(lines.len()));
             hashes.extend_from_slice(&XxHash3_64::oneshot(&lines[start..]).to_le_bytes());
         }
-        Ok(Some(NumberBlock { lines, ends, hashes, cells, kinds, paths: self.paths.clone() }))
+        let columns = self.paths.iter().zip(cells);
+        let columns = columns.map(|(path, cells)| BlockColumn {
+            path: Arc::clone(path),
+            kind: IndexedType::Value,
+            cells,
+        });
+        Ok(Some(LineBlock { lines, ends, hashes, columns: columns.collect(), kinds }))
     }
-}
-
-fn fact(path: &Arc<crate::fields::Path>, kind: &'static str) -> Fact {
-    Fact { path: Arc::clone(path), kind, coded: None, quoted: false, mime: None, measure: Measure::None }
 }

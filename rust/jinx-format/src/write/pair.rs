@@ -5,11 +5,13 @@ use crate::footer::ArrayRef;
 use crate::sidecar::{ALIGNMENT, HEADER_BYTES, Header};
 use crate::view::{Base, NewView, ViewInfo, count_samples};
 use crate::write::columns::{ArraySink, ColumnBuilder, Fill};
-use crate::write::encode::EncodedRow;
+use crate::write::early_sync::EarlySync;
+use crate::write::encode::{EncodedRow, RowEncoder};
 use crate::write::footer_text::{FooterParts, check_footer, footer_text, room_for_names};
-use crate::write::numbers::NumberBlock;
+use crate::write::line_block::LineBlock;
 use crate::write::options::WriteOptions;
 use crate::write::pair_files::PairFiles;
+use crate::write::plain_lines::PlainLines;
 use crate::write::spool::Spool;
 use bytes::Bytes;
 use jinx_core::codec::{self, Compressor};
@@ -57,6 +59,7 @@ pub struct PairBuilder {
     rows: u64,
     /// Bytes of values since lines were last passed to the system.
     values_since_lines: u64,
+    main_sync: EarlySync,
 }
 
 /// The sidecar's stream.
@@ -68,6 +71,7 @@ struct Side {
     pending: Vec<Bytes>,
     pending_bytes: u64,
     body: XxHash3_128,
+    sync: EarlySync,
 }
 
 impl PairBuilder {
@@ -94,6 +98,7 @@ impl PairBuilder {
                 pending: Vec::new(),
                 pending_bytes: 0,
                 body: XxHash3_128::new(),
+                sync: EarlySync::default(),
             },
             ends: Spool::new(&directory),
             hashes: Spool::new(&directory),
@@ -101,6 +106,7 @@ impl PairBuilder {
             columns: ColumnBuilder::new(options.columns.clone(), directory),
             rows: 0,
             values_since_lines: 0,
+            main_sync: EarlySync::default(),
         })
     }
 
@@ -178,30 +184,61 @@ impl PairBuilder {
     ///
     /// # Errors
     /// As [`Self::admit`].
-    pub(super) fn admit_numbers(&self, block: &NumberBlock) -> Result<()> {
+    pub(super) fn admit_block(&self, block: &LineBlock) -> Result<()> {
         let facts: Vec<Fact> = block.kinds.iter().map(|(fact, _)| fact.clone()).collect();
         self.stats.admit(&facts, block.ends.first().copied().unwrap_or_default())
     }
 
-    /// Appends rows of numbers.
+    /// Whether earlier rows have what these have: the order in which names and columns first occur is that of the
+    /// footer, and a block does not tell which of its rows comes first.
+    pub(super) fn knows(&self, block: &LineBlock) -> bool {
+        let has = |(fact, values): &(Fact, u64)| *values == 0 || self.stats.has(&fact.path);
+        let mut columns = block.columns.iter().filter(|column| column.has_values());
+        block.kinds.iter().all(has) && columns.all(|column| self.columns.has(&column.path, column.kind))
+    }
+
+    /// Appends rows.
     ///
     /// # Errors
     /// As [`Self::write`].
-    pub(super) fn write_numbers(&mut self, block: &NumberBlock) -> Result<()> {
+    pub(super) fn write_block(&mut self, block: &LineBlock) -> Result<()> {
         self.flush_lines()?;
-        let file = self.side.files.main_file();
-        file.write_all(&block.lines).map_err(|error| Error::io(&self.path, &error))?;
-        for end in &block.ends {
-            self.ends.push(&(self.main_len + end).to_le_bytes())?;
-        }
+        self.write_main(&block.lines)?;
+        let ends: Vec<u8> = block.ends.iter().flat_map(|end| (self.main_len + end).to_le_bytes()).collect();
+        self.ends.push(&ends)?;
         self.main_len += to_u64(block.lines.len());
         self.hashes.push(&block.hashes)?;
         for (fact, rows) in &block.kinds {
             self.stats.add_many(fact, *rows);
         }
         let rows = to_u64(block.ends.len());
-        self.columns.add_numbers(block.paths.iter().zip(block.cells.iter().map(Vec::as_slice)), rows)?;
+        self.columns.add_block(&block.columns, rows)?;
         self.rows += rows;
+        Ok(())
+    }
+
+    /// Appends rows whose lines are copied where the pair has the same ones; `encoder` encodes the others.
+    ///
+    /// # Errors
+    /// Those of reading, of [`Self::admit`] and of [`Self::write`].
+    pub fn write_lines(
+        &mut self,
+        lines: &PlainLines<'_>,
+        rows: &[u64],
+        encoder: &mut RowEncoder,
+    ) -> Result<()> {
+        for rows in rows.chunks(lines.block_rows()) {
+            if let Some(block) = lines.block(rows)?.filter(|block| self.knows(block)) {
+                self.admit_block(&block)?;
+                self.write_block(&block)?;
+                continue;
+            }
+            for row in rows {
+                let encoded = encoder.encode(|encoder| lines.emit(*row, encoder))?;
+                self.admit(&encoded)?;
+                self.write(encoded)?;
+            }
+        }
         Ok(())
     }
 
@@ -214,11 +251,19 @@ impl PairBuilder {
     }
 
     fn flush_lines(&mut self) -> Result<()> {
-        let file = self.side.files.main_file();
-        file.write_all(&self.lines).map_err(|error| Error::io(&self.path, &error))?;
+        let lines = std::mem::take(&mut self.lines);
+        self.write_main(&lines)?;
+        self.lines = lines;
         self.lines.clear();
         self.values_since_lines = 0;
         Ok(())
+    }
+
+    fn write_main(&mut self, bytes: &[u8]) -> Result<()> {
+        let is_synced = self.side.files.are_synced();
+        let file = self.side.files.main_file();
+        file.write_all(bytes).map_err(|error| Error::io(&self.path, &error))?;
+        if is_synced { self.main_sync.wrote(file, bytes.len(), &self.path) } else { Ok(()) }
     }
 
     /// The hash of what the pair holds: its values, its lines and, of a view, what it shows.
@@ -292,6 +337,8 @@ impl PairBuilder {
         let text = format!("{footer}\n{}\n", self.main_len);
         let file = self.side.files.main_file();
         file.write_all(text.as_bytes()).map_err(|error| Error::io(&self.path, &error))?;
+        self.main_sync.finish(&self.path)?;
+        self.side.sync.finish(&self.side.path)?;
         let bytes = self.main_len + to_u64(text.len());
         Ok((PairSummary { samples: self.rows, bytes, sidecar_bytes, id }, self.side.files))
     }
@@ -359,6 +406,7 @@ impl Side {
         if self.pending.is_empty() {
             return Ok(());
         }
+        let is_synced = self.files.are_synced();
         let file = self.files.sidecar_file()?;
         let mut slices: Vec<IoSlice<'_>> = self.pending.iter().map(|data| IoSlice::new(data)).collect();
         let mut left = slices.as_mut_slice();
@@ -374,9 +422,10 @@ impl Side {
                 Err(error) => return Err(Error::io(&self.path, &error)),
             }
         }
+        let bytes = self.pending.iter().map(Bytes::len).sum();
         self.pending.clear();
         self.pending_bytes = 0;
-        Ok(())
+        if is_synced { self.sync.wrote(file, bytes, &self.path) } else { Ok(()) }
     }
 }
 

@@ -16,6 +16,10 @@ pub trait PairFiles: Send {
     /// # Errors
     /// I/O errors.
     fn sidecar_file(&mut self) -> Result<&mut File>;
+    /// Whether they are synced when they are published.
+    fn are_synced(&self) -> bool {
+        true
+    }
     /// Syncs the complete files and gives them their names.
     ///
     /// # Errors

@@ -24,8 +24,7 @@ pub fn expression_paths(expression: &str) -> PyResult<Vec<String>> {
 
 /// The result of a filter.
 pub struct Chosen {
-    /// Little-endian u64.
-    pub positions: Vec<u8>,
+    pub positions: Vec<u64>,
     /// Of each path, whether it was looked for and no sample had it.
     pub in_vain: Vec<bool>,
 }
@@ -45,9 +44,8 @@ pub fn filter(
     });
     expression.check_kinds(&known.collect::<Result<Vec<_>>>()?)?;
     let filter = RowFilter::new(&expression, paths);
-    let positions = view.positions.as_ref().map(|positions| &***positions);
-    let chosen = view.rows.filtered(&filter, positions, limit)?;
-    let positions = chosen.iter().flat_map(|position| position.to_le_bytes()).collect();
+    let shown = view.positions.as_ref().map(|positions| &***positions);
+    let positions = view.rows.filtered(&filter, shown, limit)?;
     Ok(Chosen { positions, in_vain: filter.in_vain() })
 }
 

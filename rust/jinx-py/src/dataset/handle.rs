@@ -12,6 +12,10 @@ use std::sync::Arc;
 #[pyclass(frozen, module = "jinx._core", name = "Rows")]
 pub struct RowsHandle(pub Arc<dyn Rows>);
 
+/// Positions over all files that were found in the rows of a dataset: for a view of them, and for nothing else.
+#[pyclass(frozen, module = "jinx._core", name = "Positions")]
+pub struct PositionsHandle(pub Arc<Vec<u64>>);
+
 #[pymethods]
 impl RowsHandle {
     /// `"jinx"`, `"jsonl"`, `"mds"`, or `"memory"` for columns without files.

@@ -5,7 +5,7 @@ use crate::dataset::view::View;
 use crate::errors::IntoPy;
 use jinx_core::fingerprint::{Fingerprint, Seen};
 use jinx_core::num::{to_u64, u64_at};
-use jinx_core::sink::Sink;
+use jinx_core::sink::{Number, Sink};
 use jinx_core::sizes::SizeOfSample;
 use jinx_core::value::{TreeBuilder, Value};
 use jinx_core::{Error, Result};
@@ -18,7 +18,7 @@ use std::sync::{Mutex, PoisonError};
 const WIDTH: usize = 16;
 
 /// Of each sample 16 bytes, little-endian: the fingerprint of its columns, or of what lies at `paths`; 0 where something at
-/// one of them is missing or null.
+/// one of them is missing, null or NaN.
 pub fn fingerprints<'py>(
     py: Python<'py>,
     view: &View,
@@ -60,12 +60,21 @@ fn of_paths(rows: &dyn Rows, position: u64, paths: &[Vec<String>], sink: &mut Fi
     let mut is_missing = false;
     for path in paths {
         let found = path.iter().try_fold(&sample, |value, name| value.get(name));
-        is_missing |= matches!(found, None | Some(Value::Null));
+        is_missing |= found.is_none_or(is_missing_key);
         found.unwrap_or(&Value::Null).emit(sink)?;
     }
     sink.end_list()?;
     let hash = sink.take()?;
     Ok(if is_missing { 0 } else { hash.max(1) })
+}
+
+/// As for sorting, NaN is no value.
+fn is_missing_key(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Float(number) | Value::Scalar(_, Number::Float(number)) => number.is_nan(),
+        _ => false,
+    }
 }
 
 /// Of each sample about how many bytes it takes in a JINX file, as little-endian u64.

@@ -1,6 +1,6 @@
 //! `Reader`: samples in files under a view. `jinx.Dataset` derives from it.
 
-use crate::dataset::handle::RowsHandle;
+use crate::dataset::handle::{PositionsHandle, RowsHandle};
 use crate::dataset::iterator::SampleIterator;
 use crate::dataset::open::OpenArguments;
 use crate::dataset::projection::Projection;
@@ -95,7 +95,12 @@ impl Reader {
         for (name, value) in changes.map(members).unwrap_or_default() {
             match name.extract::<String>()?.as_str() {
                 "indices" if value.is_none() => order = None,
-                "indices" => order = Some(Arc::new(positions(&value, rows.files().samples)?)),
+                "indices" => {
+                    order = Some(match value.cast::<PositionsHandle>() {
+                        Ok(found) => Arc::clone(&found.get().0),
+                        Err(_) => Arc::new(positions(&value, rows.files().samples)?),
+                    });
+                }
                 "columns" => columns = value.extract()?,
                 "decoders" => decoders = Decoders::new(value.extract()?),
                 // Before the indices, which count in these.
@@ -405,18 +410,18 @@ impl Reader {
     ///
     /// `paths` are those of the expression as names, and `kinds` what the files say that their values are.
     #[pyo3(signature = (expression, paths, kinds, limit = None))]
-    fn _filter<'py>(
+    fn _filter(
         &self,
-        py: Python<'py>,
+        py: Python<'_>,
         expression: &str,
         paths: Vec<Vec<String>>,
         kinds: Vec<Vec<String>>,
         limit: Option<u64>,
-    ) -> PyResult<(Bound<'py, PyBytes>, Vec<bool>)> {
+    ) -> PyResult<(PositionsHandle, Vec<bool>)> {
         let chosen = py
             .detach(|| crate::dataset::filter::filter(&self.view, expression, paths, &kinds, limit))
             .into_py_result()?;
-        Ok((PyBytes::new(py, &chosen.positions), chosen.in_vain))
+        Ok((PositionsHandle(Arc::new(chosen.positions)), chosen.in_vain))
     }
 
     fn _arrow_stream<'py>(

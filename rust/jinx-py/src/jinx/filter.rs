@@ -40,6 +40,19 @@ pub fn indexed_kind(shards: &Shards, path: &[String]) -> Result<Option<ValueKind
     Ok(ValueKind::common(kinds))
 }
 
+/// Adds the selected ones of some numbers, without a branch for each, of which none could be foreseen.
+fn add_selected(chosen: &mut Vec<u64>, numbers: Range<u64>, selected: &[bool]) {
+    let mut count = chosen.len();
+    chosen.resize(count + selected.len(), 0);
+    for (number, is_selected) in numbers.zip(selected) {
+        if let Some(cell) = chosen.get_mut(count) {
+            *cell = number;
+        }
+        count += usize::from(*is_selected);
+    }
+    chosen.truncate(count);
+}
+
 /// A filter over shards, of which each is asked for its columns once.
 struct ShardFilter<'s> {
     shards: &'s Shards,
@@ -63,7 +76,7 @@ impl<'s> ShardFilter<'s> {
             let end = here.end.min(positions.end);
             let len = usize::try_from(end - next).unwrap_or_default();
             let selected = self.select(at, Block::Range { start: next - here.start, len })?;
-            chosen.extend((next..end).zip(selected).filter(|(_, selected)| *selected).map(|(at, _)| at));
+            add_selected(&mut chosen, next..end, &selected);
             next = end;
         }
         Ok(chosen)

@@ -1,6 +1,7 @@
 //! Samples of a base with columns of the view's own next to them.
 
 use crate::dataset::files::Files;
+use crate::dataset::filter::sample_by_sample;
 use crate::dataset::projection::Projection;
 use crate::dataset::rows::{ArrowTypes, ColumnData, Roots, Rows};
 use crate::jinx::dataset::JinxDataset;
@@ -8,9 +9,11 @@ use crate::sample::stored::StoredSample;
 use crate::view::gather::gathered;
 use crate::view::sample::ViewSample;
 use jinx_convert::arrow::{InferOptions, SchemaInference, schema_text};
+use jinx_core::num::to_u64;
 use jinx_core::sink::Sink;
 use jinx_core::value::TreeBuilder;
 use jinx_core::{Error, Result};
+use jinx_format::expression::rows::RowFilter;
 use jinx_format::fields::{FieldInfo, Measure};
 use jinx_format::read::columns::ColumnKind;
 use jinx_format::write::inherit::Inherited;
@@ -152,6 +155,28 @@ impl ViewRows {
         own.emit_members(position, &|name| self.is_own(name) && wanted(name), sink)
     }
 
+    /// [`Rows::filtered`] by columns of the base alone.
+    fn filtered_by_base(
+        &self,
+        filter: &RowFilter<'_>,
+        positions: Option<&[u64]>,
+        limit: Option<u64>,
+    ) -> Result<Vec<u64>> {
+        if matches!(self.positions, Positions::Same) {
+            return self.base.filtered(filter, positions, limit);
+        }
+        let of_base = match positions {
+            None => self.positions.all(self.files.samples)?,
+            Some(positions) => positions.iter().map(|i| self.positions.get(*i)).collect::<Result<_>>()?,
+        };
+        let chosen = self.base.filtered(filter, Some(&of_base), limit)?;
+        // The same sample of the base is chosen wherever it occurs, so the next one that is equal is the one.
+        let mut left = chosen.iter().peekable();
+        let is_chosen = |i: &usize| left.next_if_eq(&&of_base[*i]).is_some();
+        let places = (0..of_base.len()).filter(is_chosen);
+        Ok(places.map(|i| positions.map_or_else(|| to_u64(i), |positions| positions[i])).collect())
+    }
+
     /// The rows that have a column.
     fn holder(&self, name: &str) -> Option<&Arc<dyn Rows>> {
         self.own.as_ref().filter(|_| self.is_own(name))
@@ -220,6 +245,24 @@ impl Rows for ViewRows {
             Positions::Same => Ok(Some(column)),
             Positions::Memory(positions) => gathered(&column, positions).map(Some),
             saved @ Positions::Saved(_) => gathered(&column, &saved.all(self.files.samples)?).map(Some),
+        }
+    }
+
+    fn filtered(
+        &self,
+        filter: &RowFilter<'_>,
+        positions: Option<&[u64]>,
+        limit: Option<u64>,
+    ) -> Result<Vec<u64>> {
+        let is_own = |path: &Vec<String>| path.first().is_some_and(|name| self.is_own(name));
+        let own = filter.paths().iter().filter(|path| is_own(path)).count();
+        match &self.own {
+            // Its rows are those of the view.
+            Some(rows) if own > 0 && own == filter.paths().len() => rows.filtered(filter, positions, limit),
+            _ if filter.paths().iter().all(|path| path.first().is_some_and(|name| self.shows(name))) => {
+                self.filtered_by_base(filter, positions, limit)
+            }
+            _ => sample_by_sample(self, filter, positions, limit),
         }
     }
 

@@ -5,27 +5,42 @@ use crate::dataset::reader::Reader;
 use crate::dataset::rows::Rows;
 use crate::errors::to_py;
 use crate::files::tools::call_progress;
+use crate::jinx::dataset::JinxDataset;
+use crate::jinx::shards::Shards;
 use crate::order::Ordering;
 use jinx_core::io::Scratch;
-use jinx_core::sink::Sink;
 use jinx_core::{Error, Result};
 use jinx_format::write::encode::RowEncoder;
+use jinx_format::write::plain_lines::PlainLines;
 use jinx_order::{Plan, Rewrite, Samples, rewrite};
 use pyo3::prelude::*;
+use std::sync::Arc;
 
 /// The samples beneath a view.
-struct ReorderedRows<'r>(&'r dyn Rows);
+struct ReorderedRows<'r> {
+    rows: &'r dyn Rows,
+    lines: Option<PlainLines<'r>>,
+}
 
 impl Samples for ReorderedRows<'_> {
     fn count(&self) -> u64 {
-        self.0.files().samples
+        self.rows.files().samples
     }
 
     fn emit(&self, position: u64, encoder: &mut RowEncoder) -> Result<()> {
-        encoder.begin_dict(0)?;
-        self.0.emit_members(position, &|_| true, encoder)?;
-        encoder.end_dict()
+        self.rows.emit(position, encoder)
     }
+
+    fn lines(&self) -> Option<&PlainLines<'_>> {
+        self.lines.as_ref()
+    }
+}
+
+/// The shards that are all there is of some rows.
+fn whole_shards(rows: Arc<dyn Rows>) -> Result<Option<Arc<Shards>>> {
+    let Ok(dataset) = rows.into_any().downcast::<JinxDataset>() else { return Ok(None) };
+    let is_whole = dataset.projection.is_whole() && !dataset.plain && !dataset.is_view();
+    if is_whole { dataset.shards.get().map(Some) } else { Ok(None) }
 }
 
 /// Writes the samples of a view in an order; returns the bytes of temporary files. The plan is the number of runs (None:
@@ -48,7 +63,12 @@ pub fn reorder(
     let writer = state.open_writer().map_err(here)?;
     py.detach(|| {
         let scratch = Scratch::next_to(&target.path)?;
-        let samples = ReorderedRows(&*view.rows);
+        let shards = whole_shards(Arc::clone(&view.rows))?;
+        let live = shards.iter().flat_map(|shards| (0..shards.count()).map(move |i| (shards, i)));
+        let live = live.filter(|(shards, i)| shards.samples(*i) > 0);
+        let live = live.map(|(shards, i)| shards.shard(i)).collect::<Result<Vec<_>>>()?;
+        let lines = if live.is_empty() { None } else { PlainLines::of(&live, writer.options())? };
+        let samples = ReorderedRows { rows: &*view.rows, lines };
         let positions = view.positions.as_ref().map(|positions| positions.as_slice());
         let job = Rewrite { samples: &samples, view: positions, order, bytes, memory, scratch: &scratch };
         let plan = runs.map_or(Plan::OnePass, |runs| Plan::TwoPasses { runs });

@@ -1,0 +1,102 @@
+"""The pipeline on Ray next to Ray Data: `make bench-ray` writes ray.md, ray.json and ray.svg in docs/benchmarks.
+
+Every run is a process of its own with a Ray cluster of its own, and contestants take turns. Rounds are repeated as long
+as the time allows.
+"""
+
+import argparse
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import jinx
+from bench import environments
+from bench.campaign import commit, machine
+from bench.ray.experiments import EXPERIMENTS
+from bench.ray.page import page, picture
+from jinx import _core
+
+_RUN_SECONDS = 100
+
+
+def measured(name: str, contestant: str, folder: Path) -> dict[str, Any]:
+    """One run; `failed` says why there are no figures."""
+    command = [sys.executable, "-W", "ignore", "-m", "bench.ray.experiments", name, contestant, str(folder)]
+    environment = os.environ | {"RAY_USAGE_STATS_ENABLED": "0", "PYTHONPATH": str(environments.ROOT)}
+    with (folder / "errors").open("wb") as errors:
+        child = subprocess.Popen(
+            command, cwd=environments.ROOT, env=environment, stdout=subprocess.PIPE, stderr=errors, text=True
+        )
+        try:
+            output, _ = child.communicate(timeout=_RUN_SECONDS)
+        except subprocess.TimeoutExpired:
+            child.send_signal(signal.SIGTERM)  # Ray ends its processes
+            try:
+                child.communicate(timeout=10)
+            except subprocess.TimeoutExpired:
+                child.kill()
+            return {"failed": f"not done within {_RUN_SECONDS} s"}
+    lines = output.strip().splitlines()
+    if child.returncode or not lines:
+        told = (folder / "errors").read_text(errors="replace").strip().splitlines()
+        return {"failed": told[-1] if told else f"exit status {child.returncode}"}
+    found: dict[str, Any] = json.loads(lines[-1])
+    return found
+
+
+def rounds(place: Path, seconds: float, most: int) -> list[dict[str, Any]]:
+    """Every experiment once, then again while there is time for it."""
+    end = time.monotonic() + seconds
+    lasted: dict[tuple[str, str], float] = {}
+    records: list[dict[str, Any]] = []
+    for number in range(most):
+        for name, (_, contestants) in EXPERIMENTS.items():
+            needed = sum(lasted.get((name, one), 0.0) for one in contestants)
+            if time.monotonic() + needed > end:
+                continue
+            for contestant in contestants:
+                begun = time.monotonic()
+                with tempfile.TemporaryDirectory(dir=place, ignore_cleanup_errors=True) as folder:
+                    record = measured(name, contestant, Path(folder))
+                lasted[name, contestant] = time.monotonic() - begun
+                records.append({"experiment": name, "contestant": contestant, "round": number, **record})
+                print(json.dumps({key: value for key, value in records[-1].items() if key != "times"}), flush=True)
+    return records
+
+
+def main() -> None:
+    """Measure; print, or save the page and the picture."""
+    parser = argparse.ArgumentParser(prog="bench.ray")
+    parser.add_argument("--seconds", type=float, default=480, help="No run begins that would not end by then.")
+    parser.add_argument("--rounds", type=int, default=3, help="At most.")
+    parser.add_argument("--save", type=Path, help="The directory for ray.md, ray.json and ray.svg.")
+    given = parser.parse_args()
+    started = time.monotonic()
+    about = {
+        "time": datetime.now(UTC).isoformat(timespec="seconds"),
+        "commit": commit(),
+        "command": f"python -m bench.ray --seconds {given.seconds:g} --rounds {given.rounds}",
+        "machine": machine(),
+        "versions": {"jinx": f"{jinx.__version__} ({_core.build_profile})", "ray": version("ray")},
+    }
+    with tempfile.TemporaryDirectory() as directory:
+        records = rounds(Path(directory), given.seconds, given.rounds)
+    result = {**about, "load": os.getloadavg()[0], "seconds": round(time.monotonic() - started), "records": records}
+    if given.save is not None:
+        (given.save / "ray.json").write_text(json.dumps(result) + "\n")
+        (given.save / "ray.md").write_text(page(result))
+        (given.save / "ray.svg").write_text(picture(result))
+    else:
+        print(page(result))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,73 @@
+"""Small Ray clusters in this machine, and runs during which something is done to them."""
+
+import os
+import time
+from collections.abc import Callable, Generator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+STORE = 150_000_000
+
+
+@contextmanager
+def nodes(count: int, *, head_cpus: int = 0) -> Generator[tuple[Any, list[Any]]]:
+    """A head, and nodes with one CPU each; this process is connected to the head."""
+    import ray
+    import ray.data
+    from ray.cluster_utils import Cluster
+
+    about = {"num_cpus": head_cpus, "object_store_memory": 4 * STORE, "include_dashboard": False}
+    cluster = Cluster(initialize_head=True, head_node_args=about)
+    made: list[Any] = []
+    try:
+        ray.init(address=cluster.address, log_to_driver=False, logging_level="error")
+        ray.data.DataContext.get_current().enable_progress_bars = False
+        # Not before: this process would be connected to one of those that die.
+        made += [cluster.add_node(num_cpus=1, object_store_memory=STORE) for _ in range(count)]
+        yield cluster, made
+    finally:
+        # A thread of Ray Data may still run, and would connect again after a shutdown.
+        for node in [*made, cluster.head_node]:
+            node.kill_all_processes(check_alive=False, allow_graceful=False)
+
+
+def run_during(
+    run: Callable[[], Any], count: Callable[[], int], steps: list[tuple[int, Callable[[], None]]], limit: float
+) -> Any:
+    """Run in a thread; each step is done in the main thread when `count` has reached its number.
+
+    Raises:
+        TimeoutError: It has not ended after `limit` seconds.
+    """
+    pool = ThreadPoolExecutor(1)
+    running = pool.submit(run)
+    end = time.monotonic() + limit
+    for number, step in steps:
+        while count() < number and not running.done() and time.monotonic() < end:
+            time.sleep(0.01)
+        if not running.done():
+            step()
+    return running.result(max(end - time.monotonic(), 0.1))
+
+
+class Workers:
+    """Processes that have worked, by files that they leave."""
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir(exist_ok=True)
+        self._folder = folder
+
+    def sign(self, rows: int) -> None:
+        """Note in a worker that it has begun to work on some rows."""
+        with (self._folder / str(os.getpid())).open("ab") as file:
+            file.write(b"." * rows)
+
+    def rows(self) -> int:
+        """Rows on which work was begun, those that were done twice counted twice."""
+        return sum(one.stat().st_size for one in self._folder.iterdir())
+
+    def alive(self) -> list[int]:
+        """Those that have not ended."""
+        return [int(one.name) for one in self._folder.iterdir() if Path("/proc", one.name).exists()]

@@ -1,0 +1,317 @@
+"""One experiment by one contestant in a process of its own: `python -m bench.ray.experiments NAME CONTESTANT FOLDER`.
+
+It prints what happened as JSON in its last line.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import zlib
+from collections import Counter
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import jinx_pipeline as jp
+from bench.ray.cluster import Workers, nodes, run_during
+from bench.ray.data import make_blobs, make_rows
+
+Record = dict[str, Any]
+BLOCK_ROWS = 10
+BLOCK_SECONDS = 0.25
+OURS, RAY_DATA = "jinx", "Ray Data"
+LIMIT = 60.0
+
+
+class Delivered:
+    """When blocks came out, and which rows."""
+
+    def __init__(self) -> None:
+        self.times: list[float] = []
+        self.rows: Counter[int] = Counter()
+
+    def take(self, numbers: list[int]) -> None:
+        """Rows came out."""
+        self.times.append(time.time())
+        self.rows.update(numbers)
+
+    def record(self, rows: int) -> Record:
+        """What came out of so many rows."""
+        times = sorted(self.times)
+        return {
+            "lost": rows - len(self.rows),
+            "twice": sum(self.rows.values()) - len(self.rows),
+            "seconds": times[-1] - times[0] if times else 0.0,
+            "stall": max((b - a for a, b in pairwise(times)), default=0.0),
+            "times": [round(one - times[0], 3) for one in times],
+        }
+
+
+def ours(place: Path, operator: Any, delivered: Delivered, **options: Any) -> Any:
+    """Our run over the rows in `place`."""
+    out = place / "out"
+    flow = jp.Dataset.load(place / "in.jinx").process([operator])
+    result = flow.export(out, engine=jp.Ray(), block_rows=BLOCK_ROWS, **options)
+    import jinx
+
+    delivered.rows.update(jinx.open(out).column("n"))
+    delivered.times += [one["time"] for one in events(place) if one["kind"] == "block"]
+    return result
+
+
+def events(place: Path) -> list[Record]:
+    """What happened in our run so far."""
+    path = place / "out.work" / "events.jsonl"
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def ray_data(rows: int, work: Any, delivered: Delivered) -> None:
+    """The same rows in as many blocks through Ray Data."""
+    import ray.data
+
+    made = ray.data.range(rows, override_num_blocks=rows // BLOCK_ROWS).map_batches(work, batch_size=None)
+    for batch in made.iter_batches(batch_size=None, prefetch_batches=0):
+        delivered.take([int(one) for one in batch["id"]])
+
+
+class Work:
+    """What a worker does with a block of Ray Data, or with a sample of ours: sleep, and what goes wrong."""
+
+    def __init__(self, folder: str, seconds: float, deadly: int = -1) -> None:
+        self.folder = folder
+        self.seconds = seconds
+        self.deadly = deadly
+
+    def sample(self, sample: Any) -> Any:
+        """One sample."""
+        self._do([sample["n"]])
+        return sample
+
+    def batch(self, batch: Any) -> Any:
+        """One block."""
+        self._do(batch["id"].tolist())
+        return batch
+
+    def _do(self, numbers: list[int]) -> None:
+        Workers(Path(self.folder)).sign(len(numbers))
+        time.sleep(self.seconds * len(numbers) / BLOCK_ROWS)
+        if self.deadly in numbers:
+            os.kill(os.getpid(), signal.SIGSEGV)
+
+
+def _contest(
+    contestant: str,
+    place: Path,
+    rows: int,
+    work: Work,
+    steps: list[tuple[int, Callable[[], None]]],
+    *,
+    slots: int,
+    limit: float = LIMIT,
+) -> Record:
+    """Run the work by a contestant while the steps happen, each after so many blocks."""
+    delivered = Delivered()
+    begun = time.time()
+    if contestant == OURS:
+        make_rows(place / "in.jinx", rows)
+
+        def run() -> Any:
+            return ours(place, work.sample, delivered, workers=slots)
+
+        def count() -> int:
+            return sum(one["kind"] == "block" for one in events(place))
+    else:
+
+        def run() -> Any:
+            ray_data(rows, work.batch, delivered)
+
+        def count() -> int:
+            return len(delivered.times)
+
+    record: Record = {}
+    try:
+        result = run_during(run, count, steps, limit)
+        if contestant == OURS:
+            record["left_out"] = [one.row for one in result.bad_rows]
+    except TimeoutError:
+        record["failed"] = f"did not end within {limit:.0f} s"
+    except Exception as error:  # noqa: BLE001 - it is what is measured
+        record["failed"] = f"{type(error).__name__}: {str(error).splitlines()[0][:150]}"
+    begun_rows = Workers(Path(work.folder)).rows()
+    return {**record, **delivered.record(rows), "wall": time.time() - begun, "again": begun_rows - rows}
+
+
+def nodes_die(contestant: str, place: Path, kill: int = 2) -> Record:
+    """Experiment 1: 120 blocks on five nodes; two of them die at 35 %, and no others come."""
+    blocks, count = 120, 5
+    at = int(blocks * 0.35)
+    work = Work(str(place / "pids"), BLOCK_SECONDS)
+    killed: list[float] = []
+    with nodes(count) as (cluster, made):
+
+        def step() -> None:
+            killed.append(time.time())
+            for node in made[:kill]:
+                cluster.remove_node(node, allow_graceful=False)
+
+        record = _contest(contestant, place, blocks * BLOCK_ROWS, work, [(at, step)] if kill else [], slots=count)
+    first = at if kill else blocks
+    ideal = first * BLOCK_SECONDS / count + (blocks - first) * BLOCK_SECONDS / (count - kill)
+    return {**record, "ideal": ideal, "killed": bool(killed)}
+
+
+def nodes_live(contestant: str, place: Path) -> Record:
+    """The same without deaths."""
+    return nodes_die(contestant, place, kill=0)
+
+
+def workers_die(contestant: str, place: Path) -> Record:
+    """Experiment 2: 100 blocks on two workers; six are killed, one every twelve blocks."""
+    work = Work(str(place / "pids"), 0.1)
+
+    def kill() -> None:
+        for pid in Workers(place / "pids").alive()[:1]:
+            os.kill(pid, signal.SIGKILL)
+
+    with nodes(0, head_cpus=3):
+        return _contest(contestant, place, 100 * BLOCK_ROWS, work, [(12 * at, kill) for at in range(1, 7)], slots=2)
+
+
+def deadly_row(contestant: str, place: Path) -> Record:
+    """Experiment 4: one of 640 rows kills the process that touches it."""
+    with nodes(0, head_cpus=3):
+        return _contest(contestant, place, 640, Work(str(place / "pids"), 0.0, deadly=277), [], slots=2, limit=30)
+
+
+_DRIVER = """
+import sys
+from pathlib import Path
+import ray
+from bench.ray.experiments import Delivered, Work, ours
+
+contestant, place, address = sys.argv[1], Path(sys.argv[2]), sys.argv[3]
+ray.init(address=address, log_to_driver=False, logging_level="error")
+work = Work(str(place / "pids"), 0.1)
+if contestant == "jinx":
+    ours(place, work.sample, Delivered(), workers=2)
+else:
+    from jinx_pipeline.ray_data import JinxDatasink
+    made = ray.data.range(1000, override_num_blocks=100).map_batches(work.batch, batch_size=None)
+    made.write_datasink(JinxDatasink(place / "out"))
+"""
+
+
+def driver_dies(contestant: str, place: Path) -> Record:
+    """Experiment 5: the driver is killed at half of 100 blocks, and the same command is given again."""
+    rows = 100 * BLOCK_ROWS
+    make_rows(place / "in.jinx", rows)
+    workers = Workers(place / "pids")
+    begun = time.time()
+    with nodes(0, head_cpus=3) as (cluster, _):
+        command = [sys.executable, "-W", "ignore", "-c", _DRIVER, contestant, str(place), cluster.address]
+        driver = subprocess.Popen(command)
+        while workers.rows() < rows // 2 and driver.poll() is None:
+            time.sleep(0.02)
+        driver.kill()
+        driver.wait()
+        subprocess.run(command, check=True, timeout=2 * LIMIT)
+    import jinx
+
+    found = Counter(jinx.open(place / "out").column("n" if contestant == OURS else "id"))
+    return {
+        "lost": rows - len(found),
+        "twice": sum(found.values()) - len(found),
+        "again": workers.rows() - rows,
+        "wall": time.time() - begun,
+    }
+
+
+def checked(sample: Any) -> Any:
+    """A sample with the checksum of its blob."""
+    return {**sample, "crc": zlib.crc32(sample["blob"])}
+
+
+def blobs(contestant: str, place: Path) -> Record:
+    """Experiment 3: the checksums of 1,000 blobs of 500 kB, and all of them written again."""
+    count, size = 1000, 500_000
+    make_blobs(place / "in.jinx", count, size)
+    with nodes(0, head_cpus=2):
+        begun = time.time()
+        if contestant == OURS:
+            flow = jp.Dataset.load(place / "in.jinx").process([checked])
+            flow.export(place / "out", engine=jp.Ray(), block_rows=50)
+        else:
+            import ray.data
+
+            from jinx_pipeline.ray_data import JinxDatasink, JinxDatasource
+
+            made = ray.data.read_datasource(JinxDatasource(place / "in.jinx"), override_num_blocks=20)
+            made.map(checked).write_datasink(JinxDatasink(place / "out"))
+        wall = time.time() - begun
+    import jinx
+
+    return {"wall": wall, "mb_per_second": count * size / 1e6 / wall, "lost": count - len(jinx.open(place / "out"))}
+
+
+def duplicates(contestant: str, place: Path) -> Record:
+    """Experiment 6: near-duplicates of 1,000 different texts; one worker is killed after it began."""
+    del contestant
+    rows = 1000
+    make_rows(place / "in.jinx", rows)
+    work = Work(str(place / "pids"), 0.05)
+
+    def kill() -> None:
+        for pid in Workers(place / "pids").alive()[:1]:
+            os.kill(pid, signal.SIGKILL)
+
+    import jinx
+
+    with nodes(0, head_cpus=2):
+        flow = jp.Dataset.load(place / "in.jinx").process([work.sample, jp.create("document_minhash_deduplicator")])
+
+        def run() -> Any:
+            return flow.export(place / "out", engine=jp.Ray(), block_rows=BLOCK_ROWS * 5)
+
+        run_during(run, lambda: sum(one["kind"] == "block" for one in events(place)), [(4, kill)], LIMIT)
+    deaths = sum(one["kind"] == "died" for one in events(place))
+    return {"lost": rows - len(jinx.open(place / "out")), "deaths": deaths}
+
+
+def small_blocks(contestant: str, place: Path) -> Record:
+    """Blocks of one row, with nothing to do: what the scheduler, the parts and the journal cost."""
+    del contestant
+    make_rows(place / "in.jinx", 600)
+    with nodes(0, head_cpus=4):
+        flow = jp.Dataset.load(place / "in.jinx").process([jp.create("text_length_filter", min_len=1)])
+        flow.export(place / "out.jinx", work_dir=str(place / "out.work"), engine=jp.Ray(workers=4), block_rows=1)
+    times = sorted(one["time"] for one in events(place) if one["kind"] == "block")
+    rest = times[100:]  # by then all workers have started
+    return {"blocks_per_second": (len(rest) - 1) / (rest[-1] - rest[0])}
+
+
+EXPERIMENTS: dict[str, tuple[Callable[[str, Path], Record], tuple[str, ...]]] = {
+    "nodes die": (nodes_die, (OURS, RAY_DATA)),
+    "workers die": (workers_die, (OURS, RAY_DATA)),
+    "deadly row": (deadly_row, (OURS, RAY_DATA)),
+    "duplicates": (duplicates, (OURS,)),
+    "small blocks": (small_blocks, (OURS,)),
+    "driver dies": (driver_dies, (OURS, RAY_DATA)),
+    "blobs": (blobs, (OURS, RAY_DATA)),
+    "nodes live": (nodes_live, (OURS, RAY_DATA)),
+}
+
+
+def main() -> None:
+    """Run one experiment."""
+    name, contestant, folder = sys.argv[1:]
+    found = EXPERIMENTS[name][0](contestant, Path(folder))
+    print(json.dumps(found), flush=True)
+    os._exit(0)  # Ray Data's threads may never end where a row kills its tasks
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,46 @@
+"""MDS to MDS: the values of samples are copied as they are stored."""
+
+import os
+from typing import TYPE_CHECKING
+
+from jinx import _core
+from jinx._results import WriteResult
+
+if TYPE_CHECKING:
+    from jinx._convert.options import Progress, Settings
+    from jinx._dataset.dataset import Dataset
+
+# What changes values or names.
+_CHANGES = ("rename", "drop_nulls", "media_dir", "rejects")
+
+
+def may_copy(settings: "Settings") -> bool:
+    """Whether the options leave values as they are."""
+    return settings.target == "mds" and settings.embed is None and not any(settings.core[name] for name in _CHANGES)
+
+
+def copy_mds(source: "Dataset", settings: "Settings", progress: "Progress | None") -> WriteResult | None:
+    """A copy of a view over MDS directories; None if its samples have to be decoded and encoded.
+
+    That is so for other files, columns of the view's own, functions to apply, shards that differ in their columns, and
+    encodings that our writer does not have.
+
+    Raises:
+        KeyError: A column does not exist.
+    """
+    if not may_copy(settings) or source._transforms or source._decoders:
+        return None
+    core = settings.core
+    roots, _, own = source._roots()
+    if own or not roots or any(root.kind != "mds" for root in roots):
+        return None
+    if core["columns"] is not None:
+        source = source.select_columns(core["columns"])
+    if core["drop"]:
+        source = source.drop_columns(core["drop"])
+    if core["limit"] is not None:
+        source = source[: core["limit"]]
+    roots, positions, _ = source._roots()
+    options = settings.changed(settings.out, "mds", columns=None, drop=None, limit=None, where=None).for_core()
+    done = _core.copy_mds(roots, positions, source.column_names, os.fspath(settings.out), options, progress)
+    return None if done is None else WriteResult.of(settings.out, done)

@@ -1,0 +1,53 @@
+//! Passes what is written to the disk while more is made, so that the sync at the end finds little left to do.
+
+use jinx_core::error::{Error, Result};
+use jinx_core::io::{FileOps, RealOps};
+use jinx_core::num::to_u64;
+use std::fs::File;
+use std::io;
+use std::path::Path;
+use std::thread::{self, JoinHandle};
+
+/// Bytes of a file between two syncs.
+const STEP: u64 = 64 << 20;
+
+/// The syncs of one growing file.
+#[derive(Debug, Default)]
+pub(super) struct EarlySync {
+    bytes: u64,
+    running: Option<JoinHandle<io::Result<()>>>,
+}
+
+impl EarlySync {
+    /// Counts bytes that were written to the file, and starts a sync in the background if there are many.
+    ///
+    /// # Errors
+    /// `Io` of an earlier sync: the system tells each failure once, so nothing else would.
+    pub(super) fn wrote(&mut self, file: &File, bytes: usize, path: &Path) -> Result<()> {
+        self.bytes += to_u64(bytes);
+        if self.bytes < STEP || self.running.as_ref().is_some_and(|running| !running.is_finished()) {
+            return Ok(());
+        }
+        self.finish(path)?;
+        // Without a second handle or a thread, the sync at the end does it all.
+        if let Ok(file) = file.try_clone() {
+            let path = path.to_owned();
+            self.running = thread::Builder::new().spawn(move || RealOps.sync_file(&file, &path)).ok();
+        }
+        self.bytes = 0;
+        Ok(())
+    }
+
+    /// Waits for the sync that is under way.
+    ///
+    /// # Errors
+    /// As [`Self::wrote`].
+    pub(super) fn finish(&mut self, path: &Path) -> Result<()> {
+        let ended = self.running.take().map(JoinHandle::join);
+        match ended {
+            None | Some(Ok(Ok(()))) => Ok(()),
+            Some(Ok(Err(error))) => Err(Error::io(path, &error)),
+            Some(Err(_)) => Err(Error::invalid("a syncing thread ended without a result")),
+        }
+    }
+}

@@ -1,0 +1,337 @@
+//! Rows of plain JSON that are written in another order: their lines and checksums are copied, and what the footer says
+//! of them comes from the source's footer and columns, without parsing a row.
+
+use crate::fields::{Fact, FieldInfo, Path};
+use crate::footer::Footer;
+use crate::key::needs_quotes;
+use crate::read::columns::{ColumnKind, IndexedColumn};
+use crate::read::shard::Shard;
+use crate::write::columns::{IndexedType, MISSING, UINT, default_type};
+use crate::write::encode::RowEncoder;
+use crate::write::line_block::{BlockColumn, LineBlock, kind_fact};
+use crate::write::numbers::NumberColumn;
+use crate::write::options::{ColumnChoice, WriteOptions};
+use jinx_core::error::{Error, Result};
+use jinx_core::num::{to_u64, to_usize, u64_at};
+use serde_json::Value as Json;
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::sync::Arc;
+use twox_hash::XxHash3_64;
+
+/// What the footers of our own writers begin their `writer` with: their lines have the form that this writer gives.
+const OUR_WRITER: &str = "jinx-data ";
+/// About how many bytes of lines a block has.
+const BLOCK_BYTES: u64 = 1 << 20;
+const MIN_BLOCK_ROWS: u64 = 16;
+const MAX_BLOCK_ROWS: u64 = 4096;
+/// An array that is not mapped is kept in memory only up to this size.
+const MAX_OWNED_BYTES: usize = 1 << 20;
+/// Lines whose first bytes are touched ahead of copying them, so that the processor fetches them side by side.
+const TOUCHED: usize = 32;
+
+/// The rows of shards, as one sequence, whose lines can be written as they are.
+pub struct PlainLines<'s> {
+    shards: Vec<PlainShard<'s>>,
+    /// First row of each shard, and the total at the end.
+    starts: Vec<u64>,
+    /// What the output indexes.
+    columns: Vec<(Arc<Path>, IndexedType)>,
+    longest: u64,
+    block: usize,
+}
+
+struct PlainShard<'s> {
+    shard: &'s Shard,
+    index: Cow<'s, [u8]>,
+    /// Checksums that lines are compared with.
+    hashes: Option<Cow<'s, [u8]>>,
+    fields: Vec<PlainField<'s>>,
+}
+
+/// A column of a shard of which the values are all of one kind, or null.
+struct PlainField<'s> {
+    path: Arc<Path>,
+    kind: &'static str,
+    /// Values that are not of the kind are null; otherwise they do not exist.
+    has_null: bool,
+    /// The place in [`PlainLines::columns`], and the cells.
+    cells: Option<(usize, IndexedColumn<'s>)>,
+}
+
+impl<'s> PlainLines<'s> {
+    /// Of `shards`, if `options` leave all of their rows as they are.
+    ///
+    /// # Errors
+    /// Those of reading indexes and columns.
+    pub fn of(shards: &[&'s Shard], options: &WriteOptions) -> Result<Option<Self>> {
+        let encode = &options.encode;
+        let keeps_rows =
+            encode.sidecar && encode.columns.is_empty() && options.columns == ColumnChoice::Default;
+        if !keeps_rows || options.view.is_some() {
+            return Ok(None);
+        }
+        let longest = encode.string_threshold.min(encode.max_row_bytes);
+        let mut lines = Self { shards: Vec::new(), starts: vec![0], columns: Vec::new(), longest, block: 0 };
+        let mut paths = HashMap::new();
+        let (mut rows, mut bytes) = (0u64, 0u64);
+        for shard in shards {
+            let Some(plain) = lines.plain_shard(shard, &mut paths)? else { return Ok(None) };
+            lines.shards.push(plain);
+            (rows, bytes) = (rows.saturating_add(shard.len()), bytes.saturating_add(shard.footer_offset()));
+            lines.starts.push(rows);
+        }
+        let mean = (bytes / rows.max(1)).max(1);
+        lines.block =
+            to_usize((BLOCK_BYTES / mean).clamp(MIN_BLOCK_ROWS, MAX_BLOCK_ROWS), "the rows of a block")?;
+        Ok(Some(lines))
+    }
+
+    fn plain_shard(
+        &mut self,
+        shard: &'s Shard,
+        paths: &mut HashMap<Path, Arc<Path>>,
+    ) -> Result<Option<PlainShard<'s>>> {
+        let footer = shard.footer();
+        if !shard.is_plain_json() || !is_ours(footer) || footer.view.is_some() {
+            return Ok(None);
+        }
+        let index = shard.index_bytes()?;
+        let hashes = shard.stored_line_hashes().transpose()?;
+        let is_small =
+            |bytes: &Cow<'_, [u8]>| matches!(bytes, Cow::Borrowed(_)) || bytes.len() <= MAX_OWNED_BYTES;
+        if !is_small(&index) || !hashes.as_ref().is_none_or(is_small) {
+            return Ok(None);
+        }
+        let mut fields = Vec::new();
+        for field in footer.fields.iter().filter(|field| field.path.len() == 1) {
+            let path =
+                Arc::clone(paths.entry(field.path.clone()).or_insert_with(|| Arc::new(field.path.clone())));
+            let Some((kind, has_null)) = only_kind(field, shard.len()) else { return Ok(None) };
+            let cells = match default_type(kind) {
+                None => None,
+                Some(indexed) => {
+                    let stored =
+                        if indexed == IndexedType::Length { ColumnKind::Length } else { ColumnKind::Value };
+                    let Some(column) = shard.column(&field.path, stored)? else { return Ok(None) };
+                    if !is_small(&column.data) || !column.dtype.is_of(kind) {
+                        return Ok(None);
+                    }
+                    Some((self.place(&path, indexed), column))
+                }
+            };
+            let is_complete = count(field, kind).saturating_add(count(field, "null")) == shard.len();
+            if !is_complete && (has_null || cells.is_none()) {
+                return Ok(None);
+            }
+            fields.push(PlainField { path, kind, has_null, cells });
+        }
+        Ok(Some(PlainShard { shard, index, hashes, fields }))
+    }
+
+    fn place(&mut self, path: &Arc<Path>, kind: IndexedType) -> usize {
+        let known = self.columns.iter().position(|(other, indexed)| other == path && *indexed == kind);
+        known.unwrap_or_else(|| {
+            self.columns.push((Arc::clone(path), kind));
+            self.columns.len() - 1
+        })
+    }
+
+    pub fn len(&self) -> u64 {
+        self.starts.last().copied().unwrap_or_default()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// How many rows make a block.
+    pub(super) fn block_rows(&self) -> usize {
+        self.block
+    }
+
+    /// The number of the shard of a row, and the row's number in it.
+    fn locate(&self, row: u64) -> Result<(usize, u64)> {
+        if row >= self.len() {
+            return Err(Error::invalid(format!("sample {row} of {}", self.len())));
+        }
+        let is_one = self.shards.len() == 1;
+        let shard = if is_one { 0 } else { self.starts.partition_point(|start| *start <= row) - 1 };
+        Ok((shard, row - self.starts[shard]))
+    }
+
+    /// Emits a row as any other is.
+    ///
+    /// # Errors
+    /// Those of reading, and of the encoder.
+    pub fn emit(&self, row: u64, encoder: &mut RowEncoder) -> Result<()> {
+        let (shard, row) = self.locate(row)?;
+        self.shards[shard].shard.emit_row(row, encoder)
+    }
+
+    /// The lines of `rows`; `None` if one of them may have another form in the output.
+    ///
+    /// # Errors
+    /// Those of reading; `Corrupt` for a line that does not match its checksum.
+    pub(super) fn block(&self, rows: &[u64]) -> Result<Option<LineBlock>> {
+        let places = rows.iter().map(|row| self.locate(*row)).collect::<Result<Vec<_>>>()?;
+        let mut bounds = Vec::with_capacity(rows.len());
+        for (shard, row) in &places {
+            let (start, end) = self.shards[*shard].bounds(*row)?;
+            if end - start > self.longest || end == start {
+                return Ok(None);
+            }
+            bounds.push((start, end));
+        }
+        let Some((lines, ends, hashes)) = self.lines(&places, &bounds)? else { return Ok(None) };
+        let (columns, kinds) = self.facts(&places)?;
+        Ok(Some(LineBlock { lines, ends, hashes, columns, kinds }))
+    }
+
+    /// Lines, where each ends, and their checksums.
+    #[allow(clippy::type_complexity)]
+    fn lines(
+        &self,
+        places: &[(usize, u64)],
+        bounds: &[(u64, u64)],
+    ) -> Result<Option<(Vec<u8>, Vec<u64>, Vec<u8>)>> {
+        let bytes = bounds.iter().map(|(start, end)| end - start).sum();
+        let mut lines = Vec::with_capacity(to_usize(bytes, "the length of lines")?);
+        let mut ends = Vec::with_capacity(bounds.len());
+        let mut hashes = Vec::with_capacity(bounds.len() * 8);
+        let mut expected = Vec::with_capacity(TOUCHED);
+        let mut stored = Vec::with_capacity(TOUCHED);
+        for (places, bounds) in places.chunks(TOUCHED).zip(bounds.chunks(TOUCHED)) {
+            expected.clear();
+            stored.clear();
+            let mut touched = 0u8;
+            for ((shard, row), (start, end)) in places.iter().zip(bounds) {
+                let source = &self.shards[*shard];
+                expected.push(source.hash(*row)?);
+                let line = source.shard.main().slice(*start, end - start);
+                let line = line.map_err(|error| source.shard.here(error, *row))?;
+                touched ^= line.first().copied().unwrap_or_default();
+                stored.push(line);
+            }
+            std::hint::black_box(touched);
+            for (((shard, row), stored), expected) in places.iter().zip(&stored).zip(&expected) {
+                let begin = lines.len();
+                lines.extend_from_slice(stored);
+                // The copy is what is compared and written.
+                let line = &lines[begin..];
+                let hash = XxHash3_64::oneshot(line);
+                if expected.is_some_and(|expected| expected != hash) {
+                    let what = "the line's checksum does not match: the file was changed or damaged";
+                    return Err(self.shards[*shard].shard.here(Error::corrupt(what), *row));
+                }
+                if line.last() != Some(&b'\n') {
+                    return Ok(None);
+                }
+                ends.push(to_u64(lines.len()));
+                hashes.extend_from_slice(&hash.to_le_bytes());
+            }
+        }
+        Ok(Some((lines, ends, hashes)))
+    }
+
+    /// The cells of all columns, and how many values there are of each kind.
+    #[allow(clippy::type_complexity)]
+    fn facts(&self, places: &[(usize, u64)]) -> Result<(Vec<BlockColumn>, Vec<(Fact, u64)>)> {
+        let mut rows_of = vec![0u64; self.shards.len()];
+        places.iter().for_each(|(shard, _)| rows_of[*shard] += 1);
+        let mut kinds: Vec<(Fact, u64)> = Vec::new();
+        let mut add = |path: &Arc<Path>, kind: &'static str, values: u64| {
+            let is_same = |(fact, _): &&mut (Fact, u64)| fact.kind == kind && Arc::ptr_eq(&fact.path, path);
+            match kinds.iter_mut().find(is_same) {
+                Some((_, count)) => *count += values,
+                None if values > 0 => kinds.push((kind_fact(path, kind), values)),
+                None => {}
+            }
+        };
+        let mut columns: Vec<BlockColumn> = Vec::with_capacity(self.columns.len());
+        for (at, (path, kind)) in self.columns.iter().enumerate() {
+            let sources: Vec<_> = self.shards.iter().map(|shard| shard.cells(at)).collect();
+            let mut valid = vec![0u64; self.shards.len()];
+            let mut cells = Vec::with_capacity(places.len());
+            for (shard, row) in places {
+                let cell = match &sources[*shard] {
+                    Some(source) => source.cell(*row)?,
+                    None => (MISSING, 0),
+                };
+                let is_there = cell.0 != MISSING;
+                valid[*shard] += u64::from(is_there);
+                let is_length = is_there && *kind == IndexedType::Length;
+                cells.push(if is_length { (UINT, cell.1) } else { cell });
+            }
+            for (shard, valid) in self.shards.iter().zip(&valid) {
+                let of_column =
+                    |field: &&PlainField<'_>| field.cells.as_ref().is_some_and(|(place, _)| *place == at);
+                if let Some(field) = shard.fields.iter().find(of_column) {
+                    add(&field.path, field.kind, *valid);
+                }
+            }
+            for ((shard, valid), rows) in self.shards.iter().zip(&valid).zip(&rows_of) {
+                let of_column =
+                    |field: &&PlainField<'_>| field.cells.as_ref().is_some_and(|(place, _)| *place == at);
+                if let Some(field) = shard.fields.iter().find(of_column).filter(|field| field.has_null) {
+                    add(&field.path, "null", rows - valid);
+                }
+            }
+            columns.push(BlockColumn { path: Arc::clone(path), kind: *kind, cells });
+        }
+        for (shard, rows) in self.shards.iter().zip(&rows_of) {
+            for field in shard.fields.iter().filter(|field| field.cells.is_none()) {
+                add(&field.path, field.kind, *rows);
+            }
+        }
+        Ok((columns, kinds))
+    }
+}
+
+impl PlainShard<'_> {
+    fn bounds(&self, row: u64) -> Result<(u64, u64)> {
+        let bound =
+            |i: u64| to_usize(i, "a sample").ok().and_then(|i| u64_at(&self.index, i.checked_mul(8)?));
+        match (bound(row), bound(row + 1)) {
+            (Some(start), Some(end)) if start <= end && end <= self.shard.footer_offset() => Ok((start, end)),
+            _ => Err(self.shard.here(Error::corrupt("the index does not say where its line is"), row)),
+        }
+    }
+
+    fn hash(&self, row: u64) -> Result<Option<u64>> {
+        let Some(hashes) = &self.hashes else { return Ok(None) };
+        let hash = to_usize(row, "a sample").ok().and_then(|row| u64_at(hashes, row.checked_mul(8)?));
+        let missing = || self.shard.here(Error::corrupt("its line has no checksum"), row);
+        hash.map(Some).ok_or_else(missing)
+    }
+
+    /// What a column of the output has of this shard.
+    fn cells(&self, place: usize) -> Option<NumberColumn<'_>> {
+        let mut columns = self.fields.iter().filter_map(|field| field.cells.as_ref());
+        let (_, column) = columns.find(|(at, _)| *at == place)?;
+        let validity = column.validity.as_deref();
+        Some(NumberColumn { name: "", dtype: column.dtype, data: &column.data, validity })
+    }
+}
+
+fn is_ours(footer: &Footer) -> bool {
+    footer.writer.as_deref().is_some_and(|writer| writer.starts_with(OUR_WRITER))
+}
+
+fn count(field: &FieldInfo, kind: &str) -> u64 {
+    field.kinds.get(kind).and_then(Json::as_u64).unwrap_or_default()
+}
+
+/// The kind of all values that are not null, and whether there are nulls; `None` for several kinds, and for a name that
+/// is not its own key.
+fn only_kind(field: &FieldInfo, rows: u64) -> Option<(&'static str, bool)> {
+    let [Some(name)] = field.path.as_slice() else { return None };
+    if needs_quotes(name) || name.bytes().any(|byte| byte < b' ' || matches!(byte, b'\\' | b'"')) {
+        return None;
+    }
+    let mut kinds = field.kinds.keys().filter(|kind| *kind != "null");
+    let has_null = field.kinds.contains_key("null");
+    let Some(kind) = kinds.next() else { return (count(field, "null") == rows).then_some(("null", false)) };
+    let known = ["bool", "int", "float", "str", "list", "dict"].into_iter().find(|known| known == kind)?;
+    kinds.next().is_none().then_some((known, has_null))
+}

@@ -1,0 +1,100 @@
+"""Rows of plain JSON in another order: their lines are copied, and the result is what encoding them again writes."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import jinx
+from jinx import _core
+
+ROWS = 9000
+MAKERS: dict[str, Callable[[int], dict[str, Any]]] = {
+    "numbers and strings": lambda i: {"id": i, "score": i / 7 if i % 3 else -float(i), "name": f"né {i % 31}"},
+    "wide integers": lambda i: {"a": -(2**62) + i, "b": 2**63 + i, "c": i % 2 == 0, "d": 200},
+    "nulls": lambda i: {"early": None if i > 4000 else i, "late": i / 3 if i > 5000 else None, "never": None},
+    "absent": lambda i: {"id": i, **({"x": i} if i % 5 == 0 else {})},
+    "lists and dicts": lambda i: {"l": list(range(i % 4)), "d": {"a": [i, {"b": None}]}, "e": [], "s": ""},
+    "other order of names": lambda i: {"a": 1, "b": 2.0} if i % 2 else {"b": 2.5, "a": 3},
+    "mixed kinds": lambda i: {"a": i if i % 2 else i + 0.5, "b": str(i) if i % 3 else i},
+    "odd names": lambda i: {'say "x"': i, "a.b": i, "é": i, "new\nline": i, "": i},
+    "odd but plain names": lambda i: {"a b": i, "日本": str(i), "'": i * 1.5, "": [i]},
+    "a long row": lambda i: {"id": i, "text": "x" * (40_000 if i == 77 else i % 50)},
+    "many names": lambda i: {f"n{i % 300}": i},
+    "infinite": lambda i: {"score": float("inf") if i == 8000 else float(i)},
+    "huge": lambda i: {"n": 10**30 if i == 8000 else i},
+    "empty rows": lambda i: {},
+}
+
+
+def assert_as_copied(sources: Any, tmp_path: Path, **options: Any) -> None:
+    dataset = jinx.open(sources)
+    order = np.frombuffer(_core.Ordering.shuffled(len(dataset), 3).positions(0, len(dataset)), dtype="<u8")
+    (tmp_path / "copied").mkdir(exist_ok=True)
+    with jinx.Writer(tmp_path / "copied" / "out.jinx") as writer:
+        writer.copy(dataset, order.astype(np.int64))
+    jinx.shuffle(sources, tmp_path / "out.jinx", seed=3, **options)
+    for name in ("out.jinx", "out.binx"):
+        found, copied = tmp_path / name, tmp_path / "copied" / name
+        assert found.exists() == copied.exists()
+        assert not found.exists() or found.read_bytes() == copied.read_bytes(), name
+    assert jinx.verify(tmp_path / "out.jinx") == []
+
+
+@pytest.mark.parametrize("memory", ["1GB", 60_000])
+@pytest.mark.parametrize("kind", MAKERS)
+def test_lines_are_those_of_a_copy(tmp_path, kind, memory):
+    with jinx.Writer(tmp_path / "in.jinx") as writer:
+        writer.write_many(MAKERS[kind](i) for i in range(ROWS))
+    assert_as_copied(tmp_path / "in.jinx", tmp_path, memory=memory)
+
+
+@pytest.mark.parametrize("memory", ["1GB", 60_000])
+def test_shards_with_different_columns(tmp_path, memory):
+    paths = []
+    for number, kind in enumerate(["numbers and strings", "lists and dicts", "nulls", "absent"]):
+        paths.append(tmp_path / f"in-{number}.jinx")
+        with jinx.Writer(paths[-1]) as writer:
+            writer.write_many(MAKERS[kind](i) for i in range(3000))
+    assert_as_copied(paths, tmp_path, memory=memory)
+
+
+def test_views_and_parts(tmp_path):
+    with jinx.Writer(tmp_path / "in.jinx") as writer:
+        writer.write_many(MAKERS["numbers and strings"](i) for i in range(ROWS))
+    jinx.open(tmp_path / "in.jinx").filter("id % 2 == 0").save(tmp_path / "even.jinx")
+    assert_as_copied(tmp_path / "even.jinx", tmp_path)
+    jinx.sort(tmp_path / "in.jinx", tmp_path / "some.jinx", by="-score", where="id < 6000")
+    rows = sorted((MAKERS["numbers and strings"](i) for i in range(6000)), key=lambda row: -row["score"])
+    assert [dict(sample) for sample in jinx.open(tmp_path / "some.jinx")] == rows
+    columns = jinx.open(tmp_path / "in.jinx").select_columns(["name", "id"])
+    jinx.shuffle(columns, tmp_path / "narrow.jinx", seed=1)
+    assert jinx.open(tmp_path / "narrow.jinx").column_names == ["id", "name"]
+
+
+def test_a_changed_line_is_not_copied(tmp_path):
+    path = tmp_path / "in.jinx"
+    with jinx.Writer(path) as writer:
+        writer.write_many({"id": i, "name": "abc"} for i in range(ROWS))
+    text = path.read_bytes()
+    place = text.index(b'{"id":8123,')
+    path.write_bytes(text[: place + 6] + b"9" + text[place + 7 :])
+    for memory in ("1GB", 60_000):
+        with pytest.raises(jinx.errors.JinxError, match=r"in\.jinx.*8123.*checksum|8123"):
+            jinx.sort(path, tmp_path / "out.jinx", by="name", memory=memory)
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["in.binx", "in.jinx"]
+
+
+def test_a_file_of_another_writer_is_encoded_again(tmp_path):
+    """Its rows may have blanks, which ours have not."""
+    with jinx.Writer(tmp_path / "in.jinx") as writer:
+        writer.write_many({"id": i} for i in range(10))
+    rows = [json.dumps({"id": i}, indent=None) for i in range(ROWS)]
+    (tmp_path / "in.jsonl").write_text("\n".join(rows) + "\n")
+    jinx.shuffle(tmp_path / "in.jsonl", tmp_path / "out.jinx", seed=1)
+    with (tmp_path / "out.jinx").open("rb") as file:
+        assert file.readline().startswith(b'{"id":')
+    assert jinx.verify(tmp_path / "out.jinx") == []
