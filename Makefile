@@ -36,7 +36,7 @@ INSTALL = $(if $(wildcard $(BIN)/uv),$(BIN)/uv pip install --quiet --python $(PY
 INSTALL_STREAMING = $(if $(wildcard $(BIN)/uv),$(BIN)/uv pip install --quiet --python $(STREAMING)/bin/python,$(STREAMING)/bin/python -m pip install --quiet)
 CRATES := --workspace --exclude jinx-py
 
-.PHONY: help setup develop demo test test-rust test-streaming test-python test-quick test-ray test-trainers coverage need-llvm-cov lint lint-rust lint-python bench bench-mds bench-micro bench-order bench-packing bench-ray bench-pipeline bench-views soak fuzz pages docs wheel pins clean need-cargo
+.PHONY: help setup develop demo test test-rust test-streaming test-python test-quick test-ray test-trainers coverage need-llvm-cov lint lint-rust lint-python bench bench-mds bench-micro bench-operators bench-order bench-packing bench-ray bench-pipeline bench-views soak fuzz pages docs wheel pins clean need-cargo
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -157,6 +157,9 @@ bench-order: develop $(STAMPS)/test $(STREAMING)/.stamp ## shuffle and sort on d
 bench-micro: need-cargo develop ## what single steps cost, in Rust and in Python
 	cargo bench --quiet --locked -p jinx-convert
 	$(PY) -m bench.micro $(BENCH_ARGS)
+
+bench-operators: develop $(STAMPS)/test ## text operators next to Data-Juicer's: results and speed, minutes, and a page
+	$(PY) -m bench.operators --save $(BENCH_OUT) $(BENCH_ARGS)
 
 bench-packing: develop $(STAMPS)/test ## packers and packing loaders compared: minutes, and a page in docs/benchmarks
 	$(PY) -m bench.packing --save $(BENCH_OUT) $(BENCH_ARGS)

@@ -55,7 +55,7 @@ def main() -> None:
     """Command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--documents", type=int, default=200_000, help="of our runs")
-    parser.add_argument("--both", type=int, default=10_000, help="documents of the runs next to Data-Juicer")
+    parser.add_argument("--both", type=int, default=20_000, help="documents of the runs next to Data-Juicer")
     parser.add_argument("--images", type=int, default=2_000_000, help="image samples of the view")
     parser.add_argument("--decodes", type=int, default=400, help="images that are decoded")
     parser.add_argument("--rounds", type=int, default=2)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from jinx._annotate.conversation import conversation_of, find_columns, images_of, with_placeholders
 from jinx._annotate.image_rules import parse_image_rule
-from jinx._annotate.image_size import image_size
+from jinx._annotate.image_size import size_of
 from jinx._annotate.tokenizer import TextTokenizer
 
 if TYPE_CHECKING:
@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from jinx._annotate.chat_template import Span
-
-_DIMENSIONS = (2, 3)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +139,7 @@ class Encoder:
         value: Any = sample[self.text_column]
         if hasattr(value, "to_dict"):
             value = value.to_dict()
-        images = [_size(image) for image in images_of(sample.get(self.image_column))] if self.image_column else []
+        images = [size_of(image) for image in images_of(sample.get(self.image_column))] if self.image_column else []
         costs = [self.rule(*size) for size in images] if self.rule is not None else []
         talk = conversation_of(value)
         if isinstance(talk, str):
@@ -184,15 +182,6 @@ class _Text:
     spans: "list[Span] | None"
     images: list[tuple[int, int]]
     special: bool
-
-
-def _size(image: Any) -> tuple[int, int]:
-    if isinstance(image, bytes):
-        return image_size(image)
-    shape = tuple(int(side) for side in image.shape)
-    if len(shape) not in _DIMENSIONS:
-        raise ValueError(f"an array of shape {shape} is not an image: (height, width) or (height, width, channels)")
-    return shape[1], shape[0]
 
 
 def _covered(offsets: Any, spans: "list[Span] | None", tokens: int) -> "npt.NDArray[np.bool_]":

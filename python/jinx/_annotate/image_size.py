@@ -11,6 +11,7 @@ Size = tuple[int, int]
 _ALONE = {0x01, *range(0xD0, 0xD9)}
 _FRAMES = {*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC}
 _WEBP_HEAD = 30
+_DIMENSIONS = (2, 3)
 
 
 class ShortHeaderError(ValueError):
@@ -39,6 +40,26 @@ def image_size(data: bytes) -> Size:
     except struct.error:
         raise ShortHeaderError(f"the header of the image goes beyond its first {len(data)} bytes") from None
     return _by_pillow(data)
+
+
+def size_of(image: Any) -> Size:
+    """(width, height) in pixels of an image: the bytes of its file, an array or a Pillow image.
+
+    Raises:
+        ValueError: It is none of these.
+    """
+    if isinstance(image, bytes):
+        return image_size(image)
+    shape = getattr(image, "shape", None)
+    if shape is None:
+        size = getattr(image, "size", None)
+        if isinstance(size, tuple):
+            return size  # pyright: ignore[reportUnknownVariableType]
+        raise ValueError(f"{type(image).__name__} is not an image: bytes, an array or a Pillow image")
+    sides = tuple(int(side) for side in shape)
+    if len(sides) not in _DIMENSIONS:
+        raise ValueError(f"an array of shape {sides} is not an image: (height, width) or (height, width, channels)")
+    return sides[1], sides[0]
 
 
 def _pair(layout: str, data: bytes, at: int) -> Size:

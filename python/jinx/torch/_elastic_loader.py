@@ -11,6 +11,7 @@ from jinx._pack.pack import pack as make_plan
 from jinx._pack.plan import PackPlan
 from jinx.torch._collate import collate
 from jinx.torch._options import Read
+from jinx.torch._plan_of import required
 from jinx.torch._scheduled import ScheduledLoader, Workers
 
 if TYPE_CHECKING:
@@ -94,6 +95,7 @@ class ElasticLoader(ScheduledLoader[tuple[Any, list[Exception]]]):
             raise ValueError(f"remainder={remainder!r}, on_error={on_error!r}: give 'pad' or 'drop', 'raise' or 'skip'")
         if batch_size is not None and tokens_per_batch is not None:
             raise ValueError("batch_size and tokens_per_batch exclude each other")
+        required(dataset)
         order = seed if shuffle else None
         if tokens_per_batch is None:
             # One sample is one pack, so that ranks and batch sizes may change in the middle of an epoch.

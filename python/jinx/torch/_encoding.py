@@ -1,8 +1,8 @@
 """Where the tokens of a training sample come from: stored with the dataset, an encoder, or a function of the user."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 _IMAGES = ("images", "image")
 IGNORED = -100
+# One number for each token, or one for each axis and token.
+_POSITION_SHAPES = (1, 2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,20 +32,28 @@ class TrainingSample:
         input_ids: int64 of shape (tokens,).
         labels: int64 of shape (tokens,): the id itself where it counts in the loss, otherwise -100. The model shifts.
         images: Its images.
+        positions: int64 of shape (tokens,) or (axes, tokens): what `position_fn` returned; None: 0, 1, 2, ...
     """
 
     position: int
     input_ids: npt.NDArray[np.int64]
     labels: npt.NDArray[np.int64]
     images: list[Any]
+    positions: npt.NDArray[np.int64] | None = None
+
+    @property
+    def position_ids(self) -> npt.NDArray[np.int64]:
+        """`positions`, counted from 0 where there are none."""
+        return np.arange(len(self.input_ids)) if self.positions is None else self.positions
 
     def with_images(self, images: list[Any]) -> "TrainingSample":
         """The same sample with other images."""
-        return TrainingSample(self.position, self.input_ids, self.labels, images)
+        return replace(self, images=images)
 
     def cut(self, tokens: int) -> "TrainingSample":
         """The first `tokens` tokens, and all images."""
-        return TrainingSample(self.position, self.input_ids[:tokens], self.labels[:tokens], self.images)
+        positions = None if self.positions is None else self.positions[..., :tokens]
+        return replace(self, input_ids=self.input_ids[:tokens], labels=self.labels[:tokens], positions=positions)
 
 
 class Encoding:
@@ -56,6 +66,7 @@ class Encoding:
         image_column: The column with the images of a sample; by default `images` or `image`. None where `encode` is a
             function: it returns them.
         image_fn: Applied to each image, for instance a processor that makes a tensor of it.
+        position_fn: Makes the positions of a sample, whose images are as they were before `image_fn`.
 
     Raises:
         KeyError: There is no such column, or there are no stored token ids.
@@ -69,9 +80,11 @@ class Encoding:
         *,
         image_column: str | None,
         image_fn: Callable[[Any], Any] | None,
+        position_fn: Callable[[TrainingSample], Any] | None,
     ) -> None:
         names = dataset.column_names
         self.image_fn = image_fn
+        self.position_fn = position_fn
         self._function: Callable[[Any], Any] | None = None
         self._encoder: Encoder | None = None
         self.columns: list[str] | None = None
@@ -111,7 +124,7 @@ class Encoding:
         for i in good:
             position, sample = samples[i]
             try:
-                found[i] = self._made(position, sample, None if encoded is None else next(encoded))
+                found[i] = self._finished(self._made(position, sample, None if encoded is None else next(encoded)))
             except MemoryError:
                 raise
             except Exception as error:  # noqa: BLE001 - the loop decides, by on_error
@@ -128,22 +141,60 @@ class Encoding:
         else:
             ids, is_label = encoded.input_ids, encoded.is_label
         images = [] if self._images is None else _flat(sample.get(self._images))
-        return TrainingSample(position, ids, np.where(is_label, ids, IGNORED), self._processed(images))
+        return TrainingSample(position, ids, np.where(is_label, ids, IGNORED), images)
 
     def _returned(self, position: int, made: Any) -> TrainingSample:
         """What a function of the user returned."""
         known: dict[str, Any] = {**made} if isinstance(made, Mapping) else {}
         if IDS not in known:
             raise ValueError("encode returned no input_ids; it returns a dict with them")
-        ids = np.asarray(known[IDS], dtype=np.int64)
-        labels = np.array(known.get("labels", ids), dtype=np.int64)
-        if ids.ndim != 1 or ids.shape != labels.shape:
-            raise ValueError(f"encode returned input_ids of shape {ids.shape} and labels of shape {labels.shape}")
+        ids = _numbers(known[IDS], IDS)
+        given = known.get("labels")
+        labels = ids.copy() if given is None else _numbers(given, "labels")
+        if ids.shape != labels.shape:
+            raise ValueError(f"encode returned {len(ids)} input_ids and {len(labels)} labels")
         labels[:1] = IGNORED
-        return TrainingSample(position, ids, labels, self._processed(list(known.get("images", []))))
+        images = known.get("images")
+        if isinstance(images, str | bytes | Mapping) or not (images is None or hasattr(images, "__iter__")):
+            raise ValueError(f"encode returned {type(cast('object', images)).__name__} as images; give a list of them")
+        return TrainingSample(position, ids, labels, [] if images is None else list(images))
 
-    def _processed(self, images: list[Any]) -> list[Any]:
-        return images if self.image_fn is None else [self.image_fn(image) for image in images]
+    def _finished(self, sample: TrainingSample) -> TrainingSample:
+        """With its positions, and with its images as they are trained on."""
+        if self.position_fn is not None:
+            sample = replace(sample, positions=positions_of(self.position_fn, sample))
+        if self.image_fn is None:
+            return sample
+        return sample.with_images([self.image_fn(image) for image in sample.images])
+
+
+def positions_of(position_fn: Callable[[TrainingSample], Any], sample: TrainingSample) -> npt.NDArray[np.int64]:
+    """What a function of the user says of a sample.
+
+    Raises:
+        ValueError: It is not an array of integers with one for each token, or with several.
+    """
+    found = np.asarray(position_fn(sample))
+    tokens = len(sample.input_ids)
+    if found.ndim not in _POSITION_SHAPES or found.shape[-1] != tokens or (tokens and found.dtype.kind not in "iu"):
+        raise ValueError(
+            f"position_fn returned {found.dtype} of shape {found.shape}; give integers of shape ({tokens},) or "
+            f"(axes, {tokens})"
+        )
+    return found.astype(np.int64)
+
+
+def _numbers(values: Any, name: str) -> npt.NDArray[np.int64]:
+    """A copy of what `encode` returned, as int64 of shape (tokens,)."""
+    found = np.asarray(values)
+    is_empty = found.shape == (0,)
+    if found.ndim != 1 or not (is_empty or found.dtype.kind in "iu"):
+        raise ValueError(
+            f"encode returned {name} that are {found.dtype} of shape {found.shape}; give integers of shape (tokens,)"
+        )
+    if found.dtype == np.uint64 and (found > np.iinfo(np.int64).max).any():
+        raise ValueError(f"encode returned {name} that do not fit into 64 bits: {found.max()}")
+    return found.astype(np.int64)
 
 
 def _flat(value: Any) -> list[Any]:

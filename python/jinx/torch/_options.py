@@ -5,9 +5,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
+import numpy as np
+
 from jinx._dataset.dataset import Dataset
 from jinx._suggest import hint
-from jinx.torch._encoding import Encoding, TrainingSample
+from jinx.torch._encoding import Encoding, TrainingSample, positions_of
 from jinx.torch._fitting import Fitting, Oversize, Tally
 from jinx.torch._loader import pinned
 from jinx.torch._packed_batch import Mask, PackedCollator
@@ -33,6 +35,7 @@ class PackOptions(TypedDict, total=False):
     image_column: str | None
     encode: Callable[[Any], Any] | None
     image_fn: Callable[[Any], Any] | None
+    position_fn: Callable[[TrainingSample], Any] | None
     decode: "DecodeSpec"
     oversize: Oversize
     on_error: Literal["raise", "skip"]
@@ -94,6 +97,9 @@ def pack_maker(dataset: Dataset, max_length: int, options: PackOptions) -> tuple
         if options.get(name, known[0] if name != "attention_mask" else "none") not in known:
             raise ValueError(f"{name}={options.get(name)!r}: give {', '.join(map(repr, known))}")
     given: Mapping[str, Any] = {name: value for name, value in options.items() if name in _ENCODER}
+    for name in ("encode", "image_fn", "position_fn", "collate_fn"):
+        if options.get(name) is not None and not callable(options.get(name)):
+            raise TypeError(f"{name}: give a function, not {type(options.get(name)).__name__}")
     function = options.get("encode")
     if function is not None and given:
         raise ValueError(f"encode returns the token ids: it excludes {', '.join(given)}")
@@ -104,6 +110,7 @@ def pack_maker(dataset: Dataset, max_length: int, options: PackOptions) -> tuple
         function or given or None,
         image_column=options.get("image_column"),
         image_fn=options.get("image_fn"),
+        position_fn=options.get("position_fn"),
     )
     chosen = dataset if encoding.columns is None else dataset.select_columns(encoding.columns)
     decode = options.get("decode")
@@ -114,7 +121,16 @@ def pack_maker(dataset: Dataset, max_length: int, options: PackOptions) -> tuple
         padding_free=options.get("padding_free", False),
         attention_mask=options.get("attention_mask", "none"),
         filler_image=options.get("filler_image"),
+        axes=_axes(options.get("position_fn")),
     )
     fitting = Fitting(max_length, options.get("oversize", "truncate"), options.get("on_error", "raise") == "skip")
     maker = PackMaker(encoding, fitting, options.get("collate_fn") or collator)
     return chosen if decode is None else chosen.decode(decode), maker
+
+
+def _axes(position_fn: Callable[[TrainingSample], Any] | None) -> tuple[int, ...]:
+    """The shape of one token's position; a batch of filler packs has it too."""
+    if position_fn is None:
+        return ()
+    nothing = np.zeros(0, dtype=np.int64)
+    return positions_of(position_fn, TrainingSample(-1, nothing, nothing, [])).shape[:-1]

@@ -27,6 +27,7 @@ class PackedCollator:
             further than itself.
         filler_image: What a batch without images gets, with the sequence id 0, so that the vision model has something
             to do on every rank.
+        axes: The shape of a token's position: () for one number, (3,) for time, height and width.
     """
 
     max_length: int | None
@@ -34,6 +35,7 @@ class PackedCollator:
     padding_free: bool = False
     attention_mask: Mask = "none"
     filler_image: Any = None
+    axes: tuple[int, ...] = ()
 
     def __call__(self, packs: Sequence[Sequence[TrainingSample]]) -> dict[str, Any]:
         """The batch of some packs; a pack may be empty."""
@@ -44,7 +46,7 @@ class PackedCollator:
         shape = len(rows), width
         input_ids = np.full(shape, self.pad_id, dtype=np.int64)
         labels = np.full(shape, IGNORED, dtype=np.int64)
-        positions = np.zeros(shape, dtype=np.int64)
+        positions = np.zeros((*self.axes, *shape), dtype=np.int64)
         sequences = np.zeros(shape, dtype=np.int64)
         lengths: list[int] = []
         number = 0
@@ -54,12 +56,11 @@ class PackedCollator:
             if row:
                 input_ids[r, :used] = np.concatenate([sample.input_ids for sample in row])
                 labels[r, :used] = np.concatenate([sample.labels for sample in row])
-                starts = np.cumsum([0, *sizes[:-1]])
-                positions[r, :used] = np.arange(used) - np.repeat(starts, sizes)
+                positions[..., r, :used] = self._positions(row, sizes)
                 sequences[r, :used] = np.repeat(np.arange(number + 1, number + 1 + len(row)), sizes)
             number += len(row)
             # Padding is a sequence of its own for kernels that take cu_seqlens.
-            positions[r, used:] = np.arange(width - used)
+            positions[..., r, used:] = np.arange(width - used)
             lengths += [*sizes, width - used]
         bounds = np.concatenate([[0], np.cumsum([length for length in lengths if length])]).astype(np.int32)
         samples = [sample for row in rows for sample in row]
@@ -80,6 +81,18 @@ class PackedCollator:
         elif self.attention_mask == "block":
             batch["attention_mask"] = _tensor(block_mask(sequences))
         return batch
+
+    def _positions(self, row: Sequence[TrainingSample], sizes: list[int]) -> npt.NDArray[np.int64]:
+        """The positions of the samples of a row, one after another."""
+        if any(sample.positions is not None for sample in row):
+            found = [sample.position_ids for sample in row]
+            if (odd := next((k for k, one in enumerate(found) if one.shape[:-1] != self.axes), None)) is not None:
+                raise ValueError(
+                    f"sample {row[odd].position}: position_fn returned the shape {found[odd].shape}, and "
+                    f"{(*self.axes, 0)} for a sample without tokens; the axes are the same for all samples"
+                )
+            return np.concatenate(found, axis=-1)
+        return np.arange(sum(sizes)) - np.repeat(np.cumsum([0, *sizes[:-1]]), sizes)
 
     def _add_images(self, batch: dict[str, Any], samples: Sequence[TrainingSample]) -> None:
         images = [image for sample in samples for image in sample.images]

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Unpack
 
+import numpy as np
 from torch.utils.data import Dataset as TorchDataset
 
 from jinx._dataset.dataset import Dataset
@@ -11,7 +12,7 @@ from jinx._pack.plan import PackPlan
 from jinx.torch._encoding import TrainingSample
 from jinx.torch._fitting import Tally
 from jinx.torch._options import PackOptions, pack_maker
-from jinx.torch._plan_of import plan_of
+from jinx.torch._plan_of import plan_of, whole_of
 
 
 class PackedDataset(TorchDataset[dict[str, Any]]):
@@ -36,7 +37,7 @@ class PackedDataset(TorchDataset[dict[str, Any]]):
         plan: PackPlan | Mapping[str, Any],
         **options: Unpack[PackOptions],
     ) -> None:
-        whole = dataset if isinstance(dataset, Dataset) else Dataset.concat(dataset)
+        whole = whole_of(dataset)
         self._plan = plan_of(plan, dataset, whole)
         self._dataset, self._maker = pack_maker(whole, self._plan.max_length, options)
 
@@ -83,10 +84,11 @@ class PackedDataset(TorchDataset[dict[str, Any]]):
 
 
 def _as_lists(samples: list[TrainingSample]) -> dict[str, Any]:
+    places = [sample.position_ids for sample in samples]
     return {
         "input_ids": [token for sample in samples for token in sample.input_ids.tolist()],
         "labels": [label for sample in samples for label in sample.labels.tolist()],
-        "position_ids": [place for sample in samples for place in range(len(sample.input_ids))],
+        "position_ids": np.concatenate(places, axis=-1).tolist() if places else [],
         "seq_lengths": [len(sample.input_ids) for sample in samples],
         "samples": samples,
     }

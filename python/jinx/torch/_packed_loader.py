@@ -14,8 +14,8 @@ from jinx._results import Result
 from jinx.errors import InvalidError
 from jinx.torch._fitting import Tally
 from jinx.torch._options import Made, PackOptions, pack_maker
-from jinx.torch._plan_of import plan_of
-from jinx.torch._scheduled import ScheduledLoader, Workers, pack_sums
+from jinx.torch._plan_of import plan_of, whole_of
+from jinx.torch._scheduled import ScheduledLoader, Workers, pack_sums, required_state
 
 if TYPE_CHECKING:
     from jinx._pack.schedule import Balance
@@ -105,6 +105,10 @@ class PackedDataLoader(ScheduledLoader[Made]):
             - `encode`: in place of a tokenizer, a function of the sample that returns a dict with `input_ids`, and
               perhaps `labels` and `images`.
             - `image_fn`: applied to each image, for instance a processor that makes a tensor of it.
+            - `position_fn`: a function of a `TrainingSample`, whose images are those before `image_fn`. It returns the
+              positions of its tokens: integers of shape (tokens,), or (axes, tokens) for models with several, whose
+              `position_ids` then have the shape (axes, batch_size, max_length). It is called for a sample without
+              tokens too. `jinx.torch.MRope` makes those of the Qwen-VL family.
             - `decode`: as `Dataset.decode`; without it, images are the stored bytes.
             - `oversize`: if the samples of a pack are longer than they were planned, `"truncate"` (the default) cuts
               the end off (samples with images are left out), `"drop"` leaves samples out, `"error"` raises. A pack
@@ -149,7 +153,7 @@ class PackedDataLoader(ScheduledLoader[Made]):
     ) -> None:
         if without_images not in {"keep", "drop", "error"}:
             raise ValueError(f"without_images={without_images!r}: give 'keep', 'drop' or 'error'")
-        whole = dataset if isinstance(dataset, Dataset) else Dataset.concat(dataset)
+        whole = whole_of(dataset)
         made = plan_of(plan, dataset, whole)
         chosen, maker = pack_maker(whole, made.max_length, options)
         self._without_images: WithoutImages = without_images
@@ -197,7 +201,7 @@ class PackedDataLoader(ScheduledLoader[Made]):
             MismatchError: The plan was another one; the message names what differs.
             InvalidError: It is not the state of such a loader, or it has another `without_images`.
         """
-        theirs = state.get("without_images", self._without_images)
+        theirs = required_state(state).get("without_images", self._without_images)
         if theirs != self._without_images:
             raise InvalidError(f"the saved loader had without_images={theirs!r}, this one has {self._without_images!r}")
         super().load_state_dict({name: value for name, value in state.items() if name != "without_images"})

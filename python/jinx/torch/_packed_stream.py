@@ -1,13 +1,16 @@
 """`jinx.torch.PackedStream`: packs of samples whose lengths nobody counted before."""
 
 import itertools
+import operator
 from collections.abc import Iterable, Iterator, Mapping
+from os import PathLike
 from typing import TYPE_CHECKING, Any, Unpack, cast
 
 from torch.utils.data import IterableDataset, get_worker_info
 
 from jinx._annotate.counting import at_sample
 from jinx._pack.pack import pack as make_plan
+from jinx.errors import InvalidError
 from jinx.torch._encoding import TrainingSample
 from jinx.torch._fitting import Tally
 from jinx.torch._options import PackOptions, pack_maker
@@ -23,7 +26,8 @@ _FULL = 0.98
 class PackedStream(IterableDataset[dict[str, Any]]):
     """Packs a stream as it comes: a buffer of samples is encoded, packed, and its full packs are given.
 
-        stream = jinx.torch.PackedStream(jinx.stream("*.jsonl"), 4096, columns=["messages"], tokenizer="model/")
+        source = lambda: jinx.stream("data.jsonl")
+        stream = jinx.torch.PackedStream(source, 4096, columns=["messages"], tokenizer="model/")
         for batch in stream: ...
 
     Batches are those of `PackedDataLoader` with one pack each. The samples of packs that are not full stay in the
@@ -65,15 +69,17 @@ class PackedStream(IterableDataset[dict[str, Any]]):
         world_size: int | None = None,
         **options: Unpack[PackOptions],
     ) -> None:
+        _require_source(source)
         names = columns if columns is not None else getattr(source, "column_names", [])
         if "decode" in options:
             raise ValueError("a stream decodes with image_fn, when a pack is complete")
-        if window < 1 or max_length < 1:
+        if operator.index(window) < 1 or operator.index(max_length) < 1:
             raise ValueError(f"window={window}, max_length={max_length}: give 1 or more")
         self._image_fn = options.get("image_fn")
         late: PackOptions = {**options, "image_fn": None}
         _, self._maker = pack_maker(_Columns(names), max_length, late)  # pyright: ignore[reportArgumentType]
         self._source = source
+        self._is_spent = False
         self._budgets = (max_length, max_images)
         self._window, self._seed = window, seed
         self._strategy: Strategy = strategy
@@ -103,6 +109,10 @@ class PackedStream(IterableDataset[dict[str, Any]]):
         parts = self._world * (worker.num_workers if worker else 1)
         part = self._rank + self._world * (worker.id if worker else 0)
         source: Any = self._source() if callable(self._source) else self._source
+        if isinstance(source, Iterator) and source is self._source:
+            if self._is_spent:
+                raise InvalidError("the source is an iterator, which gives its samples once; give a function instead")
+            self._is_spent = True
         return itertools.islice(enumerate(cast("Iterable[Any]", source)), part, None, parts)
 
     def _encoded(self, samples: list[tuple[int, Any]]) -> list[TrainingSample]:
@@ -157,6 +167,14 @@ class PackedStream(IterableDataset[dict[str, Any]]):
         self.tally.capacity += self._budgets[0]
         self.tally.images += sum(len(sample.images) for sample in pack)
         return self._maker.collate([pack])
+
+
+def _require_source(source: Any) -> None:
+    if isinstance(source, str | PathLike) or not (callable(source) or hasattr(source, "__iter__")):
+        raise TypeError(
+            f"source: give a dataset, a list or a function that returns an iterator, not "
+            f'{type(cast("object", source)).__name__}; for a file: lambda: jinx.stream("data.jsonl")'
+        )
 
 
 class _Columns:

@@ -1,7 +1,9 @@
 """The plan of a loader: made from its dataset, or given and compared with it."""
 
+import os
 from collections.abc import Mapping, Sequence
-from typing import Any
+from os import PathLike
+from typing import Any, cast
 
 import numpy as np
 
@@ -10,6 +12,32 @@ from jinx._pack.pack import pack
 from jinx._pack.plan import PackPlan
 from jinx._pack.sizes import TOKENS, read_sizes
 from jinx.errors import InvalidError, MismatchError
+
+
+def required(dataset: Any) -> Dataset:
+    """The dataset that a loader was given.
+
+    Raises:
+        TypeError: It is something else, for instance a path.
+    """
+    if isinstance(dataset, Dataset):
+        return dataset
+    what = f"dataset: give a jinx.Dataset, not {type(dataset).__name__}"
+    if isinstance(dataset, str | PathLike):
+        what += f"; open it first: jinx.open({os.fsdecode(cast('str', dataset))!r})"
+    raise TypeError(what)
+
+
+def whole_of(dataset: Dataset | Sequence[Dataset]) -> Dataset:
+    """One dataset of the one or the several that a loader was given.
+
+    Raises:
+        TypeError: There is something else among them, for instance a path.
+        ValueError: There is none.
+    """
+    if isinstance(dataset, list | tuple):
+        return Dataset.concat([required(one) for one in dataset])
+    return required(dataset)
 
 
 def plan_of(plan: PackPlan | Mapping[str, Any], dataset: Dataset | Sequence[Dataset], whole: Dataset) -> PackPlan:

@@ -1,6 +1,7 @@
 """Batches of a plan, in the order of its schedule: on threads or in worker processes, with exact resumption."""
 
 import itertools
+import operator
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -96,7 +97,7 @@ class ScheduledLoader(Generic[R]):
 
     def set_epoch(self, epoch: int) -> None:
         """Plan another epoch: the same samples in other packs. The current epoch continues."""
-        if epoch != self.epoch:
+        if operator.index(epoch) != self.epoch:
             self._begin(self._planned(epoch), None)
 
     def __len__(self) -> int:
@@ -122,14 +123,8 @@ class ScheduledLoader(Generic[R]):
             MismatchError: The plan was another one; the message names what differs.
             InvalidError: It is not the state of such a loader.
         """
-        try:
-            version, epoch, identity = state["version"], state["epoch"], state["plan"]
-        except (KeyError, TypeError):
-            raise InvalidError("this is not the state of a loader of packs") from None
-        if version != _VERSION:
-            raise InvalidError(f"this state has version {version}; this loader knows version {_VERSION}")
-        plan = self._planned(epoch)
-        plan.require(identity)
+        plan = self._planned(required_state(state)["epoch"])
+        plan.require(state["plan"])
         self._begin(plan, {name: value for name, value in state.items() if name not in {"version", "epoch", "plan"}})
 
     def __iter__(self) -> Iterator[Any]:
@@ -159,15 +154,17 @@ class ScheduledLoader(Generic[R]):
         return self._plan.with_epoch(epoch)
 
     def _begin(self, plan: PackPlan, resume: Mapping[str, int] | None) -> None:
+        schedule = self._schedule(resume, plan)  # a state that it refuses changes nothing
         if plan is not self._plan:
             self.__dict__.pop("_whole", None)
         self._plan = plan
         self._resume = resume
-        self._active = self._schedule(resume)
+        self._active = schedule
         self._done = 0
 
-    def _schedule(self, resume: Mapping[str, int] | None) -> "PackSchedule":
-        return self._plan.schedule(world_size=self.world_size, rank=self.rank, resume=resume, **self._layout)
+    def _schedule(self, resume: Mapping[str, int] | None, plan: PackPlan | None = None) -> "PackSchedule":
+        made = self._plan if plan is None else plan
+        return made.schedule(world_size=self.world_size, rank=self.rank, resume=resume, **self._layout)
 
     @cached_property
     def _whole(self) -> "PackSchedule":
@@ -225,6 +222,23 @@ class ScheduledLoader(Generic[R]):
             finally:
                 # An error keeps the iterator alive, and torch would report its worker again, wherever the program is.
                 iterator._shutdown_workers()  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
+
+
+def required_state(state: Any) -> Mapping[str, Any]:
+    """What `state_dict` returned.
+
+    Raises:
+        InvalidError: It is something else, or of another version.
+    """
+    if not isinstance(state, Mapping) or not {"version", "epoch", "plan"} <= state.keys():  # pyright: ignore[reportUnknownMemberType]
+        what = "a dict of something else" if isinstance(state, Mapping) else type(state).__name__
+        raise InvalidError(f"this is not the state of a loader of packs, which state_dict returns, but {what}")
+    found: dict[str, Any] = {**state}
+    if found["version"] != _VERSION:
+        raise InvalidError(f"this state has version {found['version']}; this loader knows version {_VERSION}")
+    if type(found["epoch"]) is not int or not isinstance(found["plan"], Mapping):
+        raise InvalidError("the state of this loader of packs is damaged: its epoch is an integer, its plan a dict")
+    return found
 
 
 class _Counted:

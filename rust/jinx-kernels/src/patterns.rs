@@ -5,8 +5,9 @@ use fancy_regex::{Captures, Regex, RegexBuilder};
 use jinx_core::Result;
 use jinx_core::error::Error;
 
-/// Steps of backtracking in one text; an expression without lookaround and back references takes none.
-const MAX_STEPS: usize = 1_000_000;
+/// Steps of backtracking in one text: one with lookaround, back references or word boundaries takes about one for each
+/// character, others take none.
+const MAX_STEPS: usize = 10_000_000;
 
 /// A regular expression and what its matches become.
 pub struct Replacement {

@@ -18,6 +18,8 @@ pub struct Counter {
     /// Of the words or characters of the present text.
     hashes: Vec<u64>,
     repeated: Vec<u32>,
+    /// Of the places that the present text uses: after a huge text they are not all.
+    mask: usize,
 }
 
 impl Counter {
@@ -33,10 +35,11 @@ impl Counter {
             }
         }
         self.used.clear();
+        self.mask = size - 1;
     }
 
     fn add(&mut self, key: u64) {
-        let mask = self.keys.len() - 1;
+        let mask = self.mask;
         // The mask keeps what fits, whatever the width of usize.
         #[allow(clippy::cast_possible_truncation)]
         let mut place = (key.wrapping_mul(MIX) >> 20) as usize & mask;

@@ -6,7 +6,8 @@ use std::collections::HashMap;
 
 /// What characters become.
 pub struct Table {
-    ascii: [bool; 128],
+    /// The bytes with which a replaced character begins.
+    starts: [bool; 256],
     replacements: HashMap<char, String>,
     is_trimmed: bool,
 }
@@ -14,20 +15,17 @@ pub struct Table {
 impl Table {
     /// A table of what each character becomes; `is_trimmed` also drops white space at both ends of a text.
     pub fn new(replacements: HashMap<char, String>, is_trimmed: bool) -> Self {
-        let mut ascii = [false; 128];
-        for &character in replacements.keys() {
-            if let Ok(at) = usize::try_from(u32::from(character))
-                && let Some(place) = ascii.get_mut(at)
-            {
-                *place = true;
-            }
+        let mut starts = [false; 256];
+        for character in replacements.keys() {
+            let [first, ..] = utf8(*character);
+            starts[usize::from(first)] = true;
         }
-        Self { ascii, replacements, is_trimmed }
+        Self { starts, replacements, is_trimmed }
     }
 
     fn replacement(&self, character: char) -> Option<&str> {
-        let at = usize::try_from(u32::from(character)).unwrap_or(usize::MAX);
-        if self.ascii.get(at) == Some(&false) {
+        let [first, ..] = utf8(character);
+        if !self.starts[usize::from(first)] {
             return None;
         }
         self.replacements.get(&character).map(String::as_str)
@@ -43,13 +41,19 @@ impl Table {
             if self.is_trimmed { text.trim_matches(|character| self.is_space(character)) } else { text };
         let mut out: Option<String> = None;
         let mut copied = 0;
-        for (at, character) in kept.char_indices() {
+        let mut at = 0;
+        // No byte within a character is one with which a character begins.
+        while let Some(step) = kept.as_bytes()[at..].iter().position(|&byte| self.starts[usize::from(byte)]) {
+            at += step;
+            let Some(character) = kept[at..].chars().next() else { break };
+            let next = at + character.len_utf8();
             if let Some(replacement) = self.replacement(character) {
                 let out = out.get_or_insert_with(|| String::with_capacity(kept.len()));
                 out.push_str(&kept[copied..at]);
                 out.push_str(replacement);
-                copied = at + character.len_utf8();
+                copied = next;
             }
+            at = next;
         }
         match out {
             Some(mut out) => {
@@ -60,6 +64,13 @@ impl Table {
             None => None,
         }
     }
+}
+
+/// The bytes of a character, and zeros.
+fn utf8(character: char) -> [u8; 4] {
+    let mut bytes = [0; 4];
+    character.encode_utf8(&mut bytes);
+    bytes
 }
 
 /// Each text with its characters replaced; `None` for one that stays as it is.

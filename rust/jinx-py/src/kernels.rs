@@ -51,7 +51,9 @@ pub(crate) fn array<'py, const N: usize>(
     py: Python<'py>,
     values: impl Iterator<Item = [u8; N]>,
 ) -> Bound<'py, PyByteArray> {
-    PyByteArray::new(py, &values.flatten().collect::<Vec<u8>>())
+    let mut bytes = Vec::with_capacity(values.size_hint().0.saturating_mul(N));
+    values.for_each(|value| bytes.extend_from_slice(&value));
+    PyByteArray::new(py, &bytes)
 }
 
 pub(crate) fn unknown(what: &str, name: &str) -> PyErr {

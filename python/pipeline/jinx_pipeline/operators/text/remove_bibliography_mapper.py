@@ -21,4 +21,5 @@ class RemoveBibliographyMapper(TextMapper):
         return replaced(texts, [(_START + ".*", "")], ctx)
 
 
-_START = r"\\(?:appendix\b|begin\{(?:references|REFERENCES|thebibliography)\}|bibliography\{)"
+# Without `\b`, with which a pattern is matched step by step, and a huge text takes too many.
+_START = r"\\(?:appendix(?:\W|$)|begin\{(?:references|REFERENCES|thebibliography)\}|bibliography\{)"

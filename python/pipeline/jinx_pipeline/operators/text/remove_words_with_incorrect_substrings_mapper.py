@@ -35,6 +35,8 @@ class RemoveWordsWithIncorrectSubstringsMapper(TextMapper):
         if self.tokenization:
             either = "|".join(re.escape(one) for one in wrong if one)
             return replaced(texts, [(rf"\w*(?:{either})\w*", "")], ctx) if either else texts
-        return [
-            without_words(text, lambda word: any(one in stripped(word) for one in wrong)) for text in texts.to_pylist()
-        ]
+
+        def is_wrong(word: str) -> bool:
+            return any(one in word for one in wrong) and any(one in stripped(word) for one in wrong)
+
+        return [without_words(text, is_wrong) for text in texts.to_pylist()]
