@@ -68,7 +68,7 @@ pub fn signatures(texts: &[&str], scheme: Scheme, threads: usize) -> Result<Vec<
     fill(texts, scheme.permutations, u32::MAX, threads, Shingles::default, |shingles, text, row| {
         shingles.read(text, scheme);
         // Compiled once for each instruction set: eight elements at a time where the processor has AVX2.
-        arch.dispatch(|| minima(&shingles.hashes, &factors, &terms, row));
+        arch.dispatch(Minima { hashes: &shingles.hashes, factors: &factors, terms: &terms, row });
     })
 }
 
@@ -96,13 +96,41 @@ pub fn band_keys(signatures: &[u32], permutations: usize, bands: usize, rows: us
     Ok(keys)
 }
 
+/// Permutations whose minima stay in registers.
+const AT_ONCE: usize = 32;
+
 /// The least value that each permutation gives to any of the hashes.
-#[inline(always)]
-fn minima(hashes: &[u32], factors: &[u32], terms: &[u32], row: &mut [u32]) {
-    row.fill(u32::MAX);
-    for &hash in hashes {
-        for ((least, &factor), &term) in row.iter_mut().zip(factors).zip(terms) {
-            *least = (*least).min(hash.wrapping_mul(factor).wrapping_add(term));
+struct Minima<'a> {
+    hashes: &'a [u32],
+    factors: &'a [u32],
+    terms: &'a [u32],
+    row: &'a mut [u32],
+}
+
+// Not a closure: this is inlined for sure, and so compiled for the instruction set.
+impl pulp::NullaryFnOnce for Minima<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    #[allow(clippy::needless_range_loop)] // zipped arrays are not made vectors
+    fn call(self) {
+        let parts = self.factors.chunks(AT_ONCE).zip(self.terms.chunks(AT_ONCE));
+        for (row, (factors, terms)) in self.row.chunks_mut(AT_ONCE).zip(parts) {
+            let whole = (<&[u32; AT_ONCE]>::try_from(factors), <&[u32; AT_ONCE]>::try_from(terms));
+            if let (Ok(row), (Ok(factors), Ok(terms))) = (<&mut [u32; AT_ONCE]>::try_from(&mut *row), whole) {
+                let mut least = [u32::MAX; AT_ONCE];
+                for &hash in self.hashes {
+                    for at in 0..AT_ONCE {
+                        least[at] = least[at].min(hash.wrapping_mul(factors[at]).wrapping_add(terms[at]));
+                    }
+                }
+                *row = least;
+                continue;
+            }
+            for ((least, &factor), &term) in row.iter_mut().zip(factors).zip(terms) {
+                let values = self.hashes.iter().map(|hash| hash.wrapping_mul(factor).wrapping_add(term));
+                *least = values.min().unwrap_or(u32::MAX);
+            }
         }
     }
 }
@@ -215,10 +243,16 @@ mod tests {
         let owned = text(0..300);
         let mut shingles = Shingles::default();
         shingles.read(&owned, SCHEME);
-        let (factors, terms) = permutations(256);
-        let mut plain = vec![0; 256];
-        minima(&shingles.hashes, &factors, &terms, &mut plain);
-        assert_eq!(signatures(&[&owned], SCHEME, 1).unwrap(), plain);
+        for count in [1, 31, 32, 100, 256] {
+            let (factors, terms) = permutations(count);
+            let least = |(&factor, &term): (&u32, &u32)| {
+                let values = shingles.hashes.iter().map(|hash| hash.wrapping_mul(factor).wrapping_add(term));
+                values.min().unwrap()
+            };
+            let plain: Vec<u32> = factors.iter().zip(&terms).map(least).collect();
+            let scheme = Scheme { permutations: count, ..SCHEME };
+            assert_eq!(signatures(&[&owned], scheme, 1).unwrap(), plain);
+        }
     }
 
     #[test]
