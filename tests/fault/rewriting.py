@@ -93,8 +93,8 @@ COMMANDS = {
     "dedup": Command("unique.jinx", dedup),
     "compact": Command("large", compact),
     "select": Command("some.jinx", select),
-    "shuffle": Command("shuffled.jinx", shuffle),
+    "shuffle in one pass": Command("shuffled.jinx", shuffle),
     "shuffle in two passes": Command("shuffled", shuffle_in_two_passes),
-    "sort": Command("sorted", sort),
+    "sort in one pass": Command("sorted", sort),
     "sort in two passes": Command("sorted.jinx", sort_in_two_passes),
 }

@@ -213,7 +213,11 @@ def test_a_signal_leaves_the_old_output_and_nothing_else(tmp_path, number):
     out.write_text("old\n", "utf-8")
     words = ("convert", "-", out, "--input-format", "jsonl", "--overwrite", "--progress", "plain")
     command = [sys.executable, "-m", "jinx", *map(str, words)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+    # Under nohup, SIGHUP is ignored, and what is ignored is inherited.
+    outside = signal.signal(number, signal.SIG_DFL)
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE)
+    signal.signal(number, outside)
+    with process:
         assert process.stdin is not None
         assert process.stderr is not None
         deadline = time.monotonic() + 30
