@@ -56,11 +56,12 @@ class Case:
     is_bounded: bool = False
 
 
+# Hugging Face datasets takes no part where memory is short: its libraries alone would fill it.
 CASES = (
     Case("shuffle media", "media", "shuffle", (*_ALL, *_OLD)),
     Case("sort media", "media", "sort", (*_ALL, *_OLD)),
-    Case("shuffle media, 4x memory", "large", "shuffle", ("cp", "jinx", "hugging face"), is_bounded=True),
-    Case("sort media, 4x memory", "large", "sort", ("cp", "jinx", "hugging face"), is_bounded=True),
+    Case("shuffle media, 4x memory", "large", "shuffle", ("cp", "jinx"), is_bounded=True),
+    Case("sort media, 4x memory", "large", "sort", ("cp", "jinx"), is_bounded=True),
     Case("sort rows", "rows", "sort", _ALL),
     Case("shuffle rows", "rows", "shuffle", ("cp", "jinx", "duckdb")),
     Case("shuffle rows, 4x memory", "rows", "shuffle", ("cp", "jinx"), is_bounded=True),
