@@ -1,4 +1,4 @@
-//! Conversion for Python: files, Arrow streams, and rows of any input one by one.
+//! Conversion for Python: converts files and Arrow streams, and iterates over the rows of any input.
 
 use crate::dataset;
 use crate::dataset::handle::RowsHandle;
@@ -15,7 +15,7 @@ use pyo3::types::PyDict;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, TryLockError};
 
-/// Calls `progress(rows, bytes_read, total_bytes)`, which may raise, and lets signals through.
+/// Calls `progress(rows, bytes_read, total_bytes)`, which may raise, and runs signal handlers.
 fn report(progress: Option<&Py<PyAny>>, now: Progress) -> Result<()> {
     Python::attach(|py| {
         py.check_signals().map_err(|error| from_py(py, error))?;
@@ -62,7 +62,7 @@ pub fn convert<'py>(
     summary(py, &written)
 }
 
-/// The same from an object with `__arrow_c_stream__`.
+/// Converts from an object with `__arrow_c_stream__`.
 #[pyfunction]
 #[pyo3(signature = (stream, out, *, output_format, options, progress = None))]
 pub fn convert_arrow<'py>(
@@ -89,7 +89,7 @@ pub fn convert_arrow<'py>(
     summary(py, &written)
 }
 
-/// Copies samples of MDS directories into another one, with their values as they are stored; `None` if that cannot be.
+/// Copies samples of MDS directories to a new one without decoding their values. `None` if that is not possible.
 #[pyfunction]
 #[pyo3(signature = (roots, positions, columns, out, options, progress = None))]
 pub fn copy_mds<'py>(
@@ -119,7 +119,7 @@ pub fn copy_mds<'py>(
     written.map(|written| summary(py, &written)).transpose()
 }
 
-/// A Parquet file's Arrow schema as base64 of its IPC message.
+/// Returns the Arrow schema of a Parquet file as the base64 text of its IPC message.
 #[pyfunction]
 pub fn read_schema(py: Python<'_>, path: PathBuf) -> PyResult<String> {
     py.detach(|| {
@@ -128,7 +128,7 @@ pub fn read_schema(py: Python<'_>, path: PathBuf) -> PyResult<String> {
     .into_py_result()
 }
 
-/// Rows of any input format as plain dicts.
+/// Iterates over the rows of any input format as plain dicts.
 #[pyfunction]
 #[pyo3(signature = (sources, *, input_format, columns = None, markers = false, r#where = None))]
 pub fn stream(
@@ -153,7 +153,7 @@ struct StreamState {
 }
 
 impl StreamState {
-    /// Makes sure that there is a chunk with a row left; says no at the end.
+    /// Moves to the next chunk if the current one has no rows left. Returns false at the end of the input.
     fn advance(&mut self) -> Result<bool> {
         while self.chunk.as_ref().is_none_or(|chunk| self.next >= chunk.len()) {
             self.chunk = self.source.next_chunk()?;
@@ -166,7 +166,7 @@ impl StreamState {
     }
 }
 
-/// Walks the rows of an input from its first to its last.
+/// Iterates over the rows of an input in order.
 #[pyclass(frozen, module = "jinx._core")]
 pub struct RowIterator {
     state: Mutex<StreamState>,

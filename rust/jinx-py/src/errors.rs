@@ -1,4 +1,4 @@
-//! One Rust error, one Python exception class by cause.
+//! Maps each cause of a Rust error to a Python exception class.
 
 use jinx_core::{Cause, Error};
 use pyo3::exceptions::{
@@ -31,7 +31,7 @@ fn make<'py>(
     let members = PyDict::new(py);
     members.set_item("__module__", "jinx.errors")?;
     members.set_item("__doc__", doc)?;
-    // Of the memory layout of Python's own exceptions, which `adopt_panics` needs.
+    // Keeps the memory layout of Python's own exceptions, which `adopt_panics` needs.
     members.set_item("__slots__", ())?;
     py.get_type::<PyType>().call1((name, PyTuple::new(py, bases)?, members))
 }
@@ -118,10 +118,10 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     adopt_panics(module, classes.internal.bind(module.py()))
 }
 
-/// Makes what a panic raises in Python an `InternalError`.
+/// Makes the exception that a panic raises in Python an `InternalError`.
 ///
-/// PyO3 turns a panic in any function or method of this module into an exception of one class of its own. That derives
-/// from `BaseException`, so that no `except Exception` of a data loader's worker sees it and the worker is gone.
+/// PyO3 turns a panic in any function or method of this module into a `PanicException`. That class derives from
+/// `BaseException`, so `except Exception` in a data loader's worker does not catch it, and the worker dies.
 fn adopt_panics(module: &Bound<'_, PyModule>, internal: &Bound<'_, PyAny>) -> PyResult<()> {
     let py = module.py();
     let explained = wrap_pyfunction!(explain, module)?;
@@ -145,7 +145,7 @@ fn explain(error: &Bound<'_, PyAny>) -> PyResult<String> {
     Ok(format!("{what}; this is a bug in jinx, please report it"))
 }
 
-/// The Python exception for an error of the core.
+/// Converts an error of the core to its Python exception.
 pub fn to_py(error: &Error) -> PyErr {
     Python::attach(|py| convert(py, error).unwrap_or_else(|failure| failure))
 }
@@ -155,7 +155,7 @@ fn convert(py: Python<'_>, error: &Error) -> PyResult<PyErr> {
     let class = match error.cause() {
         Cause::Io(kind) => return Ok(io_error(error, kind)),
         Cause::Interrupted => {
-            // A signal handler raised; its exception is the one to show.
+            // A signal handler raised an exception; raise that one.
             if let Some(raised) = error.foreign::<PyErr>() {
                 return Ok(raised.clone_ref(py));
             }
@@ -209,7 +209,7 @@ impl<T> IntoPy<T> for Result<T, Error> {
     }
 }
 
-/// A Python exception on its way through the core (from a callback or a user's object).
+/// Wraps a Python exception (from a callback or a user's object) so that it can pass through the core.
 pub fn from_py(_py: Python<'_>, error: PyErr) -> Error {
     Error::of_caller(error)
 }

@@ -1,4 +1,4 @@
-//! Kernels of `jinx-kernels` over the first column of an Arrow stream. Results are arrays as bytes, or lists.
+//! Runs the kernels of `jinx-kernels` on the first column of an Arrow stream. Results are arrays as bytes, or lists.
 
 use crate::errors::{IntoPy, to_py};
 use crate::ffi::capsule::take_stream;
@@ -21,7 +21,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes};
 use std::collections::HashMap;
 
-/// Runs `work` on the strings of the first column, null being the empty string, without the GIL.
+/// Runs `work` without the GIL on the strings of the first column. A null becomes an empty string.
 pub(crate) fn on_texts<T: Send>(
     table: &Bound<'_, PyAny>,
     work: impl FnOnce(&[&str]) -> Result<T> + Send,
@@ -238,7 +238,7 @@ pub fn kernel_replace_ips(
     on_texts(texts, |texts| contacts::replace_ips(texts, replacement, threads))
 }
 
-/// What a match becomes is texts and numbers of groups.
+/// A part of the replacement for a match: a group number or a text.
 #[derive(FromPyObject)]
 pub enum ReplacementPart {
     Group(usize),
@@ -291,7 +291,7 @@ pub fn kernel_near_simhashes<'py>(
     Ok(array(py, roots.into_iter().map(u64::to_le_bytes)))
 }
 
-/// N-grams of words, by hash.
+/// An index of n-grams of words by hash.
 #[pyclass(module = "jinx._core", frozen)]
 pub struct NgramIndex {
     index: std::sync::RwLock<ngrams::Index>,
@@ -306,7 +306,7 @@ impl NgramIndex {
         Ok(Self { index: std::sync::RwLock::default(), n, split: split_named(split)? })
     }
 
-    /// Adds the n-grams of texts, numbered from `first` on.
+    /// Adds the n-grams of texts. The texts are numbered from `first`.
     fn add(&self, texts: &Bound<'_, PyAny>, first: u64, threads: usize) -> PyResult<()> {
         on_texts(texts, |texts| {
             let numbers: Vec<u64> = (first..).take(texts.len()).collect();
@@ -315,7 +315,8 @@ impl NgramIndex {
         })
     }
 
-    /// For each text the number of an added text that shares an n-gram and its place, little-endian u64.
+    /// Returns for each text the number of an added text that shares an n-gram, and the place of that n-gram, as
+    /// little-endian u64.
     fn find<'py>(
         &self,
         py: Python<'py>,
@@ -330,7 +331,7 @@ impl NgramIndex {
     }
 }
 
-/// Groups of positions that equal keys connect.
+/// Groups of positions that are connected by equal keys.
 #[pyclass(module = "jinx._core", frozen)]
 pub struct Clusters {
     groups: std::sync::Mutex<clusters::Clusters>,
@@ -344,7 +345,7 @@ impl Clusters {
         Ok(Self { groups: std::sync::Mutex::new(groups) })
     }
 
-    /// Joins the positions whose keys are equal; both are little-endian u64.
+    /// Joins positions with equal keys. Keys and positions are little-endian u64.
     fn join_equal(&self, keys: &Bound<'_, PyBytes>, positions: &Bound<'_, PyBytes>) -> PyResult<()> {
         let (raw_keys, raw_positions) = (keys.as_bytes(), positions.as_bytes());
         keys.py()
@@ -356,7 +357,7 @@ impl Clusters {
             .into_py_result()
     }
 
-    /// The least position of the group of each position, little-endian u64.
+    /// Returns for each position the lowest position in its group, as little-endian u64.
     fn roots<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyByteArray>> {
         let roots = py.detach(|| self.lock().roots()).into_py_result()?;
         Ok(array(py, roots.into_iter().map(u64::to_le_bytes)))
@@ -364,7 +365,7 @@ impl Clusters {
 }
 
 impl Clusters {
-    /// Taken only without the GIL.
+    /// Take this lock only without the GIL.
     fn lock(&self) -> std::sync::MutexGuard<'_, clusters::Clusters> {
         self.groups.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }

@@ -1,4 +1,4 @@
-//! Language models of `jinx-kernels`: read, asked and trained.
+//! Reads, scores with and trains the language models of `jinx-kernels`.
 
 use crate::errors::IntoPy;
 use crate::kernels::{array, on_texts, unknown};
@@ -21,7 +21,7 @@ fn units_named(name: &str) -> PyResult<Units> {
     }
 }
 
-/// A model of an ARPA file.
+/// A language model from an ARPA file.
 #[pyclass(module = "jinx._core", frozen)]
 pub struct LanguageModel {
     model: Model,
@@ -49,7 +49,7 @@ impl LanguageModel {
         self.model.word_count()
     }
 
-    /// Two f64 for each text: the decimal logarithm of its probability, and the number of its words.
+    /// Returns two f64 for each text: the base-10 logarithm of its probability, and its number of words.
     fn score<'py>(
         &self,
         py: Python<'py>,
@@ -63,7 +63,7 @@ impl LanguageModel {
     }
 }
 
-/// Counts of n-grams, of which a model is made.
+/// Counts n-grams and trains a model from the counts.
 #[pyclass(module = "jinx._core", frozen)]
 pub struct LanguageModelTrainer {
     counts: Mutex<Counts>,

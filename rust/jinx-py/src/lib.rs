@@ -1,4 +1,4 @@
-//! The extension module `jinx._core`: conversion between Python and `jinx-core`, nothing else.
+//! The extension module `jinx._core`. It only converts between Python and the Rust crates.
 #![deny(unsafe_code)]
 
 mod convert;
@@ -22,7 +22,7 @@ mod writer;
 use pyo3::prelude::*;
 use pyo3::types::PyType;
 
-// Nobody has tested it without the GIL yet.
+// Not tested without the GIL yet.
 #[pymodule(gil_used = true)]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
@@ -105,7 +105,7 @@ fn register_kernels(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(kernels::kernel_band_keys, module)?)
 }
 
-/// Tells `collections.abc` that a sample is a mapping, so that collators and `**` treat it as one.
+/// Registers samples as a `collections.abc.MutableMapping`, so that collators and `**` treat them as mappings.
 fn register_mapping(py: Python<'_>) -> PyResult<()> {
     let class: Bound<'_, PyType> = py.get_type::<sample::lazy_dict::LazyDict>();
     py.import("collections.abc")?.getattr("MutableMapping")?.call_method1("register", (class,))?;

@@ -1,4 +1,4 @@
-//! Orders of samples: shuffled ones, and those that keys give.
+//! Orders of samples: shuffled, or sorted by keys.
 
 use crate::dataset::columns::{kind_of, measure_block};
 use crate::dataset::reader::Reader;
@@ -16,16 +16,16 @@ use std::borrow::Cow;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Samples whose values are in memory while their keys are made.
+/// Measure at most this many samples at a time to make their keys.
 const SCANNED: usize = 1 << 18;
 
-/// The samples of a view by number, in a new order.
+/// The sample numbers of a view in a new order.
 #[pyclass(frozen, module = "jinx._core", name = "Ordering")]
 pub struct Ordering(pub Arc<Order>);
 
 #[pymethods]
 impl Ordering {
-    /// The order that a seed gives `samples` samples.
+    /// Shuffles `samples` samples by a seed.
     #[staticmethod]
     fn shuffled(samples: u64, seed: u64) -> Self {
         Self(Arc::new(Order::Shuffled(Permutation::new(samples, seed))))
@@ -35,7 +35,7 @@ impl Ordering {
         usize::try_from(self.0.len()).unwrap_or(usize::MAX)
     }
 
-    /// The samples at the places `start..stop`, as little-endian u64.
+    /// The sample numbers at `start..stop` of the order, as little-endian u64.
     fn positions<'py>(&self, py: Python<'py>, start: u64, stop: u64) -> PyResult<Bound<'py, PyBytes>> {
         let bytes = py.detach(|| {
             let mut found = Vec::new();
@@ -57,7 +57,7 @@ pub fn plan_order(samples: u64, bytes: u64, memory: u64) -> (Option<u64>, u64) {
     (runs, plan.temporary_bytes(samples, bytes))
 }
 
-/// Sorts samples by keys that are added in their order.
+/// Sorts samples by keys. Add the keys in the order of the samples.
 #[pyclass(frozen, module = "jinx._core", name = "SortKeys")]
 pub struct SortKeys(Mutex<Option<Sorter>>);
 
@@ -89,8 +89,8 @@ impl SortKeys {
         Self(Mutex::new(Some(Sorter::new(&directions, &folder, memory, drop_missing))))
     }
 
-    /// Adds all samples of a view by the values or lengths at paths; says of each path whether any sample has something
-    /// there.
+    /// Adds all samples of a view. Their keys are the values or lengths at the paths. Returns for each path whether any
+    /// sample has a value there.
     fn add_paths(
         &self,
         py: Python<'_>,
@@ -136,7 +136,7 @@ impl SortKeys {
         .into_py_result()
     }
 
-    /// Adds samples by keys of Python: of each a value, or a tuple where there are several keys.
+    /// Adds samples with keys from Python: one value for each sample, or a tuple if there are several keys.
     fn add_values(&self, py: Python<'_>, values: Vec<Bound<'_, PyAny>>) -> PyResult<()> {
         let mut keys = Vec::with_capacity(values.len());
         for value in &values {
@@ -151,7 +151,7 @@ impl SortKeys {
             .into_py_result()
     }
 
-    /// The order, and how many samples lack a key.
+    /// Returns the order, and the number of samples without a key.
     fn finish(&self, py: Python<'_>) -> PyResult<(Ordering, u64)> {
         let sorter = self.lock(py).take().ok_or_else(finished)?;
         let Sorted { order, missing } = py.detach(|| sorter.finish()).into_py_result()?;

@@ -1,4 +1,4 @@
-//! Packing for Python: arrays in, arrays as bytes out.
+//! Packing for Python: takes arrays, and returns arrays as bytes.
 
 use crate::errors::{IntoPy, to_py};
 use jinx_core::Error;
@@ -26,10 +26,10 @@ fn little_endian<'py>(py: Python<'py>, values: &[u32]) -> PyResult<Bound<'py, Py
     })
 }
 
-/// Offsets and positions, and how many samples are empty, too large and truncated.
+/// Offsets, positions, and the numbers of empty, too large and truncated samples.
 type Packed<'py> = (Bound<'py, PyBytes>, Bound<'py, PyBytes>, (u64, u64, u64));
 
-/// The packs of an epoch.
+/// Packs the samples of an epoch.
 #[pyfunction]
 #[allow(clippy::too_many_arguments)]
 #[pyo3(signature = (sizes, capacities, *, strategy, window, truncate, sources, seed, epoch, threads))]
@@ -45,7 +45,7 @@ pub fn pack<'py>(
     epoch: u64,
     threads: usize,
 ) -> PyResult<Packed<'py>> {
-    // Copies, because Python may change its arrays while the GIL is released.
+    // Copy the arrays: Python may change them while the GIL is released.
     let columns = sizes.iter().map(|one| one.to_vec(py)).collect::<PyResult<Vec<_>>>()?;
     let request = Request {
         sizes: columns.iter().map(Vec::as_slice).collect(),
@@ -63,7 +63,7 @@ pub fn pack<'py>(
     Ok((little_endian(py, &plan.offsets)?, little_endian(py, &plan.positions)?, left_out))
 }
 
-/// The shuffled order of the groups of packs of one window of a schedule.
+/// The shuffled order of the pack groups in one window of a schedule.
 #[pyfunction]
 pub fn step_order(count: u64, seed: u64, epoch: u64, window: u64) -> Vec<u64> {
     let order = permutation(count, seed, epoch, Stream::Steps(window));

@@ -1,15 +1,15 @@
-//! Ctrl-C in a call that takes long.
+//! Ctrl-C during long calls.
 
 use pyo3::prelude::*;
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::thread::{self, ThreadId};
 
-/// What a signal handler raised while the core was at work.
+/// The exception that a signal handler raised during a call of the core.
 static RAISED: Mutex<Option<PyErr>> = Mutex::new(None);
-/// Python runs signal handlers on its main thread only; others must not wait for its lock.
+/// The main thread. Python runs signal handlers only there, so other threads must not wait for the GIL.
 static MAIN: OnceLock<ThreadId> = OnceLock::new();
 
-/// From now on long calls of the core let signal handlers run.
+/// Lets signal handlers run during long calls of the core. Call this on the main thread.
 pub fn listen() {
     let _ = MAIN.set(thread::current().id());
     jinx_core::interrupt::set_question(has_raised);
@@ -28,7 +28,7 @@ fn has_raised() -> bool {
     }
 }
 
-/// The exception of the handler that stopped a call.
+/// Takes the exception of the handler that interrupted a call.
 pub fn take() -> Option<PyErr> {
     RAISED.lock().unwrap_or_else(PoisonError::into_inner).take()
 }

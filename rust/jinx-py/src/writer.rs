@@ -1,4 +1,4 @@
-//! `Writer`: samples gathered in batches, encoded on all cores, written in order.
+//! `Writer`: collects samples in batches, encodes them on all cores, and writes them in order.
 
 mod copy;
 pub mod reorder;
@@ -24,7 +24,7 @@ use serde_json::Value as Json;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-/// A batch is encoded when it holds this many rows or bytes.
+/// Encode a batch when it holds this many rows or bytes.
 const BATCH_ROWS: usize = 512;
 const BATCH_BYTES: usize = 16 << 20;
 
@@ -41,7 +41,7 @@ struct WriterState {
     batch_bytes: usize,
 }
 
-/// Bytes of a value, at least an eighth of what it takes in a line.
+/// Estimates the size of a value in bytes: at least one eighth of its size in a line.
 fn size_of(value: &Value) -> usize {
     let inner = match value {
         Value::Blob { data, path, .. } => data.len() + path.as_ref().map_or(0, String::len),
@@ -66,35 +66,35 @@ impl WriterState {
         Ok(writer.rows() + waiting)
     }
 
-    /// Adds a sample; says whether the batch is to be written now.
+    /// Adds a sample. Returns whether to write the batch now.
     fn push(&mut self, value: Value) -> Result<bool> {
         let size = size_of(&value);
         let limit = self.open_writer()?.options().encode.max_row_bytes;
         self.batch.push(value);
         self.batch_bytes += size;
-        // What may be too long for a line is written at once, so that the call that brought it says so.
+        // Write a sample that may be too long for a line immediately, so that the call that added it reports the error.
         let may_be_refused = to_u64(size) > limit / 8;
         Ok(self.batch.len() >= BATCH_ROWS || self.batch_bytes >= BATCH_BYTES || may_be_refused)
     }
 
-    /// Encodes and writes the batch without the GIL. A sample that is refused is left out, and those behind it stay.
+    /// Encodes and writes the batch without the GIL. Drops a rejected sample and keeps the samples after it.
     fn flush(&mut self, py: Python<'_>) -> Result<()> {
         let batch = std::mem::take(&mut self.batch);
         let writer = self.open_writer()?;
         let before = writer.rows();
         let result = py.detach(|| writer.write_values(&batch));
         let done = writer.rows() - before + u64::from(result.is_err());
-        // Dropped with the GIL: bytes objects are part of it.
+        // Drop the written values with the GIL held: they may contain bytes objects.
         self.batch = batch.into_iter().skip(usize::try_from(done).unwrap_or(usize::MAX)).collect();
         self.batch_bytes = self.batch.iter().map(size_of).sum();
         result
     }
 
-    /// The writer with all samples in it; it stays here only if one of them is refused.
+    /// Writes the remaining samples and takes the writer out. The writer stays only if a sample is rejected.
     fn finish(&mut self, py: Python<'_>) -> Result<DatasetWriter> {
         match self.flush(py) {
             Err(error) if self.writer.as_ref().is_some_and(|writer| !writer.is_broken()) => Err(error),
-            // Taken in any case: a writer that failed must not hold its lock as long as its error is remembered.
+            // Always take the writer: a failed one must not keep its lock for as long as its error exists.
             flushed => {
                 let writer = self.writer.take();
                 flushed?;
@@ -109,7 +109,7 @@ fn closed() -> Error {
 }
 
 impl Writer {
-    /// The lock is never held while Python code runs, and never waited for with the GIL.
+    /// Waits for the lock without the GIL. Never hold the lock while Python code runs.
     fn lock(&self, py: Python<'_>) -> MutexGuard<'_, WriterState> {
         self.state.lock_py_attached(py).unwrap_or_else(std::sync::PoisonError::into_inner)
     }
@@ -126,7 +126,7 @@ impl Writer {
     }
 }
 
-/// The dotted paths in samples.
+/// Parses dotted paths.
 fn paths_of(names: &[String]) -> PyResult<Vec<Path>> {
     let path = |name: &String| Ok(parse_path(name)?.into_iter().map(Some).collect());
     names.iter().map(path).collect::<Result<_>>().into_py_result()
@@ -237,7 +237,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Takes over what a dataset's files say; see [`copy::inherit`].
+    /// Inherits the column information of a dataset's footers; see [`copy::inherit`].
     fn inherit(
         &self,
         py: Python<'_>,
@@ -273,7 +273,7 @@ impl Writer {
         summary_dict(py, &summary)
     }
 
-    /// Throws away what was written; the target stays as it was.
+    /// Discards the written samples. The target is unchanged.
     fn abort(&self, py: Python<'_>) {
         let mut state = self.lock(py);
         state.batch.clear();
@@ -293,7 +293,7 @@ impl Writer {
     }
 }
 
-/// `[{"path": [...], "kind": "Image", "feature": {...}}]`.
+/// Parses media fields such as `[{"path": [...], "kind": "Image", "feature": {...}}]`.
 fn media_of_json(text: Option<&str>) -> PyResult<Vec<MediaField>> {
     #[derive(serde::Deserialize)]
     struct Given {

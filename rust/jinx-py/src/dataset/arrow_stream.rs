@@ -16,7 +16,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 use std::sync::Arc;
 
-/// A batch ends at this many bytes, whatever number of rows was asked for.
+/// End a batch at this many bytes, regardless of the requested number of rows.
 const BATCH_BYTES: usize = 32 << 20;
 
 /// The value of the view's sample `i`.
@@ -32,7 +32,7 @@ fn schema_of(view: &View, mixed_json: bool) -> Result<SchemaRef> {
         return projected(view, &decode_schema(&text)?);
     }
     let mut inference = SchemaInference::new(InferOptions { media: types.media, mixed_json, large: false });
-    // An empty view has the types of the whole.
+    // An empty view has the types of the whole dataset.
     let whole = View { rows: Arc::clone(&view.rows), positions: None };
     let seen = if view.count() == 0 { &whole } else { view };
     for i in 0..seen.count() {
@@ -100,7 +100,7 @@ pub fn stream<'py>(
     Ok(PyCapsule::new_with_value(py, stream, c"arrow_array_stream")?.into_any())
 }
 
-/// The error of the last call of a stream of ours on this thread, of which other libraries have only the text.
+/// Takes the error of the last call to one of our streams on this thread. Other libraries receive only its text.
 #[pyfunction]
 pub fn take_stream_failure(py: Python<'_>) -> Option<Py<PyBaseException>> {
     take_failure().map(|error| to_py(&error).into_value(py))

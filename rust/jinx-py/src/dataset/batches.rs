@@ -1,4 +1,4 @@
-//! Batches on their way: threads read, decompress and decode the next ones while the caller uses the last.
+//! Prefetched batches: threads read, decompress and decode the next batches while the caller uses the current one.
 
 use crate::dataset::reader::Reader;
 use crate::dataset::take;
@@ -11,16 +11,16 @@ use pyo3::types::PyIterator;
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 
-/// Samples of given positions, batch by batch; `jinx.torch.Loader` collates them.
+/// Iterates over batches of samples at given indices. `jinx.torch.Loader` collates them.
 #[pyclass(frozen, module = "jinx._core")]
 pub struct Batches {
     reader: Py<Reader>,
-    /// Lists of indices, asked for `depth` batches before they are needed.
+    /// Yields lists of indices. It is read `depth` batches ahead.
     source: Py<PyIterator>,
     columns: Option<Vec<String>>,
     threads: usize,
     depth: usize,
-    /// `None` while a thread is at work on it.
+    /// `None` while a thread uses it.
     prefetch: Mutex<Option<BatchPrefetch>>,
 }
 
@@ -36,7 +36,7 @@ struct Batch {
     samples: Vec<StoredSample>,
 }
 
-/// An index, and the sample or the error that reading it gave.
+/// An index, and its sample or the error from reading it.
 type Outcome<'py> = (usize, Bound<'py, PyAny>);
 
 #[pymethods]
@@ -87,7 +87,7 @@ impl Batches {
         self.prefetch.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sends for more batches, and gives the oldest.
+    /// Starts reading more batches, and returns the oldest one.
     fn advance(&self, py: Python<'_>, prefetch: &mut BatchPrefetch) -> PyResult<Option<Batch>> {
         while !prefetch.is_exhausted && prefetch.queue.len() <= self.depth {
             match self.source.bind(py).clone().next() {
@@ -128,7 +128,7 @@ impl Batches {
             reader.finish(py, sample)
         });
         let or_error = |sample: PyResult<Bound<'py, PyAny>>| match sample {
-            // Ctrl-C and the like are nobody's sample.
+            // Ctrl-C and similar exceptions do not belong to a sample.
             Err(error) if !error.is_instance_of::<pyo3::exceptions::PyException>(py) => Err(error),
             Err(error) => Ok(error.into_value(py).into_bound(py).into_any()),
             Ok(sample) => Ok(sample),

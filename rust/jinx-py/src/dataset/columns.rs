@@ -1,4 +1,4 @@
-//! Columns for Python: stored ones, and others measured row by row without the GIL.
+//! Columns for Python: returns stored columns, and measures others row by row without the GIL.
 
 use crate::dataset::rows::ColumnData;
 use crate::dataset::view::View;
@@ -10,11 +10,11 @@ use jinx_format::read::columns::ColumnKind;
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyList};
 
-/// dtype, data, validity bitmap, string offsets. The data belong to the caller, who may change them.
+/// dtype, data, validity bitmap and string offsets. The caller owns the data and may change them.
 pub type ColumnParts<'py> =
     (&'static str, Bound<'py, PyByteArray>, Option<Bound<'py, PyBytes>>, Option<Bound<'py, PyBytes>>);
 
-/// Samples measured by one thread before it looks whether another failed.
+/// A thread measures this many samples before it checks whether another thread failed.
 const SAMPLES_PER_THREAD: usize = 4096;
 
 pub fn kind_of(kind: &str) -> PyResult<ColumnKind> {
@@ -25,7 +25,7 @@ pub fn kind_of(kind: &str) -> PyResult<ColumnKind> {
     }
 }
 
-/// A column that is known without reading samples, of all samples in the files.
+/// Returns a column for all samples in the files, if it is known without reading the samples.
 pub fn stored<'py>(
     py: Python<'py>,
     view: &View,
@@ -40,13 +40,13 @@ pub fn stored<'py>(
     }))
 }
 
-/// The names in a dotted path, which quotes may surround.
+/// Splits a dotted path into names. Names may be quoted.
 #[pyfunction]
 pub fn parse_path(text: &str) -> PyResult<Vec<String>> {
     fields::parse_path(text).into_py_result()
 }
 
-/// Measures every sample of the view, on all cores; says too whether any has something at the path.
+/// Measures every sample of the view on all cores. Also returns whether any sample has a value at the path.
 pub fn scan<'py>(
     py: Python<'py>,
     view: &View,
@@ -72,10 +72,10 @@ pub fn scan<'py>(
     Ok((PyList::new(py, objects?)?, found))
 }
 
-/// Measures the samples `range` of a view on some threads.
+/// Measures the samples `range` of a view on several threads.
 ///
 /// # Errors
-/// As `Rows::measure`.
+/// The same as `Rows::measure`.
 pub fn measure_block(
     view: &View,
     range: std::ops::Range<usize>,

@@ -1,31 +1,31 @@
-//! The files of a dataset: which they are, and what its views and samples share while they are open.
+//! The files of a dataset: their paths, and the open files that its views and samples share.
 
 use jinx_core::{Error, Result};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-/// Which files a dataset has, known also when they are closed.
+/// The paths of a dataset's files. They remain known after the files are closed.
 #[derive(Debug)]
 pub struct Files {
-    /// As they were given.
+    /// The paths as given by the caller.
     pub paths: Vec<PathBuf>,
-    /// What relative paths count from.
+    /// The directory that relative paths start from.
     pub base: PathBuf,
-    /// Samples in them.
+    /// Number of samples in the files.
     pub samples: u64,
 }
 
-/// What is read from while the files are open.
+/// Open files that can be closed.
 ///
-/// Whoever reads holds it for as long as that takes, so `close` waits for nobody: the last reader lets the files go.
+/// A reader keeps a reference while it reads. So `close` never waits: the last reader releases the files.
 pub struct Closable<T> {
     open: Weak<T>,
     owner: Arc<Owner<T>>,
 }
 
 struct Owner<T> {
-    /// Nobody begins to read any more, although others may not be done.
+    /// No new read may start, but earlier reads may still be running.
     is_closed: AtomicBool,
     files: Mutex<Option<Arc<T>>>,
 }
@@ -44,10 +44,10 @@ impl<T> Closable<T> {
         Self { open, owner: Arc::new(owner) }
     }
 
-    /// What is read from, to be held while that is done.
+    /// Returns the open files. Keep the reference while you read.
     ///
     /// # Errors
-    /// `Invalid` once it is closed.
+    /// `Invalid` once the files are closed.
     #[inline]
     pub fn get(&self) -> Result<Arc<T>> {
         self.check()?;
@@ -55,7 +55,7 @@ impl<T> Closable<T> {
     }
 
     /// # Errors
-    /// `Invalid` once it is closed.
+    /// `Invalid` once the files are closed.
     #[inline]
     pub fn check(&self) -> Result<()> {
         if self.owner.is_closed.load(Ordering::Acquire) { Err(closed()) } else { Ok(()) }

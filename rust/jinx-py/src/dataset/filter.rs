@@ -1,4 +1,4 @@
-//! The samples of a view that an expression selects.
+//! Selects samples of a view by an expression.
 
 use crate::dataset::rows::{ColumnData, Rows};
 use crate::dataset::view::View;
@@ -15,7 +15,7 @@ use jinx_format::read::columns::ColumnKind;
 use pyo3::prelude::*;
 use std::cell::OnceCell;
 
-/// The paths in an expression, as they are written.
+/// Returns the paths in an expression as they are written there.
 #[pyfunction]
 pub fn expression_paths(expression: &str) -> PyResult<Vec<String>> {
     let parsed = Expression::parse(expression).into_py_result()?;
@@ -25,7 +25,7 @@ pub fn expression_paths(expression: &str) -> PyResult<Vec<String>> {
 /// The result of a filter.
 pub struct Chosen {
     pub positions: Vec<u64>,
-    /// Of each path, whether it was looked for and no sample had it.
+    /// For each path, whether it was looked up and no sample has it.
     pub in_vain: Vec<bool>,
 }
 
@@ -49,10 +49,11 @@ pub fn filter(
     Ok(Chosen { positions, in_vain: filter.in_vain() })
 }
 
-/// [`Rows::filtered`] for rows of any kind: columns that are known without reading samples, else sample by sample.
+/// [`Rows::filtered`] for any kind of rows. Uses columns that are known without reading samples; for other paths, reads
+/// sample by sample.
 ///
 /// # Errors
-/// Those of reading, and of the expression at a sample.
+/// Read errors, and errors of the expression for a sample.
 pub fn sample_by_sample<R: Rows + ?Sized>(
     rows: &R,
     filter: &RowFilter<'_>,
@@ -79,7 +80,7 @@ pub fn sample_by_sample<R: Rows + ?Sized>(
     })
 }
 
-/// A sample of which only the needed columns are read.
+/// A sample that reads only the columns it needs.
 struct OneSample<'m, R: ?Sized> {
     rows: &'m R,
     filter: &'m RowFilter<'m>,

@@ -1,4 +1,4 @@
-//! What a dataset is read from, on its way through Python.
+//! Handles that pass the rows and positions of a dataset through Python.
 
 use crate::dataset::projection::Projection;
 use crate::dataset::rows::Rows;
@@ -8,11 +8,11 @@ use pyo3::types::PyBytes;
 use std::ffi::OsString;
 use std::sync::Arc;
 
-/// The rows of a dataset, for views to be made of them.
+/// The rows of a dataset, used to create views of them.
 #[pyclass(frozen, module = "jinx._core", name = "Rows")]
 pub struct RowsHandle(pub Arc<dyn Rows>);
 
-/// Positions over all files that were found in the rows of a dataset: for a view of them, and for nothing else.
+/// Positions over all files, found in the rows of a dataset. Python uses them only to create a view.
 #[pyclass(frozen, module = "jinx._core", name = "Positions")]
 pub struct PositionsHandle(pub Arc<Vec<u64>>);
 
@@ -24,7 +24,7 @@ impl RowsHandle {
         self.0.kind()
     }
 
-    /// Absolute.
+    /// The absolute paths of the files.
     #[getter]
     fn paths(&self) -> Vec<OsString> {
         let files = self.0.files();
@@ -36,7 +36,7 @@ impl RowsHandle {
         self.0.files().samples
     }
 
-    /// The same rows with the columns that a view hides.
+    /// The same rows, including the columns that a view hides.
     fn whole(&self) -> Self {
         Self(self.0.with_projection(Projection::default()))
     }
@@ -46,7 +46,7 @@ impl RowsHandle {
         py.detach(|| self.0.identities()).into_py_result()
     }
 
-    /// Whether the column names are all there are; otherwise only samples tell.
+    /// Whether the list of column names is complete. Otherwise samples may have more columns.
     fn lists_columns(&self, py: Python<'_>) -> PyResult<bool> {
         py.detach(|| self.0.lists_columns()).into_py_result()
     }
@@ -55,7 +55,7 @@ impl RowsHandle {
         py.detach(|| self.0.column_names()).into_py_result()
     }
 
-    /// Of JSON lines: where each line of a file begins, and where the last one ends, as little-endian u64.
+    /// For JSON lines: the start of each line of a file, and the end of the last line, as little-endian u64.
     fn line_offsets<'py>(&self, py: Python<'py>, file: usize) -> PyResult<Bound<'py, PyBytes>> {
         Ok(PyBytes::new(py, &self.0.line_offsets(file).into_py_result()?))
     }

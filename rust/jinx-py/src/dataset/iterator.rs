@@ -13,18 +13,18 @@ use pyo3::prelude::*;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-/// Goes through a view from its first sample to its last, and reads ahead.
+/// Iterates over a view from the first sample to the last, and reads ahead.
 #[pyclass(frozen, module = "jinx._core")]
 pub struct SampleIterator {
     reader: Py<Reader>,
-    /// The reader's view, with a count of what the samples of this iterator are asked for.
+    /// The view of the reader. It counts which columns are used in the samples of this iterator.
     view: View,
     next: AtomicUsize,
     stop: usize,
     upcoming: Mutex<Upcoming>,
 }
 
-/// How the next samples are found.
+/// How to read the next samples.
 enum Upcoming {
     Prefetch(IterationPrefetch),
     Walk(Box<dyn Walk>),
@@ -55,7 +55,7 @@ impl SampleIterator {
         }
         let reader = self.reader.get();
         reader.check_open()?;
-        // Threads that share an iterator do not wait for each other: one of them reads ahead.
+        // Threads that share an iterator do not wait for each other: only one of them reads ahead.
         let found = match self.upcoming.try_lock().as_deref_mut() {
             Ok(Upcoming::Prefetch(prefetch)) => prefetch.next(py, &self.view, i, self.stop)?,
             Ok(Upcoming::Walk(walk)) => Some(py.detach(|| walk.sample(to_u64(i))).into_py_result()?),

@@ -1,4 +1,4 @@
-//! What every sample of a view holds, in a few bytes each: fingerprints and sizes.
+//! Computes fingerprints and sizes for all samples of a view.
 
 use crate::dataset::rows::Rows;
 use crate::dataset::view::View;
@@ -14,11 +14,11 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use std::sync::{Mutex, PoisonError};
 
-/// Bytes of a fingerprint.
+/// Size of a fingerprint in bytes.
 const WIDTH: usize = 16;
 
-/// Of each sample 16 bytes, little-endian: the fingerprint of its columns, or of what lies at `paths`; 0 where something at
-/// one of them is missing, null or NaN.
+/// Returns 16 little-endian bytes for each sample: the fingerprint of its columns, or of its values at `paths`. The
+/// fingerprint is 0 if one of these values is missing, null or NaN.
 pub fn fingerprints<'py>(
     py: Python<'py>,
     view: &View,
@@ -68,7 +68,7 @@ fn of_paths(rows: &dyn Rows, position: u64, paths: &[Vec<String>], sink: &mut Fi
     Ok(if is_missing { 0 } else { hash.max(1) })
 }
 
-/// As for sorting, NaN is no value.
+/// NaN counts as missing, as in sorting.
 fn is_missing_key(value: &Value) -> bool {
     match value {
         Value::Null => true,
@@ -77,7 +77,7 @@ fn is_missing_key(value: &Value) -> bool {
     }
 }
 
-/// Of each sample about how many bytes it takes in a JINX file, as little-endian u64.
+/// Returns the approximate size in bytes of each sample in a JINX file, as little-endian u64.
 pub fn sizes<'py>(py: Python<'py>, view: &View) -> PyResult<Bound<'py, PyBytes>> {
     let found = py
         .detach(|| {
@@ -111,7 +111,7 @@ impl SeenFingerprints {
         Ok(Self(Mutex::new(Seen::with_limit(limit).into_py_result()?)))
     }
 
-    /// Adds fingerprints of 16 bytes each; for each of them 1 if it is new, else 0.
+    /// Adds fingerprints of 16 bytes each. Returns for each fingerprint 1 if it is new, else 0.
     fn add<'py>(&self, py: Python<'py>, fingerprints: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
         let is_new = py
             .detach(|| {

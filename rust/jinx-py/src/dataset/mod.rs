@@ -1,4 +1,4 @@
-//! Datasets for Python: opening, iterating, taking, columns, Arrow streams. What their samples are read from is behind
+//! Datasets for Python: opening, iterating, taking, columns, Arrow streams. All sources of samples implement
 //! [`rows::Rows`].
 
 pub mod arrow_stream;

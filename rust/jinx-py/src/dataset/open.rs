@@ -1,4 +1,4 @@
-//! Opening what a dataset is read from, with the options that Python gives.
+//! Opens the files of a dataset with options from Python.
 
 use crate::dataset::rows::Rows;
 use crate::errors::IntoPy;
@@ -13,7 +13,7 @@ use pyo3::types::PyDict;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// What `Reader` was called with.
+/// The arguments of `Reader`.
 pub struct OpenArguments<'a, 'py> {
     pub io: &'a str,
     pub verify: &'a str,
@@ -23,11 +23,11 @@ pub struct OpenArguments<'a, 'py> {
     pub markers: bool,
     pub max_value_bytes: Option<u64>,
     pub expected: Option<Vec<(u64, String)>>,
-    /// Of files in the sidecar, read only so many bytes.
+    /// Read only this many bytes of each file in the sidecar.
     pub value_head: Option<u64>,
-    /// Of JSON lines, where they are known.
+    /// The line offsets of JSON lines, if they are known.
     pub line_offsets: Option<Vec<u8>>,
-    /// The paths are MDS directories, to be opened with these options.
+    /// If set, the paths are MDS directories to open with these options.
     pub mds: Option<&'a Bound<'py, PyDict>>,
 }
 
@@ -35,7 +35,7 @@ impl OpenArguments<'_, '_> {
     /// Opens JINX shards, plain JSON lines or MDS directories.
     ///
     /// # Errors
-    /// `ValueError` for an unknown option, and those of opening.
+    /// `ValueError` for an unknown option, and errors from opening.
     pub fn open(self, py: Python<'_>, paths: Vec<PathBuf>) -> PyResult<Arc<dyn Rows>> {
         let options = self.options()?;
         if let Some(mds) = self.mds {
@@ -46,7 +46,7 @@ impl OpenArguments<'_, '_> {
         Ok(Arc::new(opened.into_py_result()?))
     }
 
-    /// The options as a dict, to open the files again elsewhere.
+    /// Returns the options as a dict, to open the files again in another process.
     ///
     /// # Errors
     /// `MemoryError`.

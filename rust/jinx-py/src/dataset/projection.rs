@@ -1,22 +1,22 @@
-//! Which columns the samples of a view have, and how they are shown.
+//! The columns of a view, and how to decode them.
 
 use crate::prefetch::touched::Touched;
 use std::sync::Arc;
 
 #[derive(Debug, Default)]
 pub struct Projection {
-    /// The columns that exist for the view, or all.
+    /// The columns that the view selects; `None` for all.
     pub columns: Option<Vec<String>>,
-    /// Columns that do not exist for the view.
+    /// Columns that the view hides.
     pub hidden: Vec<String>,
-    /// Columns whose decoder makes an array of pixels of an image.
+    /// Columns whose decoder converts an image to an array of pixels.
     pub pixels: Vec<String>,
-    /// What the samples of an iterator are asked for.
+    /// Counts the columns that are used in the samples of an iterator.
     pub touched: Option<Arc<Touched>>,
 }
 
 impl Projection {
-    /// The same for the samples of one iterator, with a count of what they are asked for.
+    /// Returns the same projection for one iterator, with a new count of used columns.
     pub fn of_iterator(&self) -> Self {
         let (columns, hidden, pixels) = (self.columns.clone(), self.hidden.clone(), self.pixels.clone());
         Self { columns, hidden, pixels, touched: Some(Arc::default()) }
@@ -27,12 +27,12 @@ impl Projection {
             && !self.hidden.iter().any(|column| column == name)
     }
 
-    /// Whether all columns exist for the view.
+    /// Whether the view has all columns.
     pub fn is_whole(&self) -> bool {
         self.columns.is_none() && self.hidden.is_empty()
     }
 
-    /// Whether the column's decoder makes arrays of images, which is done here where it can be.
+    /// Whether the decoder of the column converts images to arrays. This crate decodes such images itself if it can.
     pub fn gives_pixels(&self, name: &str) -> bool {
         self.pixels.iter().any(|column| column == name)
     }

@@ -1,4 +1,4 @@
-//! `Reader`: samples in files under a view. `jinx.Dataset` derives from it.
+//! `Reader`: a view of the samples in files. `jinx.Dataset` derives from it.
 
 use crate::dataset::handle::{PositionsHandle, RowsHandle};
 use crate::dataset::iterator::SampleIterator;
@@ -27,9 +27,9 @@ pub struct Reader {
     pub decoders: Decoders,
     transforms: Vec<Py<PyAny>>,
     lazy: bool,
-    /// What the files were opened with, to open them again elsewhere.
+    /// The options used to open the files, to open them again in another process.
     options: Py<PyDict>,
-    /// Of a view with columns of its own, or of several datasets: what Python makes it of.
+    /// How Python composes a view with its own columns or of several datasets.
     recipe: Option<Py<PyAny>>,
 }
 
@@ -103,7 +103,7 @@ impl Reader {
                 }
                 "columns" => columns = value.extract()?,
                 "decoders" => decoders = Decoders::new(value.extract()?),
-                // Before the indices, which count in these.
+                // Set this before the indices, which refer to these rows.
                 "rows" => rows = Arc::clone(&value.cast::<RowsHandle>()?.get().0),
                 "recipe" => recipe = Some(value.unbind()),
                 "transforms" => transforms = value.extract()?,
@@ -129,7 +129,7 @@ impl Reader {
     }
 }
 
-/// An index; one beyond any machine's memory is out of range as any other.
+/// Converts an index. An integer too large for `isize` is out of range like any other index.
 fn number(index: &Bound<'_, PyAny>) -> PyResult<isize> {
     index.extract::<isize>().map_err(|error| {
         if error.is_instance_of::<PyOverflowError>(index.py()) {
@@ -239,7 +239,7 @@ impl Reader {
         Ok(SampleIterator::new(slf))
     }
 
-    /// Many samples at once, as torch's fetcher asks for them.
+    /// Many samples at once, for the fetcher of torch.
     fn __getitems__<'py>(
         &self,
         py: Python<'py>,
@@ -259,7 +259,7 @@ impl Reader {
         self.many(py, indices, columns)
     }
 
-    /// The same shards under another view; what is not given stays.
+    /// Another view of the same shards. Settings that are not given stay the same.
     #[pyo3(signature = (**changes))]
     fn _derive<'py>(
         slf: &Bound<'py, Self>,
@@ -310,7 +310,7 @@ impl Reader {
         Ok(options.unbind())
     }
 
-    /// Absolute, so that they lead to the same files from another working directory or process.
+    /// Absolute paths, which refer to the same files from another working directory or process.
     #[getter]
     fn _shard_paths(&self) -> PyResult<Vec<OsString>> {
         self.check_open()?;
@@ -324,7 +324,7 @@ impl Reader {
         self.view.rows.files().paths.iter().map(|path| path.as_os_str()).collect()
     }
 
-    /// (samples, id) of each file, to make sure that the same ones are found again.
+    /// (samples, id) of each file, to check that the same files are opened again.
     fn _identities(&self, py: Python<'_>) -> PyResult<Vec<(u64, String)>> {
         py.detach(|| self.view.rows.identities()).into_py_result()
     }
@@ -333,8 +333,8 @@ impl Reader {
         self.view.rows.files().samples
     }
 
-    /// The files beneath all views, the positions of the view's samples in them (little-endian u64, or None for all),
-    /// and the columns that the files do not have.
+    /// The files that all views are based on, the positions of the view's samples in them (little-endian u64, or None
+    /// for all), and the columns that the files do not have.
     #[allow(clippy::type_complexity)]
     fn _roots<'py>(
         &self,
@@ -351,19 +351,19 @@ impl Reader {
         Ok((roots.rows.into_iter().map(RowsHandle).collect(), positions, own))
     }
 
-    /// A shard's footer, as far as its version has it, as JSON text.
+    /// The footer of a shard as JSON text, with the entries that its version has.
     fn _footer(&self, shard: usize) -> PyResult<String> {
         self.view.rows.footer(shard).into_py_result()
     }
 
-    /// What is known about the values at each path.
+    /// Statistics of the values at each path.
     fn _path_stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let stats = py.detach(|| self.view.rows.statistics()).into_py_result()?;
         let text = serde_json::to_vec(&stats).map_err(|error| to_py(&Error::invalid(error.to_string())))?;
         plain_json(py, &text, false)
     }
 
-    /// The top-level names, in the order in which they were first seen.
+    /// The names of the columns, in order of first appearance.
     fn _stored_names(&self, py: Python<'_>) -> PyResult<Vec<String>> {
         py.detach(|| self.view.rows.column_names()).into_py_result()
     }
@@ -390,7 +390,7 @@ impl Reader {
         columns::scan(py, &self.view, &path, kind)
     }
 
-    /// Of each sample of the view, the fingerprint of its columns or of what lies at `paths`.
+    /// For each sample of the view, the fingerprint of its columns or of its values at `paths`.
     #[pyo3(signature = (paths = None))]
     fn _fingerprints<'py>(
         &self,
@@ -400,15 +400,15 @@ impl Reader {
         measures::fingerprints(py, &self.view, paths.as_deref())
     }
 
-    /// Of each sample of the view, about how many bytes it takes in a JINX file.
+    /// For each sample of the view, its approximate size in bytes in a JINX file.
     fn _sizes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         measures::sizes(py, &self.view)
     }
 
-    /// The positions over all shards of the samples of the view that an expression selects, at most `limit`, and
-    /// whether each of its paths was looked for in vain.
+    /// The samples of the view that an expression selects, at most `limit`, as positions over all shards; and for each
+    /// path whether it was looked up and no sample has it.
     ///
-    /// `paths` are those of the expression as names, and `kinds` what the files say that their values are.
+    /// `paths` are the paths of the expression as lists of names. `kinds` are the kinds of their values in the files.
     #[pyo3(signature = (expression, paths, kinds, limit = None))]
     fn _filter(
         &self,
@@ -437,7 +437,7 @@ impl Reader {
         arrow_stream::schema(py, &self.view, mixed_json)
     }
 
-    /// Nothing here changes once it is made, so a cycle always has another member that can be cleared.
+    /// No `__clear__` is needed: a reader never changes, so every cycle has another member that can be cleared.
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         self.decoders.traverse(&visit)?;
         self.transforms.iter().try_for_each(|transform| visit.call(transform))?;

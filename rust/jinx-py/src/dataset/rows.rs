@@ -1,4 +1,4 @@
-//! What the samples of a dataset are read from.
+//! The source of a dataset's samples.
 
 use crate::dataset::files::Files;
 use crate::dataset::filter::sample_by_sample;
@@ -17,10 +17,10 @@ use jinx_format::write::numbers::NumberColumn;
 use std::any::Any;
 use std::sync::Arc;
 
-/// Samples by position, with the columns that a projection leaves of them: JINX shards, MDS directories.
+/// Samples by position, with the columns that a projection selects, such as JINX shards or MDS directories.
 ///
-/// Of what it says of all samples, such as [`Rows::column`], nothing is projected. Once it is closed, all that would read
-/// fails; only [`Rows::files`] and [`Rows::projection`] still answer.
+/// Methods about all samples, such as [`Rows::column`], ignore the projection. After closing, every method that reads
+/// fails; only [`Rows::files`] and [`Rows::projection`] still work.
 pub trait Rows: Send + Sync {
     fn files(&self) -> &Files;
 
@@ -29,39 +29,39 @@ pub trait Rows: Send + Sync {
     /// The same samples with other columns.
     fn with_projection(&self, projection: Projection) -> Arc<dyn Rows>;
 
-    /// Lets files and maps go, for all views and samples over them.
+    /// Closes the files and maps, for all views and samples of them.
     fn close(&self);
 
     /// # Errors
-    /// `Invalid` when they are closed.
+    /// `Invalid` if the files are closed.
     fn check_open(&self) -> Result<()>;
 
-    /// The sample at a position, of which nothing is read yet.
+    /// Returns the sample at a position without reading it.
     ///
     /// # Errors
-    /// Those that touching it could not tell.
+    /// Only errors that a later access to the sample could not report.
     fn sample(self: Arc<Self>, position: u64) -> Result<StoredSample>;
 
     /// Emits the sample at a position; Python's own values (pickles) are an error.
     ///
     /// # Errors
-    /// Those of reading, and of the sink.
+    /// Read errors, and errors of the sink.
     fn emit(&self, position: u64, sink: &mut dyn Sink) -> Result<()> {
         sink.begin_dict(0)?;
         self.emit_members(position, &|_| true, sink)?;
         sink.end_dict()
     }
 
-    /// Emits the columns that `wanted` names, without the dict around them, so that others can follow.
+    /// Emits the columns that `wanted` selects, without the dict around them, so that the caller can add columns.
     ///
     /// # Errors
-    /// As [`Rows::emit`].
+    /// The same as [`Rows::emit`].
     fn emit_members(&self, position: u64, wanted: &dyn Fn(&str) -> bool, sink: &mut dyn Sink) -> Result<()>;
 
-    /// The value or length at a path in each sample; `None` where there is nothing.
+    /// Returns the value or length at a path in each sample; `None` if a sample has no value there.
     ///
     /// # Errors
-    /// Those of reading; `Mismatch` for what cannot be measured.
+    /// Read errors; `Mismatch` for a value that cannot be measured.
     fn measure(
         &self,
         positions: &mut dyn Iterator<Item = u64>,
@@ -69,63 +69,63 @@ pub trait Rows: Send + Sync {
         kind: ColumnKind,
     ) -> Result<Vec<Option<Measure>>>;
 
-    /// A column that is known without reading samples, of all of them in order; `None` for others.
+    /// Returns a column for all samples in order, if it is known without reading samples; otherwise `None`.
     ///
     /// # Errors
-    /// Those of reading.
+    /// Read errors.
     fn column(&self, path: &[Option<String>], kind: ColumnKind) -> Result<Option<ColumnData>>;
 
-    /// The top-level names, in the order in which they were first seen, as far as they are known.
+    /// The known names of the columns, in order of first appearance.
     ///
     /// # Errors
-    /// Those of reading.
+    /// Read errors.
     fn column_names(&self) -> Result<Vec<String>>;
 
-    /// What is known about the values at each path.
+    /// Statistics of the values at each path.
     ///
     /// # Errors
-    /// Those of reading.
+    /// Read errors.
     fn statistics(&self) -> Result<Vec<FieldInfo>>;
 
-    /// Samples and id of each file, to make sure that the same ones are found again.
+    /// The number of samples and the id of each file, to check that the same files are opened again.
     ///
     /// # Errors
-    /// Those of reading.
+    /// Read errors.
     fn identities(&self) -> Result<Vec<(u64, String)>>;
 
-    /// What a file says of itself, as JSON text.
+    /// The footer of a file as JSON text.
     ///
     /// # Errors
-    /// Those of reading; `Invalid` where there is no such file.
+    /// Read errors; `Invalid` if there is no such file.
     fn footer(&self, file: usize) -> Result<String>;
 
     /// # Errors
-    /// Those of reading.
+    /// Read errors.
     fn arrow_types(&self) -> Result<ArrowTypes> {
         Ok(ArrowTypes::default())
     }
 
-    /// What the files say of the columns that `wanted` names, for a copy of their samples.
+    /// The information in the files about the columns that `wanted` selects, for a copy of the samples.
     ///
     /// # Errors
-    /// Those of reading.
+    /// Read errors.
     fn inherited(&self, _wanted: &dyn Fn(&str) -> bool) -> Result<Inherited> {
         Ok(Inherited::default())
     }
 
-    /// The kind of all values at a path, where the files tell.
+    /// The kind of all values at a path, if the files record it.
     ///
     /// # Errors
-    /// Those of reading.
+    /// Read errors.
     fn indexed_kind(&self, _path: &[String]) -> Result<Option<ValueKind>> {
         Ok(None)
     }
 
-    /// The positions of the samples that a filter selects: of all, or of those at `positions`, in their order; only the
-    /// first `limit`.
+    /// Returns the positions of the first `limit` samples that a filter selects, among all samples or among those at
+    /// `positions`, in the same order.
     ///
     /// # Errors
-    /// Those of reading, and of the expression at a sample.
+    /// Read errors, and errors of the expression for a sample.
     fn filtered(
         &self,
         filter: &RowFilter<'_>,
@@ -135,66 +135,67 @@ pub trait Rows: Send + Sync {
         sample_by_sample(self, filter, positions, limit)
     }
 
-    /// What they are, in a word for Python.
+    /// The name of this kind of rows in Python.
     fn kind(&self) -> &'static str {
         "view"
     }
 
-    /// Where the lines of a file of JSON lines begin, and where the last one ends, as little-endian u64.
+    /// For JSON lines: the start of each line of a file, and the end of the last line, as little-endian u64.
     ///
     /// # Errors
-    /// Those of reading; `Invalid` for other files.
+    /// Read errors; `Invalid` for other files.
     fn line_offsets(&self, _file: usize) -> Result<Vec<u8>> {
         Err(Error::invalid("only JSON lines have line offsets"))
     }
 
-    /// Whether [`Rows::column_names`] are all there are; otherwise only samples tell.
+    /// Whether [`Rows::column_names`] is complete. Otherwise samples may have more columns.
     ///
     /// # Errors
-    /// Those of reading.
+    /// Read errors.
     fn lists_columns(&self) -> Result<bool> {
         Ok(true)
     }
 
-    /// Whether it is a saved view of which only the file is open.
+    /// Whether this is the file of a saved view, opened without its bases.
     fn is_view_file(&self) -> bool {
         false
     }
 
-    /// Itself, for those who know what it is.
+    /// Returns itself as `Any`, for a downcast to a concrete type.
     fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync>;
 
-    /// Emits those of [`Rows::own_names`] that `wanted` names, without touching the files of the samples.
+    /// Emits the columns of [`Rows::own_names`] that `wanted` selects, without reading the files of the samples.
     ///
     /// # Errors
-    /// As [`Rows::emit`].
+    /// The same as [`Rows::emit`].
     fn emit_own(&self, _position: u64, _wanted: &dyn Fn(&str) -> bool, _sink: &mut dyn Sink) -> Result<()> {
         Ok(())
     }
 
-    /// Columns that the files of the samples do not have, those of views.
+    /// Columns of views that the files of the samples do not have.
     fn own_names(&self) -> Vec<String> {
         Vec::new()
     }
 
-    /// The columns of [`Rows::emit_own`], by position, where all of them are numbers in memory.
+    /// The columns of [`Rows::emit_own`], by position, if all of them are numbers in memory.
     fn own_numbers(&self) -> Option<Vec<NumberColumn<'_>>> {
         None
     }
 
-    /// The files beneath all views, and which of their samples, as one sequence, stand at `positions` (or all).
+    /// Returns the files that all views are based on, as one sequence, and the positions in it of the samples at
+    /// `positions` (or of all samples).
     ///
     /// # Errors
-    /// Those of reading the positions of a saved view.
+    /// Errors from reading the positions of a saved view.
     fn roots(self: Arc<Self>, positions: Option<Vec<u64>>) -> Result<Roots>;
 
-    /// How many of the samples at `positions` are taken together, at least one: fewer than all where reading a sample
-    /// needs memory that its values do not.
+    /// How many of the samples at `positions` to take together, at least one. This is fewer than all if reading a
+    /// sample needs memory in addition to its values.
     fn taken_together(&self, positions: &[u64]) -> usize {
         positions.len()
     }
 
-    /// Where all samples are read more quickly in order than one by one.
+    /// Returns a reader of all samples in order, if that is faster than reading them one by one.
     fn walk(self: Arc<Self>) -> Option<Box<dyn Walk>> {
         None
     }
@@ -208,10 +209,10 @@ pub struct Roots {
 
 /// Reads samples from the first to the last.
 pub trait Walk: Send {
-    /// The sample at a position; from one call to the next they only grow.
+    /// Returns the sample at a position. Call this with increasing positions.
     ///
     /// # Errors
-    /// As [`Rows::sample`].
+    /// The same as [`Rows::sample`].
     fn sample(&mut self, position: u64) -> Result<StoredSample>;
 }
 
@@ -220,14 +221,14 @@ pub trait Walk: Send {
 pub struct ColumnData {
     pub dtype: &'static str,
     pub data: Vec<u8>,
-    /// One bit a sample, only where any has no value.
+    /// One bit for each sample; present only if a sample has no value.
     pub validity: Option<Vec<u8>>,
-    /// Of strings: where each begins, and the end of the last.
+    /// For strings: the start of each string, and the end of the last.
     pub offsets: Option<Vec<u8>>,
 }
 
 impl ColumnData {
-    /// As a column of rows to write; `None` for strings.
+    /// Returns the column in the form for writing rows; `None` for strings.
     pub fn numbers<'c>(&'c self, name: &'c str) -> Option<NumberColumn<'c>> {
         let dtype = ColumnType::from_name(self.dtype).filter(|dtype| *dtype != ColumnType::Utf8)?;
         Some(NumberColumn { name, dtype, data: &self.data, validity: self.validity.as_deref() })
@@ -236,7 +237,7 @@ impl ColumnData {
     /// The number of sample `i`, or null.
     ///
     /// # Errors
-    /// `Invalid` past the end, and for texts.
+    /// `Invalid` past the end, and for strings.
     pub fn value(&self, i: u64) -> Result<Value> {
         let past = || Error::invalid(format!("sample {i} is past the end of the column"));
         let at = usize::try_from(i).map_err(|_| past())?;
@@ -265,7 +266,7 @@ impl ColumnData {
     }
 }
 
-/// What is known about the Arrow types of the columns.
+/// The known information about the Arrow types of the columns.
 #[derive(Default)]
 pub struct ArrowTypes {
     /// The schema that the samples were written from.

@@ -1,4 +1,4 @@
-//! Many samples in one call: media are read and decompressed by other threads while this one builds the rest.
+//! Reads many samples in one call: other threads read and decompress media while this thread builds the rest.
 
 use crate::dataset::rows::Rows;
 use crate::errors::IntoPy;
@@ -9,15 +9,15 @@ use crate::sample::stored::StoredSample;
 use pyo3::prelude::*;
 use std::sync::Arc;
 
-/// Bytes of media for which other threads pay.
+/// Use other threads only from this many bytes of media; for fewer they are not worthwhile.
 const MIN_BYTES: usize = 256 << 10;
-/// Threads need as long to wake up as this one to read about 50 rows, so they are sent the media of the first rows first.
+/// Send the media of this many rows to the threads first: waking a thread takes as long as reading about 50 rows.
 const FIRST_ROWS: usize = 16;
 
-/// The samples at `positions`, with `columns` (or all) decoded.
+/// Returns the samples at `positions`, with `columns` (or all) decoded.
 ///
 /// # Errors
-/// Those of the first damaged sample in the caller's order.
+/// Errors of the first damaged sample in the order of `positions`.
 pub fn samples<'py>(
     py: Python<'py>,
     rows: &Arc<dyn Rows>,
@@ -58,9 +58,9 @@ fn take_together<'py>(
     for sample in &samples {
         sample.get().decode(py, &wanted, false)?;
     }
-    // What is not final belongs to its sample alone, so that it goes when the sample is built.
+    // Release results that are not final: then each is freed when its sample is built.
     work.retain(|work| work.is_final());
-    // The threads began with the first ones.
+    // Start from the end, because the threads start with the first tasks.
     py.detach(|| work.iter().rev().for_each(|work| work.run()));
     for sample in &mut samples {
         sample.get().decode(py, &wanted, true)?;
@@ -71,10 +71,10 @@ fn take_together<'py>(
     Ok(samples)
 }
 
-/// The samples at `positions`, and the work on the media among `columns` (or all), which is given to `send`.
+/// Returns the samples at `positions`, and passes the work for media in `columns` (or all) to `send`.
 ///
 /// # Errors
-/// `MemoryError`, and those of samples that cannot be had.
+/// `MemoryError`, and errors of samples that cannot be opened.
 pub fn prepare(
     py: Python<'_>,
     rows: &Arc<dyn Rows>,
@@ -84,11 +84,11 @@ pub fn prepare(
 ) -> PyResult<Vec<StoredSample>> {
     let samples = positions.iter().map(|position| Arc::clone(rows).sample(*position));
     let mut samples: Vec<StoredSample> = samples.collect::<jinx_core::Result<_>>().into_py_result()?;
-    // In file order, so that a cold disk is read forwards.
+    // Use file order, so that a cold disk is read sequentially.
     let mut order: Vec<usize> = (0..positions.len()).collect();
     order.sort_unstable_by_key(|i| positions[*i]);
     let wanted = wanted(columns);
-    // Each part gives up the GIL once.
+    // Release the GIL once for each part.
     let (first, rest) = order.split_at(order.len().min(FIRST_ROWS));
     let mut work = Vec::new();
     for part in [first, rest].into_iter().filter(|part| !part.is_empty()) {
@@ -113,7 +113,7 @@ pub fn open<'py>(
     samples.collect()
 }
 
-/// Whether a column is among `columns`, or all are.
+/// Whether a column is in `columns`; always true for `None`.
 pub fn wanted(columns: Option<&[String]>) -> impl Fn(&str) -> bool {
     move |name| columns.is_none_or(|columns| columns.iter().any(|column| column == name))
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 #[derive(Clone)]
 pub struct View {
     pub rows: Arc<dyn Rows>,
-    /// Positions in the view's order; `None` = all in file order.
+    /// Positions in the order of the view; `None` for all samples in file order.
     pub positions: Option<Arc<Vec<u64>>>,
 }
 

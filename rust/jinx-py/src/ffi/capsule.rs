@@ -1,4 +1,4 @@
-//! Takes over an Arrow stream that another library exports.
+//! Imports an Arrow stream from another library.
 #![allow(unsafe_code)]
 
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
@@ -8,18 +8,18 @@ use pyo3::types::{PyCapsule, PyCapsuleMethods};
 
 const NAME: &std::ffi::CStr = c"arrow_array_stream";
 
-/// The stream behind `object.__arrow_c_stream__()`.
+/// Takes the stream that `object.__arrow_c_stream__()` exports.
 ///
 /// # Errors
-/// `TypeError` for an object without one.
+/// `TypeError` for an object without this method.
 pub fn take_stream(object: &Bound<'_, PyAny>) -> PyResult<FFI_ArrowArrayStream> {
     let export = object
         .getattr_opt("__arrow_c_stream__")?
         .ok_or_else(|| PyTypeError::new_err("an object with __arrow_c_stream__ is needed"))?;
     let capsule = export.call0()?.cast_into::<PyCapsule>()?;
     let pointer = capsule.pointer_checked(Some(NAME))?.cast::<FFI_ArrowArrayStream>();
-    // SAFETY: the Arrow PyCapsule interface says that a capsule of this name holds a valid, aligned
-    // `ArrowArrayStream` which the consumer may move out; `from_raw` marks the original as released, so that the
-    // capsule's destructor frees nothing twice. The name was checked above; the GIL keeps the capsule alive.
+    // SAFETY: by the Arrow PyCapsule interface, a capsule of this name holds a valid, aligned `ArrowArrayStream`, and
+    // the consumer may move it out. `from_raw` marks the original as released, so the capsule's destructor frees
+    // nothing twice. The name was checked above; the GIL keeps the capsule alive.
     Ok(unsafe { FFI_ArrowArrayStream::from_raw(pointer.as_ptr()) })
 }

@@ -1,20 +1,20 @@
-//! JSON strings as str objects: whether a text is ASCII is seen where its end is looked for, and not once more.
+//! Converts JSON strings to str objects. One pass finds both the end of a string and whether it is ASCII.
 #![allow(unsafe_code)]
 
 use jinx_core::json::words::{eight, string_marks};
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
-/// What a JSON string holds up to its next quote or backslash.
+/// The content of a JSON string up to the next quote or backslash.
 #[derive(Clone, Copy)]
 pub struct PlainRun<'t> {
     bytes: &'t [u8],
-    /// Never true where a byte is above 127: what is below relies on it.
+    /// Never true if a byte is above 127. The unsafe code below relies on this.
     is_ascii: bool,
 }
 
 impl<'t> PlainRun<'t> {
-    /// The run with which `text` begins; `None` where a control character or the end of the text comes first.
+    /// Returns the run at the start of `text`. `None` if a control character or the end of the text comes first.
     #[inline]
     pub fn at_start_of(text: &'t [u8]) -> Option<Self> {
         let (mut at, mut high) = (0, 0);
@@ -53,16 +53,16 @@ impl<'t> PlainRun<'t> {
     /// A str, or `None` for bytes that are not UTF-8.
     #[inline]
     pub fn to_object(self, py: Python<'_>) -> Option<Bound<'_, PyAny>> {
-        // SAFETY: `is_ascii` was found from these bytes.
+        // SAFETY: `is_ascii` was computed from these bytes.
         unsafe { text(py, self.bytes, self.is_ascii) }
     }
 }
 
-/// A JSON string with escapes, as far as they are resolved.
+/// The unescaped part of a JSON string with escapes.
 #[derive(Default)]
 pub struct Unescaped {
     bytes: Vec<u8>,
-    /// Never true where a byte is above 127.
+    /// Never true if a byte is above 127.
     is_ascii: bool,
 }
 
@@ -89,11 +89,11 @@ impl Unescaped {
     /// A str, or `None` for bytes that are not UTF-8.
     #[inline]
     pub fn to_object<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyAny>> {
-        // SAFETY: `is_ascii` was found from all runs and characters that went into the bytes.
+        // SAFETY: `is_ascii` was computed from all runs and characters in these bytes.
         unsafe { text(py, &self.bytes, self.is_ascii) }
     }
 
-    /// Forgets the text and keeps room for `kept` bytes.
+    /// Clears the text and keeps a capacity of at most `kept` bytes.
     pub fn clear(&mut self, kept: usize) {
         self.bytes.clear();
         self.bytes.shrink_to(kept);
@@ -101,12 +101,12 @@ impl Unescaped {
 }
 
 /// # Safety
-/// `is_ascii` must be false where a byte is above 127.
+/// `is_ascii` must be false if a byte is above 127.
 #[inline]
 unsafe fn text<'py>(py: Python<'py>, bytes: &[u8], is_ascii: bool) -> Option<Bound<'py, PyAny>> {
-    // Of the shortest ones Python has one object each.
+    // Python shares one object for each string of up to one character.
     let text = if is_ascii && bytes.len() > 1 {
-        // SAFETY: as the caller says.
+        // SAFETY: guaranteed by the caller.
         unsafe { ascii_text(py, bytes) }?
     } else {
         PyString::new(py, std::str::from_utf8(bytes).ok()?)
@@ -114,10 +114,10 @@ unsafe fn text<'py>(py: Python<'py>, bytes: &[u8], is_ascii: bool) -> Option<Bou
     Some(text.into_any())
 }
 
-/// The str of `bytes`; `None` when there is no memory for it.
+/// Creates a str from `bytes`. `None` if there is no memory for it.
 ///
 /// # Safety
-/// All bytes must be below 128: Python would take others for characters that its own code rules out.
+/// All bytes must be below 128. Python reads other bytes as characters that its own code excludes in an ASCII str.
 #[cfg(not(feature = "abi3"))]
 #[inline]
 unsafe fn ascii_text<'py>(py: Python<'py>, bytes: &[u8]) -> Option<Bound<'py, PyString>> {
@@ -125,8 +125,8 @@ unsafe fn ascii_text<'py>(py: Python<'py>, bytes: &[u8]) -> Option<Bound<'py, Py
 
     debug_assert!(bytes.is_ascii());
     let length = ffi::Py_ssize_t::try_from(bytes.len()).ok()?;
-    // SAFETY: the new object is a compact one of one byte a character, its memory holds `length` of them, nobody else
-    // knows it yet, and the caller says that the bytes are ASCII.
+    // SAFETY: the new object is compact with one byte for each character, its memory holds `length` characters, there
+    // is no other reference to it yet, and the caller guarantees that the bytes are ASCII.
     unsafe {
         let object = Bound::from_owned_ptr_or_err(py, ffi::PyUnicode_New(length, 127)).ok()?;
         let memory = ffi::PyUnicode_DATA(object.as_ptr()).cast::<u8>();
@@ -135,10 +135,10 @@ unsafe fn ascii_text<'py>(py: Python<'py>, bytes: &[u8]) -> Option<Bound<'py, Py
     }
 }
 
-/// As above, through what the limited API has.
+/// The same function for the limited API.
 ///
 /// # Safety
-/// None is needed here; the other one needs it.
+/// This version has no requirements. It is unsafe only to match the other version.
 #[cfg(feature = "abi3")]
 #[inline]
 unsafe fn ascii_text<'py>(py: Python<'py>, bytes: &[u8]) -> Option<Bound<'py, PyString>> {

@@ -1,7 +1,7 @@
-//! Bytes objects that are made first and filled later, by any thread and without the GIL.
+//! Bytes objects that are created first and filled later, by any thread and without the GIL.
 //!
-//! The safe way to make such an object clears its memory first, which costs as much as reading a value and brings the
-//! page faults to the thread that holds the GIL.
+//! The safe way to create such an object zeroes its memory first. That costs as much as reading a value, and the page
+//! faults occur in the thread that holds the GIL.
 #![allow(unsafe_code)]
 
 use jinx_core::Result;
@@ -17,14 +17,14 @@ const BUSY: u8 = 1;
 const FILLED: u8 = 2;
 const FAILED: u8 = 3;
 
-/// Which object is wanted.
+/// The type of object to create.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Container {
     Bytes,
     Bytearray,
 }
 
-/// How far an object is.
+/// The state of an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Progress {
     Empty,
@@ -34,7 +34,7 @@ pub enum Progress {
     Failed,
 }
 
-/// A bytes or bytearray object that nobody else knows until it is filled.
+/// A bytes or bytearray object. There is no other reference to it until it is filled.
 #[derive(Debug)]
 pub struct UninitBytes {
     object: Py<PyAny>,
@@ -43,8 +43,8 @@ pub struct UninitBytes {
     state: AtomicU8,
 }
 
-// SAFETY: `memory` belongs to `object`, which lives as long as this. Only the one thread that moves the state from
-// `EMPTY` to `BUSY` writes there, and `object` is handed out only in the state `FILLED`, which never changes again.
+// SAFETY: `memory` belongs to `object`, which lives as long as this struct. Only the thread that changes the state from
+// `EMPTY` to `BUSY` writes to it. `object` is returned only in the state `FILLED`, which is final.
 unsafe impl Send for UninitBytes {}
 // SAFETY: as above.
 unsafe impl Sync for UninitBytes {}
@@ -54,8 +54,8 @@ impl UninitBytes {
     /// `MemoryError` when there is no memory for `length` bytes.
     pub fn new(py: Python<'_>, container: Container, length: usize) -> PyResult<Self> {
         let size = ffi::Py_ssize_t::try_from(length)?;
-        // SAFETY: both functions take a null pointer for memory that is not set, and return a new object or null
-        // with an exception, which `from_owned_ptr_or_err` tells apart.
+        // SAFETY: for a null pointer, both functions leave the memory uninitialized. They return a new object, or null
+        // with an exception; `from_owned_ptr_or_err` handles both.
         let object = unsafe {
             let object = match container {
                 Container::Bytes => ffi::PyBytes_FromStringAndSize(ptr::null(), size),
@@ -63,8 +63,8 @@ impl UninitBytes {
             };
             Bound::from_owned_ptr_or_err(py, object)?
         };
-        // SAFETY: the object is of the type that was just made; the memory is its own and does not move, because
-        // nobody who could resize a bytearray knows it.
+        // SAFETY: the object has the type that was just created. It owns the memory, and the memory does not move: no
+        // other code has a reference that could resize a bytearray.
         let memory = unsafe {
             match container {
                 Container::Bytes => ffi::PyBytes_AsString(object.as_ptr()),
@@ -88,15 +88,15 @@ impl UninitBytes {
         }
     }
 
-    /// Fills the object, unless somebody has begun to.
+    /// Fills the object, unless another call has already started to.
     ///
     /// # Errors
-    /// Those of `write`.
+    /// Errors of `write`.
     pub fn fill(&self, write: impl for<'m> FnOnce(UninitSlice<'m>) -> Result<&'m mut [u8]>) -> Result<()> {
         if self.state.compare_exchange(EMPTY, BUSY, Ordering::Acquire, Ordering::Relaxed).is_err() {
             return Ok(());
         }
-        /// A writer that panics leaves a failed object and nobody waiting forever.
+        /// Marks the object as failed if the writer panics, so that no thread waits forever.
         struct Finish<'s>(&'s AtomicU8, u8);
         impl Drop for Finish<'_> {
             fn drop(&mut self) {
@@ -104,7 +104,7 @@ impl UninitBytes {
             }
         }
         let mut finish = Finish(&self.state, FAILED);
-        // SAFETY: the object owns `length` bytes there, and the state lets one thread in.
+        // SAFETY: the object owns `length` bytes at this address, and the state admits only one thread.
         let memory = unsafe {
             std::slice::from_raw_parts_mut(self.memory.as_ptr().cast::<MaybeUninit<u8>>(), self.length)
         };

@@ -24,7 +24,7 @@ fn cause_name(cause: Cause) -> &'static str {
     }
 }
 
-/// Problems of a pair or directory; empty when it is intact.
+/// Returns the problems of a pair or directory. The list is empty if it is intact.
 #[pyfunction]
 #[pyo3(signature = (path, progress = None, max_value_bytes = None))]
 pub fn verify(
@@ -47,7 +47,7 @@ pub fn verify(
     problem_list(py, problems)
 }
 
-/// Problems as dicts.
+/// Converts problems to dicts.
 pub fn problem_list(py: Python<'_>, problems: Vec<Problem>) -> PyResult<Bound<'_, PyList>> {
     let list = PyList::empty(py);
     for problem in problems {
@@ -63,7 +63,7 @@ pub fn problem_list(py: Python<'_>, problems: Vec<Problem>) -> PyResult<Bound<'_
     Ok(list)
 }
 
-/// Saves the intact samples of a damaged pair into a new one.
+/// Copies the intact samples of a damaged pair to a new pair.
 #[pyfunction]
 pub fn repair(
     py: Python<'_>,

@@ -1,4 +1,4 @@
-//! Several files that appear together or not at all, for Python.
+//! Publishes several files together or not at all, for Python.
 
 use crate::errors::{IntoPy, to_py};
 use jinx_core::Error;
@@ -8,7 +8,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
-/// A directory that is filled under a hidden name and appears under its own with `commit`.
+/// A directory that is written under a hidden name and renamed to its final name by `commit`.
 #[pyclass(frozen, module = "jinx._core")]
 pub struct NewDirectory(Mutex<Option<DirectoryWriter>>);
 
@@ -26,7 +26,7 @@ impl NewDirectory {
         Ok(Self(Mutex::new(Some(writer.into_py_result()?))))
     }
 
-    /// Where its files are written.
+    /// The directory to write the files to.
     #[getter]
     fn path(&self) -> PyResult<OsString> {
         let writer = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -36,21 +36,21 @@ impl NewDirectory {
         }
     }
 
-    /// Makes its files durable and gives it its name.
+    /// Makes the files durable and gives the directory its final name.
     fn commit(&self, py: Python<'_>) -> PyResult<()> {
         let writer =
             self.take().ok_or_else(|| to_py(&Error::invalid("this directory was published or given up")))?;
         py.detach(|| writer.commit()).into_py_result()
     }
 
-    /// Removes what was written, unless it was published.
+    /// Removes the written files, unless they are published.
     fn abort(&self, py: Python<'_>) {
         let writer = self.take();
         py.detach(|| drop(writer));
     }
 }
 
-/// Writes a small file so that readers see the old or the new content.
+/// Replaces a small file atomically: readers see either the old or the new content.
 #[pyfunction]
 pub fn publish_file(py: Python<'_>, path: PathBuf, data: &[u8]) -> PyResult<()> {
     py.detach(|| io::publish_file(&path, data)).into_py_result()

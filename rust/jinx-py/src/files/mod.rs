@@ -1,4 +1,4 @@
-//! Functions over whole files.
+//! Functions on whole files.
 
 pub mod checks;
 pub mod directory;

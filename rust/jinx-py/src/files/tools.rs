@@ -1,4 +1,4 @@
-//! Functions over whole files: what they are, whether they are intact, their rows as text.
+//! Functions on whole files: detect their format, show their rows as text, merge, copy and clean up.
 
 use crate::dataset::reader::Reader;
 use crate::errors::{IntoPy, from_py};
@@ -11,24 +11,24 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use std::path::{PathBuf, absolute};
 
-/// What a file is by its content.
+/// Detects the format of a file from its content.
 #[pyfunction]
 pub fn sniff(py: Python<'_>, path: PathBuf) -> PyResult<(String, Option<String>)> {
     let kind = py.detach(|| jinx_format::sniff::sniff(&path)).into_py_result()?;
     Ok((kind.name().to_owned(), kind.hint(&path)))
 }
 
-/// Path, samples and id of a shard.
+/// Path, number of samples and id of a shard.
 type ShardParts = (PathBuf, Option<u64>, Option<String>);
 
-/// The shards a path stands for.
+/// The shards that a path refers to.
 #[pyfunction]
 pub fn resolve(py: Python<'_>, path: PathBuf) -> PyResult<Vec<ShardParts>> {
     let shards = py.detach(|| open::resolve(&path)).into_py_result()?;
     Ok(shards.into_iter().map(|shard| (shard.path, shard.samples, shard.id)).collect())
 }
 
-/// JSON lines of the samples `start..stop` of a view.
+/// The samples `start..stop` of a view as JSON lines.
 #[pyfunction]
 pub fn row_json<'py>(
     py: Python<'py>,
@@ -63,7 +63,7 @@ pub fn json_text<'py>(
     Ok(PyBytes::new(py, &text.out))
 }
 
-/// Calls a Python progress function from a thread that has given up the GIL; it may raise.
+/// Calls a Python progress function from a thread that has released the GIL. The function may raise.
 pub fn call_progress(progress: Option<&Py<PyAny>>, arguments: (u64, u64)) -> jinx_core::Result<()> {
     Python::attach(|py| {
         py.check_signals().map_err(|error| from_py(py, error))?;
@@ -74,27 +74,27 @@ pub fn call_progress(progress: Option<&Py<PyAny>>, arguments: (u64, u64)) -> jin
     })
 }
 
-/// Makes one dataset of the parts in a directory; returns samples, bytes, sidecar bytes and shards.
+/// Merges the parts in a directory into one dataset. Returns the numbers of samples, bytes, sidecar bytes and shards.
 #[pyfunction]
 pub fn merge(py: Python<'_>, directory: PathBuf) -> PyResult<(u64, u64, u64, u64)> {
     let merged = py.detach(|| jinx_format::merge::merge(&directory)).into_py_result()?;
     Ok((merged.samples, merged.bytes, merged.sidecar_bytes, merged.shards))
 }
 
-/// The sidecar that goes with a main file.
+/// The sidecar of a main file.
 #[pyfunction]
 pub fn sidecar_of(py: Python<'_>, main: PathBuf) -> PyResult<Option<PathBuf>> {
     py.detach(|| identity::sidecar_of(&main)).into_py_result()
 }
 
-/// Another main file than `main` that needs `sidecar`.
+/// Finds a main file other than `main` that needs `sidecar`.
 #[pyfunction]
 pub fn other_owner(py: Python<'_>, sidecar: PathBuf, main: PathBuf) -> PyResult<Option<PathBuf>> {
     py.detach(|| jinx_core::io::other_owner(&absolute(sidecar)?, &absolute(main)?, &JinxIdentity))
         .into_py_result()
 }
 
-/// Fails when the sidecar next to `main` is another main file's.
+/// Fails if the sidecar next to `main` belongs to another main file.
 #[pyfunction]
 pub fn require_own_sidecar(py: Python<'_>, main: PathBuf) -> PyResult<()> {
     py.detach(|| jinx_core::io::require_own_sidecar(&absolute(main)?, &JinxIdentity)).into_py_result()
@@ -118,7 +118,7 @@ pub fn copy_directory(py: Python<'_>, files: Vec<PathBuf>, target: PathBuf, over
     py.detach(|| copy_files::copy_directory(&files, &target, overwrite)).into_py_result()
 }
 
-/// Removes what dead writers left in a directory; returns the paths.
+/// Removes the leftover temporary files in a directory; returns their paths.
 #[pyfunction]
 pub fn clean(py: Python<'_>, directory: PathBuf) -> PyResult<Vec<PathBuf>> {
     py.detach(|| jinx_core::io::sweep(&directory, &JinxIdentity)).into_py_result()

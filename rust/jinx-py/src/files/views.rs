@@ -1,4 +1,4 @@
-//! Saved views as files: what they say, and where their bases are.
+//! Files of saved views: their footers, and the paths of their bases.
 
 use crate::errors::{IntoPy, to_py};
 use jinx_core::Error;
@@ -16,7 +16,7 @@ fn open(path: &Path) -> jinx_core::Result<Shard> {
     Shard::open(path, &OpenOptions { views: true, ..OpenOptions::default() })
 }
 
-/// What a saved view's footer says, as JSON text; `None` for any other JINX file.
+/// The footer of a saved view as JSON text. `None` for any other JINX file.
 #[pyfunction]
 pub fn view_footer(py: Python<'_>, path: PathBuf) -> PyResult<Option<String>> {
     let shard = py.detach(|| open(&path)).into_py_result()?;
@@ -34,7 +34,7 @@ pub fn view_footer(py: Python<'_>, path: PathBuf) -> PyResult<Option<String>> {
     Ok(Some(footer.to_string()))
 }
 
-/// Where the lines of a view's base of plain JSON lines begin, and where the last one ends, as little-endian u64.
+/// The start of each line of a view's base of plain JSON lines, and the end of the last line, as little-endian u64.
 #[pyfunction]
 pub fn view_line_offsets<'py>(py: Python<'py>, path: PathBuf, base: usize) -> PyResult<Bound<'py, PyBytes>> {
     let offsets = py.detach(|| {
@@ -46,13 +46,13 @@ pub fn view_line_offsets<'py>(py: Python<'py>, path: PathBuf, base: usize) -> Py
     Ok(PyBytes::new(py, &offsets.into_py_result()?))
 }
 
-/// What stands for the id of a pair of JINX 1.0, which has none.
+/// A substitute for the id of a JINX 1.0 pair, which has no id.
 #[pyfunction]
 pub fn pair_stand_in_id(py: Python<'_>, path: PathBuf) -> PyResult<String> {
     py.detach(|| stand_in_id(&path)).into_py_result()
 }
 
-/// The view with its bases at other places; the JSON text is a list of `[path, hint]`.
+/// Rewrites the paths of a view's bases. `places` is a JSON list of `[path, hint]`.
 #[pyfunction]
 pub fn view_set_paths(py: Python<'_>, path: PathBuf, places: &str) -> PyResult<()> {
     let places: Vec<(String, String)> =

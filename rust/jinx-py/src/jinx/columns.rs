@@ -1,4 +1,4 @@
-//! Stored columns, joined over shards.
+//! Joins the stored columns of several shards.
 
 use crate::dataset::rows::ColumnData;
 use crate::jinx::shards::Shards;
@@ -8,13 +8,13 @@ use jinx_format::read::columns::{ColumnKind, ColumnType, IndexedColumn};
 #[derive(Default)]
 struct JoinedColumn {
     data: Vec<u8>,
-    /// Only where a shard has one.
+    /// Present only if a shard has a validity bitmap.
     validity: Option<Vec<u8>>,
     offsets: Vec<u8>,
     rows: u64,
 }
 
-/// A stored column of all shards; `None` when a shard has none or the types do not join.
+/// Joins a stored column of all shards. `None` if a shard lacks the column or the types have no common type.
 pub fn stored(shards: &Shards, path: &[Option<String>], kind: ColumnKind) -> Result<Option<ColumnData>> {
     let joined = join(shards, path, kind)?;
     Ok(joined.map(|(dtype, joined)| ColumnData {
@@ -50,7 +50,7 @@ fn join(
     Ok(Some((dtype, joined)))
 }
 
-/// The narrowest type that holds all; `None` when there is none.
+/// The narrowest type that can hold all types; `None` if there is none.
 fn common_type(types: &[ColumnType]) -> Option<ColumnType> {
     use ColumnType as T;
     let first = *types.first()?;
@@ -100,14 +100,14 @@ impl JoinedColumn {
     }
 }
 
-/// A cell as eight bytes of the wider type.
+/// Converts a cell to the wider type, in eight bytes.
 fn widen(from: ColumnType, cell: &[u8], to: ColumnType) -> [u8; 8] {
     let signed = matches!(from, ColumnType::Int8 | ColumnType::Int16 | ColumnType::Int32 | ColumnType::Int64);
     let fill = if signed && cell.last().is_some_and(|byte| *byte >= 0x80) { 0xff } else { 0 };
     let mut bits = [fill; 8];
     bits[..cell.len()].copy_from_slice(cell);
     if to == ColumnType::Float64 && from != ColumnType::Float64 {
-        // Only integers of up to 32 bits are joined with floats.
+        // Exact: only integers of up to 32 bits are joined with floats.
         #[allow(clippy::cast_precision_loss)]
         let value = i64::from_le_bytes(bits) as f64;
         return value.to_le_bytes();

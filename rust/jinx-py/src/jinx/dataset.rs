@@ -1,4 +1,4 @@
-//! JINX shards, open or closed, with the columns that a view has of them.
+//! Open or closed JINX shards, with the columns that a view selects.
 
 use crate::dataset::files::{Closable, Files};
 use crate::dataset::projection::Projection;
@@ -14,15 +14,15 @@ pub struct JinxDataset {
     pub files: Arc<Files>,
     pub shards: Closable<Shards>,
     pub projection: Projection,
-    /// Plain JSON lines.
+    /// Whether the files are plain JSON lines.
     pub plain: bool,
 }
 
 impl JinxDataset {
-    /// As [`Shards::open`]; relative paths count from the working directory as it is now.
+    /// Opens shards like [`Shards::open`]. Relative paths start at the current working directory.
     ///
     /// # Errors
-    /// What is wrong with the shards that are opened.
+    /// Errors from opening the shards.
     pub fn open(
         paths: Vec<PathBuf>,
         expected: Option<Vec<(u64, String)>>,
@@ -44,7 +44,7 @@ impl JinxDataset {
         Self { files: Arc::clone(&self.files), shards: self.shards.clone(), projection, plain: self.plain }
     }
 
-    /// What the only file says of itself as a view.
+    /// The view information in the footer, if there is only one file and it is a view.
     pub fn view_info(&self) -> Result<Option<ViewInfo>> {
         let shards = self.shards.get()?;
         if shards.count() != 1 {
@@ -53,7 +53,7 @@ impl JinxDataset {
         Ok(shards.shard(0)?.footer().view.clone())
     }
 
-    /// Whether it is a view of which only the file is open.
+    /// Whether this is the file of a view, opened without its bases.
     pub fn is_view(&self) -> bool {
         self.view_info().is_ok_and(|info| info.is_some())
     }

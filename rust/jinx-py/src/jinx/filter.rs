@@ -1,4 +1,4 @@
-//! Filters by expression over shards: indexed columns where they hold the paths, else a scan of just these paths.
+//! Filters shards by an expression. Uses indexed columns for paths that have one, and scans rows only for other paths.
 
 use crate::jinx::shards::Shards;
 use jinx_core::num::to_u64;
@@ -11,7 +11,7 @@ use jinx_format::read::columns::ColumnKind;
 use std::ops::Range;
 use std::sync::OnceLock;
 
-/// The positions of the selected samples: of all, or of those at `positions`, in their order.
+/// Returns the positions of the selected samples, among all samples or among those at `positions`, in the same order.
 pub fn filtered(
     shards: &Shards,
     filter: &RowFilter<'_>,
@@ -26,7 +26,7 @@ pub fn filtered(
     })
 }
 
-/// The kind of the values at a path that all shards index.
+/// Returns the kind of the values at a path, if all shards have an indexed column for it.
 pub fn indexed_kind(shards: &Shards, path: &[String]) -> Result<Option<ValueKind>> {
     let path: Vec<Option<String>> = path.iter().cloned().map(Some).collect();
     let mut kinds = Vec::new();
@@ -40,7 +40,7 @@ pub fn indexed_kind(shards: &Shards, path: &[String]) -> Result<Option<ValueKind
     Ok(ValueKind::common(kinds))
 }
 
-/// Adds the selected ones of some numbers, without a branch for each, of which none could be foreseen.
+/// Adds the selected numbers, without a branch for each: the CPU could not predict these branches.
 fn add_selected(chosen: &mut Vec<u64>, numbers: Range<u64>, selected: &[bool]) {
     let mut count = chosen.len();
     chosen.resize(count + selected.len(), 0);
@@ -53,7 +53,7 @@ fn add_selected(chosen: &mut Vec<u64>, numbers: Range<u64>, selected: &[bool]) {
     chosen.truncate(count);
 }
 
-/// A filter over shards, of which each is asked for its columns once.
+/// A filter on shards. It looks up the columns of each shard only once.
 struct ShardFilter<'s> {
     shards: &'s Shards,
     filter: &'s RowFilter<'s>,
@@ -66,7 +66,7 @@ impl<'s> ShardFilter<'s> {
         Self { shards, filter, columns }
     }
 
-    /// The selected ones of the samples in a range.
+    /// Returns the selected samples in a range.
     fn range(&self, positions: Range<u64>) -> Result<Vec<u64>> {
         let mut chosen = Vec::new();
         let mut next = positions.start;
@@ -82,9 +82,9 @@ impl<'s> ShardFilter<'s> {
         Ok(chosen)
     }
 
-    /// The selected ones of some samples, in their order.
+    /// Returns the selected samples of a list, in the same order.
     fn list(&self, positions: &[u64]) -> Result<Vec<u64>> {
-        // Files are read from front to back.
+        // Read each file from start to end.
         let mut order: Vec<usize> = (0..positions.len()).collect();
         order.sort_unstable_by_key(|i| positions[*i]);
         let mut selected = vec![false; positions.len()];

@@ -1,4 +1,4 @@
-//! What the footers of shards say.
+//! Information from the footers of shards.
 
 use crate::jinx::shards::Shards;
 use jinx_core::json::text::unescape;
@@ -8,7 +8,7 @@ use jinx_format::meta::WithMeta;
 use serde_json::{Map, Value as Json, json};
 use std::collections::HashSet;
 
-/// Rows that are looked at for names.
+/// Scan this many rows for column names.
 const SCANNED_FOR_NAMES: u64 = 1000;
 
 /// The footer of shard `i` as JSON text.
@@ -50,8 +50,8 @@ pub fn statistics(shards: &Shards) -> Result<Vec<FieldInfo>> {
     Ok(sum)
 }
 
-/// The top-level names in all footers, in the order in which they were first seen. Files whose footers do not list them
-/// (1.0, plain JSON lines) have those of the first rows.
+/// Returns the names of the columns in all footers, in order of first appearance. If footers do not list the names
+/// (1.0, plain JSON lines), takes them from the first rows.
 pub fn column_names(shards: &Shards) -> Result<Vec<String>> {
     let (mut names, mut seen) = (Vec::new(), HashSet::new());
     for i in 0..shards.count() {

@@ -1,4 +1,4 @@
-//! Which values of a JINX row can be read ahead, and where their bytes are.
+//! Finds the values of a JINX row that can be prefetched, and the location of their bytes.
 
 use crate::ffi::uninit_bytes::Container;
 use crate::jinx::dataset::JinxDataset;
@@ -19,9 +19,9 @@ pub struct JinxValue {
     chain: Chain,
     pointer: Pointer,
     pub payload: Payload,
-    /// Where the value's text begins in its line, which tells the columns of a row apart.
+    /// The start of the value's text in its line. It identifies the column in the row.
     start: u32,
-    /// Bytes of its object.
+    /// Size of the object in bytes.
     length: usize,
     pixel_limit: Option<u64>,
 }
@@ -53,10 +53,10 @@ impl ValueSource for JinxValue {
     }
 }
 
-/// Reads a row, and what must be known of the media that `wanted` names before their objects can be made.
+/// Reads a row, and the sizes and locations that are needed to create objects for the media that `wanted` selects.
 ///
 /// # Errors
-/// Those of reading.
+/// Read errors.
 pub fn plan(
     dataset: &Arc<JinxDataset>,
     position: u64,

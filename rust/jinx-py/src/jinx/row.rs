@@ -1,4 +1,4 @@
-//! A row's text and where its columns are in it: read once, scanned as far as needed.
+//! The text of a row and the locations of its columns. It is read once, and scanned only as far as needed.
 
 use jinx_core::json::scan::{Members, Span};
 use jinx_core::json::text::unescape;
@@ -11,12 +11,12 @@ use std::borrow::Cow;
 use std::mem;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
-/// Names are compared one by one up to this many columns, and hashed beyond.
+/// Compare names one by one for up to this many columns; use hashes for more.
 const FEW_COLUMNS: usize = 32;
-/// Room for these is made at once.
+/// Allocate capacity for this many columns first.
 const EXPECTED_COLUMNS: usize = 8;
 
-/// One column: its name's and its value's place in the line.
+/// One column: the locations of its name and its value in the line.
 #[derive(Debug)]
 pub struct RowColumn {
     name: Name,
@@ -27,9 +27,9 @@ pub struct RowColumn {
 
 #[derive(Debug)]
 enum Name {
-    /// As it is in the line.
+    /// The start and end of the name in the line.
     Plain(u32, u32),
-    /// With its escapes resolved.
+    /// The name without escapes.
     Owned(Box<str>),
 }
 
@@ -38,7 +38,7 @@ pub struct Row {
     pub line: Vec<u8>,
     /// All columns, once the whole line is scanned.
     columns: OnceLock<Vec<RowColumn>>,
-    /// Those before the place where the last look-up stopped.
+    /// The columns before the point where the last lookup stopped.
     scanned: Mutex<Vec<RowColumn>>,
 }
 
@@ -47,9 +47,9 @@ pub struct Row {
 pub struct Found<'r> {
     pub chain: Option<Chain>,
     pub text: &'r [u8],
-    /// Where the text begins in its line, which tells the columns of a row apart.
+    /// The start of the text in its line. It identifies the column in the row.
     pub start: u32,
-    /// Elements or members of a list or dict, counted when it was found.
+    /// Number of elements of a list or members of a dict, counted during the scan.
     pub elements: u32,
 }
 
@@ -58,7 +58,7 @@ impl Row {
         Self { line, columns: OnceLock::new(), scanned: Mutex::default() }
     }
 
-    /// All columns in order, scanned at the first call.
+    /// Returns all columns in order. The first call scans the line.
     pub fn columns(&self, shard: &Shard) -> Result<&[RowColumn]> {
         if let Some(columns) = self.columns.get() {
             return Ok(columns);
@@ -68,10 +68,10 @@ impl Row {
         Ok(self.columns.get_or_init(|| columns))
     }
 
-    /// Looks a column up; scans on from where the last look-up stopped, and stops at the column.
+    /// Looks up a column. Continues the scan where the last lookup stopped, and stops at the column.
     pub fn find(&self, shard: &Shard, name: &str) -> Result<Option<Found<'_>>> {
         let is_it = |column: &&RowColumn| column.raw_name(&self.line) == name.as_bytes();
-        // Of two equal names the last one holds in old files, which only a whole scan tells.
+        // In old files the last of two equal names is valid, so they need a scan of the whole line.
         let stops_early = shard.rules() == FormatVersion::V1_1;
         if self.columns.get().is_none() && stops_early {
             let mut scanned = self.scanned();
@@ -90,7 +90,7 @@ impl Row {
     }
 
     pub fn name<'r>(&'r self, column: &'r RowColumn) -> &'r str {
-        // The scan has seen that the name is UTF-8.
+        // The scan has checked that the name is UTF-8.
         std::str::from_utf8(column.raw_name(&self.line)).unwrap_or_default()
     }
 
@@ -121,14 +121,14 @@ impl RowColumn {
     }
 }
 
-/// Adds the columns behind the last of `columns`, up to the one called `stop`; says whether that was found.
+/// Adds the columns after the last of `columns`, up to and including `stop`. Returns whether `stop` was found.
 fn scan(shard: &Shard, line: &[u8], columns: &mut Vec<RowColumn>, stop: Option<&str>) -> Result<bool> {
     let (mut members, is_marked) = shard.members(line)?;
     if let Some(last) = columns.last() {
         members = Members::behind(line, last.value.1 as usize);
     }
     let known = shard.known_keys(line);
-    // Known names differ from one another, so only where another came before must they be looked for.
+    // Known names are unique. So check for duplicates only after the first name that is not known.
     let mut all_known = columns.is_empty();
     let mut unique = KeySet::default();
     if columns.capacity() == 0 {
@@ -143,7 +143,7 @@ fn scan(shard: &Shard, line: &[u8], columns: &mut Vec<RowColumn>, stop: Option<&
         };
         let chain = if is_marked { marked(&line[value.0 as usize..value.1 as usize]) } else { chain };
         all_known &= known.is_some();
-        // A name without escapes is the beginning of its key.
+        // A name without escapes is at the start of its key.
         let place = match (&name, u32::try_from(name.len())) {
             (Cow::Borrowed(_), Ok(length)) => Name::Plain(key.0, key.0 + length),
             _ => Name::Owned(name.as_ref().into()),
@@ -163,7 +163,7 @@ fn scan(shard: &Shard, line: &[u8], columns: &mut Vec<RowColumn>, stop: Option<&
     Ok(false)
 }
 
-/// Where a name is among the columns; `None` when it is new.
+/// Returns the index of a name in the columns; `None` if the name is new.
 fn place_of(name: &str, line: &[u8], columns: &[RowColumn], unique: &mut KeySet) -> Option<usize> {
     if columns.len() < FEW_COLUMNS {
         return columns.iter().position(|other| other.raw_name(line) == name.as_bytes());

@@ -1,4 +1,4 @@
-//! A sample of JINX shards: its row, read when it is first touched, and the values that are on their way.
+//! A sample of JINX shards: its row, read on first access, and its prefetched values.
 
 use crate::errors::{IntoPy, from_py, to_py};
 use crate::jinx::dataset::JinxDataset;
@@ -25,7 +25,7 @@ pub struct JinxSample {
     dataset: Arc<JinxDataset>,
     position: u64,
     row: OnceLock<Row>,
-    /// Only of samples that somebody will ask for soon.
+    /// Set only for samples that will be used soon.
     prefetch: Option<Box<Prefetch>>,
 }
 
@@ -38,7 +38,7 @@ struct Prefetch {
 /// A row in its shard, while the shards are open.
 struct ShardRow<'s> {
     shard: &'s Shard,
-    /// Number in the shard.
+    /// Index in the shard.
     i: u64,
     row: &'s Row,
 }
@@ -59,7 +59,7 @@ impl JinxSample {
         if let Some(row) = self.row.get() {
             return Ok(ShardRow { shard, i, row });
         }
-        // A mapped line is a copy of a kilobyte; anything that may wait is read without the GIL.
+        // Reading a mapped line copies about a kilobyte. Release the GIL for any read that may wait.
         let line = if shard.main().is_mapped() { shard.line(i) } else { py.detach(|| shard.line(i)) }?;
         let row = self.row.get_or_init(|| Row::new(line));
         Ok(ShardRow { shard, i, row })
@@ -206,7 +206,7 @@ impl StoredColumns for JinxSample {
             return Ok(Some(u64::from(found.elements)));
         }
         match value_length(shard, found.chain, found.text, node) {
-            // A tensor's shape is known to torch alone.
+            // Only torch can read the shape of a tensor.
             Err(error) if error.cause() == Cause::Unsupported => Ok(None),
             Err(error) if error.cause() == Cause::Mismatch => {
                 Err(PyTypeError::new_err(shard.here(error.in_column(name), place.i).to_string()))
@@ -258,7 +258,7 @@ impl StoredColumns for JinxSample {
 }
 
 impl JinxSample {
-    /// The same sample, whose row is read again.
+    /// Returns a copy of the sample. The copy reads the row again.
     pub fn copy(&self) -> Self {
         let prefetch = self
             .prefetch

@@ -6,14 +6,14 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
-/// A directory of at most so many shards is opened whole, so that replacing it does not touch who reads it.
+/// Open all shards of a directory with at most this many, so that replacing the directory does not affect its readers.
 const OPENED_AT_ONCE: usize = 16;
 
-/// Shards as one sequence; of many, those whose size the manifest tells are opened at first access.
+/// Shards as one sequence. If there are many, shards whose size is in the manifest are opened on first access.
 #[derive(Debug)]
 pub struct Shards {
     entries: Vec<ShardEntry>,
-    /// First sample of each shard, and the total at the end.
+    /// The first sample of each shard, followed by the total.
     starts: Vec<u64>,
     options: OpenOptions,
     plain: bool,
@@ -27,7 +27,7 @@ struct ShardEntry {
 }
 
 impl Shards {
-    /// Opens the shards; with `expected` (samples and id) only those that are touched.
+    /// Opens the shards. With `expected` (samples and id of each), opens many shards only on first access.
     pub fn open(
         paths: Vec<PathBuf>,
         expected: Option<Vec<(u64, String)>>,
@@ -62,7 +62,7 @@ impl Shards {
         }
         if shards.entries.len() <= OPENED_AT_ONCE {
             for i in 0..shards.entries.len() {
-                // One that cannot be opened is an error for those who touch its samples.
+                // If a shard cannot be opened, access to its samples reports the error.
                 let _ = shards.shard(i);
             }
         }
@@ -77,7 +77,7 @@ impl Shards {
         self.entries.len()
     }
 
-    /// Samples of shard `i` that count (none under another split).
+    /// Number of samples of shard `i`; 0 for a shard of another split.
     pub fn samples(&self, i: usize) -> u64 {
         self.starts[i + 1] - self.starts[i]
     }
@@ -102,7 +102,7 @@ impl Shards {
         Ok(entry.shard.get_or_init(|| shard))
     }
 
-    /// Samples that count and id of shard `i`; one of which they were given is not opened.
+    /// Returns the number of samples and the id of shard `i`. Does not open the shard if both are already known.
     pub fn identity(&self, i: usize) -> Result<(u64, String)> {
         if let Some(expected) = &self.entries[i].expected {
             return Ok(expected.clone());
@@ -110,18 +110,18 @@ impl Shards {
         Ok((self.samples(i), self.shard(i)?.footer().id.clone().unwrap_or_default()))
     }
 
-    /// The shard of sample `i` and its number in it.
+    /// Returns the shard of sample `i`, and the index of the sample in that shard.
     pub fn locate(&self, i: u64) -> Result<(&Shard, u64)> {
         let at = self.place(i);
         Ok((self.shard(at)?, i - self.starts[at]))
     }
 
-    /// The number of the shard of sample `i`.
+    /// Returns the index of the shard that contains sample `i`.
     pub fn place(&self, i: u64) -> usize {
         if self.entries.len() == 1 { 0 } else { self.starts.partition_point(|start| *start <= i) - 1 }
     }
 
-    /// The samples of shard `i` as positions.
+    /// Returns the positions of the samples of shard `i`.
     pub fn range(&self, i: usize) -> Range<u64> {
         self.starts[i]..self.starts[i + 1]
     }

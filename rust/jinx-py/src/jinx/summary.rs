@@ -1,4 +1,4 @@
-//! Columns of a JINX row in a sample's `repr`: what is not decoded is shown by type and size.
+//! Columns of a JINX row in the `repr` of a sample. Values that are not decoded are shown as type and size.
 
 use crate::jinx::row::Found;
 use crate::objects::build::plain_json;
@@ -12,7 +12,7 @@ use jinx_format::read::shard::Shard;
 use jinx_format::read::stored::{EncodedValue, Location};
 use pyo3::prelude::*;
 
-/// A column that is not decoded; nothing is read but its description. Strings and numbers look as in Python.
+/// Summarizes a column without decoding it; reads only its text in the row. Strings and numbers look as in Python.
 pub fn of_column(py: Python<'_>, shard: &Shard, name: &str, found: Found<'_>) -> String {
     if let Some(chain) = found.chain {
         return of_chain(shard, chain, found.text);
@@ -31,7 +31,7 @@ fn scalar(py: Python<'_>, text: &[u8]) -> PyResult<String> {
     Ok(short(&plain_json(py, text, false)?.repr()?.to_string()))
 }
 
-/// Bytes that a base64 or hex text stands for.
+/// The number of bytes that a base64 or hex text encodes.
 fn encoded_len(shard: &Shard, text: &str) -> Option<u64> {
     let padding = text.bytes().rev().take_while(|byte| *byte == b'=').count();
     let length = match shard.encoding() {

@@ -1,4 +1,4 @@
-//! One column of a stored row as a Python object.
+//! Decodes one column of a stored row to a Python object.
 
 use crate::errors::to_py;
 use crate::jinx::row::Found;
@@ -10,7 +10,7 @@ use jinx_format::read::shard::Shard;
 use jinx_format::read::stored::EncodedValue;
 use pyo3::prelude::*;
 
-/// Adds the place to an error of ours that was raised while decoding.
+/// Adds the location to one of our errors that was raised while decoding.
 pub fn locate_error(py: Python<'_>, error: PyErr, shard: &Shard, i: u64, name: &str) -> PyErr {
     let value = error.value(py);
     let ours = value.getattr("sample").is_ok_and(|sample| sample.is_none())
@@ -31,7 +31,7 @@ pub fn locate_error(py: Python<'_>, error: PyErr, shard: &Shard, i: u64, name: &
     }
 }
 
-/// The value of one column as a Python object; `unique` asks for names that appear twice in a dict below it (1.1).
+/// Decodes the value of one column. With `unique`, a duplicate key in a nested dict is an error (1.1).
 pub fn decode_value<'py>(
     py: Python<'py>,
     (shard, i): (&Shard, u64),
@@ -58,7 +58,7 @@ pub fn decode_value<'py>(
     builder.finish().map_err(place)
 }
 
-/// Whether a column without a chain is its JSON text all the way down.
+/// Whether the JSON text of a column without a chain is its complete value, including all nested values.
 pub fn is_plain(shard: &Shard, name: &str, text: &[u8]) -> bool {
     match shard.rules() {
         FormatVersion::Plain => true,

@@ -1,11 +1,11 @@
-//! Checking MDS directories.
+//! Checks MDS directories.
 
 use crate::errors::IntoPy;
 use crate::files::tools::call_progress;
 use pyo3::prelude::*;
 use std::path::PathBuf;
 
-/// Problems of an MDS directory, as dicts.
+/// Returns the problems of an MDS directory as dicts.
 #[pyfunction]
 #[pyo3(signature = (path, progress = None))]
 pub fn mds_verify<'py>(

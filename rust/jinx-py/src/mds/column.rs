@@ -1,4 +1,4 @@
-//! Columns of MDS directories: numbers straight from their bytes, everything else measured value by value.
+//! Columns of MDS directories: reads numbers directly from their bytes, and measures all other values one by one.
 
 use crate::dataset::rows::ColumnData;
 use crate::mds::sample;
@@ -13,7 +13,7 @@ use jinx_mds::encodings::names::{Dtype, Encoding, Image};
 use jinx_mds::read::directory::Directory;
 use serde_json::{Value as Json, json};
 
-/// A column whose values all have one fixed form; `None` for others.
+/// Reads a column of numbers of one fixed type; `None` for other columns.
 pub fn numbers(directory: &Directory, name: &str) -> Result<Option<ColumnData>> {
     let mut dtype = None;
     for shard in 0..directory.count() {
@@ -46,7 +46,7 @@ pub fn numbers(directory: &Directory, name: &str) -> Result<Option<ColumnData>> 
     Ok(Some(ColumnData { dtype: dtype.name(), data, validity: None, offsets: None }))
 }
 
-/// The value or length at a path in one sample; `None` where there is nothing.
+/// Returns the value or length at a path in one sample; `None` if the sample has no value there.
 pub fn measure(
     directory: &Directory,
     position: u64,
@@ -112,7 +112,7 @@ fn length_of(value: &Value) -> Result<Measure> {
     }))
 }
 
-/// What is known about the columns without opening a shard.
+/// Describes the columns without opening a shard.
 pub fn statistics(directory: &Directory) -> Vec<FieldInfo> {
     let mut found: Vec<FieldInfo> = Vec::new();
     for info in (0..directory.count()).filter_map(|shard| directory.info(shard)) {

@@ -1,4 +1,4 @@
-//! MDS directories, open or closed, with the columns that a view has of them.
+//! Open or closed MDS directories, with the columns that a view selects.
 
 use crate::dataset::files::{Closable, Files};
 use crate::dataset::projection::Projection;
@@ -10,20 +10,20 @@ pub struct MdsDataset {
     pub files: Arc<Files>,
     pub directory: Closable<Directory>,
     pub decode_options: Arc<DecodeOptions>,
-    /// Threads that decode compressed shards for somebody who reads all samples in order.
+    /// Threads that decode compressed shards for iterators over all samples in order.
     pub walks: Arc<Walks>,
     pub projection: Projection,
 }
 
-/// How values become Python objects.
+/// How to convert values to Python objects.
 #[derive(Debug, Clone, Default)]
 pub struct DecodeOptions {
     pub pickles: Pickles,
-    /// JPEG and PNG columns as the bytes of their files.
+    /// Return JPEG and PNG images as the bytes of their files.
     pub image_bytes: bool,
 }
 
-/// Columns whose pickles may be loaded, which may run any code.
+/// Columns whose pickles may be loaded. Loading a pickle may run any code.
 #[derive(Debug, Clone, Default)]
 pub enum Pickles {
     #[default]

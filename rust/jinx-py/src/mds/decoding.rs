@@ -1,4 +1,4 @@
-//! Threads that decode compressed shards for somebody who reads all samples in order.
+//! Threads that decode compressed shards for iterators over all samples in order.
 
 use jinx_mds::read::directory::Directory;
 use jinx_mds::read::prefetch::ShardPrefetcher;
@@ -6,14 +6,14 @@ use jinx_mds::read::shard::Row;
 use std::process;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-/// The threads that decode for somebody, so that closing the dataset ends them.
+/// All decoding threads of a dataset, so that closing the dataset ends them.
 pub struct Walks {
     /// Whether any shard is compressed as a file.
     pub are_worth_it: bool,
     open: Mutex<Vec<Weak<Mutex<Decoding>>>>,
 }
 
-/// A thread that decodes shards, unless none is needed.
+/// A thread that decodes shards, if one is needed.
 #[derive(Default)]
 pub struct Decoding {
     prefetcher: Option<ShardPrefetcher>,
@@ -21,7 +21,7 @@ pub struct Decoding {
 }
 
 impl Decoding {
-    /// Row `position` of the directory, if a thread decodes its shard; from one call to the next positions only grow.
+    /// Returns row `position` of the directory, if a thread decodes its shard. Call this with increasing positions.
     pub fn row(&mut self, directory: Arc<Directory>, position: u64) -> Option<Row> {
         if self.process != process::id() {
             *self =
@@ -35,7 +35,7 @@ impl Decoding {
 impl Drop for Decoding {
     fn drop(&mut self) {
         if self.process != process::id() {
-            // The thread stayed behind in the process that was forked.
+            // The thread exists only in the parent process of a fork.
             std::mem::forget(self.prefetcher.take());
         }
     }
@@ -52,7 +52,7 @@ impl Walks {
         open.push(Arc::downgrade(decoding));
     }
 
-    /// Ends all threads. Who is just waiting for one ends it.
+    /// Ends all threads, except those that an iterator is waiting for. That iterator ends its thread.
     pub fn end(&self) {
         let open = std::mem::take(&mut *self.open.lock().unwrap_or_else(PoisonError::into_inner));
         for decoding in open.iter().filter_map(Weak::upgrade) {

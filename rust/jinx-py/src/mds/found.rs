@@ -3,7 +3,7 @@
 use jinx_mds::read::shard::{FoundColumns, Row, Shard};
 use std::sync::{Arc, Weak};
 
-/// Where the columns of a sample are. The open dataset keeps the file of its shard open, this does not.
+/// The location of the columns of a sample. It does not keep the file of the shard open; only the open dataset does.
 #[derive(Clone)]
 pub struct FoundRow {
     shard: HeldShard,
@@ -13,7 +13,7 @@ pub struct FoundRow {
 #[derive(Clone)]
 enum HeldShard {
     File(Weak<Shard>),
-    /// Decoded from a compressed file; nobody else may have it any more.
+    /// Decoded from a compressed file. This may be the only reference to it.
     Memory(Arc<Shard>),
 }
 
@@ -27,7 +27,7 @@ impl FoundRow {
         Self { shard, columns: Arc::clone(row.found()) }
     }
 
-    /// The row, to be held while it is read; `None` when its shard is closed.
+    /// Returns the row; `None` if its shard is closed. Keep the row while you read it.
     pub fn row(&self) -> Option<Row> {
         let shard = match &self.shard {
             HeldShard::File(shard) => shard.upgrade()?,
@@ -36,7 +36,7 @@ impl FoundRow {
         Some(Row::again(shard, Arc::clone(&self.columns)))
     }
 
-    /// Whether it holds the bytes of a sample that was decompressed as one piece.
+    /// Whether this holds the bytes of a sample that was decompressed as one piece.
     pub fn has_copy(&self) -> bool {
         self.columns.whole().is_some()
     }

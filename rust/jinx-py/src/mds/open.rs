@@ -1,4 +1,4 @@
-//! Opening MDS directories with the options that Python gives.
+//! Opens MDS directories with options from Python.
 
 use crate::errors::{IntoPy, to_py};
 use crate::mds::dataset::{DecodeOptions, MdsDataset, Pickles};
@@ -10,9 +10,9 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::path::PathBuf;
 
-/// Opens directories; `options` has any of `unpack` ("private", "memory" or a directory), `hashes` (of all shards,
-/// where
-/// `verify` means those of compressed ones), `image_bytes` and `allow_unsafe_types` (a bool or names of columns).
+/// Opens directories. `options` has any of `unpack` ("private", "memory" or a directory), `hashes` (check those of all
+/// shards; `verify` checks only those of compressed shards), `image_bytes` and `allow_unsafe_types` (a bool or names of
+/// columns).
 pub fn open(
     py: Python<'_>,
     paths: Vec<PathBuf>,

@@ -1,4 +1,4 @@
-//! What can be read ahead of a sample of MDS: its long values, or all of it where it is compressed as one piece.
+//! Prefetches an MDS sample: its long values, or the whole sample if it is compressed as one piece.
 
 use crate::ffi::uninit_bytes::Container;
 use crate::mds::dataset::MdsDataset;
@@ -35,7 +35,7 @@ impl ValueSource for MdsValue {
     }
 }
 
-/// The long values among the wanted ones whose bytes go into an object as they are.
+/// Returns the long values of the wanted columns whose bytes are stored unchanged in an object.
 pub fn long_values(row: &Row, wanted: impl Fn(&str) -> bool) -> Vec<MdsValue> {
     let (found_row, mut found) = (FoundRow::of(row), Vec::new());
     for (column, known) in row.columns().all.iter().enumerate() {
@@ -51,33 +51,33 @@ pub fn long_values(row: &Row, wanted: impl Fn(&str) -> bool) -> Vec<MdsValue> {
     found
 }
 
-/// A sample that is compressed as one piece. What is decompressed belongs to the sample that asked for it, so it may be
-/// dropped on any thread.
+/// A sample that is compressed as one piece. Its decompressed bytes are not a Python object, so any thread may drop
+/// them.
 pub struct PendingRow {
     dataset: Arc<MdsDataset>,
     position: u64,
     bytes: usize,
     is_begun: AtomicBool,
-    /// `None` in it where the row cannot be read.
+    /// Set to `None` if the row cannot be read.
     row: OnceLock<Option<FoundRow>>,
     turn: Turn,
 }
 
 impl PendingRow {
-    /// The sample at `position`, which has `bytes` bytes when it is decompressed.
+    /// Creates the task for the sample at `position`, which has `bytes` decompressed bytes.
     pub fn new(dataset: Arc<MdsDataset>, position: u64, bytes: usize) -> Self {
         let (is_begun, row) = (AtomicBool::new(false), OnceLock::new());
         Self { dataset, position, bytes, is_begun, row, turn: Turn::default() }
     }
 
-    /// The row; `None` when it could not be read, which an ordinary look-up explains. Needs no GIL.
+    /// Returns the row. `None` if reading failed; a normal lookup then reports the error. Needs no GIL.
     pub fn found(&self) -> Option<FoundRow> {
         self.run();
         self.turn.wait(|| self.row.get().is_none());
         self.row.get()?.clone()
     }
 
-    /// Whether [`PendingRow::found`] answers at once.
+    /// Whether [`PendingRow::found`] returns immediately.
     pub fn is_done(&self) -> bool {
         self.row.get().is_some()
     }
@@ -88,7 +88,7 @@ impl Work for PendingRow {
         if self.is_begun.swap(true, Ordering::Relaxed) {
             return;
         }
-        /// After a panic nobody waits forever.
+        /// Sets a result even after a panic, so that no thread waits forever.
         struct Finish<'r>(&'r OnceLock<Option<FoundRow>>);
         impl Drop for Finish<'_> {
             fn drop(&mut self) {

@@ -17,7 +17,7 @@ use jinx_mds::read::directory::Directory;
 use std::any::Any;
 use std::sync::Arc;
 
-/// Decompressed bytes of samples that are taken together, unless one sample has more.
+/// Take samples together up to this many decompressed bytes, but always at least one sample.
 const TOGETHER_BYTES: u64 = 16 << 20;
 
 impl Rows for MdsDataset {
@@ -122,7 +122,7 @@ impl Rows for MdsDataset {
     }
 }
 
-/// Without columns there is nothing that could be touched and tell what is wrong.
+/// Checks a shard that has no columns: no access to a column can report what is wrong with it.
 fn check_columns(directory: &Directory, position: u64) -> Result<()> {
     let (shard, _) = directory.place(position);
     let Some(info) = directory.info(shard).filter(|info| info.columns.all.is_empty()) else { return Ok(()) };

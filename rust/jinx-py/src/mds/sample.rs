@@ -1,4 +1,4 @@
-//! A sample of an MDS directory: its columns, found when it is first touched, and the values that are on their way.
+//! A sample of an MDS directory: its columns, located on first access, and its prefetched values.
 
 use crate::errors::{IntoPy, from_py, to_py};
 use crate::mds::dataset::{DecodeOptions, MdsDataset};
@@ -28,10 +28,10 @@ pub struct MdsSample {
     prefetch: Prefetch,
 }
 
-/// What is read before somebody asks for it.
+/// The parts of a sample that are prefetched.
 enum Prefetch {
     Nothing,
-    /// All of the sample, which is compressed as one piece.
+    /// The whole sample, which is compressed as one piece.
     Row(Arc<PendingRow>),
     Planned(Vec<MdsValue>),
     Values(Vec<Arc<PendingValue<MdsValue>>>),
@@ -42,7 +42,7 @@ impl MdsSample {
         Self { dataset, position, found: OnceLock::new(), prefetch: Prefetch::Nothing }
     }
 
-    /// A sample whose columns are found already.
+    /// Creates a sample whose columns are already located.
     pub fn with_row(dataset: Arc<MdsDataset>, position: u64, row: &Row) -> Self {
         Self { dataset, position, found: OnceLock::from(FoundRow::of(row)), prefetch: Prefetch::Nothing }
     }
@@ -54,7 +54,7 @@ impl MdsSample {
         Ok(directory.info(shard).map(|info| Arc::clone(&info.columns)).unwrap_or_default())
     }
 
-    /// The row, found at the first call; to be held while it is read.
+    /// Returns the row, and locates it on the first call. Keep the row while you read it.
     fn row(&self, py: Python<'_>) -> PyResult<Row> {
         let directory = self.dataset.directory.get().into_py_result()?;
         if let Some(row) = self.found.get().and_then(FoundRow::row) {
@@ -73,14 +73,14 @@ impl MdsSample {
             Some(open) => open,
             None => py.detach(|| directory.shard(shard)).into_py_result()?,
         };
-        // A mapped head is a few words; anything that may take long is done without the GIL.
+        // Reading a mapped head takes a few words. Release the GIL for anything that may take longer.
         let quick = !shard.is_sample_compressed() && shard.source().is_none_or(|source| source.is_mapped());
         let row = if quick { shard.row(i) } else { py.detach(|| shard.row(i)) }.into_py_result()?;
         let _ = self.found.set(FoundRow::of(&row));
         Ok(row)
     }
 
-    /// The row, and where a column is in it; `None` where there is no such column.
+    /// Returns the row and the index of a column in it; `None` if there is no such column.
     fn column(&self, py: Python<'_>, name: &str) -> PyResult<Option<(Row, usize)>> {
         if !self.contains(py, name)? {
             return Ok(None);
@@ -146,7 +146,7 @@ impl StoredColumns for MdsSample {
         decoders: &Decoders,
         keep: &mut dyn FnMut(Bound<'py, PyString>, Bound<'py, PyAny>) -> PyResult<()>,
     ) -> PyResult<()> {
-        // Of a sample that is decompressed as one piece everything is pending.
+        // If the sample is decompressed as one piece, all columns are pending.
         let all_pending = matches!(self.prefetch, Prefetch::Row(_));
         if all_pending && !pending {
             return Ok(());
@@ -180,7 +180,7 @@ impl StoredColumns for MdsSample {
         row.emit_column(column, &mut sink).map(|()| true)
     }
 
-    /// An image, which may have been drawn upon, is written as its file where it shows what is stored.
+    /// The caller may have drawn on an image. If it still equals the stored one, it is written as its original file.
     fn is_unchanged(
         &self,
         py: Python<'_>,
@@ -224,7 +224,7 @@ impl StoredColumns for MdsSample {
         })
     }
 
-    /// The bytes that a sample was decompressed to are as many as those of its values.
+    /// The decompressed bytes of a sample are as large as its values.
     fn keeps_copy(&self) -> bool {
         self.found.get().is_some_and(FoundRow::has_copy)
     }
@@ -279,7 +279,8 @@ impl StoredColumns for MdsSample {
     }
 }
 
-/// Bytes of a binary value, elements of a list, rows of an array; `None` for what must be decoded first.
+/// Counts the bytes of a binary value, the elements of a list or the rows of an array. `None` if the value must be
+/// decoded first.
 pub fn length(row: &Row, column: usize) -> Result<Option<u64>> {
     let known = &row.columns().all[column];
     let Some(encoding) = &known.encoding else { return Ok(None) };

@@ -1,4 +1,4 @@
-//! `MdsShard`: one shard by itself, for readers whose datasets belong to another library.
+//! `MdsShard`: a single shard, for readers of datasets that another library manages.
 
 use crate::errors::{IntoPy, to_py};
 use crate::mds::dataset::{DecodeOptions, Pickles};
@@ -29,19 +29,19 @@ pub struct MdsShard {
     open: RwLock<Option<Open>>,
 }
 
-/// A shard, and which file it was opened from.
+/// A shard, and the identity of the file that it was opened from.
 type Open = (Arc<Shard>, Identity);
 
 impl MdsShard {
-    /// Reads sample `i` of the shard as its file is now, without the GIL; a file that was removed is `NotFound`, one
-    /// that was replaced is opened again.
+    /// Reads sample `i` from the current file of the shard, without the GIL. Opens a replaced file again. Returns
+    /// `NotFound` for a removed file.
     fn read<T: Send>(
         &self,
         py: Python<'_>,
         i: i64,
         read: impl Fn(&Arc<Shard>, u64) -> Result<T> + Sync,
     ) -> PyResult<T> {
-        // Locked with the GIL only: a process that is forked while another thread has the lock would wait forever.
+        // Lock only with the GIL held. A process that is forked while another thread holds the lock would wait forever.
         let known = self.open.read().unwrap_or_else(PoisonError::into_inner).clone();
         let found = py.detach(|| -> Result<_> {
             let (open, is_new) = self.current(known)?;
@@ -62,7 +62,7 @@ impl MdsShard {
         value?.into_py_result()
     }
 
-    /// The open shard, and whether it was opened just now.
+    /// Returns the open shard, and whether this call opened it.
     fn current(&self, known: Option<Open>) -> Result<(Open, bool)> {
         let now = std::fs::metadata(&self.path).map_err(|error| Error::io(&self.path, &error))?;
         let now = Identity::from(&now);
@@ -99,7 +99,7 @@ impl MdsShard {
         let interned = names.iter().map(|name| PyString::intern(py, name).unbind()).collect();
         let columns = Columns::new(names, encodings, sizes).into_py_result()?;
         let compression = match Compression::parse(compression).into_py_result()? {
-            // Who asks for this shard has decompressed its file.
+            // The caller has already decompressed the file.
             Compression::File(_) => Compression::None,
             other => other,
         };
@@ -123,13 +123,13 @@ impl MdsShard {
         Ok(sample)
     }
 
-    /// The bytes of sample `i`, decompressed.
+    /// The decompressed bytes of sample `i`.
     fn data<'py>(&self, py: Python<'py>, i: i64) -> PyResult<Bound<'py, PyBytes>> {
         let bytes = self.read(py, i, |shard, i| shard.sample(i))?;
         Ok(PyBytes::new(py, &bytes))
     }
 
-    /// A sample's bytes as a plain dict.
+    /// Decodes the bytes of a sample to a plain dict.
     fn decode<'py>(&self, py: Python<'py>, data: &[u8]) -> PyResult<Bound<'py, PyDict>> {
         let spans = self.info.columns.split(data).into_py_result()?;
         let sample = PyDict::new(py);
@@ -143,12 +143,12 @@ impl MdsShard {
         Ok(sample)
     }
 
-    /// Closes the file, and says whether it was open.
+    /// Closes the file. Returns whether it was open.
     fn close(&self) -> bool {
         self.lock().take().is_some()
     }
 
-    /// Whether the file is open although it is no longer where it was.
+    /// Whether an open file is no longer the file at its path.
     fn is_stale(&self) -> bool {
         let open = self.open.read().unwrap_or_else(PoisonError::into_inner);
         let Some((_, identity)) = &*open else { return false };

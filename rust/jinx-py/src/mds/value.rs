@@ -1,4 +1,4 @@
-//! One column's value as a Python object.
+//! Decodes the value of one column to a Python object.
 
 use crate::errors::{IntoPy, to_py};
 use crate::ffi::uninit_bytes::{Container, UninitBytes};
@@ -18,12 +18,13 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyByteArray, PyBytes, PyDict, PyFloat, PyInt, PyString};
 use std::borrow::Cow;
 
-/// Values below this are read without giving up the GIL: handing it over costs more than the copy.
+/// Hold the GIL to read values smaller than this: releasing it costs more than the copy.
 pub const DETACH_BYTES: u64 = 16 << 10;
-/// Values up to this are copied to the stack.
+/// Copy values of up to this size to the stack.
 const SMALL_BYTES: usize = 64;
 
-/// A column of a row, from its bytes where they were read before (see [`container`]); the error names its place.
+/// Decodes a column of a row. `read` is the object with its bytes, if it was prefetched (see [`container`]). Errors
+/// include the location of the value.
 pub fn column<'py>(
     py: Python<'py>,
     row: &Row,
@@ -34,7 +35,7 @@ pub fn column<'py>(
     decode_value(py, row, column, options, read).map_err(|error| locate(py, error, row, column))
 }
 
-/// The object that the bytes of a column's values go into as they are, if there is one.
+/// The kind of object that holds the bytes of a column's values unchanged, if there is one.
 pub fn container(encoding: &Encoding) -> Option<Container> {
     match encoding {
         Encoding::Bytes | Encoding::Image(Image::Jpeg | Image::Png) => Some(Container::Bytes),
@@ -69,7 +70,7 @@ fn decode_value<'py>(
         return Err(to_py(&pickled()));
     }
     let slice = || row.slice(column).map(Cow::into_owned);
-    // Copied before it is looked at: a map may change under us.
+    // Copy the bytes before decoding them: a mapped file may change at any time.
     let length = row.len_of(column);
     if length <= to_u64(SMALL_BYTES) {
         let bytes = row.slice(column).into_py_result()?;
@@ -82,7 +83,7 @@ fn decode_value<'py>(
     decode(py, encoding, &data.into_py_result()?, options)
 }
 
-/// A column's bytes, read straight into their object.
+/// Reads the bytes of a column directly into their object.
 fn stored<'py>(
     py: Python<'py>,
     row: &Row,
@@ -96,7 +97,7 @@ fn stored<'py>(
     object.object(py).ok_or_else(|| to_py(&Error::corrupt("a value that was not read to its end")))
 }
 
-/// The value of a column's bytes; whether pickles may be loaded was decided before.
+/// Decodes the bytes of a column. The caller has checked whether a pickle may be loaded.
 pub fn decode<'py>(
     py: Python<'py>,
     encoding: &Encoding,
@@ -128,7 +129,7 @@ pub fn decode<'py>(
     }
 }
 
-/// The error with the place of the value, if it is one of ours.
+/// Adds the location of the value to an error, if its class is one of ours.
 fn locate(py: Python<'_>, error: PyErr, row: &Row, column: usize) -> PyErr {
     let name = &row.columns().all[column].name;
     let value = error.value(py);
@@ -150,7 +151,7 @@ fn locate(py: Python<'_>, error: PyErr, row: &Row, column: usize) -> PyErr {
     }
 }
 
-/// The array whose head and data lie at `start` of a bytearray, which it keeps; it is writable.
+/// Creates an array from its head and data at `start` of a bytearray. The array keeps the bytearray and is writable.
 pub fn array<'py>(
     py: Python<'py>,
     file: Bound<'py, PyByteArray>,
@@ -159,7 +160,7 @@ pub fn array<'py>(
     start: usize,
     length: u64,
 ) -> PyResult<Bound<'py, PyAny>> {
-    // The head is short, and nobody else has the bytearray yet.
+    // The head is short, and there is no other reference to the bytearray yet.
     let end = start + to_usize(length, "an array").into_py_result()?;
     let head_end = end.min(start + 2 + 8 * 63);
     let head =
@@ -187,7 +188,7 @@ fn dtype_object<'py>(py: Python<'py>, dtype: Dtype) -> PyResult<Bound<'py, PyAny
     found.ok_or_else(|| to_py(&Error::unsupported(dtype.name())))
 }
 
-/// numpy's class for one number.
+/// The numpy class for a scalar of this dtype.
 fn scalar_class<'py>(py: Python<'py>, dtype: Dtype) -> PyResult<&'py Bound<'py, PyAny>> {
     static CLASSES: [PyOnceLock<Py<PyAny>>; Dtype::ALL.len()] =
         [const { PyOnceLock::new() }; Dtype::ALL.len()];
@@ -245,8 +246,8 @@ fn decimal<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyAny>> {
     class.call1((text,)).map_err(|error| not_a_number(&error))
 }
 
-/// What `json.loads` gives. What our stricter parser refuses may still be what Python's `dumps` writes: NaN and the
-/// infinities, lone surrogates.
+/// Decodes JSON like `json.loads`. Our stricter parser rejects some output of Python's `json.dumps`: NaN, infinities
+/// and lone surrogates.
 fn json<'py>(py: Python<'py>, data: &[u8]) -> PyResult<Bound<'py, PyAny>> {
     plain_json(py, data, false).or_else(|ours| {
         let loaded = py.import("json")?.call_method1("loads", (PyBytes::new(py, data),));
@@ -266,7 +267,7 @@ fn pillow<'py>(py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
     Ok(module.bind(py).clone())
 }
 
-/// An image that Pillow decodes when its pixels are wanted.
+/// Opens an image. Pillow decodes its pixels on first access.
 fn open_image<'py>(py: Python<'py>, file: &Bound<'py, PyBytes>) -> PyResult<Bound<'py, PyAny>> {
     static OPEN: PyOnceLock<(Py<PyAny>, Py<PyAny>)> = PyOnceLock::new();
     let (open, bytes_io) = OPEN.get_or_try_init(py, || {

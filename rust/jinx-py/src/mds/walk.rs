@@ -1,7 +1,7 @@
-//! Reading an MDS directory from its first sample to its last, where shards are compressed as files.
+//! Reads an MDS directory with shards that are compressed as files, from the first sample to the last.
 //!
-//! Such a shard is not read sample by sample: one thread decodes it from its first byte to its last, piece by piece,
-//! and hands the pieces over in order. So it has a thread and a queue of its own, and none of [`crate::prefetch`].
+//! Such a shard cannot be read sample by sample. One thread decodes the whole file and returns it in pieces, in order.
+//! It has its own thread and queue and does not use [`crate::prefetch`].
 
 use crate::dataset::rows::{Rows, Walk};
 use crate::mds::dataset::MdsDataset;

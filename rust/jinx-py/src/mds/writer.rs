@@ -1,4 +1,4 @@
-//! `MdsWriter`: encoded values into an MDS directory.
+//! `MdsWriter`: writes encoded values to an MDS directory.
 
 use crate::errors::{IntoPy, to_py};
 use jinx_core::Error;
@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard};
 
-/// Writes samples whose values are bytes already; `jinx.mds.MDSWriter` encodes them.
+/// Writes samples with values that are already encoded; `jinx.mds.MDSWriter` encodes them.
 #[pyclass(frozen, module = "jinx._core", name = "MdsWriter")]
 pub struct MdsWriter {
     state: Mutex<Option<(Writer, SampleEncoder)>>,
@@ -22,7 +22,7 @@ fn closed() -> Error {
 }
 
 impl MdsWriter {
-    /// Nothing may be published after a panic, which left who knows what.
+    /// Discards the writer after a panic: its state is unknown, so it must not publish anything.
     fn lock(&self) -> MutexGuard<'_, Option<(Writer, SampleEncoder)>> {
         self.state.lock().unwrap_or_else(|poisoned| {
             let mut state = poisoned.into_inner();
@@ -71,7 +71,7 @@ impl MdsWriter {
         Ok(Self { state: Mutex::new(Some(state)), names })
     }
 
-    /// Names and encodings in the order in which `write` takes values.
+    /// Names and encodings of the columns, in the order of the values for `write`.
     #[getter]
     fn columns(&self) -> Vec<(String, String)> {
         self.names.clone()
@@ -82,7 +82,7 @@ impl MdsWriter {
         self.with(py, |(writer, _)| Ok(writer.written()))
     }
 
-    /// Adds a sample by the bytes of its values.
+    /// Adds a sample, given the bytes of its values.
     fn write(&self, py: Python<'_>, values: Vec<PyBackedBytes>) -> PyResult<()> {
         self.with(py, |(writer, encoder)| {
             let sample = encoder.encode(&values).map_err(|error| error.in_sample(writer.written()))?;
@@ -102,7 +102,7 @@ impl MdsWriter {
         Ok(dict)
     }
 
-    /// Drops what was written; what was there before stays.
+    /// Discards the written samples. A previous directory at the target is unchanged.
     fn abort(&self, py: Python<'_>) {
         let taken = self.lock().take();
         py.detach(|| drop(taken));

@@ -9,7 +9,7 @@ use jinx_core::{Error, Result};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString};
 
-/// Parses JSON text in which nothing carries a chain; `unique` says that no object may hold a name twice.
+/// Parses JSON text without chains. With `unique`, a duplicate key in an object is an error.
 pub fn plain_json<'py>(py: Python<'py>, text: &[u8], unique: bool) -> PyResult<Bound<'py, PyAny>> {
     if let Some(value) = parse(py, text, unique) {
         return Ok(value);

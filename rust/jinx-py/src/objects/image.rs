@@ -1,7 +1,7 @@
 //! Pixels of JPEG, PNG and WebP images, decoded without the GIL.
 //!
-//! Only images whose pixels are what Pillow's `numpy.array(image)` gives: 8-bit gray (with alpha) and RGB (with alpha). All else,
-//! and all that is damaged, is left to Pillow, which also says what is wrong.
+//! Decodes 8-bit gray and RGB images, with or without alpha. The result equals `numpy.array(image)` with Pillow. Pillow
+//! decodes all other images. It also gets damaged images, and reports what is wrong with them.
 
 use image_webp::WebPDecoder;
 use jinx_core::num::{to_u64, to_usize};
@@ -12,7 +12,7 @@ use zune_jpeg::zune_core::bytestream::ZCursor;
 use zune_jpeg::zune_core::colorspace::ColorSpace;
 use zune_jpeg::zune_core::options::DecoderOptions;
 
-/// Samples of 8 bits: rows of pixels of `channels` samples each.
+/// Pixels row by row, each with `channels` values of 8 bits.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Pixels {
     pub data: Vec<u8>,
@@ -21,7 +21,7 @@ pub struct Pixels {
     pub channels: usize,
 }
 
-/// The pixels of an image of a known form that takes at most `max_bytes`.
+/// Decodes an image of a supported format, if its pixels take at most `max_bytes`.
 pub fn decode(data: &[u8], max_bytes: u64) -> Option<Pixels> {
     match data {
         [0xff, 0xd8, 0xff, ..] => jpeg(data, max_bytes),
@@ -32,7 +32,7 @@ pub fn decode(data: &[u8], max_bytes: u64) -> Option<Pixels> {
 }
 
 impl Pixels {
-    /// Cleared memory for an image, unless it is too large.
+    /// Allocates zeroed memory for an image, unless the image is too large.
     fn blank(width: usize, height: usize, channels: usize, max_bytes: u64) -> Option<Self> {
         let size = width.checked_mul(height)?.checked_mul(channels)?;
         let mut data = Vec::new();
@@ -45,7 +45,7 @@ impl Pixels {
 }
 
 fn jpeg(data: &[u8], max_bytes: u64) -> Option<Pixels> {
-    // A file that was cut decodes to an image that is partly gray; Pillow refuses it.
+    // Leave truncated files to Pillow, which rejects them. This decoder returns a partly gray image.
     let end = data.iter().rposition(|byte| *byte != 0)?;
     if !data[..=end].ends_with(&[0xff, 0xd9]) {
         return None;

@@ -1,17 +1,17 @@
-//! The objects of short names, which nearly every object of a dataset has in common.
+//! A cache of Python strings for short names. Nearly all JSON objects of a dataset share these names.
 
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
-/// Longer names are not kept.
+/// Longer names are not cached.
 pub const MAX_NAME_BYTES: usize = 15;
 
 const PLACES: usize = 1024;
 
-/// A name's bytes, with zeros behind them, and its object.
+/// The bytes of a name, padded with zeros, and its string object.
 type Entry = Option<(u128, Py<PyString>)>;
 
-/// Each name is at the place that its bytes give, or next to it.
+/// A hash table. Each name is in the entry of its hash or in the neighboring one.
 pub struct Names(Box<[Entry]>);
 
 impl Default for Names {
@@ -21,7 +21,7 @@ impl Default for Names {
 }
 
 impl Names {
-    /// The object of `name`, which is ASCII without a zero, and with which `head` begins.
+    /// Returns the string object of `name`. `name` is ASCII without zero bytes, and `head` starts with it.
     #[inline]
     pub fn get<'py>(&mut self, py: Python<'py>, name: &[u8], head: [u8; 16]) -> Option<Bound<'py, PyString>> {
         debug_assert!(name.len() <= MAX_NAME_BYTES && head.starts_with(name));

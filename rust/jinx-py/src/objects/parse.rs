@@ -1,9 +1,11 @@
 //! JSON text as Python objects, in one pass.
 //!
-//! A row is a few dozen small objects, so a parser must not cost much next to making them: names come from a table, a text
-//! is searched eight bytes at a time and copied once into its object. Whatever is rare is given up: text that is
-//! not JSON, nesting beyond [`MAX_DEPTH`], integers of more than 64 bits, floats beyond every double. The caller then
-//! takes the parser of the core, which knows every rule and names what is wrong.
+//! A row is a few dozen small objects, so parsing must be cheap compared to creating them. Names come from a cache.
+//! Strings are searched eight bytes at a time and copied once into their objects.
+//!
+//! The parser gives up on rare input: invalid JSON, nesting deeper than [`MAX_DEPTH`], integers of more than 64 bits,
+//! and floats out of range for a double. The caller then uses the parser of the core, which implements every rule and
+//! reports what is wrong.
 
 use crate::ffi::json_text::{PlainRun, Unescaped};
 use crate::objects::names::{MAX_NAME_BYTES, Names};
@@ -12,16 +14,16 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Lists and dicts in one another, the outermost included.
+/// Maximum nesting of lists and dicts, including the outermost.
 const MAX_DEPTH: usize = 128;
-/// Room for elements and for text that stays for the next parser.
+/// Capacity for elements and for text that is kept for the next parser.
 const KEPT_ITEMS: usize = 4096;
 const KEPT_BYTES: usize = 1 << 16;
-/// Longer integers may not fit 64 bits.
+/// Integers with more digits may not fit into 64 bits.
 const SAFE_DIGITS: usize = 18;
 
-/// The value that `text` consists of, or `None` when another parser must look at it; `unique` gives up where an object
-/// holds a name twice.
+/// Parses the value in `text`. Returns `None` if the parser of the core must parse it. With `unique`, this includes
+/// objects with a duplicate key.
 pub fn parse<'py>(py: Python<'py>, text: &[u8], unique: bool) -> Option<Bound<'py, PyAny>> {
     let memory = kept().take().unwrap_or_default();
     let mut parser = Parser { py, text, at: 0, depth: 0, unique, memory };
@@ -30,17 +32,17 @@ pub fn parse<'py>(py: Python<'py>, text: &[u8], unique: bool) -> Option<Bound<'p
     memory.items.clear();
     memory.items.shrink_to(KEPT_ITEMS);
     memory.unescaped.clear(KEPT_BYTES);
-    // Python code may have run meanwhile, the destructors of garbage, and parsed something too.
+    // Python code, such as a destructor, may have run and parsed something too. Drop its memory without the lock.
     let others = kept().replace(memory);
     drop(others);
     value
 }
 
-/// What a parser keeps for the next one. It is taken out, so no lock is held while Python works.
+/// Memory that a parser leaves for the next one. A parser takes it out, so no lock is held while Python code runs.
 #[derive(Default)]
 struct Memory {
     names: Names,
-    /// Elements of the lists that are open.
+    /// Elements of unfinished lists.
     items: Vec<Py<PyAny>>,
     unescaped: Unescaped,
 }
@@ -60,7 +62,7 @@ struct Parser<'t, 'py> {
 }
 
 impl<'t, 'py> Parser<'t, 'py> {
-    /// The next byte that is not blank, which stays the next one.
+    /// Skips whitespace and returns the next byte without consuming it.
     #[inline]
     fn blanks(&mut self) -> Option<u8> {
         loop {
@@ -146,7 +148,7 @@ impl<'t, 'py> Parser<'t, 'py> {
         self.text[self.at..].starts_with(word).then(|| self.at += word.len())
     }
 
-    /// A name, whose quote is the next byte.
+    /// Parses a name. The next byte is its opening quote.
     #[inline]
     fn name(&mut self) -> Option<Bound<'py, PyAny>> {
         let rest = &self.text[self.at + 1..];
@@ -166,7 +168,7 @@ impl<'t, 'py> Parser<'t, 'py> {
         self.string()
     }
 
-    /// A string, whose quote is the next byte.
+    /// Parses a string. The next byte is its opening quote.
     #[inline]
     fn string(&mut self) -> Option<Bound<'py, PyAny>> {
         self.at += 1;
@@ -178,7 +180,7 @@ impl<'t, 'py> Parser<'t, 'py> {
         self.escaped()
     }
 
-    /// The text up to the next quote or backslash, which is passed over. Gives up at control characters.
+    /// Returns the text up to the next quote or backslash, and skips that character. Gives up at control characters.
     #[inline]
     fn plain_run(&mut self) -> Option<PlainRun<'t>> {
         let run = PlainRun::at_start_of(self.text.get(self.at..)?)?;
@@ -186,7 +188,7 @@ impl<'t, 'py> Parser<'t, 'py> {
         Some(run)
     }
 
-    /// The rest of a string, behind its first backslash.
+    /// Parses the rest of a string after its first backslash.
     fn escaped(&mut self) -> Option<Bound<'py, PyAny>> {
         loop {
             let byte = *self.text.get(self.at)?;
@@ -210,7 +212,7 @@ impl<'t, 'py> Parser<'t, 'py> {
         }
     }
 
-    /// The character whose hexadecimal digits come next, two times four of them beyond the first plane.
+    /// Parses four hexadecimal digits, or a surrogate pair, as a character.
     fn unicode(&mut self) -> Option<char> {
         let high = self.four_digits()?;
         if !(0xD800..0xDC00).contains(&high) {
@@ -271,7 +273,7 @@ impl<'t, 'py> Parser<'t, 'py> {
     }
 }
 
-/// The bytes in front of the first quote, backslash, control character or byte beyond ASCII.
+/// Counts the bytes before the first quote, backslash, control character or non-ASCII byte.
 #[inline]
 fn plain_len(bytes: &[u8; 16]) -> usize {
     let word = |at: usize| bytes[at..].first_chunk().map_or(0, |word| u64::from_le_bytes(*word));

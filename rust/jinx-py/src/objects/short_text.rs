@@ -1,6 +1,6 @@
-//! Short texts for values, in a sample's `repr`.
+//! Shortens values for the `repr` of a sample.
 
-/// Longest text shown for one value.
+/// Maximum number of characters shown for one value.
 const MAX_CHARS: usize = 80;
 
 /// The beginning of a long text.
@@ -11,7 +11,7 @@ pub fn short(text: &str) -> String {
     text.chars().take(MAX_CHARS - 3).chain("...".chars()).collect()
 }
 
-/// A binary value by its size, and by what it takes in the file where that differs.
+/// Shows the size of a binary value, and its stored size if that differs.
 pub fn blob(what: &str, bytes: u64, stored: Option<u64>) -> String {
     match stored {
         Some(stored) if stored != bytes => format!("<{what}, {bytes} bytes, {stored} stored>"),

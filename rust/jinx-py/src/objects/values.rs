@@ -15,7 +15,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyByteArray, PyBytes, PyDict, PyModule, PySlice};
 
-/// Values below this are read without giving up the GIL: handing it over costs more than the copy.
+/// Hold the GIL to read values smaller than this: releasing it costs more than the copy.
 const DETACH_BYTES: usize = 4096;
 
 static NUMPY: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
@@ -24,15 +24,15 @@ pub fn numpy(py: Python<'_>) -> PyResult<&Bound<'_, PyModule>> {
     Ok(NUMPY.get_or_try_init(py, || py.import("numpy").map(Bound::unbind))?.bind(py))
 }
 
-/// A blob in a shard, read or decompressed straight into its final object.
+/// Reads or decompresses a blob of a shard directly into its final object.
 pub fn stored_blob<'py>(
     py: Python<'py>,
     shard: &Shard,
     stored: &EncodedValue<'_>,
     payload: Payload,
 ) -> PyResult<Bound<'py, PyAny>> {
-    // A compressed value's length is in its first bytes. Of a map they are read at once; anything that may wait is read
-    // without the GIL.
+    // The length of a compressed value is in its first bytes. Read them without the GIL, unless the file is mapped and
+    // reading never waits.
     let waits =
         stored.chain.codecs().next().is_some() && shard.sidecar().is_some_and(|side| !side.is_mapped());
     let length =
@@ -49,12 +49,12 @@ pub fn stored_blob<'py>(
     filled(py, payload, object)
 }
 
-/// What holds a payload's bytes: an array needs memory that it may write to.
+/// The kind of object for the bytes of a payload. An array needs writable memory.
 pub fn container_of(payload: Payload) -> Container {
     if payload == Payload::Npy { Container::Bytearray } else { Container::Bytes }
 }
 
-/// The value whose bytes are in an object of [`container_of`].
+/// Decodes a value from its bytes, which are in an object of the kind [`container_of`].
 pub fn filled<'py>(
     py: Python<'py>,
     payload: Payload,
@@ -67,7 +67,7 @@ pub fn filled<'py>(
     }
 }
 
-/// The decoded length, where it is known and may be allocated before anything is decoded.
+/// The decoded length, if it is known and small enough to allocate before decoding.
 pub fn plausible_len(shard: &Shard, stored: &EncodedValue<'_>) -> Option<usize> {
     let length = stored.announced_len(shard).filter(|length| is_plausible(shard, stored, *length))?;
     to_usize(length, "value length").ok()
@@ -84,7 +84,7 @@ fn is_plausible(shard: &Shard, stored: &EncodedValue<'_>, length: u64) -> bool {
     length <= bound && length <= shard.limits().max_value_bytes
 }
 
-/// A blob that is at hand.
+/// Decodes a blob from bytes in memory.
 pub fn blob<'py>(py: Python<'py>, payload: Payload, data: &[u8]) -> PyResult<Bound<'py, PyAny>> {
     match payload {
         Payload::Raw => Ok(PyBytes::new(py, data).into_any()),
@@ -94,7 +94,7 @@ pub fn blob<'py>(py: Python<'py>, payload: Payload, data: &[u8]) -> PyResult<Bou
     }
 }
 
-/// The array in a `.npy` file that begins with `head`; it owns the memory and is writable.
+/// Returns the array in a `.npy` file. The array owns the memory of `file` and is writable.
 fn array<'py>(py: Python<'py>, file: Bound<'py, PyByteArray>) -> PyResult<Bound<'py, PyAny>> {
     let start = |length: usize| -> PyResult<Vec<u8>> {
         let end = isize::try_from(length.min(file.len()))?;
@@ -120,7 +120,7 @@ fn array<'py>(py: Python<'py>, file: Bound<'py, PyByteArray>) -> PyResult<Bound<
     flat.call_method("reshape", (shape,), Some(&options))
 }
 
-/// An image as an array of shape (height, width), or (height, width, channels) for more than one channel.
+/// Converts an image to an array of shape (height, width), or (height, width, channels) for several channels.
 pub fn pixels<'py>(py: Python<'py>, pixels: &Pixels) -> PyResult<Bound<'py, PyAny>> {
     let flat = numpy(py)?.call_method1("frombuffer", (PyByteArray::new(py, &pixels.data), "uint8"))?;
     match pixels.channels {
@@ -138,7 +138,7 @@ fn dtype_of<'py>(py: Python<'py>, descr: &str) -> PyResult<Bound<'py, PyAny>> {
     numpy.call_method1("dtype", (descr,))
 }
 
-/// dtype string, a zero byte, the scalar's bytes.
+/// `data` is the dtype string, a zero byte, and the bytes of the scalar.
 fn numpy_scalar<'py>(py: Python<'py>, data: &[u8]) -> PyResult<Bound<'py, PyAny>> {
     let bad = || to_py(&Error::corrupt("a numpy scalar without its dtype"));
     let end = data.iter().position(|byte| *byte == 0).ok_or_else(bad)?;
@@ -158,7 +158,7 @@ fn numpy_scalar<'py>(py: Python<'py>, data: &[u8]) -> PyResult<Bound<'py, PyAny>
     flat.get_item(0)
 }
 
-/// A tensor as `torch.save` wrote it; nothing but tensors is loaded from it.
+/// Loads a tensor that `torch.save` wrote. Loads nothing but tensors.
 fn tensor<'py>(py: Python<'py>, data: &[u8]) -> PyResult<Bound<'py, PyAny>> {
     let torch = py.import("torch").map_err(|_| {
         pyo3::exceptions::PyImportError::new_err(
@@ -174,7 +174,7 @@ fn tensor<'py>(py: Python<'py>, data: &[u8]) -> PyResult<Bound<'py, PyAny>> {
         .map_err(|error| to_py(&Error::corrupt(format!("not a stored tensor: {error}"))))
 }
 
-/// A numpy scalar from its number.
+/// Converts a number to a numpy scalar.
 pub fn scalar<'py>(py: Python<'py>, dtype: Dtype, value: Number) -> PyResult<Bound<'py, PyAny>> {
     let class = numpy(py)?.getattr(dtype.name())?;
     match value {

@@ -1,4 +1,4 @@
-//! Reading ahead of an iterator: what the last samples were asked for is on its way before the next ones are.
+//! Reads ahead of an iterator: columns that the caller used in the last samples are prefetched for the next ones.
 
 use crate::dataset::view::View;
 use crate::prefetch::work::{Threads, helpers};
@@ -8,26 +8,27 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Samples after which is looked at what they were asked for.
+/// Check which columns were used after every this many samples.
 const LOOK: usize = 8;
-/// Samples that are on their way together; half of them are started at a time.
+/// Prefetch at most this many samples at once; half of them are started at a time.
 const WINDOW: usize = 16;
-/// Media bytes on their way; at least one sample is.
+/// Prefetch about this many bytes of media, and always at least one sample.
 const WINDOW_BYTES: usize = 8 << 20;
 
-/// The samples of one iterator that are on their way.
+/// The prefetched samples of one iterator.
 #[derive(Default)]
 pub struct IterationPrefetch {
     /// Number in the view, sample, bytes.
     window: VecDeque<(usize, StoredSample, usize)>,
-    /// Those behind the window that are planned, and whose media are not sent for yet.
+    /// Samples after the window. They are planned, but no thread reads their media yet.
     planned: VecDeque<(usize, StoredSample)>,
     names: Vec<String>,
     threads: Option<Threads>,
 }
 
 impl IterationPrefetch {
-    /// Sample `i` of the view, if it is on its way; starts reading later ones when the former were asked for media.
+    /// Returns sample `i` of the view if it is prefetched. Starts reading later samples if media of earlier ones were
+    /// used.
     ///
     /// # Errors
     /// `MemoryError`.
@@ -79,14 +80,14 @@ impl IterationPrefetch {
     }
 }
 
-/// Completes `planned` to the samples of `range`; of those that follow one another some may be there.
+/// Plans the samples of `range` that are not in `planned` yet. `planned` holds consecutive samples.
 fn plan(planned: &mut VecDeque<(usize, StoredSample)>, view: &View, names: &[String], range: Range<usize>) {
     if planned.front().is_some_and(|(at, _)| *at != range.start) {
         planned.clear();
     }
     let start = planned.back().map_or(range.start, |(at, _)| at + 1);
     for at in start..range.end {
-        // One that cannot be had is an error for who comes to it.
+        // If a sample cannot be opened, the iterator reports the error when it reaches the sample.
         let Ok(mut sample) = Arc::clone(&view.rows).sample(view.position(at)) else { return };
         sample.plan(&|name| names.iter().any(|wanted| wanted == name));
         planned.push_back((at, sample));

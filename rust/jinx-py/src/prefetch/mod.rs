@@ -1,10 +1,11 @@
-//! Reading ahead: threads read values into their final objects while this one builds the rest.
+//! Reading ahead: threads read values into their final objects while the calling thread builds the rest.
 //!
-//! There is one mechanism, and three who use it: `take` and `Batches` know which samples come next, an iterator guesses
-//! from what its last samples were asked for. What a thread does is a [`work::Work`]: reading one long value
-//! ([`value::PendingValue`]), or decompressing a sample that is one piece (`mds::prefetch`). Two things stay out of it:
-//! shards of MDS that are compressed as files, which one thread decodes from the first byte to the last
-//! (`jinx_mds::read::prefetch`), and columns that are measured row by row, of which no object is made until all is read.
+//! Three callers use this module. `take` and `Batches` are given the next samples; an iterator predicts the columns
+//! from those used in its last samples. Each task of a thread is a [`work::Work`]: it reads one long value
+//! ([`value::PendingValue`]) or decompresses a sample that is compressed as one piece (`mds::prefetch`).
+//!
+//! Two kinds of reads do not use this module. For MDS shards that are compressed as files, one thread decodes the whole
+//! file (`jinx_mds::read::prefetch`). Columns that are measured row by row create objects only after all is read.
 
 pub mod iteration;
 pub mod touched;

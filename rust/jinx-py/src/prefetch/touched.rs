@@ -1,8 +1,8 @@
-//! What the samples of an iterator are asked for.
+//! Counts the columns that are used in the samples of an iterator.
 
 use std::sync::{Mutex, PoisonError};
 
-/// How often samples of one iterator were asked for each of their media.
+/// How often each media column was used in the samples of one iterator.
 #[derive(Debug, Default)]
 pub struct Touched(Mutex<Vec<(String, usize)>>);
 
@@ -15,7 +15,7 @@ impl Touched {
         }
     }
 
-    /// The names that every second of the last `samples` samples was asked for; starts counting again.
+    /// Returns the columns that were used in at least half of the last `samples` samples, and resets the counts.
     pub fn take_frequent(&self, samples: usize) -> Vec<String> {
         let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let frequent = |(name, count): (String, usize)| (count * 2 >= samples).then_some(name);

@@ -1,4 +1,4 @@
-//! Long values that are read before their sample asks for them.
+//! Long values that are read before they are used.
 
 use crate::ffi::uninit_bytes::{Container, Progress, UninitBytes};
 use crate::objects::image::{self, Pixels};
@@ -8,17 +8,17 @@ use jinx_core::io::UninitSlice;
 use pyo3::prelude::*;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Where a value's bytes are, and the object that they go into as they are.
+/// Where the bytes of a value are, and the kind of object that holds them unchanged.
 pub trait ValueSource: Send + Sync + 'static {
     fn container(&self) -> Container;
 
     fn len(&self) -> usize;
 
     /// # Errors
-    /// Those of reading.
+    /// Read errors.
     fn read_into<'o>(&self, out: UninitSlice<'o>) -> Result<&'o mut [u8]>;
 
-    /// Of an image that is wanted as an array: the most bytes that may take.
+    /// The maximum size of the array in bytes, for an image that is wanted as an array.
     fn pixel_limit(&self) -> Option<u64> {
         None
     }
@@ -28,7 +28,7 @@ pub trait ValueSource: Send + Sync + 'static {
 pub struct PendingValue<S> {
     pub source: S,
     object: UninitBytes,
-    /// Of an image that is wanted as an array, once the object is filled.
+    /// The pixels of an image that is wanted as an array, once the object is filled.
     pixels: Mutex<Option<Pixels>>,
     turn: Turn,
 }
@@ -41,7 +41,7 @@ impl<S: ValueSource> PendingValue<S> {
         Ok(Self { source, object, pixels: Mutex::default(), turn: Turn::default() })
     }
 
-    /// The object with the value's bytes; `None` when they could not be read, which an ordinary look-up explains.
+    /// The object with the bytes of the value. `None` if reading failed; a normal lookup then reports the error.
     pub fn object<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyAny>> {
         if matches!(self.object.progress(), Progress::Empty | Progress::Busy) {
             py.detach(|| {
@@ -52,7 +52,7 @@ impl<S: ValueSource> PendingValue<S> {
         self.object.object(py)
     }
 
-    /// The pixels of a value that was read, once; `None` where they are not to be had here.
+    /// Takes the pixels of a value that was read. `None` if they were not decoded here or are already taken.
     pub fn take_pixels(&self) -> Option<Pixels> {
         self.pixels().take()
     }
@@ -86,8 +86,8 @@ impl<S: ValueSource> Work for PendingValue<S> {
     }
 
     fn let_go(self: Arc<Self>) {
-        // Whoever drops a Python object last must hold the GIL: PyO3 keeps what is dropped without it behind a lock, and
-        // a process that is forked while another thread has that lock waits for it forever.
+        // Hold the GIL to drop the last reference. PyO3 queues objects that are dropped without the GIL behind a lock.
+        // If the process is forked while another thread holds that lock, the child waits for it forever.
         if let Some(last) = Arc::into_inner(self) {
             let _ = Python::try_attach(|_| drop(last));
         }

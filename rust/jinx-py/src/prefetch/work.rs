@@ -1,31 +1,32 @@
-//! Work that any thread may do before its result is asked for, and the threads that do it.
+//! Tasks that any thread may run before their results are needed, and the threads that run them.
 
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::thread;
 use std::time::Duration;
 
-/// Threads that work next to the caller's; a trainer's own workers want cores too.
+/// Start at most this many threads: the workers of a trainer need cores too.
 const MAX_THREADS: usize = 3;
-/// Between two looks at work that another thread has begun.
+/// Pause between two checks of a task that another thread is running.
 const WAIT: Duration = Duration::from_micros(50);
 
-/// Threads that may work next to this one. Asking the system takes as long as reading ten images.
+/// The number of threads to start. Cached, because asking the system takes as long as reading ten images.
 pub fn helpers() -> usize {
     static HELPERS: OnceLock<usize> = OnceLock::new();
     *HELPERS
         .get_or_init(|| thread::available_parallelism().map_or(0, |cores| (cores.get() - 1).min(MAX_THREADS)))
 }
 
-/// A piece of work. Who needs the result does it, waits for it, or finds it done.
+/// A task. The thread that needs the result runs the task, waits for it, or finds it done.
 pub trait Work: Send + Sync {
-    /// Does the work, unless somebody has begun; needs no GIL. What fails is done again by who needs it, and reported.
+    /// Runs the task unless another thread has started it; needs no GIL. If it fails, the caller that needs the result
+    /// tries again and reports the error.
     fn run(&self);
 
-    /// Bytes of the result.
+    /// Size of the result in bytes.
     fn bytes(&self) -> usize;
 
-    /// Whether the result is a finished object, so that nobody gains from handing it out early.
+    /// Whether the result is a finished object. Other results are only needed until their sample is built.
     fn is_final(&self) -> bool;
 
     fn turn(&self) -> &Turn;
@@ -34,15 +35,15 @@ pub trait Work: Send + Sync {
     fn let_go(self: Arc<Self>);
 }
 
-/// What is sent to threads; work whose sample is gone is not done any more.
+/// Tasks for the threads. A task is skipped once its sample is dropped.
 type Queue = Receiver<Weak<dyn Work>>;
 
-/// Where a piece of work was sent to, for who waits for it.
+/// The queue that a task was sent to, for threads that wait for the task.
 #[derive(Debug)]
 pub struct Turn {
-    /// The process whose threads do it.
+    /// The process whose threads run the task.
     process: u32,
-    /// What those threads have still to do.
+    /// The remaining tasks of those threads.
     queue: OnceLock<Weak<Queue>>,
 }
 
@@ -53,15 +54,15 @@ impl Default for Turn {
 }
 
 impl Turn {
-    /// Waits while another thread is at work.
+    /// Waits while another thread runs the task.
     pub fn wait(&self, is_busy: impl Fn() -> bool) {
-        // The threads of another process are not here to finish what they began before the fork.
+        // After a fork, the threads of the parent process do not finish their tasks in this process.
         if self.process != std::process::id() {
             return;
         }
         let mut turn = 0_u32;
         while is_busy() {
-            // Who waits does what will be asked for next.
+            // While waiting, run the tasks that will be needed next.
             match self.next() {
                 Some(next) => do_wanted(&next),
                 None if turn < 64 => std::hint::spin_loop(),
@@ -77,7 +78,7 @@ impl Turn {
     }
 }
 
-/// Does work for whoever still wants it.
+/// Runs a task if its result is still needed.
 fn do_wanted(work: &Weak<dyn Work>) {
     if let Some(work) = work.upgrade() {
         work.run();
@@ -85,7 +86,7 @@ fn do_wanted(work: &Weak<dyn Work>) {
     }
 }
 
-/// Threads that do what they are sent; they end with the last of its copies.
+/// Threads that run the tasks they are sent. They end when the last copy of this handle is dropped.
 #[derive(Debug, Clone)]
 pub struct Threads {
     sender: Sender<Weak<dyn Work>>,
@@ -94,7 +95,7 @@ pub struct Threads {
 }
 
 impl Threads {
-    /// Starts `count` threads, or as many as can be had.
+    /// Starts `count` threads, or as many as the system allows.
     fn start(name: &str, count: usize) -> Self {
         let (sender, queue) = unbounded::<Weak<dyn Work>>();
         for _ in 0..count {
@@ -108,17 +109,17 @@ impl Threads {
         Self { sender, queue: Arc::new(queue), process: std::process::id() }
     }
 
-    /// What no thread takes is done by whoever asks for it.
+    /// Queues a task. If no thread takes it, the caller that needs the result runs it.
     pub fn send(&self, work: &Arc<dyn Work>) {
         let _ = work.turn().queue.set(Arc::downgrade(&self.queue));
         let _ = self.sender.send(Arc::downgrade(work));
     }
 
-    /// Threads that serve the whole process and do not end, for what is over before others would have started.
+    /// Threads that serve the whole process and never end, for work that takes less time than starting a thread.
     pub fn shared() -> Self {
         static SHARED: Mutex<Option<Threads>> = Mutex::new(None);
         const NAME: &str = "jinx-shared";
-        // Locked while it is copied, or, in a process that was forked at that very moment, forever.
+        // The lock is held only while the handle is copied. If the process is forked then, the child never unlocks it.
         match SHARED.try_lock() {
             Ok(mut slot) => Self::named(&mut slot, NAME, helpers()).clone(),
             Err(_) => Self::start(NAME, helpers()),
@@ -132,7 +133,7 @@ impl Threads {
 
     fn named<'s>(slot: &'s mut Option<Self>, name: &str, count: usize) -> &'s Self {
         if slot.as_ref().is_some_and(|threads| threads.process != std::process::id()) {
-            // Left behind in the parent process, where a lock of theirs may have been held when it was forked.
+            // These threads exist only in the parent process. One of their locks may have been held during the fork.
             std::mem::forget(slot.take());
         }
         slot.get_or_insert_with(|| Self::start(name, count))

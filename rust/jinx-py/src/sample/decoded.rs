@@ -6,8 +6,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 use std::sync::OnceLock;
 
-/// Keeps each value that was decoded. Most samples are asked for one column or two, so the first has a place of its own:
-/// making a dict takes as long as reading a small column.
+/// Caches decoded values. Most callers use only one or two columns of a sample, so the first value is stored without a
+/// dict: creating a dict takes as long as reading a small column.
 #[derive(Default)]
 pub struct Decoded {
     first: OnceLock<(Py<PyString>, Py<PyAny>)>,
@@ -34,7 +34,7 @@ impl Decoded {
         }
     }
 
-    /// Keeps a value and gives it back; of two threads that decode the same column the first result wins.
+    /// Caches a value and returns it. If two threads decode the same column, both get the first result.
     pub fn keep<'py>(
         &self,
         py: Python<'py>,
@@ -50,7 +50,7 @@ impl Decoded {
         let others = match self.others.get() {
             Some(others) => others,
             None => {
-                // Made before: an object that is made may let another thread run, which must not find the lock held.
+                // Create the dict before `get_or_init` locks: creating an object may let another thread run.
                 let empty = PyDict::new(py).unbind();
                 self.others.get_or_init(|| empty)
             }
@@ -59,7 +59,7 @@ impl Decoded {
         Ok(value)
     }
 
-    /// The same values, which are kept separately from now on.
+    /// Returns an independent cache with the same values.
     pub fn copy(&self, py: Python<'_>) -> PyResult<Self> {
         let copy = Self::default();
         if let Some((name, value)) = self.first.get() {
@@ -71,17 +71,17 @@ impl Decoded {
         Ok(copy)
     }
 
-    /// Shows the references to the garbage collector.
+    /// Reports the references to the garbage collector.
     ///
     /// # Errors
-    /// The collector's own.
+    /// Errors of the collector.
     pub fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
         visit.call(self.first.get().map(|(_, value)| value))?;
         visit.call(self.others.get())
     }
 }
 
-/// Whether two strings are the same; quicker than asking Python.
+/// Whether two strings are equal; faster than a comparison in Python.
 fn is_same(one: &Bound<'_, PyString>, other: &Bound<'_, PyString>) -> bool {
     matches!((one.to_str(), other.to_str()), (Ok(one), Ok(other)) if one == other)
 }

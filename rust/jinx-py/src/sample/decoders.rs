@@ -1,12 +1,12 @@
-//! Functions that a dataset applies to the values of its columns when they are touched.
+//! Functions that a dataset applies to the values of its columns on first access.
 
 use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use pyo3::{IntoPyObject, PyTraverseError};
 
-/// A dict of functions by column, or nothing. Each object that calls them holds a reference of its own: Python's garbage
-/// collector counts the references it is shown, and memory that several objects share it would count several times.
+/// An optional dict of functions by column. Each object that calls them holds its own Python reference: the garbage
+/// collector counts every reported reference, so it would count a shared one several times.
 #[derive(Default)]
 pub struct Decoders(Option<Py<PyDict>>);
 
@@ -40,10 +40,10 @@ impl Decoders {
         self.0.as_ref().map_or(Ok(false), |functions| functions.bind(py).contains(name))
     }
 
-    /// Columns whose function makes an array of pixels of an image.
+    /// Columns whose function decodes an image into an array of pixels.
     ///
     /// # Errors
-    /// Those of a function that cannot be asked.
+    /// Errors from reading the `gives_pixels` attribute of a function.
     pub fn pixels(&self, py: Python<'_>) -> PyResult<Vec<String>> {
         let Some(functions) = &self.0 else { return Ok(Vec::new()) };
         let mut names = Vec::new();
@@ -57,16 +57,16 @@ impl Decoders {
         Ok(names)
     }
 
-    /// Shows the reference to the garbage collector.
+    /// Reports the reference to the garbage collector.
     ///
     /// # Errors
-    /// The collector's own.
+    /// Errors of the collector.
     pub fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
         visit.call(&self.0)
     }
 }
 
-/// The members of a dict as they are now; Python code that runs between two of them may change the dict.
+/// A snapshot of the members of a dict. Python code that runs during a loop may change the dict.
 pub fn members<'py>(dict: &Bound<'py, PyDict>) -> Vec<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
     dict.iter().collect()
 }

@@ -1,4 +1,4 @@
-//! Python objects as events: what can be stored, and a clear word for what cannot.
+//! Converts Python objects to events, and reports objects that cannot be stored.
 
 use crate::errors::from_py;
 use crate::sample::lazy_dict::LazyDict;
@@ -16,16 +16,16 @@ use pyo3::types::{
     PyType,
 };
 
-/// Below this a copy takes no longer than holding on to an object.
+/// Copying fewer bytes than this takes no longer than keeping a reference to their object.
 const SHARED_BYTES: usize = 4096;
 
-/// What is wrong with a name that cannot be written.
+/// The error for a name that cannot be written.
 pub const SURROGATE_KEY: &str = "a dict key with lone surrogates; it has no UTF-8 form";
 
 /// Emits a sample: a dict, a [`LazyDict`] or another mapping.
 ///
 /// # Errors
-/// `Invalid` naming the path and the type of what cannot be stored.
+/// `Invalid` with the path and type of a value that cannot be stored.
 pub fn emit_sample(sample: &Bound<'_, PyAny>, sink: &mut impl Sink) -> Result<()> {
     if let Ok(lazy) = sample.cast::<LazyDict>() {
         return lazy.get().emit(sample.py(), 0, sink);
@@ -84,7 +84,7 @@ pub fn emit_value(value: &Bound<'_, PyAny>, depth: usize, sink: &mut impl Sink) 
     if emit_foreign(value, sink)? {
         return Ok(());
     }
-    // Subclasses (IntEnum, numpy's str_ and bytes_, defaultdict, ...) count as what they are.
+    // Store subclasses (IntEnum, numpy's str_ and bytes_, defaultdict, ...) as their base classes.
     if let Ok(text) = value.cast::<PyString>() {
         return emit_str(text, sink);
     }
@@ -120,7 +120,8 @@ fn emit_str(text: &Bound<'_, PyString>, sink: &mut impl Sink) -> Result<()> {
     sink.str(text)
 }
 
-/// Long values are not copied: the sink keeps their object, which is not of a subclass that could run code when it is freed.
+/// Long values are not copied: the sink keeps their object. The object is exactly a `bytes`, never of a subclass that
+/// could run code when it is freed.
 fn emit_bytes(payload: Payload, bytes: &Bound<'_, PyBytes>, sink: &mut impl Sink) -> Result<()> {
     let data = bytes.as_bytes();
     if data.len() < SHARED_BYTES {
@@ -148,7 +149,7 @@ fn emit_dict(dict: &Bound<'_, PyDict>, depth: usize, sink: &mut impl Sink) -> Re
     sink.begin_dict(len)?;
     let mut members = dict.iter();
     for _ in 0..len {
-        // Looked at here, because PyO3's iterator panics.
+        // Check the length here: PyO3's iterator panics if the dict has changed.
         let member = if dict.len() == len { members.next() } else { None };
         let (key, value) = member.ok_or_else(|| changed("dict"))?;
         emit_member(&key, &value, depth, sink)?;
@@ -159,7 +160,7 @@ fn emit_dict(dict: &Bound<'_, PyDict>, depth: usize, sink: &mut impl Sink) -> Re
     sink.end_dict()
 }
 
-/// Values may run Python code, and let other threads run.
+/// The error for a container that changes while it is emitted: a value may run Python code or let other threads run.
 fn changed(what: &str) -> Error {
     Error::invalid(format!(
         "this {what} was changed while it was being written; give write() a copy of its own"
@@ -195,7 +196,7 @@ fn emit_member(
     emit_value(value, depth + 1, sink).map_err(|error| error.in_column(name))
 }
 
-/// Says how many items there were.
+/// Returns the number of items.
 fn emit_items<'py>(
     items: impl Iterator<Item = Bound<'py, PyAny>>,
     len: usize,
@@ -217,7 +218,7 @@ fn type_name(value: &Bound<'_, PyAny>) -> String {
     value.get_type().fully_qualified_name().map_or_else(|_| "unknown".to_owned(), |name| name.to_string())
 }
 
-/// A class of a library that is looked up only if somebody has imported the library.
+/// A class of a library, looked up only if the library is already imported.
 struct Foreign {
     module: &'static str,
     name: &'static str,
@@ -244,7 +245,7 @@ impl Foreign {
     }
 }
 
-/// Emits numpy and torch values; says no to everything else.
+/// Emits numpy and torch values; returns false for everything else.
 fn emit_foreign(value: &Bound<'_, PyAny>, sink: &mut impl Sink) -> Result<bool> {
     let py = value.py();
     let fail = |error: PyErr| from_py(py, error);
@@ -295,17 +296,17 @@ fn npy_file<'py>(array: &Bound<'py, PyAny>) -> Result<Bound<'py, PyBytes>> {
     write().map_err(|error| Error::invalid(format!("this numpy array cannot be stored: {error}")))
 }
 
-/// `dtype.str`, which is the whole type unless it is structured.
+/// `dtype.str`, or an empty string for a structured type, which `dtype.str` does not describe fully.
 fn dtype_str(dtype: &Bound<'_, PyAny>) -> PyResult<String> {
     let is_structured = !dtype.getattr("names")?.is_none();
     if is_structured { Ok(String::new()) } else { dtype.getattr("str")?.extract() }
 }
 
-/// What `torch.save` makes of a tensor; only those that `torch.load` restores without running code.
+/// Saves a tensor with `torch.save`. Accepts only tensors that `torch.load` restores without running code.
 fn tensor_file<'py>(tensor: &Bound<'py, PyAny>) -> Result<Bound<'py, PyBytes>> {
     let py = tensor.py();
     let fail = |error: PyErr| Error::invalid(format!("this torch tensor cannot be stored: {error}"));
-    // A view would be saved with its whole storage.
+    // Clone the tensor: `torch.save` would write the whole storage of a view.
     let copy = || tensor.call_method0("detach")?.call_method0("cpu")?.call_method0("clone");
     let own = copy().map_err(fail)?;
     if !TENSOR.class.get(py).is_some_and(|class| own.get_type().is(class.bind(py))) {

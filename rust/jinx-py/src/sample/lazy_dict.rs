@@ -1,4 +1,4 @@
-//! `LazyDict`: one sample, whose values are read and decoded when they are touched.
+//! `LazyDict`: one sample whose values are read and decoded on first access.
 
 use crate::errors::{IntoPy, from_py};
 use crate::sample::decoded::Decoded;
@@ -14,7 +14,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString};
 use std::sync::OnceLock;
 
-/// Stands for a value that is not decoded yet in a sample that was changed.
+/// Placeholder for a value that is not decoded yet, in an edited sample.
 #[pyclass(frozen, module = "jinx._core")]
 pub(crate) struct Undecoded;
 
@@ -33,13 +33,13 @@ pub struct LazyDict {
     /// `None` for a sample that was built from values.
     pub(crate) stored: Option<StoredSample>,
     pub(crate) decoders: Decoders,
-    /// Decoded values by name, while the sample is as stored.
+    /// Decoded values by name, unchanged from the stored sample.
     pub(crate) cache: Decoded,
-    /// All columns in order once the sample was changed; replaces what is stored.
+    /// All columns in order, once the sample is edited. Replaces the stored columns.
     pub(crate) edited: OnceLock<Py<PyDict>>,
 }
 
-/// What a name refers to.
+/// The state of a column.
 pub enum Slot<'py> {
     Value(Bound<'py, PyAny>),
     Stored,
@@ -52,7 +52,7 @@ impl LazyDict {
         Self { stored: Some(stored), decoders, cache, edited }
     }
 
-    /// A sample of values, with placeholders for those that are in `stored`.
+    /// Creates a sample from values. `dict` has placeholders for values that are in `stored`.
     pub fn of_dict(dict: Py<PyDict>, stored: Option<StoredSample>) -> Self {
         let (decoders, cache) = (Decoders::default(), Decoded::default());
         Self { stored, decoders, cache, edited: OnceLock::from(dict) }
@@ -75,7 +75,7 @@ impl LazyDict {
         py: Python<'py>,
         name: &Bound<'py, PyString>,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
-        // Looking for names that appear twice would make the parsing of dicts an eighth slower.
+        // A check for duplicate keys would make parsing of dicts one eighth slower.
         self.value(py, name, false)
     }
 
@@ -89,7 +89,7 @@ impl LazyDict {
             Slot::Value(value) => Ok(Some(value)),
             Slot::Missing => Ok(None),
             Slot::Stored => {
-                // No stored name is without a UTF-8 form.
+                // Stored names are always valid UTF-8.
                 let (Ok(text), Some(stored)) = (name.to_str(), &self.stored) else { return Ok(None) };
                 let value = stored.value(py, text, &self.decoders, unique)?;
                 value.map(|value| self.remember(py, name, value)).transpose()
@@ -97,7 +97,7 @@ impl LazyDict {
         }
     }
 
-    /// Keeps a decoded value; of two threads that decode the same column the first result wins.
+    /// Caches a decoded value and returns it. If two threads decode the same column, both get the first result.
     fn remember<'py>(
         &self,
         py: Python<'py>,
@@ -112,7 +112,7 @@ impl LazyDict {
                 return Ok(other);
             }
             edited.set_item(name, &value)?;
-            // Tells later whether the column still is as stored.
+            // Used later to check whether the column is unchanged.
             self.cache.keep(py, name, value.clone())?;
             return Ok(value);
         }
@@ -127,7 +127,7 @@ impl LazyDict {
         self.stored.as_ref().map_or_else(|| Ok(PyList::empty(py)), |stored| stored.names(py))
     }
 
-    /// Turns the sample into an ordered dict of values and placeholders, so that it can be changed.
+    /// Converts the sample to an ordered dict of values and placeholders that can be edited.
     pub fn edit<'py>(&self, py: Python<'py>) -> PyResult<&Bound<'py, PyDict>> {
         if let Some(edited) = self.edited.get() {
             return Ok(edited.bind(py));
@@ -143,7 +143,7 @@ impl LazyDict {
         Ok(self.edited.get_or_init(|| dict.unbind()).bind(py))
     }
 
-    /// All values decoded, as a plain dict.
+    /// Decodes all values and returns them as a plain dict.
     pub fn decoded<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let dict = PyDict::new(py);
         for name in self.names(py)?.iter() {
@@ -154,8 +154,8 @@ impl LazyDict {
         Ok(dict)
     }
 
-    /// Whether the column is as stored: not touched, handed out as something that cannot be changed in place, or not
-    /// changed since.
+    /// Whether the column still has its stored value: it was never decoded, its value is immutable, or the value did
+    /// not change.
     fn keeps_stored(
         &self,
         py: Python<'_>,
@@ -172,8 +172,8 @@ impl LazyDict {
         }
     }
 
-    /// Emits the sample inside `depth` containers; what is as stored keeps all that is known of it, such as
-    /// the file names of media.
+    /// Emits the sample inside `depth` containers. Unchanged columns keep their stored details, such as the file names
+    /// of media.
     pub fn emit(&self, py: Python<'_>, depth: usize, sink: &mut impl Sink) -> Result<()> {
         let fail = |error: PyErr| from_py(py, error);
         let is_new = self.edited.get().is_none() && self.cache.is_empty();
@@ -215,7 +215,7 @@ impl LazyDict {
         extract::emit_value(&value.map_err(fail)?, depth, sink)
     }
 
-    /// The columns as values, and those that are plain JSON as their text.
+    /// Returns the columns for pickling: unchanged columns of plain JSON as text, the others as values.
     pub fn pack<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyDict>, PickledColumns)> {
         let (values, mut texts) = (PyDict::new(py), PickledColumns::default());
         let as_stored = self.edited.get().is_none() && self.decoders.is_none();
@@ -239,7 +239,7 @@ impl LazyDict {
         Ok((values, texts))
     }
 
-    /// A shallow copy that shares what is decoded and stays lazy.
+    /// A shallow copy that shares the decoded values and stays lazy.
     pub fn duplicate(&self, py: Python<'_>) -> PyResult<Self> {
         let edited = OnceLock::new();
         if let Some(dict) = self.edited.get() {
@@ -253,17 +253,18 @@ impl LazyDict {
         })
     }
 
-    /// Whether what it is stored as takes as much memory as its values.
+    /// Whether the stored columns hold as much memory as the decoded values.
     pub fn keeps_copy(&self) -> bool {
         self.stored.as_ref().is_some_and(|stored| stored.keeps_copy())
     }
 
-    /// The decoded values alone, of a sample of which all are.
+    /// Returns a sample with only the decoded values. All values must be decoded.
     pub fn without_stored(&self, py: Python<'_>) -> PyResult<Self> {
         Ok(Self::of_dict(self.edit(py)?.clone().unbind(), None))
     }
 
-    /// Decodes the columns that `wanted` names: those whose values are on their way (`pending`), or the others.
+    /// Decodes the columns that `wanted` selects. With `pending`, only columns that are being prefetched; without, only
+    /// the others.
     pub fn decode(&self, py: Python<'_>, wanted: &dyn Fn(&str) -> bool, pending: bool) -> PyResult<()> {
         let Some(stored) = &self.stored else { return Ok(()) };
         let mut keep = |name: Bound<'_, PyString>, value| self.remember(py, &name, value).map(drop);
@@ -280,7 +281,7 @@ fn is_mutable(value: &Bound<'_, PyAny>) -> bool {
         || value.is_exact_instance_of::<PyBytes>())
 }
 
-/// A `KeyError` whose only argument is the key, also when that is a tuple.
+/// A `KeyError` whose only argument is the key, even if the key is a tuple.
 pub fn no_key(key: &Bound<'_, PyAny>) -> PyErr {
     PyKeyError::new_err((key.clone().unbind(),))
 }
@@ -289,7 +290,7 @@ pub fn missing(name: &Bound<'_, PyString>) -> PyErr {
     no_key(name.as_any())
 }
 
-/// A sample from another process: its names in order, its values, and the JSON text of the others.
+/// Restores a pickled sample from its names in order, its values, and the JSON text of the other columns.
 #[pyfunction]
 pub fn _sample_of(
     py: Python<'_>,

@@ -1,4 +1,4 @@
-//! `LazyDict` as Python sees it: the whole interface of a mutable mapping.
+//! The Python methods of `LazyDict`: the complete interface of a mutable mapping.
 
 use crate::sample::lazy_dict::{LazyDict, Slot, missing, no_key};
 use crate::sample::repr;
@@ -41,7 +41,7 @@ impl LazyDict {
         if let Some(edited) = self.edited.get() {
             return edited.bind(py).contains(key);
         }
-        // No stored name is without a UTF-8 form.
+        // Stored names are always valid UTF-8.
         let (Ok(text), Some(stored)) = (name.to_str(), &self.stored) else { return Ok(false) };
         stored.contains(py, text)
     }
@@ -174,7 +174,7 @@ impl LazyDict {
         let py = slf.py();
         let values = PyDict::new(py);
         let copy = Bound::new(py, Self::of_dict(values.clone().unbind(), None))?;
-        // Before its values are copied: one of them may lead back here.
+        // Register the copy before its values are copied: one of them may refer back to this sample.
         memo.set_item(slf.as_ptr().addr(), &copy)?;
         let deepcopy = py.import("copy")?.getattr("deepcopy")?;
         for (name, value) in slf.get().decoded(py)?.iter() {
@@ -266,7 +266,7 @@ impl LazyDict {
         Ok(format!("LazyDict({{{}}})", parts.join(", ")))
     }
 
-    /// A table of the columns, images as thumbnails, for notebooks.
+    /// A table of the columns for notebooks, with images as thumbnails.
     fn _repr_html_<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         slf.py().import("jinx._dataset.display")?.call_method1("sample_html", (slf,))
     }
@@ -276,7 +276,7 @@ impl LazyDict {
         self.names(py)
     }
 
-    /// What changes here is in dicts, which the collector clears by themselves.
+    /// No `__clear__` is needed: everything that can change is in dicts, and the collector clears these.
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         self.decoders.traverse(&visit)?;
         self.cache.traverse(&visit)?;
@@ -285,7 +285,7 @@ impl LazyDict {
 }
 
 impl LazyDict {
-    /// A short text for a column that is not decoded; it is decoded where there is none without.
+    /// A short text for a column that is not decoded. Decodes the column only if there is no stored summary.
     fn stored_text(&self, py: Python<'_>, name: &Bound<'_, PyString>) -> PyResult<String> {
         if let Some(stored) = &self.stored
             && let Some(text) = stored.summary(py, name.to_str()?)?

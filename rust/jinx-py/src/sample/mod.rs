@@ -1,4 +1,4 @@
-//! One sample: `LazyDict`, where its undecoded values come from, and how it is shown, written and pickled.
+//! One sample: `LazyDict`, the source of its undecoded values, and how it is displayed, written and pickled.
 
 pub mod decoded;
 pub mod decoders;

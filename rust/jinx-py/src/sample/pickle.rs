@@ -1,7 +1,7 @@
-//! A sample on its way to another process: plain columns travel as their JSON text, the others as values.
+//! Pickling of samples: plain columns are sent as their JSON text, the others as values.
 //!
-//! A row of messages is then one bytes object instead of a pickle of its many dicts and strings, and it is
-//! parsed on the other side only if somebody looks at it.
+//! A row of messages then is one bytes object instead of a pickle of many dicts and strings. The receiver parses it
+//! only on first access.
 
 use crate::errors::{IntoPy, to_py};
 use crate::objects::build::plain_json;
@@ -14,7 +14,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString};
 use std::borrow::Cow;
 
-/// The JSON text of columns, as one object.
+/// The JSON text of several columns as one JSON object.
 #[derive(Default, Clone)]
 pub struct PickledColumns {
     line: Vec<u8>,

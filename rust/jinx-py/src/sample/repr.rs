@@ -1,4 +1,4 @@
-//! Decoded values in a sample's `repr`.
+//! Decoded values in the `repr` of a sample.
 
 use crate::objects::short_text::{blob, short};
 use crate::sample::lazy_dict::LazyDict;
@@ -6,7 +6,7 @@ use jinx_core::num::to_u64;
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyDict, PyList, PyString};
 
-/// A short text for a value: what is large is shown by type and size.
+/// A short text for a value. Large values are shown as type and size.
 pub fn of_value(value: &Bound<'_, PyAny>) -> PyResult<String> {
     if let Ok(bytes) = value.cast::<PyBytes>() {
         return Ok(blob("bytes", to_u64(bytes.as_bytes().len()), None));

@@ -1,10 +1,10 @@
-//! The stored columns of a sample: a JINX row in its place, or others behind a pointer.
+//! The stored columns of a sample: a JINX row inline, or other sources behind a pointer.
 
 use crate::jinx::sample::JinxSample;
 use crate::sample::stored_columns::StoredColumns;
 use std::ops::{Deref, DerefMut};
 
-/// A sample of JINX shards needs no allocation: `ds[i]["x"]` takes no longer than a few of them.
+/// A sample of JINX shards is stored inline: `ds[i]["x"]` takes only as long as a few allocations.
 pub enum StoredSample {
     Jinx(JinxSample),
     Other(Box<dyn StoredColumns>),

@@ -1,4 +1,4 @@
-//! Where the values of a sample come from that nobody has decoded yet.
+//! The source of values of a sample that are not decoded yet.
 
 use crate::prefetch::work::Work;
 use crate::sample::decoders::Decoders;
@@ -11,23 +11,23 @@ use std::sync::Arc;
 
 /// The stored columns of one sample: a row of a JINX shard, a sample of an MDS directory, the text in a pickle.
 ///
-/// It reads and decodes at every call; `LazyDict` keeps what was decoded, and what was changed.
+/// Every call reads and decodes. `LazyDict` caches the decoded values and holds the edited ones.
 pub trait StoredColumns: Send + Sync {
     /// The names in order.
     ///
     /// # Errors
-    /// Those of reading.
+    /// Read errors.
     fn names<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>>;
 
     /// # Errors
-    /// Those of reading.
+    /// Read errors.
     fn contains(&self, py: Python<'_>, name: &str) -> PyResult<bool>;
 
-    /// A column's value, through its decoder if it has one; `None` where there is no such column. `unique` asks for names
-    /// that appear twice in a dict below it.
+    /// The value of a column, after its decoder if it has one. `None` if there is no such column. With `unique`, a
+    /// duplicate key in a nested dict is an error.
     ///
     /// # Errors
-    /// Those of reading and of the decoder, with the place.
+    /// Read errors and errors of the decoder, with the location.
     fn value<'py>(
         &self,
         py: Python<'py>,
@@ -36,11 +36,11 @@ pub trait StoredColumns: Send + Sync {
         unique: bool,
     ) -> PyResult<Option<Bound<'py, PyAny>>>;
 
-    /// Decodes all columns that `wanted` names and gives them to `keep`: those that are on their way (`pending`), or the
-    /// others.
+    /// Decodes the columns that `wanted` selects and passes them to `keep`. With `pending`, only columns that are being
+    /// prefetched; without, only the others.
     ///
     /// # Errors
-    /// As [`StoredColumns::value`].
+    /// The same as [`StoredColumns::value`].
     fn values<'py>(
         &self,
         py: Python<'py>,
@@ -50,10 +50,11 @@ pub trait StoredColumns: Send + Sync {
         keep: &mut dyn FnMut(Bound<'py, PyString>, Bound<'py, PyAny>) -> PyResult<()>,
     ) -> PyResult<()>;
 
-    /// Emits a column as it is stored, inside `depth` containers; false where it is known only as a Python object.
+    /// Emits a column as it is stored, inside `depth` containers. Returns false if the column exists only as a Python
+    /// object.
     ///
     /// # Errors
-    /// Those of reading, and of the sink.
+    /// Read errors, and errors of the sink.
     fn emit(
         &self,
         _py: Python<'_>,
@@ -65,18 +66,18 @@ pub trait StoredColumns: Send + Sync {
         Ok(false)
     }
 
-    /// Emits the whole sample as it is stored; false where that is done column by column.
+    /// Emits the whole sample as it is stored. Returns false if the caller must emit it column by column.
     ///
     /// # Errors
-    /// Those of reading, and of the sink.
+    /// Read errors, and errors of the sink.
     fn emit_all(&self, _py: Python<'_>, _sink: &mut dyn Sink) -> Result<bool> {
         Ok(false)
     }
 
-    /// Whether an object that can be changed in place still shows what is stored.
+    /// Whether a mutable object still equals the stored value.
     ///
     /// # Errors
-    /// Those of reading.
+    /// Read errors.
     fn is_unchanged(
         &self,
         _py: Python<'_>,
@@ -87,39 +88,39 @@ pub trait StoredColumns: Send + Sync {
         Ok(false)
     }
 
-    /// A column's length, where it can be told without decoding.
+    /// The length of a column, if it is known without decoding.
     ///
     /// # Errors
-    /// Those of reading; `TypeError` for what has no length.
+    /// Read errors; `TypeError` for a value without a length.
     fn length(&self, _py: Python<'_>, _name: &str, _decoders: &Decoders) -> PyResult<Option<u64>> {
         Ok(None)
     }
 
-    /// A short text for a column, where there is one without decoding.
+    /// A short text for a column, if it needs no decoding.
     ///
     /// # Errors
-    /// Those of reading.
+    /// Read errors.
     fn summary(&self, _py: Python<'_>, _name: &str) -> PyResult<Option<String>> {
         Ok(None)
     }
 
-    /// A column's JSON text, where that is all there is to it.
+    /// The JSON text of a column, if that text is the complete value.
     ///
     /// # Errors
-    /// Those of reading.
+    /// Read errors.
     fn json(&self, _py: Python<'_>, _name: &str) -> PyResult<Option<Vec<u8>>> {
         Ok(None)
     }
 
-    /// The JSON line that the sample is stored as.
+    /// The stored JSON line of the sample.
     ///
     /// # Errors
-    /// Those of reading; `TypeError` where there is none.
+    /// Read errors; `TypeError` if there is no such line.
     fn line(&self, _py: Python<'_>) -> PyResult<Vec<u8>> {
         Err(no_line())
     }
 
-    /// Whether it keeps memory of its own for as long as it lives, as large as all values that are decoded from it.
+    /// Whether this object holds as much memory as the decoded values, as long as it exists.
     fn keeps_copy(&self) -> bool {
         false
     }
@@ -127,11 +128,11 @@ pub trait StoredColumns: Send + Sync {
     /// The same columns, for a copy of the sample.
     fn duplicate(&self) -> Box<dyn StoredColumns>;
 
-    /// Finds out what can be read ahead of the columns that `wanted` names; needs no GIL. What fails is done again, and
-    /// reported, when it is touched.
+    /// Plans which of the columns that `wanted` selects can be prefetched; needs no GIL. Errors are reported later,
+    /// when the column is accessed.
     fn plan(&mut self, _wanted: &dyn Fn(&str) -> bool) {}
 
-    /// Makes the objects of what was planned, and gives the work to `send`.
+    /// Creates the objects for the planned columns, and passes the work to `send`.
     ///
     /// # Errors
     /// `MemoryError`.
@@ -140,7 +141,7 @@ pub trait StoredColumns: Send + Sync {
     }
 }
 
-/// What a sample answers that is not stored as a JSON line.
+/// The error for a sample that is not stored as a JSON line.
 pub fn no_line() -> PyErr {
     PyTypeError::new_err("this sample has no stored row")
 }

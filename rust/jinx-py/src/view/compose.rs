@@ -1,4 +1,4 @@
-//! Views made of datasets that are open, for Python.
+//! Composes views of open datasets, for Python.
 
 use crate::dataset::files::Files;
 use crate::dataset::handle::RowsHandle;
@@ -15,7 +15,7 @@ use jinx_core::{Error, Result};
 use pyo3::prelude::*;
 use std::sync::Arc;
 
-/// The rows of a view, in its order.
+/// Returns the rows of a view, in the order of the view.
 fn in_order(view: &View) -> Result<Arc<dyn Rows>> {
     let chosen = view.rows.projection();
     if view.positions.is_none() && chosen.columns.is_none() && chosen.hidden.is_empty() {
@@ -25,7 +25,7 @@ fn in_order(view: &View) -> Result<Arc<dyn Rows>> {
     let (paths, base) = (files.paths.clone(), files.base.clone());
     let files = Files { paths, base, samples: to_u64(view.count()) };
     let positions = view.positions.as_ref().map_or(Positions::Same, |all| Positions::Memory(Arc::clone(all)));
-    // The columns that were chosen are those of every view over this one.
+    // Views of this view can have only the columns selected here.
     Ok(Arc::new(ViewRows::new(files, Arc::clone(&view.rows), positions, None, Vec::new())?))
 }
 
@@ -41,7 +41,7 @@ fn one_sequence(parts: &[Bound<'_, Reader>]) -> Result<Arc<dyn Rows>> {
     }
 }
 
-/// Datasets as one sequence, with columns of Python's and without those that are `dropped`.
+/// Concatenates datasets, adds columns from Python, and removes the `dropped` columns.
 #[pyfunction]
 pub fn compose(
     py: Python<'_>,
@@ -63,7 +63,7 @@ pub fn compose(
     Ok(RowsHandle(Arc::new(view)))
 }
 
-/// A saved view over its bases, of which `file` was opened with the others.
+/// Opens a saved view on its bases. `file` is the file of the view.
 #[pyfunction]
 pub fn compose_saved(file: &Bound<'_, Reader>, bases: Vec<Bound<'_, Reader>>) -> PyResult<RowsHandle> {
     let wrong = || to_py(&Error::invalid("this is not a saved view"));

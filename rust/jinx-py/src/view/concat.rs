@@ -15,17 +15,17 @@ use std::sync::Arc;
 pub struct ConcatRows {
     files: Arc<Files>,
     parts: Vec<Arc<dyn Rows>>,
-    /// First sample of each part, and the total at the end.
+    /// The first sample of each part, followed by the total.
     starts: Vec<u64>,
     projection: Projection,
     own_names: Vec<String>,
-    /// Some parts hide or have columns that others do not.
+    /// Whether some parts add or hide columns that other parts do not.
     parts_differ: bool,
 }
 
 impl ConcatRows {
     /// # Errors
-    /// `Invalid` for more samples than 64 bits count.
+    /// `Invalid` if the number of samples does not fit into 64 bits.
     pub fn new(parts: Vec<Arc<dyn Rows>>) -> Result<Self> {
         let mut starts = vec![0u64];
         let mut paths = Vec::new();
@@ -41,7 +41,7 @@ impl ConcatRows {
         Ok(Self { files, parts, starts, projection: Projection::default(), own_names, parts_differ })
     }
 
-    /// The part of a sample, and the sample's position in it.
+    /// Returns the part that contains a sample, and the position of the sample in that part.
     fn locate(&self, position: u64) -> Result<(&Arc<dyn Rows>, u64)> {
         let at = self.starts.partition_point(|start| *start <= position).saturating_sub(1);
         match self.parts.get(at) {
@@ -147,7 +147,7 @@ impl Rows for ConcatRows {
         for part in self.parts.iter().filter(|part| part.files().samples > 0) {
             let names = part.column_names()?;
             if names.is_empty() {
-                // Files that do not list them: only the samples tell.
+                // The files do not list their columns; only the samples have them.
                 return Ok(names);
             }
             add_names(&mut all, names);
@@ -155,7 +155,7 @@ impl Rows for ConcatRows {
         Ok(all)
     }
 
-    /// Also the columns that only some parts hide, which are then the view's own where others show them.
+    /// Includes columns that some parts hide and others show: the view treats these as its own.
     fn own_names(&self) -> Vec<String> {
         self.own_names.clone()
     }
@@ -240,7 +240,7 @@ impl Rows for ConcatRows {
     }
 }
 
-/// The columns that are not, or not for all parts, those of the files; and whether the parts differ in them.
+/// Returns the columns that at least one part does not take from its files, and whether the parts differ in them.
 fn own_names(parts: &[Arc<dyn Rows>]) -> Result<(Vec<String>, bool)> {
     let mut all = Vec::new();
     parts.iter().for_each(|part| add_names(&mut all, part.own_names()));
@@ -262,7 +262,7 @@ fn own_names(parts: &[Arc<dyn Rows>]) -> Result<(Vec<String>, bool)> {
     Ok((all, parts_differ))
 }
 
-/// One column after another; `None` when their types differ.
+/// Concatenates columns; `None` if their types differ.
 fn joined(columns: Vec<(ColumnData, u64)>) -> Option<ColumnData> {
     let dtype = columns.first()?.0.dtype;
     if columns.iter().any(|(column, _)| column.dtype != dtype) {

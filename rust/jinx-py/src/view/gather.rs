@@ -1,13 +1,13 @@
-//! The cells of a column in another order.
+//! Reorders the cells of a column.
 
 use crate::dataset::rows::ColumnData;
 use jinx_core::num::{to_u64, u64_at};
 use jinx_core::{Error, Result};
 
-/// The cells at `positions`.
+/// Returns the cells at `positions`.
 ///
 /// # Errors
-/// `Invalid` for a position that the column does not have.
+/// `Invalid` for a position outside the column.
 pub fn gathered(column: &ColumnData, positions: &[u64]) -> Result<ColumnData> {
     let at = |position: &u64| usize::try_from(*position).map_err(|_| outside(*position));
     let positions: Vec<usize> = positions.iter().map(at).collect::<Result<_>>()?;
@@ -22,7 +22,7 @@ pub fn gathered(column: &ColumnData, positions: &[u64]) -> Result<ColumnData> {
     Ok(ColumnData { dtype: column.dtype, data, validity, offsets })
 }
 
-/// Bytes of one cell.
+/// Size of one cell in bytes.
 fn width(dtype: &str) -> usize {
     match dtype {
         "bool" | "int8" | "uint8" => 1,

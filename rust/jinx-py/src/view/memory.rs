@@ -27,7 +27,7 @@ pub struct MemoryColumns {
 
 /// The values of a column.
 enum Values {
-    /// Numbers, which need no Python.
+    /// Numbers; reading them runs no Python code.
     Numbers(ColumnData),
     /// `column[i]` gives the value of sample `i`.
     Python(Py<PyAny>),
@@ -44,7 +44,7 @@ impl Values {
     fn tree(&self, i: u64) -> Result<Value> {
         match self {
             Self::Numbers(column) => column.value(i),
-            // Whoever waits for the result may hold other threads up, but never the GIL.
+            // A thread that waits for the result may block other threads, but must not hold the GIL.
             Self::Python(column) => Python::attach(|py| {
                 let value = column.bind(py).get_item(i).map_err(|error| from_py(py, error))?;
                 let mut tree = TreeBuilder::default();
@@ -61,11 +61,11 @@ pub struct MemoryRows {
 }
 
 impl MemoryRows {
-    /// Columns of Python's: `column[i]` gives a value, `column.numbers()` all values as dtype, bytes and validity bits,
-    /// or None where they are not numbers.
+    /// Takes columns from Python. `column[i]` returns a value. `column.numbers()` returns all values as dtype, bytes
+    /// and validity bits, or None if they are not numbers.
     ///
     /// # Errors
-    /// Those of `numbers`.
+    /// Errors of `numbers`.
     pub fn new(py: Python<'_>, samples: u64, columns: Vec<(String, Py<PyAny>)>) -> PyResult<Self> {
         let files = Files { paths: Vec::new(), base: std::path::PathBuf::new(), samples };
         let columns = columns.into_iter().map(|(name, column)| {
@@ -79,7 +79,7 @@ impl MemoryRows {
         Ok(Self { all: Arc::new(all), projection: Projection::default() })
     }
 
-    /// The columns that the projection leaves.
+    /// The columns that the projection selects.
     fn shown(&self) -> impl Iterator<Item = &(String, Values)> {
         self.all.columns.iter().filter(|(name, _)| self.projection.has(name))
     }
@@ -211,7 +211,7 @@ fn numbers(column: &Bound<'_, PyAny>) -> PyResult<Option<ColumnData>> {
     Ok(Some(ColumnData { dtype: dtype.name(), data, validity, offsets: None }))
 }
 
-/// The member of a nested value.
+/// Returns the member of a nested value at a path.
 fn at_path(value: Value, path: &[&str]) -> Option<Value> {
     path.iter().skip(1).try_fold(value, |value, name| match value {
         Value::Dict(members) => members.into_iter().find(|(known, _)| known == name).map(|(_, value)| value),
@@ -219,7 +219,7 @@ fn at_path(value: Value, path: &[&str]) -> Option<Value> {
     })
 }
 
-/// What a column keeps of a value.
+/// Measures a value for a column of this kind.
 fn measure(value: Value, kind: ColumnKind) -> Result<Measure> {
     use jinx_core::num::to_u64;
     if kind == ColumnKind::Length {

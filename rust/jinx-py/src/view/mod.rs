@@ -1,4 +1,4 @@
-//! Views that have columns of their own, and several datasets as one sequence.
+//! Views with their own columns, and concatenated datasets.
 
 pub mod compose;
 pub mod concat;

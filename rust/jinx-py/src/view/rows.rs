@@ -1,4 +1,4 @@
-//! Samples of a base with columns of the view's own next to them.
+//! Views: samples of a base, with additional columns of the view.
 
 use crate::dataset::files::Files;
 use crate::dataset::filter::sample_by_sample;
@@ -24,7 +24,7 @@ use std::sync::Arc;
 /// Which samples of the base a view shows.
 #[derive(Clone)]
 pub enum Positions {
-    /// All, in their order.
+    /// All samples in the same order.
     Same,
     Memory(Arc<Vec<u64>>),
     /// In the file of a saved view.
@@ -32,10 +32,10 @@ pub enum Positions {
 }
 
 impl Positions {
-    /// The base's position of the view's sample `i`.
+    /// Returns the position in the base of sample `i` of the view.
     ///
     /// # Errors
-    /// `Invalid` past the end; of a saved view those of reading, and `Corrupt` for a position that no sample has.
+    /// `Invalid` past the end. For a saved view also read errors, and `Corrupt` for a position without a sample.
     fn get(&self, i: u64) -> Result<u64> {
         match self {
             Self::Same => Ok(i),
@@ -52,29 +52,29 @@ impl Positions {
     }
 }
 
-/// The columns of a base and, after them, the view's own, which hide those of the same name.
+/// A view: the columns of a base, followed by its own columns, which hide columns of the same name.
 pub struct ViewRows {
     pub files: Arc<Files>,
-    /// Without the columns that are hidden.
+    /// The base without the hidden columns.
     base: Arc<dyn Rows>,
-    /// Columns that were chosen of the base before.
+    /// Columns that were already selected in the base.
     base_columns: Option<Vec<String>>,
-    /// Columns of the base that did not exist before.
+    /// Columns that were already hidden in the base.
     base_hidden: Vec<String>,
     positions: Positions,
-    /// A row for each sample, in the view's order.
+    /// One row for each sample, in the order of the view.
     own: Option<Arc<dyn Rows>>,
     own_names: Arc<Vec<String>>,
-    /// Columns of the base that do not exist for the view.
+    /// Columns of the base that the view hides.
     hidden: Arc<Vec<String>>,
     projection: Projection,
 }
 
 impl ViewRows {
-    /// `dropped` are columns of the base that are hidden without a replacement.
+    /// `dropped` are columns of the base to hide without a replacement.
     ///
     /// # Errors
-    /// Those of reading the names.
+    /// Errors from reading the names.
     pub fn new(
         files: Files,
         base: Arc<dyn Rows>,
@@ -133,7 +133,7 @@ impl ViewRows {
         }
     }
 
-    /// Whether a column of the base exists for the view.
+    /// Whether the view shows this column of the base.
     fn shows(&self, name: &str) -> bool {
         let is_in = |names: &[String]| names.iter().any(|known| known == name);
         !is_in(&self.hidden)
@@ -155,7 +155,7 @@ impl ViewRows {
         own.emit_members(position, &|name| self.is_own(name) && wanted(name), sink)
     }
 
-    /// [`Rows::filtered`] by columns of the base alone.
+    /// [`Rows::filtered`] for a filter that uses only columns of the base.
     fn filtered_by_base(
         &self,
         filter: &RowFilter<'_>,
@@ -170,14 +170,15 @@ impl ViewRows {
             Some(positions) => positions.iter().map(|i| self.positions.get(*i)).collect::<Result<_>>()?,
         };
         let chosen = self.base.filtered(filter, Some(&of_base), limit)?;
-        // The same sample of the base is chosen wherever it occurs, so the next one that is equal is the one.
+        // `chosen` is in the order of `of_base`. If a sample of the base is chosen, all its occurrences are chosen, so
+        // the next equal position is the right one.
         let mut left = chosen.iter().peekable();
         let is_chosen = |i: &usize| left.next_if_eq(&&of_base[*i]).is_some();
         let places = (0..of_base.len()).filter(is_chosen);
         Ok(places.map(|i| positions.map_or_else(|| to_u64(i), |positions| positions[i])).collect())
     }
 
-    /// The rows that have a column.
+    /// The view's own rows, if they hold the column.
     fn holder(&self, name: &str) -> Option<&Arc<dyn Rows>> {
         self.own.as_ref().filter(|_| self.is_own(name))
     }
@@ -257,7 +258,7 @@ impl Rows for ViewRows {
         let is_own = |path: &Vec<String>| path.first().is_some_and(|name| self.is_own(name));
         let own = filter.paths().iter().filter(|path| is_own(path)).count();
         match &self.own {
-            // Its rows are those of the view.
+            // These rows have the same positions as the view.
             Some(rows) if own > 0 && own == filter.paths().len() => rows.filtered(filter, positions, limit),
             _ if filter.paths().iter().all(|path| path.first().is_some_and(|name| self.shows(name))) => {
                 self.filtered_by_base(filter, positions, limit)
@@ -269,7 +270,7 @@ impl Rows for ViewRows {
     fn column_names(&self) -> Result<Vec<String>> {
         let mut names = self.base.column_names()?;
         if names.is_empty() && self.base.files().samples > 0 {
-            // Files that do not list them: only the samples tell.
+            // The files do not list their columns; only the samples have them.
             return Ok(names);
         }
         names.retain(|name| self.shows(name));
@@ -373,7 +374,7 @@ impl Rows for ViewRows {
     }
 }
 
-/// The Arrow fields of the view's own columns: those they were written from, or what their values are.
+/// Returns the Arrow fields of the view's own columns: the original ones if known, otherwise inferred from the values.
 fn own_fields(own: &dyn Rows, known: ArrowTypes, samples: u64) -> Result<Vec<arrow_schema::Field>> {
     let schema = match known.schema {
         Some(text) => jinx_convert::arrow::decode_schema(&text)?,

@@ -1,4 +1,4 @@
-//! A sample of a view: that of its base, and a row of the view's own columns.
+//! A sample of a view: a sample of its base, and a row of the view's own columns.
 
 use crate::prefetch::work::Work;
 use crate::sample::decoders::Decoders;
@@ -17,7 +17,7 @@ pub struct ViewSample {
 }
 
 impl ViewSample {
-    /// `base` has no column of `own_names`.
+    /// `base` must not contain a column of `own_names`.
     pub fn new(base: StoredSample, own: StoredSample, own_names: Arc<Vec<String>>) -> Self {
         Self { base, own, own_names }
     }
@@ -35,7 +35,7 @@ impl StoredColumns for ViewSample {
     fn names<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let names = self.base.names(py)?;
         for name in self.own.names(py)?.iter() {
-            // What the file does not list is not a column of the view.
+            // A name that the file does not list is not a column of the view.
             if self.is_own(name.cast::<PyString>()?.to_str()?) {
                 names.append(name)?;
             }

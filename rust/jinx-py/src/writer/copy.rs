@@ -1,4 +1,4 @@
-//! Samples of a dataset written as they are stored, with columns of the caller's.
+//! Copies samples of a dataset as they are stored, and adds columns of the caller.
 
 use super::Writer;
 use crate::dataset::reader::{Reader, positions};
@@ -16,7 +16,7 @@ use jinx_format::write::encode::RowEncoder;
 use pyo3::prelude::*;
 use std::sync::Arc;
 
-/// Columns of the caller's, with a value of each for each sample that is copied.
+/// Columns of the caller, with one value for each copied sample.
 #[derive(Default)]
 struct OwnColumns {
     columns: Vec<(String, Vec<Value>)>,
@@ -45,7 +45,7 @@ impl OwnColumns {
     }
 
     /// # Errors
-    /// `Invalid` for a column that has not one value for each sample.
+    /// `Invalid` if a column does not have exactly one value for each sample.
     fn check(&self, samples: usize) -> Result<()> {
         let wrong = |values: usize| Error::invalid(format!("{values} values for {samples} samples"));
         for (name, values) in &self.columns {
@@ -100,9 +100,9 @@ fn read_rows(stream: FFI_ArrowArrayStream) -> Result<Vec<Value>> {
     Ok(rows)
 }
 
-/// Takes over what the footers of a dataset say of the columns that are copied. `own` is an Arrow stream
-/// whose schema is that of the caller's columns, of which those that are `untyped` are missing. Says whether the
-/// sources so far do not agree on a schema.
+/// Inherits the information about copied columns from the footers of a dataset. `own` is an Arrow stream with the
+/// schema of the caller's columns. If it lacks some of them (`untyped`), no Arrow schema is inherited. Returns whether
+/// the sources so far disagree on a schema.
 pub fn inherit(
     py: Python<'_>,
     target: &Writer,
@@ -133,15 +133,15 @@ pub fn inherit(
     .map_err(here)
 }
 
-/// What is copied of each sample.
+/// The columns to copy for each sample.
 pub struct Copied<'c, 'py> {
-    /// Columns that are left out.
+    /// Columns to leave out.
     pub hidden: &'c [String],
-    /// The caller's columns, with a value for each sample.
+    /// Columns of the caller, with one value for each sample.
     pub own: Vec<(String, Bound<'py, PyAny>)>,
-    /// An Arrow stream of more of them.
+    /// An Arrow stream with more columns of the caller.
     pub table: Option<&'c Bound<'py, PyAny>>,
-    /// Only the columns that views add to their files.
+    /// Copy only the columns that views add to their files.
     pub own_only: bool,
 }
 

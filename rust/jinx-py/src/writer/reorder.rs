@@ -1,4 +1,4 @@
-//! Samples of a dataset written in another order, within bounded memory.
+//! Writes the samples of a dataset in another order, in bounded memory.
 
 use super::Writer;
 use crate::dataset::reader::Reader;
@@ -16,7 +16,7 @@ use jinx_order::{Plan, Rewrite, Samples, rewrite};
 use pyo3::prelude::*;
 use std::sync::Arc;
 
-/// The samples beneath a view.
+/// The samples that a view is based on.
 struct ReorderedRows<'r> {
     rows: &'r dyn Rows,
     lines: Option<PlainLines<'r>>,
@@ -36,15 +36,16 @@ impl Samples for ReorderedRows<'_> {
     }
 }
 
-/// The shards that are all there is of some rows.
+/// Returns the JINX shards behind `rows`, if `rows` has exactly their columns.
 fn whole_shards(rows: Arc<dyn Rows>) -> Result<Option<Arc<Shards>>> {
     let Ok(dataset) = rows.into_any().downcast::<JinxDataset>() else { return Ok(None) };
     let is_whole = dataset.projection.is_whole() && !dataset.plain && !dataset.is_view();
     if is_whole { dataset.shards.get().map(Some) } else { Ok(None) }
 }
 
-/// Writes the samples of a view in an order; returns the bytes of temporary files. The plan is the number of runs (None:
-/// one pass), the bytes of the output and those of memory; `progress(done, total)` counts samples over all passes.
+/// Writes the samples of a view in an order; returns the size of the temporary files in bytes. `plan` holds the number
+/// of runs (None: one pass), the size of the output and the memory to use, both in bytes. `progress(done, total)`
+/// counts samples over all passes.
 #[pyfunction]
 pub fn reorder(
     py: Python<'_>,

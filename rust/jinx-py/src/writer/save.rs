@@ -1,4 +1,4 @@
-//! What a saved view shows, from Python.
+//! Converts the description of a view to save from Python.
 
 use crate::dataset::reader::positions;
 use crate::errors::{IntoPy, to_py};
