@@ -1,4 +1,4 @@
-//! Writes the inputs that the fuzzer begins with: `cargo run --example fuzz_seeds DIRECTORY` makes
+//! Writes the seed inputs of the fuzzer: `cargo run --example fuzz_seeds DIRECTORY` creates
 //! `DIRECTORY/TARGET/...`.
 #![allow(clippy::unwrap_used)]
 

@@ -1,4 +1,4 @@
-//! Arrays of numbers and their headers: the index, `.npy` payloads, the sidecar's head.
+//! Targets for arrays of numbers and for headers: the index, `.npy` payloads, the sidecar's header.
 
 use super::place::{Files, Place};
 use super::whole_files::read_all;
@@ -11,7 +11,7 @@ use twox_hash::XxHash3_64;
 
 const LINE: &[u8] = b"{\"a\":1}\n";
 
-/// A 1.0 file of up to 15 lines whose index is the data: in the footer, or in the sidecar.
+/// Reads a 1.0 file of up to 15 lines. Its index is the fuzzer's data, in the footer or in the sidecar.
 pub(super) fn index(data: &[u8]) {
     let Some((head, data)) = data.split_first() else { return };
     let Some(place) = Place::new() else { return };

@@ -1,4 +1,4 @@
-//! Every decoder, against its own other ways in and against its encoder.
+//! Targets for every decoder: its interfaces must agree with each other, and it must reverse its encoder.
 
 use super::footers::MAX_BYTES;
 use jinx_core::codec::{self, Codec, TextEncoding, push_base64};

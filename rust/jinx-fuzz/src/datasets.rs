@@ -1,4 +1,4 @@
-//! Whole datasets of every variant, to be damaged.
+//! Whole datasets of every variant, which targets then damage.
 
 use super::mutate::Bytes;
 use super::place::{Files, Place};
@@ -10,12 +10,12 @@ use jinx_format::write::dataset::DatasetWriter;
 use jinx_format::write::options::WriteOptions;
 use std::sync::{Arc, OnceLock};
 
-/// A 1.0 pair as its writer made them.
+/// The lines of a 1.0 pair, as its writer wrote them.
 const OLD_LINES: &[u8] =
     b"{\"id\":1,\"a.raw.bin\":{\"offset\":0,\"length\":5},\"b.raw.zst\":\"KLUv/SAFKQAAaGVsbG8=\"}\n\
 {\"id\":2,\"n.int8\":3,\"t.npy\":\"k05VTVBZAQA=\",\"x\":[1.5,null,{\"k.str\":\"aGk=\"}]}\n";
 
-/// The datasets; each is a pair `a.jinx`, or a directory's files with their manifest.
+/// The datasets. Each is a pair `a.jinx`, or the files of a directory with their manifest.
 pub(super) fn all() -> &'static [Files] {
     static DATASETS: OnceLock<Vec<Files>> = OnceLock::new();
     DATASETS.get_or_init(|| {
@@ -26,7 +26,7 @@ pub(super) fn all() -> &'static [Files] {
     })
 }
 
-/// Saved views, each a pair `a.jinx`, over bases that do not exist.
+/// Saved views. Each is a pair `a.jinx`; their bases do not exist.
 pub(super) fn views() -> &'static [Files] {
     static VIEWS: OnceLock<Vec<Files>> = OnceLock::new();
     VIEWS.get_or_init(|| {
@@ -62,7 +62,7 @@ fn view(kinds: &[BaseKind], own: bool, has_positions: bool) -> Option<Files> {
         };
         NewBase { base, index: is_lines.then(|| (0..=each).collect()) }
     };
-    // Enough of them to lie in the sidecar.
+    // 9000 positions are enough to be stored in the sidecar.
     let num_samples = if own || !has_positions { shown } else { 9000 };
     let view = NewView {
         bases: kinds.iter().map(base).collect(),
@@ -81,7 +81,7 @@ fn view(kinds: &[BaseKind], own: bool, has_positions: bool) -> Option<Files> {
 }
 
 fn rows() -> Vec<Value> {
-    // Any bytes make rows; these give one of every kind.
+    // Any bytes give rows. These give values of every kind.
     let bytes: Vec<u8> =
         (0..700u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 24).to_le_bytes()[0]).collect();
     let mut program = Bytes(&bytes);

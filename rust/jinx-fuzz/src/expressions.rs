@@ -1,4 +1,4 @@
-//! A condition on samples, which anybody may type, and a sample of which it is asked.
+//! Target for filter expressions: any text as a condition, tested on a sample.
 
 use jinx_core::error::{Error, Result};
 use jinx_core::json;
@@ -7,7 +7,7 @@ use jinx_core::value::{TreeBuilder, Value};
 use jinx_format::expression::tree::Cell;
 use jinx_format::expression::{Expression, Sample};
 
-/// A line with the expression, and the JSON of a sample.
+/// The first line of `data` is the expression, the rest is the JSON of a sample.
 pub(super) fn expression(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     let (condition, row) = text.split_once('\n').unwrap_or((text, "{}"));

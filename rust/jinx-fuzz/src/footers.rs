@@ -1,4 +1,5 @@
-//! Texts that end with their own checksum: footer and manifest, as they come, and signed again.
+//! Targets for texts that end with their own checksum, the footer and the manifest: unchanged, and with the checksum
+//! corrected.
 
 use jinx_core::codec::TextEncoding;
 use jinx_core::num::{to_u64, to_usize};
@@ -7,7 +8,7 @@ use jinx_format::footer::{ArrayRef, Footer, IndexRef, footer_range};
 use jinx_format::manifest::Manifest;
 use twox_hash::XxHash3_64;
 
-/// More decoded bytes than this make a run slow and find nothing else.
+/// Decoding more bytes than this makes a run slow and finds nothing new.
 pub(super) const MAX_BYTES: u64 = 1 << 20;
 
 pub(super) fn trailer_footer(data: &[u8]) {
@@ -61,7 +62,7 @@ pub(super) fn manifest(data: &[u8]) {
     }
 }
 
-/// The object with a last member `digest` that fits, so that damage gets past that check.
+/// The object with a correct `digest` as its last member, so that damaged text passes the checksum.
 pub(super) fn signed(text: &[u8]) -> Vec<u8> {
     let text = text.trim_ascii_end();
     let mark = b",\"digest\":\"";

@@ -1,7 +1,7 @@
-//! What the fuzzer calls: every target takes any bytes, and must come back without a panic.
+//! Fuzz targets: functions that take any bytes and must return without a panic.
 //!
-//! The same functions are called by the property test and by the replay of the corpus in `tests/fuzz_targets.rs`, and by
-//! the programs in `fuzz/fuzz_targets`. A target also asserts what must hold of what it could read.
+//! The programs in `fuzz/fuzz_targets` call them, and so do the property test and the corpus replay in
+//! `tests/fuzz_targets.rs`. A target also asserts invariants of everything that it could read.
 
 mod arrays;
 mod codecs;
@@ -16,15 +16,15 @@ mod views;
 mod whole_files;
 mod write_read;
 
-/// One way into the code that reads untrusted bytes.
+/// One entry point to the code that reads untrusted bytes.
 #[derive(Debug, Clone, Copy)]
 pub struct Target {
-    /// The name of its program and of its corpus.
+    /// Also the name of its program and of its corpus directory.
     pub name: &'static str,
     pub run: fn(&[u8]),
 }
 
-/// Every target of the core, in the order in which a file is read.
+/// All targets, in the order in which a reader reads the parts of a file.
 pub const TARGETS: &[Target] = &[
     Target { name: "trailer_footer", run: footers::trailer_footer },
     Target { name: "index", run: arrays::index },
@@ -43,10 +43,10 @@ pub const TARGETS: &[Target] = &[
     Target { name: "write_read", run: write_read::write_read },
 ];
 
-/// Runs the target of that name; the programs of the fuzzer consist of this call.
+/// Runs the target of that name. Each fuzzer program consists of this call.
 ///
 /// # Panics
-/// When there is no such target, and when the target found something.
+/// If there is no such target, and if the target finds an error.
 pub fn run(name: &str, data: &[u8]) {
     let target = TARGETS.iter().find(|target| target.name == name);
     assert!(target.is_some(), "no target {name}");

@@ -1,11 +1,11 @@
-//! Changes to the files of a dataset, as a program that the fuzzer writes.
+//! Damages the files of a dataset. The fuzzer's bytes say which changes to make.
 
 use super::footers::signed;
 use super::place::Files;
 use jinx_core::num::{to_u64, to_usize};
 use jinx_format::footer::footer_range;
 
-/// Numbers that break arithmetic.
+/// Numbers that may break arithmetic.
 const NUMBERS: [&[u8]; 16] = [
     b"0",
     b"-1",
@@ -25,7 +25,7 @@ const NUMBERS: [&[u8]; 16] = [
     b"[]",
 ];
 
-/// Steps through the fuzzer's bytes; zeros after the last.
+/// Reads the fuzzer's bytes one after another. After the last one, every byte is 0.
 pub(super) struct Bytes<'d>(pub(super) &'d [u8]);
 
 impl<'d> Bytes<'d> {
@@ -39,7 +39,7 @@ impl<'d> Bytes<'d> {
         self.0.is_empty()
     }
 
-    /// A number below `end`, 0 if that is 0.
+    /// A number below `end`; 0 if `end` is 0.
     pub(super) fn below(&mut self, end: usize) -> usize {
         let drawn = usize::from(u16::from_le_bytes([self.byte(), self.byte()]));
         drawn.checked_rem(end).unwrap_or_default()
@@ -84,7 +84,7 @@ fn change(bytes: &mut Vec<u8>, op: u8, others: &[u8], program: &mut Bytes<'_>) {
             drop(bytes.splice(at..at, part));
         }
         8 => {
-            // The footer and its arrays are where most of the decisions are.
+            // Most of the reader's decisions depend on the footer and its arrays, at the end of the file.
             let back = program.below(2048).min(bytes.len());
             let at = bytes.len() - back;
             bytes.iter_mut().skip(at).take(1).for_each(|byte| *byte = program.byte());
@@ -93,7 +93,7 @@ fn change(bytes: &mut Vec<u8>, op: u8, others: &[u8], program: &mut Bytes<'_>) {
     }
 }
 
-/// The first number behind `at` becomes another one.
+/// Replaces the first number at or after `at` with one of [`NUMBERS`].
 fn put_number(bytes: &mut Vec<u8>, at: usize, program: &mut Bytes<'_>) {
     let Some(start) = bytes[at..].iter().position(u8::is_ascii_digit).map(|found| at + found) else { return };
     let length = bytes[start..].iter().position(|byte| !byte.is_ascii_digit()).unwrap_or(bytes.len() - start);
@@ -101,7 +101,7 @@ fn put_number(bytes: &mut Vec<u8>, at: usize, program: &mut Bytes<'_>) {
     drop(bytes.splice(start..start + length, number.to_vec()));
 }
 
-/// Makes the checksum of a footer or a manifest right again.
+/// Corrects the checksum of a footer or a manifest.
 fn seal(name: &str, bytes: &mut Vec<u8>) {
     if name == "jinx.json" {
         *bytes = [signed(bytes), b"\n".to_vec()].concat();

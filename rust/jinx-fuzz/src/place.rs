@@ -1,4 +1,4 @@
-//! A directory in memory for the targets that need files.
+//! A temporary directory, in memory where possible, for the targets that need files.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ pub(super) type Files = Vec<(String, Vec<u8>)>;
 pub(super) struct Place(TempDir);
 
 impl Place {
-    /// `None` where nothing can be written, which is nothing the targets are about.
+    /// `None` if the directory cannot be created; the targets do not test this.
     pub(super) fn new() -> Option<Self> {
         let memory = Path::new("/dev/shm");
         let directory = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
@@ -25,7 +25,7 @@ impl Place {
         files.iter().try_for_each(|(name, bytes)| fs::write(self.path(name), bytes)).ok()
     }
 
-    /// The files of a directory in it, or of its own with an empty name.
+    /// The files of the subdirectory `directory`; with an empty name, those of this directory.
     pub(super) fn files(&self, directory: &str) -> Files {
         let Ok(entries) = fs::read_dir(self.path(directory)) else { return Files::new() };
         let file = |path: PathBuf| Some((path.file_name()?.to_str()?.to_owned(), fs::read(&path).ok()?));

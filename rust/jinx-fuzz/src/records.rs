@@ -1,4 +1,4 @@
-//! A row's text, its keys, and the descriptions of values that lie elsewhere.
+//! Targets for a row's text, its keys, and the descriptors of values that are stored elsewhere.
 
 use super::place::{Files, Place};
 use super::whole_files::read_all;
@@ -13,7 +13,7 @@ use jinx_format::read::stored::EncodedValue;
 use jiter::Jiter;
 use serde_json::Value as Json;
 
-/// Against a second parser: both take the text, with the same values, or both refuse it.
+/// Compares our parser with a second one: both must read the same values, or both must reject the text.
 pub(super) fn record_keys(line: &[u8]) {
     let mut tree = TreeBuilder::default();
     let ours = json::emit(line, 0, &mut tree).and_then(|()| tree.take());
@@ -56,7 +56,7 @@ fn same(ours: &Value, theirs: &Json) -> bool {
             other.as_i64() == Some(*one) || (*one == 0 && is_zero(other))
         }
         (Value::BigInt(_), Json::Number(other)) => other.as_i64().is_none(),
-        // Their reader of floats is off by a unit in the last place at times.
+        // serde_json sometimes parses a float with an error of one unit in the last place.
         (Value::Float(one), Json::Number(other)) => other
             .as_f64()
             .is_some_and(|other| (one - other).abs() <= one.abs() * 1e-14 || (one - other).abs() < 1e-300),
@@ -71,12 +71,12 @@ fn same(ours: &Value, theirs: &Json) -> bool {
     }
 }
 
-/// Their parser reads `-0` as a float.
+/// serde_json reads `-0` as a float.
 fn is_zero(number: &serde_json::Number) -> bool {
     number.as_f64() == Some(0.0)
 }
 
-/// Splits every key of the row by all rules; returns how many members there are.
+/// Splits every key of the row by the rules of every version; returns the number of members.
 fn members(line: &[u8]) -> Option<usize> {
     let mut members = Members::new(line);
     let mut count = 0;
@@ -112,7 +112,7 @@ fn members(line: &[u8]) -> Option<usize> {
     }
 }
 
-/// A chain that was read is written and read again, and its value is parsed.
+/// Parses the value, then writes the chain and reads it again.
 fn check_chain(name: &str, chain: Chain, value: &[u8]) {
     let _ = EncodedValue::parse(chain, value);
     let mut written = Vec::new();
@@ -122,7 +122,7 @@ fn check_chain(name: &str, chain: Chain, value: &[u8]) {
     assert!(matches!(again, Ok((found, Some(other))) if found == name && other == chain), "{text:?}");
 }
 
-/// `CHAIN \n JSON TEXT \n SIDECAR`: a value's description, and where it is one, a 1.0 pair that has it.
+/// `CHAIN \n JSON TEXT \n SIDECAR`: parses a value's descriptor. If it is valid, reads 1.0 pairs that contain it.
 pub(super) fn descriptor_chain(data: &[u8]) {
     let mut parts = data.splitn(3, |byte| *byte == b'\n');
     let (chain, text) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
@@ -135,7 +135,7 @@ pub(super) fn descriptor_chain(data: &[u8]) {
     }
     let Some(place) = Place::new() else { return };
     let line = [b"{\"a.", chain_text.as_bytes(), b"\":", text, b"}\n"].concat();
-    // The index lies behind the value's bytes, where no text encoding matters.
+    // The index follows the value's bytes in the sidecar, where the text encoding does not matter.
     let index = format!("\"index.npy.bin\":{{\"offset\":{},\"length\":16}}", sidecar.len());
     let sidecar = [sidecar, &[0; 8], &to_u64(line.len()).to_le_bytes()].concat();
     for encoding in ["a85", "b64", "hex"] {

@@ -1,4 +1,4 @@
-//! MDS directories: their index, and shards of every encoding.
+//! Targets for MDS directories: their index, and shards with every encoding.
 
 use super::place::{Files, Place};
 use jinx_core::codec::{self, Codec};
@@ -17,7 +17,7 @@ const MAX_ROWS: u64 = 20;
 const MAX_VALUE_BYTES: u64 = 16 << 20;
 const SHARD: &str = "shard.00000.mds";
 
-/// What a column may be; an input chooses among them.
+/// Encodings of columns. Two bytes of the input select some of them.
 const ENCODINGS: [&str; 16] = [
     "bytes",
     "str",
@@ -37,7 +37,7 @@ const ENCODINGS: [&str; 16] = [
     "pkl",
 ];
 
-/// The index alone: no name in it leads out of the directory.
+/// Parses the index. No name in it may point outside the directory.
 pub(super) fn mds_index_json(data: &[u8]) {
     for shard in parse(data).unwrap_or_default() {
         let _ = shard.check();
@@ -50,7 +50,7 @@ pub(super) fn mds_index_json(data: &[u8]) {
     read_all(&files);
 }
 
-/// How the file is stored, the number of samples, which columns there are (two bytes), and the shard.
+/// Input: how the file is stored (one byte), the number of samples (one byte), its columns (two bytes), the shard.
 pub(super) fn mds_shard(data: &[u8]) {
     let Some((&[stored, samples, low, high], bytes)) = data.split_first_chunk::<4>() else { return };
     let chosen = u16::from_le_bytes([low, high]);
@@ -77,7 +77,7 @@ fn zstd(bytes: &[u8]) -> Option<Vec<u8>> {
     writer.write_all(bytes).and_then(|()| writer.finish()).ok()
 }
 
-/// Reads by map and by positioned reads, which must give the same.
+/// Reads through a memory map and with positioned reads; the results must be equal.
 fn read_all(files: &Files) {
     let Some(place) = Place::new() else { return };
     if place.put(files).is_none() {
@@ -88,7 +88,7 @@ fn read_all(files: &Files) {
     let _ = verify(&place.path(""), &mut |_, _| Ok(()));
 }
 
-/// The samples that can be read.
+/// The first samples; `None` for each that cannot be read.
 fn rows(place: &Place, access: Access) -> Vec<Option<String>> {
     let limits = Limits { max_value_bytes: MAX_VALUE_BYTES, ..Limits::default() };
     let options = Options { access, hashes: Hashes::All, limits, unpack: Unpack::Memory };

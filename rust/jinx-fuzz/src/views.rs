@@ -1,4 +1,4 @@
-//! Saved views: their members of the footer, their arrays, and new paths for their bases.
+//! Targets for saved views: their footer members, their arrays, and new paths for their bases.
 
 use super::datasets;
 use super::footers::signed;
@@ -64,7 +64,7 @@ fn read(path: &Path) {
     }
 }
 
-/// The view stays the same wherever its bases are.
+/// Replaces the paths of the bases. The rest of the view must stay the same.
 fn move_bases(path: &Path) {
     let options = OpenOptions { views: true, ..OpenOptions::default() };
     let opened = || Shard::open(path, &options).ok().map(|shard| shard.footer().clone());

@@ -1,4 +1,4 @@
-//! A valid dataset with changes, or any files at all, read in every way there is.
+//! Target for whole files: a damaged dataset, or any bytes, read in every way.
 
 use super::datasets;
 use super::mutate::{Bytes, mutate};
@@ -14,10 +14,10 @@ use jinx_format::repair::repair;
 use jinx_format::verify::verify;
 use std::path::Path;
 
-/// Rows read of one file.
+/// The most rows to read from one file.
 pub(super) const MAX_ROWS: u64 = 20;
 const MAX_VALUE_BYTES: u64 = 16 << 20;
-/// The first byte of an input that is itself a pair: then the main file's length (4 bytes), main file, sidecar.
+/// The first byte of an input that contains a pair. After it: the main file's length (4 bytes), main file, sidecar.
 const RAW: u8 = 255;
 
 pub(super) fn open_whole_file(data: &[u8]) {
@@ -33,7 +33,7 @@ pub(super) fn open_whole_file(data: &[u8]) {
     let _ = repair(&place.path("a.jinx"), None, true);
 }
 
-/// The files that an input stands for: a pair, or one of these datasets with changes.
+/// The files that an input describes: a pair, or one of `datasets` with changes.
 pub(super) fn changed(first: u8, rest: &[u8], datasets: &[Files]) -> Files {
     if first == RAW { raw(rest) } else { mutated(first, rest, datasets) }
 }
@@ -57,7 +57,7 @@ fn mutated(which: u8, program: &[u8], all: &[Files]) -> Files {
     files
 }
 
-/// Opens and reads everything by map and by positioned reads; what can be read both ways must be the same.
+/// Reads everything through a memory map and with positioned reads. Values that can be read both ways must be equal.
 pub(super) fn read_all(path: &Path) {
     let limits = Limits { max_value_bytes: MAX_VALUE_BYTES, ..Limits::default() };
     let mut opened = Vec::new();

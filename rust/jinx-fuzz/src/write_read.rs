@@ -1,5 +1,5 @@
-//! Rows that the fuzzer makes up, written in every variant: those that are accepted come back equal, the others cost
-//! nobody else, and verify finds nothing.
+//! Target for the writer: writes random rows in every variant. Accepted rows must be equal when they are read, a
+//! rejected row must not affect the others, and `verify` must find no problem.
 
 use super::mutate::Bytes;
 use super::place::Place;
@@ -55,7 +55,7 @@ pub(super) fn write_read(data: &[u8]) {
     }
 }
 
-/// Small limits, for the writer and for the reader.
+/// Sets small limits for the writer, and returns those for the reader.
 fn limit(options: &mut WriteOptions, bits: u8) -> Limits {
     let mut limits = Limits::default();
     if bits & 1 != 0 {
@@ -70,7 +70,7 @@ fn limit(options: &mut WriteOptions, bits: u8) -> Limits {
     limits
 }
 
-/// Writes all rows; returns those that were accepted.
+/// Writes the rows; returns those that the writer accepted.
 fn write<'v>(writer: &mut DatasetWriter, rows: &'v [Value]) -> Vec<&'v Value> {
     let (mut rest, mut accepted) = (rows, Vec::new());
     loop {
@@ -96,7 +96,7 @@ fn read(place: &Place, access: Access, limits: Limits) -> Result<Vec<Value>, Str
     (0..shard.len()).map(row).collect::<jinx_core::Result<_>>().map_err(|error| error.to_string())
 }
 
-/// The value that came back as another one.
+/// The first value that differs, as written and as read.
 fn difference<'v>(row: &'v Value, found: &'v Value) -> Option<(&'v Value, &'v Value)> {
     if row == found {
         return None;
@@ -109,7 +109,7 @@ fn difference<'v>(row: &'v Value, found: &'v Value) -> Option<(&'v Value, &'v Va
     Some((row, found))
 }
 
-/// One of the variants that the writer knows.
+/// Options for one of the variants that the writer can write.
 pub(super) fn options_of(bits: u8) -> WriteOptions {
     let mut options = WriteOptions { threads: 1, ..WriteOptions::default() };
     options.encode.sidecar = bits & 1 == 0;
@@ -178,7 +178,7 @@ fn eight(program: &mut Bytes<'_>) -> [u8; 8] {
     std::array::from_fn(|_| program.byte())
 }
 
-/// Not a number is not equal to itself.
+/// Replaces NaN, which is not equal to itself.
 fn float(value: f64) -> Value {
     Value::Float(if value.is_nan() { f64::INFINITY } else { value })
 }

@@ -1,4 +1,4 @@
-//! The fuzzer's targets without the fuzzer: the corpus again, the vectors, and both with random damage.
+//! Runs the fuzz targets without the fuzzer: on the corpus, on the vectors, and on both with random damage.
 #![allow(clippy::unwrap_used)]
 
 mod fuzz_seeds;
@@ -11,7 +11,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::LazyLock;
 
-/// The inputs to begin with, by target.
+/// The seed inputs of each target.
 static SEEDS: LazyLock<Vec<Vec<Vec<u8>>>> = LazyLock::new(|| {
     let mut vectors = fuzz_seeds::from_vectors();
     TARGETS
@@ -45,7 +45,7 @@ fn every_target_has_its_program() {
     assert_eq!(programs, names);
 }
 
-/// Seed, byte changes, a part that is put in, and where the input ends.
+/// The seed, changes to bytes, bytes to insert, and where to cut the input.
 type Damage = (Index, Vec<(Index, u8)>, Option<(Index, Vec<u8>)>, Option<Index>);
 
 fn damage() -> impl Strategy<Value = Damage> {
@@ -73,7 +73,7 @@ fn damaged(inputs: &[Vec<u8>], (seed, changes, part, end): &Damage) -> Vec<u8> {
     input
 }
 
-/// 300 inputs of each kind, or as many as `PROPTEST_CASES` says.
+/// 300 inputs for each target, or the number in `PROPTEST_CASES`.
 fn config() -> Config {
     let asked = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok());
     Config { cases: asked.unwrap_or(300), failure_persistence: None, ..Config::default() }

@@ -1,4 +1,4 @@
-//! Counting characters.
+//! Counts the characters of texts.
 
 use crate::rows::map;
 use jinx_core::Result;
@@ -12,7 +12,7 @@ use std::sync::LazyLock;
 pub enum Class {
     /// Every code point.
     All,
-    /// Letters of any script; the marks that some write vowels with are none.
+    /// Letters of any script, without the marks that some scripts use for vowels.
     Letter,
     /// Letters, digits and other numbers of any script.
     Alphanumeric,
@@ -22,16 +22,17 @@ pub enum Class {
     Whitespace,
     /// Neither letters nor digits nor white space.
     Symbol,
-    /// Punctuation, symbols, digits and other numbers, white space and control characters of any script, what takes no
-    /// room, and what makes a character an emoji: not letters, and not the marks that scripts write vowels with.
+    /// Punctuation, symbols, digits and other numbers, white space, control characters, characters without width, and
+    /// the characters that turn another one into an emoji, of any script. Neither letters nor the marks that some
+    /// scripts use for vowels.
     Special,
 }
 
-/// A set of characters: a bit for each code point.
+/// A set of characters, with one bit for each code point.
 struct Set(Vec<u64>);
 
 impl Set {
-    /// The characters of a class of a regular expression.
+    /// The characters that a character class of a regular expression matches.
     fn new(class: &str) -> Self {
         let mut bits = vec![0_u64; 0x11_0000 / 64];
         let parsed = regex_syntax::parse(class).map(|hir| hir.into_kind());
@@ -75,7 +76,7 @@ impl Class {
     }
 }
 
-/// How many code points of a class each text has.
+/// The number of code points of a class in each text.
 ///
 /// # Errors
 /// As `rows::fill`.
@@ -83,10 +84,10 @@ pub fn count(texts: &[&str], class: Class, threads: usize) -> Result<Vec<u64>> {
     map(texts, 0, threads, || (), |(), text| to_u64(count_in(text, class)))
 }
 
-/// How many bytes begin a character.
+/// The number of bytes that start a character.
 #[inline(always)]
 fn starts_in(bytes: &[u8]) -> usize {
-    // Few enough for a sum in one byte, which is what vector instructions add fastest.
+    // The sum of 128 bits fits into one byte. Vector instructions add bytes fastest.
     let sums =
         bytes.chunks(128).map(|part| part.iter().map(|byte| u8::from(byte & 0xC0 != 0x80)).sum::<u8>());
     sums.map(usize::from).sum()

@@ -1,18 +1,18 @@
-//! Groups of positions that are connected by equal keys.
+//! Groups of positions: positions with equal keys are in one group.
 
 use jinx_core::error::{Error, Result};
 use jinx_core::num::to_usize;
 
-/// A union-find over positions; the least position of a group names it.
+/// A union-find over positions. The name of a group is its smallest position.
 pub struct Clusters {
     parents: Vec<u64>,
 }
 
 impl Clusters {
-    /// Each of `count` positions alone.
+    /// Puts each of `count` positions into its own group.
     ///
     /// # Errors
-    /// `Limit` when they do not fit into memory.
+    /// `Limit` if they do not fit into memory.
     pub fn new(count: u64) -> Result<Self> {
         let size = to_usize(count, "the number of samples")?;
         let mut parents = Vec::new();
@@ -23,10 +23,10 @@ impl Clusters {
         Ok(Self { parents })
     }
 
-    /// Joins the positions whose keys are equal.
+    /// Joins the groups of positions with equal keys.
     ///
     /// # Errors
-    /// `Invalid` for a position that there is not, or another number of keys than positions.
+    /// `Invalid` for a position that does not exist, or if there are not as many keys as positions.
     pub fn join_equal(&mut self, keys: &[u64], positions: &[u64]) -> Result<()> {
         if keys.len() != positions.len() {
             return Err(Error::invalid(format!("{} keys for {} positions", keys.len(), positions.len())));
@@ -40,7 +40,7 @@ impl Clusters {
                 self.join(first, second)?;
             }
         }
-        // A key that occurs once was not looked at.
+        // The position of a key that occurs once has not been checked.
         let count = self.parents.len();
         match positions.iter().find(|&&position| usize::try_from(position).map_or(true, |at| at >= count)) {
             Some(position) => Err(Error::invalid(format!("position {position} of {count} samples"))),
@@ -48,10 +48,10 @@ impl Clusters {
         }
     }
 
-    /// Joins two positions.
+    /// Joins the groups of two positions.
     ///
     /// # Errors
-    /// `Invalid` for a position that there is not.
+    /// `Invalid` for a position that does not exist.
     pub fn join(&mut self, one: u64, other: u64) -> Result<()> {
         let (one, other) = (self.root(one)?, self.root(other)?);
         let (least, most) = (one.min(other), one.max(other));
@@ -59,13 +59,13 @@ impl Clusters {
         Ok(())
     }
 
-    /// The least position of the group of each position.
+    /// For each position, the smallest position of its group.
     ///
     /// # Errors
     /// None for positions that were joined.
     pub fn roots(&mut self) -> Result<Vec<u64>> {
         for position in 0..jinx_core::num::to_u64(self.parents.len()) {
-            // A parent is never larger than its child, and so is known by now.
+            // A parent is never larger than its child, so its root is already known.
             let parent = *self.parent(position)?;
             let root = *self.parent(parent)?;
             *self.parent(position)? = root;

@@ -1,13 +1,13 @@
-//! E-mail and IP addresses in texts, replaced.
+//! Replaces e-mail and IP addresses in texts.
 
 use crate::rows::map;
 use jinx_core::Result;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-/// Each text with its e-mail addresses replaced; `None` for one that has none.
+/// Replaces the e-mail addresses in each text; `None` for a text that has none.
 ///
-/// An address is letters, digits and `.-+_%` of ASCII, an `@`, and a domain of at least two labels whose last one has two
-/// letters or more. A dot or hyphen at its end belongs to the sentence.
+/// An address consists of ASCII letters, ASCII digits and `.-+_%`, an `@`, and a domain of at least two labels. The
+/// last label has at least two letters. A dot or hyphen at the end is not part of the address.
 ///
 /// # Errors
 /// As `rows::fill`.
@@ -15,9 +15,9 @@ pub fn replace_emails(texts: &[&str], replacement: &str, threads: usize) -> Resu
     map(texts, None, threads, || (), |(), text| replaced(text, replacement, next_email))
 }
 
-/// Each text with its IP addresses of version 4 and 6 replaced; `None` for one that has none.
+/// Replaces the IP addresses of version 4 and 6 in each text; `None` for a text that has none.
 ///
-/// Only what is an address counts: not `999.1.1.1`, a version number of five parts, or a time of day.
+/// Only valid addresses are replaced: not `999.1.1.1`, a version number of five parts, or a time of day.
 ///
 /// # Errors
 /// As `rows::fill`.
@@ -60,7 +60,7 @@ fn next_email(text: &str, from: usize) -> Option<(usize, usize)> {
             return Some((start, at + 1 + domain));
         }
         at += 1;
-        least = at; // no address reaches over an @, so that a text of many is read once
+        least = at; // no address extends over another @, so a text with many @ is read once
     }
 }
 
@@ -68,7 +68,7 @@ fn is_local(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'+' | b'_' | b'%')
 }
 
-/// The length of the domain at the beginning; 0 if there is none.
+/// The length of the domain at the start of `bytes`; 0 if there is none.
 fn domain_length(bytes: &[u8]) -> usize {
     let run = bytes
         .iter()
@@ -117,7 +117,7 @@ fn is_of_ip(byte: u8) -> bool {
     byte.is_ascii_hexdigit() || matches!(byte, b'.' | b':')
 }
 
-/// The address in a run of hexadecimal digits, dots and colons; a port and the punctuation of a sentence are not of it.
+/// Finds the address in a run of hexadecimal digits, dots and colons, without a port and without punctuation around it.
 fn address_in(run: &str) -> Option<(usize, usize)> {
     if !run.bytes().any(|byte| matches!(byte, b'.' | b':')) {
         return None;

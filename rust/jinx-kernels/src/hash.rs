@@ -4,13 +4,13 @@ use crate::rows::map;
 use jinx_core::Result;
 use twox_hash::XxHash3_128;
 
-/// What makes no difference between two texts.
+/// Differences between texts to ignore.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ignore {
     /// Upper and lower case.
     pub case: bool,
-    /// Everything that is not a letter: white space, digits, punctuation, symbols. What has no letter differs from what has
-    /// none and is written otherwise.
+    /// Everything that is not a letter: white space, digits, punctuation, symbols. Has no effect on a text
+    /// without letters, so that different texts without letters have different hashes.
     pub non_letters: bool,
     /// White space at both ends.
     pub ends: bool,

@@ -1,4 +1,4 @@
-//! N-gram language models with back-off, as ARPA files hold them, and how probable texts are under them.
+//! N-gram language models with back-off from ARPA files, and the probability of texts under them.
 
 use crate::rows::fill;
 use crate::trie::{BEGIN, END, ROOT, Trie, UNKNOWN, Units, for_each_unit};
@@ -10,15 +10,15 @@ use std::io::{BufRead, Read};
 
 /// The largest order of a model.
 pub const MAX_ORDER: usize = 10;
-/// Bytes of a line of an ARPA file: far beyond ten words, so that another kind of file is refused early.
+/// The most bytes in a line of an ARPA file. Ten words need far less, and other kinds of files are rejected early.
 const MAX_LINE: u64 = 1 << 16;
-/// The decimal logarithm of an unknown word's probability where a model has none, as in KenLM.
+/// The decimal logarithm of an unknown word's probability if the model has none, as in KenLM.
 const NO_PROBABILITY: f32 = -100.0;
 const LINES_PER_CHECK: u64 = 1 << 16;
 
 #[derive(Clone, Copy, Default)]
 struct Weights {
-    /// Decimal logarithms, both.
+    /// A decimal logarithm, like `backoff`.
     probability: f32,
     backoff: f32,
 }
@@ -28,7 +28,7 @@ pub struct Model {
     order: usize,
     words: HashMap<Box<str>, u32>,
     ngrams: Trie,
-    /// By node.
+    /// The weights of each node.
     weights: Vec<Weights>,
 }
 
@@ -36,7 +36,7 @@ impl Model {
     /// Reads an ARPA file.
     ///
     /// # Errors
-    /// `Corrupt` for what is not one, `Truncated` where its end is missing; both name the line. Errors of reading.
+    /// `Corrupt` if it is not an ARPA file, `Truncated` if its end is missing; both name the line. Errors of reading.
     pub fn read(file: impl BufRead) -> Result<Self> {
         let mut lines = Lines { file, number: 0, line: Vec::new() };
         let counts = read_counts(&mut lines)?;
@@ -71,12 +71,12 @@ impl Model {
         Ok(model)
     }
 
-    /// Words of its longest n-grams.
+    /// The number of words in its longest n-grams.
     pub fn order(&self) -> usize {
         self.order
     }
 
-    /// How many words it knows, its marks included.
+    /// The number of words that it has, including marks such as `<s>`.
     pub fn word_count(&self) -> usize {
         self.words.len()
     }
@@ -122,8 +122,8 @@ impl Model {
         usize::try_from(node).ok().and_then(|at| self.weights.get(at)).copied().unwrap_or_default()
     }
 
-    /// The decimal logarithm of a word's probability; `contexts` are the nodes of the last 0, 1, 2, ... words, where
-    /// the model has them, and become those that end with the word.
+    /// The decimal logarithm of a word's probability. `contexts` has the nodes of the last 0, 1, 2, ... words, if the
+    /// model has them. They are replaced by the nodes that end with this word.
     fn step(&self, contexts: &mut Vec<Option<u32>>, next: &mut Vec<Option<u32>>, word: Option<u32>) -> f64 {
         next.clear();
         next.push(Some(ROOT));
@@ -156,9 +156,9 @@ impl Model {
     }
 }
 
-/// For each text the decimal logarithm of its probability and the number of words that make it up, after one another.
+/// Two numbers for each text, one after the other: the decimal logarithm of its probability, and its number of words.
 ///
-/// Each line of a text is a sentence whose end counts as a word. Lines without words do not count.
+/// Each line of a text is a sentence. The end of a sentence counts as a word. Lines without words do not count.
 ///
 /// # Errors
 /// As `rows::fill`.
@@ -169,7 +169,7 @@ pub fn score(texts: &[&str], model: &Model, units: Units, threads: usize) -> Res
         for line in text.lines() {
             let mut is_empty = true;
             model.start(contexts);
-            // The closure does not fail.
+            // The closure never fails.
             let _ = for_each_unit(line, units, |word| {
                 is_empty = false;
                 sum += model.step(contexts, next, model.id(word));
@@ -193,7 +193,7 @@ fn number(part: Option<&str>) -> std::result::Result<f32, String> {
     parsed.ok().filter(|value| value.is_finite()).ok_or_else(|| format!("{part:?} is not a number"))
 }
 
-/// The head: how many n-grams of each order there are.
+/// Reads the header, which has the number of n-grams of each order.
 fn read_counts<R: BufRead>(lines: &mut Lines<R>) -> Result<Vec<u64>> {
     let not_arpa = "not an ARPA file, which starts with \\data\\; KenLM's binary files are made from one";
     loop {
@@ -232,7 +232,7 @@ struct Lines<R> {
 }
 
 impl<R: BufRead> Lines<R> {
-    /// The next line without white space at its ends; None at the end of the file.
+    /// The next line, without white space at its ends; `None` at the end of the file.
     fn next(&mut self) -> Result<Option<&str>> {
         self.line.clear();
         let read = (&mut self.file).take(MAX_LINE).read_until(b'\n', &mut self.line);

@@ -1,4 +1,4 @@
-//! How many words of a text are in a list.
+//! Counts the words of a text that are in a list.
 
 use crate::repetition::hash_lowercase;
 use crate::rows::fill;
@@ -7,18 +7,18 @@ use jinx_core::Result;
 use jinx_core::num::to_u64;
 use std::collections::HashSet;
 
-/// Words, and how to look for them.
+/// A list of words, and how to look for them.
 pub struct Lexicon {
     hashes: HashSet<u64>,
-    /// Numbers of successive words that are looked for too, joined.
+    /// Sizes of groups of successive words. The joined words of a group are also looked for.
     groups: Vec<usize>,
     joiner: String,
 }
 
 impl Lexicon {
-    /// A list of words, compared in lower case.
+    /// Words are compared in lower case.
     ///
-    /// `groups` are numbers of successive words that are words too when they are joined with `joiner`.
+    /// `groups` has sizes of groups of successive words. Joined with `joiner`, each group counts as another word.
     pub fn new<'a>(words: impl IntoIterator<Item = &'a str>, groups: &[usize], joiner: &str) -> Self {
         Self {
             hashes: words.into_iter().map(hash_lowercase).collect(),
@@ -28,7 +28,7 @@ impl Lexicon {
     }
 }
 
-/// How many words of each text are in the list, and how many words it has, after one another.
+/// Two numbers for each text, one after the other: its words that are in the list, and all its words.
 ///
 /// # Errors
 /// As `rows::fill`.

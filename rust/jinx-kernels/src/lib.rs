@@ -1,7 +1,7 @@
-//! What operators do to whole columns of texts: counting, cleaning, hashing, finding near-duplicates.
+//! Kernels of operators on whole columns of texts: they count, clean and hash texts, and find near-duplicates.
 //!
-//! Pure functions over string slices, on several threads where there is enough to do. They know no Arrow, no Python and
-//! no files.
+//! Kernels are pure functions over string slices. They use several threads if there is enough work. They do not use
+//! Arrow, Python or files.
 
 pub mod characters;
 pub mod clusters;

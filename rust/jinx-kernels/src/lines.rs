@@ -1,12 +1,13 @@
-//! Lines of texts.
+//! Measures the lines of texts.
 
 use crate::rows::fill;
 use jinx_core::Result;
 use jinx_core::num::to_u64;
 
-/// The number of lines of each text, and the code points of its longest one, after one another.
+/// Two numbers for each text, one after the other: its number of lines, and the code points in its longest line.
 ///
-/// A line ends at any of Unicode's line boundaries; `\r\n` is one. A text that ends with one has no empty line after it.
+/// A line ends at any line boundary of Unicode; `\r\n` is one boundary. No empty line follows a boundary at the end of
+/// a text.
 ///
 /// # Errors
 /// As `rows::fill`.

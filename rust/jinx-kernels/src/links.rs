@@ -1,13 +1,13 @@
-//! Links in texts: where they begin and end, and texts without them.
+//! Finds and replaces links in texts.
 
 use crate::rows::map;
 use jinx_core::Result;
 
-/// Each text with its links replaced; `None` for one that has none.
+/// Replaces the links in each text; `None` for a text that has none.
 ///
-/// A link begins with `http://`, `https://`, `ftp://` or `www.` in any case, after something that is neither letter nor digit.
-/// It ends before white space, a quotation mark, an angle bracket or punctuation of Chinese and Japanese; punctuation at
-/// its end, and a closing bracket that it does not open, belong to the sentence.
+/// A link starts with `http://`, `https://`, `ftp://` or `www.`, in upper or lower case, and not directly after a
+/// letter or digit. It ends before white space, a quotation mark, an angle bracket, or Chinese or Japanese punctuation.
+/// Punctuation at its end is not part of it, nor is a closing bracket that it does not open.
 ///
 /// # Errors
 /// As `rows::fill`.
@@ -32,7 +32,7 @@ fn without_links(text: &str, replacement: &str) -> Option<String> {
     })
 }
 
-/// Where the first link that starts at `from` or later begins and ends.
+/// The start and the end of the first link at or after `from`.
 fn next_link(text: &str, mut from: usize) -> Option<(usize, usize)> {
     let bytes = text.as_bytes();
     loop {
@@ -54,7 +54,7 @@ fn next_link(text: &str, mut from: usize) -> Option<(usize, usize)> {
     }
 }
 
-/// The length of `http://` and the like at the beginning.
+/// The length of `http://` or another start of a link, if `bytes` starts with one.
 fn prefix_length(bytes: &[u8]) -> Option<usize> {
     let begins =
         |prefix: &[u8]| bytes.get(..prefix.len()).is_some_and(|start| start.eq_ignore_ascii_case(prefix));

@@ -1,7 +1,7 @@
 //! MinHash signatures of texts and the keys of their bands, for finding near-duplicates.
 //!
-//! The share of equal elements of two signatures estimates the Jaccard similarity of the two sets of shingles. Two texts
-//! are candidates when all elements of one band are equal.
+//! The share of equal elements of two signatures estimates the Jaccard similarity of the two sets of shingles. Two
+//! texts are candidates if all elements of one band are equal.
 
 use crate::repetition::hash_lowercase;
 use crate::rows::fill;
@@ -9,38 +9,38 @@ use jinx_core::error::{Error, Result};
 use pulp::Arch;
 use twox_hash::XxHash3_64;
 
-/// What the shingles of a text are made of.
+/// The tokens that shingles consist of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tokens {
-    /// What lies between white space.
+    /// Split at white space.
     Space,
-    /// What lies between white space and punctuation.
+    /// Split at white space and punctuation.
     Punctuation,
     /// Code points.
     Character,
 }
 
-/// How signatures are made; two are comparable only when all of this is equal.
+/// How to make signatures. Two signatures are comparable only if their schemes are equal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scheme {
     pub tokens: Tokens,
-    /// Tokens of a shingle. A text with fewer has one shingle of all its tokens.
+    /// Tokens per shingle. A text with fewer tokens has one shingle of all its tokens.
     pub window: usize,
     pub lowercase: bool,
-    /// Elements of a signature.
+    /// Elements per signature.
     pub permutations: usize,
 }
 
-/// The most elements of a signature: more make it no better, and the memory is per text.
+/// The most elements of a signature. More elements do not improve it, and every text needs memory for them.
 const MAX_PERMUTATIONS: usize = 4096;
 const MAX_WINDOW: usize = 1024;
 const COMBINE: u64 = 0x9FB2_1C65_1E98_DF25;
 
 impl Scheme {
-    /// Refuses what no signature can be made of.
+    /// Checks that signatures can be made with this scheme.
     ///
     /// # Errors
-    /// `Invalid` for a number that is out of range.
+    /// `Invalid` if a number is out of range.
     pub(crate) fn check(&self) -> Result<()> {
         if self.permutations == 0 || self.permutations > MAX_PERMUTATIONS {
             return Err(Error::invalid(format!(
@@ -55,12 +55,12 @@ impl Scheme {
     }
 }
 
-/// The signature of each text, `scheme.permutations` elements after one another.
+/// The signatures of all texts, one after another. Each has `scheme.permutations` elements.
 ///
-/// A text without tokens has a signature of all ones.
+/// In the signature of a text without tokens, all bits are 1.
 ///
 /// # Errors
-/// `Invalid` for a scheme that cannot be; as `rows::fill`.
+/// `Invalid` for an invalid scheme; otherwise as `rows::fill`.
 pub fn signatures(texts: &[&str], scheme: Scheme, threads: usize) -> Result<Vec<u32>> {
     scheme.check()?;
     let (factors, terms) = permutations(scheme.permutations);
@@ -72,11 +72,11 @@ pub fn signatures(texts: &[&str], scheme: Scheme, threads: usize) -> Result<Vec<
     })
 }
 
-/// One key for each band of each signature: equal where all elements of the band are. Elements that no band takes make
-/// no difference.
+/// One key for each band of each signature. Two keys are equal if all elements of their bands are equal. Elements
+/// outside the bands are ignored.
 ///
 /// # Errors
-/// `Invalid` when the bands do not fit into a signature.
+/// `Invalid` if the bands do not fit into a signature.
 pub fn band_keys(signatures: &[u32], permutations: usize, bands: usize, rows: usize) -> Result<Vec<u64>> {
     let fits = bands.checked_mul(rows).is_some_and(|size| (1..=permutations).contains(&size));
     if !fits {
@@ -135,7 +135,8 @@ impl pulp::NullaryFnOnce for Minima<'_> {
     }
 }
 
-/// Factors (odd) and terms of the permutations `x -> factor * x + term` of 32-bit numbers; the same on every machine.
+/// The factors (odd) and terms of the permutations `x -> factor * x + term` of 32-bit numbers. They are the same on
+/// every machine.
 fn permutations(count: usize) -> (Vec<u32>, Vec<u32>) {
     let mut state = 42_u64;
     let mut next = || {
@@ -167,7 +168,7 @@ impl Shingles {
         self.hashes = hashes;
     }
 
-    /// Calls `each` with a hash of every shingle, in order.
+    /// Calls `each` with the hash of every shingle, in order.
     pub(crate) fn for_each(&mut self, text: &str, scheme: Scheme, mut each: impl FnMut(u64)) {
         self.tokens.clear();
         let tokens = &mut self.tokens;

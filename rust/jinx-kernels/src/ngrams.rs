@@ -1,4 +1,4 @@
-//! N-grams of words as hashes, for finding texts that overlap with others.
+//! Hashes of word n-grams, for finding texts that overlap with others.
 
 use crate::repetition::hash_lowercase;
 use crate::rows::map;
@@ -6,16 +6,16 @@ use crate::words::{Split, for_each_word};
 use jinx_core::error::{Error, Result};
 use std::collections::HashMap;
 
-/// N-grams by hash, each with the number of the text that it comes from.
+/// The hashes of n-grams, each with the number of its text.
 #[derive(Default)]
 pub struct Index {
     texts: HashMap<u64, u64>,
 }
 
 impl Index {
-    /// Adds the n-grams of texts; an n-gram that several have belongs to the first.
+    /// Adds the n-grams of texts. An n-gram that occurs in several texts belongs to the first one.
     ///
-    /// A text with fewer than `n` words has one n-gram of all of them.
+    /// A text with fewer than `n` words has one n-gram of all its words.
     ///
     /// # Errors
     /// `Invalid` for an `n` of 0; as `rows::fill`.
@@ -36,8 +36,8 @@ impl Index {
         Ok(())
     }
 
-    /// For each text the number of the first text of the index with which it shares an n-gram and the place of the
-    /// n-gram's first word among its words, after one another; `u64::MAX` twice where there is none.
+    /// Finds the first n-gram of each text that is in the index. Returns the number of the indexed text that it belongs
+    /// to, and the place of its first word among the words of the text; `u64::MAX` twice if there is none.
     ///
     /// # Errors
     /// As `add`.

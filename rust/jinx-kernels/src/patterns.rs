@@ -1,21 +1,21 @@
-//! Regular expressions over texts, with a bound on the steps that one may take.
+//! Replaces matches of regular expressions in texts, with a limit on backtracking.
 
 use crate::rows::map;
 use fancy_regex::{Captures, Regex, RegexBuilder};
 use jinx_core::Result;
 use jinx_core::error::Error;
 
-/// Steps of backtracking in one text: one with lookaround, back references or word boundaries takes about one for each
-/// character, others take none.
+/// The most backtracking steps in one text. A pattern with lookaround, back references or word boundaries takes about
+/// one step per character; other patterns take none.
 const MAX_STEPS: usize = 10_000_000;
 
-/// A regular expression and what its matches become.
+/// A regular expression, and the replacement of its matches.
 pub struct Replacement {
     pattern: Regex,
     parts: Vec<Part>,
 }
 
-/// A piece of what a match becomes.
+/// A part of the replacement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Part {
     Text(String),
@@ -27,7 +27,7 @@ impl Replacement {
     /// Compiles a pattern.
     ///
     /// # Errors
-    /// `Invalid` for a pattern that does not parse or a group that it does not have.
+    /// `Invalid` if the pattern cannot be parsed, or does not have a group that a part names.
     pub fn new(pattern: &str, parts: Vec<Part>) -> Result<Self> {
         let compiled = RegexBuilder::new(pattern)
             .backtrack_limit(MAX_STEPS)
@@ -69,10 +69,10 @@ impl Replacement {
     }
 }
 
-/// Each text with the matches replaced; `None` for one that has none.
+/// Replaces the matches in each text; `None` for a text without a match.
 ///
 /// # Errors
-/// `Limit` naming the first text in which the pattern takes too many steps; as `rows::fill`.
+/// `Limit` if the pattern takes too many steps, naming the first such text; otherwise as `rows::fill`.
 pub fn replace(texts: &[&str], replacement: &Replacement, threads: usize) -> Result<Vec<Option<String>>> {
     let found = map(texts, Ok(None), threads, || (), |(), text| replacement.replaced(text))?;
     found

@@ -1,29 +1,29 @@
-//! How much of a text is repeated: n-grams of characters and of words.
+//! Measures repetition in texts, by n-grams of characters or of words.
 
 use crate::rows::map;
 use crate::words::{Split, for_each_word};
 use jinx_core::Result;
 use twox_hash::XxHash3_64;
 
-/// Multiplies a rolling hash: odd, and without a pattern in its bits.
+/// The multiplier of the rolling hash. It is odd, and its bits have no pattern.
 const BASE: u64 = 0x9E37_79B9_7F4A_7C15;
 const MIX: u64 = 0xD6E8_FEB8_6659_FD93;
 
-/// Counts of 64-bit keys in open addressing, reused from text to text.
+/// Counts 64-bit keys in a hash table with open addressing, which is reused for the next text.
 #[derive(Default)]
 pub struct Counter {
     keys: Vec<u64>,
     counts: Vec<u32>,
     used: Vec<usize>,
-    /// Of the words or characters of the present text.
+    /// The hashes of the words or characters of the current text.
     hashes: Vec<u64>,
     repeated: Vec<u32>,
-    /// Of the places that the present text uses: after a huge text they are not all.
+    /// The bit mask of places that the current text uses. After a huge text, the table has more places.
     mask: usize,
 }
 
 impl Counter {
-    /// Makes room for `keys` keys and forgets all.
+    /// Removes all keys and makes room for `keys` new ones.
     fn reset(&mut self, keys: usize) {
         let size = (keys.max(8) * 2).next_power_of_two();
         if self.keys.len() < size {
@@ -40,7 +40,7 @@ impl Counter {
 
     fn add(&mut self, key: u64) {
         let mask = self.mask;
-        // The mask keeps what fits, whatever the width of usize.
+        // The mask keeps only bits that fit into any usize.
         #[allow(clippy::cast_possible_truncation)]
         let mut place = (key.wrapping_mul(MIX) >> 20) as usize & mask;
         loop {
@@ -57,7 +57,7 @@ impl Counter {
         self.counts[place] = self.counts[place].saturating_add(1);
     }
 
-    /// Adds the n-grams of `hashes`; their number.
+    /// Adds the n-grams of `hashes`; returns their number.
     fn add_ngrams(&mut self, n: usize) -> usize {
         let hashes = std::mem::take(&mut self.hashes);
         let ngrams = (hashes.len() + 1).saturating_sub(n.max(1));
@@ -79,7 +79,7 @@ impl Counter {
         ngrams
     }
 
-    /// How often each n-gram occurs that occurs more than once.
+    /// The counts of n-grams that occur more than once.
     fn repeated(&mut self) -> &mut [u32] {
         self.repeated.clear();
         let counts = self.used.iter().map(|&place| self.counts[place]);
@@ -88,9 +88,9 @@ impl Counter {
     }
 }
 
-/// The share of the most frequent n-grams of characters among all n-grams of each text, 0 for a text without any.
+/// For each text, the share of the most frequent character n-grams among all its n-grams; 0 for a text without n-grams.
 ///
-/// Of k different n-grams of which m occur more than once, the min(√k, m) most frequent ones count.
+/// If a text has k different n-grams and m of them occur more than once, the min(√k, m) most frequent ones count.
 ///
 /// # Errors
 /// As `rows::fill`.
@@ -108,8 +108,8 @@ pub fn characters(texts: &[&str], n: usize, threads: usize) -> Result<Vec<f64>> 
     })
 }
 
-/// The share of n-grams of words that occur more than once among all n-grams of each text, 0 for a text without any.
-/// Words are compared in lower case.
+/// For each text, the share of word n-grams that occur more than once among all its n-grams; 0 for a text without
+/// n-grams. Words are compared in lower case.
 ///
 /// # Errors
 /// As `rows::fill`.
@@ -123,7 +123,7 @@ pub fn words(texts: &[&str], n: usize, split: Split, threads: usize) -> Result<V
     })
 }
 
-/// A hash of a word in lower case.
+/// The hash of a word in lower case.
 pub fn hash_lowercase(word: &str) -> u64 {
     let bytes = word.as_bytes();
     if !bytes.iter().any(|byte| byte.is_ascii_uppercase() || !byte.is_ascii()) {

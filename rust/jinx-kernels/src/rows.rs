@@ -1,4 +1,4 @@
-//! A row of results for each text, computed in blocks on several threads.
+//! Computes a row of results for each text, in blocks on several threads.
 
 use jinx_core::error::{Error, Result};
 use jinx_core::interrupt;
@@ -8,15 +8,15 @@ use std::thread;
 
 /// Texts that one thread takes at a time.
 const BLOCK: usize = 64;
-/// Starting a thread costs what a kernel needs for about this many bytes.
+/// Starting a thread takes as long as a kernel takes for about this many bytes.
 const BYTES_PER_THREAD: usize = 64 << 10;
 
-/// Fills `width` elements for each text: `one(state, text, row)` with a state per thread that `state` makes.
+/// Fills `width` elements for each text by calling `one(state, text, row)`. `state` makes one state per thread.
 ///
-/// `threads` of 0 are all cores. Fewer are started where there is little text.
+/// If `threads` is 0, it starts one thread per core. It starts fewer threads for little text.
 ///
 /// # Errors
-/// `Interrupted`; `Internal` where a thread panicked; `Limit` where the result does not fit memory.
+/// `Interrupted`; `Internal` if a thread panics; `Limit` if the result does not fit into memory.
 pub fn fill<T: Clone + Send, S>(
     texts: &[&str],
     width: usize,
@@ -55,7 +55,7 @@ pub fn fill<T: Clone + Send, S>(
                 (1..count).map(|_| scope.spawn(|| caught(|| work(false), "a thread of a kernel"))).collect();
             let mut result = caught(|| work(true), "a kernel");
             if result.is_err() {
-                while next().is_some() {} // nothing is left for the others
+                while next().is_some() {} // leave no work for the other threads
             }
             for other in others {
                 let done = other.join().unwrap_or_else(|panic| {
@@ -69,7 +69,7 @@ pub fn fill<T: Clone + Send, S>(
     Ok(out)
 }
 
-/// One result for each text; see `fill`.
+/// Computes one result for each text; see `fill`.
 ///
 /// # Errors
 /// As `fill`.

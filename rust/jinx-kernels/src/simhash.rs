@@ -1,4 +1,4 @@
-//! SimHash: 64 bits of a text that differ little where texts differ little, and which of them are near.
+//! SimHash: 64-bit hashes of texts. Similar texts have hashes that differ in few bits.
 
 use crate::clusters::Clusters;
 use crate::minhash::{Scheme, Shingles};
@@ -9,13 +9,13 @@ use jinx_core::num::to_u64;
 use std::collections::HashMap;
 
 const BITS: u32 = 64;
-/// Choices of blocks, each of which costs a pass over all hashes.
+/// The most choices of blocks. Each choice takes a pass over all hashes.
 const MAX_PASSES: usize = 1000;
 
-/// The SimHash of the shingles of each text, each as often as it occurs; 0 for a text without tokens.
+/// The SimHash of the shingles of each text; 0 for a text without tokens. A shingle counts as often as it occurs.
 ///
 /// # Errors
-/// `Invalid` for a scheme that cannot be; as `rows::fill`.
+/// `Invalid` for an invalid scheme; otherwise as `rows::fill`.
 pub fn signatures(texts: &[&str], scheme: Scheme, threads: usize) -> Result<Vec<u64>> {
     scheme.check()?;
     map(texts, 0, threads, Shingles::default, |shingles, text| {
@@ -29,13 +29,15 @@ pub fn signatures(texts: &[&str], scheme: Scheme, threads: usize) -> Result<Vec<
     })
 }
 
-/// The least position of the group of each hash. Hashes that differ in at most `distance` bits are of one group.
+/// For each hash, the smallest position of its group. Two hashes that differ in at most `distance` bits are in one
+/// group.
 ///
-/// Of `blocks` blocks of bits at least `blocks - distance` are equal in two such hashes. For each choice of so many
-/// blocks the hashes that agree in them are compared, so the result is exact.
+/// The bits of a hash are divided into `blocks` blocks. In two such hashes, at least `blocks - distance` blocks are
+/// equal. For each choice of `blocks - distance` blocks, hashes that have equal bits there are compared. So the result
+/// is exact.
 ///
 /// # Errors
-/// `Invalid` for a number of blocks that is not larger than the distance, or that gives too many choices.
+/// `Invalid` if `blocks` is not larger than `distance`, or if there are too many choices.
 pub fn near(hashes: &[u64], blocks: u32, distance: u32) -> Result<Vec<u64>> {
     let masks = masks(blocks, distance)?;
     let mut clusters = Clusters::new(to_u64(hashes.len()))?;
@@ -63,7 +65,7 @@ pub fn near(hashes: &[u64], blocks: u32, distance: u32) -> Result<Vec<u64>> {
     clusters.roots()
 }
 
-/// The bits of each choice of `blocks - distance` blocks.
+/// A mask of the bits for each choice of `blocks - distance` blocks.
 fn masks(blocks: u32, distance: u32) -> Result<Vec<u64>> {
     let bad = |what: String| Err(Error::invalid(what));
     if blocks == 0 || blocks > BITS || distance >= blocks {

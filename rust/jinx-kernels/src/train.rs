@@ -1,4 +1,4 @@
-//! N-gram language models from texts, with modified Kneser-Ney smoothing (Chen and Goodman, 1998), interpolated.
+//! Trains n-gram language models with interpolated modified Kneser-Ney smoothing (Chen and Goodman, 1998).
 
 use crate::language_model::MAX_ORDER;
 use crate::trie::{BEGIN, END, ROOT, Trie, UNKNOWN, Units, for_each_unit};
@@ -8,7 +8,7 @@ use jinx_core::num::{to_u64, to_usize};
 use std::collections::HashMap;
 use std::io::Write;
 
-/// What is written for the probability of `<s>`, which never follows anything.
+/// The decimal logarithm that is written as the probability of `<s>`, which never follows a word.
 const NEVER: f64 = -99.0;
 
 struct Node {
@@ -18,11 +18,11 @@ struct Node {
     suffix: u32,
     order: usize,
     count: u64,
-    /// Different words before it.
+    /// The number of different words before it.
     before: u64,
 }
 
-/// The n-grams of texts, counted.
+/// Counts of the n-grams of texts.
 pub struct Counts {
     order: usize,
     units: Units,
@@ -44,7 +44,7 @@ impl Counts {
         Ok(Self { order, units, ids, words, ngrams, nodes: vec![root] })
     }
 
-    /// Counts the n-grams of the lines of texts; a line without words does not count.
+    /// Counts the n-grams in each line of the texts. Lines without words do not count.
     ///
     /// # Errors
     /// `Limit` for more than 4 billion n-grams or words; `Interrupted`.
@@ -72,7 +72,7 @@ impl Counts {
         Ok(())
     }
 
-    /// Counts a word after `contexts`, the nodes of the last 0, 1, 2, ... words; returns those that end with it.
+    /// Counts a word after `contexts`, the nodes of the last 0, 1, 2, ... words. Returns the nodes that end with it.
     fn count(&mut self, contexts: &[u32], word: u32) -> Result<Vec<u32>> {
         let mut next = vec![ROOT];
         let mut suffix = ROOT;
@@ -107,7 +107,7 @@ impl Counts {
     /// Writes the model as an ARPA file.
     ///
     /// # Errors
-    /// `Invalid` where no text had a word; errors of writing.
+    /// `Invalid` if no text has a word; errors of writing.
     pub fn write(&self, out: &mut impl Write) -> Result<()> {
         let Some((&begin, true)) = self.ids.get(BEGIN).map(|id| (id, self.nodes.len() > 1)) else {
             return Err(Error::invalid("no text has a word to learn from".to_owned()));
@@ -157,11 +157,11 @@ impl Counts {
     }
 }
 
-/// The probability of a word after its context, and what the context leaves to shorter ones.
+/// The estimate for an n-gram: its probability as a word after a context, and its back-off as a context.
 #[derive(Clone, Default)]
 struct Estimate {
     probability: f64,
-    /// As a context: the sum of the counts after it, and of what was taken from them.
+    /// The sum of the counts of words after this context. `taken` is the sum of their discounts.
     total: f64,
     taken: f64,
 }
@@ -181,7 +181,7 @@ impl Estimates {
     #[allow(clippy::cast_precision_loss)] // counts beyond 2^53 do not occur, and would lose nothing that matters
     fn new(counts: &Counts, begin: u32) -> Self {
         let is_counted = |node: &&Node| node.order > 0 && !(node.order == 1 && node.word == begin);
-        // Shorter n-grams are counted by the different words before them, which are what a shorter context is asked for.
+        // The count of a shorter n-gram is its number of different words before it, as Kneser-Ney smoothing requires.
         let adjusted = |node: &Node| {
             if node.order == counts.order || node.before == 0 { node.count } else { node.before }
         };
@@ -215,7 +215,7 @@ impl Estimates {
             root.probability = uniform;
             left = root.backoff();
         }
-        // A node lies after its parent and its suffix.
+        // A node comes after its parent and its suffix.
         for (place, node) in counts.nodes.iter().enumerate().filter(|(_, node)| is_counted(node)) {
             let shorter = at(&estimates, node.suffix).map_or(0.0, |one| one.probability);
             let found = at(&estimates, node.parent).map_or(0.0, |context| {
@@ -229,9 +229,9 @@ impl Estimates {
     }
 }
 
-/// What is taken from counts of 1, 2, and 3 or more.
+/// The discounts for counts of 1, 2, and 3 or more.
 ///
-/// Where the counts of a small or odd collection do not give numbers in range: 0.5, 1 and 1.5.
+/// They are 0.5, 1 and 1.5 if a small or unusual collection gives numbers out of range.
 #[allow(clippy::cast_precision_loss)]
 fn discounts(counts: impl Iterator<Item = u64>) -> [f64; 3] {
     let mut seen = [0_u64; 4];

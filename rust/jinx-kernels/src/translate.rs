@@ -1,19 +1,19 @@
-//! Characters replaced by others, one by one.
+//! Replaces single characters in texts.
 
 use crate::rows::map;
 use jinx_core::Result;
 use std::collections::HashMap;
 
-/// What characters become.
+/// The replacements of characters.
 pub struct Table {
-    /// The bytes with which a replaced character begins.
+    /// Whether a byte is the first byte of a replaced character.
     starts: [bool; 256],
     replacements: HashMap<char, String>,
     is_trimmed: bool,
 }
 
 impl Table {
-    /// A table of what each character becomes; `is_trimmed` also drops white space at both ends of a text.
+    /// Makes a table of replacements. `is_trimmed` also drops white space at both ends of a text.
     pub fn new(replacements: HashMap<char, String>, is_trimmed: bool) -> Self {
         let mut starts = [false; 256];
         for character in replacements.keys() {
@@ -31,7 +31,7 @@ impl Table {
         self.replacements.get(&character).map(String::as_str)
     }
 
-    /// Whether a character is white space, or becomes nothing else.
+    /// Whether the character is white space after replacement.
     fn is_space(&self, character: char) -> bool {
         self.replacement(character).map_or(character.is_whitespace(), |becomes| becomes.trim().is_empty())
     }
@@ -42,7 +42,7 @@ impl Table {
         let mut out: Option<String> = None;
         let mut copied = 0;
         let mut at = 0;
-        // No byte within a character is one with which a character begins.
+        // In UTF-8, no byte inside a character can be the first byte of another one.
         while let Some(step) = kept.as_bytes()[at..].iter().position(|&byte| self.starts[usize::from(byte)]) {
             at += step;
             let Some(character) = kept[at..].chars().next() else { break };
@@ -66,14 +66,14 @@ impl Table {
     }
 }
 
-/// The bytes of a character, and zeros.
+/// The UTF-8 bytes of a character, padded with zeros.
 fn utf8(character: char) -> [u8; 4] {
     let mut bytes = [0; 4];
     character.encode_utf8(&mut bytes);
     bytes
 }
 
-/// Each text with its characters replaced; `None` for one that stays as it is.
+/// Replaces characters in each text; `None` for a text that does not change.
 ///
 /// # Errors
 /// As `rows::fill`.

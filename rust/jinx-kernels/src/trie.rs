@@ -1,4 +1,4 @@
-//! N-grams as nodes of a tree: each is its beginning followed by one more word.
+//! N-grams as nodes of a tree. A node is the n-gram of its parent with one more word.
 
 use jinx_core::error::{Error, Result};
 use std::collections::HashMap;
@@ -6,10 +6,10 @@ use std::collections::HashMap;
 /// The node of the empty n-gram.
 pub const ROOT: u32 = 0;
 
-/// Nodes by parent and word, numbered in the order in which they are added.
+/// Nodes by parent and word. They are numbered in the order in which they are added.
 pub struct Trie {
     children: HashMap<(u32, u32), u32>,
-    /// Nodes, the root included.
+    /// The number of nodes, including the root.
     size: u32,
 }
 
@@ -24,7 +24,7 @@ impl Trie {
         self.children.get(&(parent, word)).copied()
     }
 
-    /// The child, and whether it was added just now.
+    /// Returns the child, and whether this call added it.
     ///
     /// # Errors
     /// `Limit` for more than 4 billion nodes.
@@ -40,24 +40,24 @@ impl Trie {
     }
 }
 
-/// How a line is cut into the words of a language model.
+/// How to split a line into the words of a language model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Units {
-    /// What lies between white space.
+    /// Split at white space.
     Words,
-    /// Each character; white space is `▁`.
+    /// Each character is a word; white space is `▁`.
     Characters,
 }
 
-/// Begins a line.
+/// The mark at the start of a line.
 pub const BEGIN: &str = "<s>";
-/// Ends a line.
+/// The mark at the end of a line.
 pub const END: &str = "</s>";
-/// Each word that a model does not know.
+/// The mark for every word that is not in the model.
 pub const UNKNOWN: &str = "<unk>";
 const SPACE: &str = "\u{2581}";
 
-/// Calls `each` with the words of a line; what spells a mark of the model is an unknown word.
+/// Calls `each` with every word of a line. A word that is spelled like a mark is an unknown word.
 pub fn for_each_unit(line: &str, units: Units, mut each: impl FnMut(&str) -> Result<()>) -> Result<()> {
     for (at, part) in line.split_whitespace().enumerate() {
         match units {

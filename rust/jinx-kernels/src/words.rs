@@ -1,15 +1,15 @@
-//! Words: what lies between white space, without what is not a letter at either end; or what Unicode's word boundaries give.
+//! Splits texts into words: at white space, without non-letters at both ends, or at Unicode's word boundaries.
 
 use crate::rows::map;
 use jinx_core::Result;
 use jinx_core::num::to_u64;
 use unicode_segmentation::UnicodeSegmentation;
 
-/// How a text is cut into words.
+/// How to split a text into words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Split {
-    /// At white space. Digits, punctuation and symbols at either end are not part of a word, and what has no letter is no
-    /// word.
+    /// At white space. Digits, punctuation and symbols at both ends are not part of a word. A word has at least one
+    /// letter.
     Space,
     /// At the word boundaries of Unicode (UAX 29), for scripts without spaces: each ideograph is a word.
     Unicode,
@@ -36,7 +36,7 @@ pub fn for_each_word<'text>(text: &'text str, split: Split, mut each: impl FnMut
     }
 }
 
-/// How many words each text has.
+/// The number of words in each text.
 ///
 /// # Errors
 /// As `rows::fill`.

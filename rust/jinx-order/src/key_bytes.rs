@@ -1,4 +1,4 @@
-//! Sort keys as bytes: comparing the bytes of two samples compares their keys, whatever the keys are.
+//! Encodes sort keys of any kind as bytes. Comparing the bytes of two samples compares their keys.
 
 use jinx_core::error::{Error, Result};
 use jinx_core::num::to_u64;
@@ -7,7 +7,7 @@ use std::borrow::Cow;
 /// One key of one sample.
 #[derive(Debug, Clone, PartialEq)]
 pub enum KeyValue<'k> {
-    /// None, a missing column, or not a number: comes last in both directions.
+    /// Null, a missing column, or NaN. Comes last in both directions.
     Missing,
     Int(i128),
     Float(f64),
@@ -18,7 +18,7 @@ pub enum KeyValue<'k> {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Direction {
     pub is_descending: bool,
-    /// Numbers within strings count as numbers: `img9` comes before `img10`.
+    /// Compares numbers within strings as numbers: `img9` comes before `img10`.
     pub is_natural: bool,
 }
 
@@ -37,10 +37,10 @@ impl Class {
     }
 }
 
-/// What a key has been in some sample so far, and in which.
+/// The class of a key's values, and a sample that has such a value.
 type Seen = Option<(Class, u64)>;
 
-/// Collects the keys of one sample after another.
+/// Encodes the keys of one sample after another.
 #[derive(Debug, Clone)]
 pub struct KeyBytes {
     directions: Vec<Direction>,
@@ -63,10 +63,10 @@ impl KeyBytes {
         self.bytes.clear();
     }
 
-    /// Whether a key of the sample is missing.
+    /// Ends a sample; returns whether one of its keys is missing.
     ///
     /// # Errors
-    /// `Invalid` when not all keys were given.
+    /// `Invalid` if the sample has too few keys.
     pub(crate) fn end(&self) -> Result<bool> {
         if self.next == self.directions.len() {
             return Ok(self.is_missing);
@@ -75,10 +75,10 @@ impl KeyBytes {
         Err(Error::invalid(what).in_sample(self.sample))
     }
 
-    /// The next key of the sample.
+    /// Adds the next key of the sample.
     ///
     /// # Errors
-    /// `Invalid` for a string where another sample has a number, or the other way round, and for one key too many.
+    /// `Invalid` if a key is a string in one sample and a number in another, or if the sample has too many keys.
     pub fn push(&mut self, value: &KeyValue<'_>) -> Result<()> {
         let key = self.next;
         let Some(direction) = self.directions.get(key).copied() else {
@@ -113,7 +113,7 @@ impl KeyBytes {
         Ok(())
     }
 
-    /// Takes over which kinds of keys another one has seen, in samples behind these.
+    /// Adds the classes of keys that `other` has seen in later samples.
     ///
     /// # Errors
     /// As [`Self::push`].
@@ -145,11 +145,12 @@ fn agree(seen: &mut Seen, new: (Class, u64), key: usize) -> Result<()> {
     Ok(())
 }
 
-/// The nearest float, then how far the integer is from it: all integers and floats in one exact order.
+/// Writes the nearest float, then the difference between the integer and it. This gives integers and floats one exact
+/// order.
 #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation)]
 fn push_int(bytes: &mut Vec<u8>, value: i128) {
     let nearest = value as f64;
-    // Integers have 65 bits at most, so that the distance is below 2^12.
+    // Integers have at most 65 bits, so the difference is below 2^12.
     let rest = (value - nearest as i128) as i16;
     push_number(bytes, nearest, rest);
 }
@@ -162,7 +163,7 @@ fn push_number(bytes: &mut Vec<u8>, value: f64, rest: i16) {
     bytes.extend_from_slice(&(rest.cast_unsigned() ^ 0x8000).to_be_bytes());
 }
 
-/// Ends in two zeros; a zero inside is followed by 255.
+/// Writes the text and two zero bytes. A zero byte in the text is followed by 255.
 fn push_text(bytes: &mut Vec<u8>, text: &[u8]) {
     for byte in text {
         bytes.push(*byte);
@@ -173,8 +174,8 @@ fn push_text(bytes: &mut Vec<u8>, text: &[u8]) {
     bytes.extend_from_slice(&[0, 0]);
 }
 
-/// The string with each number in it as `0`, its count of digits, and the digits; then the string itself, because
-/// `a01` and `a1` are different strings.
+/// Writes the string with each number as `0`, the number of its digits, and the digits. Then writes the string itself,
+/// because `a01` and `a1` are different strings.
 fn push_natural(bytes: &mut Vec<u8>, text: &str) {
     let mut rest = text.as_bytes();
     while let Some(first) = rest.first() {

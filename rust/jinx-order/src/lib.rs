@@ -5,7 +5,7 @@
 //!                  ├─▶ Order ─▶ Plan ┤
 //! seed ────────────┘                 └─ two passes: in ─▶ runs of neighbours in the output ─▶ out
 //! ```
-//! Samples are copied as they are stored. The output is the same for any plan and any number of threads.
+//! Samples are copied in their stored form. The output does not depend on the plan or the number of threads.
 
 mod key_bytes;
 mod merge;

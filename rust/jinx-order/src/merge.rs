@@ -1,14 +1,14 @@
-//! Several sorted sequences as one.
+//! Merges sorted sequences.
 
 use jinx_core::error::Result;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
 
-/// Passes the items of all `sequences`, each of which ascends, to `see` in ascending order.
+/// Passes the items of all `sequences` to `see` in ascending order. Each sequence must be in ascending order.
 ///
 /// # Errors
-/// The first of a sequence or of `see`.
+/// The first error of a sequence or of `see`.
 pub fn merge<T: Ord>(
     mut sequences: Vec<impl FnMut() -> Result<Option<T>>>,
     mut see: impl FnMut(T) -> Result<()>,

@@ -1,11 +1,11 @@
-//! Which sample comes at each place of the output.
+//! The order of the output: which sample comes at each place.
 
 use crate::permutation::Permutation;
 use crate::position_list::PositionList;
 use jinx_core::error::Result;
 use std::ops::Range;
 
-/// Samples of a view by number, in a new order.
+/// The numbers of a view's samples, in a new order.
 #[derive(Debug)]
 pub enum Order {
     Shuffled(Permutation),
@@ -24,10 +24,10 @@ impl Order {
         self.len() == 0
     }
 
-    /// Puts the samples at the places `range` of the output into `found`.
+    /// Replaces the contents of `found` with the samples at the places `range` of the output.
     ///
     /// # Errors
-    /// `Invalid` past the end; `Io` of the file that a long order lies in.
+    /// `Invalid` past the end; `Io` if the file with a long order cannot be read.
     pub fn read(&self, range: Range<u64>, found: &mut Vec<u64>) -> Result<()> {
         match self {
             Self::Listed(list) => list.read(range, found),

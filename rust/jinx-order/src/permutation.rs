@@ -1,10 +1,11 @@
-//! The order of a shuffle: any place of it in constant memory.
+//! The order of a shuffle. Computing the sample at any place takes constant memory.
 //!
-//! `docs/how-to/order.md` describes it so that others can compute the same one. It may never change.
+//! `docs/how-to/order.md` describes the algorithm, so that other programs can compute the same order. It must never
+//! change.
 
 use jinx_core::permutation::{self, RoundFunction, mix};
 
-/// The order that belongs to a number of samples and a seed.
+/// The order for a number of samples and a seed.
 pub type Permutation = permutation::Permutation<Finalized, 10>;
 
 /// The upper bits of SplitMix64's finalizer, which depend on every bit of its input.
@@ -62,7 +63,7 @@ mod tests {
         let numbers = all(100_000, 3);
         let ascending = numbers.windows(2).filter(|pair| pair[0] < pair[1]).count() as f64;
         assert!((ascending - 50_000.0).abs() < 1_000.0, "{ascending}");
-        // A thousand boxes of a hundred places: how many of the first tenth of the numbers fall into each.
+        // Divide the places into 1000 boxes of 100. Count in each box the numbers below 10,000, a tenth of all.
         let chi: f64 = numbers
             .chunks(100)
             .map(|places| places.iter().filter(|number| **number < 10_000).count() as f64)

@@ -1,37 +1,37 @@
-//! How the samples get from their old places to their new ones.
+//! Chooses how to move the samples to their new places: in one pass or in two.
 
 use jinx_core::io::process_limits::max_open_files;
 
-/// From this mean size on, reading samples one by one costs little more than reading them in order.
+/// If samples have at least this mean size, random reads cost little more than reading in order.
 const CHEAP_RANDOM_READ: u64 = 256 << 10;
-/// A run that is being written holds its lines and values up to about this size.
+/// About how many bytes of lines and values a run buffers while it is written.
 const RUN_BUFFER: u64 = 8 << 20;
-/// Files that a run has open: lines, values and two spools.
+/// Open files of a run: lines, values and two spools.
 const RUN_FILES: u64 = 4;
-/// Files that the process needs for other things.
+/// Files that the process may need for other purposes.
 const OTHER_FILES: u64 = 100;
 const MIN_RUNS: u64 = 2;
-/// Bytes that the list of a run's samples takes for each.
+/// Bytes per sample in the list of a run's samples.
 pub(crate) const LISTED_BYTES: u64 = 16;
 
-/// What [`crate::rewrite`] does.
+/// How [`crate::rewrite`] works.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Plan {
-    /// Take the samples in the order of the output.
+    /// Read the samples in the order of the output.
     OnePass,
-    /// Read the input in its order and write each sample to one of these many runs, each of which is a stretch of the
-    /// output; then put the samples of each run into their order.
+    /// Read the input in its own order, and write each sample to one of `runs` runs. Each run becomes one contiguous
+    /// part of the output. Then write the samples of each run in their new order.
     TwoPasses { runs: u64 },
 }
 
 impl Plan {
-    /// The plan for `samples` of together `bytes` that are to be kept within `memory`.
+    /// Chooses the plan for `samples` samples with `bytes` bytes in total, using up to `memory` bytes.
     pub fn choose(samples: u64, bytes: u64, memory: u64) -> Self {
         let mean = bytes / samples.max(1);
         if bytes <= memory || mean >= CHEAP_RANDOM_READ || samples <= 1 {
             return Self::OnePass;
         }
-        // Half for the run that is gathered, the other half for what is being written.
+        // Half of the memory is for the run that is read, the other half for buffers of the output.
         let wanted = bytes.div_ceil((memory / 2).max(1));
         let by_memory = memory / RUN_BUFFER;
         let by_files =
@@ -40,7 +40,7 @@ impl Plan {
         Self::TwoPasses { runs: wanted.clamp(MIN_RUNS, most).min(samples) }
     }
 
-    /// Bytes of the files that exist until the output is written.
+    /// The size of the temporary files, in bytes.
     pub fn temporary_bytes(self, samples: u64, bytes: u64) -> u64 {
         match self {
             Self::OnePass => 0,

@@ -1,4 +1,4 @@
-//! A list of positions in bounded memory: a long one lies in an unnamed file.
+//! A list of positions in bounded memory. A long list is stored in an unnamed file.
 
 use jinx_core::error::{Error, Result};
 use jinx_core::num::{to_u64, to_usize};
@@ -8,23 +8,23 @@ use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-/// Positions passed to the system at once.
+/// Positions per write to the file.
 const BLOCK: usize = 1 << 16;
 
-/// Numbers that are appended, then read in ranges by any thread.
+/// A list of numbers. First append numbers; then any thread can read ranges of them.
 #[derive(Debug)]
 pub struct PositionList {
     folder: PathBuf,
-    /// All of them, or those that the file does not have yet.
+    /// The numbers that are not in the file.
     tail: Vec<u64>,
-    /// How many may be in memory.
+    /// The most numbers in memory.
     limit: usize,
     file: Option<File>,
     len: u64,
 }
 
 impl PositionList {
-    /// `folder` is where the file goes if one is needed; it has no name and disappears with the process.
+    /// If a file is needed, it is created in `folder`. It has no name and disappears when the process ends.
     pub fn new(folder: &Path, limit: usize) -> Self {
         Self { folder: folder.to_owned(), tail: Vec::new(), limit, file: None, len: 0 }
     }
@@ -34,7 +34,7 @@ impl PositionList {
     }
 
     /// # Errors
-    /// `Io` when the file cannot be made or written.
+    /// `Io` if the file cannot be created or written.
     pub fn push(&mut self, position: u64) -> Result<()> {
         self.tail.push(position);
         self.len += 1;
@@ -64,10 +64,10 @@ impl PositionList {
         Ok(())
     }
 
-    /// Puts the numbers in `range` into `found`.
+    /// Replaces the contents of `found` with the numbers in `range`.
     ///
     /// # Errors
-    /// `Invalid` past the end; `Io` of the file.
+    /// `Invalid` past the end; `Io` if the file cannot be read.
     pub fn read(&self, range: Range<u64>, found: &mut Vec<u64>) -> Result<()> {
         found.clear();
         if range.start > range.end || range.end > self.len {

@@ -1,4 +1,4 @@
-//! Writes samples in their new order, by either plan.
+//! Writes samples in their new order, in one pass or in two.
 
 use crate::order::Order;
 use crate::plan::Plan;
@@ -13,23 +13,23 @@ use jinx_format::write::encode::RowEncoder;
 use jinx_format::write::plain_lines::PlainLines;
 use std::ops::Range;
 
-/// Samples that are written between two checks for an interrupt.
+/// Samples to write between two checks for an interrupt.
 const BLOCK: u64 = 8192;
-/// The same for lines that are copied, which takes little time.
+/// Lines to copy between two checks for an interrupt. Copying a line takes little time.
 const BLOCK_OF_LINES: u64 = 512 << 10;
 
-/// What is rewritten: samples by position, read from any thread.
+/// The samples to rewrite, by position. Any thread can read them.
 pub trait Samples: Sync {
-    /// Positions that there are.
+    /// The number of positions.
     fn count(&self) -> u64;
 
     /// Emits the sample at a position, as a dict.
     ///
     /// # Errors
-    /// Those of reading, and of the encoder.
+    /// Errors of reading the sample, and of the encoder.
     fn emit(&self, position: u64, encoder: &mut RowEncoder) -> Result<()>;
 
-    /// The same samples as lines, where the output has the same ones.
+    /// The samples as lines, if the output has the same lines.
     fn lines(&self) -> Option<&PlainLines<'_>> {
         None
     }
@@ -38,19 +38,19 @@ pub trait Samples: Sync {
 /// A dataset and its new order.
 pub struct Rewrite<'r> {
     pub samples: &'r dyn Samples,
-    /// The positions of the samples that the order counts; `None`: all.
+    /// The positions of the view's samples, which `order` numbers; `None` for all samples.
     pub view: Option<&'r [u64]>,
     pub order: &'r Order,
-    /// About how many bytes the output will have.
+    /// The approximate size of the output, in bytes.
     pub bytes: u64,
-    /// Bytes that may be used.
+    /// The most memory to use, in bytes.
     pub memory: u64,
-    /// Where runs go.
+    /// Where to write runs.
     pub scratch: &'r Scratch,
 }
 
 impl Rewrite<'_> {
-    /// Puts the positions of the samples at the places `range` of the output into `found`.
+    /// Replaces the contents of `found` with the positions of the samples at the places `range` of the output.
     pub(crate) fn positions(&self, range: Range<u64>, found: &mut Vec<u64>) -> Result<()> {
         self.order.read(range, found)?;
         let count = self.samples.count();
@@ -67,7 +67,7 @@ impl Rewrite<'_> {
     }
 }
 
-/// Counts samples of all passes for a caller, who may stop the work.
+/// Counts the samples of all passes, and tells the caller, who can stop the work.
 pub struct Progress<'p> {
     done: u64,
     total: u64,
@@ -81,11 +81,11 @@ impl Progress<'_> {
     }
 }
 
-/// Writes the samples to `writer`, which the caller closes; returns the bytes of the temporary files. `tell` is called
-/// with the samples done and the total, both over all passes.
+/// Writes the samples to `writer`, which the caller closes. Calls `tell` with the number of samples done and the total,
+/// both over all passes. Returns the size of the temporary files in bytes.
 ///
 /// # Errors
-/// Those of reading, writing and `tell`; `Interrupted`. The writer publishes nothing then.
+/// Errors of reading, writing and `tell`; `Interrupted`. After an error, the writer publishes nothing.
 pub fn rewrite(
     job: &Rewrite<'_>,
     plan: Plan,
@@ -125,7 +125,7 @@ pub fn rewrite(
     }
 }
 
-/// Writes the samples of one run in their order.
+/// Writes the samples of one run in their new order.
 fn gather(runs: &Runs, run: usize, writer: &mut DatasetWriter, progress: &mut Progress<'_>) -> Result<()> {
     let rows = runs.rows_by_place(run)?;
     let mut options = OpenOptions { verify: Verify::Rows, ..OpenOptions::default() };

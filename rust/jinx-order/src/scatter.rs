@@ -1,7 +1,7 @@
-//! The first of two passes: reads the input in its order and writes each sample to the run that it belongs to.
+//! The first of two passes: reads the input in its own order, and writes each sample to its run.
 //!
-//! A run is a stretch of the output: a pair of files whose samples are still in the order of the input. Each thread has
-//! runs of its own, so nothing passes between threads; they move through the input side by side, window by window.
+//! A run has the samples of a contiguous part of the output, still in the order of the input, as a pair of files. Each
+//! thread writes its own runs, so threads exchange no data. All threads read one window of the input, then the next.
 
 use crate::plan::LISTED_BYTES;
 use crate::position_list::PositionList;
@@ -24,10 +24,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
 
-/// Entries of a run's list that are read at once.
+/// Entries of a run's list to read at once.
 const LIST_BLOCK: u64 = 4096;
 
-/// The runs, and which samples they hold.
+/// All runs, and which samples each has.
 pub struct Runs {
     folder: PathBuf,
     pub bounds: Vec<Range<u64>>,
@@ -39,7 +39,7 @@ impl Runs {
     /// Divides the output into `count` runs.
     ///
     /// # Errors
-    /// `Io` of the file that a long list lies in.
+    /// `Io` if the file with a long list cannot be read or written.
     pub fn divide(job: &Rewrite<'_>, count: u64, folder: &Path) -> Result<Self> {
         let samples = job.order.len();
         let bound = |run: u64| {
@@ -67,10 +67,10 @@ impl Runs {
         self.folder.join(format!("run-{run}.jinx"))
     }
 
-    /// For each place of a run, the number of the sample among those of the run's files.
+    /// For each place of a run, the row of its sample in the run's files.
     ///
     /// # Errors
-    /// `Io` of the list.
+    /// `Io` if the list cannot be read.
     pub fn rows_by_place(&self, run: usize) -> Result<Vec<u64>> {
         let range = &self.bounds[run];
         let count = to_usize(range.end - range.start, "the samples of a run")?;
@@ -102,10 +102,10 @@ impl Runs {
         Ok(())
     }
 
-    /// Writes all runs; `options` are those of the output.
+    /// Writes all runs. `options` are the options of the output.
     ///
     /// # Errors
-    /// Those of reading the input and of writing; `Interrupted`.
+    /// Errors of reading the input and of writing; `Interrupted`.
     pub fn write(
         &self,
         job: &Rewrite<'_>,
@@ -134,13 +134,14 @@ impl Runs {
     }
 }
 
-/// How many positions of the input are read between two meetings of the threads.
+/// The number of input positions in a window. Threads wait for each other after each window.
 fn window_of(job: &Rewrite<'_>, total: u64) -> u64 {
     let window = u128::from(total) * u128::from(job.memory / 8) / u128::from(job.bytes.max(1));
     u64::try_from(window).unwrap_or(u64::MAX).max(1)
 }
 
-/// The output's options without what the footers of runs need not say; the columns of lines are copied with them.
+/// The output's options, without those that runs do not need. Runs have indexed columns only if lines are copied, which
+/// also copies their columns.
 fn run_options(options: &WriteOptions, is_plain: bool) -> WriteOptions {
     WriteOptions {
         encode: options.encode.clone(),
@@ -171,21 +172,21 @@ fn in_parallel<T: Send>(
 struct Worker {
     encoder: RowEncoder,
     runs: Vec<RunWriter>,
-    /// For each run that is not finished, the position of its next sample and its place in `runs`.
+    /// For each unfinished run: the position of its next sample, and its place in `runs`.
     heads: BinaryHeap<Reverse<(u64, usize)>>,
 }
 
 struct RunWriter {
-    /// `None` when it is finished.
+    /// `None` when the run is finished.
     pair: Option<PairBuilder>,
-    /// Entries of the list that are not read yet.
+    /// Entries of the list that have not been read.
     left: Range<u64>,
-    /// Positions from the list, the next one last.
+    /// Positions that have been read from the list, in reverse: the next one is last.
     ahead: Vec<u64>,
 }
 
 impl RunWriter {
-    /// The position of the next sample; `None` behind the last.
+    /// The position of the next sample; `None` after the last.
     fn next(&mut self, list: &PositionList) -> Result<Option<u64>> {
         if self.ahead.is_empty() && self.left.start < self.left.end {
             let end = self.left.end.min(self.left.start + LIST_BLOCK);
@@ -214,7 +215,7 @@ impl Worker {
         Ok(worker)
     }
 
-    /// Writes the samples at positions below `end`; returns how many.
+    /// Writes the remaining samples at positions below `end`; returns their number.
     fn advance(&mut self, samples: &dyn Samples, end: u64, runs: &Runs) -> Result<u64> {
         match samples.lines() {
             Some(lines) => self.advance_lines(lines, end, runs),
@@ -222,7 +223,7 @@ impl Worker {
         }
     }
 
-    /// As [`Self::advance`], run by run: lines of one window are close together.
+    /// As [`Self::advance`], one run after another: the lines of a window are close together in the input.
     fn advance_lines(&mut self, lines: &PlainLines<'_>, end: u64, runs: &Runs) -> Result<u64> {
         let (mut heads, mut written) = (BinaryHeap::with_capacity(self.heads.len()), 0);
         for Reverse((first, at)) in std::mem::take(&mut self.heads) {
@@ -270,7 +271,7 @@ impl Worker {
     }
 }
 
-/// The files of a run, which nobody but this process reads.
+/// The files of a run, which only this process reads.
 struct RunFiles {
     path: PathBuf,
     main: File,
@@ -309,7 +310,7 @@ impl PairFiles for RunFiles {
     }
 }
 
-/// Bytes of the run's files that lie on disk, for the sum of what was written.
+/// The size of the run's files on disk, in bytes.
 pub fn file_bytes(path: &Path) -> u64 {
     [path.to_owned(), sidecar_path(path)]
         .iter()

@@ -1,5 +1,5 @@
-//! Sorts samples by their keys, on all cores, in bounded memory: keys that do not fit go to unnamed files in sorted
-//! stretches, which are merged at the end.
+//! Sorts samples by their keys, on all cores and in bounded memory. Keys that do not fit in memory are written to
+//! unnamed files in sorted stretches, which are merged at the end.
 
 use crate::key_bytes::{Direction, KeyBytes};
 use crate::merge::merge;
@@ -13,14 +13,14 @@ use std::io::{BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::thread;
 
-/// Bytes of a key that lie in its entry.
+/// Bytes of a key that are stored in its entry.
 const PREFIX_BYTES: usize = 16;
-/// What an entry takes, for choosing how many samples are added at once.
+/// The approximate size of an entry, for choosing how many samples to add at once.
 const ENTRY_BYTES: usize = 64;
 const MIN_BLOCK: usize = 4096;
 const MAX_BLOCK: usize = 1 << 23;
 
-/// A key with its sample, compared by key and then by sample, which makes the order stable.
+/// A key with its sample. Items are compared by key, then by sample, so the sort is stable.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Item<R> {
     prefix: u128,
@@ -28,7 +28,7 @@ struct Item<R> {
     sample: u64,
 }
 
-/// A key's first bytes, and where the others are.
+/// The first bytes of a key, and where the other bytes are.
 #[derive(Debug, Clone, Copy)]
 struct Entry {
     prefix: u128,
@@ -66,7 +66,7 @@ impl Stretch {
 
     fn sort(&mut self) {
         let mut entries = std::mem::take(&mut self.entries);
-        // Most keys are shorter than the prefix, or differ in it.
+        // Comparing prefixes is usually enough: most keys are not longer, or differ there.
         entries.sort_unstable_by(|a, b| {
             let by_prefix = a.prefix.cmp(&b.prefix);
             by_prefix.then_with(|| self.item(a).cmp(&self.item(b)))
@@ -92,17 +92,17 @@ pub struct Sorter {
     missing: u64,
 }
 
-/// What a [`Sorter`] made.
+/// The result of a [`Sorter`].
 #[derive(Debug)]
 pub struct Sorted {
     pub order: Order,
-    /// Samples with a key that is missing.
+    /// The number of samples with a missing key.
     pub missing: u64,
 }
 
 impl Sorter {
-    /// `folder` is where keys go that do not fit into `memory`; the files have no names and disappear with the process.
-    /// With `drops_missing`, samples with a missing key are left out.
+    /// Keys that do not fit into `memory` are written to files in `folder`. The files have no names and disappear when
+    /// the process ends. `drops_missing` drops samples with a missing key.
     pub fn new(directions: &[Direction], folder: &Path, memory: u64, drops_missing: bool) -> Self {
         Self {
             keys: KeyBytes::new(directions),
@@ -121,10 +121,10 @@ impl Sorter {
         (self.memory / 4 / ENTRY_BYTES).clamp(MIN_BLOCK, MAX_BLOCK)
     }
 
-    /// Adds the next `count` samples. `key` pushes the keys of one of them, of which the first has the number 0.
+    /// Adds the next `count` samples. `key` pushes the keys of one of them, numbered from 0.
     ///
     /// # Errors
-    /// Those of `key`; `Invalid` for keys that have no common order; `Io` of the files.
+    /// Errors of `key`; `Invalid` for keys that have no common order; `Io` if a file cannot be written.
     pub fn add(
         &mut self,
         count: usize,
@@ -202,7 +202,7 @@ impl Sorter {
     /// The samples in the order of their keys.
     ///
     /// # Errors
-    /// `Io` of the files.
+    /// `Io` if a file cannot be read or written.
     pub fn finish(mut self) -> Result<Sorted> {
         let mut list = PositionList::new(&self.folder, self.memory / 4 / 8);
         if self.files.is_empty() {

@@ -1,10 +1,10 @@
-//! An indexed column as sort keys.
+//! Sort keys from an indexed column.
 
 use crate::key_bytes::KeyValue;
 use jinx_core::error::{Error, Result};
 use std::borrow::Cow;
 
-/// What the cells of a column are.
+/// The type of a column's cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ColumnKind {
     Bool,
@@ -15,7 +15,7 @@ pub enum ColumnKind {
 }
 
 impl ColumnKind {
-    /// Of the name that a footer has for it.
+    /// The type with this name in a footer.
     pub fn from_name(name: &str) -> Option<Self> {
         Some(match name {
             "bool" => Self::Bool,
@@ -44,9 +44,9 @@ impl ColumnKind {
 pub struct StoredColumn {
     pub kind: ColumnKind,
     pub data: Vec<u8>,
-    /// One bit a sample, only where any has no value.
+    /// One bit per sample; `None` if every sample has a value.
     pub validity: Option<Vec<u8>>,
-    /// Of strings: where each begins, and the end of the last, as little-endian u64.
+    /// For strings: the start of each string, and the end of the last, as little-endian u64.
     pub offsets: Option<Vec<u8>>,
 }
 
@@ -54,7 +54,7 @@ impl StoredColumn {
     /// The key of sample `i`.
     ///
     /// # Errors
-    /// `Corrupt` past the end and for bytes that are not UTF-8.
+    /// `Corrupt` if `i` is past the end, and for bytes that are not UTF-8.
     pub fn key(&self, i: u64) -> Result<KeyValue<'_>> {
         let past = || Error::corrupt(format!("sample {i} is past the end of its column"));
         let at = usize::try_from(i).map_err(|_| past())?;

@@ -1,11 +1,11 @@
-//! Best fit decreasing: largest first, each into the fullest pack with room.
+//! Best fit decreasing: puts each sample into the fullest pack with room, largest samples first.
 
 use crate::classes::Classes;
 use crate::open_packs::{NONE, OpenPacks};
 use crate::shares::{Decreasing, Shares};
 use crate::window::{Assignment, Packer, Window};
 
-/// For tokens alone.
+/// For plans whose only budget is tokens.
 #[derive(Debug)]
 pub struct BestFit {
     capacity: u32,
@@ -49,12 +49,12 @@ impl Packer for BestFit {
     }
 }
 
-/// Packs of one class that are looked at for one sample. Only other budgets than the first two need more than one look.
+/// The most packs to try per class for one sample. More than one is only needed for the third and further budgets.
 const MOST_TRIED: usize = 8;
 
-/// For several budgets: the sum of the shares is what counts.
+/// For several budgets: compares sizes by the sum of their shares.
 ///
-/// Packs are in classes by what they have left of the budget that matters most after tokens.
+/// Packs are in classes by how much they have left of the most used budget after tokens.
 #[derive(Debug)]
 pub struct BestFitBySum {
     capacities: Vec<u32>,
@@ -62,9 +62,9 @@ pub struct BestFitBySum {
     decreasing: Decreasing,
     classes: Vec<OpenPacks>,
     below: Vec<u32>,
-    /// What each pack has left: of budget k of pack p at `p * budgets + k`.
+    /// What each pack has left: budget k of pack p is at `p * budgets + k`.
     left: Vec<u32>,
-    /// The least that any sample takes of each budget: a pack with less takes no sample.
+    /// The least that any sample takes of each budget. No sample fits into a pack that has less left.
     least: Vec<u32>,
 }
 
@@ -86,7 +86,8 @@ impl BestFitBySum {
         &self.left[at..at + self.capacities.len()]
     }
 
-    /// The fullest pack with room, among the first few with enough tokens of each class: its class and its tokens.
+    /// Finds the fullest pack with room, among the first few packs of each class with enough tokens. Returns its class
+    /// and the tokens that it has left.
     fn find(&self, sizes: &[u32], from: usize) -> Option<(usize, usize)> {
         let mut best: Option<(u32, (usize, usize))> = None;
         for (class, open) in self.classes.iter().enumerate().skip(from) {
@@ -151,7 +152,7 @@ mod tests {
     use crate::window::tests::{fewest_packs, of_tokens, packs, windows};
     use proptest::prelude::*;
 
-    /// Best fit decreasing as it is written down.
+    /// Best fit decreasing as it is defined: by trying every pack.
     fn by_trying(lengths: &[u32], capacity: u32) -> Vec<u32> {
         let mut sorted = lengths.to_vec();
         sorted.sort_unstable_by(|a, b| b.cmp(a));

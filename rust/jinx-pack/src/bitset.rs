@@ -1,6 +1,6 @@
-//! A set of small numbers that finds the next member above or below a number in a few steps.
+//! A set of small numbers. Finding the next member above or below a number takes a few steps.
 
-/// Members of `0..size`, in words of 64 and one summary bit for each word, level upon level.
+/// A subset of `0..size`, as words of 64 bits. Each higher level has one summary bit for each word below it.
 #[derive(Debug, Clone)]
 pub struct BitSet {
     levels: Vec<Vec<u64>>,
@@ -47,7 +47,7 @@ impl BitSet {
         }
     }
 
-    /// The smallest member that is not below `from`.
+    /// The smallest member that is at least `from`.
     pub fn at_or_above(&self, from: usize) -> Option<usize> {
         let mut at = from;
         for (height, level) in self.levels.iter().enumerate() {
@@ -62,7 +62,7 @@ impl BitSet {
         None
     }
 
-    /// The largest member that is not above `from`, which lies in the set's range.
+    /// The largest member that is at most `from`. `from` must be in the set's range.
     pub fn at_or_below(&self, from: usize) -> Option<usize> {
         let mut at = from;
         for (height, level) in self.levels.iter().enumerate() {
@@ -76,7 +76,7 @@ impl BitSet {
         None
     }
 
-    /// From a bit of a level to the member below it that `choose` picks in each word.
+    /// Descends from a bit of a level to a member. `choose` picks the bit in each word on the way.
     fn descend(&self, height: usize, bit: usize, choose: fn(u64) -> usize) -> usize {
         self.levels[..height].iter().rev().fold(bit, |bit, level| bit * BITS + choose(level[bit]))
     }

@@ -1,13 +1,13 @@
-//! The budget that matters most after tokens, and its sizes in a few classes.
+//! The second budget, which is the most used one after tokens, and classes of its sizes.
 
 use crate::window::Window;
 
-/// Classes, if sizes are many: finer ones make packs hardly fuller.
+/// The number of classes for a large budget. More classes hardly make packs fuller.
 const MOST: u32 = 16;
-/// Up to this budget each size is a class of its own.
+/// Up to this budget, each size is its own class.
 const MOST_EXACT: u32 = 64;
 
-/// Sizes of the second budget by class: the larger the size, the higher the class.
+/// Maps sizes of the second budget to classes. A larger size has a higher class, or the same one.
 #[derive(Debug, Clone, Copy)]
 pub struct Classes {
     pub second: usize,
@@ -15,10 +15,10 @@ pub struct Classes {
 }
 
 impl Classes {
-    /// By the budget that the samples of a window use most of, after tokens; None if tokens are the only budget.
+    /// Classes of the budget that the samples of a window use most, after tokens; `None` if tokens are the only budget.
     pub fn of(window: &Window, capacities: &[u32]) -> Option<Self> {
         let used = |k: usize| window.sizes[k].iter().map(|&size| u128::from(size)).sum::<u128>();
-        // Compared as fractions, the first of equal ones.
+        // Compare as fractions of the budgets. If two are equal, the first one counts.
         let is_more = |one: usize, other: usize| {
             used(one) * u128::from(capacities[other]) > used(other) * u128::from(capacities[one])
         };

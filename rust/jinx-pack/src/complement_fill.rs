@@ -1,8 +1,10 @@
-//! Complement fill, for tokens and a second budget: a pack takes what it lacks, many tokens with few images or the
-//! other way round, so that both budgets run out together; other budgets are only checked.
+//! Complement fill, for tokens and a second budget, such as images. A pack with too many tokens for its images gets a
+//! sample with many images and few tokens, and the other way round, so that both budgets run out together. Other
+//! budgets are only checked.
 //!
-//! A pack starts with the sample of the largest share. Then it takes the sample that brings tokens and images back to
-//! the proportion that all unpacked samples have, large ones first, until one or two samples end the pack exactly.
+//! A pack starts with the sample of the largest share. Then it gets the sample that best restores the proportion of
+//! tokens to images that all unpacked samples have. Large samples are preferred. One or two samples that end the pack
+//! exactly come last.
 
 use crate::classes::Classes;
 use crate::lengths::Lengths;
@@ -16,20 +18,20 @@ pub struct ComplementFill {
     classes: Vec<Lengths>,
 }
 
-/// What is left of a window and of the pack that is being filled.
+/// What is left of a window, and of the pack to fill.
 struct State<'a> {
     window: &'a Window,
     by: Classes,
     left: Vec<u32>,
     tokens_left: u64,
     seconds_left: u64,
-    /// The parts of both budgets that a pack should use, if all unpacked samples are to be spread evenly.
+    /// The part of each budget that a pack should use, to spread all unpacked samples evenly.
     goal: [i64; 2],
-    /// Tokens that the pack has too many (if positive) for the proportion of the goal.
+    /// How far the pack is from the goal's proportion. If it is positive, the pack has too many tokens.
     imbalance: i64,
 }
 
-/// A sample that may be taken: its class and its length.
+/// A sample to take next, as its class and its length.
 type Choice = (usize, usize);
 
 impl ComplementFill {
@@ -64,12 +66,12 @@ impl ComplementFill {
         state.window.sizes_of(item).zip(&state.left).all(|(size, &left)| size <= left)
     }
 
-    /// Classes whose samples may fit what is left of the second budget.
+    /// The number of classes whose samples may fit into the rest of the second budget. They are the lowest ones.
     fn open_classes(&self, state: &State) -> usize {
         (state.by.class(state.left[state.by.second]) + 1).min(self.classes.len())
     }
 
-    /// One or two samples that end the pack exactly; of two, the first one.
+    /// One or two samples that end the pack exactly.
     fn finish(&self, state: &State) -> Option<(Choice, Option<Choice>)> {
         let left = state.left[0] as usize;
         let open = self.open_classes(state);
@@ -112,7 +114,7 @@ impl ComplementFill {
             .all(|&left| sums.next().is_some_and(|(a, b)| u64::from(a) + u64::from(b) <= u64::from(left)))
     }
 
-    /// The class of what the pack should still take of the second budget.
+    /// The class of the amount of the second budget that the pack lacks.
     fn wanted(&self, state: &State) -> usize {
         let capacity = self.capacities[state.by.second];
         let goal = u64::try_from(state.goal[1]).unwrap_or(0) * u64::from(capacity);
@@ -122,7 +124,7 @@ impl ComplementFill {
         state.by.class(goal.saturating_sub(used))
     }
 
-    /// The large sample that brings the pack nearest to the goal's proportion.
+    /// The sample that brings the pack nearest to the goal's proportion. Large samples are preferred.
     fn complement(&self, state: &State) -> Option<Choice> {
         let left = state.left[0] as usize;
         let mut best: Option<(i64, Choice)> = None;
@@ -146,7 +148,7 @@ impl ComplementFill {
         best.map(|(_, choice)| choice)
     }
 
-    /// The length at which a sample of a class would leave no imbalance.
+    /// The length that a sample of this class must have to leave no imbalance.
     fn balancing(&self, state: &State, of_class: Choice) -> usize {
         let seconds = self.parts(state, of_class)[1];
         let part =
@@ -165,7 +167,7 @@ impl ComplementFill {
         state.seconds_left -= u64::from(state.window.sizes[state.by.second][item]);
     }
 
-    /// Sets the goal of the next pack.
+    /// Starts the next pack and sets its goal.
     fn start(&self, state: &mut State) {
         state.left.clone_from(&self.capacities);
         state.imbalance = 0;
@@ -179,10 +181,10 @@ impl ComplementFill {
     }
 }
 
-/// How much a large sample is preferred to a balancing one, in sixteenths.
+/// The weight of a sample's size against its imbalance, in sixteenths.
 const SIZE_WEIGHT: i64 = 8;
 
-/// A part of a budget, weighed by a goal.
+/// Multiplies a part of a budget by a goal.
 fn weighed(part: i64, goal: i64) -> i64 {
     part * goal / i64::from(WHOLE)
 }

@@ -1,4 +1,4 @@
-//! Which sample each draw of an epoch is: all samples once, or each dataset of a mixture as often as its weight says.
+//! The draws of an epoch: all samples once, or from each dataset of a mixture as many samples as its weight gives.
 
 use crate::permutation::{Permutation, Stream, permutation};
 
@@ -6,11 +6,12 @@ use crate::permutation::{Permutation, Stream, permutation};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Source {
     pub samples: u32,
-    /// Samples that one epoch takes of it: fewer than it has (another part each epoch), or more (some again).
+    /// The number of samples that one epoch draws. If it is less than `samples`, each epoch draws another part. If it
+    /// is more, some samples are repeated.
     pub draws: u64,
 }
 
-/// The samples of an epoch in a fixed order.
+/// The draws of an epoch, in a fixed order.
 #[derive(Debug)]
 pub struct Draws {
     sources: Vec<Part>,
@@ -19,11 +20,11 @@ pub struct Draws {
 
 #[derive(Debug)]
 struct Part {
-    /// The first draw and the first position.
+    /// The number of its first draw. `position` is its first position.
     draw: u64,
     position: u32,
     samples: u64,
-    /// How far earlier epochs have come, and in which order; None where each sample is drawn once.
+    /// The place where earlier epochs stopped, and the order of the samples. `None` if each sample is drawn once.
     begins: Option<(u64, Option<Permutation>)>,
 }
 
@@ -55,7 +56,7 @@ impl Draws {
         self.total
     }
 
-    /// The position of the sample that is drawn; `draw` is below the total.
+    /// The position of the sample of a draw. `draw` must be below the total.
     pub fn position(&self, draw: u64) -> u32 {
         let after = match self.sources.as_slice() {
             [_] => 1,

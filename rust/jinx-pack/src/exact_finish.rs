@@ -1,4 +1,5 @@
-//! Largest first, with packs that end exactly: as soon as one or two samples fill what is left, they end the pack.
+//! Exact finish: fills a pack with the largest samples first. As soon as one or two samples fill the rest of the pack
+//! exactly, it takes these.
 
 use crate::lengths::Lengths;
 use crate::window::{Assignment, Packer, Window};
@@ -30,7 +31,7 @@ impl Packer for ExactFinish {
                 next = match left {
                     0 => None,
                     _ if lengths.has(left) => Some(left),
-                    // The pair's smaller length is what is left then.
+                    // After the pair's larger length, its smaller one fills the rest exactly.
                     _ => lengths.pair(left).or_else(|| lengths.largest(left)),
                 };
             }

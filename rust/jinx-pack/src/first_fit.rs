@@ -1,4 +1,5 @@
-//! First fit decreasing: largest first, each into the first pack with room, found in a tree of what is left.
+//! First fit decreasing: puts each sample into the first pack with room, largest samples first. A tree over what packs
+//! have left finds that pack.
 
 use crate::shares::{Decreasing, Shares};
 use crate::window::{Assignment, Packer, Window};
@@ -8,7 +9,7 @@ pub struct FirstFit {
     capacities: Vec<u32>,
     shares: Shares,
     decreasing: Decreasing,
-    /// For each budget a complete binary tree over the packs: the most that any pack below a node has left.
+    /// For each budget, a complete binary tree over the packs. A node has the most that any pack below it has left.
     trees: Vec<Vec<u32>>,
     leaves: usize,
 }
@@ -28,7 +29,8 @@ impl FirstFit {
         self.trees.iter().zip(sizes).all(|(tree, &size)| tree[node] >= size)
     }
 
-    /// The first pack with room below a node. With several budgets a node may have room that none of its packs has.
+    /// The first pack with room below a node. With several budgets, a node may show room although none of its packs has
+    /// enough of every budget.
     fn first(&self, node: usize, sizes: &[u32]) -> Option<usize> {
         if !self.has_room(node, sizes) {
             return None;
@@ -57,7 +59,7 @@ impl Packer for FirstFit {
         self.leaves = window.len().next_power_of_two();
         for (tree, &capacity) in self.trees.iter_mut().zip(&self.capacities) {
             tree.clear();
-            // Packs that are not open yet have everything left, and come after all open ones.
+            // An unopened pack has its whole budget left. It comes after all open packs.
             tree.resize(2 * self.leaves, capacity);
         }
         let mut decreasing = std::mem::take(&mut self.decreasing);
@@ -90,7 +92,7 @@ mod tests {
         assert_eq!(found[0], [10, 21, 22, 23, 24]);
     }
 
-    /// First fit decreasing as it is written down: by trying the packs one after another.
+    /// First fit decreasing as it is defined: by trying the packs one after another.
     fn by_trying(lengths: &[u32], capacity: u32) -> Vec<u32> {
         let mut sorted = lengths.to_vec();
         sorted.sort_unstable_by(|a, b| b.cmp(a));
@@ -117,7 +119,7 @@ mod tests {
             packs(&mut FirstFit::new(&capacities), &window, &capacities);
         }
 
-        /// 11/9 of the fewest and 6/9 of a pack more (Dosa 2007) for one budget.
+        /// The bound for one budget is 11/9 of the fewest packs, plus 6/9 of a pack (Dosa 2007).
         #[test]
         fn it_is_near_the_fewest((window, capacities) in windows(1, 9)) {
             let found = packs(&mut FirstFit::new(&capacities), &window, &capacities).len();

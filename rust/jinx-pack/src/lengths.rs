@@ -1,22 +1,22 @@
-//! Samples by length, with what completes a pack: a length, or a pair of them.
+//! Samples by length. Finds a length, or a pair of lengths, that completes a pack.
 //!
-//! A pair `a + b = left` exists where the set of lengths and its mirror image, moved by `capacity - left`, share a
-//! bit: one AND for 64 lengths.
+//! A pair `a + b = left` exists if the set of lengths and its mirror image, shifted by `capacity - left`, have a common
+//! bit. One AND checks 64 lengths.
 
 use crate::bitset::BitSet;
 
-/// No sample: the end of a stack.
+/// Marks the end of a stack of samples.
 const NONE: u32 = u32::MAX;
 const BITS: usize = 64;
 
-/// The samples that are not packed yet, by length.
+/// The unpacked samples, by length.
 #[derive(Debug)]
 pub struct Lengths {
     capacity: usize,
     present: BitSet,
-    /// Bit `capacity - length` for each length.
+    /// The mirror image: bit `capacity - length` for each length.
     mirrored: Vec<u64>,
-    /// The sample of each length that is taken next, and for each sample the one after it.
+    /// For each length, the sample to take next. `below` has the sample after each sample.
     top: Vec<u32>,
     below: Vec<u32>,
 }
@@ -26,7 +26,7 @@ impl Lengths {
         let present = BitSet::new(capacity + 1);
         Self {
             capacity,
-            // One word more, so that a shifted read has its second half.
+            // A shifted read takes two words. One additional word lets it read at the end.
             mirrored: vec![0; present.words().len() + 1],
             present,
             top: vec![NONE; capacity + 1],
@@ -34,7 +34,7 @@ impl Lengths {
         }
     }
 
-    /// Takes in samples and their lengths; all earlier ones have been taken out.
+    /// Adds samples with their lengths. All samples of an earlier window must have been taken.
     pub fn fill(&mut self, samples: impl Iterator<Item = (u32, u32)>) {
         for (item, length) in samples {
             let length = length as usize;
@@ -60,7 +60,7 @@ impl Lengths {
         self.present.at_or_below(limit)
     }
 
-    /// Takes out a sample of a length that is there.
+    /// Removes a sample of this length and returns it. There must be one.
     pub fn take(&mut self, length: usize) -> u32 {
         let item = self.top[length];
         self.top[length] = self.below[item as usize];
@@ -72,12 +72,12 @@ impl Lengths {
         item
     }
 
-    /// The sample of a length that is there, which would be taken next.
+    /// The sample of this length that `take` takes next. There must be one.
     pub fn next_of(&self, length: usize) -> u32 {
         self.top[length]
     }
 
-    /// The sample that comes after it; there are two of this length.
+    /// The sample after `next_of`. There must be two samples of this length.
     pub fn second_of(&self, length: usize) -> u32 {
         self.below[self.top[length] as usize]
     }
@@ -87,15 +87,15 @@ impl Lengths {
         self.present.at_or_above(limit)
     }
 
-    /// Of the pairs with this sum, the larger length of the one whose lengths differ most.
+    /// Finds the pair with this sum whose lengths differ most; returns its larger length.
     pub fn pair(&self, sum: usize) -> Option<usize> {
         let half = sum.div_ceil(2);
         let found = self.longest_with(self, sum, half)?;
-        // A half needs two samples; it comes last, because it is the shortest.
+        // A length of half the sum needs two samples. It is found last, because it is the shortest.
         (2 * found != sum || self.second_of(found) != NONE).then_some(found)
     }
 
-    /// The longest length of at least `from` that a length of `other` completes to a sum.
+    /// The longest length, at least `from`, that has the sum `sum` together with a length of `other`.
     pub fn longest_with(&self, other: &Self, sum: usize, from: usize) -> Option<usize> {
         let longest = self.largest(sum.checked_sub(1)?)?;
         let shift = self.capacity - sum;
@@ -115,7 +115,7 @@ impl Lengths {
         None
     }
 
-    /// 64 bits of the mirror image from a place on.
+    /// 64 bits of the mirror image, starting at `place`.
     fn mirrored_from(&self, place: usize) -> u64 {
         let (word, shift) = (place / BITS, place % BITS);
         let Some(&low) = self.mirrored.get(word) else { return 0 };

@@ -1,11 +1,11 @@
-//! Which samples share a sequence: packing under budgets, in a seeded order that needs no stored array.
+//! Packs samples into sequences under budgets, in a seeded order that needs no stored array.
 //!
 //! ```text
 //! sizes, budgets, seed, epoch -> permutation -> windows -> packs (offsets, positions), in shuffled order
 //! ```
 //!
-//! A plan is a function of its [`Request`] alone: the number of threads and the platform do not change it.
-//! This crate knows no file and no Python.
+//! A plan depends only on its [`Request`], not on the number of threads or the platform.
+//! This crate uses no files and no Python.
 
 mod best_fit;
 mod bitset;
@@ -30,5 +30,5 @@ pub use plan::{Plan, pack};
 pub use request::{Oversize, Request, Strategy};
 pub use run::LeftOut;
 
-/// Changes whenever the same request gives another plan.
+/// The version of the plans. It changes whenever the same request gives another plan.
 pub const VERSION: u32 = 1;

@@ -1,4 +1,4 @@
-//! Next fit: samples in arrival order; a pack closes when the next sample does not fit.
+//! Next fit: takes samples in arrival order. If a sample does not fit, it closes the pack and starts the next.
 
 use crate::window::{Assignment, Packer, Window};
 

@@ -1,15 +1,15 @@
-//! Packs by the tokens that they have left: stacks of packs, and a bit set of the stacks that hold any.
+//! Packs by the tokens that they have left: a stack for each number of tokens, and a bit set of the non-empty stacks.
 
 use crate::bitset::BitSet;
 
-/// No pack: the end of a stack.
+/// Marks the end of a stack of packs.
 pub const NONE: u32 = u32::MAX;
 
-/// Open packs. What lies below a pack in its stack is kept by the caller, for all sets of packs together.
+/// Open packs. The caller stores which pack is below each pack, in one array for all its `OpenPacks`.
 #[derive(Debug)]
 pub struct OpenPacks {
     stacks: BitSet,
-    /// The last pack that came to have so many tokens left.
+    /// For each number of tokens left, the pack on top of the stack.
     top: Vec<u32>,
 }
 
@@ -26,17 +26,17 @@ impl OpenPacks {
         }
     }
 
-    /// The fewest tokens, but enough, that any pack has left.
+    /// The smallest number of tokens, at least `enough`, that any pack has left.
     pub fn least(&self, enough: usize) -> Option<usize> {
         self.stacks.at_or_above(enough)
     }
 
-    /// The pack that `take` would take.
+    /// The pack that `take` takes next.
     pub fn first(&self, left: usize) -> u32 {
         self.top[left]
     }
 
-    /// Takes out a pack with so many tokens left, which there is.
+    /// Removes a pack with `left` tokens left and returns it. There must be one.
     pub fn take(&mut self, left: usize, below: &[u32]) -> u32 {
         let pack = self.top[left];
         self.top[left] = below[pack as usize];

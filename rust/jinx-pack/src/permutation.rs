@@ -1,8 +1,8 @@
-//! The orders of samples, packs and steps: one seed gives an independent order for each of them and each epoch.
+//! The orders of samples, packs and steps. One seed gives independent orders for each of them, and for each epoch.
 
 use jinx_core::permutation::{self, GOLDEN, RoundFunction, mask, mix};
 
-/// An order of `0..n`. Six rounds are enough that neighbours and short cycles look random to the tests in this file.
+/// An order of `0..n`. With six rounds, neighbours and short cycles look random to the tests in this file.
 pub type Permutation = permutation::Permutation<Scrambled, 6>;
 
 /// A cheap mixer whose low bits depend on every bit of its input.
@@ -19,7 +19,7 @@ impl RoundFunction for Scrambled {
     }
 }
 
-/// What is permuted, so that one seed gives independent orders.
+/// What to permute. One seed gives an independent order for each stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stream {
     /// Samples of an epoch.
@@ -43,7 +43,7 @@ impl Stream {
     }
 }
 
-/// The order of `0..count` that belongs to a seed and an epoch.
+/// The order of `0..count` for a seed, an epoch and a stream.
 #[must_use]
 pub fn permutation(count: u64, seed: u64, epoch: u64, stream: Stream) -> Permutation {
     let (kind, number) = stream.number();
@@ -111,7 +111,7 @@ mod tests {
         assert_eq!(orders.len(), 7);
     }
 
-    /// Chi-square over seeds: each number is as often at each place.
+    /// Chi-square test over seeds: each number is equally often at each place.
     #[test]
     fn all_places_are_alike() {
         for count in [3_u64, 5, 8, 13, 40] {
@@ -130,7 +130,7 @@ mod tests {
         }
     }
 
-    /// Neighbouring places hold unrelated numbers: their differences are spread evenly.
+    /// Numbers at neighbouring places are unrelated: their differences are spread evenly.
     #[test]
     fn neighbours_are_unrelated() {
         let count = 1 << 16;

@@ -1,4 +1,4 @@
-//! The plan of an epoch: runs of windows on several threads, their packs in a shuffled order.
+//! Makes the plan of an epoch: packs runs of windows on several threads, and shuffles the packs.
 
 use crate::draws::Draws;
 use crate::permutation::{Permutation, Stream, permutation};
@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-/// Which samples each pack holds: those of pack `i` are `positions[offsets[i]..offsets[i + 1]]`.
+/// The samples of each pack: pack `i` has `positions[offsets[i]..offsets[i + 1]]`.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Plan {
     pub offsets: Vec<u32>,
@@ -22,7 +22,7 @@ pub struct Plan {
 /// Packs the samples of an epoch.
 ///
 /// # Errors
-/// What [`Request::check`] refuses, and `Interrupted`.
+/// As [`Request::check`]; `Interrupted`.
 pub fn pack(request: &Request) -> Result<Plan> {
     request.check()?;
     let draws = Draws::new(&request.sources, request.seed, request.epoch);
@@ -32,12 +32,12 @@ pub fn pack(request: &Request) -> Result<Plan> {
     in_order(&request, &runs)
 }
 
-/// A window of nearly all samples would put the same ones together in each epoch.
+/// The least number of windows. A window of nearly all samples would give nearly the same packs in each epoch.
 const LEAST_WINDOWS: u64 = 8;
-/// Fewer samples than this are packed less tightly.
+/// Windows with fewer samples than this give packs that are less full.
 const LEAST_WINDOW: u64 = 512;
 
-/// The window of a plan: the one that was asked for, or an eighth of fewer samples.
+/// The window of a plan: the requested one, or an eighth of the samples if these are few.
 fn window_of(request: &Request, total: u64) -> usize {
     let fair = usize::try_from((total / LEAST_WINDOWS).max(LEAST_WINDOW)).unwrap_or(usize::MAX);
     if request.seed.is_some() { request.window.min(fair) } else { request.window }
@@ -73,7 +73,7 @@ fn all_runs(request: &Request, draws: &Draws, order: Option<&Permutation>) -> Re
         for _ in 1..threads {
             scope.spawn(work);
         }
-        // This thread notices Ctrl-C.
+        // The calling thread also works, because it is the one that notices Ctrl-C.
         work();
     });
     let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -81,7 +81,7 @@ fn all_runs(request: &Request, draws: &Draws, order: Option<&Permutation>) -> Re
     done.into_iter().map(|(_, packs)| packs).collect()
 }
 
-/// The packs of all runs as one list, shuffled unless samples are in their own order.
+/// Joins the packs of all runs. Shuffles them if the request has a seed.
 fn in_order(request: &Request, runs: &[Packs]) -> Result<Plan> {
     let mut firsts = vec![0_u64];
     let mut samples = 0;

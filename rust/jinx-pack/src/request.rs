@@ -1,58 +1,59 @@
-//! What a plan is asked for, checked once.
+//! The request for a plan, checked once.
 
 use crate::draws::Source;
 use jinx_core::num::to_u64;
 use jinx_core::{Error, Result};
 
-/// How a window's samples are put into packs.
+/// How to put the samples of a window into packs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Strategy {
-    /// In order of arrival; a pack closes when the next sample does not fit.
+    /// Take samples in arrival order. Close a pack when the next sample does not fit.
     NextFit,
-    /// Largest first, each into the first pack with room.
+    /// Put each sample into the first pack with room, largest samples first.
     FirstFitDecreasing,
-    /// Largest first, each into the fullest pack with room.
+    /// Put each sample into the fullest pack with room, largest samples first.
     BestFitDecreasing,
-    /// One budget: largest first, packs ended exactly. Several: the better of best fit decreasing and complement fill.
+    /// For one budget: exact finish, see `exact_finish`. For several: the better result of best fit decreasing and
+    /// complement fill.
     Knapsack,
 }
 
-/// What happens to a sample over a budget.
+/// What to do with a sample over a budget.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Oversize {
-    /// It is left out and counted.
+    /// Leave it out and count it.
     Drop,
-    /// Its tokens count as the budget; a sample over another budget is left out and counted.
+    /// Count as many tokens as the budget allows. Leave out and count a sample over another budget.
     Truncate,
 }
 
-/// Each thread has tables of this size, up to about thirty with several budgets: half a gigabyte.
+/// Each thread has tables of this size. With several budgets there are up to about thirty, which is half a gigabyte.
 const MAX_TOKENS: u32 = 1 << 22;
 /// Positions and offsets are u32.
 const MAX_DRAWS: u64 = (1 << 32) - 1;
 const MAX_WINDOW: usize = 1 << 24;
 
-/// What a plan is a function of. `sizes[k][i]` is what sample `i` takes of budget `k`; budget 0 is tokens.
+/// Everything that a plan depends on. `sizes[k][i]` is what sample `i` takes of budget `k`. Budget 0 is tokens.
 #[derive(Debug, Clone)]
 pub struct Request<'a> {
     pub sizes: Vec<&'a [u32]>,
     pub capacities: Vec<u32>,
     pub strategy: Strategy,
-    /// Samples that are packed together.
+    /// The number of samples to pack together.
     pub window: usize,
     pub oversize: Oversize,
     /// The datasets that make up the samples, in order.
     pub sources: Vec<Source>,
-    /// None keeps the samples and the packs in their order.
+    /// `None` keeps the order of the samples and of the packs.
     pub seed: Option<u64>,
     pub epoch: u64,
-    /// 0: one for each core. The plan does not depend on it.
+    /// 0 starts one thread per core. The plan does not depend on this number.
     pub threads: usize,
 }
 
 impl Request<'_> {
     /// # Errors
-    /// `Invalid` or `Limit`: numbers that no plan can have.
+    /// `Invalid` or `Limit` for numbers that no plan can have.
     pub fn check(&self) -> Result<()> {
         let [tokens, ..] = self.sizes.as_slice() else {
             return Err(Error::invalid("a plan needs the number of tokens of each sample"));

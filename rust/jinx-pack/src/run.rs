@@ -1,4 +1,5 @@
-//! A run of windows that one thread packs one after another, so that packs that are not full get another chance.
+//! A run of windows. One thread packs them one after another, and packs the samples of packs that are not full again
+//! with the next window.
 
 use crate::best_fit::{BestFit, BestFitBySum};
 use crate::complement_fill::ComplementFill;
@@ -13,12 +14,12 @@ use jinx_core::num::to_u64;
 use jinx_core::{Result, interrupt};
 use std::ops::Range;
 
-/// Windows of one run. Runs are packed in parallel, so this number is part of what a plan is.
+/// Windows per run. Runs are packed in parallel, so plans depend on this number.
 pub const WINDOWS: u64 = 64;
-/// A pack this full, in hundredths of the budget that it uses most, is not opened again.
+/// A pack that uses this percentage of any budget is finished.
 const FULL_PERCENT: u64 = 98;
 
-/// Finished packs in the order in which they were closed.
+/// Finished packs, in the order in which they were finished.
 #[derive(Debug, Default)]
 pub struct Packs {
     /// Where each pack ends in `positions`.
@@ -27,14 +28,14 @@ pub struct Packs {
     pub left_out: LeftOut,
 }
 
-/// Draws that are in no pack as they are.
+/// The number of draws that are left out or truncated.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct LeftOut {
-    /// Without tokens.
+    /// Left out: without tokens.
     pub empty: u64,
-    /// Over a budget.
+    /// Left out: over a budget.
     pub oversize: u64,
-    /// Longer than a pack, and in one with their first tokens.
+    /// Longer than a pack, which has only their first tokens.
     pub truncated: u64,
 }
 
@@ -46,13 +47,13 @@ impl LeftOut {
     }
 }
 
-/// Packs runs of windows; one for each thread.
+/// Packs runs of windows. Each thread has one.
 pub struct Runner<'a> {
     request: &'a Request<'a>,
     draws: &'a Draws,
     order: Option<&'a Permutation>,
     packer: Box<dyn Packer>,
-    /// A second packer, where the better result of two counts.
+    /// A second packer, if the strategy takes the better of two results.
     other: Option<Box<dyn Packer>>,
     drawn: Vec<u64>,
     window: Window,
@@ -83,7 +84,7 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// Packs the draws at these places of the order.
+    /// Packs the draws at `places` of the order.
     ///
     /// # Errors
     /// `Interrupted`.
@@ -95,7 +96,7 @@ impl<'a> Runner<'a> {
             interrupt::check()?;
             std::mem::swap(&mut self.window, &mut self.carried);
             self.carried.clear();
-            // At least one more, however many next fit carries over.
+            // Add at least one sample, even if next fit carries over a whole window.
             let size = self.request.window.max(self.window.len() + 1);
             while place < places.end && self.window.len() < size {
                 let stop = places.end.min(place + to_u64(size - self.window.len()));
@@ -114,7 +115,7 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// The draws at some places of the order.
+    /// Sets `drawn` to the draws at `places` of the order.
     fn draw(&mut self, places: Range<u64>) {
         self.drawn.clear();
         match self.order {
@@ -123,7 +124,7 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// Takes a sample into the window, or counts it.
+    /// Adds a sample to the window, or counts it as left out.
     fn admit(&mut self, position: u32, left_out: &mut LeftOut) {
         let (tokens, others) = self.request.sizes.split_at(1);
         let (limits, other_limits) = self.request.capacities.split_at(1);
@@ -158,7 +159,8 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// Moves full packs to the result and the samples of the others to the next window, unless this is the last one.
+    /// Moves finished packs to the result, and the samples of other packs to the next window. After the last window,
+    /// all packs are finished.
     fn collect(&mut self, packs: &mut Packs, is_last: bool) {
         let count = self.found.packs as usize;
         let mut kept = vec![true; count];
@@ -182,7 +184,7 @@ impl<'a> Runner<'a> {
             }
         }
         packs.positions.resize(base + self.starts[count] as usize, 0);
-        // In order of arrival within a pack: a random order, and another one each epoch.
+        // Samples stay in arrival order within a pack. It is random, and differs in each epoch.
         for (item, &pack) in self.found.pack_of.iter().enumerate() {
             let position = self.window.positions[item];
             if kept[pack as usize] {
@@ -195,7 +197,7 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// Which packs are finished. At most half of a window is carried over, so that runs come to an end.
+    /// Sets `kept` to which packs are finished. At most half a window is carried over, so that a run ends.
     fn choose_kept(&mut self, kept: &mut [bool]) {
         if self.request.strategy == Strategy::NextFit {
             if let Some(last) = kept.last_mut() {

@@ -1,11 +1,11 @@
-//! Sizes under different budgets made comparable: each as its part of the budget, in integers.
+//! Makes sizes under different budgets comparable: a share is a size as a part of its budget, in integers.
 
 use crate::window::Window;
 
-/// A whole budget.
+/// The share of a whole budget.
 pub const WHOLE: u32 = 1 << 20;
 
-/// Sizes as parts of their budgets.
+/// Computes shares of the budgets.
 #[derive(Debug, Clone)]
 pub struct Shares {
     capacities: Vec<u32>,
@@ -16,19 +16,19 @@ impl Shares {
         Self { capacities: capacities.to_vec() }
     }
 
-    /// Of one size under budget `k`, rounded up, so that only nothing is 0.
+    /// The share of one size under budget `k`. It is rounded up, so that only size 0 has share 0.
     pub fn of(&self, k: usize, size: u32) -> u32 {
         let share = (u64::from(size) * u64::from(WHOLE)).div_ceil(u64::from(self.capacities[k]));
         u32::try_from(share).unwrap_or(u32::MAX)
     }
 
-    /// The sum over all budgets.
+    /// The sum of the shares under all budgets.
     pub fn sum(&self, sizes: impl IntoIterator<Item = u32>) -> u32 {
         sizes.into_iter().enumerate().map(|(k, size)| self.of(k, size)).sum()
     }
 }
 
-/// The numbers of a window's samples, largest first; of equal ones the earlier first.
+/// The numbers of a window's samples, largest sample first. Equal samples keep their order.
 #[derive(Debug, Default)]
 pub struct Decreasing {
     keys: Vec<u64>,
@@ -37,7 +37,7 @@ pub struct Decreasing {
 }
 
 impl Decreasing {
-    /// By the tokens alone if that is the only budget, else by the sum of the shares.
+    /// Orders samples by tokens if that is the only budget, otherwise by the sum of their shares.
     pub fn order(&mut self, window: &Window, shares: &Shares) -> &[u32] {
         match window.sizes.as_slice() {
             [lengths] => self.by_size(lengths),

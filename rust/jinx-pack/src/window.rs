@@ -1,4 +1,4 @@
-//! The samples that are packed together, and where each of them went.
+//! A window: samples to pack together, and the pack of each.
 
 /// Samples with their sizes, in arrival order. No sample is empty or over a budget.
 #[derive(Debug, Default)]
@@ -34,7 +34,7 @@ impl Window {
     }
 }
 
-/// The pack of each sample of a window: numbers from 0 without gaps.
+/// The pack of each sample of a window. Packs are numbered from 0 without gaps.
 #[derive(Debug, Default, Clone)]
 pub struct Assignment {
     pub pack_of: Vec<u32>,
@@ -42,21 +42,21 @@ pub struct Assignment {
 }
 
 impl Assignment {
-    /// For `items` samples whose packs are not known yet.
+    /// Starts again with `items` samples that have no pack.
     pub fn reset(&mut self, items: usize) {
         self.pack_of.clear();
         self.pack_of.resize(items, 0);
         self.packs = 0;
     }
 
-    /// A pack without samples.
+    /// Adds an empty pack; returns its number.
     pub fn open(&mut self) -> u32 {
         self.packs += 1;
         self.packs - 1
     }
 }
 
-/// A way to pack a window. It keeps its tables between windows.
+/// An algorithm that packs a window. It reuses its tables for the next window.
 pub trait Packer {
     fn pack(&mut self, window: &Window, found: &mut Assignment);
 }
@@ -67,7 +67,7 @@ pub mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// A window of samples of one budget.
+    /// A window of samples with one budget.
     pub fn of_tokens(lengths: &[u32]) -> Window {
         let mut window = Window::new(1);
         for (position, &length) in (0..).zip(lengths) {
@@ -88,7 +88,7 @@ pub mod tests {
         packs
     }
 
-    /// Each sample is in a pack, no pack is empty, and none exceeds a budget.
+    /// Checks that each sample is in a pack, that no pack is empty, and that none exceeds a budget.
     pub fn require_valid(window: &Window, found: &Assignment, capacities: &[u32]) {
         assert_eq!(found.pack_of.len(), window.len());
         let mut used = vec![vec![0_u64; found.packs as usize]; capacities.len()];
@@ -108,7 +108,7 @@ pub mod tests {
         }
     }
 
-    /// The fewest packs, by trying everything; for up to about ten samples.
+    /// The fewest packs, found by trying all assignments. Use it for up to about ten samples.
     pub fn fewest_packs(window: &Window, capacities: &[u32]) -> usize {
         fn place(
             window: &Window,

@@ -1,4 +1,4 @@
-//! Plans as a whole: every sample once, no budget exceeded, the same for any number of threads.
+//! Tests whole plans: they have every sample once, exceed no budget, and are the same for any number of threads.
 #![allow(clippy::unwrap_used, clippy::cast_possible_truncation)]
 
 use jinx_core::Cause;

@@ -1,4 +1,4 @@
-//! Answers from indexed columns, for many rows at once.
+//! Evaluates an expression on indexed columns, for many rows at once.
 
 use crate::expression::Expression;
 use crate::expression::evaluate::{Sample, characters};
@@ -10,7 +10,7 @@ use jinx_core::error::{Error, Result};
 use jinx_core::num::{to_u64, u64_at};
 use std::borrow::Cow;
 
-/// Rows of one shard: some in a row, or any.
+/// Rows of one shard: consecutive rows, or a list of any rows.
 #[derive(Debug, Clone, Copy)]
 pub enum Block<'r> {
     Range { start: u64, len: usize },
@@ -29,7 +29,7 @@ impl Block<'_> {
         self.len() == 0
     }
 
-    /// The row at a place of the block.
+    /// The row at place `i` of the block.
     pub fn row(&self, i: usize) -> u64 {
         match self {
             Self::Range { start, .. } => start + to_u64(i),
@@ -38,7 +38,7 @@ impl Block<'_> {
     }
 }
 
-/// What an expression asks of a path.
+/// What an expression needs from a path: its value, its length, or whether it has no value.
 #[derive(Debug, Clone, Copy, Default)]
 struct Asked {
     value: bool,
@@ -46,7 +46,7 @@ struct Asked {
     none: bool,
 }
 
-/// The indexed columns of one shard at the paths of an expression.
+/// The indexed columns of one shard for the paths of an expression.
 #[derive(Debug)]
 pub struct ShardColumns<'s> {
     paths: Vec<PathColumns<'s>>,
@@ -74,7 +74,7 @@ impl PathColumns<'_> {
 }
 
 impl<'s> ShardColumns<'s> {
-    /// Opens what the expression asks for.
+    /// Opens the columns that the expression needs.
     ///
     /// # Errors
     /// As [`Shard::column`].
@@ -85,7 +85,7 @@ impl<'s> ShardColumns<'s> {
             let column = |kind, is_asked: bool| if is_asked { shard.column(&path, kind) } else { Ok(None) };
             let values = column(ColumnKind::Value, asked.value)?;
             let mut found = PathColumns { asked, values, lengths: column(ColumnKind::Length, asked.length)? };
-            // Whether there is a value, either kind tells; the smaller one if there is a choice.
+            // Both kinds of columns show whether there is a value. Prefer lengths, which are smaller.
             if asked.none && found.any().is_none() {
                 found.lengths = column(ColumnKind::Length, true)?;
                 if found.lengths.is_none() {
@@ -100,7 +100,7 @@ impl<'s> ShardColumns<'s> {
         Ok(Self { paths: all })
     }
 
-    /// Whether columns hold all that is asked of a path.
+    /// Whether the columns have everything that the expression needs from a path.
     pub fn has(&self, path: usize) -> bool {
         self.paths.get(path).is_some_and(|found| {
             (!found.asked.value || found.values.is_some())
@@ -109,12 +109,12 @@ impl<'s> ShardColumns<'s> {
         })
     }
 
-    /// The value at a path, if a column holds the path.
+    /// The value at a path, if a column has it.
     pub(crate) fn value(&self, path: usize, row: u64) -> Option<Cell<'_>> {
         self.paths.get(path)?.values.as_ref().map(|column| cell(column, row))
     }
 
-    /// The length at a path, if a column tells.
+    /// The length at a path, if a column has it.
     pub(crate) fn length(&self, path: usize, row: u64) -> Option<Option<u64>> {
         let found = self.paths.get(path)?;
         if let Some(column) = &found.lengths {
@@ -129,12 +129,12 @@ impl<'s> ShardColumns<'s> {
         })
     }
 
-    /// Whether there is no value at a path, if a column tells.
+    /// Whether there is no value at a path, if a column shows this.
     pub(crate) fn is_none(&self, path: usize, row: u64) -> Option<bool> {
         self.paths.get(path)?.any().map(|column| !column.is_valid(row))
     }
 
-    /// What the columns tell about the rows; `None` where they tell nothing.
+    /// The answers for the rows that follow from the columns; `None` if the columns give no answer.
     pub(crate) fn answers(&self, expression: &Expression, rows: Block<'_>) -> Option<Vec<Truth>> {
         self.condition(expression, &expression.condition, rows)
     }
@@ -191,7 +191,7 @@ impl<'s> ShardColumns<'s> {
         }
         let answer = |i: usize| {
             let sample = IndexedSample { columns: self, row: rows.row(i) };
-            // What cannot be compared is left to who may say so.
+            // Leave values that cannot be compared open. Reading the row reports the error if the answer needs them.
             expression.test(test, &sample).unwrap_or(Truth::OPEN)
         };
         Some((0..rows.len()).map(answer).collect())
@@ -218,7 +218,7 @@ impl<'s> ShardColumns<'s> {
         }
     }
 
-    /// A number's comparison with a literal that the column's type holds exactly, which is one instruction a row.
+    /// Compares numbers with a literal, if the column's type can represent it exactly. Takes one instruction per row.
     fn compared(&self, test: &TestKind, rows: Block<'_>) -> Option<Vec<Truth>> {
         let TestKind::Compare(left, comparison, right) = test else { return None };
         let (operand, comparison, literal) = match (left, right) {
@@ -267,12 +267,12 @@ fn cell<'c>(column: &'c IndexedColumn<'_>, row: u64) -> Cell<'c> {
             Cell::Int(i128::from(unsigned()))
         }
         ColumnType::Float64 => Cell::Float(f64::from_bits(u64_at(bytes, 0).unwrap_or_default())),
-        // Checked when the column was read.
+        // Reading the column has checked that this is UTF-8.
         ColumnType::Utf8 => Cell::Text(Cow::Borrowed(std::str::from_utf8(bytes).unwrap_or_default())),
     }
 }
 
-/// The answers without regard to missing values; `None` for a literal that the type does not hold.
+/// The answers, ignoring missing values; `None` for a literal that the type cannot represent.
 fn compared(
     column: &IndexedColumn<'_>,
     comparison: Comparison,
@@ -289,7 +289,7 @@ fn compared(
                     each(&column.data, comparison, *value, rows, f64::from_le_bytes)
                 }
                 (ColumnType::Float64, Literal::Int(value)) => {
-                    // Every integer of 32 bits is a float.
+                    // A float represents every integer of 32 bits exactly.
                     let value = f64::from(i32::try_from(*value).ok()?);
                     each(&column.data, comparison, value, rows, f64::from_le_bytes)
                 }
@@ -318,7 +318,7 @@ fn each<const WIDTH: usize, N: PartialOrd + Copy>(
     }
 }
 
-/// `None` for rows that there are not.
+/// `None` if one of the rows does not exist.
 fn answers<const WIDTH: usize>(
     cells: &[[u8; WIDTH]],
     rows: Block<'_>,
@@ -336,7 +336,7 @@ fn answers<const WIDTH: usize>(
     }
 }
 
-/// A row of which only columns are looked at.
+/// A row as a sample whose values come only from indexed columns.
 struct IndexedSample<'c> {
     columns: &'c ShardColumns<'c>,
     row: u64,
@@ -361,12 +361,12 @@ fn not_indexed() -> Error {
 }
 
 impl Expression {
-    /// Whether the length of any value is asked for.
+    /// Whether the expression needs the length of a value.
     pub fn asks_lengths(&self) -> bool {
         self.asked().iter().any(|asked| asked.length)
     }
 
-    /// What is asked of each path.
+    /// What the expression needs from each path.
     fn asked(&self) -> Vec<Asked> {
         let mut asked = vec![Asked::default(); self.paths.len()];
         for test in self.tests() {

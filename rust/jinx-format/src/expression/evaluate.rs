@@ -1,4 +1,4 @@
-//! The answer of an expression for one sample.
+//! Evaluates an expression on one sample.
 
 use crate::expression::Expression;
 use crate::expression::failure::shortened;
@@ -9,24 +9,24 @@ use jinx_core::error::{Error, Result};
 use jinx_core::num::to_u64;
 use std::borrow::Cow;
 
-/// What an expression asks about a sample; paths are numbers into [`Expression::paths`].
+/// The values of a sample that an expression needs. A path is an index into [`Expression::paths`].
 pub trait Sample {
     /// The value at a path.
     ///
     /// # Errors
-    /// What is wrong with the stored value.
+    /// Errors of reading the stored value.
     fn value(&self, path: usize) -> Result<Cell<'_>>;
 
-    /// The length at a path; `None` where there is no value.
+    /// The length of the value at a path; `None` if there is no value.
     ///
     /// # Errors
-    /// As for the value; `Mismatch` for a value without a length.
+    /// As [`Self::value`]; `Mismatch` for a value without a length.
     fn length(&self, path: usize) -> Result<Option<u64>>;
 
-    /// Whether there is nothing at a path, or null.
+    /// Whether the value at a path is missing or null.
     ///
     /// # Errors
-    /// As for the value.
+    /// As [`Self::value`].
     fn is_none(&self, path: usize) -> Result<bool> {
         self.value(path).map(|value| value == Cell::Missing)
     }
@@ -36,7 +36,7 @@ impl Expression {
     /// Whether the sample is selected.
     ///
     /// # Errors
-    /// Of the first value that cannot be read or compared, where the answer depends on it.
+    /// The error of the first value that cannot be read or compared, if the answer depends on it.
     pub fn selects(&self, sample: &impl Sample) -> Result<bool> {
         let mut failure = None;
         let truth = self.answer(&self.condition, sample, &mut failure);
@@ -77,7 +77,7 @@ impl Expression {
     /// The answer of one test.
     ///
     /// # Errors
-    /// Names the path and shows the test.
+    /// As [`Self::selects`]. The error names the path and shows the test.
     pub(crate) fn test(&self, test: &Test, sample: &impl Sample) -> Result<Truth> {
         let answer = match &test.kind {
             TestKind::IsNone(path) => sample.is_none(*path).map(Truth::of),
@@ -93,7 +93,7 @@ impl Expression {
                         break;
                     }
                 }
-                // Also of an empty list nothing is known.
+                // A missing value gives unknown, even for an empty list.
                 Ok(if value == Cell::Missing { Truth::UNKNOWN } else { any })
             }),
             TestKind::Search(search, text, part) => text_of(text, sample).and_then(|text| {
@@ -107,7 +107,7 @@ impl Expression {
         answer.map_err(|error| self.in_test(error, test))
     }
 
-    /// The error with the test that met it, and the path that the test is about.
+    /// Adds the test in which the error occurred, and the path of the test, to the error.
     pub(crate) fn in_test(&self, error: Error, test: &Test) -> Error {
         let text = shortened(self.text.get(test.span.clone()).unwrap_or_default());
         let shown = Error::new(error.cause(), format!("{}, in: {text}", error.what()));
@@ -165,7 +165,7 @@ fn value_of<'s>(operand: &'s Operand, sample: &'s impl Sample) -> Result<Cell<'s
     }
 }
 
-/// Unicode characters of a string, as Python counts them.
+/// The number of Unicode characters in a string, as Python counts them.
 pub fn characters(text: &str) -> u64 {
     to_u64(text.chars().count())
 }

@@ -1,10 +1,10 @@
-//! Tests that no sample can pass without an error, found before any is read.
+//! Finds tests that fail on every sample, before any sample is read.
 
 use crate::expression::Expression;
 use crate::expression::tree::{Condition, Literal, Operand, Test, TestKind};
 use jinx_core::error::{Error, Result};
 
-/// What all values at a path are, as far as files tell without reading samples.
+/// The kind of all values at a path, if the files show it without reading samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ValueKind {
     Bool,
@@ -15,7 +15,7 @@ pub enum ValueKind {
 }
 
 impl ValueKind {
-    /// The kind that all these kinds of a footer's `fields` are of; `None` where they differ or say too little.
+    /// The common kind of these kinds from a footer's `fields`; `None` if they differ or are not specific enough.
     pub fn common<'k>(names: impl IntoIterator<Item = &'k str>) -> Option<Self> {
         let mut common = None;
         for name in names.into_iter().filter(|name| *name != "null") {
@@ -54,10 +54,10 @@ impl ValueKind {
 }
 
 impl Expression {
-    /// Checks that what is compared can be compared, with what is known about the values at each path.
+    /// Checks that every comparison is possible with the known kinds of values at each path.
     ///
     /// # Errors
-    /// `Invalid` with the test that is wrong.
+    /// `Invalid` with the wrong test.
     pub fn check_kinds(&self, known: &[Option<ValueKind>]) -> Result<()> {
         self.check_condition(&self.condition, known)
     }
@@ -73,7 +73,7 @@ impl Expression {
         }
     }
 
-    /// The tests in their order.
+    /// All tests, in order.
     pub(crate) fn tests(&self) -> Vec<&Test> {
         fn add<'c>(condition: &'c Condition, tests: &mut Vec<&'c Test>) {
             match condition {
@@ -174,7 +174,7 @@ fn number(kind: Option<ValueKind>) -> Result<Option<ValueKind>> {
 }
 
 impl TestKind {
-    /// Adds the numbers of its paths, in their order.
+    /// Adds the numbers of its paths, in order.
     pub(crate) fn add_paths(&self, paths: &mut Vec<usize>) {
         match self {
             Self::IsNone(path) | Self::IsTrue(path) => paths.push(*path),

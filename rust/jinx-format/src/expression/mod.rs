@@ -1,10 +1,11 @@
-//! Conditions on samples as text, for filters.
+//! Filter expressions: conditions on samples, as text.
 //!
 //! ```text
 //! score > 0.5 and len(messages) > 2 and source in ('a', 'b')
 //! ```
-//! The grammar is a part of Python's; `docs/how-to/filter.md` describes it. A missing value makes a comparison unknown,
-//! and unknown samples are not selected. What cannot be compared is an error where the answer depends on it.
+//! The grammar is a subset of Python's; `docs/how-to/filter.md` describes it. Comparing a missing value gives unknown.
+//! A sample is not selected if its answer is unknown. Values that cannot be compared are an error if the answer depends
+//! on them.
 
 pub mod blocks;
 mod evaluate;
@@ -41,7 +42,7 @@ impl Expression {
     /// Parses a condition.
     ///
     /// # Errors
-    /// `Invalid` with the place of what is wrong, `Limit` for one that is too long or too deep.
+    /// `Invalid` with the place of the mistake; `Limit` if it is too long or nested too deeply.
     pub fn parse(text: &str) -> Result<Self> {
         let (condition, paths) = parse::parse(text)?;
         let expression = Self { text: text.to_owned(), condition, paths };
@@ -49,7 +50,7 @@ impl Expression {
         Ok(expression)
     }
 
-    /// The paths that it asks about, each once.
+    /// The paths in it, each once.
     pub fn paths(&self) -> &[PathText] {
         &self.paths
     }

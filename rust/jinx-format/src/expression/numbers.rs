@@ -1,14 +1,14 @@
-//! Comparing and computing with numbers as Python does: integers of any size and floats exactly.
+//! Compares and computes numbers as Python does. Comparing integers of any size with floats is exact.
 
 use crate::expression::tree::{Cell, Comparison, Operator};
 use jinx_core::error::{Error, Result};
 use std::cmp::Ordering;
 
-/// The least magnitude that `i128` does not hold; floats hold it exactly.
+/// The smallest magnitude beyond `i128`. A float represents it exactly.
 const BEYOND: f64 = 170_141_183_460_469_231_731_687_303_715_884_105_728.0;
 
 impl Comparison {
-    /// Whether it holds for two values in this order; `None` is that of NaN to anything.
+    /// Whether the comparison is true for two values in this order. The order is `None` if one of them is NaN.
     pub fn holds(self, order: Option<Ordering>) -> bool {
         match self {
             Self::Equal => order == Some(Ordering::Equal),
@@ -21,10 +21,10 @@ impl Comparison {
     }
 }
 
-/// The order of two numbers, of which bools are 0 and 1; `None` where one is NaN.
+/// The order of two numbers; `None` if one is NaN. Bools count as 0 and 1.
 ///
 /// # Errors
-/// `Invalid` for what is not a number.
+/// `Invalid` for a value that is not a number.
 pub fn order(one: &Cell<'_>, other: &Cell<'_>) -> Result<Option<Ordering>> {
     Ok(match (number(one)?, number(other)?) {
         (Number::Int(a), Number::Int(b)) => Some(a.cmp(&b)),
@@ -72,7 +72,7 @@ fn int_to_float(int: i128, float: f64) -> Option<Ordering> {
     Some(int.cmp(&whole).then_with(|| 0.0.partial_cmp(&fraction).unwrap_or(Ordering::Equal)))
 }
 
-/// What an integer beyond `i128` is to one within.
+/// The order of an integer beyond `i128` and one within.
 fn sign(digits: &str) -> Ordering {
     if digits.starts_with('-') { Ordering::Less } else { Ordering::Greater }
 }
@@ -98,10 +98,10 @@ fn huge_to_float(digits: &str, float: f64) -> Option<Ordering> {
     Some(huge_order(digits, &format!("{float:.0}")))
 }
 
-/// The result of an operation; missing where a value is missing, or where it divides by zero.
+/// The result of an operation. It is missing if a value is missing, or for a division by zero.
 ///
 /// # Errors
-/// `Invalid` for what is not a number, and for integers beyond 127 bits.
+/// `Invalid` for a value that is not a number, and for integers beyond 127 bits.
 pub fn compute(one: &Cell<'_>, operator: Operator, other: &Cell<'_>) -> Result<Cell<'static>> {
     if matches!(one, Cell::Missing) || matches!(other, Cell::Missing) {
         return Ok(Cell::Missing);
@@ -123,7 +123,7 @@ pub fn compute(one: &Cell<'_>, operator: Operator, other: &Cell<'_>) -> Result<C
     })
 }
 
-/// The number with the other sign.
+/// The number with the opposite sign.
 ///
 /// # Errors
 /// As [`compute`].
@@ -147,7 +147,7 @@ fn floor_division(a: i128, b: i128) -> Option<(i128, i128)> {
     if rest != 0 && (rest < 0) != (b < 0) { Some((quotient - 1, rest + b)) } else { Some((quotient, rest)) }
 }
 
-/// The nearest float, which is what Python computes with.
+/// The nearest float, as Python converts integers.
 #[allow(clippy::cast_precision_loss)]
 fn float(value: i128) -> f64 {
     value as f64
@@ -165,7 +165,8 @@ fn float_result(a: f64, operator: Operator, b: f64) -> Cell<'static> {
     })
 }
 
-/// As Python: the rest has the sign of the divisor, and the quotient is what is left, rounded to an integer.
+/// The quotient and the remainder, as in Python. The remainder has the sign of the divisor. The quotient is the
+/// dividend minus the remainder, divided by the divisor and rounded to an integer.
 fn float_floor_division(a: f64, b: f64) -> (f64, f64) {
     let mut rest = a % b;
     let mut quotient = (a - rest) / b;

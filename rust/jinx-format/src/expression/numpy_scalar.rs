@@ -1,4 +1,4 @@
-//! numpy scalars of the types that JSON has no number for (`float64`, `float16`, `bool_`), as numbers.
+//! Reads numpy scalars of types that are not stored as JSON numbers (`float64`, `float16`, `bool_`) as numbers.
 
 use crate::expression::tree::Cell;
 

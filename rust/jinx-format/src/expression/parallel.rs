@@ -1,18 +1,19 @@
-//! The chosen ones of many numbers, found on all cores.
+//! Selects from a range of numbers, on all cores.
 
 use crate::in_order::in_order;
 use jinx_core::error::Result;
 use jinx_core::num::to_usize;
 use std::ops::Range;
 
-/// Few enough that all cores have work in a dataset of thousands, enough that handing them out costs nothing.
+/// Numbers per block. A dataset of thousands of samples still gives work to all cores, and the overhead per block is
+/// small.
 const BLOCK: usize = 8192;
 
-/// Hands the numbers below `count` to `choose` in blocks, on all cores, and joins what it gives in their order; stops
-/// where `limit` were chosen.
+/// Passes the numbers below `count` to `choose` in blocks, on all cores. Joins the results in order. Stops when `limit`
+/// numbers are selected.
 ///
 /// # Errors
-/// The first of `choose`, in the order of the blocks; `Interrupted`.
+/// The first error of `choose`, in the order of the blocks; `Interrupted`.
 pub fn in_blocks(
     count: u64,
     limit: Option<u64>,
@@ -65,7 +66,7 @@ mod tests {
                 _ => even(range),
             };
             assert_eq!(in_blocks(100_000, None, choose).unwrap_err().what(), "block 3");
-            // What lies behind the limit is not asked for.
+            // Numbers after the limit are not passed to `choose`.
             assert_eq!(in_blocks(100_000, Some(10), choose).unwrap().len(), 10);
         }
         let error = in_blocks(10, None, |_| panic!("oops")).unwrap_err();

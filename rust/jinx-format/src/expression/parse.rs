@@ -1,4 +1,4 @@
-//! Text to tree: a part of Python's expressions, with Python's precedence.
+//! Parses an expression into a tree. The grammar is a subset of Python's, with Python's precedence.
 
 use crate::expression::failure::at;
 use crate::expression::token::{Token, Word, tokens};
@@ -7,17 +7,17 @@ use jinx_core::error::{Error, Result};
 use jinx_core::limits::{MAX_EXPRESSION_BYTES, MAX_EXPRESSION_DEPTH};
 use std::ops::Range;
 
-/// A path as it was written and the names in it.
+/// A path as it is written, and the names in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PathText {
     pub text: String,
     pub names: Vec<String>,
 }
 
-/// Parses an expression; also gives its paths, each once.
+/// Parses an expression. Also returns its paths, each once.
 ///
 /// # Errors
-/// `Invalid` with the place of what is wrong, `Limit` for one that is too long or too deep.
+/// `Invalid` with the place of the mistake; `Limit` if it is too long or nested too deeply.
 pub fn parse(text: &str) -> Result<(Condition, Vec<PathText>)> {
     if text.len() > MAX_EXPRESSION_BYTES {
         return Err(Error::limit(format!(
@@ -34,7 +34,7 @@ pub fn parse(text: &str) -> Result<(Condition, Vec<PathText>)> {
     }
 }
 
-/// What was parsed, with its place.
+/// A parsed part of the expression, with its place.
 struct Node {
     form: NodeForm,
     span: Range<usize>,
@@ -42,7 +42,7 @@ struct Node {
 
 enum NodeForm {
     Condition(Condition),
-    /// With how many operands lie inside each other.
+    /// An operand, and its nesting depth.
     Operand(Operand, usize),
 }
 
@@ -59,12 +59,12 @@ impl Parser<'_> {
         self.tokens.get(self.next).map(|token| &token.word)
     }
 
-    /// Where the next word begins.
+    /// The start of the next token.
     fn place(&self) -> usize {
         self.tokens.get(self.next).map_or(self.text.len(), |token| token.span.start)
     }
 
-    /// Where the last word ended.
+    /// The end of the previous token.
     fn end(&self) -> usize {
         self.next.checked_sub(1).and_then(|last| self.tokens.get(last)).map_or(0, |token| token.span.end)
     }
@@ -75,7 +75,7 @@ impl Parser<'_> {
         found
     }
 
-    /// One of several signs, as what it stands for.
+    /// Takes one of several signs and returns its meaning.
     fn take_one<T: Copy>(&mut self, signs: &[(&str, T)]) -> Option<T> {
         signs.iter().find(|(sign, _)| self.take(sign)).map(|(_, meaning)| *meaning)
     }
@@ -241,7 +241,7 @@ impl Parser<'_> {
         }
     }
 
-    /// The values behind `in`, which are literals of one kind.
+    /// The values after `in`. They must be literals of one kind.
     fn list(&mut self, value: &Operand) -> Result<Vec<Literal>> {
         let place = self.place();
         let Some(close) = self.take_one(&[("(", ")"), ("[", "]")]) else {
@@ -321,7 +321,7 @@ impl Parser<'_> {
         let inner = self.deeper(Self::signed)?;
         let (operand, depth) = self.operand(inner)?;
         let form = match operand {
-            // Of a literal the sign is a part, so that the least integer is one.
+            // The sign is part of a literal, so that the smallest integer is a literal.
             Operand::Literal(literal) if is_minus && !matches!(literal, Literal::Text(_)) => {
                 NodeForm::Operand(Operand::Literal(negated(literal)), depth)
             }
@@ -377,7 +377,7 @@ impl Parser<'_> {
         self.paths.len() - 1
     }
 
-    /// A function with its arguments, whose name was read.
+    /// A function call. Its name has been read; its arguments come next.
     fn call(&mut self, name: &str, mut names: Vec<String>, start: usize) -> Result<Node> {
         let search = |name: &str| match name {
             "contains" => Some(Search::Contains),

@@ -1,4 +1,5 @@
-//! The samples of a shard that an expression selects: by indexed columns where they tell, else by reading rows.
+//! Finds the samples of a shard that an expression selects. Uses indexed columns if they give the answer, and reads
+//! rows otherwise.
 
 use crate::expression::Expression;
 use crate::expression::blocks::{Block, ShardColumns};
@@ -16,14 +17,14 @@ use jinx_core::value::TreeBuilder;
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Whether a path was looked for, and whether anybody had it.
+/// Whether a path was looked for, and whether any sample has it.
 #[derive(Debug, Default)]
 struct Seen {
     looked: AtomicBool,
     found: AtomicBool,
 }
 
-/// An expression over shards, with the paths resolved.
+/// An expression with resolved paths, for filtering shards.
 #[derive(Debug)]
 pub struct RowFilter<'e> {
     expression: &'e Expression,
@@ -32,7 +33,7 @@ pub struct RowFilter<'e> {
 }
 
 impl<'e> RowFilter<'e> {
-    /// `paths` are those of the expression as names, in its order.
+    /// `paths` has the names in each path of the expression, in the order of [`Expression::paths`].
     pub fn new(expression: &'e Expression, paths: Vec<Vec<String>>) -> Self {
         let seen = paths.iter().map(|_| Seen::default()).collect();
         Self { expression, paths, seen }
@@ -46,17 +47,17 @@ impl<'e> RowFilter<'e> {
         &self.paths
     }
 
-    /// Notes that a path was looked for in a sample, and whether something was there.
+    /// Records that a path was looked for in a sample, and whether it was found.
     pub fn note(&self, path: usize, is_there: bool) {
         let Some(seen) = self.seen.get(path) else { return };
         let flag = if is_there { &seen.found } else { &seen.looked };
-        // Written once: all threads come by for every sample.
+        // Write the flag only once, because all threads check it for every sample.
         if !flag.load(Ordering::Relaxed) {
             flag.store(true, Ordering::Relaxed);
         }
     }
 
-    /// Of each path, whether it was looked for and no sample had it.
+    /// For each path, whether it was looked for and not found in any sample.
     pub fn in_vain(&self) -> Vec<bool> {
         let in_vain =
             |seen: &Seen| seen.looked.load(Ordering::Relaxed) && !seen.found.load(Ordering::Relaxed);
@@ -69,21 +70,21 @@ impl<'e> RowFilter<'e> {
     /// As [`Shard::column`].
     pub fn columns<'s>(&self, shard: &'s Shard) -> Result<ShardColumns<'s>> {
         let columns = ShardColumns::open(self.expression, &self.paths, shard)?;
-        // A column is there for all rows, whatever the other shards have.
+        // A path with an indexed column counts as found, even if other shards do not have it.
         (0..self.paths.len()).filter(|path| columns.has(*path)).for_each(|path| self.note(path, true));
         Ok(columns)
     }
 
-    /// Whether each of some rows of a shard is selected.
+    /// For each row, whether it is selected.
     ///
     /// # Errors
-    /// Of a row that had to be read, with its place.
+    /// The error of a row that must be read, with its place.
     pub fn select(&self, shard: &Shard, columns: &ShardColumns<'_>, rows: Block<'_>) -> Result<Vec<bool>> {
         let answers = columns.answers(self.expression, rows);
         let scanned = (0..self.paths.len()).filter(|path| !columns.has(*path));
         let tree = PathTree::new(scanned.map(|path| (path, &self.paths[path][..])));
         let answers = answers.unwrap_or_else(|| vec![Truth::OPEN; rows.len()]);
-        // Without a branch for each, of which none could be foreseen.
+        // This avoids a branch per answer, which the processor could not predict.
         let mut selected: Vec<bool> = answers.iter().map(|answer| answer.is_true()).collect();
         if !Truth::any_open(&answers) {
             return Ok(selected);
@@ -111,7 +112,7 @@ impl<'e> RowFilter<'e> {
     }
 }
 
-/// One row, of which the values at some paths are in columns.
+/// One row. The values at some of its paths come from indexed columns.
 struct RowSample<'r> {
     shard: &'r Shard,
     columns: &'r ShardColumns<'r>,
@@ -156,7 +157,7 @@ fn is_null(found: &FoundValue<'_>) -> bool {
     found.chain.is_none() && Form::of(found.text.first().copied().unwrap_or_default()) == Form::Null
 }
 
-/// What an expression sees of a stored value.
+/// A stored value, as the cell that expressions use.
 fn cell_of<'l>(shard: &'l Shard, found: &FoundValue<'l>) -> Result<Cell<'l>> {
     let form = Form::of(found.text.first().copied().unwrap_or_default());
     match found.chain.map(|chain| chain.kind) {
@@ -186,7 +187,7 @@ fn cell_of<'l>(shard: &'l Shard, found: &FoundValue<'l>) -> Result<Cell<'l>> {
     Ok(Cell::of_value(&tree.take()?).into_owned())
 }
 
-/// A number without an exponent; `None` leaves it to who reads any JSON.
+/// A number without an exponent. `None` if the caller must use the full JSON parser.
 fn plain_number(text: &[u8]) -> Option<Cell<'static>> {
     let digits = text.strip_prefix(b"-").unwrap_or(text);
     let end = digits.iter().position(|byte| !byte.is_ascii_digit()).unwrap_or(digits.len());

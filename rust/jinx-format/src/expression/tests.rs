@@ -1,4 +1,4 @@
-//! Every form of an expression, and every way not to be one.
+//! Tests every form of an expression, and every mistake in one.
 #![allow(clippy::unwrap_used)]
 
 use super::tree::Cell;
@@ -104,7 +104,7 @@ fn conditions_mean_what_they_mean_in_python() {
         ("huge == 3.402823669209384634633746e38", true),
         ("min == -9223372036854775808 and min - 1 < min", true),
         ("n == --3 and 1_000 > n", true),
-        // A comparison that cannot be made does not matter where the answer is known without it.
+        // An impossible comparison is no error if the answer does not depend on it.
         ("s > 3 and n == 4", false),
         ("n == 4 and s > 3", false),
         ("s > n or n == 3", true),

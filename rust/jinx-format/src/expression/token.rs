@@ -1,4 +1,4 @@
-//! The words of an expression.
+//! Splits an expression into tokens.
 
 use crate::expression::failure::at;
 use crate::expression::tree::Literal;
@@ -13,7 +13,7 @@ pub enum Word {
     None,
     /// A path, as the names in it.
     Path(Vec<String>),
-    /// An operator, a bracket or a word of the language.
+    /// An operator, a bracket or a keyword.
     Sign(&'static str),
 }
 
@@ -24,12 +24,12 @@ pub struct Token {
     pub span: Range<usize>,
 }
 
-/// Longer ones before those they begin with.
+/// The signs. A longer sign comes before a sign that it starts with.
 const SIGNS: [&str; 19] =
     ["==", "!=", "<=", ">=", "//", "**", "<", ">", "+", "-", "*", "/", "%", "(", ")", "[", "]", ",", "."];
 const WORDS: [&str; 5] = ["and", "or", "not", "in", "is"];
 
-/// What people write who come from other languages, and what to write here.
+/// Operators of other languages, and what to write instead.
 const ELSEWHERE: [(&str, &str); 14] = [
     ("&&", "and"),
     ("&", "and"),
@@ -47,10 +47,10 @@ const ELSEWHERE: [(&str, &str); 14] = [
     ("AND", "and"),
 ];
 
-/// The words of `text`.
+/// The tokens of `text`.
 ///
 /// # Errors
-/// `Invalid` for what is not a word, with its place.
+/// `Invalid` for text that is not a token, with its place.
 pub fn tokens(text: &str) -> Result<Vec<Token>> {
     let mut found = Vec::new();
     let mut start = 0;
@@ -66,7 +66,7 @@ pub fn tokens(text: &str) -> Result<Vec<Token>> {
     Ok(found)
 }
 
-/// The word that begins at `start`, and its length in bytes.
+/// The word that starts at `start`, and its length in bytes.
 fn next(text: &str, start: usize) -> Result<(Word, usize)> {
     let rest = &text[start..];
     let mut letters = rest.chars();
@@ -95,7 +95,7 @@ fn is_name(letter: char) -> bool {
     letter.is_alphanumeric() || letter == '_'
 }
 
-/// Names with dots between them, or a word of the language.
+/// Names with dots between them, or a keyword.
 fn name(text: &str, start: usize) -> Result<(Word, usize)> {
     let rest = &text[start..];
     let mut length = 0;
@@ -129,7 +129,7 @@ fn name(text: &str, start: usize) -> Result<(Word, usize)> {
     Ok((word, length))
 }
 
-/// Bytes of a name with its quotes; of two quotes in a row one is meant.
+/// The bytes of a quoted name, including its quotes. Two quotes in a row stand for one.
 fn quoted(text: &str) -> Option<usize> {
     let mut end = 1;
     loop {
@@ -190,7 +190,7 @@ fn string(text: &str, start: usize) -> Result<(Word, usize)> {
                 let place = start + 1 + offset;
                 let (meant, length) = escaped(&text[place + 1..]).map_err(|what| at(text, place, what))?;
                 value.push(meant);
-                // All letters of an escape but the first are of one byte.
+                // All characters of an escape have one byte.
                 for _ in 0..length {
                     letters.next();
                 }
@@ -201,7 +201,7 @@ fn string(text: &str, start: usize) -> Result<(Word, usize)> {
     Err(at(text, start, "the quotes of this string do not close"))
 }
 
-/// What stands for the letters behind a backslash, and how many they are.
+/// The character that an escape stands for, and the length of the escape without its backslash.
 fn escaped(rest: &str) -> std::result::Result<(char, usize), &'static str> {
     let hex = |digits: usize| {
         let code = rest.get(1..=digits).filter(|code| code.bytes().all(|byte| byte.is_ascii_hexdigit()));

@@ -1,4 +1,4 @@
-//! A parsed expression.
+//! The tree of a parsed expression.
 
 use crate::expression::numpy_scalar;
 use jinx_core::error::{Error, Result};
@@ -7,7 +7,7 @@ use jinx_core::value::Value;
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// What is true, false or unknown of a sample.
+/// A condition, which is true, false or unknown for a sample.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Condition {
     All(Vec<Self>),
@@ -17,7 +17,7 @@ pub enum Condition {
     Test(Test),
 }
 
-/// A condition that holds no other.
+/// A condition that contains no other condition.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Test {
     pub kind: TestKind,
@@ -31,7 +31,7 @@ pub enum TestKind {
     In(Operand, Vec<Literal>),
     /// The number of a path.
     IsNone(usize),
-    /// A path that stands alone holds a bool.
+    /// A path without a comparison. Its value must be a bool.
     IsTrue(usize),
     Search(Search, Operand, Operand),
 }
@@ -59,7 +59,7 @@ impl Comparison {
     }
 }
 
-/// A look into a string.
+/// A search in a string.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Search {
     Contains,
@@ -77,13 +77,13 @@ impl Search {
     }
 }
 
-/// What gives a value.
+/// A part of an expression that has a value.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Operand {
     Literal(Literal),
     /// The number of a path.
     Path(usize),
-    /// The length of what stands at a path.
+    /// The length of the value at a path.
     Length(usize),
     Lower(Box<Self>),
     Negated(Box<Self>),
@@ -104,29 +104,29 @@ pub enum Operator {
 pub enum Literal {
     Bool(bool),
     Int(i128),
-    /// An integer that `Int` does not hold, as digits with an optional minus.
+    /// An integer that does not fit into `Int`, as digits with an optional minus.
     Huge(String),
     Float(f64),
     Text(String),
 }
 
-/// A value of one sample, as far as expressions tell values apart.
+/// A value of one sample, with the kinds of values that expressions distinguish.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Cell<'a> {
-    /// Nothing, or null.
+    /// No value, or null.
     Missing,
     Bool(bool),
     Int(i128),
-    /// An integer that `Int` does not hold, as digits with an optional minus.
+    /// An integer that does not fit into `Int`, as digits with an optional minus.
     Huge(Cow<'a, str>),
     Float(f64),
     Text(Cow<'a, str>),
-    /// What it is: neither number nor string.
+    /// Neither a number nor a string; described in words.
     Other(&'static str),
 }
 
 impl<'a> Cell<'a> {
-    /// An integer of any size from its digits, of which a JSON parser has seen that they are digits.
+    /// An integer of any size from its digits. A JSON parser must have checked that they are digits.
     pub fn of_digits(digits: impl Into<Cow<'a, str>>) -> Self {
         let digits = digits.into();
         match digits.parse() {
@@ -135,7 +135,7 @@ impl<'a> Cell<'a> {
         }
     }
 
-    /// What expressions see of a value.
+    /// Converts a value to a cell.
     pub fn of_value(value: &'a Value) -> Self {
         match value {
             Value::Null => Self::Missing,
@@ -152,7 +152,7 @@ impl<'a> Cell<'a> {
         }
     }
 
-    /// The same, of which the texts stay here.
+    /// The same cell; its text is borrowed from this one.
     pub fn borrowed(&self) -> Cell<'_> {
         match self {
             Self::Huge(digits) => Cell::Huge(Cow::Borrowed(digits)),
@@ -165,7 +165,7 @@ impl<'a> Cell<'a> {
         }
     }
 
-    /// The same with memory of its own.
+    /// The same cell; it owns its text.
     pub fn into_owned(self) -> Cell<'static> {
         match self {
             Self::Missing => Cell::Missing,
@@ -190,7 +190,7 @@ impl<'a> Cell<'a> {
         }
     }
 
-    /// What it is, for messages.
+    /// A description of its kind, for messages.
     pub fn what(&self) -> &'static str {
         match self {
             Self::Missing => "nothing",

@@ -1,11 +1,11 @@
-//! Logic with three values, of answers that may not be known yet.
+//! Three-valued logic, with answers that may still be open.
 
 use std::ops::{BitAnd, BitOr, Not};
 
-/// The answers that a condition may have for a sample: a set of false, unknown and true.
+/// The possible answers of a condition for a sample: a set of false, unknown and true.
 ///
-/// Unknown is what a missing value makes of a comparison. A set of more than one is open: the values have not been read
-/// yet, or cannot be compared. What is open may not matter, as in `False and ...`.
+/// Comparing a missing value gives unknown. A set of several answers is open: the values have not been read, or cannot
+/// be compared. An open answer may not matter, as in `False and ...`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Truth(u8);
 
@@ -13,7 +13,7 @@ impl Truth {
     pub const FALSE: Self = Self(0b001);
     pub const UNKNOWN: Self = Self(0b010);
     pub const TRUE: Self = Self(0b100);
-    /// Nothing is known about it.
+    /// Every answer is possible.
     pub const OPEN: Self = Self(0b111);
 
     #[inline]
@@ -21,24 +21,24 @@ impl Truth {
         if value { Self::TRUE } else { Self::FALSE }
     }
 
-    /// Whether it is true, and nothing else.
+    /// Whether true is the only possible answer.
     #[inline]
     pub fn is_true(self) -> bool {
         self == Self::TRUE
     }
 
-    /// Whether it may be true or something else, so that more has to be known of the sample.
+    /// Whether both true and another answer are possible, so that more of the sample must be read.
     #[inline]
     pub fn is_open(self) -> bool {
         self.0 > Self::TRUE.0
     }
 
-    /// Whether any of the answers is open; without a branch for each.
+    /// Whether any of the answers is open. It avoids a branch per answer.
     pub fn any_open(answers: &[Self]) -> bool {
         answers.iter().fold(false, |any, answer| any | answer.is_open())
     }
 
-    /// Whether the sample is selected, as far as that is certain.
+    /// Whether the sample is selected; `None` if this is not certain.
     #[inline]
     pub fn decided(self) -> Option<bool> {
         (!self.is_open()).then(|| self.is_true())
@@ -58,7 +58,7 @@ impl BitAnd for Truth {
     #[inline]
     fn bitand(self, other: Self) -> Self {
         let (a, b) = (self.0, other.0);
-        // Whether each may be more than false, at the place of unknown.
+        // The bit of unknown is set in each if unknown or true is possible.
         let (a_more, b_more) = (a | a >> 1, b | b >> 1);
         let unknown = (a & b_more | b & a_more) & Self::UNKNOWN.0;
         Self(a & b & Self::TRUE.0 | unknown | (a | b) & Self::FALSE.0)

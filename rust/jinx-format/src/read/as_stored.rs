@@ -1,4 +1,4 @@
-//! Values of a sidecar in their stored form, for copying them without decoding.
+//! Reads values of a sidecar in their stored form, for copying them without decoding.
 
 use crate::fields::FieldNode;
 use crate::key::Kind;
@@ -11,7 +11,7 @@ use jinx_core::num::to_usize;
 use jinx_core::sink::{Sink, StoredKind, StoredMedia, StoredValue, UnreadValue};
 use std::borrow::Cow;
 
-/// A value that lies in the sidecar with one codec at most, and whose decoded length is known.
+/// A value in the sidecar with at most one codec and a known decoded length.
 pub(crate) struct AsStored<'s, 'v> {
     shard: &'s Shard,
     value: &'v EncodedValue<'v>,
@@ -54,10 +54,10 @@ impl<'s, 'v> AsStored<'s, 'v> {
     }
 
     /// # Errors
-    /// As [`Shard::fetch`]; of a string as [`Shard::load`].
+    /// As [`Shard::fetch`]; for a string, as [`Shard::load`].
     pub(crate) fn emit(&self, sink: &mut impl Sink) -> Result<()> {
         let data = self.data(sink)?;
-        // Its characters are counted for `fields`.
+        // A string is decoded, because `fields` needs the number of its characters.
         let text = if self.is_str() { Some(self.decode(&data)?) } else { None };
         let kind = match (self.value.chain.kind, &text) {
             (Kind::Blob(payload), _) => StoredKind::Blob(payload),

@@ -1,4 +1,4 @@
-//! The text of lines: of one, and of many that lie close together, which are read with one call.
+//! Reads the text of lines. Lines that are close together are read with one call.
 
 use crate::key::FormatVersion;
 use crate::read::marked_rows::with_header;
@@ -7,26 +7,26 @@ use jinx_core::error::{Error, Result};
 use jinx_core::json::markers;
 use std::borrow::Cow;
 
-/// Bytes that are read at once: they are still in the processor's caches when they are parsed.
+/// The most bytes to read at once. They are still in the processor's caches when they are parsed.
 const GROUP_BYTES: u64 = 256 << 10;
-/// A gap between two lines that costs less than another call.
+/// The largest gap between two lines to read over. Reading it takes less time than another call.
 const GAP_BYTES: u64 = 8 << 10;
 
-/// A line's row, and its first and last byte in the file.
+/// The row of a line, and the line's start and end in the file.
 type Place = (u64, u64, u64);
 
 impl Shard {
     /// A copy of line `i` without its newline, checked at the file's level of verification.
     ///
     /// # Errors
-    /// As [`Shard::line_range`]; `Corrupt` when the line's checksum does not match.
+    /// As [`Shard::line_range`]; `Corrupt` if the line's checksum does not match.
     pub fn line(&self, i: u64) -> Result<Vec<u8>> {
         let mut line = Vec::new();
         self.read_line(i, &mut line)?;
         Ok(line)
     }
 
-    /// As [`Shard::line`], in the place of what is in `line`.
+    /// As [`Shard::line`]; replaces the contents of `line`.
     ///
     /// # Errors
     /// As [`Shard::line`].
@@ -47,11 +47,11 @@ impl Shard {
         Ok(())
     }
 
-    /// Passes the lines of rows, which ascend, to `see`, with the place of each in `rows`. They are those of
-    /// [`Shard::line`].
+    /// Passes the line of each row to `see`, with the row's place in `rows`. `rows` must be in ascending order. Lines
+    /// are the same as those of [`Shard::line`].
     ///
     /// # Errors
-    /// The first in the order of the rows: as [`Shard::line`], or that of `see`.
+    /// The first error in the order of the rows: as [`Shard::line`], or an error of `see`.
     pub fn each_line(&self, rows: &[u64], see: &mut dyn FnMut(usize, &[u8]) -> Result<()>) -> Result<()> {
         let (mut group, mut buffer, mut line) = (Vec::new(), Vec::new(), Vec::new());
         let mut done = 0;
@@ -80,13 +80,13 @@ impl Shard {
         Ok(())
     }
 
-    /// The first rows whose lines are to be read with one call; at least one.
+    /// Sets `group` to the first rows whose lines can be read with one call. It has at least one row.
     fn next_group(&self, rows: &[u64], group: &mut Vec<Place>) -> Result<()> {
         group.clear();
         let (mut first, mut last) = (0, 0);
         for row in rows {
             let (start, end) = match self.line_range(*row) {
-                // Those before it come first.
+                // Read the rows before it first; the error comes with the next group.
                 Err(_) if !group.is_empty() => return Ok(()),
                 range => range?,
             };
@@ -101,7 +101,8 @@ impl Shard {
         Ok(())
     }
 
-    /// Reads the lines of a group; `false` if they are to be read one by one, which tells where an error is.
+    /// Reads the lines of a group. Returns `false` if the caller must read them one by one, to find the line with an
+    /// error.
     fn read_group(&self, group: &[Place], buffer: &mut Vec<u8>) -> Result<bool> {
         let ends = group.iter().map(|(.., end)| *end).max();
         let (Some((_, first, _)), Some(end)) = (group.first(), ends) else { return Ok(false) };
@@ -113,7 +114,7 @@ impl Shard {
         Ok(self.main().read_at(*first, buffer.as_mut_slice().into()).is_ok())
     }
 
-    /// A stored line without its newline; of JSON Lines, the range also includes the blank lines after it.
+    /// A stored line without its newline. In JSON Lines, its range also includes the blank lines after it.
     fn without_end<'l>(&self, line: &'l [u8]) -> &'l [u8] {
         match self.rules() {
             FormatVersion::Plain => line.trim_ascii_end(),

@@ -1,4 +1,4 @@
-//! What comes from another sidecar or row and is stored again without being decoded.
+//! Stores values from another sidecar or row without decoding them.
 
 use crate::fields::{Fact, Measure, in_path};
 use crate::key::{Chain, Kind};
@@ -11,7 +11,7 @@ use jinx_core::sink::{StoredKind, StoredValue};
 use twox_hash::XxHash3_64;
 
 impl RowEncoder {
-    /// Whether a value would be stored in the same form if it were encoded: in the sidecar, with a codec we write.
+    /// Whether encoding the value would store it in the same form: in the sidecar, with a codec that we write.
     pub(super) fn keeps_stored(&self, is_str: bool, codec: Option<Codec>, decoded_bytes: u64) -> bool {
         let options = &self.options;
         let threshold = if is_str { options.string_threshold } else { options.binary_threshold };
@@ -50,7 +50,7 @@ impl RowEncoder {
         Ok(())
     }
 
-    /// Whether no path that is to be indexed lies in the next value.
+    /// Whether the next value contains no path to index.
     pub(super) fn keeps_json(&self) -> bool {
         let mut paths = self.options.columns.iter().filter(|path| path.len() > 1);
         !paths.any(|path| path[0].as_deref() == self.top_name())

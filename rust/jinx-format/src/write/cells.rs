@@ -1,26 +1,26 @@
-//! The cells of an indexed column while it is written: a tag and eight bytes each, in bounded memory.
+//! Collects the cells of an indexed column in bounded memory. A cell is a tag and eight bytes.
 
 use crate::write::spool::Spool;
 use jinx_core::error::Result;
 use jinx_core::num::u64_at;
 use std::path::{Path, PathBuf};
 
-/// Bytes of a cell without and with its tag.
+/// Bytes of a cell without its tag; `TAGGED` includes the tag.
 const PLAIN: usize = 8;
 const TAGGED: usize = 9;
 
-/// Cells in the order of the rows. Only if their tags differ are these stored.
+/// Cells in the order of the rows. Tags are stored only if they differ.
 #[derive(Debug)]
 pub(super) struct Cells {
     directory: PathBuf,
     spool: Spool,
-    /// The tag of all cells, as long as there is one.
+    /// The tag of all cells, while they have the same one.
     tag: Option<u8>,
     is_tagged: bool,
 }
 
 impl Cells {
-    /// `directory` is that of [`Spool::new`].
+    /// `directory` is the argument of [`Spool::new`].
     pub(super) fn new(directory: &Path) -> Self {
         Self { directory: directory.to_owned(), spool: Spool::new(directory), tag: None, is_tagged: false }
     }
@@ -37,7 +37,7 @@ impl Cells {
         self.spool.push(&tagged(tag, bits))
     }
 
-    /// Adds cells that follow one another.
+    /// Adds several cells, in order.
     ///
     /// # Errors
     /// I/O errors of the spool.
@@ -61,7 +61,7 @@ impl Cells {
     /// Passes all cells to `see`.
     ///
     /// # Errors
-    /// I/O errors, and whatever `see` reports.
+    /// I/O errors, and errors of `see`.
     pub(super) fn each(&mut self, mut see: impl FnMut(u8, u64) -> Result<()>) -> Result<()> {
         self.blocks(|cells| cells.each(&mut see))
     }
@@ -77,9 +77,9 @@ impl Cells {
     }
 }
 
-/// Cells that follow one another.
+/// Consecutive cells.
 pub(super) struct CellBlock<'b> {
-    /// The tag of all of them; if they differ, each is stored before its bits.
+    /// The tag of all cells. `None` if tags differ; then each tag is stored before the bits of its cell.
     tag: Option<u8>,
     bytes: &'b [u8],
 }
@@ -91,7 +91,7 @@ impl CellBlock<'_> {
     }
 
     /// # Errors
-    /// Those of `see`.
+    /// Errors of `see`.
     pub(super) fn each(&self, mut see: impl FnMut(u8, u64) -> Result<()>) -> Result<()> {
         match self.tag {
             Some(tag) => {

@@ -1,4 +1,4 @@
-//! Passes what is written to the disk while more is made, so that the sync at the end finds little left to do.
+//! Syncs a file in the background while it is written, so that the sync at the end is short.
 
 use jinx_core::error::{Error, Result};
 use jinx_core::io::{FileOps, RealOps};
@@ -19,17 +19,17 @@ pub(super) struct EarlySync {
 }
 
 impl EarlySync {
-    /// Counts bytes that were written to the file, and starts a sync in the background if there are many.
+    /// Counts bytes that were written to the file. Starts a sync in the background after every [`STEP`] bytes.
     ///
     /// # Errors
-    /// `Io` of an earlier sync: the system tells each failure once, so nothing else would.
+    /// `Io` of an earlier sync. The system reports each failure only once, so no later sync would report it.
     pub(super) fn wrote(&mut self, file: &File, bytes: usize, path: &Path) -> Result<()> {
         self.bytes += to_u64(bytes);
         if self.bytes < STEP || self.running.as_ref().is_some_and(|running| !running.is_finished()) {
             return Ok(());
         }
         self.finish(path)?;
-        // Without a second handle or a thread, the sync at the end does it all.
+        // If there is no second file handle or thread, the sync at the end writes everything.
         if let Ok(file) = file.try_clone() {
             let path = path.to_owned();
             self.running = thread::Builder::new().spawn(move || RealOps.sync_file(&file, &path)).ok();
@@ -38,7 +38,7 @@ impl EarlySync {
         Ok(())
     }
 
-    /// Waits for the sync that is under way.
+    /// Waits for the running sync.
     ///
     /// # Errors
     /// As [`Self::wrote`].

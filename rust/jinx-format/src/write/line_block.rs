@@ -1,4 +1,4 @@
-//! Lines that are made on several threads, with what the footer will say of them.
+//! Makes lines on several threads, with the facts about them for the footer.
 
 use crate::fields::{Fact, Measure, Path};
 use crate::write::columns::{IndexedType, MISSING};
@@ -7,19 +7,19 @@ use jinx_core::panics::caught;
 use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
 
-/// Blocks of one thread that wait to be written.
+/// The number of blocks of one thread that can wait for the writer.
 const WAITING_BLOCKS: usize = 1;
 
-/// Lines that follow one another.
+/// Consecutive lines.
 pub(super) struct LineBlock {
-    /// With their newlines.
+    /// The lines with their newlines.
     pub(super) lines: Vec<u8>,
     /// Where each line ends.
     pub(super) ends: Vec<u64>,
-    /// Of each line, as little-endian u64.
+    /// The checksum of each line, as little-endian u64.
     pub(super) hashes: Vec<u8>,
     pub(super) columns: Vec<BlockColumn>,
-    /// One for each column and kind of value, with how many there are.
+    /// A fact for each column and kind of value, with the number of values.
     pub(super) kinds: Vec<(Fact, u64)>,
 }
 
@@ -27,7 +27,7 @@ pub(super) struct LineBlock {
 pub(super) struct BlockColumn {
     pub(super) path: Arc<Path>,
     pub(super) kind: IndexedType,
-    /// The tag and the bits of each.
+    /// The tag and the bits of each cell.
     pub(super) cells: Vec<(u8, u64)>,
 }
 
@@ -37,25 +37,25 @@ impl BlockColumn {
     }
 }
 
-/// That some values at a path are of a kind.
+/// The fact that some values at a path have this kind.
 pub(super) fn kind_fact(path: &Arc<Path>, kind: &'static str) -> Fact {
     Fact { path: Arc::clone(path), kind, coded: None, quoted: false, mime: None, measure: Measure::None }
 }
 
-/// Which rows become blocks, and how.
+/// How to divide rows into blocks.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Division<'r> {
     pub(super) rows: &'r [u64],
-    /// Rows of a block.
+    /// Rows per block.
     pub(super) block: usize,
     pub(super) threads: usize,
 }
 
-/// Makes the blocks of `rows` while others are written, and hands each in order to `write` with its rows: `None` for
-/// rows that `make` cannot put into one.
+/// Makes blocks of `rows` while earlier blocks are written. Passes each block with its rows to `write`, in order. The
+/// block is `None` if `make` cannot make a block of these rows.
 ///
 /// # Errors
-/// The first of `make` or `write`.
+/// The first error of `make` or `write`.
 pub(super) fn make_blocks(
     Division { rows, block, threads }: Division<'_>,
     make: &(impl Fn(&[u64]) -> Result<Option<LineBlock>> + Sync),
@@ -70,7 +70,7 @@ pub(super) fn make_blocks(
                 let (sender, receiver) = sync_channel(WAITING_BLOCKS);
                 scope.spawn(move || {
                     for rows in rows.chunks(block).skip(first).step_by(threads) {
-                        // Nobody listens once an error has ended everything.
+                        // After an error, the receiver is gone and sending fails.
                         if sender.send(caught(|| make(rows), "a thread that makes lines")).is_err() {
                             return;
                         }

@@ -1,5 +1,5 @@
-//! Rows of nothing but numbers, as views have them that add a score or a length: formatted column by column, without
-//! the events of each value.
+//! Formats rows that have only numbers, such as those of a view that adds a score or a length. Works column by column,
+//! without an event for each value.
 
 use crate::fields::Path;
 use crate::key::needs_quotes;
@@ -16,18 +16,18 @@ use twox_hash::XxHash3_64;
 
 /// Rows that a thread formats at once.
 const BLOCK_ROWS: usize = 32 << 10;
-/// The longest text of a number, its comma included.
+/// The longest text of a number, including its comma.
 const NUMBER_BYTES: u64 = 32;
 
-/// Numbers, bools and nulls of one name, as an indexed column holds them.
+/// A column of numbers, bools and nulls, in the form of an indexed column.
 #[derive(Debug, Clone, Copy)]
 pub struct NumberColumn<'c> {
     pub name: &'c str,
-    /// Not [`ColumnType::Utf8`].
+    /// Any type except [`ColumnType::Utf8`].
     pub dtype: ColumnType,
     /// Little-endian cells.
     pub data: &'c [u8],
-    /// One bit a cell, lowest first; `None` when all have a value.
+    /// One bit per cell, lowest bit first; `None` if every cell has a value.
     pub validity: Option<&'c [u8]>,
 }
 
@@ -66,10 +66,10 @@ impl NumberColumn<'_> {
     }
 }
 
-/// Emits a row as any other source does.
+/// Emits one row, like any other source.
 ///
 /// # Errors
-/// `Invalid` past the end of a column; those of the sink.
+/// `Invalid` past the end of a column; errors of the sink.
 pub(super) fn emit_row(columns: &[NumberColumn<'_>], row: u64, sink: &mut impl Sink) -> Result<()> {
     sink.begin_dict(columns.len())?;
     for column in columns {
@@ -86,16 +86,16 @@ pub(super) fn emit_row(columns: &[NumberColumn<'_>], row: u64, sink: &mut impl S
     sink.end_dict()
 }
 
-/// What the lines have in common.
+/// The parts that are equal in all lines.
 pub(super) struct NumberLines<'c> {
     columns: &'c [NumberColumn<'c>],
-    /// What precedes each value.
+    /// The text before each value.
     before: Vec<Vec<u8>>,
     paths: Vec<Arc<Path>>,
 }
 
 impl<'c> NumberLines<'c> {
-    /// `None` for names or options with which a row's form depends on more than its numbers.
+    /// `None` if the names or the options make the form of a row depend on more than its numbers.
     pub(super) fn of(columns: &'c [NumberColumn<'c>], options: &EncodeOptions) -> Option<Self> {
         let mut before = Vec::with_capacity(columns.len());
         let mut paths = Vec::with_capacity(columns.len());
@@ -115,12 +115,12 @@ impl<'c> NumberLines<'c> {
         (is_plain && bytes <= options.max_row_bytes).then_some(Self { columns, before, paths })
     }
 
-    /// How `rows` become blocks on so many threads.
+    /// Divides `rows` into blocks for `threads` threads.
     pub(super) fn division(rows: &[u64], threads: usize) -> Division<'_> {
         Division { rows, block: BLOCK_ROWS, threads }
     }
 
-    /// `None` if a float is not finite.
+    /// Formats the lines of `rows`; `None` if a float is not finite.
     ///
     /// # Errors
     /// As [`emit_row`].

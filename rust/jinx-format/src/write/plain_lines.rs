@@ -1,5 +1,5 @@
-//! Rows of plain JSON that are written in another order: their lines and checksums are copied, and what the footer says
-//! of them comes from the source's footer and columns, without parsing a row.
+//! Writes rows of plain JSON in another order without parsing them. Lines and checksums are copied. The facts for the
+//! footer come from the source's footer and columns.
 
 use crate::fields::{Fact, FieldInfo, Path};
 use crate::footer::Footer;
@@ -19,23 +19,23 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use twox_hash::XxHash3_64;
 
-/// What the footers of our own writers begin their `writer` with: their lines have the form that this writer gives.
+/// The start of `writer` in the footers of our own writers. Their lines have the form that this writer gives them.
 const OUR_WRITER: &str = "jinx-data ";
-/// About how many bytes of lines a block has.
+/// The approximate size of a block, in bytes of lines.
 const BLOCK_BYTES: u64 = 1 << 20;
 const MIN_BLOCK_ROWS: u64 = 16;
 const MAX_BLOCK_ROWS: u64 = 4096;
-/// An array that is not mapped is kept in memory only up to this size.
+/// The largest array to keep in memory if it is not mapped.
 const MAX_OWNED_BYTES: usize = 1 << 20;
-/// Lines whose first bytes are touched ahead of copying them, so that the processor fetches them side by side.
+/// Reads the first byte of this many lines before it copies them, so that the processor fetches them at the same time.
 const TOUCHED: usize = 32;
 
-/// The rows of shards, as one sequence, whose lines can be written as they are.
+/// The rows of several shards, as one sequence. Their lines can be written without changes.
 pub struct PlainLines<'s> {
     shards: Vec<PlainShard<'s>>,
-    /// First row of each shard, and the total at the end.
+    /// The first row of each shard, and the total number of rows at the end.
     starts: Vec<u64>,
-    /// What the output indexes.
+    /// The indexed columns of the output.
     columns: Vec<(Arc<Path>, IndexedType)>,
     longest: u64,
     block: usize,
@@ -44,26 +44,26 @@ pub struct PlainLines<'s> {
 struct PlainShard<'s> {
     shard: &'s Shard,
     index: Cow<'s, [u8]>,
-    /// Checksums that lines are compared with.
+    /// The checksums to compare lines with.
     hashes: Option<Cow<'s, [u8]>>,
     fields: Vec<PlainField<'s>>,
 }
 
-/// A column of a shard of which the values are all of one kind, or null.
+/// A column of a shard whose values are all of one kind, or null.
 struct PlainField<'s> {
     path: Arc<Path>,
     kind: &'static str,
-    /// Values that are not of the kind are null; otherwise they do not exist.
+    /// Whether rows without a value of this kind have null. Otherwise, they do not have the column.
     has_null: bool,
-    /// The place in [`PlainLines::columns`], and the cells.
+    /// The column's place in [`PlainLines::columns`], and its cells.
     cells: Option<(usize, IndexedColumn<'s>)>,
 }
 
 impl<'s> PlainLines<'s> {
-    /// Of `shards`, if `options` leave all of their rows as they are.
+    /// The lines of `shards`, if rows do not change when they are written with `options`.
     ///
     /// # Errors
-    /// Those of reading indexes and columns.
+    /// Errors of reading indexes and columns.
     pub fn of(shards: &[&'s Shard], options: &WriteOptions) -> Result<Option<Self>> {
         let encode = &options.encode;
         let keeps_rows =
@@ -145,12 +145,12 @@ impl<'s> PlainLines<'s> {
         self.len() == 0
     }
 
-    /// How many rows make a block.
+    /// The number of rows in a block.
     pub(super) fn block_rows(&self) -> usize {
         self.block
     }
 
-    /// The number of the shard of a row, and the row's number in it.
+    /// The shard of a row, and the row's number in that shard.
     fn locate(&self, row: u64) -> Result<(usize, u64)> {
         if row >= self.len() {
             return Err(Error::invalid(format!("sample {row} of {}", self.len())));
@@ -160,10 +160,10 @@ impl<'s> PlainLines<'s> {
         Ok((shard, row - self.starts[shard]))
     }
 
-    /// Emits a row as any other is.
+    /// Emits one row, like any other source.
     ///
     /// # Errors
-    /// Those of reading, and of the encoder.
+    /// Errors of reading, and of the encoder.
     pub fn emit(&self, row: u64, encoder: &mut RowEncoder) -> Result<()> {
         let (shard, row) = self.locate(row)?;
         self.shards[shard].shard.emit_row(row, encoder)
@@ -172,7 +172,7 @@ impl<'s> PlainLines<'s> {
     /// The lines of `rows`; `None` if one of them may have another form in the output.
     ///
     /// # Errors
-    /// Those of reading; `Corrupt` for a line that does not match its checksum.
+    /// Errors of reading; `Corrupt` for a line that does not match its checksum.
     pub(super) fn block(&self, rows: &[u64]) -> Result<Option<LineBlock>> {
         let places = rows.iter().map(|row| self.locate(*row)).collect::<Result<Vec<_>>>()?;
         let mut bounds = Vec::with_capacity(rows.len());
@@ -188,7 +188,7 @@ impl<'s> PlainLines<'s> {
         Ok(Some(LineBlock { lines, ends, hashes, columns, kinds }))
     }
 
-    /// Lines, where each ends, and their checksums.
+    /// The lines, their ends, and their checksums.
     #[allow(clippy::type_complexity)]
     fn lines(
         &self,
@@ -217,7 +217,7 @@ impl<'s> PlainLines<'s> {
             for (((shard, row), stored), expected) in places.iter().zip(&stored).zip(&expected) {
                 let begin = lines.len();
                 lines.extend_from_slice(stored);
-                // The copy is what is compared and written.
+                // Check the copy, because the copy is written.
                 let line = &lines[begin..];
                 let hash = XxHash3_64::oneshot(line);
                 if expected.is_some_and(|expected| expected != hash) {
@@ -234,7 +234,7 @@ impl<'s> PlainLines<'s> {
         Ok(Some((lines, ends, hashes)))
     }
 
-    /// The cells of all columns, and how many values there are of each kind.
+    /// The cells of all columns, and the number of values of each kind.
     #[allow(clippy::type_complexity)]
     fn facts(&self, places: &[(usize, u64)]) -> Result<(Vec<BlockColumn>, Vec<(Fact, u64)>)> {
         let mut rows_of = vec![0u64; self.shards.len()];
@@ -305,7 +305,7 @@ impl PlainShard<'_> {
         hash.map(Some).ok_or_else(missing)
     }
 
-    /// What a column of the output has of this shard.
+    /// The cells of this shard for a column of the output.
     fn cells(&self, place: usize) -> Option<NumberColumn<'_>> {
         let mut columns = self.fields.iter().filter_map(|field| field.cells.as_ref());
         let (_, column) = columns.find(|(at, _)| *at == place)?;
@@ -322,8 +322,8 @@ fn count(field: &FieldInfo, kind: &str) -> u64 {
     field.kinds.get(kind).and_then(Json::as_u64).unwrap_or_default()
 }
 
-/// The kind of all values that are not null, and whether there are nulls; `None` for several kinds, and for a name that
-/// is not its own key.
+/// The kind of all values that are not null, and whether there are nulls. `None` if there are several kinds, or if the
+/// name differs from its key.
 fn only_kind(field: &FieldInfo, rows: u64) -> Option<(&'static str, bool)> {
     let [Some(name)] = field.path.as_slice() else { return None };
     if needs_quotes(name) || name.bytes().any(|byte| byte < b' ' || matches!(byte, b'\\' | b'"')) {

@@ -1,4 +1,4 @@
-//! A row of plain JSON that is written as the text that it is: only what the footer says of it is worked out.
+//! Writes the text of a plain JSON row without changes. Only the facts for the footer are computed.
 
 use crate::fields::{Fact, Measure};
 use crate::write::encode::RowEncoder;
@@ -10,7 +10,7 @@ use jinx_core::num::to_u64;
 use jiter::{Jiter, Peek};
 
 impl RowEncoder {
-    /// Whether a row of so many bytes has the same form here, whatever it holds.
+    /// Whether any row with this many bytes keeps its form when this encoder writes it.
     pub(super) fn keeps_row(&self, bytes: usize) -> bool {
         let is_short = !self.options.sidecar || to_u64(bytes) <= self.options.string_threshold;
         is_short && self.options.columns.is_empty() && self.frames.is_empty()
@@ -31,7 +31,7 @@ impl RowEncoder {
     }
 }
 
-/// The kind of a value, and what its column keeps of it.
+/// The kind of a value, and the measure that its column stores.
 fn look(text: &[u8]) -> Result<(&'static str, Measure)> {
     let mut jiter = Jiter::new(text);
     let found = match jiter.peek().map_err(json::bad)? {

@@ -1,10 +1,10 @@
-//! Inputs to begin with: the checked-in corpus, and what the specification's vectors hold for each target.
+//! Seed inputs for each target: the checked-in corpus, and parts of the specification's vectors.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Longer parts of a vector say nothing that shorter ones do not.
+/// Longer parts of a vector test nothing that shorter ones do not.
 const MAX_BYTES: usize = 4096;
 
 pub type Seeds = BTreeMap<&'static str, Vec<Vec<u8>>>;
@@ -22,7 +22,7 @@ pub fn checked_in(target: &str) -> Vec<PathBuf> {
     paths
 }
 
-/// Inputs made of the vectors' files.
+/// Inputs taken from the files of the vectors.
 pub fn from_vectors() -> Seeds {
     let mut seeds = Seeds::new();
     for path in files_below(&root().join("../../spec/vectors")) {
