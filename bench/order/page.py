@@ -75,7 +75,7 @@ def page(result: dict[str, Any]) -> str:
     versions = ", ".join(f"{name} {number}" for name, number in result["versions"].items())
     is_limited = all(record.get("limited", True) for record in result["records"])
     bounded = _LIMITED if is_limited else _COLD
-    about = _ABOUT.format(versions=versions, bounded=bounded, **{**result, **machine}, **samples)
+    about = _ABOUT.format(**{**result, **machine, **samples, "versions": versions, "bounded": bounded})
     lines = ["# Shuffle and sort on disk", "", about, "## Targets", ""]
     lines += ["| case | target, wall | reached | met |", "|---|---|--:|---|"]
     lines += [_target(target, found) for target in TARGETS]

@@ -9,12 +9,24 @@ use twox_hash::XxHash3_64;
 const BASE: u64 = 0x9E37_79B9_7F4A_7C15;
 const MIX: u64 = 0xD6E8_FEB8_6659_FD93;
 
+/// A place in the table of a `Counter`. It is free unless its round is the current one.
+#[derive(Clone, Copy, Default)]
+struct Slot {
+    key: u64,
+    count: u32,
+    round: u32,
+}
+
 /// Counts 64-bit keys in a hash table with open addressing, which is reused for the next text.
 #[derive(Default)]
 pub struct Counter {
-    keys: Vec<u64>,
-    counts: Vec<u32>,
-    used: Vec<usize>,
+    slots: Vec<Slot>,
+    /// The number of the current text, so that nothing needs to be cleared for the next one.
+    round: u32,
+    /// The number of different keys.
+    distinct: usize,
+    /// The places of keys that occur more than once.
+    repeats: Vec<usize>,
     /// The hashes of the words or characters of the current text.
     hashes: Vec<u64>,
     repeated: Vec<u32>,
@@ -26,53 +38,53 @@ impl Counter {
     /// Removes all keys and makes room for `keys` new ones.
     fn reset(&mut self, keys: usize) {
         let size = (keys.max(8) * 2).next_power_of_two();
-        if self.keys.len() < size {
-            self.keys = vec![0; size];
-            self.counts = vec![0; size];
-        } else {
-            for &place in &self.used {
-                self.counts[place] = 0;
-            }
+        self.round = self.round.wrapping_add(1);
+        if self.slots.len() < size || self.round == 0 {
+            self.slots.clear();
+            self.slots.resize(size, Slot::default());
+            self.round = 1;
         }
-        self.used.clear();
+        self.distinct = 0;
+        self.repeats.clear();
         self.mask = size - 1;
     }
 
     fn add(&mut self, key: u64) {
-        let mask = self.mask;
         // The mask keeps only bits that fit into any usize.
         #[allow(clippy::cast_possible_truncation)]
-        let mut place = (key.wrapping_mul(MIX) >> 20) as usize & mask;
+        let mut place = (key.wrapping_mul(MIX) >> 20) as usize & self.mask;
         loop {
-            if self.counts[place] == 0 {
-                self.keys[place] = key;
-                self.used.push(place);
-                break;
+            let slot = &mut self.slots[place];
+            if slot.round != self.round {
+                *slot = Slot { key, count: 1, round: self.round };
+                self.distinct += 1;
+                return;
             }
-            if self.keys[place] == key {
-                break;
+            if slot.key == key {
+                if slot.count == 1 {
+                    self.repeats.push(place);
+                }
+                slot.count = slot.count.saturating_add(1);
+                return;
             }
-            place = (place + 1) & mask;
+            place = (place + 1) & self.mask;
         }
-        self.counts[place] = self.counts[place].saturating_add(1);
     }
 
     /// Adds the n-grams of `hashes`; returns their number.
     fn add_ngrams(&mut self, n: usize) -> usize {
+        let n = n.max(1);
         let hashes = std::mem::take(&mut self.hashes);
-        let ngrams = (hashes.len() + 1).saturating_sub(n.max(1));
+        let ngrams = (hashes.len() + 1).saturating_sub(n);
         self.reset(ngrams);
         if ngrams > 0 {
-            let outgoing = (1..n).fold(1_u64, |power, _| power.wrapping_mul(BASE));
-            let mut rolling = 0_u64;
-            for (at, &hash) in hashes.iter().enumerate() {
-                if at >= n {
-                    rolling = rolling.wrapping_sub(hashes[at - n].wrapping_mul(outgoing));
-                }
-                rolling = rolling.wrapping_mul(BASE).wrapping_add(hash);
-                if at + 1 >= n {
-                    self.add(rolling);
-                }
+            let outgoing = (0..n).fold(1_u64, |power, _| power.wrapping_mul(BASE));
+            let join = |rolling: u64, &hash: &u64| rolling.wrapping_mul(BASE).wrapping_add(hash);
+            let mut rolling = hashes[..n].iter().fold(0, join);
+            self.add(rolling);
+            for (first, next) in hashes.iter().zip(&hashes[n..]) {
+                rolling = join(rolling, next).wrapping_sub(first.wrapping_mul(outgoing));
+                self.add(rolling);
             }
         }
         self.hashes = hashes;
@@ -82,8 +94,7 @@ impl Counter {
     /// The counts of n-grams that occur more than once.
     fn repeated(&mut self) -> &mut [u32] {
         self.repeated.clear();
-        let counts = self.used.iter().map(|&place| self.counts[place]);
-        self.repeated.extend(counts.filter(|&count| count > 1));
+        self.repeated.extend(self.repeats.iter().map(|&place| self.slots[place].count));
         &mut self.repeated
     }
 }
@@ -101,7 +112,7 @@ pub fn characters(texts: &[&str], n: usize, threads: usize) -> Result<Vec<f64>> 
             .hashes
             .extend(text.chars().map(|character| u64::from(u32::from(character)).wrapping_mul(MIX)));
         let ngrams = counter.add_ngrams(n);
-        let most = counter.used.len().isqrt();
+        let most = counter.distinct.isqrt();
         let repeated = counter.repeated();
         repeated.sort_unstable_by(|a, b| b.cmp(a));
         share(sum(&repeated[..most.min(repeated.len())]), ngrams)
