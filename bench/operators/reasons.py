@@ -195,12 +195,12 @@ REASONS = (
     ),
     Reason(
         ("remove_table_text_mapper",),
-        "Theirs keeps a table's first line at the beginning of a text and removes the empty lines after a table. It"
-        " looks again at what is left for each number of columns, also over empty lines, and takes a bar for a part of"
-        " a word, too, so lines go that are no table.",
+        "Theirs keeps a table's first line at the beginning of a text, and its last line where no line feed ends the"
+        " text, and removes the empty lines after a table. It looks again at what is left for each number of columns,"
+        " also over empty lines, and takes a bar for a part of a word, too, so lines go that are no table.",
         lambda one: (
             "|" in one.text
-            or _without_empty_lines(one.theirs).endswith(_without_empty_lines(one.ours))
+            or _without_empty_lines(one.ours).strip() in _without_empty_lines(one.theirs)
             or len(_without_empty_lines(one.theirs)) < len(_without_empty_lines(one.ours))
         ),
     ),
