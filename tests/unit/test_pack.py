@@ -318,7 +318,9 @@ def test_the_callers_array_stays_writable():
 
 def test_packing_does_not_hold_the_gil_and_can_be_interrupted():
     code = (
-        "import _thread, threading, numpy as np, jinx\n"
+        "import _thread, signal, threading, numpy as np, jinx\n"
+        # Background jobs of a shell ignore SIGINT, and what they start inherits that.
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "lengths = np.tile(np.arange(1, 900, dtype=np.uint32), 20_000)\n"
         "threading.Timer(0.3, _thread.interrupt_main).start()\n"
         "try:\n    jinx.pack(lengths, 4096, max_images=None, threads=1)\n"
