@@ -18,6 +18,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from bench.about import publish
 from bench.campaign import commit, machine
 from bench.mds.cases import measure, pieces, plan
 from bench.mds.data import make
@@ -113,14 +114,9 @@ def main() -> None:
         records = run(directory, options.limit, options.rounds, options.shards)
         parts = child(["pieces", "", "", str(directory), "0"])
     results = {"about": about(options, started), "records": records, "pieces": parts}
-    if options.save:
-        saved = options.save / "mds.json"
-        if options.shards:
-            results = joined(json.loads(saved.read_text()), results, options.shards)
-        saved.write_text(json.dumps(results, indent=1) + "\n")
-        (options.save / "mds.md").write_text(page(results))
-    else:
-        print(page(results))
+    if options.save and options.shards:
+        results = joined(json.loads((options.save / "mds.json").read_text()), results, options.shards)
+    publish("mds", results, page(results), options.save)
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from bench.about import publish
 from bench.campaign import commit, machine
 from bench.environments import ROOT, python_of, versions
 from bench.operators import compare, million
@@ -89,11 +90,7 @@ def main() -> None:
         "many": many,
         "compared": [asdict(outcome) for outcome in outcomes],
     }
-    if options.save:
-        (options.save / "operators.json").write_text(json.dumps(results, indent=1, ensure_ascii=False) + "\n")
-        (options.save / "operators.md").write_text(page(results))
-    else:
-        print(page(results))
+    publish("operators", results, page(results), options.save)
     unexplained = sum(len(outcome.unexplained) for outcome in outcomes)
     if unexplained:
         sys.exit(f"{unexplained} differences have no reason")

@@ -3,6 +3,7 @@
 import statistics
 from typing import Any
 
+from bench.about import about_run
 from bench.operators.compare import Outcome, table
 from bench.operators.steps import STEPS
 
@@ -21,16 +22,10 @@ are operators that need a model or a tokenizer from a network (`perplexity_filte
 
 def page(results: dict[str, Any]) -> str:
     """The whole page."""
-    about = results["about"]
-    machine = about["machine"]
-    packages = ", ".join(f"{name} {number}" for name, number in about["versions"].items())
     compared = [Outcome(**one) for one in results["compared"]]
-    run = f"`{about['command']}`, {about['time']}, commit `{about['commit']}`, {about['seconds']} s"
-    where = f"{machine['cpu']}, {machine['cores']} cores, {machine['memory_gib']} GiB, Linux {machine['kernel']}"
     parts = [
         "# Text operators",
-        f"{run}, load average {about['load']:.1f}.",
-        f"{where}, Python {machine['python']}; {packages}.",
+        about_run(results["about"]),
         "## Speed of the operator code",
         _HOW_TIMED,
         _speed(results["speed"]),

@@ -20,6 +20,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from bench.about import publish
 from bench.campaign import commit, machine
 from bench.memory import measure
 from bench.order import limit
@@ -148,11 +149,7 @@ def main() -> None:
         "samples": {"media": given.media, "large": given.large, "rows": given.rows},
         "records": records,
     }
-    if given.save is not None:
-        (given.save / "order.json").write_text(json.dumps(result, indent=1) + "\n")
-        (given.save / "order.md").write_text(page(result))
-    else:
-        print(page(result))
+    publish("order", result, page(result), given.save)
 
 
 if __name__ == "__main__":

@@ -4,6 +4,8 @@ import statistics
 from dataclasses import dataclass
 from typing import Any
 
+from bench.about import about_run
+
 _MEGABYTE = 1e6
 _SLACK = 100 << 20
 
@@ -44,10 +46,7 @@ TARGETS = (
     Target("sort rows", "duckdb", 1.5),
 )
 
-_ABOUT = """`{command}`, {time}, commit `{commit}`, {seconds:,} s, load average {load:.1f}.
-
-{cpu}, {cores} cores, {memory_gib} GiB, Linux {kernel}, Python {python}; {versions}.
-
+_ABOUT = """\
 Media: samples of 48 kB ({media:,}, and {large:,} where they are four times the memory). Rows: {rows:,} with a number,
 a float key and a short string. Every measurement is a process of its own that ends when the output is synced; imports
 count. The contestants take turns, and medians count. `cp` is `cp --reflink=never` of the same files, synced.
@@ -71,12 +70,10 @@ def page(result: dict[str, Any]) -> str:
     found: Records = {}
     for record in result["records"]:
         found.setdefault((record["case"], record["contestant"]), []).append(record)
-    machine, samples = result["machine"], result["samples"]
-    versions = ", ".join(f"{name} {number}" for name, number in result["versions"].items())
     is_limited = all(record.get("limited", True) for record in result["records"])
     bounded = _LIMITED if is_limited else _COLD
-    about = _ABOUT.format(**{**result, **machine, **samples, "versions": versions, "bounded": bounded})
-    lines = ["# Shuffle and sort on disk", "", about, "## Targets", ""]
+    about = _ABOUT.format(**result["samples"], bounded=bounded)
+    lines = ["# Shuffle and sort on disk", "", about_run(result), "", about, "## Targets", ""]
     lines += ["| case | target, wall | reached | met |", "|---|---|--:|---|"]
     lines += [_target(target, found) for target in TARGETS]
     lines += _bounds(found)

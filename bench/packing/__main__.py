@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from bench import environments
+from bench.about import publish
 from bench.campaign import commit, machine
 from bench.packing.lengths import DISTRIBUTIONS
 from bench.packing.loader_page import TITLES
@@ -137,12 +138,7 @@ def main() -> None:
         "feeds": run_feeds(options.feed_samples, options.rounds),
     }
     results["about"]["seconds"] = round(time.monotonic() - started)
-    text = page(results)
-    if options.save:
-        (options.save / "packing.json").write_text(json.dumps(results, indent=1) + "\n")
-        (options.save / "packing.md").write_text(text)
-    else:
-        print(text)
+    publish("packing", results, page(results), options.save)
 
 
 if __name__ == "__main__":

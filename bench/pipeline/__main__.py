@@ -1,7 +1,6 @@
 """The pipeline measured: `make bench-pipeline` writes docs/benchmarks/pipeline.json and pipeline.md."""
 
 import argparse
-import json
 import os
 import sys
 import time
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from bench import environments
+from bench.about import publish
 from bench.campaign import commit, machine
 from bench.pipeline.faults import probe
 from bench.pipeline.images import decoding, view
@@ -86,12 +86,7 @@ def main() -> None:
         "versions": versions,
         "seconds": round(time.monotonic() - started),
     }
-    written = page(results)
-    if options.save:
-        (options.save / "pipeline.json").write_text(json.dumps(results, indent=1) + "\n")
-        (options.save / "pipeline.md").write_text(written)
-    else:
-        print(written)
+    publish("pipeline", results, page(results), options.save)
 
 
 if __name__ == "__main__":

@@ -3,6 +3,8 @@
 from statistics import median
 from typing import Any
 
+from bench.about import about_run
+
 
 def page(results: dict[str, Any]) -> str:
     """The whole page."""
@@ -10,12 +12,8 @@ def page(results: dict[str, Any]) -> str:
 
 
 def _about(results: dict[str, Any]) -> str:
-    about, machine = results["about"], results["about"]["machine"]
-    versions = ", ".join(f"{name} {number}" for name, number in about["versions"].items())
     return (
-        f"`{about['command']}`, {about['time']}, commit `{about['commit']}`, {about['seconds']} s, load average "
-        f"{about['load']:.1f}.\n\n{machine['cpu']}, {machine['cores']} cores, {machine['memory_gib']} GiB, Linux "
-        f"{machine['kernel']}, Python {machine['python']}; {versions}.\n\n"
+        f"{about_run(results['about'])}\n\n"
         "Synthetic documents of about 1.1 kB: 17 % noise, 8 % near and 5 % exact duplicates "
         "(`bench/pipeline/documents.py`). The recipe has whitespace normalisation, five filters (length, words, "
         "alphanumeric characters, repeated characters, repeated words) and MinHash with 256 permutations. Every run is "

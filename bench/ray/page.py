@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from bench.about import about_run
 from bench.ray.experiments import BLOCK_ROWS, BLOCK_SECONDS, EXPERIMENTS, OURS
 
 Record = dict[str, Any]
@@ -40,10 +41,7 @@ TARGETS = (
     ),
 )
 
-_ABOUT = """`{command}`, {time}, commit `{commit}`, {seconds:,} s, load average {load:.1f}.
-
-{cpu}, {cores} cores, {memory_gib} GiB, Linux {kernel}, Python {python}; {versions}.
-
+_ABOUT = """\
 All nodes are in this one machine, so a block sleeps in place of work. Every run has a cluster of its own, which is not
 in its time. Ray Data runs with its defaults. The worst of our runs counts for a target."""
 
@@ -64,8 +62,7 @@ _EXPERIMENTS = {
 
 def page(result: dict[str, Any]) -> str:
     """The text of the page."""
-    told = ", ".join(f"{name} {number}" for name, number in result["versions"].items())
-    lines = ["# The pipeline on Ray", "", _ABOUT.format(**{**result, **result["machine"], "versions": told}), ""]
+    lines = ["# The pipeline on Ray", "", about_run(result), "", _ABOUT, ""]
     lines += ["## Targets", "", "| experiment | target | bound | reached | met |", "|---|---|--:|--:|---|"]
     lines += [_judged(target, result["records"]) for target in TARGETS]
     lines += ["", "![Blocks that have come out over time](ray.svg)", "", "## All runs", ""]

@@ -6,7 +6,6 @@ python -m bench.views --media 200 --rows 2000 --many 100000 --lines 2000 --round
 
 import argparse
 import contextlib
-import json
 import os
 import tempfile
 import time
@@ -16,6 +15,7 @@ from pathlib import Path
 
 import jinx
 from bench import environments
+from bench.about import publish
 from bench.campaign import commit, machine
 from bench.views import columns, copying, filters
 from bench.views.page import page
@@ -65,11 +65,7 @@ def main() -> None:
         records += filters.indexed(place, given.many, given.rounds)
     seconds = round(time.monotonic() - started)
     result = {**about, "load": os.getloadavg()[0], "seconds": seconds, "records": records}
-    if given.save is not None:
-        (given.save / "views.json").write_text(json.dumps(result, indent=1) + "\n")
-        (given.save / "views.md").write_text(page(result))
-    else:
-        print(page(result))
+    publish("views", result, page(result), given.save)
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ import statistics
 from dataclasses import dataclass
 from typing import Any
 
+from bench.about import about_run
 from bench.views import columns, copying, filters
 from bench.views.rounds import Record
 
@@ -45,10 +46,7 @@ TARGETS = (
     Target(filters.INDEXED, 100, "wall", is_speedup=True, scale=1e-6, unit="M samples/s"),
 )
 
-_ABOUT = """`{command}`, {time}, commit `{commit}`, {seconds:,} s, load average {load:.1f}.
-
-{cpu}, {cores} cores, {memory_gib} GiB, Linux {kernel}, Python {python}; {versions}.
-
+_ABOUT = """\
 Copied: {media:,} samples of 48 kB that do not compress, and {rows:,} rows of 1.2 kB without media, which also are what
 is touched, shuffled, through a saved view (`jinx`) and without one (`direct`). `cp` is `cp --reflink=never` of the same
 files, each synced. A float column is added to {many:,} samples of one integer each; pyarrow writes it to a Parquet file
@@ -63,11 +61,12 @@ def page(result: dict[str, Any]) -> str:
     found: dict[tuple[str, str], list[Record]] = {}
     for record in result["records"]:
         found.setdefault((record["case"], record["contestant"]), []).append(record)
-    told = ", ".join(f"{name} {number}" for name, number in result["versions"].items())
     lines = [
         "# Copies, views, columns, filters",
         "",
-        _ABOUT.format(**{**result, **result["machine"], **result["samples"], "versions": told}),
+        about_run(result),
+        "",
+        _ABOUT.format(**result["samples"]),
     ]
     lines += ["", "## Targets", "", "| case | target | reached | met |", "|---|---|--:|---|"]
     lines += [_judged(target, found) for target in TARGETS]
