@@ -13,20 +13,7 @@ import jinx
 from jinx._cli.program import run
 from jinx.errors import CorruptFileError, InvalidError, MismatchError, TruncatedFileError, UnsupportedError
 from jinx.mds import BulkReader, MDSWriter, RamReader, merge_index
-
-COLUMNS = {"id": "int", "text": "str", "data": "bytes", "value": "float32", "meta": "json", "grid": "ndarray"}
-COUNT = 60
-
-
-def sample(k: int) -> dict[str, Any]:
-    return {
-        "id": k,
-        "text": f"text {k}",
-        "data": bytes([k % 256]) * (k % 9 * 4000),
-        "value": np.float32(k / 2),
-        "meta": {"k": [k]},
-        "grid": np.full((k % 3 + 1, 2), k, np.int16),
-    }
+from mds_samples import COLUMNS, COUNT, sample
 
 
 def write(directory: Path, count: int = COUNT, **options: Any) -> Path:
@@ -321,9 +308,9 @@ def test_damaged_values_are_named_and_the_others_stay(tmp_path: Path, encoding: 
         writer.write({"id": 7, "v": damaged})
         writer.write({"id": 8, "v": b"also damaged, elsewhere"})
     dataset = jinx.open(tmp_path / "d")
-    for sample in (dataset[:1], dataset.take([0], columns=["id"])):
+    for found in (dataset[:1], dataset.take([0], columns=["id"])):
         with pytest.raises(jinx.JinxError, match=r"shard\.00000\.mds: sample 0, column 'v'"):
-            sample[0]["v"].load()
+            found[0]["v"].load()
     with pytest.raises(jinx.JinxError, match=r"shard\.00000\.mds: sample 0, column 'v'"):
         dataset.take([0])[0]["v"].load()
     assert dataset["id"].tolist() == [7, 8]

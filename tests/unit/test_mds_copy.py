@@ -11,20 +11,7 @@ import jinx
 from jinx._cli.program import run
 from jinx.errors import CorruptFileError, InvalidError
 from jinx.mds import MDSWriter
-
-COLUMNS = {"id": "int", "text": "str", "data": "bytes", "value": "float32", "meta": "json", "grid": "ndarray"}
-COUNT = 60
-
-
-def sample(k: int) -> dict[str, Any]:
-    return {
-        "id": k,
-        "text": f"text {k}",
-        "data": bytes([k % 256]) * (k % 9 * 4000),
-        "value": np.float32(k / 2),
-        "meta": {"k": [k]},
-        "grid": np.full((k % 3 + 1, 2), k, np.int16),
-    }
+from mds_samples import COLUMNS, COUNT, sample
 
 
 def write(directory: Path, numbers: Any = range(COUNT), names: Any = tuple(COLUMNS), **options: Any) -> Path:
