@@ -14,7 +14,7 @@ import numpy as np
 import jinx
 from jinx_pipeline.commit.journal import Journal
 from jinx_pipeline.commit.ledger import BadRow, Ledger
-from jinx_pipeline.commit.publish import Published, kind_at, publish, shard_groups
+from jinx_pipeline.commit.publish import Published, publish, shard_groups
 from jinx_pipeline.commit.work_dir import WorkDir, publish_text
 from jinx_pipeline.engines.crew import Crew
 from jinx_pipeline.engines.driver import Driver, Observer, Segment, StoppedError
@@ -24,7 +24,6 @@ from jinx_pipeline.operators.context import Context
 from jinx_pipeline.plan.inputs import Input, find_inputs, has_grown, refuse_input_as_output
 from jinx_pipeline.plan.mixture import mixture_order
 from jinx_pipeline.plan.planner import (
-    GLOBAL_KINDS,
     Plan,
     cut,
     make_plan,
@@ -35,8 +34,9 @@ from jinx_pipeline.plan.planner import (
 )
 from jinx_pipeline.plan.probe import probe_rates
 from jinx_pipeline.plan.source import OpenSource, Source
+from jinx_pipeline.plan.source_rows import SourceRows
 from jinx_pipeline.recipe.model import Recipe
-from jinx_pipeline.recipe.write import as_data, from_data
+from jinx_pipeline.recipe.write import as_data
 from jinx_pipeline.report.figures import OperatorTotals, totals
 from jinx_pipeline.report.progress import Progress
 from jinx_pipeline.sample.validators import validate
@@ -84,10 +84,6 @@ class RunResult:
         return {**asdict(self), "ok": self.ok}
 
 
-# In place of an operator's name, for rows of the sources.
-READING = "reading the input"
-
-
 class ChangedError(ValueError):
     """The recipe or an input is not that of the run to resume; the message says what changed."""
 
@@ -100,6 +96,7 @@ class _Job:
     crew: Crew
     worker_counts: Mapping[str, int]
     progress: Progress
+    rows: SourceRows
 
 
 @dataclass
@@ -139,16 +136,16 @@ class Run:
             if self.restart:
                 work_dir.clear()
             inputs = find_inputs(self.recipe, work_dir.inputs)
-            base = tuple(one.path for one in inputs)
             with opened_engine(self.recipe.options) as engine, Journal(work_dir.journal_path) as journal:
-                plan = self._plan(work_dir, inputs, base, engine)
+                plan = self._plan(work_dir, inputs, engine)
                 ledger = Ledger(work_dir, journal)
                 done = ledger.noted("published")
                 if done is not None and not os.path.lexists(self.export.path):
                     raise ChangedError(f"{self.export.path} was written, and is gone; start over with restart")
                 if done is None or done["rows"] != plan.rows:
-                    done = self._finish(work_dir, ledger, plan, base, engine)
-                bad_rows = [*unreadable(inputs), *ledger.bad_rows()]
+                    done = self._finish(work_dir, ledger, plan, inputs, engine)
+                rows = SourceRows(inputs)
+                bad_rows = [*rows.unreadable(), *map(rows.named, ledger.bad_rows())]
                 write_quarantine(work_dir.path / "quarantine.jsonl", bad_rows)
                 traces = all_traces(ledger, self.recipe)
                 if traces:
@@ -169,7 +166,7 @@ class Run:
 
     # The plan.
 
-    def _plan(self, work_dir: WorkDir, inputs: list[Input], base: tuple[str, ...], engine: Engine) -> Plan:
+    def _plan(self, work_dir: WorkDir, inputs: list[Input], engine: Engine) -> Plan:
         recipe = self.recipe
         known = work_dir.read_plan()
         if known is not None:
@@ -182,10 +179,10 @@ class Run:
             else np.array(recipe.only_rows, dtype=np.int64)
         )
         rows = sum(one.rows for one in inputs) if order is None else len(order)
-        source = Source(base)
+        source = Source(tuple(one.path for one in inputs))
         if order is not None:
             publish_order(work_dir.globals / "mixture.npy", order)
-            source = Source(base, order=str(work_dir.globals / "mixture.npy"))
+            source = replace(source, order=str(work_dir.globals / "mixture.npy"))
         opened = OpenSource(source)
         refuse_impossible(
             recipe,
@@ -239,8 +236,9 @@ class Run:
     # The work.
 
     def _finish(
-        self, work_dir: WorkDir, ledger: Ledger, plan: Plan, base: tuple[str, ...], engine: Engine
+        self, work_dir: WorkDir, ledger: Ledger, plan: Plan, inputs: list[Input], engine: Engine
     ) -> dict[str, Any]:
+        base = tuple(one.path for one in inputs)
         ledger.sweep()
         before = ledger.noted("published")
         # Blocks whose rows are in the output already.
@@ -251,7 +249,7 @@ class Run:
             workers = engine.workers(work_dir, base)
             progress = Progress(self.progress, plan.rows, log)
             try:
-                job = _Job(work_dir, ledger, plan, Crew(workers), counts, progress)
+                job = _Job(work_dir, ledger, plan, Crew(workers), counts, progress, SourceRows(inputs))
                 blocks = self._segments(job, base, first_block)
             finally:
                 workers.close()
@@ -288,6 +286,7 @@ class Run:
                 limits=self.limits,
                 stop_after_bad=recipe.options.stop_after_bad,
                 observer=Observer(job.progress.event, job.progress.tick),
+                named=job.rows.named,
             )
             driver.run()
             last = len(stages) - 1
@@ -366,42 +365,6 @@ class Run:
         return facts
 
 
-def recipe_in(folder: Path, **overrides: Any) -> Recipe:
-    """The recipe of a run, from its working directory.
-
-    Raises:
-        FileNotFoundError: It is not the working directory of a run.
-        RecipeError: The recipe was made in Python, with functions.
-    """
-    path = folder / "recipe.json"
-    if not path.exists():
-        raise FileNotFoundError(f"{folder} is not the working directory of a run: it has no recipe.json")
-    recipe = from_data(json.loads(path.read_text("utf-8")), **overrides)
-    return replace(recipe, options=replace(recipe.options, work_dir=str(folder)))
-
-
-def replay_of(folder: Path, out: str, **overrides: Any) -> Recipe:
-    """The recipe of a run on the rows on which something failed, with another output.
-
-    Raises:
-        ValueError: Nothing failed, or the recipe looks at all rows at once.
-    """
-    recipe = recipe_in(folder)
-    lines = (folder / "quarantine.jsonl").read_text("utf-8").splitlines()
-    records = [json.loads(line) for line in lines]
-    rows = sorted({one["row"] for one in records if one["operator"] != READING})
-    if not rows:
-        raise ValueError(f"{folder}: no operator failed on any row; there is nothing to replay")
-    for step in recipe.steps:
-        if step.operator.kind in GLOBAL_KINDS:
-            raise ValueError(f"{step.operator.name} looks at all rows; run the recipe again instead")
-    before = recipe.export
-    export = None if before is None else replace(before, path=out, kind=kind_at(out, before.kind))
-    given = {name: value for name, value in overrides.items() if value is not None}
-    options = replace(recipe.options, **{"work_dir": None, **given})
-    return replace(recipe, only_rows=tuple(rows), export=export, options=options)
-
-
 def write_quarantine(path: Path, bad_rows: list[BadRow]) -> None:
     """Write the rows that were left out; without any, remove the file of an earlier run."""
     if bad_rows:
@@ -437,11 +400,6 @@ def all_traces(ledger: Ledger, recipe: Recipe) -> list[dict[str, Any]]:
 def _keys_path(work_dir: WorkDir, number: int) -> Path:
     """Where the deduplicator at the end of a segment puts what its edit removes."""
     return work_dir.globals / f"{number}.keys.npy"
-
-
-def unreadable(inputs: list[Input]) -> list[BadRow]:
-    """Rows of the sources that cannot be read."""
-    return [BadRow(row, READING, reason) for one in inputs for row, reason in one.rejected]
 
 
 def work_dir_of(recipe: Recipe) -> Path:

@@ -104,7 +104,7 @@ def print_result(result: RunResult, *, as_json: bool) -> int:
         err=True,
     )
     for bad in result.bad_rows[:3]:
-        click.echo(f"  row {bad.row}: {bad.operator or 'worker'}: {' '.join(bad.error.split())}", err=True)
+        click.echo(f"  {bad.place}: {bad.operator or 'worker'}: {' '.join(bad.error.split())}", err=True)
     if result.bad_rows:
         count = len(result.bad_rows)
         click.echo(

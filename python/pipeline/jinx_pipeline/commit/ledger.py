@@ -15,16 +15,24 @@ class BadRow:
     """A row that is in no output because something failed on it.
 
     Attributes:
-        row: Its number in the pipeline's input.
+        row: Its number in its source, from 0, where rows that cannot be read count, too; in the journal the number in
+            what the pipeline reads of all sources together.
         operator: Which operator failed, or was running when the worker died; empty if that is not known.
         error: The exception's type and message, or what happened to the worker.
         trace: The last lines of the traceback.
+        source: The source, as the recipe names it; empty in the journal.
     """
 
     row: int
     operator: str
     error: str
     trace: str = ""
+    source: str = ""
+
+    @property
+    def place(self) -> str:
+        """Which row it is, for people."""
+        return f"{self.source}, row {self.row}" if self.source else f"row {self.row}"
 
 
 @dataclass(frozen=True, slots=True)

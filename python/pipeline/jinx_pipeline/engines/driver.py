@@ -77,6 +77,7 @@ class Driver:
         limits: The scheduler's numbers.
         stop_after_bad: The run stops when more rows than this were left out; None: never.
         observer: Who is told.
+        named: Gives a row that was left out the name that people know it by.
     """
 
     def __init__(
@@ -90,6 +91,7 @@ class Driver:
         limits: Limits | None = None,
         stop_after_bad: int | None = None,
         observer: Observer | None = None,
+        named: Callable[[BadRow], BadRow] = lambda bad: bad,
     ) -> None:
         self._segment = segment
         self._crew = crew
@@ -98,6 +100,7 @@ class Driver:
         self._work_dir = work_dir
         self._stop_after_bad = stop_after_bad
         self._observer = observer or Observer()
+        self._named = named
         self._first_rows = segment.first_rows()
         self._source: OpenSource | None = None
         done = ledger.done(segment.number, dict(segment.blocks), len(segment.stages))
@@ -258,13 +261,15 @@ class Driver:
             return int(source.input_rows(source.group(row))[0])
         return int(source.input_rows(source.positions(row, 1))[0])
 
-    def _left_out(self, bad: BadRow) -> None:
+    def _left_out(self, left_out: BadRow) -> None:
         self._bad += 1
-        self._observer.event("bad_row", {"row": bad.row, "operator": bad.operator, "error": bad.error})
+        bad = self._named(left_out)
+        facts = {"source": bad.source, "row": bad.row, "operator": bad.operator, "error": bad.error}
+        self._observer.event("bad_row", facts)
         if self._stop_after_bad is not None and self._bad > self._stop_after_bad:
             raise StoppedError(
                 f"{self._bad:,} rows were left out because something failed on them, more than stop_after_bad="
-                f"{self._stop_after_bad:,}; the last one: row {bad.row}, {bad.operator or 'worker'}: {bad.error}"
+                f"{self._stop_after_bad:,}; the last one: {bad.place}, {bad.operator or 'worker'}: {bad.error}"
             )
 
     def _discard(self, path: str) -> None:

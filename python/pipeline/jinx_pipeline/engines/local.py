@@ -16,7 +16,7 @@ from jinx_pipeline.engines.task_runner import event_of
 from jinx_pipeline.engines.workers import Died, Event, Request
 from jinx_pipeline.schedule.task import Cause
 
-_WATCH_SECONDS = 0.25
+_WATCH_SECONDS = 0.1
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 

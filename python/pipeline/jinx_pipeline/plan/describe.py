@@ -7,7 +7,7 @@ from typing import Any
 
 import jinx
 from jinx._sizes import natural_size
-from jinx_pipeline.plan.inputs import named_at, needs_conversion, refuse_input_as_output
+from jinx_pipeline.plan.inputs import columns_of_first_samples, named_at, needs_conversion, refuse_input_as_output
 from jinx_pipeline.plan.planner import SegmentPlan, block_rows, cut, refuse_impossible, segments_of
 from jinx_pipeline.plan.probe import probe_rates
 from jinx_pipeline.plan.source import OpenSource, Source
@@ -35,10 +35,13 @@ def describe(recipe: Recipe) -> dict[str, Any]:
     refuse_input_as_output(recipe, [one["path"] for one in ready])
     with opened_engine(recipe.options) as engine:
         counts, limit = engine.counts(), engine.memory()
-    if len(ready) == len(inputs):
-        opened = OpenSource(Source(tuple(str(Path(one["path"]).absolute()) for one in inputs)))
-        columns = opened.dataset.column_names if len(opened.dataset) else None
-        refuse_impossible(recipe, gpus=counts["gpu"], memory=limit, columns=columns)
+    opened = OpenSource(Source(tuple(str(Path(one["path"]).absolute()) for one in ready))) if ready else None
+    shown = set(opened.dataset.column_names) if opened is not None else set[str]()
+    seen = [columns_of_first_samples(one["path"]) for one in inputs if one["converted"]]
+    columns = None if None in seen else sorted(shown.union(*filter(None, seen)))
+    # An input without samples has no columns, and nothing to refuse.
+    refuse_impossible(recipe, gpus=counts["gpu"], memory=limit, columns=columns or None)
+    if opened is not None and len(ready) == len(inputs):
         rates = probe_rates(recipe, opened)
     segments = segments_of(recipe, rates)
     rows = sum(one["rows"] or 0 for one in inputs)
