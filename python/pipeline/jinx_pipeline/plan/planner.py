@@ -6,6 +6,7 @@ from typing import Any
 
 from jinx_pipeline.operators.base import Operator
 from jinx_pipeline.operators.filter import Filter
+from jinx_pipeline.operators.keyed import Keyed
 from jinx_pipeline.operators.part_deduplicator import PartDeduplicator
 from jinx_pipeline.plan.inputs import Input
 from jinx_pipeline.plan.stage import Stage
@@ -13,7 +14,7 @@ from jinx_pipeline.recipe.model import Export, Recipe
 from jinx_pipeline.recipe.places import Place, RecipeError
 
 VERSION = 1
-GLOBAL_KINDS = frozenset({"deduplicator", "selector", "grouper", "aggregator"})
+GLOBAL_KINDS = frozenset({"deduplicator", "selector", "grouper", "aggregator", "order"})
 BLOCK_BYTES = 64_000_000
 MAX_BLOCK_ROWS = 20_000
 MIN_BLOCK_ROWS = 500
@@ -332,7 +333,7 @@ def stage_of(
         writer=writer_options(recipe, export) if wants_rows else {},
         batch_rows=plan.batch_rows,
         group=group,
-        signatures=decides if ends and decides is not None and decides.kind == "deduplicator" else None,
+        signatures=decides if ends and isinstance(decides, Keyed) else None,
         keep_stats=not is_output or export is None or export.keep_stats,
         stat_order=tuple(name for one in operators if isinstance(one, Filter) for name in one.stats),
         measure_only=recipe.measure_only,

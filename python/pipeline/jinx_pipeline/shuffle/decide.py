@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +10,8 @@ import numpy as np
 from jinx_pipeline.operators.base import Operator
 from jinx_pipeline.operators.batch import Batch
 from jinx_pipeline.operators.context import Context
+from jinx_pipeline.operators.keyed import Decision, Divided, Keys
+from jinx_pipeline.operators.kinds import Selector
 from jinx_pipeline.operators.part_deduplicator import PartDeduplicator
 from jinx_pipeline.plan.source import OpenSource, Source
 from jinx_pipeline.sample.roles import Roles
@@ -24,23 +25,6 @@ if TYPE_CHECKING:
 _KEY_ROWS = 65_536
 # Files of signatures that stay mapped: they are read once for each band.
 _OPEN_FILES = 500
-
-
-@dataclass(frozen=True)
-class Decision:
-    """What a global operator has decided.
-
-    Attributes:
-        order: Positions in the segment's output.
-        bounds: Places in `order` between which the groups lie; None: no groups.
-        pairs: Duplicates and what they repeat, for people to look at: positions.
-        keys: Of the parts that the operator's edit removes from all samples; None: it edits none.
-    """
-
-    order: "Positions"
-    bounds: "Positions | None" = None
-    pairs: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
-    keys: "npt.NDArray[np.uint64] | None" = None
 
 
 class SignatureFiles(Sequence["pa.Table"]):
@@ -83,27 +67,35 @@ def decide(
         ctx: Seed and threads.
         pairs: How many pairs of duplicates to keep.
     """
+    if isinstance(operator, Divided):
+        keys_of_all = Keys(SignatureFiles(signatures), str(signatures[0].parent))
+        shares = operator.shares(len(keys_of_all))
+        return operator.decide(keys_of_all, [operator.look(keys_of_all, share, shares) for share in range(shares)])
     if operator.kind == "deduplicator":
-        if not signatures:
-            return Decision(np.empty(0, np.int64))
-        if isinstance(operator, PartDeduplicator):
-            files = SignatureFiles(signatures)
-            return Decision(np.arange(sum(len(one) for one in files)), keys=operator.repeated(files))
-        keep, originals = operator.duplicates(SignatureFiles(signatures))
-        repeated = np.flatnonzero(~np.asarray(keep))[:pairs]
-        shown = [(int(at), int(originals[at])) for at in repeated]
-        return Decision(np.flatnonzero(keep).astype(np.int64), pairs=shown)
+        return _duplicates(operator, signatures, pairs)
     opened = OpenSource(source)
     rows = len(opened)
     if operator.kind == "aggregator":
         return Decision(np.arange(rows, dtype=np.int64), np.array([0, rows] if rows else [0], dtype=np.int64))
     columns = keys(operator, opened, roles)
-    if operator.kind == "selector":
+    if isinstance(operator, Selector):
         return Decision(np.asarray(operator.select(columns, rows, ctx), dtype=np.int64))
     groups = operator.group(columns, rows)
     lengths = [len(group) for group in groups]
     order = np.concatenate([*groups, np.empty(0, np.int64)]).astype(np.int64)
     return Decision(order, np.cumsum([0, *lengths], dtype=np.int64))
+
+
+def _duplicates(operator: Any, signatures: list[Path], pairs: int) -> Decision:
+    if not signatures:
+        return Decision(np.empty(0, np.int64))
+    files = SignatureFiles(signatures)
+    if isinstance(operator, PartDeduplicator):
+        return Decision(np.arange(sum(len(one) for one in files)), keys=operator.repeated(files))
+    keep, originals = operator.duplicates(files)
+    repeated = np.flatnonzero(~np.asarray(keep))[:pairs]
+    shown = [(int(at), int(originals[at])) for at in repeated]
+    return Decision(np.flatnonzero(keep).astype(np.int64), pairs=shown)
 
 
 def keys(operator: Operator, source: OpenSource, roles: Roles) -> dict[str, list[Any]]:

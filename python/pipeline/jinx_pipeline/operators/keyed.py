@@ -1,0 +1,98 @@
+"""Operators that look at all samples by a key of each, in tasks that take a share of the keys."""
+
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from jinx_pipeline.operators.base import Operator
+from jinx_pipeline.operators.batch import Batch
+from jinx_pipeline.operators.context import Context
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    Positions = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What an operator has decided about all samples.
+
+    Attributes:
+        order: The positions of those that remain, in the order in which they come out.
+        bounds: Places in `order` between which groups lie; None: no groups.
+        pairs: Duplicates and what they repeat, for people to look at: positions.
+        keys: What the operator's edit of all samples needs; None: it edits none.
+        counts: What people should know, such as samples without a key.
+    """
+
+    order: "Positions"
+    bounds: "Positions | None" = None
+    pairs: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
+    keys: "npt.NDArray[np.generic] | None" = None
+    counts: Mapping[str, int] = field(default_factory=dict[str, int])
+
+
+@dataclass(frozen=True)
+class Keys:
+    """The keys of all samples.
+
+    Attributes:
+        tables: Those that `signatures` made, in the order of the samples. They may be read from files again each time.
+        folder: For temporary files.
+    """
+
+    tables: Sequence[pa.Table]
+    folder: str
+
+    def __len__(self) -> int:
+        return sum(table.num_rows for table in self.tables)
+
+    def placed(self) -> Iterator[tuple[int, pa.Table]]:
+        """Each table with the position of its first sample."""
+        start = 0
+        for table in self.tables:
+            yield start, table
+            start += table.num_rows
+
+
+class Keyed(Operator):
+    """Looks at a key of every sample: keys are computed block by block on any worker, and then looked at together."""
+
+    @abstractmethod
+    def signatures(self, batch: Batch, ctx: Context) -> pa.Table:
+        """A row for each sample."""
+
+
+class Divided(Keyed):
+    """Looks at all keys in several tasks, each of which takes a share of them; what they find is small."""
+
+    @abstractmethod
+    def shares(self, rows: int) -> int:
+        """Into how many tasks the keys of so many samples are divided."""
+
+    @abstractmethod
+    def look(self, keys: Keys, share: int, shares: int) -> pa.Table:
+        """What one task finds; it depends on the arguments alone, whatever worker runs it."""
+
+    @abstractmethod
+    def decide(self, keys: Keys, found: Sequence[pa.Table]) -> Decision:
+        """The decision, from what the tasks have found, in their order."""
+
+    def run(self, batch: Batch, ctx: Context) -> Batch:
+        tables = [self.signatures(part, ctx) for part in batch.slices(self.batch_size)]
+        with TemporaryDirectory(prefix="jinx-pipeline-") as folder:
+            keys = Keys(tables, folder)
+            shares = self.shares(len(batch))
+            found = [self.look(keys, share, shares) for share in range(shares)] if tables else []
+            return self.apply(batch, self.decide(keys, found), ctx)
+
+    def apply(self, batch: Batch, decision: Decision, ctx: Context) -> Batch:
+        """What a decision makes of a batch that holds all samples."""
+        del ctx
+        return batch.take(decision.order)
