@@ -249,7 +249,8 @@ class Run:
         first_block = before["blocks"] if before is not None and append else 0
         with _events(work_dir.events_path) as log:
             counts = engine.counts()
-            workers = engine.workers(work_dir, base)
+            modules = [type(step.operator).__module__ for step in self.recipe.steps]
+            workers = engine.workers(work_dir, base, modules)
             progress = Progress(self.progress, plan.rows, log)
             try:
                 job = _Job(work_dir, ledger, plan, Crew(workers), counts, progress, SourceRows(inputs))
