@@ -22,6 +22,7 @@ from jinx_pipeline.engines.driver import Driver, Observer, Segment, StoppedError
 from jinx_pipeline.engines.engine import Engine, opened_engine
 from jinx_pipeline.operators.keyed import Keyed
 from jinx_pipeline.plan.inputs import Input, find_inputs, has_grown, refuse_input_as_output
+from jinx_pipeline.plan.media_root import with_media_root
 from jinx_pipeline.plan.mixture import mixture_order
 from jinx_pipeline.plan.planner import (
     Plan,
@@ -127,6 +128,7 @@ class Run:
         if self.recipe.export is None:
             raise ValueError("a run needs an export")
         self.export = self.recipe.export
+        self.recipe = with_media_root(self.recipe)
         self._resumed = False
         self._append = False
 
