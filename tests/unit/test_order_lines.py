@@ -136,7 +136,8 @@ def test_rows_of_one_form_are_written_once(tmp_path):
         place.mkdir()
         assert_as_copied(sources, place)
         size = sum((place / f"out.{suffix}").stat().st_size for suffix in ("jinx", "binx"))
-        assert size <= written(sources, place / "again.jinx") <= size + 20_000
+        # Padding is not written.
+        assert size - 1000 <= written(sources, place / "again.jinx") <= size + 20_000
 
 
 @pytest.mark.slow
