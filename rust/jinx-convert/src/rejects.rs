@@ -22,7 +22,8 @@ impl Rejects {
         Self { ops, path: path.map(Path::to_owned), file: None, count: 0 }
     }
 
-    pub(crate) fn add(&mut self, error: &Error) -> Result<()> {
+    /// `samples_before`: how many rows were written before this one.
+    pub(crate) fn add(&mut self, error: &Error, samples_before: u64) -> Result<()> {
         self.count += 1;
         let Some(path) = &self.path else { return Ok(()) };
         let failed = |error: std::io::Error| Error::io(path, &error);
@@ -35,6 +36,7 @@ impl Rejects {
             "line": error.line(),
             "sample": error.sample(),
             "column": error.column(),
+            "samples_before": samples_before,
             "reason": error.what(),
         });
         // Flushed at once: the list is most useful when the run fails.
@@ -75,13 +77,13 @@ mod tests {
         };
         let reason = Error::corrupt("bad");
         let mut rejects = Rejects::new(refuse("OpenEmpty"), Some(&path));
-        assert!(rejects.add(&reason).is_err());
+        assert!(rejects.add(&reason, 0).is_err());
         assert_eq!(fs::read(&path).unwrap(), b"old", "nothing was rejected yet");
         let mut rejects = Rejects::new(refuse("SyncFile"), Some(&path));
-        rejects.add(&reason).unwrap();
+        rejects.add(&reason, 0).unwrap();
         assert!(rejects.finish().is_err());
         let mut rejects = Rejects::new(Arc::new(RealOps), Some(&path));
-        rejects.add(&reason).unwrap();
+        rejects.add(&reason, 0).unwrap();
         assert_eq!(rejects.finish().unwrap(), 1);
         assert_eq!(fs::read_to_string(&path).unwrap().lines().count(), 1);
     }

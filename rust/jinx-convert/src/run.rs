@@ -235,9 +235,18 @@ impl<T: RowTarget> Commit<EncodedPiece<T::Part>> for Writing<'_, T> {
             rejected.push((i, error));
             Ok(())
         })?;
-        self.rows += to_u64(rows.len() + before - rejected.len());
         rejected.sort_by_key(|(i, _)| *i);
-        rejected.into_iter().try_for_each(|(i, error)| self.rejects.add(&chunk.locate(i, error)))
+        let left_out: Vec<usize> = rejected.iter().map(|(i, _)| *i).collect();
+        let mut written = rows.iter().filter(|i| left_out.binary_search(i).is_err()).peekable();
+        let mut samples = self.rows;
+        self.rows += to_u64(rows.len() + before - rejected.len());
+        for (i, error) in rejected {
+            while written.next_if(|row| **row < i).is_some() {
+                samples += 1;
+            }
+            self.rejects.add(&chunk.locate(i, error), samples)?;
+        }
+        Ok(())
     }
 
     fn tick(&mut self) -> Result<()> {

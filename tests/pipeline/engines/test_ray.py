@@ -157,6 +157,12 @@ def test_storage_that_a_node_does_not_see_is_named(cluster, tmp_path):
         cluster.check_nodes(check)
 
 
+def test_the_node_of_the_driver_is_checked_without_a_process_of_ray(cluster):
+    checked_by = []
+    cluster.check_nodes(lambda: checked_by.append(os.getpid()))
+    assert checked_by == [os.getpid()]
+
+
 def test_the_options_of_a_recipe_name_the_same_engine():
     assert Options(**jp.Ray("10.0.0.1:6379", workers=3).options()) == Options(
         engine="ray", ray_address="10.0.0.1:6379", workers=3

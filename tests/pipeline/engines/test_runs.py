@@ -14,7 +14,8 @@ import jinx
 import jinx_pipeline as jp
 from jinx_pipeline.dataset import Dataset
 from jinx_pipeline.engines.driver import StoppedError
-from jinx_pipeline.run import ChangedError
+from jinx_pipeline.replay import replay_of
+from jinx_pipeline.run import ChangedError, Run
 from pipeline.made import Killer, digest, lines_of, loaded_operators, rows_of, write_input
 
 
@@ -314,3 +315,24 @@ def test_options_are_checked_before_anything_runs(data, tmp_path):
         with pytest.raises((TypeError, ValueError), match=what):
             flow.export(tmp_path / "out.jinx", **options)
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("blank", ["", "\n"])
+def test_rows_after_a_broken_line_are_counted_with_it(wrong, tmp_path, blank):
+    """Row numbers are those of the file, in the report and in what a replay reads."""
+    lines = [json.dumps({"n": n, "text": f"text {n}"}) for n in range(60)]
+    lines[7] = lines[30] = "{"
+    for name, first in (("a.jsonl", lines[:40]), ("b.jsonl", lines[40:])):
+        (tmp_path / name).write_text(blank + "\n".join(first) + "\n")
+    flow = Dataset.load([tmp_path / "a.jsonl", tmp_path / "b.jsonl"])
+    flow = flow.process(jp.create("fragile_mapper", raises=[3, 20, 35, 50]))
+    result = flow.export(tmp_path / "out", workers=1, custom_operators=(str(wrong),))
+    found = {(Path(one.source).name, one.row, one.operator) for one in result.bad_rows}
+    assert found == {
+        *(("a.jsonl", row, "reading the input") for row in (7, 30)),
+        *(("a.jsonl", row, "fragile_mapper") for row in (3, 20, 35)),
+        ("b.jsonl", 10, "fragile_mapper"),
+    }
+    replayed = Run(replay_of(tmp_path / "out.work", str(tmp_path / "rest")))()
+    assert {(Path(one.source).name, one.row, one.operator) for one in replayed.bad_rows} == found
+    assert replayed.rows_in == 4

@@ -4,11 +4,13 @@ from dataclasses import replace
 
 import pytest
 
+import jinx
 import jinx_pipeline as jp
 from jinx_pipeline.operators import Resources
+from jinx_pipeline.plan.describe import describe
 from jinx_pipeline.plan.mixture import mixture_order
 from jinx_pipeline.plan.planner import Plan, block_rows, cut, make_plan, refuse_impossible, segments_of
-from jinx_pipeline.recipe.model import Options, Recipe, SourceSpec, Step
+from jinx_pipeline.recipe.model import Export, Options, Recipe, SourceSpec, Step
 from jinx_pipeline.recipe.places import RecipeError
 from jinx_pipeline.sample.roles import Roles
 
@@ -74,3 +76,18 @@ def test_a_mixture_depends_on_the_seed_alone():
     assert first.tolist() == again.tolist() == sorted(first.tolist())
     assert [sum(first < 100), sum(first >= 100)] == [30, 90]
     assert mixture_order([SourceSpec("a"), SourceSpec("b")], [10, 20], 5) is None
+
+
+@pytest.mark.parametrize("name", ["in.jsonl", "in.parquet", "in.tar"])
+def test_a_plan_refuses_columns_that_an_unconverted_input_lacks(tmp_path, name):
+    with jinx.Writer(tmp_path / "in.jinx") as writer:
+        writer.write_many({"__key__": f"k{n}", "text": f"text {n}"} for n in range(10))
+    jinx.convert(tmp_path / "in.jinx", tmp_path / name)
+    before = sorted(tmp_path.iterdir())
+    what = replace(
+        recipe("words_num_filter"), sources=(SourceSpec(str(tmp_path / name)),), export=Export(str(tmp_path / "out"))
+    )
+    assert describe(what)["inputs"][0]["converted"]
+    with pytest.raises(RecipeError, match="reads the column 'txt', which the input does not have; did you mean 'text'"):
+        describe(replace(what, roles=Roles(text="txt")))
+    assert sorted(tmp_path.iterdir()) == before

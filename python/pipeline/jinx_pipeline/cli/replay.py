@@ -19,7 +19,8 @@ def replay(run_dir: str, out: str, progress: str, *, as_json: bool, **options: A
 
     For when the operator, a model or the machine has been repaired.
     """
-    from jinx_pipeline.run import Run, replay_of
+    from jinx_pipeline.replay import replay_of
+    from jinx_pipeline.run import Run
 
     recipe = replay_of(Path(run_dir), out, **options)
     return print_result(Run(recipe, progress="none" if as_json else progress)(), as_json=as_json)

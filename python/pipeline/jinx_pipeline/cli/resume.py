@@ -17,7 +17,8 @@ def resume(what: str, progress: str, *, as_json: bool, **options: Any) -> int:
     Finished blocks are neither read nor run again. A recipe or an input that has changed is refused.
     """
     from jinx_pipeline.recipe.read import read_recipe
-    from jinx_pipeline.run import Run, recipe_in, work_dir_of
+    from jinx_pipeline.replay import recipe_in
+    from jinx_pipeline.run import Run, work_dir_of
 
     recipe = recipe_in(Path(what), **options) if Path(what).is_dir() else read_recipe(what, **options)
     folder = work_dir_of(recipe)

@@ -97,6 +97,9 @@ def print_result(result: RunResult, *, as_json: bool) -> int:
             f"{one.operator:{width}} {one.rows_in:>10,} {one.rows_out:>10,} {one.bad_rows:>7,} {one.seconds:>9.2f} "
             f"{rate:>11} {memory:>9}"
         )
+    for one in result.operators:
+        if one.counts:
+            click.echo(f"{one.operator}: {', '.join(f'{count:,} {name}' for name, count in one.counts.items())}")
     resumed = ", resumed" if result.resumed else ""
     click.echo(
         f"{result.path}: {result.rows_out:,} of {result.rows_in:,} samples, {natural_size(result.bytes)}, "
@@ -104,7 +107,7 @@ def print_result(result: RunResult, *, as_json: bool) -> int:
         err=True,
     )
     for bad in result.bad_rows[:3]:
-        click.echo(f"  row {bad.row}: {bad.operator or 'worker'}: {' '.join(bad.error.split())}", err=True)
+        click.echo(f"  {bad.place}: {bad.operator or 'worker'}: {' '.join(bad.error.split())}", err=True)
     if result.bad_rows:
         count = len(result.bad_rows)
         click.echo(

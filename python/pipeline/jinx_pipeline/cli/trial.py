@@ -30,7 +30,7 @@ def print_trial(recipe: Recipe, limit: int) -> int:
             for line in _lines(trace):
                 click.echo(f"  {line}")
     for bad in result.bad_rows:
-        click.echo(f"\nfailed: row {bad.row}: {bad.operator}: {' '.join(bad.error.split())}")
+        click.echo(f"\nfailed: {bad.place}: {bad.operator}: {' '.join(bad.error.split())}")
     return 0 if result.ok else 1
 
 

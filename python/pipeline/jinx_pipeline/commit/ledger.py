@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from jinx_pipeline.commit.journal import Journal
-from jinx_pipeline.commit.work_dir import WorkDir, remove_part
+from jinx_pipeline.commit.work_dir import SIGNATURES, WorkDir, remove_part
 from jinx_pipeline.schedule.task import Task
 
 
@@ -15,16 +15,24 @@ class BadRow:
     """A row that is in no output because something failed on it.
 
     Attributes:
-        row: Its number in the pipeline's input.
+        row: Its number in its source, from 0, where rows that cannot be read count, too; in the journal the number in
+            what the pipeline reads of all sources together.
         operator: Which operator failed, or was running when the worker died; empty if that is not known.
         error: The exception's type and message, or what happened to the worker.
         trace: The last lines of the traceback.
+        source: The source, as the recipe names it; empty in the journal.
     """
 
     row: int
     operator: str
     error: str
     trace: str = ""
+    source: str = ""
+
+    @property
+    def place(self) -> str:
+        """Which row it is, for people."""
+        return f"{self.source}, row {self.row}" if self.source else f"row {self.row}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +187,7 @@ class Ledger:
         kept: set[str] = set()
         for _, piece in self.all_pieces():
             if (name := piece.receipt.part) is not None:
-                kept |= {name, f"{name}.signatures", f"{name.removesuffix('.jinx')}.binx"}
+                kept |= {name, name + SIGNATURES, f"{name.removesuffix('.jinx')}.binx"}
         for path in self._work_dir.parts.iterdir():
             if path.name not in kept:
                 remove_part(path)

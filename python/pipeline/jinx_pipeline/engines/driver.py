@@ -1,19 +1,19 @@
 """Drives one segment: the scheduler decides, workers do, the ledger keeps. No policy of its own."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from jinx_pipeline.commit.ledger import BadRow, Ledger
-from jinx_pipeline.commit.work_dir import WorkDir, remove_part
+from jinx_pipeline.commit.work_dir import WorkDir, remove_part, signatures_path
 from jinx_pipeline.engines.crew import Crew
-from jinx_pipeline.engines.run_task import signatures_path
 from jinx_pipeline.engines.workers import Died, Event, Failed, Finished, Hopeless, Ready, Request
 from jinx_pipeline.plan.source import OpenSource, Source
 from jinx_pipeline.plan.stage import Stage
 from jinx_pipeline.schedule.scheduler import Scheduler
 from jinx_pipeline.schedule.task import Cause, Lease, Limits, Quarantined, Verdict
+from jinx_pipeline.shuffle.phase import Phase
 
 _TICK_SECONDS = 0.5
 # A worker that dies before its first task has a broken environment; others would die too.
@@ -35,12 +35,14 @@ class Segment:
         stages: In order.
         source: What the first one reads.
         blocks: Number and rows of each block; its first row follows from those before it.
+        is_look: Its one stage is a `Phase`, and each row a share of a look at all keys, which cannot be left out.
     """
 
     number: int
-    stages: list[Stage]
+    stages: Sequence[Stage | Phase]
     source: Source
     blocks: Mapping[int, int]
+    is_look: bool = False
 
     def first_rows(self) -> dict[int, int]:
         """The first row of each block."""
@@ -77,6 +79,7 @@ class Driver:
         limits: The scheduler's numbers.
         stop_after_bad: The run stops when more rows than this were left out; None: never.
         observer: Who is told.
+        named: Gives a row that was left out the name that people know it by.
     """
 
     def __init__(
@@ -90,6 +93,7 @@ class Driver:
         limits: Limits | None = None,
         stop_after_bad: int | None = None,
         observer: Observer | None = None,
+        named: Callable[[BadRow], BadRow] = lambda bad: bad,
     ) -> None:
         self._segment = segment
         self._crew = crew
@@ -98,6 +102,7 @@ class Driver:
         self._work_dir = work_dir
         self._stop_after_bad = stop_after_bad
         self._observer = observer or Observer()
+        self._named = named
         self._first_rows = segment.first_rows()
         self._source: OpenSource | None = None
         done = ledger.done(segment.number, dict(segment.blocks), len(segment.stages))
@@ -210,7 +215,7 @@ class Driver:
         self._ledger.commit(self._segment.number, lease.task, event.attempt, event.receipt)
         facts = {"stage": self._key(lease.task.stage), "block": lease.task.block, "rows": lease.task.rows}
         self._observer.event(
-            "block",
+            "share" if self._segment.is_look else "block",
             {**facts, "rows_out": event.receipt.rows_out, "seconds": event.receipt.seconds, "worker": event.worker},
         )
         for bad in event.receipt.bad:
@@ -240,6 +245,9 @@ class Driver:
         self._discard(self._paths.pop(attempt))
         why = f"{cause.value}: {what}" if what else cause.value
         for given_up in self._scheduler.lost(attempt, cause, time.monotonic(), delay=delay):
+            stage = self._segment.stages[given_up.task.stage]
+            if isinstance(stage, Phase):
+                raise StoppedError(f"{stage.operator.name}, at the keys of all samples: {why}")
             bad = BadRow(self._input_row(given_up), operator, why)
             self._ledger.give_up(self._segment.number, given_up.task, bad)
             self._left_out(bad)
@@ -258,13 +266,15 @@ class Driver:
             return int(source.input_rows(source.group(row))[0])
         return int(source.input_rows(source.positions(row, 1))[0])
 
-    def _left_out(self, bad: BadRow) -> None:
+    def _left_out(self, left_out: BadRow) -> None:
         self._bad += 1
-        self._observer.event("bad_row", {"row": bad.row, "operator": bad.operator, "error": bad.error})
+        bad = self._named(left_out)
+        facts = {"source": bad.source, "row": bad.row, "operator": bad.operator, "error": bad.error}
+        self._observer.event("bad_row", facts)
         if self._stop_after_bad is not None and self._bad > self._stop_after_bad:
             raise StoppedError(
                 f"{self._bad:,} rows were left out because something failed on them, more than stop_after_bad="
-                f"{self._stop_after_bad:,}; the last one: row {bad.row}, {bad.operator or 'worker'}: {bad.error}"
+                f"{self._stop_after_bad:,}; the last one: {bad.place}, {bad.operator or 'worker'}: {bad.error}"
             )
 
     def _discard(self, path: str) -> None:

@@ -88,6 +88,12 @@ class Cluster:
             )
         return count
 
+    def _own_node(self) -> str | None:
+        """The node on which this process runs: a process of Ray less for what is known here."""
+        if self.ray.util.client.ray.is_connected():
+            return None  # this process talks to a cluster that it is no part of
+        return self.ray.get_runtime_context().get_node_id()
+
     def check_nodes(self, check: Callable[[], str | None]) -> None:
         """Run a check on every node that could get work.
 
@@ -96,10 +102,14 @@ class Cluster:
         """
         from ray.util import scheduling_strategies  # pyright: ignore[reportMissingImports] - the extra `ray`
 
+        own = self._own_node()
+        problem = check() if own is not None else None
+        if problem is not None:
+            raise RuntimeError(problem)
         remote = self.ray.remote(num_cpus=0, max_retries=0)(check)
         calls: dict[Any, dict[str, Any]] = {}
         for node in self.nodes():
-            if node["Resources"].get("CPU", 0) > 0:
+            if node["Resources"].get("CPU", 0) > 0 and node["NodeID"] != own:
                 strategy = scheduling_strategies.NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
                 calls[remote.options(scheduling_strategy=strategy).remote()] = node
         answered, silent = self.ray.wait(list(calls), num_returns=len(calls), timeout=_CHECK_SECONDS)

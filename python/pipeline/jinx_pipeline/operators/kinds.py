@@ -10,6 +10,7 @@ import pyarrow as pa
 from jinx_pipeline.operators.base import Operator
 from jinx_pipeline.operators.batch import Batch
 from jinx_pipeline.operators.context import Context
+from jinx_pipeline.operators.keyed import Keyed
 from jinx_pipeline.operators.parameters import ParameterError
 from jinx_pipeline.sample.paths import text_of
 
@@ -84,7 +85,7 @@ class Splitter(Operator):
         return batch.take(parents).with_columns(columns).with_ids(children)
 
 
-class Deduplicator(Operator):
+class Deduplicator(Keyed):
     """Leaves out samples that repeat others: the first of each group of duplicates stays.
 
     Works in two phases: a signature of each sample, block by block and on any worker; then one look at all signatures.

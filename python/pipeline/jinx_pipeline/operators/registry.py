@@ -145,7 +145,7 @@ def module_of_file(file: Path) -> Any:
 def _built_in() -> dict[str, str]:
     """The modules of this package's operators by name: each lies in a directory, in a file of its name."""
     here = Path(__file__).parent
-    files = (file for file in here.glob("*/*.py") if file.stem.endswith(KINDS_OF_NAMES))
+    files = (file for file in here.glob("*/*.py") if file.stem in STEPS or file.stem.endswith(KINDS_OF_NAMES))
     return {file.stem: f"{__package__}.{file.parent.name}.{file.stem}" for file in files}
 
 
@@ -158,7 +158,10 @@ KINDS_OF_NAMES = (
     "_grouper",
     "_aggregator",
 )
-"""How the names of operators end."""
+"""How the names of operators end ..."""
+
+STEPS = frozenset({"join", "shuffle", "sort"})
+"""... but for these, which are called as the commands of `jinx` that do the same."""
 
 
 @lru_cache(maxsize=1)

@@ -3,11 +3,11 @@
 import json
 import os
 from collections.abc import Generator, Iterable
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from glob import glob
 from hashlib import sha256
-from itertools import zip_longest
+from itertools import islice, zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,20 @@ from jinx_pipeline.recipe.places import Place
 
 # Read through a converted copy: a broken line costs that line alone, and workers neither index nor scan the file.
 _PLAIN = (".jsonl", ".ndjson", ".jsonlines", ".json")
+_FIRST_SAMPLES = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """A row of a source that cannot be read.
+
+    Attributes:
+        samples_before: How many samples of the source before it can be read.
+        reason: What is wrong with it.
+    """
+
+    samples_before: int
+    reason: str
 
 
 @dataclass(frozen=True)
@@ -32,7 +46,7 @@ class Input:
         rows: Its samples.
         bytes: Of all its files.
         source: The path as the recipe has it.
-        rejected: Of a source that was converted: rows that cannot be read, from 0, with the reason.
+        rejected: Of a source that was converted: rows that cannot be read, in order.
     """
 
     path: str
@@ -40,7 +54,7 @@ class Input:
     rows: int
     bytes: int
     source: str
-    rejected: list[tuple[int, str]] = field(default_factory=list[tuple[int, str]])
+    rejected: list[Rejected] = field(default_factory=list[Rejected])
 
 
 def find_inputs(recipe: Recipe, inputs_dir: Path) -> list[Input]:
@@ -103,11 +117,27 @@ def needs_conversion(path: str) -> bool:
     return False
 
 
-def _rejected(path: Path) -> list[tuple[int, str]]:
+def columns_of_first_samples(path: str) -> set[str] | None:
+    """The columns of a source that is converted first, as far as its first samples have them.
+
+    Returns:
+        The names; None if no sample can be read, or only over a network.
+    """
+    if "://" in path:
+        return None
+    names: set[str] = set()
+    # A sample that cannot be read costs that sample alone when the source is converted.
+    with suppress(JinxError):
+        for sample in islice(jinx.stream(path), _FIRST_SAMPLES):
+            names.update(sample)
+    return names or None
+
+
+def _rejected(path: Path) -> list[Rejected]:
     if not path.exists():
         return []
-    records = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
-    return [(int(one["line"]) - 1 if one["line"] else int(one["row"] or 0), one["reason"]) for one in records]
+    records = map(json.loads, path.read_bytes().splitlines())
+    return [Rejected(one["samples_before"], one["reason"]) for one in records]
 
 
 def _described(path: str) -> Input:

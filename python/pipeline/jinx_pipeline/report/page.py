@@ -223,11 +223,12 @@ def _quarantine(result: "RunResult") -> str:
     if not result.bad_rows:
         return ""
     rows = [
-        [str(bad.row), escape(bad.operator or "worker"), escape(bad.error[:300])] for bad in result.bad_rows[:_MAX_BAD]
+        [escape(bad.source), f"{bad.row:,}", escape(bad.operator or "worker"), escape(bad.error[:300])]
+        for bad in result.bad_rows[:_MAX_BAD]
     ]
     more = len(result.bad_rows) - len(rows)
     rest = f'<p class="soft">and {more:,} more, in quarantine.jsonl</p>' if more else ""
-    return f'<h2 class="bad">Rows that failed</h2>{_table(["row", "operator", "error"], rows)}{rest}'
+    return f'<h2 class="bad">Rows that failed</h2>{_table(["source", "row", "operator", "error"], rows)}{rest}'
 
 
 def number(value: float) -> str:

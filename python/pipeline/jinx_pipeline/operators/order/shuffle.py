@@ -1,0 +1,43 @@
+"""shuffle."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from jinx import _core
+from jinx_pipeline.operators.context import Context
+from jinx_pipeline.operators.kinds import Selector
+from jinx_pipeline.operators.parameters import ParameterError
+from jinx_pipeline.operators.registry import register
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+
+@register("shuffle")
+class Shuffle(Selector):
+    """Puts all samples into a random order, that of `jinx shuffle` with the same seed.
+
+    It depends on the number of samples and the seed alone.
+
+        create("shuffle", seed=3)([{"n": 0}, {"n": 1}, {"n": 2}])
+
+    Attributes:
+        seed: From 0 to 2**64 - 1; that of the run if not given.
+    """
+
+    kind = "order"
+    seed: int | None = None
+
+    def check(self) -> None:
+        if self.seed is not None and not 0 <= self.seed < 1 << 64:
+            raise ParameterError(self.name, "seed", f"seed is {self.seed}; a seed is a number from 0 to 2**64 - 1")
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        return ()
+
+    def select(self, columns: Mapping[str, Sequence[Any]], count: int, ctx: Context) -> "npt.NDArray[np.int64]":
+        ordering = _core.Ordering.shuffled(count, ctx.seed if self.seed is None else self.seed)
+        return np.frombuffer(ordering.positions(0, count), dtype="<u8").astype(np.int64)

@@ -1,0 +1,51 @@
+"""What an earlier run left to do: its recipe again, or only the rows on which something failed."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from jinx_pipeline.commit.journal import Journal
+from jinx_pipeline.commit.ledger import Ledger
+from jinx_pipeline.commit.publish import kind_at
+from jinx_pipeline.commit.work_dir import WorkDir
+from jinx_pipeline.plan.planner import GLOBAL_KINDS
+from jinx_pipeline.recipe.model import Recipe
+from jinx_pipeline.recipe.write import from_data
+
+
+def recipe_in(folder: Path, **overrides: Any) -> Recipe:
+    """The recipe of a run, from its working directory.
+
+    Raises:
+        FileNotFoundError: It is not the working directory of a run.
+        RecipeError: The recipe was made in Python, with functions.
+    """
+    path = folder / "recipe.json"
+    if not path.exists():
+        raise FileNotFoundError(f"{folder} is not the working directory of a run: it has no recipe.json")
+    recipe = from_data(json.loads(path.read_text("utf-8")), **overrides)
+    return replace(recipe, options=replace(recipe.options, work_dir=str(folder)))
+
+
+def replay_of(folder: Path, out: str, **overrides: Any) -> Recipe:
+    """The recipe of a run on the rows on which something failed, with another output.
+
+    Raises:
+        RuntimeError: The run has not ended.
+        ValueError: Nothing failed, or the recipe looks at all rows at once.
+    """
+    recipe = recipe_in(folder)
+    # The journal has the rows as positions in what is read; quarantine.jsonl has them as people count them.
+    with WorkDir(folder) as work_dir, Journal(work_dir.journal_path) as journal:
+        rows = sorted({bad.row for bad in Ledger(work_dir, journal).bad_rows()})
+    if not rows:
+        raise ValueError(f"{folder}: no operator failed on any row; there is nothing to replay")
+    for step in recipe.steps:
+        if step.operator.kind in GLOBAL_KINDS:
+            raise ValueError(f"{step.operator.name} looks at all rows; run the recipe again instead")
+    before = recipe.export
+    export = None if before is None else replace(before, path=out, kind=kind_at(out, before.kind))
+    given = {name: value for name, value in overrides.items() if value is not None}
+    options = replace(recipe.options, **{"work_dir": None, **given})
+    return replace(recipe, only_rows=tuple(rows), export=export, options=options)

@@ -1,0 +1,103 @@
+"""sort and shuffle as operators: the orders of jinx.sort and jinx.shuffle."""
+
+import random
+
+import pytest
+
+import jinx
+import jinx_pipeline as jp
+from jinx_pipeline.operators.keyed import Keys
+from jinx_pipeline.operators.order import sort as sort_module
+
+RNG = random.Random(7)
+SAMPLES = [
+    {
+        "id": at,
+        "number": RNG.choice([None, RNG.randrange(-5, 5), RNG.random(), 2**63 + RNG.randrange(3), -(2**62) - at % 3]),
+        "text": RNG.choice([None, "", "\0", "é", "a" * RNG.randrange(12), f"prefixed {RNG.randrange(20)}", "😀"]),
+        "deep": {"n": at % 7} if at % 5 else None,
+    }
+    for at in range(400)
+]
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    path = tmp_path_factory.mktemp("data") / "in.jinx"
+    with jinx.Writer(path) as writer:
+        for sample in SAMPLES:
+            writer.write(sample)
+    return path
+
+
+def ids(samples) -> list[int]:
+    return [sample["id"] for sample in samples]
+
+
+def found(operator, tables, shares, folder):
+    """As the engine runs it: each share by itself, from tables that blocks have written."""
+    keys = Keys(tables, str(folder))
+    return operator.decide(keys, [operator.look(keys, share, shares) for share in range(shares)]).order.tolist()
+
+
+@pytest.mark.parametrize("by", ["number", "-number", "text", "-text", "deep.n", "len(text)", ["text", "-number"]])
+@pytest.mark.parametrize("missing", ["last", "drop"])
+def test_the_order_of_jinx_sort(data, tmp_path, by, missing):
+    jinx.sort(data, tmp_path / "sorted.jinx", by=by, missing=missing)
+    expected = ids(jinx.open(tmp_path / "sorted.jinx"))
+    operator = jp.ops.Sort(by=by, missing=missing)
+    assert ids(operator(SAMPLES)) == expected
+    assert ids(operator(jinx.open(data))) == expected
+    for source in (SAMPLES, jinx.open(data)):
+        tables = [operator.signatures(part, jp.Context()) for part in jp.Batch(source).slices(37)]
+        for shares in (1, 2, 5):
+            assert found(operator, tables, shares, tmp_path) == expected
+
+
+def test_descending_reverses_all_keys(data, tmp_path):
+    jinx.sort(data, tmp_path / "sorted.jinx", by=["deep.n", "-text"], descending=True)
+    assert ids(jp.ops.Sort(by=["deep.n", "-text"], descending=True)(SAMPLES)) == ids(
+        jinx.open(tmp_path / "sorted.jinx")
+    )
+
+
+def test_many_samples_are_divided(monkeypatch):
+    monkeypatch.setattr(sort_module, "_ROWS_OF_A_SHARE", 30)
+    tables = [jp.ops.Sort(by="text").signatures(jp.Batch(SAMPLES), jp.Context())]
+    assert jp.ops.Sort(by="text").shares(Keys(tables, "")) == 14
+    assert jp.ops.Sort(by="text")(SAMPLES) == sorted(
+        SAMPLES, key=lambda sample: (sample["text"] is None, sample["text"] or "")
+    )
+
+
+@pytest.mark.parametrize("shares", [1, 4])
+def test_numbers_and_strings_have_no_order(tmp_path, shares):
+    operator = jp.ops.Sort(by="x")
+    samples = [{"x": None}, {"x": 1}, {"x": 2}, {"x": "a"}, {"x": 2.5}]
+    tables = [operator.signatures(part, jp.Context()) for part in jp.Batch(samples).slices(2)]
+    with pytest.raises(ValueError, match="'x' is a number in sample 1 and a string in sample 3"):
+        found(operator, tables, shares, tmp_path)
+
+
+def test_what_is_no_key():
+    for value, error in (([1], TypeError), ({"a": 1}, TypeError), (b"a", TypeError), (1 << 64, OverflowError)):
+        with pytest.raises(error, match="x: "):
+            jp.ops.Sort(by="x")([{"x": 1.5}, {"x": value}])
+    with pytest.raises(TypeError, match="x: int has no length"):
+        jp.ops.Sort(by="len(x)")([{"x": 1}])
+    with pytest.raises(ValueError, match="2 of 3 samples lack a key"):
+        jp.ops.Sort(by="x", missing="fail")([{"x": 1}, {"x": None}, {"x": float("nan")}])
+    for by in ([], [""], "-", "len()"):
+        with pytest.raises(jp.ParameterError, match="by is empty"):
+            jp.ops.Sort(by=by)
+    assert jp.ops.Sort(by="x")([]) == []
+
+
+def test_shuffle_is_that_of_jinx(data, tmp_path):
+    jinx.shuffle(data, tmp_path / "shuffled.jinx", seed=5)
+    expected = ids(jinx.open(tmp_path / "shuffled.jinx"))
+    assert ids(jp.ops.Shuffle(seed=5)(SAMPLES)) == expected
+    assert ids(jp.create("shuffle")(SAMPLES, ctx=jp.Context(seed=5))) == expected
+    assert sorted(expected) == list(range(400))
+    with pytest.raises(jp.ParameterError, match="seed is -1"):
+        jp.ops.Shuffle(seed=-1)
