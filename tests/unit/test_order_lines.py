@@ -124,7 +124,6 @@ def test_rows_of_one_form_are_written_once(tmp_path):
             "name": f"né {i % 31}",
             "even": i % 2 == 0,
             "list": [i] * (i % 4),
-            "none": None,
         }
 
     paths = [tmp_path / "small.jinx", tmp_path / "large.jinx"]
