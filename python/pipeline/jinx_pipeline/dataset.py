@@ -63,7 +63,11 @@ class Dataset:
             validators: Checks of the samples; a run fails before any operator if one does not pass, and names the row.
         """
         where = roles or Roles(text=text, images=images, audios=audios, videos=videos)
-        return cls(Recipe(_sources(source), where, (), validators=tuple(validators)))
+        sources = _sources(source)
+        if sources is None:
+            # Its temporary files say nothing about where media are.
+            sources, where = (SourceSpec(_written(source)),), replace(where, media_root=where.media_root or os.getcwd())  # noqa: PTH109 - str in, str out
+        return cls(Recipe(sources, where, (), validators=tuple(validators)))
 
     def process(self, operators: "OneStep | Iterable[OneStep]") -> Self:
         """The dataset with more operators at the end.
@@ -214,23 +218,25 @@ def _of_bad_rows(result: RunResult) -> str:
     )
 
 
-def _absolute(path: str) -> str:
-    """A path that keeps its meaning when the working directory changes."""
-    return path if "://" in path or not path else os.path.abspath(path)  # noqa: PTH100 - it may be a pattern
+def _named(source: "PathLike | SourceSpec") -> SourceSpec:
+    """A source whose path keeps its meaning when the working directory changes."""
+    spec = source if isinstance(source, SourceSpec) else SourceSpec(os.fsdecode(source))
+    if "://" in spec.path or not spec.path:
+        return spec
+    return replace(spec, path=os.path.abspath(spec.path))  # noqa: PTH100 - it may be a pattern
 
 
-def _sources(source: Any) -> tuple[SourceSpec, ...]:
-    if isinstance(source, str | os.PathLike):
-        return (SourceSpec(_absolute(os.fsdecode(source))),)
-    if isinstance(source, SourceSpec):
-        return (replace(source, path=_absolute(source.path)),)
+def _sources(source: Any) -> tuple[SourceSpec, ...] | None:
+    """The files that are named; None for samples in memory."""
+    if isinstance(source, str | os.PathLike | SourceSpec):
+        return (_named(source),)
     if (
         isinstance(source, Sequence)
         and source
         and all(isinstance(one, str | os.PathLike | SourceSpec) for one in source)
     ):  # pyright: ignore[reportUnknownVariableType]
-        return tuple(_sources(one)[0] for one in source)  # pyright: ignore[reportUnknownVariableType]
-    return (SourceSpec(_written(source)),)
+        return tuple(_named(one) for one in source)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+    return None
 
 
 def _written(source: Any) -> str:
