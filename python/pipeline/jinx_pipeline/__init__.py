@@ -5,34 +5,72 @@ import jinx_pipeline as jp
 jp.create("text_length_filter", min_len=10)([{"text": "a short one"}, {"text": "no"}])
 """
 
-from jinx_pipeline import ops
-from jinx_pipeline.dataset import Dataset
-from jinx_pipeline.engines.ray_cluster import Ray
-from jinx_pipeline.operators import (
-    Aggregator,
-    Batch,
-    Context,
-    Deduplicator,
-    Filter,
-    FusedOp,
-    Grouper,
-    Mapper,
-    Operator,
-    ParameterError,
-    ScriptOp,
-    Selector,
-    Splitter,
-    TextMapper,
-    UnknownOperatorError,
-    create,
-    load_file,
-    register,
-)
-from jinx_pipeline.recipe.model import Recipe, SourceSpec
-from jinx_pipeline.recipe.places import RecipeError
-from jinx_pipeline.recipe.read import read_recipe
-from jinx_pipeline.run import ChangedError, Run, RunResult, StoppedError
-from jinx_pipeline.sample.roles import Roles
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from jinx_pipeline import ops
+    from jinx_pipeline.dataset import Dataset
+    from jinx_pipeline.engines.ray_cluster import Ray
+    from jinx_pipeline.operators import (
+        Aggregator,
+        Batch,
+        Context,
+        Deduplicator,
+        Filter,
+        FusedOp,
+        Grouper,
+        Mapper,
+        Operator,
+        ParameterError,
+        ScriptOp,
+        Selector,
+        Splitter,
+        TextMapper,
+        UnknownOperatorError,
+        create,
+        load_file,
+        register,
+    )
+    from jinx_pipeline.recipe.model import Recipe, SourceSpec
+    from jinx_pipeline.recipe.places import RecipeError
+    from jinx_pipeline.recipe.read import read_recipe
+    from jinx_pipeline.run import ChangedError, Run, RunResult, StoppedError
+    from jinx_pipeline.sample.roles import Roles
+
+# Where each name is. Workers import this package too, and need little of it.
+_HOMES = {
+    "Aggregator": "jinx_pipeline.operators",
+    "Batch": "jinx_pipeline.operators",
+    "ChangedError": "jinx_pipeline.run",
+    "Context": "jinx_pipeline.operators",
+    "Dataset": "jinx_pipeline.dataset",
+    "Deduplicator": "jinx_pipeline.operators",
+    "Filter": "jinx_pipeline.operators",
+    "FusedOp": "jinx_pipeline.operators",
+    "Grouper": "jinx_pipeline.operators",
+    "Mapper": "jinx_pipeline.operators",
+    "Operator": "jinx_pipeline.operators",
+    "ParameterError": "jinx_pipeline.operators",
+    "Ray": "jinx_pipeline.engines.ray_cluster",
+    "Recipe": "jinx_pipeline.recipe.model",
+    "RecipeError": "jinx_pipeline.recipe.places",
+    "Roles": "jinx_pipeline.sample.roles",
+    "Run": "jinx_pipeline.run",
+    "RunResult": "jinx_pipeline.run",
+    "ScriptOp": "jinx_pipeline.operators",
+    "Selector": "jinx_pipeline.operators",
+    "SourceSpec": "jinx_pipeline.recipe.model",
+    "Splitter": "jinx_pipeline.operators",
+    "StoppedError": "jinx_pipeline.run",
+    "TextMapper": "jinx_pipeline.operators",
+    "UnknownOperatorError": "jinx_pipeline.operators",
+    "create": "jinx_pipeline.operators",
+    "load_file": "jinx_pipeline.operators",
+    "read_recipe": "jinx_pipeline.recipe.read",
+    "register": "jinx_pipeline.operators",
+    "ops": "jinx_pipeline.ops",
+}
 
 __all__ = [
     "Aggregator",
@@ -66,3 +104,16 @@ __all__ = [
     "read_recipe",
     "register",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module = import_module(_HOMES[name])
+    found = module if name == "ops" else getattr(module, name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -6,6 +6,7 @@ import time
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,13 +20,15 @@ from jinx_pipeline.commit.work_dir import WorkDir, publish_text
 from jinx_pipeline.engines.crew import Crew
 from jinx_pipeline.engines.driver import Driver, Observer, Segment, StoppedError
 from jinx_pipeline.engines.engine import Engine, opened_engine
-from jinx_pipeline.engines.run_task import signatures_path
-from jinx_pipeline.operators.context import Context
+from jinx_pipeline.operators.keyed import Keyed
 from jinx_pipeline.plan.inputs import Input, find_inputs, has_grown, refuse_input_as_output
+from jinx_pipeline.plan.media_root import with_media_root
 from jinx_pipeline.plan.mixture import mixture_order
 from jinx_pipeline.plan.planner import (
     Plan,
+    block_rows,
     cut,
+    joined_paths,
     make_plan,
     refuse_impossible,
     segments_of,
@@ -35,13 +38,16 @@ from jinx_pipeline.plan.planner import (
 from jinx_pipeline.plan.probe import probe_rates
 from jinx_pipeline.plan.source import OpenSource, Source
 from jinx_pipeline.plan.source_rows import SourceRows
+from jinx_pipeline.plan.stage import Stage
 from jinx_pipeline.recipe.model import Recipe
 from jinx_pipeline.recipe.write import as_data
 from jinx_pipeline.report.figures import OperatorTotals, totals
 from jinx_pipeline.report.progress import Progress
+from jinx_pipeline.sample.roles import Roles
 from jinx_pipeline.sample.validators import validate
 from jinx_pipeline.schedule.task import Limits
-from jinx_pipeline.shuffle.decide import decide, publish_order
+from jinx_pipeline.shuffle.phase import Phase
+from jinx_pipeline.shuffle.step import Decisions, publish_order
 
 
 @dataclass(frozen=True)
@@ -88,6 +94,9 @@ class ChangedError(ValueError):
     """The recipe or an input is not that of the run to resume; the message says what changed."""
 
 
+_STRIKES_OF_A_LOOK = 5
+
+
 @dataclass(frozen=True)
 class _Job:
     work_dir: WorkDir
@@ -119,6 +128,7 @@ class Run:
         if self.recipe.export is None:
             raise ValueError("a run needs an export")
         self.export = self.recipe.export
+        self.recipe = with_media_root(self.recipe)
         self._resumed = False
         self._append = False
 
@@ -171,7 +181,7 @@ class Run:
         known = work_dir.read_plan()
         if known is not None:
             return self._known_plan(work_dir, Plan.from_dict(known), inputs)
-        refuse_input_as_output(recipe, [one.path for one in inputs])
+        refuse_input_as_output(recipe, [*(one.path for one in inputs), *joined_paths(recipe)])
         self._refuse_existing()
         order = (
             mixture_order(recipe.sources, [one.rows for one in inputs], recipe.options.seed)
@@ -246,7 +256,9 @@ class Run:
         first_block = before["blocks"] if before is not None and append else 0
         with _events(work_dir.events_path) as log:
             counts = engine.counts()
-            workers = engine.workers(work_dir, base)
+            modules = [type(step.operator).__module__ for step in self.recipe.steps]
+            others = [str(Path(path).absolute()) for path in joined_paths(self.recipe)]
+            workers = engine.workers(work_dir, (*base, *others), modules)
             progress = Progress(self.progress, plan.rows, log)
             try:
                 job = _Job(work_dir, ledger, plan, Crew(workers), counts, progress, SourceRows(inputs))
@@ -263,13 +275,14 @@ class Run:
         recipe, plan, work_dir, ledger = self.recipe, job.plan, job.work_dir, job.ledger
         mixture = work_dir.globals / "mixture.npy"
         source = Source(base, order=str(mixture) if mixture.exists() else None)
+        decisions = Decisions(recipe, work_dir, ledger, partial(self._look, job), partial(self._keys_of_other, job))
         counts = list(plan.blocks)
         blocks: list[list[Path]] = []
         for number, planned in enumerate(plan.segments):
             is_last = number == len(plan.segments) - 1
             if planned.group is not None:
                 base = ()
-            keys = str(_keys_path(work_dir, number - 1))
+            keys = str(decisions.keys_path(number - 1))
             stages = [
                 stage_of(recipe, planned, at, is_last=is_last, has_base=bool(base), keys=keys)
                 for at in range(len(planned.stages))
@@ -277,63 +290,52 @@ class Run:
             numbered = {at: rows for at, rows in enumerate(counts) if at >= first_block or not is_last}
             segment = Segment(number, stages, source, dict(enumerate(counts)))
             job.progress.segment(number, len(plan.segments), numbered)
-            driver = Driver(
-                segment,
-                job.crew,
-                job.worker_counts,
-                ledger,
-                work_dir,
-                limits=self.limits,
-                stop_after_bad=recipe.options.stop_after_bad,
-                observer=Observer(job.progress.event, job.progress.tick),
-                named=job.rows.named,
-            )
-            driver.run()
+            self._drive(job, segment)
             last = len(stages) - 1
             blocks = [[work_dir.parts / name for name in ledger.parts(number, last, block)] for block in numbered]
             if planned.decides is not None:
                 parts = tuple(str(part) for block in blocks for part in block)
-                source = self._decide(work_dir, ledger, number, planned.decides, Source(base, parts))
+                source = decisions.after(number, planned.decides, Source(base, parts))
                 rows = _length(source)
                 counts = cut(rows, plan.rows_per_block)
         return blocks, base
 
-    def _decide(self, work_dir: WorkDir, ledger: Ledger, number: int, place: int, made: Source) -> Source:
-        """The global operator at the end of a segment; what it decides is kept."""
-        name = f"decided {number}"
-        order, bounds = work_dir.globals / f"{number}.npy", work_dir.globals / f"{number}.bounds.npy"
-        known = ledger.noted(name)
-        if known is None:
-            operator = self.recipe.steps[place].operator
-            started, cpu = time.perf_counter(), time.process_time()
-            signatures = [signatures_path(Path(part)) for part in made.parts]
-            ctx = Context(seed=self.recipe.options.seed)
-            decision = (
-                decide(operator, made, signatures, self.recipe.roles, ctx, pairs=max(self.recipe.options.trace, 0))
-                if made.parts
-                else None
-            )
-            positions = decision.order if decision is not None else np.empty(0, np.int64)
-            limits = decision.bounds if decision is not None else None
-            keys = decision.keys if decision is not None else None
-            publish_order(order, positions)
-            if limits is not None:
-                publish_order(bounds, limits)
-            if keys is not None:
-                publish_order(_keys_path(work_dir, number), keys)
-            rows_out = len(positions) if limits is None else max(len(limits) - 1, 0)
-            known = {
-                # Where an edit follows, it counts the rows.
-                "rows_in": 0 if decision is None or keys is not None else _rows_in(made),
-                "rows_out": 0 if keys is not None else rows_out,
-                "seconds": time.perf_counter() - started,
-                "cpu_seconds": time.process_time() - cpu,
-                "place": place,
-                "groups": limits is not None,
-                "pairs": decision.pairs if decision is not None else [],
-            }
-            ledger.note(name, **known)
-        return replace(made, order=str(order), bounds=str(bounds) if known["groups"] else None)
+    def _drive(self, job: "_Job", segment: Segment) -> None:
+        limits = self.limits
+        Driver(
+            segment,
+            job.crew,
+            job.worker_counts,
+            job.ledger,
+            job.work_dir,
+            # A share cannot be left out, so it has more chances.
+            limits=replace(limits, strikes=max(limits.strikes, _STRIKES_OF_A_LOOK)) if segment.is_look else limits,
+            stop_after_bad=self.recipe.options.stop_after_bad,
+            observer=Observer(job.progress.event, job.progress.tick),
+            named=job.rows.named,
+        ).run()
+
+    def _look(self, job: "_Job", segment: int, phase: Phase, made: Source) -> list[Path]:
+        """Run the tasks of a look at the keys of what a segment has made."""
+        number = segment + len(job.plan.segments)
+        job.progress.phase(phase.operator.name, phase.shares)
+        self._drive(job, Segment(number, [phase], made, dict.fromkeys(range(phase.shares), 1), is_look=True))
+        found = [job.ledger.parts(number, 0, share) for share in range(phase.shares)]
+        return [job.work_dir.parts / name for names in found for name in names]
+
+    def _keys_of_other(self, job: "_Job", segment: int, path: str, keys: Keyed) -> tuple[str, ...]:
+        """Compute the keys of a dataset that a join at the end of a segment adds."""
+        number = segment + 2 * len(job.plan.segments)
+        options, source = self.recipe.options, Source((str(Path(path).absolute()),))
+        rows = len(OpenSource(source))
+        blocks = dict(enumerate(cut(rows, options.block_rows or block_rows(rows, 1.0))))
+        stage = Stage([], [], Roles(), output="view", signatures=keys, seed=options.seed, threads=options.threads)
+        job.progress.event("other", {"path": path, "rows": rows})
+        self._drive(job, Segment(number, [stage], source, blocks))
+        pieces = [piece for block in blocks for piece in job.ledger.pieces(number, 0, block)]
+        for bad in (one for piece in pieces for one in piece.receipt.bad):
+            raise StoppedError(f"{path}: sample {bad.row}: {bad.error}")
+        return tuple(str(job.work_dir.parts / one.receipt.part) for one in pieces if one.receipt.part is not None)
 
     def _publish(
         self, ledger: Ledger, plan: Plan, made: tuple[list[list[Path]], tuple[str, ...]], *, append: bool, again: bool
@@ -397,11 +399,6 @@ def all_traces(ledger: Ledger, recipe: Recipe) -> list[dict[str, Any]]:
     ]
 
 
-def _keys_path(work_dir: WorkDir, number: int) -> Path:
-    """Where the deduplicator at the end of a segment puts what its edit removes."""
-    return work_dir.globals / f"{number}.keys.npy"
-
-
 def work_dir_of(recipe: Recipe) -> Path:
     """Where a recipe keeps its unfinished work."""
     if recipe.options.work_dir is not None:
@@ -439,10 +436,6 @@ def _length(source: Source) -> int:
     if source.bounds is not None:
         return max(len(np.load(source.bounds, mmap_mode="r")) - 1, 0)
     return len(np.load(str(source.order), mmap_mode="r"))
-
-
-def _rows_in(source: Source) -> int:
-    return len(OpenSource(source).dataset)
 
 
 @contextmanager

@@ -28,6 +28,7 @@ def _die_with_the_driver(lifeline: int) -> None:
 
 def _serve(requests: Connection, answers: Connection, at_work: int) -> int:
     from jinx_pipeline.engines.at_work import AtWork
+    from jinx_pipeline.engines.pandas_import import spare
     from jinx_pipeline.engines.task_runner import TaskRunner
 
     runner = TaskRunner(AtWork(at_work).set)
@@ -39,6 +40,9 @@ def _serve(requests: Connection, answers: Connection, at_work: int) -> int:
             return 0
         if kind == "path":
             sys.path[:] = content[0]
+            continue
+        if kind == "spare":
+            spare()
             continue
         do = {"files": runner.load_files, "stage": runner.load_stage, "task": runner.run}[kind]
         answer = do(*content)

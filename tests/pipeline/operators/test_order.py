@@ -63,7 +63,8 @@ def test_descending_reverses_all_keys(data, tmp_path):
 
 def test_many_samples_are_divided(monkeypatch):
     monkeypatch.setattr(sort_module, "_ROWS_OF_A_SHARE", 30)
-    assert jp.ops.Sort(by="text").shares(400) == 14
+    tables = [jp.ops.Sort(by="text").signatures(jp.Batch(SAMPLES), jp.Context())]
+    assert jp.ops.Sort(by="text").shares(Keys(tables, "")) == 14
     assert jp.ops.Sort(by="text")(SAMPLES) == sorted(
         SAMPLES, key=lambda sample: (sample["text"] is None, sample["text"] or "")
     )

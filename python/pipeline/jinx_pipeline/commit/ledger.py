@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from jinx_pipeline.commit.journal import Journal
-from jinx_pipeline.commit.work_dir import WorkDir, remove_part
+from jinx_pipeline.commit.work_dir import SIGNATURES, WorkDir, remove_part
 from jinx_pipeline.schedule.task import Task
 
 
@@ -187,7 +187,7 @@ class Ledger:
         kept: set[str] = set()
         for _, piece in self.all_pieces():
             if (name := piece.receipt.part) is not None:
-                kept |= {name, f"{name}.signatures", f"{name.removesuffix('.jinx')}.binx"}
+                kept |= {name, name + SIGNATURES, f"{name.removesuffix('.jinx')}.binx"}
         for path in self._work_dir.parts.iterdir():
             if path.name not in kept:
                 remove_part(path)

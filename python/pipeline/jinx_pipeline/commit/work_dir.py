@@ -127,6 +127,14 @@ def publish_text(path: Path, text: str) -> None:
         os.close(folder)
 
 
+SIGNATURES = ".signatures"
+
+
+def signatures_path(part: Path) -> Path:
+    """Where the signatures of a part's rows are."""
+    return part.with_name(part.name + SIGNATURES)
+
+
 def remove_part(path: Path) -> None:
     """Remove a part in any of its forms: a directory, or a file with its sidecar."""
     if path.is_dir():

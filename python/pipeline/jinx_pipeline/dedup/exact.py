@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from jinx_pipeline.dedup.signatures import ROWS_AT_ONCE, columns_of, count_rows
+from jinx_pipeline.dedup.pairs import equal_pairs, joined_pairs
+from jinx_pipeline.dedup.signatures import ROWS_AT_ONCE, count_rows
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -34,14 +35,7 @@ def exact_duplicates(
         rows_at_once: How many hashes to sort at a time.
     """
     count = count_rows(tables)
-    originals = np.full(count, -1, dtype=np.int64)
     parts = -(-count // rows_at_once)
-    for part in range(parts):
-        (low, high), places = columns_of(tables, list(HASH), part, parts)
-        order = np.lexsort((places, high, low))
-        low, high, places = low[order], high[order], places[order]
-        is_first = np.ones(len(places), dtype=np.bool_)
-        is_first[1:] = (low[1:] != low[:-1]) | (high[1:] != high[:-1])
-        firsts = places[is_first][np.cumsum(is_first) - 1]
-        originals[places[~is_first]] = firsts[~is_first]
-    return originals < 0, originals
+    roots = joined_pairs(count, (equal_pairs(tables, list(HASH), part, parts) for part in range(parts)))
+    keep = roots == np.arange(count)
+    return keep, np.where(keep, -1, roots)

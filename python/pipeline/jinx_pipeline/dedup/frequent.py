@@ -42,14 +42,20 @@ def frequent_keys(
         keys_at_once: How many keys to sort at a time.
     """
     count_rows(tables)
-    total = sum(len(_keys(table)) for table in tables)
-    parts = max(-(-total // keys_at_once), 1)
-    found: list[npt.NDArray[np.uint64]] = []
-    for part in range(parts):
-        chosen = [keys[keys % np.uint64(parts) == part] for keys in map(_keys, tables)]
-        keys, counts = np.unique(np.concatenate([np.empty(0, np.uint64), *chosen]), return_counts=True)
-        found.append(keys[counts > more_than])
-    return np.sort(np.concatenate(found))
+    parts = max(-(-count_keys(tables) // keys_at_once), 1)
+    return np.sort(np.concatenate([frequent_in(tables, more_than, part, parts) for part in range(parts)]))
+
+
+def count_keys(tables: Iterable[pa.Table]) -> int:
+    """The keys of all samples."""
+    return sum(len(_keys(table)) for table in tables)
+
+
+def frequent_in(tables: Iterable[pa.Table], more_than: int, part: int, parts: int) -> "npt.NDArray[np.uint64]":
+    """As `frequent_keys`, of the keys that are `part` modulo `parts`."""
+    chosen = [keys[keys % np.uint64(parts) == part] for keys in map(_keys, tables)]
+    keys, counts = np.unique(np.concatenate([np.empty(0, np.uint64), *chosen]), return_counts=True)
+    return keys[counts > more_than]
 
 
 def _keys(table: pa.Table) -> "npt.NDArray[np.uint64]":

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from jinx import kernels
-from jinx_pipeline.dedup.signatures import ROWS_AT_ONCE, columns_of, count_rows
+from jinx_pipeline.dedup.pairs import equal_pairs, joined_pairs
+from jinx_pipeline.dedup.signatures import ROWS_AT_ONCE, count_rows
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -41,14 +41,23 @@ def near_duplicates(
         first_by: A column of the tables with integers: the sample with the least one is the first of its cluster.
     """
     count = count_rows(tables)
-    clusters = kernels.Clusters(count)
     parts = -(-count // rows_at_once)
-    bands = next((table.column_names for table in tables), [])
-    for band in [name for name in bands if name != first_by]:
-        for part in range(parts):
-            (keys,), places = columns_of(tables, [band], part, parts)
-            clusters.join_equal(keys, places)
-    roots = clusters.roots()
+    bands = [name for name in next((table.column_names for table in tables), []) if name != first_by]
+    pairs = (equal_pairs(tables, [band], part, parts) for band in bands for part in range(parts))
+    return first_of_clusters(joined_pairs(count, pairs), tables, first_by)
+
+
+def first_of_clusters(
+    roots: "npt.NDArray[np.int64]", tables: Iterable[pa.Table], first_by: str | None
+) -> "tuple[npt.NDArray[np.bool_], npt.NDArray[np.int64]]":
+    """Of each cluster the sample to keep; as `near_duplicates`.
+
+    Args:
+        roots: The first sample of the cluster of each sample.
+        tables: Those of all samples, with the column `first_by`.
+        first_by: See `near_duplicates`.
+    """
+    count = len(roots)
     if first_by is not None and count:
         ranks = np.concatenate([table.column(first_by).to_numpy() for table in tables])
         # The last write wins, so that of the least one stays.

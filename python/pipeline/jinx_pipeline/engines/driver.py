@@ -1,19 +1,19 @@
 """Drives one segment: the scheduler decides, workers do, the ledger keeps. No policy of its own."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from jinx_pipeline.commit.ledger import BadRow, Ledger
-from jinx_pipeline.commit.work_dir import WorkDir, remove_part
+from jinx_pipeline.commit.work_dir import WorkDir, remove_part, signatures_path
 from jinx_pipeline.engines.crew import Crew
-from jinx_pipeline.engines.run_task import signatures_path
 from jinx_pipeline.engines.workers import Died, Event, Failed, Finished, Hopeless, Ready, Request
 from jinx_pipeline.plan.source import OpenSource, Source
 from jinx_pipeline.plan.stage import Stage
 from jinx_pipeline.schedule.scheduler import Scheduler
 from jinx_pipeline.schedule.task import Cause, Lease, Limits, Quarantined, Verdict
+from jinx_pipeline.shuffle.phase import Phase
 
 _TICK_SECONDS = 0.5
 # A worker that dies before its first task has a broken environment; others would die too.
@@ -35,12 +35,14 @@ class Segment:
         stages: In order.
         source: What the first one reads.
         blocks: Number and rows of each block; its first row follows from those before it.
+        is_look: Its one stage is a `Phase`, and each row a share of a look at all keys, which cannot be left out.
     """
 
     number: int
-    stages: list[Stage]
+    stages: Sequence[Stage | Phase]
     source: Source
     blocks: Mapping[int, int]
+    is_look: bool = False
 
     def first_rows(self) -> dict[int, int]:
         """The first row of each block."""
@@ -213,7 +215,7 @@ class Driver:
         self._ledger.commit(self._segment.number, lease.task, event.attempt, event.receipt)
         facts = {"stage": self._key(lease.task.stage), "block": lease.task.block, "rows": lease.task.rows}
         self._observer.event(
-            "block",
+            "share" if self._segment.is_look else "block",
             {**facts, "rows_out": event.receipt.rows_out, "seconds": event.receipt.seconds, "worker": event.worker},
         )
         for bad in event.receipt.bad:
@@ -243,6 +245,9 @@ class Driver:
         self._discard(self._paths.pop(attempt))
         why = f"{cause.value}: {what}" if what else cause.value
         for given_up in self._scheduler.lost(attempt, cause, time.monotonic(), delay=delay):
+            stage = self._segment.stages[given_up.task.stage]
+            if isinstance(stage, Phase):
+                raise StoppedError(f"{stage.operator.name}, at the keys of all samples: {why}")
             bad = BadRow(self._input_row(given_up), operator, why)
             self._ledger.give_up(self._segment.number, given_up.task, bad)
             self._left_out(bad)

@@ -9,6 +9,7 @@ from typing import Protocol
 from jinx._sizes import parse_size
 from jinx_pipeline.commit.work_dir import WorkDir
 from jinx_pipeline.engines.local import LocalWorkers, usable_cores, usable_memory, visible_gpus
+from jinx_pipeline.engines.pandas_import import is_spared
 from jinx_pipeline.engines.ray_cluster import Cluster, Room, connected, storage_check
 from jinx_pipeline.engines.ray_workers import RayWorkers
 from jinx_pipeline.engines.workers import Workers
@@ -26,8 +27,8 @@ class Engine(Protocol):
         """Bytes of its own that one worker may use; None: no limit."""
         ...
 
-    def workers(self, work_dir: WorkDir, paths: tuple[str, ...]) -> Workers:
-        """The workers, none of them started; `paths` are what they read."""
+    def workers(self, work_dir: WorkDir, paths: tuple[str, ...], modules: list[str]) -> Workers:
+        """The workers, none of them started; `paths` are what they read, `modules` those of their operators."""
         ...
 
 
@@ -54,13 +55,14 @@ class _Local:
         total = usable_memory()
         return None if total is None else int(total * 0.9 / max(sum(self.counts().values()), 1))
 
-    def workers(self, work_dir: WorkDir, paths: tuple[str, ...]) -> Workers:
+    def workers(self, work_dir: WorkDir, paths: tuple[str, ...], modules: list[str]) -> Workers:
         del paths  # one machine sees them, or none
         return LocalWorkers(
             work_dir.path / "workers.log",
             memory_limit=self.memory(),
             threads=self.options.threads,
             files=self.options.custom_operators,
+            spare_pandas=is_spared(modules),
         )
 
 
@@ -75,7 +77,8 @@ class _OnRay:
     def memory(self) -> int | None:
         return None if self.options.memory is None else parse_size(self.options.memory)
 
-    def workers(self, work_dir: WorkDir, paths: tuple[str, ...]) -> Workers:
+    def workers(self, work_dir: WorkDir, paths: tuple[str, ...], modules: list[str]) -> Workers:
+        del modules  # its workers run what else is installed there
         files = self.options.custom_operators
         # Only the storage knows what is a URL and what is a path.
         read = [str(Path(one).absolute()) for one in (*paths, *files) if "://" not in one]

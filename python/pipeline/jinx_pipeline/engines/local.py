@@ -18,6 +18,14 @@ from jinx_pipeline.schedule.task import Cause
 
 _WATCH_SECONDS = 0.1
 _PAGE = os.sysconf("SC_PAGE_SIZE")
+# What a worker has freed goes back to the machine, so that many workers fit into its memory; without these settings
+# each keeps its largest batch of every thread and of Arrow's own allocator.
+_SMALL_HEAPS = {
+    "ARROW_DEFAULT_MEMORY_POOL": "system",
+    "MALLOC_ARENA_MAX": "1",
+    "MALLOC_MMAP_THRESHOLD_": str(1 << 20),
+    "MALLOC_TRIM_THRESHOLD_": str(4 << 20),
+}
 
 
 @dataclass(eq=False)
@@ -43,15 +51,23 @@ class LocalWorkers:
         memory_limit: Bytes of memory of its own that a worker may use before it is killed; None: no limit.
         threads: Threads that one worker's kernels use.
         files: Python files with operators that the workers are to load.
+        spare_pandas: Whether no operator can need pandas; see `pandas_import`.
     """
 
     def __init__(
-        self, log: Path, *, memory_limit: int | None = None, threads: int = 1, files: tuple[str, ...] = ()
+        self,
+        log: Path,
+        *,
+        memory_limit: int | None = None,
+        threads: int = 1,
+        files: tuple[str, ...] = (),
+        spare_pandas: bool = False,
     ) -> None:
         self._log = log
         self._memory_limit = memory_limit
         self._threads = threads
         self._files = files
+        self._spare_pandas = spare_pandas
         self._processes: dict[str, _Process] = {}
         self._stages: dict[str, bytes] = {}
         self._gpus = visible_gpus()
@@ -69,6 +85,7 @@ class LocalWorkers:
         at_work = shared_file()
         inherited = (to_worker, from_worker, held, at_work)
         environment = {
+            **_SMALL_HEAPS,
             **os.environ,
             # Set before the process imports anything, so that no library sees another device.
             "CUDA_VISIBLE_DEVICES": gpu or "",
@@ -95,6 +112,8 @@ class LocalWorkers:
         made = _Process(name, process, *pipes, lifeline, busy_with, gpu=gpu)
         self._processes[name] = made
         self._send(made, ("path", [path for path in sys.path if path]))
+        if self._spare_pandas:
+            self._send(made, ("spare",))
         if self._files:
             self._send(made, ("files", self._files))
         return name

@@ -9,7 +9,7 @@ import numpy as np
 
 from jinx.errors import JinxError
 from jinx_pipeline.commit.ledger import Receipt
-from jinx_pipeline.commit.work_dir import remove_part
+from jinx_pipeline.commit.work_dir import remove_part, signatures_path
 from jinx_pipeline.engines.chain import Chain, concerns_all_rows
 from jinx_pipeline.engines.output import Output
 from jinx_pipeline.operators.batch import STATS, Batch
@@ -21,7 +21,6 @@ from jinx_pipeline.schedule.task import Task
 if TYPE_CHECKING:
     import pyarrow as pa
 
-SIGNATURES = ".signatures"
 # In place of an operator's name.
 WRITING = "writing the output"
 
@@ -144,11 +143,6 @@ def _write_signatures(path: Path, tables: "list[pa.Table]") -> None:
     table = pa.concat_tables(tables)
     with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
         writer.write_table(table)
-
-
-def signatures_path(part: Path) -> Path:
-    """Where the signatures of a part's rows are."""
-    return part.with_name(part.name + SIGNATURES)
 
 
 def _write(output: Output, stage: Stage, path: Path, batches: list[Batch], chain: Chain) -> tuple[Any, list[Batch]]:

@@ -6,12 +6,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from jinx_pipeline.commit.ledger import Receipt
 from jinx_pipeline.engines.chain import ThrottledError, concerns_all_rows
 from jinx_pipeline.engines.run_task import run_task
 from jinx_pipeline.engines.workers import Event, Failed, Finished, Hopeless, Ready
 from jinx_pipeline.operators.context import Context
 from jinx_pipeline.plan.source import SourceCache
 from jinx_pipeline.schedule.task import Cause
+from jinx_pipeline.shuffle.phase import Phase, run_phase
 
 Answer = tuple[Any, ...]
 
@@ -55,11 +57,7 @@ class TaskRunner:
         device = "cuda:0" if os.environ.get("CUDA_VISIBLE_DEVICES") else "cpu"
         ctx = Context(seed=stage.seed, device=device, threads=stage.threads, media_dir=stage.media_dir)
         try:
-            return (
-                "receipt",
-                attempt,
-                run_task(stage, self._sources.get(source), task, Path(path), ctx, busy_with=self._busy_with),
-            )
+            return "receipt", attempt, self._receipt(stage, source, task, Path(path), ctx)
         except ThrottledError as error:
             return "throttled", attempt, error.seconds
         except MemoryError:
@@ -70,6 +68,11 @@ class TaskRunner:
             return "failed", attempt, f"{type(error).__name__}: {error}"
         finally:
             self._busy_with("")
+
+    def _receipt(self, stage: Any, source: Any, task: Any, path: Path, ctx: Context) -> Receipt:
+        if isinstance(stage, Phase):
+            return run_phase(stage, source, task, path, busy_with=self._busy_with)
+        return run_task(stage, self._sources.get(source), task, path, ctx, busy_with=self._busy_with)
 
 
 def _fatal(attempt: int, error: Exception) -> Answer:

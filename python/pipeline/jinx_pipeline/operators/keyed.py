@@ -26,14 +26,14 @@ class Decision:
     Attributes:
         order: The positions of those that remain, in the order in which they come out.
         bounds: Places in `order` between which groups lie; None: no groups.
-        pairs: Duplicates and what they repeat, for people to look at: positions.
+        originals: For each sample the position of the one that it repeats, -1 where it repeats none; None: unknown.
         keys: What the operator's edit of all samples needs; None: it edits none.
         counts: What people should know, such as samples without a key.
     """
 
     order: "Positions"
     bounds: "Positions | None" = None
-    pairs: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
+    originals: "Positions | None" = None
     keys: "npt.NDArray[np.generic] | None" = None
     counts: Mapping[str, int] = field(default_factory=dict[str, int])
 
@@ -45,10 +45,12 @@ class Keys:
     Attributes:
         tables: Those that `signatures` made, in the order of the samples. They may be read from files again each time.
         folder: For temporary files.
+        other: The keys of the dataset that a join adds.
     """
 
     tables: Sequence[pa.Table]
     folder: str
+    other: Sequence[pa.Table] = ()
 
     def __len__(self) -> int:
         return sum(table.num_rows for table in self.tables)
@@ -73,8 +75,8 @@ class Divided(Keyed):
     """Looks at all keys in several tasks, each of which takes a share of them; what they find is small."""
 
     @abstractmethod
-    def shares(self, rows: int) -> int:
-        """Into how many tasks the keys of so many samples are divided."""
+    def shares(self, keys: Keys) -> int:
+        """Into how many tasks the look is divided."""
 
     @abstractmethod
     def look(self, keys: Keys, share: int, shares: int) -> pa.Table:
@@ -84,15 +86,37 @@ class Divided(Keyed):
     def decide(self, keys: Keys, found: Sequence[pa.Table]) -> Decision:
         """The decision, from what the tasks have found, in their order."""
 
+    @property
+    def other(self) -> tuple[str, Keyed] | None:
+        """The path of a dataset whose keys are needed as well, and what computes them; None: there is none."""
+        return None
+
+    def looks(self, keys: Keys) -> list[pa.Table]:
+        """What all tasks find, in this process."""
+        shares = self.shares(keys)
+        return [self.look(keys, share, shares) for share in range(shares)]
+
     def run(self, batch: Batch, ctx: Context) -> Batch:
+        if not len(batch):
+            return batch
         tables = [self.signatures(part, ctx) for part in batch.slices(self.batch_size)]
         with TemporaryDirectory(prefix="jinx-pipeline-") as folder:
             keys = Keys(tables, folder)
-            shares = self.shares(len(batch))
-            found = [self.look(keys, share, shares) for share in range(shares)] if tables else []
-            return self.apply(batch, self.decide(keys, found), ctx)
+            return self.apply(batch, self.decide(keys, self.looks(keys)), ctx)
 
     def apply(self, batch: Batch, decision: Decision, ctx: Context) -> Batch:
         """What a decision makes of a batch that holds all samples."""
         del ctx
         return batch.take(decision.order)
+
+
+class Edits:
+    """A global operator that also edits each sample, when it has decided."""
+
+    @abstractmethod
+    def editor(self, keys: str) -> Operator:
+        """The edit, as an operator of the next segment.
+
+        Args:
+            keys: The file (.npy) with the `keys` of the decision.
+        """

@@ -7,7 +7,9 @@ from typing import Any
 
 import jinx
 from jinx._sizes import natural_size
+from jinx_pipeline.operators.keyed import Divided
 from jinx_pipeline.plan.inputs import columns_of_first_samples, named_at, needs_conversion, refuse_input_as_output
+from jinx_pipeline.plan.media_root import with_media_root
 from jinx_pipeline.plan.planner import SegmentPlan, block_rows, cut, refuse_impossible, segments_of
 from jinx_pipeline.plan.probe import probe_rates
 from jinx_pipeline.plan.source import OpenSource, Source
@@ -26,6 +28,7 @@ def describe(recipe: Recipe) -> dict[str, Any]:
     from jinx_pipeline.engines.engine import opened_engine
     from jinx_pipeline.run import work_dir_of
 
+    recipe = with_media_root(recipe)
     inputs: list[dict[str, Any]] = []
     for source, place in zip_longest(recipe.sources, recipe.source_places):
         with named_at(place):
@@ -85,6 +88,7 @@ def _segment(recipe: Recipe, segment: SegmentPlan) -> dict[str, Any]:
             for one in segment.stages
         ],
         "ends_with": name(segment.decides),
+        "is_divided": segment.decides is not None and isinstance(recipe.steps[segment.decides].operator, Divided),
     }
 
 
@@ -105,7 +109,8 @@ def _lines(recipe: Recipe, facts: dict[str, Any]) -> list[str]:
             group = f"{segment['makes_groups_with']} -> " if segment["makes_groups_with"] else ""
             lines.append(f"segment {number}  {group}{names}  [{stage['pool']}, batches of {stage['batch_rows']:,}]")
         if segment["ends_with"]:
-            lines.append(f"           then over all rows: {segment['ends_with']}")
+            where = "keys in shares, on the workers" if segment["is_divided"] else "in the driver"
+            lines.append(f"           then over all rows: {segment['ends_with']}  [{where}]")
     for place, rate in facts["rates"].items():
         lines.append(f"probe      {recipe.steps[place].operator.name}: {rate:,.0f} samples/s")
     if recipe.export is not None:

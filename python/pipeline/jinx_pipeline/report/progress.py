@@ -41,6 +41,11 @@ class Progress:
         self._started = time.monotonic()
         self.event("segment", {"number": number, "blocks": len(blocks), "rows": self._total})
 
+    def phase(self, operator: str, shares: int) -> None:
+        """The segment is done, and its keys are looked at."""
+        self._title += f"then {operator}: "
+        self.event("phase", {"operator": operator, "shares": shares})
+
     def event(self, kind: str, facts: dict[str, Any]) -> None:
         """Something happened."""
         line = {"time": round(time.time(), 3), "kind": kind, **facts}

@@ -1,23 +1,26 @@
 """What deduplicators by exact hashes have in common."""
 
 from abc import abstractmethod
-from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from jinx_pipeline.dedup.exact import exact_duplicates, hash_table
+from jinx_pipeline.dedup.exact import HASH, hash_table
 from jinx_pipeline.operators.batch import Batch
 from jinx_pipeline.operators.context import Context
-from jinx_pipeline.operators.kinds import Deduplicator, Duplicates
+from jinx_pipeline.operators.dedup.equal_keys import EqualKeysDeduplicator
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
 
-class HashDeduplicator(Deduplicator):
+class HashDeduplicator(EqualKeysDeduplicator):
     """Samples with the same 128-bit hash are duplicates."""
+
+    @property
+    def equal_columns(self) -> list[list[str]]:
+        return [list(HASH)]
 
     @abstractmethod
     def hashes(self, batch: Batch, ctx: Context) -> "tuple[npt.NDArray[np.uint64], npt.NDArray[np.bool_] | None]":
@@ -25,6 +28,3 @@ class HashDeduplicator(Deduplicator):
 
     def signatures(self, batch: Batch, ctx: Context) -> pa.Table:
         return hash_table(*self.hashes(batch, ctx))
-
-    def duplicates(self, signatures: Iterable[pa.Table]) -> Duplicates:
-        return exact_duplicates(signatures)

@@ -1,6 +1,6 @@
 """document_line_deduplicator."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -8,9 +8,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from jinx import kernels
-from jinx_pipeline.dedup.frequent import frequent_keys, key_table
+from jinx_pipeline.dedup.frequent import KEYS, count_keys, frequent_in, frequent_keys, key_table
+from jinx_pipeline.dedup.signatures import ROWS_AT_ONCE
 from jinx_pipeline.operators.batch import Batch
 from jinx_pipeline.operators.context import Context
+from jinx_pipeline.operators.keyed import Decision, Divided, Keys
 from jinx_pipeline.operators.parameters import ParameterError
 from jinx_pipeline.operators.part_deduplicator import PartDeduplicator
 from jinx_pipeline.operators.registry import register
@@ -22,7 +24,7 @@ _compute: Any = pc  # its functions are made when it is imported, so their types
 
 
 @register("document_line_deduplicator", modality="text")
-class DocumentLineDeduplicator(PartDeduplicator):
+class DocumentLineDeduplicator(PartDeduplicator, Divided):
     r"""Removes lines that many samples have: menus, notices, licences. No sample is left out.
 
     A line that more than `frequency_threshold` samples have goes from all of them; white space at its ends makes no
@@ -66,6 +68,16 @@ class DocumentLineDeduplicator(PartDeduplicator):
 
     def repeated(self, signatures: Iterable[pa.Table]) -> "npt.NDArray[np.uint64]":
         return frequent_keys(signatures, self.frequency_threshold)
+
+    def shares(self, keys: Keys) -> int:
+        return max(-(-count_keys(keys.tables) // ROWS_AT_ONCE), 1)
+
+    def look(self, keys: Keys, share: int, shares: int) -> pa.Table:
+        return pa.table({KEYS: frequent_in(keys.tables, self.frequency_threshold, share, shares)})
+
+    def decide(self, keys: Keys, found: Sequence[pa.Table]) -> Decision:
+        frequent = np.sort(np.concatenate([one[KEYS].to_numpy() for one in found]))
+        return Decision(np.arange(len(keys), dtype=np.int64), keys=frequent)
 
     def edit(self, batch: Batch, keys: "npt.NDArray[np.uint64]", ctx: Context) -> Mapping[str, Any]:
         texts = batch.flat_texts

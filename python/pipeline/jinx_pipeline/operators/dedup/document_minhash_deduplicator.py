@@ -1,15 +1,14 @@
 """document_minhash_deduplicator."""
 
-from collections.abc import Iterable
 from typing import Literal
 
 import pyarrow as pa
 
 from jinx import kernels
-from jinx_pipeline.dedup.near import band_table, best_bands, near_duplicates
+from jinx_pipeline.dedup.near import band_table, best_bands
 from jinx_pipeline.operators.batch import Batch
 from jinx_pipeline.operators.context import Context
-from jinx_pipeline.operators.kinds import Deduplicator, Duplicates
+from jinx_pipeline.operators.dedup.equal_keys import EqualKeysDeduplicator
 from jinx_pipeline.operators.parameters import ParameterError
 from jinx_pipeline.operators.registry import register
 from jinx_pipeline.operators.text.patterns import checked_pattern, replaced
@@ -17,7 +16,7 @@ from jinx_pipeline.operators.text.tokens import numbered_tokens
 
 
 @register("document_minhash_deduplicator", modality="text")
-class DocumentMinhashDeduplicator(Deduplicator):
+class DocumentMinhashDeduplicator(EqualKeysDeduplicator):
     """Leaves out samples whose text nearly repeats another's, by MinHash signatures and bands (LSH).
 
     Texts are compared as sets of shingles of `window_size` tokens. Those that agree in a band are duplicates, and so
@@ -88,8 +87,9 @@ class DocumentMinhashDeduplicator(Deduplicator):
         )
         return band_table(kernels.band_keys(found, *self._bands()))
 
-    def duplicates(self, signatures: Iterable[pa.Table]) -> Duplicates:
-        return near_duplicates(signatures)
+    @property
+    def equal_columns(self) -> list[list[str]]:
+        return [[f"band_{at}"] for at in range(self._bands()[0])]
 
     def _bands(self) -> tuple[int, int]:
         if self.num_bands is None:

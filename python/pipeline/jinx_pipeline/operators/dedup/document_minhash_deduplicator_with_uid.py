@@ -1,14 +1,10 @@
 """document_minhash_deduplicator_with_uid."""
 
-from collections.abc import Iterable
-
 import pyarrow as pa
 
-from jinx_pipeline.dedup.near import near_duplicates
 from jinx_pipeline.operators.batch import Batch
 from jinx_pipeline.operators.context import Context
 from jinx_pipeline.operators.dedup.document_minhash_deduplicator import DocumentMinhashDeduplicator
-from jinx_pipeline.operators.kinds import Duplicates
 from jinx_pipeline.operators.registry import register
 
 _UID = "uid"
@@ -30,6 +26,8 @@ class DocumentMinhashDeduplicatorWithUid(DocumentMinhashDeduplicator):
 
     uid_field: str = "__dj__uid"
 
+    first_by = _UID
+
     @property
     def reads(self) -> tuple[str, ...]:
         return (*super().reads, self.uid_field)
@@ -40,6 +38,3 @@ class DocumentMinhashDeduplicatorWithUid(DocumentMinhashDeduplicator):
             if not isinstance(number, int) or isinstance(number, bool):
                 raise TypeError(f"{self.name}: {self.uid_field} is {number!r}; it is an integer")
         return super().signatures(batch, ctx).append_column(_UID, pa.array(numbers, pa.int64()))
-
-    def duplicates(self, signatures: Iterable[pa.Table]) -> Duplicates:
-        return near_duplicates(signatures, first_by=_UID)

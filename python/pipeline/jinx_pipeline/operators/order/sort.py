@@ -63,8 +63,8 @@ class Sort(Divided):
             columns |= key_columns(at, batch, name, is_length=is_length)
         return pa.table(columns)
 
-    def shares(self, rows: int) -> int:
-        return max(-(-rows // _ROWS_OF_A_SHARE), 1)
+    def shares(self, keys: Keys) -> int:
+        return max(-(-len(keys) // _ROWS_OF_A_SHARE), 1)
 
     def look(self, keys: Keys, share: int, shares: int) -> pa.Table:
         parsed = self._parsed()

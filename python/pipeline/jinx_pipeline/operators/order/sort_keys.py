@@ -34,17 +34,10 @@ def key_columns(at: int, batch: Batch, path: str, *, is_length: bool) -> dict[st
     nearest: list[float | None] = []
     rests: list[int | None] = []
     for value in batch.column(path):
-        key: Any = _length(value, path) if is_length else value
-        if isinstance(key, np.generic):
-            key = key.item()
-        is_number = isinstance(key, int | float) and key == key  # noqa: PLR0124 - NaN
-        if not (is_number or key is None or isinstance(key, str | float)):
-            raise TypeError(f"{path}: a sort key is a number or a string, not {type(key).__name__}")
-        if isinstance(key, int) and not -(1 << 63) <= key < 1 << 64:
-            raise OverflowError(f"{path}: {key} is a sort key of more than 64 bits")
-        texts.append(key if isinstance(key, str) else None)
-        nearest.append(float(key) if is_number else None)
-        rests.append(key - int(float(key)) or None if isinstance(key, int) else None)
+        text, number, rest = _parts(_length(value, path) if is_length else value, path)
+        texts.append(text)
+        nearest.append(number)
+        rests.append(rest)
     return _columns(at, texts, pa.array(nearest, pa.float64()), rests)
 
 
@@ -54,6 +47,21 @@ def _columns(at: int, texts: list[str | None], numbers: pa.Array, rests: list[in
         f"number_{at}": numbers,
         f"rest_{at}": pa.array(rests, pa.int16()),
     }
+
+
+def _parts(key: Any, path: str) -> tuple[str | None, float | None, int | None]:
+    """The string; or the nearest float, and what an integer is more than it, if anything."""
+    if isinstance(key, np.generic):
+        key = key.item()
+    if key is None or isinstance(key, str):
+        return key, None, None
+    if isinstance(key, float):
+        return None, None if np.isnan(key) else key, None
+    if not isinstance(key, int):
+        raise TypeError(f"{path}: a sort key is a number or a string, not {type(key).__name__}")
+    if not -(1 << 63) <= key < 1 << 64:
+        raise OverflowError(f"{path}: {key} is a sort key of more than 64 bits")
+    return None, float(key), key - int(float(key)) or None
 
 
 def _length(value: Any, path: str) -> int | None:

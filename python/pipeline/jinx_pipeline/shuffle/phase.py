@@ -1,0 +1,75 @@
+"""A look at the keys of all rows, as tasks that any engine runs: each takes a share and writes what it finds."""
+
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from jinx_pipeline.commit.ledger import OperatorFigures, Receipt
+from jinx_pipeline.commit.work_dir import signatures_path
+from jinx_pipeline.operators.keyed import Divided, Keys
+from jinx_pipeline.plan.source import Source
+from jinx_pipeline.schedule.task import Task
+from jinx_pipeline.shuffle.signature_files import SignatureFiles
+
+
+@dataclass(frozen=True)
+class Phase:
+    """What a worker needs to take a share; it has the place of a stage.
+
+    Attributes:
+        operator: Whose decision it is.
+        number: Its place in the recipe.
+        shares: How many tasks there are.
+        other: Parts of the dataset that a join adds; their keys are next to them.
+        pool: The kind of worker.
+        output: A file of the operator's own.
+        seed: Of the run.
+        threads: Of one worker.
+        media_dir: None: no media are made.
+    """
+
+    operator: Divided
+    number: int
+    shares: int
+    other: tuple[str, ...] = ()
+    pool: str = "cpu"
+    output: str = "file"
+    seed: int = 0
+    threads: int = 1
+    media_dir: str | None = None
+
+
+def keys_of(parts: tuple[str, ...], other: tuple[str, ...] = ()) -> Keys:
+    """The keys that tasks wrote next to their parts; temporary files go where the parts are."""
+    mine, others = ([signatures_path(Path(part)) for part in some] for some in (parts, other))
+    folder = str(mine[0].parent) if mine else "."
+    return Keys(SignatureFiles(mine), folder, SignatureFiles(others))
+
+
+def run_phase(
+    phase: Phase, source: Source, task: Task, path: Path, *, busy_with: Callable[[str], None] = lambda _: None
+) -> Receipt:
+    """Take the share that a task names and write what is found in it."""
+    started, cpu = time.perf_counter(), time.process_time()
+    operator = phase.operator
+    busy_with(operator.name)
+    found = operator.look(keys_of(source.parts, phase.other), task.first, phase.shares)
+    size = _write(path, found)
+    seconds = time.perf_counter() - started
+    figures: dict[str, Any] = {"rows_in": 0, "rows_out": 0, "seconds": seconds, "peak_bytes": 0}
+    one = OperatorFigures(operator.name, phase.number, cpu_seconds=time.process_time() - cpu, **figures)
+    return Receipt(path.name, 1, size, seconds, figures=[one])
+
+
+def _write(path: Path, table: pa.Table) -> int:
+    with path.open("wb") as file:
+        with pa.ipc.new_file(file, table.schema) as writer:
+            writer.write_table(table)
+        file.flush()
+        os.fsync(file.fileno())
+        return file.tell()

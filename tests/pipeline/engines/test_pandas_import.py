@@ -1,0 +1,32 @@
+"""Workers whose operators are all ours do without pandas."""
+
+import subprocess
+import sys
+
+import pytest
+
+from jinx_pipeline.engines.pandas_import import is_spared
+
+SPARED = """
+import sys
+from jinx_pipeline.engines.pandas_import import spare
+spare()
+import pyarrow as pa
+assert pa.array(["a", None]).to_pylist() == ["a", None]
+assert "pandas" not in sys.modules
+import pandas
+print(pandas.DataFrame({"a": [1]}).shape)
+"""
+
+
+def test_pyarrow_works_without_pandas_and_others_may_import_it():
+    pytest.importorskip("pandas", reason="pandas is not installed")
+    done = subprocess.run([sys.executable, "-c", SPARED], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "(1, 1)\n"), done.stderr
+
+
+def test_only_operators_of_the_package_are_known_to_need_none():
+    own = "jinx_pipeline.operators.text.text_length_filter"
+    assert is_spared([own])
+    assert not is_spared([own, "jinx_pipeline.operators.script.function_op"])
+    assert not is_spared(["somebody.else"])
