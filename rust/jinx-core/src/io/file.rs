@@ -258,6 +258,12 @@ impl Source {
         }
     }
 
+    /// Bytes of the file, if it is mapped.
+    pub fn mapped_slice(&self, offset: u64, length: u64) -> Option<&[u8]> {
+        let map = self.map.as_ref()?;
+        self.check(offset, length).and_then(|()| self.mapped(map, offset, length)).ok()
+    }
+
     fn mapped<'m>(&self, map: &'m Map, offset: u64, length: u64) -> Result<&'m [u8]> {
         let start = to_usize(offset, "an offset")?;
         let end = to_usize(offset + length, "an offset")?;
