@@ -51,7 +51,7 @@ class Export:
     Attributes:
         path: The output.
         kind: Its format; `view` is a saved view over the input, which copies no sample.
-        shard_size: Size of the shards of a directory, `"512MB"` or bytes; None: 1 GB.
+        shard_size: Size of the shards of a directory, `"512MB"` or bytes; None: 1 GB. Not for one file.
         keep_stats: Whether the statistics of filters stay under `__dj__stats__`.
         overwrite: Replace an existing output.
     """
@@ -62,13 +62,28 @@ class Export:
     keep_stats: bool = True
     overwrite: bool = False
 
+    def __post_init__(self) -> None:
+        for name, kind in get_type_hints(type(self)).items():
+            try:
+                fitted(getattr(self, name), kind)
+            except TypeError as error:
+                raise TypeError(f"{name} {error}") from None
+        if self.shard_size is None:
+            return
+        if self.kind == "view" or (self.kind == "jinx" and self.path.endswith(".jinx")):
+            raise ValueError(
+                f"{self.path}: shard_size is for a directory of shards, and this is one file; leave it out"
+            )
+        parse_size(self.shard_size)
+
 
 @dataclass(frozen=True)
 class Options:
     """How a recipe is run; none of them changes the result, but for `seed` and `batch_rows`.
 
     Attributes:
-        work_dir: Where unfinished work is kept; None: next to the output, with `.work` after its name.
+        work_dir: Where finished blocks, the log and the rejected rows are kept; None: next to the output, with `.work`
+            after its name. It stays after the run, for runs on a grown input, and may be deleted then.
         seed: Of everything that is random.
         workers: Processes; None: one for each core.
         memory: Bytes or `"4GB"` that a worker may use; None: its share of nine tenths of the machine's memory.
@@ -115,7 +130,16 @@ class Options:
             parse_size(self.memory)
 
 
-_LEAST = {"workers": 1, "threads": 1, "batch_rows": 1, "block_rows": 1, "trace": 0, "max_bad_rows": 0, "seed": 0}
+_LEAST = {
+    "stop_after_bad": 0,
+    "workers": 1,
+    "threads": 1,
+    "batch_rows": 1,
+    "block_rows": 1,
+    "trace": 0,
+    "max_bad_rows": 0,
+    "seed": 0,
+}
 
 
 @dataclass(frozen=True)

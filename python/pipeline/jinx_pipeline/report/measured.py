@@ -4,6 +4,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+from jinx_pipeline.commit.publish import refuse_other_name
 from jinx_pipeline.commit.work_dir import publish_text
 from jinx_pipeline.operators.filter import Filter
 from jinx_pipeline.plan.planner import GLOBAL_KINDS
@@ -21,6 +22,7 @@ def measurable(recipe: Recipe, out: str) -> Recipe:
         if step.operator.kind in GLOBAL_KINDS or step.operator.kind == "splitter":
             break
         steps.append(step)
+    refuse_other_name(out, "view")
     export = Export(out, "view", keep_stats=True, overwrite=True)
     return replace(recipe, steps=tuple(steps), export=export, measure_only=True)
 
