@@ -57,7 +57,11 @@ class Dataset:
             validators: Checks of the samples; a run fails before any operator if one does not pass, and names the row.
         """
         where = roles or Roles(text=text, images=images, audios=audios, videos=videos)
-        return cls(Recipe(_sources(source), where, (), validators=tuple(validators)))
+        sources = _sources(source)
+        if sources is None:
+            # Its temporary files say nothing about where media are.
+            sources, where = (SourceSpec(_written(source)),), replace(where, media_root=where.media_root or os.getcwd())  # noqa: PTH109 - str in, str out
+        return cls(Recipe(sources, where, (), validators=tuple(validators)))
 
     def process(self, operators: "Operator | str | Function | Iterable[Operator | str | Function]") -> Self:
         """The dataset with more operators at the end.
@@ -182,7 +186,8 @@ def _operator(one: Any) -> Operator:
     raise TypeError(f"an operator, its name or a function is needed, not {type(one).__name__}")
 
 
-def _sources(source: Any) -> tuple[SourceSpec, ...]:
+def _sources(source: Any) -> tuple[SourceSpec, ...] | None:
+    """The files that are named; None for samples in memory."""
     if isinstance(source, str | os.PathLike):
         return (SourceSpec(os.fsdecode(source)),)
     if isinstance(source, SourceSpec):
@@ -192,8 +197,8 @@ def _sources(source: Any) -> tuple[SourceSpec, ...]:
         and source
         and all(isinstance(one, str | os.PathLike | SourceSpec) for one in source)
     ):  # pyright: ignore[reportUnknownVariableType]
-        return tuple(_sources(one)[0] for one in source)  # pyright: ignore[reportUnknownVariableType]
-    return (SourceSpec(_written(source)),)
+        return tuple(one if isinstance(one, SourceSpec) else SourceSpec(os.fsdecode(one)) for one in source)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+    return None
 
 
 def _written(source: Any) -> str:

@@ -187,3 +187,21 @@ def test_the_error_of_a_row_is_one_line(folder, capsys):
     step = {"python_file_mapper": {"file_path": "mine.py", "function_name": "f"}}
     assert run(["run", recipe(folder, [step], workers=1)]) == 1
     assert "row 0: python_file_mapper: ValueError: one two\n" in capsys.readouterr().err
+
+
+def test_convert_dialog_there_and_back(folder, capsys):
+    turns = [{"from": "human", "value": "What is it?"}, {"from": "gpt", "value": "A cat."}]
+    records = [{"id": str(n), "conversations": turns} for n in range(3)]
+    (folder / "llava.jsonl").write_text("".join(json.dumps(one) + "\n" for one in records))
+    assert run(["convert-dialog", "llava.jsonl", "chat.jinx", "--from", "llava", "--to", "messages"]) == 0
+    assert "3 samples" in capsys.readouterr().err
+    assert rows_of(folder / "chat.jinx")[0]["messages"] == [
+        {"role": "user", "content": "What is it?"},
+        {"role": "assistant", "content": "A cat."},
+    ]
+    assert run(["convert-dialog", "chat.jinx", "back.jsonl", "--from", "messages", "--to", "llava"]) == 0
+    assert [json.loads(line) for line in (folder / "back.jsonl").read_text().splitlines()] == records
+    assert run(["convert-dialog", "llava.jsonl", "no.jinx", "--from", "alpaca", "--to", "messages"]) != 0
+    assert "llava.jsonl: sample 0: " in capsys.readouterr().err
+    assert not (folder / "no.jinx").exists()
+    assert run(["convert-dialog", "llava.jsonl", "no.jinx", "--from", "lava", "--to", "messages"]) == 2
