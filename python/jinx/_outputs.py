@@ -18,6 +18,28 @@ def output_name(out: str | os.PathLike[str]) -> str:
     return name
 
 
+def positions_name(out: str | os.PathLike[str]) -> str:
+    """The name of a file of positions as a string.
+
+    Raises:
+        ValueError: It is empty, or that of a dataset or sidecar.
+    """
+    name = output_name(out)
+    if name.lower().endswith((".jinx", ".binx")):
+        raise ValueError(f"{name}: positions are a .npy, .json or text file, and this is the name of a dataset's file")
+    return name
+
+
+def refuse_stdout(out: str) -> None:
+    """Refuse standard output, `-`, for what is not a stream.
+
+    Raises:
+        ValueError: It is meant.
+    """
+    if out == "-":
+        raise ValueError("JINX may take two files and cannot go to standard output; give it a name")
+
+
 def refuse_existing(path: str) -> None:
     """Refuse an existing output, which is replaced only when the caller asks for it.
 
@@ -71,15 +93,24 @@ def refuse_inside(out: str, sources: Any) -> None:
 
 
 def separate_file(file: str | os.PathLike[str], out: str, *, overwrite: bool) -> str:
-    """The name of a second output, which is neither the first one nor, unless it may be replaced, there.
+    """The name of a file of positions, a second output apart from the first one.
+
+    Args:
+        file: The file of positions.
+        out: The first output.
+        overwrite: Whether the file may be there.
 
     Raises:
         FileExistsError: It is there.
-        ValueError: It is the first one.
+        ValueError: It is the first one, its sidecar, a file in it, or has the name of a dataset.
     """
-    name = os.fsdecode(file)
-    if os.path.realpath(name) == os.path.realpath(out):
+    name = output_name(file)
+    real = os.path.realpath(name)
+    if any(real == os.path.realpath(path) for path in _with_sidecars([out])):
         raise ValueError(f"{name} is the other output too; choose another name")
+    if real.startswith(os.path.join(os.path.realpath(out), "")):  # noqa: PTH118 - str in, str out
+        raise ValueError(f"{name} lies in {out}, the other output, which holds nothing else; write it elsewhere")
+    positions_name(name)
     if not overwrite:
         refuse_existing(name)
     return name

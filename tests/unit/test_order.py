@@ -286,6 +286,8 @@ def test_outputs_that_cannot_be(source, tmp_path, monkeypatch):
             jinx.shuffle(source, tmp_path / name)
     with pytest.raises(ValueError, match="seed"):
         jinx.shuffle(source, tmp_path / "a.jinx", seed=-1)
+    with pytest.raises(ValueError, match="standard output"):
+        jinx.sort(source, "-", by="n")
     with pytest.raises(ValueError, match="shard_size"):
         jinx.shuffle(source, tmp_path / "a.jinx", view=True, shard_size=1)
     with pytest.raises(TypeError, match="map"):

@@ -175,6 +175,16 @@ def test_impossible_rules_are_refused_and_leave_nothing(base, tmp_path, rule, me
     assert names(tmp_path) == ["base.binx", "base.jinx"]
 
 
+@pytest.mark.parametrize(
+    ("name", "said"), [("parts.jinx", "one jinx file"), ("parts.jsonl.gz", "one jsonl file"), ("-", "standard output")]
+)
+def test_parts_are_no_single_file(base, tmp_path, monkeypatch, name, said):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ValueError, match=said):
+        jinx.split(base, name, count=2)
+    assert names(tmp_path) == ["base.binx", "base.jinx"]
+
+
 def test_columns_that_do_not_exist_are_refused(base, tmp_path):
     for rule in ({"by": "labl"}, {"count": 2, "group": "labl"}, {"count": 2, "stratify": "meta.sorce"}):
         with pytest.raises(KeyError, match=r"labl|sorce"):

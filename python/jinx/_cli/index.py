@@ -53,9 +53,9 @@ def _write(out: str, values: Any, origin: "Origin | None", options: dict[str, An
 
 
 def _free(out: str, options: dict[str, Any]) -> None:
-    from jinx._outputs import output_name, refuse_existing
+    from jinx._outputs import positions_name, refuse_existing
 
-    name = output_name(out)
+    name = positions_name(out)
     if not options["overwrite"]:
         refuse_existing(name)
 

@@ -11,7 +11,7 @@ from jinx._convert.formats import format_of
 from jinx._dataset.dataset import Dataset
 from jinx._disk_space import require_space
 from jinx._order.memory import memory_bound
-from jinx._outputs import output_name, refuse_existing, refuse_input, refuse_inside
+from jinx._outputs import output_name, refuse_existing, refuse_input, refuse_inside, refuse_stdout
 from jinx._results import OrderResult, WriteResult
 from jinx._rewrite.options import OrderOptions, require_known
 from jinx._writer import shard_bytes
@@ -62,6 +62,7 @@ class Job:
         target = output_name(out)
         if view and shard_size is not None:
             raise ValueError("a view is saved as one file: shard_size has no meaning with view=True")
+        refuse_stdout(target)
         if not overwrite:
             refuse_existing(target)
         refuse_inside(target, source)

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, Unpack
 
 from jinx import _core
@@ -12,7 +13,7 @@ from jinx._results import DedupResult
 from jinx._rewrite.keys import Missing, check_missing, checked_policy, chunks, key_paths
 from jinx._rewrite.options import RewriteOptions
 from jinx._rewrite.output import Output
-from jinx._rewrite.positions_file import Origin, write_positions
+from jinx._rewrite.positions_file import Origin, appearing_after
 from jinx._rewrite.source import files_of, opened
 
 if TYPE_CHECKING:
@@ -50,7 +51,8 @@ def dedup(
         by: Compare only these columns or paths.
         missing: Samples that have no value (or NaN) at one of these paths: `"keep"` them all, `"drop"` them, or
             `"fail"`.
-        removed: List the positions of the samples that were left out in this file, which `select` reads.
+        removed: List the positions of the samples that were left out in this file, which `select` reads. It appears
+            with the output.
         progress: Called with samples, bytes written, and about how many there will be.
         **options: Any of the options below.
 
@@ -58,7 +60,8 @@ def dedup(
         FileExistsError: The output or `removed` exists, and `overwrite` is not set.
         KeyError: No sample has a column, or some lack it and `missing="fail"`.
         OSError: There is not enough room on the disk; said before anything is written.
-        ValueError: The output or `removed` is one of the inputs, or both are the same.
+        ValueError: The output or `removed` is one of the inputs, both are the same, or `removed` lies in the output or
+            has the name of a dataset.
     """
     import numpy as np
 
@@ -73,10 +76,11 @@ def dedup(
         dataset = whole if where is None else whole.filter(where)
         paths = None if by is None else key_paths(dataset, by)
         is_kept, lacking = _first_ones(dataset, paths, missing)
+        listed = nullcontext()
         if removed is not None:
-            among = _positions_in(whole, dataset)
-            write_positions(removed, among[~is_kept], Origin.of(whole))
-        done = output.write(at(dataset, np.flatnonzero(is_kept)))
+            listed = appearing_after(removed, _positions_in(whole, dataset)[~is_kept], Origin.of(whole))
+        with listed:
+            done = output.write(at(dataset, np.flatnonzero(is_kept)))
         dropped = lacking if missing == "drop" else 0
         duplicates = len(dataset) - done.samples - dropped
         return DedupResult(done.path, done.samples, duplicates, lacking, done.shards, done.bytes, done.sidecar_bytes)

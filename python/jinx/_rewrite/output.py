@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from jinx._convert.convert import Conversion
 from jinx._convert.options import Progress, Settings
 from jinx._disk_space import require_space
-from jinx._outputs import output_name, refuse_existing
+from jinx._outputs import output_name, refuse_existing, refuse_stdout
 from jinx._rewrite.options import RewriteOptions, require_known
 from jinx._rewrite.source import stored_bytes
 
@@ -52,6 +52,8 @@ class Output:
         of_copies = {name: value for name, value in options.items() if name in _OF_COPIES and value is not None}
         if view and of_copies:
             raise ValueError(f"{next(iter(of_copies))} is for copies; a view is saved without it")
+        if of_copies.get("output_format", "jinx") == "jinx":
+            refuse_stdout(path)
         if not overwrite:
             refuse_existing(path)
         return cls(path, view, overwrite, of_copies, progress)

@@ -7,8 +7,10 @@ from math import ceil, isclose
 from typing import TYPE_CHECKING, Any, Unpack
 
 from jinx import _core
+from jinx._convert.formats import format_of
 from jinx._convert.options import Progress, documented
 from jinx._dataset.selection import at
+from jinx._outputs import refuse_stdout
 from jinx._results import SplitResult, WriteResult
 from jinx._rewrite import assign
 from jinx._rewrite.keys import Missing, check_missing, checked_policy, hashes, key_paths, sizes
@@ -140,6 +142,7 @@ def split(
     rule = Rule(fractions, count, samples, size, by, stratify, group, seed, missing, prefix)
     rule.check()
     output = Output.of(out, options, progress)
+    _refuse_one_file(output.path)
     with opened(source, output.path, options) as dataset:
         kept, lacking = _with_keys(dataset, rule)
         parts = _by_value(kept, rule.by) if rule.by is not None else _by_rule(kept, rule)
@@ -151,6 +154,21 @@ def split(
         has_names = isinstance(fractions, Mapping) or by is not None
         written = _write(kept, parts, output, name_splits=has_names)
         return SplitResult(output.path, sum(one.samples for one in written), written, lacking)
+
+
+def _refuse_one_file(out: str) -> None:
+    """Refuse a name that stands for one file.
+
+    Raises:
+        ValueError: It does.
+    """
+    refuse_stdout(out)
+    found = format_of(out)
+    if found is not None:
+        raise ValueError(
+            f"{out}: this is the name of one {found} file, and parts are files in a directory; give a name without a "
+            "suffix (--output-format says what they are)"
+        )
 
 
 def _with_keys(dataset: "Dataset", rule: Rule) -> "tuple[Dataset, int]":
