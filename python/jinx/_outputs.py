@@ -10,8 +10,11 @@ def output_name(out: str | os.PathLike[str]) -> str:
     """The name of an output as a string.
 
     Raises:
+        TypeError: It is no path.
         ValueError: It is empty.
     """
+    if not isinstance(out, str | bytes | os.PathLike):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise TypeError(f"an output is named by a path, not by {out!r}")
     name = os.fsdecode(out)
     if not name:
         raise ValueError("the output has an empty name; give the name of a file or directory")
@@ -61,8 +64,12 @@ def refuse_input(out: str, inputs: Iterable[str]) -> None:
         real, found = os.path.realpath(path), _status(path)
         # Two names of one file, too.
         is_same = there is not None and found is not None and os.path.samestat(there, found)
-        if is_same or target == real or real.startswith(os.path.join(target, "")):  # noqa: PTH118 - str in, str out
+        if is_same or target == real:
             raise ValueError(f"{out} is also an input, which is never changed; choose another name")
+        if real.startswith(os.path.join(target, "")):  # noqa: PTH118 - str in, str out
+            is_shard = os.path.exists(os.path.join(out, "jinx.json"))  # noqa: PTH110, PTH118 - str in, str out
+            what = "is also an input" if is_shard else f"holds the input {path}"
+            raise ValueError(f"{out} {what}, which is never changed; choose another name")
 
 
 def _with_sidecars(paths: Iterable[str]) -> Iterator[str]:
@@ -88,7 +95,12 @@ def refuse_inside(out: str, sources: Any) -> None:
     several = isinstance(sources, Sequence) and not isinstance(sources, str | bytes)
     given: Sequence[Any] = sources if several else [sources]  # pyright: ignore[reportUnknownVariableType]
     for source in given:
-        if isinstance(source, str | os.PathLike) and os.path.realpath(source) == os.path.realpath(folder):
+        # An empty name is not that of this directory; opening it says so.
+        if (
+            isinstance(source, str | os.PathLike)
+            and os.fspath(source)
+            and os.path.realpath(source) == os.path.realpath(folder)
+        ):
             raise ValueError(f"{out} lies in {os.fspath(source)}, an input, which is never changed; write it elsewhere")
 
 

@@ -124,7 +124,7 @@ def test_join_refuses_positions_of_two_datasets(capsys):
         (["join", "a.npy"], "join what?"),
         (["identity", "base.jinx", "a.npy", "--percentage", "50"], "where 0.5 is one half"),
         (["identity", "base.jinx", "a.npy", "--percentage", "0.5", "--number", "1"], "contradict each other"),
-        (["identity", "base.jinx", "a.npy", "--every", "0"], "every=0 is not at least 1"),
+        (["identity", "base.jinx", "a.npy", "--every", "0"], "'--every': 0 is not at least 1"),
         (["identity", "base.jinx", "there.npy"], "exists"),
     ],
 )

@@ -6,6 +6,7 @@ from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, Unpack
 
 from jinx import _core
+from jinx._arguments import texts
 from jinx._convert.options import Progress, documented
 from jinx._dataset.selection import at
 from jinx._outputs import refuse_input, separate_file
@@ -66,6 +67,9 @@ def dedup(
     import numpy as np
 
     checked_policy(missing)
+    if by is None and missing != "keep":
+        raise ValueError(f"missing={missing!r} has no meaning without by")
+    names = None if by is None else texts("by", by)
     output = Output.of(out, options, progress)
     if removed is not None:
         removed = separate_file(removed, output.path, overwrite=output.overwrite)
@@ -74,7 +78,7 @@ def dedup(
         if removed is not None:
             refuse_input(removed, files_of(whole))
         dataset = whole if where is None else whole.filter(where)
-        paths = None if by is None else key_paths(dataset, by)
+        paths = None if names is None else key_paths(dataset, names)
         is_kept, lacking = _first_ones(dataset, paths, missing)
         listed = nullcontext()
         if removed is not None:

@@ -4,6 +4,7 @@ import os
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from jinx._arguments import require_function
 from jinx._convert.convert import Conversion
 from jinx._convert.options import Progress, Settings
 from jinx._disk_space import require_space
@@ -44,10 +45,11 @@ class Output:
 
         Raises:
             FileExistsError: It exists, and `overwrite` was not asked for.
-            TypeError: An option is not known; the nearest one is named.
+            TypeError: An option is of another type, or not known; the nearest one is named.
             ValueError: An option has no meaning for a view.
         """
         require_known(options, RewriteOptions)
+        require_function("progress", progress)
         path, view, overwrite = output_name(out), options.get("view", False), options.get("overwrite", False)
         of_copies = {name: value for name, value in options.items() if name in _OF_COPIES and value is not None}
         if view and of_copies:

@@ -163,6 +163,9 @@ def _from_json(path: str) -> Positions:
         try:
             said: Any = json.load(file)
         except ValueError as error:
+            if _core.sniff(path)[0] in {"a JINX file", "a JSON Lines file"}:
+                what = "this is a dataset, not a file of positions (.npy, .json, or one position in each line)"
+                raise CorruptFileError(f"{path}: {what}") from None
             raise CorruptFileError(f"{path}: this is not JSON: {error}") from None
     values: Any = said.get("positions") if isinstance(said, dict) else said  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
     if not isinstance(values, list):
