@@ -112,7 +112,7 @@ def test_an_option_that_does_not_exist_is_named(data, tmp_path):
 
 def test_an_existing_output_is_kept(data, tmp_path):
     (tmp_path / "out").mkdir()
-    with pytest.raises(FileExistsError, match="to replace it: overwrite"):
+    with pytest.raises(FileExistsError, match="replace it with overwrite=True"):
         jp.Dataset.load(data).export(tmp_path / "out", workers=1)
 
 
