@@ -57,7 +57,11 @@ def run_options(function: F) -> F:
         ),
         click.option("--ray-address", metavar="ADDRESS", help="The cluster: auto, local or HOST:PORT."),
         click.option("--memory", metavar="SIZE", help="Memory that one worker may use, such as 4GB."),
-        click.option("--work-dir", type=click.Path(), help="Where unfinished work is kept; OUT.work if not given."),
+        click.option(
+            "--work-dir",
+            type=click.Path(),
+            help="Where finished blocks and the log are kept; OUT.work if not given.",
+        ),
         click.option("--max-bad-rows", type=click.IntRange(0), help="More rows that fail make the exit code 1."),
         click.option(
             "--progress", type=click.Choice(["auto", "plain", "none"]), default="auto", help="How to show it."
@@ -97,6 +101,9 @@ def print_result(result: RunResult, *, as_json: bool) -> int:
             f"{one.operator:{width}} {one.rows_in:>10,} {one.rows_out:>10,} {one.bad_rows:>7,} {one.seconds:>9.2f} "
             f"{rate:>11} {memory:>9}"
         )
+    for one in result.operators:
+        if one.counts:
+            click.echo(f"{one.operator}: {', '.join(f'{count:,} {name}' for name, count in one.counts.items())}")
     resumed = ", resumed" if result.resumed else ""
     click.echo(
         f"{result.path}: {result.rows_out:,} of {result.rows_in:,} samples, {natural_size(result.bytes)}, "

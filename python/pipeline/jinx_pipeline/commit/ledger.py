@@ -26,7 +26,7 @@ class BadRow:
     row: int
     operator: str
     error: str
-    trace: str = ""
+    trace: str = field(default="", repr=False)
     source: str = ""
 
     @property
@@ -177,6 +177,11 @@ class Ledger:
         for key in sorted(self._pieces):
             for piece in self.pieces(*key):
                 yield key, piece
+
+    def lost_parts(self) -> list[str]:
+        """The committed parts that are no longer in the working directory, such as those that became shards."""
+        names = [piece.receipt.part for _, piece in self.all_pieces()]
+        return [name for name in names if name is not None and not (self._work_dir.parts / name).exists()]
 
     def bad_rows(self) -> list[BadRow]:
         """All rows that are in no output because something failed on them."""

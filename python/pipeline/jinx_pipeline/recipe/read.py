@@ -77,6 +77,8 @@ class _Checker:
     def _options(self, root: Located, overrides: Mapping[str, Any]) -> Options:
         values = self._values(root, Options, skip=_SECTIONS)
         values |= {name: value for name, value in overrides.items() if value is not None}
+        if overrides.get("ray_address") is not None and values.get("engine", "local") == "local":
+            self._problems.append((Place(), "ray_address is for the engine ray: engine='ray' (--engine ray)"))
         for path in values.get("custom_operators", ()):
             try:
                 load_file(path)
@@ -128,10 +130,13 @@ class _Checker:
                 found.append(SourceSpec(one.value))
             elif isinstance(one.value, dict) and isinstance(one.value.get("path"), str):
                 self._refuse_unknown(one, [field.name for field in fields(SourceSpec)], "a source")
-                found.append(SourceSpec(**self._values(one, SourceSpec)))
+                try:
+                    found.append(SourceSpec(**self._values(one, SourceSpec)))
+                except ValueError as error:
+                    self._problems.append((one.place, str(error)))
             else:
                 self._problems.append((one.place, "a path, or a mapping with path, weight and max_samples"))
-        if not found and several is not None:
+        if several is not None and not several.value:
             self._problems.append((several.place, "a list of sources"))
         return found
 
@@ -222,7 +227,7 @@ class _Checker:
             if kind is not None:
                 refuse_other_name(path, kind)
             return Export(path, kind or kind_of(path), **more)
-        except ValueError as error:
+        except (TypeError, ValueError) as error:
             self._problems.append((place, str(error)))
             return None
 
