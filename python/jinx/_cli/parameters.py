@@ -20,13 +20,20 @@ class Count(click.ParamType):  # pyright: ignore[reportMissingTypeArgument] - ge
 
     name = "n"
 
+    def __init__(self, least: int = 0) -> None:
+        self.least = least
+
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         """The number."""
-        return click.IntRange(0, 2**63 - 1).convert(value, param, ctx)
+        number = click.IntRange(0, 2**63 - 1).convert(value, param, ctx)
+        if number < self.least:
+            self.fail(f"{number} is not at least {self.least}", param, ctx)
+        return number
 
 
 PATH = PathWithCompletion()
 COUNT = Count()
+AT_LEAST_ONE = Count(1)
 
 
 WHERE = click.option(

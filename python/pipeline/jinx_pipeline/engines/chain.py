@@ -82,7 +82,7 @@ class Chain:
         self.busy_with(name)
         try:
             return [(batch, call(batch))]
-        except (Exception, SystemExit) as error:
+        except (Exception, SystemExit, KeyboardInterrupt) as error:  # Ctrl-C reaches the driver alone
             if concerns_all_rows(error):
                 raise
             wait = getattr(error, "retry_after", None)
