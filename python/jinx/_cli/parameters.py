@@ -20,13 +20,17 @@ class Count(click.ParamType):  # pyright: ignore[reportMissingTypeArgument] - ge
 
     name = "n"
 
+    def __init__(self, bits: int = 63) -> None:
+        self._largest = (1 << bits) - 1
+
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         """The number."""
-        return click.IntRange(0, 2**63 - 1).convert(value, param, ctx)
+        return click.IntRange(0, self._largest).convert(value, param, ctx)
 
 
 PATH = PathWithCompletion()
 COUNT = Count()
+SEED = Count(bits=64)
 
 
 WHERE = click.option(
