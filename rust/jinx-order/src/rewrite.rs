@@ -1,5 +1,6 @@
 //! Writes samples in their new order, in one pass or in two.
 
+use crate::buckets::Buckets;
 use crate::order::Order;
 use crate::plan::Plan;
 use crate::scatter::{Runs, file_bytes};
@@ -11,12 +12,15 @@ use jinx_format::read::shard::{OpenOptions, Shard, Verify};
 use jinx_format::write::dataset::DatasetWriter;
 use jinx_format::write::encode::RowEncoder;
 use jinx_format::write::plain_lines::PlainLines;
+use jinx_format::write::row_form::RowForm;
 use std::ops::Range;
 
 /// Samples to write between two checks for an interrupt.
 const BLOCK: u64 = 8192;
 /// Lines to copy between two checks for an interrupt. Copying a line takes little time.
 const BLOCK_OF_LINES: u64 = 512 << 10;
+/// Samples that show the form of all.
+const FIRST: u64 = 4096;
 
 /// The samples to rewrite, by position. Any thread can read them.
 pub trait Samples: Sync {
@@ -67,6 +71,31 @@ impl Rewrite<'_> {
     }
 }
 
+impl Rewrite<'_> {
+    /// The samples as lines, if the output has all of them.
+    fn all_lines(&self) -> Option<&PlainLines<'_>> {
+        let lines = self.samples.lines()?;
+        let is_all =
+            self.view.is_none() && self.order.len() == lines.len() && lines.len() == self.samples.count();
+        is_all.then_some(lines)
+    }
+
+    /// The samples at the start of the output, enough to know the form of all.
+    fn first_positions(&self) -> Result<Vec<u64>> {
+        let mut positions = Vec::new();
+        self.positions(0..self.order.len().min(FIRST), &mut positions)?;
+        Ok(positions)
+    }
+
+    /// The samples of a block of the output.
+    fn block_positions(&self, block: u64, form: &RowForm) -> Result<Vec<u64>> {
+        let start = block.saturating_mul(form.block_rows());
+        let mut positions = Vec::new();
+        self.positions(start..self.order.len().min(start.saturating_add(form.block_rows())), &mut positions)?;
+        Ok(positions)
+    }
+}
+
 /// Counts the samples of all passes, and tells the caller, who can stop the work.
 pub struct Progress<'p> {
     done: u64,
@@ -96,6 +125,14 @@ pub fn rewrite(
     match plan {
         Plan::OnePass => {
             let mut progress = Progress { done: 0, total: samples, tell };
+            if let Some(lines) = job.all_lines()
+                && let Some(form) = writer.form_of(lines, &job.first_positions()?)?
+            {
+                let gather = |block| lines.gather(&job.block_positions(block, &form)?, &form);
+                let blocks = samples.div_ceil(form.block_rows());
+                writer.write_form(&form, (blocks, &gather), &mut |rows| progress.add(rows))?;
+                return Ok(0);
+            }
             let mut positions = Vec::new();
             for range in blocks(samples, job.samples.lines().is_some()) {
                 job.positions(range.clone(), &mut positions)?;
@@ -111,6 +148,15 @@ pub fn rewrite(
         }
         Plan::TwoPasses { runs } => {
             let mut progress = Progress { done: 0, total: samples.saturating_mul(2), tell };
+            if let Some(lines) = job.all_lines()
+                && let Some(form) = writer.form_of(lines, &job.first_positions()?)?
+                && let Some(buckets) = Buckets::create(job, lines, &form, job.scratch.directory()?)?
+            {
+                buckets.fill(job.order, &mut |rows| progress.add(rows))?;
+                let arrange = |number| buckets.arrange(number);
+                writer.write_form(&form, (buckets.count(), &arrange), &mut |rows| progress.add(rows))?;
+                return Ok(buckets.file_bytes());
+            }
             let runs = Runs::divide(job, runs, job.scratch.directory()?)?;
             let options = writer.options().clone();
             runs.write(job, &options, &mut progress)?;

@@ -133,6 +133,45 @@ def test_analyze_then_sweep_thresholds_without_measuring_again(folder):
     assert [one["n"] for one in rows_of(folder / "out.jinx")] == kept
 
 
+def test_statistics_of_another_input_are_refused(folder, capsys):
+    path = recipe(folder, [{"text_length_filter": {"max_len": 60}}])
+    assert run(["analyze", path]) == 0
+    write_input(folder / "b.jinx", 50)
+    capsys.readouterr()
+    for more in (["--in", "b.jinx"], ["--text", "n"]):
+        assert run(["run", path, "--from-stats", "stats.jinx", *more]) == 2
+        assert "the statistics in stats.jinx are not of" in capsys.readouterr().err
+    assert not (folder / "out.jinx").exists()
+    assert run(["run", path, "--from-stats", "stats.jinx", "--in", str(folder / "in.jinx")]) == 0
+
+
+def test_dialogs_are_never_converted_onto_their_input(folder, capsys):
+    line = '{"messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]}\n'
+    (folder / "m.jsonl").write_text(line)
+    words = ["m.jsonl", "--from", "messages", "--to", "alpaca", "--overwrite"]
+    assert run(["convert-dialog", "m.jsonl", *words]) == 2
+    assert "is also an input" in capsys.readouterr().err
+    assert (folder / "m.jsonl").read_text() == line
+
+
+def test_a_dataset_without_samples_is_analyzed(folder, capsys):
+    write_input(folder / "none.jinx", 0)
+    path = recipe(folder, [{"text_length_filter": {"max_len": 60}}], dataset="none.jinx")
+    assert run(["analyze", path]) == 0, capsys.readouterr().err
+    assert (folder / "report.html").exists()
+
+
+def test_a_run_that_too_many_bad_rows_stopped_stays_stopped(folder):
+    steps = [{"fragile_mapper": {"raises": list(range(20))}}]
+    path = recipe(folder, steps, custom_operators=["wrong.py"], stop_after_bad=5)
+    for _ in range(2):
+        done = apart("run", path)
+        assert done.returncode == 1
+        assert "repair the cause and start over" in done.stderr
+        assert "run the same command again" not in done.stderr
+    assert not (folder / "out.jinx").exists()
+
+
 def test_ops_lists_finds_and_describes(capsys):
     assert run(["ops"]) == 0
     assert "clean_links_mapper" in capsys.readouterr().out
@@ -187,3 +226,21 @@ def test_the_error_of_a_row_is_one_line(folder, capsys):
     step = {"python_file_mapper": {"file_path": "mine.py", "function_name": "f"}}
     assert run(["run", recipe(folder, [step], workers=1)]) == 1
     assert "row 0: python_file_mapper: ValueError: one two\n" in capsys.readouterr().err
+
+
+def test_convert_dialog_there_and_back(folder, capsys):
+    turns = [{"from": "human", "value": "What is it?"}, {"from": "gpt", "value": "A cat."}]
+    records = [{"id": str(n), "conversations": turns} for n in range(3)]
+    (folder / "llava.jsonl").write_text("".join(json.dumps(one) + "\n" for one in records))
+    assert run(["convert-dialog", "llava.jsonl", "chat.jinx", "--from", "llava", "--to", "messages"]) == 0
+    assert "3 samples" in capsys.readouterr().err
+    assert rows_of(folder / "chat.jinx")[0]["messages"] == [
+        {"role": "user", "content": "What is it?"},
+        {"role": "assistant", "content": "A cat."},
+    ]
+    assert run(["convert-dialog", "chat.jinx", "back.jsonl", "--from", "messages", "--to", "llava"]) == 0
+    assert [json.loads(line) for line in (folder / "back.jsonl").read_text().splitlines()] == records
+    assert run(["convert-dialog", "llava.jsonl", "no.jinx", "--from", "alpaca", "--to", "messages"]) != 0
+    assert "llava.jsonl: sample 0: " in capsys.readouterr().err
+    assert not (folder / "no.jinx").exists()
+    assert run(["convert-dialog", "llava.jsonl", "no.jinx", "--from", "lava", "--to", "messages"]) == 2

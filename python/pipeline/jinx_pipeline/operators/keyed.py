@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
     Positions = npt.NDArray[np.int64]
 
+# What a task needs for each: the key, its position, and their order.
+_BYTES_OF_A_KEY = 128
+
 
 @dataclass(frozen=True)
 class Decision:
@@ -46,14 +49,22 @@ class Keys:
         tables: Those that `signatures` made, in the order of the samples. They may be read from files again each time.
         folder: For temporary files.
         other: The keys of the dataset that a join adds.
+        memory: Bytes that a task may use; None: no limit.
     """
 
     tables: Sequence[pa.Table]
     folder: str
     other: Sequence[pa.Table] = ()
+    memory: int | None = None
 
     def __len__(self) -> int:
         return sum(table.num_rows for table in self.tables)
+
+    def shares_of(self, rows: int, most: int) -> int:
+        """Into how many tasks so many keys are divided, so that each has `most` of them, or what fits its memory."""
+        if self.memory is not None:
+            most = max(min(most, self.memory // 2 // _BYTES_OF_A_KEY), 1)
+        return max(-(-rows // most), 1)
 
     def placed(self) -> Iterator[tuple[int, pa.Table]]:
         """Each table with the position of its first sample."""
@@ -86,6 +97,11 @@ class Divided(Keyed):
     def decide(self, keys: Keys, found: Sequence[pa.Table]) -> Decision:
         """The decision, from what the tasks have found, in their order."""
 
+    @property
+    def other(self) -> tuple[str, Keyed] | None:
+        """The path of a dataset whose keys are needed as well, and what computes them; None: there is none."""
+        return None
+
     def looks(self, keys: Keys) -> list[pa.Table]:
         """What all tasks find, in this process."""
         shares = self.shares(keys)
@@ -103,3 +119,15 @@ class Divided(Keyed):
         """What a decision makes of a batch that holds all samples."""
         del ctx
         return batch.take(decision.order)
+
+
+class Edits:
+    """A global operator that also edits each sample, when it has decided."""
+
+    @abstractmethod
+    def editor(self, keys: str) -> Operator:
+        """The edit, as an operator of the next segment.
+
+        Args:
+            keys: The file (.npy) with the `keys` of the decision.
+        """

@@ -9,6 +9,7 @@ import jinx
 from jinx._sizes import natural_size
 from jinx_pipeline.operators.keyed import Divided
 from jinx_pipeline.plan.inputs import columns_of_first_samples, named_at, needs_conversion, refuse_input_as_output
+from jinx_pipeline.plan.media_root import with_media_root
 from jinx_pipeline.plan.planner import SegmentPlan, block_rows, cut, refuse_impossible, segments_of
 from jinx_pipeline.plan.probe import probe_rates
 from jinx_pipeline.plan.source import OpenSource, Source
@@ -27,6 +28,7 @@ def describe(recipe: Recipe) -> dict[str, Any]:
     from jinx_pipeline.engines.engine import opened_engine
     from jinx_pipeline.run import work_dir_of
 
+    recipe = with_media_root(recipe)
     inputs: list[dict[str, Any]] = []
     for source, place in zip_longest(recipe.sources, recipe.source_places):
         with named_at(place):

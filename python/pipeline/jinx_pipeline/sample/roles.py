@@ -28,7 +28,8 @@ class Roles:
         audio_token: The same for audios.
         video_token: The same for videos.
         chunk_end: Ends a chunk of a text. A chunk goes with the media whose tokens it holds.
-        media_root: What relative paths of media start from; None is the working directory.
+        media_root: What relative paths of media start from; None is the folder of the input, or without one (samples in
+            memory, inputs in several folders) the working directory.
         url_hosts: The hosts from which media behind URLs may be read; none unless they are named.
         url_seconds: How long a server may take for each answer and each piece of it.
         url_bytes: The largest medium that is read from a URL.

@@ -1,0 +1,25 @@
+"""Where relative paths of media start from, if the recipe does not say."""
+
+from dataclasses import replace
+from pathlib import Path
+
+from jinx_pipeline.recipe.model import Recipe
+
+
+def with_media_root(recipe: Recipe) -> Recipe:
+    """The recipe with the folder of its input as `media_root`; as it is where inputs lie in several folders."""
+    folders = {_folder(source.path) for source in recipe.sources}
+    if recipe.roles.media_root is not None or len(folders) != 1 or None in folders:
+        return recipe
+    return replace(recipe, roles=replace(recipe.roles, media_root=str(folders.pop())))
+
+
+def _folder(path: str) -> Path | None:
+    """The folder of a file, a directory itself, and of a pattern what comes before it; None for a URL."""
+    if "://" in path:
+        return None
+    found = Path(path).absolute()
+    for part in (found, *found.parents):
+        if not any(one in part.name for one in "*?[") and part.is_dir():
+            return part
+    return None

@@ -1,0 +1,48 @@
+"""Exports in formats of others, read without our readers where that is possible."""
+
+import json
+import tarfile
+
+import pytest
+
+import jinx
+import jinx_pipeline as jp
+
+IMAGE = b"\xff\xd8\xff\xe0 not really a picture"
+
+
+@pytest.fixture
+def flow(tmp_path):
+    with jinx.Writer(tmp_path / "in.jinx") as writer:
+        writer.write_many({"n": n, "text": f"text {n}", "jpg": IMAGE + bytes([n])} for n in range(30))
+    return jp.Dataset.load(tmp_path / "in.jinx").process(lambda sample: sample if sample["n"] % 3 else None)
+
+
+def test_an_export_to_webdataset_is_a_tar_of_files(flow, tmp_path):
+    result = flow.export(tmp_path / "out.tar", workers=2, block_rows=7)
+    kept = [n for n in range(30) if n % 3]
+    assert result.rows_out == len(kept)
+    with tarfile.open(tmp_path / "out.tar") as tar:
+        files = {one.name: tar.extractfile(one).read() for one in tar if one.isfile()}
+    keys = list(dict.fromkeys(name.split(".")[0] for name in files))
+    assert len(keys) == len(kept)
+    assert [files[f"{key}.jpg"] for key in keys] == [IMAGE + bytes([n]) for n in kept]
+    assert [json.loads(files[f"{key}.json"])["n"] for key in keys] == kept
+
+
+def test_an_export_to_mds_has_an_index_of_its_shards(flow, tmp_path):
+    result = flow.export(tmp_path / "out", kind="mds", workers=2, block_rows=7)
+    assert result.rows_out == 20
+    index = json.loads((tmp_path / "out" / "index.json").read_text())
+    assert sum(shard["samples"] for shard in index["shards"]) == 20
+    assert {"n", "text", "jpg"} <= set(index["shards"][0]["column_names"])
+    assert [(one["n"], one["text"], one["jpg"]) for one in jinx.open(tmp_path / "out")] == [
+        (n, f"text {n}", IMAGE + bytes([n])) for n in range(30) if n % 3
+    ]
+
+
+def test_mosaicml_streaming_reads_an_export_to_mds(flow, tmp_path):
+    streaming = pytest.importorskip("streaming", reason="mosaicml-streaming is not installed")
+    flow.export(tmp_path / "out", kind="mds", workers=2, block_rows=7)
+    theirs = streaming.StreamingDataset(local=str(tmp_path / "out"), shuffle=False, batch_size=1)
+    assert [one["n"] for one in theirs] == [n for n in range(30) if n % 3]

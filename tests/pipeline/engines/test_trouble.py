@@ -1,0 +1,74 @@
+"""Runs in which the disk fills or media vanish: a clear message, and nothing of what was done is done again."""
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import jinx
+import jinx_pipeline as jp
+from jinx_pipeline.engines.driver import StoppedError
+from pipeline.made import rows_of
+
+
+@pytest.fixture
+def small_disk(tmp_path) -> Iterator[Path]:
+    """A file system of 4 MB."""
+    place = tmp_path / "small"
+    place.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(place)]
+    if os.geteuid() != 0 or subprocess.run(command, capture_output=True, check=False).returncode:
+        pytest.skip("mounting a small file system needs root")
+    try:
+        yield place
+    finally:
+        subprocess.run(["umount", str(place)], check=True)
+
+
+def test_a_full_disk_stops_the_run_and_it_goes_on_when_there_is_room(small_disk, tmp_path):
+    with jinx.Writer(tmp_path / "in.jinx") as writer:
+        writer.write_many({"text": "x" * 20_000, "n": n} for n in range(400))
+    flow = jp.Dataset.load(tmp_path / "in.jinx").process([jp.ops.CleanLinksMapper(), jp.ops.TextLengthFilter()])
+    options = {"workers": 2, "block_rows": 20, "work_dir": str(small_disk / "work")}
+    with pytest.raises((StoppedError, OSError), match="No space left on device"):
+        flow.export(tmp_path / "out", **options)
+    assert not (tmp_path / "out").exists()
+    subprocess.run(["mount", "-o", "remount,size=64m", str(small_disk)], check=True)
+    events = small_disk / "work" / "events.jsonl"
+    before = events.read_bytes().count(b"\n") if events.exists() else 0
+    result = flow.export(tmp_path / "out", **options)
+    assert result.resumed
+    assert result.ok
+    assert [one["n"] for one in rows_of(tmp_path / "out")] == list(range(400))
+    again = [json.loads(line) for line in events.read_text().splitlines()[before:] if '"block"' in line]
+    assert 0 < len({one["block"] for one in again if one["kind"] == "block"}) < 20
+
+
+def test_media_that_vanish_cost_their_rows_alone(tmp_path):
+    pictures = tmp_path / "pictures"
+    pictures.mkdir()
+    for n in range(40):
+        Image.fromarray(np.full((8, 8 + n, 3), n, dtype=np.uint8)).save(pictures / f"{n}.png")
+    source = tmp_path / "in.jsonl"
+    source.write_text("".join(json.dumps({"n": n, "images": [f"pictures/{n}.png"]}) + "\n" for n in range(40)))
+    flow = jp.Dataset.load(source).process(jp.ops.ImageShapeFilter(min_width=1))
+    for n in (3, 17):
+        (pictures / f"{n}.png").unlink()
+    with pytest.warns(jp.BadRowsWarning, match="2 of 40 rows"):
+        result = flow.export(tmp_path / "out.jinx", workers=1)
+    assert sorted((one.row, one.operator) for one in result.bad_rows) == [
+        (3, "image_shape_filter"),
+        (17, "image_shape_filter"),
+    ]
+    assert all("pictures/3.png" in one.error or "pictures/17.png" in one.error for one in result.bad_rows)
+    assert result.rows_out == 38
+    shutil.rmtree(pictures)
+    with pytest.warns(jp.BadRowsWarning, match="40 of 40 rows"):
+        result = flow.export(tmp_path / "none.jinx", workers=1)
+    assert (result.rows_out, len(result.bad_rows)) == (0, 40)
