@@ -134,7 +134,8 @@ impl FileKind {
     pub fn hint(self, path: &Path) -> Option<String> {
         let convert = |from: &str, ending: &str| {
             let known = path.to_string_lossy().ends_with(ending);
-            let from = if known || from.is_empty() { String::new() } else { format!(" --input-format {from}") };
+            let from =
+                if known || from.is_empty() { String::new() } else { format!(" --input-format {from}") };
             Some(format!("run: jinx convert {} {}{from}", quoted(path), quoted(&target(path))))
         };
         let directory =
