@@ -124,11 +124,12 @@ def test_join_refuses_positions_of_two_datasets(capsys):
         (["join", "a.npy"], "join what?"),
         (["identity", "base.jinx", "a.npy", "--percentage", "50"], "where 0.5 is one half"),
         (["identity", "base.jinx", "a.npy", "--percentage", "0.5", "--number", "1"], "contradict each other"),
-        (["identity", "base.jinx", "a.npy", "--every", "0"], "every=0 is not at least 1"),
-        (["identity", "base.jinx", "base.jinx"], "exists"),
+        (["identity", "base.jinx", "a.npy", "--every", "0"], "'--every': 0 is not at least 1"),
+        (["identity", "base.jinx", "there.npy"], "exists"),
     ],
 )
 def test_what_cannot_be_done(words, said, capsys):
+    Path("there.npy").touch()
     assert run(["index", *words]) == 2
     assert said in capsys.readouterr().err
     assert not Path("a.npy").exists()
@@ -173,7 +174,8 @@ def test_the_help_of_every_command(capsys):
 
 
 def test_neither_inputs_nor_each_other_are_replaced(capsys):
-    for words in (["identity", "base.jinx", "base.jinx"], ["shuffle", "base.jinx", "./base.binx"]):
+    jinx.convert("base.jinx", "lines.jsonl")
+    for words in (["identity", "lines.jsonl", "lines.jsonl"], ["shuffle", "lines.jsonl", "./lines.jsonl"]):
         before = Path(words[-1]).read_bytes()
         assert run(["index", *words, "--overwrite"]) == 2
         assert "also an input" in capsys.readouterr().err
@@ -198,3 +200,11 @@ def test_an_error_of_the_function_names_the_sample(capsys):
     assert "ZeroDivisionError in the key function at sample 3" in capsys.readouterr().err
     assert run(["index", "identity", "base.jinx", ""]) != 0
     assert "empty name" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("arguments", [["x.jinx"], ["x.BINX"], ["a.npy", "--remainder", "x.jinx"]])
+def test_positions_never_take_the_name_of_a_dataset(arguments, capsys):
+    Path("in.txt").write_text("0\n1\n")
+    assert run(["index", "slice", "in.txt", *arguments]) == 2
+    assert "the name of a dataset's file" in capsys.readouterr().err
+    assert sorted(one.name for one in Path().iterdir()) == ["base.binx", "base.jinx", "in.txt"]

@@ -1,7 +1,7 @@
 """The dataset: samples by position, views, columns, and exports to other libraries."""
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Self, overload
 
 from jinx import _core
@@ -173,13 +173,13 @@ class Dataset(Base):
         """
         return selection.shuffle(self, seed)
 
-    def sort(self, key: Key, *, reverse: bool = False) -> Self:
+    def sort(self, key: Key | Sequence[Key], *, reverse: bool = False) -> Self:
         """The samples ordered by a key; equal ones keep their order, those without a value (or NaN) come last.
 
         Args:
             key: A column or path as for `column`, its length (`"len(messages)"`), either with a minus sign for
-                descending order (`"-score"`), or a function of the sample. An indexed column is sorted without
-                reading rows.
+                descending order (`"-score"`), or a function of the sample; or several of these, where the second
+                decides where the first are equal. An indexed column is sorted without reading rows.
             reverse: Reverse the order.
 
         Raises:

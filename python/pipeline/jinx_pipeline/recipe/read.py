@@ -77,6 +77,8 @@ class _Checker:
     def _options(self, root: Located, overrides: Mapping[str, Any]) -> Options:
         values = self._values(root, Options, skip=_SECTIONS)
         values |= {name: value for name, value in overrides.items() if value is not None}
+        if overrides.get("ray_address") is not None and values.get("engine", "local") == "local":
+            self._problems.append((Place(), "ray_address is for the engine ray: engine='ray' (--engine ray)"))
         for path in values.get("custom_operators", ()):
             try:
                 load_file(path)
@@ -225,7 +227,7 @@ class _Checker:
             if kind is not None:
                 refuse_other_name(path, kind)
             return Export(path, kind or kind_of(path), **more)
-        except ValueError as error:
+        except (TypeError, ValueError) as error:
             self._problems.append((place, str(error)))
             return None
 

@@ -5,6 +5,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+from jinx_pipeline.commit.publish import refuse_other_name
 from jinx_pipeline.commit.work_dir import publish_text
 from jinx_pipeline.operators.filter import Filter
 from jinx_pipeline.plan.inputs import content_of
@@ -23,6 +24,7 @@ def measurable(recipe: Recipe, out: str) -> Recipe:
         if step.operator.kind in GLOBAL_KINDS or step.operator.kind == "splitter":
             break
         steps.append(step)
+    refuse_other_name(out, "view")
     export = Export(out, "view", keep_stats=True, overwrite=True)
     return replace(recipe, steps=tuple(steps), export=export, measure_only=True)
 
