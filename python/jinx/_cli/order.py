@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from jinx._cli.keywords import keyword_options
-from jinx._cli.parameters import AT_LEAST_ONE, COUNT, PATH, SEED, examples, names, print_json
+from jinx._cli.parameters import AT_LEAST_ONE, PATH, SEED, examples, names, print_json
 from jinx._rewrite.options import OrderOptions
 
 if TYPE_CHECKING:
