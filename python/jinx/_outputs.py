@@ -5,6 +5,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import PurePath
 from typing import Any
 
+_SIDECAR = b"\x89BINX\r\n\x1a"  # how a sidecar begins
+
 
 def output_name(out: str | os.PathLike[str]) -> str:
     """The name of an output as a string.
@@ -47,10 +49,23 @@ def refuse_existing(path: str) -> None:
     """Refuse an existing output, which is replaced only when the caller asks for it.
 
     Raises:
-        FileExistsError: The name exists.
+        FileExistsError: The name exists, or that of its sidecar, with somebody else's data.
     """
+    advice = "replace it with overwrite=True (--overwrite), or choose another name"
     if os.path.lexists(path):
-        raise FileExistsError(f"{path} exists; replace it with overwrite=True (--overwrite), or choose another name")
+        raise FileExistsError(f"{path} exists; {advice}")
+    sidecar = f"{path.removesuffix('jinx')}binx"
+    # A sidecar without its main file is what a killed process left; any other file is somebody's.
+    if path.endswith(".jinx") and os.path.lexists(sidecar) and not _is_sidecar(sidecar):
+        raise FileExistsError(f"{sidecar} exists, and is not a sidecar of JINX; {advice}")
+
+
+def _is_sidecar(path: str) -> bool:
+    try:
+        with open(path, "rb") as file:  # noqa: PTH123 - str in, str out
+            return file.read(len(_SIDECAR)) == _SIDECAR
+    except OSError:
+        return False
 
 
 def refuse_input(out: str, inputs: Iterable[str]) -> None:

@@ -220,10 +220,17 @@ def write_positions(path: str | os.PathLike[str], values: Any, origin: Origin | 
 def appearing_after(path: str, values: Any, origin: Origin | None) -> Generator[None]:
     """As `write_positions`, but the file appears when what is done meanwhile has succeeded, and only then."""
     directory, name = os.path.split(path)
-    # A name that `jinx clean` knows.
+    # The hidden name that publishing uses, too: what a kill leaves, the next run replaces.
     ready = os.path.join(directory, f".{name}.tmp")  # noqa: PTH118 - str in, str out
-    _core.publish_file(ready, _encoded(name, values, origin))
     try:
+        try:
+            with open(ready, "wb") as file:  # noqa: PTH123
+                file.write(_encoded(name, values, origin))
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:
+            error.filename = path
+            raise
         yield
         os.replace(ready, path)  # noqa: PTH105
     finally:

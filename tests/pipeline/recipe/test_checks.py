@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+import jinx
 import jinx_pipeline as jp
 from jinx_pipeline.cli.program import run
 from jinx_pipeline.recipe.read import recipe_of
@@ -67,3 +68,31 @@ def test_a_trial_prints_json(flow, capsys):
 def test_a_trial_says_why_a_row_was_dropped(flow, capsys):
     assert run(["run", "recipe.yaml", "--limit", "20"]) == 0
     assert "(text_len is 6" in capsys.readouterr().out
+
+
+def test_an_imported_recipe_never_replaces_its_source(flow, tmp_path, capsys):
+    theirs = tmp_path / "theirs.yaml"
+    theirs.write_text("dataset_path: in.jinx\nnp: 4\nprocess: [text_length_filter]\n")
+    assert run(["import-recipe", "theirs.yaml", "theirs.yaml", "--overwrite"]) == 2
+    assert "is also an input" in capsys.readouterr().err
+    assert run(["import-recipe", "theirs.yaml", "ours.yaml"]) == 0
+    said = capsys.readouterr().err
+    assert "write workers: 4" in said
+    assert "ours.yaml: 1 operator, 1 remark\n" in said
+
+
+def test_numbers_have_no_limits_unless_given():
+    rows = [{"n": n} for n in (1e19, -1e19, float("inf"), 3)]
+    assert jp.create("specified_numeric_field_filter", field_key="n")(rows) == rows
+
+
+def test_somebody_elses_sidecar_is_kept(flow, tmp_path):
+    foreign = tmp_path / "fb.binx"
+    foreign.write_text("mine")
+    for write in (lambda: flow.export("fb.jinx"), lambda: jinx.Writer("fb.jinx"), lambda: jinx.convert([], "fb.jinx")):
+        with pytest.raises(FileExistsError, match=r"fb\.binx exists, and is not a sidecar of JINX"):
+            write()
+    assert foreign.read_text() == "mine"
+    # What a killed writer leaves is no obstacle.
+    foreign.write_bytes((tmp_path / "in.binx").read_bytes())
+    assert flow.export("fb.jinx", workers=1).rows_out == 20
