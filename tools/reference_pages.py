@@ -141,7 +141,7 @@ def _meanings(cls: type) -> dict[str, str]:
 
 
 def _value(default: Any) -> str:
-    return "no limit" if default in (sys.maxsize, float("inf")) else repr(default)
+    return "no limit" if default in (sys.maxsize, float("inf"), -float("inf")) else repr(default)
 
 
 def _cell(text: str) -> str:

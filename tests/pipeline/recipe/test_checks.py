@@ -96,3 +96,34 @@ def test_somebody_elses_sidecar_is_kept(flow, tmp_path):
     # What a killed writer leaves is no obstacle.
     foreign.write_bytes((tmp_path / "in.binx").read_bytes())
     assert flow.export("fb.jinx", workers=1).rows_out == 20
+
+
+def test_all_mistakes_of_an_operator_are_reported():
+    wrong = {"min_len": "70", "maxlen": 3, "max_len": "x"}
+    with pytest.raises(jp.RecipeError) as found:
+        recipe_of({"dataset": "in.jinx", "process": [{"text_length_filter": wrong}]})
+    assert len(found.value.problems) == 3
+
+
+def test_parameters_of_a_check_are_a_mapping():
+    with pytest.raises(jp.RecipeError, match=r"write required_columns: \{columns: \.\.\.\}"):
+        recipe_of({"dataset": "in.jinx", "validators": [{"required_columns": ["text"]}]})
+
+
+@pytest.mark.parametrize("name", ["webb-en", "web_en"])
+def test_the_nearest_shipped_recipe_is_named(flow, capsys, name):
+    assert run(["run", name, "--in", "in.jinx", "--out", "out.jinx"]) == 2
+    assert "did you mean 'web-en'?" in capsys.readouterr().err
+
+
+def test_missing_columns_and_statistics(flow, tmp_path, capsys):
+    jinx.convert([{"a.b": "x"}], "dots.jinx")
+    with pytest.raises(jp.RecipeError, match=r"""a name with a dot is quoted: '"a\.b"'"""):
+        jp.Dataset.load("dots.jinx", text="a").process("clean_links_mapper").export("out.jinx")
+    assert run(["run", "recipe.yaml", "--from-stats", "nope.jinx"]) == 2
+    assert "nope.jinx: no such file" in capsys.readouterr().err
+
+
+def test_a_parameter_without_a_limit_says_so(capsys):
+    assert run(["ops", "text_length_filter"]) == 0
+    assert "max_len: int, default no limit" in capsys.readouterr().out

@@ -1,6 +1,7 @@
 """Measuring a dataset with the filters of a recipe, and using what was measured."""
 
 import json
+import os
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -56,6 +57,8 @@ def from_stats(recipe: Recipe, path: str) -> Recipe:
         ValueError: The statistics are of another input.
     """
     known = _facts_path(path)
+    if not os.path.lexists(path):
+        raise FileNotFoundError(f"{path}: no such file; make it with: jinx-pipeline analyze RECIPE --out {path}")
     if not known.exists():
         raise FileNotFoundError(f"{path} has no statistics; make them with: jinx-pipeline analyze RECIPE --out {path}")
     facts = json.loads(known.read_text("utf-8"))
