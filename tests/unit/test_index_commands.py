@@ -143,6 +143,25 @@ def test_split_of_the_inputs():
     assert len(positions("a.npy")) == 8
     assert run(["index", "shuffle", "both", "b.npy", "--split", "train"]) == 0
     assert sorted(positions("b.npy")) == [0, 1, 2, 3]
+    assert run(["select", "both", "c.jinx", "--positions", "b.npy", "--split", "train"]) == 0
+    chosen = jinx.open("both", split="train").select(positions("b.npy"))
+    assert list(jinx.open("c.jinx")["id"]) == list(chosen["id"])
+    jinx.select("both", "d.jinx", [3], split="test")
+    assert jinx.open("d.jinx")[0]["id"] == jinx.open("both", split="test")[3]["id"]
+    assert jinx.open("both").info().split is None
+
+
+def test_a_split_that_is_not_there(capfd):
+    Path("both").mkdir()
+    for name in ("train", "test"):
+        samples.write(Path("both", f"{name}.jinx"), count=4, split=name)
+    with pytest.raises(jinx.MismatchError, match=r'no split "tset" here; there are: test, train'):
+        jinx.open("both", split="tset")
+    assert run(["index", "random", "both", "a.npy", "--split", "tset"]) != 0
+    assert "there are: test, train" in capfd.readouterr().err
+    samples.write("none.jinx", count=1)
+    with pytest.raises(jinx.MismatchError, match="belong to no split"):
+        jinx.open("none.jinx", split="train")
 
 
 def test_the_help_of_every_command(capsys):

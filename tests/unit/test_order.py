@@ -350,6 +350,8 @@ def test_commands(source, tmp_path, capfd):
     assert run(["shuffle", str(source), out, "--seed", "3", "--memory", "20kB", "--json"]) == 0
     said = json.loads(capfd.readouterr().out)
     assert (said["samples"], said["plan"], said["seed"]) == (700, "two passes", 3)
+    assert run(["shuffle", str(source), out, "--overwrite", "--seed", str(2**64 - 1), "--json"]) == 0
+    assert json.loads(capfd.readouterr().out)["seed"] == 2**64 - 1
     assert run(["shuffle", str(source), out]) == 2
     assert "overwrite" in capfd.readouterr().err
     arguments = ["sort", str(source), out, "--by", "meta.source,-len(messages)", "--by", "n", "--overwrite"]

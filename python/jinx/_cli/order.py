@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from jinx._cli.keywords import keyword_options
-from jinx._cli.parameters import AT_LEAST_ONE, COUNT, PATH, examples, names, print_json
+from jinx._cli.parameters import AT_LEAST_ONE, PATH, SEED, examples, names, print_json
 from jinx._rewrite.options import OrderOptions
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ _shared = keyword_options(OrderOptions)
 )
 @click.argument("source", type=PATH, metavar="IN")
 @click.argument("out", type=PATH, metavar="OUT")
-@click.option("--seed", type=COUNT, help="Of the order; a random one if not given.")
+@click.option("--seed", type=SEED, help="Of the order; a random one if not given.")
 @_shared
 def shuffle(source: str, out: str, **options: Any) -> None:
     """Write the samples of IN to OUT in shuffled order, so that reading OUT from its start is a global shuffle.

@@ -81,6 +81,7 @@ def concat(paths: tuple[str, ...], progress: str, as_json: bool, **options: Any)
 @click.option(
     "--positions", type=PATH, metavar="FILE", help="The positions of the samples: .npy, .json, or one in each line."
 )
+@click.option("--split", metavar="NAME", help="Only this split of the inputs; positions count within it.")
 @_shared
 def select(paths: tuple[str, ...], positions: str | None, progress: str, as_json: bool, **options: Any) -> None:
     """Write the samples at the positions in a file, in that order.

@@ -111,8 +111,9 @@ class Dataset(Base):
         """One column of every sample; `ds["score"]` is the same.
 
         Numbers and bools are an ndarray of shape (len(ds),), or a `numpy.ma.MaskedArray` if any sample of the files
-        lacks a value (floats are NaN under the mask). Everything else is a list, with None where a sample has no
-        value. The type depends on the files, never on the view. An indexed column is read without reading rows.
+        lacks a value (floats are NaN under the mask). Integers are int64, or uint64 if one is too large for it; floats
+        are float64. Everything else is a list, with None where a sample has no value. The type depends on the files,
+        never on the view. An indexed column is read without reading rows.
 
         Args:
             name: A column, or a dotted path into nested dicts (`"meta.width"`); an exact top-level name wins. Quote a

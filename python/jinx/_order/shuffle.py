@@ -11,6 +11,8 @@ from jinx._results import OrderResult
 from jinx._rewrite.options import OrderOptions
 
 _SEED_BITS = 64
+# Of a random seed: few enough to copy by hand.
+_RANDOM_BITS = 32
 
 
 @documented(OrderOptions)
@@ -45,7 +47,7 @@ def shuffle(
     if seed is None:
         import secrets
 
-        seed = secrets.randbits(_SEED_BITS)
+        seed = secrets.randbits(_RANDOM_BITS)
     seed = whole_number("seed", seed, least=0)
     if not seed < 1 << _SEED_BITS:
         raise ValueError(f"seed={seed}: a seed is a number from 0 to 2**{_SEED_BITS} - 1")
