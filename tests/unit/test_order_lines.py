@@ -1,6 +1,7 @@
 """Rows of plain JSON in another order: their lines are copied, and the result is what encoding them again writes."""
 
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -98,3 +99,87 @@ def test_a_file_of_another_writer_is_encoded_again(tmp_path):
     with (tmp_path / "out.jinx").open("rb") as file:
         assert file.readline().startswith(b'{"id":')
     assert jinx.verify(tmp_path / "out.jinx") == []
+
+
+def written(sources: Any, out: Path, **options: Any) -> int:
+    """Bytes that a shuffle passes to the system."""
+
+    def passed() -> int:
+        lines = Path("/proc/self/io").read_text("ascii").splitlines()
+        return next(int(line.split()[1]) for line in lines if line.startswith("wchar"))
+
+    before = passed()
+    jinx.shuffle(sources, out, seed=3, **options)
+    return passed() - before
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_rows_of_one_form_are_written_once(tmp_path):
+    """Every array has its place from the start, and is not collected in a temporary file."""
+
+    def row(i: int) -> dict[str, Any]:
+        return {
+            "id": i,
+            "score": i / 7,
+            "name": f"né {i % 31}",
+            "even": i % 2 == 0,
+            "list": [i] * (i % 4),
+        }
+
+    paths = [tmp_path / "small.jinx", tmp_path / "large.jinx"]
+    for path, first in zip(paths, (0, 1 << 40), strict=True):
+        with jinx.Writer(path) as writer:
+            writer.write_many(row(first + i) for i in range(70_000))
+    for sources in (paths[0], paths):
+        place = tmp_path / type(sources).__name__
+        place.mkdir()
+        assert_as_copied(sources, place)
+        size = sum((place / f"out.{suffix}").stat().st_size for suffix in ("jinx", "binx"))
+        # Padding is not written.
+        assert size - 1000 <= written(sources, place / "again.jinx") <= size + 20_000
+
+
+@pytest.mark.slow
+def test_many_rows_with_gaps(tmp_path):
+    """The bits of what is missing fill an array of their own in the sidecar."""
+    paths = [tmp_path / "in-0.jinx", tmp_path / "in-1.jinx"]
+    rows: list[Callable[[int], dict[str, Any]]] = [
+        lambda i: {"id": i, "half": i / 2 if i % 3 else None},
+        lambda i: {"id": i, **({"half": i / 4} if i % 5 else {}), "also": i % 100},
+    ]
+    for path, row in zip(paths, rows, strict=True):
+        with jinx.Writer(path) as writer:
+            writer.write_many(row(i) for i in range(270_000))
+    assert_as_copied(paths, tmp_path)
+
+
+@pytest.mark.parametrize("kind", ["small", "signed", "unsigned", "float", "bool", "gaps"])
+def test_sorting_by_a_column_of_numbers_is_stable(tmp_path, kind):
+    """Enough samples for several parts; those that compare as equal keep their order, in both directions."""
+    draw = np.random.default_rng(5)
+    count = 150_000
+    keys: list[Any] = {
+        "small": draw.integers(-3, 4, count).tolist(),
+        "signed": draw.integers(-(2**62), 2**62, count).tolist(),
+        "unsigned": (draw.integers(0, 2**62, count).astype(np.uint64) * np.uint64(4)).tolist(),
+        "float": [*draw.normal(size=count - 6).round(3).tolist(), 0.0, -0.0, 1e308, -1e308, 5e-324, -5e-324],
+        "bool": (draw.random(count) < 0.5).tolist(),
+        "gaps": [None if number < 0.1 else number for number in draw.random(count).tolist()],
+    }[kind]
+    with jinx.Writer(tmp_path / "in.jinx") as writer:
+        writer.write_many({"n": i, "key": key} for i, key in enumerate(keys))
+    there, lacking = [i for i in range(count) if keys[i] is not None], [i for i in range(count) if keys[i] is None]
+    for memory, descending, missing in (("1GB", False, "last"), ("2MB", True, "drop"), ("2MB", False, "last")):
+        out = tmp_path / "out.jinx"
+        done = jinx.sort(
+            tmp_path / "in.jinx",
+            out,
+            by="key",
+            descending=descending,
+            missing=missing,
+            memory=memory,
+            overwrite=True,
+        )
+        expected = sorted(there, key=lambda i: keys[i], reverse=descending)
+        assert done.missing == len(lacking)
+        assert jinx.open(out).column("n").tolist() == expected + (lacking if missing == "last" else [])

@@ -20,12 +20,15 @@ from jinx_pipeline.commit.work_dir import WorkDir, publish_text
 from jinx_pipeline.engines.crew import Crew
 from jinx_pipeline.engines.driver import Driver, Observer, Segment, StoppedError
 from jinx_pipeline.engines.engine import Engine, opened_engine
+from jinx_pipeline.operators.keyed import Keyed
 from jinx_pipeline.plan.inputs import Input, find_inputs, has_grown, refuse_input_as_output
 from jinx_pipeline.plan.media_root import with_media_root
 from jinx_pipeline.plan.mixture import mixture_order
 from jinx_pipeline.plan.planner import (
     Plan,
+    block_rows,
     cut,
+    joined_paths,
     make_plan,
     refuse_impossible,
     segments_of,
@@ -35,10 +38,12 @@ from jinx_pipeline.plan.planner import (
 from jinx_pipeline.plan.probe import probe_rates
 from jinx_pipeline.plan.source import OpenSource, Source
 from jinx_pipeline.plan.source_rows import SourceRows
+from jinx_pipeline.plan.stage import Stage
 from jinx_pipeline.recipe.model import Recipe
 from jinx_pipeline.recipe.write import as_data
 from jinx_pipeline.report.figures import OperatorTotals, totals
 from jinx_pipeline.report.progress import Progress
+from jinx_pipeline.sample.roles import Roles
 from jinx_pipeline.sample.validators import validate
 from jinx_pipeline.schedule.task import Limits
 from jinx_pipeline.shuffle.phase import Phase
@@ -176,7 +181,7 @@ class Run:
         known = work_dir.read_plan()
         if known is not None:
             return self._known_plan(work_dir, Plan.from_dict(known), inputs)
-        refuse_input_as_output(recipe, [one.path for one in inputs])
+        refuse_input_as_output(recipe, [*(one.path for one in inputs), *joined_paths(recipe)])
         self._refuse_existing()
         order = (
             mixture_order(recipe.sources, [one.rows for one in inputs], recipe.options.seed)
@@ -252,7 +257,8 @@ class Run:
         with _events(work_dir.events_path) as log:
             counts = engine.counts()
             modules = [type(step.operator).__module__ for step in self.recipe.steps]
-            workers = engine.workers(work_dir, base, modules)
+            others = [str(Path(path).absolute()) for path in joined_paths(self.recipe)]
+            workers = engine.workers(work_dir, (*base, *others), modules)
             progress = Progress(self.progress, plan.rows, log)
             try:
                 job = _Job(work_dir, ledger, plan, Crew(workers), counts, progress, SourceRows(inputs))
@@ -269,7 +275,7 @@ class Run:
         recipe, plan, work_dir, ledger = self.recipe, job.plan, job.work_dir, job.ledger
         mixture = work_dir.globals / "mixture.npy"
         source = Source(base, order=str(mixture) if mixture.exists() else None)
-        decisions = Decisions(recipe, work_dir, ledger, partial(self._look, job))
+        decisions = Decisions(recipe, work_dir, ledger, partial(self._look, job), partial(self._keys_of_other, job))
         counts = list(plan.blocks)
         blocks: list[list[Path]] = []
         for number, planned in enumerate(plan.segments):
@@ -319,6 +325,20 @@ class Run:
         self._drive(job, Segment(number, [phase], made, dict.fromkeys(range(phase.shares), 1), is_look=True))
         found = [job.ledger.parts(number, 0, share) for share in range(phase.shares)]
         return [job.work_dir.parts / name for names in found for name in names]
+
+    def _keys_of_other(self, job: "_Job", segment: int, path: str, keys: Keyed) -> tuple[str, ...]:
+        """Compute the keys of a dataset that a join at the end of a segment adds."""
+        number = segment + 2 * len(job.plan.segments)
+        options, source = self.recipe.options, Source((str(Path(path).absolute()),))
+        rows = len(OpenSource(source))
+        blocks = dict(enumerate(cut(rows, options.block_rows or block_rows(rows, 1.0))))
+        stage = Stage([], [], Roles(), output="view", signatures=keys, seed=options.seed, threads=options.threads)
+        job.progress.event("other", {"path": path, "rows": rows})
+        self._drive(job, Segment(number, [stage], source, blocks))
+        pieces = [piece for block in blocks for piece in job.ledger.pieces(number, 0, block)]
+        for bad in (one for piece in pieces for one in piece.receipt.bad):
+            raise StoppedError(f"{path}: sample {bad.row}: {bad.error}")
+        return tuple(str(job.work_dir.parts / one.receipt.part) for one in pieces if one.receipt.part is not None)
 
     def _publish(
         self, ledger: Ledger, plan: Plan, made: tuple[list[list[Path]], tuple[str, ...]], *, append: bool, again: bool

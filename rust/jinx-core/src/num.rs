@@ -14,17 +14,20 @@ pub fn range_within(offset: u64, length: u64, total: u64, what: &str) -> Result<
 }
 
 /// A u64 from a file as an index into memory.
+#[inline]
 pub fn to_usize(value: u64, what: &str) -> Result<usize> {
     usize::try_from(value)
         .map_err(|_| Error::limit(format!("{what} of {value} does not fit this machine's memory")))
 }
 
 /// A length in memory as a u64 (never fails on the platforms Rust supports).
+#[inline]
 pub fn to_u64(value: usize) -> u64 {
     u64::try_from(value).unwrap_or(u64::MAX)
 }
 
 /// Reads a little-endian u64 at `at`, or `None` past the end.
+#[inline]
 pub fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
     let end = at.checked_add(8)?;
     Some(u64::from_le_bytes(bytes.get(at..end)?.try_into().ok()?))

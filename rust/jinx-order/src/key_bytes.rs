@@ -156,11 +156,15 @@ fn push_int(bytes: &mut Vec<u8>, value: i128) {
 }
 
 fn push_number(bytes: &mut Vec<u8>, value: f64, rest: i16) {
+    bytes.extend_from_slice(&ordered(value).to_be_bytes());
+    bytes.extend_from_slice(&(rest.cast_unsigned() ^ 0x8000).to_be_bytes());
+}
+
+/// An integer that has the order of the number.
+pub(crate) fn ordered(value: f64) -> u64 {
     // Negative zero equals zero.
     let bits = if value == 0.0 { 0 } else { value.to_bits() };
-    let ordered = if bits >> 63 == 1 { !bits } else { bits | 1 << 63 };
-    bytes.extend_from_slice(&ordered.to_be_bytes());
-    bytes.extend_from_slice(&(rest.cast_unsigned() ^ 0x8000).to_be_bytes());
+    if bits >> 63 == 1 { !bits } else { bits | 1 << 63 }
 }
 
 /// Writes the text and two zero bytes. A zero byte in the text is followed by 255.

@@ -9,6 +9,7 @@
 
 mod key_bytes;
 mod merge;
+mod number_sort;
 mod order;
 mod permutation;
 mod plan;

@@ -2,7 +2,7 @@
 
 use crate::permutation::Permutation;
 use crate::position_list::PositionList;
-use jinx_core::error::Result;
+use jinx_core::error::{Error, Result};
 use std::ops::Range;
 
 /// The numbers of a view's samples, in a new order.
@@ -32,8 +32,15 @@ impl Order {
         match self {
             Self::Listed(list) => list.read(range, found),
             Self::Shuffled(permutation) => {
+                if range.end > permutation.count() {
+                    return Err(Error::invalid(format!(
+                        "places up to {} of {}",
+                        range.end,
+                        permutation.count()
+                    )));
+                }
                 found.clear();
-                found.extend(range.map(|place| permutation.at(place)));
+                permutation.extend(range, found);
                 Ok(())
             }
         }

@@ -11,12 +11,15 @@ use jinx_format::read::shard::{OpenOptions, Shard, Verify};
 use jinx_format::write::dataset::DatasetWriter;
 use jinx_format::write::encode::RowEncoder;
 use jinx_format::write::plain_lines::PlainLines;
+use jinx_format::write::row_form::RowForm;
 use std::ops::Range;
 
 /// Samples to write between two checks for an interrupt.
 const BLOCK: u64 = 8192;
 /// Lines to copy between two checks for an interrupt. Copying a line takes little time.
 const BLOCK_OF_LINES: u64 = 512 << 10;
+/// Samples that show the form of all.
+const FIRST: u64 = 4096;
 
 /// The samples to rewrite, by position. Any thread can read them.
 pub trait Samples: Sync {
@@ -67,6 +70,31 @@ impl Rewrite<'_> {
     }
 }
 
+impl Rewrite<'_> {
+    /// The samples as lines, if the output has all of them.
+    fn all_lines(&self) -> Option<&PlainLines<'_>> {
+        let lines = self.samples.lines()?;
+        let is_all =
+            self.view.is_none() && self.order.len() == lines.len() && lines.len() == self.samples.count();
+        is_all.then_some(lines)
+    }
+
+    /// The samples at the start of the output, enough to know the form of all.
+    fn first_positions(&self) -> Result<Vec<u64>> {
+        let mut positions = Vec::new();
+        self.positions(0..self.order.len().min(FIRST), &mut positions)?;
+        Ok(positions)
+    }
+
+    /// The samples of a block of the output.
+    fn block_positions(&self, block: u64, form: &RowForm) -> Result<Vec<u64>> {
+        let start = block.saturating_mul(form.block_rows());
+        let mut positions = Vec::new();
+        self.positions(start..self.order.len().min(start.saturating_add(form.block_rows())), &mut positions)?;
+        Ok(positions)
+    }
+}
+
 /// Counts the samples of all passes, and tells the caller, who can stop the work.
 pub struct Progress<'p> {
     done: u64,
@@ -96,6 +124,13 @@ pub fn rewrite(
     match plan {
         Plan::OnePass => {
             let mut progress = Progress { done: 0, total: samples, tell };
+            if let Some(lines) = job.all_lines()
+                && let Some(form) = writer.form_of(lines, &job.first_positions()?)?
+            {
+                let gather = |block| lines.gather(&job.block_positions(block, &form)?, &form);
+                writer.write_form(&form, &gather, &mut |rows| progress.add(rows))?;
+                return Ok(0);
+            }
             let mut positions = Vec::new();
             for range in blocks(samples, job.samples.lines().is_some()) {
                 job.positions(range.clone(), &mut positions)?;

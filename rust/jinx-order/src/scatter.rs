@@ -3,7 +3,6 @@
 //! A run has the samples of a contiguous part of the output, still in the order of the input, as a pair of files. Each
 //! thread writes its own runs, so threads exchange no data. All threads read one window of the input, then the next.
 
-use crate::plan::LISTED_BYTES;
 use crate::position_list::PositionList;
 use crate::rewrite::{Progress, Rewrite, Samples};
 use jinx_core::error::{Error, Result};
@@ -47,8 +46,8 @@ impl Runs {
             u64::try_from(bound).unwrap_or(samples)
         };
         let bounds: Vec<_> = (0..count).map(|run| bound(run)..bound(run + 1)).collect();
-        let limit = usize::try_from(job.memory / LISTED_BYTES / 8).unwrap_or(usize::MAX);
-        let (mut list, mut positions) = (PositionList::new(folder, limit), Vec::new());
+        let limit = usize::try_from(job.memory / 16).unwrap_or(usize::MAX);
+        let (mut list, mut positions) = (PositionList::new(folder, limit, job.samples.count()), Vec::new());
         for places in &bounds {
             interrupt::check()?;
             job.positions(places.clone(), &mut positions)?;

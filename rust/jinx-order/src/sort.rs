@@ -3,8 +3,10 @@
 
 use crate::key_bytes::{Direction, KeyBytes};
 use crate::merge::merge;
+use crate::number_sort::NumberKeys;
 use crate::order::Order;
 use crate::position_list::PositionList;
+use crate::stored_column::{ColumnKind, StoredColumn};
 use jinx_core::error::{Error, Result};
 use jinx_core::num::{to_u64, to_usize};
 use jinx_core::panics::caught;
@@ -90,6 +92,9 @@ pub struct Sorter {
     files: Vec<File>,
     next: u64,
     missing: u64,
+    directions: Vec<Direction>,
+    /// The order by a column of numbers.
+    sorted: Option<PositionList>,
 }
 
 /// The result of a [`Sorter`].
@@ -113,6 +118,8 @@ impl Sorter {
             files: Vec::new(),
             next: 0,
             missing: 0,
+            directions: directions.to_vec(),
+            sorted: None,
         }
     }
 
@@ -176,6 +183,33 @@ impl Sorter {
         }
     }
 
+    /// Sorts all samples by a column of numbers. Returns false, and does nothing, if there are other keys or the column
+    /// has strings. `position` is where the column has a sample.
+    ///
+    /// # Errors
+    /// `Corrupt` for a column with too few cells; `Io` if a file cannot be written; `Interrupted`.
+    pub fn add_column(
+        &mut self,
+        column: &StoredColumn,
+        samples: u64,
+        position: &(impl Fn(u64) -> u64 + Sync),
+    ) -> Result<bool> {
+        let [direction] = self.directions.as_slice() else { return Ok(false) };
+        if self.next > 0 || column.kind == ColumnKind::Text {
+            return Ok(false);
+        }
+        let keys = NumberKeys {
+            column,
+            position,
+            samples,
+            is_descending: direction.is_descending,
+            drops_missing: self.drops_missing,
+        };
+        let (list, missing) = keys.sort(&self.folder, to_u64(self.memory))?;
+        (self.sorted, self.missing, self.next) = (Some(list), missing, samples);
+        Ok(true)
+    }
+
     /// Moves all keys in memory to a file.
     fn spill(&mut self) -> Result<()> {
         let failed = |error: &std::io::Error| Error::io(&self.folder, error);
@@ -204,7 +238,10 @@ impl Sorter {
     /// # Errors
     /// `Io` if a file cannot be read or written.
     pub fn finish(mut self) -> Result<Sorted> {
-        let mut list = PositionList::new(&self.folder, self.memory / 4 / 8);
+        if let Some(list) = self.sorted {
+            return Ok(Sorted { order: Order::Listed(list), missing: self.missing });
+        }
+        let mut list = PositionList::new(&self.folder, self.memory / 4, self.next);
         if self.files.is_empty() {
             merge_stretches(&self.stretches, |item| list.push(item.sample))?;
         } else {

@@ -1,6 +1,6 @@
 //! Sort keys from an indexed column.
 
-use crate::key_bytes::KeyValue;
+use crate::key_bytes::{KeyValue, ordered};
 use jinx_core::error::{Error, Result};
 use std::borrow::Cow;
 
@@ -51,12 +51,54 @@ pub struct StoredColumn {
 }
 
 impl StoredColumn {
+    /// Passes the keys at `positions` to `see`, as integers that have the order of the numbers. `None` is a missing key.
+    ///
+    /// # Errors
+    /// `Corrupt` for a position past the end; `Invalid` for a column of strings.
+    pub fn each_number(
+        &self,
+        positions: impl Iterator<Item = u64>,
+        mut see: impl FnMut(Option<u64>),
+    ) -> Result<()> {
+        const SIGN: u64 = 1 << 63;
+        macro_rules! each {
+            ($kind:ty, $key:expr) => {{
+                let (cells, _) = self.data.as_chunks();
+                let key = $key;
+                for position in positions {
+                    let at = usize::try_from(position).unwrap_or(usize::MAX);
+                    let cell = cells.get(at).ok_or_else(|| past(position))?;
+                    let is_there = match &self.validity {
+                        None => true,
+                        Some(bits) => bits.get(at / 8).ok_or_else(|| past(position))? >> (at % 8) & 1 == 1,
+                    };
+                    see(if is_there { key(<$kind>::from_le_bytes(*cell)) } else { None });
+                }
+            }};
+        }
+        let signed = |value: i64| Some(value.cast_unsigned() ^ SIGN);
+        match self.kind {
+            ColumnKind::Bool => each!(u8, |value: u8| Some(u64::from(value != 0))),
+            ColumnKind::Uint { bytes: 1 } => each!(u8, |value: u8| Some(value.into())),
+            ColumnKind::Uint { bytes: 2 } => each!(u16, |value: u16| Some(value.into())),
+            ColumnKind::Uint { bytes: 4 } => each!(u32, |value: u32| Some(value.into())),
+            ColumnKind::Uint { .. } => each!(u64, Some),
+            ColumnKind::Int { bytes: 1 } => each!(i8, |value: i8| signed(value.into())),
+            ColumnKind::Int { bytes: 2 } => each!(i16, |value: i16| signed(value.into())),
+            ColumnKind::Int { bytes: 4 } => each!(i32, |value: i32| signed(value.into())),
+            ColumnKind::Int { .. } => each!(i64, signed),
+            ColumnKind::Float64 => each!(f64, |value: f64| (!value.is_nan()).then(|| ordered(value))),
+            ColumnKind::Text => return Err(Error::invalid("strings are not numbers")),
+        }
+        Ok(())
+    }
+
     /// The key of sample `i`.
     ///
     /// # Errors
     /// `Corrupt` if `i` is past the end, and for bytes that are not UTF-8.
     pub fn key(&self, i: u64) -> Result<KeyValue<'_>> {
-        let past = || Error::corrupt(format!("sample {i} is past the end of its column"));
+        let past = || past(i);
         let at = usize::try_from(i).map_err(|_| past())?;
         if let Some(bits) = &self.validity
             && bits.get(at / 8).ok_or_else(past)? >> (at % 8) & 1 == 0
@@ -93,6 +135,10 @@ impl StoredColumn {
             }
         })
     }
+}
+
+fn past(position: u64) -> Error {
+    Error::corrupt(format!("sample {position} is past the end of its column"))
 }
 
 #[cfg(test)]

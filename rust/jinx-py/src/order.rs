@@ -3,7 +3,9 @@
 use crate::dataset::columns::{kind_of, measure_block};
 use crate::dataset::reader::Reader;
 use crate::dataset::rows::ColumnData;
+use crate::dataset::view::View;
 use crate::errors::{IntoPy, to_py};
+use jinx_core::num::to_u64;
 use jinx_core::{Error, Result};
 use jinx_format::fields::Measure;
 use jinx_order::{
@@ -109,6 +111,11 @@ impl SortKeys {
                 let column = view.rows.column(&path, *kind)?.map(stored).transpose()?;
                 sources.push(column.map_or_else(|| KeySource::Measured(Vec::new()), KeySource::Stored));
             }
+            if let [KeySource::Stored(column)] = sources.as_slice()
+                && sorter.add_column(column, to_u64(view.count()), &|sample| position_of(view, sample))?
+            {
+                return Ok(vec![true]);
+            }
             let is_scanned = sources.iter().any(|source| matches!(source, KeySource::Measured(_)));
             let block = if is_scanned { sorter.block().min(SCANNED) } else { sorter.block() };
             let threads = std::thread::available_parallelism().map_or(1, usize::from);
@@ -157,6 +164,10 @@ impl SortKeys {
         let Sorted { order, missing } = py.detach(|| sorter.finish()).into_py_result()?;
         Ok((Ordering(Arc::new(order)), missing))
     }
+}
+
+fn position_of(view: &View, sample: u64) -> u64 {
+    usize::try_from(sample).map_or(u64::MAX, |sample| view.position(sample))
 }
 
 fn stored(column: ColumnData) -> Result<StoredColumn> {

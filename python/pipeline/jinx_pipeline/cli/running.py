@@ -97,6 +97,9 @@ def print_result(result: RunResult, *, as_json: bool) -> int:
             f"{one.operator:{width}} {one.rows_in:>10,} {one.rows_out:>10,} {one.bad_rows:>7,} {one.seconds:>9.2f} "
             f"{rate:>11} {memory:>9}"
         )
+    for one in result.operators:
+        if one.counts:
+            click.echo(f"{one.operator}: {', '.join(f'{count:,} {name}' for name, count in one.counts.items())}")
     resumed = ", resumed" if result.resumed else ""
     click.echo(
         f"{result.path}: {result.rows_out:,} of {result.rows_in:,} samples, {natural_size(result.bytes)}, "

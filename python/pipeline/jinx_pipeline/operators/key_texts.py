@@ -15,6 +15,13 @@ def exact_texts(columns: Sequence[Sequence[Any]], count: int) -> list[str]:
     return _texts(columns, count, _exact)
 
 
+def equal_texts(columns: Sequence[Sequence[Any]], count: int) -> list[str | None]:
+    """As `exact_texts`, but 1 and 1.0 are the same key; None where a part of the key is missing."""
+    texts = _texts(columns, count, _equal)
+    missing = [any(value is None or value != value for value in key) for key in zip(*columns, strict=True)]  # noqa: PLR0124 - NaN
+    return [None if lacks else text for lacks, text in zip(missing, texts, strict=True)]
+
+
 def _texts(columns: Sequence[Sequence[Any]], count: int, text: Callable[[Any], str]) -> list[str]:
     if not columns:
         return [""] * count
@@ -31,3 +38,7 @@ def _exact(value: Any) -> str:
     if isinstance(value, float):
         value += 0.0  # -0.0 is 0.0
     return f"{type(value).__name__} {value!r}"
+
+
+def _equal(value: Any) -> str:
+    return _exact(int(value) if isinstance(value, float) and value.is_integer() else value)

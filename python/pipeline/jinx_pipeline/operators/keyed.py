@@ -86,6 +86,11 @@ class Divided(Keyed):
     def decide(self, keys: Keys, found: Sequence[pa.Table]) -> Decision:
         """The decision, from what the tasks have found, in their order."""
 
+    @property
+    def other(self) -> tuple[str, Keyed] | None:
+        """The path of a dataset whose keys are needed as well, and what computes them; None: there is none."""
+        return None
+
     def looks(self, keys: Keys) -> list[pa.Table]:
         """What all tasks find, in this process."""
         shares = self.shares(keys)
@@ -103,3 +108,15 @@ class Divided(Keyed):
         """What a decision makes of a batch that holds all samples."""
         del ctx
         return batch.take(decision.order)
+
+
+class Edits:
+    """A global operator that also edits each sample, when it has decided."""
+
+    @abstractmethod
+    def editor(self, keys: str) -> Operator:
+        """The edit, as an operator of the next segment.
+
+        Args:
+            keys: The file (.npy) with the `keys` of the decision.
+        """

@@ -11,6 +11,7 @@ import pyarrow as pa
 from jinx_pipeline.dedup.signatures import count_rows
 from jinx_pipeline.operators.batch import Batch
 from jinx_pipeline.operators.context import Context
+from jinx_pipeline.operators.keyed import Edits
 from jinx_pipeline.operators.kinds import Deduplicator, Duplicates, Mapper
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     Keys = npt.NDArray[np.uint64]
 
 
-class PartDeduplicator(Deduplicator):
+class PartDeduplicator(Deduplicator, Edits):
     """Removes parts that repeat in the whole dataset from each sample.
 
     Works in three phases: signatures of the parts of each sample, block by block and on any worker; one look at all
@@ -53,11 +54,7 @@ class PartDeduplicator(Deduplicator):
         return self.run(batch, ctx)
 
     def editor(self, keys: str) -> "PartEditor":
-        """The third phase alone.
-
-        Args:
-            keys: The file (.npy) with the keys.
-        """
+        """The third phase alone."""
         made = PartEditor(deduplicator=self, keys=Path(keys))
         made.name = self.name  # pyright: ignore[reportAttributeAccessIssue] - of this one alone
         return made

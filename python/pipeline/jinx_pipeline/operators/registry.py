@@ -160,7 +160,7 @@ KINDS_OF_NAMES = (
 )
 """How the names of operators end ..."""
 
-STEPS = frozenset({"shuffle", "sort"})
+STEPS = frozenset({"join", "shuffle", "sort"})
 """... but for these, which are called as the commands of `jinx` that do the same."""
 
 

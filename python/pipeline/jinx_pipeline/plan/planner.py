@@ -6,15 +6,14 @@ from typing import Any
 
 from jinx_pipeline.operators.base import Operator
 from jinx_pipeline.operators.filter import Filter
-from jinx_pipeline.operators.keyed import Keyed
-from jinx_pipeline.operators.part_deduplicator import PartDeduplicator
+from jinx_pipeline.operators.keyed import Divided, Edits, Keyed
 from jinx_pipeline.plan.inputs import Input
 from jinx_pipeline.plan.stage import Stage
 from jinx_pipeline.recipe.model import Export, Recipe
 from jinx_pipeline.recipe.places import Place, RecipeError
 
 VERSION = 1
-GLOBAL_KINDS = frozenset({"deduplicator", "selector", "grouper", "aggregator", "order"})
+GLOBAL_KINDS = frozenset({"deduplicator", "selector", "grouper", "aggregator", "join", "order"})
 BLOCK_BYTES = 64_000_000
 MAX_BLOCK_ROWS = 20_000
 MIN_BLOCK_ROWS = 500
@@ -154,6 +153,12 @@ def make_plan(recipe: Recipe, inputs: list[Input], rows: int, rates: dict[int, f
     )
 
 
+def joined_paths(recipe: Recipe) -> list[str]:
+    """The datasets that a recipe reads besides its sources."""
+    operators = [step.operator for step in recipe.steps]
+    return [one.other[0] for one in operators if isinstance(one, Divided) and one.other is not None]
+
+
 def block_rows(rows: int, mean_bytes: float) -> int:
     """How many rows a block has, from the size of the input alone."""
     by_bytes = int(BLOCK_BYTES / max(mean_bytes, 1.0))
@@ -186,7 +191,7 @@ def segments_of(recipe: Recipe, rates: dict[int, float]) -> list[SegmentPlan]:
         else:
             close(place)
             # Its third phase edits the samples of the next segment.
-            chain = [place] if isinstance(operator, PartDeduplicator) else []
+            chain = [place] if isinstance(operator, Edits) else []
             group = place if operator.kind in {"grouper", "aggregator"} else None
     close(None)
     return found
@@ -273,6 +278,10 @@ def _unknown_columns(recipe: Recipe, columns: list[str]) -> Iterator[tuple[Place
             column = recipe.roles.column(name)
             if column not in known and not column.startswith("__dj__"):
                 yield step.place, _missing(operator, name, column, sorted(known))
+        if operator.kind == "join":
+            for name in sorted(known.intersection(operator.writes)):
+                what = f"{operator.name} adds the column {name!r}, which the samples have; name others with columns"
+                yield step.place, f"{what}, or give a prefix"
         known |= {recipe.roles.column(name) for name in operator.writes}
         if operator.kind in {"grouper", "aggregator", "splitter"} or (
             operator.kind == "mapper" and not operator.writes
@@ -326,7 +335,7 @@ def stage_of(
     options = recipe.options
     chosen = [operators[place] for place in plan.operators]
     return Stage(
-        [one.editor(keys) if isinstance(one, PartDeduplicator) else one for one in chosen],
+        [one.editor(keys) if isinstance(one, Edits) else one for one in chosen],
         list(plan.operators),
         recipe.roles,
         output="rows" if wants_rows or not has_base else "view",

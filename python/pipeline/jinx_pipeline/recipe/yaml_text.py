@@ -120,7 +120,9 @@ class _Reader:
         members: dict[Any, Located] = {}
         for key_node, value_node in node.value:
             key = self.read(key_node, here, depth + 1)
-            if not isinstance(key.value, str | int | float | bool | None):
+            if isinstance(key.value, bool):
+                key = Located(key_node.value, key.place)  # `on` is a name, whatever YAML 1.1 takes it for
+            if not isinstance(key.value, str | int | float | None):
                 raise RecipeError([(key.place, "a key is a name, not a list or a mapping")])
             if key.value in members and key_node.start_mark.line >= node.start_mark.line:
                 raise RecipeError([(key.place, f"the key {key.value!r} appears twice")])

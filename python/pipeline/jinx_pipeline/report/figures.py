@@ -1,6 +1,6 @@
 """What each operator did, summed over all tasks."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from jinx_pipeline.commit.ledger import Ledger
@@ -20,6 +20,7 @@ class OperatorTotals:
         seconds: Wall time in it, all workers together.
         cpu_seconds: CPU time in it.
         peak_bytes: The largest memory of a worker right after it.
+        counts: What else it has to tell, such as samples without a key.
     """
 
     place: int
@@ -30,6 +31,7 @@ class OperatorTotals:
     seconds: float = 0.0
     cpu_seconds: float = 0.0
     peak_bytes: int = 0
+    counts: dict[str, int] = field(default_factory=dict[str, int])
 
     def to_dict(self) -> dict[str, Any]:
         """The same as a plain dict."""
@@ -53,6 +55,7 @@ def totals(ledger: Ledger, recipe: Recipe) -> list[OperatorTotals]:
         if known is not None:
             for name in ("rows_in", "rows_out", "seconds", "cpu_seconds"):
                 sums[known["place"]][name] += known[name]
+            sums[known["place"]]["counts"] = {name: count for name, count in known.get("counts", {}).items() if count}
     by_name: dict[str, int] = {}
     for bad in ledger.bad_rows():
         by_name[bad.operator] = by_name.get(bad.operator, 0) + 1

@@ -12,7 +12,7 @@ import numpy as np
 from jinx_pipeline.commit.ledger import Ledger
 from jinx_pipeline.commit.work_dir import WorkDir
 from jinx_pipeline.operators.context import Context
-from jinx_pipeline.operators.keyed import Decision, Divided
+from jinx_pipeline.operators.keyed import Decision, Divided, Keyed
 from jinx_pipeline.plan.source import OpenSource, Source
 from jinx_pipeline.recipe.model import Recipe
 from jinx_pipeline.shuffle.decide import decide
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 RunPhase = Callable[[int, Phase, Source], list[Path]]
 """Runs the tasks of a phase at the end of a segment on the engine; returns the files with what they found, in order."""
 
+RunOther = Callable[[int, str, Keyed], tuple[str, ...]]
+"""Computes the keys of another dataset on the engine; returns parts, next to which they are, in order."""
+
 
 class Decisions:
     """Decides at the ends of segments.
@@ -34,13 +37,16 @@ class Decisions:
         work_dir: Where decisions are kept.
         ledger: Where it is noted that they are complete.
         run_phase: How the tasks of a look at all keys are run.
+        run_other: How the keys of another dataset are computed.
     """
 
-    def __init__(self, recipe: Recipe, work_dir: WorkDir, ledger: Ledger, run_phase: RunPhase) -> None:
+    def __init__(
+        self, recipe: Recipe, work_dir: WorkDir, ledger: Ledger, run_phase: RunPhase, run_other: RunOther
+    ) -> None:
         self._recipe = recipe
         self._folder = work_dir.globals
         self._ledger = ledger
-        self._run_phase = run_phase
+        self._run_phase, self._run_other = run_phase, run_other
         self._waited = 0.0
 
     def after(self, segment: int, place: int, made: Source) -> Source:
@@ -74,9 +80,10 @@ class Decisions:
             publish_order(self.keys_path(segment), decision.keys)
         rows_out = len(decision.order) if decision.bounds is None else max(len(decision.bounds) - 1, 0)
         is_edited = decision.keys is not None
+        rows = len(OpenSource(made).dataset) if made.parts else 0
         known = {
-            # Where an edit follows, it counts the rows.
-            "rows_in": 0 if is_edited or not made.parts else len(OpenSource(made).dataset),
+            # Where an edit follows, it counts the rows that remain.
+            "rows_in": rows - rows_out if is_edited else rows,
             "rows_out": 0 if is_edited else rows_out,
             "seconds": time.perf_counter() - started,
             "cpu_seconds": time.process_time() - cpu,
@@ -93,9 +100,11 @@ class Decisions:
         operator: Any = recipe.steps[place].operator
         if not isinstance(operator, Divided):
             return decide(operator, made, recipe.roles, Context(seed=recipe.options.seed))
-        keys = keys_of(made.parts)
-        phase = Phase(operator, place, operator.shares(keys), seed=recipe.options.seed, threads=recipe.options.threads)
         started = time.perf_counter()
+        other = () if operator.other is None else self._run_other(segment, *operator.other)
+        keys = keys_of(made.parts, other)
+        options = recipe.options
+        phase = Phase(operator, place, operator.shares(keys), other, seed=options.seed, threads=options.threads)
         files = self._run_phase(segment, phase, made)
         self._waited = time.perf_counter() - started
         return operator.decide(keys, [read_table(path) for path in files])

@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 /// More top-level names than this are a map, not a schema.
-const MAX_COLUMNS: usize = 256;
+pub(super) const MAX_COLUMNS: usize = 256;
 /// Paths whose column is cached; names that differ from row to row make a new path each time.
 const MAX_REMEMBERED: usize = 4096;
 
@@ -147,6 +147,11 @@ impl ColumnBuilder {
         self.columns.iter().any(|column| column.kind == kind && *column.path == *path)
     }
 
+    /// The columns so far, in the order of the footer.
+    pub(super) fn names(&self) -> impl Iterator<Item = (&Arc<Path>, &IndexedType)> {
+        self.columns.iter().map(|column| (&column.path, &column.kind))
+    }
+
     fn at(&mut self, path: &Arc<Path>, kind: IndexedType) -> Option<usize> {
         let key = Arc::as_ptr(path).addr() | kind as usize;
         if let Some((at, _)) = self.by_address.get(&key) {
@@ -184,7 +189,7 @@ impl ColumnBuilder {
     ///
     /// # Errors
     /// I/O errors.
-    pub fn finish(mut self, fields: &[FieldInfo], out: &mut impl ArraySink) -> Result<Vec<ColumnInfo>> {
+    pub fn finish(&mut self, fields: &[FieldInfo], out: &mut impl ArraySink) -> Result<Vec<ColumnInfo>> {
         let mut infos = Vec::new();
         for mut column in std::mem::take(&mut self.columns) {
             let asked = match &self.choice {
@@ -278,7 +283,9 @@ impl IndexedColumn {
         match (seen.bools, seen.ints, seen.floats) {
             (true, false, false) => Some("bool"),
             (false, _, true) if !seen.inexact_ints => Some("float64"),
-            (false, true, false) => narrowest(seen.min, seen.max, seen.max_unsigned),
+            (false, true, false) => {
+                narrowest(seen.min.into(), i128::from(seen.max).max(i128::from(seen.max_unsigned)))
+            }
             _ => None,
         }
     }
@@ -338,8 +345,7 @@ impl IndexedColumn {
 }
 
 /// The narrowest integer type for all values; of two equally wide ones the signed one.
-fn narrowest(min: i64, max: i64, max_unsigned: u64) -> Option<&'static str> {
-    let (min, max) = (i128::from(min), i128::from(max).max(i128::from(max_unsigned)));
+pub(super) fn narrowest(min: i128, max: i128) -> Option<&'static str> {
     let types = [("int8", "uint8"), ("int16", "uint16"), ("int32", "uint32"), ("int64", "uint64")];
     types.into_iter().zip([8u32, 16, 32, 64]).find_map(|((signed, unsigned), bits)| {
         let half = 1i128 << (bits - 1);
@@ -362,7 +368,7 @@ pub fn width(dtype: &str) -> usize {
 }
 
 /// A cell's bits; a narrow type keeps the low bytes.
-fn cell(dtype: &str, tag: u8, bits: u64) -> u64 {
+pub(super) fn cell(dtype: &str, tag: u8, bits: u64) -> u64 {
     if dtype != "float64" || tag == FLOAT || tag == MISSING {
         return if tag == MISSING { 0 } else { bits };
     }

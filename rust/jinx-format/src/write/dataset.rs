@@ -13,7 +13,9 @@ use crate::write::options::WriteOptions;
 use crate::write::pair::{PairBuilder, PairSummary};
 use crate::write::pair_files::AtomicPair;
 use crate::write::parallel::{EmitRow, EncodedPart, Rows, encode_rows};
+use crate::write::placed::MakeBlock;
 use crate::write::plain_lines::PlainLines;
+use crate::write::row_form::RowForm;
 use jinx_core::error::{Cause, Error, Result};
 use jinx_core::io::{Contents, DirectoryAppend, DirectoryWriter, FileOps, PairWriter, RealOps, publish_on};
 use jinx_core::limits::{MAX_ROW_BYTES, MAX_SHARDS};
@@ -358,11 +360,40 @@ impl DatasetWriter {
         })
     }
 
+    /// The form of all rows of `lines` in an order that begins with `first`; `None` if they must be written in turn.
+    ///
+    /// # Errors
+    /// Errors of reading and encoding the first rows; `Interrupted`.
+    pub fn form_of(&mut self, lines: &PlainLines<'_>, first: &[u64]) -> Result<Option<RowForm>> {
+        let Target::Pair(pair) = &self.target else { return Ok(None) };
+        let Some(encoder) = self.encoders.first_mut().filter(|_| self.skip == 0) else { return Ok(None) };
+        let form = RowForm::of(lines, first, &self.options, encoder)?;
+        Ok(form.filter(|form| pair.layout_of(form).is_some()))
+    }
+
+    /// Writes all rows of a form, in blocks that `make` makes by their numbers. Tells the number of rows of each.
+    ///
+    /// # Errors
+    /// Errors of `make` and `tell`; I/O errors. The writer is then broken.
+    pub fn write_form(
+        &mut self,
+        form: &RowForm,
+        make: &MakeBlock<'_>,
+        tell: &mut dyn FnMut(u64) -> Result<()>,
+    ) -> Result<()> {
+        self.require_whole()?;
+        let no_place = || Error::invalid("rows of this form have no places in this file");
+        let Target::Pair(pair) = &mut self.target else { return Err(no_place()) };
+        let layout = pair.layout_of(form).ok_or_else(no_place)?;
+        self.is_broken = true;
+        pair.place((form, &layout), self.encoders.len(), make, tell)?;
+        self.rows += form.rows();
+        self.is_broken = false;
+        Ok(())
+    }
+
     fn knows(&self, block: &LineBlock) -> bool {
-        match &self.target {
-            Target::Pair(pair) => pair.knows(block),
-            Target::Directory(_) => false,
-        }
+        matches!(&self.target, Target::Pair(pair) if pair.knows(block))
     }
 
     fn write_block(&mut self, block: &LineBlock) -> Result<()> {

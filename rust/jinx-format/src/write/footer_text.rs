@@ -6,7 +6,7 @@ use crate::footer::{ArrayRef, Footer, SidecarInfo, VIEW_MARK};
 use crate::meta::WithMeta;
 use crate::view::{self, ViewInfo};
 use crate::write::options::WriteOptions;
-use crate::write::pair::inline_array;
+use crate::write::side::inline_array;
 use jinx_core::error::{Error, Result};
 use jinx_core::io::{plain_component, sidecar_path};
 use jinx_core::limits::MAX_NAMED_BYTES;

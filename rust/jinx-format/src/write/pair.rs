@@ -1,41 +1,33 @@
 //! Writes one pair: lines, values, index, columns and footer, in the order of `spec/jinx.md`.
 
-use crate::fields::{Fact, FieldStats};
-use crate::footer::ArrayRef;
-use crate::sidecar::{ALIGNMENT, HEADER_BYTES, Header};
+use crate::fields::{Fact, FieldInfo, FieldStats};
+use crate::sidecar::{HEADER_BYTES, Header};
 use crate::view::{Base, NewView, ViewInfo, count_samples};
-use crate::write::columns::{ArraySink, ColumnBuilder, Fill};
+use crate::write::columns::{ArraySink, ColumnBuilder};
 use crate::write::early_sync::EarlySync;
 use crate::write::encode::{EncodedRow, RowEncoder};
 use crate::write::footer_text::{FooterParts, check_footer, footer_text, room_for_names};
 use crate::write::line_block::LineBlock;
 use crate::write::options::WriteOptions;
 use crate::write::pair_files::PairFiles;
+use crate::write::placed::{Arrays, Layout, MakeBlock, PlacedFiles};
 use crate::write::plain_lines::PlainLines;
+use crate::write::row_form::RowForm;
+use crate::write::side::{MAX_SLICES, Side, VALUE_BUFFER_BYTES};
 use crate::write::spool::Spool;
-use bytes::Bytes;
-use jinx_core::codec::{self, Compressor};
 use jinx_core::error::{Error, Result};
 use jinx_core::io::sidecar_path;
-use jinx_core::limits::MAX_INLINE_ROWS;
+use jinx_core::limits::{MAX_INLINE_ROWS, MAX_ROW_BYTES};
 use jinx_core::num::to_u64;
 use serde_json::json;
-use std::hash::Hasher as _;
-use std::io::{IoSlice, Write};
+use std::fs::File;
+use std::io::{Seek, SeekFrom, Write};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use twox_hash::{XxHash3_64, XxHash3_128};
 
-/// Arrays from this size on lie in the sidecar, where they can be mapped instead of decoded.
-const SIDECAR_ARRAY_BYTES: u64 = 64 << 10;
 const LINE_BUFFER_BYTES: usize = 1 << 20;
-/// Values are collected and passed to the system in one call, without a copy.
-const VALUE_BUFFER_BYTES: u64 = 1 << 20;
-/// Values below this many bytes are cheaper to copy together than to pass one by one.
-const MAX_SLICES: usize = 512;
-
-static ZEROS: [u8; 64] = [0; 64];
 
 /// Sizes of a finished pair.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -60,18 +52,8 @@ pub struct PairBuilder {
     /// Bytes of values since lines were last passed to the system.
     values_since_lines: u64,
     main_sync: EarlySync,
-}
-
-/// The sidecar's stream.
-struct Side {
-    files: Box<dyn PairFiles>,
-    path: PathBuf,
-    allowed: bool,
-    len: u64,
-    pending: Vec<Bytes>,
-    pending_bytes: u64,
-    body: XxHash3_128,
-    sync: EarlySync,
+    /// The arrays, if they are written already.
+    arrays: Option<Arrays>,
 }
 
 impl PairBuilder {
@@ -107,6 +89,7 @@ impl PairBuilder {
             rows: 0,
             values_since_lines: 0,
             main_sync: EarlySync::default(),
+            arrays: None,
         })
     }
 
@@ -282,16 +265,10 @@ impl PairBuilder {
         Ok(id.finish_128())
     }
 
-    /// Writes index, columns and footer. The files are complete but not yet synced or published.
-    ///
-    /// # Errors
-    /// I/O errors, and what a reader would report about the footer.
-    pub fn finish(mut self, shard_id: i64) -> Result<(PairSummary, Box<dyn PairFiles>)> {
-        self.flush_lines()?;
-        self.side.flush()?;
+    /// Writes the index, the checksums of lines, and the columns.
+    fn put_arrays(&mut self, fields: &[FieldInfo]) -> Result<(Arrays, Option<(u64, ViewInfo)>)> {
         let view = self.options.view.clone();
         let id = self.id(view.as_deref())?;
-        let values_end = self.side.len;
         // A view without columns of its own has no rows, and an index of none.
         let is_rowless = view.is_some() && self.rows == 0;
         let index_bytes = if is_rowless { 0 } else { (self.rows + 1) * 8 };
@@ -310,9 +287,71 @@ impl PairBuilder {
             self.side.put_array(self.rows * 8, &mut |write| hashes.read(8, &mut *write))?
         };
         let view = view.map(|view| put_view(&view, self.rows, &mut self.side)).transpose()?;
-        let fields = self.stats.finish();
-        let columns = self.columns.finish(&fields, &mut self.side)?;
+        let columns = self.columns.finish(fields, &mut self.side)?;
         self.side.flush()?;
+        Ok((Arrays { id, index, line_hash, columns }, view))
+    }
+
+    /// Where rows of this form go, if nothing is written yet, and the footer has room for their names.
+    pub(super) fn layout_of(&self, form: &RowForm) -> Option<Layout> {
+        let is_new = self.rows == 0 && self.side.len == 0 && self.side.allowed && self.options.view.is_none();
+        let facts: Vec<Fact> = form.kinds.iter().map(|(fact, _)| fact.clone()).collect();
+        let has_room = is_new && self.stats.admit(&facts, MAX_ROW_BYTES).is_ok();
+        Layout::of(form).filter(|_| has_room)
+    }
+
+    /// Writes all rows, in blocks that `make` makes by their numbers, at the places of `layout`. Calls `tell` with the
+    /// number of rows of each block.
+    ///
+    /// # Errors
+    /// Errors of `make` and `tell`; I/O errors. The pair is then unusable.
+    pub(super) fn place(
+        &mut self,
+        (form, layout): (&RowForm, &Layout),
+        threads: usize,
+        make: &MakeBlock<'_>,
+        tell: &mut dyn FnMut(u64) -> Result<()>,
+    ) -> Result<()> {
+        let is_synced = self.side.files.are_synced();
+        let own = |file: &mut File, path: &Path| file.try_clone().map_err(|error| Error::io(path, &error));
+        let files = PlacedFiles {
+            form,
+            layout,
+            main: own(self.side.files.main_file(), &self.path)?,
+            side: own(self.side.files.sidecar_file()?, &self.side.path)?,
+            main_path: self.path.clone(),
+            side_path: self.side.path.clone(),
+            syncs: is_synced.then(Mutex::default),
+        };
+        let written = files.write(form.rows().div_ceil(form.block_rows()), threads, make, tell)?;
+        if let Some(syncs) = files.syncs {
+            (self.main_sync, self.side.sync) = syncs.into_inner().unwrap_or_else(PoisonError::into_inner);
+        }
+        // The footer comes next.
+        let main = self.side.files.main_file();
+        main.seek(SeekFrom::Start(written.main_len)).map_err(|error| Error::io(&self.path, &error))?;
+        for (fact, values) in &form.kinds {
+            self.stats.add_many(fact, *values);
+        }
+        (self.rows, self.main_len, self.side.len) = (written.rows, written.main_len, layout.sidecar_bytes);
+        self.arrays = Some(written.arrays);
+        Ok(())
+    }
+
+    /// Writes index, columns and footer. The files are complete but not yet synced or published.
+    ///
+    /// # Errors
+    /// I/O errors, and what a reader would report about the footer.
+    pub fn finish(mut self, shard_id: i64) -> Result<(PairSummary, Box<dyn PairFiles>)> {
+        self.flush_lines()?;
+        self.side.flush()?;
+        let fields = std::mem::take(&mut self.stats).finish();
+        let values_end = if self.arrays.is_some() { 0 } else { self.side.len };
+        let (arrays, view) = match self.arrays.take() {
+            Some(arrays) => (arrays, None),
+            None => self.put_arrays(&fields)?,
+        };
+        let Arrays { id, index, line_hash, columns } = arrays;
         let sidecar_bytes = self.side.len;
         if sidecar_bytes > 0 {
             let header = Header::encode(id, values_end.max(HEADER_BYTES));
@@ -363,110 +402,4 @@ fn put_view(view: &NewView, rows: u64, side: &mut Side) -> Result<(u64, ViewInfo
     let base_samples = count_samples(&bases)?;
     let info = ViewInfo { rows, bases, positions, drop: view.drop.clone(), base_samples };
     Ok((view.num_samples, info))
-}
-
-impl Side {
-    /// Appends a value; returns its offset.
-    fn put(&mut self, data: Bytes) -> Result<u64> {
-        self.start();
-        self.align();
-        let offset = self.len;
-        self.body.write(&data);
-        self.append(data);
-        if self.pending_bytes >= VALUE_BUFFER_BYTES || self.pending.len() >= MAX_SLICES {
-            self.flush()?;
-        }
-        Ok(offset)
-    }
-
-    /// Reserves the header, which is written at the end, when the id is known.
-    fn start(&mut self) {
-        if self.len == 0 {
-            self.append(Bytes::from_static(&ZEROS));
-        }
-    }
-
-    fn align(&mut self) {
-        let over = self.len % ALIGNMENT;
-        if over > 0 {
-            let pad = usize::try_from(ALIGNMENT - over).unwrap_or_default();
-            self.body.write(&ZEROS[..pad]);
-            self.append(Bytes::from_static(&ZEROS).slice(..pad));
-        }
-    }
-
-    fn append(&mut self, data: Bytes) {
-        let length = to_u64(data.len());
-        self.len += length;
-        self.pending_bytes += length;
-        self.pending.push(data);
-    }
-
-    fn flush(&mut self) -> Result<()> {
-        if self.pending.is_empty() {
-            return Ok(());
-        }
-        let is_synced = self.files.are_synced();
-        let file = self.files.sidecar_file()?;
-        let mut slices: Vec<IoSlice<'_>> = self.pending.iter().map(|data| IoSlice::new(data)).collect();
-        let mut left = slices.as_mut_slice();
-        IoSlice::advance_slices(&mut left, 0);
-        while !left.is_empty() {
-            match file.write_vectored(left) {
-                Ok(0) => {
-                    let error = std::io::Error::from(std::io::ErrorKind::WriteZero);
-                    return Err(Error::io(&self.path, &error));
-                }
-                Ok(count) => IoSlice::advance_slices(&mut left, count),
-                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(Error::io(&self.path, &error)),
-            }
-        }
-        let bytes = self.pending.iter().map(Bytes::len).sum();
-        self.pending.clear();
-        self.pending_bytes = 0;
-        if is_synced { self.sync.wrote(file, bytes, &self.path) } else { Ok(()) }
-    }
-}
-
-impl ArraySink for Side {
-    fn put_array(&mut self, length: u64, fill: &mut Fill<'_>) -> Result<ArrayRef> {
-        if length < SIDECAR_ARRAY_BYTES || !self.allowed {
-            let mut bytes = Vec::new();
-            fill(&mut |block| {
-                bytes.extend_from_slice(block);
-                Ok(())
-            })?;
-            return inline_array(&bytes);
-        }
-        self.start();
-        self.align();
-        let offset = self.len;
-        let mut hash = XxHash3_64::new();
-        let mut block = Vec::with_capacity(LINE_BUFFER_BYTES);
-        fill(&mut |piece| {
-            block.extend_from_slice(piece);
-            if block.len() >= LINE_BUFFER_BYTES {
-                hash.write(&block);
-                self.append(Bytes::from(std::mem::take(&mut block)));
-                self.flush()?;
-            }
-            Ok(())
-        })?;
-        hash.write(&block);
-        self.append(Bytes::from(block));
-        self.flush()?;
-        let x = Some(format!("{:016x}", hash.finish()));
-        Ok(ArrayRef::Sidecar { offset, length: self.len - offset, x })
-    }
-}
-
-pub(super) fn inline_array(bytes: &[u8]) -> Result<ArrayRef> {
-    let mut data = Vec::new();
-    codec::push_base64(&mut data, &Compressor::zstd(3)?.compress(bytes)?);
-    Ok(ArrayRef::Inline {
-        data: String::from_utf8(data).map_err(|_| Error::invalid("base64 is ASCII"))?,
-        length: to_u64(bytes.len()),
-        x: format!("{:016x}", XxHash3_64::oneshot(bytes)),
-    })
 }

@@ -27,22 +27,22 @@ const MIN_BLOCK_ROWS: u64 = 16;
 const MAX_BLOCK_ROWS: u64 = 4096;
 /// The largest array to keep in memory if it is not mapped.
 const MAX_OWNED_BYTES: usize = 1 << 20;
-/// Reads the first byte of this many lines before it copies them, so that the processor fetches them at the same time.
+/// Reads the first and the last byte of this many lines before it copies them, so that the processor fetches them at the same time.
 const TOUCHED: usize = 32;
 
 /// The rows of several shards, as one sequence. Their lines can be written without changes.
 pub struct PlainLines<'s> {
-    shards: Vec<PlainShard<'s>>,
+    pub(super) shards: Vec<PlainShard<'s>>,
     /// The first row of each shard, and the total number of rows at the end.
     starts: Vec<u64>,
     /// The indexed columns of the output.
-    columns: Vec<(Arc<Path>, IndexedType)>,
-    longest: u64,
+    pub(super) columns: Vec<(Arc<Path>, IndexedType)>,
+    pub(super) longest: u64,
     block: usize,
 }
 
-struct PlainShard<'s> {
-    shard: &'s Shard,
+pub(super) struct PlainShard<'s> {
+    pub(super) shard: &'s Shard,
     index: Cow<'s, [u8]>,
     /// The checksums to compare lines with.
     hashes: Option<Cow<'s, [u8]>>,
@@ -151,7 +151,7 @@ impl<'s> PlainLines<'s> {
     }
 
     /// The shard of a row, and the row's number in that shard.
-    fn locate(&self, row: u64) -> Result<(usize, u64)> {
+    pub(super) fn locate(&self, row: u64) -> Result<(usize, u64)> {
         if row >= self.len() {
             return Err(Error::invalid(format!("sample {row} of {}", self.len())));
         }
@@ -190,7 +190,7 @@ impl<'s> PlainLines<'s> {
 
     /// The lines, their ends, and their checksums.
     #[allow(clippy::type_complexity)]
-    fn lines(
+    pub(super) fn lines(
         &self,
         places: &[(usize, u64)],
         bounds: &[(u64, u64)],
@@ -210,7 +210,8 @@ impl<'s> PlainLines<'s> {
                 expected.push(source.hash(*row)?);
                 let line = source.shard.main().slice(*start, end - start);
                 let line = line.map_err(|error| source.shard.here(error, *row))?;
-                touched ^= line.first().copied().unwrap_or_default();
+                touched ^=
+                    line.first().copied().unwrap_or_default() ^ line.last().copied().unwrap_or_default();
                 stored.push(line);
             }
             std::hint::black_box(touched);
@@ -289,7 +290,7 @@ impl<'s> PlainLines<'s> {
 }
 
 impl PlainShard<'_> {
-    fn bounds(&self, row: u64) -> Result<(u64, u64)> {
+    pub(super) fn bounds(&self, row: u64) -> Result<(u64, u64)> {
         let bound =
             |i: u64| to_usize(i, "a sample").ok().and_then(|i| u64_at(&self.index, i.checked_mul(8)?));
         match (bound(row), bound(row + 1)) {
@@ -305,13 +306,58 @@ impl PlainShard<'_> {
         hash.map(Some).ok_or_else(missing)
     }
 
+    /// Whether the index ascends, and no line is empty or longer than `longest`.
+    pub(super) fn has_lines_up_to(&self, longest: u64) -> bool {
+        let (bounds, _) = self.index.as_chunks::<8>();
+        let mut bounds = bounds.iter().map(|bound| u64::from_le_bytes(*bound));
+        let mut start = bounds.next().unwrap_or_default();
+        bounds.all(|end| {
+            let length = end.wrapping_sub(start);
+            start = end;
+            (1..=longest).contains(&length)
+        })
+    }
+
+    /// The number of values in a column of the output.
+    pub(super) fn valid(&self, place: usize) -> Result<u64> {
+        match self.cells(place) {
+            None => Ok(0),
+            Some(NumberColumn { validity: None, .. }) => Ok(self.shard.len()),
+            Some(NumberColumn { validity: Some(bits), .. }) => set_bits(bits, self.shard.len()),
+        }
+    }
+
+    /// For each column and kind of value: the number of values.
+    pub(super) fn kinds(&self) -> Result<Vec<(&Arc<Path>, &'static str, u64)>> {
+        let mut kinds = Vec::new();
+        for field in &self.fields {
+            let valid = match &field.cells {
+                None => self.shard.len(),
+                Some((place, _)) => self.valid(*place)?,
+            };
+            kinds.push((&field.path, field.kind, valid));
+            if field.has_null && field.cells.is_some() {
+                kinds.push((&field.path, "null", self.shard.len() - valid));
+            }
+        }
+        Ok(kinds)
+    }
+
     /// The cells of this shard for a column of the output.
-    fn cells(&self, place: usize) -> Option<NumberColumn<'_>> {
+    pub(super) fn cells(&self, place: usize) -> Option<NumberColumn<'_>> {
         let mut columns = self.fields.iter().filter_map(|field| field.cells.as_ref());
         let (_, column) = columns.find(|(at, _)| *at == place)?;
         let validity = column.validity.as_deref();
         Some(NumberColumn { name: "", dtype: column.dtype, data: &column.data, validity })
     }
+}
+
+/// The number of set bits among the first `rows`.
+fn set_bits(bits: &[u8], rows: u64) -> Result<u64> {
+    let rows = to_usize(rows, "the number of samples")?;
+    let whole = bits.get(..rows / 8).unwrap_or_default();
+    let rest = bits.get(rows / 8).map_or(0, |byte| (byte & ((1u8 << (rows % 8)) - 1)).count_ones());
+    Ok(whole.iter().map(|byte| u64::from(byte.count_ones())).sum::<u64>() + u64::from(rest))
 }
 
 fn is_ours(footer: &Footer) -> bool {

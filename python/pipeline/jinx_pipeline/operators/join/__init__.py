@@ -1,0 +1,1 @@
+"""Operators that add columns of other datasets."""

@@ -1,0 +1,220 @@
+"""join."""
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import pyarrow as pa
+
+import jinx
+from jinx import kernels
+from jinx_pipeline.dedup.exact import HASH, hash_table
+from jinx_pipeline.dedup.signatures import ROWS_AT_ONCE
+from jinx_pipeline.operators.batch import Batch
+from jinx_pipeline.operators.context import Context
+from jinx_pipeline.operators.join.matches import Matches, matched
+from jinx_pipeline.operators.key_texts import equal_texts
+from jinx_pipeline.operators.keyed import Decision, Divided, Edits, Keyed, Keys
+from jinx_pipeline.operators.kinds import Mapper
+from jinx_pipeline.operators.parameters import ParameterError
+from jinx_pipeline.operators.registry import register
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    Rows = npt.NDArray[np.int64]
+
+
+@register("join")
+class Join(Divided, Edits):
+    """Adds columns of another dataset: to each sample those of the row there with the same key.
+
+    1 and 1.0 are the same key, "1" is another one. A sample whose key is missing, or that the other dataset does not
+    have, gets null (`how: left`) or is left out (`inner`); both are counted.
+
+        create("join", path="path/to/captions.jinx", on="id", columns=["caption"])([{"id": 1}])
+
+    Attributes:
+        path: The other dataset: JINX, a saved view or MDS.
+        on: The column or path of the key in both, or a list of them, or a dict of those here to those there.
+        how: Whether samples without a row in the other dataset stay.
+        columns: What is added; all columns but those of the key if not given.
+        prefix: Before the names of the added columns.
+        duplicates: Of rows with the same key in the other dataset, `first` takes the first one, and `fail` stops the
+            run.
+    """
+
+    kind = "join"
+    path: str
+    on: str | list[str] | dict[str, str]
+    how: Literal["left", "inner"] = "left"
+    columns: list[str] | None = None
+    prefix: str = ""
+    duplicates: Literal["fail", "first"] = "fail"
+
+    def check(self) -> None:
+        if not self.pairs:
+            raise ParameterError(self.name, "on", "on is empty; name a column or path")
+        try:
+            known = self._other.column_names
+        except (FileNotFoundError, jinx.errors.JinxError) as error:
+            raise ParameterError(self.name, "path", f"path: {error}") from None
+        if not len(self._other):
+            return  # any column may be meant
+        for where, names in (
+            ("on", [key.split(".")[0] for key in self.pairs.values()]),
+            ("columns", self.columns or []),
+        ):
+            for name in names:
+                if name not in known:
+                    what = f"{self.path} has no column {name!r}; there are: {', '.join(known[:12])}"
+                    raise ParameterError(self.name, where, what)
+
+    @property
+    def pairs(self) -> dict[str, str]:
+        """The paths of the key here and there."""
+        if isinstance(self.on, dict):
+            return self.on
+        return {key: key for key in ([self.on] if isinstance(self.on, str) else self.on) if key}
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        return tuple(self.pairs)
+
+    @property
+    def writes(self) -> tuple[str, ...]:
+        return tuple(self.added.values())
+
+    @property
+    def added(self) -> dict[str, str]:
+        """The columns of the other dataset that are added, and the names that they get."""
+        names = self.columns
+        if names is None:
+            keys = set(self.pairs.values())
+            names = [name for name in self._other.column_names if name not in keys]
+        return {name: self.prefix + name for name in names}
+
+    @property
+    def other(self) -> tuple[str, Keyed]:
+        """The other dataset, and what computes its keys."""
+        return self.path, OtherKeys(join=self)
+
+    def signatures(self, batch: Batch, ctx: Context) -> pa.Table:
+        return _key_table(batch, list(self.pairs), ctx)
+
+    def shares(self, keys: Keys) -> int:
+        there = sum(table.num_rows for table in keys.other)
+        return max(-(-max(len(keys), there) // ROWS_AT_ONCE), 1)
+
+    def look(self, keys: Keys, share: int, shares: int) -> pa.Table:
+        return matched(keys.tables, keys.other, list(HASH), share, shares)
+
+    def decide(self, keys: Keys, found: Sequence[pa.Table]) -> Decision:
+        matches = Matches.of(len(keys), found)
+        if matches.duplicates and self.duplicates == "fail":
+            first, second = matches.example
+            more = f", and {matches.duplicates - 1:,} more like them" if matches.duplicates > 1 else ""
+            raise ValueError(
+                f"{self.name}: samples {first} and {second} of {self.path} have the same key{more}; duplicates: first "
+                "takes the first of them"
+            )
+        rows = matches.rows
+        order = np.arange(len(rows)) if self.how == "left" else np.flatnonzero(rows >= 0)
+        unmatched = int((rows < 0).sum())
+        counts = {"unmatched": unmatched, "duplicates": matches.duplicates}
+        return Decision(order.astype(np.int64), keys=rows, counts=counts)
+
+    def editor(self, keys: str) -> "JoinEditor":
+        made = JoinEditor(join=self, rows=Path(keys))
+        made.name = self.name  # pyright: ignore[reportAttributeAccessIssue] - of this one alone
+        return made
+
+    def values(self, rows: "Rows") -> Mapping[str, Any]:
+        """The columns that are added to samples, with the values of these rows of the other dataset (-1: null)."""
+        there = np.flatnonzero(rows >= 0)
+        samples = self._other.take(rows[there], list(self.added)) if len(there) else []
+        columns: dict[str, list[Any]] = {name: [None] * len(rows) for name in self.added.values()}
+        for at, sample in zip(there.tolist(), samples, strict=True):
+            for name, given in self.added.items():
+                columns[given][at] = sample.get(name)
+        return columns
+
+    def keys_of_other(self, ctx: Context) -> list[pa.Table]:
+        """The keys of the other dataset, in this process."""
+        operator, whole = OtherKeys(join=self), Batch(self._other)
+        return [operator.signatures(part, ctx) for part in whole.slices(self.batch_size)]
+
+    def run(self, batch: Batch, ctx: Context) -> Batch:
+        if not len(batch):
+            return batch
+        tables = [self.signatures(part, ctx) for part in batch.slices(self.batch_size)]
+        keys = Keys(tables, "", self.keys_of_other(ctx))
+        decision = self.decide(keys, self.looks(keys))
+        rows: Any = decision.keys
+        return batch.with_columns(self.values(rows)).take(decision.order)
+
+    def _digest_of(self, parameters: dict[str, Any]) -> str:
+        info = self._other.info()
+        return super()._digest_of({**parameters, "other": [len(self._other), info.bytes, info.sidecar_bytes, info.ids]})
+
+    @cached_property
+    def _other(self) -> "jinx.Dataset":
+        return jinx.open(self.path)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Each worker opens the dataset itself, wherever it runs.
+        state = {name: value for name, value in self.__dict__.items() if name != "_other"}
+        return {**state, "path": str(Path(self.path).absolute())}
+
+
+class OtherKeys(Keyed):
+    """The keys of the dataset that a join adds.
+
+    Attributes:
+        join: It.
+    """
+
+    join: Join
+
+    def signatures(self, batch: Batch, ctx: Context) -> pa.Table:
+        return _key_table(batch, list(self.join.pairs.values()), ctx)
+
+    def run(self, batch: Batch, ctx: Context) -> Batch:
+        del ctx
+        return batch
+
+
+class JoinEditor(Mapper):
+    """Adds the columns.
+
+    Attributes:
+        join: What is joined.
+        rows: The file (.npy) with the row of the other dataset for each sample.
+    """
+
+    join: Join
+    rows: Path
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        return ()
+
+    @property
+    def writes(self) -> tuple[str, ...]:
+        return self.join.writes
+
+    def process(self, batch: Batch, ctx: Context) -> Mapping[str, Any]:
+        return self.join.values(np.array(ctx.model(str(self.rows), _load_rows)[batch.positions]))
+
+
+def _key_table(batch: Batch, paths: list[str], ctx: Context) -> pa.Table:
+    texts = equal_texts([batch.column(path) for path in paths], len(batch))
+    missing = np.array([text is None for text in texts], dtype=np.bool_)
+    return hash_table(kernels.hash128([text or "" for text in texts], threads=ctx.threads), missing)
+
+
+def _load_rows(path: str, device: str) -> "Rows":
+    del device
+    return np.load(path, mmap_mode="r")

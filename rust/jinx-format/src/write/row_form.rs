@@ -1,0 +1,296 @@
+//! What all rows of [`PlainLines`] have in common, in whatever order they are written: names, kinds and columns. Whoever
+//! knows it can give every array its final place before the first row is written.
+
+use crate::fields::{Fact, Path};
+use crate::read::columns::ColumnType;
+use crate::write::columns::{ColumnBuilder, IndexedType, MAX_COLUMNS, MISSING, cell, narrowest, width};
+use crate::write::encode::RowEncoder;
+use crate::write::line_block::kind_fact;
+use crate::write::numbers::NumberColumn;
+use crate::write::options::{ColumnChoice, WriteOptions};
+use crate::write::plain_lines::PlainLines;
+use jinx_core::error::{Error, Result};
+use jinx_core::interrupt;
+use jinx_core::num::to_u64;
+use std::collections::HashSet;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// The approximate size of a block, in bytes of lines.
+const BLOCK_BYTES: u64 = 512 << 10;
+/// Bits of a validity array lie in whole bytes if all blocks but the last have a multiple of 8 rows.
+pub(super) const UNIT_ROWS: u64 = 8;
+const MAX_BLOCK_UNITS: u64 = 1024;
+/// The names and columns of a footer are in the order in which they first occur, which the first rows show.
+const FIRST_ROWS: usize = 4096;
+
+/// The form of all rows of a pair.
+#[derive(Debug)]
+pub struct RowForm {
+    pub(super) rows: u64,
+    /// In the order of the footer.
+    pub(super) columns: Vec<ColumnForm>,
+    /// A fact for each column and kind of value in the order of the footer, with the number of values.
+    pub(super) kinds: Vec<(Fact, u64)>,
+    block_rows: u64,
+}
+
+#[derive(Debug)]
+pub(super) struct ColumnForm {
+    pub(super) path: Arc<Path>,
+    pub(super) kind: IndexedType,
+    pub(super) dtype: ColumnType,
+    pub(super) has_missing: bool,
+    /// Its place among the columns of [`PlainLines`].
+    at: usize,
+}
+
+impl ColumnForm {
+    pub(super) fn width(&self) -> usize {
+        width(self.dtype.name())
+    }
+}
+
+/// Consecutive rows of an output.
+#[derive(Debug, Default)]
+pub struct LineArrays {
+    /// The lines with their newlines.
+    pub lines: Vec<u8>,
+    /// Where each line ends.
+    pub ends: Vec<u64>,
+    /// The checksums of the lines; then for each column its validity, if values are missing, and its cells.
+    pub arrays: Vec<Vec<u8>>,
+}
+
+impl RowForm {
+    /// The form of all rows of `lines` in an order that begins with `first`; `None` if it is not known before all rows
+    /// are written.
+    ///
+    /// # Errors
+    /// Errors of reading and encoding the first rows; `Interrupted`.
+    pub(super) fn of(
+        lines: &PlainLines<'_>,
+        first: &[u64],
+        options: &WriteOptions,
+        encoder: &mut RowEncoder,
+    ) -> Result<Option<Self>> {
+        if options.columns != ColumnChoice::Default || lines.columns.len() > MAX_COLUMNS {
+            return Ok(None);
+        }
+        for shard in &lines.shards {
+            interrupt::check()?;
+            if !shard.has_lines_up_to(lines.longest) {
+                return Ok(None);
+            }
+        }
+        let Some(columns) = columns_of(lines)? else { return Ok(None) };
+        let kinds = kinds_of(lines)?;
+        in_order_of(lines, &first[..first.len().min(FIRST_ROWS)], columns, &kinds, encoder)
+    }
+
+    /// The number of arrays in [`LineArrays::arrays`].
+    pub(super) fn arrays(&self) -> usize {
+        1 + self.columns.iter().map(|column| 1 + usize::from(column.has_missing)).sum::<usize>()
+    }
+
+    pub fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    /// The number of rows in every block except the last.
+    pub fn block_rows(&self) -> u64 {
+        self.block_rows
+    }
+}
+
+/// The rows in which the first names and columns occur decide their order.
+fn in_order_of(
+    lines: &PlainLines<'_>,
+    first: &[u64],
+    columns: Vec<ColumnForm>,
+    kinds: &[(Fact, u64)],
+    encoder: &mut RowEncoder,
+) -> Result<Option<RowForm>> {
+    let mut builder = ColumnBuilder::new(ColumnChoice::Default, PathBuf::new());
+    let (mut ordered, mut seen) = (Vec::with_capacity(kinds.len()), HashSet::new());
+    for row in first {
+        let encoded = encoder.encode(|encoder| lines.emit(*row, encoder))?;
+        for fact in &encoded.facts {
+            if seen.contains(&(Arc::clone(&fact.path), fact.kind)) {
+                continue;
+            }
+            let known = kinds.iter().find(|(other, _)| other.path == fact.path && other.kind == fact.kind);
+            let Some(known) = known else { return Ok(None) };
+            ordered.push(known.clone());
+            seen.insert((Arc::clone(&fact.path), fact.kind));
+        }
+        builder.add_row(&encoded.facts)?;
+        if ordered.len() == kinds.len() && builder.names().count() == columns.len() {
+            break;
+        }
+    }
+    let paths =
+        |facts: &[(Fact, u64)]| facts.iter().map(|(fact, _)| Arc::clone(&fact.path)).collect::<HashSet<_>>();
+    if paths(&ordered).len() < paths(kinds).len() || builder.names().count() < columns.len() {
+        return Ok(None);
+    }
+    // Only the order of the paths matters: the kinds of each are sorted.
+    ordered.extend(
+        kinds.iter().filter(|(fact, _)| !seen.contains(&(Arc::clone(&fact.path), fact.kind))).cloned(),
+    );
+    let rank = |column: &ColumnForm| {
+        builder.names().position(|(path, kind)| *kind == column.kind && *path == column.path)
+    };
+    let mut columns = columns;
+    if columns.iter().any(|column| rank(column).is_none()) {
+        return Ok(None);
+    }
+    columns.sort_by_key(rank);
+    let bytes: u64 = lines.shards.iter().map(|shard| shard.shard.footer_offset()).sum();
+    let units = BLOCK_BYTES / UNIT_ROWS / (bytes / lines.len().max(1)).max(1);
+    let block_rows = UNIT_ROWS * units.clamp(1, MAX_BLOCK_UNITS);
+    Ok(Some(RowForm { rows: lines.len(), columns, kinds: ordered, block_rows }))
+}
+
+/// The types of the columns with values; `None` if values of one have no common type.
+fn columns_of(lines: &PlainLines<'_>) -> Result<Option<Vec<ColumnForm>>> {
+    let mut forms = Vec::new();
+    for (at, (path, kind)) in lines.columns.iter().enumerate() {
+        interrupt::check()?;
+        let sources: Vec<_> = lines.shards.iter().filter_map(|shard| shard.cells(at)).collect();
+        let valid = lines.shards.iter().map(|shard| shard.valid(at)).sum::<Result<u64>>()?;
+        let is_all = |dtype| sources.iter().all(|source| source.dtype == dtype);
+        let dtype = if is_all(ColumnType::Bool) {
+            ColumnType::Bool
+        } else if is_all(ColumnType::Float64) {
+            ColumnType::Float64
+        } else {
+            let Some(dtype) = narrowest_of(&sources) else { return Ok(None) };
+            dtype
+        };
+        let has_missing = valid < lines.len();
+        if valid > 0 {
+            forms.push(ColumnForm { path: Arc::clone(path), kind: *kind, dtype, has_missing, at });
+        }
+    }
+    Ok(Some(forms))
+}
+
+/// The type of a column with all integers of these. A missing one is stored as zero, which every type has.
+fn narrowest_of(sources: &[NumberColumn<'_>]) -> Option<ColumnType> {
+    let (mut min, mut max) = (0i128, 0i128);
+    macro_rules! widen {
+        ($kind:ty, $data:expr) => {{
+            let (cells, _) = $data.as_chunks();
+            let bounds = cells.iter().fold((0, 0), |(min, max): ($kind, $kind), cell| {
+                let value = <$kind>::from_le_bytes(*cell);
+                (min.min(value), max.max(value))
+            });
+            min = min.min(bounds.0.into());
+            max = max.max(bounds.1.into());
+        }};
+    }
+    for source in sources {
+        match source.dtype {
+            ColumnType::Int8 => widen!(i8, source.data),
+            ColumnType::Int16 => widen!(i16, source.data),
+            ColumnType::Int32 => widen!(i32, source.data),
+            ColumnType::Int64 => widen!(i64, source.data),
+            ColumnType::Uint8 => widen!(u8, source.data),
+            ColumnType::Uint16 => widen!(u16, source.data),
+            ColumnType::Uint32 => widen!(u32, source.data),
+            ColumnType::Uint64 => widen!(u64, source.data),
+            ColumnType::Bool | ColumnType::Float64 | ColumnType::Utf8 => return None,
+        }
+    }
+    ColumnType::from_name(narrowest(min, max)?)
+}
+
+/// A fact for each column and kind of value, with the number of values.
+fn kinds_of(lines: &PlainLines<'_>) -> Result<Vec<(Fact, u64)>> {
+    let mut kinds: Vec<(Fact, u64)> = Vec::new();
+    for shard in &lines.shards {
+        interrupt::check()?;
+        for (path, kind, values) in shard.kinds()?.into_iter().filter(|(_, _, values)| *values > 0) {
+            let is_same = |(fact, _): &&mut (Fact, u64)| fact.kind == kind && fact.path == *path;
+            match kinds.iter_mut().find(is_same) {
+                Some((_, count)) => *count += values,
+                None => kinds.push((kind_fact(path, kind), values)),
+            }
+        }
+    }
+    Ok(kinds)
+}
+
+impl PlainLines<'_> {
+    /// The lines and cells of `rows`.
+    ///
+    /// # Errors
+    /// Errors of reading; `Corrupt` for a line that does not match its checksum.
+    pub fn gather(&self, rows: &[u64], form: &RowForm) -> Result<LineArrays> {
+        let places = rows.iter().map(|row| self.locate(*row)).collect::<Result<Vec<_>>>()?;
+        let bounds = places.iter().map(|(shard, row)| self.shards[*shard].bounds(*row));
+        let bounds = bounds.collect::<Result<Vec<_>>>()?;
+        let Some((lines, ends, hashes)) = self.lines(&places, &bounds)? else {
+            return Err(Error::corrupt("a line that does not end where the index says"));
+        };
+        let mut arrays = Vec::with_capacity(form.arrays());
+        arrays.push(hashes);
+        for column in &form.columns {
+            self.gather_column(column, &places, &mut arrays)?;
+        }
+        Ok(LineArrays { lines, ends, arrays })
+    }
+
+    fn gather_column(
+        &self,
+        column: &ColumnForm,
+        places: &[(usize, u64)],
+        arrays: &mut Vec<Vec<u8>>,
+    ) -> Result<()> {
+        let sources: Vec<_> = self.shards.iter().map(|shard| shard.cells(column.at)).collect();
+        if let [Some(source)] = sources.as_slice()
+            && source.dtype == column.dtype
+            && source.validity.is_none()
+        {
+            let cells = match column.width() {
+                1 => copied::<1>(source.data, places),
+                2 => copied::<2>(source.data, places),
+                4 => copied::<4>(source.data, places),
+                _ => copied::<8>(source.data, places),
+            };
+            arrays.push(cells.ok_or_else(|| Error::corrupt("a column with fewer cells than samples"))?);
+            return Ok(());
+        }
+        let (name, width) = (column.dtype.name(), column.width());
+        let mut validity = vec![0u8; places.len().div_ceil(8)];
+        let mut cells = Vec::with_capacity(places.len() * width);
+        for (i, (shard, row)) in places.iter().enumerate() {
+            let (tag, bits) = match &sources[*shard] {
+                Some(source) => source.cell(*row)?,
+                None => (MISSING, 0),
+            };
+            if tag != MISSING {
+                validity[i / 8] |= 1 << (i % 8);
+            }
+            cells.extend_from_slice(&cell(name, tag, bits).to_le_bytes()[..width]);
+        }
+        if column.has_missing {
+            arrays.push(validity);
+        }
+        arrays.push(cells);
+        Ok(())
+    }
+}
+
+/// The cells of `WIDTH` bytes at `places` of one shard.
+fn copied<const WIDTH: usize>(data: &[u8], places: &[(usize, u64)]) -> Option<Vec<u8>> {
+    let (cells, _) = data.as_chunks::<WIDTH>();
+    let last = places.iter().map(|(_, row)| *row).max().unwrap_or_default();
+    if last >= to_u64(cells.len()) {
+        return None;
+    }
+    let cell =
+        |row: u64| usize::try_from(row).ok().and_then(|row| cells.get(row)).copied().unwrap_or([0; WIDTH]);
+    Some(places.iter().map(|(_, row)| cell(*row)).collect::<Vec<_>>().into_flattened())
+}

@@ -1,0 +1,79 @@
+"""join as an operator."""
+
+import pytest
+
+import jinx
+import jinx_pipeline as jp
+from jinx_pipeline.operators.keyed import Keys
+
+
+def write(path, samples):
+    with jinx.Writer(path) as writer:
+        for sample in samples:
+            writer.write(sample)
+    return str(path)
+
+
+OTHER = [{"key": 1, "caption": "one"}, {"key": "b", "caption": "bee", "image": b"x"}, {"key": None, "caption": "none"}]
+SAMPLES = [{"id": 1.0}, {"id": "b"}, {"id": "1"}, {"id": None}, {}, {"id": True}, {"id": 1}]
+
+
+@pytest.fixture
+def other(tmp_path):
+    return write(tmp_path / "other.jinx", OTHER)
+
+
+def test_left_and_inner(other):
+    left = jp.ops.Join(path=other, on={"id": "key"})(SAMPLES)
+    assert [one["caption"] for one in left] == ["one", "bee", None, None, None, None, "one"]
+    assert [one["image"] for one in left] == [None, b"x", None, None, None, None, None]
+    inner = jp.ops.Join(path=other, on={"id": "key"}, how="inner", columns=["caption"], prefix="other_")(SAMPLES)
+    assert inner == [
+        {"id": 1.0, "other_caption": "one"},
+        {"id": "b", "other_caption": "bee"},
+        {"id": 1, "other_caption": "one"},
+    ]
+    assert jp.ops.Join(path=other, on={"id": "key"})([]) == []
+
+
+def test_several_keys_and_shares_agree(tmp_path):
+    pairs = [{"a": at % 7, "b": f"{at % 5}", "n": at} for at in range(35)]
+    path = write(tmp_path / "pairs.jinx", pairs)
+    samples = [{"a": at % 9, "b": f"{at % 6}"} for at in range(200)]
+    operator = jp.ops.Join(path=path, on=["a", "b"])
+    wanted = {(one["a"], one["b"]): one["n"] for one in pairs}
+    expected = [wanted.get((one["a"], one["b"])) for one in samples]
+    assert [one["n"] for one in operator(samples)] == expected
+    tables = [operator.signatures(part, jp.Context()) for part in jp.Batch(samples).slices(30)]
+    keys = Keys(tables, "", operator.keys_of_other(jp.Context()))
+    for shares in (1, 3, 8):
+        decision = operator.decide(keys, [operator.look(keys, share, shares) for share in range(shares)])
+        assert [None if row < 0 else row for row in decision.keys.tolist()] == expected
+        assert decision.counts == {"unmatched": expected.count(None), "duplicates": 0}
+
+
+def test_rows_with_the_same_key(tmp_path):
+    path = write(tmp_path / "twice.jinx", [{"id": 1, "n": 1}, {"id": 2, "n": 2}, {"id": 1, "n": 3}])
+    with pytest.raises(ValueError, match=r"samples 0 and 2 of .* have the same key; duplicates: first"):
+        jp.ops.Join(path=path, on="id")([{"id": 2}])
+    assert jp.ops.Join(path=path, on="id", duplicates="first")([{"id": 1}]) == [{"id": 1, "n": 1}]
+
+
+def test_what_is_refused(other, tmp_path):
+    for parameters, what in (
+        ({"path": str(tmp_path / "nothing.jinx"), "on": "id"}, "path: "),
+        ({"path": other, "on": []}, "on is empty"),
+        ({"path": other, "on": "id"}, "has no column 'id'; there are: key, caption, image"),
+        ({"path": other, "on": {"id": "key"}, "columns": ["capton"]}, "has no column 'capton'"),
+        ({"path": other, "on": "key", "how": "outer"}, "'left' or 'inner'"),
+    ):
+        with pytest.raises(jp.ParameterError, match=what):
+            jp.ops.Join(**parameters)
+
+
+def test_another_state_of_the_other_dataset_is_another_operator(other, tmp_path):
+    before = jp.ops.Join(path=other, on={"id": "key"}).digest
+    assert jp.ops.Join(path=other, on={"id": "key"}).digest == before
+    with jinx.Writer(other, overwrite=True) as writer:
+        writer.write_many([*OTHER[:2], {"key": None, "caption": "NONE"}])
+    assert jp.ops.Join(path=other, on={"id": "key"}).digest != before

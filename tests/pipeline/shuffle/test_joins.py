@@ -1,0 +1,100 @@
+"""join as a step of recipes."""
+
+import pytest
+
+import jinx
+import jinx_pipeline as jp
+from jinx_pipeline.dataset import Dataset
+from jinx_pipeline.operators.join import join
+from jinx_pipeline.recipe.read import read_recipe
+from pipeline.made import Killer, digest, loaded_operators, rows_of, write_input
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    return write_input(tmp_path_factory.mktemp("data") / "in.jinx", 200)
+
+
+@pytest.fixture(scope="module")
+def captions(tmp_path_factory):
+    path = tmp_path_factory.mktemp("data") / "captions.jinx"
+    with jinx.Writer(path) as writer:
+        for n in range(300, -1, -2):
+            writer.write({"key": f"s{n}", "caption": f"caption {n}", "thumbnail": bytes([n % 256]) * 100, "n": -n})
+    return str(path)
+
+
+@pytest.fixture
+def options():
+    return {"block_rows": 30, "custom_operators": (str(loaded_operators()),)}
+
+
+def chain(data, captions, how="left", seconds=0.0):
+    steps = [
+        jp.create("slow_filter", seconds=seconds),
+        jp.ops.Sort(by="-n"),
+        jp.ops.Join(path=captions, on={"id": "key"}, columns=["caption", "thumbnail"], how=how),
+        jp.create("fragile_mapper"),
+        jp.ops.Shuffle(seed=2),
+    ]
+    return Dataset.load(data).process(steps)
+
+
+def expected(data, how):
+    kept = [one for one in jinx.open(data).to_list() if one["n"] % 3 and (how == "left" or one["n"] % 2 == 0)]
+    rows = [
+        {
+            "n": one["n"],
+            "caption": None if one["n"] % 2 else f"caption {one['n']}",
+            "thumbnail": None if one["n"] % 2 else bytes([one["n"] % 256]) * 100,
+        }
+        for one in reversed(kept)
+    ]
+    return jp.ops.Shuffle(seed=2)(rows)
+
+
+@pytest.mark.parametrize("how", ["left", "inner"])
+@pytest.mark.parametrize("name", ["out", "view.jinx"])
+def test_columns_are_added(data, captions, options, tmp_path, how, name):  # noqa: PLR0917
+    more = {"kind": "view"} if name == "view.jinx" else {}
+    result = chain(data, captions, how).export(tmp_path / name, workers=2, **options, **more)
+    assert result.ok
+    rows = rows_of(tmp_path / name)
+    assert [{name: one.get(name) for name in ("n", "caption", "thumbnail")} for one in rows] == expected(data, how)
+    (figures,) = [one for one in result.operators if one.operator == "join"]
+    assert (figures.rows_in, figures.rows_out) == (133, len(rows))
+    assert figures.counts == {"unmatched": 67}
+
+
+@pytest.mark.slow
+def test_workers_and_kills_make_no_difference(data, captions, options, tmp_path, monkeypatch):
+    chain(data, captions).export(tmp_path / "calm", workers=1, **options)
+    monkeypatch.setattr(join, "ROWS_AT_ONCE", 40)
+    with Killer(2, tmp_path / "out.work" / "journal.jsonl") as killer:
+        chain(data, captions, seconds=0.005).export(tmp_path / "out", workers=4, **options)
+    assert killer.killed == 2
+    assert digest(tmp_path / "out") == digest(tmp_path / "calm")
+
+
+def test_in_a_recipe(data, captions, tmp_path):
+    recipe = tmp_path / "recipe.yaml"
+    recipe.write_text(
+        f"dataset: {{path: {data}}}\n"
+        "process:\n"
+        f"  - join: {{path: {captions}, on: {{id: key}}, how: inner, columns: [caption]}}\n"
+        f"export: {{path: {tmp_path / 'out.jinx'}}}\n"
+    )
+    jp.Run(read_recipe(recipe))()
+    assert [one["caption"] for one in rows_of(tmp_path / "out.jinx")] == [f"caption {n}" for n in range(0, 200, 2)]
+
+
+def test_what_is_refused(data, captions, options, tmp_path):
+    flow = Dataset.load(data)
+    with pytest.raises(jp.RecipeError, match="join adds the column 'n', which the samples have; name others"):
+        flow.process(jp.ops.Join(path=captions, on={"id": "key"})).export(tmp_path / "out", **options)
+    with pytest.raises(jp.RecipeError, match="join reads the column 'key', which the input does not have"):
+        flow.process(jp.ops.Join(path=captions, on="key", prefix="c_")).export(tmp_path / "out", **options)
+    with pytest.raises(ValueError, match=r"captions\.jinx"):
+        flow.process(jp.ops.Join(path=captions, on={"id": "key"}, prefix="c_")).export(
+            captions, overwrite=True, **options
+        )
