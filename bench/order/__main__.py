@@ -13,6 +13,7 @@ import shutil
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -84,10 +85,10 @@ def cool(place: Path) -> None:
             os.close(descriptor)
 
 
-def run(place: Path, rounds: int, memory: int) -> list[dict[str, Any]]:
+def run(cases: Sequence[Case], place: Path, rounds: int, memory: int) -> list[dict[str, Any]]:
     """Every case by every contestant, alternately."""
     records: list[dict[str, Any]] = []
-    for case in CASES:
+    for case in cases:
         for number in range(rounds):
             for name in case.contestants:
                 if number == 0 or name not in (_ONCE if case.data == "rows" else _ONCE_OF_MEDIA):
@@ -127,21 +128,28 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=10_000_000, help="Small rows.")
     parser.add_argument("--memory", type=int, default=4 << 30, help="Bytes, where the data fit.")
     parser.add_argument("--rounds", type=int, default=3)
+    names = [case.name for case in CASES]
+    parser.add_argument("--case", action="append", choices=names, help="Only this case; may be repeated.")
     parser.add_argument("--directory", type=Path, help="Where to write; a temporary directory if not given.")
     parser.add_argument("--save", type=Path, help="The directory for order.md and order.json.")
     given = parser.parse_args()
+    cases = [case for case in CASES if not given.case or case.name in given.case]
+    data = {case.data for case in cases}
     started = time.monotonic()
     with tempfile.TemporaryDirectory(dir=given.directory) as directory:
         place = Path(directory)
-        make_media(place / "media", given.media, is_large=False)
-        make_media(place / "large", given.large, is_large=True)
-        make_rows(place / "rows", given.rows)
-        records = run(place, given.rounds, given.memory)
+        if "media" in data:
+            make_media(place / "media", given.media, is_large=False)
+        if "large" in data:
+            make_media(place / "large", given.large, is_large=True)
+        if "rows" in data:
+            make_rows(place / "rows", given.rows)
+        records = run(cases, place, given.rounds, given.memory)
     result = {
         "time": datetime.now(UTC).isoformat(timespec="seconds"),
         "commit": commit(),
         "command": f"python -m bench.order --media {given.media} --large {given.large} --rows {given.rows} "
-        f"--rounds {given.rounds}",
+        f"--rounds {given.rounds}" + "".join(f" --case '{name}'" for name in given.case or ()),
         "machine": machine(),
         "load": os.getloadavg()[0],
         "versions": {name: version(name) for name in _PACKAGES},

@@ -113,3 +113,50 @@ def test_an_existing_output_is_kept(data, tmp_path):
     (tmp_path / "out").mkdir()
     with pytest.raises(FileExistsError, match="to replace it: overwrite"):
         jp.Dataset.load(data).export(tmp_path / "out", workers=1)
+
+
+def test_rows_that_fail_are_not_lost_in_silence(data, tmp_path):
+    flow = jp.Dataset.load(data).process(lambda sample: {**sample, "length": len(sample["txt"])})
+    with pytest.warns(jp.BadRowsWarning, match="60 of 60 rows are not in the output .*KeyError: 'txt'"):
+        assert len(flow.run(workers=1)) == 0
+    with pytest.warns(jp.BadRowsWarning, match=r"out\.jinx\.work/quarantine\.jsonl"):
+        flow.export(tmp_path / "out.jinx", workers=1)
+    assert flow.export(tmp_path / "some.jinx", workers=1, max_bad_rows=60).ok
+
+
+def test_operators_are_written_as_in_a_recipe_too(data):
+    flow = jp.Dataset.load(data)
+    for given in ({"text_length_filter": {"min_len": 999}}, [{"text_length_filter": {"min_len": 999}}]):
+        (step,) = flow.process(given).recipe.steps
+        assert step.operator.parameters["min_len"] == 999
+    with pytest.raises(TypeError, match="one in each mapping"):
+        flow.process({"text_length_filter": {}, "clean_links_mapper": {}})
+    with pytest.raises(TypeError, match=r"TextLengthFilter is a class; make an operator of it: TextLengthFilter\("):
+        flow.process(jp.ops.TextLengthFilter)
+
+
+def test_a_relative_path_is_that_of_the_directory_it_was_loaded_in(data, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    flow = jp.Dataset.load("in.jinx")
+    other = tmp_path / "other"
+    other.mkdir()
+    write_input(other / "in.jinx", 10)
+    monkeypatch.chdir(other)
+    assert flow.count() == 60
+    result = flow.export("out.jinx", workers=1)
+    assert (result.rows_in, result.path) == (60, str(other / "out.jinx"))
+
+
+def test_a_mixture_that_cannot_be_is_refused(data, tmp_path):
+    with pytest.raises(TypeError, match="weight is float, not '2'"):
+        jp.SourceSpec("in.jinx", weight="2")
+    write_input(tmp_path / "none.jinx", 0)
+    flow = jp.Dataset.load([jp.SourceSpec(str(data)), jp.SourceSpec(str(tmp_path / "none.jinx"), weight=5)])
+    with pytest.raises(ValueError, match=r"none\.jinx has weight 5 and no samples"):
+        flow.export(tmp_path / "out.jinx", workers=1)
+
+
+def test_a_result_is_shown_without_tracebacks(data, tmp_path):
+    result = jp.Dataset.load(data).process(lambda sample: 1 / 0).export(tmp_path / "out.jinx", max_bad_rows=60)
+    assert "Traceback" in result.bad_rows[0].trace
+    assert "Traceback" not in repr(result)

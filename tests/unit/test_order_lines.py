@@ -139,6 +139,35 @@ def test_rows_of_one_form_are_written_once(tmp_path):
         assert size - 1000 <= written(sources, place / "again.jinx") <= size + 20_000
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_lines_move_through_buckets_where_memory_is_short(tmp_path):
+    paths = [tmp_path / "in-0.jinx", tmp_path / "in-1.jinx"]
+    for path, first in zip(paths, (0, 1 << 40), strict=True):
+        with jinx.Writer(path) as writer:
+            rows = range(first, first + 70_000)
+            writer.write_many({"id": i, "score": i / 7, "name": f"né {i % 31}", "even": i % 2 == 0} for i in rows)
+    assert_as_copied(paths, tmp_path, memory="2MB")
+    size = sum((tmp_path / f"out.{suffix}").stat().st_size for suffix in ("jinx", "binx"))
+    assert 1.5 * size <= written(paths, tmp_path / "again.jinx", memory="2MB") <= 2 * size
+    jinx.sort(paths, tmp_path / "sorted.jinx", by="-id", memory="2MB")
+    ids = jinx.open(tmp_path / "sorted.jinx").column("id").tolist()
+    assert ids == [*reversed(range(1 << 40, (1 << 40) + 70_000)), *reversed(range(70_000))]
+    assert not list(tmp_path.glob(".*"))
+
+
+def test_a_changed_line_stops_the_move(tmp_path):
+    path = tmp_path / "in.jinx"
+    with jinx.Writer(path) as writer:
+        writer.write_many({"id": i, "name": "abc"} for i in range(70_000))
+    text = path.read_bytes()
+    place = text.index(b'{"id":50123,')
+    path.write_bytes(text[: place + 6] + b"9" + text[place + 7 :])
+    for memory in ("1GB", "2MB"):
+        with pytest.raises(jinx.errors.JinxError, match=r"in\.jinx.*50123.*checksum"):
+            jinx.shuffle(path, tmp_path / "out.jinx", seed=1, memory=memory)
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["in.binx", "in.jinx"]
+
+
 @pytest.mark.slow
 def test_many_rows_with_gaps(tmp_path):
     """The bits of what is missing fill an array of their own in the sidecar."""
@@ -151,6 +180,9 @@ def test_many_rows_with_gaps(tmp_path):
         with jinx.Writer(path) as writer:
             writer.write_many(row(i) for i in range(270_000))
     assert_as_copied(paths, tmp_path)
+    (tmp_path / "out.jinx").unlink()
+    (tmp_path / "copied" / "out.jinx").unlink()
+    assert_as_copied(paths, tmp_path, memory="5MB")
 
 
 @pytest.mark.parametrize("kind", ["small", "signed", "unsigned", "float", "bool", "gaps"])

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from jinx_pipeline import ops
-    from jinx_pipeline.dataset import Dataset
+    from jinx_pipeline.dataset import BadRowsWarning, Dataset
     from jinx_pipeline.engines.ray_cluster import Ray
     from jinx_pipeline.operators import (
         Aggregator,
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 # Where each name is. Workers import this package too, and need little of it.
 _HOMES = {
     "Aggregator": "jinx_pipeline.operators",
+    "BadRowsWarning": "jinx_pipeline.dataset",
     "Batch": "jinx_pipeline.operators",
     "ChangedError": "jinx_pipeline.run",
     "Context": "jinx_pipeline.operators",
@@ -74,6 +75,7 @@ _HOMES = {
 
 __all__ = [
     "Aggregator",
+    "BadRowsWarning",
     "Batch",
     "ChangedError",
     "Context",

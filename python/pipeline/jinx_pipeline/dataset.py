@@ -1,7 +1,8 @@
 """The facade: load, process, run, export."""
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Self
 
@@ -16,6 +17,11 @@ from jinx_pipeline.sample.validators import Validator
 
 PathLike = str | os.PathLike[str]
 Function = Callable[[Any], Any]
+OneStep = Operator | str | Mapping[str, Mapping[str, Any] | None] | Function
+
+
+class BadRowsWarning(UserWarning):
+    """Rows are not in the output because something failed on them."""
 
 
 @dataclass(frozen=True)
@@ -63,15 +69,16 @@ class Dataset:
             sources, where = (SourceSpec(_written(source)),), replace(where, media_root=where.media_root or os.getcwd())  # noqa: PTH109 - str in, str out
         return cls(Recipe(sources, where, (), validators=tuple(validators)))
 
-    def process(self, operators: "Operator | str | Function | Iterable[Operator | str | Function]") -> Self:
+    def process(self, operators: "OneStep | Iterable[OneStep]") -> Self:
         """The dataset with more operators at the end.
 
         Args:
-            operators: An operator, its name, a function `sample -> sample | None | list of samples`, or several
-                of these.
+            operators: An operator, its name, `{name: parameters}` as in a recipe, a function
+                `sample -> sample | None | list of samples`, or several of these.
         """
         several: list[Any] = [operators]
-        if isinstance(operators, Iterable) and not isinstance(operators, Operator | str) and not callable(operators):
+        is_one = isinstance(operators, Operator | str | Mapping) or callable(operators)
+        if isinstance(operators, Iterable) and not is_one:
             several = list(operators)
         first = len(self.recipe.steps)
         steps = [Step(_operator(one), Place(path=f"process[{first + at}]")) for at, one in enumerate(several)]
@@ -103,6 +110,10 @@ class Dataset:
             engine: Where it runs: on this machine, or on a Ray cluster, `jp.Ray(address="auto")`.
             **options: See `Options`: `workers`, `work_dir`, `seed`, `memory`, `max_bad_rows`, `trace` and others.
 
+        Warns:
+            BadRowsWarning: More rows than `max_bad_rows` are not in the output because something failed on them;
+                `bad_rows` of the result lists them.
+
         Raises:
             FileExistsError: The output exists.
             RecipeError: An operator reads a column that does not exist, or needs what this machine lacks.
@@ -119,13 +130,19 @@ class Dataset:
             refuse_other_name(where, kind)
         export = Export(where, kind or kind_of(where), shard_size, keep_stats, overwrite)
         recipe = replace(self.recipe, export=export, options=replace(self.recipe.options, **_known(options)))
-        return Run(recipe, progress=progress, restart=restart)()
+        result = Run(recipe, progress=progress, restart=restart)()
+        if not result.ok:
+            warnings.warn(_of_bad_rows(result), BadRowsWarning, stacklevel=2)
+        return replace(result, path=os.path.abspath(where))  # noqa: PTH100 - str in, str out
 
     def run(self, **options: Any) -> "jinx.Dataset":
         """Run the operators and open the result, which is kept in a temporary directory until the process ends.
 
         Args:
             **options: As for `export`.
+
+        Warns:
+            BadRowsWarning: As `export`.
         """
         import atexit
         import shutil
@@ -177,6 +194,13 @@ def _operator(one: Any) -> Operator:
 
     if isinstance(one, str):
         return create(one)
+    if isinstance(one, Mapping):
+        named = list(one.items())  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+        if len(named) != 1 or not isinstance(named[0][0], str) or not isinstance(named[0][1] or {}, Mapping):
+            raise TypeError(f"an operator is {{name: {{parameter: value}}}}, one in each mapping, not {one!r}")
+        return create(named[0][0], **(named[0][1] or {}))
+    if isinstance(one, type):
+        raise TypeError(f"{one.__name__} is a class; make an operator of it: {one.__name__}(...)")
     if callable(one):
         from jinx_pipeline.operators.script.function_op import function_operator
 
@@ -184,18 +208,34 @@ def _operator(one: Any) -> Operator:
     raise TypeError(f"an operator, its name or a function is needed, not {type(one).__name__}")
 
 
+def _of_bad_rows(result: RunResult) -> str:
+    count, first = len(result.bad_rows), result.bad_rows[0]
+    rows = f"{count:,} of {result.rows_in:,} rows are" if count > 1 else "a row is"
+    error = " ".join(first.error.split())
+    return (
+        f"{rows} not in the output because something failed; the first: {first.place}: "
+        f"{first.operator or 'worker'}: {error}; see {result.work_dir}/quarantine.jsonl"
+    )
+
+
+def _named(source: "PathLike | SourceSpec") -> SourceSpec:
+    """A source whose path keeps its meaning when the working directory changes."""
+    spec = source if isinstance(source, SourceSpec) else SourceSpec(os.fsdecode(source))
+    if "://" in spec.path or not spec.path:
+        return spec
+    return replace(spec, path=os.path.abspath(spec.path))  # noqa: PTH100 - it may be a pattern
+
+
 def _sources(source: Any) -> tuple[SourceSpec, ...] | None:
     """The files that are named; None for samples in memory."""
-    if isinstance(source, str | os.PathLike):
-        return (SourceSpec(os.fsdecode(source)),)
-    if isinstance(source, SourceSpec):
-        return (source,)
+    if isinstance(source, str | os.PathLike | SourceSpec):
+        return (_named(source),)
     if (
         isinstance(source, Sequence)
         and source
         and all(isinstance(one, str | os.PathLike | SourceSpec) for one in source)
     ):  # pyright: ignore[reportUnknownVariableType]
-        return tuple(one if isinstance(one, SourceSpec) else SourceSpec(os.fsdecode(one)) for one in source)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+        return tuple(_named(one) for one in source)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
     return None
 
 

@@ -106,6 +106,7 @@ class _Job:
     worker_counts: Mapping[str, int]
     progress: Progress
     rows: SourceRows
+    memory: int | None
 
 
 @dataclass
@@ -261,7 +262,7 @@ class Run:
             workers = engine.workers(work_dir, (*base, *others), modules)
             progress = Progress(self.progress, plan.rows, log)
             try:
-                job = _Job(work_dir, ledger, plan, Crew(workers), counts, progress, SourceRows(inputs))
+                job = _Job(work_dir, ledger, plan, Crew(workers), counts, progress, SourceRows(inputs), engine.memory())
                 blocks = self._segments(job, base, first_block)
             finally:
                 workers.close()
@@ -275,7 +276,9 @@ class Run:
         recipe, plan, work_dir, ledger = self.recipe, job.plan, job.work_dir, job.ledger
         mixture = work_dir.globals / "mixture.npy"
         source = Source(base, order=str(mixture) if mixture.exists() else None)
-        decisions = Decisions(recipe, work_dir, ledger, partial(self._look, job), partial(self._keys_of_other, job))
+        decisions = Decisions(
+            recipe, work_dir, ledger, partial(self._look, job), partial(self._keys_of_other, job), memory=job.memory
+        )
         counts = list(plan.blocks)
         blocks: list[list[Path]] = []
         for number, planned in enumerate(plan.segments):

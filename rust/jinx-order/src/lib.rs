@@ -7,11 +7,13 @@
 //! ```
 //! Samples are copied in their stored form. The output does not depend on the plan or the number of threads.
 
+mod buckets;
 mod key_bytes;
 mod merge;
 mod number_sort;
 mod order;
 mod permutation;
+mod pieces;
 mod plan;
 mod position_list;
 mod rewrite;

@@ -1,5 +1,6 @@
 //! Writes samples in their new order, in one pass or in two.
 
+use crate::buckets::Buckets;
 use crate::order::Order;
 use crate::plan::Plan;
 use crate::scatter::{Runs, file_bytes};
@@ -128,7 +129,8 @@ pub fn rewrite(
                 && let Some(form) = writer.form_of(lines, &job.first_positions()?)?
             {
                 let gather = |block| lines.gather(&job.block_positions(block, &form)?, &form);
-                writer.write_form(&form, &gather, &mut |rows| progress.add(rows))?;
+                let blocks = samples.div_ceil(form.block_rows());
+                writer.write_form(&form, (blocks, &gather), &mut |rows| progress.add(rows))?;
                 return Ok(0);
             }
             let mut positions = Vec::new();
@@ -146,6 +148,15 @@ pub fn rewrite(
         }
         Plan::TwoPasses { runs } => {
             let mut progress = Progress { done: 0, total: samples.saturating_mul(2), tell };
+            if let Some(lines) = job.all_lines()
+                && let Some(form) = writer.form_of(lines, &job.first_positions()?)?
+                && let Some(buckets) = Buckets::create(job, lines, &form, job.scratch.directory()?)?
+            {
+                buckets.fill(job.order, &mut |rows| progress.add(rows))?;
+                let arrange = |number| buckets.arrange(number);
+                writer.write_form(&form, (buckets.count(), &arrange), &mut |rows| progress.add(rows))?;
+                return Ok(buckets.file_bytes());
+            }
             let runs = Runs::divide(job, runs, job.scratch.directory()?)?;
             let options = writer.options().clone();
             runs.write(job, &options, &mut progress)?;

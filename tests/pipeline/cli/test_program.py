@@ -133,6 +133,45 @@ def test_analyze_then_sweep_thresholds_without_measuring_again(folder):
     assert [one["n"] for one in rows_of(folder / "out.jinx")] == kept
 
 
+def test_statistics_of_another_input_are_refused(folder, capsys):
+    path = recipe(folder, [{"text_length_filter": {"max_len": 60}}])
+    assert run(["analyze", path]) == 0
+    write_input(folder / "b.jinx", 50)
+    capsys.readouterr()
+    for more in (["--in", "b.jinx"], ["--text", "n"]):
+        assert run(["run", path, "--from-stats", "stats.jinx", *more]) == 2
+        assert "the statistics in stats.jinx are not of" in capsys.readouterr().err
+    assert not (folder / "out.jinx").exists()
+    assert run(["run", path, "--from-stats", "stats.jinx", "--in", str(folder / "in.jinx")]) == 0
+
+
+def test_dialogs_are_never_converted_onto_their_input(folder, capsys):
+    line = '{"messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]}\n'
+    (folder / "m.jsonl").write_text(line)
+    words = ["m.jsonl", "--from", "messages", "--to", "alpaca", "--overwrite"]
+    assert run(["convert-dialog", "m.jsonl", *words]) == 2
+    assert "is also an input" in capsys.readouterr().err
+    assert (folder / "m.jsonl").read_text() == line
+
+
+def test_a_dataset_without_samples_is_analyzed(folder, capsys):
+    write_input(folder / "none.jinx", 0)
+    path = recipe(folder, [{"text_length_filter": {"max_len": 60}}], dataset="none.jinx")
+    assert run(["analyze", path]) == 0, capsys.readouterr().err
+    assert (folder / "report.html").exists()
+
+
+def test_a_run_that_too_many_bad_rows_stopped_stays_stopped(folder):
+    steps = [{"fragile_mapper": {"raises": list(range(20))}}]
+    path = recipe(folder, steps, custom_operators=["wrong.py"], stop_after_bad=5)
+    for _ in range(2):
+        done = apart("run", path)
+        assert done.returncode == 1
+        assert "repair the cause and start over" in done.stderr
+        assert "run the same command again" not in done.stderr
+    assert not (folder / "out.jinx").exists()
+
+
 def test_ops_lists_finds_and_describes(capsys):
     assert run(["ops"]) == 0
     assert "clean_links_mapper" in capsys.readouterr().out

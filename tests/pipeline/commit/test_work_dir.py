@@ -1,5 +1,7 @@
 """The working directory: what it may be, and what a refused run leaves."""
 
+import errno
+
 import pytest
 
 import jinx
@@ -51,3 +53,9 @@ def test_an_output_never_replaces_an_input(tmp_path, kind):
             Dataset.load(source).process(drop).export(data, kind=kind, overwrite=True, workers=1)
     assert digest(data) == before
     assert len(rows_of(tmp_path / "view.jinx")) == 3
+
+
+def test_a_full_disk_is_said_to_be_that_of_the_work_dir(tmp_path):
+    with pytest.raises(OSError, match="No space left") as caught, WorkDir(tmp_path / "out.work"):
+        raise OSError(errno.ENOSPC, "No space left on device")
+    assert caught.value.filename == str(tmp_path / "out.work")

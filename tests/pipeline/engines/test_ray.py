@@ -94,7 +94,8 @@ def test_killed_actors_change_nothing(data, options, calm, tmp_path, monkeypatch
 
 def test_a_row_that_kills_its_actor_is_the_only_one_lost(data, options, tmp_path):
     flow = Dataset.load(data).process(jp.create("fragile_mapper", kills=[123]))
-    result = flow.export(tmp_path / "out", engine=jp.Ray(workers=2), **{**options, "block_rows": 200})
+    with pytest.warns(jp.BadRowsWarning):
+        result = flow.export(tmp_path / "out", engine=jp.Ray(workers=2), **{**options, "block_rows": 200})
     (bad,) = result.bad_rows
     assert bad.row == 123
     assert bad.error.startswith("the worker died: ")

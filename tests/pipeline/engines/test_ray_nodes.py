@@ -7,12 +7,19 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import jinx_pipeline as jp
+from bench.pipeline.documents import write as write_documents
+from bench.pipeline.text import RECIPE
 from jinx_pipeline.dataset import Dataset
+from jinx_pipeline.engines.ray_workers import RayWorkers
+from jinx_pipeline.recipe.model import Export
+from jinx_pipeline.recipe.read import read_recipe
+from jinx_pipeline.run import Run
 from jinx_pipeline.schedule.task import Cause
 from pipeline.made import digest, lines_of, loaded_operators, write_input
 
@@ -87,7 +94,7 @@ def calm(data, options, tmp_path_factory):
 
 def run_during(out, export, *steps):
     """Run in a thread; each step is done when so many lines are in the journal (Ray starts nodes in the main one)."""
-    journal = out.with_name("out.work") / "journal.jsonl"
+    journal = out.with_name(f"{out.name}.work") / "journal.jsonl"
     with ThreadPoolExecutor(1) as pool:
         running = pool.submit(export)
         for lines, step in steps:
@@ -99,7 +106,7 @@ def run_during(out, export, *steps):
 
 
 def events_of(out, kind):
-    lines = (out.with_name("out.work") / "events.jsonl").read_text().splitlines()
+    lines = (out.with_name(f"{out.name}.work") / "events.jsonl").read_text().splitlines()
     return [one for one in map(json.loads, lines) if one["kind"] == kind]
 
 
@@ -149,7 +156,13 @@ def test_a_node_that_is_drained_gets_no_more_work(nodes, data, options, calm, tm
 DRIVER = """
 import sys
 import jinx_pipeline as jp
+from bench.pipeline.documents import write as write_documents
+from bench.pipeline.text import RECIPE
 from jinx_pipeline.dataset import Dataset
+from jinx_pipeline.engines.ray_workers import RayWorkers
+from jinx_pipeline.recipe.model import Export
+from jinx_pipeline.recipe.read import read_recipe
+from jinx_pipeline.run import Run
 
 if __name__ == "__main__":
     data, out, operators, address = sys.argv[1:]
@@ -182,12 +195,104 @@ def test_a_driver_that_is_killed_is_resumed(nodes, data, options, calm, tmp_path
     assert len(pieces) == len({one["block"] for one in pieces}) == 20
 
 
+PAUSING = """
+import time
+from jinx_pipeline import Mapper, register
+
+
+@register("pausing_mapper")
+class PausingMapper(Mapper):
+    seconds: float = 0.002
+
+    @property
+    def reads(self):
+        return ("text",)
+
+    def process(self, batch, ctx):
+        time.sleep(self.seconds * len(batch))
+        return {}
+"""
+
+
+def test_the_recipe_of_the_benchmark_has_the_same_bytes_wherever_it_runs(nodes, tmp_path, monkeypatch):
+    made = []
+    keep = RayWorkers.__init__
+    monkeypatch.setattr(RayWorkers, "__init__", lambda self, *a, **more: (made.append(self), keep(self, *a, **more))[0])
+    write_documents(tmp_path / "documents.jsonl", 2000)
+    operators = tmp_path / "pausing.py"
+    operators.write_text(PAUSING)
+    recipe = tmp_path / "recipe.yaml"
+    steps = {"process": [*RECIPE[:1], {"pausing_mapper": {}}, *RECIPE[1:]], "block_rows": 100}
+    where = {"dataset": {"path": str(tmp_path / "documents.jsonl")}, "custom_operators": [str(operators)]}
+    recipe.write_text(json.dumps({**steps, **where}))
+
+    def run(name, **options):
+        what = read_recipe(recipe, **options)
+        return Run(replace(what, export=Export(str(tmp_path / name))))()
+
+    def on_ray(name, **options):
+        return run(name, engine="ray", **options)
+
+    assert run("local", workers=2).ok
+    expected = digest(tmp_path / "local")
+    nodes.need(2)
+    assert on_ray("one", workers=1).ok
+    nodes.need(4)
+
+    def kill_worker():
+        os.kill(next(iter(made[-1].pids().values())), signal.SIGKILL)
+
+    out = tmp_path / "four"
+    steps = (4, kill_worker), (8, nodes.kill)
+    assert run_during(out, lambda: on_ray("four", workers=4), *steps).ok
+    assert {one["cause"] for one in events_of(out, "died")} == {Cause.DIED.value, Cause.NODE.value}
+
+    program = [
+        str(Path(sys.executable).with_name("jinx-pipeline")),
+        "run",
+        str(recipe),
+        "--out",
+        str(tmp_path / "again"),
+    ]
+    command = [*program, "--engine", "ray", "--ray-address", nodes.cluster.address, "--progress", "none"]
+    driver = subprocess.Popen(command)
+    while lines_of(tmp_path / "again.work" / "journal.jsonl") < 6 and driver.poll() is None:
+        time.sleep(0.02)
+    driver.kill()
+    assert driver.wait() == -signal.SIGKILL
+    subprocess.run(command, check=True)
+    assert {digest(tmp_path / name) for name in ("one", "four", "again")} == {expected}
+
+
+def add_without_the_package(nodes, folder):
+    (folder / "sitecustomize.py").write_text("import sys\nsys.modules['jinx_pipeline'] = None\n")
+    return nodes.cluster.add_node(num_cpus=1, object_store_memory=STORE, env_vars={"PYTHONPATH": str(folder)})
+
+
+def test_a_node_that_joins_late_without_the_package_gets_no_work(nodes, data, options, calm, tmp_path):
+    nodes.need(1)
+    out, bare = tmp_path / "out", []
+
+    def add():
+        bare.append(add_without_the_package(nodes, tmp_path))
+
+    def export():
+        return recipe(data, 0.1).export(out, engine=jp.Ray(workers=len(nodes.nodes) + 1), **options)
+
+    try:
+        assert run_during(out, export, (2, add)).ok
+    finally:
+        nodes.cluster.remove_node(bare[0], allow_graceful=False)
+    assert digest(out) == calm
+    (died,) = events_of(out, "died")
+    assert "jinx-pipeline cannot be imported there" in died["what"]
+    assert died["cause"] == Cause.NODE.value
+    assert bare[0].node_id not in {one["node"] for one in events_of(out, "ready")}
+
+
 def test_a_node_without_the_package_is_named(nodes, data, options, tmp_path):
     nodes.need(1)
-    hidden = tmp_path / "hidden"
-    hidden.mkdir()
-    (hidden / "sitecustomize.py").write_text("import sys\nsys.modules['jinx_pipeline'] = None\n")
-    bare = nodes.cluster.add_node(num_cpus=1, object_store_memory=STORE, env_vars={"PYTHONPATH": str(hidden)})
+    bare = add_without_the_package(nodes, tmp_path)
     try:
         with pytest.raises(RuntimeError, match=r"node .*: jinx-pipeline cannot be imported there .*on every node"):
             recipe(data).export(tmp_path / "out", engine=jp.Ray(), **options)
@@ -202,7 +307,13 @@ import ray
 
 ray.__version__ = "2.1.0"
 import jinx_pipeline as jp
+from bench.pipeline.documents import write as write_documents
+from bench.pipeline.text import RECIPE
 from jinx_pipeline.dataset import Dataset
+from jinx_pipeline.engines.ray_workers import RayWorkers
+from jinx_pipeline.recipe.model import Export
+from jinx_pipeline.recipe.read import read_recipe
+from jinx_pipeline.run import Run
 
 data, out, address = sys.argv[1:]
 try:

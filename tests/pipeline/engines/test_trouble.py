@@ -60,7 +60,8 @@ def test_media_that_vanish_cost_their_rows_alone(tmp_path):
     flow = jp.Dataset.load(source).process(jp.ops.ImageShapeFilter(min_width=1))
     for n in (3, 17):
         (pictures / f"{n}.png").unlink()
-    result = flow.export(tmp_path / "out.jinx", workers=1)
+    with pytest.warns(jp.BadRowsWarning, match="2 of 40 rows"):
+        result = flow.export(tmp_path / "out.jinx", workers=1)
     assert sorted((one.row, one.operator) for one in result.bad_rows) == [
         (3, "image_shape_filter"),
         (17, "image_shape_filter"),
@@ -68,5 +69,6 @@ def test_media_that_vanish_cost_their_rows_alone(tmp_path):
     assert all("pictures/3.png" in one.error or "pictures/17.png" in one.error for one in result.bad_rows)
     assert result.rows_out == 38
     shutil.rmtree(pictures)
-    result = flow.export(tmp_path / "none.jinx", workers=1)
+    with pytest.warns(jp.BadRowsWarning, match="40 of 40 rows"):
+        result = flow.export(tmp_path / "none.jinx", workers=1)
     assert (result.rows_out, len(result.bad_rows)) == (0, 40)

@@ -61,7 +61,7 @@ def test_rows_with_the_same_key(tmp_path):
 
 def test_what_is_refused(other, tmp_path):
     for parameters, what in (
-        ({"path": str(tmp_path / "nothing.jinx"), "on": "id"}, "path: "),
+        ({"path": str(tmp_path / "nothing.jinx"), "on": "id"}, "no such file"),
         ({"path": other, "on": []}, "on is empty"),
         ({"path": other, "on": "id"}, "has no column 'id'; there are: key, caption, image"),
         ({"path": other, "on": {"id": "key"}, "columns": ["capton"]}, "has no column 'capton'"),

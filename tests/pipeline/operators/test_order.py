@@ -65,6 +65,7 @@ def test_many_samples_are_divided(monkeypatch):
     monkeypatch.setattr(sort_module, "_ROWS_OF_A_SHARE", 30)
     tables = [jp.ops.Sort(by="text").signatures(jp.Batch(SAMPLES), jp.Context())]
     assert jp.ops.Sort(by="text").shares(Keys(tables, "")) == 14
+    assert jp.ops.Sort(by="text").shares(Keys(tables, "", memory=256 * 20)) == 20
     assert jp.ops.Sort(by="text")(SAMPLES) == sorted(
         SAMPLES, key=lambda sample: (sample["text"] is None, sample["text"] or "")
     )

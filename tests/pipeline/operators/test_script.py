@@ -121,3 +121,25 @@ def test_a_digest_follows_objects_globals_and_what_is_called():
         assert code_digest(scaled) != before
     finally:
         FACTOR[0] = 1
+
+
+@pytest.mark.parametrize(
+    ("text", "function", "what"),
+    [
+        ("def process_single(sample:\n", "process_single", "is not Python: SyntaxError"),
+        ("def shorten(sample): ...\n", "shortn", "has no function 'shortn'.*did you mean 'shorten'"),
+    ],
+)
+def test_a_file_that_cannot_be_loaded_is_refused_when_the_operator_is_made(tmp_path, text, function, what):
+    file = tmp_path / "mine.py"
+    file.write_text(text)
+    with pytest.raises(jp.ParameterError, match=what):
+        jp.create("python_file_mapper", file_path=file, function_name=function)
+
+
+def test_a_file_is_not_run_when_the_operator_is_made(tmp_path):
+    file = tmp_path / "mine.py"
+    file.write_text("from os.path import *\nraise RuntimeError('it ran')\n")
+    made = jp.create("python_file_mapper", file_path=file, function_name="basename")
+    with pytest.raises(ImportError, match=r"mine\.py cannot be loaded: RuntimeError: it ran"):
+        made([{"text": "a"}])

@@ -152,3 +152,19 @@ def test_a_missing_input_is_named_where_the_recipe_names_it(tmp_path):
     for call in (lambda: describe(recipe), Run(recipe)):
         with pytest.raises(FileNotFoundError, match=r"recipe\.yaml, line 2: dataset\.path: .*missing\.jinx"):
             call()
+
+
+@pytest.mark.parametrize(
+    ("source", "what"),
+    [
+        ("weight: -1", r"dataset\.sources\[0\].*weight is a number of at least 0, not -1"),
+        ("weight: .nan", "weight is a number of at least 0, not nan"),
+        ("weight: .inf", "weight is a number of at least 0, not inf"),
+        ("max_samples: -1", "max_samples is at least 1, not -1"),
+    ],
+)
+def test_a_share_that_cannot_be_is_refused_in_its_place(tmp_path, source, what):
+    path = tmp_path / "recipe.yaml"
+    path.write_text(f"dataset:\n  sources:\n    - {{path: a.jinx, {source}}}\nexport: out.jinx\n")
+    with pytest.raises(RecipeError, match=what):
+        read_recipe(path)

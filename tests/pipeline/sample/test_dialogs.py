@@ -110,3 +110,33 @@ def test_dialogs_that_pairs_cannot_hold():
         convert_dialog({"messages": messages[:1]}, "messages", "query_response")
     with pytest.raises(ValueError, match="did you mean 'alpaca'"):
         convert_dialog({"messages": messages}, "messages", "alpacca")
+
+
+@pytest.mark.parametrize(
+    ("column", "target"),
+    [
+        ("input", "alpaca"),
+        ("instruction", "alpaca"),
+        ("history", "alpaca"),
+        ("query", "query_response"),
+        ("system", "sharegpt"),
+        ("conversations", "sharegpt"),
+        ("conversations", "llava"),
+        ("image", "llava"),
+    ],
+)
+def test_a_foreign_column_is_never_replaced(column, target):
+    messages = [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]
+    with pytest.raises(DialogError, match=f"the column '{column}' is not part of the dialog"):
+        convert_dialog({column: "MINE", "messages": messages}, "messages", target)
+
+
+def test_messages_that_are_not_the_dialog_are_kept():
+    with pytest.raises(DialogError, match="the column 'messages'"):
+        convert_dialog({"query": "a", "response": "b", "messages": "MINE"}, "query_response", "messages")
+
+
+def test_an_empty_input_leaves_no_column():
+    made = convert_dialog({"instruction": "a", "input": "", "output": "b"}, "alpaca", "messages")
+    assert set(made) == {"messages"}
+    assert convert_dialog(made, "messages", "alpaca")["input"] == ""

@@ -32,6 +32,7 @@ def mortal(name):
 
 NAMES = (
     "sort",
+    "join",
     "document_deduplicator",
     "document_minhash_deduplicator",
     "document_line_deduplicator",

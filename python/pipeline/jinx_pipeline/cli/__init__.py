@@ -5,6 +5,11 @@ import sys
 
 def main() -> None:
     """Run the command line with the arguments of the process."""
-    from jinx_pipeline.cli.program import run
+    try:
+        from jinx_pipeline.cli.program import run
 
-    sys.exit(run(sys.argv[1:]))
+        code = run(sys.argv[1:])
+    except KeyboardInterrupt:  # while modules are imported; `run` takes care of later ones
+        sys.stderr.write("jinx-pipeline: interrupted\n")
+        code = 130
+    sys.exit(code)

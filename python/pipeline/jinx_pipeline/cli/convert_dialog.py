@@ -23,15 +23,18 @@ from jinx_pipeline.cli.running import examples
 def convert_dialog(source: str, out: str, layout: str, target: str, *, overwrite: bool) -> None:
     """Convert the dialogs in SOURCE from one layout to another.
 
-    Columns that a layout does not know pass through. A sample that does not have the layout is an error that names it.
+    Columns that a layout does not know pass through; one that has the name of a column of the new layout is an error.
+    A sample that does not have the layout is an error that names it.
     """
     import jinx
+    from jinx._outputs import refuse_input
     from jinx_pipeline.sample import LAYOUTS, DialogError
     from jinx_pipeline.sample import convert_dialog as converted
 
     for one in (layout, target):
         if one not in LAYOUTS:
             raise click.UsageError(f"no layout {one!r}; there are: {', '.join(LAYOUTS)}")
+    refuse_input(out, [source])
 
     def samples() -> Iterator[dict[str, Any]]:
         for number, sample in enumerate(jinx.stream(source)):

@@ -26,7 +26,7 @@ class BadRow:
     row: int
     operator: str
     error: str
-    trace: str = ""
+    trace: str = field(default="", repr=False)
     source: str = ""
 
     @property

@@ -10,6 +10,7 @@ inputs/         inputs that were converted, by fingerprint
 answers/        what models behind URLs answered, by URL and request
 """
 
+import errno
 import fcntl
 import json
 import os
@@ -20,6 +21,8 @@ from pathlib import Path
 from typing import IO, Any, Self
 
 from jinx_pipeline.schedule.task import Task
+
+_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO})
 
 
 class WorkDir:
@@ -114,7 +117,9 @@ class WorkDir:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, OSError) and error.errno in _FULL and error.filename is None:
+            error.filename = str(self.path)  # a write does not say to which file
         self.close()
 
 

@@ -142,8 +142,10 @@ class Chain:
 
 
 def concerns_all_rows(error: BaseException) -> bool:
-    """Whether no other rows would fare better: a package is missing, memory or disk space is short."""
-    return isinstance(error, ImportError | MemoryError) or (isinstance(error, OSError) and error.errno in _MACHINE)
+    """Whether no other rows would fare better: a package or a service is missing, memory or disk space is short."""
+    if isinstance(error, ImportError | MemoryError) or getattr(error, "concerns_all_rows", False):
+        return True
+    return isinstance(error, OSError) and error.errno in _MACHINE
 
 
 def resident_bytes() -> int:

@@ -26,6 +26,10 @@ class StoppedError(RuntimeError):
     """The run stopped and can be resumed: what is committed stays."""
 
 
+class TooManyBadRowsError(StoppedError):
+    """More rows were left out than the recipe allows; running it again stops again."""
+
+
 @dataclass(frozen=True)
 class Segment:
     """A chain of stages without a global operator between them.
@@ -124,6 +128,7 @@ class Driver:
         Raises:
             StoppedError: Something happened that needs a person; everything committed is kept.
         """
+        self._refuse_too_many_bad()
         if self._scheduler.finished:
             return
         self._last_news = time.monotonic()
@@ -271,11 +276,17 @@ class Driver:
         bad = self._named(left_out)
         facts = {"source": bad.source, "row": bad.row, "operator": bad.operator, "error": bad.error}
         self._observer.event("bad_row", facts)
-        if self._stop_after_bad is not None and self._bad > self._stop_after_bad:
-            raise StoppedError(
-                f"{self._bad:,} rows were left out because something failed on them, more than stop_after_bad="
-                f"{self._stop_after_bad:,}; the last one: {bad.place}, {bad.operator or 'worker'}: {bad.error}"
-            )
+        self._refuse_too_many_bad(left_out)
+
+    def _refuse_too_many_bad(self, last: BadRow | None = None) -> None:
+        if self._stop_after_bad is None or self._bad <= self._stop_after_bad:
+            return
+        bad = self._named(last or self._ledger.bad_rows()[-1])
+        raise TooManyBadRowsError(
+            f"{self._bad:,} rows were left out because something failed on them, more than stop_after_bad="
+            f"{self._stop_after_bad:,}; the last one: {bad.place}, {bad.operator or 'worker'}: {bad.error}; allow more "
+            f"to continue without them, or repair the cause and start over with restart (--restart)"
+        )
 
     def _discard(self, path: str) -> None:
         from pathlib import Path

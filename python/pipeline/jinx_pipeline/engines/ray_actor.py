@@ -1,4 +1,8 @@
-"""A worker of the Ray engine, as it runs on a node."""
+"""A worker of the Ray engine, as it runs on a node.
+
+This module is sent as code, so that it can also tell of a node on which the package is missing: at the top it imports
+nothing of it.
+"""
 
 import os
 import sys
@@ -35,19 +39,20 @@ class RayActor:
 
     def hello(self, check: Check) -> tuple[Any, ...]:
         """Check the node and load the files; the first call, and the probe of a worker that was not reachable."""
-        from jinx_pipeline.engines.task_runner import TaskRunner
+        import ray  # pyright: ignore[reportMissingImports] - the extra `ray`
 
+        node = ray.get_runtime_context().get_node_id()
         problem = check()
         if problem is not None:
-            return "fatal", -1, problem, ""
+            return "unfit", node, problem
+        from jinx_pipeline.engines.task_runner import TaskRunner
+
         if self._runner is None:
             self._runner = TaskRunner()
             answer = self._runner.load_files(self._files)
             if answer is not None:
                 return answer
-        import ray  # pyright: ignore[reportMissingImports] - the extra `ray`
-
-        return "ready", os.getpid(), ray.get_runtime_context().get_node_id()
+        return "ready", os.getpid(), node
 
     def run(self, stage: bytes | None, request: "Request") -> tuple[Any, ...]:
         """Run a task; `stage` comes with the first one of it."""

@@ -116,6 +116,8 @@ class Cluster:
         for call in answered:
             try:
                 problem = self.ray.get(call)
+            except (self.ray.exceptions.TaskUnschedulableError, self.ray.exceptions.NodeDiedError):
+                continue  # it is gone; should it come back, its workers are checked
             except self.ray.exceptions.RayError as error:
                 problem = f"node {calls[call]['NodeManagerAddress']}: {one_line(error)}"
             if problem is not None:

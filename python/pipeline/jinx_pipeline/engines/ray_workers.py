@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from jinx_pipeline.engines.ray_actor import RayActor
+from jinx_pipeline.engines import ray_actor
 from jinx_pipeline.engines.ray_cluster import Cluster, one_line
 from jinx_pipeline.engines.task_runner import event_of
 from jinx_pipeline.engines.workers import Died, Event, Hopeless, Request
@@ -15,6 +15,8 @@ from jinx_pipeline.schedule.task import Cause
 
 # How often the cluster is asked which nodes are leaving it.
 _ASK_SECONDS = 0.5
+# Every node of Ray has it.
+_NODE_LABEL = "ray.io/node-id"
 # How long a worker that was not reachable may take to answer, until it is given up.
 _PROBE_SECONDS = 2.0
 
@@ -76,6 +78,7 @@ class RayWorkers:
         self._stages: dict[str, bytes] = {}
         self._number = 0
         self._leaving: set[str] = set()
+        self._unfit: set[str] = set()
         self._asked_at = 0.0
 
     def start(self, pool: str) -> str:
@@ -95,6 +98,7 @@ class RayWorkers:
         return name
 
     def _new_actor(self, pool: str) -> Any:
+        self._ray.cloudpickle.register_pickle_by_value(ray_actor)
         needs = dict(self._needs[pool])
         options: dict[str, Any] = {
             "num_cpus": needs.pop("CPU", 1),
@@ -102,7 +106,9 @@ class RayWorkers:
             "memory": needs.pop("memory", None),
             "resources": needs or None,
         }
-        made = self._ray.remote(max_restarts=0, max_task_retries=0, **options)(RayActor)
+        if self._unfit:
+            options["label_selector"] = {_NODE_LABEL: f"!in({','.join(sorted(self._unfit))})"}
+        made = self._ray.remote(max_restarts=0, max_task_retries=0, **options)(ray_actor.RayActor)
         path = [one for one in sys.path if one]
         more = {"threads": self._threads, "sees_gpus": pool == "gpu", "files": self._files}
         return made.remote(str(Path.cwd()), path, **more)
@@ -149,10 +155,20 @@ class RayWorkers:
             answer = self._ray.get(call)
         except self._ray.exceptions.RayError as error:
             return self._without_answer(actor, error)
+        if answer[0] == "unfit":
+            return self._unfit_node(actor, *answer[1:])
         if answer[0] == "ready":
             actor.pid, actor.node, actor.give_up_at = answer[1], answer[2], None
         actor.attempt = None
         return event_of(actor.name, answer)
+
+    def _unfit_node(self, actor: _Actor, node: str, problem: str) -> Event:
+        """A node that joined late does not pass the check that others have passed: it gets no worker any more."""
+        self._unfit.add(node)
+        self._end(actor)
+        if all(one["NodeID"] in self._unfit for one in self._cluster.nodes() if one["Resources"].get("CPU", 0) > 0):
+            return Hopeless(actor.name, problem, "")
+        return self._gone(actor, Cause.NODE, problem)
 
     def _without_answer(self, actor: _Actor, error: Exception) -> Event:
         errors = self._ray.exceptions

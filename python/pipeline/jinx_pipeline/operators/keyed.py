@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
     Positions = npt.NDArray[np.int64]
 
+# What a task needs for each: the key, its position, and their order.
+_BYTES_OF_A_KEY = 128
+
 
 @dataclass(frozen=True)
 class Decision:
@@ -46,14 +49,22 @@ class Keys:
         tables: Those that `signatures` made, in the order of the samples. They may be read from files again each time.
         folder: For temporary files.
         other: The keys of the dataset that a join adds.
+        memory: Bytes that a task may use; None: no limit.
     """
 
     tables: Sequence[pa.Table]
     folder: str
     other: Sequence[pa.Table] = ()
+    memory: int | None = None
 
     def __len__(self) -> int:
         return sum(table.num_rows for table in self.tables)
+
+    def shares_of(self, rows: int, most: int) -> int:
+        """Into how many tasks so many keys are divided, so that each has `most` of them, or what fits its memory."""
+        if self.memory is not None:
+            most = max(min(most, self.memory // 2 // _BYTES_OF_A_KEY), 1)
+        return max(-(-rows // most), 1)
 
     def placed(self) -> Iterator[tuple[int, pa.Table]]:
         """Each table with the position of its first sample."""

@@ -103,6 +103,20 @@ def find_input(source: SourceSpec, inputs_dir: Path) -> Input:
     return Input(made.path, identity, made.rows, made.bytes, source.path, _rejected(rejects))
 
 
+def content_of(path: str) -> dict[str, Any]:
+    """What a source holds, told without converting it: another file, or the same file changed, gives another value.
+
+    Raises:
+        FileNotFoundError: There is no such file.
+        JinxError: It cannot be read.
+    """
+    if not needs_conversion(path):
+        return _described(path).identity
+    if path.lower().endswith(_PLAIN) and Path(path).is_file():
+        return {"format": "jsonl", "sha256": head_digest(path, Path(path).stat().st_size)}
+    return {"format": "converted", "source": _fingerprint(path)}
+
+
 def needs_conversion(path: str) -> bool:
     """Whether a source is converted before it is read: it is not JINX, a saved view or MDS."""
     if path.lower().endswith(_PLAIN):

@@ -16,13 +16,24 @@ def mixture_order(sources: Sequence[SourceSpec], rows: Sequence[int], seed: int)
 
     With weights, as many samples are taken as the smallest source allows for these shares, a cap counting as its size.
     Which ones is chosen with the seed; they keep their order.
+
+    Raises:
+        ValueError: No source has a weight, or one that has a weight has no samples.
     """
     available = [
         count if source.max_samples is None else min(count, source.max_samples)
         for source, count in zip(sources, rows, strict=True)
     ]
+    if sources and not any(source.weight for source in sources):
+        raise ValueError("no source has a weight above 0")
     wanted = list(available)
     if len({source.weight for source in sources}) > 1:
+        for source, have in zip(sources, available, strict=True):
+            if source.weight > 0 and not have:
+                raise ValueError(
+                    f"{source.path} has weight {source.weight:g} and no samples, so the mixture would have none; "
+                    "remove it, or give it weight 0"
+                )
         total = sum(source.weight for source in sources)
         whole = min(
             count * total / source.weight for source, count in zip(sources, available, strict=True) if source.weight > 0

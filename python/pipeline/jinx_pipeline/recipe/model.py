@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from hashlib import sha256
+from math import isfinite
 from typing import Any, Literal, get_type_hints
 
 from jinx._sizes import parse_size
@@ -22,13 +23,20 @@ class SourceSpec:
 
     Attributes:
         path: A dataset, or anything that `jinx.convert` reads.
-        weight: Of a mixture: the share of the samples, relative to the other sources.
-        max_samples: At most so many of its samples; None: all.
+        weight: Of a mixture: the share of the samples, relative to the other sources; 0 leaves the source out.
+        max_samples: At most so many of its samples, at least 1; None: all.
     """
 
     path: str
     weight: float = 1.0
     max_samples: int | None = None
+
+    def __post_init__(self) -> None:
+        _fit_fields(self)
+        if not (isfinite(self.weight) and self.weight >= 0):
+            raise ValueError(f"weight is a number of at least 0, not {self.weight}")
+        if self.max_samples is not None and self.max_samples < 1:
+            raise ValueError(f"max_samples is at least 1, not {self.max_samples}")
 
 
 @dataclass(frozen=True)
@@ -102,20 +110,38 @@ class Options:
     ray_resources: Mapping[str, float] = field(default_factory=dict[str, float])
 
     def __post_init__(self) -> None:
-        for name, kind in get_type_hints(type(self)).items():
-            try:
-                value = fitted(getattr(self, name), kind)
-            except TypeError as error:
-                raise TypeError(f"{name} {error}") from None
-            least = _LEAST.get(name)
-            if least is not None and value is not None and value < least:
+        _fit_fields(self)
+        for name, least in _LEAST.items():
+            value = getattr(self, name)
+            if value is not None and value < least:
                 raise ValueError(f"{name} is at least {least}, not {value}")
-            object.__setattr__(self, name, value)
         if self.memory is not None:
             parse_size(self.memory)
 
 
-_LEAST = {"workers": 1, "threads": 1, "batch_rows": 1, "block_rows": 1, "trace": 0, "max_bad_rows": 0, "seed": 0}
+def _fit_fields(made: Any) -> None:
+    """Give the fields of a dataclass values of their types.
+
+    Raises:
+        TypeError: One does not fit.
+    """
+    for name, kind in get_type_hints(type(made)).items():
+        try:
+            object.__setattr__(made, name, fitted(getattr(made, name), kind))
+        except TypeError as error:
+            raise TypeError(f"{name} {error}") from None
+
+
+_LEAST = {
+    "workers": 1,
+    "threads": 1,
+    "batch_rows": 1,
+    "block_rows": 1,
+    "trace": 0,
+    "max_bad_rows": 0,
+    "seed": 0,
+    "stop_after_bad": 0,
+}
 
 
 @dataclass(frozen=True)

@@ -128,10 +128,13 @@ class _Checker:
                 found.append(SourceSpec(one.value))
             elif isinstance(one.value, dict) and isinstance(one.value.get("path"), str):
                 self._refuse_unknown(one, [field.name for field in fields(SourceSpec)], "a source")
-                found.append(SourceSpec(**self._values(one, SourceSpec)))
+                try:
+                    found.append(SourceSpec(**self._values(one, SourceSpec)))
+                except ValueError as error:
+                    self._problems.append((one.place, str(error)))
             else:
                 self._problems.append((one.place, "a path, or a mapping with path, weight and max_samples"))
-        if not found and several is not None:
+        if several is not None and not several.value:
             self._problems.append((several.place, "a list of sources"))
         return found
 

@@ -78,7 +78,7 @@ def analysis(dataset: "jinx.Dataset", recipe: Recipe, extremes: int = 6) -> Anal
     """Figures of the statistics that a recipe's filters have left in a dataset."""
     found: list[Statistic] = []
     columns: dict[str, npt.NDArray[np.float64]] = {}
-    for step in recipe.steps:
+    for step in recipe.steps if len(dataset) else ():  # without samples there are no columns
         operator = step.operator
         if not isinstance(operator, Filter):
             continue

@@ -1,11 +1,13 @@
 """Measuring a dataset with the filters of a recipe, and using what was measured."""
 
 import json
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
 from jinx_pipeline.commit.work_dir import publish_text
 from jinx_pipeline.operators.filter import Filter
+from jinx_pipeline.plan.inputs import content_of
 from jinx_pipeline.plan.planner import GLOBAL_KINDS
 from jinx_pipeline.recipe.model import Export, Recipe, SourceSpec
 from jinx_pipeline.run import Run, RunResult
@@ -29,7 +31,8 @@ def measure(recipe: Recipe, out: str, *, progress: str = "none", restart: bool =
     """Measure the input of a recipe; the output can be used by `from_stats`."""
     what = measurable(recipe, out)
     result = Run(what, progress=progress, restart=restart)()
-    publish_text(_digests_path(out), json.dumps(reusable(what), indent=1) + "\n")
+    facts = {"statistics": reusable(what), "input": _input_of(recipe)}
+    publish_text(_facts_path(out), json.dumps(facts, indent=1) + "\n")
     return result
 
 
@@ -48,13 +51,28 @@ def from_stats(recipe: Recipe, path: str) -> Recipe:
 
     Raises:
         FileNotFoundError: The path was not written by `measure`.
+        ValueError: The statistics are of another input.
     """
-    known = _digests_path(path)
+    known = _facts_path(path)
     if not known.exists():
         raise FileNotFoundError(f"{path} has no statistics; make them with: jinx-pipeline analyze RECIPE --out {path}")
-    digests = json.loads(known.read_text("utf-8"))
-    return replace(recipe, sources=(SourceSpec(path),), source_places=(), known_stats=digests)
+    facts = json.loads(known.read_text("utf-8"))
+    if facts.get("input") != _input_of(recipe):
+        names = ", ".join(source.path for source in recipe.sources)
+        raise ValueError(
+            f"the statistics in {path} are not of {names} as the recipe reads it: another input, other columns, or it "
+            f"has changed; make them again with: jinx-pipeline analyze RECIPE --out {path}"
+        )
+    return replace(recipe, sources=(SourceSpec(path),), source_places=(), known_stats=facts["statistics"])
 
 
-def _digests_path(out: str) -> Path:
+def _input_of(recipe: Recipe) -> dict[str, Any]:
+    """What was measured: the sources, how they are mixed, and where the texts and media are."""
+    mixed = [{**asdict(source), "path": None, "content": content_of(source.path)} for source in recipe.sources]
+    chosen = any(source.max_samples is not None for source in recipe.sources) or len(mixed) > 1
+    facts = {"sources": mixed, "seed": recipe.options.seed if chosen else None, "roles": asdict(recipe.roles)}
+    return json.loads(json.dumps(facts))
+
+
+def _facts_path(out: str) -> Path:
     return Path(f"{out}.stats.json")

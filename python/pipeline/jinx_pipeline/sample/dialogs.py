@@ -3,7 +3,8 @@ r"""Layouts of dialogs, converted to each other by way of messages.
     convert_dialog({"instruction": "Add.", "input": "1 2", "output": "3"}, "alpaca", "messages")
     # {"messages": [{"role": "user", "content": "Add.\\n1 2"}, {"role": "assistant", "content": "3"}], "input": "1 2"}
 
-Columns that a layout does not know pass through, so a conversion and the one back give the same sample.
+Columns that a layout does not know pass through, so a conversion and the one back give the same sample. One that has
+the name of a column of the new layout is an error.
 """
 
 from collections.abc import Callable, Mapping
@@ -43,7 +44,8 @@ def convert_dialog(sample: Mapping[str, Any], source: Layout, target: Layout) ->
         target: The layout of the result.
 
     Raises:
-        DialogError: The sample does not have the layout, or the other one cannot hold it.
+        DialogError: The sample does not have the layout, the other one cannot hold it, or it would replace another
+            column of the sample.
         ValueError: A layout is not known.
     """
     return _converter(target).from_messages(_converter(source).to_messages(dict(sample)))

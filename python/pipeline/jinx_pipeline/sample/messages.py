@@ -66,3 +66,24 @@ def _text_of(content: Any, media: dict[str, list[Any]]) -> str:
 def without(sample: Mapping[str, Any], *names: str) -> dict[str, Any]:
     """The sample without some columns."""
     return {name: value for name, value in sample.items() if name not in names}
+
+
+def with_columns(rest: Mapping[str, Any], **made: Any) -> dict[str, Any]:
+    """The columns of a sample that pass through, and those that a layout makes.
+
+    Raises:
+        DialogError: A column has the name of one that is made.
+    """
+    refuse_columns(rest, *made)
+    return {**rest, **made}
+
+
+def refuse_columns(rest: Mapping[str, Any], *names: str) -> None:
+    """Refuse columns that pass through and have names of a layout: they would be lost, or become part of the dialog.
+
+    Raises:
+        DialogError: There is one.
+    """
+    for name in names:
+        if name in rest:
+            raise DialogError(f"the column {name!r} is not part of the dialog, and the new layout has one; rename it")

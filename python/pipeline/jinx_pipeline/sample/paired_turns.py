@@ -4,25 +4,26 @@ from collections.abc import Mapping
 from typing import Any
 
 from jinx_pipeline.sample.dialog_errors import DialogError
-from jinx_pipeline.sample.messages import as_text, checked, without
+from jinx_pipeline.sample.messages import as_text, checked, refuse_columns, with_columns, without
 
 
 def from_alpaca(sample: dict[str, Any]) -> dict[str, Any]:
-    """Alpaca's layout as messages: `input` follows the instruction on a new line, and stays as a column too."""
+    """Alpaca's layout as messages: an `input` follows the instruction on a new line, and stays as a column too."""
     instruction, addition = _text(sample, "instruction"), sample.get("input") or ""
     question = f"{instruction}\n{addition}" if addition else instruction
-    return _messages(sample, question, _text(sample, "output"), ("instruction", "output"))
+    names = ("instruction", "output") if addition else ("instruction", "output", "input")
+    return _messages(sample, question, _text(sample, "output"), names)
 
 
 def to_alpaca(sample: dict[str, Any]) -> dict[str, Any]:
     """Messages in Alpaca's layout; `input` is split off where the sample has it as a column."""
     made, question, answer = _pairs(sample)
-    addition = made.get("input") or ""
-    if addition and question.endswith(f"\n{addition}"):
+    addition = made.get("input")
+    if isinstance(addition, str) and addition and question.endswith(f"\n{addition}"):
         question = question[: -len(addition) - 1]
     else:
-        made["input"] = ""
-    return {**made, "instruction": question, "output": answer}
+        made = with_columns(without(made, "input") if addition in (None, "") else made, input="")
+    return with_columns(made, instruction=question, output=answer)
 
 
 def from_query_response(sample: dict[str, Any]) -> dict[str, Any]:
@@ -33,7 +34,7 @@ def from_query_response(sample: dict[str, Any]) -> dict[str, Any]:
 def to_query_response(sample: dict[str, Any]) -> dict[str, Any]:
     """Messages as Data-Juicer's columns."""
     made, question, answer = _pairs(sample)
-    return {**made, "query": question, "response": answer}
+    return with_columns(made, query=question, response=answer)
 
 
 def _text(sample: Mapping[str, Any], name: str) -> str:
@@ -54,7 +55,7 @@ def _messages(sample: dict[str, Any], question: str, answer: str, names: tuple[s
         found.append({"role": "assistant", "content": pair[1]})
     found.append({"role": "user", "content": question})
     found.append({"role": "assistant", "content": answer})
-    return checked({**without(sample, *names, "system", "history"), "messages": found})
+    return checked(with_columns(without(sample, *names, "system", "history"), messages=found))
 
 
 def _pairs(sample: dict[str, Any]) -> tuple[dict[str, Any], str, str]:
@@ -62,6 +63,7 @@ def _pairs(sample: dict[str, Any]) -> tuple[dict[str, Any], str, str]:
     sample = as_text(sample)
     messages = list(sample["messages"])
     made = without(sample, "messages")
+    refuse_columns(made, "system", "history")
     if messages[0]["role"] == "system":
         made["system"] = messages.pop(0)["content"]
     for at, message in enumerate(messages):

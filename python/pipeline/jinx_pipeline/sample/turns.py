@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from jinx_pipeline.sample.dialog_errors import DialogError
-from jinx_pipeline.sample.messages import as_text, checked, without
+from jinx_pipeline.sample.messages import as_text, checked, refuse_columns, with_columns, without
 
 _ROLES = {"system": "system", "human": "user", "user": "user", "gpt": "assistant", "assistant": "assistant"} | {
     "observation": "tool",
@@ -16,10 +16,11 @@ _FROM = {"system": "system", "user": "human", "assistant": "gpt", "tool": "obser
 
 def from_llava(sample: dict[str, Any]) -> dict[str, Any]:
     """LLaVA's layout as messages; its `image` becomes `images`."""
-    made = {**without(sample, "conversations", "image"), "messages": _messages(sample)}
+    made = with_columns(without(sample, "conversations", "image"), messages=_messages(sample))
     if sample.get("image") is not None:
         image = sample["image"]
-        made["images"] = list(image) if isinstance(image, list | tuple) else [image]  # pyright: ignore[reportUnknownArgumentType]
+        images: list[Any] = list(image) if isinstance(image, list | tuple) else [image]  # pyright: ignore[reportUnknownArgumentType]
+        made = with_columns(made, images=images)
     return checked(made)
 
 
@@ -27,7 +28,8 @@ def to_llava(sample: dict[str, Any]) -> dict[str, Any]:
     """Messages in LLaVA's layout; one image is not in a list."""
     sample = as_text(sample)
     images = sample.get("images") or []
-    made = {**without(sample, "messages", "images"), "conversations": _conversations(sample["messages"])}
+    made = with_columns(without(sample, "messages", "images"), conversations=_conversations(sample["messages"]))
+    refuse_columns(made, "image")
     if images:
         made["image"] = images[0] if len(images) == 1 else list(images)
     return made
@@ -39,7 +41,7 @@ def from_sharegpt(sample: dict[str, Any]) -> dict[str, Any]:
     made = without(sample, "conversations", "system")
     if sample.get("system"):
         found.insert(0, {"role": "system", "content": sample["system"]})
-    return checked({**made, "messages": found})
+    return checked(with_columns(made, messages=found))
 
 
 def to_sharegpt(sample: dict[str, Any]) -> dict[str, Any]:
@@ -47,10 +49,11 @@ def to_sharegpt(sample: dict[str, Any]) -> dict[str, Any]:
     sample = as_text(sample)
     messages = sample["messages"]
     made = without(sample, "messages")
+    refuse_columns(made, "system")
     if messages[0]["role"] == "system":
         made["system"] = messages[0]["content"]
         messages = messages[1:]
-    return {**made, "conversations": _conversations(messages)}
+    return with_columns(made, conversations=_conversations(messages))
 
 
 def _messages(sample: Mapping[str, Any]) -> list[dict[str, Any]]:

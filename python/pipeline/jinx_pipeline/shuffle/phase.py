@@ -46,11 +46,11 @@ class Phase:
     answers_dir: str | None = None
 
 
-def keys_of(parts: tuple[str, ...], other: tuple[str, ...] = ()) -> Keys:
+def keys_of(parts: tuple[str, ...], other: tuple[str, ...] = (), memory: int | None = None) -> Keys:
     """The keys that tasks wrote next to their parts; temporary files go where the parts are."""
     mine, others = ([signatures_path(Path(part)) for part in some] for some in (parts, other))
     folder = str(mine[0].parent) if mine else "."
-    return Keys(SignatureFiles(mine), folder, SignatureFiles(others))
+    return Keys(SignatureFiles(mine), folder, SignatureFiles(others), memory)
 
 
 def run_phase(

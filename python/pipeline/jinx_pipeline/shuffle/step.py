@@ -38,15 +38,24 @@ class Decisions:
         ledger: Where it is noted that they are complete.
         run_phase: How the tasks of a look at all keys are run.
         run_other: How the keys of another dataset are computed.
+        memory: Bytes that a task may use; None: no limit.
     """
 
     def __init__(
-        self, recipe: Recipe, work_dir: WorkDir, ledger: Ledger, run_phase: RunPhase, run_other: RunOther
+        self,
+        recipe: Recipe,
+        work_dir: WorkDir,
+        ledger: Ledger,
+        run_phase: RunPhase,
+        run_other: RunOther,
+        *,
+        memory: int | None,
     ) -> None:
         self._recipe = recipe
         self._folder = work_dir.globals
         self._ledger = ledger
         self._run_phase, self._run_other = run_phase, run_other
+        self._memory = memory
         self._waited = 0.0
 
     def after(self, segment: int, place: int, made: Source) -> Source:
@@ -102,9 +111,13 @@ class Decisions:
             return decide(operator, made, recipe.roles, Context(seed=recipe.options.seed))
         started = time.perf_counter()
         other = () if operator.other is None else self._run_other(segment, *operator.other)
-        keys = keys_of(made.parts, other)
-        options = recipe.options
-        phase = Phase(operator, place, operator.shares(keys), other, seed=options.seed, threads=options.threads)
+        keys = keys_of(made.parts, other, self._memory)
+        options, name = recipe.options, f"shares {segment}"
+        # What some of the tasks have found in an earlier run is of use for the same number of them.
+        if self._ledger.noted(name) is None:
+            self._ledger.note(name, shares=operator.shares(keys))
+        shares = (self._ledger.noted(name) or {})["shares"]
+        phase = Phase(operator, place, shares, other, seed=options.seed, threads=options.threads)
         files = self._run_phase(segment, phase, made)
         self._waited = time.perf_counter() - started
         return operator.decide(keys, [read_table(path) for path in files])

@@ -371,14 +371,14 @@ impl DatasetWriter {
         Ok(form.filter(|form| pair.layout_of(form).is_some()))
     }
 
-    /// Writes all rows of a form, in blocks that `make` makes by their numbers. Tells the number of rows of each.
+    /// Writes all rows of a form, in blocks: their number, and what makes one. Tells the number of rows of each.
     ///
     /// # Errors
-    /// Errors of `make` and `tell`; I/O errors. The writer is then broken.
+    /// Errors of making them and of `tell`; I/O errors. The writer is then broken.
     pub fn write_form(
         &mut self,
         form: &RowForm,
-        make: &MakeBlock<'_>,
+        blocks: (u64, &MakeBlock<'_>),
         tell: &mut dyn FnMut(u64) -> Result<()>,
     ) -> Result<()> {
         self.require_whole()?;
@@ -386,7 +386,7 @@ impl DatasetWriter {
         let Target::Pair(pair) = &mut self.target else { return Err(no_place()) };
         let layout = pair.layout_of(form).ok_or_else(no_place)?;
         self.is_broken = true;
-        pair.place((form, &layout), self.encoders.len(), make, tell)?;
+        pair.place((form, &layout), self.encoders.len(), blocks, tell)?;
         self.rows += form.rows();
         self.is_broken = false;
         Ok(())

@@ -300,16 +300,15 @@ impl PairBuilder {
         Layout::of(form).filter(|_| has_room)
     }
 
-    /// Writes all rows, in blocks that `make` makes by their numbers, at the places of `layout`. Calls `tell` with the
-    /// number of rows of each block.
+    /// Writes all rows, in blocks, at the places of `layout`. Calls `tell` with the number of rows of each block.
     ///
     /// # Errors
-    /// Errors of `make` and `tell`; I/O errors. The pair is then unusable.
+    /// Errors of making a block and of `tell`; I/O errors. The pair is then unusable.
     pub(super) fn place(
         &mut self,
         (form, layout): (&RowForm, &Layout),
         threads: usize,
-        make: &MakeBlock<'_>,
+        (count, make): (u64, &MakeBlock<'_>),
         tell: &mut dyn FnMut(u64) -> Result<()>,
     ) -> Result<()> {
         let is_synced = self.side.files.are_synced();
@@ -323,7 +322,7 @@ impl PairBuilder {
             side_path: self.side.path.clone(),
             syncs: is_synced.then(Mutex::default),
         };
-        let written = files.write(form.rows().div_ceil(form.block_rows()), threads, make, tell)?;
+        let written = files.write(count, threads, make, tell)?;
         if let Some(syncs) = files.syncs {
             (self.main_sync, self.side.sync) = syncs.into_inner().unwrap_or_else(PoisonError::into_inner);
         }

@@ -34,7 +34,7 @@ const TOUCHED: usize = 32;
 pub struct PlainLines<'s> {
     pub(super) shards: Vec<PlainShard<'s>>,
     /// The first row of each shard, and the total number of rows at the end.
-    starts: Vec<u64>,
+    pub(super) starts: Vec<u64>,
     /// The indexed columns of the output.
     pub(super) columns: Vec<(Arc<Path>, IndexedType)>,
     pub(super) longest: u64,
@@ -43,20 +43,20 @@ pub struct PlainLines<'s> {
 
 pub(super) struct PlainShard<'s> {
     pub(super) shard: &'s Shard,
-    index: Cow<'s, [u8]>,
+    pub(super) index: Cow<'s, [u8]>,
     /// The checksums to compare lines with.
-    hashes: Option<Cow<'s, [u8]>>,
-    fields: Vec<PlainField<'s>>,
+    pub(super) hashes: Option<Cow<'s, [u8]>>,
+    pub(super) fields: Vec<PlainField<'s>>,
 }
 
 /// A column of a shard whose values are all of one kind, or null.
-struct PlainField<'s> {
+pub(super) struct PlainField<'s> {
     path: Arc<Path>,
     kind: &'static str,
     /// Whether rows without a value of this kind have null. Otherwise, they do not have the column.
     has_null: bool,
     /// The column's place in [`PlainLines::columns`], and its cells.
-    cells: Option<(usize, IndexedColumn<'s>)>,
+    pub(super) cells: Option<(usize, IndexedColumn<'s>)>,
 }
 
 impl<'s> PlainLines<'s> {

@@ -13,6 +13,7 @@ use jinx_core::error::{Error, Result};
 use jinx_core::interrupt;
 use jinx_core::num::to_u64;
 use std::collections::HashSet;
+use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -91,6 +92,16 @@ impl RowForm {
     /// The number of arrays in [`LineArrays::arrays`].
     pub(super) fn arrays(&self) -> usize {
         1 + self.columns.iter().map(|column| 1 + usize::from(column.has_missing)).sum::<usize>()
+    }
+
+    /// Bits of one row in each of [`LineArrays::arrays`].
+    pub fn array_bits(&self) -> Vec<u64> {
+        let mut bits = vec![64];
+        for column in &self.columns {
+            bits.extend(column.has_missing.then_some(1));
+            bits.push(8 * to_u64(column.width()));
+        }
+        bits
     }
 
     pub fn rows(&self) -> u64 {
@@ -242,6 +253,30 @@ impl PlainLines<'_> {
         Ok(LineArrays { lines, ends, arrays })
     }
 
+    /// Reads one byte of each page with the lines and cells of `rows`, in the order of the files, so that the system
+    /// reads ahead.
+    ///
+    /// # Errors
+    /// Errors of reading.
+    pub fn read_ahead(&self, rows: Range<u64>) -> Result<()> {
+        for (shard, start) in self.shards.iter().zip(&self.starts) {
+            let first = rows.start.max(*start) - start;
+            let end = rows.end.saturating_sub(*start).min(shard.shard.len());
+            if first >= end {
+                continue;
+            }
+            touch(&shard.index, first, end, 8);
+            touch(shard.hashes.as_deref().unwrap_or_default(), first, end, 8);
+            for (_, column) in shard.fields.iter().filter_map(|field| field.cells.as_ref()) {
+                touch(&column.data, first, end, column.dtype.width().unwrap_or_default());
+            }
+            let range = shard.bounds(first)?.0..shard.bounds(end - 1)?.1;
+            let lines = shard.shard.main().slice(range.start, range.end.saturating_sub(range.start))?;
+            touch(&lines, 0, to_u64(lines.len()), 1);
+        }
+        Ok(())
+    }
+
     fn gather_column(
         &self,
         column: &ColumnForm,
@@ -281,6 +316,14 @@ impl PlainLines<'_> {
         arrays.push(cells);
         Ok(())
     }
+}
+
+/// Reads a byte of each page of the cells `first..end`, each of `width` bytes.
+fn touch(bytes: &[u8], first: u64, end: u64, width: u64) {
+    const PAGE: usize = 4096;
+    let at = |cell: u64| usize::try_from(cell.saturating_mul(width)).unwrap_or(usize::MAX).min(bytes.len());
+    let pages = bytes[at(first)..at(end)].iter().step_by(PAGE);
+    std::hint::black_box(pages.fold(0, |sum: u8, byte| sum ^ byte));
 }
 
 /// The cells of `WIDTH` bytes at `places` of one shard.

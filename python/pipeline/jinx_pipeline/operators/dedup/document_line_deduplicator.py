@@ -70,7 +70,7 @@ class DocumentLineDeduplicator(PartDeduplicator, Divided):
         return frequent_keys(signatures, self.frequency_threshold)
 
     def shares(self, keys: Keys) -> int:
-        return max(-(-count_keys(keys.tables) // ROWS_AT_ONCE), 1)
+        return keys.shares_of(count_keys(keys.tables), ROWS_AT_ONCE)
 
     def look(self, keys: Keys, share: int, shares: int) -> pa.Table:
         return pa.table({KEYS: frequent_in(keys.tables, self.frequency_threshold, share, shares)})

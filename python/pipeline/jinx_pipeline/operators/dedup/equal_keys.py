@@ -33,7 +33,7 @@ class EqualKeysDeduplicator(Deduplicator, Divided):
         """For each key the columns of the signatures that it consists of."""
 
     def shares(self, keys: Keys) -> int:
-        return len(self.equal_columns) * max(-(-len(keys) // ROWS_AT_ONCE), 1)
+        return len(self.equal_columns) * keys.shares_of(len(keys), ROWS_AT_ONCE)
 
     def look(self, keys: Keys, share: int, shares: int) -> pa.Table:
         columns = self.equal_columns

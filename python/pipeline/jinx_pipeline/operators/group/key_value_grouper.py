@@ -48,7 +48,7 @@ class KeyValueGrouper(Grouper, Divided):
         return hash_table(kernels.hash128(exact_texts(columns, len(batch)), threads=ctx.threads))
 
     def shares(self, keys: Keys) -> int:
-        return max(-(-len(keys) // ROWS_AT_ONCE), 1)
+        return keys.shares_of(len(keys), ROWS_AT_ONCE)
 
     def look(self, keys: Keys, share: int, shares: int) -> pa.Table:
         return equal_groups(keys.tables, list(HASH), share, shares)

@@ -60,7 +60,7 @@ class Join(Divided, Edits):
         try:
             known = self._other.column_names
         except (FileNotFoundError, jinx.errors.JinxError) as error:
-            raise ParameterError(self.name, "path", f"path: {error}") from None
+            raise ParameterError(self.name, "path", str(error)) from None
         if not len(self._other):
             return  # any column may be meant
         for where, names in (
@@ -106,7 +106,7 @@ class Join(Divided, Edits):
 
     def shares(self, keys: Keys) -> int:
         there = sum(table.num_rows for table in keys.other)
-        return max(-(-max(len(keys), there) // ROWS_AT_ONCE), 1)
+        return keys.shares_of(max(len(keys), there), ROWS_AT_ONCE)
 
     def look(self, keys: Keys, share: int, shares: int) -> pa.Table:
         return matched(keys.tables, keys.other, list(HASH), share, shares)

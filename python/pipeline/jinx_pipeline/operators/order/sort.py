@@ -64,7 +64,7 @@ class Sort(Divided):
         return pa.table(columns)
 
     def shares(self, keys: Keys) -> int:
-        return max(-(-len(keys) // _ROWS_OF_A_SHARE), 1)
+        return keys.shares_of(len(keys), _ROWS_OF_A_SHARE)
 
     def look(self, keys: Keys, share: int, shares: int) -> pa.Table:
         parsed = self._parsed()

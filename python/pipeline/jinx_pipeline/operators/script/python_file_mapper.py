@@ -1,10 +1,13 @@
 """python_file_mapper."""
 
+import ast
 from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
+from symtable import symtable
 from typing import Any
 
+from jinx._suggest import hint
 from jinx_pipeline.operators.parameters import ParameterError
 from jinx_pipeline.operators.registry import module_of_file, register
 from jinx_pipeline.operators.script.script_splitter import ScriptSplitter
@@ -17,8 +20,7 @@ class PythonFileMapper(ScriptSplitter):
         create("python_file_mapper", file_path="mine.py", function_name="shorten")
 
     The function takes a sample and returns it, another dict, None to drop it, or a list of samples. The file is run
-    on every
-    worker: name only files that you trust.
+    on every worker: name only files that you trust.
 
     Attributes:
         file_path: The Python file.
@@ -33,6 +35,14 @@ class PythonFileMapper(ScriptSplitter):
     def check(self) -> None:
         if not self.file_path.is_file():
             raise ParameterError(self.name, "file_path", f"file_path: {self.file_path} is not a file")
+        try:
+            names = _names_of(self.file_path)
+        except (SyntaxError, ValueError) as error:
+            what = f"file_path: {self.file_path} is not Python: {type(error).__name__}: {error}"
+            raise ParameterError(self.name, "file_path", what) from None
+        if names is not None and self.function_name not in names:
+            what = f"{self.file_path} has no function {self.function_name!r}{hint(self.function_name, names)}"
+            raise ParameterError(self.name, "function_name", what)
 
     @property
     def digest(self) -> str:
@@ -40,11 +50,30 @@ class PythonFileMapper(ScriptSplitter):
         return self._digest_of({**self.parameters, "file_path": source})
 
     def function_to_run(self) -> Callable[[Any], Any]:
-        function = getattr(module_of_file(self.file_path.resolve()), self.function_name, None)
+        try:
+            module = module_of_file(self.file_path.resolve())
+        except Exception as error:
+            # No row would fare better, and that is what an ImportError says.
+            raise ImportError(f"{self.file_path} cannot be loaded: {type(error).__name__}: {error}") from error
+        function = getattr(module, self.function_name, None)
         if not callable(function):
-            what = f"{self.file_path} has no function {self.function_name!r}"
-            raise ParameterError(self.name, "function_name", what)
+            raise ImportError(f"{self.file_path} has no function {self.function_name!r}")  # noqa: TRY004 - as above
         return function
 
     def takes_columns(self) -> bool:
         return self.batched
+
+
+def _names_of(file: Path) -> set[str] | None:
+    """The names that a file defines, told without running it; None if it imports names with `*`.
+
+    Raises:
+        SyntaxError: It is not Python.
+        ValueError: It has bytes that Python does not read.
+    """
+    text = file.read_bytes()
+    tree = ast.parse(text, str(file))
+    if any(isinstance(node, ast.ImportFrom) and node.names[0].name == "*" for node in ast.walk(tree)):
+        return None
+    table = symtable(text.decode("utf-8", "surrogateescape"), str(file), "exec")
+    return {one.get_name() for one in table.get_symbols() if one.is_assigned() or one.is_imported()}

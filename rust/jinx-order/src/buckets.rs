@@ -1,0 +1,211 @@
+//! Moves lines to their new places through buckets on disk. A bucket is a contiguous part of the output, small enough to
+//! be arranged in memory.
+//!
+//! ```text
+//! input, part by part ──▶ pieces ──▶ file of bucket 0, 1, ... ──▶ each bucket in its order ──▶ output
+//! ```
+//! All reading and writing is in order, and only a few megabytes at a time are accessed at random.
+
+use crate::order::Order;
+use crate::pieces::{Piece, arranged};
+use crate::rewrite::Rewrite;
+use jinx_core::error::{Error, Result};
+use jinx_core::interrupt;
+use jinx_core::io::expect_reads;
+use jinx_core::io::process_limits::max_open_files;
+use jinx_core::num::{to_u64, to_usize};
+use jinx_core::panics::caught;
+use jinx_format::write::plain_lines::PlainLines;
+use jinx_format::write::row_form::{LineArrays, RowForm};
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::mpsc::channel;
+use std::thread;
+
+/// The approximate size of a bucket.
+const BUCKET_BYTES: u64 = 8 << 20;
+/// The approximate size of a part of the input.
+const PART_BYTES: u64 = 4 << 20;
+/// A bucket that is arranged takes its size this many times: its bytes, its pieces, and its lines in order.
+const COPIES: u64 = 4;
+/// Bytes of a place in the list of all.
+const PLACE_BYTES: u64 = 4;
+/// Each bucket is an open file.
+const MOST_FILES: u64 = 400;
+
+/// The lines of all buckets.
+pub struct Buckets<'b> {
+    lines: &'b PlainLines<'b>,
+    form: &'b RowForm,
+    rows: u64,
+    /// A bucket has 2 to the power of this many rows.
+    shift: u32,
+    part_rows: u64,
+    threads: usize,
+    buckets: Vec<Bucket>,
+    folder: PathBuf,
+}
+
+struct Bucket {
+    /// A file without a name, which disappears when the process ends.
+    file: File,
+    used: AtomicU64,
+}
+
+impl<'b> Buckets<'b> {
+    /// Buckets for all lines of a job, in files in `folder`; `None` if they need more memory than the job has.
+    ///
+    /// # Errors
+    /// `Io` if a file cannot be created.
+    pub fn create(
+        job: &Rewrite<'_>,
+        lines: &'b PlainLines<'b>,
+        form: &'b RowForm,
+        folder: &Path,
+    ) -> Result<Option<Self>> {
+        let (rows, memory) = (form.rows(), job.memory);
+        let threads = thread::available_parallelism().map_or(1, usize::from);
+        let mean = (job.bytes / rows.max(1)).max(1);
+        // Half of the memory is for the places, the other half for the buckets that are being arranged.
+        let most = memory / 2 / COPIES / to_u64(threads);
+        let wanted = BUCKET_BYTES.min(most).max(job.bytes.div_ceil(MOST_FILES)) / mean;
+        let shift = wanted.max(8).ilog2();
+        let fits = rows.saturating_mul(PLACE_BYTES) <= memory / 2 && mean << shift <= most;
+        let files = rows.div_ceil(1 << shift);
+        let may_open = max_open_files().is_none_or(|limit| files + MOST_FILES / 4 <= limit);
+        if !fits || !may_open || rows > u64::from(u32::MAX) {
+            return Ok(None);
+        }
+        let buckets = (0..files).map(|_| {
+            let file = tempfile::tempfile_in(folder).map_err(|error| Error::io(folder, &error))?;
+            Ok(Bucket { file, used: AtomicU64::new(0) })
+        });
+        let buckets = buckets.collect::<Result<Vec<_>>>()?;
+        let part_rows = (PART_BYTES.min(most) / mean).max(1);
+        Ok(Some(Self { lines, form, rows, shift, part_rows, threads, buckets, folder: folder.to_owned() }))
+    }
+
+    pub fn count(&self) -> u64 {
+        to_u64(self.buckets.len())
+    }
+
+    /// Reads all lines, and moves each to its bucket. Calls `tell` with the number of lines of each part.
+    ///
+    /// # Errors
+    /// Errors of reading, of writing and of `tell`; `Interrupted`.
+    pub fn fill(&self, order: &Order, tell: &mut dyn FnMut(u64) -> Result<()>) -> Result<()> {
+        let places = self.places(order)?;
+        let parts = self.rows.div_ceil(self.part_rows);
+        self.in_threads(parts, &|part| self.move_part(part, &places), tell)
+    }
+
+    /// For each row of the input, its place in the output.
+    fn places(&self, order: &Order) -> Result<Vec<AtomicU32>> {
+        let places: Vec<AtomicU32> =
+            (0..to_usize(self.rows, "the number of samples")?).map(|_| AtomicU32::new(0)).collect();
+        let block = 1 << 16;
+        let work = |number: u64| {
+            let start = number * block;
+            let mut rows = Vec::new();
+            order.read(start..self.rows.min(start + block), &mut rows)?;
+            for (place, row) in (start..).zip(&rows) {
+                let at = usize::try_from(*row).ok().and_then(|row| places.get(row));
+                let at = at.ok_or_else(|| Error::invalid(format!("sample {row} of {}", self.rows)))?;
+                at.store(u32::try_from(place).unwrap_or(u32::MAX), Ordering::Relaxed);
+            }
+            Ok(0)
+        };
+        self.in_threads(self.rows.div_ceil(block), &work, &mut |_| Ok(()))?;
+        Ok(places)
+    }
+
+    /// Moves the lines of a part of the input; returns their number.
+    fn move_part(&self, part: u64, places: &[AtomicU32]) -> Result<u64> {
+        let start = part * self.part_rows;
+        let end = self.rows.min(start + self.part_rows);
+        self.lines.read_ahead(start..end)?;
+        let mut rows: Vec<(Vec<u64>, Vec<u32>)> = Vec::new();
+        rows.resize_with(self.buckets.len(), Default::default);
+        let mask = (1u32 << self.shift) - 1;
+        let part = &places[to_usize(start, "a sample")?..to_usize(end, "a sample")?];
+        for (row, place) in (start..end).zip(part) {
+            let place = place.load(Ordering::Relaxed);
+            let bucket = usize::try_from(place >> self.shift).unwrap_or(usize::MAX);
+            let (rows, places) = &mut rows[bucket];
+            rows.push(row);
+            places.push(place & mask);
+        }
+        for (bucket, (rows, places)) in self.buckets.iter().zip(rows) {
+            if rows.is_empty() {
+                continue;
+            }
+            let piece = Piece { places, lines: self.lines.gather(&rows, self.form)? };
+            let bytes = piece.encode()?;
+            let at = bucket.used.fetch_add(to_u64(bytes.len()), Ordering::Relaxed);
+            bucket.file.write_all_at(&bytes, at).map_err(|error| Error::io(&self.folder, &error))?;
+        }
+        Ok(end - start)
+    }
+
+    /// The lines of a bucket in their order. Frees the bucket's file.
+    ///
+    /// # Errors
+    /// Errors of reading; `Corrupt` for a damaged file.
+    pub fn arrange(&self, number: u64) -> Result<LineArrays> {
+        let at = to_usize(number, "a bucket")?;
+        let first = number << self.shift;
+        let rows = to_usize(self.rows.min(first + (1 << self.shift)) - first, "the lines of a bucket")?;
+        let bits = self.form.array_bits();
+        if let Some(next) = self.buckets.get(at + self.threads) {
+            expect_reads(&next.file, next.used.load(Ordering::Relaxed));
+        }
+        let bucket = &self.buckets[at];
+        let mut bytes = vec![0; to_usize(bucket.used.load(Ordering::Relaxed), "the size of a bucket")?];
+        let failed = |error: std::io::Error| Error::io(&self.folder, &error);
+        bucket.file.read_exact_at(&mut bytes, 0).map_err(failed)?;
+        // Nobody reads it again: the system need not keep it, nor write what it has not written yet.
+        bucket.file.set_len(0).map_err(failed)?;
+        let pieces = Piece::decode_all(&bytes, &bits)?;
+        drop(bytes);
+        arranged(&pieces, rows, &bits)
+    }
+
+    /// The size of the files.
+    pub fn file_bytes(&self) -> u64 {
+        self.buckets.iter().map(|bucket| bucket.used.load(Ordering::Relaxed)).sum()
+    }
+
+    /// Does `work` for the numbers below `count` on all threads. Calls `tell` with each of its results.
+    fn in_threads(
+        &self,
+        count: u64,
+        work: &(dyn Fn(u64) -> Result<u64> + Sync),
+        tell: &mut dyn FnMut(u64) -> Result<()>,
+    ) -> Result<()> {
+        let next = AtomicU64::new(0);
+        let stop = || next.store(count, Ordering::Relaxed);
+        thread::scope(|scope| {
+            let (sender, receiver) = channel();
+            for _ in 0..self.threads {
+                let (sender, next) = (sender.clone(), &next);
+                scope.spawn(move || {
+                    loop {
+                        let number = next.fetch_add(1, Ordering::Relaxed);
+                        if number >= count {
+                            return;
+                        }
+                        let work = || interrupt::check().and_then(|()| work(number));
+                        if sender.send(caught(work, "a thread that moves lines")).is_err() {
+                            return;
+                        }
+                    }
+                });
+            }
+            drop(sender);
+            let told = receiver.iter().try_for_each(|done| tell(done?));
+            told.inspect_err(|_| stop())
+        })
+    }
+}

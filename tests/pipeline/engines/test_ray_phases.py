@@ -1,0 +1,39 @@
+"""Sorting, joining, grouping and deduplicating on Ray: the bytes of the local engine, whatever dies."""
+
+import os
+
+import pytest
+
+import jinx_pipeline as jp
+from pipeline.made import digest
+from pipeline.shuffle.everything import OPTIONS, chain, divide_much, shares_of, write_data
+
+ray = pytest.importorskip("ray", reason="Ray is not installed: requirements/ray.txt")
+
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("cluster")]
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    ray.init(address="local", num_cpus=2, include_dashboard=False, log_to_driver=False, object_store_memory=100_000_000)
+    yield
+    ray.shutdown()
+
+
+def test_a_death_in_each_phase_changes_nothing(tmp_path, monkeypatch):
+    data = write_data(tmp_path)
+    assert chain(data).export(tmp_path / "calm", workers=1, **OPTIONS).ok
+    divide_much(monkeypatch)
+    result = chain(data).export(tmp_path / "out", engine=jp.Ray(workers=2), **OPTIONS)
+    assert result.ok
+    assert digest(tmp_path / "out") == digest(tmp_path / "calm")
+    # Actors take seconds to start, so few of them die.
+    for operator, shares in shares_of(tmp_path / "out.work").items():
+        assert shares > 1
+        for share in range(1, shares):
+            (tmp_path / f"died.{operator}.{share}").touch()
+    result = chain(data, str(tmp_path / "died")).export(tmp_path / "killed", engine=jp.Ray(workers=2), **OPTIONS)
+    assert result.ok
+    assert len(list(tmp_path.glob("died.*.0"))) == 6
+    assert digest(tmp_path / "killed") == digest(tmp_path / "calm")

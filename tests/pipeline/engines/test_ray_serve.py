@@ -1,0 +1,162 @@
+"""Models behind Ray Serve: replicas that die and answers that ask to wait cost no sample."""
+
+import json
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import jinx_pipeline as jp
+from jinx_pipeline.dataset import Dataset
+from jinx_pipeline.engines.driver import StoppedError
+from jinx_pipeline.schedule.task import Cause
+from jinx_pipeline.serving import BusyError, Served, asked_to_wait
+from pipeline.made import rows_of, write_input
+
+ray = pytest.importorskip("ray", reason="Ray is not installed: requirements/ray.txt")
+serve = pytest.importorskip("ray.serve", reason="Ray Serve is not installed: requirements/ray.txt")
+
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::DeprecationWarning")]
+
+OPERATORS = '''
+from jinx_pipeline import Mapper, register
+from jinx_pipeline.serving import served
+
+
+@register("asking_mapper")
+class AskingMapper(Mapper):
+    """Asks an application for each sample."""
+
+    app: str = "doubler"
+
+    @property
+    def reads(self):
+        return ("n",)
+
+    @property
+    def writes(self):
+        return ("answer",)
+
+    def process(self, batch, ctx):
+        return {"answer": list(ctx.model(self.app, served).map(batch.column("n")))}
+'''
+
+
+class TooManyError(Exception):
+    """As a web framework raises it."""
+
+    def __init__(self, seconds):
+        super().__init__("too many requests")
+        self.status_code = 429
+        self.headers = {"Retry-After": str(seconds)}
+
+
+class Doubler:
+    """Doubles numbers; one of them kills the replica once, and from another on it is busy for a while."""
+
+    def __init__(self, folder):
+        self.folder = folder
+
+    def __call__(self, number):
+        if number == 57 and self._first("killed"):
+            os.kill(os.getpid(), signal.SIGKILL)
+        if number == 88 and self._first("busy"):
+            raise TooManyError(0.2)
+        if number == 188 and self._first("very busy"):
+            raise TooManyError(6)
+        return 2 * number
+
+    def _first(self, name):
+        path = Path(self.folder) / name
+        if path.exists():
+            return False
+        path.touch()
+        return True
+
+
+@pytest.fixture(scope="module")
+def operators(tmp_path_factory):
+    path = tmp_path_factory.mktemp("operators") / "asking.py"
+    path.write_text(OPERATORS, "utf-8")
+    jp.load_file(path)
+    return {"custom_operators": (str(path),), "block_rows": 40}
+
+
+@pytest.fixture(scope="module")
+def notes(tmp_path_factory):
+    """Where the application notes what it has done; it runs while this is used."""
+    folder = tmp_path_factory.mktemp("notes")
+    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    ray.init(address="local", num_cpus=3, include_dashboard=False, log_to_driver=False, object_store_memory=100_000_000)
+    options = {"num_replicas": 2, "ray_actor_options": {"num_cpus": 0.1}, "health_check_period_s": 1}
+    ray.cloudpickle.register_pickle_by_value(sys.modules[__name__])  # replicas do not find this file
+    serve.start(http_options={"location": "NoServer"})
+    serve.run(serve.deployment(Doubler, **options).bind(str(folder)), name="doubler", route_prefix=None)
+    yield folder
+    serve.shutdown()
+    ray.shutdown()
+
+
+def test_no_sample_is_lost_where_a_replica_dies_and_others_are_busy(operators, notes, tmp_path):
+    data = write_input(tmp_path / "in.jinx", rows=240)
+    flow = Dataset.load(data).process(jp.create("asking_mapper"))
+    result = flow.export(tmp_path / "out", engine=jp.Ray(workers=2), **operators)
+    assert result.ok
+    assert [one["answer"] for one in rows_of(tmp_path / "out")] == [2 * n for n in range(240)]
+    assert {one.name for one in notes.iterdir()} == {"killed", "busy", "very busy"}
+    events = [json.loads(line) for line in (tmp_path / "out.work" / "events.jsonl").read_text().splitlines()]
+    assert [one["cause"] for one in events if one["kind"] == "failed"] == [Cause.THROTTLED.value]
+    assert not [one for one in events if one["kind"] == "died"]
+
+
+def test_an_application_that_is_not_there_stops_the_run(operators, notes, tmp_path):
+    data = write_input(tmp_path / "in.jinx", rows=10)
+    flow = Dataset.load(data).process(jp.create("asking_mapper", app="nobody"))
+    with pytest.raises(StoppedError, match=r"no application 'nobody' of Ray Serve: .*start it with `serve run`"):
+        flow.export(tmp_path / "out", engine=jp.Ray(workers=1), **operators)
+
+
+class Response:
+    def __init__(self, error):
+        self.error = error
+
+    def result(self, timeout_s):
+        raise self.error
+
+    def cancel(self):
+        pass
+
+
+class Handle:
+    def __init__(self, error):
+        self.error = error
+        self.asked = 0
+
+    def remote(self, value):
+        self.asked += 1
+        return Response(self.error)
+
+
+def test_a_request_that_kills_every_replica_is_given_up(monkeypatch):
+    monkeypatch.setattr(time, "sleep", lambda _: None)
+    handle = Handle(ray.exceptions.ActorDiedError())
+    with pytest.raises(RuntimeError, match="3 replicas of one died with this request"):
+        Served("one", handle)(1)
+    assert handle.asked == 3
+
+
+def test_an_application_that_stays_busy_sends_the_block_back():
+    with pytest.raises(BusyError, match="one is busy") as caught:
+        Served("one", Handle(TooManyError(60)))(1)
+    assert caught.value.retry_after == 60
+
+
+def test_what_asks_to_wait():
+    from ray.serve.exceptions import BackPressureError
+
+    assert asked_to_wait(BackPressureError(num_queued_requests=3, max_queued_requests=3)) == 0.5
+    assert asked_to_wait(TooManyError("soon")) == 0.5
+    assert asked_to_wait(ValueError("no")) is None
