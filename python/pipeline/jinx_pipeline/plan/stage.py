@@ -51,3 +51,23 @@ class Stage:
     trace: int = 0
     media_dir: str | None = None
     answers_dir: str | None = None
+
+
+def pickled(stage: Any) -> bytes:
+    """A stage, or a phase of a global operator, for workers; functions of scripts and notebooks included.
+
+    Raises:
+        TypeError: An operator holds what cannot be sent to another process.
+    """
+    import cloudpickle
+
+    try:
+        return cloudpickle.dumps(stage)
+    except Exception as error:
+        for operator in getattr(stage, "operators", ()):
+            try:
+                cloudpickle.dumps(operator)
+            except Exception:  # noqa: BLE001 - whatever an object's own code raises
+                what = f"{operator.name} cannot be sent to workers: {error}; make such an object inside the function"
+                raise TypeError(what) from error
+        raise
