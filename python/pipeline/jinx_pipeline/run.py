@@ -287,7 +287,10 @@ class Run:
                 base = ()
             keys = str(decisions.keys_path(number - 1))
             stages = [
-                stage_of(recipe, planned, at, is_last=is_last, has_base=bool(base), keys=keys)
+                replace(
+                    stage_of(recipe, planned, at, is_last=is_last, has_base=bool(base), keys=keys),
+                    answers_dir=str(work_dir.answers),
+                )
                 for at in range(len(planned.stages))
             ]
             numbered = {at: rows for at, rows in enumerate(counts) if at >= first_block or not is_last}

@@ -30,6 +30,7 @@ class Stage:
         threads: Of one worker.
         trace: How many changed and dropped rows to keep of each operator in one task, for people to look at.
         media_dir: Where operators put media files that they make; None: in the samples.
+        answers_dir: Where the answers of models behind URLs are kept.
     """
 
     operators: list[Operator]
@@ -49,6 +50,7 @@ class Stage:
     threads: int = 1
     trace: int = 0
     media_dir: str | None = None
+    answers_dir: str | None = None
 
 
 def pickled(stage: Any) -> bytes:
