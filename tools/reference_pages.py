@@ -1,4 +1,4 @@
-"""Write the pages of docs/reference that come from the code: commands, options of `jinx.convert`, operators.
+"""Write the pages of docs/reference that come from the code: commands, options of `jinx.convert`, operators, recipes.
 
 Usage: python tools/reference_pages.py
 """
@@ -6,8 +6,9 @@ Usage: python tools/reference_pages.py
 import inspect
 import re
 import sys
+from dataclasses import MISSING, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import click
 
@@ -15,11 +16,16 @@ from jinx._cli.program import COMMANDS, jinx
 from jinx._convert.options import types_and_options
 from jinx_pipeline.cli.ops import described
 from jinx_pipeline.operators import names, operator_class
+from jinx_pipeline.operators.parameters import describe
+from jinx_pipeline.recipe.model import Export, Options, SourceSpec
+from jinx_pipeline.sample.roles import Roles
+from jinx_pipeline.sample.validators import VALIDATORS
 
 REFERENCE = Path(__file__).resolve().parents[1] / "docs" / "reference"
 PAGE = REFERENCE / "cli.md"
 OPTIONS = REFERENCE / "convert-options.md"
 OPERATORS = REFERENCE / "operators.md"
+RECIPE = REFERENCE / "recipe.md"
 HEAD = """# Command line
 
 <!-- Made by tools/reference_pages.py from the commands' own help; a test compares them. -->
@@ -31,6 +37,34 @@ A dataset may be a file, a directory or a quoted pattern; `head` and `cat` take 
 Exit codes: 0 done, 1 a problem with the data, 2 a problem with the command, 130 interrupted. Errors are one line on
 standard error. Ctrl-C and SIGTERM end a command: JINX removes what it was writing, and keeps an output that was there
 before. A closed pipe (`jinx cat x.jinx | head`) ends the program silently.
+"""
+
+RECIPE_HEAD = """# Recipes
+
+<!-- Made by tools/reference_pages.py from the classes that recipes are read into; a test compares them. -->
+
+A recipe is a YAML file for `jinx-pipeline run`. It has `dataset`, `validators`, `process`, `export`, and options of the
+run, all at the top level; only `dataset` is needed. Unknown keys are errors.
+
+```text
+dataset:
+  sources:
+    - {path: web.jinx, weight: 3, max_samples: 100000}
+    - {path: books.jinx, weight: 1}
+  text: messages[*].content
+validators:
+  - required_columns: {columns: {messages: list, id: str}}
+process:
+  - text_length_filter: {min_len: 70}
+  - clean_links_mapper
+export: {path: good.jinx, kind: view}
+workers: 4
+seed: 1
+```
+
+Paths are relative to the working directory, not to the recipe. A number that begins with a zero, such as `seed: 010`,
+is octal in YAML 1.1. Code runs only from files that the recipe names: `custom_operators`, and operators such as
+`python_file_mapper`.
 """
 
 
@@ -107,11 +141,62 @@ def _meanings(cls: type) -> dict[str, str]:
 
 
 def _value(default: Any) -> str:
-    return "no limit" if default in (sys.maxsize, float("inf")) else repr(default)
+    return "no limit" if default in (sys.maxsize, float("inf"), -float("inf")) else repr(default)
 
 
 def _cell(text: str) -> str:
     return text.replace("|", "\\|")
+
+
+def recipe() -> str:
+    """The text of the page of a recipe's keys."""
+    source = (
+        "A path alone is a source, too. Sources of equal weights are read whole. With other weights, as many samples\n"
+        "are taken as the smallest source allows for these shares; `max_samples` counts as a size."
+    )
+    parts = [
+        RECIPE_HEAD,
+        "## dataset\n\nA path, or a mapping with `path` or `sources`, and where the texts and media are.\n",
+        "| key | type | default | meaning |\n|---|---|---|---|",
+        "| `path` | str | | A dataset, a saved view, or anything that [`jinx convert`](cli.md#jinx-convert) reads. |",
+        "| `sources` | list | | Several of them: a mixture. |",
+        *_keys(Roles),
+        f"\n### sources\n\n{source}\n",
+        "| key | type | default | meaning |\n|---|---|---|---|",
+        *_keys(SourceSpec),
+        "\n## validators\n\nA list of checks, each a name or `name: {parameter: value}`. A run reads all samples",
+        "before any operator, and fails with the positions of those that do not pass. In Python they are classes:",
+        "`Dataset.load(path, validators=[jp.RequiredColumns(columns=['text'])])`.",
+        *(line for one in VALIDATORS.values() for line in _validator(one)),
+        "\n## process\n\nA list of operators, in order, each a name or `name: {parameter: value}`: see",
+        "[all operators](operators.md). Without it the samples are copied.",
+        "\n## export\n\nA path, or a mapping. `--out` names another one.\n",
+        "| key | type | default | meaning |\n|---|---|---|---|",
+        *_keys(Export),
+        "\n## Options\n\nAt the top level. In Python these are keywords of `Dataset.export`.\n",
+        "| key | type | default | meaning |\n|---|---|---|---|",
+        *_keys(Options),
+    ]
+    return "\n".join(parts) + "\n"
+
+
+def _validator(cls: type[Any]) -> list[str]:
+    summary = inspect.cleandoc(cls.__doc__ or "").partition("\n")[0]
+    lines = [f"\n### {cls.name}\n", summary]
+    keys = _keys(cls)
+    return [*lines, "\n| parameter | type | default | meaning |\n|---|---|---|---|", *keys] if keys else lines
+
+
+def _keys(cls: type[Any]) -> list[str]:
+    """A line of a table for each field of a dataclass."""
+    meanings, hints = _meanings(cls), get_type_hints(cls)
+    lines: list[str] = []
+    for field in fields(cls):
+        value = field.default_factory() if field.default_factory is not MISSING else field.default
+        default = "needed" if value is MISSING else f"`{_value(value)}`"
+        cells = [describe(hints[field.name]), default, meanings[field.name]]
+        lines.append(f"| `{field.name}` | {' | '.join(map(_cell, cells))} |")
+    return lines
 
 
 def page() -> str:
@@ -170,3 +255,4 @@ if __name__ == "__main__":
     PAGE.write_text(page(), "utf-8")
     OPTIONS.write_text(options(), "utf-8")
     OPERATORS.write_text(operators(), "utf-8")
+    RECIPE.write_text(recipe(), "utf-8")

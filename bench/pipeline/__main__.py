@@ -14,7 +14,8 @@ from bench.campaign import commit, machine
 from bench.pipeline.faults import probe
 from bench.pipeline.images import decoding, view
 from bench.pipeline.page import page
-from bench.pipeline.text import ours, source, theirs
+from bench.pipeline.survivors import nearest
+from bench.pipeline.text import JACCARD, PERMUTATIONS, ours, source, theirs
 
 
 def text(folder: Path, documents: int, documents_of_both: int, rounds: int) -> dict[str, Any]:
@@ -47,6 +48,7 @@ def text(folder: Path, documents: int, documents_of_both: int, rounds: int) -> d
             "both": len(mine & other),
             "only_ours": len(mine - other),
             "only_theirs": len(other - mine),
+            "differing": nearest(source(folder, documents_of_both), mine ^ other, JACCARD, PERMUTATIONS),
         }
     return found
 

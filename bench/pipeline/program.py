@@ -45,7 +45,7 @@ def measured(command: list[str], environment: dict[str, str] | None = None, fold
 
     def watch() -> None:
         while not done.wait(_SECONDS):
-            peak[0] = max(peak[0], _memory(process.pid))
+            peak[0] = max(peak[0], memory_of(process.pid))
 
     watcher = threading.Thread(target=watch, daemon=True)
     watcher.start()
@@ -57,15 +57,15 @@ def measured(command: list[str], environment: dict[str, str] | None = None, fold
     return Measured(process.returncode, time.monotonic() - started, cpu, peak[0], output[-2000:])
 
 
-def _memory(pid: int) -> int:
-    """Bytes of a process and its children."""
+def memory_of(pid: int) -> int:
+    """Bytes of private memory of a process and those that come from it."""
     total = 0
     try:
         for line in Path(f"/proc/{pid}/smaps_rollup").read_text("ascii").splitlines():
             if line.startswith("Pss_Anon:"):
                 total += int(line.split()[1]) * 1024
         for task in Path(f"/proc/{pid}/task").iterdir():
-            total += sum(_memory(int(child)) for child in (task / "children").read_text("ascii").split())
+            total += sum(memory_of(int(child)) for child in (task / "children").read_text("ascii").split())
     except OSError:
         pass  # it has ended
     return total

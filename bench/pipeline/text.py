@@ -11,6 +11,8 @@ from bench import environments
 from bench.pipeline.documents import write
 from bench.pipeline.program import measured
 
+JACCARD = 0.7
+PERMUTATIONS = 256  # what both programs take if not told
 RECIPE: list[dict[str, dict[str, Any]]] = [
     {"whitespace_normalization_mapper": {}},
     {"text_length_filter": {"min_len": 50, "max_len": 100_000}},
@@ -18,7 +20,7 @@ RECIPE: list[dict[str, dict[str, Any]]] = [
     {"alphanumeric_filter": {"min_ratio": 0.6}},
     {"character_repetition_filter": {"rep_len": 10, "max_ratio": 0.5}},
     {"word_repetition_filter": {"rep_len": 10, "max_ratio": 0.5}},
-    {"document_minhash_deduplicator": {"jaccard_threshold": 0.7}},
+    {"document_minhash_deduplicator": {"jaccard_threshold": JACCARD}},
 ]
 # Data-Juicer installs and downloads what it misses, unless it is told not to.
 _OFFLINE = {"UV_OFFLINE": "1", "HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1"}

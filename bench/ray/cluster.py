@@ -12,13 +12,13 @@ STORE = 150_000_000
 
 
 @contextmanager
-def nodes(count: int, *, head_cpus: int = 0) -> Generator[tuple[Any, list[Any]]]:
+def nodes(count: int, *, head_cpus: int = 0, store: int = 4 * STORE) -> Generator[tuple[Any, list[Any]]]:
     """A head, and nodes with one CPU each; this process is connected to the head."""
     import ray
     import ray.data
     from ray.cluster_utils import Cluster
 
-    about = {"num_cpus": head_cpus, "object_store_memory": 4 * STORE, "include_dashboard": False}
+    about = {"num_cpus": head_cpus, "object_store_memory": store, "include_dashboard": False}
     cluster = Cluster(initialize_head=True, head_node_args=about)
     made: list[Any] = []
     try:

@@ -3,20 +3,25 @@
 import os
 from pathlib import Path
 
-import jinx
+
+def text_of(number: int) -> str:
+    """A text that no other row has, and that is like no other."""
+    return f"{number} " + " ".join(f"word{number * 31 + k}" for k in range(20))
 
 
 def make_rows(path: Path, count: int) -> Path:
     """Rows of a number and a text that no other row has."""
+    import jinx  # not where Data-Juicer is
+
     with jinx.Writer(path) as writer:
-        writer.write_many(
-            {"n": n, "text": f"{n} " + " ".join(f"word{n * 31 + k}" for k in range(20))} for n in range(count)
-        )
+        writer.write_many({"n": n, "text": text_of(n)} for n in range(count))
     return path
 
 
 def make_blobs(path: Path, count: int, size: int) -> Path:
     """Rows with bytes that do not compress."""
+    import jinx
+
     with jinx.Writer(path) as writer:
         writer.write_many({"n": n, "blob": os.urandom(size)} for n in range(count))
     return path

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-import zlib
+import traceback
 from collections import Counter
 from collections.abc import Callable
 from itertools import pairwise
@@ -17,13 +17,16 @@ from pathlib import Path
 from typing import Any
 
 import jinx_pipeline as jp
-from bench.ray.cluster import Workers, nodes, run_during
-from bench.ray.data import make_blobs, make_rows
+from bench import environments
+from bench.ray import DATA_JUICER, OURS, RAY_DATA, REFERENCES
+from bench.ray.blobs import fused, shuffled
+from bench.ray.cluster import STORE, Workers, nodes, run_during
+from bench.ray.cpu import engines_compared
+from bench.ray.data import make_rows
+from bench.ray.work import BLOCK_ROWS, Work, WorkOfActor, unchanged
 
 Record = dict[str, Any]
-BLOCK_ROWS = 10
 BLOCK_SECONDS = 0.25
-OURS, RAY_DATA = "jinx", "Ray Data"
 LIMIT = 60.0
 
 
@@ -69,38 +72,16 @@ def events(place: Path) -> list[Record]:
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
-def ray_data(rows: int, work: Any, delivered: Delivered) -> None:
-    """The same rows in as many blocks through Ray Data."""
+def ray_data(rows: int, work: Any, delivered: Delivered, **pool: Any) -> None:
+    """The same rows in as many blocks through Ray Data; `pool` is for actors after a stage of tasks."""
     import ray.data
 
-    made = ray.data.range(rows, override_num_blocks=rows // BLOCK_ROWS).map_batches(work, batch_size=None)
+    made = ray.data.range(rows, override_num_blocks=rows // BLOCK_ROWS)
+    if pool:
+        made = made.map_batches(unchanged, batch_size=None, num_cpus=0.5)
+    made = made.map_batches(work, batch_size=None, **pool)
     for batch in made.iter_batches(batch_size=None, prefetch_batches=0):
         delivered.take([int(one) for one in batch["id"]])
-
-
-class Work:
-    """What a worker does with a block of Ray Data, or with a sample of ours: sleep, and what goes wrong."""
-
-    def __init__(self, folder: str, seconds: float, deadly: int = -1) -> None:
-        self.folder = folder
-        self.seconds = seconds
-        self.deadly = deadly
-
-    def sample(self, sample: Any) -> Any:
-        """One sample."""
-        self._do([sample["n"]])
-        return sample
-
-    def batch(self, batch: Any) -> Any:
-        """One block."""
-        self._do(batch["id"].tolist())
-        return batch
-
-    def _do(self, numbers: list[int]) -> None:
-        Workers(Path(self.folder)).sign(len(numbers))
-        time.sleep(self.seconds * len(numbers) / BLOCK_ROWS)
-        if self.deadly in numbers:
-            os.kill(os.getpid(), signal.SIGSEGV)
 
 
 def _contest(
@@ -112,6 +93,7 @@ def _contest(
     *,
     slots: int,
     limit: float = LIMIT,
+    **pool: Any,
 ) -> Record:
     """Run the work by a contestant while the steps happen, each after so many blocks."""
     delivered = Delivered()
@@ -127,7 +109,7 @@ def _contest(
     else:
 
         def run() -> Any:
-            ray_data(rows, work.batch, delivered)
+            ray_data(rows, WorkOfActor if pool else work.batch, delivered, **pool)
 
         def count() -> int:
             return len(delivered.times)
@@ -142,7 +124,7 @@ def _contest(
     except Exception as error:  # noqa: BLE001 - it is what is measured
         record["failed"] = f"{type(error).__name__}: {str(error).splitlines()[0][:150]}"
     begun_rows = Workers(Path(work.folder)).rows()
-    return {**record, **delivered.record(rows), "wall": time.time() - begun, "again": begun_rows - rows}
+    return {**record, **delivered.record(rows), "wall": time.time() - begun, "again": max(begun_rows - rows, 0)}
 
 
 def nodes_die(contestant: str, place: Path, kill: int = 2) -> Record:
@@ -169,6 +151,52 @@ def nodes_live(contestant: str, place: Path) -> Record:
     return nodes_die(contestant, place, kill=0)
 
 
+def nodes_return(contestant: str, place: Path) -> Record:
+    """Experiment 1, longer: four of five nodes die, and two come later."""
+    blocks = 100
+    work = Work(str(place / "pids"), BLOCK_SECONDS)
+    joined: list[tuple[str, float]] = []
+    with nodes(5) as (cluster, made):
+
+        def kill() -> None:
+            for node in made[:4]:
+                cluster.remove_node(node, allow_graceful=False)
+
+        def add() -> None:
+            for _ in range(2):
+                made.append(cluster.add_node(num_cpus=1, object_store_memory=STORE))
+                joined.append((made[-1].node_id, time.time()))
+
+        record = _contest(contestant, place, blocks * BLOCK_ROWS, work, [(20, kill), (30, add)], slots=5)
+    return {**record, "until_work": max((_first_work(place, *one) for one in joined), default=LIMIT)}
+
+
+def _first_work(place: Path, node: str, since: float) -> float:
+    """Seconds from when a node had joined until the first worker on it was given a block."""
+    times = [one["time"] for one in events(place) if one["kind"] == "ready" and one.get("node") == node]
+    return max(min(times, default=since + LIMIT) - since, 0.0)
+
+
+def starve(contestant: str, place: Path) -> Record:
+    """Experiment 1: workers that ask for every CPU, and a recipe that no node could ever run."""
+    rows = 200
+    work = Work(str(place / "pids"), 0.0)
+    with nodes(0, head_cpus=2):
+        if contestant == OURS:
+            record = _contest(contestant, place, rows, work, [], slots=2)
+            begun = time.time()
+            try:
+                flow = jp.Dataset.load(place / "in.jinx").process([work.sample])
+                flow.export(place / "never", engine=jp.Ray(resources={"CPU": 64}))
+            except RuntimeError as error:
+                return {**record, "refused": time.time() - begun, "why": str(error)}
+            return {**record, "failed": "64 CPUs were not refused"}
+        import ray.data
+
+        pool = {"compute": ray.data.ActorPoolStrategy(size=2), "num_cpus": 1, "fn_constructor_args": (work,)}
+        return _contest(contestant, place, rows, work, [], slots=2, limit=20, **pool)
+
+
 def workers_die(contestant: str, place: Path) -> Record:
     """Experiment 2: 100 blocks on two workers; six are killed, one every twelve blocks."""
     work = Work(str(place / "pids"), 0.1)
@@ -191,7 +219,8 @@ _DRIVER = """
 import sys
 from pathlib import Path
 import ray
-from bench.ray.experiments import Delivered, Work, ours
+from bench.ray.experiments import Delivered, ours
+from bench.ray.work import Work
 
 contestant, place, address = sys.argv[1], Path(sys.argv[2]), sys.argv[3]
 ray.init(address=address, log_to_driver=False, logging_level="error")
@@ -230,37 +259,13 @@ def driver_dies(contestant: str, place: Path) -> Record:
     }
 
 
-def checked(sample: Any) -> Any:
-    """A sample with the checksum of its blob."""
-    return {**sample, "crc": zlib.crc32(sample["blob"])}
-
-
-def blobs(contestant: str, place: Path) -> Record:
-    """Experiment 3: the checksums of 1,000 blobs of 500 kB, and all of them written again."""
-    count, size = 1000, 500_000
-    make_blobs(place / "in.jinx", count, size)
-    with nodes(0, head_cpus=2):
-        begun = time.time()
-        if contestant == OURS:
-            flow = jp.Dataset.load(place / "in.jinx").process([checked])
-            flow.export(place / "out", engine=jp.Ray(), block_rows=50)
-        else:
-            import ray.data
-
-            from jinx_pipeline.ray_data import JinxDatasink, JinxDatasource
-
-            made = ray.data.read_datasource(JinxDatasource(place / "in.jinx"), override_num_blocks=20)
-            made.map(checked).write_datasink(JinxDatasink(place / "out"))
-        wall = time.time() - begun
-    import jinx
-
-    return {"wall": wall, "mb_per_second": count * size / 1e6 / wall, "lost": count - len(jinx.open(place / "out"))}
-
-
 def duplicates(contestant: str, place: Path) -> Record:
     """Experiment 6: near-duplicates of 1,000 different texts; one worker is killed after it began."""
-    del contestant
     rows = 1000
+    if contestant == DATA_JUICER:
+        command = [str(environments.python_of("datajuicer")), "-m", "bench.ray.data_juicer", str(place), str(rows)]
+        done = subprocess.run(command, check=True, timeout=90, capture_output=True, text=True)
+        return json.loads(done.stdout.strip().splitlines()[-1])
     make_rows(place / "in.jinx", rows)
     work = Work(str(place / "pids"), 0.05)
 
@@ -297,10 +302,14 @@ EXPERIMENTS: dict[str, tuple[Callable[[str, Path], Record], tuple[str, ...]]] = 
     "nodes die": (nodes_die, (OURS, RAY_DATA)),
     "workers die": (workers_die, (OURS, RAY_DATA)),
     "deadly row": (deadly_row, (OURS, RAY_DATA)),
-    "duplicates": (duplicates, (OURS,)),
+    "duplicates": (duplicates, (OURS, DATA_JUICER)),
     "small blocks": (small_blocks, (OURS,)),
     "driver dies": (driver_dies, (OURS, RAY_DATA)),
-    "blobs": (blobs, (OURS, RAY_DATA)),
+    "fused blobs": (fused, (OURS, RAY_DATA)),
+    "shuffled blobs": (shuffled, (OURS, REFERENCES, RAY_DATA)),
+    "both engines": (engines_compared, (OURS,)),
+    "nodes return": (nodes_return, (OURS,)),
+    "starve": (starve, (OURS, RAY_DATA)),
     "nodes live": (nodes_live, (OURS, RAY_DATA)),
 }
 
@@ -308,7 +317,11 @@ EXPERIMENTS: dict[str, tuple[Callable[[str, Path], Record], tuple[str, ...]]] = 
 def main() -> None:
     """Run one experiment."""
     name, contestant, folder = sys.argv[1:]
-    found = EXPERIMENTS[name][0](contestant, Path(folder))
+    try:
+        found = EXPERIMENTS[name][0](contestant, Path(folder))
+    except BaseException:  # noqa: BLE001 - it is printed
+        traceback.print_exc()
+        os._exit(1)  # Ray waits a minute for the cluster that is gone
     print(json.dumps(found), flush=True)
     os._exit(0)  # Ray Data's threads may never end where a row kills its tasks
 

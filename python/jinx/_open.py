@@ -228,6 +228,8 @@ def natural_key(name: str) -> list[tuple[int, Any]]:
 
 def missing(path: str) -> OSError:
     """The error for a path that does not exist, with the nearest name in its directory."""
+    if not path:
+        return FileNotFoundError("the input has an empty name; give the name of a file or directory")
     directory, name = os.path.split(path)
     if _GLOB & set(name):
         return FileNotFoundError(f"{path}: no file matches this pattern")

@@ -5,27 +5,67 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import PurePath
 from typing import Any
 
+_SIDECAR = b"\x89BINX\r\n\x1a"  # how a sidecar begins
+
 
 def output_name(out: str | os.PathLike[str]) -> str:
     """The name of an output as a string.
 
     Raises:
+        TypeError: It is no path.
         ValueError: It is empty.
     """
+    if not isinstance(out, str | bytes | os.PathLike):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise TypeError(f"an output is named by a path, not by {out!r}")
     name = os.fsdecode(out)
     if not name:
         raise ValueError("the output has an empty name; give the name of a file or directory")
     return name
 
 
+def positions_name(out: str | os.PathLike[str]) -> str:
+    """The name of a file of positions as a string.
+
+    Raises:
+        ValueError: It is empty, or that of a dataset or sidecar.
+    """
+    name = output_name(out)
+    if name.lower().endswith((".jinx", ".binx")):
+        raise ValueError(f"{name}: positions are a .npy, .json or text file, and this is the name of a dataset's file")
+    return name
+
+
+def refuse_stdout(out: str) -> None:
+    """Refuse standard output, `-`, for what is not a stream.
+
+    Raises:
+        ValueError: It is meant.
+    """
+    if out == "-":
+        raise ValueError("JINX may take two files and cannot go to standard output; give it a name")
+
+
 def refuse_existing(path: str) -> None:
     """Refuse an existing output, which is replaced only when the caller asks for it.
 
     Raises:
-        FileExistsError: The name exists.
+        FileExistsError: The name exists, or that of its sidecar, with somebody else's data.
     """
+    advice = "replace it with overwrite=True (--overwrite), or choose another name"
     if os.path.lexists(path):
-        raise FileExistsError(f"{path} exists; replace it with overwrite=True (--overwrite), or choose another name")
+        raise FileExistsError(f"{path} exists; {advice}")
+    sidecar = f"{path.removesuffix('jinx')}binx"
+    # A sidecar without its main file is what a killed process left; any other file is somebody's.
+    if path.endswith(".jinx") and os.path.lexists(sidecar) and not _is_sidecar(sidecar):
+        raise FileExistsError(f"{sidecar} exists, and is not a sidecar of JINX; {advice}")
+
+
+def _is_sidecar(path: str) -> bool:
+    try:
+        with open(path, "rb") as file:  # noqa: PTH123 - str in, str out
+            return file.read(len(_SIDECAR)) == _SIDECAR
+    except OSError:
+        return False
 
 
 def refuse_input(out: str, inputs: Iterable[str]) -> None:
@@ -39,8 +79,12 @@ def refuse_input(out: str, inputs: Iterable[str]) -> None:
         real, found = os.path.realpath(path), _status(path)
         # Two names of one file, too.
         is_same = there is not None and found is not None and os.path.samestat(there, found)
-        if is_same or target == real or real.startswith(os.path.join(target, "")):  # noqa: PTH118 - str in, str out
+        if is_same or target == real:
             raise ValueError(f"{out} is also an input, which is never changed; choose another name")
+        if real.startswith(os.path.join(target, "")):  # noqa: PTH118 - str in, str out
+            is_shard = os.path.exists(os.path.join(out, "jinx.json"))  # noqa: PTH110, PTH118 - str in, str out
+            what = "is also an input" if is_shard else f"holds the input {path}"
+            raise ValueError(f"{out} {what}, which is never changed; choose another name")
 
 
 def _with_sidecars(paths: Iterable[str]) -> Iterator[str]:
@@ -66,20 +110,34 @@ def refuse_inside(out: str, sources: Any) -> None:
     several = isinstance(sources, Sequence) and not isinstance(sources, str | bytes)
     given: Sequence[Any] = sources if several else [sources]  # pyright: ignore[reportUnknownVariableType]
     for source in given:
-        if isinstance(source, str | os.PathLike) and os.path.realpath(source) == os.path.realpath(folder):
+        # An empty name is not that of this directory; opening it says so.
+        if (
+            isinstance(source, str | os.PathLike)
+            and os.fspath(source)
+            and os.path.realpath(source) == os.path.realpath(folder)
+        ):
             raise ValueError(f"{out} lies in {os.fspath(source)}, an input, which is never changed; write it elsewhere")
 
 
 def separate_file(file: str | os.PathLike[str], out: str, *, overwrite: bool) -> str:
-    """The name of a second output, which is neither the first one nor, unless it may be replaced, there.
+    """The name of a file of positions, a second output apart from the first one.
+
+    Args:
+        file: The file of positions.
+        out: The first output.
+        overwrite: Whether the file may be there.
 
     Raises:
         FileExistsError: It is there.
-        ValueError: It is the first one.
+        ValueError: It is the first one, its sidecar, a file in it, or has the name of a dataset.
     """
-    name = os.fsdecode(file)
-    if os.path.realpath(name) == os.path.realpath(out):
+    name = output_name(file)
+    real = os.path.realpath(name)
+    if any(real == os.path.realpath(path) for path in _with_sidecars([out])):
         raise ValueError(f"{name} is the other output too; choose another name")
+    if real.startswith(os.path.join(os.path.realpath(out), "")):  # noqa: PTH118 - str in, str out
+        raise ValueError(f"{name} lies in {out}, the other output, which holds nothing else; write it elsewhere")
+    positions_name(name)
     if not overwrite:
         refuse_existing(name)
     return name

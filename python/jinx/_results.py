@@ -254,7 +254,7 @@ class DatasetInfo(Result):
         samples_in_files: Samples in the files.
         bytes: Bytes of rows and index; of a saved view, those of its own file.
         sidecar_bytes: Bytes of the sidecars; of a saved view, those of its own.
-        split: The split's name, if it has one.
+        split: The split's name, if all files have the same one.
         columns: The columns.
         indexed: Columns and paths that the index holds.
         checksums: What checksums protect.

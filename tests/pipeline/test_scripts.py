@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -111,7 +112,7 @@ def test_an_option_that_does_not_exist_is_named(data, tmp_path):
 
 def test_an_existing_output_is_kept(data, tmp_path):
     (tmp_path / "out").mkdir()
-    with pytest.raises(FileExistsError, match="to replace it: overwrite"):
+    with pytest.raises(FileExistsError, match="replace it with overwrite=True"):
         jp.Dataset.load(data).export(tmp_path / "out", workers=1)
 
 
@@ -160,3 +161,34 @@ def test_a_result_is_shown_without_tracebacks(data, tmp_path):
     result = jp.Dataset.load(data).process(lambda sample: 1 / 0).export(tmp_path / "out.jinx", max_bad_rows=60)
     assert "Traceback" in result.bad_rows[0].trace
     assert "Traceback" not in repr(result)
+
+
+def test_an_operator_that_cannot_travel_is_named(data, tmp_path):
+    lock = threading.Lock()
+
+    def locked(sample):
+        with lock:
+            return sample
+
+    with pytest.raises(TypeError, match=r"locked cannot be sent to workers: .*lock"):
+        jp.Dataset.load(data).process(locked).export(tmp_path / "out.jinx", workers=1)
+
+
+def test_an_interrupt_in_a_function_costs_its_row_and_names_it(data, tmp_path):
+    def impatient(sample):
+        if sample["n"] == 5:
+            raise KeyboardInterrupt
+        return sample
+
+    result = jp.Dataset.load(data).process(impatient).export(tmp_path / "out.jinx", workers=1, max_bad_rows=1)
+    assert [(one.row, one.operator, one.error) for one in result.bad_rows] == [(5, "impatient", "KeyboardInterrupt: ")]
+    assert result.rows_out == 59
+
+
+def test_a_column_with_a_quote_in_its_name(tmp_path):
+    with jinx.Writer(tmp_path / "in.jinx") as writer:
+        writer.write({'a"b': "some text"})
+    with pytest.raises(ValueError, match="with each quote in them doubled"):
+        jp.Dataset.load(tmp_path / "in.jinx", text='a"b')
+    flow = jp.Dataset.load(tmp_path / "in.jinx", text='"a""b"').process(jp.ops.TextLengthFilter(min_len=1))
+    assert flow.export(tmp_path / "out.jinx", workers=1).rows_out == 1

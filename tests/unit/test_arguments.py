@@ -199,3 +199,71 @@ def test_pickling_opens_no_shard_whose_entry_is_known(tmp_path):
 def test_counts_that_no_machine_has_are_named(ds, tmp_path, option, number):
     with pytest.raises(ValueError, match=f"^{option}={number} is out of range"):
         jinx.convert(ds, tmp_path / "out.jsonl", **{option: number})
+
+
+@pytest.mark.parametrize(
+    ("command", "arguments", "said"),
+    [
+        ("sort", {"by": 3}, "by=3 is neither a string nor several"),
+        ("sort", {"by": [3]}, r"by=\[3\] is neither a string nor several"),
+        ("sort", {"by": "n", "memory": 1.5}, r"memory=1\.5 is of type float, not int | str"),
+        ("sort", {"by": "n", "descending": ["no"]}, "an entry of descending='no' is of type str, not bool"),
+        ("sort", {"by": "n", "descending": "no"}, "descending='no' is of type str, not bool"),
+        ("sort", {"by": "n", "workers": "2"}, "workers='2' is of type str, not int"),
+        ("sort", {"by": "n", "natural": "no"}, "natural='no' is of type str, not bool"),
+        ("sort", {"code": 3}, "code=3 is of type int"),
+        ("shuffle", {"seed": "7"}, "seed='7' is of type str, not int"),
+        ("shuffle", {"overwrite": "no"}, "overwrite='no' is of type str, not bool"),
+        ("shuffle", {"progress": 3}, "progress=3 is of type int, not a function"),
+        ("shuffle", {"where": 3}, "where=3 is of type int"),
+        ("split", {"count": 2, "seed": "a"}, "seed='a' is of type str, not int"),
+        ("split", {"count": 2.0}, r"count=2\.0 is of type float, not int"),
+        ("split", {"samples": "2"}, "samples='2' is of type str, not int"),
+        ("split", {"size": 1.5}, r"size=1\.5 is of type float"),
+        ("split", {"fractions": 0.9}, r"fractions=0\.9: give the shares as"),
+        ("split", {"fractions": "train=0.5"}, "fractions='train=0.5': give the shares as"),
+        ("split", {"fractions": {1: 1.0}}, "give the shares as"),
+        ("split", {"by": ["n"]}, r"by=\['n'\] is of type list, not str"),
+        ("split", {"count": 2, "prefix": 3}, "prefix=3 is of type int, not str"),
+        ("split", {"count": 2, "view": "no"}, "view='no' is of type str, not bool"),
+        ("dedup", {"by": [3]}, r"by=\[3\] is neither a string nor several"),
+        ("dedup", {"removed": 3}, "an output is named by a path, not by 3"),
+        ("dedup", {"progress": 3}, "progress=3 is of type int, not a function"),
+        ("compact", {"shard_size": 1.5}, r"shard_size=1\.5 is of type float"),
+        ("select", {"positions": 3}, r"not by 3; of one: \[3\]"),
+    ],
+)
+def test_types_are_refused_by_the_name_of_the_argument(ds, tmp_path, command, arguments, said):
+    with pytest.raises(TypeError, match=said):
+        getattr(jinx, command)(ds, tmp_path / "out", **arguments)
+    assert not (tmp_path / "out").exists()
+
+
+def test_counts_of_numpy_are_counts(ds, tmp_path):
+    assert len(jinx.split(ds, tmp_path / "out", count=np.int64(2), seed=np.uint8(3)).parts) == 2
+
+
+def test_samples_are_no_input_of_whole_dataset_commands(ds, tmp_path):
+    for source in ([{"i": 1}], {"i": 1}, 3, [3]):
+        with pytest.raises(TypeError, match=r"inputs are datasets and paths, not (dict|int)"):
+            jinx.split(source, tmp_path / "out", count=2)
+
+
+def test_options_that_would_change_nothing(ds, tmp_path):
+    with pytest.raises(ValueError, match="workers has no meaning without code"):
+        jinx.sort(ds, tmp_path / "out", by="n", workers=2)
+    with pytest.raises(ValueError, match="missing='drop' has no meaning without by"):
+        jinx.dedup(ds, tmp_path / "out", missing="drop")
+
+
+def test_sort_takes_several_keys(ds):
+    def ordered(*keys, **more):
+        return ds.map(lambda row: {"m": row["n"] % 3}).sort(list(keys), **more)["n"]
+
+    by_m = lambda row: row["m"]  # noqa: E731
+    by_n = lambda row: -row["n"]  # noqa: E731
+    assert list(ordered(by_m, by_n)) == [6, 3, 0, 7, 4, 1, 5, 2]
+    assert list(ordered(by_m, by_n, reverse=True)) == [2, 5, 1, 4, 7, 0, 3, 6]
+    assert list(ds.sort(["id", "-n"])["n"]) == list(ds.sort("id")["n"])
+    with pytest.raises(TypeError, match="not by list"):
+        ds.sort([])

@@ -461,3 +461,19 @@ def test_counts_beyond_64_bits_are_one_line(cli, path, words):
 def test_get_takes_quoted_names(cli, tmp_path):
     jinx.convert([{"meta": {"a.b": {"c": "found"}}}], tmp_path / "a.jinx")
     assert cli("get", tmp_path / "a.jinx", 0, 'meta."a.b".c').out == "found"
+
+
+def test_interrupted_while_it_starts():
+    code = (
+        "import sys\n"
+        "class Interrupted:\n"
+        "    @staticmethod\n"
+        "    def find_spec(name, *_):\n"
+        "        if name == 'jinx._cli.program':\n"
+        "            raise KeyboardInterrupt\n"
+        "sys.meta_path.insert(0, Interrupted)\n"
+        "from jinx._cli import main\n"
+        "main()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (130, "jinx: interrupted\n")

@@ -24,6 +24,23 @@ def test_numbers_are_arrays(ds):
     assert ds["n"][0] == 0
 
 
+def test_arithmetic_does_not_overflow(tmp_path):
+    sizes = [(300, 500), (40, 7), (32_000, 32_000)]
+    jinx.convert([{"width": width, "height": height, "small": 200} for width, height in sizes], tmp_path / "a.jinx")
+    ds = jinx.open(tmp_path / "a.jinx")
+    assert ds["width"].dtype == ds["small"].dtype == np.int64
+    assert (ds["width"] * ds["height"]).tolist() == [width * height for width, height in sizes]
+    assert (ds["small"] * 2).tolist() == [400] * 3
+    assert len(ds.filter(ds["width"] * ds["height"] > 100_000)) == 2
+    areas = ds.with_columns({"area": ds["width"] * ds["height"]})
+    assert [one["area"] for one in areas] == [150_000, 280, 1_024_000_000]
+
+
+def test_unsigned_integers_of_64_bits(tmp_path):
+    jinx.convert([{"n": 2**63}, {"n": 1}], tmp_path / "a.jinx")
+    assert jinx.open(tmp_path / "a.jinx")["n"].tolist() == [2**63, 1]
+
+
 def test_missing_values_are_masked(ds):
     scores = ds["score"]
     assert isinstance(scores, np.ma.MaskedArray)
@@ -195,4 +212,4 @@ def test_a_quoted_name_may_be_a_stored_column(tmp_path):
     jinx.convert(NESTED, tmp_path / "a.jinx", indexed=['d."a.b"'])
     ds = jinx.open(tmp_path / "a.jinx")
     assert 'd."a.b"' in [column.path for column in ds.info().indexed]
-    assert ds['d."a.b"'].dtype == np.int8
+    assert ds['d."a.b"'].dtype == np.int64

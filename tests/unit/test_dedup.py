@@ -137,3 +137,38 @@ def test_an_empty_name_and_an_empty_dataset(tmp_path, capsys):
     assert jinx.sort(empty, tmp_path / "b.jinx", by=["x", "-len(meta.y)"]).samples == 0
     assert jinx.split(empty, tmp_path / "c", count=2, group="x").samples == 0
     assert [one.samples for one in jinx.split(empty, tmp_path / "d", by="x").parts] == []
+
+
+def fails(*_: object) -> None:
+    raise RuntimeError("stop")
+
+
+def test_the_list_of_the_removed_appears_with_the_output(tmp_path):
+    path = write(tmp_path / "in.jinx", [{"id": n % 3} for n in range(6)])
+    before = sorted(one.name for one in tmp_path.iterdir())
+    with pytest.raises(RuntimeError, match="stop"):
+        jinx.dedup(path, tmp_path / "out.jinx", removed=tmp_path / "r.npy", progress=fails)
+    assert sorted(one.name for one in tmp_path.iterdir()) == before
+    jinx.dedup(path, tmp_path / "out.jinx", removed=tmp_path / "r.npy")
+    (tmp_path / "r.npy").write_bytes(b"mine")
+    with pytest.raises(RuntimeError, match="stop"):
+        jinx.dedup(path, tmp_path / "out.jinx", removed=tmp_path / "r.npy", overwrite=True, progress=fails)
+    assert (tmp_path / "r.npy").read_bytes() == b"mine"
+
+
+@pytest.mark.parametrize(
+    ("out", "removed", "said"),
+    [
+        ("out.jinx", "out.binx", "the other output too"),
+        ("out", "out/r.npy", "lies in .*out, the other output"),
+        ("out", "other.binx", "name of a dataset's file"),
+        ("out", "other.jinx", "name of a dataset's file"),
+        ("out", "", "empty name"),
+    ],
+)
+def test_the_list_of_the_removed_has_a_place_of_its_own(tmp_path, out, removed, said):
+    path = write(tmp_path / "in.jinx", [{"id": n % 3} for n in range(6)])
+    for overwrite in (False, True):
+        with pytest.raises(ValueError, match=said):
+            jinx.dedup(path, tmp_path / out, removed=removed and tmp_path / removed, overwrite=overwrite)
+    assert [one.name for one in tmp_path.iterdir()] == ["in.jinx"]

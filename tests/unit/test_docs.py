@@ -52,6 +52,7 @@ def test_the_pages_of_commands_and_options_are_made_from_the_code():
     made = load("tools/reference_pages.py")
     assert made.PAGE.read_text("utf-8") == made.page(), "run: make pages"
     assert made.OPTIONS.read_text("utf-8") == made.options(), "run: make pages"
+    assert made.RECIPE.read_text("utf-8") == made.recipe(), "run: make pages"
     assert made.OPERATORS.read_text("utf-8") == made.operators(), "run: make pages"
 
 

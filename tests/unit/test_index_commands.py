@@ -124,11 +124,12 @@ def test_join_refuses_positions_of_two_datasets(capsys):
         (["join", "a.npy"], "join what?"),
         (["identity", "base.jinx", "a.npy", "--percentage", "50"], "where 0.5 is one half"),
         (["identity", "base.jinx", "a.npy", "--percentage", "0.5", "--number", "1"], "contradict each other"),
-        (["identity", "base.jinx", "a.npy", "--every", "0"], "every=0 is not at least 1"),
-        (["identity", "base.jinx", "base.jinx"], "exists"),
+        (["identity", "base.jinx", "a.npy", "--every", "0"], "'--every': 0 is not at least 1"),
+        (["identity", "base.jinx", "there.npy"], "exists"),
     ],
 )
 def test_what_cannot_be_done(words, said, capsys):
+    Path("there.npy").touch()
     assert run(["index", *words]) == 2
     assert said in capsys.readouterr().err
     assert not Path("a.npy").exists()
@@ -142,6 +143,25 @@ def test_split_of_the_inputs():
     assert len(positions("a.npy")) == 8
     assert run(["index", "shuffle", "both", "b.npy", "--split", "train"]) == 0
     assert sorted(positions("b.npy")) == [0, 1, 2, 3]
+    assert run(["select", "both", "c.jinx", "--positions", "b.npy", "--split", "train"]) == 0
+    chosen = jinx.open("both", split="train").select(positions("b.npy"))
+    assert list(jinx.open("c.jinx")["id"]) == list(chosen["id"])
+    jinx.select("both", "d.jinx", [3], split="test")
+    assert jinx.open("d.jinx")[0]["id"] == jinx.open("both", split="test")[3]["id"]
+    assert jinx.open("both").info().split is None
+
+
+def test_a_split_that_is_not_there(capfd):
+    Path("both").mkdir()
+    for name in ("train", "test"):
+        samples.write(Path("both", f"{name}.jinx"), count=4, split=name)
+    with pytest.raises(jinx.MismatchError, match=r'no split "tset" here; there are: test, train'):
+        jinx.open("both", split="tset")
+    assert run(["index", "random", "both", "a.npy", "--split", "tset"]) != 0
+    assert "there are: test, train" in capfd.readouterr().err
+    samples.write("none.jinx", count=1)
+    with pytest.raises(jinx.MismatchError, match="belong to no split"):
+        jinx.open("none.jinx", split="train")
 
 
 def test_the_help_of_every_command(capsys):
@@ -154,7 +174,8 @@ def test_the_help_of_every_command(capsys):
 
 
 def test_neither_inputs_nor_each_other_are_replaced(capsys):
-    for words in (["identity", "base.jinx", "base.jinx"], ["shuffle", "base.jinx", "./base.binx"]):
+    jinx.convert("base.jinx", "lines.jsonl")
+    for words in (["identity", "lines.jsonl", "lines.jsonl"], ["shuffle", "lines.jsonl", "./lines.jsonl"]):
         before = Path(words[-1]).read_bytes()
         assert run(["index", *words, "--overwrite"]) == 2
         assert "also an input" in capsys.readouterr().err
@@ -179,3 +200,11 @@ def test_an_error_of_the_function_names_the_sample(capsys):
     assert "ZeroDivisionError in the key function at sample 3" in capsys.readouterr().err
     assert run(["index", "identity", "base.jinx", ""]) != 0
     assert "empty name" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("arguments", [["x.jinx"], ["x.BINX"], ["a.npy", "--remainder", "x.jinx"]])
+def test_positions_never_take_the_name_of_a_dataset(arguments, capsys):
+    Path("in.txt").write_text("0\n1\n")
+    assert run(["index", "slice", "in.txt", *arguments]) == 2
+    assert "the name of a dataset's file" in capsys.readouterr().err
+    assert sorted(one.name for one in Path().iterdir()) == ["base.binx", "base.jinx", "in.txt"]

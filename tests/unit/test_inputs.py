@@ -19,6 +19,7 @@ from pyarrow import feather
 from pyarrow import parquet as pq
 
 import jinx
+from jinx._cli.program import run
 
 
 def png(number: int) -> bytes:
@@ -356,3 +357,28 @@ def test_pointers_of_git_lfs(tmp_path):
     for use in (jinx.convert, lambda source, _: jinx.open(source)):
         with pytest.raises(jinx.UnsupportedError, match=r"Git LFS pointer.*git lfs pull"):
             use(tmp_path / "a.parquet", tmp_path / "out.jinx")
+
+
+def test_a_directory_of_jinx_and_other_files_is_refused(tmp_path, capsys):
+    mixed = tmp_path / "mixed"
+    mixed.mkdir()
+    jinx.convert([{"a": 1}], mixed / "in.jinx")
+    (mixed / "a.jsonl").write_text('{"a": 2}\n')
+    (mixed / "notes.txt").write_text("")
+    for command in ("convert", "concat", "compact"):
+        assert run([command, str(mixed), str(tmp_path / "out.jinx")]) == 2
+        said = capsys.readouterr().err
+        assert "different formats (jinx, jsonl); say which are meant, for instance --input-format jinx" in said
+        for kind, value in (("jinx", 1), ("jsonl", 2)):
+            out = tmp_path / f"{command}-{kind}.jinx"
+            assert run([command, str(mixed), str(out), "--input-format", kind]) == 0
+            assert list(jinx.open(out)["a"]) == [value]
+    (mixed / "a.jsonl").unlink()
+    assert jinx.convert(mixed, tmp_path / "out.jinx").samples == 1
+
+
+def test_an_empty_name_is_no_input(tmp_path, capsys):
+    for command in (["convert", ""], ["sort", "", "--by", "a"], ["concat", ""], ["head", ""]):
+        out = [] if command[0] == "head" else [str(tmp_path / "out.jinx")]
+        assert run([*command[:2], *out, *command[2:]]) == 2
+        assert "the input has an empty name" in capsys.readouterr().err

@@ -172,12 +172,24 @@ def test_function_as_key(source, tmp_path):
     assert list(jinx.open(tmp_path / "a.jinx")["n"]) == expected
     assert done.missing == 1
     for key, error in [
-        (lambda _: [1], TypeError),
+        (lambda row: [1] if row["n"] == 3 else 1, TypeError),
+        (lambda row: iter("a"), TypeError),
+        (lambda row: (1,) * (row["n"] % 2), ValueError),
         (lambda _: 2**70, TypeError),
         (lambda row: row["id"] if row["n"] else 1, ValueError),
     ]:
         with pytest.raises(error, match="key"):
             jinx.sort(source, tmp_path / "b.jinx", by=key)
+
+
+def test_what_is_no_key_is_named_with_its_sample(source, tmp_path):
+    code = tmp_path / "keys.py"
+    code.write_text("def f(sample):\n    return iter('a') if sample['n'] == 3 else 1\n")
+    for keys in ({"by": lambda row: [1] if row["n"] == 3 else 1}, {"code": f"{code}:f", "workers": 1}):
+        with pytest.raises(TypeError, match="sample 3: a sort key of type"):
+            jinx.sort(source, tmp_path / "out.jinx", **keys)
+    with pytest.raises(ValueError, match="returns 2 keys for sample 5 and 1 key for sample 0"):
+        jinx.sort(source, tmp_path / "out.jinx", by=lambda row: (1, 2) if row["n"] == 5 else 1)
 
 
 def test_function_from_a_file_in_worker_processes(source, tmp_path):
@@ -274,7 +286,7 @@ def test_outputs_that_cannot_be(source, tmp_path, monkeypatch):
             jinx.shuffle(source, source, overwrite=overwrite)
     with pytest.raises(ValueError, match="also an input"):
         jinx.shuffle(source, source, overwrite=True)
-    with pytest.raises(ValueError, match="also an input"):
+    with pytest.raises(ValueError, match=f"holds the input {source}"):
         jinx.sort(jinx.open(source)[3:5], source.parent, by="n", overwrite=True)
     link = tmp_path / "link.jinx"
     link.symlink_to(source)
@@ -286,6 +298,8 @@ def test_outputs_that_cannot_be(source, tmp_path, monkeypatch):
             jinx.shuffle(source, tmp_path / name)
     with pytest.raises(ValueError, match="seed"):
         jinx.shuffle(source, tmp_path / "a.jinx", seed=-1)
+    with pytest.raises(ValueError, match="standard output"):
+        jinx.sort(source, "-", by="n")
     with pytest.raises(ValueError, match="shard_size"):
         jinx.shuffle(source, tmp_path / "a.jinx", view=True, shard_size=1)
     with pytest.raises(TypeError, match="map"):
@@ -336,6 +350,8 @@ def test_commands(source, tmp_path, capfd):
     assert run(["shuffle", str(source), out, "--seed", "3", "--memory", "20kB", "--json"]) == 0
     said = json.loads(capfd.readouterr().out)
     assert (said["samples"], said["plan"], said["seed"]) == (700, "two passes", 3)
+    assert run(["shuffle", str(source), out, "--overwrite", "--seed", str(2**64 - 1), "--json"]) == 0
+    assert json.loads(capfd.readouterr().out)["seed"] == 2**64 - 1
     assert run(["shuffle", str(source), out]) == 2
     assert "overwrite" in capfd.readouterr().err
     arguments = ["sort", str(source), out, "--by", "meta.source,-len(messages)", "--by", "n", "--overwrite"]

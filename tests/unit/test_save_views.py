@@ -131,8 +131,7 @@ ONE_0 = Path(__file__).resolve().parents[2] / "spec" / "vectors" / "1_0"
 def test_views_over_files_of_1_0(name, tmp_path):
     whole = jinx.open(ONE_0 / name)
     if not len(whole):
-        with pytest.raises(ValueError, match="a view of no samples"):
-            whole.save(tmp_path / "v.jinx")
+        assert saved(whole, tmp_path / "v.jinx").info().bases[0].id
         return
     view = whole[::-1].with_columns({"a new one": range(len(whole))})
     opened = saved(view, tmp_path / "v.jinx")
@@ -174,7 +173,7 @@ def test_wrong_names_and_existing_files(tmp_path):
     assert len(jinx.open(tmp_path / "v.jinx")) == 3
     ds[:4].save(tmp_path / "v.jinx", overwrite=True)
     assert len(jinx.open(tmp_path / "v.jinx")) == 4
-    with pytest.raises(ValueError, match="a view of no samples"):
+    with pytest.raises(ValueError, match="a dataset of no files"):
         jinx.Dataset([]).save(tmp_path / "w.jinx")
 
 
@@ -336,3 +335,24 @@ def test_a_plan_does_not_replace_what_it_is_for(tmp_path, option):
     before = path.read_bytes()
     assert run(["pack", str(path), option, str(path)] + ["--overwrite"] * (option == "--save")) == 2
     assert path.read_bytes() == before
+
+
+def test_views_of_empty_datasets(tmp_path):
+    empty = [tmp_path / "a.jinx", tmp_path / "b.jinx", tmp_path / "c"]
+    for path in empty:
+        jinx.convert([], path)
+    for one, rewritten in enumerate(
+        (
+            lambda out: jinx.shuffle(empty[0], out, view=True),
+            lambda out: jinx.sort(empty[1], out, by="n", view=True),
+            lambda out: jinx.select(empty[2], out, view=True),
+            lambda out: jinx.concat(empty, out, view=True),
+            lambda out: jinx.split(empty[0], out.with_suffix(""), count=1, view=True),
+        )
+    ):
+        out = tmp_path / f"v{one}.jinx"
+        assert rewritten(out).samples == 0
+        if not out.exists():
+            out = tmp_path / f"v{one}" / "part-0000.jinx"
+        assert len(jinx.open(out)) == 0
+        assert jinx.verify(out) == []

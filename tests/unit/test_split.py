@@ -79,9 +79,21 @@ def test_values_that_are_paths_become_names(tmp_path):
 def test_two_values_of_one_name_are_refused(tmp_path):
     with jinx.Writer(tmp_path / "in.jinx") as writer:
         writer.write_many({"source": name} for name in ("a/b", "a-b"))
-    with pytest.raises(ValueError, match="two values of 'source' would give the part 'a-b'"):
+    with pytest.raises(ValueError, match="two values of 'source', 'a/b' and 'a-b', would give the part 'a-b'"):
         jinx.split(tmp_path / "in.jinx", tmp_path / "parts", by="source")
     assert names(tmp_path) == ["in.jinx"]
+
+
+def test_a_value_too_long_for_a_name(tmp_path):
+    with jinx.Writer(tmp_path / "in.jinx") as writer:
+        writer.write_many({"source": name} for name in ("a", "ü" * 108, "ü" * 109))
+    with pytest.raises(ValueError, match="sample 2: this value of 'source' is longer than the 216 bytes"):
+        jinx.split(tmp_path / "in.jinx", tmp_path / "parts", by="source")
+    for kind in ("jinx", "jsonl", "msgpack", "mds"):
+        done = jinx.split(jinx.open(tmp_path / "in.jinx")[:2], tmp_path / kind, by="source", output_format=kind)
+        assert [part.samples for part in done.parts] == [1, 1]
+    with pytest.raises(ValueError, match="a name has at most 216 bytes"):
+        jinx.split(tmp_path / "in.jinx", tmp_path / "parts", count=2, prefix="p" * 216)
 
 
 @pytest.mark.parametrize("more", [{}, {"stratify": "label"}, {"seed": 5}, {"stratify": "label", "seed": 5}])
@@ -167,11 +179,25 @@ def test_samples_without_a_key(tmp_path):
         ({"size": "big"}, "'big' is not a size"),
         ({"fractions": {"a/b": 1.0}}, "cannot be named 'a/b'"),
         ({"count": 2, "view": True, "compression": "zstd"}, "compression is for copies"),
+        ({"count": 2, "missing": "drop"}, "missing='drop' has no meaning without by, stratify or group"),
+        ({"fractions": {"a": 1.0}, "prefix": "q"}, "prefix='q' is for numbered parts"),
+        ({"by": "label", "prefix": "q"}, "prefix='q' is for numbered parts"),
+        ({"count": 2, "seed": -1}, "seed=-1 is not at least 0"),
     ],
 )
 def test_impossible_rules_are_refused_and_leave_nothing(base, tmp_path, rule, message):
     with pytest.raises(ValueError, match=message):
         jinx.split(base, tmp_path / "parts", **rule)
+    assert names(tmp_path) == ["base.binx", "base.jinx"]
+
+
+@pytest.mark.parametrize(
+    ("name", "said"), [("parts.jinx", "one jinx file"), ("parts.jsonl.gz", "one jsonl file"), ("-", "standard output")]
+)
+def test_parts_are_no_single_file(base, tmp_path, monkeypatch, name, said):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ValueError, match=said):
+        jinx.split(base, name, count=2)
     assert names(tmp_path) == ["base.binx", "base.jinx"]
 
 
@@ -190,7 +216,7 @@ def test_an_existing_directory_is_replaced_only_when_asked_and_only_if_it_holds_
     (tmp_path / "parts" / "thesis.tex").write_text("precious")
     with pytest.raises(ValueError, match=r"thesis\.tex.*nothing is removed"):
         jinx.split(base, tmp_path / "parts", count=2, overwrite=True)
-    with pytest.raises(ValueError, match="is also an input"):
+    with pytest.raises(ValueError, match=r"parts holds the input .*part-0000\.jinx"):
         jinx.split(tmp_path / "parts" / "part-0000.jinx", tmp_path / "parts", count=2, overwrite=True)
 
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from jinx._cli.parameters import COUNT, PATH, examples
+from jinx._cli.parameters import AT_LEAST_ONE, COUNT, PATH, examples
 from jinx._convert.formats import NAMES
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def _common(command: C) -> C:
         ("--number", COUNT, "N", "Then the first N; without inputs, the number of samples."),
         ("--percentage", click.FLOAT, "SHARE", "Then this share of them, from 0 to 1."),
         ("--offset", COUNT, "N", "Then leave out the first N."),
-        ("--every", COUNT, "N", "Only every N-th position."),
+        ("--every", AT_LEAST_ONE, "N", "Only every N-th position."),
     ):
         found = click.option(option, type=kind, metavar=metavar, help=text)(found)
     return found
@@ -48,14 +48,18 @@ def _write(out: str, values: Any, origin: "Origin | None", options: dict[str, An
 
     kept = sliced(values, **{name: options[name] for name in _SLICE})
     write_positions(out, kept, origin)
-    click.echo(f"{out}: {len(kept):,} position{'' if len(kept) == 1 else 's'}", err=True)
+    _say(out, len(kept))
     return kept
 
 
-def _free(out: str, options: dict[str, Any]) -> None:
-    from jinx._outputs import output_name, refuse_existing
+def _say(out: str, count: int) -> None:
+    click.echo(f"{out}: {count:,} position{'' if count == 1 else 's'}", err=True)
 
-    name = output_name(out)
+
+def _free(out: str, options: dict[str, Any]) -> None:
+    from jinx._outputs import positions_name, refuse_existing
+
+    name = positions_name(out)
     if not options["overwrite"]:
         refuse_existing(name)
 
@@ -237,7 +241,9 @@ def slice(paths: tuple[str, ...], remainder: str | None, **options: Any) -> None
     found = read_positions(path)
     kept = _write(out, found.values, found.origin, options)
     if remainder is not None:
-        write_positions(remainder, without(found.values, kept), found.origin)
+        others = without(found.values, kept)
+        write_positions(remainder, others, found.origin)
+        _say(remainder, len(others))
 
 
 def _pair(paths: Sequence[str], command: str) -> tuple[str, str]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from jinx._cli.keywords import keyword_options
-from jinx._cli.parameters import COUNT, PATH, examples, names, print_json
+from jinx._cli.parameters import AT_LEAST_ONE, PATH, SEED, examples, names, print_json
 from jinx._rewrite.options import OrderOptions
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ _shared = keyword_options(OrderOptions)
 )
 @click.argument("source", type=PATH, metavar="IN")
 @click.argument("out", type=PATH, metavar="OUT")
-@click.option("--seed", type=COUNT, help="Of the order; a random one if not given.")
+@click.option("--seed", type=SEED, help="Of the order; a random one if not given.")
 @_shared
 def shuffle(source: str, out: str, **options: Any) -> None:
     """Write the samples of IN to OUT in shuffled order, so that reading OUT from its start is a global shuffle.
@@ -54,7 +54,7 @@ def shuffle(source: str, out: str, **options: Any) -> None:
     show_default=True,
     help="What happens to samples without a key.",
 )
-@click.option("--workers", type=COUNT, help="Processes for --code.  [default: one for each core]")
+@click.option("--workers", type=AT_LEAST_ONE, help="Processes for --code.  [default: one for each core]")
 @_shared
 def sort(source: str, out: str, by: tuple[str, ...], **options: Any) -> None:
     """Write the samples of IN to OUT, sorted by one or more keys.

@@ -20,13 +20,22 @@ class Count(click.ParamType):  # pyright: ignore[reportMissingTypeArgument] - ge
 
     name = "n"
 
+    def __init__(self, least: int = 0, bits: int = 63) -> None:
+        self.least = least
+        self.largest = (1 << bits) - 1
+
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         """The number."""
-        return click.IntRange(0, 2**63 - 1).convert(value, param, ctx)
+        number = click.IntRange(0, self.largest).convert(value, param, ctx)
+        if number < self.least:
+            self.fail(f"{number} is not at least {self.least}", param, ctx)
+        return number
 
 
 PATH = PathWithCompletion()
 COUNT = Count()
+SEED = Count(bits=64)
+AT_LEAST_ONE = Count(1)
 
 
 WHERE = click.option(

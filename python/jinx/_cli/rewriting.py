@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from jinx._cli.keywords import keyword_options
-from jinx._cli.parameters import COUNT, PATH, examples, names, pairs, print_json
+from jinx._cli.parameters import AT_LEAST_ONE, PATH, examples, names, pairs, print_json
 from jinx._rewrite.options import RewriteOptions
 
 _shared = keyword_options(RewriteOptions)
@@ -81,6 +81,7 @@ def concat(paths: tuple[str, ...], progress: str, as_json: bool, **options: Any)
 @click.option(
     "--positions", type=PATH, metavar="FILE", help="The positions of the samples: .npy, .json, or one in each line."
 )
+@click.option("--split", metavar="NAME", help="Only this split of the inputs; positions count within it.")
 @_shared
 def select(paths: tuple[str, ...], positions: str | None, progress: str, as_json: bool, **options: Any) -> None:
     """Write the samples at the positions in a file, in that order.
@@ -103,8 +104,8 @@ def select(paths: tuple[str, ...], positions: str | None, progress: str, as_json
 )
 @_INPUTS
 @click.option("--fractions", multiple=True, metavar="NAME=SHARE", help="The shares of the parts: train=0.9,test=0.1.")
-@click.option("--count", type=COUNT, metavar="N", help="The number of parts.")
-@click.option("--samples", type=COUNT, metavar="N", help="Samples in each part.")
+@click.option("--count", type=AT_LEAST_ONE, metavar="N", help="The number of parts.")
+@click.option("--samples", type=AT_LEAST_ONE, metavar="N", help="Samples in each part.")
 @click.option("--size", metavar="SIZE", help="About the size of each part, such as 1GB.")
 @click.option("--by", metavar="PATH", help="A part for each value of this column or path.")
 @click.option("--stratify", metavar="PATH", help="The same shares of the values of this column or path in every part.")

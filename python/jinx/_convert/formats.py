@@ -24,6 +24,8 @@ FORMATS = {
 }
 CODECS = (".gz", ".zst", ".bz2", ".xz", ".lz4", ".br", ".sz", ".lzma")
 FormatName = Literal["jinx", "parquet", "arrow", "jsonl", "msgpack", "tar", "mds"]
+# Arrow files are read only.
+OutputFormatName = Literal["jinx", "parquet", "jsonl", "msgpack", "tar", "mds"]
 NAMES: tuple[FormatName, ...] = get_args(FormatName)
 
 

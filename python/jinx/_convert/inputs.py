@@ -108,13 +108,17 @@ def _inputs_in(directory: str, format: str | None) -> list[tuple[str, str]]:
         for name in names
         if not name.startswith(".") and not _hide(directories)
     ]
-    if any(os.path.basename(file) == "jinx.json" or file.endswith(".jinx") for file in files) and format in {  # noqa: PTH119
-        None,
-        "jinx",
-    }:
-        return [(path, "jinx") for path, _, _ in _core.resolve(directory)]
     files = _without_notes(files)
     found = [(file, kind) for file in files if (kind := format_of(file)) is not None and format in {None, kind}]
+    is_dataset = any(os.path.basename(file) == "jinx.json" for file in files)  # noqa: PTH119
+    formats = {kind for _, kind in found}
+    if format in {None, "jinx"} and (is_dataset or formats == {"jinx"}):
+        return [(path, "jinx") for path, _, _ in _core.resolve(directory)]
+    if len(formats) > 1:
+        raise ValueError(
+            f"{directory}: the files in this directory have different formats ({', '.join(sorted(formats))}); say "
+            f"which are meant, for instance --input-format {min(formats)}"
+        )
     if not found:
         raise FileNotFoundError(f"{directory}: no file in this directory ends in one of {', '.join(FORMATS)}")
     return sorted(found, key=lambda entry: natural_key(entry[0]))

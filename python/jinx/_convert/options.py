@@ -14,7 +14,7 @@ from functools import cache
 from textwrap import wrap
 from typing import Annotated, Any, Literal, TypedDict, TypeVar, get_type_hints
 
-from jinx._convert.formats import FormatName, output_format
+from jinx._convert.formats import FormatName, OutputFormatName, output_format
 from jinx._files.merge import parse_part
 from jinx._sizes import parse_size
 from jinx._suggest import hint
@@ -50,7 +50,7 @@ class ConvertOptions(TypedDict, total=False):
 
     input_format: Annotated[FormatName | None, Option("The input's format, if the suffix does not say.")]
     output_format: Annotated[
-        FormatName | None,
+        OutputFormatName | None,
         Option(
             "The output's format, if the suffix does not say.",
             more='With `"parquet"`, a name without a suffix is a directory of files named as the Hub expects them '

@@ -39,7 +39,7 @@ def column(dataset: Reader, name: str) -> Any:
         values, present, is_nullable = found
         if isinstance(values, list):
             return values  # pyright: ignore[reportUnknownVariableType]
-        return _masked(values, present, is_nullable=is_nullable)
+        return _masked(_widened(values), present, is_nullable=is_nullable)
     return _typed_by_files(dataset, path, _values(dataset, path))
 
 
@@ -141,6 +141,14 @@ def _number_kind(values: Iterable[Any]) -> str | None:
     if len(types) != 1:
         return None
     return {bool: "b", int: "iu", float: "f"}.get(types.pop())
+
+
+def _widened(values: Any) -> Any:
+    """Integers as int64: the index holds the narrowest type, in which sums and products would overflow."""
+    import numpy as np
+
+    is_narrow = values.dtype.kind in "iu" and values.dtype.itemsize < 8  # noqa: PLR2004 - bytes of int64
+    return values.astype(np.int64) if is_narrow else values
 
 
 def _masked(values: Any, present: Any, *, is_nullable: bool) -> Any:

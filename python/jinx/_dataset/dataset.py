@@ -1,7 +1,7 @@
 """The dataset: samples by position, views, columns, and exports to other libraries."""
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Self, overload
 
 from jinx import _core
@@ -111,8 +111,9 @@ class Dataset(Base):
         """One column of every sample; `ds["score"]` is the same.
 
         Numbers and bools are an ndarray of shape (len(ds),), or a `numpy.ma.MaskedArray` if any sample of the files
-        lacks a value (floats are NaN under the mask). Everything else is a list, with None where a sample has no
-        value. The type depends on the files, never on the view. An indexed column is read without reading rows.
+        lacks a value (floats are NaN under the mask). Integers are int64, or uint64 if one is too large for it; floats
+        are float64. Everything else is a list, with None where a sample has no value. The type depends on the files,
+        never on the view. An indexed column is read without reading rows.
 
         Args:
             name: A column, or a dotted path into nested dicts (`"meta.width"`); an exact top-level name wins. Quote a
@@ -172,13 +173,13 @@ class Dataset(Base):
         """
         return selection.shuffle(self, seed)
 
-    def sort(self, key: Key, *, reverse: bool = False) -> Self:
+    def sort(self, key: Key | Sequence[Key], *, reverse: bool = False) -> Self:
         """The samples ordered by a key; equal ones keep their order, those without a value (or NaN) come last.
 
         Args:
             key: A column or path as for `column`, its length (`"len(messages)"`), either with a minus sign for
-                descending order (`"-score"`), or a function of the sample. An indexed column is sorted without
-                reading rows.
+                descending order (`"-score"`), or a function of the sample; or several of these, where the second
+                decides where the first are equal. An indexed column is sorted without reading rows.
             reverse: Reverse the order.
 
         Raises:

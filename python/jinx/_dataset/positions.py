@@ -37,6 +37,8 @@ def positions(key: Any, length: int) -> "npt.NDArray[np.int64]":
         return np.arange(start, stop, step, dtype=np.int64)
     if isinstance(key, range):
         array = np.arange(key.start, key.stop, key.step, dtype=np.int64)
+    elif not hasattr(key, "__array__") and not hasattr(key, "__iter__"):
+        raise TypeError(f"samples are selected by ints, slices or a boolean mask, not by {key!r}; of one: [{key!r}]")
     else:
         array = np.asarray(_without_mask(key) if hasattr(key, "__array__") or hasattr(key, "__len__") else list(key))
     if array.size == 0:

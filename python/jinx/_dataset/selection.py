@@ -104,12 +104,18 @@ def shuffle(dataset: D, seed: int | None) -> D:
     return shuffled
 
 
-def sort(dataset: D, key: Key, *, reverse: bool) -> D:
+def sort(dataset: D, key: Key | Sequence[Key], *, reverse: bool) -> D:
     """See `Dataset.sort`."""
+    if isinstance(key, list | tuple) and key:
+        # Each keeps the order of samples that it finds equal, so that the first one decides.
+        for one in reversed(cast("Sequence[Key]", key)):
+            dataset = sort(dataset, one, reverse=reverse)
+        return dataset
     if not isinstance(key, str):
-        if not callable(key):
+        if not callable(key):  # pyright: ignore[reportUnknownArgumentType]
+            kind = type(key).__name__  # pyright: ignore[reportUnknownArgumentType]
             raise TypeError(
-                f"sort by a column, a path, len(PATH) or a function of a sample, not by {type(key).__name__}; "
+                f"sort by a column, a path, len(PATH), a function of a sample or several of these, not by {kind}; "
                 "for an order of your own: ds.select(positions)"
             )
         return at(dataset, stable_order(packed([key(sample) for sample in dataset]), None, descending=reverse))

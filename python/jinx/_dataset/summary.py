@@ -103,6 +103,7 @@ def describe(dataset: Reader) -> "DatasetInfo":
     stats = dataset._path_stats()
     first: dict[str, Any] = footers[0] if footers else {}
     indexed: list[dict[str, Any]] = first.get("columns") or []
+    splits = {footer.get("split") for footer in footers}
     return DatasetInfo(
         path=path_of(dataset),
         format="jinx" if first.get("version") else "jsonl",
@@ -113,7 +114,7 @@ def describe(dataset: Reader) -> "DatasetInfo":
         samples_in_files=dataset._base_len(),
         bytes=sum(int(footer.get("bytes") or 0) for footer in footers),
         sidecar_bytes=sum(int(footer.get("sidecar_bytes") or 0) for footer in footers),
-        split=first.get("split"),
+        split=splits.pop() if len(splits) == 1 else None,
         columns=column_infos(schema(dataset), stats),
         indexed=[IndexedInfo(path_text(one["path"]), one["kind"], one["dtype"]) for one in indexed],
         checksums=_checksums(first),

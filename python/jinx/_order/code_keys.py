@@ -8,6 +8,7 @@ from concurrent.futures.process import BrokenProcessPool
 from typing import Any
 
 from jinx._dataset.dataset import Dataset
+from jinx._order.key_values import checked_key
 from jinx.errors import JinxError
 
 _BLOCK = 1024
@@ -82,7 +83,7 @@ def _start(dataset: Dataset, code: str) -> None:
 
 def _keys(start: int) -> list[Any]:
     dataset, function = _WORK
-    return [_key(function, dataset, i) for i in range(start, min(start + _BLOCK, len(dataset)))]
+    return [checked_key(_key(function, dataset, i), i) for i in range(start, min(start + _BLOCK, len(dataset)))]
 
 
 def _key(function: Callable[[Any], Any], dataset: Dataset, i: int) -> Any:

@@ -2,6 +2,7 @@
 
 import os
 
+from jinx._arguments import require_type
 from jinx._sizes import parse_size
 
 _SHARE = 4
@@ -10,6 +11,7 @@ _CGROUP_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.lim
 
 def memory_bound(memory: int | str | None) -> int:
     """Bytes of `memory`, or a quarter of what this machine or its container has."""
+    require_type("memory", memory, int | str | None)
     return parse_size(memory) if memory is not None else _available() // _SHARE
 
 

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 from jinx import _core
+from jinx._arguments import require_function
 from jinx._convert.formats import format_of
 from jinx._dataset.dataset import Dataset
 from jinx._disk_space import require_space
 from jinx._order.memory import memory_bound
-from jinx._outputs import output_name, refuse_existing, refuse_input, refuse_inside
+from jinx._outputs import output_name, refuse_existing, refuse_input, refuse_inside, refuse_stdout
 from jinx._results import OrderResult, WriteResult
 from jinx._rewrite.options import OrderOptions, require_known
 from jinx._writer import shard_bytes
@@ -56,12 +57,14 @@ class Job:
         """Open the input, and refuse an output that cannot be."""
         started = time.monotonic()
         require_known(options, OrderOptions)
+        require_function("progress", progress)
         view, overwrite = options.get("view", False), options.get("overwrite", False)
         where, shard_size = options.get("where"), options.get("shard_size")
         bound = memory_bound(options.get("memory"))
         target = output_name(out)
         if view and shard_size is not None:
             raise ValueError("a view is saved as one file: shard_size has no meaning with view=True")
+        refuse_stdout(target)
         if not overwrite:
             refuse_existing(target)
         refuse_inside(target, source)
@@ -69,7 +72,8 @@ class Job:
         dataset = _opened(source)
         if dataset._transforms:
             raise TypeError(
-                "samples are rewritten as they are stored, without the functions given to map or with_transform"
+                "samples are rewritten as they are stored, without the functions given to map or with_transform; write "
+                "them first: jinx.convert(ds, 'new.jinx')"
             )
         refuse_input(target, [path for root in dataset._roots()[0] for path in root.paths] + dataset._shard_paths)
         if where is not None:

@@ -1,16 +1,18 @@
 """Shuffling on disk."""
 
-import operator
 import os
 from typing import Unpack
 
 from jinx import _core
+from jinx._arguments import whole_number
 from jinx._convert.options import documented
 from jinx._order.rewrite import Job, Progress, Source, write
 from jinx._results import OrderResult
 from jinx._rewrite.options import OrderOptions
 
 _SEED_BITS = 64
+# Of a random seed: few enough to copy by hand.
+_RANDOM_BITS = 32
 
 
 @documented(OrderOptions)
@@ -45,9 +47,9 @@ def shuffle(
     if seed is None:
         import secrets
 
-        seed = secrets.randbits(_SEED_BITS)
-    seed = operator.index(seed)
-    if not 0 <= seed < 1 << _SEED_BITS:
+        seed = secrets.randbits(_RANDOM_BITS)
+    seed = whole_number("seed", seed, least=0)
+    if not seed < 1 << _SEED_BITS:
         raise ValueError(f"seed={seed}: a seed is a number from 0 to 2**{_SEED_BITS} - 1")
     job = Job.of(source, out, options, progress)
     return write(job, _core.Ordering.shuffled(len(job.dataset), seed), seed=seed)

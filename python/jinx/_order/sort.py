@@ -6,10 +6,12 @@ from itertools import chain
 from typing import Any, Literal, Unpack
 
 from jinx import _core
+from jinx._arguments import require_type, texts, whole_number
 from jinx._convert.options import documented
 from jinx._dataset.columns import column_names, parse_name, require_path
 from jinx._dataset.dataset import Dataset
 from jinx._dataset.sort_order import parse_key
+from jinx._order.key_values import alike, checked_key, keys_in
 from jinx._order.rewrite import Job, Progress, Source, write
 from jinx._results import OrderResult
 from jinx._rewrite.options import OrderOptions
@@ -68,8 +70,18 @@ def sort(
         raise ValueError("give the keys as by=... or as code='file.py:function'")
     if missing not in {"last", "drop", "fail"}:
         raise ValueError(f"missing={missing!r} is not known; use 'last', 'drop' or 'fail'")
+    require_type("code", code, str | None)
+    require_type("natural", natural, bool)
+    if workers is not None:
+        workers = whole_number("workers", workers, least=1)
+        if code is None:
+            raise ValueError("workers has no meaning without code: a function of your process is called in it")
+    names = None if by is None or callable(by) else texts("by", by)
+    if names is not None and not names:
+        raise ValueError("by is empty; name a column, a path or len(path)")
+    flips = _flips(descending)
     job = Job.of(source, out, options, progress)
-    keys = _Keys(job, descending, natural=natural, missing=missing)
+    keys = _Keys(job, descending=flips, natural=natural, missing=missing)
     if code is not None:
         from jinx._order.code_keys import in_processes
 
@@ -77,7 +89,7 @@ def sort(
     elif callable(by):
         ordering, lacking = keys.of_values(_in_blocks(job.dataset, by))
     else:
-        ordering, lacking = keys.of_paths([by] if isinstance(by, str) else list(by or ()))
+        ordering, lacking = keys.of_paths(names or [])
     if missing == "fail" and lacking:
         raise ValueError(
             f"{lacking:,} of {len(job.dataset):,} samples lack a sort key; missing='last' (--missing last) puts them "
@@ -86,16 +98,32 @@ def sort(
     return write(job, ordering, missing=lacking)
 
 
+def _flips(descending: Descending) -> bool | list[bool]:
+    """Whether the order is reversed: of all keys, or of each.
+
+    Raises:
+        TypeError: These are no bools.
+    """
+    if isinstance(descending, bool):
+        return descending
+    if isinstance(descending, str) or not isinstance(descending, Sequence):  # pyright: ignore[reportUnnecessaryIsInstance]
+        require_type("descending", descending, bool)
+    flips = list(descending)
+    for flip in flips:
+        require_type("an entry of descending", flip, bool)
+    return flips
+
+
 class _Keys:
     """Makes an order of keys."""
 
-    def __init__(self, job: Job, descending: Descending, *, natural: bool, missing: Missing) -> None:
+    def __init__(self, job: Job, *, descending: bool | list[bool], natural: bool, missing: Missing) -> None:
         self.job, self.descending, self.natural, self.missing = job, descending, natural, missing
 
     def _sorter(self, reversed_keys: Sequence[bool]) -> _core.SortKeys:
         """For keys of which some are reversed already."""
         given = self.descending
-        flips = [given] * len(reversed_keys) if isinstance(given, bool) else [bool(one) for one in given]
+        flips = [given] * len(reversed_keys) if isinstance(given, bool) else given
         if len(flips) != len(reversed_keys):
             raise ValueError(f"descending has {len(flips)} entries for {len(reversed_keys)} keys")
         directions = [(own != flip, self.natural) for own, flip in zip(reversed_keys, flips, strict=True)]
@@ -103,8 +131,6 @@ class _Keys:
         return _core.SortKeys(directions, self.job.folder, self.job.memory // 2, self.missing == "drop")
 
     def of_paths(self, names: list[str]) -> tuple[_core.Ordering, int]:
-        if not names:
-            raise ValueError("by is empty; name a column, a path or len(path)")
         dataset = self.job.dataset
         parsed = [parse_key(name, column_names(dataset)) for name in names]
         # Without samples, any column may be meant.
@@ -121,17 +147,17 @@ class _Keys:
     def of_values(self, blocks: Iterable[list[Any]]) -> tuple[_core.Ordering, int]:
         blocks = iter(blocks)
         first = next(blocks, list[Any]())
-        count = len(first[0]) if first and isinstance(first[0], tuple) else 1  # pyright: ignore[reportUnknownArgumentType]
+        count = keys_in(first[0]) if first else 1
         keys = self._sorter([False] * count)
-        for block in chain([first], blocks):
+        for block in alike(chain([first], blocks), count):
             keys.add_values(block)
         return keys.finish()
 
 
 def _in_blocks(dataset: Dataset, function: Callable[[Any], Any]) -> Iterable[list[Any]]:
     block: list[Any] = []
-    for sample in dataset:
-        block.append(function(sample))
+    for i, sample in enumerate(dataset):
+        block.append(checked_key(function(sample), i))
         if len(block) == _BLOCK:
             yield block
             block = []

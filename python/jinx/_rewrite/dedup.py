@@ -2,9 +2,11 @@
 
 import os
 from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, Unpack
 
 from jinx import _core
+from jinx._arguments import texts
 from jinx._convert.options import Progress, documented
 from jinx._dataset.selection import at
 from jinx._outputs import refuse_input, separate_file
@@ -12,7 +14,7 @@ from jinx._results import DedupResult
 from jinx._rewrite.keys import Missing, check_missing, checked_policy, chunks, key_paths
 from jinx._rewrite.options import RewriteOptions
 from jinx._rewrite.output import Output
-from jinx._rewrite.positions_file import Origin, write_positions
+from jinx._rewrite.positions_file import Origin, appearing_after
 from jinx._rewrite.source import files_of, opened
 
 if TYPE_CHECKING:
@@ -50,7 +52,8 @@ def dedup(
         by: Compare only these columns or paths.
         missing: Samples that have no value (or NaN) at one of these paths: `"keep"` them all, `"drop"` them, or
             `"fail"`.
-        removed: List the positions of the samples that were left out in this file, which `select` reads.
+        removed: List the positions of the samples that were left out in this file, which `select` reads. It appears
+            with the output.
         progress: Called with samples, bytes written, and about how many there will be.
         **options: Any of the options below.
 
@@ -58,11 +61,15 @@ def dedup(
         FileExistsError: The output or `removed` exists, and `overwrite` is not set.
         KeyError: No sample has a column, or some lack it and `missing="fail"`.
         OSError: There is not enough room on the disk; said before anything is written.
-        ValueError: The output or `removed` is one of the inputs, or both are the same.
+        ValueError: The output or `removed` is one of the inputs, both are the same, or `removed` lies in the output or
+            has the name of a dataset.
     """
     import numpy as np
 
     checked_policy(missing)
+    if by is None and missing != "keep":
+        raise ValueError(f"missing={missing!r} has no meaning without by")
+    names = None if by is None else texts("by", by)
     output = Output.of(out, options, progress)
     if removed is not None:
         removed = separate_file(removed, output.path, overwrite=output.overwrite)
@@ -71,12 +78,13 @@ def dedup(
         if removed is not None:
             refuse_input(removed, files_of(whole))
         dataset = whole if where is None else whole.filter(where)
-        paths = None if by is None else key_paths(dataset, by)
+        paths = None if names is None else key_paths(dataset, names)
         is_kept, lacking = _first_ones(dataset, paths, missing)
+        listed = nullcontext()
         if removed is not None:
-            among = _positions_in(whole, dataset)
-            write_positions(removed, among[~is_kept], Origin.of(whole))
-        done = output.write(at(dataset, np.flatnonzero(is_kept)))
+            listed = appearing_after(removed, _positions_in(whole, dataset)[~is_kept], Origin.of(whole))
+        with listed:
+            done = output.write(at(dataset, np.flatnonzero(is_kept)))
         dropped = lacking if missing == "drop" else 0
         duplicates = len(dataset) - done.samples - dropped
         return DedupResult(done.path, done.samples, duplicates, lacking, done.shards, done.bytes, done.sidecar_bytes)

@@ -1,10 +1,11 @@
 """The options of commands that write datasets again, each stated once."""
 
-from collections.abc import Iterable
-from typing import Annotated, Any, TypedDict
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, TypedDict, get_args, get_origin
 
-from jinx._convert.formats import FormatName
-from jinx._convert.options import Option
+from jinx._arguments import require_type
+from jinx._convert.formats import FormatName, OutputFormatName
+from jinx._convert.options import Option, types_and_options
 from jinx._suggest import hint
 
 
@@ -32,7 +33,7 @@ class RewriteOptions(OutputOptions, total=False):
     """Keywords of `concat`, `select`, `split`, `dedup` and `compact`."""
 
     input_format: Annotated[FormatName | None, Option("The format of the inputs, if the suffixes do not say.")]
-    output_format: Annotated[FormatName | None, Option("The format of the output, if the suffix does not say.")]
+    output_format: Annotated[OutputFormatName | None, Option("The format of the output, if the suffix does not say.")]
     compression: Annotated[
         str | None, Option("The codec of the output; see jinx convert.", metavar="CODEC", more="None is its default.")
     ]
@@ -52,13 +53,16 @@ class OrderOptions(OutputOptions, total=False):
     ]
 
 
-def require_known(given: Iterable[str], keywords: type[Any]) -> None:
-    """Refuse a keyword that a function does not have.
+def require_known(given: Mapping[str, Any], keywords: type[Any]) -> None:
+    """Refuse a keyword that a function does not have, and a value of another type.
 
     Raises:
-        TypeError: The nearest one is named.
+        TypeError: There is one; of keywords, the nearest is named.
     """
-    known = keywords.__annotations__
-    for name in given:
+    known = types_and_options(keywords)
+    for name, value in given.items():
         if name not in known:
             raise TypeError(f"there is no option {name!r}{hint(name, known)}")
+        kind, _ = known[name]
+        if not any(get_origin(one) is Literal for one in get_args(kind)):  # formats are checked by name
+            require_type(name, value, kind)

@@ -4,10 +4,11 @@ import os
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from jinx._arguments import require_function
 from jinx._convert.convert import Conversion
 from jinx._convert.options import Progress, Settings
 from jinx._disk_space import require_space
-from jinx._outputs import output_name, refuse_existing
+from jinx._outputs import output_name, refuse_existing, refuse_stdout
 from jinx._rewrite.options import RewriteOptions, require_known
 from jinx._rewrite.source import stored_bytes
 
@@ -44,14 +45,17 @@ class Output:
 
         Raises:
             FileExistsError: It exists, and `overwrite` was not asked for.
-            TypeError: An option is not known; the nearest one is named.
+            TypeError: An option is of another type, or not known; the nearest one is named.
             ValueError: An option has no meaning for a view.
         """
         require_known(options, RewriteOptions)
+        require_function("progress", progress)
         path, view, overwrite = output_name(out), options.get("view", False), options.get("overwrite", False)
         of_copies = {name: value for name, value in options.items() if name in _OF_COPIES and value is not None}
         if view and of_copies:
             raise ValueError(f"{next(iter(of_copies))} is for copies; a view is saved without it")
+        if of_copies.get("output_format", "jinx") == "jinx":
+            refuse_stdout(path)
         if not overwrite:
             refuse_existing(path)
         return cls(path, view, overwrite, of_copies, progress)

@@ -8,6 +8,8 @@ position a line.
 import json
 import os
 from array import array
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -161,6 +163,9 @@ def _from_json(path: str) -> Positions:
         try:
             said: Any = json.load(file)
         except ValueError as error:
+            if _core.sniff(path)[0] in {"a JINX file", "a JSON Lines file"}:
+                what = "this is a dataset, not a file of positions (.npy, .json, or one position in each line)"
+                raise CorruptFileError(f"{path}: {what}") from None
             raise CorruptFileError(f"{path}: this is not JSON: {error}") from None
     values: Any = said.get("positions") if isinstance(said, dict) else said  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
     if not isinstance(values, list):
@@ -205,21 +210,47 @@ def write_positions(path: str | os.PathLike[str], values: Any, origin: Origin | 
         values: Integers of shape (n,).
         origin: The dataset whose samples they are.
     """
+    name = os.fsdecode(path)
+    if not os.path.basename(name):  # noqa: PTH119
+        raise InvalidError(f"{name}: this is not the name of a file")
+    _core.publish_file(name, _encoded(name, values, origin))
+
+
+@contextmanager
+def appearing_after(path: str, values: Any, origin: Origin | None) -> Generator[None]:
+    """As `write_positions`, but the file appears when what is done meanwhile has succeeded, and only then."""
+    directory, name = os.path.split(path)
+    # The hidden name that publishing uses, too: what a kill leaves, the next run replaces.
+    ready = os.path.join(directory, f".{name}.tmp")  # noqa: PTH118 - str in, str out
+    try:
+        try:
+            with open(ready, "wb") as file:  # noqa: PTH123
+                file.write(_encoded(name, values, origin))
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:
+            error.filename = path
+            raise
+        yield
+        os.replace(ready, path)  # noqa: PTH105
+    finally:
+        with suppress(FileNotFoundError):
+            os.unlink(ready)  # noqa: PTH108
+
+
+def _encoded(name: str, values: Any, origin: Origin | None) -> bytes:
+    """Positions as the suffix of a name says."""
     import numpy as np
 
-    name, array_ = os.fsdecode(path), np.asarray(values)
+    array_ = np.asarray(values)
     said = None if origin is None else {"dataset": origin.id, "samples": origin.samples}
     if name.lower().endswith(".npy"):
         out = BytesIO()
         np.save(out, array_.astype("<u8"))
         if said is not None:
             np.save(out, np.frombuffer(json.dumps(said).encode(), dtype=np.uint8))
-        data = out.getvalue()
-    elif name.lower().endswith(".json"):
-        data = (json.dumps({**(said or {}), "positions": array_.tolist()}, separators=(",", ":")) + "\n").encode()
-    else:
-        comment = "" if origin is None else f"{_COMMENT}{origin.id or '-'} with {origin.samples} samples\n"
-        data = (comment + "".join(f"{value}\n" for value in array_.tolist())).encode()
-    if not os.path.basename(name):  # noqa: PTH119
-        raise InvalidError(f"{name}: this is not the name of a file")
-    _core.publish_file(name, data)
+        return out.getvalue()
+    if name.lower().endswith(".json"):
+        return (json.dumps({**(said or {}), "positions": array_.tolist()}, separators=(",", ":")) + "\n").encode()
+    comment = "" if origin is None else f"{_COMMENT}{origin.id or '-'} with {origin.samples} samples\n"
+    return (comment + "".join(f"{value}\n" for value in array_.tolist())).encode()

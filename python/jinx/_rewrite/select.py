@@ -21,6 +21,7 @@ def select(
     out: Path,
     positions: Any = None,
     *,
+    split: str | None = None,
     progress: Progress | None = None,
     **options: Unpack[RewriteOptions],
 ) -> WriteResult:
@@ -34,6 +35,7 @@ def select(
         out: The output. Its suffix names the format; a name without one is a directory of JINX shards.
         positions: A file of positions (`.npy`, `.json`, or a position a line), or what `Dataset.select` takes: ints, a
             slice, a mask. All samples if not given. With `where`, those of them that it selects.
+        split: Only this split of the source; positions count within it.
         progress: Called with samples, bytes written, and about how many there will be.
         **options: Any of the options below.
 
@@ -46,7 +48,7 @@ def select(
     """
     output = Output.of(out, options, progress)
     where = options.get("where")
-    with opened(source, output.path, {**options, "where": None}) as dataset:
+    with opened(source, output.path, {**options, "where": None}, split) as dataset:
         chosen = dataset
         if isinstance(positions, str | bytes | os.PathLike):
             file = os.fsdecode(positions)  # pyright: ignore[reportUnknownArgumentType] - any path

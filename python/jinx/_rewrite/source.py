@@ -1,9 +1,9 @@
 """What a rewriting command reads: datasets of any format, opened as one."""
 
 import os
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, cast
 
 from jinx import _core
 from jinx._convert.convert import convert
@@ -67,7 +67,8 @@ def opened(source: Any, out: str, options: RewriteOptions, split: str | None = N
 
 def _parts(source: Any, input_format: str | None, split: str | None) -> list[Dataset | Inputs]:
     """Datasets, and neighbouring files of the same other format together."""
-    sources: list[Any] = [source] if isinstance(source, Dataset) or is_paths(source) else list(source)
+    is_one = isinstance(source, Dataset | Mapping) or is_paths(source) or not isinstance(source, Iterable)
+    sources: list[Any] = [source] if is_one else list(cast("Iterable[Any]", source))
     found: list[Dataset | Inputs] = []
     for one in sources:
         if isinstance(one, Dataset):
@@ -78,6 +79,11 @@ def _parts(source: Any, input_format: str | None, split: str | None) -> list[Dat
                 )
             found.append(reopened(one, verify="full"))
             continue
+        if not is_paths(one):
+            raise TypeError(
+                f"inputs are datasets and paths, not {type(one).__name__}; write samples first: "
+                "jinx.convert(samples, 'new.jinx')"
+            )
         for path in paths_of(one):
             dataset = openable(path, split, input_format)
             part = find_inputs([path], input_format) if dataset is None else dataset

@@ -1,14 +1,17 @@
 """Dividing a dataset into parts on disk."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import ceil, isclose
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack, cast
 
 from jinx import _core
+from jinx._arguments import require_type, whole_number
+from jinx._convert.formats import format_of
 from jinx._convert.options import Progress, documented
 from jinx._dataset.selection import at
+from jinx._outputs import refuse_stdout
 from jinx._results import SplitResult, WriteResult
 from jinx._rewrite import assign
 from jinx._rewrite.keys import Missing, check_missing, checked_policy, hashes, key_paths, sizes
@@ -25,6 +28,9 @@ Fractions = Mapping[str, float] | Sequence[float]
 
 # More is a mistake, such as a part for every id.
 MAX_PARTS = 10_000
+PREFIX = "part-"
+# What the names of JINX files leave before .jinx.
+_NAME_BYTES = 216
 _DIGITS = 4
 
 
@@ -49,16 +55,13 @@ class Rule:
         Raises:
             ValueError: One of them is wrong, or two contradict each other.
         """
+        self._check_types()
         kinds = ("fractions", "count", "samples", "size", "by")
         given = [kind for kind in kinds if getattr(self, kind) is not None]
         if len(given) != 1:
             what = f"{' and '.join(given)} were given" if given else "none was given"
             raise ValueError(f"say into which parts to split by one of {', '.join(kinds)}; {what}")
         checked_policy(self.missing)
-        for name in ("count", "samples"):
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                raise ValueError(f"{name}={value} is not at least 1")
         if self.count is not None and self.count > MAX_PARTS:
             raise ValueError(f"count={self.count} is more than {MAX_PARTS:,} parts")
         if self.by is not None:
@@ -66,9 +69,36 @@ class Rule:
                 if getattr(self, name) is not None:
                     raise ValueError(f"{name} has no meaning with by, which alone decides")
         if self.fractions is not None:
-            shares = self.shares(0)
-            if not shares or any(not 0 <= share <= 1 for share in shares) or not isclose(sum(shares), 1, abs_tol=1e-6):
+            shares = self._checked_shares()
+            if any(not 0 <= share <= 1 for share in shares) or not isclose(sum(shares), 1, abs_tol=1e-6):
                 raise ValueError(f"fractions={self.fractions!r} are not shares that add up to 1")
+        self._check_meaning()
+
+    def _check_types(self) -> None:
+        for name in ("by", "stratify", "group"):
+            require_type(name, getattr(self, name), str | None)
+        require_type("size", self.size, int | str | None)
+        require_type("prefix", self.prefix, str)
+
+    def _check_meaning(self) -> None:
+        """Refuse options that would change nothing."""
+        if self.missing != "keep" and self.by is None and self.stratify is None and self.group is None:
+            raise ValueError(f"missing={self.missing!r} has no meaning without by, stratify or group")
+        if self.prefix != PREFIX and (self.by is not None or isinstance(self.fractions, Mapping)):
+            raise ValueError(f"prefix={self.prefix!r} is for numbered parts; these have names of their own")
+
+    def _checked_shares(self) -> list[float]:
+        given: Any = self.fractions
+        pairs: list[tuple[Any, Any]] = []
+        if isinstance(given, Mapping):
+            pairs = list(cast("Mapping[Any, Any]", given).items())
+        elif isinstance(given, Iterable) and not isinstance(given, str | bytes):
+            pairs = [("", share) for share in cast("Iterable[Any]", given)]
+        if not all(isinstance(name, str) and _is_number(share) for name, share in pairs) or not pairs:
+            raise TypeError(
+                f"fractions={given!r}: give the shares as {{'train': 0.9, 'test': 0.1}}, or without names as [0.9, 0.1]"
+            )
+        return [share for _, share in pairs]
 
     def shares(self, total: int) -> list[float]:
         """The share of each part, where the rule is about shares; `total` is what a limit would be about."""
@@ -88,6 +118,10 @@ class Rule:
         return [f"{self.prefix}{i:0{_DIGITS}}" for i in range(parts)]
 
 
+def _is_number(value: Any) -> bool:
+    return hasattr(value, "__float__") and not isinstance(value, bool)
+
+
 @documented(RewriteOptions)
 def split(
     source: Any,
@@ -102,7 +136,7 @@ def split(
     group: str | None = None,
     seed: int | None = None,
     missing: Missing = "keep",
-    prefix: str = "part-",
+    prefix: str = PREFIX,
     progress: Progress | None = None,
     **options: Unpack[RewriteOptions],
 ) -> SplitResult:
@@ -137,9 +171,15 @@ def split(
         OSError: There is not enough room on the disk; said before anything is written.
         ValueError: The rules contradict each other, or the output is one of the inputs.
     """
+    count, samples = (
+        None if value is None else whole_number(name, value, least=1)
+        for name, value in (("count", count), ("samples", samples))
+    )
+    seed = None if seed is None else whole_number("seed", seed, least=0)
     rule = Rule(fractions, count, samples, size, by, stratify, group, seed, missing, prefix)
     rule.check()
     output = Output.of(out, options, progress)
+    _refuse_one_file(output.path)
     with opened(source, output.path, options) as dataset:
         kept, lacking = _with_keys(dataset, rule)
         parts = _by_value(kept, rule.by) if rule.by is not None else _by_rule(kept, rule)
@@ -148,9 +188,26 @@ def split(
         for name in parts:
             if not name or name.startswith(".") or "/" in name or "\0" in name:
                 raise ValueError(f"a part cannot be named {name!r}: this is not the name of a file")
+            if len(name.encode(errors="surrogatepass")) > _NAME_BYTES:
+                raise ValueError(f"a part cannot be named {name[:40]!r}...: a name has at most {_NAME_BYTES} bytes")
         has_names = isinstance(fractions, Mapping) or by is not None
         written = _write(kept, parts, output, name_splits=has_names)
         return SplitResult(output.path, sum(one.samples for one in written), written, lacking)
+
+
+def _refuse_one_file(out: str) -> None:
+    """Refuse a name that stands for one file.
+
+    Raises:
+        ValueError: It does.
+    """
+    refuse_stdout(out)
+    found = format_of(out)
+    if found is not None:
+        raise ValueError(
+            f"{out}: this is the name of one {found} file, and parts are files in a directory; give a name without a "
+            "suffix (--output-format says what they are)"
+        )
 
 
 def _with_keys(dataset: "Dataset", rule: Rule) -> "tuple[Dataset, int]":
@@ -221,25 +278,40 @@ def _by_value(dataset: "Dataset", by: str) -> "dict[str, Any]":
     parts: dict[str, Any] = {}
     if not len(first):
         return parts
-    for sample, chosen in zip(dataset.take(first, path[0]), assign.members(numbers, len(first)), strict=True):
-        name = _value_name(sample, path)
+    values: dict[str, Any] = {}
+    samples = zip(first.tolist(), dataset.take(first, path[0]), assign.members(numbers, len(first)), strict=True)
+    for number, sample, chosen in samples:
+        value = _value_at(sample, path)
+        name = _value_name(value)
         if name in parts:
-            raise ValueError(f"two values of {by!r} would give the part {name!r}")
-        parts[name] = chosen
+            raise ValueError(
+                f"two values of {by!r}, {values[name]!r} and {value!r}, would give the part {name!r}; add a column of "
+                "names that differ (ds.with_columns), and split by it"
+            )
+        if len(name.encode(errors="surrogatepass")) > _NAME_BYTES:
+            raise ValueError(
+                f"sample {number}: this value of {by!r} is longer than the {_NAME_BYTES} bytes of a part's name: "
+                f"{name[:40]!r}..."
+            )
+        parts[name], values[name] = chosen, value
     return parts
 
 
-def _value_name(sample: Any, path: list[str]) -> str:
-    """The name of the part for a value, which is that of a file too."""
+def _value_at(sample: Any, path: list[str]) -> Any:
     value: Any = sample
     for name in path:
-        value = value.get(name) if isinstance(value, Mapping) else None  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+        value = cast("Mapping[str, Any]", value).get(name) if isinstance(value, Mapping) else None
+    return value
+
+
+def _value_name(value: Any) -> str:
+    """The name of the part for a value, which is that of a file too."""
     if value is None or value != value:  # noqa: PLR0124 - NaN, which is no value
         return "null"
     if isinstance(value, bool):
         return "true" if value else "false"
     if not isinstance(value, str | int | float):
-        raise TypeError(f"a part cannot be named after a value of type {type(value).__name__}")  # pyright: ignore[reportUnknownArgumentType]
+        raise TypeError(f"a part cannot be named after a value of type {type(value).__name__}")
     # Neither a directory nor a hidden file.
     name = str(value).replace("/", "-").replace("\0", "-")
     return f"-{name[1:]}" if name.startswith(".") else name or "-"

@@ -54,8 +54,8 @@ def read_view(path: str) -> ViewFooter:
     return json.loads(text)
 
 
-def bases_of(root: _core.Rows, view: str, options: dict[str, Any]) -> list[NewBase]:
-    """The bases that the files of one dataset are, in their order."""
+def bases_of(root: _core.Rows, view: str, options: dict[str, Any], *, with_empty: bool = False) -> list[NewBase]:
+    """The bases that the files of one dataset are, in their order; files without samples are left out unless asked."""
     if root.kind == "mds":
         return [_base(path, view, "mds", *identity) for path, identity in _files(root)]
     if root.kind == "jsonl":
@@ -71,7 +71,7 @@ def bases_of(root: _core.Rows, view: str, options: dict[str, Any]) -> list[NewBa
             base = _base(os.path.dirname(path), view, "directory", total, directory_id(names, identities))  # noqa: PTH120
             base["entry"]["shards"] = count
             bases.append(base)
-        elif samples:
+        elif samples or with_empty:
             bases.append(_base(path, view, "pair", samples, pair_id(path, id_)))
         files = files[count or 1 :]
     return bases

@@ -37,8 +37,10 @@ def save(
     refuse_input(target, [path for root in roots for path in root.paths])
     options = dataset._options
     bases = [base for root in roots for base in bases_of(root, target, options)]
+    if not bases:  # all files are empty; a view has at least one base
+        bases = [base for root in roots for base in bases_of(root, target, options, with_empty=True)]
     if not bases:
-        raise ValueError("a view of no samples has nothing to show; there is nothing to save")
+        raise ValueError("a dataset of no files has nothing to show; there is nothing to save")
     kept = meta_of(dataset, only_views=True) if meta is None else meta
     writer = _core.Writer(
         target,

@@ -32,11 +32,12 @@ if TYPE_CHECKING:
         load_file,
         register,
     )
-    from jinx_pipeline.recipe.model import Recipe, SourceSpec
+    from jinx_pipeline.recipe.model import Export, Options, Recipe, SourceSpec
     from jinx_pipeline.recipe.places import RecipeError
     from jinx_pipeline.recipe.read import read_recipe
     from jinx_pipeline.run import ChangedError, Run, RunResult, StoppedError
     from jinx_pipeline.sample.roles import Roles
+    from jinx_pipeline.sample.validators import DialogShape, MediaCounts, MediaExist, RequiredColumns, ValidationError
 
 # Where each name is. Workers import this package too, and need little of it.
 _HOMES = {
@@ -47,15 +48,21 @@ _HOMES = {
     "Context": "jinx_pipeline.operators",
     "Dataset": "jinx_pipeline.dataset",
     "Deduplicator": "jinx_pipeline.operators",
+    "DialogShape": "jinx_pipeline.sample.validators",
+    "Export": "jinx_pipeline.recipe.model",
     "Filter": "jinx_pipeline.operators",
     "FusedOp": "jinx_pipeline.operators",
     "Grouper": "jinx_pipeline.operators",
     "Mapper": "jinx_pipeline.operators",
+    "MediaCounts": "jinx_pipeline.sample.validators",
+    "MediaExist": "jinx_pipeline.sample.validators",
     "Operator": "jinx_pipeline.operators",
+    "Options": "jinx_pipeline.recipe.model",
     "ParameterError": "jinx_pipeline.operators",
     "Ray": "jinx_pipeline.engines.ray_cluster",
     "Recipe": "jinx_pipeline.recipe.model",
     "RecipeError": "jinx_pipeline.recipe.places",
+    "RequiredColumns": "jinx_pipeline.sample.validators",
     "Roles": "jinx_pipeline.sample.roles",
     "Run": "jinx_pipeline.run",
     "RunResult": "jinx_pipeline.run",
@@ -66,6 +73,7 @@ _HOMES = {
     "StoppedError": "jinx_pipeline.run",
     "TextMapper": "jinx_pipeline.operators",
     "UnknownOperatorError": "jinx_pipeline.operators",
+    "ValidationError": "jinx_pipeline.sample.validators",
     "create": "jinx_pipeline.operators",
     "load_file": "jinx_pipeline.operators",
     "read_recipe": "jinx_pipeline.recipe.read",
@@ -81,15 +89,21 @@ __all__ = [
     "Context",
     "Dataset",
     "Deduplicator",
+    "DialogShape",
+    "Export",
     "Filter",
     "FusedOp",
     "Grouper",
     "Mapper",
+    "MediaCounts",
+    "MediaExist",
     "Operator",
+    "Options",
     "ParameterError",
     "Ray",
     "Recipe",
     "RecipeError",
+    "RequiredColumns",
     "Roles",
     "Run",
     "RunResult",
@@ -100,6 +114,7 @@ __all__ = [
     "StoppedError",
     "TextMapper",
     "UnknownOperatorError",
+    "ValidationError",
     "create",
     "load_file",
     "ops",

@@ -52,8 +52,8 @@ class Dataset:
         """A dataset over files.
 
         Args:
-            source: A path: JINX, a saved view, MDS or JSON lines are read where they lie; anything else that
-                `jinx.convert` reads is converted once. A list of paths, or of `SourceSpec` with weights and caps, is a
+            source: A path: JINX, a saved view or MDS is read where it lies; anything else that `jinx.convert` reads,
+                JSON lines too, is converted once. A list of paths, or of `SourceSpec` with weights and caps, is a
                 mixture. A jinx, Hugging Face or Ray Data dataset is written to a temporary dataset first.
             text: The column or path of the texts, such as `messages[*].content`.
             images: Of the images.
@@ -125,6 +125,8 @@ class Dataset:
             options["engine"] = engine
         from jinx_pipeline.commit.publish import kind_of, refuse_other_name
 
+        if options.get("ray_address") is not None and options.get("engine", self.recipe.options.engine) == "local":
+            raise ValueError("ray_address is for the engine ray; add engine='ray'")
         where = os.fsdecode(path)
         if kind is not None:
             refuse_other_name(where, kind)

@@ -12,6 +12,7 @@ from jinx_pipeline.commit.work_dir import WorkDir
 from jinx_pipeline.plan.planner import GLOBAL_KINDS
 from jinx_pipeline.recipe.model import Recipe
 from jinx_pipeline.recipe.write import from_data
+from jinx_pipeline.run import START_OVER
 
 
 def recipe_in(folder: Path, **overrides: Any) -> Recipe:
@@ -24,7 +25,13 @@ def recipe_in(folder: Path, **overrides: Any) -> Recipe:
     path = folder / "recipe.json"
     if not path.exists():
         raise FileNotFoundError(f"{folder} is not the working directory of a run: it has no recipe.json")
-    recipe = from_data(json.loads(path.read_text("utf-8")), **overrides)
+    try:
+        data = json.loads(path.read_text("utf-8"))
+    except ValueError as error:
+        raise ValueError(
+            f"{path}: damaged ({error}); resume with the recipe itself, not its working directory"
+        ) from None
+    recipe = from_data(data, **overrides)
     return replace(recipe, options=replace(recipe.options, work_dir=str(folder)))
 
 
@@ -40,12 +47,13 @@ def replay_of(folder: Path, out: str, **overrides: Any) -> Recipe:
     with WorkDir(folder) as work_dir, Journal(work_dir.journal_path) as journal:
         rows = sorted({bad.row for bad in Ledger(work_dir, journal).bad_rows()})
     if not rows:
-        raise ValueError(f"{folder}: no operator failed on any row; there is nothing to replay")
+        raise ValueError(f"{folder}: nothing failed; there is nothing to replay")
     for step in recipe.steps:
         if step.operator.kind in GLOBAL_KINDS:
-            raise ValueError(f"{step.operator.name} looks at all rows; run the recipe again instead")
+            what = f"{step.operator.name} looks at all rows, so that some of them cannot be run alone"
+            raise ValueError(f"{what}; run the recipe again: {START_OVER}")
     before = recipe.export
-    export = None if before is None else replace(before, path=out, kind=kind_at(out, before.kind))
+    export = None if before is None else replace(before, path=out, kind=kind_at(out, before.kind), shard_size=None)
     given = {name: value for name, value in overrides.items() if value is not None}
     options = replace(recipe.options, **{"work_dir": None, **given})
     return replace(recipe, only_rows=tuple(rows), export=export, options=options)

@@ -15,6 +15,7 @@ import numpy as np
 import jinx
 from jinx_pipeline.commit.journal import Journal
 from jinx_pipeline.commit.ledger import BadRow, Ledger
+from jinx_pipeline.commit.place import refuse_place
 from jinx_pipeline.commit.publish import Published, publish, shard_groups
 from jinx_pipeline.commit.work_dir import WorkDir, publish_text
 from jinx_pipeline.engines.crew import Crew
@@ -42,7 +43,7 @@ from jinx_pipeline.plan.stage import Stage
 from jinx_pipeline.recipe.model import Recipe
 from jinx_pipeline.recipe.write import as_data
 from jinx_pipeline.report.figures import OperatorTotals, totals
-from jinx_pipeline.report.progress import Progress
+from jinx_pipeline.report.progress import MODES, Progress
 from jinx_pipeline.sample.roles import Roles
 from jinx_pipeline.sample.validators import validate
 from jinx_pipeline.schedule.task import Limits
@@ -90,6 +91,9 @@ class RunResult:
         return {**asdict(self), "ok": self.ok}
 
 
+START_OVER = "start over with restart=True, overwrite=True (--restart --overwrite)"
+
+
 class ChangedError(ValueError):
     """The recipe or an input is not that of the run to resume; the message says what changed."""
 
@@ -128,6 +132,8 @@ class Run:
     def __post_init__(self) -> None:
         if self.recipe.export is None:
             raise ValueError("a run needs an export")
+        if self.progress not in MODES:
+            raise ValueError(f"progress is one of {', '.join(MODES)}, not {self.progress!r}")
         self.export = self.recipe.export
         self.recipe = with_media_root(self.recipe)
         self._resumed = False
@@ -150,9 +156,9 @@ class Run:
             with opened_engine(self.recipe.options) as engine, Journal(work_dir.journal_path) as journal:
                 plan = self._plan(work_dir, inputs, engine)
                 ledger = Ledger(work_dir, journal)
-                done = ledger.noted("published")
-                if done is not None and not os.path.lexists(self.export.path):
-                    raise ChangedError(f"{self.export.path} was written, and is gone; start over with restart")
+                done = ledger.noted("published") if os.path.lexists(self.export.path) else None
+                if done is None and ledger.noted("published") is not None and ledger.lost_parts():
+                    raise ChangedError(f"{self.export.path} was written, and is gone, with its parts; {START_OVER}")
                 if done is None or done["rows"] != plan.rows:
                     done = self._finish(work_dir, ledger, plan, inputs, engine)
                 rows = SourceRows(inputs)
@@ -183,7 +189,7 @@ class Run:
         if known is not None:
             return self._known_plan(work_dir, Plan.from_dict(known), inputs)
         refuse_input_as_output(recipe, [*(one.path for one in inputs), *joined_paths(recipe)])
-        self._refuse_existing()
+        refuse_place(self.export)
         order = (
             mixture_order(recipe.sources, [one.rows for one in inputs], recipe.options.seed)
             if recipe.only_rows is None
@@ -214,24 +220,20 @@ class Run:
         recipe, where = self.recipe, work_dir.path
         if plan.digest != recipe.digest:
             what = "; ".join(differences(plan.recipe, recipe.described()))
-            raise ChangedError(
-                f"{where} belongs to another recipe: {what}; start over with restart, or use another work_dir"
-            )
+            raise ChangedError(f"{where} belongs to another recipe: {what}; {START_OVER}, or use another work_dir")
         if len(plan.inputs) == len(inputs) and all(a == b.identity for a, b in zip(plan.inputs, inputs, strict=True)):
             return plan
         grown = len(inputs) == len(plan.inputs) == 1 and has_grown(plan.inputs[0], inputs[0].identity, inputs[0].source)
         if grown and len(plan.segments) == 1 and not (work_dir.globals / "mixture.npy").exists():
             return self._grown_plan(work_dir, plan, inputs[0])
         if grown:
-            raise ChangedError(
-                f"{where}: the input has grown, and this recipe looks at all rows; start over with restart"
-            )
+            raise ChangedError(f"{where}: the input has grown, and this recipe looks at all rows; {START_OVER}")
         changes = [
             f"{one.source}: {'; '.join(differences(a, one.identity)) or 'changed'}"
             for a, one in zip(plan.inputs, inputs, strict=False)
             if a != one.identity
         ]
-        raise ChangedError(f"{where}: the input changed: {' / '.join(changes)}; start over with restart")
+        raise ChangedError(f"{where}: the input changed: {' / '.join(changes)}; {START_OVER}")
 
     def _grown_plan(self, work_dir: WorkDir, plan: Plan, now: Input) -> Plan:
         """More blocks after those of the plan, for the rows that the input has gained."""
@@ -240,10 +242,6 @@ class Run:
         work_dir.write_plan(made.to_dict())
         return made
 
-    def _refuse_existing(self) -> None:
-        if os.path.lexists(self.export.path) and not self.export.overwrite:
-            raise FileExistsError(f"{self.export.path} exists; to replace it: overwrite")
-
     # The work.
 
     def _finish(
@@ -251,7 +249,9 @@ class Run:
     ) -> dict[str, Any]:
         base = tuple(one.path for one in inputs)
         ledger.sweep()
-        before = ledger.noted("published")
+        published = ledger.noted("published")
+        # An output that was removed is made of all the parts again.
+        before = published if os.path.lexists(self.export.path) else None
         # Blocks whose rows are in the output already.
         append = before is not None and self.export.kind == "jinx" and not self.export.path.endswith(".jinx")
         first_block = before["blocks"] if before is not None and append else 0
@@ -267,7 +267,7 @@ class Run:
             finally:
                 workers.close()
                 progress.close()
-        return self._publish(ledger, plan, blocks, append=append, again=before is not None)
+        return self._publish(ledger, plan, blocks, append=append, again=published is not None)
 
     def _segments(
         self, job: "_Job", base: tuple[str, ...], first_block: int
@@ -287,7 +287,10 @@ class Run:
                 base = ()
             keys = str(decisions.keys_path(number - 1))
             stages = [
-                stage_of(recipe, planned, at, is_last=is_last, has_base=bool(base), keys=keys)
+                replace(
+                    stage_of(recipe, planned, at, is_last=is_last, has_base=bool(base), keys=keys),
+                    answers_dir=str(work_dir.answers),
+                )
                 for at in range(len(planned.stages))
             ]
             numbered = {at: rows for at, rows in enumerate(counts) if at >= first_block or not is_last}
@@ -350,7 +353,7 @@ class Run:
             plan: The plan.
             made: Parts of each block, and the dataset whose rows they are.
             append: The parts come after what the output holds.
-            again: The output was published before, with fewer rows.
+            again: The output was published before: with fewer rows, or it was removed.
         """
         blocks, base = made
         options = writer_options(self.recipe, self.export)

@@ -134,7 +134,8 @@ impl FileKind {
     pub fn hint(self, path: &Path) -> Option<String> {
         let convert = |from: &str, ending: &str| {
             let known = path.to_string_lossy().ends_with(ending);
-            let from = if known || from.is_empty() { String::new() } else { format!(" --from {from}") };
+            let from =
+                if known || from.is_empty() { String::new() } else { format!(" --input-format {from}") };
             Some(format!("run: jinx convert {} {}{from}", quoted(path), quoted(&target(path))))
         };
         let directory =
@@ -236,7 +237,7 @@ mod tests {
         assert_eq!(hint(FileKind::Parquet, "in.parquet"), "run: jinx convert in.parquet in.jinx");
         assert_eq!(
             hint(FileKind::Parquet, "my data"),
-            "run: jinx convert 'my data' 'my data.jinx' --from parquet"
+            "run: jinx convert 'my data' 'my data.jinx' --input-format parquet"
         );
         assert_eq!(
             hint(FileKind::Compressed(Codec::Gzip), "d/a.jsonl.gz"),
@@ -246,7 +247,7 @@ mod tests {
         assert_eq!(hint(FileKind::Sidecar, "a.binx"), "open a.jinx instead");
         assert_eq!(
             hint(FileKind::Parquet, "a.jinx"),
-            "run: jinx convert a.jinx a.converted.jinx --from parquet"
+            "run: jinx convert a.jinx a.converted.jinx --input-format parquet"
         );
     }
 }

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -136,12 +137,21 @@ def test_a_finished_run_is_not_run_again(calm, data, wrong):
 
 
 def test_an_output_that_was_removed_is_not_taken_for_done(data, tmp_path):
+    """It is made of the parts again where they are still there; those of a directory have become its shards."""
     flow = Dataset.load(data).process(jp.ops.TextLengthFilter(max_len=75))
-    flow.export(tmp_path / "out.jinx", workers=1)
-    (tmp_path / "out.jinx").unlink()
-    with pytest.raises(ChangedError, match="was written, and is gone; start over with restart"):
-        flow.export(tmp_path / "out.jinx", workers=1)
-    assert flow.export(tmp_path / "out.jinx", workers=1, restart=True).rows_out > 0
+    for kind in ("jinx", "view"):
+        out = tmp_path / f"{kind}.jinx"
+        rows = flow.export(out, kind=kind, workers=1).rows_out
+        before = out.read_bytes()
+        out.unlink()
+        again = flow.export(out, kind=kind, workers=1)
+        assert (again.rows_out, again.resumed, len(jinx.open(out))) == (rows, True, rows)
+        assert kind == "view" or out.read_bytes() == before
+    flow.export(tmp_path / "out", workers=1)
+    shutil.rmtree(tmp_path / "out")
+    with pytest.raises(ChangedError, match=r"is gone, with its parts; start over with restart=True, overwrite=True"):
+        flow.export(tmp_path / "out", workers=1)
+    assert flow.export(tmp_path / "out", workers=1, restart=True).rows_out > 0
 
 
 def test_another_recipe_is_refused_with_the_difference(calm, data, wrong):
@@ -341,3 +351,18 @@ def test_rows_after_a_broken_line_are_counted_with_it(wrong, tmp_path, blank):
     replayed = Run(replay_of(tmp_path / "out.work", str(tmp_path / "rest")))()
     assert {(Path(one.source).name, one.row, one.operator) for one in replayed.bad_rows} == found
     assert replayed.rows_in == 4
+
+
+def test_a_replay_says_what_to_do_instead(data, wrong, tmp_path):
+    out = tmp_path / "out.jinx"
+    flow = Dataset.load(data).process("document_deduplicator")
+    flow.export(out, workers=1)
+    with pytest.raises(ValueError, match="nothing failed; there is nothing to replay"):
+        replay_of(tmp_path / "out.jinx.work", "rest.jinx")
+    flow = flow.process(jp.create("fragile_mapper", raises=[3]))
+    flow.export(out, workers=1, restart=True, overwrite=True, custom_operators=(str(wrong),))
+    with pytest.raises(ValueError, match=r"run the recipe again: start over with .*--restart --overwrite"):
+        replay_of(tmp_path / "out.jinx.work", "rest.jinx")
+    (tmp_path / "out.jinx.work" / "recipe.json").write_text("")
+    with pytest.raises(ValueError, match=r"recipe\.json: damaged .*; resume with the recipe itself"):
+        replay_of(tmp_path / "out.jinx.work", "rest.jinx")

@@ -78,6 +78,8 @@ def simulate(seed: int) -> Outcome:  # noqa: C901, PLR0912, PLR0915 - one loop o
             chance = dice.random()
             if dies:
                 push(now + takes, "dies", lease, worker)
+            elif chance < violence / 8:
+                push(now + takes * dice.random(), "busy", lease, worker)
             elif chance < violence / 3:
                 push(now + takes * dice.random(), "killed", lease, worker)
             elif chance < violence * 2 / 3:
@@ -118,6 +120,10 @@ def simulate(seed: int) -> Outcome:  # noqa: C901, PLR0912, PLR0915 - one loop o
                 close(task.stage, task.block, task.rows)
             if dice.random() < 0.2:
                 push(now + dice.uniform(0, 20), "again", lease, worker)
+            idle[worker] = worker.rsplit("-", 1)[1]
+            continue
+        if kind == "busy":
+            assert scheduler.lost(lease.attempt, Cause.THROTTLED, now, delay=dice.choice((0.0, 1.0, 20.0))) == []
             idle[worker] = worker.rsplit("-", 1)[1]
             continue
         wanted = scheduler.is_wanted(lease.attempt)

@@ -101,6 +101,20 @@ def test_a_throttled_task_waits_as_long_as_asked_and_gets_no_strike():
         assert scheduler.next_time() == pytest.approx(turn * 7.0 + 7.0)
 
 
+def test_a_busy_service_pauses_its_stage_and_then_gets_half_as_much():
+    scheduler = Scheduler([1] * 12)
+    leases = [take(scheduler, f"w{n}") for n in range(4)]
+    for lease in leases[:3]:  # all are told the same; it counts once
+        scheduler.lost(lease.attempt, Cause.THROTTLED, 1.0, delay=5.0)
+    assert scheduler.lease("w0", "cpu", 5.9) is None
+    assert scheduler.next_time() == pytest.approx(6.0)
+    second = take(scheduler, "w0", now=6.0)
+    assert scheduler.lease("w1", "cpu", 6.0) is None  # one of the four is still under way
+    scheduler.receipt(leases[3].attempt, 1, 7.0)
+    scheduler.receipt(second.attempt, 1, 7.0)
+    assert len([one for n in range(9) if (one := scheduler.lease(f"w{n}", "cpu", 7.0))]) == 4
+
+
 def test_a_straggler_gets_one_copy_and_the_first_receipt_wins():
     scheduler = Scheduler([10, 10])
     slow = take(scheduler, "slow")

@@ -1,6 +1,7 @@
 """`jinx-pipeline import-recipe`."""
 
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -23,10 +24,12 @@ def import_recipe(source: str, out: str, *, overwrite: bool) -> int:
     """
     import yaml
 
+    from jinx._outputs import refuse_input
     from jinx_pipeline.recipe.from_elsewhere import imported
     from jinx_pipeline.recipe.yaml_text import read_yaml
 
     target = Path(out)
+    refuse_input(out, [source])
     data = read_yaml(Path(source)).value
     if not isinstance(data, dict):
         raise click.UsageError(f"{source}: not a recipe")
@@ -44,5 +47,9 @@ def import_recipe(source: str, out: str, *, overwrite: bool) -> int:
         path.write_text(text, "utf-8")
     for remark in made.remarks:
         click.echo(remark, err=True)
-    click.echo(f"{out}: {len(made.recipe['process'])} operators, {len(made.remarks)} remarks", err=True)
+    click.echo(f"{out}: {_count(made.recipe['process'], 'operator')}, {_count(made.remarks, 'remark')}", err=True)
     return 0
+
+
+def _count(found: list[Any], what: str) -> str:
+    return f"{len(found):,} {what}{'' if len(found) == 1 else 's'}"

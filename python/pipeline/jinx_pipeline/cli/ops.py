@@ -1,5 +1,6 @@
 """`jinx-pipeline ops`."""
 
+import sys
 from dataclasses import MISSING, Field, fields
 from typing import Any, get_type_hints
 
@@ -74,10 +75,16 @@ def _is_about(facts: dict[str, Any], words: tuple[str, ...]) -> bool:
     return all(word.lower() in text for word in words)
 
 
+def _shown(default: Any) -> str:
+    """A default for people: the ends of the ranges of numbers are no limits."""
+    is_number = isinstance(default, int | float) and not isinstance(default, bool)
+    return "no limit" if is_number and abs(default) >= sys.maxsize else repr(default)
+
+
 def _print_one(facts: dict[str, Any]) -> None:
     click.echo(f"{facts['name']} ({facts['kind']}, {facts['modality']})\n\n{facts['text']}\n")
     for one in facts["parameters"]:
-        default = "needed" if one["needed"] else f"default {one['default']!r}"
+        default = "needed" if one["needed"] else f"default {_shown(one['default'])}"
         click.echo(f"  {one['name']}: {one['type']}, {default}")
     if facts["stats"]:
         click.echo(f"\nStatistics: {', '.join(facts['stats'])}")

@@ -55,11 +55,14 @@ def run(
     what = read_with_input(recipe, source, options)
     if out is not None:
         export = what.export or Export(out)
-        what = replace(what, export=replace(export, path=out, kind=kind_at(out, export.kind)))
+        kind = kind_at(out, export.kind)
+        # The size of shards is for the directory that the recipe names.
+        shards = None if kind == "view" or out.endswith(".jinx") else export.shard_size
+        what = replace(what, export=replace(export, path=out, kind=kind, shard_size=shards))
     if limit is not None:
         from jinx_pipeline.cli.trial import print_trial
 
-        return print_trial(what, limit)
+        return print_trial(what, limit, as_json=as_json)
     if what.export is None:
         raise click.UsageError(f"{recipe} has no export; name an output: --out out.jinx")
     if from_stats is not None:

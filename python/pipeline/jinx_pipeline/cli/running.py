@@ -57,7 +57,11 @@ def run_options(function: F) -> F:
         ),
         click.option("--ray-address", metavar="ADDRESS", help="The cluster: auto, local or HOST:PORT."),
         click.option("--memory", metavar="SIZE", help="Memory that one worker may use, such as 4GB."),
-        click.option("--work-dir", type=click.Path(), help="Where unfinished work is kept; OUT.work if not given."),
+        click.option(
+            "--work-dir",
+            type=click.Path(),
+            help="Where finished blocks and the log are kept; OUT.work if not given.",
+        ),
         click.option("--max-bad-rows", type=click.IntRange(0), help="More rows that fail make the exit code 1."),
         click.option(
             "--progress", type=click.Choice(["auto", "plain", "none"]), default="auto", help="How to show it."

@@ -6,13 +6,16 @@ from pathlib import Path
 
 import click
 
+from jinx_pipeline.cli.running import print_json
+from jinx_pipeline.engines.trace import around_change
 from jinx_pipeline.recipe.model import Export, Recipe
 from jinx_pipeline.run import Run
 
 _EXAMPLES = 3
+_WIDTH = 80
 
 
-def print_trial(recipe: Recipe, limit: int) -> int:
+def print_trial(recipe: Recipe, limit: int, *, as_json: bool) -> int:
     """Run a recipe on a seeded sample of its input; nothing is kept."""
     with tempfile.TemporaryDirectory(prefix="jinx-pipeline-") as folder:
         sources = tuple(
@@ -22,6 +25,11 @@ def print_trial(recipe: Recipe, limit: int) -> int:
         options = replace(recipe.options, trace=_EXAMPLES, work_dir=str(Path(folder) / "work"))
         trial = replace(recipe, sources=sources, options=options, export=Export(str(Path(folder) / "out.jinx")))
         result = Run(trial)()
+    if as_json:
+        facts = result.to_dict()
+        # These lay in a temporary directory.
+        print_json({name: value for name, value in facts.items() if name not in {"path", "work_dir", "bytes"}})
+        return 0 if result.ok else 1
     click.echo(f"{result.rows_in:,} samples chosen with seed {recipe.options.seed}; {result.rows_out:,} remain")
     for one in result.operators:
         share = one.rows_out / one.rows_in if one.rows_in else 1.0
@@ -36,14 +44,21 @@ def print_trial(recipe: Recipe, limit: int) -> int:
 
 def _lines(trace: dict[str, object]) -> list[str]:
     if trace["what"] == "changed":
-        return [f"{trace['id']} {trace['column']}: {_short(trace['before'])}", f"  -> {_short(trace['after'])}"]
+        before, after = around_change(_one_line(trace["before"]), _one_line(trace["after"]), _WIDTH)
+        return [f"{trace['id']} {trace['column']}: {before}", f"  -> {after}"]
     if trace["what"] == "duplicate":
         return [f"{trace['id']} repeats {trace['of']}"]
     sample = trace["sample"]
     shown = ", ".join(f"{name}={_short(value)}" for name, value in sample.items()) if isinstance(sample, dict) else ""
-    return [f"dropped {trace['id']}: {shown}"]
+    stats = trace.get("stats")
+    why = ", ".join(f"{name} is {_short(value)}" for name, value in stats.items()) if isinstance(stats, dict) else ""
+    return [f"dropped {trace['id']}{f' ({why})' if why else ''}: {shown}"]
+
+
+def _one_line(value: object) -> str:
+    return " ".join(str(value).split())
 
 
 def _short(value: object) -> str:
-    text = " ".join(str(value).split())
-    return text if len(text) <= 80 else f"{text[:80]}..."  # noqa: PLR2004 - fits into a line
+    text = _one_line(value)
+    return text if len(text) <= _WIDTH else f"{text[:_WIDTH]}..."

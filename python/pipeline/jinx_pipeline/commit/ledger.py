@@ -178,6 +178,11 @@ class Ledger:
             for piece in self.pieces(*key):
                 yield key, piece
 
+    def lost_parts(self) -> list[str]:
+        """The committed parts that are no longer in the working directory, such as those that became shards."""
+        names = [piece.receipt.part for _, piece in self.all_pieces()]
+        return [name for name in names if name is not None and not (self._work_dir.parts / name).exists()]
+
     def bad_rows(self) -> list[BadRow]:
         """All rows that are in no output because something failed on them."""
         return [bad for _, piece in self.all_pieces() for bad in piece.receipt.bad]

@@ -5,19 +5,19 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
 import jinx
+from jinx._suggest import hint
 from jinx_pipeline.commit.work_dir import remove_part
 from jinx_pipeline.plan.source import ID, ROW, OpenSource, Source
 from jinx_pipeline.recipe.model import Export, ExportKind
 
 _SHARD_BYTES = 1_000_000_000
 _SUFFIXES: dict[ExportKind, str] = {"jsonl": ".jsonl", "parquet": ".parquet", "webdataset": ".tar", "mds": ""}
-# Suffixes of formats that people may expect; any other name is that of a directory of shards.
-_NOT_WRITTEN = frozenset({".arrow", ".csv", ".feather", ".gz", ".json", ".ndjson", ".tsv", ".txt", ".zip", ".zst"})
+_WRITTEN = {"", ".jinx", *_SUFFIXES.values()}
 # Names that `jinx.convert` has for formats.
 _FORMATS = {"webdataset": "tar"}
 
@@ -226,10 +226,13 @@ def kind_of(path: str) -> ExportKind:
     """The kind of an output, from its name: the suffix, or JINX.
 
     Raises:
-        ValueError: The suffix is that of a format which is not written.
+        ValueError: It is no name, or the suffix is not that of a format which is written.
     """
     suffix = os.path.splitext(path)[1].lower()  # noqa: PTH122 - a string in a recipe
-    if suffix in _NOT_WRITTEN:
+    if os.path.basename(path.rstrip("/")) in {"", ".", "..", "-"}:  # noqa: PTH119
+        raise ValueError(f"{path!r} is not a name for an output; name a file or a directory")
+    # A directory of shards may be called data-v1.2.
+    if suffix not in _WRITTEN and not suffix[1:].isdecimal():
         raise ValueError(
             f"{path}: {suffix} is not written; write .jinx, .jsonl, .parquet or .tar, or no suffix for a directory"
         )
@@ -241,8 +244,11 @@ def refuse_other_name(path: str, kind: ExportKind) -> None:
     """Refuse a name that says another kind.
 
     Raises:
-        ValueError: It does, or its suffix is that of a format which is not written.
+        ValueError: It does, its suffix is not that of a format which is written, or there is no such kind.
     """
+    if kind not in get_args(ExportKind):
+        kinds = get_args(ExportKind)
+        raise ValueError(f"kind is one of {', '.join(kinds)}, not {kind!r}{hint(str(kind), kinds)}")
     if kind_at(path, kind) == kind and (kind != "view" or path.endswith(".jinx")):
         return
     wanted = _NAMES.get(kind) or f"the name of {kind} ends in {_SUFFIXES[kind]}"

@@ -7,6 +7,7 @@ events.jsonl    what happened, for people and monitors
 parts/          output of tasks: s<segment>.<stage>-b<block>-<first row>.<attempt>-<driver>
 globals/        orders that global operators have decided
 inputs/         inputs that were converted, by fingerprint
+answers/        what models behind URLs answered, by URL and request
 """
 
 import errno
@@ -67,6 +68,11 @@ class WorkDir:
         return self.path / "inputs"
 
     @property
+    def answers(self) -> Path:
+        """Where the answers of models behind URLs are kept."""
+        return self.path / "answers"
+
+    @property
     def journal_path(self) -> Path:
         """The journal."""
         return self.path / "journal.jsonl"
@@ -91,7 +97,7 @@ class WorkDir:
         publish_text(self.path / "plan.json", json.dumps(plan, indent=1, ensure_ascii=False) + "\n")
 
     def clear(self) -> None:
-        """Forget an earlier run, except for its converted inputs."""
+        """Forget an earlier run, except for its converted inputs and what models answered."""
         for name in ("plan.json", "recipe.json", "journal.jsonl", "events.jsonl", "quarantine.jsonl", "trace.jsonl"):
             (self.path / name).unlink(missing_ok=True)
         for folder in (self.parts, self.globals):

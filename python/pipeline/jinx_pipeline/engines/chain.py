@@ -82,7 +82,7 @@ class Chain:
         self.busy_with(name)
         try:
             return [(batch, call(batch))]
-        except (Exception, SystemExit) as error:
+        except (Exception, SystemExit, KeyboardInterrupt) as error:  # Ctrl-C reaches the driver alone
             if concerns_all_rows(error):
                 raise
             wait = getattr(error, "retry_after", None)
@@ -132,7 +132,7 @@ class Chain:
     def _trace(self, operator: Operator, number: int, before: Batch, after: Batch) -> None:
         have = sum(one["number"] == number for one in self.traces)
         if have < self._stage.trace:
-            found = traced(operator, before, after, self._stage.trace - have)
+            found = traced(operator, before, after, self._stage.trace - have, self.ctx)
             self.traces += [{"operator": operator.name, "number": number, **one} for one in found]
 
     def _bad(self, name: str, batch: Batch, error: BaseException) -> BadRow:

@@ -14,6 +14,7 @@ from typing import Any
 from jinx_pipeline.engines.at_work import AtWork, shared_file
 from jinx_pipeline.engines.task_runner import event_of
 from jinx_pipeline.engines.workers import Died, Event, Request
+from jinx_pipeline.plan.stage import pickled
 from jinx_pipeline.schedule.task import Cause
 
 _WATCH_SECONDS = 0.1
@@ -120,9 +121,7 @@ class LocalWorkers:
 
     def load_stage(self, key: str, stage: Any) -> None:
         """Pickle a stage, functions of scripts and notebooks included."""
-        import cloudpickle
-
-        self._stages[key] = cloudpickle.dumps(stage)
+        self._stages[key] = pickled(stage)
 
     def submit(self, worker: str, request: Request) -> None:
         """Send a task."""

@@ -11,6 +11,7 @@ from jinx_pipeline.engines import ray_actor
 from jinx_pipeline.engines.ray_cluster import Cluster, one_line
 from jinx_pipeline.engines.task_runner import event_of
 from jinx_pipeline.engines.workers import Died, Event, Hopeless, Request
+from jinx_pipeline.plan.stage import pickled
 from jinx_pipeline.schedule.task import Cause
 
 # How often the cluster is asked which nodes are leaving it.
@@ -115,9 +116,7 @@ class RayWorkers:
 
     def load_stage(self, key: str, stage: Any) -> None:
         """Pickle a stage, functions of scripts and notebooks included."""
-        import cloudpickle
-
-        self._stages[key] = cloudpickle.dumps(stage)
+        self._stages[key] = pickled(stage)
 
     def submit(self, worker: str, request: Request) -> None:
         """Call the actor."""

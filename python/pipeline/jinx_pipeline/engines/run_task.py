@@ -108,7 +108,7 @@ def _grouped(stage: Stage, source: OpenSource, task: Task, chain: Chain) -> Iter
         chain.busy_with(operator.name)
         try:
             made += operator.run(group, chain.ctx).to_samples()
-        except (Exception, SystemExit) as error:
+        except (Exception, SystemExit, KeyboardInterrupt) as error:
             if concerns_all_rows(error):
                 raise
             chain.give_up(operator.name, group, error)

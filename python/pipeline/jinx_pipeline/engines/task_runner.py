@@ -55,7 +55,13 @@ class TaskRunner:
         """Run a task; whatever happens to it becomes an answer."""
         stage = self._stages[key]
         device = "cuda:0" if os.environ.get("CUDA_VISIBLE_DEVICES") else "cpu"
-        ctx = Context(seed=stage.seed, device=device, threads=stage.threads, media_dir=stage.media_dir)
+        ctx = Context(
+            seed=stage.seed,
+            device=device,
+            threads=stage.threads,
+            media_dir=stage.media_dir,
+            answers_dir=stage.answers_dir,
+        )
         try:
             return "receipt", attempt, self._receipt(stage, source, task, Path(path), ctx)
         except ThrottledError as error:

@@ -4,11 +4,13 @@ from typing import Any
 
 from jinx_pipeline.operators.base import Operator
 from jinx_pipeline.operators.batch import Batch
+from jinx_pipeline.operators.context import Context
+from jinx_pipeline.operators.filter import Filter
 
 _CHARACTERS = 400
 
 
-def traced(operator: Operator, before: Batch, after: Batch, limit: int) -> list[dict[str, Any]]:
+def traced(operator: Operator, before: Batch, after: Batch, limit: int, ctx: Context) -> list[dict[str, Any]]:
     """Up to `limit` examples: rows that a filter dropped with its statistics, or values that a mapper changed.
 
     Args:
@@ -16,25 +18,37 @@ def traced(operator: Operator, before: Batch, after: Batch, limit: int) -> list[
         before: What it was given.
         after: What it made of it.
         limit: How many examples.
+        ctx: What the operator ran with.
     """
-    if operator.kind == "filter":
-        return _dropped(before, after, limit)
+    if isinstance(operator, Filter):
+        return _dropped(operator, before, after, limit, ctx)
     if operator.kind == "mapper" and len(before) == len(after):
         return _changed(before, after, limit)
     return []
 
 
-def _dropped(before: Batch, after: Batch, limit: int) -> list[dict[str, Any]]:
+def _dropped(operator: Filter, before: Batch, after: Batch, limit: int, ctx: Context) -> list[dict[str, Any]]:
     kept = set(after.ids)
     places = [at for at, one in enumerate(before.ids) if one not in kept][:limit]
     if not places:
         return []
     rows = before.take(places)
     samples = rows.samples()
+    stats = _stats_of(operator, rows, ctx)
     return [
-        {"what": "dropped", "id": one, "sample": {name: shown(sample[name]) for name in list(sample)[:6]}}
-        for one, sample in zip(rows.ids, samples, strict=True)
+        {"what": "dropped", "id": one, "stats": why, "sample": {name: shown(sample[name]) for name in list(sample)[:6]}}
+        for one, why, sample in zip(rows.ids, stats, samples, strict=True)
     ]
+
+
+def _stats_of(operator: Filter, rows: Batch, ctx: Context) -> list[dict[str, Any]]:
+    """Why each row was dropped: the statistics of the filter, measured again for these few."""
+    names = list(operator.stats)
+    if not names:
+        return [{} for _ in range(len(rows))]
+    measured = operator.measure(rows, ctx).stats
+    values = [_listed(measured[name]) for name in names]
+    return [dict(zip(names, row, strict=True)) for row in zip(*values, strict=True)]
 
 
 def _changed(before: Batch, after: Batch, limit: int) -> list[dict[str, Any]]:
@@ -47,7 +61,7 @@ def _changed(before: Batch, after: Batch, limit: int) -> list[dict[str, Any]]:
         for one, was, now in zip(before.ids, old, new, strict=True):
             if len(found) == limit:
                 return found
-            was_text, now_text = shown(was), shown(now)
+            was_text, now_text = around_change(_plain(was), _plain(now), _CHARACTERS)
             if was_text != now_text:
                 found.append({"what": "changed", "id": one, "column": name, "before": was_text, "after": now_text})
     return found
@@ -59,7 +73,28 @@ def _listed(values: Any) -> list[Any]:
 
 def shown(value: Any) -> str:
     """A value as a short string; binary ones as their size."""
+    text = _plain(value)
+    return text if len(text) <= _CHARACTERS else f"{text[:_CHARACTERS]}..."
+
+
+def around_change(before: str, after: str, width: int) -> tuple[str, str]:
+    """Two strings cut to a width, so that the first place where they differ is seen."""
+    if max(len(before), len(after)) <= width:
+        return before, after
+    pairs = enumerate(zip(before, after, strict=False))
+    same = next((at for at, (old, new) in pairs if old != new), min(len(before), len(after)))
+    start = max(same - width // 4, 0)
+    if start <= len("..."):
+        start = 0
+    return _cut(before, start, width), _cut(after, start, width)
+
+
+def _cut(text: str, start: int, width: int) -> str:
+    end = start + width
+    return ("..." if start else "") + text[start:end] + ("..." if len(text) > end else "")
+
+
+def _plain(value: Any) -> str:
     if isinstance(value, bytes | bytearray | memoryview):
         return f"<{len(value):,} bytes>"
-    text = value if isinstance(value, str) else repr(value)
-    return text if len(text) <= _CHARACTERS else f"{text[:_CHARACTERS]}..."
+    return value if isinstance(value, str) else repr(value)

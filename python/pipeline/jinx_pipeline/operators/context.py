@@ -4,9 +4,11 @@ import hashlib
 import os
 import re
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
+
+from jinx_pipeline.operators.answers import Answers
 
 if TYPE_CHECKING:
     import numpy as np
@@ -25,6 +27,7 @@ class Context:
         device: Where models run: `"cpu"`, `"cuda:0"`, ...
         threads: How many threads a kernel may use; None: all cores.
         media_dir: Where operators put the media files that they make; None keeps them as bytes in the samples.
+        answers_dir: Where the answers of models behind URLs are kept; None keeps none.
     """
 
     def __init__(
@@ -34,11 +37,13 @@ class Context:
         device: str = "cpu",
         threads: int | None = None,
         media_dir: str | Path | None = None,
+        answers_dir: str | Path | None = None,
     ) -> None:
         self.seed = seed
         self.device = device
         self.threads = threads
         self.media_dir = None if media_dir is None else Path(media_dir)
+        self._answers = Answers(None if answers_dir is None else Path(answers_dir))
 
     def rng(self, sample_id: str, purpose: str = "") -> "np.random.Generator":
         """Random numbers for one sample, whatever worker or batch it is in.
@@ -76,6 +81,12 @@ class Context:
                 Path(file.name).unlink(missing_ok=True)
                 raise
         return str(path)
+
+    def ask(
+        self, url: str, request: Mapping[str, Any], *, seconds: float = 120.0, key_variable: str | None = None
+    ) -> Any:
+        """What a model behind a URL answers; see `Answers.ask`. In a run the same request is paid for once."""
+        return self._answers.ask(url, request, seconds=seconds, key_variable=key_variable)
 
     def model(self, name: str, load: Callable[[str, str], T]) -> T:
         """The model `name`, loaded by `load(name, device)` the first time that this process needs it.

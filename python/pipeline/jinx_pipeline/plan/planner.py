@@ -302,7 +302,11 @@ def _missing(operator: Operator, name: str, column: str, known: list[str]) -> st
     from difflib import get_close_matches
 
     near = get_close_matches(column, known, n=1, cutoff=0.6)
-    advice = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(known[:12])}"
+    dotted = next((one for one in known if one.startswith(f"{column}.")), None)
+    some = ", ".join(known[:12]) + (", ..." if len(known) > 12 else "")  # noqa: PLR2004 - what fits into a line
+    advice = f"did you mean {near[0]!r}?" if near else f"there are: {some}"
+    if dotted is not None:
+        advice = f"a name with a dot is quoted: '\"{dotted}\"'"
     role = (
         f" (name it with dataset: {{{name}: ...}}, or --{name})"
         if name != column or name in {"text", "images", "audios", "videos"}

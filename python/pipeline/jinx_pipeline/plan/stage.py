@@ -30,6 +30,7 @@ class Stage:
         threads: Of one worker.
         trace: How many changed and dropped rows to keep of each operator in one task, for people to look at.
         media_dir: Where operators put media files that they make; None: in the samples.
+        answers_dir: Where the answers of models behind URLs are kept.
     """
 
     operators: list[Operator]
@@ -49,3 +50,24 @@ class Stage:
     threads: int = 1
     trace: int = 0
     media_dir: str | None = None
+    answers_dir: str | None = None
+
+
+def pickled(stage: Any) -> bytes:
+    """A stage, or a phase of a global operator, for workers; functions of scripts and notebooks included.
+
+    Raises:
+        TypeError: An operator holds what cannot be sent to another process.
+    """
+    import cloudpickle
+
+    try:
+        return cloudpickle.dumps(stage)
+    except Exception as error:
+        for operator in getattr(stage, "operators", ()):
+            try:
+                cloudpickle.dumps(operator)
+            except Exception:  # noqa: BLE001 - whatever an object's own code raises
+                what = f"{operator.name} cannot be sent to workers: {error}; make such an object inside the function"
+                raise TypeError(what) from error
+        raise

@@ -129,6 +129,8 @@ def _from_data_juicer(data: Mapping[str, Any], stem: str) -> Imported:
     made.recipe |= {ours: data[theirs] for ours, theirs in options.items() if data.get(theirs)}
     if data.get("open_tracer"):
         made.recipe["trace"] = data.get("trace_num", 10)
+    if data.get("np") is not None:
+        made.remarks.append(f"np: {data['np']}: not taken over; write workers: {data['np']} for as many processes")
     made.remarks += [f"{name}: not taken over" for name in data if name not in {*_TAKEN, *_OF_THE_RUN}]
     return made
 

@@ -59,7 +59,7 @@ class Export:
     Attributes:
         path: The output.
         kind: Its format; `view` is a saved view over the input, which copies no sample.
-        shard_size: Size of the shards of a directory, `"512MB"` or bytes; None: 1 GB.
+        shard_size: Size of the shards of a directory, `"512MB"` or bytes; None: 1 GB. Not for one file.
         keep_stats: Whether the statistics of filters stay under `__dj__stats__`.
         overwrite: Replace an existing output.
     """
@@ -70,13 +70,24 @@ class Export:
     keep_stats: bool = True
     overwrite: bool = False
 
+    def __post_init__(self) -> None:
+        _fit_fields(self)
+        if self.shard_size is None:
+            return
+        if self.kind == "view" or (self.kind == "jinx" and self.path.endswith(".jinx")):
+            raise ValueError(
+                f"{self.path}: shard_size is for a directory of shards, and this is one file; leave it out"
+            )
+        parse_size(self.shard_size)
+
 
 @dataclass(frozen=True)
 class Options:
     """How a recipe is run; none of them changes the result, but for `seed` and `batch_rows`.
 
     Attributes:
-        work_dir: Where unfinished work is kept; None: next to the output, with `.work` after its name.
+        work_dir: Where finished blocks, the log and the rejected rows are kept; None: next to the output, with `.work`
+            after its name. It stays after the run, for runs on a grown input, and may be deleted then.
         seed: Of everything that is random.
         workers: Processes; None: one for each core.
         memory: Bytes or `"4GB"` that a worker may use; None: its share of nine tenths of the machine's memory.

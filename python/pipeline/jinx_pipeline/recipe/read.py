@@ -77,6 +77,8 @@ class _Checker:
     def _options(self, root: Located, overrides: Mapping[str, Any]) -> Options:
         values = self._values(root, Options, skip=_SECTIONS)
         values |= {name: value for name, value in overrides.items() if value is not None}
+        if overrides.get("ray_address") is not None and values.get("engine", "local") == "local":
+            self._problems.append((Place(), "ray_address is for the engine ray: engine='ray' (--engine ray)"))
         for path in values.get("custom_operators", ()):
             try:
                 load_file(path)
@@ -176,11 +178,30 @@ class _Checker:
         except UnknownOperatorError as error:
             self._problems.append((place, str(error)))
         except ParameterError as error:
-            member = parameters.get(error.parameter) if parameters is not None else None
-            self._problems.append((member.place if member is not None else place, str(error)))
+            self._parameter_problems(name, place, parameters, error)
         except (ImportError, OSError, TypeError, ValueError) as error:
             self._problems.append((place, f"{name}: {error}"))
         return None
+
+    def _parameter_problems(self, name: str, place: Place, parameters: Located | None, error: ParameterError) -> None:
+        """The mistakes in an operator's parameters: each shows when those before it are left out."""
+        rest: dict[str, Any] = dict(parameters.value or {}) if parameters is not None else {}
+        while True:
+            member = parameters.get(error.parameter) if parameters is not None else None
+            self._problems.append((member.place if member is not None else place, str(error)))
+            if error.parameter not in rest:
+                return
+            del rest[error.parameter]
+            try:
+                create(name, **rest)
+            except ParameterError as another:
+                if another.parameter == error.parameter:  # now it is missing
+                    return
+                error = another
+            except (ImportError, OSError, TypeError, ValueError):
+                return
+            else:
+                return
 
     def _validators(self, section: Located | None) -> list[Validator]:
         if section is None or section.value is None:
@@ -197,6 +218,11 @@ class _Checker:
             if not isinstance(name, str) or name not in VALIDATORS:
                 near = hint(str(name), VALIDATORS) or f"; there are: {', '.join(VALIDATORS)}"
                 self._problems.append((one.place, f"no check {name!r}{near}"))
+                continue
+            if parameters is not None and not isinstance(parameters, dict):
+                names = [one for one in get_type_hints(VALIDATORS[name]) if one != "name"]
+                what = f"write {name}: {{{names[0]}: ...}}" if names else "it has no parameters"
+                self._problems.append((one.place, f"the parameters of {name} are a mapping; {what}"))
                 continue
             try:
                 found.append(VALIDATORS[name](**(parameters or {})))
@@ -225,7 +251,7 @@ class _Checker:
             if kind is not None:
                 refuse_other_name(path, kind)
             return Export(path, kind or kind_of(path), **more)
-        except ValueError as error:
+        except (TypeError, ValueError) as error:
             self._problems.append((place, str(error)))
             return None
 

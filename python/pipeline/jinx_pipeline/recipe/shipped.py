@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+from jinx._suggest import hint
+
 _FOLDER = Path(__file__).parents[1] / "recipes"
 
 
@@ -13,7 +15,17 @@ def shipped() -> dict[str, str]:
 
 
 def shipped_or_file(recipe: str) -> Path:
-    """The file of a recipe: that of this path, or without one the shipped one of this name."""
+    """The file of a recipe: that of this path, or without one the shipped one of this name.
+
+    Raises:
+        FileNotFoundError: There is neither, but a shipped one of a similar name.
+    """
     path, own = Path(recipe), _FOLDER / f"{recipe}.yaml"
-    is_shipped = not path.exists() and Path(recipe).name == recipe and own.is_file()
-    return own if is_shipped else path
+    if path.exists() or path.name != recipe:
+        return path
+    if own.is_file():
+        return own
+    near = hint(recipe.replace("_", "-"), [one.stem for one in _FOLDER.glob("*.yaml")])
+    if near and not path.suffix:
+        raise FileNotFoundError(f"{recipe}: there is no such file or recipe{near}")
+    return path

@@ -1,10 +1,12 @@
 """Measuring a dataset with the filters of a recipe, and using what was measured."""
 
 import json
+import os
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+from jinx_pipeline.commit.publish import refuse_other_name
 from jinx_pipeline.commit.work_dir import publish_text
 from jinx_pipeline.operators.filter import Filter
 from jinx_pipeline.plan.inputs import content_of
@@ -23,6 +25,7 @@ def measurable(recipe: Recipe, out: str) -> Recipe:
         if step.operator.kind in GLOBAL_KINDS or step.operator.kind == "splitter":
             break
         steps.append(step)
+    refuse_other_name(out, "view")
     export = Export(out, "view", keep_stats=True, overwrite=True)
     return replace(recipe, steps=tuple(steps), export=export, measure_only=True)
 
@@ -54,6 +57,8 @@ def from_stats(recipe: Recipe, path: str) -> Recipe:
         ValueError: The statistics are of another input.
     """
     known = _facts_path(path)
+    if not os.path.lexists(path):
+        raise FileNotFoundError(f"{path}: no such file; make it with: jinx-pipeline analyze RECIPE --out {path}")
     if not known.exists():
         raise FileNotFoundError(f"{path} has no statistics; make them with: jinx-pipeline analyze RECIPE --out {path}")
     facts = json.loads(known.read_text("utf-8"))

@@ -43,7 +43,7 @@ th, td { padding: 0.35rem 0.55rem; text-align: right; white-space: nowrap; borde
 th:first-child, td:first-child, td.text, th.text { text-align: left; } tr:last-child td { border-bottom: 0; }
 td.text { white-space: normal; overflow-wrap: anywhere; min-width: 16rem; } th { color: var(--soft); font-weight: 600; }
 svg { display: block; width: 100%; height: auto; margin-top: 0.6rem; } svg text { fill: var(--soft); font-size: 12px; }
-.ends { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 11rem), 1fr)); gap: 0.6rem;
+.ends { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 9.5rem), 1fr)); gap: 0.6rem;
   margin: 0.5rem 0 1.2rem; }
 .end { background: var(--card); border: 1px solid var(--line); border-radius: 6px; padding: 0.5rem; font-size: 0.82rem;
   overflow-wrap: anywhere; } .end img { display: block; max-width: 100%; max-height: 9rem; margin-bottom: 0.3rem; }

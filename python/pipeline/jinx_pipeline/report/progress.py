@@ -6,6 +6,7 @@ import time
 from collections.abc import Mapping
 from typing import IO, Any
 
+MODES = ("auto", "plain", "none")
 _LINE_SECONDS = 60.0
 _REDRAW_SECONDS = 0.2
 # With less done than this, an estimate would only mislead.

@@ -27,7 +27,7 @@ def parse(path: str) -> Steps:
         if found is None:
             raise ValueError(
                 f"{path!r} is not a path at character {place}: write names with dots, [*] for the elements of a list, "
-                "and quote names that hold dots"
+                'and names that hold dots, brackets or quotes as "a.b", with each quote in them doubled'
             )
         quoted, plain, stars, dot = found.groups()
         steps.append(plain if quoted is None else quoted.replace('""', '"'))

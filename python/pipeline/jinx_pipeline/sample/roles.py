@@ -51,6 +51,9 @@ class Roles:
 
     def __post_init__(self) -> None:
         for role in ROLES:
+            path = getattr(self, role)
+            if not isinstance(path, str):
+                raise TypeError(f"{role} is str, a column or a path, not {path!r} ({type(path).__name__})")
             self.steps(role)
 
     def steps(self, name: str) -> Steps:

@@ -46,12 +46,21 @@ class _Stage:
         on_the_way: Blocks that wait here or run in the stage before.
         seconds: Time that finished tasks took ...
         rows: ... for this many rows.
+        paused_until: A service asked all of us to wait until then; 0 if none did.
+        allowed: After that, how many of its tasks may run at a time; it grows with each receipt. None: any number.
     """
 
     ready: deque[_Piece] = field(default_factory=deque["_Piece"])
     running: dict[_Piece, None] = field(default_factory=dict["_Piece", None])
     seconds: float = 0.0
     rows: int = 0
+    paused_until: float = 0.0
+    allowed: int | None = None
+
+    @property
+    def may_run(self) -> bool:
+        """Whether the services behind it take one more task."""
+        return not self.paused_until and (self.allowed is None or len(self.running) < self.allowed)
 
 
 class Scheduler:
@@ -109,7 +118,8 @@ class Scheduler:
 
     def next_time(self) -> float | None:
         """When the next delay ends; None if there is none."""
-        return self._delayed[0][0] if self._delayed else None
+        pauses = [stage.paused_until for stage in self._stages if stage.paused_until and stage.ready]
+        return min([*pauses, *(when for when, _, _ in self._delayed[:1])], default=None)
 
     def lease(self, worker: str, pool: str, now: float) -> Lease | None:
         """The next task for a worker; None if there is nothing for it now."""
@@ -117,7 +127,7 @@ class Scheduler:
         # The last stage first: what is nearly finished frees the queues.
         for number in range(len(self._stages) - 1, -1, -1):
             stage = self._stages[number]
-            if self._pools[number] == pool and stage.ready and self._has_room_after(number):
+            if self._pools[number] == pool and stage.ready and stage.may_run and self._has_room_after(number):
                 return self._hand_out(stage.ready.popleft(), worker, now)
         return self._second_lease(worker, pool, now)
 
@@ -130,6 +140,8 @@ class Scheduler:
         stage = self._stages[piece.task.stage]
         stage.seconds += max(now - running.started, 0.0)
         stage.rows += piece.task.rows
+        if stage.allowed is not None:
+            stage.allowed += 1
         self._withdraw(piece)
         self._complete(piece, rows_out)
         return Verdict.ACCEPTED
@@ -156,7 +168,10 @@ class Scheduler:
             old = piece.task
             piece.task = Task(old.stage, old.block, old.first, old.rows, 2)
             delay = 0.0
-        elif cause is not Cause.THROTTLED:
+        elif cause is Cause.THROTTLED:
+            delay = max(delay, limits.backoff_seconds)
+            self._slow_down(piece.task.stage, now + delay)
+        else:
             piece.strikes += 1
             if piece.strikes >= limits.strikes:
                 return self._divide(piece, cause)
@@ -207,7 +222,7 @@ class Scheduler:
         """A copy of the task that has run for too long, if there is one."""
         limits = self._limits
         for number, stage in enumerate(self._stages):
-            if self._pools[number] != pool or not stage.rows:
+            if self._pools[number] != pool or not stage.rows or not stage.may_run:
                 continue
             mean = stage.seconds / stage.rows
             for piece in stage.running:
@@ -216,6 +231,13 @@ class Scheduler:
                 if len(piece.leases) < limits.copies and now - oldest > late and worker not in piece.leases.values():
                     return self._hand_out(piece, worker, now)
         return None
+
+    def _slow_down(self, number: int, until: float) -> None:
+        """Nothing of a stage begins until then, and half as much at a time afterwards."""
+        stage = self._stages[number]
+        if not stage.paused_until:  # others that were under way are told the same
+            stage.allowed = max(len(stage.running) // 2, 1)
+        stage.paused_until = max(stage.paused_until, until)
 
     def _withdraw(self, piece: _Piece) -> None:
         """From now on no lease of this piece is wanted."""
@@ -233,6 +255,9 @@ class Scheduler:
             heapq.heappush(self._delayed, (until, next(self._ties), piece))
 
     def _wake(self, now: float) -> None:
+        for stage in self._stages:
+            if stage.paused_until <= now:
+                stage.paused_until = 0.0
         while self._delayed and self._delayed[0][0] <= now:
             piece = heapq.heappop(self._delayed)[2]
             self._stages[piece.task.stage].ready.appendleft(piece)

@@ -31,6 +31,7 @@ class Phase:
         seed: Of the run.
         threads: Of one worker.
         media_dir: None: no media are made.
+        answers_dir: None: no model is asked.
     """
 
     operator: Divided
@@ -42,6 +43,7 @@ class Phase:
     seed: int = 0
     threads: int = 1
     media_dir: str | None = None
+    answers_dir: str | None = None
 
 
 def keys_of(parts: tuple[str, ...], other: tuple[str, ...] = (), memory: int | None = None) -> Keys:

@@ -2,8 +2,9 @@
 
 use jinx_core::{Error, Result};
 use jinx_format::read::shard::{OpenOptions, Shard};
+use std::collections::BTreeSet;
 use std::ops::Range;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 /// Open all shards of a directory with at most this many, so that replacing the directory does not affect its readers.
@@ -28,6 +29,9 @@ struct ShardEntry {
 
 impl Shards {
     /// Opens the shards. With `expected` (samples and id of each), opens many shards only on first access.
+    ///
+    /// # Errors
+    /// `Mismatch` if no shard belongs to the split.
     pub fn open(
         paths: Vec<PathBuf>,
         expected: Option<Vec<(u64, String)>>,
@@ -46,19 +50,29 @@ impl Shards {
             .collect();
         let mut shards = Self { entries, starts: vec![0], options, plain };
         let mut total = 0u64;
+        let mut others = BTreeSet::new();
+        let mut is_found = split.is_none() || shards.entries.is_empty();
         for i in 0..shards.entries.len() {
             let samples = match &shards.entries[i].expected {
                 Some((samples, _)) => *samples,
                 None => {
                     let shard = shards.shard(i)?;
-                    let other = split.is_some() && shard.footer().split.as_deref() != split;
-                    if other { 0 } else { shard.len() }
+                    let own = shard.footer().split.as_deref();
+                    let is_chosen = split.is_none() || own == split;
+                    is_found |= is_chosen;
+                    others.extend(own.map(str::to_owned));
+                    if is_chosen { shard.len() } else { 0 }
                 }
             };
             total = total
                 .checked_add(samples)
                 .ok_or_else(|| Error::corrupt("more samples than 64 bits count"))?;
             shards.starts.push(total);
+        }
+        if let Some(split) = split
+            && !is_found
+        {
+            return Err(no_split(split, others, &shards.entries[0].path));
         }
         if shards.entries.len() <= OPENED_AT_ONCE {
             for i in 0..shards.entries.len() {
@@ -125,4 +139,14 @@ impl Shards {
     pub fn range(&self, i: usize) -> Range<u64> {
         self.starts[i]..self.starts[i + 1]
     }
+}
+
+fn no_split(split: &str, others: BTreeSet<String>, first: &Path) -> Error {
+    let known: Vec<String> = others.into_iter().collect();
+    let what = if known.is_empty() {
+        format!("no split {split:?} here: these samples belong to no split")
+    } else {
+        format!("no split {split:?} here; there are: {}", known.join(", "))
+    };
+    Error::mismatch(what).in_file(first)
 }

@@ -1,7 +1,6 @@
 """specified_numeric_field_filter."""
 
 import math
-import sys
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,8 +28,8 @@ class SpecifiedNumericFieldFilter(ConditionFilter):
     """
 
     field_key: str = ""
-    min_value: float = -sys.maxsize
-    max_value: float = sys.maxsize
+    min_value: float = -math.inf
+    max_value: float = math.inf
 
     @property
     def reads(self) -> tuple[str, ...]:

@@ -215,7 +215,7 @@ impl InferredField {
             return Ok(());
         }
         Err(Error::mismatch(format!(
-            "rows mix kinds: {} before, {} here; make them the same, or keep the column as JSON text (mixed=\"json\", --mixed json)",
+            "rows mix kinds: {} before, {} here; make them the same, or keep the column as JSON text: jinx convert --mixed json, jinx.convert(..., mixed=\"json\")",
             self.kind.name(),
             describe(value)
         )))

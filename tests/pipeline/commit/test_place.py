@@ -1,0 +1,69 @@
+"""What stands in the way of an output is said before any work."""
+
+import pytest
+
+import jinx
+import jinx_pipeline as jp
+from jinx_pipeline.cli.program import run
+from pipeline.made import write_input
+
+NEVER = "an operator ran"
+
+
+def never(sample):
+    raise RuntimeError(NEVER)
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_input(tmp_path / "in.jinx", 20)
+    (tmp_path / "foreign").mkdir()
+    (tmp_path / "foreign" / "thesis.txt").write_text("mine")
+    (tmp_path / "file").write_text("mine")
+    for suffix in ("jinx", "jsonl"):
+        (tmp_path / f"folder.{suffix}").mkdir()
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("out", "message"),
+    [
+        ("foreign", "thesis.txt"),
+        ("file", "is not a directory"),
+        ("folder.jinx", "is a directory"),
+        ("folder.jsonl", "is a directory"),
+    ],
+)
+def test_what_cannot_be_replaced_is_refused_before_the_work(folder, out, message):
+    flow = jp.Dataset.load("in.jinx").process(never)
+    with pytest.raises((ValueError, OSError), match=message):
+        flow.export(out, overwrite=True, workers=1, stop_after_bad=0)
+    assert not (folder / f"{out}.work").exists()
+
+
+def test_a_missing_directory_is_refused_before_the_work(folder):
+    flow = jp.Dataset.load("in.jinx").process(never)
+    for out in ("nodir/out.jinx", "nodir/out.jsonl"):
+        with pytest.raises((ValueError, OSError), match="there is no such directory; create it first"):
+            flow.export(out, work_dir="elsewhere", workers=1, stop_after_bad=0)
+
+
+@pytest.mark.parametrize("out", ["", ".", "..", "/", "-", "d.binx", "p.xyz", "a.json"])
+def test_names_that_no_output_can_have(folder, out):
+    with pytest.raises(ValueError, match=r"is not a name for an output|is not written"):
+        jp.Dataset.load("in.jinx").export(out)
+
+
+def test_a_directory_may_have_a_version(folder):
+    assert jp.Dataset.load("in.jinx").export("data-v1.2", workers=1).rows_out == 20
+    assert len(jinx.open("data-v1.2")) == 20
+
+
+def test_the_place_of_the_report_is_looked_at_before_measuring(folder, capsys):
+    (folder / "recipe.yaml").write_text("dataset: in.jinx\nprocess: [text_length_filter]\n")
+    assert run(["analyze", "recipe.yaml", "--report", "nodir/st.html"]) == 2
+    assert "nodir: there is no such directory; create it first" in capsys.readouterr().err
+    assert not (folder / "stats.jinx").exists()
+    assert run(["analyze", "recipe.yaml", "--out", "stats.parquet"]) == 2
+    assert "a saved view is one file" in capsys.readouterr().err

@@ -1,0 +1,84 @@
+"""The text recipe of the benchmark, near duplicates included: the same bytes for any number of workers and kills."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import jinx
+import jinx_pipeline as jp
+from pipeline.made import digest, lines_of, worker_pids
+
+ROUNDS = 12 if os.environ.get("JINX_SOAK") else 2
+DOCUMENTS = 3_000
+PROCESS = [
+    {"whitespace_normalization_mapper": {}},
+    {"text_length_filter": {"min_len": 50}},
+    {"words_num_filter": {"min_num": 20}},
+    {"alphanumeric_filter": {"min_ratio": 0.6}},
+    {"character_repetition_filter": {"rep_len": 10, "max_ratio": 0.5}},
+    {"word_repetition_filter": {"rep_len": 10, "max_ratio": 0.5}},
+    {"document_minhash_deduplicator": {"jaccard_threshold": 0.7}},
+]
+
+
+def write_documents(path: Path) -> None:
+    dice = random.Random(4)
+    words = ["".join(dice.choices("abcdefghij", k=dice.randrange(2, 9))) for _ in range(2_000)]
+    texts: list[str] = []
+    for n in range(DOCUMENTS):
+        text = " ".join(dice.choices(words, k=dice.randrange(10, 120)))
+        if texts and n % 9 == 0:
+            text = dice.choice(texts) + " again"
+        texts.append(text)
+    path.write_text("".join(json.dumps({"id": n, "text": text}) + "\n" for n, text in enumerate(texts)))
+
+
+def start(folder: Path, out: str, workers: int) -> subprocess.Popen[bytes]:
+    recipe = {"dataset": {"path": "in.jsonl"}, "process": PROCESS, "export": {"path": out}, "block_rows": 100}
+    (folder / "recipe.yaml").write_text(json.dumps(recipe))
+    command = [sys.executable, "-m", "jinx_pipeline", "run", "recipe.yaml", "--workers", str(workers)]
+    environment = {**os.environ, "PYTHONPATH": str(Path(jp.__file__).parents[1])}
+    return subprocess.Popen(
+        [*command, "--progress", "none"], cwd=folder, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+    )
+
+
+def ended(process: subprocess.Popen[bytes]) -> None:
+    error = process.communicate()[1]
+    assert process.returncode == 0, error.decode()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(60 + 60 * ROUNDS)
+def test_kills_of_workers_and_drivers_change_no_byte(tmp_path):
+    write_documents(tmp_path / "in.jsonl")
+    ended(start(tmp_path, "calm", 1))
+    calm = digest(tmp_path / "calm")
+    assert 1_500 < len(jinx.open(tmp_path / "calm")) < 2_900
+    killed = 0
+    for number in range(ROUNDS):
+        dice = random.Random(number)
+        out = f"out-{number}"
+        journal = tmp_path / f"{out}.work" / "journal.jsonl"
+        for share in sorted(dice.random() for _ in range(2)):
+            driver = start(tmp_path, out, 4)
+            while driver.poll() is None and lines_of(journal) < 60 * share:
+                if dice.random() < 0.05 and (pids := worker_pids(driver.pid)):
+                    try:
+                        os.kill(dice.choice(pids), signal.SIGKILL)
+                    except ProcessLookupError:
+                        continue
+                    killed += 1
+                time.sleep(0.02)
+            driver.send_signal(signal.SIGKILL)
+            driver.communicate()
+        ended(start(tmp_path, out, dice.choice((1, 2, 4))))
+        assert digest(tmp_path / out) == calm
+    assert killed
