@@ -63,6 +63,25 @@ def test_shards_with_different_columns(tmp_path, memory):
     assert_as_copied(paths, tmp_path, memory=memory)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("other", ["text", {}])
+def test_a_column_of_mixed_kinds_is_dropped(tmp_path, other):
+    paths = [tmp_path / "numbers.jinx", tmp_path / "others.jinx"]
+    jinx.convert(({"x": i, "n": i} for i in range(270_000)), paths[0])
+    jinx.convert(({"x": other, "n": -i} for i in range(270_000)), paths[1])
+    jinx.shuffle(paths, tmp_path / "out.jinx", seed=1)
+    assert [one.path for one in jinx.open(tmp_path / "out.jinx").info().indexed] == ["n"]
+
+
+def test_long_lines_next_to_each_other(tmp_path):
+    rows = [{"id": i, "text": "x" * (30_000 if i % 200 == 0 else 30)} for i in range(20_000)]
+    jinx.convert(rows, tmp_path / "in.jinx")
+    jinx.sort(tmp_path / "in.jinx", tmp_path / "out.jinx", by="-len(text)", memory="1MB")
+    assert list(jinx.open(tmp_path / "out.jinx")["id"]) == [
+        row["id"] for row in sorted(rows, key=lambda row: -len(row["text"]))
+    ]
+
+
 def test_views_and_parts(tmp_path):
     with jinx.Writer(tmp_path / "in.jinx") as writer:
         writer.write_many(MAKERS["numbers and strings"](i) for i in range(ROWS))

@@ -4,7 +4,7 @@
 //! ```text
 //! input, part by part ──▶ pieces ──▶ file of bucket 0, 1, ... ──▶ each bucket in its order ──▶ output
 //! ```
-//! All reading and writing is in order, and only a few megabytes at a time are accessed at random.
+//! The input is read in order and each file is only appended to; only a few megabytes at a time are accessed at random.
 
 use crate::order::Order;
 use crate::pieces::{Piece, arranged};
@@ -32,7 +32,7 @@ const PART_BYTES: u64 = 4 << 20;
 const COPIES: u64 = 4;
 /// Bytes of a place in the list of all.
 const PLACE_BYTES: u64 = 4;
-/// Each bucket is an open file.
+/// Each bucket is an open file; about as many of them at the most.
 const MOST_FILES: u64 = 400;
 
 /// The lines of all buckets.
@@ -43,6 +43,8 @@ pub struct Buckets<'b> {
     /// A bucket has 2 to the power of this many rows.
     shift: u32,
     part_rows: u64,
+    /// Bytes of lines that a thread may hold at once.
+    most: u64,
     threads: usize,
     buckets: Vec<Bucket>,
     folder: PathBuf,
@@ -71,10 +73,14 @@ impl<'b> Buckets<'b> {
         // Half of the memory is for the places, the other half for the buckets that are being arranged.
         let most = memory / 2 / COPIES / to_u64(threads);
         let wanted = BUCKET_BYTES.min(most).max(job.bytes.div_ceil(MOST_FILES)) / mean;
-        let shift = wanted.max(8).ilog2();
+        let mut shift = wanted.max(8).ilog2();
+        if rows.div_ceil(1 << shift) > MOST_FILES {
+            shift += 1;
+        }
         let fits = rows.saturating_mul(PLACE_BYTES) <= memory / 2 && mean << shift <= most;
         let files = rows.div_ceil(1 << shift);
-        let may_open = max_open_files().is_none_or(|limit| files + MOST_FILES / 4 <= limit);
+        // Open inputs may hold half of the files that the process may open.
+        let may_open = max_open_files().is_none_or(|limit| files + MOST_FILES / 4 <= limit / 2);
         if !fits || !may_open || rows > u64::from(u32::MAX) {
             return Ok(None);
         }
@@ -84,21 +90,54 @@ impl<'b> Buckets<'b> {
         });
         let buckets = buckets.collect::<Result<Vec<_>>>()?;
         let part_rows = (PART_BYTES.min(most) / mean).max(1);
-        Ok(Some(Self { lines, form, rows, shift, part_rows, threads, buckets, folder: folder.to_owned() }))
+        let folder = folder.to_owned();
+        Ok(Some(Self { lines, form, rows, shift, part_rows, most, threads, buckets, folder }))
     }
 
     pub fn count(&self) -> u64 {
         to_u64(self.buckets.len())
     }
 
-    /// Reads all lines, and moves each to its bucket. Calls `tell` with the number of lines of each part.
+    /// Reads all lines, and moves each to its bucket. Calls `tell` with the number of lines of each part. Returns false
+    /// and moves none if the lines of a bucket or of a part do not fit in memory: if long ones are next to each other.
     ///
     /// # Errors
     /// Errors of reading, of writing and of `tell`; `Interrupted`.
-    pub fn fill(&self, order: &Order, tell: &mut dyn FnMut(u64) -> Result<()>) -> Result<()> {
+    pub fn fill(&self, order: &Order, tell: &mut dyn FnMut(u64) -> Result<()>) -> Result<bool> {
         let places = self.places(order)?;
+        // Buckets of about the same size differ a little.
+        if self.largest(&places)? > self.most + self.most / 4 {
+            return Ok(false);
+        }
         let parts = self.rows.div_ceil(self.part_rows);
-        self.in_threads(parts, &|part| self.move_part(part, &places), tell)
+        self.in_threads(parts, &|part| self.move_part(part, &places), tell)?;
+        Ok(true)
+    }
+
+    /// The bytes of the lines in the largest bucket or part.
+    fn largest(&self, places: &[AtomicU32]) -> Result<u64> {
+        let sizes: Vec<AtomicU64> = self.buckets.iter().map(|_| AtomicU64::new(0)).collect();
+        let work = |part: u64| {
+            let start = part * self.part_rows;
+            let end = self.rows.min(start + self.part_rows);
+            let mut bytes = 0;
+            let part = &places[to_usize(start, "a sample")?..to_usize(end, "a sample")?];
+            for (row, place) in (start..end).zip(part) {
+                let line = self.lines.line_bytes(row)?;
+                bytes += line;
+                let bucket =
+                    usize::try_from(place.load(Ordering::Relaxed) >> self.shift).unwrap_or(usize::MAX);
+                sizes[bucket].fetch_add(line, Ordering::Relaxed);
+            }
+            Ok(bytes)
+        };
+        let mut largest = 0;
+        let mut compare = |bytes: u64| {
+            largest = largest.max(bytes);
+            Ok(())
+        };
+        self.in_threads(self.rows.div_ceil(self.part_rows), &work, &mut compare)?;
+        Ok(sizes.into_iter().map(AtomicU64::into_inner).fold(largest, u64::max))
     }
 
     /// For each row of the input, its place in the output.
@@ -204,7 +243,8 @@ impl<'b> Buckets<'b> {
                 });
             }
             drop(sender);
-            let told = receiver.iter().try_for_each(|done| tell(done?));
+            // The other threads do not notice an interrupt.
+            let told = receiver.iter().try_for_each(|done| interrupt::check().and_then(|()| tell(done?)));
             told.inspect_err(|_| stop())
         })
     }

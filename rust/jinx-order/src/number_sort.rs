@@ -10,8 +10,11 @@ use jinx_core::panics::caught;
 use jinx_core::permutation::mix;
 use std::ops::Range;
 use std::path::Path;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
+use std::time::Duration;
 
 /// Samples in a part that is sorted at once: their items fit in the processor's cache.
 const PART: u64 = 128 << 10;
@@ -19,6 +22,8 @@ const PART: u64 = 128 << 10;
 const TRIED: u64 = 32;
 /// Samples whose items are made at once.
 const BLOCK: u64 = 8192;
+/// How often an interrupt is looked for while threads work.
+const CHECKED: Duration = Duration::from_millis(100);
 /// Bytes of an item, twice: while the items of a part are collected, those of several threads are put together.
 const ITEM_BYTES: u64 = 32;
 
@@ -156,10 +161,29 @@ fn threads() -> u64 {
 }
 
 fn in_threads<T: Send>(count: usize, work: &(impl Fn(usize) -> Result<T> + Sync)) -> Result<Vec<T>> {
+    let stop = Arc::new(AtomicBool::new(false));
     thread::scope(|scope| {
-        let workers: Vec<_> =
-            (0..count).map(|i| scope.spawn(move || caught(|| work(i), "a sorting thread"))).collect();
-        let ended = |_| Err(Error::invalid("a sorting thread ended"));
-        workers.into_iter().map(|worker| worker.join().unwrap_or_else(ended)).collect()
+        let (sender, receiver) = channel();
+        for i in 0..count {
+            let (sender, stop) = (sender.clone(), Arc::clone(&stop));
+            scope.spawn(move || {
+                interrupt::also_ask(move || stop.load(Ordering::Relaxed));
+                // Without a receiver, the call has ended with an error.
+                let _ = sender.send((i, caught(|| work(i), "a sorting thread")));
+            });
+        }
+        drop(sender);
+        let mut done: Vec<Option<T>> = (0..count).map(|_| None).collect();
+        let mut wait = || -> Result<()> {
+            loop {
+                match receiver.recv_timeout(CHECKED) {
+                    Ok((i, result)) => done[i] = Some(result?),
+                    Err(RecvTimeoutError::Timeout) => interrupt::check()?,
+                    Err(RecvTimeoutError::Disconnected) => return Ok(()),
+                }
+            }
+        };
+        wait().inspect_err(|_| stop.store(true, Ordering::Relaxed))?;
+        done.into_iter().map(|one| one.ok_or_else(|| Error::invalid("a sorting thread ended"))).collect()
     })
 }

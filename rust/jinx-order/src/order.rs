@@ -32,9 +32,10 @@ impl Order {
         match self {
             Self::Listed(list) => list.read(range, found),
             Self::Shuffled(permutation) => {
-                if range.end > permutation.count() {
+                if range.start > range.end || range.end > permutation.count() {
                     return Err(Error::invalid(format!(
-                        "places up to {} of {}",
+                        "places {} to {} of {}",
+                        range.start,
                         range.end,
                         permutation.count()
                     )));

@@ -151,8 +151,8 @@ pub fn rewrite(
             if let Some(lines) = job.all_lines()
                 && let Some(form) = writer.form_of(lines, &job.first_positions()?)?
                 && let Some(buckets) = Buckets::create(job, lines, &form, job.scratch.directory()?)?
+                && buckets.fill(job.order, &mut |rows| progress.add(rows))?
             {
-                buckets.fill(job.order, &mut |rows| progress.add(rows))?;
                 let arrange = |number| buckets.arrange(number);
                 writer.write_form(&form, (buckets.count(), &arrange), &mut |rows| progress.add(rows))?;
                 return Ok(buckets.file_bytes());

@@ -208,23 +208,26 @@ impl ColumnBuilder {
     }
 }
 
+/// Whether a column of a type may be at a path that has values of a kind.
+pub(super) fn may_hold(column: IndexedType, asked: bool, kind: &str) -> bool {
+    let fitting: &[&str] = match column {
+        IndexedType::Value => &[
+            "bool", "int", "float", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
+            "float32", "float64",
+        ],
+        IndexedType::Length if asked => &["list"],
+        IndexedType::Length => &["str", "list"],
+        IndexedType::Text => &["str"],
+    };
+    kind == "null" || fitting.contains(&kind)
+}
+
 impl IndexedColumn {
     /// Whether every value at the path is in the column: a path with numbers in some rows and strings in others has
     /// none. For an explicitly indexed path, strings are in a column of their own and their lengths in none.
     fn is_whole(&self, fields: &[FieldInfo], asked: bool) -> bool {
-        let fitting: &[&str] = match self.kind {
-            IndexedType::Value => &[
-                "bool", "int", "float", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32",
-                "uint64", "float32", "float64",
-            ],
-            IndexedType::Length if asked => &["list"],
-            IndexedType::Length => &["str", "list"],
-            IndexedType::Text => &["str"],
-        };
         let field = fields.iter().find(|field| field.path == *self.path);
-        field.is_none_or(|field| {
-            field.kinds.keys().all(|kind| kind == "null" || fitting.contains(&kind.as_str()))
-        })
+        field.is_none_or(|field| field.kinds.keys().all(|kind| may_hold(self.kind, asked, kind)))
     }
 
     fn pad(&mut self, rows: u64) -> Result<()> {

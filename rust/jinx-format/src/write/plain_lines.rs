@@ -161,6 +161,15 @@ impl<'s> PlainLines<'s> {
     }
 
     /// The shard of a row, and the row's number in that shard.
+    /// The length of a line.
+    ///
+    /// # Errors
+    /// `Corrupt` if the index does not say where it is.
+    pub fn line_bytes(&self, row: u64) -> Result<u64> {
+        let (shard, row) = self.locate(row)?;
+        self.shards[shard].bounds(row).map(|(start, end)| end - start)
+    }
+
     pub(super) fn locate(&self, row: u64) -> Result<(usize, u64)> {
         if row >= self.len() {
             return Err(Error::invalid(format!("sample {row} of {}", self.len())));

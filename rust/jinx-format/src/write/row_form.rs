@@ -3,7 +3,9 @@
 
 use crate::fields::{Fact, Path};
 use crate::read::columns::ColumnType;
-use crate::write::columns::{ColumnBuilder, IndexedType, MAX_COLUMNS, MISSING, cell, narrowest, width};
+use crate::write::columns::{
+    ColumnBuilder, IndexedType, MAX_COLUMNS, MISSING, cell, may_hold, narrowest, width,
+};
 use crate::write::encode::RowEncoder;
 use crate::write::line_block::kind_fact;
 use crate::write::numbers::NumberColumn;
@@ -86,6 +88,13 @@ impl RowForm {
         }
         let Some(columns) = columns_of(lines)? else { return Ok(None) };
         let kinds = kinds_of(lines)?;
+        let is_dropped = |column: &ColumnForm| {
+            let mut there = kinds.iter().filter(|(fact, _)| fact.path == column.path);
+            !there.all(|(fact, _)| may_hold(column.kind, false, fact.kind))
+        };
+        if columns.iter().any(is_dropped) {
+            return Ok(None);
+        }
         in_order_of(lines, &first[..first.len().min(FIRST_ROWS)], columns, &kinds, encoder)
     }
 
