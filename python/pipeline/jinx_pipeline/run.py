@@ -21,6 +21,7 @@ from jinx_pipeline.commit.work_dir import WorkDir, publish_text
 from jinx_pipeline.engines.crew import Crew
 from jinx_pipeline.engines.driver import Driver, Observer, Segment, StoppedError
 from jinx_pipeline.engines.engine import Engine, opened_engine
+from jinx_pipeline.operators.answers import Answers
 from jinx_pipeline.operators.keyed import Keyed
 from jinx_pipeline.plan.inputs import Input, find_inputs, has_grown, refuse_input_as_output
 from jinx_pipeline.plan.media_root import with_media_root
@@ -249,6 +250,7 @@ class Run:
     ) -> dict[str, Any]:
         base = tuple(one.path for one in inputs)
         ledger.sweep()
+        Answers(work_dir.answers).sweep()
         published = ledger.noted("published")
         # An output that was removed is made of all the parts again.
         before = published if os.path.lexists(self.export.path) else None

@@ -1,7 +1,8 @@
 """Models behind Ray Serve, for operators: `ctx.model("captioner", served)` answers with what the application does.
 
-A replica that dies fails no sample: what it was asked is asked again. Where the application wants us to wait, the block
-goes back to the queue for that time, and nothing is counted against it.
+A replica that dies fails no sample: what it was asked is asked again. Where the application wants us to wait, the
+request is repeated after that time; the block goes back to the queue only where that happens again and again, because
+the answers that it has got are asked for again then. Nothing is counted against it.
 """
 
 import time
@@ -11,29 +12,17 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
+from jinx_pipeline.operators.busy import BUSY_STATUSES, PAUSE_SECONDS, BusyError, seconds_to_wait
 from jinx_pipeline.optional import require
 
 # Requests of one worker on the way at a time: as many as Serve lets one replica work on at a time by default.
 _AT_ONCE = 5
 # A request with which so many replicas died is taken for the reason.
 _DEATHS = 3
-_PAUSE_SECONDS = 0.5
-# For so long a worker waits for the application by itself.
+# A worker waits for the application by itself at least so often and for so long, for each request.
+_WAITS = 4
 _PATIENCE_SECONDS = 5.0
 _ANSWER_SECONDS = 600.0
-_BUSY = {429, 503}
-
-
-class BusyError(RuntimeError):
-    """The application cannot take more now; the engine tries the block again later.
-
-    Attributes:
-        retry_after: After so many seconds.
-    """
-
-    def __init__(self, what: str, retry_after: float) -> None:
-        super().__init__(what)
-        self.retry_after = retry_after
 
 
 class UnservedError(RuntimeError):
@@ -92,7 +81,7 @@ class Served:
     def _answer(self, one: _Asked) -> Any:
         from ray import exceptions  # pyright: ignore[reportMissingImports] - the extra `ray`
 
-        until = time.monotonic() + _PATIENCE_SECONDS
+        until, waits = time.monotonic() + _PATIENCE_SECONDS, 0
         while True:
             try:
                 return one.response.result(timeout_s=_ANSWER_SECONDS)
@@ -100,13 +89,14 @@ class Served:
                 one.deaths += 1
                 if one.deaths >= _DEATHS:
                     raise RuntimeError(f"{one.deaths} replicas of {self.name} died with this request") from error
-                pause = _PAUSE_SECONDS
+                pause = PAUSE_SECONDS
             except Exception as error:
                 wait = asked_to_wait(error)
                 if wait is None:
                     raise
-                if time.monotonic() + wait > until:
+                if waits >= _WAITS and time.monotonic() >= until:
                     raise BusyError(f"{self.name} is busy: {error}", wait) from error
+                waits += 1
                 pause = wait
             time.sleep(pause)
             one.response = self._handle.remote(one.value)
@@ -122,12 +112,10 @@ def asked_to_wait(error: BaseException) -> float | None:
     for one in causes:
         # By name: the class moves between versions, and Serve also wraps it.
         if type(one).__name__ in {"BackPressureError", "ReplicaUnavailableError"}:
-            return _PAUSE_SECONDS
-        if getattr(one, "status_code", None) in _BUSY:
+            return PAUSE_SECONDS
+        if getattr(one, "status_code", None) in BUSY_STATUSES:
             headers: Any = getattr(one, "headers", None) or {}
-            with suppress(TypeError, ValueError):
-                return max(float(headers.get("Retry-After", "")), 0.0)
-            return _PAUSE_SECONDS
+            return seconds_to_wait(headers.get("Retry-After"))
     return None
 
 

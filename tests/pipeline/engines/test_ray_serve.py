@@ -5,15 +5,18 @@ import os
 import signal
 import sys
 import time
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
 import jinx_pipeline as jp
+from jinx_pipeline import serving
 from jinx_pipeline.dataset import Dataset
 from jinx_pipeline.engines.driver import StoppedError
+from jinx_pipeline.operators.busy import BusyError
 from jinx_pipeline.schedule.task import Cause
-from jinx_pipeline.serving import BusyError, Served, asked_to_wait
+from jinx_pipeline.serving import Served, asked_to_wait
 from pipeline.made import rows_of, write_input
 
 ray = pytest.importorskip("ray", reason="Ray is not installed: requirements/ray.txt")
@@ -65,8 +68,9 @@ class Doubler:
             os.kill(os.getpid(), signal.SIGKILL)
         if number == 88 and self._first("busy"):
             raise TooManyError(0.2)
-        if number == 188 and self._first("very busy"):
-            raise TooManyError(6)
+        # More often than a worker waits by itself.
+        if number == 188 and any(self._first(f"very busy {refusal}") for refusal in range(5)):
+            raise TooManyError(2)
         return 2 * number
 
     def _first(self, name):
@@ -106,7 +110,11 @@ def test_no_sample_is_lost_where_a_replica_dies_and_others_are_busy(operators, n
     result = flow.export(tmp_path / "out", engine=jp.Ray(workers=2), **operators)
     assert result.ok
     assert [one["answer"] for one in rows_of(tmp_path / "out")] == [2 * n for n in range(240)]
-    assert {one.name for one in notes.iterdir()} == {"killed", "busy", "very busy"}
+    assert {one.name for one in notes.iterdir()} == {
+        "killed",
+        "busy",
+        *(f"very busy {refusal}" for refusal in range(5)),
+    }
     events = [json.loads(line) for line in (tmp_path / "out.work" / "events.jsonl").read_text().splitlines()]
     assert [one["cause"] for one in events if one["kind"] == "failed"] == [Cause.THROTTLED.value]
     assert not [one for one in events if one["kind"] == "died"]
@@ -120,11 +128,14 @@ def test_an_application_that_is_not_there_stops_the_run(operators, notes, tmp_pa
 
 
 class Response:
-    def __init__(self, error):
+    def __init__(self, error, value=None):
         self.error = error
+        self.value = value
 
     def result(self, timeout_s):
-        raise self.error
+        if self.error is not None:
+            raise self.error
+        return self.value
 
     def cancel(self):
         pass
@@ -148,15 +159,43 @@ def test_a_request_that_kills_every_replica_is_given_up(monkeypatch):
     assert handle.asked == 3
 
 
-def test_an_application_that_stays_busy_sends_the_block_back():
+class Clock:
+    def __init__(self):
+        self.now = 0.0
+
+    def monotonic(self):
+        return self.now
+
+    def sleep(self, seconds):
+        self.now += seconds
+
+
+@pytest.mark.parametrize(("asked", "waits", "last"), [(60, 4, 60), ("inf", 4, 600), ("nan", 4, 5), (0, 10, 0.5)])
+def test_an_application_that_stays_busy_sends_the_block_back(monkeypatch, asked, waits, last):
+    clock = Clock()
+    monkeypatch.setattr(serving, "time", clock)
+    handle = Handle(TooManyError(asked))
     with pytest.raises(BusyError, match="one is busy") as caught:
-        Served("one", Handle(TooManyError(60)))(1)
-    assert caught.value.retry_after == 60
+        Served("one", handle)(1)
+    assert (handle.asked, clock.now, caught.value.retry_after) == (waits + 1, waits * last, last)
+
+
+def test_an_application_that_is_busy_now_and_then_answers_the_whole_block(monkeypatch):
+    monkeypatch.setattr(serving, "time", Clock())
+    asked = Counter()
+
+    class Moody:
+        def remote(self, value):
+            asked[value] += 1
+            return Response(TooManyError(60) if asked[value] == 1 else None, value)
+
+    assert list(Served("one", Moody()).map(range(12))) == list(range(12))
+    assert set(asked.values()) == {2}
 
 
 def test_what_asks_to_wait():
     from ray.serve.exceptions import BackPressureError
 
     assert asked_to_wait(BackPressureError(num_queued_requests=3, max_queued_requests=3)) == 0.5
-    assert asked_to_wait(TooManyError("soon")) == 0.5
+    assert asked_to_wait(TooManyError("soon")) == 5
     assert asked_to_wait(ValueError("no")) is None

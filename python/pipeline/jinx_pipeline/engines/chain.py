@@ -82,12 +82,8 @@ class Chain:
         self.busy_with(name)
         try:
             return [(batch, call(batch))]
-        except (Exception, SystemExit, KeyboardInterrupt) as error:  # Ctrl-C reaches the driver alone
-            if concerns_all_rows(error):
-                raise
-            wait = getattr(error, "retry_after", None)
-            if isinstance(wait, int | float):
-                raise ThrottledError(float(wait)) from error
+        except (Exception, SystemExit, KeyboardInterrupt) as error:  # noqa: BLE001 - Ctrl-C reaches the driver alone
+            raise_if_not_of_rows(error)
             if len(batch) == 1:
                 self.bad.append(self._bad(name, batch, error))
                 return []
@@ -139,6 +135,15 @@ class Chain:
         lines = traceback.format_exception(error)
         row = self._row_of(int(batch.positions[0]))
         return BadRow(row, name, f"{type(error).__name__}: {error}"[:2000], "".join(lines)[-2000:])
+
+
+def raise_if_not_of_rows(error: BaseException) -> None:
+    """Raise an error that is no fault of the rows at hand; one of a busy service as `ThrottledError`."""
+    if concerns_all_rows(error):
+        raise error
+    wait = getattr(error, "retry_after", None)
+    if isinstance(wait, int | float):
+        raise ThrottledError(float(wait)) from error
 
 
 def concerns_all_rows(error: BaseException) -> bool:

@@ -10,7 +10,7 @@ import numpy as np
 from jinx.errors import JinxError
 from jinx_pipeline.commit.ledger import Receipt
 from jinx_pipeline.commit.work_dir import remove_part, signatures_path
-from jinx_pipeline.engines.chain import Chain, concerns_all_rows
+from jinx_pipeline.engines.chain import Chain, raise_if_not_of_rows
 from jinx_pipeline.engines.output import Output
 from jinx_pipeline.operators.batch import STATS, Batch
 from jinx_pipeline.operators.context import Context
@@ -108,9 +108,8 @@ def _grouped(stage: Stage, source: OpenSource, task: Task, chain: Chain) -> Iter
         chain.busy_with(operator.name)
         try:
             made += operator.run(group, chain.ctx).to_samples()
-        except (Exception, SystemExit, KeyboardInterrupt) as error:
-            if concerns_all_rows(error):
-                raise
+        except (Exception, SystemExit, KeyboardInterrupt) as error:  # noqa: BLE001 - as in `Chain.attempt`
+            raise_if_not_of_rows(error)
             chain.give_up(operator.name, group, error)
     if made:
         yield Batch(made, roles=stage.roles)

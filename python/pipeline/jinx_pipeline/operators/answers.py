@@ -3,18 +3,24 @@
 import hashlib
 import json
 import os
+import shutil
 import tempfile
 from collections.abc import Mapping
+from contextlib import suppress
 from http.client import HTTPException
 from pathlib import Path
+from socket import gaierror
 from typing import Any, Final
 from urllib.error import HTTPError
 from urllib.parse import urlsplit
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
-_BUSY: Final = frozenset({429, 503})
-_WAIT_SECONDS: Final = 5.0
-_MAX_WAIT_SECONDS: Final = 600.0
+from jinx_pipeline.operators.busy import BUSY_STATUSES, BusyError, seconds_to_wait
+
+# Where answers are written before they are kept, in the folder of answers.
+_NEW: Final = "new"
+# A wrong key or a wrong address.
+_REFUSALS: Final = frozenset({401, 403, 404})
 _MAX_BYTES: Final = 64 << 20
 
 
@@ -22,16 +28,10 @@ class AnswerError(OSError):
     """A service did not answer as it should."""
 
 
-class BusyError(Exception):
-    """A service asks to wait; the task is tried again, and its row gets no strike.
+class NoServiceError(AnswerError):
+    """There is no such service, or it does not let us in; no sample would fare better."""
 
-    Attributes:
-        retry_after: For how many seconds.
-    """
-
-    def __init__(self, url: str, retry_after: float) -> None:
-        super().__init__(f"{url} asks to wait {retry_after:g} s")
-        self.retry_after = retry_after
+    concerns_all_rows = True
 
 
 class Answers:
@@ -52,33 +52,56 @@ class Answers:
         Args:
             url: Such as `http://localhost:8000/v1/chat/completions`.
             request: The body: model, prompt and parameters. It identifies the answer, together with the URL.
-            seconds: How long the service may take.
+            seconds: How long the service may be silent; one that sends its answer piece by piece may take longer.
             key_variable: The environment variable with a key that is sent as a bearer token.
 
         Raises:
             AnswerError: There is no answer, or it is not JSON.
+            NoServiceError: Nobody listens at the URL, the key is not set, or the status is 401, 403 or 404.
             BusyError: Status 429 or 503.
         """
         if urlsplit(url).scheme not in {"http", "https"}:
             raise AnswerError(f"{url}: not an http or https URL")
         body = json.dumps(request, sort_keys=True, ensure_ascii=False).encode()
         known = self._path(url, body)
-        if known is not None and known.exists():
-            return json.loads(known.read_bytes())
+        if known is not None:
+            with suppress(FileNotFoundError, ValueError):  # what a machine that went down left is no answer
+                return json.loads(known.read_bytes())
         data = _posted(url, body, seconds, key_variable)
         try:
             found = json.loads(data)
         except ValueError:
             raise AnswerError(f"{url}: the answer is not JSON: {data[:80]!r}") from None
-        if known is not None:
-            _keep(known, data)
-        return found
+        return found if known is None else self._kept(known, data, found)
+
+    def sweep(self) -> None:
+        """Remove what workers that were killed had not kept yet."""
+        if self._folder is not None:
+            shutil.rmtree(self._folder / _NEW, ignore_errors=True)
 
     def _path(self, url: str, body: bytes) -> Path | None:
         if self._folder is None:
             return None
         digest = hashlib.blake2b(url.encode() + b"\0" + body, digest_size=16).hexdigest()
         return self._folder / digest[:2] / f"{digest}.json"
+
+    def _kept(self, path: Path, data: bytes, found: Any) -> Any:
+        """The answer that is kept: the first one, where several workers asked the same at a time."""
+        new = path.parent.parent / _NEW
+        for folder in (new, path.parent):
+            folder.mkdir(parents=True, exist_ok=True)
+        # Another run may `sweep` before a worker of this one has ended; then the answer is not kept.
+        with suppress(FileNotFoundError), tempfile.NamedTemporaryFile(dir=new) as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+            try:
+                os.link(file.name, path)
+            except OSError:  # it is there already, or this file system has no hard links
+                with suppress(FileNotFoundError, ValueError):
+                    return json.loads(path.read_bytes())
+                Path(file.name).replace(path)
+        return found
 
 
 class _NoRedirects(HTTPRedirectHandler):
@@ -96,41 +119,22 @@ def _posted(url: str, body: bytes, seconds: float, key_variable: str | None) -> 
     if key_variable is not None:
         key = os.environ.get(key_variable)
         if not key:
-            raise AnswerError(f"{url}: the environment variable {key_variable} with the key is not set")
+            raise NoServiceError(f"{url}: the environment variable {key_variable} with the key is not set")
         headers["Authorization"] = f"Bearer {key}"
     try:
         with _OPENER.open(Request(url, body, headers), timeout=seconds) as answer:  # noqa: S310 - the scheme was checked
             data: bytes = answer.read(_MAX_BYTES + 1)
     except HTTPError as error:
         with error:
-            if error.code in _BUSY:
-                raise BusyError(url, _seconds_of(error.headers.get("Retry-After"))) from None
+            if error.code in BUSY_STATUSES:
+                wait = seconds_to_wait(error.headers.get("Retry-After"))
+                raise BusyError(f"{url} asks to wait {wait:g} s", wait) from None
             what = error.read(200).decode("utf-8", "replace")
-        raise AnswerError(f"{url}: status {error.code}: {' '.join(what.split())}") from None
+        kind = NoServiceError if error.code in _REFUSALS else AnswerError
+        raise kind(f"{url}: status {error.code}: {' '.join(what.split())}") from None
     except (OSError, HTTPException) as error:
-        raise AnswerError(f"{url}: {error or type(error).__name__}") from None
+        nobody = isinstance(getattr(error, "reason", None), ConnectionRefusedError | gaierror)
+        raise (NoServiceError if nobody else AnswerError)(f"{url}: {error or type(error).__name__}") from None
     if len(data) > _MAX_BYTES:
         raise AnswerError(f"{url}: the answer has more than {_MAX_BYTES:,} bytes")
     return data
-
-
-def _seconds_of(header: str | None) -> float:
-    """What `Retry-After` asks for; a date, or nothing, is a few seconds."""
-    try:
-        wanted = float(header or _WAIT_SECONDS)
-    except ValueError:
-        wanted = _WAIT_SECONDS
-    return min(max(wanted, 0.0), _MAX_WAIT_SECONDS) if wanted == wanted else _WAIT_SECONDS  # noqa: PLR0124 - NaN
-
-
-def _keep(path: Path, data: bytes) -> None:
-    """Put an answer in its place at once: several workers may be told the same."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".", delete=False) as file:
-        try:
-            file.write(data)
-            file.close()
-            Path(file.name).replace(path)
-        except BaseException:
-            Path(file.name).unlink(missing_ok=True)
-            raise

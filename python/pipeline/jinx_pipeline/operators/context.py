@@ -85,7 +85,7 @@ class Context:
     def ask(
         self, url: str, request: Mapping[str, Any], *, seconds: float = 120.0, key_variable: str | None = None
     ) -> Any:
-        """What a model behind a URL answers; see `Answers.ask`. In a run the same request is paid for once."""
+        """What a model behind a URL answers; see `Answers.ask`. In a run the same request is usually paid for once."""
         return self._answers.ask(url, request, seconds=seconds, key_variable=key_variable)
 
     def model(self, name: str, load: Callable[[str, str], T]) -> T:
