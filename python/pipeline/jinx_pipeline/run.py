@@ -19,7 +19,7 @@ from jinx_pipeline.commit.place import refuse_place
 from jinx_pipeline.commit.publish import Published, publish, shard_groups
 from jinx_pipeline.commit.work_dir import WorkDir, publish_text
 from jinx_pipeline.engines.crew import Crew
-from jinx_pipeline.engines.driver import Driver, Observer, Segment, StoppedError
+from jinx_pipeline.engines.driver import Driver, Observer, RepairError, Segment, StoppedError
 from jinx_pipeline.engines.engine import Engine, opened_engine
 from jinx_pipeline.operators.answers import Answers
 from jinx_pipeline.operators.keyed import Keyed
@@ -308,7 +308,8 @@ class Run:
                 counts = cut(rows, plan.rows_per_block)
         return blocks, base
 
-    def _drive(self, job: "_Job", segment: Segment) -> None:
+    def _drive(self, job: "_Job", segment: Segment, other: SourceRows | None = None) -> None:
+        """Run the tasks of a segment; `other` has its rows where they are not those of the input."""
         limits = self.limits
         Driver(
             segment,
@@ -318,9 +319,9 @@ class Run:
             job.work_dir,
             # A share cannot be left out, so it has more chances.
             limits=replace(limits, strikes=max(limits.strikes, _STRIKES_OF_A_LOOK)) if segment.is_look else limits,
-            stop_after_bad=self.recipe.options.stop_after_bad,
+            stop_after_bad=self.recipe.options.stop_after_bad if other is None else None,
             observer=Observer(job.progress.event, job.progress.tick),
-            named=job.rows.named,
+            named=(other or job.rows).named,
         ).run()
 
     def _look(self, job: "_Job", segment: int, phase: Phase, made: Source) -> list[Path]:
@@ -339,11 +340,22 @@ class Run:
         blocks = dict(enumerate(cut(rows, options.block_rows or block_rows(rows, 1.0))))
         stage = Stage([], [], Roles(), output="view", signatures=keys, seed=options.seed, threads=options.threads)
         job.progress.event("other", {"path": path, "rows": rows})
-        self._drive(job, Segment(number, [stage], source, blocks))
-        pieces = [piece for block in blocks for piece in job.ledger.pieces(number, 0, block)]
-        for bad in (one for piece in pieces for one in piece.receipt.bad):
-            raise StoppedError(f"{path}: sample {bad.row}: {bad.error}")
-        return tuple(str(job.work_dir.parts / one.receipt.part) for one in pieces if one.receipt.part is not None)
+        other = SourceRows([Input(path, {}, rows, 0, path)])
+        self._drive(job, Segment(number, [stage], source, blocks), other)
+        bad: list[BadRow] = []
+        for block in blocks:
+            failed = [other.named(one) for piece in job.ledger.pieces(number, 0, block) for one in piece.receipt.bad]
+            if failed:
+                # They are no rows of the input, which the ledger counts.
+                job.ledger.forget(number, 0, block)
+            bad += failed
+        if bad:
+            first, more = bad[0], f", and {len(bad) - 1:,} more like it" if len(bad) > 1 else ""
+            raise RepairError(
+                f"{first.place}, {first.operator or 'worker'}: {first.error}{more}; a join needs the keys of all rows: "
+                f"restore {path} and run again, or write it without what cannot be read and {START_OVER}"
+            )
+        return tuple(str(job.work_dir.parts / name) for block in blocks for name in job.ledger.parts(number, 0, block))
 
     def _publish(
         self, ledger: Ledger, plan: Plan, made: tuple[list[list[Path]], tuple[str, ...]], *, append: bool, again: bool
@@ -425,7 +437,7 @@ def differences(old: Any, new: Any, path: str = "") -> list[str]:
             if name != "digest"
             for one in differences(old.get(name), new.get(name), f"{path}.{name}" if path else str(name))  # pyright: ignore[reportUnknownMemberType]
         ]
-        return found or (["the code of an operator"] if old != new else [])
+        return found or (["the code of an operator, or data that it reads"] if old != new else [])
     if isinstance(old, list) and isinstance(new, list) and len(old) == len(new):  # pyright: ignore[reportUnknownArgumentType]
         pairs: list[tuple[Any, Any]] = list(zip(old, new, strict=True))  # pyright: ignore[reportUnknownArgumentType]
         return [one for at, (a, b) in enumerate(pairs) for one in differences(a, b, f"{path}[{at}]")]

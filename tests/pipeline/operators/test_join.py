@@ -59,12 +59,41 @@ def test_rows_with_the_same_key(tmp_path):
     assert jp.ops.Join(path=path, on="id", duplicates="first")([{"id": 1}]) == [{"id": 1, "n": 1}]
 
 
+def test_the_message_about_equal_keys_is_the_same_for_any_number_of_shares(tmp_path):
+    path = write(tmp_path / "twice.jinx", [{"id": at % 20} for at in range(60)])
+    operator = jp.ops.Join(path=path, on="id", columns=[])
+    keys = Keys([operator.signatures(jp.Batch([{"id": 3}]), jp.Context())], "", operator.keys_of_other(jp.Context()))
+    for shares in (1, 2, 3, 7):
+        with pytest.raises(ValueError, match=r"samples 0 and 20 of .* have the same key, and 39 more like them"):
+            operator.decide(keys, [operator.look(keys, share, shares) for share in range(shares)])
+
+
+def test_names_with_dots_and_names_of_roles(tmp_path):
+    path = write(tmp_path / "dots.jinx", [{"a.b": 1, "c.d": "one", "text": "new"}])
+    operator = jp.ops.Join(path=path, on={"id": '"a.b"'})
+    assert operator([{"id": 1}]) == [{"id": 1, "c.d": "one", "text": "new"}]
+    assert list(map(jp.Roles(text="body").column, operator.writes)) == ["c.d", "text"]
+    assert jp.ops.Join(path=path, on='"a.b"', columns=["c.d"])([{"a.b": 1}]) == [{"a.b": 1, "c.d": "one"}]
+
+
+def test_numbers_inside_of_lists_are_compared_exactly(tmp_path):
+    path = write(tmp_path / "lists.jinx", [{"id": [1], "n": 1}])
+    assert [one["n"] for one in jp.ops.Join(path=path, on="id")([{"id": [1]}, {"id": [1.0]}])] == [1, None]
+
+
+def test_a_column_that_the_samples_have_is_never_replaced(other):
+    with pytest.raises(ValueError, match="join adds the column 'caption', which the samples have; name others"):
+        jp.ops.Join(path=other, on={"id": "key"})([{"id": 1, "caption": "mine"}])
+
+
 def test_what_is_refused(other, tmp_path):
     for parameters, what in (
         ({"path": str(tmp_path / "nothing.jinx"), "on": "id"}, "no such file"),
         ({"path": other, "on": []}, "on is empty"),
         ({"path": other, "on": "id"}, "has no column 'id'; there are: key, caption, image"),
         ({"path": other, "on": {"id": "key"}, "columns": ["capton"]}, "has no column 'capton'"),
+        ({"path": other, "on": "key", "columns": ["caption", "caption"]}, "columns has 'caption' twice"),
+        ({"path": other, "on": '"key'}, "is not a path at character 0"),
         ({"path": other, "on": "key", "how": "outer"}, "'left' or 'inner'"),
     ):
         with pytest.raises(jp.ParameterError, match=what):

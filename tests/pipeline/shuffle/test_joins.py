@@ -1,10 +1,14 @@
 """join as a step of recipes."""
 
+import json
+
 import pytest
 
 import jinx
 import jinx_pipeline as jp
+from jinx_pipeline.cli.program import run
 from jinx_pipeline.dataset import Dataset
+from jinx_pipeline.engines.driver import RepairError
 from jinx_pipeline.operators.join import join
 from jinx_pipeline.recipe.read import read_recipe
 from pipeline.made import Killer, digest, loaded_operators, rows_of, write_input
@@ -98,3 +102,52 @@ def test_what_is_refused(data, captions, options, tmp_path):
         flow.process(jp.ops.Join(path=captions, on={"id": "key"}, prefix="c_")).export(
             captions, overwrite=True, **options
         )
+
+
+def without_n(sample):
+    del sample["n"]
+    return sample
+
+
+def with_caption(sample):
+    return {**sample, "caption": "mine"}
+
+
+def test_a_column_that_a_function_has_made_is_never_replaced(data, captions, options, tmp_path):
+    flow = Dataset.load(data)
+    join = jp.ops.Join(path=captions, on={"id": "key"})
+    with pytest.raises(jp.StoppedError, match="join adds the column 'caption', which the samples have; name others"):
+        flow.process([without_n, with_caption, join]).export(tmp_path / "out", workers=1, **options)
+    assert not (tmp_path / "out").exists()
+    flow.process([without_n, join]).export(tmp_path / "free", workers=1, **options)
+    assert [one["n"] for one in rows_of(tmp_path / "free")] == [None if n % 2 else -n for n in range(200)]
+
+
+def test_an_unreadable_row_of_the_other_dataset(data, tmp_path, capsys):
+    other, out = tmp_path / "captions.jinx", tmp_path / "out.jinx"
+    with jinx.Writer(other) as writer:
+        writer.write_many({"key": f"s{n}", "caption": f"caption {n}"} for n in range(100))
+    whole = other.read_bytes()
+    other.write_bytes(whole.replace(b'"s60"', b'"s6\0"').replace(b'"s71"', b'"s7\0"'))
+    recipe = tmp_path / "recipe.yaml"
+    recipe.write_text(
+        f"dataset: {{path: {data}}}\n"
+        "process:\n"
+        f"  - join: {{path: {other}, on: {{id: key}}, columns: [caption]}}\n"
+        f"export: {{path: {out}}}\n"
+        "workers: 1\nblock_rows: 30\nstop_after_bad: 0\n"
+    )
+    message = r"captions\.jinx, row 60, join: .*, and 1 more like it; a join needs the keys of all rows: restore"
+    for _ in range(2):
+        with pytest.raises(RepairError, match=message):
+            jp.Run(read_recipe(recipe))()
+    assert run(["run", str(recipe), "--progress", "none"]) == 1
+    assert "to resume" not in capsys.readouterr().err
+    events = [json.loads(line) for line in (tmp_path / "out.jinx.work" / "events.jsonl").read_text().splitlines()]
+    bad = [one for one in events if one["kind"] == "bad_row"]
+    assert {(one["source"], one["operator"]) for one in bad} == {(str(other), "join")}
+    other.write_bytes(whole)
+    result = jp.Run(read_recipe(recipe))()
+    assert result.ok
+    assert result.resumed
+    assert [one["caption"] for one in rows_of(out)][60:101] == [*(f"caption {n}" for n in range(60, 100)), None]

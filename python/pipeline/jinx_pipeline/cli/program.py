@@ -34,12 +34,12 @@ def pipeline(debug: bool) -> None:  # noqa: FBT001 - click passes flags as argum
 
 
 def _explain(error: Exception) -> Failure | None:
-    from jinx_pipeline.engines.driver import StoppedError, TooManyBadRowsError
+    from jinx_pipeline.engines.driver import RepairError, StoppedError
     from jinx_pipeline.recipe.places import RecipeError
 
     if isinstance(error, RecipeError):
         return Failure(str(error).splitlines(), 2)
-    if isinstance(error, StoppedError) and not isinstance(error, TooManyBadRowsError):
+    if isinstance(error, StoppedError) and not isinstance(error, RepairError):
         return Failure([f"{one_line(error)}; run the same command again to resume"], 1)
     if isinstance(error, RuntimeError):
         return Failure([one_line(error)], exit_code_of(error))

@@ -159,15 +159,15 @@ class Ledger:
                 if not pieces or sum(piece.rows for piece in pieces) != expected:
                     for later in range(stage, stages):
                         if (segment, later, block) in self._pieces:
-                            self._forget(segment, later, block)
+                            self.forget(segment, later, block)
                     break
                 expected = found[stage, block] = sum(piece.receipt.rows_out for piece in pieces)
                 if expected == 0:
                     break
         return found
 
-    def _forget(self, segment: int, stage: int, block: int) -> None:
-        """Drop the pieces of a block that is not complete, now and for every later run."""
+    def forget(self, segment: int, stage: int, block: int) -> None:
+        """Drop the pieces of a block that is not complete, or that is of no use, now and for every later run."""
         record = {"kind": "forget", "segment": segment, "stage": stage, "block": block}
         self._journal.append(record)
         self._take(record)

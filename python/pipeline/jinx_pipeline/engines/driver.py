@@ -26,8 +26,12 @@ class StoppedError(RuntimeError):
     """The run stopped and can be resumed: what is committed stays."""
 
 
-class TooManyBadRowsError(StoppedError):
-    """More rows were left out than the recipe allows; running it again stops again."""
+class RepairError(StoppedError):
+    """The run stopped, and running it again stops again: something is to be repaired or allowed first."""
+
+
+class TooManyBadRowsError(RepairError):
+    """More rows were left out than the recipe allows."""
 
 
 @dataclass(frozen=True)

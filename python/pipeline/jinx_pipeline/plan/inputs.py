@@ -17,6 +17,7 @@ from jinx._rewrite.source import files_of
 from jinx.errors import JinxError, UnsupportedError
 from jinx_pipeline.recipe.model import Recipe, SourceSpec
 from jinx_pipeline.recipe.places import Place
+from jinx_pipeline.sample.content import content_identity
 
 # Read through a converted copy: a broken line costs that line alone, and workers neither index nor scan the file.
 _PLAIN = (".jsonl", ".ndjson", ".jsonlines", ".json")
@@ -42,7 +43,7 @@ class Input:
 
     Attributes:
         path: Where it is, absolute.
-        identity: What it is: number of samples, and ids of shards or what identifies the source.
+        identity: What it holds, as `content_identity` says, or what identifies the source of a conversion.
         rows: Its samples.
         bytes: Of all its files.
         source: The path as the recipe has it.
@@ -157,9 +158,8 @@ def _rejected(path: Path) -> list[Rejected]:
 def _described(path: str) -> Input:
     dataset = jinx.open(path)
     info = dataset.info()
-    identity: dict[str, Any] = {"format": info.format, "samples": len(dataset), "ids": info.ids}
     where = path if any(one in path for one in "*?[") else str(Path(path).absolute())
-    return Input(where, identity, len(dataset), info.bytes + info.sidecar_bytes, path)
+    return Input(where, content_identity(dataset), len(dataset), info.bytes + info.sidecar_bytes, path)
 
 
 def refuse_input_as_output(recipe: Recipe, paths: Iterable[str]) -> None:
@@ -196,7 +196,9 @@ def has_grown(old: dict[str, Any], new: dict[str, Any], path: str) -> bool:
             ends_a_line = file.read(1) == b"\n"
         return ends_a_line and head_digest(path, old["bytes"]) == old["sha256"]
     ids = old.get("ids") or [None]
-    return None not in ids and len(new["ids"]) > len(ids) and new["ids"][: len(ids)] == ids
+    files: list[str] = old.get("files") or []
+    begins = new["ids"][: len(ids)] == ids and (new.get("files") or [])[: len(files)] == files
+    return None not in ids and len(new["ids"]) > len(ids) and begins
 
 
 def head_digest(path: str, size: int) -> str:

@@ -6,6 +6,7 @@ from typing import Any
 
 from jinx_pipeline.operators.base import Operator
 from jinx_pipeline.operators.filter import Filter
+from jinx_pipeline.operators.join.taken import ColumnTakenError
 from jinx_pipeline.operators.keyed import Divided, Edits, Keyed
 from jinx_pipeline.plan.inputs import Input
 from jinx_pipeline.plan.stage import Stage
@@ -279,9 +280,8 @@ def _unknown_columns(recipe: Recipe, columns: list[str]) -> Iterator[tuple[Place
             if column not in known and not column.startswith("__dj__"):
                 yield step.place, _missing(operator, name, column, sorted(known))
         if operator.kind == "join":
-            for name in sorted(known.intersection(operator.writes)):
-                what = f"{operator.name} adds the column {name!r}, which the samples have; name others with columns"
-                yield step.place, f"{what}, or give a prefix"
+            for name in sorted(known.intersection(map(recipe.roles.column, operator.writes))):
+                yield step.place, str(ColumnTakenError(operator.name, name))
         known |= {recipe.roles.column(name) for name in operator.writes}
         if operator.kind in {"grouper", "aggregator", "splitter"} or (
             operator.kind == "mapper" and not operator.writes

@@ -1,5 +1,6 @@
 """join."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -15,11 +16,15 @@ from jinx_pipeline.dedup.signatures import ROWS_AT_ONCE
 from jinx_pipeline.operators.batch import Batch
 from jinx_pipeline.operators.context import Context
 from jinx_pipeline.operators.join.matches import Matches, matched
+from jinx_pipeline.operators.join.taken import ColumnTakenError
 from jinx_pipeline.operators.key_texts import equal_texts
 from jinx_pipeline.operators.keyed import Decision, Divided, Edits, Keyed, Keys
 from jinx_pipeline.operators.kinds import Mapper
 from jinx_pipeline.operators.parameters import ParameterError
 from jinx_pipeline.operators.registry import register
+from jinx_pipeline.sample.content import content_identity
+from jinx_pipeline.sample.paths import parse, text_of
+from jinx_pipeline.sample.roles import ROLES
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -31,8 +36,9 @@ if TYPE_CHECKING:
 class Join(Divided, Edits):
     """Adds columns of another dataset: to each sample those of the row there with the same key.
 
-    1 and 1.0 are the same key, "1" is another one. A sample whose key is missing, or that the other dataset does not
-    have, gets null (`how: left`) or is left out (`inner`); both are counted.
+    1 and 1.0 are the same key, but not inside lists and dicts, and "1" is another one. A sample whose key is missing,
+    or that the other dataset does not have, gets null (`how: left`) or is left out (`inner`); both are counted. A
+    column that the samples have is never replaced.
 
         create("join", path="path/to/captions.jinx", on="id", columns=["caption"])([{"id": 1}])
 
@@ -58,13 +64,21 @@ class Join(Divided, Edits):
         if not self.pairs:
             raise ParameterError(self.name, "on", "on is empty; name a column or path")
         try:
+            for key in (*self.pairs, *self.pairs.values()):
+                parse(key)
+        except ValueError as error:
+            raise ParameterError(self.name, "on", str(error)) from None
+        try:
             known = self._other.column_names
         except (FileNotFoundError, jinx.errors.JinxError) as error:
             raise ParameterError(self.name, "path", str(error)) from None
+        twice = [name for name, count in Counter(self.columns or []).items() if count > 1]
+        if twice:
+            raise ParameterError(self.name, "columns", f"columns has {twice[0]!r} twice; name each column once")
         if not len(self._other):
             return  # any column may be meant
         for where, names in (
-            ("on", [key.split(".")[0] for key in self.pairs.values()]),
+            ("on", [parse(key)[0] for key in self.pairs.values()]),
             ("columns", self.columns or []),
         ):
             for name in names:
@@ -85,14 +99,14 @@ class Join(Divided, Edits):
 
     @property
     def writes(self) -> tuple[str, ...]:
-        return tuple(self.added.values())
+        return tuple(f'"{name}"' if name in ROLES else text_of((name,)) for name in self.added.values())
 
     @property
     def added(self) -> dict[str, str]:
         """The columns of the other dataset that are added, and the names that they get."""
         names = self.columns
         if names is None:
-            keys = set(self.pairs.values())
+            keys = {steps[0] for steps in map(parse, self.pairs.values()) if len(steps) == 1}
             names = [name for name in self._other.column_names if name not in keys]
         return {name: self.prefix + name for name in names}
 
@@ -131,6 +145,16 @@ class Join(Divided, Edits):
         made.name = self.name  # pyright: ignore[reportAttributeAccessIssue] - of this one alone
         return made
 
+    def refuse_taken(self, batch: Batch) -> None:
+        """Refuse samples that have a column which is added.
+
+        Raises:
+            ColumnTakenError: They do.
+        """
+        taken = sorted(set(batch.column_names).intersection(self.added.values()))
+        if taken:
+            raise ColumnTakenError(self.name, taken[0])
+
     def values(self, rows: "Rows") -> Mapping[str, Any]:
         """The columns that are added to samples, with the values of these rows of the other dataset (-1: null)."""
         there = np.flatnonzero(rows >= 0)
@@ -149,6 +173,7 @@ class Join(Divided, Edits):
     def run(self, batch: Batch, ctx: Context) -> Batch:
         if not len(batch):
             return batch
+        self.refuse_taken(batch)
         tables = [self.signatures(part, ctx) for part in batch.slices(self.batch_size)]
         keys = Keys(tables, "", self.keys_of_other(ctx))
         decision = self.decide(keys, self.looks(keys))
@@ -156,8 +181,7 @@ class Join(Divided, Edits):
         return batch.with_columns(self.values(rows)).take(decision.order)
 
     def _digest_of(self, parameters: dict[str, Any]) -> str:
-        info = self._other.info()
-        return super()._digest_of({**parameters, "other": [len(self._other), info.bytes, info.sidecar_bytes, info.ids]})
+        return super()._digest_of({**parameters, "other": content_identity(self._other)})
 
     @cached_property
     def _other(self) -> "jinx.Dataset":
@@ -176,6 +200,7 @@ class OtherKeys(Keyed):
         join: It.
     """
 
+    name = Join.name
     join: Join
 
     def signatures(self, batch: Batch, ctx: Context) -> pa.Table:
@@ -206,6 +231,7 @@ class JoinEditor(Mapper):
         return self.join.writes
 
     def process(self, batch: Batch, ctx: Context) -> Mapping[str, Any]:
+        self.join.refuse_taken(batch)
         return self.join.values(np.array(ctx.model(str(self.rows), _load_rows)[batch.positions]))
 
 

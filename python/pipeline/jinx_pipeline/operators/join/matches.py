@@ -44,7 +44,9 @@ def matched(
     firsts = np.flatnonzero(is_first)[np.cumsum(is_first) - 1]
     has_row = is_ours & ~is_ours[firsts]
     again = np.flatnonzero(~is_ours & ~is_first)
-    example = [index[firsts[again[0]]], index[again[0]]] if len(again) else []
+    # The first in the dataset, so that it is the same for any number of parts.
+    earliest = again[np.argmin(index[again])] if len(again) else None
+    example = [] if earliest is None else [index[firsts[earliest]], index[earliest]]
     notes = {_DUPLICATES: str(len(again)), _EXAMPLE: ",".join(map(str, example))}
     return pa.table({"place": index[has_row], "row": index[firsts][has_row]}).replace_schema_metadata(notes)
 
@@ -56,7 +58,7 @@ class Matches:
     Attributes:
         rows: For each sample the row of the other dataset, -1 where it has none.
         duplicates: Rows there that have the key of an earlier one.
-        example: Two rows with the same key; empty if there are none.
+        example: The first row that has the key of an earlier one, and that one before it; empty if there are none.
     """
 
     rows: "npt.NDArray[np.int64]"
@@ -71,4 +73,5 @@ class Matches:
             rows[one["place"].to_numpy()] = one["row"].to_numpy()
         notes: list[dict[bytes, bytes]] = [one.schema.metadata for one in found]
         examples = [tuple(map(int, note[_EXAMPLE].decode().split(","))) for note in notes if note[_EXAMPLE]]
-        return cls(rows, sum(int(note[_DUPLICATES]) for note in notes), min(examples, default=()))
+        example = min(examples, key=lambda pair: pair[1], default=())
+        return cls(rows, sum(int(note[_DUPLICATES]) for note in notes), example)

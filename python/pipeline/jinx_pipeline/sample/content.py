@@ -1,0 +1,42 @@
+"""What a dataset holds, told without reading a sample."""
+
+from collections.abc import Iterator
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import jinx
+from jinx import _core
+
+
+def content_identity(dataset: "jinx.Dataset") -> dict[str, Any]:
+    """Another dataset, or the same one changed, gives another value.
+
+    The ids of JINX files follow from what they hold. That of MDS only follows from its index, and other files have
+    none: there `files` has a digest of sizes and times for each file or directory, those beneath a view too.
+    """
+    info = dataset.info()
+    roots, _, _ = dataset._roots()
+    stamps = [
+        _stamp(path, root.kind)
+        for root in roots
+        if root.kind == "mds" or not all(one for _, one in root.identities())
+        for path in root.paths
+    ]
+    found: dict[str, Any] = {"format": info.format, "samples": len(dataset), "ids": info.ids}
+    return {**found, "files": stamps} if stamps else found
+
+
+def _stamp(path: str, kind: str) -> str:
+    facts = [(name, file.stat().st_size, file.stat().st_mtime_ns) for name, file in _files(Path(path), kind)]
+    return sha256(repr(facts).encode()).hexdigest()[:16]
+
+
+def _files(path: Path, kind: str) -> Iterator[tuple[str, Path]]:
+    """The files, each with the name that it has where the dataset may be moved."""
+    if kind == "mds":
+        yield from sorted((file.name, file) for file in path.iterdir() if file.is_file())
+        return
+    yield "main", path
+    if kind == "jinx" and (sidecar := _core.sidecar_of(str(path))) is not None:
+        yield "sidecar", sidecar
