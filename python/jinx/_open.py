@@ -55,7 +55,7 @@ def open(
         decode: True decodes images and audio when they are touched; a dict names columns and kinds, e.g.
             `{"image": "numpy"}`. By default media are bytes, and MDS columns have the type that they declare (False:
             bytes there too). See `Dataset.decode`.
-        split: Only the shards of this split, or the subdirectory of that name.
+        split: Only the shards of this split, or the subdirectory of that name. A single file of another split is empty.
         columns: Only these columns; see `Dataset.select_columns`.
         encoding: The encoding of binary values in rows, for 1.0 files that do not say: `"a85"`, `"b64"`, `"hex"`.
         max_value_bytes: The largest decoded value; 2 GiB if not given.

@@ -155,13 +155,15 @@ def test_a_split_that_is_not_there(capfd):
     Path("both").mkdir()
     for name in ("train", "test"):
         samples.write(Path("both", f"{name}.jinx"), count=4, split=name)
+    Path("none").mkdir()
     with pytest.raises(jinx.MismatchError, match=r'no split "tset" here; there are: test, train'):
         jinx.open("both", split="tset")
     assert run(["index", "random", "both", "a.npy", "--split", "tset"]) != 0
     assert "there are: test, train" in capfd.readouterr().err
-    samples.write("none.jinx", count=1)
+    for name in ("a", "b"):
+        samples.write(Path("none", f"{name}.jinx"), count=1)
     with pytest.raises(jinx.MismatchError, match="belong to no split"):
-        jinx.open("none.jinx", split="train")
+        jinx.open("none", split="train")
 
 
 def test_the_help_of_every_command(capsys):

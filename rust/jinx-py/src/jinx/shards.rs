@@ -31,7 +31,7 @@ impl Shards {
     /// Opens the shards. With `expected` (samples and id of each), opens many shards only on first access.
     ///
     /// # Errors
-    /// `Mismatch` if no shard belongs to the split.
+    /// `Mismatch` if none of several shards belongs to the split. A single file of another split is empty, as in 1.0.
     pub fn open(
         paths: Vec<PathBuf>,
         expected: Option<Vec<(u64, String)>>,
@@ -51,7 +51,7 @@ impl Shards {
         let mut shards = Self { entries, starts: vec![0], options, plain };
         let mut total = 0u64;
         let mut others = BTreeSet::new();
-        let mut is_found = split.is_none() || shards.entries.is_empty();
+        let mut is_found = split.is_none() || shards.entries.len() <= 1;
         for i in 0..shards.entries.len() {
             let samples = match &shards.entries[i].expected {
                 Some((samples, _)) => *samples,
