@@ -8,6 +8,11 @@ for _power, _letter in enumerate("kmgt", start=1):
 _STEP = 1000
 
 
+def counted(number: int, what: str) -> str:
+    """`1 sample`, `2,000 samples`."""
+    return f"{number:,} {what}" + ("" if number == 1 else "s")
+
+
 def parse_size(size: int | str) -> int:
     """Bytes of `512MB` (powers of 1000), `512MiB` (powers of 1024) or a plain number.
 

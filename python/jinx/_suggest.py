@@ -49,7 +49,7 @@ def unknown_column(name: str, known: Iterable[str]) -> str:
     near = hint(name, names)
     if near:
         return f"no column {name!r}{near}"
-    return f"no column {name!r}; there are: {_some(names)}" if names else f"no column {name!r}"
+    return f"no column {name!r}; there are: {some_of(names)}" if names else f"no column {name!r}"
 
 
 def unknown_member(path: Sequence[str], depth: int, known: Iterable[str]) -> str:
@@ -68,7 +68,7 @@ def unknown_member(path: Sequence[str], depth: int, known: Iterable[str]) -> str
         return f"{what}; did you mean {path_text([*path[:depth], found])!r}?"
     if not names:
         return f"{what}; {parent!r} is not a dict" if parent else what
-    return f"{what}; {parent!r} has: {_some(names)}" if parent else f"{what}; there are: {_some(names)}"
+    return f"{what}; {parent!r} has: {some_of(names)}" if parent else f"{what}; there are: {some_of(names)}"
 
 
 def path_text(path: Sequence[str | None]) -> str:
@@ -84,5 +84,6 @@ def path_text(path: Sequence[str | None]) -> str:
     return text
 
 
-def _some(names: Sequence[str]) -> str:
+def some_of(names: Sequence[str]) -> str:
+    """Names for a message, the first dozen of them."""
     return ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")  # noqa: PLR2004 - what fits into a line

@@ -53,7 +53,9 @@ def _write(out: str, values: Any, origin: "Origin | None", options: dict[str, An
 
 
 def _say(out: str, count: int) -> None:
-    click.echo(f"{out}: {count:,} position{'' if count == 1 else 's'}", err=True)
+    from jinx._sizes import counted
+
+    click.echo(f"{out}: {counted(count, 'position')}", err=True)
 
 
 def _free(out: str, options: dict[str, Any]) -> None:

@@ -9,6 +9,7 @@ import click
 from jinx._cli.keywords import keyword_options
 from jinx._cli.parameters import AT_LEAST_ONE, PATH, examples, names, pairs, print_json
 from jinx._rewrite.options import RewriteOptions
+from jinx._sizes import counted
 
 _shared = keyword_options(RewriteOptions)
 _INPUTS = click.argument("paths", nargs=-1, type=PATH, metavar="IN... OUT")
@@ -48,11 +49,6 @@ def _say(done: Any, bar: Any, *, as_json: bool, more: Sequence[str] = ()) -> Non
     size = sum(part.bytes for part in done.parts) if hasattr(done, "parts") else done.bytes
     facts = [counted(done.samples, "sample"), natural_size(size), *more, f"in {natural_seconds(bar.seconds)}"]
     click.echo(f"{done.path}: {', '.join(facts)}", err=True)
-
-
-def counted(number: int, what: str) -> str:
-    """`1 sample`, `2,000 samples`."""
-    return f"{number:,} {what}" + ("" if number == 1 else "s")
 
 
 @click.command(epilog=examples("jinx concat a.jinx b.parquet all.jinx", "jinx concat 'part-*.jinx' all.jinx --view"))

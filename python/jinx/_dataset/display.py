@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from jinx._core import Reader
 from jinx._dataset.columns import column_names
 from jinx._dataset.summary import path_of, path_sizes, schema
-from jinx._sizes import natural_size
+from jinx._sizes import counted, natural_size
 
 MAX_HTML_BYTES = 100_000
 _MAX_COLUMNS = 40
@@ -49,7 +49,7 @@ def dataset_text(dataset: Reader) -> str:
         return f"Dataset({path_of(dataset)!r}, closed)"
     seed = dataset.__dict__.get("_seed")
     shuffled = "" if seed is None else f", shuffled with seed={seed}"
-    head = f"Dataset({path_of(dataset)!r}, {_samples(len(dataset))}{shuffled})"
+    head = f"Dataset({path_of(dataset)!r}, {counted(len(dataset), 'sample')}{shuffled})"
     rows = _column_rows(dataset)
     if not rows:
         return head
@@ -68,7 +68,7 @@ def dataset_html(dataset: Reader) -> str:
     ]
     head = _row("th", (_NAME, _TEXT, _NUMBER), ["column", "type", "stored"])
     page = (
-        f"<div><b>Dataset</b> <code>{escape(_short(path_of(dataset)))}</code>, {_samples(len(dataset))}"
+        f"<div><b>Dataset</b> <code>{escape(_short(path_of(dataset)))}</code>, {counted(len(dataset), 'sample')}"
         f"<table style='{_TABLE}'><thead>{head}</thead><tbody>{''.join(rows)}</tbody></table>"
     )
     for figure in _figures(dataset):
@@ -206,10 +206,6 @@ def _shown(value: Any, depth: int = 0) -> str:
         members: list[tuple[Any, Any]] = list(value.items())[:_MAX_ITEMS]  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
         return f"{{{', '.join(f'{_short(str(name))!r}: {_shown(member, depth + 1)}' for name, member in members)}}}"
     return repr(value[:_MAX_TEXT] if isinstance(value, str) else value)
-
-
-def _samples(count: int) -> str:
-    return f"{count:,} sample{'' if count == 1 else 's'}"
 
 
 def _short(text: str) -> str:

@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from jinx._sizes import counted
+
 
 def checked_key(value: Any, sample: int) -> Any:
     """A key.
@@ -35,10 +37,10 @@ def alike(blocks: Iterable[list[Any]], count: int) -> Iterator[list[Any]]:
     for block in blocks:
         for sample, value in enumerate(block, start):
             if keys_in(value) != count:
-                here = _counted(keys_in(value))
+                here, first = counted(keys_in(value), "key"), counted(count, "key")
                 raise ValueError(
-                    f"the key function returns {here} for sample {sample} and {_counted(count)} for sample 0; write "
-                    "None where a tuple lacks a key"
+                    f"the key function returns {here} for sample {sample} and {first} for sample 0; write None where a "
+                    "tuple lacks a key"
                 )
         yield block
         start += len(block)
@@ -46,7 +48,3 @@ def alike(blocks: Iterable[list[Any]], count: int) -> Iterator[list[Any]]:
 
 def _parts(value: Any) -> tuple[Any, ...]:
     return value if isinstance(value, tuple) else (value,)  # pyright: ignore[reportUnknownVariableType]
-
-
-def _counted(keys: int) -> str:
-    return f"{keys} {'key' if keys == 1 else 'keys'}"

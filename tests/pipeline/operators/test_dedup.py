@@ -8,8 +8,9 @@ import pytest
 from PIL import Image
 
 import jinx_pipeline as jp
-from jinx_pipeline.dedup.exact import exact_duplicates, hash_table
-from jinx_pipeline.dedup.near import band_table, best_bands, near_duplicates
+from jinx_pipeline.dedup.exact import hash_table
+from jinx_pipeline.dedup.near import band_table, best_bands
+from jinx_pipeline.operators.keyed import Keys
 
 RANDOM = random.Random(5)
 WORDS = ["".join(RANDOM.choices("abcdefghijklmnopqrstuvwxyz", k=6)) for _ in range(3000)]
@@ -46,13 +47,25 @@ def test_exact_texts():
     assert [one["__dj__duplicate_of"] for one in letters(odd, drop=False)] == [None, None, None, 2, 1, None, 0]
 
 
+EXACT = jp.create("document_deduplicator")
+NEAR = jp.create("document_minhash_deduplicator", num_bands=3, num_rows_per_band=1)
+
+
+def decided(operator, tables, rows_at_once=None):
+    """What stays, and what others repeat, when a task looks at so many keys at a time."""
+    keys = Keys(tables, "", memory=None if rows_at_once is None else 256 * rows_at_once)
+    assert rows_at_once is None or keys.shares_of(200, 10**9) == -(-200 // rows_at_once)
+    decision = operator.decide(keys, operator.looks(keys))
+    return np.isin(np.arange(len(keys)), decision.order), decision.originals
+
+
 @pytest.mark.parametrize("rows_at_once", [1, 7, 1000])
 def test_memory_does_not_change_which_samples_stay(rows_at_once):
     generator = np.random.default_rng(1)
     hashes = generator.integers(0, 40, (200, 2), dtype=np.uint64)
     missing = generator.random(200) < 0.1
     tables = [hash_table(hashes[at : at + 30], missing[at : at + 30]) for at in range(0, 200, 30)]
-    keep, originals = exact_duplicates(tables, rows_at_once)
+    keep, originals = decided(EXACT, tables, rows_at_once)
     first: dict[tuple, int] = {}
     for at, one in enumerate(map(tuple, hashes.tolist())):
         expected = -1 if missing[at] else first.setdefault(one, at)
@@ -60,17 +73,17 @@ def test_memory_does_not_change_which_samples_stay(rows_at_once):
     assert (keep == (originals < 0)).all()
     keys = generator.integers(0, 60, (200, 3), dtype=np.uint64)
     tables = [band_table(keys[at : at + 30]) for at in range(0, 200, 30)]
-    assert (near_duplicates(tables, rows_at_once)[1] == near_duplicates(tables)[1]).all()
+    assert (decided(NEAR, tables, rows_at_once)[1] == decided(NEAR, tables)[1]).all()
 
 
 def test_signatures_that_can_be_read_once_are_refused():
     with pytest.raises(TypeError, match="read several times"):
-        exact_duplicates(iter([hash_table(np.zeros((1, 2), dtype=np.uint64))]))
+        EXACT.duplicates(iter([hash_table(np.zeros((1, 2), dtype=np.uint64))]))
 
 
 def test_no_signatures():
-    assert [len(one) for one in exact_duplicates([])] == [0, 0]
-    assert [len(one) for one in near_duplicates([])] == [0, 0]
+    assert [len(one) for one in EXACT.duplicates([])] == [0, 0]
+    assert [len(one) for one in NEAR.duplicates([])] == [0, 0]
 
 
 def test_near_texts_are_those_that_an_exact_search_finds():

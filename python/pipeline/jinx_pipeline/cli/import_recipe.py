@@ -1,7 +1,6 @@
 """`jinx-pipeline import-recipe`."""
 
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -25,6 +24,7 @@ def import_recipe(source: str, out: str, *, overwrite: bool) -> int:
     import yaml
 
     from jinx._outputs import refuse_input
+    from jinx._sizes import counted
     from jinx_pipeline.recipe.from_elsewhere import imported
     from jinx_pipeline.recipe.yaml_text import read_yaml
 
@@ -47,9 +47,6 @@ def import_recipe(source: str, out: str, *, overwrite: bool) -> int:
         path.write_text(text, "utf-8")
     for remark in made.remarks:
         click.echo(remark, err=True)
-    click.echo(f"{out}: {_count(made.recipe['process'], 'operator')}, {_count(made.remarks, 'remark')}", err=True)
+    operators, remarks = counted(len(made.recipe["process"]), "operator"), counted(len(made.remarks), "remark")
+    click.echo(f"{out}: {operators}, {remarks}", err=True)
     return 0
-
-
-def _count(found: list[Any], what: str) -> str:
-    return f"{len(found):,} {what}{'' if len(found) == 1 else 's'}"

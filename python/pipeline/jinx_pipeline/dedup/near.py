@@ -7,9 +7,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from jinx_pipeline.dedup.pairs import equal_pairs, joined_pairs
-from jinx_pipeline.dedup.signatures import ROWS_AT_ONCE, count_rows
-
 if TYPE_CHECKING:
     import numpy.typing as npt
 
@@ -28,34 +25,15 @@ def band_table(keys: "npt.NDArray[np.uint64]", missing: "npt.NDArray[np.bool_] |
     )
 
 
-def near_duplicates(
-    tables: Iterable[pa.Table], rows_at_once: int = ROWS_AT_ONCE, *, first_by: str | None = None
-) -> "tuple[npt.NDArray[np.bool_], npt.NDArray[np.int64]]":
-    """Which samples to keep, and of the others the first of their cluster; see `Deduplicator.duplicates`.
-
-    Memory is 16 bytes for each sample, and what `rows_at_once` keys take.
-
-    Args:
-        tables: Those of `band_table`, for all samples in order.
-        rows_at_once: How many keys to sort at a time.
-        first_by: A column of the tables with integers: the sample with the least one is the first of its cluster.
-    """
-    count = count_rows(tables)
-    parts = -(-count // rows_at_once)
-    bands = [name for name in next((table.column_names for table in tables), []) if name != first_by]
-    pairs = (equal_pairs(tables, [band], part, parts) for band in bands for part in range(parts))
-    return first_of_clusters(joined_pairs(count, pairs), tables, first_by)
-
-
 def first_of_clusters(
     roots: "npt.NDArray[np.int64]", tables: Iterable[pa.Table], first_by: str | None
 ) -> "tuple[npt.NDArray[np.bool_], npt.NDArray[np.int64]]":
-    """Of each cluster the sample to keep; as `near_duplicates`.
+    """Which samples to keep, and of the others the first of their cluster; see `Deduplicator.duplicates`.
 
     Args:
         roots: The first sample of the cluster of each sample.
         tables: Those of all samples, with the column `first_by`.
-        first_by: See `near_duplicates`.
+        first_by: A column of the tables with integers: the sample with the least one is the first of its cluster.
     """
     count = len(roots)
     if first_by is not None and count:

@@ -54,16 +54,8 @@ class TaskRunner:
     def run(self, key: str, source: Any, task: Any, attempt: int, path: str) -> Answer:
         """Run a task; whatever happens to it becomes an answer."""
         stage = self._stages[key]
-        device = "cuda:0" if os.environ.get("CUDA_VISIBLE_DEVICES") else "cpu"
-        ctx = Context(
-            seed=stage.seed,
-            device=device,
-            threads=stage.threads,
-            media_dir=stage.media_dir,
-            answers_dir=stage.answers_dir,
-        )
         try:
-            return "receipt", attempt, self._receipt(stage, source, task, Path(path), ctx)
+            return "receipt", attempt, self._receipt(stage, source, task, Path(path))
         except ThrottledError as error:
             return "throttled", attempt, error.seconds
         except MemoryError:
@@ -75,9 +67,16 @@ class TaskRunner:
         finally:
             self._busy_with("")
 
-    def _receipt(self, stage: Any, source: Any, task: Any, path: Path, ctx: Context) -> Receipt:
+    def _receipt(self, stage: Any, source: Any, task: Any, path: Path) -> Receipt:
         if isinstance(stage, Phase):
             return run_phase(stage, source, task, path, busy_with=self._busy_with)
+        ctx = Context(
+            seed=stage.seed,
+            device="cuda:0" if os.environ.get("CUDA_VISIBLE_DEVICES") else "cpu",
+            threads=stage.threads,
+            media_dir=stage.media_dir,
+            answers_dir=stage.answers_dir,
+        )
         return run_task(stage, self._sources.get(source), task, path, ctx, busy_with=self._busy_with)
 
 

@@ -102,6 +102,11 @@ class Divided(Keyed):
         """The path of a dataset whose keys are needed as well, and what computes them; None: there is none."""
         return None
 
+    def keys_of_other(self, ctx: Context) -> Sequence[pa.Table]:
+        """The keys of that dataset, in this process."""
+        del ctx
+        return ()
+
     def looks(self, keys: Keys) -> list[pa.Table]:
         """What all tasks find, in this process."""
         shares = self.shares(keys)
@@ -112,7 +117,7 @@ class Divided(Keyed):
             return batch
         tables = [self.signatures(part, ctx) for part in batch.slices(self.batch_size)]
         with TemporaryDirectory(prefix="jinx-pipeline-") as folder:
-            keys = Keys(tables, folder)
+            keys = Keys(tables, folder, self.keys_of_other(ctx))
             return self.apply(batch, self.decide(keys, self.looks(keys)), ctx)
 
     def apply(self, batch: Batch, decision: Decision, ctx: Context) -> Batch:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from jinx._suggest import some_of
 from jinx_pipeline.operators.base import Operator
 from jinx_pipeline.operators.filter import Filter
 from jinx_pipeline.operators.join.taken import ColumnTakenError
@@ -303,8 +304,7 @@ def _missing(operator: Operator, name: str, column: str, known: list[str]) -> st
 
     near = get_close_matches(column, known, n=1, cutoff=0.6)
     dotted = next((one for one in known if one.startswith(f"{column}.")), None)
-    some = ", ".join(known[:12]) + (", ..." if len(known) > 12 else "")  # noqa: PLR2004 - what fits into a line
-    advice = f"did you mean {near[0]!r}?" if near else f"there are: {some}"
+    advice = f"did you mean {near[0]!r}?" if near else f"there are: {some_of(known)}"
     if dotted is not None:
         advice = f"a name with a dot is quoted: '\"{dotted}\"'"
     role = (

@@ -28,10 +28,6 @@ class Phase:
         other: Parts of the dataset that a join adds; their keys are next to them.
         pool: The kind of worker.
         output: A file of the operator's own.
-        seed: Of the run.
-        threads: Of one worker.
-        media_dir: None: no media are made.
-        answers_dir: None: no model is asked.
     """
 
     operator: Divided
@@ -40,10 +36,6 @@ class Phase:
     other: tuple[str, ...] = ()
     pool: str = "cpu"
     output: str = "file"
-    seed: int = 0
-    threads: int = 1
-    media_dir: str | None = None
-    answers_dir: str | None = None
 
 
 def keys_of(parts: tuple[str, ...], other: tuple[str, ...] = (), memory: int | None = None) -> Keys:

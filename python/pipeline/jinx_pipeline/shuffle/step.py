@@ -112,12 +112,12 @@ class Decisions:
         started = time.perf_counter()
         other = () if operator.other is None else self._run_other(segment, *operator.other)
         keys = keys_of(made.parts, other, self._memory)
-        options, name = recipe.options, f"shares {segment}"
+        name = f"shares {segment}"
         # What some of the tasks have found in an earlier run is of use for the same number of them.
         if self._ledger.noted(name) is None:
             self._ledger.note(name, shares=operator.shares(keys))
         shares = (self._ledger.noted(name) or {})["shares"]
-        phase = Phase(operator, place, shares, other, seed=options.seed, threads=options.threads)
+        phase = Phase(operator, place, shares, other)
         files = self._run_phase(segment, phase, made)
         self._waited = time.perf_counter() - started
         return operator.decide(keys, [read_table(path) for path in files])

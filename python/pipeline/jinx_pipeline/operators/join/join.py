@@ -11,6 +11,7 @@ import pyarrow as pa
 
 import jinx
 from jinx import kernels
+from jinx._suggest import some_of
 from jinx_pipeline.dedup.exact import HASH, hash_table
 from jinx_pipeline.dedup.signatures import ROWS_AT_ONCE
 from jinx_pipeline.operators.batch import Batch
@@ -83,7 +84,7 @@ class Join(Divided, Edits):
         ):
             for name in names:
                 if name not in known:
-                    what = f"{self.path} has no column {name!r}; there are: {', '.join(known[:12])}"
+                    what = f"{self.path} has no column {name!r}; there are: {some_of(known)}"
                     raise ParameterError(self.name, where, what)
 
     @property
@@ -165,20 +166,18 @@ class Join(Divided, Edits):
                 columns[given][at] = sample.get(name)
         return columns
 
-    def keys_of_other(self, ctx: Context) -> list[pa.Table]:
-        """The keys of the other dataset, in this process."""
+    def keys_of_other(self, ctx: Context) -> Sequence[pa.Table]:
         operator, whole = OtherKeys(join=self), Batch(self._other)
         return [operator.signatures(part, ctx) for part in whole.slices(self.batch_size)]
 
     def run(self, batch: Batch, ctx: Context) -> Batch:
-        if not len(batch):
-            return batch
-        self.refuse_taken(batch)
-        tables = [self.signatures(part, ctx) for part in batch.slices(self.batch_size)]
-        keys = Keys(tables, "", self.keys_of_other(ctx))
-        decision = self.decide(keys, self.looks(keys))
+        if len(batch):
+            self.refuse_taken(batch)
+        return super().run(batch, ctx)
+
+    def apply(self, batch: Batch, decision: Decision, ctx: Context) -> Batch:
         rows: Any = decision.keys
-        return batch.with_columns(self.values(rows)).take(decision.order)
+        return super().apply(batch.with_columns(self.values(rows)), decision, ctx)
 
     def _digest_of(self, parameters: dict[str, Any]) -> str:
         return super()._digest_of({**parameters, "other": content_identity(self._other)})
