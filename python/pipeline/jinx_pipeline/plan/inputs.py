@@ -7,7 +7,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from glob import glob
 from hashlib import sha256
-from itertools import islice, zip_longest
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -132,20 +132,23 @@ def needs_conversion(path: str) -> bool:
     return False
 
 
-def columns_of_first_samples(path: str) -> set[str] | None:
-    """The columns of a source that is converted first, as far as its first samples have them.
+def columns_told_by(path: str) -> set[str] | None:
+    """The columns of a source that is converted first, where a look at its first samples tells all of them.
 
     Returns:
-        The names; None if no sample can be read, or only over a network.
+        The names; None if later samples may have others, no sample can be read, or only over a network.
     """
     if "://" in path:
         return None
     names: set[str] = set()
     # A sample that cannot be read costs that sample alone when the source is converted.
     with suppress(JinxError):
-        for sample in islice(jinx.stream(path), _FIRST_SAMPLES):
+        for number, sample in enumerate(jinx.stream(path)):
+            if number == _FIRST_SAMPLES:
+                return names if path.lower().endswith(".parquet") else None
             names.update(sample)
-    return names or None
+        return names or None
+    return None
 
 
 def _rejected(path: Path) -> list[Rejected]:
