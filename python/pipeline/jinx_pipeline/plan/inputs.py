@@ -69,7 +69,7 @@ def find_inputs(recipe: Recipe, inputs_dir: Path) -> list[Input]:
 
 @contextmanager
 def named_at(place: Place | None) -> Generator[None]:
-    """Put the place of a source before the message that there is no such file."""
+    """Put the place of a source before the message that the file does not exist."""
     try:
         yield
     except FileNotFoundError as error:
@@ -86,7 +86,7 @@ def find_input(source: SourceSpec, inputs_dir: Path) -> Input:
         inputs_dir: Where converted inputs are kept, by fingerprint.
 
     Raises:
-        FileNotFoundError: There is no such file; the message names the nearest one.
+        FileNotFoundError: The file does not exist; the message names the nearest one.
         JinxError: It cannot be read.
     """
     if not needs_conversion(source.path):
@@ -108,7 +108,7 @@ def content_of(path: str) -> dict[str, Any]:
     """What a source holds, told without converting it: another file, or the same file changed, gives another value.
 
     Raises:
-        FileNotFoundError: There is no such file.
+        FileNotFoundError: The file does not exist.
         JinxError: It cannot be read.
     """
     if not needs_conversion(path):

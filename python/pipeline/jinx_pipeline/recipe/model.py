@@ -126,6 +126,8 @@ class Options:
             value = getattr(self, name)
             if value is not None and value < least:
                 raise ValueError(f"{name} is at least {least}, not {value}")
+        if self.seed >= 1 << 64:
+            raise ValueError(f"seed is at most 2**64 - 1, not {self.seed}")
         if self.memory is not None:
             parse_size(self.memory)
 
