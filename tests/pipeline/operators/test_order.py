@@ -9,7 +9,7 @@ import pytest
 import jinx
 import jinx_pipeline as jp
 from jinx_pipeline.operators.keyed import Keys
-from jinx_pipeline.operators.order import sort as sort_module
+from jinx_pipeline.operators.order import ranked
 from jinx_pipeline.operators.order.sort_keys import Edges
 
 RNG = random.Random(7)
@@ -65,7 +65,7 @@ def test_descending_reverses_all_keys(data, tmp_path):
 
 
 def test_many_samples_are_divided(monkeypatch):
-    monkeypatch.setattr(sort_module, "_ROWS_OF_A_SHARE", 30)
+    monkeypatch.setattr(ranked, "_ROWS_OF_A_SHARE", 30)
     tables = [jp.ops.Sort(by="text").signatures(jp.Batch(SAMPLES), jp.Context())]
     assert jp.ops.Sort(by="text").shares(Keys(tables, "")) == 14
     assert jp.ops.Sort(by="text").shares(Keys(tables, "", memory=256 * 20)) == 20
