@@ -2,17 +2,19 @@
 //! be arranged in memory.
 //!
 //! ```text
-//! input, part by part ──▶ pieces ──▶ file of bucket 0, 1, ... ──▶ each bucket in its order ──▶ output
+//! input, part by part ──▶ pieces ──▶ bucket 0 | bucket 1 | ... ──▶ each bucket in its order ──▶ output
 //! ```
-//! The input is read in order and each file is only appended to; only a few megabytes at a time are accessed at random.
+//! The input is read in order, and each bucket is only appended to; only a few megabytes at a time are accessed at random.
+//!
+//! The buckets lie in the main file of the output, each with more room than its lines take. So the lines of all buckets
+//! up to one end before the next bucket begins: written in order, they replace only what has been read.
 
 use crate::order::Order;
-use crate::pieces::{Piece, arranged};
+use crate::pieces::{Piece, arranged, most_bytes};
 use crate::rewrite::Rewrite;
 use jinx_core::error::{Error, Result};
 use jinx_core::interrupt;
-use jinx_core::io::expect_reads;
-use jinx_core::io::process_limits::max_open_files;
+use jinx_core::io::{expect_reads, expect_writes};
 use jinx_core::num::{to_u64, to_usize};
 use jinx_core::panics::caught;
 use jinx_format::in_order::in_order;
@@ -21,7 +23,7 @@ use jinx_format::write::row_form::{LineArrays, RowForm};
 use std::fs::File;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::mpsc::channel;
 use std::thread;
@@ -36,8 +38,8 @@ const COPIES: u64 = 4;
 const PLACE_BYTES: u64 = 4;
 /// Rows to place at once.
 const PLACED: u64 = 1 << 16;
-/// Each bucket is an open file; about as many of them at the most.
-const MOST_FILES: u64 = 400;
+/// A part of the input has lines for every bucket; about as many of them at the most.
+const MOST_BUCKETS: u64 = 400;
 
 /// The lines of all buckets.
 pub struct Buckets<'b> {
@@ -50,52 +52,45 @@ pub struct Buckets<'b> {
     /// Bytes of lines that a thread may hold at once.
     most: u64,
     threads: usize,
+    file: File,
+    path: PathBuf,
     buckets: Vec<Bucket>,
-    folder: PathBuf,
 }
 
+/// A part of the file.
+#[derive(Default)]
 struct Bucket {
-    /// A file without a name, which disappears when the process ends.
-    file: File,
+    start: u64,
+    end: u64,
     used: AtomicU64,
 }
 
 impl<'b> Buckets<'b> {
-    /// Buckets for all lines of a job, in files in `folder`; `None` if they need more memory than the job has.
-    ///
-    /// # Errors
-    /// `Io` if a file cannot be created.
+    /// Buckets for all lines of a job, in the empty main file of the output; `None` if they need more memory than the job
+    /// has.
     pub fn create(
         job: &Rewrite<'_>,
         lines: &'b PlainLines<'b>,
         form: &'b RowForm<'b>,
-        folder: &Path,
-    ) -> Result<Option<Self>> {
+        (file, path): (File, PathBuf),
+    ) -> Option<Self> {
         let (rows, memory) = (form.rows(), job.memory);
         let threads = thread::available_parallelism().map_or(1, usize::from);
         let mean = (job.bytes / rows.max(1)).max(1);
         // Half of the memory is for the places, the other half for the buckets that are being arranged.
         let most = memory / 2 / COPIES / to_u64(threads);
-        let wanted = BUCKET_BYTES.min(most).max(job.bytes.div_ceil(MOST_FILES)) / mean;
+        let wanted = BUCKET_BYTES.min(most).max(job.bytes.div_ceil(MOST_BUCKETS)) / mean;
         let mut shift = wanted.max(8).ilog2();
-        if rows.div_ceil(1 << shift) > MOST_FILES {
+        if rows.div_ceil(1 << shift) > MOST_BUCKETS {
             shift += 1;
         }
         let fits = rows.saturating_mul(PLACE_BYTES) <= memory / 2 && mean << shift <= most;
-        let files = rows.div_ceil(1 << shift);
-        // Open inputs may hold half of the files that the process may open.
-        let may_open = max_open_files().is_none_or(|limit| files + MOST_FILES / 4 <= limit / 2);
-        if !fits || !may_open || rows > u64::from(u32::MAX) {
-            return Ok(None);
+        if !fits || rows > u64::from(u32::MAX) {
+            return None;
         }
-        let buckets = (0..files).map(|_| {
-            let file = tempfile::tempfile_in(folder).map_err(|error| Error::io(folder, &error))?;
-            Ok(Bucket { file, used: AtomicU64::new(0) })
-        });
-        let buckets = buckets.collect::<Result<Vec<_>>>()?;
+        let buckets = (0..rows.div_ceil(1 << shift)).map(|_| Bucket::default()).collect();
         let part_rows = (PART_BYTES.min(most) / mean).max(1);
-        let folder = folder.to_owned();
-        Ok(Some(Self { lines, form, rows, shift, part_rows, most, threads, buckets, folder }))
+        Some(Self { lines, form, rows, shift, part_rows, most, threads, file, path, buckets })
     }
 
     pub fn count(&self) -> u64 {
@@ -107,12 +102,19 @@ impl<'b> Buckets<'b> {
     ///
     /// # Errors
     /// Errors of reading, of writing and of `tell`; `Interrupted`.
-    pub fn fill(&self, order: &Order, tell: &mut dyn FnMut(u64) -> Result<()>) -> Result<bool> {
+    pub fn fill(&mut self, order: &Order, tell: &mut dyn FnMut(u64) -> Result<()>) -> Result<bool> {
         let places = self.places(order)?;
         // Buckets of about the same size differ a little.
-        if self.largest(&places)? > self.most + self.most / 4 {
+        let (largest, sizes) = self.sizes(&places)?;
+        if largest > self.most + self.most / 4 {
             return Ok(false);
         }
+        let mut start = 0;
+        for (bucket, size) in self.buckets.iter_mut().zip(sizes) {
+            (bucket.start, bucket.end) = (start, start + size);
+            start = bucket.end;
+        }
+        expect_writes(&self.file, start);
         self.in_threads(self.parts(), &|part| self.move_part(part, &places), tell)?;
         Ok(true)
     }
@@ -120,6 +122,10 @@ impl<'b> Buckets<'b> {
     /// The number of parts of the input.
     fn parts(&self) -> u64 {
         self.rows.div_ceil(self.part_rows)
+    }
+
+    fn rows_in(&self, bucket: u64) -> u64 {
+        self.rows.saturating_sub(bucket << self.shift).min(1 << self.shift)
     }
 
     fn rows_of(&self, part: u64) -> Range<u64> {
@@ -142,8 +148,8 @@ impl<'b> Buckets<'b> {
         }))
     }
 
-    /// The bytes of the lines in the largest bucket or part.
-    fn largest(&self, places: &[AtomicU32]) -> Result<u64> {
+    /// The bytes of the lines in the largest bucket or part; for each bucket, the most that its pieces can take.
+    fn sizes(&self, places: &[AtomicU32]) -> Result<(u64, Vec<u64>)> {
         let sizes: Vec<AtomicU64> = self.buckets.iter().map(|_| AtomicU64::new(0)).collect();
         let bytes_of = |part: usize| {
             let mut bytes = 0;
@@ -159,7 +165,12 @@ impl<'b> Buckets<'b> {
             largest = largest.max(bytes);
             false
         })?;
-        Ok(sizes.into_iter().map(AtomicU64::into_inner).fold(largest, u64::max))
+        let lines: Vec<u64> = sizes.into_iter().map(AtomicU64::into_inner).collect();
+        let largest = lines.iter().copied().fold(largest, u64::max);
+        let bits = self.form.array_bits();
+        let others =
+            |(number, lines): (u64, u64)| lines + most_bytes(self.rows_in(number), self.parts(), &bits);
+        Ok((largest, (0..).zip(lines).map(others).collect()))
     }
 
     /// For each row of the input, its place in the output.
@@ -198,37 +209,37 @@ impl<'b> Buckets<'b> {
             }
             let piece = Piece { places, lines: self.lines.gather(&rows, self.form)? };
             let bytes = piece.encode()?;
-            let at = bucket.used.fetch_add(to_u64(bytes.len()), Ordering::Relaxed);
-            bucket.file.write_all_at(&bytes, at).map_err(|error| Error::io(&self.folder, &error))?;
+            let length = to_u64(bytes.len());
+            let at = bucket.start + bucket.used.fetch_add(length, Ordering::Relaxed);
+            if at + length > bucket.end {
+                return Err(Error::invalid("more lines than there is room for in their part of the output"));
+            }
+            self.file.write_all_at(&bytes, at).map_err(|error| Error::io(&self.path, &error))?;
         }
         Ok(rows.end - rows.start)
     }
 
-    /// The lines of a bucket in their order. Frees the bucket's file.
+    /// The lines of a bucket in their order.
     ///
     /// # Errors
     /// Errors of reading; `Corrupt` for a damaged file.
     pub fn arrange(&self, number: u64) -> Result<LineArrays> {
         let at = to_usize(number, "a bucket")?;
-        let first = number << self.shift;
-        let rows = to_usize(self.rows.min(first + (1 << self.shift)) - first, "the lines of a bucket")?;
+        let rows = to_usize(self.rows_in(number), "the lines of a bucket")?;
         let bits = self.form.array_bits();
         if let Some(next) = self.buckets.get(at + self.threads) {
-            expect_reads(&next.file, next.used.load(Ordering::Relaxed));
+            expect_reads(&self.file, next.start..next.start + next.used.load(Ordering::Relaxed));
         }
         let bucket = &self.buckets[at];
         let mut bytes = vec![0; to_usize(bucket.used.load(Ordering::Relaxed), "the size of a bucket")?];
-        let failed = |error: std::io::Error| Error::io(&self.folder, &error);
-        bucket.file.read_exact_at(&mut bytes, 0).map_err(failed)?;
-        // Nobody reads it again: the system need not keep it, nor write what it has not written yet.
-        bucket.file.set_len(0).map_err(failed)?;
+        self.file.read_exact_at(&mut bytes, bucket.start).map_err(|error| Error::io(&self.path, &error))?;
         let pieces = Piece::decode_all(&bytes, &bits)?;
         drop(bytes);
         arranged(&pieces, rows, &bits)
     }
 
-    /// The size of the files.
-    pub fn file_bytes(&self) -> u64 {
+    /// The size of all pieces.
+    pub fn piece_bytes(&self) -> u64 {
         self.buckets.iter().map(|bucket| bucket.used.load(Ordering::Relaxed)).sum()
     }
 

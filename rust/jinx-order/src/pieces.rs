@@ -104,6 +104,14 @@ impl Piece {
     }
 }
 
+/// The most bytes that `pieces` pieces with `rows` rows take, in addition to their lines.
+pub fn most_bytes(rows: u64, pieces: u64, array_bits: &[u64]) -> u64 {
+    let arrays = array_bits.get(1..).unwrap_or_default();
+    let bits = arrays.iter().sum::<u64>() + 8 * 2 * to_u64(NUMBER_BYTES);
+    // Each array of a piece begins with a byte of its own.
+    rows.saturating_mul(bits).div_ceil(8) + pieces.saturating_mul(to_u64(HEAD_BYTES + arrays.len()))
+}
+
 fn damaged() -> Error {
     Error::corrupt("a temporary file with a part of the lines is damaged")
 }

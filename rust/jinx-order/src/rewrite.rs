@@ -146,12 +146,12 @@ pub fn rewrite(
             let mut progress = Progress { done: 0, total: samples.saturating_mul(2), tell };
             if let Some(lines) = job.all_lines()
                 && let Some(form) = writer.form_of(lines, &job.first_positions()?)?
-                && let Some(buckets) = Buckets::create(job, lines, &form, job.scratch.directory()?)?
+                && let Some(mut buckets) = Buckets::create(job, lines, &form, writer.main_file()?)
                 && buckets.fill(job.order, &mut |rows| progress.add(rows))?
             {
                 let arrange = |number| buckets.arrange(number);
                 writer.write_form(&form, (buckets.count(), &arrange), &mut |rows| progress.add(rows))?;
-                return Ok(buckets.file_bytes());
+                return Ok(buckets.piece_bytes());
             }
             let runs = Runs::divide(job, runs, job.scratch.directory()?)?;
             let options = writer.options().clone();

@@ -38,7 +38,7 @@ pub use ops::{FileOps, RealOps};
 pub use pair_names::{PairIdentity, second_name, sidecar_path};
 pub use pair_writer::PairWriter;
 pub use publish_file::{publish_file, publish_on};
-pub use read_ahead::expect_reads;
+pub use read_ahead::{expect_reads, expect_writes};
 pub use scratch::{Scratch, mark_unfinished, sweep_unfinished};
 pub use stream_out::StreamOut;
 pub use sweep::sweep;

@@ -1,14 +1,27 @@
-//! Tells the system what will be read.
+//! Tells the system what will be read and written.
 
 use std::fs::File;
+use std::ops::Range;
 
-/// The first `length` bytes of a file will be read soon: the system may begin to read them. It need not.
+/// These bytes of a file will be read soon: the system may begin to read them. It need not.
 #[cfg(target_os = "linux")]
-pub fn expect_reads(file: &File, length: u64) {
+pub fn expect_reads(file: &File, range: Range<u64>) {
+    let length = std::num::NonZeroU64::new(range.end.saturating_sub(range.start));
     // Without the advice, reading takes longer, and does the same.
-    let _ = rustix::fs::fadvise(file, 0, std::num::NonZeroU64::new(length), rustix::fs::Advice::WillNeed);
+    let _ = rustix::fs::fadvise(file, range.start, length, rustix::fs::Advice::WillNeed);
 }
 
-/// The first `length` bytes of a file will be read soon. Here the system takes no such advice.
+/// These bytes of a file will be read soon. Here the system takes no such advice.
 #[cfg(not(target_os = "linux"))]
-pub fn expect_reads(_: &File, _: u64) {}
+pub fn expect_reads(_: &File, _: Range<u64>) {}
+
+/// The first `length` bytes of a file will be written, in any order: the system may reserve room for them in one stretch.
+#[cfg(target_os = "linux")]
+pub fn expect_writes(file: &File, length: u64) {
+    // Without it, the file is scattered over the disk, and holds the same.
+    let _ = rustix::fs::fallocate(file, rustix::fs::FallocateFlags::KEEP_SIZE, 0, length);
+}
+
+/// The first `length` bytes of a file will be written. Here the system takes no such advice.
+#[cfg(not(target_os = "linux"))]
+pub fn expect_writes(_: &File, _: u64) {}

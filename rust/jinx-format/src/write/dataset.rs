@@ -13,9 +13,7 @@ use crate::write::options::WriteOptions;
 use crate::write::pair::{PairBuilder, PairSummary};
 use crate::write::pair_files::AtomicPair;
 use crate::write::parallel::{EmitRow, EncodedPart, Rows, encode_rows};
-use crate::write::placed::MakeBlock;
 use crate::write::plain_lines::PlainLines;
-use crate::write::row_form::RowForm;
 use jinx_core::error::{Cause, Error, Result};
 use jinx_core::io::{Contents, DirectoryAppend, DirectoryWriter, FileOps, PairWriter, RealOps, publish_on};
 use jinx_core::limits::{MAX_ROW_BYTES, MAX_SHARDS};
@@ -23,6 +21,8 @@ use jinx_core::num::to_u64;
 use jinx_core::value::Value;
 use std::path::Path;
 use std::sync::Arc;
+
+mod with_form;
 
 /// Sizes of a finished dataset.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -358,38 +358,6 @@ impl DatasetWriter {
             Some(block) if self.knows(&block) => self.write_block(&block),
             _ => emit(rows, self),
         })
-    }
-
-    /// The form of all rows of `lines` in an order that begins with `first`; `None` if they must be written in turn.
-    ///
-    /// # Errors
-    /// Errors of reading and encoding the first rows; `Interrupted`.
-    pub fn form_of<'l>(&mut self, lines: &'l PlainLines<'_>, first: &[u64]) -> Result<Option<RowForm<'l>>> {
-        let Target::Pair(pair) = &self.target else { return Ok(None) };
-        let Some(encoder) = self.encoders.first_mut().filter(|_| self.skip == 0) else { return Ok(None) };
-        let form = RowForm::of(lines, first, &self.options, encoder)?;
-        Ok(form.filter(|form| pair.layout_of(form).is_some()))
-    }
-
-    /// Writes all rows of a form, in blocks: their number, and what makes one. Tells the number of rows of each.
-    ///
-    /// # Errors
-    /// Errors of making them and of `tell`; I/O errors. The writer is then broken.
-    pub fn write_form(
-        &mut self,
-        form: &RowForm<'_>,
-        blocks: (u64, &MakeBlock<'_>),
-        tell: &mut dyn FnMut(u64) -> Result<()>,
-    ) -> Result<()> {
-        self.require_whole()?;
-        let no_place = || Error::invalid("rows of this form have no places in this file");
-        let Target::Pair(pair) = &mut self.target else { return Err(no_place()) };
-        let layout = pair.layout_of(form).ok_or_else(no_place)?;
-        self.is_broken = true;
-        pair.place((form, &layout), self.encoders.len(), blocks, tell)?;
-        self.rows += form.rows();
-        self.is_broken = false;
-        Ok(())
     }
 
     fn knows(&self, block: &LineBlock) -> bool {

@@ -309,6 +309,16 @@ impl PairBuilder {
         Layout::of(form).filter(|_| has_room)
     }
 
+    /// Another handle of the main file, and its final name.
+    ///
+    /// # Errors
+    /// I/O errors.
+    pub(super) fn main_file(&mut self) -> Result<(File, PathBuf)> {
+        let file = self.side.files.main_file();
+        let file = file.try_clone().map_err(|error| Error::io(&self.path, &error))?;
+        Ok((file, self.path.clone()))
+    }
+
     /// Writes all rows, in blocks, at the places of `layout`. Calls `tell` with the number of rows of each block.
     ///
     /// # Errors
@@ -321,13 +331,15 @@ impl PairBuilder {
         tell: &mut dyn FnMut(u64) -> Result<()>,
     ) -> Result<()> {
         let is_synced = self.side.files.are_synced();
-        let own = |file: &mut File, path: &Path| file.try_clone().map_err(|error| Error::io(path, &error));
+        let (main, main_path) = self.main_file()?;
+        let side = self.side.files.sidecar_file()?.try_clone();
+        let side = side.map_err(|error| Error::io(&self.side.path, &error))?;
         let files = PlacedFiles {
             form,
             layout,
-            main: own(self.side.files.main_file(), &self.path)?,
-            side: own(self.side.files.sidecar_file()?, &self.side.path)?,
-            main_path: self.path.clone(),
+            main,
+            side,
+            main_path,
             side_path: self.side.path.clone(),
             syncs: is_synced.then(Mutex::default),
         };
@@ -335,8 +347,9 @@ impl PairBuilder {
         if let Some(syncs) = files.syncs {
             (self.main_sync, self.side.sync) = syncs.into_inner().unwrap_or_else(PoisonError::into_inner);
         }
-        // The footer comes next.
+        // The footer comes next. What `make` may have stored behind the lines is no longer needed.
         let main = self.side.files.main_file();
+        main.set_len(written.main_len).map_err(|error| Error::io(&self.path, &error))?;
         main.seek(SeekFrom::Start(written.main_len)).map_err(|error| Error::io(&self.path, &error))?;
         for (fact, values) in &form.kinds {
             self.stats.add_many(fact, *values);

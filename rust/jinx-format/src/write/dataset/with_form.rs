@@ -1,0 +1,54 @@
+//! Writes rows whose form is known to one pair.
+
+use super::{DatasetWriter, Target};
+use crate::write::placed::MakeBlock;
+use crate::write::plain_lines::PlainLines;
+use crate::write::row_form::RowForm;
+use jinx_core::error::{Error, Result};
+use std::fs::File;
+use std::path::PathBuf;
+
+impl DatasetWriter {
+    /// The form of all rows of `lines` in an order that begins with `first`; `None` if they must be written in turn.
+    ///
+    /// # Errors
+    /// Errors of reading and encoding the first rows; `Interrupted`.
+    pub fn form_of<'l>(&mut self, lines: &'l PlainLines<'_>, first: &[u64]) -> Result<Option<RowForm<'l>>> {
+        let Target::Pair(pair) = &self.target else { return Ok(None) };
+        let Some(encoder) = self.encoders.first_mut().filter(|_| self.skip == 0) else { return Ok(None) };
+        let form = RowForm::of(lines, first, &self.options, encoder)?;
+        Ok(form.filter(|form| pair.layout_of(form).is_some()))
+    }
+
+    /// The main file of a pair, for what is read again before its place is written.
+    ///
+    /// # Errors
+    /// I/O errors; `Invalid` for a directory.
+    pub fn main_file(&mut self) -> Result<(File, PathBuf)> {
+        match &mut self.target {
+            Target::Pair(pair) => pair.main_file(),
+            Target::Directory(_) => Err(Error::invalid("a directory has no main file")),
+        }
+    }
+
+    /// Writes all rows of a form, in blocks: their number, and what makes one. Tells the number of rows of each.
+    ///
+    /// # Errors
+    /// Errors of making them and of `tell`; I/O errors. The writer is then broken.
+    pub fn write_form(
+        &mut self,
+        form: &RowForm<'_>,
+        blocks: (u64, &MakeBlock<'_>),
+        tell: &mut dyn FnMut(u64) -> Result<()>,
+    ) -> Result<()> {
+        self.require_whole()?;
+        let no_place = || Error::invalid("rows of this form have no places in this file");
+        let Target::Pair(pair) = &mut self.target else { return Err(no_place()) };
+        let layout = pair.layout_of(form).ok_or_else(no_place)?;
+        self.is_broken = true;
+        pair.place((form, &layout), self.encoders.len(), blocks, tell)?;
+        self.rows += form.rows();
+        self.is_broken = false;
+        Ok(())
+    }
+}
