@@ -107,7 +107,7 @@ def operators() -> str:
 
 
 def _operator(facts: dict[str, Any]) -> list[str]:
-    text = inspect.cleandoc(facts["text"]).partition("Attributes:\n")[0].strip()
+    text = facts["text"].partition("Attributes:\n")[0].strip()
     lines = ["", f"## {facts['name']}", ""]
     is_code = False
     for line in text.splitlines():

@@ -145,6 +145,28 @@ class HungryMapper(Mapper):
             time.sleep(3)
             del held
         return {}
+
+
+@register("greedy_mapper")
+class GreedyMapper(Mapper):
+    """Takes memory for each row of a batch, and keeps some."""
+
+    row_megabytes: int = 0
+    held_megabytes: int = 0
+
+    @property
+    def reads(self):
+        return ("n",)
+
+    def process(self, batch, ctx):
+        ctx.model(str(self.held_megabytes), load_bytes)
+        taken = [os.urandom(1000) * (1000 * self.row_megabytes) for _ in range(len(batch))]
+        time.sleep(0.02)
+        return {"n": [n + 0 * len(one) for n, one in zip(batch.column("n"), taken)]}
+
+
+def load_bytes(megabytes, device):
+    return os.urandom(1000) * (1000 * int(megabytes))
 '''
 
 

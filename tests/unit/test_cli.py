@@ -416,7 +416,7 @@ def test_an_interrupted_conversion_says_how_to_resume(tmp_path):
         (["convert", "a.jsonl", "x.jinx", "--embed", "imge"], "did you mean 'image'"),
         (
             ["convert", "a.jsonl", "x.jinx", "--embed", "image", "--root", "nowhere"],
-            "nowhere: there is no such directory",
+            "nowhere: no such directory",
         ),
         (["convert", "a.jsonl", "x.jinx", "--embed", "image"], "'a.png' is not in"),
         (["convert", "a.jsonl", "x.jinx", "--media-dir", "m"], "JINX keeps them in its sidecar"),

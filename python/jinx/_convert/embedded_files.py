@@ -32,7 +32,7 @@ def embed_options(columns: Sequence[str], root: str | None, missing: str, inputs
     first = inputs.files[0]
     directory = root if root is not None else os.path.dirname(first) or "."  # noqa: PTH120 - str in, str out
     if not os.path.isdir(directory):  # noqa: PTH112
-        raise FileNotFoundError(f"{directory}: there is no such directory to read the files from (--root)")
+        raise FileNotFoundError(f"{directory}: no such directory to read the files from (--root)")
     options = {"paths": list(columns), "root": os.path.abspath(directory), "missing": missing}  # noqa: PTH100
     if first == "-" or not os.path.isfile(first):  # noqa: PTH113
         return {**options, "media": [[column.split("."), "Image"] for column in columns]}

@@ -60,7 +60,7 @@ def find_inputs(paths: Sequence[str], format: str | None = None) -> Inputs:
         format: The format, if the suffixes do not say.
 
     Raises:
-        FileNotFoundError: There is no such file, or a directory holds none of a known format.
+        FileNotFoundError: The file does not exist, or a directory holds none of a known format.
         ValueError: The files have different formats, or one that is not known.
     """
     if format is not None and format not in NAMES:

@@ -51,7 +51,7 @@ def _copies(url: str, work: str, names: dict[str, str]) -> list[str]:
     except ImportError as error:
         raise ImportError(f"{url}: {error}") from error
     if not found:
-        raise FileNotFoundError(f"{url}: there is no such file")
+        raise FileNotFoundError(f"{url}: no such file")
     copies: list[str] = []
     for remote in found:
         directory = os.path.join(work, str(len(names)))  # noqa: PTH118 - str in, str out

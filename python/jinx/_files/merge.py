@@ -47,7 +47,7 @@ def merge(out: str | os.PathLike[str]) -> WriteResult:
         out: The directory that `Writer(out, part=(i, n))` or `convert(..., part=(i, n))` wrote to.
 
     Raises:
-        FileNotFoundError: There is no such directory.
+        FileNotFoundError: The directory does not exist.
         JinxError: Parts are missing or unfinished, or their counts differ; the message names them. Nothing is changed.
     """
     directory = os.fsdecode(out)

@@ -35,7 +35,7 @@ class Parts:
         """The files of the dataset `path`.
 
         Raises:
-            FileNotFoundError: There is no such file.
+            FileNotFoundError: The file does not exist.
             MismatchError: It is not a JINX dataset, or a directory that holds other files too.
         """
         path = path.rstrip("/") or path
@@ -280,7 +280,7 @@ def _checked(source: str, target: str, *, overwrite: bool) -> tuple[Parts, str]:
         raise ValueError(f"{target}: the new name of a directory must not end in .jinx")
     directory = os.path.dirname(os.path.abspath(target))
     if not os.path.isdir(directory):
-        raise FileNotFoundError(f"{directory}: there is no such directory")
+        raise FileNotFoundError(f"{directory}: no such directory")
     if os.path.lexists(target) and os.path.samefile(parts.path, target):
         raise ValueError(f"{target}: this is the dataset itself")
     renamed = [("", target)] if parts.is_directory else _renamed(parts, target)

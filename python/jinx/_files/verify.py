@@ -30,7 +30,7 @@ def verify(
         checked.
 
     Raises:
-        FileNotFoundError: There is no such file.
+        FileNotFoundError: The file does not exist.
     """
     name = os.fsdecode(path)
     names = [name] if look(name) is not None else expand_pattern(name)
@@ -66,7 +66,7 @@ def repair(
         What was kept and lost.
 
     Raises:
-        FileNotFoundError: There is no such file.
+        FileNotFoundError: The file does not exist.
     """
     name = os.fsdecode(path)
     try:

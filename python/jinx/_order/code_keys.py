@@ -20,7 +20,7 @@ def load_function(code: str) -> Callable[[Any], Any]:
     """The function of `FILE.py:FUNCTION`.
 
     Raises:
-        FileNotFoundError: There is no such file.
+        FileNotFoundError: The file does not exist.
         ValueError: The text has another form, the file cannot be run, or it has no such function.
     """
     path, _, name = code.rpartition(":")

@@ -1,6 +1,6 @@
 """A complete reader of JINX 1.0 and 1.1 in plain Python, written from the pages of spec/ alone.
 
-It is slow, holds files in memory and makes every check of level "full". Whoever has no library needs only this
+It is slow, holds files in memory and makes every check of level "full". Without the library you need only this
 file and the packages it imports: `open_pairs(path)[0][i]` is a sample, of a saved view too. Comments name the page
 that the code follows.
 """

@@ -21,6 +21,7 @@ from jinx_pipeline.commit.work_dir import WorkDir, publish_text
 from jinx_pipeline.engines.crew import Crew
 from jinx_pipeline.engines.driver import Driver, Observer, RepairError, Segment, StoppedError
 from jinx_pipeline.engines.engine import Engine, opened_engine
+from jinx_pipeline.engines.probing import probed
 from jinx_pipeline.operators.answers import Answers
 from jinx_pipeline.operators.keyed import Keyed
 from jinx_pipeline.plan.inputs import Input, find_inputs, has_grown, refuse_input_as_output
@@ -37,7 +38,7 @@ from jinx_pipeline.plan.planner import (
     stage_of,
     writer_options,
 )
-from jinx_pipeline.plan.probe import probe_rates
+from jinx_pipeline.plan.probe import worker_bytes
 from jinx_pipeline.plan.source import OpenSource, Source
 from jinx_pipeline.plan.source_rows import SourceRows
 from jinx_pipeline.plan.stage import Stage
@@ -161,7 +162,8 @@ class Run:
                 if done is None and ledger.noted("published") is not None and ledger.lost_parts():
                     raise ChangedError(f"{self.export.path} was written, and is gone, with its parts; {START_OVER}")
                 if done is None or done["rows"] != plan.rows:
-                    done = self._finish(work_dir, ledger, plan, inputs, engine)
+                    fitted = engine.fitted(worker_bytes(self.recipe, plan.findings))
+                    done = self._finish(work_dir, ledger, plan, inputs, fitted)
                 rows = SourceRows(inputs)
                 bad_rows = [*rows.unreadable(), *map(rows.named, ledger.bad_rows())]
                 write_quarantine(work_dir.path / "quarantine.jsonl", bad_rows)
@@ -205,13 +207,13 @@ class Run:
         refuse_impossible(
             recipe,
             gpus=engine.counts()["gpu"],
-            memory=engine.memory(),
+            memory=engine.fitted(worker_bytes(recipe)).memory(),
             columns=opened.dataset.column_names if rows else None,
         )
         if recipe.validators:
             validate(opened.dataset, recipe.validators, recipe.roles)
-        rates = probe_rates(recipe, opened) if recipe.options.reorder else {}
-        plan = make_plan(recipe, inputs, rows, rates)
+        findings = probed(recipe, source, rows)
+        plan = make_plan(recipe, inputs, rows, findings, engine.fitted(worker_bytes(recipe, findings)).memory())
         publish_text(work_dir.path / "recipe.json", json.dumps(as_data(recipe), indent=1, ensure_ascii=False) + "\n")
         work_dir.write_plan(plan.to_dict())
         return plan

@@ -38,7 +38,7 @@ pub fn in_order<T: Send>(
             if block >= count {
                 return;
             }
-            let mut result = caught(|| work(block), "a reading thread");
+            let mut result = caught(|| work(block), "a working thread");
             if is_caller && let Err(interrupted) = interrupt::check() {
                 result = Err(interrupted);
                 done.store(true, Ordering::Relaxed);

@@ -14,7 +14,7 @@ pub mod expression;
 pub mod fields;
 pub mod footer;
 pub mod identity;
-mod in_order;
+pub mod in_order;
 pub mod index;
 pub mod key;
 pub mod manifest;

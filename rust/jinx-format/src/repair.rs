@@ -162,11 +162,8 @@ fn find(path: &Path) -> Result<(PathBuf, PathBuf)> {
     if main.exists() {
         return Ok((main, hidden(".binx.tmp")));
     }
-    Err(Error::new(
-        Cause::Io(std::io::ErrorKind::NotFound),
-        "there is no such file, and no temporary of its writer",
-    )
-    .in_file(path))
+    Err(Error::new(Cause::Io(std::io::ErrorKind::NotFound), "no such file, and no temporary of its writer")
+        .in_file(path))
 }
 
 fn require_no_writer(main: &Path) -> Result<()> {

@@ -15,9 +15,11 @@ use jinx_core::io::expect_reads;
 use jinx_core::io::process_limits::max_open_files;
 use jinx_core::num::{to_u64, to_usize};
 use jinx_core::panics::caught;
+use jinx_format::in_order::in_order;
 use jinx_format::write::plain_lines::PlainLines;
 use jinx_format::write::row_form::{LineArrays, RowForm};
 use std::fs::File;
+use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -32,13 +34,15 @@ const PART_BYTES: u64 = 4 << 20;
 const COPIES: u64 = 4;
 /// Bytes of a place in the list of all.
 const PLACE_BYTES: u64 = 4;
+/// Rows to place at once.
+const PLACED: u64 = 1 << 16;
 /// Each bucket is an open file; about as many of them at the most.
 const MOST_FILES: u64 = 400;
 
 /// The lines of all buckets.
 pub struct Buckets<'b> {
     lines: &'b PlainLines<'b>,
-    form: &'b RowForm,
+    form: &'b RowForm<'b>,
     rows: u64,
     /// A bucket has 2 to the power of this many rows.
     shift: u32,
@@ -64,7 +68,7 @@ impl<'b> Buckets<'b> {
     pub fn create(
         job: &Rewrite<'_>,
         lines: &'b PlainLines<'b>,
-        form: &'b RowForm,
+        form: &'b RowForm<'b>,
         folder: &Path,
     ) -> Result<Option<Self>> {
         let (rows, memory) = (form.rows(), job.memory);
@@ -109,34 +113,52 @@ impl<'b> Buckets<'b> {
         if self.largest(&places)? > self.most + self.most / 4 {
             return Ok(false);
         }
-        let parts = self.rows.div_ceil(self.part_rows);
-        self.in_threads(parts, &|part| self.move_part(part, &places), tell)?;
+        self.in_threads(self.parts(), &|part| self.move_part(part, &places), tell)?;
         Ok(true)
+    }
+
+    /// The number of parts of the input.
+    fn parts(&self) -> u64 {
+        self.rows.div_ceil(self.part_rows)
+    }
+
+    fn rows_of(&self, part: u64) -> Range<u64> {
+        let start = part * self.part_rows;
+        start..self.rows.min(start + self.part_rows)
+    }
+
+    /// Each of some rows of the input with its bucket, and its place in that bucket.
+    fn moves(
+        &self,
+        rows: Range<u64>,
+        places: &[AtomicU32],
+    ) -> Result<impl Iterator<Item = (u64, usize, u32)>> {
+        let places = &places[to_usize(rows.start, "a sample")?..to_usize(rows.end, "a sample")?];
+        let mask = (1u32 << self.shift) - 1;
+        Ok(rows.zip(places).map(move |(row, place)| {
+            let place = place.load(Ordering::Relaxed);
+            let bucket = usize::try_from(place >> self.shift).unwrap_or(usize::MAX);
+            (row, bucket, place & mask)
+        }))
     }
 
     /// The bytes of the lines in the largest bucket or part.
     fn largest(&self, places: &[AtomicU32]) -> Result<u64> {
         let sizes: Vec<AtomicU64> = self.buckets.iter().map(|_| AtomicU64::new(0)).collect();
-        let work = |part: u64| {
-            let start = part * self.part_rows;
-            let end = self.rows.min(start + self.part_rows);
+        let bytes_of = |part: usize| {
             let mut bytes = 0;
-            let part = &places[to_usize(start, "a sample")?..to_usize(end, "a sample")?];
-            for (row, place) in (start..end).zip(part) {
+            for (row, bucket, _) in self.moves(self.rows_of(to_u64(part)), places)? {
                 let line = self.lines.line_bytes(row)?;
                 bytes += line;
-                let bucket =
-                    usize::try_from(place.load(Ordering::Relaxed) >> self.shift).unwrap_or(usize::MAX);
                 sizes[bucket].fetch_add(line, Ordering::Relaxed);
             }
             Ok(bytes)
         };
         let mut largest = 0;
-        let mut compare = |bytes: u64| {
+        in_order(to_usize(self.parts(), "the number of parts")?, bytes_of, |bytes| {
             largest = largest.max(bytes);
-            Ok(())
-        };
-        self.in_threads(self.rows.div_ceil(self.part_rows), &work, &mut compare)?;
+            false
+        })?;
         Ok(sizes.into_iter().map(AtomicU64::into_inner).fold(largest, u64::max))
     }
 
@@ -144,39 +166,33 @@ impl<'b> Buckets<'b> {
     fn places(&self, order: &Order) -> Result<Vec<AtomicU32>> {
         let places: Vec<AtomicU32> =
             (0..to_usize(self.rows, "the number of samples")?).map(|_| AtomicU32::new(0)).collect();
-        let block = 1 << 16;
-        let work = |number: u64| {
-            let start = number * block;
+        let place_block = |number: usize| {
+            let start = to_u64(number) * PLACED;
             let mut rows = Vec::new();
-            order.read(start..self.rows.min(start + block), &mut rows)?;
+            order.read(start..self.rows.min(start + PLACED), &mut rows)?;
             for (place, row) in (start..).zip(&rows) {
                 let at = usize::try_from(*row).ok().and_then(|row| places.get(row));
                 let at = at.ok_or_else(|| Error::invalid(format!("sample {row} of {}", self.rows)))?;
                 at.store(u32::try_from(place).unwrap_or(u32::MAX), Ordering::Relaxed);
             }
-            Ok(0)
+            Ok(())
         };
-        self.in_threads(self.rows.div_ceil(block), &work, &mut |_| Ok(()))?;
+        in_order(to_usize(self.rows.div_ceil(PLACED), "the number of blocks")?, place_block, |()| false)?;
         Ok(places)
     }
 
     /// Moves the lines of a part of the input; returns their number.
     fn move_part(&self, part: u64, places: &[AtomicU32]) -> Result<u64> {
-        let start = part * self.part_rows;
-        let end = self.rows.min(start + self.part_rows);
-        self.lines.read_ahead(start..end)?;
-        let mut rows: Vec<(Vec<u64>, Vec<u32>)> = Vec::new();
-        rows.resize_with(self.buckets.len(), Default::default);
-        let mask = (1u32 << self.shift) - 1;
-        let part = &places[to_usize(start, "a sample")?..to_usize(end, "a sample")?];
-        for (row, place) in (start..end).zip(part) {
-            let place = place.load(Ordering::Relaxed);
-            let bucket = usize::try_from(place >> self.shift).unwrap_or(usize::MAX);
-            let (rows, places) = &mut rows[bucket];
+        let rows = self.rows_of(part);
+        self.lines.read_ahead(rows.clone())?;
+        let mut moved: Vec<(Vec<u64>, Vec<u32>)> = Vec::new();
+        moved.resize_with(self.buckets.len(), Default::default);
+        for (row, bucket, place) in self.moves(rows.clone(), places)? {
+            let (rows, places) = &mut moved[bucket];
             rows.push(row);
-            places.push(place & mask);
+            places.push(place);
         }
-        for (bucket, (rows, places)) in self.buckets.iter().zip(rows) {
+        for (bucket, (rows, places)) in self.buckets.iter().zip(moved) {
             if rows.is_empty() {
                 continue;
             }
@@ -185,7 +201,7 @@ impl<'b> Buckets<'b> {
             let at = bucket.used.fetch_add(to_u64(bytes.len()), Ordering::Relaxed);
             bucket.file.write_all_at(&bytes, at).map_err(|error| Error::io(&self.folder, &error))?;
         }
-        Ok(end - start)
+        Ok(rows.end - rows.start)
     }
 
     /// The lines of a bucket in their order. Frees the bucket's file.

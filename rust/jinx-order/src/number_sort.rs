@@ -3,18 +3,14 @@
 
 use crate::position_list::PositionList;
 use crate::stored_column::StoredColumn;
-use jinx_core::error::{Error, Result};
+use jinx_core::error::Result;
 use jinx_core::interrupt;
 use jinx_core::num::{to_u64, to_usize};
-use jinx_core::panics::caught;
 use jinx_core::permutation::mix;
+use jinx_format::in_order::in_order;
 use std::ops::Range;
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
-use std::time::Duration;
 
 /// Samples in a part that is sorted at once: their items fit in the processor's cache.
 const PART: u64 = 128 << 10;
@@ -22,9 +18,9 @@ const PART: u64 = 128 << 10;
 const TRIED: u64 = 32;
 /// Samples whose items are made at once.
 const BLOCK: u64 = 8192;
-/// How often an interrupt is looked for while threads work.
-const CHECKED: Duration = Duration::from_millis(100);
-/// Bytes of an item, twice: while the items of a part are collected, those of several threads are put together.
+/// Shares of the samples for each thread, so that all threads end at about the same time.
+const SHARES: u64 = 8;
+/// Bytes of an item, twice: while the items of a part are sorted, those of all shares are put together.
 const ITEM_BYTES: u64 = 32;
 
 /// The keys of samples.
@@ -52,11 +48,9 @@ impl<P: Fn(u64) -> u64 + Sync> NumberKeys<'_, P> {
         let mut missing = 0;
         for bounds in bounds.chunks(at_once) {
             interrupt::check()?;
-            let (parts, found) = self.collect(bounds)?;
+            let (shares, found) = self.collect(bounds)?;
             missing = found;
-            for samples in sorted(&parts)? {
-                list.extend(&samples)?;
-            }
+            append_sorted(&shares, &mut list)?;
         }
         list.finish()?;
         Ok((list, missing))
@@ -81,16 +75,18 @@ impl<P: Fn(u64) -> u64 + Sync> NumberKeys<'_, P> {
         Ok(starts.iter().copied().zip(ends).map(|(start, end)| start..end).collect())
     }
 
-    /// The items within each of some consecutive bounds, from every thread; and the number of samples without a key.
+    /// For each share of the samples, the items within each of some consecutive bounds; and the number of samples
+    /// without a key.
     fn collect(&self, bounds: &[Range<u128>]) -> Result<(Vec<Vec<Vec<u128>>>, u64)> {
         let (Some(first), Some(last)) = (bounds.first(), bounds.last()) else { return Ok((Vec::new(), 0)) };
         let all = first.start..last.end;
-        let share = self.samples.div_ceil(threads()).max(BLOCK);
-        let work = |start: u64| {
+        let threads = thread::available_parallelism().map_or(1, usize::from);
+        let share = self.samples.div_ceil(SHARES * to_u64(threads)).max(BLOCK);
+        let items_of = |number: usize| {
             let mut parts = vec![Vec::new(); bounds.len()];
             let (mut items, mut missing) = (Vec::new(), 0);
-            let end = self.samples.min(start + share);
-            let mut at = start;
+            let mut at = to_u64(number) * share;
+            let end = self.samples.min(at + share);
             while at < end {
                 let next = end.min(at + BLOCK);
                 missing += self.items(at..next, &mut items)?;
@@ -98,14 +94,17 @@ impl<P: Fn(u64) -> u64 + Sync> NumberKeys<'_, P> {
                     parts[bounds.partition_point(|bound| bound.end <= *item)].push(*item);
                 }
                 at = next;
-                interrupt::check()?;
             }
             Ok((parts, missing))
         };
-        let starts: Vec<u64> = (0..self.samples).step_by(to_usize(share, "samples")?).collect();
-        let done = in_threads(starts.len(), &|i| work(starts[i]))?;
-        let (parts, missing): (Vec<_>, Vec<u64>) = done.into_iter().unzip();
-        Ok((parts, missing.into_iter().sum()))
+        let (mut shares, mut missing) = (Vec::new(), 0);
+        let count = to_usize(self.samples.div_ceil(share), "the number of shares")?;
+        in_order(count, items_of, |(parts, found)| {
+            shares.push(parts);
+            missing += found;
+            false
+        })?;
+        Ok((shares, missing))
     }
 
     /// Replaces `items` with those of samples; returns how many have no key. An item is, from the highest bit: whether
@@ -131,59 +130,20 @@ impl<P: Fn(u64) -> u64 + Sync> NumberKeys<'_, P> {
     }
 }
 
-/// The samples of each part in order.
-fn sorted(parts: &[Vec<Vec<u128>>]) -> Result<Vec<Vec<u64>>> {
-    let count = parts.first().map_or(0, Vec::len);
-    let next = AtomicUsize::new(0);
-    let threads = usize::try_from(threads()).unwrap_or(1);
-    let work = |_| {
-        let mut done = Vec::new();
-        loop {
-            let part = next.fetch_add(1, Ordering::Relaxed);
-            if part >= count {
-                return Ok(done);
-            }
-            interrupt::check()?;
-            let mut items: Vec<u128> = parts.iter().flat_map(|parts| &parts[part]).copied().collect();
-            items.sort_unstable();
-            #[allow(clippy::cast_possible_truncation)]
-            let samples = items.iter().map(|item| *item as u64 & (u64::MAX >> 1)).collect::<Vec<u64>>();
-            done.push((part, samples));
-        }
+/// Sorts each part, and appends its samples to `list`.
+fn append_sorted(shares: &[Vec<Vec<u128>>], list: &mut PositionList) -> Result<()> {
+    let parts = shares.first().map_or(0, Vec::len);
+    let samples_of = |part: usize| {
+        let mut items: Vec<u128> = shares.iter().flat_map(|parts| &parts[part]).copied().collect();
+        items.sort_unstable();
+        #[allow(clippy::cast_possible_truncation)]
+        let samples = items.iter().map(|item| *item as u64 & (u64::MAX >> 1)).collect::<Vec<u64>>();
+        Ok(samples)
     };
-    let mut done: Vec<(usize, Vec<u64>)> = in_threads(threads, &work)?.into_iter().flatten().collect();
-    done.sort_unstable_by_key(|(part, _)| *part);
-    Ok(done.into_iter().map(|(_, samples)| samples).collect())
-}
-
-fn threads() -> u64 {
-    to_u64(thread::available_parallelism().map_or(1, usize::from))
-}
-
-fn in_threads<T: Send>(count: usize, work: &(impl Fn(usize) -> Result<T> + Sync)) -> Result<Vec<T>> {
-    let stop = Arc::new(AtomicBool::new(false));
-    thread::scope(|scope| {
-        let (sender, receiver) = channel();
-        for i in 0..count {
-            let (sender, stop) = (sender.clone(), Arc::clone(&stop));
-            scope.spawn(move || {
-                interrupt::also_ask(move || stop.load(Ordering::Relaxed));
-                // Without a receiver, the call has ended with an error.
-                let _ = sender.send((i, caught(|| work(i), "a sorting thread")));
-            });
-        }
-        drop(sender);
-        let mut done: Vec<Option<T>> = (0..count).map(|_| None).collect();
-        let mut wait = || -> Result<()> {
-            loop {
-                match receiver.recv_timeout(CHECKED) {
-                    Ok((i, result)) => done[i] = Some(result?),
-                    Err(RecvTimeoutError::Timeout) => interrupt::check()?,
-                    Err(RecvTimeoutError::Disconnected) => return Ok(()),
-                }
-            }
-        };
-        wait().inspect_err(|_| stop.store(true, Ordering::Relaxed))?;
-        done.into_iter().map(|one| one.ok_or_else(|| Error::invalid("a sorting thread ended"))).collect()
-    })
+    let mut appended = Ok(());
+    in_order(parts, samples_of, |samples| {
+        appended = list.extend(&samples);
+        appended.is_err()
+    })?;
+    appended
 }

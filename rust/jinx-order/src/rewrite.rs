@@ -12,15 +12,13 @@ use jinx_format::read::shard::{OpenOptions, Shard, Verify};
 use jinx_format::write::dataset::DatasetWriter;
 use jinx_format::write::encode::RowEncoder;
 use jinx_format::write::plain_lines::PlainLines;
-use jinx_format::write::row_form::RowForm;
+use jinx_format::write::row_form::{FIRST_ROWS, RowForm};
 use std::ops::Range;
 
 /// Samples to write between two checks for an interrupt.
 const BLOCK: u64 = 8192;
 /// Lines to copy between two checks for an interrupt. Copying a line takes little time.
 const BLOCK_OF_LINES: u64 = 512 << 10;
-/// Samples that show the form of all.
-const FIRST: u64 = 4096;
 
 /// The samples to rewrite, by position. Any thread can read them.
 pub trait Samples: Sync {
@@ -69,9 +67,7 @@ impl Rewrite<'_> {
         }
         Ok(())
     }
-}
 
-impl Rewrite<'_> {
     /// The samples as lines, if the output has all of them.
     fn all_lines(&self) -> Option<&PlainLines<'_>> {
         let lines = self.samples.lines()?;
@@ -83,12 +79,12 @@ impl Rewrite<'_> {
     /// The samples at the start of the output, enough to know the form of all.
     fn first_positions(&self) -> Result<Vec<u64>> {
         let mut positions = Vec::new();
-        self.positions(0..self.order.len().min(FIRST), &mut positions)?;
+        self.positions(0..self.order.len().min(FIRST_ROWS), &mut positions)?;
         Ok(positions)
     }
 
     /// The samples of a block of the output.
-    fn block_positions(&self, block: u64, form: &RowForm) -> Result<Vec<u64>> {
+    fn block_positions(&self, block: u64, form: &RowForm<'_>) -> Result<Vec<u64>> {
         let start = block.saturating_mul(form.block_rows());
         let mut positions = Vec::new();
         self.positions(start..self.order.len().min(start.saturating_add(form.block_rows())), &mut positions)?;

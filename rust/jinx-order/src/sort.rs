@@ -131,12 +131,16 @@ impl Sorter {
     /// Adds the next `count` samples. `key` pushes the keys of one of them, numbered from 0.
     ///
     /// # Errors
-    /// Errors of `key`; `Invalid` for keys that have no common order; `Io` if a file cannot be written.
+    /// Errors of `key`; `Invalid` for keys that have no common order, and after [`Self::add_column`], which adds all
+    /// samples; `Io` if a file cannot be written.
     pub fn add(
         &mut self,
         count: usize,
         key: &(impl Fn(usize, &mut KeyBytes) -> Result<()> + Sync),
     ) -> Result<()> {
+        if self.sorted.is_some() {
+            return Err(Error::invalid("all samples have their keys already"));
+        }
         let threads = thread::available_parallelism().map_or(1, usize::from);
         let share = count.div_ceil(threads).max(MIN_BLOCK);
         let (first, drops, keys) = (self.next, self.drops_missing, &self.keys);
@@ -349,5 +353,18 @@ mod tests {
         sorter.add(3, &|_, out| out.push(&KeyValue::Int(1))).unwrap();
         let error = sorter.add(3, &|_, out| out.push(&KeyValue::Text(Cow::Borrowed("a")))).unwrap_err();
         assert!(error.to_string().contains("sample 0 and a string in sample 3"), "{error}");
+    }
+
+    #[test]
+    fn no_samples_are_added_after_those_of_a_column() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut sorter = Sorter::new(&[Direction::default()], folder.path(), u64::MAX, false);
+        let kind = ColumnKind::Uint { bytes: 1 };
+        let column = StoredColumn { kind, data: vec![3, 1, 2], validity: None, offsets: None };
+        assert!(sorter.add_column(&column, 3, &|sample| sample).unwrap());
+        assert!(sorter.add(1, &|_, out| out.push(&KeyValue::Int(1))).is_err());
+        let mut found = Vec::new();
+        sorter.finish().unwrap().order.read(0..3, &mut found).unwrap();
+        assert_eq!(found, [1, 2, 0]);
     }
 }

@@ -179,6 +179,8 @@ def test_ops_lists_finds_and_describes(capsys):
     assert "text_length_filter" not in capsys.readouterr().out
     assert run(["ops", "text_length_filter"]) == 0
     assert "min_len: int" in capsys.readouterr().out
+    assert run(["ops", "python_file_mapper"]) == 0
+    assert "\nThe function takes a sample" in capsys.readouterr().out
     assert run(["ops", "nothing-like-this"]) == 2
 
 

@@ -1,4 +1,4 @@
-"""What stands in the way of an output is said before any work."""
+"""What would prevent an output is reported before any work."""
 
 import pytest
 
@@ -45,7 +45,7 @@ def test_what_cannot_be_replaced_is_refused_before_the_work(folder, out, message
 def test_a_missing_directory_is_refused_before_the_work(folder):
     flow = jp.Dataset.load("in.jinx").process(never)
     for out in ("nodir/out.jinx", "nodir/out.jsonl"):
-        with pytest.raises((ValueError, OSError), match="there is no such directory; create it first"):
+        with pytest.raises((ValueError, OSError), match="no such directory; create it first"):
             flow.export(out, work_dir="elsewhere", workers=1, stop_after_bad=0)
 
 
@@ -63,7 +63,7 @@ def test_a_directory_may_have_a_version(folder):
 def test_the_place_of_the_report_is_looked_at_before_measuring(folder, capsys):
     (folder / "recipe.yaml").write_text("dataset: in.jinx\nprocess: [text_length_filter]\n")
     assert run(["analyze", "recipe.yaml", "--report", "nodir/st.html"]) == 2
-    assert "nodir: there is no such directory; create it first" in capsys.readouterr().err
+    assert "nodir: no such directory; create it first" in capsys.readouterr().err
     assert not (folder / "stats.jinx").exists()
     assert run(["analyze", "recipe.yaml", "--out", "stats.parquet"]) == 2
     assert "a saved view is one file" in capsys.readouterr().err

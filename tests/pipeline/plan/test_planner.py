@@ -10,6 +10,7 @@ from jinx_pipeline.operators import Resources
 from jinx_pipeline.plan.describe import describe
 from jinx_pipeline.plan.mixture import mixture_order
 from jinx_pipeline.plan.planner import Plan, block_rows, cut, make_plan, refuse_impossible, segments_of
+from jinx_pipeline.plan.probe import Findings, Measured
 from jinx_pipeline.recipe.model import Export, Options, Recipe, SourceSpec, Step
 from jinx_pipeline.recipe.places import RecipeError
 from jinx_pipeline.sample.roles import Roles
@@ -20,26 +21,30 @@ def recipe(*names: str, **options) -> Recipe:
     return Recipe((SourceSpec("in.jinx"),), Roles(), steps, options=Options(**options))
 
 
+def rates(found: dict[int, float]) -> Findings:
+    return Findings({place: Measured(rate, 10, 20) for place, rate in found.items()}, 1000)
+
+
 def test_faster_filters_run_first_but_never_past_a_mapper():
     what = recipe("text_length_filter", "words_num_filter", "clean_links_mapper", "character_repetition_filter")
-    (segment,) = segments_of(what, {0: 100.0, 1: 900.0, 3: 5000.0})
+    (segment,) = segments_of(what, rates({0: 100.0, 1: 900.0, 3: 5000.0}))
     assert segment.stages[0].operators == [1, 0, 2, 3]
-    (as_written,) = segments_of(what, {0: 100.0})
+    (as_written,) = segments_of(what, rates({0: 100.0}))
     assert as_written.stages[0].operators == [0, 1, 2, 3]
-    (kept,) = segments_of(replace(what, options=Options(reorder=False)), {0: 100.0, 1: 900.0})
+    (kept,) = segments_of(replace(what, options=Options(reorder=False)), rates({0: 100.0, 1: 900.0}))
     assert kept.stages[0].operators == [0, 1, 2, 3]
 
 
 def test_operators_that_see_all_rows_end_segments():
     what = recipe("text_length_filter", "document_deduplicator", "clean_links_mapper", "image_deduplicator")
-    found = [(one.stages[0].operators, one.decides) for one in segments_of(what, {})]
+    found = [(one.stages[0].operators, one.decides) for one in segments_of(what)]
     assert found == [([0], 1), ([2], 3), ([], None)]
 
 
 def test_another_resource_begins_a_stage(monkeypatch):
     what = recipe("text_length_filter", "clean_links_mapper", "words_num_filter")
     monkeypatch.setattr(type(what.steps[1].operator), "resources", Resources(gpus=1))
-    (segment,) = segments_of(what, {})
+    (segment,) = segments_of(what)
     assert [(stage.operators, stage.pool) for stage in segment.stages] == [([0], "cpu"), ([1], "gpu"), ([2], "cpu")]
     with pytest.raises(RecipeError, match="clean_links_mapper needs a GPU, and there is none"):
         refuse_impossible(what, gpus=0, memory=None, columns=["text"])
@@ -62,7 +67,7 @@ def test_blocks_depend_on_the_input_alone():
 
 
 def test_a_plan_reads_back_as_it_was_written():
-    plan = make_plan(recipe("text_length_filter", "document_deduplicator"), [], 10, {0: 2.0})
+    plan = make_plan(recipe("text_length_filter", "document_deduplicator"), [], 10, rates({0: 2.0}))
     assert Plan.from_dict(plan.to_dict()) == plan
     with pytest.raises(ValueError, match="is of version 99"):
         Plan.from_dict({**plan.to_dict(), "version": 99})
@@ -91,3 +96,14 @@ def test_a_plan_refuses_columns_that_an_unconverted_input_lacks(tmp_path, name):
     with pytest.raises(RecipeError, match="reads the column 'txt', which the input does not have; did you mean 'text'"):
         describe(replace(what, roles=Roles(text="txt")))
     assert sorted(tmp_path.iterdir()) == before
+
+
+def test_json_lines_may_have_columns_that_appear_late(tmp_path):
+    with jinx.Writer(tmp_path / "in.jinx") as writer:
+        writer.write_many({"text": "early"} if n < 299 else {"late": "x"} for n in range(300))
+    for name in ("in.jsonl", "in.parquet"):
+        jinx.convert(tmp_path / "in.jinx", tmp_path / name)
+    what = replace(recipe("words_num_filter"), roles=Roles(text="late"), export=Export(str(tmp_path / "out")))
+    describe(replace(what, sources=(SourceSpec(str(tmp_path / "in.jsonl")),)))
+    with pytest.raises(RecipeError, match="reads the column 'txt', which the input does not have"):
+        describe(replace(what, sources=(SourceSpec(str(tmp_path / "in.parquet")),), roles=Roles(text="txt")))

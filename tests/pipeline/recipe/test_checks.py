@@ -57,6 +57,12 @@ def test_options_of_a_recipe(flow):
         recipe_of({"dataset": "in.jinx"}, engine="local", ray_address="x:1")
 
 
+def test_seeds_have_64_bits(flow):
+    with pytest.raises(ValueError, match=r"seed is at most 2\*\*64 - 1, not 18446744073709551616"):
+        flow.process(jp.ops.Shuffle()).export("out", seed=1 << 64)
+    assert flow.process(jp.ops.Shuffle()).export("out", seed=(1 << 64) - 1).ok
+
+
 def test_a_trial_prints_json(flow, capsys):
     assert run(["run", "recipe.yaml", "--limit", "5", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)

@@ -2,6 +2,7 @@
 
 import sys
 from dataclasses import MISSING, Field, fields
+from inspect import cleandoc
 from typing import Any, get_type_hints
 
 import click
@@ -44,7 +45,7 @@ def described(name: str) -> dict[str, Any]:
 
     cls: Any = operator_class(name)
     hints = get_type_hints(cls)
-    text = (cls.__doc__ or "").strip()
+    text = cleandoc(cls.__doc__ or "")
     return {
         "name": name,
         "kind": cls.kind,

@@ -1,4 +1,4 @@
-"""The place of an output, looked at before any work: what stands in its way is said at once."""
+"""The place of an output, looked at before any work: what would prevent it is reported at once."""
 
 import os
 from pathlib import Path
@@ -41,6 +41,6 @@ def refuse_folder_of(path: Path) -> None:
     """
     folder = path.absolute().parent
     if not folder.is_dir():
-        raise FileNotFoundError(f"{folder}: there is no such directory; create it first")
+        raise FileNotFoundError(f"{folder}: no such directory; create it first")
     if not os.access(folder, os.W_OK | os.X_OK):
         raise PermissionError(f"{folder}: this directory cannot be written")

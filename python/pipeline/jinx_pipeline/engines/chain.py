@@ -12,6 +12,7 @@ from jinx_pipeline.commit.ledger import BadRow, OperatorFigures
 from jinx_pipeline.engines.trace import traced
 from jinx_pipeline.operators.base import Operator
 from jinx_pipeline.operators.batch import Batch
+from jinx_pipeline.operators.busy import seconds_to_wait
 from jinx_pipeline.operators.context import Context
 from jinx_pipeline.plan.stage import Stage
 
@@ -143,7 +144,7 @@ def raise_if_not_of_rows(error: BaseException) -> None:
         raise error
     wait = getattr(error, "retry_after", None)
     if isinstance(wait, int | float):
-        raise ThrottledError(float(wait)) from error
+        raise ThrottledError(seconds_to_wait(wait)) from error
 
 
 def concerns_all_rows(error: BaseException) -> bool:

@@ -2,13 +2,13 @@
 
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
 from jinx._sizes import parse_size
 from jinx_pipeline.commit.work_dir import WorkDir
-from jinx_pipeline.engines.local import LocalWorkers, usable_cores, usable_memory, visible_gpus
+from jinx_pipeline.engines.local import LocalWorkers, memory_share, usable_cores, visible_gpus
 from jinx_pipeline.engines.pandas_import import is_spared
 from jinx_pipeline.engines.ray_cluster import Cluster, Room, connected, storage_check
 from jinx_pipeline.engines.ray_workers import RayWorkers
@@ -25,6 +25,10 @@ class Engine(Protocol):
 
     def memory(self) -> int | None:
         """Bytes of its own that one worker may use; None: no limit."""
+        ...
+
+    def fitted(self, worker_bytes: int | None) -> "Engine":
+        """The engine with no more workers than fit into memory, each with so much; None: nothing is known of that."""
         ...
 
     def workers(self, work_dir: WorkDir, paths: tuple[str, ...], modules: list[str]) -> Workers:
@@ -45,15 +49,22 @@ def opened_engine(options: Options) -> Generator[Engine]:
 @dataclass(frozen=True)
 class _Local:
     options: Options
+    worker_bytes: int | None = None
 
     def counts(self) -> dict[str, int]:
-        return {"cpu": self.options.workers or usable_cores(), "gpu": len(visible_gpus())}
+        gpus = len(visible_gpus())
+        if self.options.workers is not None:
+            return {"cpu": self.options.workers, "gpu": gpus}
+        cores, total = usable_cores(), memory_share(self.options, 1)
+        if self.worker_bytes is not None and total is not None and self.options.memory is None:
+            cores = max(min(cores, total // self.worker_bytes - gpus), 1)
+        return {"cpu": cores, "gpu": gpus}
 
     def memory(self) -> int | None:
-        if self.options.memory is not None:
-            return parse_size(self.options.memory)
-        total = usable_memory()
-        return None if total is None else int(total * 0.9 / max(sum(self.counts().values()), 1))
+        return memory_share(self.options, sum(self.counts().values()))
+
+    def fitted(self, worker_bytes: int | None) -> Engine:
+        return replace(self, worker_bytes=worker_bytes)
 
     def workers(self, work_dir: WorkDir, paths: tuple[str, ...], modules: list[str]) -> Workers:
         del paths  # one machine sees them, or none
@@ -70,12 +81,16 @@ class _Local:
 class _OnRay:
     options: Options
     cluster: Cluster
+    worker_bytes: int | None = None
 
     def counts(self) -> Mapping[str, int]:
         return Room(self.cluster, self._needs(), self.options.workers)
 
     def memory(self) -> int | None:
         return None if self.options.memory is None else parse_size(self.options.memory)
+
+    def fitted(self, worker_bytes: int | None) -> Engine:
+        return replace(self, worker_bytes=worker_bytes)
 
     def workers(self, work_dir: WorkDir, paths: tuple[str, ...], modules: list[str]) -> Workers:
         del modules  # its workers run what else is installed there
@@ -88,7 +103,7 @@ class _OnRay:
 
     def _needs(self) -> Mapping[str, Mapping[str, float]]:
         needs: dict[str, float] = {"CPU": self.options.threads, **self.options.ray_resources}
-        memory = self.memory()
+        memory = self.memory() or self.worker_bytes
         if memory is not None:
             needs.setdefault("memory", memory)
         return {"cpu": needs, "gpu": {**needs, "GPU": 1}}

@@ -11,10 +11,12 @@ from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
 
+from jinx._sizes import parse_size
 from jinx_pipeline.engines.at_work import AtWork, shared_file
 from jinx_pipeline.engines.task_runner import event_of
 from jinx_pipeline.engines.workers import Died, Event, Request
 from jinx_pipeline.plan.stage import pickled
+from jinx_pipeline.recipe.model import Options
 from jinx_pipeline.schedule.task import Cause
 
 _WATCH_SECONDS = 0.1
@@ -64,7 +66,7 @@ class LocalWorkers:
         files: tuple[str, ...] = (),
         spare_pandas: bool = False,
     ) -> None:
-        self._log = log
+        self.log = log
         self._memory_limit = memory_limit
         self._threads = threads
         self._files = files
@@ -96,7 +98,7 @@ class LocalWorkers:
         }
         try:
             busy_with = AtWork(at_work)
-            with self._log.open("ab") as log:
+            with self.log.open("ab") as log:
                 process = subprocess.Popen(  # noqa: S603 - our own module
                     [sys.executable, "-m", "jinx_pipeline.worker", *map(str, inherited)],
                     pass_fds=inherited,
@@ -245,3 +247,11 @@ def usable_memory() -> int | None:
         limit = "max"
     total = os.sysconf("SC_PHYS_PAGES") * _PAGE
     return min(int(limit), total) if limit.isdigit() else total
+
+
+def memory_share(options: Options, workers: int) -> int | None:
+    """Bytes that one of so many workers may use; None if there is no limit."""
+    if options.memory is not None:
+        return parse_size(options.memory)
+    total = usable_memory()
+    return None if total is None else int(total * 0.9 / workers)

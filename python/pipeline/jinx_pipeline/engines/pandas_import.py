@@ -1,4 +1,4 @@
-"""pyarrow looks for pandas when it first converts a list, whoever needs it; in each worker that is 0.3 s and 27 MB."""
+"""pyarrow looks for pandas when it first converts a list, even if nobody needs it: 0.3 s and 27 MB in each worker."""
 
 import sys
 from importlib.abc import MetaPathFinder

@@ -9,9 +9,11 @@ from typing import Any
 from jinx_pipeline.commit.ledger import Receipt
 from jinx_pipeline.engines.chain import ThrottledError, concerns_all_rows
 from jinx_pipeline.engines.freed_memory import keep_freed_memory
+from jinx_pipeline.engines.run_probe import run_probe
 from jinx_pipeline.engines.run_task import run_task
 from jinx_pipeline.engines.workers import Event, Failed, Finished, Hopeless, Ready
 from jinx_pipeline.operators.context import Context
+from jinx_pipeline.plan.probe import Probe
 from jinx_pipeline.plan.source import SourceCache
 from jinx_pipeline.schedule.task import Cause
 from jinx_pipeline.shuffle.phase import Phase, run_phase
@@ -72,9 +74,12 @@ class TaskRunner:
     def _receipt(self, stage: Any, source: Any, task: Any, path: Path) -> Receipt:
         if isinstance(stage, Phase):
             return run_phase(stage, source, task, path, busy_with=self._busy_with)
+        device = "cuda:0" if os.environ.get("CUDA_VISIBLE_DEVICES") else "cpu"
+        if isinstance(stage, Probe):
+            return run_probe(stage, self._sources.get(source), path, device, self._busy_with)
         ctx = Context(
             seed=stage.seed,
-            device="cuda:0" if os.environ.get("CUDA_VISIBLE_DEVICES") else "cpu",
+            device=device,
             threads=stage.threads,
             media_dir=stage.media_dir,
             answers_dir=stage.answers_dir,

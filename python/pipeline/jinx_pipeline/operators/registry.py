@@ -110,7 +110,7 @@ def load_file(path: str | Path) -> list[str]:
     """Run a Python file that the user named, and return the names of the operators that it registers.
 
     Raises:
-        FileNotFoundError: There is no such file.
+        FileNotFoundError: The file does not exist.
     """
     file = Path(path).resolve()
     if not file.is_file():

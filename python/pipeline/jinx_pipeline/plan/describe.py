@@ -1,6 +1,7 @@
 """A plan in words, made without writing anything."""
 
 import os
+from dataclasses import asdict
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
@@ -8,10 +9,10 @@ from typing import Any
 import jinx
 from jinx._sizes import natural_size
 from jinx_pipeline.operators.keyed import Divided
-from jinx_pipeline.plan.inputs import columns_of_first_samples, named_at, needs_conversion, refuse_input_as_output
+from jinx_pipeline.plan.inputs import columns_told_by, named_at, needs_conversion, refuse_input_as_output
 from jinx_pipeline.plan.media_root import with_media_root
 from jinx_pipeline.plan.planner import SegmentPlan, block_rows, cut, refuse_impossible, segments_of
-from jinx_pipeline.plan.probe import probe_rates
+from jinx_pipeline.plan.probe import Findings, worker_bytes
 from jinx_pipeline.plan.source import OpenSource, Source
 from jinx_pipeline.recipe.model import Recipe
 
@@ -26,6 +27,7 @@ def describe(recipe: Recipe) -> dict[str, Any]:
         RecipeError: It can never run.
     """
     from jinx_pipeline.engines.engine import opened_engine
+    from jinx_pipeline.engines.probing import probed
     from jinx_pipeline.run import work_dir_of
 
     recipe = with_media_root(recipe)
@@ -34,19 +36,21 @@ def describe(recipe: Recipe) -> dict[str, Any]:
         with named_at(place):
             inputs.append(_input(source.path))
     ready = [one for one in inputs if not one["converted"]]
-    rates: dict[int, float] = {}
     refuse_input_as_output(recipe, [one["path"] for one in ready])
-    with opened_engine(recipe.options) as engine:
-        counts, limit = engine.counts(), engine.memory()
-    opened = OpenSource(Source(tuple(str(Path(one["path"]).absolute()) for one in ready))) if ready else None
-    shown = set(opened.dataset.column_names) if opened is not None else set[str]()
-    seen = [columns_of_first_samples(one["path"]) for one in inputs if one["converted"]]
+    source = Source(tuple(str(Path(one["path"]).absolute()) for one in ready)) if ready else None
+    shown = set(OpenSource(source).dataset.column_names) if source is not None else set[str]()
+    seen = [columns_told_by(one["path"]) for one in inputs if one["converted"]]
     columns = None if None in seen else sorted(shown.union(*filter(None, seen)))
-    # An input without samples has no columns, and nothing to refuse.
-    refuse_impossible(recipe, gpus=counts["gpu"], memory=limit, columns=columns or None)
-    if opened is not None and len(ready) == len(inputs):
-        rates = probe_rates(recipe, opened)
-    segments = segments_of(recipe, rates)
+    with opened_engine(recipe.options) as engine:
+        fitted = engine.fitted(worker_bytes(recipe))
+        # An input without samples has no columns, and nothing to refuse.
+        refuse_impossible(recipe, gpus=fitted.counts()["gpu"], memory=fitted.memory(), columns=columns or None)
+        findings = Findings()
+        if source is not None and len(ready) == len(inputs):
+            findings = probed(recipe, source, sum(one["rows"] for one in ready))
+            fitted = engine.fitted(worker_bytes(recipe, findings))
+        counts, limit = dict(fitted.counts()), fitted.memory()
+    segments = segments_of(recipe, findings, limit)
     rows = sum(one["rows"] or 0 for one in inputs)
     size = sum(one["bytes"] for one in inputs)
     per_block = recipe.options.block_rows or block_rows(rows, size / rows if rows else 1.0)
@@ -58,7 +62,8 @@ def describe(recipe: Recipe) -> dict[str, Any]:
         "workers": counts,
         "worker_memory": limit,
         "work_dir": str(work_dir_of(recipe)),
-        "rates": rates,
+        "probe": {place: asdict(one) for place, one in findings.operators.items()},
+        "worker_needs": worker_bytes(recipe, findings),
         "segments": [_segment(recipe, one) for one in segments],
     }
     facts["lines"] = _lines(recipe, facts)
@@ -102,7 +107,8 @@ def _lines(recipe: Recipe, facts: dict[str, Any]) -> list[str]:
     workers = ", ".join(f"{count} {pool}" for pool, count in facts["workers"].items() if count)
     memory = facts["worker_memory"]
     limit = f", each up to {natural_size(memory)} of memory" if memory is not None else ""
-    lines.append(f"workers    {workers}{limit}")
+    needs = facts["worker_needs"]
+    lines.append(f"workers    {workers}{limit}{f'; needs {natural_size(needs)}' if needs is not None else ''}")
     for number, segment in enumerate(facts["segments"], start=1):
         for stage in segment["stages"]:
             names = " + ".join(stage["operators"]) or "rows as they are"
@@ -111,8 +117,11 @@ def _lines(recipe: Recipe, facts: dict[str, Any]) -> list[str]:
         if segment["ends_with"]:
             where = "keys in shares, on the workers" if segment["is_divided"] else "in the driver"
             lines.append(f"           then over all rows: {segment['ends_with']}  [{where}]")
-    for place, rate in facts["rates"].items():
-        lines.append(f"probe      {recipe.steps[place].operator.name}: {rate:,.0f} samples/s")
+    for place, one in facts["probe"].items():
+        taken = f"{natural_size(one['row_bytes'])} of memory a sample, {natural_size(one['held_bytes'])} held"
+        lines.append(
+            f"probe      {recipe.steps[place].operator.name}: {one['rows_per_second']:,.0f} samples/s, {taken}"
+        )
     if recipe.export is not None:
         copies = (
             "copies no sample"

@@ -7,7 +7,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from glob import glob
 from hashlib import sha256
-from itertools import islice, zip_longest
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -69,7 +69,7 @@ def find_inputs(recipe: Recipe, inputs_dir: Path) -> list[Input]:
 
 @contextmanager
 def named_at(place: Place | None) -> Generator[None]:
-    """Put the place of a source before the message that there is no such file."""
+    """Put the place of a source before the message that the file does not exist."""
     try:
         yield
     except FileNotFoundError as error:
@@ -86,7 +86,7 @@ def find_input(source: SourceSpec, inputs_dir: Path) -> Input:
         inputs_dir: Where converted inputs are kept, by fingerprint.
 
     Raises:
-        FileNotFoundError: There is no such file; the message names the nearest one.
+        FileNotFoundError: The file does not exist; the message names the nearest one.
         JinxError: It cannot be read.
     """
     if not needs_conversion(source.path):
@@ -108,7 +108,7 @@ def content_of(path: str) -> dict[str, Any]:
     """What a source holds, told without converting it: another file, or the same file changed, gives another value.
 
     Raises:
-        FileNotFoundError: There is no such file.
+        FileNotFoundError: The file does not exist.
         JinxError: It cannot be read.
     """
     if not needs_conversion(path):
@@ -132,20 +132,23 @@ def needs_conversion(path: str) -> bool:
     return False
 
 
-def columns_of_first_samples(path: str) -> set[str] | None:
-    """The columns of a source that is converted first, as far as its first samples have them.
+def columns_told_by(path: str) -> set[str] | None:
+    """The columns of a source that is converted first, where a look at its first samples tells all of them.
 
     Returns:
-        The names; None if no sample can be read, or only over a network.
+        The names; None if later samples may have others, no sample can be read, or only over a network.
     """
     if "://" in path:
         return None
     names: set[str] = set()
     # A sample that cannot be read costs that sample alone when the source is converted.
     with suppress(JinxError):
-        for sample in islice(jinx.stream(path), _FIRST_SAMPLES):
+        for number, sample in enumerate(jinx.stream(path)):
+            if number == _FIRST_SAMPLES:
+                return names if path.lower().endswith(".parquet") else None
             names.update(sample)
-    return names or None
+        return names or None
+    return None
 
 
 def _rejected(path: Path) -> list[Rejected]:

@@ -19,7 +19,9 @@ def _folder(path: str) -> Path | None:
     if "://" in path:
         return None
     found = Path(path).absolute()
-    for part in (found, *found.parents):
+    if found.exists():
+        return found if found.is_dir() else found.parent
+    for part in found.parents:
         if not any(one in part.name for one in "*?[") and part.is_dir():
             return part
     return None

@@ -1,7 +1,8 @@
 """The plan: which operators run together, on which blocks; fixed once, so that resume and every engine agree."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field
+from itertools import groupby
 from typing import Any
 
 from jinx._suggest import some_of
@@ -10,11 +11,12 @@ from jinx_pipeline.operators.filter import Filter
 from jinx_pipeline.operators.join.taken import ColumnTakenError
 from jinx_pipeline.operators.keyed import Divided, Edits, Keyed
 from jinx_pipeline.plan.inputs import Input
+from jinx_pipeline.plan.probe import Findings, findings_from
 from jinx_pipeline.plan.stage import Stage
 from jinx_pipeline.recipe.model import Export, Recipe
 from jinx_pipeline.recipe.places import Place, RecipeError
 
-VERSION = 1
+VERSION = 2
 GLOBAL_KINDS = frozenset({"deduplicator", "selector", "grouper", "aggregator", "join", "order"})
 BLOCK_BYTES = 64_000_000
 MAX_BLOCK_ROWS = 20_000
@@ -66,7 +68,7 @@ class Plan:
         blocks: Rows of each block of the first segment.
         rows_per_block: Of the blocks of all segments.
         segments: In order.
-        rates: Rows per second of each operator in the probe, by its place in the recipe.
+        findings: Of the probe.
     """
 
     recipe: dict[str, Any]
@@ -77,7 +79,7 @@ class Plan:
     blocks: list[int]
     rows_per_block: int
     segments: list[SegmentPlan]
-    rates: dict[int, float] = field(default_factory=dict[int, float])
+    findings: Findings = field(default_factory=Findings)
 
     def to_dict(self) -> dict[str, Any]:
         """For `plan.json`."""
@@ -90,7 +92,7 @@ class Plan:
             "rows": self.rows,
             "blocks": self.blocks,
             "rows_per_block": self.rows_per_block,
-            "rates": {str(place): rate for place, rate in self.rates.items()},
+            "findings": asdict(self.findings),
             "segments": [
                 {
                     "group": one.group,
@@ -126,19 +128,23 @@ class Plan:
             data["blocks"],
             data["rows_per_block"],
             segments,
-            {int(place): rate for place, rate in data["rates"].items()},
+            findings_from(data["findings"]),
         )
 
 
-def make_plan(recipe: Recipe, inputs: list[Input], rows: int, rates: dict[int, float]) -> Plan:
+def make_plan(
+    recipe: Recipe, inputs: list[Input], rows: int, findings: Findings | None = None, memory: int | None = None
+) -> Plan:
     """Divide a recipe into segments and stages, and its input into blocks.
 
     Args:
         recipe: It.
         inputs: The opened inputs.
         rows: Samples that are read of them.
-        rates: Rows per second of operators by place, as the probe measured them; those that lack are not moved.
+        findings: Of the probe.
+        memory: Bytes that a worker may use; None: no limit.
     """
+    findings = findings or Findings()
     total = sum(one.rows for one in inputs)
     mean = sum(one.bytes for one in inputs) / total if total else 1.0
     rows_per_block = recipe.options.block_rows or block_rows(rows, mean)
@@ -150,8 +156,8 @@ def make_plan(recipe: Recipe, inputs: list[Input], rows: int, rates: dict[int, f
         rows,
         cut(rows, rows_per_block),
         rows_per_block,
-        segments_of(recipe, rates),
-        rates,
+        segments_of(recipe, findings, memory),
+        findings,
     )
 
 
@@ -173,17 +179,23 @@ def cut(rows: int, rows_per_block: int) -> list[int]:
     return [min(rows_per_block, rows - first) for first in range(0, rows, rows_per_block)]
 
 
-def segments_of(recipe: Recipe, rates: dict[int, float]) -> list[SegmentPlan]:
-    """Segments between global operators; stages where resources change; filters that commute by their rates."""
+def segments_of(recipe: Recipe, findings: Findings | None = None, memory: int | None = None) -> list[SegmentPlan]:
+    """Segments between global operators; stages where resources change; filters that commute by their speed.
+
+    Args:
+        recipe: It.
+        findings: Of the probe; operators that lack in them are not moved.
+        memory: Bytes that a worker may use; None: no limit.
+    """
+    findings = findings or Findings()
     operators = [step.operator for step in recipe.steps]
     found: list[SegmentPlan] = []
     group: int | None = None
     chain: list[int] = []
 
     def close(decides: int | None) -> None:
-        found.append(
-            SegmentPlan(group, _stages(recipe, operators, _reordered(recipe, operators, chain, rates)), decides)
-        )
+        ordered = _reordered(recipe, operators, chain, findings)
+        found.append(SegmentPlan(group, _stages(recipe, operators, ordered, findings, memory), decides))
 
     for place, operator in enumerate(operators):
         if operator.kind not in GLOBAL_KINDS:
@@ -199,15 +211,16 @@ def segments_of(recipe: Recipe, rates: dict[int, float]) -> list[SegmentPlan]:
     return found
 
 
-def _reordered(recipe: Recipe, operators: list[Operator], chain: list[int], rates: dict[int, float]) -> list[int]:
+def _reordered(recipe: Recipe, operators: list[Operator], chain: list[int], findings: Findings) -> list[int]:
     """The fastest first within each run of filters that commute."""
     if not recipe.options.reorder:
         return list(chain)
+    rates = {place: one.rows_per_second for place, one in findings.operators.items()}
     ordered: list[int] = []
     run: list[int] = []
 
     def flush() -> None:
-        ordered.extend(sorted(run, key=lambda place: -rates.get(place, 0.0)) if all(p in rates for p in run) else run)
+        ordered.extend(sorted(run, key=lambda place: -rates[place]) if all(p in rates for p in run) else run)
         run.clear()
 
     for place in chain:
@@ -220,20 +233,15 @@ def _reordered(recipe: Recipe, operators: list[Operator], chain: list[int], rate
     return ordered
 
 
-def _stages(recipe: Recipe, operators: list[Operator], chain: list[int]) -> list[StagePlan]:
-    stages: list[StagePlan] = []
-    for place in chain:
-        pool = pool_of(operators[place])
-        if stages and stages[-1].pool == pool:
-            stages[-1].operators.append(place)
-        else:
-            stages.append(StagePlan([place], pool, 1))
-    stages = stages or [StagePlan([], "cpu", 1)]
-    return [replace(stage, batch_rows=_batch_rows(recipe, [operators[p] for p in stage.operators])) for stage in stages]
+def _stages(
+    recipe: Recipe, operators: list[Operator], chain: list[int], findings: Findings, memory: int | None
+) -> list[StagePlan]:
+    def stage(pool: str, places: list[int]) -> StagePlan:
+        most = min((operators[place].batch_size for place in places), default=1000)
+        return StagePlan(places, pool, recipe.options.batch_rows or findings.batch_rows(places, most, memory))
 
-
-def _batch_rows(recipe: Recipe, operators: list[Operator]) -> int:
-    return recipe.options.batch_rows or min((operator.batch_size for operator in operators), default=1000)
+    made = [stage(pool, list(places)) for pool, places in groupby(chain, lambda place: pool_of(operators[place]))]
+    return made or [stage("cpu", [])]
 
 
 def pool_of(operator: Operator) -> str:

@@ -1,39 +1,119 @@
-"""The probe: operators on a few rows, to learn how fast each is."""
+"""What the probe asks of a worker, what it tells of each operator, and the batches and workers that follow from it."""
 
-import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
 
-import numpy as np
-
-from jinx_pipeline.operators.batch import Batch
-from jinx_pipeline.operators.context import Context
-from jinx_pipeline.plan.source import OpenSource
+from jinx_pipeline.operators.base import Operator
+from jinx_pipeline.operators.kinds import FusedOp
+from jinx_pipeline.operators.script.script_splitter import ScriptSplitter
 from jinx_pipeline.recipe.model import Recipe
+from jinx_pipeline.sample.roles import Roles
 
-PROBE_ROWS = 256
+# A shorter input has been read before a probe is done.
+MIN_ROWS: Final = 2_000
+PROBE_ROWS: Final = 256
+# After these the samples are others than those of the input.
+_ENDS: Final = frozenset({"grouper", "aggregator", "join"})
+# Rows of the same input differ: a batch may need so many times what was measured.
+_HEADROOM: Final = 2
+# Texts that operators have changed in a block, until they are written.
+_BLOCK_BYTES: Final = 64_000_000
+# Operators that see fewer rows at once lose more time than a worker more would win.
+_FEW_ROWS: Final = 8
 
 
-def probe_rates(recipe: Recipe, source: OpenSource) -> dict[int, float]:
-    """Rows per second of the filters that could be reordered, by their place in the recipe.
+@dataclass(frozen=True)
+class Measured:
+    """What the probe has found out about an operator.
 
-    Each runs on the same seeded rows. One that fails on them has no rate, and is not moved.
+    Attributes:
+        rows_per_second: How fast one worker is with it.
+        row_bytes: Memory that it takes for each row of a batch.
+        held_bytes: Memory that it keeps: packages and models.
     """
-    runs = [place for place, step in enumerate(recipe.steps) if step.operator.commutes]
-    if len(runs) < 2 or not len(source):  # noqa: PLR2004 - one filter has no order
-        return {}
-    rows = min(PROBE_ROWS, len(source))
-    chosen = np.sort(np.random.default_rng(recipe.options.seed).choice(len(source), size=rows, replace=False))
-    positions = np.concatenate([source.positions(int(at), 1) for at in chosen])
-    ctx = Context(seed=recipe.options.seed, threads=recipe.options.threads)
-    rates: dict[int, float] = {}
-    for place in runs:
-        operator = recipe.steps[place].operator
-        try:
-            # The first call imports packages and loads models.
-            operator.mark(Batch(source.dataset, positions[:1], recipe.roles), ctx)
-            batch = Batch(source.dataset, positions, recipe.roles, ids=source.ids(positions))
-            started = time.perf_counter()
-            operator.mark(batch, ctx)
-        except Exception:  # noqa: BLE001, S112 - the run will say what is wrong with which row
-            continue
-        rates[place] = round(rows / max(time.perf_counter() - started, 1e-9), 1)
-    return rates
+
+    rows_per_second: float
+    row_bytes: int
+    held_bytes: int
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What the probe has found out.
+
+    Attributes:
+        operators: By the place of the operator in the recipe; those that failed on a row, or ended the process, lack.
+        start_bytes: Memory of a worker that has run nothing yet; 0: nothing was measured.
+    """
+
+    operators: Mapping[int, Measured] = field(default_factory=dict[int, Measured])
+    start_bytes: int = 0
+
+    @property
+    def least_bytes(self) -> int:
+        """Memory that every worker needs: all that operators hold, and a small batch; 0: nothing was measured."""
+        return self._needed(list(self.operators), _FEW_ROWS) if self.start_bytes else 0
+
+    def batch_rows(self, places: Sequence[int], most: int, memory: int | None) -> int:
+        """How many rows some operators see at once.
+
+        Args:
+            places: Of the operators in the recipe.
+            most: How many they take well.
+            memory: Bytes that a worker may use; None: no limit.
+        """
+        rows = most
+        while memory is not None and rows >= 2 * _FEW_ROWS and self._needed(places, rows) > memory:
+            rows //= 2
+        return rows
+
+    def _needed(self, places: Sequence[int], rows: int) -> int:
+        """Bytes of memory of a worker that runs these operators on batches of so many rows."""
+        row_bytes = sum(one.row_bytes for place, one in self.operators.items() if place in places)
+        held = sum(one.held_bytes for one in self.operators.values())
+        return self.start_bytes + held + _BLOCK_BYTES + _HEADROOM * rows * row_bytes
+
+
+@dataclass(frozen=True)
+class Probe:
+    """Operators that a worker is to run on a few rows, one after another, and measure.
+
+    Attributes:
+        operators: In the order of the recipe.
+        numbers: The place of each in the recipe.
+        roles: Where texts and media are.
+        memory: Bytes that the worker may use; None: no limit.
+        seed: Of the run; it chooses the rows, too.
+        threads: Of one worker.
+    """
+
+    operators: list[Operator]
+    numbers: list[int]
+    roles: Roles
+    memory: int | None
+    seed: int
+    threads: int
+
+
+def probed_places(recipe: Recipe) -> list[int]:
+    """The operators that the probe runs: each sees samples by themselves, and is no code of a user's script."""
+    found: list[int] = []
+    for place, step in enumerate(recipe.steps):
+        if step.operator.kind in _ENDS:
+            break
+        if step.operator.kind in FusedOp.LOCAL and not isinstance(step.operator, ScriptSplitter):
+            found.append(place)
+    return found
+
+
+def findings_from(data: Mapping[str, Any]) -> Findings:
+    """Findings from JSON, as `asdict` gives them."""
+    operators = {int(place): Measured(**one) for place, one in data["operators"].items()}
+    return Findings(operators, data["start_bytes"])
+
+
+def worker_bytes(recipe: Recipe, findings: Findings | None = None) -> int | None:
+    """Memory that every worker needs, as operators declare it or as it was measured; None: nothing is known."""
+    declared = max((step.operator.resources.memory for step in recipe.steps), default=0)
+    return max(declared, findings.least_bytes if findings is not None else 0) or None

@@ -27,5 +27,5 @@ def shipped_or_file(recipe: str) -> Path:
         return own
     near = hint(recipe.replace("_", "-"), [one.stem for one in _FOLDER.glob("*.yaml")])
     if near and not path.suffix:
-        raise FileNotFoundError(f"{recipe}: there is no such file or recipe{near}")
+        raise FileNotFoundError(f"{recipe}: no such file or recipe{near}")
     return path

@@ -10,6 +10,7 @@ from jinx_pipeline.commit.publish import refuse_other_name
 from jinx_pipeline.commit.work_dir import publish_text
 from jinx_pipeline.operators.filter import Filter
 from jinx_pipeline.plan.inputs import content_of
+from jinx_pipeline.plan.media_root import with_media_root
 from jinx_pipeline.plan.planner import GLOBAL_KINDS
 from jinx_pipeline.recipe.model import Export, Recipe, SourceSpec
 from jinx_pipeline.run import Run, RunResult
@@ -68,7 +69,9 @@ def from_stats(recipe: Recipe, path: str) -> Recipe:
             f"the statistics in {path} are not of {names} as the recipe reads it: another input, other columns, or it "
             f"has changed; make them again with: jinx-pipeline analyze RECIPE --out {path}"
         )
-    return replace(recipe, sources=(SourceSpec(path),), source_places=(), known_stats=facts["statistics"])
+    # Media still lie where the recipe's own input is.
+    rooted = with_media_root(recipe)
+    return replace(rooted, sources=(SourceSpec(path),), source_places=(), known_stats=facts["statistics"])
 
 
 def _input_of(recipe: Recipe) -> dict[str, Any]:

@@ -238,7 +238,7 @@ pub fn parquet_batch() -> RecordBatch {
     batch_of([numbers(), times(), texts(), nested()].concat())
 }
 
-/// Every type that a Parquet file gives back as it went in, whoever reads it.
+/// Every type that a Parquet file gives back as it went in, with any reader.
 pub fn storable_batch() -> RecordBatch {
     let mut columns = [numbers(), times(), texts(), nested()].concat();
     columns.retain(|(name, _)| !["date64", "time_s", "ts_s"].contains(name));

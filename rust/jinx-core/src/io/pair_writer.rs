@@ -237,7 +237,7 @@ pub(crate) fn require_directory(directory: &Path) -> Result<()> {
     if directory.is_dir() {
         return Ok(());
     }
-    Err(Error::invalid("there is no such directory; create it first").in_file(directory))
+    Err(Error::invalid("no such directory; create it first").in_file(directory))
 }
 
 /// The target must not be a directory; a file may be there only if it may be replaced.

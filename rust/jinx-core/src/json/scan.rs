@@ -2,7 +2,7 @@
 //!
 //! A row is 1-5 kB of text of which a caller often wants one column: the scanner steps over strings with
 //! `memchr` and over lists and objects 64 bytes at a time, and stops where the caller stops. It checks only what it
-//! needs to stay inside the line; whoever converts a value parses it fully.
+//! needs to stay inside the line; the conversion of a value parses it fully.
 
 use crate::error::{Error, Result};
 use crate::json::blocks::{Block, Scan, Vectors, scanned};

@@ -364,7 +364,7 @@ impl DatasetWriter {
     ///
     /// # Errors
     /// Errors of reading and encoding the first rows; `Interrupted`.
-    pub fn form_of(&mut self, lines: &PlainLines<'_>, first: &[u64]) -> Result<Option<RowForm>> {
+    pub fn form_of<'l>(&mut self, lines: &'l PlainLines<'_>, first: &[u64]) -> Result<Option<RowForm<'l>>> {
         let Target::Pair(pair) = &self.target else { return Ok(None) };
         let Some(encoder) = self.encoders.first_mut().filter(|_| self.skip == 0) else { return Ok(None) };
         let form = RowForm::of(lines, first, &self.options, encoder)?;
@@ -377,7 +377,7 @@ impl DatasetWriter {
     /// Errors of making them and of `tell`; I/O errors. The writer is then broken.
     pub fn write_form(
         &mut self,
-        form: &RowForm,
+        form: &RowForm<'_>,
         blocks: (u64, &MakeBlock<'_>),
         tell: &mut dyn FnMut(u64) -> Result<()>,
     ) -> Result<()> {

@@ -128,8 +128,9 @@ impl PairBuilder {
     /// Appends one row.
     ///
     /// # Errors
-    /// I/O errors; the pair is then unusable.
+    /// `Invalid` after [`Self::place`], which writes all rows; I/O errors. The pair is then unusable.
     pub fn write(&mut self, row: EncodedRow) -> Result<()> {
+        self.require_open()?;
         let start = self.lines.len();
         let mut done = 0;
         for value in row.values {
@@ -185,6 +186,7 @@ impl PairBuilder {
     /// # Errors
     /// As [`Self::write`].
     pub(super) fn write_block(&mut self, block: &LineBlock) -> Result<()> {
+        self.require_open()?;
         self.flush_lines()?;
         self.write_main(&block.lines)?;
         let ends: Vec<u8> = block.ends.iter().flat_map(|end| (self.main_len + end).to_le_bytes()).collect();
@@ -221,6 +223,13 @@ impl PairBuilder {
                 self.admit(&encoded)?;
                 self.write(encoded)?;
             }
+        }
+        Ok(())
+    }
+
+    fn require_open(&self) -> Result<()> {
+        if self.arrays.is_some() {
+            return Err(Error::invalid("all rows of this file are written already"));
         }
         Ok(())
     }
@@ -293,7 +302,7 @@ impl PairBuilder {
     }
 
     /// Where rows of this form go, if nothing is written yet, and the footer has room for their names.
-    pub(super) fn layout_of(&self, form: &RowForm) -> Option<Layout> {
+    pub(super) fn layout_of(&self, form: &RowForm<'_>) -> Option<Layout> {
         let is_new = self.rows == 0 && self.side.len == 0 && self.side.allowed && self.options.view.is_none();
         let facts: Vec<Fact> = form.kinds.iter().map(|(fact, _)| fact.clone()).collect();
         let has_room = is_new && self.stats.admit(&facts, MAX_ROW_BYTES).is_ok();
@@ -306,7 +315,7 @@ impl PairBuilder {
     /// Errors of making a block and of `tell`; I/O errors. The pair is then unusable.
     pub(super) fn place(
         &mut self,
-        (form, layout): (&RowForm, &Layout),
+        (form, layout): (&RowForm<'_>, &Layout),
         threads: usize,
         (count, make): (u64, &MakeBlock<'_>),
         tell: &mut dyn FnMut(u64) -> Result<()>,

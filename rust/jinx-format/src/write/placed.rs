@@ -47,7 +47,7 @@ pub(super) struct Layout {
 
 impl Layout {
     /// `None` if an array is so small that it lies in the footer.
-    pub(super) fn of(form: &RowForm) -> Option<Self> {
+    pub(super) fn of(form: &RowForm<'_>) -> Option<Self> {
         // The index has an entry more than rows.
         let mut sizes =
             vec![(form.rows.checked_add(1)?.checked_mul(8)?, 64), (form.rows.checked_mul(8)?, 64)];
@@ -79,7 +79,7 @@ pub(super) struct Arrays {
 
 /// The files of a pair whose rows are being written.
 pub(super) struct PlacedFiles<'f> {
-    pub(super) form: &'f RowForm,
+    pub(super) form: &'f RowForm<'f>,
     pub(super) layout: &'f Layout,
     pub(super) main: File,
     pub(super) side: File,

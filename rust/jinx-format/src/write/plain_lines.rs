@@ -160,7 +160,6 @@ impl<'s> PlainLines<'s> {
         self.block
     }
 
-    /// The shard of a row, and the row's number in that shard.
     /// The length of a line.
     ///
     /// # Errors
@@ -170,6 +169,7 @@ impl<'s> PlainLines<'s> {
         self.shards[shard].bounds(row).map(|(start, end)| end - start)
     }
 
+    /// The shard of a row, and the row's number in that shard.
     pub(super) fn locate(&self, row: u64) -> Result<(usize, u64)> {
         if row >= self.len() {
             return Err(Error::invalid(format!("sample {row} of {}", self.len())));
@@ -191,7 +191,7 @@ impl<'s> PlainLines<'s> {
     /// The lines of `rows`; `None` if one of them may have another form in the output.
     ///
     /// # Errors
-    /// Errors of reading; `Corrupt` for a line that does not match its checksum.
+    /// As [`Self::lines`].
     pub(super) fn block(&self, rows: &[u64]) -> Result<Option<LineBlock>> {
         let places = rows.iter().map(|row| self.locate(*row)).collect::<Result<Vec<_>>>()?;
         let mut bounds = Vec::with_capacity(rows.len());
@@ -202,18 +202,21 @@ impl<'s> PlainLines<'s> {
             }
             bounds.push((start, end));
         }
-        let Some((lines, ends, hashes)) = self.lines(&places, &bounds)? else { return Ok(None) };
+        let (lines, ends, hashes) = self.lines(&places, &bounds)?;
         let (columns, kinds) = self.facts(&places)?;
         Ok(Some(LineBlock { lines, ends, hashes, columns, kinds }))
     }
 
     /// The lines, their ends, and their checksums.
+    ///
+    /// # Errors
+    /// Errors of reading; `Corrupt` for a line that does not match its checksum or the index.
     #[allow(clippy::type_complexity)]
     pub(super) fn lines(
         &self,
         places: &[(usize, u64)],
         bounds: &[(u64, u64)],
-    ) -> Result<Option<(Vec<u8>, Vec<u64>, Vec<u8>)>> {
+    ) -> Result<(Vec<u8>, Vec<u64>, Vec<u8>)> {
         let bytes = bounds.iter().map(|(start, end)| end - start).sum();
         let mut lines = Vec::with_capacity(to_usize(bytes, "the length of lines")?);
         let mut ends = Vec::with_capacity(bounds.len());
@@ -245,13 +248,14 @@ impl<'s> PlainLines<'s> {
                     return Err(self.shards[*shard].shard.here(Error::corrupt(what), *row));
                 }
                 if line.last() != Some(&b'\n') {
-                    return Ok(None);
+                    let what = "the line does not end where the index says";
+                    return Err(self.shards[*shard].shard.here(Error::corrupt(what), *row));
                 }
                 ends.push(to_u64(lines.len()));
                 hashes.extend_from_slice(&hash.to_le_bytes());
             }
         }
-        Ok(Some((lines, ends, hashes)))
+        Ok((lines, ends, hashes))
     }
 
     /// Reads the checksums and both ends of lines in a loop that does nothing else: the processor looks only some

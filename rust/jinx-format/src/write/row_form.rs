@@ -24,33 +24,68 @@ const BLOCK_BYTES: u64 = 512 << 10;
 /// Bits of a validity array lie in whole bytes if all blocks but the last have a multiple of 8 rows.
 pub(super) const UNIT_ROWS: u64 = 8;
 const MAX_BLOCK_UNITS: u64 = 1024;
-/// The names and columns of a footer are in the order in which they first occur, which the first rows show.
-const FIRST_ROWS: usize = 4096;
+/// The names and columns of a footer are in the order in which they first occur, which this many rows usually show.
+pub const FIRST_ROWS: u64 = 4096;
 
 /// The form of all rows of a pair.
 #[derive(Debug)]
-pub struct RowForm {
+pub struct RowForm<'l> {
     pub(super) rows: u64,
     /// In the order of the footer.
-    pub(super) columns: Vec<ColumnForm>,
+    pub(super) columns: Vec<ColumnForm<'l>>,
     /// A fact for each column and kind of value in the order of the footer, with the number of values.
     pub(super) kinds: Vec<(Fact, u64)>,
     block_rows: u64,
 }
 
 #[derive(Debug)]
-pub(super) struct ColumnForm {
+pub(super) struct ColumnForm<'l> {
     pub(super) path: Arc<Path>,
     pub(super) kind: IndexedType,
     pub(super) dtype: ColumnType,
     pub(super) has_missing: bool,
-    /// Its place among the columns of [`PlainLines`].
-    at: usize,
+    /// The cells of each shard that has some.
+    sources: Vec<Option<NumberColumn<'l>>>,
 }
 
-impl ColumnForm {
+impl ColumnForm<'_> {
     pub(super) fn width(&self) -> usize {
         width(self.dtype.name())
+    }
+
+    /// Appends the cells at `places`, after their validity if values are missing.
+    fn gather(&self, places: &[(usize, u64)], arrays: &mut Vec<Vec<u8>>) -> Result<()> {
+        if let [Some(source)] = self.sources.as_slice()
+            && source.dtype == self.dtype
+            && source.validity.is_none()
+        {
+            let cells = match self.width() {
+                1 => copied::<1>(source.data, places),
+                2 => copied::<2>(source.data, places),
+                4 => copied::<4>(source.data, places),
+                _ => copied::<8>(source.data, places),
+            };
+            arrays.push(cells.ok_or_else(|| Error::corrupt("a column with fewer cells than samples"))?);
+            return Ok(());
+        }
+        let (name, width) = (self.dtype.name(), self.width());
+        let mut validity = vec![0u8; places.len().div_ceil(8)];
+        let mut cells = Vec::with_capacity(places.len() * width);
+        for (i, (shard, row)) in places.iter().enumerate() {
+            let (tag, bits) = match &self.sources[*shard] {
+                Some(source) => source.cell(*row)?,
+                None => (MISSING, 0),
+            };
+            if tag != MISSING {
+                validity[i / 8] |= 1 << (i % 8);
+            }
+            cells.extend_from_slice(&cell(name, tag, bits).to_le_bytes()[..width]);
+        }
+        if self.has_missing {
+            arrays.push(validity);
+        }
+        arrays.push(cells);
+        Ok(())
     }
 }
 
@@ -65,14 +100,14 @@ pub struct LineArrays {
     pub arrays: Vec<Vec<u8>>,
 }
 
-impl RowForm {
-    /// The form of all rows of `lines` in an order that begins with `first`; `None` if it is not known before all rows
+impl<'l> RowForm<'l> {
+    /// The form of all rows of `lines` in an order that begins with `first`, of [`FIRST_ROWS`] rows or all; `None` if it is not known before all rows
     /// are written.
     ///
     /// # Errors
     /// Errors of reading and encoding the first rows; `Interrupted`.
     pub(super) fn of(
-        lines: &PlainLines<'_>,
+        lines: &'l PlainLines<'_>,
         first: &[u64],
         options: &WriteOptions,
         encoder: &mut RowEncoder,
@@ -88,14 +123,14 @@ impl RowForm {
         }
         let Some(columns) = columns_of(lines)? else { return Ok(None) };
         let kinds = kinds_of(lines)?;
-        let is_dropped = |column: &ColumnForm| {
+        let is_dropped = |column: &ColumnForm<'_>| {
             let mut there = kinds.iter().filter(|(fact, _)| fact.path == column.path);
             !there.all(|(fact, _)| may_hold(column.kind, false, fact.kind))
         };
         if columns.iter().any(is_dropped) {
             return Ok(None);
         }
-        in_order_of(lines, &first[..first.len().min(FIRST_ROWS)], columns, &kinds, encoder)
+        in_order_of(lines, first, columns, &kinds, encoder)
     }
 
     /// The number of arrays in [`LineArrays::arrays`].
@@ -124,13 +159,13 @@ impl RowForm {
 }
 
 /// The rows in which the first names and columns occur decide their order.
-fn in_order_of(
+fn in_order_of<'l>(
     lines: &PlainLines<'_>,
     first: &[u64],
-    columns: Vec<ColumnForm>,
+    columns: Vec<ColumnForm<'l>>,
     kinds: &[(Fact, u64)],
     encoder: &mut RowEncoder,
-) -> Result<Option<RowForm>> {
+) -> Result<Option<RowForm<'l>>> {
     let mut builder = ColumnBuilder::new(ColumnChoice::Default, PathBuf::new());
     let (mut ordered, mut seen) = (Vec::with_capacity(kinds.len()), HashSet::new());
     for row in first {
@@ -158,7 +193,7 @@ fn in_order_of(
     ordered.extend(
         kinds.iter().filter(|(fact, _)| !seen.contains(&(Arc::clone(&fact.path), fact.kind))).cloned(),
     );
-    let rank = |column: &ColumnForm| {
+    let rank = |column: &ColumnForm<'_>| {
         builder.names().position(|(path, kind)| *kind == column.kind && *path == column.path)
     };
     let mut columns = columns;
@@ -173,13 +208,13 @@ fn in_order_of(
 }
 
 /// The types of the columns with values; `None` if values of one have no common type.
-fn columns_of(lines: &PlainLines<'_>) -> Result<Option<Vec<ColumnForm>>> {
+fn columns_of<'l>(lines: &'l PlainLines<'_>) -> Result<Option<Vec<ColumnForm<'l>>>> {
     let mut forms = Vec::new();
     for (at, (path, kind)) in lines.columns.iter().enumerate() {
         interrupt::check()?;
-        let sources: Vec<_> = lines.shards.iter().filter_map(|shard| shard.cells(at)).collect();
+        let sources: Vec<_> = lines.shards.iter().map(|shard| shard.cells(at)).collect();
         let valid = lines.shards.iter().map(|shard| shard.valid(at)).sum::<Result<u64>>()?;
-        let is_all = |dtype| sources.iter().all(|source| source.dtype == dtype);
+        let is_all = |dtype| sources.iter().flatten().all(|source| source.dtype == dtype);
         let dtype = if is_all(ColumnType::Bool) {
             ColumnType::Bool
         } else if is_all(ColumnType::Float64) {
@@ -190,14 +225,14 @@ fn columns_of(lines: &PlainLines<'_>) -> Result<Option<Vec<ColumnForm>>> {
         };
         let has_missing = valid < lines.len();
         if valid > 0 {
-            forms.push(ColumnForm { path: Arc::clone(path), kind: *kind, dtype, has_missing, at });
+            forms.push(ColumnForm { path: Arc::clone(path), kind: *kind, dtype, has_missing, sources });
         }
     }
     Ok(Some(forms))
 }
 
 /// The type of a column with all integers of these. A missing one is stored as zero, which every type has.
-fn narrowest_of(sources: &[NumberColumn<'_>]) -> Option<ColumnType> {
+fn narrowest_of(sources: &[Option<NumberColumn<'_>>]) -> Option<ColumnType> {
     let (mut min, mut max) = (0i128, 0i128);
     macro_rules! widen {
         ($kind:ty, $data:expr) => {{
@@ -210,7 +245,7 @@ fn narrowest_of(sources: &[NumberColumn<'_>]) -> Option<ColumnType> {
             max = max.max(bounds.1.into());
         }};
     }
-    for source in sources {
+    for source in sources.iter().flatten() {
         match source.dtype {
             ColumnType::Int8 => widen!(i8, source.data),
             ColumnType::Int16 => widen!(i16, source.data),
@@ -247,17 +282,15 @@ impl PlainLines<'_> {
     ///
     /// # Errors
     /// Errors of reading; `Corrupt` for a line that does not match its checksum.
-    pub fn gather(&self, rows: &[u64], form: &RowForm) -> Result<LineArrays> {
+    pub fn gather(&self, rows: &[u64], form: &RowForm<'_>) -> Result<LineArrays> {
         let places = rows.iter().map(|row| self.locate(*row)).collect::<Result<Vec<_>>>()?;
         let bounds = places.iter().map(|(shard, row)| self.shards[*shard].bounds(*row));
         let bounds = bounds.collect::<Result<Vec<_>>>()?;
-        let Some((lines, ends, hashes)) = self.lines(&places, &bounds)? else {
-            return Err(Error::corrupt("a line that does not end where the index says"));
-        };
+        let (lines, ends, hashes) = self.lines(&places, &bounds)?;
         let mut arrays = Vec::with_capacity(form.arrays());
         arrays.push(hashes);
         for column in &form.columns {
-            self.gather_column(column, &places, &mut arrays)?;
+            column.gather(&places, &mut arrays)?;
         }
         Ok(LineArrays { lines, ends, arrays })
     }
@@ -283,46 +316,6 @@ impl PlainLines<'_> {
             let lines = shard.shard.main().slice(range.start, range.end.saturating_sub(range.start))?;
             touch(&lines, 0, to_u64(lines.len()), 1);
         }
-        Ok(())
-    }
-
-    fn gather_column(
-        &self,
-        column: &ColumnForm,
-        places: &[(usize, u64)],
-        arrays: &mut Vec<Vec<u8>>,
-    ) -> Result<()> {
-        let sources: Vec<_> = self.shards.iter().map(|shard| shard.cells(column.at)).collect();
-        if let [Some(source)] = sources.as_slice()
-            && source.dtype == column.dtype
-            && source.validity.is_none()
-        {
-            let cells = match column.width() {
-                1 => copied::<1>(source.data, places),
-                2 => copied::<2>(source.data, places),
-                4 => copied::<4>(source.data, places),
-                _ => copied::<8>(source.data, places),
-            };
-            arrays.push(cells.ok_or_else(|| Error::corrupt("a column with fewer cells than samples"))?);
-            return Ok(());
-        }
-        let (name, width) = (column.dtype.name(), column.width());
-        let mut validity = vec![0u8; places.len().div_ceil(8)];
-        let mut cells = Vec::with_capacity(places.len() * width);
-        for (i, (shard, row)) in places.iter().enumerate() {
-            let (tag, bits) = match &sources[*shard] {
-                Some(source) => source.cell(*row)?,
-                None => (MISSING, 0),
-            };
-            if tag != MISSING {
-                validity[i / 8] |= 1 << (i % 8);
-            }
-            cells.extend_from_slice(&cell(name, tag, bits).to_le_bytes()[..width]);
-        }
-        if column.has_missing {
-            arrays.push(validity);
-        }
-        arrays.push(cells);
         Ok(())
     }
 }

@@ -96,7 +96,7 @@ pub trait Rows: Send + Sync {
     /// The footer of a file as JSON text.
     ///
     /// # Errors
-    /// Read errors; `Invalid` if there is no such file.
+    /// Read errors; `Invalid` if the file does not exist.
     fn footer(&self, file: usize) -> Result<String>;
 
     /// # Errors

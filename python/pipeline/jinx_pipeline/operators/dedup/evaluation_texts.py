@@ -86,7 +86,7 @@ def stamp(path: str) -> list[Any]:
     """What changes when a file does.
 
     Raises:
-        FileNotFoundError: There is no such file.
+        FileNotFoundError: The file does not exist.
     """
     try:
         found = Path(path).stat()

@@ -69,7 +69,7 @@ class TextChunkMapper(Splitter):
         return np.array(parents, dtype=np.int64), children.with_texts_as(chunks)
 
     def _pieces(self, texts: pa.Array, ctx: Context) -> list[list[str]]:
-        """Each text cut at the pattern: what lies between matches, and the matches, in turn."""
+        """Each text cut at the pattern: what lies between matches, alternating with the matches."""
         if self.split_pattern is None:
             return [[text] for text in texts.to_pylist()]
         mark = "\x00"

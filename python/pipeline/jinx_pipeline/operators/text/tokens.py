@@ -22,7 +22,7 @@ def load_tokenizer(name: str, device: str) -> Any:
         device: Makes no difference.
 
     Raises:
-        FileNotFoundError: There is no such file.
+        FileNotFoundError: The file does not exist.
     """
     del device
     path = Path(name)

@@ -1,0 +1,88 @@
+"""The driver's part of the probe: workers of this machine, which may die of a row without any harm."""
+
+import json
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from jinx_pipeline.engines.local import LocalWorkers, memory_share, visible_gpus
+from jinx_pipeline.engines.pandas_import import is_spared
+from jinx_pipeline.engines.workers import Died, Event, Finished, Ready, Request
+from jinx_pipeline.plan.planner import pool_of
+from jinx_pipeline.plan.probe import MIN_ROWS, Findings, Probe, findings_from, probed_places
+from jinx_pipeline.plan.source import Source
+from jinx_pipeline.recipe.model import Recipe
+from jinx_pipeline.schedule.task import Task
+
+# Of all operators of a pool together; one that has not answered by then is not measured.
+_SECONDS = 60.0
+
+
+def probed(recipe: Recipe, source: Source, rows: int) -> Findings:
+    """Run the operators of a recipe on a few seeded rows, on this machine whatever the engine.
+
+    Args:
+        recipe: It.
+        source: Its inputs.
+        rows: How many rows that is; few are not worth a probe.
+
+    Returns:
+        What was measured; nothing of operators that fail, and of none if no worker answers.
+    """
+    places = probed_places(recipe)
+    if rows < MIN_ROWS or not places:
+        return Findings()
+    operators = [step.operator for step in recipe.steps]
+    memory = memory_share(recipe.options, 1)
+    with TemporaryDirectory(prefix="jinx-pipeline-") as folder:
+        workers = LocalWorkers(
+            Path(folder) / "workers.log",
+            memory_limit=memory,
+            threads=recipe.options.threads,
+            files=recipe.options.custom_operators,
+            spare_pandas=is_spared([type(one).__module__ for one in operators]),
+        )
+        try:
+            found = [
+                _of_pool(workers, pool, recipe, source, memory, [p for p in places if pool_of(operators[p]) == pool])
+                for pool in ("cpu", *(["gpu"] if visible_gpus() else []))
+            ]
+        finally:
+            workers.close()
+    measured = {place: one for findings in found for place, one in findings.operators.items()}
+    return Findings(dict(sorted(measured.items())), max(findings.start_bytes for findings in found))
+
+
+def _of_pool(  # noqa: PLR0917 - of one caller
+    workers: LocalWorkers, pool: str, recipe: Recipe, source: Source, memory: int | None, places: Sequence[int]
+) -> Findings:
+    """Measure operators in one worker; without the one in which it dies, in another."""
+    left, until = list(places), time.monotonic() + _SECONDS
+    while left:
+        operators = [recipe.steps[place].operator for place in left]
+        options = recipe.options
+        worker, key = workers.start(pool), f"{pool} {left}"
+        workers.load_stage(key, Probe(operators, left, recipe.roles, memory, options.seed, options.threads))
+        part = Path(workers.log).parent / f"{worker}.json"
+        event = _answer(workers, worker, Request(key, source, Task(0, 0, 0, 1), 0, str(part)), until)
+        if isinstance(event, Finished):
+            workers.kill(worker)
+            return findings_from(json.loads(part.read_text("utf-8")))
+        if not isinstance(event, Died) or not event.operator.isdigit():
+            break
+        left = [place for place in left if place != int(event.operator)]
+    return Findings()
+
+
+def _answer(workers: LocalWorkers, worker: str, request: Request, until: float) -> Event | None:
+    """What a worker answers to its one task; None if it does not in time."""
+    while time.monotonic() < until:
+        for event in workers.events(0.1):
+            if event.worker != worker:
+                continue
+            if not isinstance(event, Ready):
+                return event
+            workers.submit(worker, request)
+    workers.kill(worker)
+    return None

@@ -1,0 +1,116 @@
+"""The worker's part of the probe: each operator on a few rows, with its time and memory."""
+
+import json
+import time
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from threading import Event, Thread
+from typing import Any, Self
+
+import numpy as np
+
+from jinx_pipeline.commit.ledger import Receipt
+from jinx_pipeline.engines.chain import resident_bytes
+from jinx_pipeline.operators.base import Operator
+from jinx_pipeline.operators.batch import Batch
+from jinx_pipeline.operators.context import Context
+from jinx_pipeline.plan.probe import PROBE_ROWS, Findings, Measured, Probe
+from jinx_pipeline.plan.source import OpenSource
+
+# No operator is watched for much longer.
+_SECONDS = 0.5
+_LOOK_SECONDS = 0.002
+# Of the memory that a worker may use, so much is for the rows of one operator.
+_SHARE_OF_MEMORY = 0.25
+
+
+class _AskingNobody(Context):
+    """Services behind URLs cost money, and their time says nothing about this machine."""
+
+    def ask(self, url: str, *_: Any, **__: Any) -> Any:
+        raise PermissionError(f"the probe does not ask {url}")
+
+
+class _Peak:
+    """The largest memory of this process while it is entered, in bytes above that at its beginning."""
+
+    def __init__(self) -> None:
+        self._end = Event()
+        self._thread = Thread(target=self._watch, daemon=True)
+        self._before = self._most = resident_bytes()
+
+    @property
+    def bytes(self) -> int:
+        return self._most - self._before
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._end.set()
+        self._thread.join()
+        self._look()
+
+    def _watch(self) -> None:
+        while not self._end.wait(_LOOK_SECONDS):
+            self._look()
+
+    def _look(self) -> None:
+        self._most = max(self._most, resident_bytes())
+
+
+def run_probe(probe: Probe, source: OpenSource, path: Path, device: str, busy_with: Callable[[str], None]) -> Receipt:
+    """Measure operators; what is found is in the part, as JSON.
+
+    One that fails on the rows is left out of what is found: the run will say which row it is.
+
+    Args:
+        probe: The operators.
+        source: The input.
+        path: The part.
+        device: Where models run.
+        busy_with: Told the place of each operator in the recipe.
+    """
+    start = resident_bytes()
+    rows = min(PROBE_ROWS, len(source))
+    chosen = np.sort(np.random.default_rng(probe.seed).choice(len(source), size=rows, replace=False))
+    positions = np.concatenate([source.positions(int(at), 1) for at in chosen])
+    batch = Batch(source.dataset, positions, probe.roles, ids=source.ids(positions))
+    ctx = _AskingNobody(seed=probe.seed, device=device, threads=probe.threads)
+    found: dict[int, Measured] = {}
+    for number, operator in zip(probe.numbers, probe.operators, strict=True):
+        busy_with(str(number))
+        try:
+            made, found[number] = _measured(operator, batch, ctx, probe.memory)
+        except (Exception, SystemExit, KeyboardInterrupt):  # noqa: BLE001, S112 - as in `Chain.attempt`
+            continue
+        if len(made):
+            batch = made
+    path.write_text(json.dumps(asdict(Findings(found, start))), "utf-8")
+    return Receipt(part=path.name, rows_out=1)
+
+
+def _measured(operator: Operator, batch: Batch, ctx: Context, memory: int | None) -> tuple[Batch, Measured]:
+    """What an operator makes of as many rows as time and memory allow, with what it took."""
+    # By itself: what operators share, such as decoded images, counts for each of them.
+    batch, one = batch.forgotten(), batch.take([0]).forgotten()
+    before = resident_bytes()
+    operator.mark(one, ctx)  # imports packages and loads models
+    held = max(resident_bytes() - before, 0)
+    seconds, row_bytes, _ = _timed(operator, one.forgotten(), ctx)
+    most = _SECONDS / max(seconds, 1e-9)
+    if memory is not None and row_bytes:
+        most = min(most, memory * _SHARE_OF_MEMORY / row_bytes)
+    rows = min(max(int(most), 1), len(batch))
+    seconds, taken, made = _timed(operator, batch.take(range(rows)), ctx)
+    return made.forgotten(), Measured(round(rows / max(seconds, 1e-9), 1), taken // rows, held)
+
+
+def _timed(operator: Operator, batch: Batch, ctx: Context) -> tuple[float, int, Batch]:
+    with _Peak() as peak:
+        started = time.perf_counter()
+        made = operator.mark(batch, ctx)
+        seconds = time.perf_counter() - started
+    return seconds, peak.bytes, made

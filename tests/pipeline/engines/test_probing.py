@@ -1,0 +1,120 @@
+"""The probe: what it measures, what follows from it, and that none of it shows in the output."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+import jinx
+import jinx_pipeline as jp
+from jinx_pipeline.dataset import Dataset
+from jinx_pipeline.engines import engine, probing
+from jinx_pipeline.operators.script.function_op import function_operator
+from jinx_pipeline.plan.describe import describe
+from jinx_pipeline.plan.planner import segments_of
+from jinx_pipeline.plan.probe import Findings, Measured, worker_bytes
+from jinx_pipeline.plan.source import Source
+from jinx_pipeline.recipe.model import Export, Options, Recipe, SourceSpec, Step
+from jinx_pipeline.sample.roles import Roles
+from pipeline.made import digest, loaded_operators, write_input
+
+MB = 1_000_000
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    return write_input(tmp_path_factory.mktemp("data") / "in.jinx", 300)
+
+
+@pytest.fixture
+def probed_always(monkeypatch):
+    monkeypatch.setattr(probing, "MIN_ROWS", 1)
+
+
+def recipe(data, *operators, **options) -> Recipe:
+    files = (str(loaded_operators()),)
+    steps = tuple(Step(one) for one in operators)
+    return Recipe((SourceSpec(str(data)),), Roles(), steps, options=Options(custom_operators=files, **options))
+
+
+def probed(what: Recipe) -> Findings:
+    return probing.probed(what, Source((what.sources[0].path,)), 300)
+
+
+def test_each_operator_is_measured(data, probed_always):
+    loaded_operators()
+    greedy = jp.create("greedy_mapper", row_megabytes=1, held_megabytes=100)
+    found = probed(recipe(data, jp.ops.TextLengthFilter(), greedy, jp.ops.DocumentDeduplicator()))
+    assert set(found.operators) == {0, 1}
+    light, heavy = found.operators[0], found.operators[1]
+    assert heavy.row_bytes > 0.8 * MB > 8 * light.row_bytes
+    assert heavy.held_bytes > 80 * MB
+    assert found.start_bytes > 10 * MB
+    assert light.rows_per_second > heavy.rows_per_second > 0
+
+
+def test_a_row_that_ends_the_process_costs_one_measurement(data, probed_always):
+    loaded_operators()
+    killer = jp.create("fragile_mapper", kills=tuple(range(300)))
+    raising = jp.create("fragile_mapper", raises=tuple(range(300)))
+    found = probed(recipe(data, jp.ops.TextLengthFilter(), killer, raising, jp.ops.WordsNumFilter()))
+    assert set(found.operators) == {0, 3}
+
+
+def test_what_would_exceed_the_memory_limit_is_not_measured(data, probed_always):
+    loaded_operators()
+    hungry = jp.create("hungry_mapper", rows=tuple(range(300)), megabytes=400)
+    found = probed(recipe(data, jp.ops.TextLengthFilter(), hungry, memory="300MB"))
+    assert set(found.operators) == {0}
+
+
+def test_a_short_input_and_code_of_a_script_are_not_probed(data, monkeypatch):
+    assert probed(recipe(data, jp.ops.TextLengthFilter())) == Findings()
+    monkeypatch.setattr(probing, "MIN_ROWS", 1)
+    assert probed(recipe(data, function_operator(print))) == Findings()
+
+
+def test_batches_and_workers_fit_into_memory(monkeypatch):
+    what = recipe("in.jinx", jp.ops.TextLengthFilter(), jp.ops.WordsNumFilter())
+    found = Findings({0: Measured(10.0, MB, 0), 1: Measured(10.0, MB, 500 * MB)}, 36 * MB)
+    for memory, rows in ((None, 1000), (10_000 * MB, 1000), (1700 * MB, 250), (1 * MB, 15)):
+        (segment,) = segments_of(what, found, memory)
+        assert segment.stages[0].batch_rows == rows
+    # 36 + 500 + 64 for changed texts + twice 8 rows
+    assert worker_bytes(what, found) == 632 * MB
+    monkeypatch.setattr(engine, "usable_cores", lambda: 16)
+    monkeypatch.setattr(engine, "visible_gpus", list)
+    monkeypatch.setattr("jinx_pipeline.engines.local.usable_memory", lambda: 4000 * MB)
+    for options, cores, memory in (
+        (Options(), 5, 720 * MB),
+        (Options(workers=16), 16, 225 * MB),
+        (Options(memory="1GB"), 16, 1000 * MB),
+    ):
+        with engine.opened_engine(options) as one:
+            fitted = one.fitted(632 * MB)
+            assert (fitted.counts()["cpu"], fitted.memory()) == (cores, memory)
+
+
+def test_the_plan_keeps_what_was_measured_and_no_byte_depends_on_it(data, tmp_path, monkeypatch, probed_always):
+    steps = [jp.ops.TextLengthFilter(min_len=50), jp.ops.CleanLinksMapper(), jp.ops.WordsNumFilter()]
+    flow = Dataset.load(data).process(steps)
+    flow.export(tmp_path / "probed", workers=2)
+    plan = json.loads((tmp_path / "probed.work" / "plan.json").read_text())
+    assert set(plan["findings"]["operators"]) == {"0", "1", "2"}
+    tight = Findings({n: Measured(10.0 - n, 1000 * MB, 0) for n in range(3)}, MB)
+    monkeypatch.setattr("jinx_pipeline.run.probed", lambda *_: tight)
+    flow.export(tmp_path / "tight", workers=2)
+    plan = json.loads((tmp_path / "tight.work" / "plan.json").read_text())
+    assert plan["segments"][0]["stages"][0]["batch_rows"] == 15
+    assert digest(tmp_path / "tight") == digest(tmp_path / "probed")
+
+
+def test_plan_tells_what_was_measured(data, tmp_path, probed_always):
+    what = replace(recipe(data, jp.ops.TextLengthFilter()), export=Export(str(tmp_path / "out.jinx")))
+    facts = describe(what)
+    assert facts["probe"][0]["rows_per_second"] > 0
+    (line,) = [line for line in facts["lines"] if line.startswith("probe")]
+    assert "text_length_filter" in line
+    assert "of memory a sample" in line
+    assert not list(tmp_path.iterdir())
+    assert len(jinx.open(data)) == 300
