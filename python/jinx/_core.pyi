@@ -374,8 +374,11 @@ class SortKeys:
     def add_values(self, values: Sequence[Any]) -> None: ...
     def finish(self) -> tuple[Ordering, int]: ...
 
-def plan_order(samples: int, bytes: int, memory: int) -> tuple[int | None, int]:
-    """The number of runs (None: one pass), and the bytes of the temporary files."""
+def plan_order(samples: int, bytes: int, memory: int, values: tuple[int, Path] | None) -> tuple[int | None, int]:
+    """The number of runs (None: one pass), and the bytes of the temporary files.
+
+    `values`: the mean size of a sample's values in sidecars, and the largest sidecar; None for other formats.
+    """
 
 def reorder(
     target: Writer, reader: Reader, ordering: Ordering, plan: tuple[int | None, int, int], progress: Any

@@ -4,6 +4,7 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 from jinx import _core
@@ -97,7 +98,8 @@ def write(job: Job, ordering: _core.Ordering, *, missing: int = 0, seed: int | N
         saved = at(job.dataset, positions).save(job.out, overwrite=job.overwrite)
         return _result(job, saved, "view", temporary=0, missing=missing, seed=seed)
     stored = _stored_bytes(job.dataset, len(ordering))
-    runs, temporary = _core.plan_order(len(ordering), stored, job.memory)
+    values = _sidecar_values(job.dataset) if stored > job.memory else None
+    runs, temporary = _core.plan_order(len(ordering), stored, job.memory, values)
     require_space(job.out, stored + temporary)
     writer = _writer(job)
     try:
@@ -165,6 +167,16 @@ def _stored_bytes(dataset: Dataset, samples: int) -> int:
     there = sum(root.samples for root in roots)
     size = sum(_size(path) for path in files)
     return round(size * samples / there) if there else size
+
+
+def _sidecar_values(dataset: Dataset) -> tuple[int, Path] | None:
+    """About how many bytes of a sample lie in sidecars, and the largest of these; None for other formats."""
+    roots = dataset._roots()[0]
+    sidecars = {_core.sidecar_of(path) for root in roots if root.kind == "jinx" for path in root.paths}
+    sizes = {path: path.stat().st_size for path in sidecars if path}
+    if not sizes or any(root.kind != "jinx" for root in roots):
+        return None
+    return sum(sizes.values()) // max(1, sum(root.samples for root in roots)), max(sizes, key=sizes.__getitem__)
 
 
 def _size(path: str) -> int:

@@ -1,9 +1,13 @@
 //! Chooses how to move the samples to their new places: in one pass or in two.
 
+use crate::random_reads::are_cheap;
 use jinx_core::io::process_limits::max_open_files;
+use std::path::Path;
 
 /// If samples have at least this mean size, random reads cost little more than reading in order.
 const CHEAP_RANDOM_READ: u64 = 256 << 10;
+/// If samples have at least this much in sidecars on average, random reads may cost little more, depending on the disk.
+const FAIR_RANDOM_READ: u64 = 32 << 10;
 /// About how many bytes of lines and values a run buffers while it is written.
 const RUN_BUFFER: u64 = 8 << 20;
 /// Open files of a run: lines, values and two spools.
@@ -24,11 +28,26 @@ pub enum Plan {
     TwoPasses { runs: u64 },
 }
 
+/// The part of the samples that lies in sidecars.
+#[derive(Debug, Clone, Copy)]
+pub struct SidecarValues<'p> {
+    /// Bytes of one sample on average.
+    pub mean: u64,
+    /// The largest sidecar.
+    pub largest: &'p Path,
+}
+
 impl Plan {
-    /// Chooses the plan for `samples` samples with `bytes` bytes in total, using up to `memory` bytes.
-    pub fn choose(samples: u64, bytes: u64, memory: u64) -> Self {
+    /// Chooses the plan for `samples` samples with `bytes` bytes in total, using up to `memory` bytes. `values` is `None`
+    /// for samples in other formats. For values of medium size, this measures how fast the disk reads them at random.
+    pub fn choose(samples: u64, bytes: u64, memory: u64, values: Option<SidecarValues<'_>>) -> Self {
         let mean = bytes / samples.max(1);
         if bytes <= memory || mean >= CHEAP_RANDOM_READ || samples <= 1 {
+            return Self::OnePass;
+        }
+        if values.is_some_and(|values| {
+            values.mean >= FAIR_RANDOM_READ && are_cheap(values.largest, values.mean.min(CHEAP_RANDOM_READ))
+        }) {
             return Self::OnePass;
         }
         // Half of the memory is for the run that is read, the other half for buffers of the output.
@@ -57,19 +76,19 @@ mod tests {
 
     #[test]
     fn data_that_fit_and_large_samples_take_one_pass() {
-        assert_eq!(Plan::choose(1000, 64 * MB, 64 * MB), Plan::OnePass);
-        assert_eq!(Plan::choose(1000, 1000 * MB, 64 * MB), Plan::OnePass);
-        assert_eq!(Plan::choose(0, 0, 0), Plan::OnePass);
-        assert_eq!(Plan::choose(1, 100, 1), Plan::OnePass);
+        assert_eq!(Plan::choose(1000, 64 * MB, 64 * MB, None), Plan::OnePass);
+        assert_eq!(Plan::choose(1000, 1000 * MB, 64 * MB, None), Plan::OnePass);
+        assert_eq!(Plan::choose(0, 0, 0, None), Plan::OnePass);
+        assert_eq!(Plan::choose(1, 100, 1, None), Plan::OnePass);
         assert_eq!(Plan::OnePass.temporary_bytes(10, 1000), 0);
     }
 
     #[test]
     fn runs_fit_into_half_of_the_memory_as_far_as_their_number_allows() {
-        assert_eq!(Plan::choose(1_000_000, 256 * MB, 64 * MB), Plan::TwoPasses { runs: 8 });
-        assert_eq!(Plan::choose(1_000_000, 2560 * MB, 64 * MB), Plan::TwoPasses { runs: 8 });
-        assert_eq!(Plan::choose(1_000_000, 100 * MB, MB), Plan::TwoPasses { runs: 2 });
-        let Plan::TwoPasses { runs } = Plan::choose(u64::MAX, u64::MAX, 1 << 40) else { return };
+        assert_eq!(Plan::choose(1_000_000, 256 * MB, 64 * MB, None), Plan::TwoPasses { runs: 8 });
+        assert_eq!(Plan::choose(1_000_000, 2560 * MB, 64 * MB, None), Plan::TwoPasses { runs: 8 });
+        assert_eq!(Plan::choose(1_000_000, 100 * MB, MB, None), Plan::TwoPasses { runs: 2 });
+        let Plan::TwoPasses { runs } = Plan::choose(u64::MAX, u64::MAX, 1 << 40, None) else { return };
         assert!(runs <= max_open_files().unwrap_or(u64::MAX));
         assert_eq!(Plan::TwoPasses { runs: 2 }.temporary_bytes(10, 1000), 1160);
     }

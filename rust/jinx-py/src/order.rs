@@ -9,7 +9,8 @@ use jinx_core::num::to_u64;
 use jinx_core::{Error, Result};
 use jinx_format::fields::Measure;
 use jinx_order::{
-    ColumnKind, Direction, KeyBytes, KeyValue, Order, Permutation, Plan, Sorted, Sorter, StoredColumn,
+    ColumnKind, Direction, KeyBytes, KeyValue, Order, Permutation, Plan, SidecarValues, Sorted, Sorter,
+    StoredColumn,
 };
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
@@ -48,10 +49,20 @@ impl Ordering {
     }
 }
 
-/// The number of runs (None: one pass) and the bytes of the temporary files.
+/// The number of runs (None: one pass) and the bytes of the temporary files. `values`: the mean size of a sample's values
+/// in sidecars, and the largest sidecar; None for samples in other formats.
 #[pyfunction]
-pub fn plan_order(samples: u64, bytes: u64, memory: u64) -> (Option<u64>, u64) {
-    let plan = Plan::choose(samples, bytes, memory);
+pub fn plan_order(
+    py: Python<'_>,
+    samples: u64,
+    bytes: u64,
+    memory: u64,
+    values: Option<(u64, PathBuf)>,
+) -> (Option<u64>, u64) {
+    let plan = py.detach(|| {
+        let values = values.as_ref().map(|(mean, largest)| SidecarValues { mean: *mean, largest });
+        Plan::choose(samples, bytes, memory, values)
+    });
     let runs = match plan {
         Plan::OnePass => None,
         Plan::TwoPasses { runs } => Some(runs),

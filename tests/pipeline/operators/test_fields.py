@@ -128,7 +128,7 @@ def test_range():
     )
     assert numbers(percentiles, rows) == [2, 3]
     with pytest.raises(jp.ParameterError, match="give upper_percentile or upper_rank"):
-        jp.create("range_specified_field_selector", lower_rank=1)
+        jp.create("range_specified_field_selector", field_key="n", lower_rank=1)
 
 
 def test_tags():

@@ -2,12 +2,15 @@
 
 import random
 
+import numpy as np
+import pyarrow as pa
 import pytest
 
 import jinx
 import jinx_pipeline as jp
 from jinx_pipeline.operators.keyed import Keys
-from jinx_pipeline.operators.order import sort as sort_module
+from jinx_pipeline.operators.order import ranked
+from jinx_pipeline.operators.order.sort_keys import Edges
 
 RNG = random.Random(7)
 SAMPLES = [
@@ -62,7 +65,7 @@ def test_descending_reverses_all_keys(data, tmp_path):
 
 
 def test_many_samples_are_divided(monkeypatch):
-    monkeypatch.setattr(sort_module, "_ROWS_OF_A_SHARE", 30)
+    monkeypatch.setattr(ranked, "_ROWS_OF_A_SHARE", 30)
     tables = [jp.ops.Sort(by="text").signatures(jp.Batch(SAMPLES), jp.Context())]
     assert jp.ops.Sort(by="text").shares(Keys(tables, "")) == 14
     assert jp.ops.Sort(by="text").shares(Keys(tables, "", memory=256 * 20)) == 20
@@ -78,6 +81,22 @@ def test_numbers_and_strings_have_no_order(tmp_path, shares):
     tables = [operator.signatures(part, jp.Context()) for part in jp.Batch(samples).slices(2)]
     with pytest.raises(ValueError, match="'x' is a number in sample 1 and a string in sample 3"):
         found(operator, tables, shares, tmp_path)
+
+
+@pytest.mark.parametrize(
+    "shape", ["https://example.org/a/b/{}", "{}", "x" * 40 + "{}", "{}" + "y" * 9, "é" * 7 + "{}\0"]
+)
+def test_strings_are_divided_evenly_and_in_order_however_they_begin(shape):
+    texts = [shape.format(RNG.choice(["", "a", "ab", "\0", f"{RNG.randrange(10**9):09}"])) for _ in range(1000)]
+    texts += [shape.format(f"{RNG.randrange(10**9):09}") for _ in range(3000)]
+    RNG.shuffle(texts)
+    table = pa.table({"number_0": pa.nulls(4000, pa.float64()), "text_0": pa.array(texts, pa.large_string())})
+    tables = [table.slice(start, 100) for start in range(0, 4000, 100)]
+    edges = Edges.of(tables, 10, is_descending=False)
+    shares = np.concatenate([edges.share_of(one) for one in tables])
+    in_order = shares[np.argsort(np.array([text.encode() for text in texts], object), kind="stable")]
+    assert (np.diff(in_order) >= 0).all()
+    assert np.bincount(shares, minlength=10).max() < 1200  # of 4000, among which many are equal
 
 
 def test_what_is_no_key():

@@ -7,10 +7,10 @@ from pathlib import Path
 import jinx
 import jinx_pipeline as jp
 from jinx_pipeline.dataset import Dataset
+from jinx_pipeline.operators import equal_values
 from jinx_pipeline.operators.dedup import document_line_deduplicator, equal_keys
-from jinx_pipeline.operators.group import key_value_grouper
 from jinx_pipeline.operators.join import join
-from jinx_pipeline.operators.order import sort
+from jinx_pipeline.operators.order import ranked
 
 MENU = "Home | News | Contact"
 MORTAL = Path(__file__).with_name("mortal.py")
@@ -43,6 +43,9 @@ def steps(data: Path) -> list[tuple[str, dict]]:
         ("document_deduplicator", {}),
         ("document_minhash_deduplicator", {"num_permutations": 32}),
         ("join", {"path": str(data.with_name("ratings.jinx")), "on": "id", "how": "inner"}),
+        ("topk_specified_field_selector", {"field_key": "stars", "top_ratio": 0.97}),
+        ("range_specified_field_selector", {"field_key": "id", "lower_rank": 3, "upper_percentile": 0.98}),
+        ("frequency_specified_field_selector", {"field_key": "kind", "topk": 6}),
         ("sort", {"by": ["-len(text)", "-stars"]}),
         ("key_value_grouper", {"group_by_keys": ["kind"]}),
     ]
@@ -68,9 +71,9 @@ def alone(data: Path) -> list[list[str]]:
 
 def divide_much(monkeypatch) -> None:
     """Small shares; the driver decides how many there are, so workers need not know."""
-    for module in (equal_keys, document_line_deduplicator, join, key_value_grouper):
+    for module in (equal_keys, document_line_deduplicator, join, equal_values):
         monkeypatch.setattr(module, "ROWS_AT_ONCE", 100)
-    monkeypatch.setattr(sort, "_ROWS_OF_A_SHARE", 50)
+    monkeypatch.setattr(ranked, "_ROWS_OF_A_SHARE", 50)
 
 
 def shares_of(work_dir: Path) -> dict[str, int]:

@@ -37,6 +37,9 @@ NAMES = (
     "document_minhash_deduplicator",
     "document_line_deduplicator",
     "key_value_grouper",
+    "topk_specified_field_selector",
+    "range_specified_field_selector",
+    "frequency_specified_field_selector",
 )
 for one in NAMES:
     mortal(one)

@@ -1,32 +1,19 @@
 """sort."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Literal
 
-import numpy as np
 import pyarrow as pa
 
-from jinx import _core
 from jinx._dataset.sort_order import parse_key
-from jinx_pipeline.operators.batch import Batch
-from jinx_pipeline.operators.context import Context
-from jinx_pipeline.operators.keyed import Decision, Divided, Keys
-from jinx_pipeline.operators.order.sort_keys import Edges, key_columns, python_keys
+from jinx_pipeline.operators.keyed import Decision, Keys
+from jinx_pipeline.operators.order.ranked import Ranked
 from jinx_pipeline.operators.parameters import ParameterError
 from jinx_pipeline.operators.registry import register
 
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-_MEMORY = 256_000_000
-_ROWS_OF_A_SHARE = 2_000_000
-# Keys that are Python objects at a time.
-_CHUNK = 65_536
-_NUMBERS, _TEXTS, _MISSING = b"numbers", b"texts", b"missing"
-
 
 @register("sort")
-class Sort(Divided):
+class Sort(Ranked):
     """Puts all samples into the order of one or more keys, as `jinx sort` does; equal ones keep their order.
 
     Numbers come in the order of their values and strings in that of their code points. A key that is a number in one
@@ -54,88 +41,22 @@ class Sort(Divided):
             raise ParameterError(self.name, "by", "by is empty; name a column, a path or len(path)")
 
     @property
-    def reads(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(name for name, _, _ in self._parsed()))
+    def sort_keys(self) -> list[tuple[str, bool, bool]]:
+        return [(name, is_length, is_reversed != self.descending) for name, is_length, is_reversed in self._parsed()]
 
-    def signatures(self, batch: Batch, ctx: Context) -> pa.Table:
-        columns: dict[str, pa.Array] = {}
-        for at, (name, is_length, _) in enumerate(self._parsed()):
-            columns |= key_columns(at, batch, name, is_length=is_length)
-        return pa.table(columns)
-
-    def shares(self, keys: Keys) -> int:
-        return keys.shares_of(len(keys), _ROWS_OF_A_SHARE)
-
-    def look(self, keys: Keys, share: int, shares: int) -> pa.Table:
-        parsed = self._parsed()
-        directions = [is_descending != self.descending for _, _, is_descending in parsed]
-        edges = Edges.of(keys.tables, shares, is_descending=directions[0])
-        sorter = _core.SortKeys([(one, False) for one in directions], keys.folder, _MEMORY, self.missing == "drop")
-        found: list[npt.NDArray[np.int64]] = [np.empty(0, np.int64)]
-        seen = _Seen(len(parsed))
-        for start, table in keys.placed():
-            chosen = np.flatnonzero(edges.share_of(table) == share)
-            seen.see(table, chosen, start)
-            found.append(chosen + start)
-            if seen.is_mixed():
-                break  # `decide` will refuse them
-            for first in range(0, len(chosen), _CHUNK):
-                part = table.take(pa.array(chosen[first : first + _CHUNK]))
-                sorter.add_values(list(zip(*(python_keys(part, at) for at in range(len(parsed))), strict=True)))
-        places, missing = np.concatenate(found), 0
-        if not seen.is_mixed():
-            ordering, missing = sorter.finish()
-            places = places[np.frombuffer(ordering.positions(0, len(ordering)), dtype="<u8").astype(np.int64)]
-        return pa.table({"place": places}).replace_schema_metadata({**seen.noted(), _MISSING: str(missing).encode()})
+    @property
+    def leaves_out_missing(self) -> bool:
+        return self.missing == "drop"
 
     def decide(self, keys: Keys, found: Sequence[pa.Table]) -> Decision:
-        notes: list[dict[bytes, bytes]] = [one.schema.metadata for one in found]
-        for at, (name, _, _) in enumerate(self._parsed()):
-            number, text = (_first(notes, kind, at) for kind in (_NUMBERS, _TEXTS))
-            if number is not None and text is not None:
-                raise ValueError(
-                    f"{self.name}: {name!r} is a number in sample {number} and a string in sample {text}, counted "
-                    "after the operators before it; numbers and strings have no common order"
-                )
-        missing = sum(int(one[_MISSING]) for one in notes)
+        order, missing = self.in_order(keys, found)
         if missing and self.missing == "fail":
             raise ValueError(
                 f"{self.name}: {missing:,} of {len(keys):,} samples lack a key; missing: last puts them at the end, "
                 "drop leaves them out"
             )
-        order = np.concatenate([np.empty(0, np.int64), *(one["place"].to_numpy() for one in found)])
         return Decision(order, counts={"missing": missing})
 
     def _parsed(self) -> list[tuple[str, bool, bool]]:
         """Of each key its path, whether its length is meant, and whether a `-` reverses it."""
         return [parse_key(key, []) for key in ([self.by] if isinstance(self.by, str) else self.by)]
-
-
-class _Seen:
-    """The first samples whose key is a number, and a string."""
-
-    def __init__(self, keys: int) -> None:
-        self._first: dict[bytes, list[int | None]] = {_NUMBERS: [None] * keys, _TEXTS: [None] * keys}
-
-    def see(self, table: pa.Table, chosen: "npt.NDArray[np.int64]", start: int) -> None:
-        for kind, name in ((_NUMBERS, "number"), (_TEXTS, "text")):
-            for at, known in enumerate(self._first[kind]):
-                if known is None:
-                    there = table.column(f"{name}_{at}").is_valid().to_numpy()[chosen]
-                    if there.any():
-                        self._first[kind][at] = start + int(chosen[int(there.argmax())])
-
-    def is_mixed(self) -> bool:
-        numbers, texts = self._first[_NUMBERS], self._first[_TEXTS]
-        return any(a is not None and b is not None for a, b in zip(numbers, texts, strict=True))
-
-    def noted(self) -> dict[bytes, bytes]:
-        return {
-            kind: ",".join("" if one is None else str(one) for one in found).encode()
-            for kind, found in self._first.items()
-        }
-
-
-def _first(notes: list[dict[bytes, bytes]], kind: bytes, at: int) -> int | None:
-    places: list[Any] = [one[kind].decode().split(",")[at] for one in notes]
-    return min((int(place) for place in places if place), default=None)

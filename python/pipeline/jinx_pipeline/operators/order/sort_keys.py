@@ -1,6 +1,6 @@
 """Sort keys as Arrow columns, and their division into ranges that several tasks sort."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _EXACT = 1 << 53
 # Rows of each table by which ranges are chosen.
 _PROBED = 64
-_PREFIX = 8
+_WORD = 8
 
 
 def key_columns(at: int, batch: Batch, path: str, *, is_length: bool) -> dict[str, pa.Array]:
@@ -88,27 +88,31 @@ class Edges:
     Attributes:
         shares: How many ranges.
         numbers: The first number of each range but the first.
-        texts: The same of strings, of which only the first bytes count.
+        texts: The same of strings.
         is_descending: Whether the first range has the largest keys.
     """
 
     shares: int
     numbers: "npt.NDArray[np.float64]"
-    texts: "npt.NDArray[np.uint64]"
+    texts: pa.Array
     is_descending: bool
 
     @classmethod
     def of(cls, tables: Iterable[pa.Table], shares: int, *, is_descending: bool) -> Self:
         """Edges by a few rows of each table."""
         numbers: list[npt.NDArray[np.float64]] = [np.empty(0, np.float64)]
-        texts: list[npt.NDArray[np.uint64]] = [np.empty(0, np.uint64)]
+        texts: list[str] = []
         for table in tables if shares > 1 else ():
             rows = np.unique(np.linspace(0, max(table.num_rows - 1, 0), _PROBED).astype(np.int64))
             some = table.take(pa.array(rows[: table.num_rows]))
             numbers.append(some.column("number_0").drop_null().to_numpy())
-            texts.append(_prefixes(some.column("text_0").drop_null()))
+            texts += some.column("text_0").drop_null().to_pylist()
+        numbers_in_order, texts_in_order = np.sort(np.concatenate(numbers)), sorted(texts)
         return cls(
-            shares, _edges(np.concatenate(numbers), shares), _edges(np.concatenate(texts), shares), is_descending
+            shares,
+            numbers_in_order[_edges(len(numbers_in_order), shares)],
+            pa.array([texts_in_order[at] for at in _edges(len(texts), shares)], pa.large_string()),
+            is_descending,
         )
 
     def share_of(self, table: pa.Table) -> "npt.NDArray[np.int64]":
@@ -116,35 +120,48 @@ class Edges:
         found = np.full(table.num_rows, self.shares - 1, dtype=np.int64)
         if self.shares == 1:
             return found
-        for name, edges in (("number_0", self.numbers), ("text_0", self.texts)):
+        for name in ("number_0", "text_0"):
             column = table.column(name)
             there = column.is_valid().to_numpy()
             present = column.drop_null()
-            values = present.to_numpy() if name == "number_0" else _prefixes(present)
-            ranges = np.searchsorted(edges, values, side="right")
+            if name == "number_0":
+                ranges = np.searchsorted(self.numbers, present.to_numpy(), side="right")
+            else:
+                ranges = np.concatenate([np.empty(0, np.int64), *(_ranges(one, self.texts) for one in present.chunks)])
             found[there] = self.shares - 1 - ranges if self.is_descending else ranges
         return found
 
 
-def _edges(values: "npt.NDArray[Any]", shares: int) -> "npt.NDArray[Any]":
-    values = np.sort(values)
-    if not len(values):
-        return values
-    return values[[len(values) * share // shares for share in range(1, shares)]]
+def _edges(count: int, shares: int) -> list[int]:
+    """Where the ranges but the first begin in so many keys that are in order."""
+    return [count * share // shares for share in range(1, shares)] if count else []
 
 
-def _prefixes(texts: pa.ChunkedArray) -> "npt.NDArray[np.uint64]":
-    """The first bytes of strings as numbers: strings in order have numbers in order."""
-    found: list[npt.NDArray[np.uint64]] = [np.empty(0, np.uint64)]
-    for chunk in _chunks(texts):
-        _, offsets, data = chunk.buffers()
-        starts = np.frombuffer(offsets, np.int64)[chunk.offset : chunk.offset + len(chunk) + 1]
-        held = np.frombuffer(data, np.uint8) if data is not None and data.size else np.zeros(1, np.uint8)
-        at = starts[:-1, None] + np.arange(_PREFIX)
-        heads = np.where(at < starts[1:, None], held[np.minimum(at, len(held) - 1)], 0).astype(np.uint8)
-        found.append(np.ascontiguousarray(heads).view(">u8").reshape(-1).astype(np.uint64))
-    return np.concatenate(found)
+def _ranges(texts: pa.Array, edges: pa.Array) -> "npt.NDArray[np.int64]":
+    """How many of the edges, which are in order, come before each string or are equal to it.
+
+    Strings are compared word by word, and only those go on that are equal to an edge so far.
+    """
+    low, high = np.zeros(len(texts), np.int64), np.full(len(texts), len(edges), np.int64)
+    longest = max((len(one.encode()) for one in edges.to_pylist()), default=0)
+    undecided, every_edge = np.arange(len(texts)), np.arange(len(edges))
+    for start in range(0, longest, _WORD):
+        words, of_edges = _words(texts, undecided, start), _words(edges, every_edge, start)
+        firsts, lasts = low[undecided], high[undecided]
+        for first, last in set(zip(firsts.tolist(), lasts.tolist(), strict=True)):
+            some = (firsts == first) & (lasts == last)
+            rows = undecided[some]
+            low[rows] = first + np.searchsorted(of_edges[first:last], words[some], side="left")
+            high[rows] = first + np.searchsorted(of_edges[first:last], words[some], side="right")
+        undecided = undecided[low[undecided] < high[undecided]]
+    return high
 
 
-def _chunks(texts: pa.ChunkedArray) -> Sequence[pa.Array]:
-    return [chunk for chunk in texts.chunks if len(chunk)]
+def _words(texts: pa.Array, rows: "npt.NDArray[np.int64]", start: int) -> "npt.NDArray[np.uint64]":
+    """Eight bytes of some strings from a place on as numbers: strings in order have numbers in order."""
+    _, offsets, data = texts.buffers()
+    bounds = np.frombuffer(offsets, np.int64)[texts.offset : texts.offset + len(texts) + 1]
+    held = np.frombuffer(data, np.uint8) if data is not None and data.size else np.zeros(1, np.uint8)
+    at = bounds[rows, None] + start + np.arange(_WORD)
+    bytes_ = np.where(at < bounds[rows + 1, None], held[np.minimum(at, len(held) - 1)], 0).astype(np.uint8)
+    return np.ascontiguousarray(bytes_).view(">u8").reshape(-1).astype(np.uint64)

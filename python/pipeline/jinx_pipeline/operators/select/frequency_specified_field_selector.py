@@ -1,23 +1,20 @@
 """frequency_specified_field_selector."""
 
 import json
-from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
 
 import numpy as np
+import pyarrow as pa
 
-from jinx_pipeline.operators.context import Context
-from jinx_pipeline.operators.kinds import Selector
+from jinx_pipeline.operators.batch import Batch
+from jinx_pipeline.operators.equal_values import EqualValues
+from jinx_pipeline.operators.keyed import Decision, Keys
 from jinx_pipeline.operators.registry import register
 from jinx_pipeline.operators.select.sizes import check_size, size_of
 
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
 
 @register("frequency_specified_field_selector")
-class FrequencySpecifiedFieldSelector(Selector):
+class FrequencySpecifiedFieldSelector(EqualValues):
     """Keeps the samples with the most frequent values of a field, in the order of the dataset.
 
     Where both are given, the smaller of `top_ratio` and `topk` counts; both are of different values. Of equally
@@ -33,7 +30,8 @@ class FrequencySpecifiedFieldSelector(Selector):
         reverse: True keeps the most frequent values, False the least frequent.
     """
 
-    field_key: str = ""
+    kind = "selector"
+    field_key: str
     top_ratio: float | None = None
     topk: int | None = None
     reverse: bool = True
@@ -43,13 +41,15 @@ class FrequencySpecifiedFieldSelector(Selector):
 
     @property
     def reads(self) -> tuple[str, ...]:
-        return (self.field_key,) if self.field_key else ()
+        return (self.field_key,)
 
-    def select(self, columns: Mapping[str, Sequence[Any]], count: int, ctx: Context) -> "npt.NDArray[np.int64]":
-        if not self.field_key:
-            return np.arange(count, dtype=np.int64)
-        keys = [json.dumps(value, sort_keys=True, default=repr) for value in columns[self.field_key]]
-        counts = Counter(keys)
-        ordered = sorted(counts, key=lambda key: -counts[key] if self.reverse else counts[key])
-        kept = set(ordered[: size_of(len(ordered), self.top_ratio, self.topk)])
-        return np.array([at for at, key in enumerate(keys) if key in kept], dtype=np.int64)
+    def value_texts(self, batch: Batch) -> list[str]:
+        return [json.dumps(value, sort_keys=True, default=repr) for value in batch.column(self.field_key)]
+
+    def decide(self, keys: Keys, found: Sequence[pa.Table]) -> Decision:
+        places, firsts = self.in_groups(found)
+        values, value_of, counts = np.unique(firsts, return_inverse=True, return_counts=True)
+        ordered = np.lexsort((values, -counts if self.reverse else counts))
+        is_kept = np.zeros(len(values), np.bool_)
+        is_kept[ordered[: size_of(len(values), self.top_ratio, self.topk)]] = True
+        return Decision(np.sort(places[is_kept[value_of]]))

@@ -1,26 +1,24 @@
 """range_specified_field_selector."""
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
 
 import numpy as np
+import pyarrow as pa
 
-from jinx_pipeline.operators.context import Context
-from jinx_pipeline.operators.kinds import Selector
+from jinx_pipeline.operators.keyed import Decision, Keys
+from jinx_pipeline.operators.order.ranked import Ranked
 from jinx_pipeline.operators.parameters import ParameterError
 from jinx_pipeline.operators.registry import register
 
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
 
 @register("range_specified_field_selector")
-class RangeSpecifiedFieldSelector(Selector):
+class RangeSpecifiedFieldSelector(Ranked):
     """Keeps the samples whose rank by a field lies in a window, in the order of the dataset.
 
     The smallest value has rank 0; a window has its lower bound and not its upper one. Where a percentile and a rank are
-    given, the narrower window counts. Samples without a value have no rank and are not kept.
+    given, the narrower window counts. Samples without a value have no rank and are not kept. Values are
+    numbers or strings.
 
         create("range_specified_field_selector", field_key="n", lower_rank=1, upper_rank=2)([{"n": 3}, {"n": 5}])
         # [{"n": 5}]
@@ -33,7 +31,8 @@ class RangeSpecifiedFieldSelector(Selector):
         upper_rank: Where it ends.
     """
 
-    field_key: str = ""
+    kind = "selector"
+    field_key: str
     lower_percentile: float | None = None
     upper_percentile: float | None = None
     lower_rank: int | None = None
@@ -54,21 +53,18 @@ class RangeSpecifiedFieldSelector(Selector):
                 raise ParameterError(self.name, name, f"{name} is {value}; it is not negative")
 
     @property
-    def reads(self) -> tuple[str, ...]:
-        return (self.field_key,) if self.field_key else ()
+    def sort_keys(self) -> list[tuple[str, bool, bool]]:
+        return [(self.field_key, False, False)]
 
-    def select(self, columns: Mapping[str, Sequence[Any]], count: int, ctx: Context) -> "npt.NDArray[np.int64]":
-        if not self.field_key:
-            return np.arange(count, dtype=np.int64)
-        values = columns[self.field_key]
-        there = [at for at, value in enumerate(values) if value is not None and value == value]  # noqa: PLR0124 - NaN
-        try:
-            ordered = sorted(there, key=lambda at: values[at])
-        except TypeError as error:
-            raise TypeError(f"{self.name}: the values of {self.field_key!r} cannot be compared: {error}") from None
-        low, high = self.lower_rank or 0, len(ordered) if self.upper_rank is None else self.upper_rank
+    @property
+    def leaves_out_missing(self) -> bool:
+        return True
+
+    def decide(self, keys: Keys, found: Sequence[pa.Table]) -> Decision:
+        order, _ = self.in_order(keys, found)
+        low, high = self.lower_rank or 0, len(order) if self.upper_rank is None else self.upper_rank
         if self.lower_percentile is not None:
-            low = max(low, math.floor(self.lower_percentile * len(ordered)))
+            low = max(low, math.floor(self.lower_percentile * len(order)))
         if self.upper_percentile is not None:
-            high = min(high, math.floor(self.upper_percentile * len(ordered)))
-        return np.sort(np.array(ordered[low:high], dtype=np.int64))
+            high = min(high, math.floor(self.upper_percentile * len(order)))
+        return Decision(np.sort(order[low:high]))

@@ -1,20 +1,18 @@
 """tags_specified_field_selector."""
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
 
 import numpy as np
+import pyarrow as pa
 
+from jinx_pipeline.operators.batch import Batch
 from jinx_pipeline.operators.context import Context
-from jinx_pipeline.operators.kinds import Selector
+from jinx_pipeline.operators.keyed import Decision, Divided, Keys
 from jinx_pipeline.operators.registry import register
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
 
 
 @register("tags_specified_field_selector")
-class TagsSpecifiedFieldSelector(Selector):
+class TagsSpecifiedFieldSelector(Divided):
     """Keeps the samples whose tag at a field is one of some tags; of a list of tags one must be.
 
         create("tags_specified_field_selector", field_key="tag", target_tags=["a"])([{"tag": "a"}, {"tag": "b"}])
@@ -25,6 +23,7 @@ class TagsSpecifiedFieldSelector(Selector):
         target_tags: The tags; if not given, all samples are kept.
     """
 
+    kind = "selector"
     field_key: str = ""
     target_tags: list[str] | None = None
 
@@ -32,9 +31,19 @@ class TagsSpecifiedFieldSelector(Selector):
     def reads(self) -> tuple[str, ...]:
         return (self.field_key,) if self.field_key else ()
 
-    def select(self, columns: Mapping[str, Sequence[Any]], count: int, ctx: Context) -> "npt.NDArray[np.int64]":
+    def signatures(self, batch: Batch, ctx: Context) -> pa.Table:
         if not self.field_key or self.target_tags is None:
-            return np.arange(count, dtype=np.int64)
+            return pa.table({"is_chosen": np.ones(len(batch), np.bool_)})
         wanted = self.target_tags
-        tags = [value if isinstance(value, list) else [value] for value in columns[self.field_key]]
-        return np.array([at for at, one in enumerate(tags) if any(tag in wanted for tag in one)], dtype=np.int64)
+        tags = [value if isinstance(value, list) else [value] for value in batch.column(self.field_key)]
+        return pa.table({"is_chosen": [any(tag in wanted for tag in one) for one in tags]})
+
+    def shares(self, keys: Keys) -> int:
+        return 1
+
+    def look(self, keys: Keys, share: int, shares: int) -> pa.Table:
+        found = [np.flatnonzero(table.column("is_chosen").to_numpy()) + start for start, table in keys.placed()]
+        return pa.table({"place": np.concatenate([np.empty(0, np.int64), *found])})
+
+    def decide(self, keys: Keys, found: Sequence[pa.Table]) -> Decision:
+        return Decision(found[0]["place"].to_numpy())

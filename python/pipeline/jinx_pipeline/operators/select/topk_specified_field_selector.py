@@ -1,25 +1,22 @@
 """topk_specified_field_selector."""
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
 
 import numpy as np
+import pyarrow as pa
 
-from jinx_pipeline.operators.context import Context
-from jinx_pipeline.operators.kinds import Selector
+from jinx_pipeline.operators.keyed import Decision, Keys
+from jinx_pipeline.operators.order.ranked import Ranked
 from jinx_pipeline.operators.registry import register
 from jinx_pipeline.operators.select.sizes import check_size, size_of
 
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
 
 @register("topk_specified_field_selector")
-class TopkSpecifiedFieldSelector(Selector):
+class TopkSpecifiedFieldSelector(Ranked):
     """Keeps the samples with the largest values of a field, in the order of the dataset.
 
     Where both are given, the smaller of `top_ratio` and `topk` counts. Of equal values the first ones are kept; samples
-    without a value only if there are too few others.
+    without a value only if there are too few others. Values are numbers or strings.
 
         create("topk_specified_field_selector", field_key="score", topk=1)([{"score": 1}, {"score": 3}])
         # [{"score": 3}]
@@ -31,6 +28,7 @@ class TopkSpecifiedFieldSelector(Selector):
         reverse: True keeps the largest values, False the smallest.
     """
 
+    kind = "selector"
     field_key: str
     top_ratio: float | None = None
     topk: int | None = None
@@ -40,16 +38,9 @@ class TopkSpecifiedFieldSelector(Selector):
         check_size(self.name, self.top_ratio, self.topk, ("top_ratio", "topk"))
 
     @property
-    def reads(self) -> tuple[str, ...]:
-        return (self.field_key,)
+    def sort_keys(self) -> list[tuple[str, bool, bool]]:
+        return [(self.field_key, False, self.reverse)]
 
-    def select(self, columns: Mapping[str, Sequence[Any]], count: int, ctx: Context) -> "npt.NDArray[np.int64]":
-        values = columns[self.field_key]
-        there = [at for at, value in enumerate(values) if value is not None and value == value]  # noqa: PLR0124 - NaN
-        try:
-            ordered = sorted(there, key=lambda at: values[at], reverse=self.reverse)
-        except TypeError as error:
-            raise TypeError(f"{self.name}: the values of {self.field_key!r} cannot be compared: {error}") from None
-        missing = set(range(count)).difference(there)
-        most = size_of(count, self.top_ratio, self.topk)
-        return np.sort(np.array([*ordered, *sorted(missing)][:most], dtype=np.int64))
+    def decide(self, keys: Keys, found: Sequence[pa.Table]) -> Decision:
+        order, _ = self.in_order(keys, found)
+        return Decision(np.sort(order[: size_of(len(keys), self.top_ratio, self.topk)]))
