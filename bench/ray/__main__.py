@@ -1,7 +1,7 @@
 """The pipeline on Ray next to others: `make bench-ray` writes ray.md, ray.json and ray.svg in docs/benchmarks.
 
-Every run is a process of its own with a Ray cluster of its own, and contestants take turns. Rounds are repeated as long
-as the time allows.
+Every run is a process of its own with a Ray cluster of its own. The others run once; ours are repeated as long as the
+time allows where there is a target.
 """
 
 import argparse
@@ -22,7 +22,7 @@ from bench import environments
 from bench.campaign import commit, machine
 from bench.ray import OURS
 from bench.ray.experiments import EXPERIMENTS
-from bench.ray.page import page, picture
+from bench.ray.page import TARGETS, page, picture
 from jinx import _core
 
 _RUN_SECONDS = 120
@@ -54,15 +54,15 @@ def measured(name: str, contestant: str, folder: Path) -> dict[str, Any]:
 
 
 def rounds(place: Path, seconds: float, most: int) -> list[dict[str, Any]]:
-    """Every experiment once by all, then again by ours, then by the others; the last two while there is time."""
+    """Ours once, the others once, and then ours again; what would not end in time is left out."""
     end = time.monotonic() + seconds
     lasted: dict[tuple[str, str], float] = {}
     records: list[dict[str, Any]] = []
-    every = [(name, one) for name, (_, contestants) in EXPERIMENTS.items() for one in contestants]
-    own = [(name, one) for name, one in every if one == OURS]
-    others = [(name, one) for name, one in every if one != OURS]
-    later = [(number, *pair) for pairs in (own, others) for number in range(1, most) for pair in pairs]
-    for number, name, contestant in [*((0, *pair) for pair in every), *later]:
+    judged = {target.experiment for target in TARGETS}
+    own = [(name, OURS) for name, (_, contestants) in EXPERIMENTS.items() if OURS in contestants]
+    others = [(name, one) for name, (_, contestants) in EXPERIMENTS.items() for one in contestants if one != OURS]
+    again = [(number, *pair) for number in range(1, most) for pair in own if pair[0] in judged]
+    for number, name, contestant in [*((0, *pair) for pair in [*own, *others]), *again]:
         if time.monotonic() + lasted.get((name, contestant), 0.0) > end:
             continue
         begun = time.monotonic()

@@ -1,8 +1,6 @@
 """Experiment 3: blobs of 500 kB through a fused stage, and through a shuffle."""
 
-import os
 import pickle
-import threading
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -12,11 +10,11 @@ from typing import Any
 import jinx
 import jinx_pipeline as jp
 from bench import environments
-from bench.pipeline.program import memory_of
 from bench.ray import OURS, REFERENCES
 from bench.ray.cluster import nodes
 from bench.ray.data import make_blobs
-from bench.ray.work import checked
+from bench.ray.memory import Memory
+from bench.ray.work import PACK, Packed, checked, packed_table
 
 Record = dict[str, Any]
 SIZE = 500_000
@@ -24,28 +22,55 @@ FUSED, SHUFFLED = 4000, 400
 # Of the shuffle: less than the blobs.
 _STORE = 100_000_000
 _PART_ROWS = 100
-_LOOK_SECONDS = 0.25
 
 
-def fused(contestant: str, place: Path) -> Record:
+def fused(contestant: str, place: Path, count: int = FUSED) -> Record:
+    """Load blobs, take their checksums and pack them: 2 GB that lie in the page cache."""
+    data = _source(count)
+    _into_page_cache(data)
+    with nodes(0, head_cpus=2, ray_data=contestant != OURS), Memory() as memory:
+        begun = time.time()
+        if contestant == OURS:
+            flow = jp.Dataset.load(data).process([Packed()])
+            flow.export(place / "out", engine=jp.Ray(), block_rows=_PART_ROWS)
+        else:
+            import ray.data
+
+            from jinx_pipeline.ray_data import JinxDatasink, JinxDatasource
+
+            made = ray.data.read_datasource(
+                JinxDatasource(data, blobs="bytes"), override_num_blocks=count // _PART_ROWS
+            )
+            made = made.map_batches(packed_table, batch_size=PACK, batch_format="pyarrow")
+            made.write_datasink(JinxDatasink(place / "out"))
+        wall = time.time() - begun
+    return {
+        "blobs": count,
+        "wall": wall,
+        "mb_per_second": count * SIZE / 1e6 / wall,
+        "lost": count - len(jinx.open(place / "out")),
+        **memory.record(),
+    }
+
+
+def few_fused(contestant: str, place: Path) -> Record:
+    """The same with a tenth of the blobs."""
+    return fused(contestant, place, FUSED // 10)
+
+
+def rewritten(contestant: str, place: Path) -> Record:
     """The checksums of 2 GB of blobs, and all of them written again."""
     data = _source(FUSED)
-    with nodes(0, head_cpus=2), _memory() as peak:
-        before, begun = memory_of(os.getpid()), time.time()
+    _into_page_cache(data)
+    with nodes(0, head_cpus=2):
+        begun = time.time()
         if contestant == OURS:
             flow = jp.Dataset.load(data).process([checked])
             flow.export(place / "out", engine=jp.Ray(), block_rows=_PART_ROWS, shard_size=_PART_ROWS * SIZE)
         else:
             _ray_data(data, place / "out", FUSED, shuffle=False, references=False)
         wall = time.time() - begun
-        look = memory_of(os.getpid())
-    return {
-        "wall": wall,
-        "mb_per_second": FUSED * SIZE / 1e6 / wall,
-        "lost": FUSED - len(jinx.open(place / "out")),
-        "peak_mb": round(max(peak[0], look) / 1e6),
-        "ray_mb": round(before / 1e6),
-    }
+    return {"wall": wall, "mb_per_second": FUSED * SIZE / 1e6 / wall, "lost": FUSED - len(jinx.open(place / "out"))}
 
 
 def shuffled(contestant: str, place: Path) -> Record:
@@ -93,20 +118,10 @@ def _ray_data(data: Path, out: Path, count: int, *, shuffle: bool, references: b
     made.map(checked).write_datasink(JinxDatasink(out, shard_size=_PART_ROWS * SIZE))
 
 
-@contextmanager
-def _memory() -> Generator[list[int]]:
-    """The most private memory of this process and all that came from it, Ray's own included."""
-    peak, done = [0], threading.Event()
-
-    def watch() -> None:
-        while not done.wait(_LOOK_SECONDS):
-            peak[0] = max(peak[0], memory_of(os.getpid()))
-
-    watcher = threading.Thread(target=watch, daemon=True)
-    watcher.start()
-    yield peak
-    done.set()
-    watcher.join()
+def _into_page_cache(data: Path) -> None:
+    with data.with_suffix(".binx").open("rb", buffering=0) as file:
+        while file.read(1 << 24):
+            pass
 
 
 @contextmanager

@@ -12,10 +12,16 @@ STORE = 150_000_000
 
 
 @contextmanager
-def nodes(count: int, *, head_cpus: int = 0, store: int = 4 * STORE) -> Generator[tuple[Any, list[Any]]]:
-    """A head, and nodes with one CPU each; this process is connected to the head."""
+def nodes(
+    count: int, *, head_cpus: int = 0, store: int = 4 * STORE, ray_data: bool = True
+) -> Generator[tuple[Any, list[Any]]]:
+    """A head, and nodes with one CPU each; this process is connected to the head, and has imported Ray Data."""
     import ray
-    import ray.data
+
+    if ray_data:  # before the time starts
+        import ray.data
+
+        ray.data.DataContext.get_current().enable_progress_bars = False
     from ray.cluster_utils import Cluster
 
     about = {"num_cpus": head_cpus, "object_store_memory": store, "include_dashboard": False}
@@ -23,7 +29,6 @@ def nodes(count: int, *, head_cpus: int = 0, store: int = 4 * STORE) -> Generato
     made: list[Any] = []
     try:
         ray.init(address=cluster.address, log_to_driver=False, logging_level="error")
-        ray.data.DataContext.get_current().enable_progress_bars = False
         # Not before: this process would be connected to one of those that die.
         made += [cluster.add_node(num_cpus=1, object_store_memory=STORE) for _ in range(count)]
         yield cluster, made

@@ -19,7 +19,7 @@ from typing import Any
 import jinx_pipeline as jp
 from bench import environments
 from bench.ray import DATA_JUICER, OURS, RAY_DATA, REFERENCES
-from bench.ray.blobs import fused, shuffled
+from bench.ray.blobs import few_fused, fused, rewritten, shuffled
 from bench.ray.cluster import STORE, Workers, nodes, run_during
 from bench.ray.cpu import engines_compared
 from bench.ray.data import make_rows
@@ -306,6 +306,8 @@ EXPERIMENTS: dict[str, tuple[Callable[[str, Path], Record], tuple[str, ...]]] = 
     "small blocks": (small_blocks, (OURS,)),
     "driver dies": (driver_dies, (OURS, RAY_DATA)),
     "fused blobs": (fused, (OURS, RAY_DATA)),
+    "few fused blobs": (few_fused, (OURS, RAY_DATA)),
+    "rewritten blobs": (rewritten, (OURS, RAY_DATA)),
     "shuffled blobs": (shuffled, (OURS, REFERENCES, RAY_DATA)),
     "both engines": (engines_compared, (OURS,)),
     "nodes return": (nodes_return, (OURS,)),

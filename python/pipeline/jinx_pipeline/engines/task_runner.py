@@ -8,6 +8,7 @@ from typing import Any
 
 from jinx_pipeline.commit.ledger import Receipt
 from jinx_pipeline.engines.chain import ThrottledError, concerns_all_rows
+from jinx_pipeline.engines.freed_memory import keep_freed_memory
 from jinx_pipeline.engines.run_probe import run_probe
 from jinx_pipeline.engines.run_task import run_task
 from jinx_pipeline.engines.workers import Event, Failed, Finished, Hopeless, Ready
@@ -28,6 +29,7 @@ class TaskRunner:
     """
 
     def __init__(self, busy_with: Callable[[str], None] = lambda _: None) -> None:
+        keep_freed_memory()
         self._busy_with = busy_with
         self._stages: dict[str, Any] = {}
         self._sources = SourceCache()
