@@ -30,8 +30,7 @@ def nodes(
     try:
         ray.init(address=cluster.address, log_to_driver=False, logging_level="error")
         # Not before: this process would be connected to one of those that die.
-        made += [cluster.add_node(wait=False, num_cpus=1, object_store_memory=STORE) for _ in range(count)]
-        cluster.wait_for_nodes()
+        made += [cluster.add_node(num_cpus=1, object_store_memory=STORE) for _ in range(count)]
         yield cluster, made
     finally:
         # A thread of Ray Data may still run, and would connect again after a shutdown.
