@@ -228,6 +228,15 @@ def test_markers_are_part_of_what_a_view_shows(tmp_path):
     assert ids[0] != ids[1]
 
 
+def test_verify_takes_an_empty_base_of_json_lines(tmp_path):
+    path = tmp_path / "lines.jsonl"
+    path.touch()
+    jinx.open(path).save(tmp_path / "view.jinx")
+    assert jinx.verify(tmp_path / "view.jinx") == []
+    path.write_text('{"n":1}\n', "utf-8")
+    assert jinx.verify(tmp_path / "view.jinx")
+
+
 def test_verify_names_the_file_and_sample_of_a_damaged_base(tmp_path):
     path = base_of(tmp_path)
     view = view_of(path)

@@ -1,10 +1,12 @@
 """Sort keys by a function from a file that the user names, computed in worker processes."""
 
 import os
+import signal
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from typing import Any
 
 from jinx._dataset.dataset import Dataset
@@ -63,7 +65,8 @@ def in_processes(dataset: Dataset, code: str, workers: int | None) -> Iterator[l
     try:
         ahead: deque[Future[list[Any]]] = deque()
         for start in starts:
-            ahead.append(pool.submit(_keys, start))
+            with _uninterrupted():
+                ahead.append(pool.submit(_keys, start))
             if len(ahead) > 2 * count:
                 yield ahead.popleft().result()
         while ahead:
@@ -77,7 +80,20 @@ def in_processes(dataset: Dataset, code: str, workers: int | None) -> Iterator[l
         pool.shutdown(cancel_futures=True)
 
 
+@contextmanager
+def _uninterrupted() -> Generator[None]:
+    """Holds back Ctrl-C in processes that start meanwhile: one that is not ready would print a traceback."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def _start(dataset: Dataset, code: str) -> None:
+    # Ctrl-C ends a worker, and only the main process says so.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     _WORK[:] = [dataset, load_function(code)]
 
 

@@ -9,7 +9,7 @@ import json
 import os
 from array import array
 from collections.abc import Generator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -210,32 +210,21 @@ def write_positions(path: str | os.PathLike[str], values: Any, origin: Origin | 
         values: Integers of shape (n,).
         origin: The dataset whose samples they are.
     """
-    name = os.fsdecode(path)
-    if not os.path.basename(name):  # noqa: PTH119
-        raise InvalidError(f"{name}: this is not the name of a file")
-    _core.publish_file(name, _encoded(name, values, origin))
+    with appearing_after(os.fsdecode(path), values, origin):
+        pass
 
 
 @contextmanager
 def appearing_after(path: str, values: Any, origin: Origin | None) -> Generator[None]:
     """As `write_positions`, but the file appears when what is done meanwhile has succeeded, and only then."""
-    directory, name = os.path.split(path)
-    # The hidden name that publishing uses, too: what a kill leaves, the next run replaces.
-    ready = os.path.join(directory, f".{name}.tmp")  # noqa: PTH118 - str in, str out
+    if not os.path.basename(path):  # noqa: PTH119
+        raise InvalidError(f"{path}: this is not the name of a file")
+    file = _core.NewFile(path, _encoded(path, values, origin))
     try:
-        try:
-            with open(ready, "wb") as file:  # noqa: PTH123
-                file.write(_encoded(name, values, origin))
-                file.flush()
-                os.fsync(file.fileno())
-        except OSError as error:
-            error.filename = path
-            raise
         yield
-        os.replace(ready, path)  # noqa: PTH105
+        file.commit()
     finally:
-        with suppress(FileNotFoundError):
-            os.unlink(ready)  # noqa: PTH108
+        file.abort()
 
 
 def _encoded(name: str, values: Any, origin: Origin | None) -> bytes:

@@ -1,6 +1,7 @@
 """Checking the datasets that a saved view shows."""
 
 import json
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -29,7 +30,8 @@ def base_problems(view: str, check: Callable[[str], list[Problem]]) -> list[Prob
             what = str(error).removeprefix(f"{view}: ")
             problems.append(Problem(view, None, None, None, "mismatch", what))
             continue
-        if path not in checked:
+        # An empty file is a dataset of JSON lines, but not one by itself.
+        if path not in checked and not (base["kind"] == "jsonl" and os.path.getsize(path) == 0):  # noqa: PTH202
             checked.add(path)
             problems += check(path)
         if base["kind"] == "jsonl":

@@ -231,13 +231,20 @@ pub enum Measure {
     Bool(bool),
     Int(i64),
     Uint(u64),
-    /// An integer that no column type holds.
-    Huge,
+    /// The digits of an integer that no column type holds.
+    Huge(String),
     Float(f64),
     /// Elements of a list, characters of a string.
     Length(u64),
     /// A string that the caller asked to index.
     Text(String),
+}
+
+impl Measure {
+    /// The measure of an integer that is not an i64.
+    pub fn of_digits(digits: &str) -> Self {
+        digits.parse().map_or_else(|_| Self::Huge(digits.to_owned()), Self::Uint)
+    }
 }
 
 /// Gathers facts in row order.

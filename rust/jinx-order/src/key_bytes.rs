@@ -3,13 +3,17 @@
 use jinx_core::error::{Error, Result};
 use jinx_core::num::to_u64;
 use std::borrow::Cow;
+use std::cmp::Ordering;
 
 /// One key of one sample.
 #[derive(Debug, Clone, PartialEq)]
 pub enum KeyValue<'k> {
     /// Null, a missing column, or NaN. Comes last in both directions.
     Missing,
+    /// An i64 or a u64.
     Int(i128),
+    /// The digits of an integer that is neither.
+    Huge(Cow<'k, str>),
     Float(f64),
     Text(Cow<'k, str>),
 }
@@ -89,7 +93,7 @@ impl KeyBytes {
         let class = match value {
             KeyValue::Float(value) if value.is_nan() => None,
             KeyValue::Missing => None,
-            KeyValue::Int(_) | KeyValue::Float(_) => Some(Class::Number),
+            KeyValue::Int(_) | KeyValue::Huge(_) | KeyValue::Float(_) => Some(Class::Number),
             KeyValue::Text(_) => Some(Class::Text),
         };
         let Some(class) = class else {
@@ -102,6 +106,7 @@ impl KeyBytes {
         let start = self.bytes.len();
         match value {
             KeyValue::Int(value) => push_int(&mut self.bytes, *value),
+            KeyValue::Huge(digits) => push_huge(&mut self.bytes, digits),
             KeyValue::Float(value) => push_number(&mut self.bytes, *value, 0),
             KeyValue::Text(text) if direction.is_natural => push_natural(&mut self.bytes, text),
             KeyValue::Text(text) => push_text(&mut self.bytes, text.as_bytes()),
@@ -153,6 +158,34 @@ fn push_int(bytes: &mut Vec<u8>, value: i128) {
     // Integers have at most 65 bits, so the difference is below 2^12.
     let rest = (value - nearest as i128) as i16;
     push_number(bytes, nearest, rest);
+}
+
+/// As [`push_int`]. All integers with the same nearest float and on the same side of it have the same sign, so the digits
+/// are written instead of the difference.
+fn push_huge(bytes: &mut Vec<u8>, digits: &str) {
+    let nearest = digits.parse().unwrap_or(f64::NAN);
+    let (is_negative, magnitude) = match digits.strip_prefix('-') {
+        Some(magnitude) => (true, magnitude),
+        None => (false, digits),
+    };
+    let order = if nearest.is_infinite() {
+        Ordering::Less
+    } else {
+        let exact = format!("{:.0}", nearest.abs());
+        (magnitude.len(), magnitude).cmp(&(exact.len(), &exact))
+    };
+    let rest = match if is_negative { order.reverse() } else { order } {
+        Ordering::Less => i16::MIN,
+        Ordering::Equal => return push_number(bytes, nearest, 0),
+        Ordering::Greater => i16::MAX,
+    };
+    push_number(bytes, nearest, rest);
+    let start = bytes.len();
+    bytes.extend_from_slice(&to_u64(magnitude.len()).to_be_bytes());
+    bytes.extend_from_slice(magnitude.as_bytes());
+    if is_negative {
+        bytes[start..].iter_mut().for_each(|byte| *byte = !*byte);
+    }
 }
 
 fn push_number(bytes: &mut Vec<u8>, value: f64, rest: i16) {
@@ -229,9 +262,17 @@ mod tests {
     #[test]
     fn numbers_have_one_exact_order() {
         let big = 1i128 << 62;
+        let nines = "9".repeat(309);
+        let huge = |digits: &str| KeyValue::Huge(Cow::Owned(digits.to_owned()));
         assert_ascending(
             &[
                 KeyValue::Float(f64::NEG_INFINITY),
+                huge(&format!("-1{nines}")),
+                huge(&format!("-{nines}")),
+                KeyValue::Float(f64::MIN),
+                huge("-9223372036854775811"),
+                huge("-9223372036854775810"),
+                huge("-9223372036854775809"),
                 KeyValue::Int(i128::from(i64::MIN)),
                 KeyValue::Int(-2),
                 KeyValue::Float(-1.5),
@@ -245,12 +286,23 @@ mod tests {
                 KeyValue::Int(big),
                 KeyValue::Int(big + 1),
                 KeyValue::Int(i128::from(u64::MAX)),
+                huge("18446744073709551616"),
+                huge("18446744073709551617"),
+                huge("18446744073709551618"),
+                KeyValue::Float(1e23),
+                huge("100000000000000000000000"),
+                KeyValue::Float(1.000_000_000_000_000_1e23),
+                huge(&nines[1..]),
+                KeyValue::Float(f64::MAX),
+                huge(&nines),
+                huge(&format!("1{nines}")),
                 KeyValue::Float(f64::INFINITY),
             ],
             false,
         );
         let none = Direction::default();
         assert_eq!(bytes(none, &KeyValue::Float(-0.0)), bytes(none, &KeyValue::Int(0)));
+        assert_eq!(bytes(none, &huge("18446744073709551616")), bytes(none, &KeyValue::Float(2f64.powi(64))));
         assert_eq!(bytes(none, &KeyValue::Float(f64::NAN)), bytes(none, &KeyValue::Missing));
     }
 

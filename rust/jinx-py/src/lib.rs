@@ -66,7 +66,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(files::tools::copy_pair, module)?)?;
     module.add_function(wrap_pyfunction!(files::tools::copy_directory, module)?)?;
     module.add_class::<files::directory::NewDirectory>()?;
-    module.add_function(wrap_pyfunction!(files::directory::publish_file, module)?)?;
+    module.add_class::<files::directory::NewFile>()?;
     module.add_class::<dataset::measures::SeenFingerprints>()?;
     module.add_function(wrap_pyfunction!(convert::convert, module)?)?;
     module.add_function(wrap_pyfunction!(convert::convert_arrow, module)?)?;

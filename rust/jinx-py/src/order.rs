@@ -195,7 +195,7 @@ fn push_measure(out: &mut KeyBytes, measure: Option<&Measure>) -> Result<()> {
         Some(Measure::Uint(value) | Measure::Length(value)) => KeyValue::Int(i128::from(*value)),
         Some(Measure::Float(value)) => KeyValue::Float(*value),
         Some(Measure::Text(text)) => KeyValue::Text(Cow::Borrowed(text)),
-        Some(Measure::Huge) => return Err(Error::invalid("an integer of more than 64 bits as a sort key")),
+        Some(Measure::Huge(digits)) => KeyValue::Huge(Cow::Borrowed(digits)),
     };
     out.push(&key)
 }
@@ -211,20 +211,17 @@ fn key_of(value: &Bound<'_, PyAny>) -> PyResult<KeyValue<'static>> {
         return Ok(KeyValue::Float(value.extract()?));
     }
     let is_int = value.is_instance_of::<PyInt>() || value.hasattr("__index__")?;
-    let whole = if is_int { value.extract::<i128>().ok() } else { None };
-    if let Some(whole) =
-        whole.filter(|whole| *whole >= i128::from(i64::MIN) && *whole <= i128::from(u64::MAX))
-    {
-        return Ok(KeyValue::Int(whole));
+    if is_int {
+        let whole = value.extract::<i128>().ok();
+        return Ok(match whole.filter(|whole| (i64::MIN.into()..=u64::MAX.into()).contains(whole)) {
+            Some(whole) => KeyValue::Int(whole),
+            None => KeyValue::Huge(Cow::Owned(value.str()?.extract()?)),
+        });
     }
-    if !is_int && value.hasattr("__float__")? {
+    if value.hasattr("__float__")? {
         return Ok(KeyValue::Float(value.extract()?));
     }
     let name = value.get_type().name()?;
-    let what = if is_int {
-        "a sort key of more than 64 bits".to_owned()
-    } else {
-        format!("a sort key of type {name}; a key is a number, a string, None, or a tuple of them")
-    };
+    let what = format!("a sort key of type {name}; a key is a number, a string, None, or a tuple of them");
     Err(pyo3::exceptions::PyTypeError::new_err(what))
 }

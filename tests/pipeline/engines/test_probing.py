@@ -74,6 +74,12 @@ def test_a_short_input_and_code_of_a_script_are_not_probed(data, monkeypatch):
     assert probed(recipe(data, function_operator(print))) == Findings()
 
 
+def test_filters_whose_statistics_are_known_are_not_measured_again(data, probed_always):
+    what = recipe(data, jp.ops.TextLengthFilter(), jp.ops.WordsNumFilter())
+    known = replace(what, known_stats={"text_len": what.steps[0].operator.stats_digest})
+    assert set(probed(known).operators) == {1}
+
+
 def test_batches_and_workers_fit_into_memory(monkeypatch):
     what = recipe("in.jinx", jp.ops.TextLengthFilter(), jp.ops.WordsNumFilter())
     found = Findings({0: Measured(10.0, MB, 0), 1: Measured(10.0, MB, 500 * MB)}, 36 * MB)

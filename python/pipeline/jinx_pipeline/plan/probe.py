@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from jinx_pipeline.operators.base import Operator
+from jinx_pipeline.operators.filter import Filter
 from jinx_pipeline.operators.kinds import FusedOp
 from jinx_pipeline.operators.script.script_splitter import ScriptSplitter
 from jinx_pipeline.recipe.model import Recipe
@@ -97,14 +98,22 @@ class Probe:
 
 
 def probed_places(recipe: Recipe) -> list[int]:
-    """The operators that the probe runs: each sees samples by themselves, and is no code of a user's script."""
+    """The operators that the probe runs: each sees samples alone, is no code of a script, and has something to do."""
     found: list[int] = []
     for place, step in enumerate(recipe.steps):
         if step.operator.kind in _ENDS:
             break
-        if step.operator.kind in FusedOp.LOCAL and not isinstance(step.operator, ScriptSplitter):
+        is_probed = step.operator.kind in FusedOp.LOCAL and not isinstance(step.operator, ScriptSplitter)
+        if is_probed and not _is_measured(recipe, step.operator):
             found.append(place)
     return found
+
+
+def _is_measured(recipe: Recipe, operator: Operator) -> bool:
+    """Whether the input has the statistics of a filter, so that it computes nothing."""
+    if not isinstance(operator, Filter):
+        return False
+    return all(recipe.known_stats.get(name) == operator.stats_digest for name in operator.stats)
 
 
 def findings_from(data: Mapping[str, Any]) -> Findings:

@@ -86,7 +86,7 @@ def analysis(dataset: "jinx.Dataset", recipe: Recipe, extremes: int = 6) -> Anal
             if "string" in kind or kind == "bool":
                 continue
             owners, values, missing = _values(dataset, name, is_list=kind.startswith("list"))
-            if not kind.startswith("list"):
+            if len(values) and not kind.startswith("list"):
                 whole = np.full(len(dataset), np.nan)
                 whole[owners] = values
                 columns[name] = whole

@@ -32,22 +32,28 @@ body { margin: 0 auto; padding: 2rem 1.5rem 4rem; max-width: 80rem; background: 
   font: 15px/1.5 system-ui, sans-serif; }
 h1 { margin: 0; font-size: 1.6rem; overflow-wrap: anywhere; } h2 { margin: 2.5rem 0 0.8rem; font-size: 1.15rem; }
 h3 { margin: 0; font-size: 1rem; } p { margin: 0.2rem 0; } .soft { color: var(--soft); font-size: 0.88rem; }
-.facts { display: flex; flex-wrap: wrap; gap: 0.6rem 2.2rem; margin-top: 1rem; }
+.facts { display: flex; flex-wrap: wrap; gap: 0.6rem clamp(1.2rem, 4vw, 2.2rem); margin-top: 1rem; }
 .facts b { display: block; font-size: 1.35rem; font-variant-numeric: tabular-nums; }
 .grid { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 24rem), 1fr)); gap: 1rem;
   margin-top: 0.6rem; }
 .card, .scroll { background: var(--card); border: 1px solid var(--line); border-radius: 8px; padding: 1rem; }
-.scroll { overflow-x: auto; padding: 0.3rem 0.8rem; }
+.scroll { overflow-x: auto; padding: 0.3rem 0.8rem 0.3rem 0; }
 table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; font-size: 0.9rem; }
 th, td { padding: 0.35rem 0.55rem; text-align: right; white-space: nowrap; border-bottom: 1px solid var(--line); }
-th:first-child, td:first-child, td.text, th.text { text-align: left; } tr:last-child td { border-bottom: 0; }
+th:first-child, td:first-child, td.text, th.text { text-align: left; }
+th:first-child, td:first-child { position: sticky; left: 0; padding-left: 1rem; background: var(--card); }
+tr:last-child td { border-bottom: 0; }
 td.text { white-space: normal; overflow-wrap: anywhere; min-width: 16rem; } th { color: var(--soft); font-weight: 600; }
-svg { display: block; width: 100%; height: auto; margin-top: 0.6rem; } svg text { fill: var(--soft); font-size: 12px; }
-.ends { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 9.5rem), 1fr)); gap: 0.6rem;
+svg { display: block; width: 100%; height: auto; margin-top: 0.6rem; } svg text { fill: var(--soft); font-size: 15px; }
+.ends { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 9rem), 1fr)); gap: 0.6rem;
   margin: 0.5rem 0 1.2rem; }
-.end { background: var(--card); border: 1px solid var(--line); border-radius: 6px; padding: 0.5rem; font-size: 0.82rem;
-  overflow-wrap: anywhere; } .end img { display: block; max-width: 100%; max-height: 9rem; margin-bottom: 0.3rem; }
-.bad { color: var(--bad); } .heat td + td { text-align: center; min-width: 4.5rem; }
+.end { background: var(--card); border: 1px solid var(--line); border-radius: 6px; padding: 0.5rem 0.6rem;
+  font-size: 0.82rem; overflow-wrap: anywhere; } .end b { font-size: 0.95rem; } .end .soft { float: right; }
+.end img { display: block; width: 100%; height: 6rem; margin-top: 0.4rem; object-fit: contain; border-radius: 4px;
+  background: var(--back); }
+.end p { display: -webkit-box; -webkit-box-orient: vertical; -webkit-line-clamp: 4; overflow: hidden;
+  margin-top: 0.4rem; }
+.bad { color: var(--bad); } .heat td + td, .heat th + th { text-align: center; min-width: 4.5rem; }
 """
 
 
@@ -128,22 +134,28 @@ def _histogram(one: Statistic) -> str:
     for at, count in enumerate(one.counts):
         middle = (one.edges[at] + one.edges[at + 1]) / 2
         is_kept = (low is None or middle >= low) and (high is None or middle <= high)
-        tall = (_HEIGHT - 22) * count / peak
+        tall = (_HEIGHT - 24) * count / peak
         color = "var(--kept)" if is_kept else "var(--bar)"
         bars.append(
-            f'<rect x="{at * step:.1f}" y="{_HEIGHT - 20 - tall:.1f}" width="{step - 1:.1f}" height="{tall:.1f}" '
+            f'<rect x="{at * step:.1f}" y="{_HEIGHT - 22 - tall:.1f}" width="{step - 1:.1f}" height="{tall:.1f}" '
             f'fill="{color}"/>'
         )
     ends = (
         f'<text x="0" y="{_HEIGHT - 4}">{number(one.edges[0])}</text>'
         f'<text x="{_WIDTH}" y="{_HEIGHT - 4}" text-anchor="end">{number(one.edges[-1])}</text>'
     )
-    limits = " to ".join("any" if value is None else number(value) for value in one.bounds)
+    limits = _limits(low, high)
     return (
         f'<div class="card"><h3>{escape(one.name)}</h3><p class="soft">{escape(one.operator)}: {limits}, keeps '
         f'{one.kept:.1%}</p><svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="Histogram of '
         f'{escape(one.name)}">{"".join(bars)}{ends}</svg></div>'
     )
+
+
+def _limits(low: float | None, high: float | None) -> str:
+    if low is None:
+        return "no limit" if high is None else f"at most {number(high)}"
+    return f"at least {number(low)}" if high is None else f"{number(low)} to {number(high)}"
 
 
 def _heat(figures: Analysis) -> str:
@@ -166,7 +178,8 @@ def _extremes(dataset: "jinx.Dataset", recipe: Recipe, one: Statistic) -> str:
     blocks: list[str] = []
     for title, entries in (("lowest", one.lowest), ("highest", one.highest)):
         cells = "".join(
-            f'<div class="end">{_look(dataset, recipe, row)}<span class="soft">row {row}: </span>{number(value)}</div>'
+            f'<div class="end"><b>{number(value)}</b><span class="soft">row {row}</span>'
+            f"{_look(dataset, recipe, row)}</div>"
             for row, value in entries
         )
         blocks.append(f'<p class="soft">{escape(one.name)}, {title}</p><div class="ends">{cells}</div>')

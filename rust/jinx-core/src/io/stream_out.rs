@@ -12,6 +12,9 @@ use std::os::fd::AsFd;
 use std::path::{Path, PathBuf, absolute};
 use std::sync::Arc;
 
+/// The end of the temporary's name. Programs of any kind write `.NAME.tmp`; this one is ours.
+pub(crate) const TEMPORARY: &str = ".jinx-tmp";
+
 /// A file that appears under its name when it is complete: temporary, fsync, rename, fsync of the directory.
 ///
 /// Dropping it without [`StreamOut::commit`] removes the temporary and leaves what was there. Standard output, pipes
@@ -53,7 +56,7 @@ impl StreamOut {
         require_directory(directory)?;
         require_free(given, overwrite)?;
         let ops: Arc<dyn FileOps> = Arc::new(RealOps);
-        let lock = Lock::take(&ops, &directory.join(hidden(name, ".tmp")), given)?;
+        let lock = Lock::take(&ops, &directory.join(hidden(name, TEMPORARY)), given)?;
         require_free(given, overwrite)?;
         Ok(Self { to: To::File { lock, overwrite }, path, written: 0 })
     }

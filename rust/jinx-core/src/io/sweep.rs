@@ -8,6 +8,7 @@ use super::ops::{FileOps, RealOps, if_there};
 use super::pair_names::{PairIdentity, hidden_stem, split_second_name};
 use super::pair_paths::PairPaths;
 use super::scratch;
+use super::stream_out::TEMPORARY;
 use crate::error::{Error, Result};
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
@@ -94,7 +95,9 @@ impl Suspects {
             self.pairs.insert(stem);
         } else if let Some(target) = hidden_stem(name, ".tmp.lock") {
             self.directories.insert(target.to_owned());
-        } else if name == ".jinx.json.tmp" || hidden_stem(name, ".jinx.json.tmp").is_some() {
+        } else if name == ".jinx.json.tmp"
+            || [".jinx.json.tmp", TEMPORARY].iter().any(|end| hidden_stem(name, end).is_some())
+        {
             self.singles.insert(name.to_owned());
         }
     }

@@ -67,7 +67,7 @@ impl Shard {
             Value::Bool(value) => Measure::Bool(value),
             Value::Int(value) | Value::Scalar(_, Number::Int(value)) => Measure::Int(value),
             Value::Scalar(_, Number::Uint(value)) => Measure::Uint(value),
-            Value::BigInt(digits) => digits.parse().map_or(Measure::Huge, Measure::Uint),
+            Value::BigInt(digits) => Measure::of_digits(&digits),
             Value::Float(value) | Value::Scalar(Dtype::Float32 | Dtype::Float64, Number::Float(value)) => {
                 Measure::Float(value)
             }

@@ -190,7 +190,7 @@ impl<'s> OpenColumn<'s> {
                 dtype == ColumnType::Float64 && same
             }
             Measure::Text(value) => dtype == ColumnType::Utf8 && cell == value.as_bytes(),
-            Measure::None | Measure::Huge => false,
+            Measure::None | Measure::Huge(_) => false,
         }
     }
 }

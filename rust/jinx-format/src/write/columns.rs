@@ -105,7 +105,7 @@ impl ColumnBuilder {
                 Measure::Bool(value) => (IndexedType::Value, BOOL, u64::from(*value)),
                 Measure::Int(value) => (IndexedType::Value, INT, value.cast_unsigned()),
                 Measure::Uint(value) => (IndexedType::Value, UINT, *value),
-                Measure::Huge => (IndexedType::Value, MISSING, 1),
+                Measure::Huge(_) => (IndexedType::Value, MISSING, 1),
                 Measure::Float(value) => (IndexedType::Value, FLOAT, value.to_bits()),
                 Measure::Length(value) => (IndexedType::Length, UINT, *value),
                 Measure::Text(value) => (IndexedType::Text, UINT, to_u64(value.len())),

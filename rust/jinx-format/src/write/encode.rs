@@ -346,8 +346,7 @@ impl Sink for RowEncoder {
         if digits.trim_start_matches('-').len() > MAX_INT_DIGITS {
             return Err(Error::limit(format!("an integer of more than {MAX_INT_DIGITS} digits")));
         }
-        let measure = digits.parse().map_or(Measure::Huge, Measure::Uint);
-        self.plain("int", measure, digits.as_bytes())
+        self.plain("int", Measure::of_digits(digits), digits.as_bytes())
     }
 
     fn float(&mut self, value: f64) -> Result<()> {

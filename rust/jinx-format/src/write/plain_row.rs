@@ -67,7 +67,5 @@ fn number(text: &[u8]) -> Result<(&'static str, Measure)> {
     if text.trim_start_matches('-').len() > MAX_INT_DIGITS {
         return Err(Error::limit(format!("an integer of more than {MAX_INT_DIGITS} digits")));
     }
-    let measure =
-        text.parse().map_or_else(|_| text.parse().map_or(Measure::Huge, Measure::Uint), Measure::Int);
-    Ok(("int", measure))
+    Ok(("int", text.parse().map_or_else(|_| Measure::of_digits(text), Measure::Int)))
 }

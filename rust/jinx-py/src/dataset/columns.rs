@@ -111,7 +111,7 @@ pub fn measure_block(
 fn object(py: Python<'_>, measure: Measure) -> PyResult<Bound<'_, PyAny>> {
     Ok(match measure {
         Measure::None => py.None().into_bound(py),
-        Measure::Huge => {
+        Measure::Huge(_) => {
             return Err(to_py(&Error::invalid("an integer of more than 64 bits in this column")));
         }
         Measure::Bool(value) => pyo3::types::PyBool::new(py, value).to_owned().into_any(),

@@ -85,7 +85,7 @@ fn value_of(value: &Value) -> Result<Measure> {
         Value::Null => Measure::None,
         Value::Bool(value) => Measure::Bool(*value),
         Value::Int(value) => Measure::Int(*value),
-        Value::BigInt(_) => Measure::Huge,
+        Value::BigInt(digits) => Measure::of_digits(digits),
         Value::Float(value) => Measure::Float(*value),
         Value::Str(value) => Measure::Text(value.clone()),
         Value::Scalar(_, Number::Int(value)) => Measure::Int(*value),

@@ -236,7 +236,7 @@ fn measure(value: Value, kind: ColumnKind) -> Result<Measure> {
         Value::Null => Measure::None,
         Value::Bool(value) => Measure::Bool(value),
         Value::Int(value) => Measure::Int(value),
-        Value::BigInt(digits) => digits.parse().map_or(Measure::Huge, Measure::Uint),
+        Value::BigInt(digits) => Measure::of_digits(&digits),
         Value::Float(value) => Measure::Float(value),
         Value::Str(value) => Measure::Text(value),
         _ => return Err(Error::mismatch("this is not a single value")),

@@ -1,6 +1,6 @@
 //! What `clean` takes and what it leaves.
 
-use super::super::{DirectoryWriter, sweep};
+use super::super::{DirectoryWriter, StreamOut, sweep};
 use super::*;
 
 fn put(directory: &Path, name: &str, text: &str) {
@@ -21,7 +21,9 @@ fn swept(directory: &Path) -> Vec<String> {
 fn stale_temporaries_go_and_living_or_foreign_ones_stay() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path();
-    for name in [".a.jinx.tmp", ".a.binx.tmp", ".b.binx.tmp", ".jinx.json.tmp", ".c.jinx.json.tmp"] {
+    for name in
+        [".a.jinx.tmp", ".a.binx.tmp", ".b.binx.tmp", ".jinx.json.tmp", ".c.jinx.json.tmp", ".d.npy.jinx-tmp"]
+    {
         put(path, name, "stale");
     }
     for name in [".x.tmp", "y.jinx.tmp", ".z.jinx.bak", ".profile", ".q.binx.123"] {
@@ -32,13 +34,31 @@ fn stale_temporaries_go_and_living_or_foreign_ones_stay() {
     let living = PairWriter::begin(&path.join("live.jinx"), false, FirstWord).unwrap();
     let work = DirectoryWriter::begin(&path.join("out"), false).unwrap();
     put(work.path(), "jinx.json", "{}");
-    let stale = [".a.binx.tmp", ".a.jinx.tmp", ".b.binx.tmp", ".c.jinx.json.tmp", ".jinx.json.tmp"];
+    let single = StreamOut::create(&path.join("e.npy"), false).unwrap();
+    let stale = [
+        ".a.binx.tmp",
+        ".a.jinx.tmp",
+        ".b.binx.tmp",
+        ".c.jinx.json.tmp",
+        ".d.npy.jinx-tmp",
+        ".jinx.json.tmp",
+    ];
     assert_eq!(swept(path), stale);
     assert_eq!(swept(path), Vec::<String>::new());
     work.commit().unwrap();
     living.commit().unwrap();
-    let rest =
-        [".cache.tmp", ".profile", ".q.binx.123", ".x.tmp", ".z.jinx.bak", "live.jinx", "out", "y.jinx.tmp"];
+    single.commit().unwrap();
+    let rest = [
+        ".cache.tmp",
+        ".profile",
+        ".q.binx.123",
+        ".x.tmp",
+        ".z.jinx.bak",
+        "e.npy",
+        "live.jinx",
+        "out",
+        "y.jinx.tmp",
+    ];
     assert_eq!(names_in(path), rest);
 }
 

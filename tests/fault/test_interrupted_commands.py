@@ -1,0 +1,66 @@
+"""Ctrl-C while a command rewrites a dataset: it ends at once with one line, and leaves nothing behind."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import jinx
+
+COMMANDS = {
+    "shuffle": ["shuffle", "in.jinx", "out/all.jinx"],
+    "shuffle in two passes": ["shuffle", "in.jinx", "out/all.jinx", "--memory", "2MB"],
+    "sort": ["sort", "in.jinx", "out/all.jinx", "--by", "k"],
+    "sort by code": ["sort", "in.jinx", "out/all.jinx", "--code", "keys.py:key", "--workers", "2"],
+    "dedup": ["dedup", "in.jinx", "out/all.jinx", "--by", "k", "--removed", "out/removed.npy"],
+    "shards": ["shuffle", "in.jinx", "out/all", "--shard-size", "5MB"],
+}
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("interrupted")
+    with jinx.Writer(place / "in.jinx") as writer:
+        writer.write_many({"k": i * 7919 % 60_000, "text": "x" * (i % 500)} for i in range(60_000))
+    (place / "keys.py").write_text("def key(sample):\n    return sample['k']\n")
+    return place
+
+
+def run(place: Path, words: list[str], environment: dict[str, str], interrupt_after: float | None) -> tuple[int, str]:
+    shutil.rmtree(place / "out", ignore_errors=True)
+    (place / "out").mkdir()
+    command = [sys.executable, "-m", "jinx", *words]
+    # A terminal interrupts the whole group: the command and its worker processes.
+    with subprocess.Popen(
+        command, cwd=place, env=environment, stderr=subprocess.PIPE, text=True, start_new_session=True
+    ) as process:
+        if interrupt_after is not None:
+            time.sleep(interrupt_after)
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGINT)
+        _, said = process.communicate(timeout=60)
+        return process.returncode, said
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", COMMANDS)
+def test_ctrl_c_leaves_nothing(name, place, child_environment):
+    start = time.perf_counter()
+    assert run(place, COMMANDS[name], child_environment, None)[0] == 0
+    calm = time.perf_counter() - start
+    interrupted = 0
+    for part in (0.4, 0.55, 0.7, 0.85):
+        code, said = run(place, COMMANDS[name], child_environment, part * calm)
+        if code == 0:
+            continue
+        # Which of the two Python chooses for `-m` does not matter: a shell reports both as 130.
+        assert code in {130, -signal.SIGINT}
+        assert said.strip() == "jinx: interrupted"
+        assert list((place / "out").iterdir()) == []
+        interrupted += 1
+    assert interrupted, "every command ended before it was interrupted"
