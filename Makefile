@@ -34,9 +34,10 @@ STREAMING := .venv-streaming
 # uv if it could be installed, otherwise pip.
 INSTALL = $(if $(wildcard $(BIN)/uv),$(BIN)/uv pip install --quiet --python $(PY),$(PY) -m pip install --quiet)
 INSTALL_STREAMING = $(if $(wildcard $(BIN)/uv),$(BIN)/uv pip install --quiet --python $(STREAMING)/bin/python,$(STREAMING)/bin/python -m pip install --quiet)
+RAY_TESTS := tests/pipeline/engines/test_ray*.py tests/pipeline/ray_data
 CRATES := --workspace --exclude jinx-py
 
-.PHONY: help setup develop demo test test-rust test-streaming test-python test-quick test-ray test-trainers coverage need-llvm-cov lint lint-rust lint-python bench bench-mds bench-micro bench-operators bench-order bench-packing bench-ray bench-pipeline bench-views soak fuzz pages docs wheel pins clean need-cargo
+.PHONY: help setup develop demo test test-rust test-streaming test-python test-quick test-cluster test-ray test-trainers coverage need-llvm-cov lint lint-rust lint-python bench bench-mds bench-micro bench-operators bench-order bench-packing bench-ray bench-pipeline bench-views soak fuzz pages docs wheel pins clean need-cargo
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -89,13 +90,13 @@ demo: develop ## generate a dataset, convert it, open it, train on it, run a pip
 	$(PY) examples/demo.py --samples $(SAMPLES)
 	$(PY) examples/demo_pipeline.py
 
-test: lint test-rust docs test-streaming test-python ## every check
+test: lint test-rust docs test-streaming test-python test-cluster ## every check
 
 test-rust: need-cargo
 	cargo test --quiet --locked $(CRATES)
 
 test-python: need-cargo $(STAMPS)/test develop
-	$(PY) -m pytest -n 2 --dist loadfile $(PYTEST_ARGS)
+	$(PY) -m pytest -n 2 --dist loadfile -m "not cluster" $(PYTEST_ARGS)
 
 # Ten examples of each property, and nothing that takes long or needs an environment of its own.
 test-quick: need-cargo $(STAMPS)/test develop ## the tests to run while you work: two minutes at most
@@ -137,8 +138,12 @@ $(STAMPS)/ray: requirements/ray.txt $(STAMPS)/test
 	$(INSTALL) -r $<
 	@mkdir -p $(@D) && touch $@
 
+# After test-python, which passes without Ray installed. The runs have Ray's clusters to themselves.
+test-cluster: $(STAMPS)/ray develop ## three of the tests on a Ray cluster: a minute
+	$(PY) -m pytest --timeout 300 -m cluster_short $(RAY_TESTS)
+
 test-ray: $(STAMPS)/ray develop ## the pipeline on a Ray cluster that the tests start
-	$(PY) -m pytest --timeout 300 tests/pipeline/engines/test_ray*.py tests/pipeline/ray_data
+	$(PY) -m pytest --timeout 300 $(RAY_TESTS)
 
 soak: $(STAMPS)/test develop ## kills, failing calls and damaged files at length (hours)
 	JINX_SOAK=1 $(PY) -m pytest -n 2 --dist loadfile tests/fault
@@ -164,7 +169,7 @@ bench-operators: develop $(STAMPS)/test ## text operators next to Data-Juicer's:
 bench-packing: develop $(STAMPS)/test ## packers and packing loaders compared: minutes, and a page in docs/benchmarks
 	$(PY) -m bench.packing --save $(BENCH_OUT) $(BENCH_ARGS)
 
-bench-ray: $(STAMPS)/ray develop ## the pipeline on Ray next to Ray Data and Data-Juicer while nodes die: 15 minutes, and a page
+bench-ray: $(STAMPS)/ray develop ## the pipeline on Ray next to Ray Data and Data-Juicer while nodes die: 18 minutes, and a page
 	$(PY) -m bench.ray --save $(BENCH_OUT) $(BENCH_ARGS)
 
 bench-views: develop $(STAMPS)/test ## copies, saved views, added columns and filters next to other systems: minutes, and a page

@@ -1,7 +1,7 @@
 """The pipeline on Ray next to others: `make bench-ray` writes ray.md, ray.json and ray.svg in docs/benchmarks.
 
-Every run is a process of its own with a Ray cluster of its own. The others run once; ours are repeated as long as the
-time allows where there is a target.
+Every run is a process of its own with a Ray cluster of its own. The others run once; ours are repeated where there is a
+target.
 """
 
 import argparse
@@ -22,7 +22,7 @@ from bench import environments
 from bench.campaign import commit, machine
 from bench.ray import OURS
 from bench.ray.experiments import EXPERIMENTS
-from bench.ray.page import TARGETS, page, picture
+from bench.ray.page import PICTURED, TARGETS, page, picture
 from jinx import _core
 
 _RUN_SECONDS = 120
@@ -54,15 +54,23 @@ def measured(name: str, contestant: str, folder: Path) -> dict[str, Any]:
 
 
 def rounds(place: Path, seconds: float, most: int) -> list[dict[str, Any]]:
-    """Ours once, the others once, and then ours again; what would not end in time is left out."""
+    """All runs in the order of their weight; what would not end in time is left out.
+
+    Ours come first, then what they are compared with, ours again, and the other contestants.
+    """
     end = time.monotonic() + seconds
     lasted: dict[tuple[str, str], float] = {}
     records: list[dict[str, Any]] = []
     judged = {target.experiment for target in TARGETS}
-    own = [(name, OURS) for name, (_, contestants) in EXPERIMENTS.items() if OURS in contestants]
-    others = [(name, one) for name, (_, contestants) in EXPERIMENTS.items() for one in contestants if one != OURS]
-    again = [(number, *pair) for number in range(1, most) for pair in own if pair[0] in judged]
-    for number, name, contestant in [*((0, *pair) for pair in [*own, *others]), *again]:
+    compared = {PICTURED, *(target.experiment for target in TARGETS if target.over)}
+    every = [(name, one) for name, (_, contestants) in EXPERIMENTS.items() for one in contestants]
+    own = [pair for pair in every if pair[1] == OURS and pair[0] in judged]
+    first = [pair for pair in every if pair[1] != OURS and pair[0] in compared]
+    once = [pair for pair in every if pair not in own and pair not in first]
+    runs = [(0, *pair) for pair in [*own, *first]]
+    runs += [(number, *pair) for number in range(1, most) for pair in own]
+    runs += [(0, *pair) for pair in once]
+    for number, name, contestant in runs:
         if time.monotonic() + lasted.get((name, contestant), 0.0) > end:
             continue
         begun = time.monotonic()
@@ -77,7 +85,7 @@ def rounds(place: Path, seconds: float, most: int) -> list[dict[str, Any]]:
 def main() -> None:
     """Measure; print, or save the page and the picture."""
     parser = argparse.ArgumentParser(prog="bench.ray")
-    parser.add_argument("--seconds", type=float, default=840, help="No run begins that would not end by then.")
+    parser.add_argument("--seconds", type=float, default=1020, help="No run begins that would not end by then.")
     parser.add_argument("--rounds", type=int, default=3, help="At most.")
     parser.add_argument("--save", type=Path, help="The directory for ray.md, ray.json and ray.svg.")
     given = parser.parse_args()

@@ -13,12 +13,12 @@ STORE = 150_000_000
 
 @contextmanager
 def nodes(
-    count: int, *, head_cpus: int = 0, store: int = 4 * STORE, ray_data: bool = True
+    count: int, *, ray_data: bool, head_cpus: int = 0, store: int = 4 * STORE
 ) -> Generator[tuple[Any, list[Any]]]:
-    """A head, and nodes with one CPU each; this process is connected to the head, and has imported Ray Data."""
+    """A head, and nodes with one CPU each; this process is connected to the head, and has imported what it needs."""
     import ray
 
-    if ray_data:  # before the time starts
+    if ray_data:
         import ray.data
 
         ray.data.DataContext.get_current().enable_progress_bars = False

@@ -133,7 +133,7 @@ def nodes_die(contestant: str, place: Path, kill: int = 2) -> Record:
     at = int(blocks * 0.35)
     work = Work(str(place / "pids"), BLOCK_SECONDS)
     killed: list[float] = []
-    with nodes(count) as (cluster, made):
+    with nodes(count, ray_data=contestant != OURS) as (cluster, made):
 
         def step() -> None:
             killed.append(time.time())
@@ -156,7 +156,7 @@ def nodes_return(contestant: str, place: Path) -> Record:
     blocks = 100
     work = Work(str(place / "pids"), BLOCK_SECONDS)
     joined: list[tuple[str, float]] = []
-    with nodes(5) as (cluster, made):
+    with nodes(5, ray_data=False) as (cluster, made):
 
         def kill() -> None:
             for node in made[:4]:
@@ -181,7 +181,7 @@ def starve(contestant: str, place: Path) -> Record:
     """Experiment 1: workers that ask for every CPU, and a recipe that no node could ever run."""
     rows = 200
     work = Work(str(place / "pids"), 0.0)
-    with nodes(0, head_cpus=2):
+    with nodes(0, head_cpus=2, ray_data=contestant != OURS):
         if contestant == OURS:
             record = _contest(contestant, place, rows, work, [], slots=2)
             begun = time.time()
@@ -205,14 +205,14 @@ def workers_die(contestant: str, place: Path) -> Record:
         for pid in Workers(place / "pids").alive()[:1]:
             os.kill(pid, signal.SIGKILL)
 
-    with nodes(0, head_cpus=3):
+    with nodes(0, head_cpus=3, ray_data=contestant != OURS):
         return _contest(contestant, place, 100 * BLOCK_ROWS, work, [(12 * at, kill) for at in range(1, 7)], slots=2)
 
 
 def deadly_row(contestant: str, place: Path) -> Record:
     """Experiment 4: one of 640 rows kills the process that touches it."""
-    with nodes(0, head_cpus=3):
-        return _contest(contestant, place, 640, Work(str(place / "pids"), 0.0, deadly=277), [], slots=2, limit=30)
+    with nodes(0, head_cpus=3, ray_data=contestant != OURS):
+        return _contest(contestant, place, 640, Work(str(place / "pids"), 0.0, deadly=277), [], slots=2, limit=20)
 
 
 _DRIVER = """
@@ -240,7 +240,7 @@ def driver_dies(contestant: str, place: Path) -> Record:
     make_rows(place / "in.jinx", rows)
     workers = Workers(place / "pids")
     begun = time.time()
-    with nodes(0, head_cpus=3) as (cluster, _):
+    with nodes(0, head_cpus=3, ray_data=False) as (cluster, _):
         command = [sys.executable, "-W", "ignore", "-c", _DRIVER, contestant, str(place), cluster.address]
         driver = subprocess.Popen(command)
         while workers.rows() < rows // 2 and driver.poll() is None:
@@ -275,7 +275,7 @@ def duplicates(contestant: str, place: Path) -> Record:
 
     import jinx
 
-    with nodes(0, head_cpus=2):
+    with nodes(0, head_cpus=2, ray_data=False):
         flow = jp.Dataset.load(place / "in.jinx").process([work.sample, jp.create("document_minhash_deduplicator")])
 
         def run() -> Any:
@@ -290,7 +290,7 @@ def small_blocks(contestant: str, place: Path) -> Record:
     """Blocks of one row, with nothing to do: what the scheduler, the parts and the journal cost."""
     del contestant
     make_rows(place / "in.jinx", 600)
-    with nodes(0, head_cpus=4):
+    with nodes(0, head_cpus=4, ray_data=False):
         flow = jp.Dataset.load(place / "in.jinx").process([jp.create("text_length_filter", min_len=1)])
         flow.export(place / "out.jinx", work_dir=str(place / "out.work"), engine=jp.Ray(workers=4), block_rows=1)
     times = sorted(one["time"] for one in events(place) if one["kind"] == "block")

@@ -14,6 +14,7 @@ from bench.ray.work import BLOCK_ROWS
 
 Record = dict[str, Any]
 _WIDTH, _HEIGHT, _LEFT, _BOTTOM = 720, 300, 60, 40
+PICTURED = "nodes die"
 _COLORS = {OURS: "#1f77b4", RAY_DATA: "#d62728"}
 
 
@@ -217,9 +218,7 @@ def _median_runs(records: list[Record]) -> dict[str, Record]:
     found: dict[str, Record] = {}
     for name in _COLORS:
         runs = [
-            one
-            for one in records
-            if one["experiment"] == "nodes die" and one["contestant"] == name and one.get("times")
+            one for one in records if one["experiment"] == PICTURED and one["contestant"] == name and one.get("times")
         ]
         if runs:
             middle = statistics.median_low([run["seconds"] for run in runs])

@@ -19,7 +19,7 @@ from pipeline.made import digest, loaded_operators, rows_of, write_input
 
 ray = pytest.importorskip("ray", reason="Ray is not installed: requirements/ray.txt")
 
-pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("cluster")]
+pytestmark = [pytest.mark.slow, pytest.mark.cluster, pytest.mark.usefixtures("cluster")]
 
 
 @pytest.fixture(scope="module")
@@ -68,6 +68,7 @@ def test_ray_gives_the_bytes_of_the_local_engine(data, options, calm, tmp_path, 
     assert [one.operator for one in result.operators][:2] == ["text_length_filter", "slow_filter"]
 
 
+@pytest.mark.cluster_short
 def test_killed_actors_change_nothing(data, options, calm, tmp_path, monkeypatch):
     made, killed = [], []
     keep = RayWorkers.__init__

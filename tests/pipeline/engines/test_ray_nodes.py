@@ -22,10 +22,11 @@ from jinx_pipeline.recipe.read import read_recipe
 from jinx_pipeline.run import Run
 from jinx_pipeline.schedule.task import Cause
 from pipeline.made import digest, lines_of, loaded_operators, write_input
+from pipeline.shuffle.everything import OPTIONS, chain, divide_much, write_data
 
 ray = pytest.importorskip("ray", reason="Ray is not installed: requirements/ray.txt")
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.cluster]
 
 STORE = 80_000_000
 
@@ -61,6 +62,12 @@ class Nodes:
         node_of = {one["worker"]: one["node"] for one in events_of(out, "ready") if one["worker"] not in gone}
         last = [one["worker"] for one in events_of(out, "block") if one["worker"] in node_of][-1]
         self.nodes.sort(key=lambda node: node.node_id != node_of[last])
+        self.kill()
+
+    def kill_parent(self, pid):
+        """Kill the node whose raylet has this number; it is the parent of its workers."""
+        self.nodes.sort(key=lambda node: node.all_processes["raylet"][0].process.pid != pid)
+        assert self.nodes[0].all_processes["raylet"][0].process.pid == pid
         self.kill()
 
     def close(self):
@@ -118,6 +125,7 @@ def events_of(out, kind):
     return [one for one in map(json.loads, lines) if one["kind"] == kind]
 
 
+@pytest.mark.cluster_short
 def test_all_nodes_die_and_the_one_that_joins_ends_the_run(nodes, data, options, calm, tmp_path):
     nodes.need(3)
     out, joined = tmp_path / "out", []
@@ -176,6 +184,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.cluster_short
 def test_a_driver_that_is_killed_is_resumed(nodes, data, options, calm, tmp_path):
     nodes.need(2)
     out, script = tmp_path / "out", tmp_path / "driver.py"
@@ -264,6 +273,29 @@ def test_the_recipe_of_the_benchmark_has_the_same_bytes_wherever_it_runs(nodes, 
     assert driver.wait() == -signal.SIGKILL
     subprocess.run(command, check=True)
     assert {digest(tmp_path / name) for name in ("one", "four", "again")} == {expected}
+
+
+@pytest.mark.parametrize("operator", ["document_minhash_deduplicator", "sort"])
+def test_a_node_that_is_lost_inside_a_phase_changes_nothing(nodes, tmp_path, monkeypatch, operator):
+    data = write_data(tmp_path)
+    assert chain(data).export(tmp_path / "calm", workers=1, **OPTIONS).ok
+    divide_much(monkeypatch)
+    nodes.need(2)
+    out, hold = tmp_path / "out", tmp_path / "hold"
+    Path(f"{hold}.mortal_{operator}").touch()
+
+    def export():
+        return chain(data, hold=str(hold)).export(out, engine=jp.Ray(workers=2), **OPTIONS)
+
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(export)
+        while not (held := [one.suffix[1:] for one in tmp_path.glob("hold.[0-9]*")]):
+            assert not running.done() or running.result() is None, "the run ended too early"
+            time.sleep(0.05)
+        nodes.kill_parent(int(held[0]))
+        assert running.result().ok
+    assert [one["cause"] for one in events_of(out, "died")] == [Cause.NODE.value]
+    assert digest(out) == digest(tmp_path / "calm")
 
 
 def add_without_the_package(nodes, folder):

@@ -22,7 +22,11 @@ from pipeline.made import rows_of, write_input
 ray = pytest.importorskip("ray", reason="Ray is not installed: requirements/ray.txt")
 serve = pytest.importorskip("ray.serve", reason="Ray Serve is not installed: requirements/ray.txt")
 
-pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::DeprecationWarning")]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.cluster,
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+]
 
 OPERATORS = '''
 from jinx_pipeline import Mapper, register

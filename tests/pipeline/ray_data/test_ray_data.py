@@ -13,6 +13,7 @@ ray = pytest.importorskip("ray", reason="Ray is not installed: requirements/ray.
 pytest.importorskip("ray.data", reason="Ray Data is not installed: requirements/ray.txt")
 
 pytestmark = [
+    pytest.mark.cluster,
     pytest.mark.slow,
     pytest.mark.usefixtures("cluster"),
     pytest.mark.filterwarnings("ignore"),  # Ray Data's own

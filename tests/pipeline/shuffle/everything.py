@@ -51,10 +51,10 @@ def steps(data: Path) -> list[tuple[str, dict]]:
     ]
 
 
-def chain(data: Path, marker: str = "") -> Dataset:
-    """The recipe; with a marker, a path, each task of a look dies once."""
+def chain(data: Path, marker: str = "", hold: str = "") -> Dataset:
+    """The recipe; with a marker, a path, each task of a look dies once; for `hold`, see `mortal.py`."""
     jp.load_file(MORTAL)
-    more = {"marker": marker} if marker else {}
+    more = {"marker": marker, "hold": hold} if marker or hold else {}
     made = [jp.create(f"mortal_{name}", **parameters, **more) for name, parameters in steps(data)]
     return Dataset.load(data).process([*made, jp.create("field_aggregator", columns=TOTALS, separator=" ")])
 

@@ -1,7 +1,8 @@
-"""Operators whose tasks die once for each share, so that every one is done by a second worker."""
+"""Operators whose tasks die once for each share, or of which one waits until its node dies."""
 
 import os
 import signal
+import time
 from pathlib import Path
 
 from jinx_pipeline import register
@@ -14,8 +15,13 @@ def mortal(name):
     class Mortal(cls):
         __doc__ = cls.__doc__
         marker: str = ""
+        hold: str = ""
 
         def look(self, keys, share, shares):
+            hold = Path(f"{self.hold}.{self.name}")
+            if self.hold and hold.exists():
+                hold.rename(f"{self.hold}.{os.getppid()}")
+                time.sleep(300)
             if self.marker:
                 file = Path(f"{self.marker}.{self.name}.{share}")
                 if not file.exists():
