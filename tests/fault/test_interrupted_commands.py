@@ -12,6 +12,7 @@ import pytest
 
 import jinx
 
+ROWS = 60_000
 COMMANDS = {
     "shuffle": ["shuffle", "in.jinx", "out/all.jinx"],
     "shuffle in two passes": ["shuffle", "in.jinx", "out/all.jinx", "--memory", "2MB"],
@@ -26,7 +27,7 @@ COMMANDS = {
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("interrupted")
     with jinx.Writer(place / "in.jinx") as writer:
-        writer.write_many({"k": i * 7919 % 60_000, "text": "x" * (i % 500)} for i in range(60_000))
+        writer.write_many({"k": i * 7919 % ROWS, "text": "x" * (i % 500)} for i in range(ROWS))
     (place / "keys.py").write_text("def key(sample):\n    return sample['k']\n")
     return place
 
@@ -53,14 +54,18 @@ def test_ctrl_c_leaves_nothing(name, place, child_environment):
     start = time.perf_counter()
     assert run(place, COMMANDS[name], child_environment, None)[0] == 0
     calm = time.perf_counter() - start
+    whole = sorted(path.name for path in (place / "out").iterdir())
     interrupted = 0
-    for part in (0.4, 0.55, 0.7, 0.85):
+    for part in (0.3, 0.4, 0.55, 0.7, 0.85):
         code, said = run(place, COMMANDS[name], child_environment, part * calm)
-        if code == 0:
+        left = sorted(path.name for path in (place / "out").iterdir())
+        if "all.jinx" in left or "all" in left:  # It had ended, all but the process.
+            assert left == whole
+            assert len(jinx.open(place / COMMANDS[name][2])) == ROWS
             continue
         # Which of the two Python chooses for `-m` does not matter: a shell reports both as 130.
         assert code in {130, -signal.SIGINT}
         assert said.strip() == "jinx: interrupted"
-        assert list((place / "out").iterdir()) == []
+        assert left == []
         interrupted += 1
     assert interrupted, "every command ended before it was interrupted"
