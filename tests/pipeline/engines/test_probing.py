@@ -53,6 +53,13 @@ def test_each_operator_is_measured(data, probed_always):
     assert light.rows_per_second > heavy.rows_per_second > 0
 
 
+def test_freed_memory_that_a_worker_keeps_hides_no_need(data, probed_always):
+    loaded_operators()
+    greedy = [jp.create("greedy_mapper", row_megabytes=megabytes) for megabytes in (12, 12)]
+    found = probed(recipe(data, *greedy))
+    assert all(one.row_bytes > 10 * MB for one in found.operators.values())
+
+
 def test_a_row_that_ends_the_process_costs_one_measurement(data, probed_always):
     loaded_operators()
     killer = jp.create("fragile_mapper", kills=tuple(range(300)))

@@ -10,9 +10,19 @@ _KEPT_BYTES = 64 * 1024 * 1024
 _MAPPED_BYTES = 32 * 1024 * 1024
 
 
+_LIBRARY = ctypes.CDLL(None)
+
+
 def keep_freed_memory() -> None:
     """Let this process keep some of the memory that it frees; other C libraries than glibc stay as they are."""
-    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    mallopt = getattr(_LIBRARY, "mallopt", None)
     if mallopt is not None:
         mallopt(_TRIM_THRESHOLD, _KEPT_BYTES)
         mallopt(_MMAP_THRESHOLD, _MAPPED_BYTES)
+
+
+def give_freed_memory_back() -> None:
+    """Give what is kept back to the system, so that the next growth of this process shows in its size."""
+    malloc_trim = getattr(_LIBRARY, "malloc_trim", None)
+    if malloc_trim is not None:
+        malloc_trim(0)

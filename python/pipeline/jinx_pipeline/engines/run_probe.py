@@ -12,6 +12,7 @@ import numpy as np
 
 from jinx_pipeline.commit.ledger import Receipt
 from jinx_pipeline.engines.chain import resident_bytes
+from jinx_pipeline.engines.freed_memory import give_freed_memory_back
 from jinx_pipeline.operators.base import Operator
 from jinx_pipeline.operators.batch import Batch
 from jinx_pipeline.operators.context import Context
@@ -19,7 +20,7 @@ from jinx_pipeline.plan.probe import PROBE_ROWS, Findings, Measured, Probe
 from jinx_pipeline.plan.source import OpenSource
 
 # No operator is watched for much longer.
-_SECONDS = 0.5
+_SECONDS = 0.1
 _LOOK_SECONDS = 0.002
 # Of the memory that a worker may use, so much is for the rows of one operator.
 _SHARE_OF_MEMORY = 0.25
@@ -96,6 +97,7 @@ def _measured(operator: Operator, batch: Batch, ctx: Context, memory: int | None
     """What an operator makes of as many rows as time and memory allow, with what it took."""
     # By itself: what operators share, such as decoded images, counts for each of them.
     batch, one = batch.forgotten(), batch.take([0]).forgotten()
+    give_freed_memory_back()
     before = resident_bytes()
     operator.mark(one, ctx)  # imports packages and loads models
     held = max(resident_bytes() - before, 0)
@@ -109,6 +111,7 @@ def _measured(operator: Operator, batch: Batch, ctx: Context, memory: int | None
 
 
 def _timed(operator: Operator, batch: Batch, ctx: Context) -> tuple[float, int, Batch]:
+    give_freed_memory_back()
     with _Peak() as peak:
         started = time.perf_counter()
         made = operator.mark(batch, ctx)
