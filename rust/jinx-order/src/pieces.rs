@@ -43,7 +43,8 @@ impl Piece {
         bytes.extend_from_slice(&self.lines.lines);
         for end in &self.lines.ends {
             let last = (first + to_usize(*end, "a line")?).checked_sub(1).and_then(|at| bytes.get_mut(at));
-            *last.filter(|last| **last == b'\n').ok_or_else(|| Error::corrupt("a line without its end"))? = LINE_END;
+            *last.filter(|last| **last == b'\n').ok_or_else(|| Error::corrupt("a line without its end"))? =
+                LINE_END;
         }
         let hash = XxHash3_64::oneshot(&bytes[8..]);
         bytes[..8].copy_from_slice(&hash.to_le_bytes());
