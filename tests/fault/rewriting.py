@@ -47,6 +47,18 @@ def concat(out: Path, version: int) -> None:
     jinx.concat([inputs_of(out) / name for name in names[:: 1 if version == 1 else -1]], out, overwrite=True)
 
 
+def concat_to_text(out: Path, version: int) -> None:
+    """Through a JINX file in a hidden directory."""
+    jinx.concat(
+        [inputs_of(out) / name for name in ["pair.jinx", "shards"][:: 1 if version == 1 else -1]], out, overwrite=True
+    )
+
+
+def select_to_parquet(out: Path, version: int) -> None:
+    chosen = np.arange(version, 8, version)
+    jinx.select(inputs_of(out) / "pair.jinx", out, positions=chosen, output_format="parquet", overwrite=True)
+
+
 def dedup(out: Path, version: int) -> None:
     where = "version > 0" if version == 1 else "version == 1"
     jinx.dedup(inputs_of(out) / "pair.jinx", out, where=where, overwrite=True, removed=out.parent / "removed.npy")
@@ -90,6 +102,8 @@ COMMANDS = {
     "split": Command("parts", split),
     "split to views": Command("parts", split_to_views),
     "concat": Command("all.jinx", concat),
+    "concat to text": Command("all.jsonl", concat_to_text),
+    "select to Parquet": Command("table", select_to_parquet),
     "dedup": Command("unique.jinx", dedup),
     "compact": Command("large", compact),
     "select": Command("some.jinx", select),

@@ -44,6 +44,8 @@ def contents(out: Path) -> dict[str, str]:
     """The parts of an output, or the output itself, each with a hash of all it holds; empty if there is none."""
     if not out.exists():
         return {}
+    if tables := sorted(out.glob("*.parquet")):
+        return {table.name: digest(jinx.stream(table)) for table in tables}
     parts = sorted(out.glob("*.jinx")) if out.is_dir() and not (out / "jinx.json").exists() else [out]
     return {part.name: digest(jinx.open(part, verify="full")) for part in parts}
 

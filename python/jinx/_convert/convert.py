@@ -18,6 +18,7 @@ from jinx._dataset.reopened import reopened
 from jinx._files.merge import part_directory
 from jinx._outputs import refuse_existing
 from jinx._results import WriteResult
+from jinx._scratch import scratch_directory
 from jinx._suggest import hint, unknown_column
 from jinx._writer import shard_bytes
 
@@ -323,8 +324,8 @@ class Conversion:
         settings = self.settings
         # Now, because the caller's own code may change the working directory.
         out = "-" if settings.out == "-" else os.path.abspath(settings.out)  # noqa: PTH100
-        directory = os.path.dirname(os.path.abspath(out))  # noqa: PTH100, PTH120
-        with tempfile.TemporaryDirectory(dir=directory, prefix=".jinx-") as work:
+        directory, name = os.path.split(os.path.abspath(out))  # noqa: PTH100
+        with scratch_directory(directory, "" if out == "-" else f"{name}.rows") as work:
             middle = os.path.join(work, "rows.jinx")  # noqa: PTH118
             plain = {"overwrite": True, "append": False, "shard_size": None, "compression": None, "level": None}
             write(Conversion(settings.changed(middle, "jinx", **plain), first_progress))

@@ -9,6 +9,7 @@ from jinx import _core
 from jinx._convert.splits import file_name
 from jinx._optional import require
 from jinx._results import WriteResult
+from jinx._scratch import scratch_directory
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,7 +34,7 @@ def write_parquet_directory(
         FileExistsError: The directory to replace holds other files.
     """
     directory, base = os.path.split(os.path.abspath(out))  # noqa: PTH100 - str in, str out
-    work, old = (os.path.join(directory, f".{base}.parquet.{kind}") for kind in ("tmp", "old"))  # noqa: PTH118
+    old = os.path.join(directory, f".{base}.parquet.old")  # noqa: PTH118
     _settle(old, out)
     if os.path.lexists(out):
         _refuse_others(out)
@@ -43,9 +44,7 @@ def write_parquet_directory(
     name = file_name(options["split"] or found.split or "train")
     kept = {key: options[key] for key in ("compression", "level", "mixed", "threads") if options[key] is not None}
     rows = written = 0
-    shutil.rmtree(work, ignore_errors=True)
-    os.mkdir(work)  # noqa: PTH102
-    try:
+    with scratch_directory(directory, f"{base}.parquet") as work:
         for number in range(files):
             file = os.path.join(work, f"{name}-{number:05}-of-{files:05}.parquet")  # noqa: PTH118
             part = _core.convert_arrow(
@@ -59,12 +58,12 @@ def write_parquet_directory(
             written += part["bytes"]
             if progress is not None:
                 progress(rows, written, None)
-        if os.path.lexists(out):
-            os.rename(out, old)  # noqa: PTH104
-        os.rename(work, out)  # noqa: PTH104
-    finally:
-        _settle(old, out)
-        shutil.rmtree(work, ignore_errors=True)
+        try:
+            if os.path.lexists(out):
+                os.rename(out, old)  # noqa: PTH104
+            os.rename(work, out)  # noqa: PTH104
+        finally:
+            _settle(old, out)
     return WriteResult(out, rows, files, written)
 
 

@@ -1,12 +1,12 @@
 """Inputs behind URLs such as `s3://bucket/data/*.parquet`: downloaded next to the output while they are read."""
 
 import os
-import tempfile
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from jinx._optional import require
+from jinx._scratch import scratch_directory
 from jinx.errors import JinxError
 
 
@@ -30,7 +30,7 @@ def fetched(paths: Sequence[str], directory: str) -> Generator[list[str]]:
     if not any(is_url(path) for path in paths):
         yield list(paths)
         return
-    with tempfile.TemporaryDirectory(dir=directory, prefix=".jinx-fetched-") as work:
+    with scratch_directory(directory) as work:
         names: dict[str, str] = {}
         local: list[str] = []
         for path in paths:

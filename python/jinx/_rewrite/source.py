@@ -16,6 +16,7 @@ from jinx._disk_space import require_space
 from jinx._open import open
 from jinx._outputs import refuse_input, refuse_inside
 from jinx._rewrite.options import RewriteOptions
+from jinx._scratch import scratch_directory
 
 
 @contextmanager
@@ -54,15 +55,12 @@ def opened(source: Any, out: str, options: RewriteOptions, split: str | None = N
         return
     require_space(out, sum(os.path.getsize(file) for part in foreign for file in part.files))  # noqa: PTH202
     directory, name = os.path.split(os.path.abspath(out))  # noqa: PTH100
-    work = _core.NewDirectory(os.path.join(directory, f".{name}.inputs"), overwrite=True)  # noqa: PTH118
-    try:
+    with scratch_directory(directory, f"{name}.inputs") as work:
         datasets = [
-            part if isinstance(part, Dataset) else _converted(part, os.path.join(work.path, f"{i}.jinx"))  # noqa: PTH118
+            part if isinstance(part, Dataset) else _converted(part, os.path.join(work, f"{i}.jinx"))  # noqa: PTH118
             for i, part in enumerate(parts)
         ]
         yield _as_one(datasets, out, where)
-    finally:
-        work.abort()
 
 
 def _parts(source: Any, input_format: str | None, split: str | None) -> list[Dataset | Inputs]:
