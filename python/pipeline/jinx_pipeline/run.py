@@ -38,7 +38,7 @@ from jinx_pipeline.plan.planner import (
     stage_of,
     writer_options,
 )
-from jinx_pipeline.plan.probe import worker_bytes
+from jinx_pipeline.plan.probe import declared_bytes, measured_bytes
 from jinx_pipeline.plan.source import OpenSource, Source
 from jinx_pipeline.plan.source_rows import SourceRows
 from jinx_pipeline.plan.stage import Stage
@@ -97,7 +97,7 @@ START_OVER = "start over with restart=True, overwrite=True (--restart --overwrit
 
 
 class ChangedError(ValueError):
-    """The recipe or an input is not that of the run to resume; the message says what changed."""
+    """The recipe, an input or the version is not that of the run to resume; the message says what changed."""
 
 
 _STRIKES_OF_A_LOOK = 5
@@ -162,7 +162,7 @@ class Run:
                 if done is None and ledger.noted("published") is not None and ledger.lost_parts():
                     raise ChangedError(f"{self.export.path} was written, and is gone, with its parts; {START_OVER}")
                 if done is None or done["rows"] != plan.rows:
-                    fitted = engine.fitted(worker_bytes(self.recipe, plan.findings))
+                    fitted = engine.fitted(declared_bytes(self.recipe), measured_bytes(self.recipe, plan.findings))
                     done = self._finish(work_dir, ledger, plan, inputs, fitted)
                 rows = SourceRows(inputs)
                 bad_rows = [*rows.unreadable(), *map(rows.named, ledger.bad_rows())]
@@ -190,7 +190,11 @@ class Run:
         recipe = self.recipe
         known = work_dir.read_plan()
         if known is not None:
-            return self._known_plan(work_dir, Plan.from_dict(known), inputs)
+            try:
+                plan = Plan.from_dict(known)
+            except ValueError as error:
+                raise ChangedError(f"{work_dir.path}: {error}; {START_OVER}") from None
+            return self._known_plan(work_dir, plan, inputs)
         refuse_input_as_output(recipe, [*(one.path for one in inputs), *joined_paths(recipe)])
         refuse_place(self.export)
         order = (
@@ -204,16 +208,18 @@ class Run:
             publish_order(work_dir.globals / "mixture.npy", order)
             source = replace(source, order=str(work_dir.globals / "mixture.npy"))
         opened = OpenSource(source)
+        fitted = engine.fitted(declared_bytes(recipe))
         refuse_impossible(
             recipe,
-            gpus=engine.counts()["gpu"],
-            memory=engine.fitted(worker_bytes(recipe)).memory(),
+            gpus=fitted.counts()["gpu"],
+            memory=fitted.memory(),
             columns=opened.dataset.column_names if rows else None,
         )
         if recipe.validators:
             validate(opened.dataset, recipe.validators, recipe.roles)
         findings = probed(recipe, source, rows)
-        plan = make_plan(recipe, inputs, rows, findings, engine.fitted(worker_bytes(recipe, findings)).memory())
+        fitted = engine.fitted(declared_bytes(recipe), measured_bytes(recipe, findings))
+        plan = make_plan(recipe, inputs, rows, findings, fitted.memory())
         publish_text(work_dir.path / "recipe.json", json.dumps(as_data(recipe), indent=1, ensure_ascii=False) + "\n")
         work_dir.write_plan(plan.to_dict())
         return plan

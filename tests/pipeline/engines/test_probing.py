@@ -1,7 +1,7 @@
 """The probe: what it measures, what follows from it, and that none of it shows in the output."""
 
 import json
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import pytest
 
@@ -9,10 +9,13 @@ import jinx
 import jinx_pipeline as jp
 from jinx_pipeline.dataset import Dataset
 from jinx_pipeline.engines import engine, probing
+from jinx_pipeline.engines.run_probe import read_findings
+from jinx_pipeline.operators.base import Resources
+from jinx_pipeline.operators.kinds import FusedOp
 from jinx_pipeline.operators.script.function_op import function_operator
 from jinx_pipeline.plan.describe import describe
 from jinx_pipeline.plan.planner import segments_of
-from jinx_pipeline.plan.probe import Findings, Measured, worker_bytes
+from jinx_pipeline.plan.probe import Findings, Measured, declared_bytes, measured_bytes
 from jinx_pipeline.plan.source import Source
 from jinx_pipeline.recipe.model import Export, Options, Recipe, SourceSpec, Step
 from jinx_pipeline.sample.roles import Roles
@@ -75,6 +78,30 @@ def test_what_would_exceed_the_memory_limit_is_not_measured(data, probed_always)
     assert set(found.operators) == {0}
 
 
+def test_an_operator_that_takes_too_long_costs_its_own_measurement(data, probed_always, monkeypatch):
+    loaded_operators()
+    monkeypatch.setattr(probing, "_OPERATOR_SECONDS", 3.0)
+    what = recipe(data, jp.ops.TextLengthFilter(), jp.create("slow_filter", seconds=600), jp.ops.WordsNumFilter())
+    assert set(probed(what).operators) == {0, 2}
+
+
+def test_what_was_measured_before_the_time_was_up_is_kept(data, probed_always, monkeypatch, tmp_path):
+    real = probing._answer
+
+    def too_late(workers, worker, request, until):
+        real(workers, worker, request, until)
+
+    monkeypatch.setattr(probing, "_answer", too_late)
+    found = probed(recipe(data, jp.ops.TextLengthFilter(), jp.ops.WordsNumFilter()))
+    assert set(found.operators) == {0, 1}
+    assert found.start_bytes > 0
+    part = tmp_path / "part.jsonl"
+    assert read_findings(part) == Findings()
+    line = json.dumps({"operators": {"3": asdict(Measured(1.0, 2, 3))}, "start_bytes": 4})
+    part.write_text(f"{line}\n{line[:20]}")
+    assert read_findings(part) == Findings({3: Measured(1.0, 2, 3)}, 4)
+
+
 def test_a_short_input_and_code_of_a_script_are_not_probed(data, monkeypatch):
     assert probed(recipe(data, jp.ops.TextLengthFilter())) == Findings()
     monkeypatch.setattr(probing, "MIN_ROWS", 1)
@@ -94,7 +121,7 @@ def test_batches_and_workers_fit_into_memory(monkeypatch):
         (segment,) = segments_of(what, found, memory)
         assert segment.stages[0].batch_rows == rows
     # 36 + 500 + 64 for changed texts + twice 8 rows
-    assert worker_bytes(what, found) == 632 * MB
+    assert measured_bytes(what, found) == 632 * MB
     monkeypatch.setattr(engine, "usable_cores", lambda: 16)
     monkeypatch.setattr(engine, "visible_gpus", list)
     monkeypatch.setattr("jinx_pipeline.engines.local.usable_memory", lambda: 4000 * MB)
@@ -104,8 +131,56 @@ def test_batches_and_workers_fit_into_memory(monkeypatch):
         (Options(memory="1GB"), 16, 1000 * MB),
     ):
         with engine.opened_engine(options) as one:
-            fitted = one.fitted(632 * MB)
+            fitted = one.fitted(0, 632 * MB)
             assert (fitted.counts()["cpu"], fitted.memory()) == (cores, memory)
+
+
+def test_workers_without_a_gpu_do_not_hold_models_of_those_with_one():
+    what = recipe("in.jinx", jp.ops.TextLengthFilter(), on_gpu(), jp.ops.WordsNumFilter())
+    found = Findings(
+        {0: Measured(10.0, MB, 10 * MB), 1: Measured(10.0, MB, 900 * MB), 2: Measured(10.0, MB, 20 * MB)}, 36 * MB
+    )
+    # 36 + 30 held in the pool + 64 for changed texts + twice 250 rows
+    (segment,) = segments_of(what, found, 630 * MB)
+    assert [(one.pool, one.batch_rows) for one in segment.stages] == [("cpu", 250), ("gpu", 15), ("cpu", 250)]
+    assert measured_bytes(what, found) == 1016 * MB
+    assert measured_bytes(
+        recipe("in.jinx", jp.ops.TextLengthFilter()), replace(found, operators={0: found.operators[0]})
+    )
+
+
+def test_ray_is_asked_for_what_operators_declare_and_for_no_estimate():
+    what = recipe("in.jinx", on_gpu())
+    assert declared_bytes(what) == 123 * MB
+    ray = engine._OnRay(Options(), None)  # pyright: ignore[reportArgumentType] - no cluster is asked
+    assert ray.fitted(0, 10**15)._needs()["cpu"] == {"CPU": 1}
+    assert ray.fitted(declared_bytes(what), 10**15)._needs()["cpu"] == {"CPU": 1, "memory": 123 * MB}
+
+
+def test_batches_and_place_of_an_operator_that_depends_on_its_batch_are_those_of_the_recipe():
+    class Padding(jp.ops.TextLengthFilter):
+        batch_size = 40
+
+        @property
+        def depends_on_batch(self) -> bool:
+            return True
+
+    what = recipe("in.jinx", jp.ops.TextLengthFilter(), Padding(), jp.ops.WordsNumFilter(), jp.ops.AlphanumericFilter())
+    found = Findings({place: Measured(10.0 + place, 1000 * MB, 0) for place in range(4)}, MB)
+    (segment,) = segments_of(what, found, MB)
+    assert segment.stages[0].operators == [0, 1, 3, 2]
+    assert segment.stages[0].batch_rows == 40
+    fused = recipe("in.jinx", FusedOp(operators=[Padding()]))
+    assert segments_of(fused, found, MB)[0].stages[0].batch_rows == 1000
+    clip = recipe("in.jinx", jp.create("image_text_similarity_filter", hf_clip="clip"))
+    assert segments_of(clip, found, MB)[0].stages[0].batch_rows == 16
+
+
+def on_gpu():
+    class OnGpu(jp.ops.TextLengthFilter):
+        resources = Resources(gpus=1, memory=123 * MB)
+
+    return OnGpu()
 
 
 def test_the_plan_keeps_what_was_measured_and_no_byte_depends_on_it(data, tmp_path, monkeypatch, probed_always):

@@ -164,6 +164,16 @@ def test_another_recipe_is_refused_with_the_difference(calm, data, wrong):
         shorter.export(calm, workers=1, block_rows=40)
 
 
+def test_a_plan_of_another_version_is_refused_with_the_remedy(data, tmp_path):
+    flow = Dataset.load(data).process(jp.ops.TextLengthFilter(max_len=75))
+    flow.export(tmp_path / "out", workers=1)
+    path = tmp_path / "out.work" / "plan.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "version": 1}))
+    with pytest.raises(ChangedError, match=r"out\.work: plan\.json is of version 1; .*; start over with restart=True"):
+        flow.export(tmp_path / "out", workers=1)
+    assert flow.export(tmp_path / "out", workers=1, restart=True, overwrite=True).ok
+
+
 def test_one_row_that_raises_is_the_only_one_lost(data, wrong, tmp_path):
     flow = Dataset.load(data).process(jp.create("fragile_mapper", raises=[123]))
     result = flow.export(tmp_path / "out", workers=2, block_rows=100, custom_operators=(str(wrong),))

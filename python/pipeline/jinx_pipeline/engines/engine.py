@@ -27,8 +27,13 @@ class Engine(Protocol):
         """Bytes of its own that one worker may use; None: no limit."""
         ...
 
-    def fitted(self, worker_bytes: int | None) -> "Engine":
-        """The engine with no more workers than fit into memory, each with so much; None: nothing is known of that."""
+    def fitted(self, declared: int, measured: int = 0) -> "Engine":
+        """The engine with no more workers than fit into memory.
+
+        Args:
+            declared: Bytes that a worker needs, as operators declare it; 0: none does.
+            measured: The same, as the probe has estimated it on this machine; 0: nothing was measured.
+        """
         ...
 
     def workers(self, work_dir: WorkDir, paths: tuple[str, ...], modules: list[str]) -> Workers:
@@ -49,22 +54,22 @@ def opened_engine(options: Options) -> Generator[Engine]:
 @dataclass(frozen=True)
 class _Local:
     options: Options
-    worker_bytes: int | None = None
+    worker_bytes: int = 0
 
     def counts(self) -> dict[str, int]:
         gpus = len(visible_gpus())
         if self.options.workers is not None:
             return {"cpu": self.options.workers, "gpu": gpus}
         cores, total = usable_cores(), memory_share(self.options, 1)
-        if self.worker_bytes is not None and total is not None and self.options.memory is None:
+        if self.worker_bytes and total is not None and self.options.memory is None:
             cores = max(min(cores, total // self.worker_bytes - gpus), 1)
         return {"cpu": cores, "gpu": gpus}
 
     def memory(self) -> int | None:
         return memory_share(self.options, sum(self.counts().values()))
 
-    def fitted(self, worker_bytes: int | None) -> Engine:
-        return replace(self, worker_bytes=worker_bytes)
+    def fitted(self, declared: int, measured: int = 0) -> Engine:
+        return replace(self, worker_bytes=max(declared, measured))
 
     def workers(self, work_dir: WorkDir, paths: tuple[str, ...], modules: list[str]) -> Workers:
         del paths  # one machine sees them, or none
@@ -81,7 +86,7 @@ class _Local:
 class _OnRay:
     options: Options
     cluster: Cluster
-    worker_bytes: int | None = None
+    declared: int = 0
 
     def counts(self) -> Mapping[str, int]:
         return Room(self.cluster, self._needs(), self.options.workers)
@@ -89,8 +94,10 @@ class _OnRay:
     def memory(self) -> int | None:
         return None if self.options.memory is None else parse_size(self.options.memory)
 
-    def fitted(self, worker_bytes: int | None) -> Engine:
-        return replace(self, worker_bytes=worker_bytes)
+    def fitted(self, declared: int, measured: int = 0) -> Engine:
+        # Ray refuses what no node has, and holds back what has no room: too much for an estimate of another machine.
+        del measured
+        return replace(self, declared=declared)
 
     def workers(self, work_dir: WorkDir, paths: tuple[str, ...], modules: list[str]) -> Workers:
         del modules  # its workers run what else is installed there
@@ -103,7 +110,7 @@ class _OnRay:
 
     def _needs(self) -> Mapping[str, Mapping[str, float]]:
         needs: dict[str, float] = {"CPU": self.options.threads, **self.options.ray_resources}
-        memory = self.memory() or self.worker_bytes
-        if memory is not None:
+        memory = self.memory() or self.declared
+        if memory:
             needs.setdefault("memory", memory)
         return {"cpu": needs, "gpu": {**needs, "GPU": 1}}

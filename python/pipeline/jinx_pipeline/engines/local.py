@@ -21,14 +21,9 @@ from jinx_pipeline.schedule.task import Cause
 
 _WATCH_SECONDS = 0.1
 _PAGE = os.sysconf("SC_PAGE_SIZE")
-# What a worker has freed goes back to the machine, so that many workers fit into its memory; without these settings
-# each keeps its largest batch of every thread and of Arrow's own allocator.
-_SMALL_HEAPS = {
-    "ARROW_DEFAULT_MEMORY_POOL": "system",
-    "MALLOC_ARENA_MAX": "1",
-    "MALLOC_MMAP_THRESHOLD_": str(1 << 20),
-    "MALLOC_TRIM_THRESHOLD_": str(4 << 20),
-}
+# One heap for all threads and for Arrow, so that many workers fit into memory: each heap keeps freed memory of its own.
+# How much this one keeps, `freed_memory` says.
+_SMALL_HEAPS = {"ARROW_DEFAULT_MEMORY_POOL": "system", "MALLOC_ARENA_MAX": "1"}
 
 
 @dataclass(eq=False)

@@ -1,6 +1,5 @@
 """The driver's part of the probe: workers of this machine, which may die of a row without any harm."""
 
-import json
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,14 +7,16 @@ from tempfile import TemporaryDirectory
 
 from jinx_pipeline.engines.local import LocalWorkers, memory_share, visible_gpus
 from jinx_pipeline.engines.pandas_import import is_spared
+from jinx_pipeline.engines.run_probe import read_findings
 from jinx_pipeline.engines.workers import Died, Event, Finished, Ready, Request
-from jinx_pipeline.plan.planner import pool_of
-from jinx_pipeline.plan.probe import MIN_ROWS, Findings, Probe, findings_from, probed_places
+from jinx_pipeline.plan.probe import MIN_ROWS, Findings, Probe, probed_places
 from jinx_pipeline.plan.source import Source
+from jinx_pipeline.plan.stage import pool_of
 from jinx_pipeline.recipe.model import Recipe
 from jinx_pipeline.schedule.task import Task
 
-# Of all operators of a pool together; one that has not answered by then is not measured.
+# Of one operator, with its packages and models, and of all of a pool; what takes longer is not measured.
+_OPERATOR_SECONDS = 10.0
 _SECONDS = 60.0
 
 
@@ -28,7 +29,7 @@ def probed(recipe: Recipe, source: Source, rows: int) -> Findings:
         rows: How many rows that is; few are not worth a probe.
 
     Returns:
-        What was measured; nothing of operators that fail, and of none if no worker answers.
+        What was measured; nothing of operators that fail or take too long, and of none if no worker answers.
     """
     places = probed_places(recipe)
     if rows < MIN_ROWS or not places:
@@ -57,22 +58,25 @@ def probed(recipe: Recipe, source: Source, rows: int) -> Findings:
 def _of_pool(  # noqa: PLR0917 - of one caller
     workers: LocalWorkers, pool: str, recipe: Recipe, source: Source, memory: int | None, places: Sequence[int]
 ) -> Findings:
-    """Measure operators in one worker; without the one in which it dies, in another."""
+    """Measure operators in one worker; without the one in which it ends, in another."""
     left, until = list(places), time.monotonic() + _SECONDS
+    found = Findings()
     while left:
         operators = [recipe.steps[place].operator for place in left]
         options = recipe.options
         worker, key = workers.start(pool), f"{pool} {left}"
-        workers.load_stage(key, Probe(operators, left, recipe.roles, memory, options.seed, options.threads))
-        part = Path(workers.log).parent / f"{worker}.json"
+        probe = Probe(operators, left, recipe.roles, memory, options.seed, options.threads, _OPERATOR_SECONDS)
+        workers.load_stage(key, probe)
+        part = Path(workers.log).parent / f"{worker}.jsonl"
         event = _answer(workers, worker, Request(key, source, Task(0, 0, 0, 1), 0, str(part)), until)
         if isinstance(event, Finished):
             workers.kill(worker)
-            return findings_from(json.loads(part.read_text("utf-8")))
+        made = read_findings(part)
+        found = Findings({**found.operators, **made.operators}, max(found.start_bytes, made.start_bytes))
         if not isinstance(event, Died) or not event.operator.isdigit():
             break
         left = [place for place in left if place != int(event.operator)]
-    return Findings()
+    return found
 
 
 def _answer(workers: LocalWorkers, worker: str, request: Request, until: float) -> Event | None:

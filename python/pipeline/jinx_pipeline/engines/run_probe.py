@@ -1,5 +1,6 @@
 """The worker's part of the probe: each operator on a few rows, with its time and memory."""
 
+import faulthandler
 import json
 import time
 from collections.abc import Callable
@@ -16,7 +17,7 @@ from jinx_pipeline.engines.freed_memory import give_freed_memory_back
 from jinx_pipeline.operators.base import Operator
 from jinx_pipeline.operators.batch import Batch
 from jinx_pipeline.operators.context import Context
-from jinx_pipeline.plan.probe import PROBE_ROWS, Findings, Measured, Probe
+from jinx_pipeline.plan.probe import PROBE_ROWS, Findings, Measured, Probe, findings_from
 from jinx_pipeline.plan.source import OpenSource
 
 # No operator is watched for much longer.
@@ -63,9 +64,10 @@ class _Peak:
 
 
 def run_probe(probe: Probe, source: OpenSource, path: Path, device: str, busy_with: Callable[[str], None]) -> Receipt:
-    """Measure operators; what is found is in the part, as JSON.
+    """Measure operators; `read_findings` gives what is found, also while this runs and when its process has ended.
 
-    One that fails on the rows is left out of what is found: the run will say which row it is.
+    One that fails on the rows is left out of what is found: the run will say which row it is. One that takes too long
+    ends this process, whatever it is doing.
 
     Args:
         probe: The operators.
@@ -80,17 +82,33 @@ def run_probe(probe: Probe, source: OpenSource, path: Path, device: str, busy_wi
     positions = np.concatenate([source.positions(int(at), 1) for at in chosen])
     batch = Batch(source.dataset, positions, probe.roles, ids=source.ids(positions))
     ctx = _AskingNobody(seed=probe.seed, device=device, threads=probe.threads)
-    found: dict[int, Measured] = {}
-    for number, operator in zip(probe.numbers, probe.operators, strict=True):
-        busy_with(str(number))
-        try:
-            made, found[number] = _measured(operator, batch, ctx, probe.memory)
-        except (Exception, SystemExit, KeyboardInterrupt):  # noqa: BLE001, S112 - as in `Chain.attempt`
-            continue
-        if len(made):
-            batch = made
-    path.write_text(json.dumps(asdict(Findings(found, start))), "utf-8")
+    try:
+        for number, operator in zip(probe.numbers, probe.operators, strict=True):
+            busy_with(str(number))
+            faulthandler.dump_traceback_later(probe.seconds, exit=True, file=2)
+            try:
+                made, found = _measured(operator, batch, ctx, probe.memory)
+            except (Exception, SystemExit, KeyboardInterrupt):  # noqa: BLE001, S112 - as in `Chain.attempt`
+                continue
+            _add(path, Findings({number: found}, start))
+            if len(made):
+                batch = made
+    finally:
+        faulthandler.cancel_dump_traceback_later()
     return Receipt(part=path.name, rows_out=1)
+
+
+def _add(path: Path, findings: Findings) -> None:
+    with path.open("a", encoding="utf-8") as file:
+        file.write(json.dumps(asdict(findings)) + "\n")
+
+
+def read_findings(path: Path) -> Findings:
+    """What a probe has found so far; nothing if there is no part."""
+    whole, _, _ = path.read_text("utf-8").rpartition("\n") if path.exists() else ("", "", "")
+    each = [findings_from(json.loads(line)) for line in whole.splitlines()]
+    operators = {place: measured for one in each for place, measured in one.operators.items()}
+    return Findings(operators, max((one.start_bytes for one in each), default=0))
 
 
 def _measured(operator: Operator, batch: Batch, ctx: Context, memory: int | None) -> tuple[Batch, Measured]:

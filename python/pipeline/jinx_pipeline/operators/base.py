@@ -86,6 +86,14 @@ class Operator(ABC):
         return ()
 
     @property
+    def depends_on_batch(self) -> bool:
+        """Whether other samples in the same batch may change the result for a sample, if only in rounding.
+
+        The size of its batches and its place among the filters are then those of the recipe, whatever the probe finds.
+        """
+        return False
+
+    @property
     def digest(self) -> str:
         """32 hex digits that another class, version or parameter would change."""
         return self._digest_of(self.parameters)

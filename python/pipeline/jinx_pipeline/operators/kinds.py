@@ -224,6 +224,10 @@ class FusedOp(Operator):
     def writes(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(path for operator in self.operators for path in operator.writes))
 
+    @property
+    def depends_on_batch(self) -> bool:
+        return any(operator.depends_on_batch for operator in self.operators)
+
     def run(self, batch: Batch, ctx: Context) -> Batch:
         return self._through(batch, ctx, "run")
 

@@ -11,8 +11,8 @@ from jinx_pipeline.operators.filter import Filter
 from jinx_pipeline.operators.join.taken import ColumnTakenError
 from jinx_pipeline.operators.keyed import Divided, Edits, Keyed
 from jinx_pipeline.plan.inputs import Input
-from jinx_pipeline.plan.probe import Findings, findings_from
-from jinx_pipeline.plan.stage import Stage
+from jinx_pipeline.plan.probe import Findings, findings_from, places_by_pool
+from jinx_pipeline.plan.stage import Stage, pool_of
 from jinx_pipeline.recipe.model import Export, Recipe
 from jinx_pipeline.recipe.places import Place, RecipeError
 
@@ -224,7 +224,7 @@ def _reordered(recipe: Recipe, operators: list[Operator], chain: list[int], find
         run.clear()
 
     for place in chain:
-        if operators[place].commutes:
+        if operators[place].commutes and not operators[place].depends_on_batch:
             run.append(place)
         else:
             flush()
@@ -236,17 +236,17 @@ def _reordered(recipe: Recipe, operators: list[Operator], chain: list[int], find
 def _stages(
     recipe: Recipe, operators: list[Operator], chain: list[int], findings: Findings, memory: int | None
 ) -> list[StagePlan]:
+    pools = places_by_pool(operators)
+
     def stage(pool: str, places: list[int]) -> StagePlan:
-        most = min((operators[place].batch_size for place in places), default=1000)
-        return StagePlan(places, pool, recipe.options.batch_rows or findings.batch_rows(places, most, memory))
+        chosen = [operators[place] for place in places]
+        rows = recipe.options.batch_rows or min((one.batch_size for one in chosen), default=1000)
+        if recipe.options.batch_rows is None and not any(one.depends_on_batch for one in chosen):
+            rows = findings.batch_rows(places, pools.get(pool, []), rows, memory)
+        return StagePlan(places, pool, rows)
 
     made = [stage(pool, list(places)) for pool, places in groupby(chain, lambda place: pool_of(operators[place]))]
     return made or [stage("cpu", [])]
-
-
-def pool_of(operator: Operator) -> str:
-    """The kind of worker that an operator needs."""
-    return "gpu" if operator.resources.gpus > 0 else "cpu"
 
 
 def refuse_impossible(recipe: Recipe, *, gpus: int, memory: int | None, columns: list[str] | None) -> None:

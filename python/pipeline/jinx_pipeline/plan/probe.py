@@ -8,6 +8,7 @@ from jinx_pipeline.operators.base import Operator
 from jinx_pipeline.operators.filter import Filter
 from jinx_pipeline.operators.kinds import FusedOp
 from jinx_pipeline.operators.script.script_splitter import ScriptSplitter
+from jinx_pipeline.plan.stage import pool_of
 from jinx_pipeline.recipe.model import Recipe
 from jinx_pipeline.sample.roles import Roles
 
@@ -44,35 +45,40 @@ class Findings:
     """What the probe has found out.
 
     Attributes:
-        operators: By the place of the operator in the recipe; those that failed on a row, or ended the process, lack.
+        operators: By the place of the operator in the recipe; those that failed on a row, ended the process or took
+            too long lack.
         start_bytes: Memory of a worker that has run nothing yet; 0: nothing was measured.
     """
 
     operators: Mapping[int, Measured] = field(default_factory=dict[int, Measured])
     start_bytes: int = 0
 
-    @property
-    def least_bytes(self) -> int:
-        """Memory that every worker needs: all that operators hold, and a small batch; 0: nothing was measured."""
-        return self._needed(list(self.operators), _FEW_ROWS) if self.start_bytes else 0
+    def least_bytes(self, pool: Sequence[int]) -> int:
+        """Memory that a worker needs: all that its operators hold, and a small batch; 0: nothing was measured.
 
-    def batch_rows(self, places: Sequence[int], most: int, memory: int | None) -> int:
+        Args:
+            pool: The places of all operators of its pool.
+        """
+        return self._needed(pool, pool, _FEW_ROWS) if self.start_bytes else 0
+
+    def batch_rows(self, places: Sequence[int], pool: Sequence[int], most: int, memory: int | None) -> int:
         """How many rows some operators see at once.
 
         Args:
             places: Of the operators in the recipe.
+            pool: The places of all operators of their pool: a worker keeps what those of other stages hold.
             most: How many they take well.
             memory: Bytes that a worker may use; None: no limit.
         """
         rows = most
-        while memory is not None and rows >= 2 * _FEW_ROWS and self._needed(places, rows) > memory:
+        while memory is not None and rows >= 2 * _FEW_ROWS and self._needed(places, pool, rows) > memory:
             rows //= 2
         return rows
 
-    def _needed(self, places: Sequence[int], rows: int) -> int:
-        """Bytes of memory of a worker that runs these operators on batches of so many rows."""
+    def _needed(self, places: Sequence[int], pool: Sequence[int], rows: int) -> int:
+        """Bytes of memory of a worker of a pool that runs some of its operators on batches of so many rows."""
         row_bytes = sum(one.row_bytes for place, one in self.operators.items() if place in places)
-        held = sum(one.held_bytes for one in self.operators.values())
+        held = sum(one.held_bytes for place, one in self.operators.items() if place in pool)
         return self.start_bytes + held + _BLOCK_BYTES + _HEADROOM * rows * row_bytes
 
 
@@ -87,6 +93,7 @@ class Probe:
         memory: Bytes that the worker may use; None: no limit.
         seed: Of the run; it chooses the rows, too.
         threads: Of one worker.
+        seconds: An operator that takes longer ends the worker.
     """
 
     operators: list[Operator]
@@ -95,6 +102,7 @@ class Probe:
     memory: int | None
     seed: int
     threads: int
+    seconds: float
 
 
 def probed_places(recipe: Recipe) -> list[int]:
@@ -122,7 +130,20 @@ def findings_from(data: Mapping[str, Any]) -> Findings:
     return Findings(operators, data["start_bytes"])
 
 
-def worker_bytes(recipe: Recipe, findings: Findings | None = None) -> int | None:
-    """Memory that every worker needs, as operators declare it or as it was measured; None: nothing is known."""
-    declared = max((step.operator.resources.memory for step in recipe.steps), default=0)
-    return max(declared, findings.least_bytes if findings is not None else 0) or None
+def declared_bytes(recipe: Recipe) -> int:
+    """Memory that a worker needs, as operators declare it; 0: none does."""
+    return max((step.operator.resources.memory for step in recipe.steps), default=0)
+
+
+def measured_bytes(recipe: Recipe, findings: Findings) -> int:
+    """Memory that a worker needs, of whatever pool, as it was measured; 0: nothing was."""
+    operators = [step.operator for step in recipe.steps]
+    return max(map(findings.least_bytes, places_by_pool(operators).values()), default=0)
+
+
+def places_by_pool(operators: Sequence[Operator]) -> dict[str, list[int]]:
+    """The places of operators by the kind of worker that they need."""
+    found: dict[str, list[int]] = {}
+    for place, operator in enumerate(operators):
+        found.setdefault(pool_of(operator), []).append(place)
+    return found

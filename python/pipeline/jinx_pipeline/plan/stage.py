@@ -53,6 +53,11 @@ class Stage:
     answers_dir: str | None = None
 
 
+def pool_of(operator: Operator) -> str:
+    """The kind of worker that an operator needs."""
+    return "gpu" if operator.resources.gpus > 0 else "cpu"
+
+
 def pickled(stage: Any) -> bytes:
     """A stage, or a phase of a global operator, for workers; functions of scripts and notebooks included.
 

@@ -89,10 +89,12 @@ class Options:
         work_dir: Where finished blocks, the log and the rejected rows are kept; None: next to the output, with `.work`
             after its name. It stays after the run, for runs on a grown input, and may be deleted then.
         seed: Of everything that is random.
-        workers: Processes; None: one for each core, or fewer where their operators would not fit into memory.
+        workers: Processes; None: one for each core, or fewer where their operators would not fit into memory. On Ray as
+            many as the cluster has room for, by `ray_resources`, `memory` and what operators declare.
         memory: Bytes or `"4GB"` that a worker may use; None: its share of nine tenths of the machine's memory.
         threads: Threads of a worker's kernels.
-        batch_rows: Rows that operators see at once; None: what the operators ask for, or fewer where memory is short.
+        batch_rows: Rows that operators see at once; None: what the operators ask for, or fewer where memory is short
+            and no result depends on it.
         block_rows: Rows of a block; None: by size.
         max_bad_rows: More rows than this on which something failed make the exit code 1.
         stop_after_bad: More of them than this stop the run.

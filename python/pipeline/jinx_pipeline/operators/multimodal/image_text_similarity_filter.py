@@ -61,6 +61,10 @@ class ImageTextSimilarityFilter(Filter):
     def reads(self) -> tuple[str, ...]:
         return ("text", "images")
 
+    @property
+    def depends_on_batch(self) -> bool:
+        return True  # texts are padded to the longest of the batch, and sums are rounded otherwise
+
     def compute_stats(self, batch: Batch, ctx: Context) -> Stats:
         roles = batch.roles
         texts: list[str] = []
