@@ -169,6 +169,18 @@ def test_integers_of_other_classes_are_sorted_by_their_number(tmp_path):
     assert list(jinx.open(tmp_path / "out.jinx")["i"]) == [3, 2, 4, 1, 0]
 
 
+@pytest.mark.parametrize("dtype", ["float64", "float16", "int8", "uint64", ">i4"])
+def test_numpy_scalars_are_sorted_as_numbers(tmp_path, dtype):
+    values = [3, 100, 0, 7]
+    path = write(tmp_path / "in.jinx", [{"v": np.array(value, dtype)[()]} for value in values])
+    # A copy keeps scalars as they are, without a column of numbers.
+    with jinx.Writer(tmp_path / "copy.jinx", only_indexed=[]) as writer:
+        writer.write_many(jinx.open(path))
+    for source in (path, tmp_path / "copy.jinx"):
+        jinx.sort(source, tmp_path / "out.jinx", by="v", overwrite=True)
+        assert [int(value) for value in jinx.open(tmp_path / "out.jinx")["v"]] == sorted(values)
+
+
 @pytest.mark.parametrize("indexed", [True, False])
 def test_mixed_types_name_two_samples(tmp_path, indexed):
     values = ["a", "b", 3, "c"] if indexed else [{"x": 1}, {"x": None}, {}, {"x": "c"}]

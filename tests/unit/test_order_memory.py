@@ -72,3 +72,18 @@ def test_private_memory_stays_within_the_bound(source, tmp_path, name, record_pr
     assert len(keys) == 4 * BOUND // value
     if name == "sort":
         assert keys == sorted(keys)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_long_keys_stay_within_the_bound(tmp_path):
+    draw, bound = random.Random(2), 16 * MEGABYTE
+    path, out = tmp_path / "in.jinx", tmp_path / "out.jinx"
+    with jinx.Writer(path) as writer:
+        writer.write_many({"meta": {"key": draw.randbytes(1000).hex()}} for _ in range(60_000))
+    arguments = [sys.executable, "-c", CHILD, "sort", str(path), str(out), str(bound)]
+    done = subprocess.run(arguments, check=True, capture_output=True, text=True)
+    # The program itself takes 20 MB.
+    assert int(done.stdout.split("|")[-1]) <= bound + 30 * MEGABYTE
+    keys = [sample["meta"]["key"] for sample in jinx.open(out)]
+    assert keys == sorted(keys)
+    assert len(keys) == 60_000

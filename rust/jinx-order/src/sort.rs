@@ -17,10 +17,12 @@ use std::thread;
 
 /// Bytes of a key that are stored in its entry.
 const PREFIX_BYTES: usize = 16;
-/// The approximate size of an entry, for choosing how many samples to add at once.
-const ENTRY_BYTES: usize = 64;
 const MIN_BLOCK: usize = 4096;
 const MAX_BLOCK: usize = 1 << 23;
+/// Samples whose keys are taken before anything is known of their size.
+const FIRST_ROWS: usize = 256;
+/// Buffers of files that are merged.
+const BUFFER_BYTES: std::ops::RangeInclusive<usize> = 1 << 14..=1 << 18;
 
 /// A key with its sample. Items are compared by key, then by sample, so the sort is stable.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -90,6 +92,8 @@ pub struct Sorter {
     drops_missing: bool,
     stretches: Vec<Stretch>,
     files: Vec<File>,
+    /// How many samples fit into a quarter of the memory, as far as is known.
+    rows_at_once: usize,
     next: u64,
     missing: u64,
     directions: Vec<Direction>,
@@ -116,6 +120,7 @@ impl Sorter {
             drops_missing,
             stretches: Vec::new(),
             files: Vec::new(),
+            rows_at_once: FIRST_ROWS,
             next: 0,
             missing: 0,
             directions: directions.to_vec(),
@@ -123,9 +128,9 @@ impl Sorter {
         }
     }
 
-    /// How many samples to add at once.
+    /// How many samples to add at once: their keys take about a quarter of the memory.
     pub fn block(&self) -> usize {
-        (self.memory / 4 / ENTRY_BYTES).clamp(MIN_BLOCK, MAX_BLOCK)
+        self.rows_at_once
     }
 
     /// Adds the next `count` samples. `key` pushes the keys of one of them, numbered from 0.
@@ -141,6 +146,26 @@ impl Sorter {
         if self.sorted.is_some() {
             return Err(Error::invalid("all samples have their keys already"));
         }
+        let mut start = 0;
+        while start < count {
+            let rows = self.rows_at_once.min(count - start);
+            let bytes = self.take_keys(rows, &|i, keys| key(start + i, keys))?;
+            let fitting = self.memory / 4 / (bytes / rows).max(1);
+            self.rows_at_once = fitting.clamp(FIRST_ROWS, (4 * self.rows_at_once).min(MAX_BLOCK));
+            start += rows;
+            if self.stretches.iter().map(Stretch::bytes).sum::<usize>() > self.memory / 2 {
+                self.spill()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes the keys of the next `count` samples, on all threads. Returns how much memory they take.
+    fn take_keys(
+        &mut self,
+        count: usize,
+        key: &(impl Fn(usize, &mut KeyBytes) -> Result<()> + Sync),
+    ) -> Result<usize> {
         let threads = thread::available_parallelism().map_or(1, usize::from);
         let share = count.div_ceil(threads).max(MIN_BLOCK);
         let (first, drops, keys) = (self.next, self.drops_missing, &self.keys);
@@ -173,18 +198,16 @@ impl Sorter {
                 .map(|worker| worker.join().unwrap_or_else(|_| Err(Error::invalid("a sorting thread ended"))))
                 .collect()
         });
+        let mut bytes = 0;
         for part in done {
             let (stretch, keys, missing) = part?;
             self.keys.unite(&keys)?;
+            bytes += stretch.bytes();
             self.stretches.push(stretch);
             self.missing += missing;
         }
         self.next += to_u64(count);
-        if self.stretches.iter().map(Stretch::bytes).sum::<usize>() > self.memory {
-            self.spill()
-        } else {
-            Ok(())
-        }
+        Ok(bytes)
     }
 
     /// Sorts all samples by a column of numbers. Returns false, and does nothing, if there are other keys or the column
@@ -251,8 +274,10 @@ impl Sorter {
         } else {
             self.spill()?;
             let folder = &self.folder;
+            let buffer = self.memory / 4 / self.files.len();
+            let buffer = buffer.clamp(*BUFFER_BYTES.start(), *BUFFER_BYTES.end());
             let sequences = std::mem::take(&mut self.files).into_iter().map(|file| {
-                let mut file = BufReader::with_capacity(1 << 18, file);
+                let mut file = BufReader::with_capacity(buffer, file);
                 move || read_item(&mut file).map_err(|error| Error::io(folder, &error))
             });
             merge(sequences.collect(), |item| list.push(item.sample))?;

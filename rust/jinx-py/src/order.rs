@@ -128,13 +128,14 @@ impl SortKeys {
                 return Ok(vec![true]);
             }
             let is_scanned = sources.iter().any(|source| matches!(source, KeySource::Measured(_)));
-            let block = if is_scanned { sorter.block().min(SCANNED) } else { sorter.block() };
+            let most = if is_scanned { SCANNED } else { usize::MAX };
             let threads = std::thread::available_parallelism().map_or(1, usize::from);
             let mut there: Vec<bool> =
                 sources.iter().map(|source| matches!(source, KeySource::Stored(_))).collect();
-            for start in (0..view.count()).step_by(block) {
+            let mut start = 0;
+            while start < view.count() {
                 jinx_core::interrupt::check()?;
-                let range = start..view.count().min(start + block);
+                let range = start..view.count().min(start + sorter.block().min(most));
                 for (i, source) in sources.iter_mut().enumerate() {
                     let KeySource::Measured(measured) = source else { continue };
                     let (path, kind) = &keys[i];
@@ -148,6 +149,7 @@ impl SortKeys {
                         KeySource::Measured(measured) => push_measure(out, measured[i].as_ref()),
                     })
                 })?;
+                start = range.end;
             }
             Ok(there)
         })

@@ -2,6 +2,8 @@
 //!
 //! An indexed column gives the same; this serves 1.0 files, plain JSON Lines and paths without an indexed column.
 
+use crate::expression::numpy_scalar;
+use crate::expression::tree::Cell;
 use crate::fields::{FieldNode, Measure};
 use crate::key::{Chain, Form, FormatVersion, Kind};
 use crate::read::columns::ColumnKind;
@@ -57,7 +59,7 @@ impl Shard {
             }
             None => Kind::Str,
         };
-        if matches!(kind, Kind::Blob(_)) {
+        if matches!(kind, Kind::Blob(payload) if payload != Payload::Np) {
             return Err(Error::mismatch("a binary value is not a number or string"));
         }
         let mut tree = TreeBuilder::default();
@@ -72,6 +74,14 @@ impl Shard {
                 Measure::Float(value)
             }
             Value::Str(value) => Measure::Text(value),
+            Value::Blob { payload: Payload::Np, data, .. } => match numpy_scalar::cell_of(&data) {
+                Cell::Bool(value) => Measure::Bool(value),
+                Cell::Int(value) => {
+                    i64::try_from(value).map_or_else(|_| Measure::of_digits(&value.to_string()), Measure::Int)
+                }
+                Cell::Float(value) => Measure::Float(value),
+                _ => return Err(Error::mismatch("a numpy scalar that is not a number")),
+            },
             _ => return Err(Error::mismatch("this is not a single value")),
         })
     }
