@@ -1,5 +1,6 @@
 """`jinx.shuffle` and `jinx.sort`: a whole dataset in another order."""
 
+import enum
 import errno
 import json
 import math
@@ -150,6 +151,22 @@ def test_integers_of_any_size_have_their_place_among_floats(tmp_path, descending
         jinx.sort(path, tmp_path / "out.jinx", by=by, descending=descending, overwrite=True)
         assert list(jinx.open(tmp_path / "out.jinx")["i"]) == expected
     assert list(jinx.open(path).sort("v", reverse=descending)["i"]) == expected
+
+
+def test_integers_of_other_classes_are_sorted_by_their_number(tmp_path):
+    class Number(enum.IntEnum):
+        LEAST = -(2**70)
+        SMALL = 2**65
+        LARGE = 2**80
+
+    class Index:
+        def __index__(self):
+            return 2**75
+
+    keys = [Number.LARGE, Index(), 1, Number.LEAST, Number.SMALL]
+    path = write(tmp_path / "in.jinx", [{"i": i} for i in range(len(keys))])
+    jinx.sort(path, tmp_path / "out.jinx", by=lambda sample: keys[sample["i"]])
+    assert list(jinx.open(tmp_path / "out.jinx")["i"]) == [3, 2, 4, 1, 0]
 
 
 @pytest.mark.parametrize("indexed", [True, False])

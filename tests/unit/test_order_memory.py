@@ -11,8 +11,8 @@ import jinx
 
 MEGABYTE = 1 << 20
 BOUND = 64 * MEGABYTE
-# Values of a sample. Larger ones may take one pass.
-VALUE = 16_384
+# Of one sample: small values take two passes, large ones what the disk does faster.
+VALUES = {16_384: {"two passes"}, 65_536: {"one pass", "two passes"}}
 
 CHILD = """
 import sys, threading, time
@@ -40,33 +40,35 @@ print(result.plan, result.temporary_bytes, peak, sep="|")
 """
 
 
-@pytest.fixture(scope="module")
-def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+@pytest.fixture(scope="module", params=VALUES)
+def source(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, int]:
+    value = request.param
     path = tmp_path_factory.mktemp("large") / "in.jinx"
     draw = random.Random(1)
     noise = draw.randbytes(8 * MEGABYTE)
     with jinx.Writer(path) as writer:
-        for i in range(4 * BOUND // VALUE):
-            start = draw.randrange(len(noise) - VALUE)
-            writer.write({"id": i, "meta": {"key": draw.random()}, "blob": noise[start : start + VALUE]})
-    return path
+        for i in range(4 * BOUND // value):
+            start = draw.randrange(len(noise) - value)
+            writer.write({"id": i, "meta": {"key": draw.random()}, "blob": noise[start : start + value]})
+    return path, value
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 @pytest.mark.parametrize("name", ["shuffle", "sort"])
 def test_private_memory_stays_within_the_bound(source, tmp_path, name, record_property):
+    path, value = source
     out = tmp_path / "out.jinx"
-    arguments = [sys.executable, "-c", CHILD, name, str(source), str(out), str(BOUND)]
+    arguments = [sys.executable, "-c", CHILD, name, str(path), str(out), str(BOUND)]
     done = subprocess.run(arguments, check=True, capture_output=True, text=True)
     plan, temporary, peak = done.stdout.strip().split("|")
     record_property("peak", int(peak))
-    assert plan == "two passes"
+    assert plan in VALUES[value]
     size = out.stat().st_size + out.with_suffix(".binx").stat().st_size
     assert int(temporary) <= 1.02 * size
     assert int(peak) <= BOUND + 100 * MEGABYTE
     assert jinx.verify(out) == []
     keys = [sample["meta"]["key"] for sample in jinx.open(out)]
-    assert len(keys) == 4 * BOUND // VALUE
+    assert len(keys) == 4 * BOUND // value
     if name == "sort":
         assert keys == sorted(keys)

@@ -1,8 +1,24 @@
 """Repair: what the writer of the new file refuses is lost alone."""
 
 import json
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
 
 import jinx
+
+DYING = """
+import os, signal, sys, jinx
+
+def die(samples, done, total):
+    if done >= float(sys.argv[1]) * total:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+jinx.shuffle("in.jinx", "out.jinx", seed=1, memory="8MB", progress=die)
+"""
 
 
 def test_a_row_that_the_new_writer_refuses_costs_itself(tmp_path):
@@ -20,3 +36,22 @@ def test_a_row_that_the_new_writer_refuses_costs_itself(tmp_path):
     kept = [row for i, row in enumerate(rows) if i not in lost]
     assert [one.to_dict() for one in jinx.open(done.out)] == kept
     assert jinx.verify(done.out) == []
+
+
+@pytest.mark.skipif(os.name != "posix", reason="kills a process")
+@pytest.mark.parametrize("part", [0.4, 0.7, 0.9])
+def test_no_sample_is_kept_twice_after_a_killed_rewrite(part, tmp_path):
+    count = 200_000
+    with jinx.Writer(tmp_path / "in.jinx") as writer:
+        writer.write_many({"n": i, "text": f"{i} " * 20} for i in range(count))
+    dead = subprocess.run([sys.executable, "-c", DYING, str(part)], cwd=tmp_path, check=False)
+    assert dead.returncode == -signal.SIGKILL
+    try:
+        done = jinx.repair(tmp_path / "out.jinx")
+    except jinx.JinxError:
+        assert part < 0.5  # nothing is at its place yet
+        return
+    assert done.out is not None
+    kept = [sample["n"] for sample in jinx.open(done.out)]
+    assert len(set(kept)) == len(kept)
+    assert part < 0.5 or len(kept) > count / 10

@@ -228,9 +228,10 @@ def test_markers_are_part_of_what_a_view_shows(tmp_path):
     assert ids[0] != ids[1]
 
 
-def test_verify_takes_an_empty_base_of_json_lines(tmp_path):
+@pytest.mark.parametrize("text", ["", "\n", "\n\n"])
+def test_verify_takes_an_empty_base_of_json_lines(text, tmp_path):
     path = tmp_path / "lines.jsonl"
-    path.touch()
+    path.write_text(text, "utf-8")
     jinx.open(path).save(tmp_path / "view.jinx")
     assert jinx.verify(tmp_path / "view.jinx") == []
     path.write_text('{"n":1}\n', "utf-8")

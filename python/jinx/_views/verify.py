@@ -1,7 +1,6 @@
 """Checking the datasets that a saved view shows."""
 
 import json
-import os
 from collections.abc import Callable
 from typing import Any
 
@@ -30,8 +29,8 @@ def base_problems(view: str, check: Callable[[str], list[Problem]]) -> list[Prob
             what = str(error).removeprefix(f"{view}: ")
             problems.append(Problem(view, None, None, None, "mismatch", what))
             continue
-        # An empty file is a dataset of JSON lines, but not one by itself.
-        if path not in checked and not (base["kind"] == "jsonl" and os.path.getsize(path) == 0):  # noqa: PTH202
+        # A file without a line is a dataset of JSON lines, but not one by itself.
+        if path not in checked and (base["kind"] != "jsonl" or base["num_samples"]):
             checked.add(path)
             problems += check(path)
         if base["kind"] == "jsonl":

@@ -12,10 +12,13 @@ pub struct Piece {
 }
 
 /// In a file: the checksum of what follows, the number of lines, the bytes of all lines. Then the places, the length of
-/// each line, the arrays except the checksums of lines, and the lines.
+/// each line, the arrays except the checksums of lines, and the lines, each with `LINE_END` in place of its newline.
 const HEAD_BYTES: usize = 24;
 /// Bytes of a place and of a length.
 const NUMBER_BYTES: usize = 4;
+/// Pieces lie in a file that will be a dataset. `jinx repair` must not take their lines for those of the dataset if the
+/// writer is killed.
+const LINE_END: u8 = 0;
 
 impl Piece {
     /// The bytes of the piece in a file.
@@ -36,7 +39,13 @@ impl Piece {
             start = *end;
         }
         self.lines.arrays.iter().skip(1).for_each(|array| bytes.extend_from_slice(array));
+        let first = bytes.len();
         bytes.extend_from_slice(&self.lines.lines);
+        for end in &self.lines.ends {
+            let last = (first + to_usize(*end, "a line")?).checked_sub(1).and_then(|at| bytes.get_mut(at));
+            *last.filter(|last| **last == b'\n').ok_or_else(|| Error::corrupt("a line without its end"))? =
+                LINE_END;
+        }
         let hash = XxHash3_64::oneshot(&bytes[8..]);
         bytes[..8].copy_from_slice(&hash.to_le_bytes());
         Ok(bytes)
@@ -85,7 +94,7 @@ impl Piece {
             end
         });
         let ends: Vec<u64> = ends.collect();
-        let lines = parts[parts.len() - 1].to_vec();
+        let mut lines = parts[parts.len() - 1].to_vec();
         if ends.last().copied().unwrap_or_default() != line_bytes {
             return Err(damaged());
         }
@@ -93,7 +102,8 @@ impl Piece {
         let mut start = 0;
         for end in &ends {
             let end = to_usize(*end, "a line")?;
-            let line = lines.get(start..end).ok_or_else(damaged)?;
+            let line = lines.get_mut(start..end).ok_or_else(damaged)?;
+            *line.last_mut().ok_or_else(damaged)? = b'\n';
             hashes.extend_from_slice(&XxHash3_64::oneshot(line).to_le_bytes());
             start = end;
         }

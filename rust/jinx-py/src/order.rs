@@ -215,7 +215,8 @@ fn key_of(value: &Bound<'_, PyAny>) -> PyResult<KeyValue<'static>> {
         let whole = value.extract::<i128>().ok();
         return Ok(match whole.filter(|whole| (i64::MIN.into()..=u64::MAX.into()).contains(whole)) {
             Some(whole) => KeyValue::Int(whole),
-            None => KeyValue::Huge(Cow::Owned(value.str()?.extract()?)),
+            // A class of its own may have another text.
+            None => KeyValue::Huge(Cow::Owned(value.call_method0("__index__")?.str()?.extract()?)),
         });
     }
     if value.hasattr("__float__")? {

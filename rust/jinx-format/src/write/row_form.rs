@@ -101,8 +101,8 @@ pub struct LineArrays {
 }
 
 impl<'l> RowForm<'l> {
-    /// The form of all rows of `lines` in an order that begins with `first`, of [`FIRST_ROWS`] rows or all; `None` if it is not known before all rows
-    /// are written.
+    /// The form of all rows of `lines` in an order that begins with `first`, of [`FIRST_ROWS`] rows or all; `None` if it is
+    /// not known before they are written.
     ///
     /// # Errors
     /// Errors of reading and encoding the first rows; `Interrupted`.
