@@ -131,6 +131,21 @@ def test_range():
         jp.create("range_specified_field_selector", field_key="n", lower_rank=1)
 
 
+def test_selectors_without_a_field_keep_all_samples(tmp_path):
+    selectors = [
+        jp.create("frequency_specified_field_selector", topk=0),
+        jp.create("range_specified_field_selector", lower_rank=1, upper_rank=1),
+        jp.create("tags_specified_field_selector", target_tags=["fr"]),
+    ]
+    for selector in selectors:
+        assert selector(ROWS) == ROWS
+    with jinx.Writer(tmp_path / "in.jinx") as writer:
+        for at in range(4):
+            writer.write({"n": at})
+    jp.Dataset.load(tmp_path / "in.jinx").process(selectors).export(tmp_path / "out.jinx", workers=1)
+    assert jinx.open(tmp_path / "out.jinx")["n"].tolist() == [0, 1, 2, 3]
+
+
 def test_tags():
     assert numbers(jp.create("tags_specified_field_selector", field_key="lang", target_tags=["fr"])) == [2.5]
     assert numbers(jp.create("tags_specified_field_selector", field_key="meta.tags", target_tags=["b", "x"])) == [1]

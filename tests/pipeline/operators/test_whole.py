@@ -47,6 +47,8 @@ def test_topk_needs_a_number():
         jp.create("topk_specified_field_selector", field_key="score")
     with pytest.raises(jp.ParameterError, match="the parameter 'field_key' is needed"):
         jp.create("topk_specified_field_selector", topk=1)
+    with pytest.raises(jp.ParameterError, match="field_key is empty"):
+        jp.create("topk_specified_field_selector", field_key="", topk=1)
     with pytest.raises(ValueError, match="'x' is a number in sample 0 and a string in sample 1"):
         jp.create("topk_specified_field_selector", field_key="x", topk=1)([{"x": 1}, {"x": "a"}])
 

@@ -3,6 +3,7 @@
 import os
 import signal
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from jinx_pipeline import register
@@ -19,9 +20,10 @@ def mortal(name):
 
         def look(self, keys, share, shares):
             hold = Path(f"{self.hold}.{self.name}")
-            if self.hold and hold.exists():
-                hold.rename(f"{self.hold}.{os.getppid()}")
-                time.sleep(300)
+            if self.hold:
+                with suppress(FileNotFoundError):  # another operator is held, or another worker of this one
+                    hold.rename(f"{self.hold}.{os.getppid()}")
+                    time.sleep(300)
             if self.marker:
                 file = Path(f"{self.marker}.{self.name}.{share}")
                 if not file.exists():

@@ -38,7 +38,7 @@ class Ranked(Divided):
 
     @property
     def reads(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(name for name, _, _ in self.sort_keys))
+        return tuple(dict.fromkeys(name for name, _, _ in self.sort_keys if name))
 
     def signatures(self, batch: Batch, ctx: Context) -> pa.Table:
         columns: dict[str, pa.Array] = {}

@@ -1,11 +1,13 @@
 """Sort keys as Arrow columns, and their division into ranges that several tasks sort."""
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from jinx_pipeline.operators.batch import Batch
 
@@ -14,43 +16,45 @@ if TYPE_CHECKING:
 
 # Integers up to this size are floats without loss.
 _EXACT = 1 << 53
-# Rows of each table by which ranges are chosen.
+# Rows of each table by which ranges are chosen, and how many characters of a string.
 _PROBED = 64
+_PROBED_CHARACTERS = 256
 _WORD = 8
 
 
 def key_columns(at: int, batch: Batch, path: str, *, is_length: bool) -> dict[str, pa.Array]:
-    """One key of each sample: a string, or the nearest float and for large integers what it lacks; all null: missing.
+    """One key of each sample: a string, or the nearest float and the digits of integers that are not it.
+
+    All null: the key is missing, as every key is at an empty path.
 
     Raises:
         TypeError: A value is neither a number nor a string, or has no length.
-        OverflowError: An integer has more than 64 bits.
     """
-    numbers = None if is_length else batch.stored_numbers(path)
+    numbers = None if is_length or not path else batch.stored_numbers(path)
     if numbers is not None and (not len(numbers) or abs(np.ma.filled(numbers, 0)).max() < _EXACT):
         floats = np.ma.filled(numbers.astype(np.float64), np.nan)
         return _columns(at, [None] * len(batch), pa.array(floats, mask=np.isnan(floats)), [None] * len(batch))
     texts: list[str | None] = []
     nearest: list[float | None] = []
-    rests: list[int | None] = []
-    for value in batch.column(path):
-        text, number, rest = _parts(_length(value, path) if is_length else value, path)
+    digits: list[str | None] = []
+    for value in batch.column(path) if path else [None] * len(batch):
+        text, number, exact = _parts(_length(value, path) if is_length else value, path)
         texts.append(text)
         nearest.append(number)
-        rests.append(rest)
-    return _columns(at, texts, pa.array(nearest, pa.float64()), rests)
+        digits.append(exact)
+    return _columns(at, texts, pa.array(nearest, pa.float64()), digits)
 
 
-def _columns(at: int, texts: list[str | None], numbers: pa.Array, rests: list[int | None]) -> dict[str, pa.Array]:
+def _columns(at: int, texts: list[str | None], numbers: pa.Array, digits: list[str | None]) -> dict[str, pa.Array]:
     return {
         f"text_{at}": pa.array(texts, pa.large_string()),
         f"number_{at}": numbers,
-        f"rest_{at}": pa.array(rests, pa.int16()),
+        f"digits_{at}": pa.array(digits, pa.large_string()),
     }
 
 
-def _parts(key: Any, path: str) -> tuple[str | None, float | None, int | None]:
-    """The string; or the nearest float, and what an integer is more than it, if anything."""
+def _parts(key: Any, path: str) -> tuple[str | None, float | None, str | None]:
+    """The string; or the nearest float, and the digits of an integer that is not it."""
     if isinstance(key, np.generic):
         key = key.item()
     if key is None or isinstance(key, str):
@@ -59,9 +63,11 @@ def _parts(key: Any, path: str) -> tuple[str | None, float | None, int | None]:
         return None, None if np.isnan(key) else key, None
     if not isinstance(key, int):
         raise TypeError(f"{path}: a sort key is a number or a string, not {type(key).__name__}")
-    if not -(1 << 63) <= key < 1 << 64:
-        raise OverflowError(f"{path}: {key} is a sort key of more than 64 bits")
-    return None, float(key), key - int(float(key)) or None
+    try:
+        nearest = float(key)
+    except OverflowError:  # beyond all floats, but not beyond infinity
+        nearest = math.inf if key > 0 else -math.inf
+    return None, nearest, None if nearest == key else str(key)
 
 
 def _length(value: Any, path: str) -> int | None:
@@ -74,10 +80,10 @@ def _length(value: Any, path: str) -> int | None:
 
 def python_keys(table: pa.Table, at: int) -> list[Any]:
     """One key of each row as Python's own value; None where it is missing."""
-    texts, numbers, rests = (table.column(f"{name}_{at}") for name in ("text", "number", "rest"))
+    texts, numbers, digits = (table.column(f"{name}_{at}") for name in ("text", "number", "digits"))
     found: list[Any] = numbers.to_pylist() if texts.null_count == len(texts) else texts.to_pylist()
-    if rests.null_count < len(rests):
-        found = [key if rest is None else int(key) + rest for key, rest in zip(found, rests.to_pylist(), strict=True)]
+    if digits.null_count < len(digits):
+        found = [key if exact is None else int(exact) for key, exact in zip(found, digits.to_pylist(), strict=True)]
     return found
 
 
@@ -88,7 +94,7 @@ class Edges:
     Attributes:
         shares: How many ranges.
         numbers: The first number of each range but the first.
-        texts: The same of strings.
+        texts: The same of strings, of at most 256 characters: a prefix is an edge too.
         is_descending: Whether the first range has the largest keys.
     """
 
@@ -104,9 +110,9 @@ class Edges:
         texts: list[str] = []
         for table in tables if shares > 1 else ():
             rows = np.unique(np.linspace(0, max(table.num_rows - 1, 0), _PROBED).astype(np.int64))
-            some = table.take(pa.array(rows[: table.num_rows]))
+            some = table.select(["number_0", "text_0"]).take(pa.array(rows[: table.num_rows]))
             numbers.append(some.column("number_0").drop_null().to_numpy())
-            texts += some.column("text_0").drop_null().to_pylist()
+            texts += pc.utf8_slice_codeunits(some.column("text_0").drop_null(), 0, _PROBED_CHARACTERS).to_pylist()
         numbers_in_order, texts_in_order = np.sort(np.concatenate(numbers)), sorted(texts)
         return cls(
             shares,
@@ -146,6 +152,8 @@ def _ranges(texts: pa.Array, edges: pa.Array) -> "npt.NDArray[np.int64]":
     longest = max((len(one.encode()) for one in edges.to_pylist()), default=0)
     undecided, every_edge = np.arange(len(texts)), np.arange(len(edges))
     for start in range(0, longest, _WORD):
+        if not len(undecided):
+            break
         words, of_edges = _words(texts, undecided, start), _words(edges, every_edge, start)
         firsts, lasts = low[undecided], high[undecided]
         for first, last in set(zip(firsts.tolist(), lasts.tolist(), strict=True)):

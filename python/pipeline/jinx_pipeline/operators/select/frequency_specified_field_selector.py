@@ -24,14 +24,14 @@ class FrequencySpecifiedFieldSelector(EqualValues):
         # [{"k": 2}, {"k": 2}]
 
     Attributes:
-        field_key: A column or path.
+        field_key: A column or path; if empty, all samples are kept.
         top_ratio: The share of different values to keep, from 0 to 1, rounded down.
         topk: How many different values to keep.
         reverse: True keeps the most frequent values, False the least frequent.
     """
 
     kind = "selector"
-    field_key: str
+    field_key: str = ""
     top_ratio: float | None = None
     topk: int | None = None
     reverse: bool = True
@@ -41,12 +41,15 @@ class FrequencySpecifiedFieldSelector(EqualValues):
 
     @property
     def reads(self) -> tuple[str, ...]:
-        return (self.field_key,)
+        return (self.field_key,) if self.field_key else ()
 
     def value_texts(self, batch: Batch) -> list[str]:
-        return [json.dumps(value, sort_keys=True, default=repr) for value in batch.column(self.field_key)]
+        values = batch.column(self.field_key) if self.field_key else [None] * len(batch)
+        return [json.dumps(value, sort_keys=True, default=repr) for value in values]
 
     def decide(self, keys: Keys, found: Sequence[pa.Table]) -> Decision:
+        if not self.field_key:
+            return Decision(np.arange(len(keys)))
         places, firsts = self.in_groups(found)
         values, value_of, counts = np.unique(firsts, return_inverse=True, return_counts=True)
         ordered = np.lexsort((values, -counts if self.reverse else counts))

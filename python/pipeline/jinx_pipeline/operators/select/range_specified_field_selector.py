@@ -18,13 +18,13 @@ class RangeSpecifiedFieldSelector(Ranked):
 
     The smallest value has rank 0; a window has its lower bound and not its upper one. Where a percentile and a rank are
     given, the narrower window counts. Samples without a value have no rank and are not kept. Values are
-    numbers or strings.
+    numbers or strings; a sample whose value is neither is left out and reported.
 
         create("range_specified_field_selector", field_key="n", lower_rank=1, upper_rank=2)([{"n": 3}, {"n": 5}])
         # [{"n": 5}]
 
     Attributes:
-        field_key: A column or path.
+        field_key: A column or path; if empty, all samples are kept.
         lower_percentile: Where the window starts, as a share of all ranks from 0 to 1.
         upper_percentile: Where it ends.
         lower_rank: Where it starts, as a rank.
@@ -32,7 +32,7 @@ class RangeSpecifiedFieldSelector(Ranked):
     """
 
     kind = "selector"
-    field_key: str
+    field_key: str = ""
     lower_percentile: float | None = None
     upper_percentile: float | None = None
     lower_rank: int | None = None
@@ -61,6 +61,8 @@ class RangeSpecifiedFieldSelector(Ranked):
         return True
 
     def decide(self, keys: Keys, found: Sequence[pa.Table]) -> Decision:
+        if not self.field_key:
+            return Decision(np.arange(len(keys)))
         order, _ = self.in_order(keys, found)
         low, high = self.lower_rank or 0, len(order) if self.upper_rank is None else self.upper_rank
         if self.lower_percentile is not None:

@@ -7,6 +7,7 @@ import pyarrow as pa
 
 from jinx_pipeline.operators.keyed import Decision, Keys
 from jinx_pipeline.operators.order.ranked import Ranked
+from jinx_pipeline.operators.parameters import ParameterError
 from jinx_pipeline.operators.registry import register
 from jinx_pipeline.operators.select.sizes import check_size, size_of
 
@@ -16,7 +17,8 @@ class TopkSpecifiedFieldSelector(Ranked):
     """Keeps the samples with the largest values of a field, in the order of the dataset.
 
     Where both are given, the smaller of `top_ratio` and `topk` counts. Of equal values the first ones are kept; samples
-    without a value only if there are too few others. Values are numbers or strings.
+    without a value only if there are too few others. Values are numbers or strings; a sample whose value is neither is
+    left out and reported.
 
         create("topk_specified_field_selector", field_key="score", topk=1)([{"score": 1}, {"score": 3}])
         # [{"score": 3}]
@@ -35,6 +37,8 @@ class TopkSpecifiedFieldSelector(Ranked):
     reverse: bool = True
 
     def check(self) -> None:
+        if not self.field_key:
+            raise ParameterError(self.name, "field_key", "field_key is empty; name a column or a path")
         check_size(self.name, self.top_ratio, self.topk, ("top_ratio", "topk"))
 
     @property
