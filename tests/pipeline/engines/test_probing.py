@@ -15,7 +15,7 @@ from jinx_pipeline.operators.kinds import FusedOp
 from jinx_pipeline.operators.script.function_op import function_operator
 from jinx_pipeline.plan.describe import describe
 from jinx_pipeline.plan.planner import segments_of
-from jinx_pipeline.plan.probe import Findings, Measured, declared_bytes, measured_bytes
+from jinx_pipeline.plan.probe import Findings, Measured, declared_bytes, measured_bytes, probed_places
 from jinx_pipeline.plan.source import Source
 from jinx_pipeline.recipe.model import Export, Options, Recipe, SourceSpec, Step
 from jinx_pipeline.sample.roles import Roles
@@ -100,6 +100,18 @@ def test_what_was_measured_before_the_time_was_up_is_kept(data, probed_always, m
     line = json.dumps({"operators": {"3": asdict(Measured(1.0, 2, 3))}, "start_bytes": 4})
     part.write_text(f"{line}\n{line[:20]}")
     assert read_findings(part) == Findings({3: Measured(1.0, 2, 3)}, 4)
+
+
+def test_what_changes_no_plan_is_not_probed(data):
+    def places(*operators, **options):
+        return probed_places(recipe(data, *operators, **options))
+
+    length, words = jp.ops.TextLengthFilter(), jp.ops.WordsNumFilter()
+    assert places(length) == [0]
+    assert places(length, engine="ray") == []
+    assert places(length, engine="ray", memory="1GB") == [0]
+    assert places(length, words, engine="ray") == [0, 1]
+    assert places(length, words, engine="ray", reorder=False) == []
 
 
 def test_a_short_input_and_code_of_a_script_are_not_probed(data, monkeypatch):

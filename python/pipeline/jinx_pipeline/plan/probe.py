@@ -106,7 +106,10 @@ class Probe:
 
 
 def probed_places(recipe: Recipe) -> list[int]:
-    """The operators that the probe runs: each sees samples alone, is no code of a script, and has something to do."""
+    """The operators that the probe runs: each sees samples alone, is no code of a script, and has something to do.
+
+    None where nothing would follow: on Ray without a bound for memory, only the order of filters does.
+    """
     found: list[int] = []
     for place, step in enumerate(recipe.steps):
         if step.operator.kind in _ENDS:
@@ -114,7 +117,10 @@ def probed_places(recipe: Recipe) -> list[int]:
         is_probed = step.operator.kind in FusedOp.LOCAL and not isinstance(step.operator, ScriptSplitter)
         if is_probed and not _is_measured(recipe, step.operator):
             found.append(place)
-    return found
+    options = recipe.options
+    is_bounded = options.engine != "ray" or options.memory is not None
+    commuting = [place for place in found if recipe.steps[place].operator.commutes]
+    return found if is_bounded or (options.reorder and len(commuting) > 1) else []
 
 
 def _is_measured(recipe: Recipe, operator: Operator) -> bool:
