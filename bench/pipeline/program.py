@@ -2,11 +2,13 @@
 
 import os
 import subprocess
-import threading
 import time
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
+
+from jinx_pipeline.engines.watched import watched
 
 _SECONDS = 0.1
 
@@ -40,32 +42,37 @@ def measured(command: list[str], environment: dict[str, str] | None = None, fold
     process = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=folder, env=environment
     )
-    peak = [0]
-    done = threading.Event()
+    peak = 0
 
-    def watch() -> None:
-        while not done.wait(_SECONDS):
-            peak[0] = max(peak[0], memory_of(process.pid))
+    def look() -> None:
+        nonlocal peak
+        peak = max(peak, memory_of(process.pid))
 
-    watcher = threading.Thread(target=watch, daemon=True)
-    watcher.start()
-    output = process.communicate()[0]
-    done.set()
-    watcher.join()
+    with watched(look, _SECONDS):
+        output = process.communicate()[0]
     after = os.times()
     cpu = after.children_user + after.children_system - before.children_user - before.children_system
-    return Measured(process.returncode, time.monotonic() - started, cpu, peak[0], output[-2000:])
+    return Measured(process.returncode, time.monotonic() - started, cpu, peak, output[-2000:])
 
 
 def memory_of(pid: int) -> int:
     """Bytes of private memory of a process and those that come from it."""
-    total = 0
+    return private_bytes(pid) + sum(memory_of(child) for child in children_of(pid))
+
+
+def private_bytes(pid: int) -> int:
+    """Bytes of private memory of one process; 0 if it has ended."""
     try:
-        for line in Path(f"/proc/{pid}/smaps_rollup").read_text("ascii").splitlines():
-            if line.startswith("Pss_Anon:"):
-                total += int(line.split()[1]) * 1024
-        for task in Path(f"/proc/{pid}/task").iterdir():
-            total += sum(memory_of(int(child)) for child in (task / "children").read_text("ascii").split())
+        lines = Path(f"/proc/{pid}/smaps_rollup").read_text("ascii").splitlines()
     except OSError:
-        pass  # it has ended
-    return total
+        return 0
+    return sum(int(line.split()[1]) * 1024 for line in lines if line.startswith("Pss_Anon:"))
+
+
+def children_of(pid: int) -> list[int]:
+    """The processes that a process has started; none if it has ended."""
+    found: list[int] = []
+    with suppress(OSError):
+        for task in Path(f"/proc/{pid}/task").iterdir():
+            found += map(int, (task / "children").read_text("ascii").split())
+    return found

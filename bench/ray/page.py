@@ -86,7 +86,7 @@ _EXPERIMENTS = {
     "fused blobs": "4,000 blobs of 500 kB, which lie in the page cache, are loaded, checksummed and packed by two "
     "workers, 20 at a time; what comes out are small rows. The start of workers counts. For Ray Data the blobs are "
     "read with `JinxDatasource`, and the function gets them without a copy. The memory is the most that driver and "
-    "workers had for themselves; that of Ray's own processes, which are the same for all, is the second figure.",
+    "workers had for themselves; that of Ray's own processes in the same run is the second figure.",
     "few fused blobs": "The same with 400 blobs.",
     "rewritten blobs": "Checksums of 4,000 blobs of 500 kB, and all of them written again with JINX and synced to the "
     "disk. For Ray Data they are written with `JinxDatasink`; it makes one stage of it, too.",

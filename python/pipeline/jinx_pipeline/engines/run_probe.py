@@ -6,14 +6,14 @@ import time
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
-from threading import Event, Thread
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
 from jinx_pipeline.commit.ledger import Receipt
 from jinx_pipeline.engines.chain import resident_bytes
 from jinx_pipeline.engines.freed_memory import give_freed_memory_back
+from jinx_pipeline.engines.watched import watched
 from jinx_pipeline.operators.base import Operator
 from jinx_pipeline.operators.batch import Batch
 from jinx_pipeline.operators.context import Context
@@ -32,35 +32,6 @@ class _AskingNobody(Context):
 
     def ask(self, url: str, *_: Any, **__: Any) -> Any:
         raise PermissionError(f"the probe does not ask {url}")
-
-
-class _Peak:
-    """The largest memory of this process while it is entered, in bytes above that at its beginning."""
-
-    def __init__(self) -> None:
-        self._end = Event()
-        self._thread = Thread(target=self._watch, daemon=True)
-        self._before = self._most = resident_bytes()
-
-    @property
-    def bytes(self) -> int:
-        return self._most - self._before
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._end.set()
-        self._thread.join()
-        self._look()
-
-    def _watch(self) -> None:
-        while not self._end.wait(_LOOK_SECONDS):
-            self._look()
-
-    def _look(self) -> None:
-        self._most = max(self._most, resident_bytes())
 
 
 def run_probe(probe: Probe, source: OpenSource, path: Path, device: str, busy_with: Callable[[str], None]) -> Receipt:
@@ -129,9 +100,16 @@ def _measured(operator: Operator, batch: Batch, ctx: Context, memory: int | None
 
 
 def _timed(operator: Operator, batch: Batch, ctx: Context) -> tuple[float, int, Batch]:
+    """The seconds that it takes, the memory at its most above that before it, and what comes out."""
     give_freed_memory_back()
-    with _Peak() as peak:
+    before = most = resident_bytes()
+
+    def look() -> None:
+        nonlocal most
+        most = max(most, resident_bytes())
+
+    with watched(look, _LOOK_SECONDS):
         started = time.perf_counter()
         made = operator.mark(batch, ctx)
         seconds = time.perf_counter() - started
-    return seconds, peak.bytes, made
+    return seconds, most - before, made

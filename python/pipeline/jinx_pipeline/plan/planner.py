@@ -12,7 +12,7 @@ from jinx_pipeline.operators.join.taken import ColumnTakenError
 from jinx_pipeline.operators.keyed import Divided, Edits, Keyed
 from jinx_pipeline.plan.inputs import Input
 from jinx_pipeline.plan.probe import Findings, findings_from, places_by_pool
-from jinx_pipeline.plan.stage import Stage, pool_of
+from jinx_pipeline.plan.stage import Stage, may_move, pool_of
 from jinx_pipeline.recipe.model import Export, Recipe
 from jinx_pipeline.recipe.places import Place, RecipeError
 
@@ -224,7 +224,7 @@ def _reordered(recipe: Recipe, operators: list[Operator], chain: list[int], find
         run.clear()
 
     for place in chain:
-        if operators[place].commutes and not operators[place].depends_on_batch:
+        if may_move(operators[place]):
             run.append(place)
         else:
             flush()

@@ -8,7 +8,7 @@ from jinx_pipeline.operators.base import Operator
 from jinx_pipeline.operators.filter import Filter
 from jinx_pipeline.operators.kinds import FusedOp
 from jinx_pipeline.operators.script.script_splitter import ScriptSplitter
-from jinx_pipeline.plan.stage import pool_of
+from jinx_pipeline.plan.stage import may_move, pool_of
 from jinx_pipeline.recipe.model import Recipe
 from jinx_pipeline.sample.roles import Roles
 
@@ -119,8 +119,8 @@ def probed_places(recipe: Recipe) -> list[int]:
             found.append(place)
     options = recipe.options
     is_bounded = options.engine != "ray" or options.memory is not None
-    commuting = [place for place in found if recipe.steps[place].operator.commutes]
-    return found if is_bounded or (options.reorder and len(commuting) > 1) else []
+    moving = [place for place in found if may_move(recipe.steps[place].operator)]
+    return found if is_bounded or (options.reorder and len(moving) > 1) else []
 
 
 def _is_measured(recipe: Recipe, operator: Operator) -> bool:

@@ -58,6 +58,11 @@ def pool_of(operator: Operator) -> str:
     return "gpu" if operator.resources.gpus > 0 else "cpu"
 
 
+def may_move(operator: Operator) -> bool:
+    """Whether the planner may change its place among others that may move, by their speed."""
+    return operator.commutes and not operator.depends_on_batch
+
+
 def pickled(stage: Any) -> bytes:
     """A stage, or a phase of a global operator, for workers; functions of scripts and notebooks included.
 

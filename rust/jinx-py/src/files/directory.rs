@@ -7,59 +7,64 @@ use pyo3::prelude::*;
 use std::ffi::OsString;
 use std::io::Write;
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// What is written until Python publishes it or gives it up, by whichever comes first.
+struct Pending<T>(Mutex<Option<T>>);
+
+impl<T> Pending<T> {
+    fn new(written: T) -> Self {
+        Self(Mutex::new(Some(written)))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<T>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn take(&self, what: &str) -> PyResult<T> {
+        self.lock().take().ok_or_else(|| is_gone(what))
+    }
+}
+
+fn is_gone(what: &str) -> PyErr {
+    to_py(&Error::invalid(format!("this {what} was published or given up")))
+}
 
 /// A directory that is written under a hidden name and renamed to its final name by `commit`.
 #[pyclass(frozen, module = "jinx._core")]
-pub struct NewDirectory(Mutex<Option<DirectoryWriter>>);
-
-impl NewDirectory {
-    fn take(&self) -> Option<DirectoryWriter> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
-    }
-}
+pub struct NewDirectory(Pending<DirectoryWriter>);
 
 #[pymethods]
 impl NewDirectory {
     #[new]
     fn new(py: Python<'_>, target: PathBuf, overwrite: bool) -> PyResult<Self> {
         let writer = py.detach(|| DirectoryWriter::begin_with(&target, overwrite, Contents::Anything));
-        Ok(Self(Mutex::new(Some(writer.into_py_result()?))))
+        writer.into_py_result().map(|writer| Self(Pending::new(writer)))
     }
 
     /// The directory to write the files to.
     #[getter]
     fn path(&self) -> PyResult<OsString> {
-        let writer = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        match &*writer {
-            Some(writer) => Ok(writer.path().into()),
-            None => Err(to_py(&Error::invalid("this directory was published or given up"))),
-        }
+        let writer = self.0.lock();
+        writer.as_ref().map(|writer| writer.path().into()).ok_or_else(|| is_gone("directory"))
     }
 
     /// Makes the files durable and gives the directory its final name.
     fn commit(&self, py: Python<'_>) -> PyResult<()> {
-        let writer =
-            self.take().ok_or_else(|| to_py(&Error::invalid("this directory was published or given up")))?;
+        let writer = self.0.take("directory")?;
         py.detach(|| writer.commit()).into_py_result()
     }
 
     /// Removes the written files, unless they are published.
     fn abort(&self, py: Python<'_>) {
-        let writer = self.take();
+        let writer = self.0.lock().take();
         py.detach(|| drop(writer));
     }
 }
 
 /// A file that is written under a hidden name and renamed to its final name by `commit`.
 #[pyclass(frozen, module = "jinx._core")]
-pub struct NewFile(Mutex<Option<StreamOut>>);
-
-impl NewFile {
-    fn take(&self) -> Option<StreamOut> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
-    }
-}
+pub struct NewFile(Pending<StreamOut>);
 
 #[pymethods]
 impl NewFile {
@@ -71,19 +76,18 @@ impl NewFile {
             file.write_all(data).map_err(|error| Error::io(&path, &error))?;
             Ok(file)
         });
-        Ok(Self(Mutex::new(Some(written.into_py_result()?))))
+        written.into_py_result().map(|file| Self(Pending::new(file)))
     }
 
     /// Makes the file durable and gives it its final name.
     fn commit(&self, py: Python<'_>) -> PyResult<()> {
-        let file =
-            self.take().ok_or_else(|| to_py(&Error::invalid("this file was published or given up")))?;
+        let file = self.0.take("file")?;
         py.detach(|| file.commit()).map(drop).into_py_result()
     }
 
     /// Removes what was written, unless it is published.
     fn abort(&self, py: Python<'_>) {
-        let file = self.take();
+        let file = self.0.lock().take();
         py.detach(|| drop(file));
     }
 }

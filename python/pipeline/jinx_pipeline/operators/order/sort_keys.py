@@ -146,7 +146,7 @@ def _edges(count: int, shares: int) -> list[int]:
 def _ranges(texts: pa.Array, edges: pa.Array) -> "npt.NDArray[np.int64]":
     """How many of the edges, which are in order, come before each string or are equal to it.
 
-    Strings are compared word by word, and only those go on that are equal to an edge so far.
+    Strings are compared word by word, as long as they are equal to an edge so far.
     """
     low, high = np.zeros(len(texts), np.int64), np.full(len(texts), len(edges), np.int64)
     longest = max((len(one.encode()) for one in edges.to_pylist()), default=0)

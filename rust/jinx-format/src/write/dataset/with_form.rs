@@ -9,7 +9,7 @@ use std::fs::File;
 use std::path::PathBuf;
 
 impl DatasetWriter {
-    /// The form of all rows of `lines` in an order that begins with `first`; `None` if they must be written in turn.
+    /// The form of all rows of `lines` in an order that begins with `first`; `None` if rows have no form in common.
     ///
     /// # Errors
     /// Errors of reading and encoding the first rows; `Interrupted`.
