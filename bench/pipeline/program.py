@@ -11,6 +11,7 @@ from typing import Any
 from jinx_pipeline.engines.watched import watched
 
 _SECONDS = 0.1
+_TICKS = os.sysconf("SC_CLK_TCK")
 
 
 @dataclass(frozen=True)
@@ -76,3 +77,13 @@ def children_of(pid: int) -> list[int]:
         for task in Path(f"/proc/{pid}/task").iterdir():
             found += map(int, (task / "children").read_text("ascii").split())
     return found
+
+
+def used_cpu(pid: int) -> float:
+    """CPU seconds that one process has used so far.
+
+    Raises:
+        OSError: It has ended.
+    """
+    user, system = Path(f"/proc/{pid}/stat").read_text("utf-8").rpartition(")")[2].split()[11:13]
+    return (int(user) + int(system)) / _TICKS

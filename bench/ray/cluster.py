@@ -4,11 +4,15 @@ import os
 import time
 from collections.abc import Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from bench.pipeline.program import children_of, used_cpu
+
 STORE = 150_000_000
+# A cluster has started when it uses less than this part of a CPU, or when so much time has gone by.
+_IDLE, _START_SECONDS, _LOOK_SECONDS = 0.1, 40.0, 1.0
 
 
 @contextmanager
@@ -31,11 +35,29 @@ def nodes(
         ray.init(address=cluster.address, log_to_driver=False, logging_level="error")
         # Not before: this process would be connected to one of those that die.
         made += [cluster.add_node(num_cpus=1, object_store_memory=STORE) for _ in range(count)]
+        _wait_until_started()
         yield cluster, made
     finally:
         # A thread of Ray Data may still run, and would connect again after a shutdown.
         for node in [*made, cluster.head_node]:
             node.kill_all_processes(check_alive=False, allow_graceful=False)
+
+
+def _wait_until_started() -> None:
+    """Ray's processes tell that they are there before they have imported what they need."""
+    end = time.monotonic() + _START_SECONDS
+    before, now = 0.0, _cpu_of_children(os.getpid())
+    while now - before > _IDLE * _LOOK_SECONDS and time.monotonic() < end:
+        time.sleep(_LOOK_SECONDS)
+        before, now = now, _cpu_of_children(os.getpid())
+
+
+def _cpu_of_children(pid: int) -> float:
+    total = 0.0
+    for child in children_of(pid):
+        with suppress(OSError):
+            total += used_cpu(child) + _cpu_of_children(child)
+    return total
 
 
 def run_during(

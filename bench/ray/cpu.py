@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from bench import environments
+from bench.pipeline.program import children_of, used_cpu
 from bench.pipeline.text import RECIPE, source
 
 DOCUMENTS = 40_000
@@ -20,7 +21,6 @@ _LOOK_SECONDS = 0.05
 _END_SECONDS = 20.0
 # Of <linux/prctl.h>: processes whose parent has died become children of this one, so that they are still found.
 _SET_CHILD_SUBREAPER = 36
-_TICKS = os.sysconf("SC_CLK_TCK")
 
 
 def engines_compared(contestant: str, place: Path) -> dict[str, Any]:
@@ -40,7 +40,7 @@ def cpu_seconds(engine: str, data: Path, out: Path) -> float:
     child = subprocess.Popen(command, cwd=environments.ROOT)
     used: dict[int, float] = {}
     end = None
-    while end is None or (time.monotonic() < end and _children(os.getpid())):
+    while end is None or (time.monotonic() < end and children_of(os.getpid())):
         _look(os.getpid(), used)
         if end is None and child.poll() is not None:
             end = time.monotonic() + _END_SECONDS
@@ -56,20 +56,10 @@ def cpu_seconds(engine: str, data: Path, out: Path) -> float:
 
 def _look(pid: int, used: dict[int, float]) -> None:
     """Note what the processes under one have used so far; of one that ends, the last look counts."""
-    for child in _children(pid):
+    for child in children_of(pid):
         with suppress(OSError):
-            user, system = Path(f"/proc/{child}/stat").read_text("utf-8").rpartition(")")[2].split()[11:13]
-            used[child] = (int(user) + int(system)) / _TICKS
+            used[child] = used_cpu(child)
         _look(child, used)
-
-
-def _children(pid: int) -> list[int]:
-    found: list[int] = []
-    with suppress(OSError):
-        for task in Path(f"/proc/{pid}/task").iterdir():
-            with suppress(OSError):
-                found += map(int, (task / "children").read_text("ascii").split())
-    return found
 
 
 def _start() -> None:
