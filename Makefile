@@ -7,6 +7,8 @@ SHELL := bash
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
 
+# Where this is set, each process of a test or a benchmark would compile all that it imports.
+export PYTHONDONTWRITEBYTECODE :=
 PYTHON ?= python3.11
 # release is what users get; `make develop PROFILE=dev` builds faster and runs slower.
 PROFILE ?= release

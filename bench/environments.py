@@ -48,7 +48,8 @@ def _install(directory: Path, python: Path, pins: Path, alone: list[str]) -> Non
     index = os.environ.get("TORCH_INDEX")
     if uv:
         _do([uv, "venv", "--quiet", "--python", sys.executable, str(directory)])
-        install = [uv, "pip", "install", "--quiet", "--python", str(python)]
+        # pip compiles modules when it installs them; uv is told to.
+        install = [uv, "pip", "install", "--quiet", "--compile-bytecode", "--python", str(python)]
         foreign = ["--python-version", "3.12"]
     else:
         _do([sys.executable, "-m", "venv", str(directory)])

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import jinx
-from bench import environments
+from bench import environments, system
 from bench.campaign import commit, machine
 from bench.ray import OURS
 from bench.ray.experiments import EXPERIMENTS
@@ -31,7 +31,7 @@ _RUN_SECONDS = 120
 def measured(name: str, contestant: str, folder: Path) -> dict[str, Any]:
     """One run; `failed` says why there are no figures."""
     command = [sys.executable, "-W", "ignore", "-m", "bench.ray.experiments", name, contestant, str(folder)]
-    environment = os.environ | {"RAY_USAGE_STATS_ENABLED": "0", "PYTHONPATH": str(environments.ROOT)}
+    environment = system.environment() | {"RAY_USAGE_STATS_ENABLED": "0", "PYTHONPATH": str(environments.ROOT)}
     with (folder / "errors").open("wb") as errors:
         child = subprocess.Popen(
             command, cwd=environments.ROOT, env=environment, stdout=subprocess.PIPE, stderr=errors, text=True

@@ -8,6 +8,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+import jinx_pipeline.dataset  # noqa: F401 - else imported at its first use
 from bench.pipeline.program import children_of, used_cpu
 
 STORE = 150_000_000
@@ -24,6 +25,8 @@ def nodes(
 
     if ray_data:
         import ray.data
+
+        import jinx_pipeline.ray_data  # noqa: F401 - as above
 
         ray.data.DataContext.get_current().enable_progress_bars = False
     from ray.cluster_utils import Cluster

@@ -72,3 +72,20 @@ def test_media_that_vanish_cost_their_rows_alone(tmp_path):
     with pytest.warns(jp.BadRowsWarning, match="40 of 40 rows"):
         result = flow.export(tmp_path / "none.jinx", workers=1)
     assert (result.rows_out, len(result.bad_rows)) == (0, 40)
+
+
+def test_a_column_that_is_dropped_is_not_read(tmp_path):
+    with jinx.Writer(tmp_path / "in.jinx", sidecar=True) as writer:
+        writer.write_many({"n": n, "image": b"%d" % n * 5000} for n in range(20))
+    sidecar = tmp_path / "in.binx"
+    damaged = bytearray(sidecar.read_bytes())
+    damaged[len(damaged) // 2] ^= 0xFF
+    sidecar.write_bytes(damaged)
+
+    def dropped(sample):
+        del sample["image"]
+        return sample
+
+    result = jp.Dataset.load(tmp_path / "in.jinx").process([dropped]).export(tmp_path / "out", shard_size=10**6)
+    assert result.bad_rows == []
+    assert rows_of(tmp_path / "out") == [{"n": n} for n in range(20)]

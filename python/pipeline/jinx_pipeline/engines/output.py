@@ -122,7 +122,8 @@ class Output:
         return [old if new is None and old is REMOVED else new for new, old in zip(values, stored, strict=True)]
 
     def _changed_only(self, batch: Batch, name: str, values: list[Any]) -> list[Any]:
-        if name not in self._stored:
+        # A dropped column of large blobs is not read to be dropped.
+        if name not in self._stored or all(one is REMOVED for one in values):
             return values
         stored = self._values(batch, name)
         return [_KEPT if _is_same(new, old) else new for new, old in zip(values, stored, strict=True)]

@@ -74,6 +74,9 @@ class RayWorkers:
         self._needs = needs
         self._threads = threads
         self._files = files
+        self._ray.cloudpickle.register_pickle_by_value(ray_actor)
+        # One class for all, so that Ray sends its code once.
+        self._actor_class = self._ray.remote(max_restarts=0, max_task_retries=0)(ray_actor.RayActor)
         self._actors: dict[str, _Actor] = {}
         self._doubtful: list[_Actor] = []
         self._stages: dict[str, bytes] = {}
@@ -99,7 +102,6 @@ class RayWorkers:
         return name
 
     def _new_actor(self, pool: str) -> Any:
-        self._ray.cloudpickle.register_pickle_by_value(ray_actor)
         needs = dict(self._needs[pool])
         options: dict[str, Any] = {
             "num_cpus": needs.pop("CPU", 1),
@@ -109,10 +111,9 @@ class RayWorkers:
         }
         if self._unfit:
             options["label_selector"] = {_NODE_LABEL: f"!in({','.join(sorted(self._unfit))})"}
-        made = self._ray.remote(max_restarts=0, max_task_retries=0, **options)(ray_actor.RayActor)
         path = [one for one in sys.path if one]
         more = {"threads": self._threads, "sees_gpus": pool == "gpu", "files": self._files}
-        return made.remote(str(Path.cwd()), path, **more)
+        return self._actor_class.options(**options).remote(str(Path.cwd()), path, **more)
 
     def load_stage(self, key: str, stage: Any) -> None:
         """Pickle a stage, functions of scripts and notebooks included."""
