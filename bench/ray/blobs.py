@@ -14,7 +14,8 @@ from bench.ray import OURS, REFERENCES
 from bench.ray.cluster import nodes
 from bench.ray.data import make_blobs
 from bench.ray.memory import memory_seen
-from bench.ray.work import PACK, Packed, checked, packed_table
+from bench.ray.operators import Packed
+from bench.ray.work import PACK, checked, packed_table
 
 Record = dict[str, Any]
 SIZE = 500_000

@@ -12,6 +12,7 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import asdict
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from bench.ray.blobs import few_fused, fused, rewritten, shuffled
 from bench.ray.cluster import STORE, Workers, nodes, run_during
 from bench.ray.cpu import engines_compared
 from bench.ray.data import make_rows
+from bench.ray.operators import Working
 from bench.ray.work import BLOCK_ROWS, Work, WorkOfActor, unchanged
 
 Record = dict[str, Any]
@@ -102,7 +104,7 @@ def _contest(
         make_rows(place / "in.jinx", rows)
 
         def run() -> Any:
-            return ours(place, work.sample, delivered, workers=slots)
+            return ours(place, Working(**asdict(work)), delivered, workers=slots)
 
         def count() -> int:
             return sum(one["kind"] == "block" for one in events(place))
@@ -186,7 +188,7 @@ def starve(contestant: str, place: Path) -> Record:
             record = _contest(contestant, place, rows, work, [], slots=2)
             begun = time.time()
             try:
-                flow = jp.Dataset.load(place / "in.jinx").process([work.sample])
+                flow = jp.Dataset.load(place / "in.jinx").process([Working(**asdict(work))])
                 flow.export(place / "never", engine=jp.Ray(resources={"CPU": 64}))
             except RuntimeError as error:
                 return {**record, "refused": time.time() - begun, "why": str(error)}
@@ -226,7 +228,8 @@ contestant, place, address = sys.argv[1], Path(sys.argv[2]), sys.argv[3]
 ray.init(address=address, log_to_driver=False, logging_level="error")
 work = Work(str(place / "pids"), 0.1)
 if contestant == "jinx":
-    ours(place, work.sample, Delivered(), workers=2)
+    from bench.ray.operators import Working
+    ours(place, Working(folder=work.folder, seconds=work.seconds), Delivered(), workers=2)
 else:
     from jinx_pipeline.ray_data import JinxDatasink
     made = ray.data.range(1000, override_num_blocks=100).map_batches(work.batch, batch_size=None)
@@ -276,7 +279,9 @@ def duplicates(contestant: str, place: Path) -> Record:
     import jinx
 
     with nodes(0, head_cpus=2, ray_data=False):
-        flow = jp.Dataset.load(place / "in.jinx").process([work.sample, jp.create("document_minhash_deduplicator")])
+        flow = jp.Dataset.load(place / "in.jinx").process(
+            [Working(**asdict(work)), jp.create("document_minhash_deduplicator")]
+        )
 
         def run() -> Any:
             return flow.export(place / "out", engine=jp.Ray(), block_rows=BLOCK_ROWS * 5)
