@@ -114,7 +114,7 @@ def test_a_run_leaves_the_connection_of_its_caller():
 
 def test_a_worker_that_was_not_reachable_is_asked_before_another_is_started(cluster, tmp_path):
     (tmp_path / "parts").mkdir()
-    workers = RayWorkers(cluster, storage_check(tmp_path, []), {"cpu": {"CPU": 1}})
+    workers = RayWorkers(cluster, storage_check(tmp_path, []), tmp_path, {"cpu": {"CPU": 1}})
     try:
         first = workers.start("cpu")
         assert news_of(workers) == [Ready(first)]

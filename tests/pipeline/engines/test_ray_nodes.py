@@ -335,27 +335,27 @@ def test_a_node_without_the_package_is_named(nodes, data, options, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
-OTHER_VERSION = """
-import sys
-import ray
+@pytest.mark.parametrize("other", [{"ray_version": "2.59.0"}, {"python_version": "3.99.1"}])
+def test_a_cluster_of_other_versions_is_named(nodes, data, tmp_path, other):
+    from ray._common.usage.usage_constants import CLUSTER_METADATA_KEY as KEY
+    from ray._private.ray_constants import KV_NAMESPACE_CLUSTER as SPACE
+    from ray._raylet import GcsClient
 
-ray.__version__ = "2.1.0"
-import jinx_pipeline as jp
-from jinx_pipeline import Dataset
-
-data, out, address = sys.argv[1:]
-try:
-    Dataset.load(data).export(out, engine=jp.Ray(address))
-except ConnectionError as error:
-    print(error)
-"""
-
-
-def test_a_cluster_of_another_version_is_named(nodes, data, tmp_path):
-    nodes.need(1)
-    arguments = [str(data), str(tmp_path / "out"), nodes.cluster.address]
-    told = subprocess.run([sys.executable, "-c", OTHER_VERSION, *arguments], check=True, capture_output=True, text=True)
-    assert told.stdout.count("\n") == 1, told.stdout
-    assert nodes.cluster.address in told.stdout
-    assert "2.1.0" in told.stdout
-    assert ray.__version__ in told.stdout
+    recipe = tmp_path / "recipe.yaml"
+    recipe.write_text(json.dumps({"dataset": {"path": str(data)}, "process": [{"text_length_filter": {}}]}))
+    cluster = GcsClient(address=nodes.cluster.address)
+    # What `ray start` notes, and every process that joins compares with its own.
+    noted = cluster.internal_kv_get(KEY, SPACE)
+    cluster.internal_kv_put(KEY, json.dumps({**json.loads(noted), **other}).encode(), True, SPACE)
+    try:
+        program = [str(Path(sys.executable).with_name("jinx-pipeline")), "run", str(recipe)]
+        where = ["--engine", "ray", "--ray-address", nodes.cluster.address, "--out", str(tmp_path / "out")]
+        told = subprocess.run([*program, *where], check=False, capture_output=True, text=True)
+    finally:
+        cluster.internal_kv_put(KEY, noted, True, SPACE)
+    assert told.returncode == 1
+    assert told.stderr.count("\n") == 1, told.stderr
+    here = {"ray_version": ray.__version__, "python_version": ".".join(map(str, sys.version_info[:3]))}
+    for versions in (here, {**here, **other}):
+        assert f"Ray: {versions['ray_version']} Python: {versions['python_version']}" in told.stderr
+    assert "need the same versions of Ray and Python" in told.stderr

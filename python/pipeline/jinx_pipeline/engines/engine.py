@@ -106,7 +106,8 @@ class _OnRay:
         read = [str(Path(one).absolute()) for one in (*paths, *files) if "://" not in one]
         check = storage_check(work_dir.path, read)
         self.cluster.check_nodes(check)
-        return RayWorkers(self.cluster, check, self._needs(), threads=self.options.threads, files=files)
+        threads = self.options.threads
+        return RayWorkers(self.cluster, check, work_dir.parts, self._needs(), threads=threads, files=files)
 
     def _needs(self) -> Mapping[str, Mapping[str, float]]:
         needs: dict[str, float] = {"CPU": self.options.threads, **self.options.ray_resources}

@@ -54,10 +54,14 @@ class RayActor:
                 return answer
         return "ready", os.getpid(), node
 
-    def run(self, stage: bytes | None, request: "Request") -> tuple[Any, ...]:
-        """Run a task; `stage` comes with the first one of it."""
-        if stage is not None:
-            answer = self._runner.load_stage(request.stage, stage)
-            if answer is not None:
-                return answer
-        return self._runner.run(request.stage, request.source, request.task, request.attempt, request.path)
+    def run(self, stage: Any, request: "Request") -> Any:
+        """Run a task; `stage` comes with the first one of it. The stage, the source and the answer may be parcels."""
+        from pathlib import Path
+
+        from jinx_pipeline.engines.parcel import packed, unpacked
+
+        answer = None if stage is None else self._runner.load_stage(request.stage, unpacked(stage))
+        if answer is None:
+            source = unpacked(request.source)
+            answer = self._runner.run(request.stage, source, request.task, request.attempt, request.path)
+        return packed(answer, Path(f"{request.path}.answer"))

@@ -184,7 +184,8 @@ def connected(address: str) -> Generator[Cluster]:
         ray.init(address=address, log_to_driver=False, logging_level="warning", **more)
     except (ConnectionError, RuntimeError, ValueError) as error:
         what = " ".join(str(error).split())  # of a cluster of another version, the two versions on several lines
-        raise ConnectionError(f"the Ray cluster at address {address!r} cannot be used: {what}") from None
+        advice = "; all nodes and this machine need the same versions of Ray and Python" if "mismatch" in what else ""
+        raise ConnectionError(f"the Ray cluster at address {address!r} cannot be used: {what}{advice}") from None
     try:
         yield Cluster(ray)
     finally:

@@ -1,16 +1,19 @@
 """Workers on a Ray cluster: plain actors that Ray neither restarts nor retries, because the scheduler does."""
 
+import secrets
 import sys
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from jinx_pipeline.engines import ray_actor
+from jinx_pipeline.engines.parcel import discard, packed, taken
 from jinx_pipeline.engines.ray_cluster import Cluster, one_line
 from jinx_pipeline.engines.task_runner import event_of
 from jinx_pipeline.engines.workers import Died, Event, Hopeless, Request
+from jinx_pipeline.plan.source import Source
 from jinx_pipeline.plan.stage import pickled
 from jinx_pipeline.schedule.task import Cause
 
@@ -20,6 +23,8 @@ _ASK_SECONDS = 0.5
 _NODE_LABEL = "ray.io/node-id"
 # How long a worker that was not reachable may take to answer, until it is given up.
 _PROBE_SECONDS = 2.0
+# Sources of no more are small; a path is of 4 KiB at most.
+_FEW_PATHS = 16
 
 
 @dataclass(eq=False)
@@ -54,6 +59,7 @@ class RayWorkers:
     Args:
         cluster: It.
         check: Run by each worker on its node before its first task.
+        folder: For what is too large for a message; on storage that all nodes see.
         needs: Resources of one worker by pool, with Ray's names.
         threads: Threads that one worker's kernels use.
         files: Python files with operators that the workers are to load.
@@ -63,6 +69,7 @@ class RayWorkers:
         self,
         cluster: Cluster,
         check: Callable[[], str | None],
+        folder: Path,
         needs: Mapping[str, Mapping[str, float]],
         *,
         threads: int = 1,
@@ -71,6 +78,9 @@ class RayWorkers:
         self._cluster = cluster
         self._ray = cluster.ray
         self._check = check
+        self._folder = folder
+        # Workers of a driver that was killed may still read what it sent.
+        self._sender = secrets.token_hex(3)
         self._needs = needs
         self._threads = threads
         self._files = files
@@ -79,7 +89,8 @@ class RayWorkers:
         self._actor_class = self._ray.remote(max_restarts=0, max_task_retries=0)(ray_actor.RayActor)
         self._actors: dict[str, _Actor] = {}
         self._doubtful: list[_Actor] = []
-        self._stages: dict[str, bytes] = {}
+        self._stages: dict[str, Any] = {}
+        self._sources: dict[Source, Any] = {}
         self._number = 0
         self._leaving: set[str] = set()
         self._unfit: set[str] = set()
@@ -117,7 +128,7 @@ class RayWorkers:
 
     def load_stage(self, key: str, stage: Any) -> None:
         """Pickle a stage, functions of scripts and notebooks included."""
-        self._stages[key] = pickled(stage)
+        self._stages[key] = packed(pickled(stage), self._folder / f"stage-{key}-{self._sender}")
 
     def submit(self, worker: str, request: Request) -> None:
         """Call the actor."""
@@ -125,7 +136,16 @@ class RayWorkers:
         stage = None if request.stage in actor.known_stages else self._stages[request.stage]
         actor.known_stages.add(request.stage)
         actor.attempt = request.attempt
-        actor.call = actor.handle.run.remote(stage, request)
+        actor.call = actor.handle.run.remote(stage, replace(request, source=self._sent_source(request.source)))
+
+    def _sent_source(self, source: Source) -> Any:
+        """The source, or one parcel for all tasks: after a global operator it may have a path for each block."""
+        if len(source.parts) + len(source.base) <= _FEW_PATHS:
+            return source
+        if source not in self._sources:
+            path = self._folder / f"source-{len(self._sources)}-{self._sender}"
+            self._sources[source] = packed(source, path)
+        return self._sources[source]
 
     def events(self, timeout: float) -> list[Event]:
         """What actors have answered, and which are gone."""
@@ -152,7 +172,7 @@ class RayWorkers:
     def _event(self, actor: _Actor) -> Event:
         call, actor.call = actor.call, None
         try:
-            answer = self._ray.get(call)
+            answer = taken(self._ray.get(call))
         except self._ray.exceptions.RayError as error:
             return self._without_answer(actor, error)
         if answer[0] == "unfit":
@@ -172,7 +192,7 @@ class RayWorkers:
 
     def _without_answer(self, actor: _Actor, error: Exception) -> Event:
         errors = self._ray.exceptions
-        if isinstance(error, errors.RayTaskError):
+        if isinstance(error, (errors.RayTaskError, errors.ObjectStoreFullError, errors.OutOfDiskError)):
             return Hopeless(actor.name, one_line(error), str(error))
         if isinstance(error, errors.OutOfMemoryError):
             return self._gone(actor, Cause.MEMORY, one_line(error))
@@ -225,6 +245,8 @@ class RayWorkers:
             self._end(actor)
         self._actors.clear()
         self._doubtful.clear()
+        for sent in [*self._stages.values(), *self._sources.values()]:
+            discard(sent)
 
     def pids(self) -> dict[str, int]:
         """The processes of workers that were ready, on whatever node, for tests and monitors."""

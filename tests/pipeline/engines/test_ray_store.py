@@ -1,0 +1,113 @@
+"""A cluster whose object stores are full of what another program keeps there, and that cannot spill."""
+
+import os
+import random
+
+import pytest
+
+import jinx_pipeline as jp
+from jinx_pipeline.dataset import BadRowsWarning, Dataset
+from jinx_pipeline.engines import parcel, ray_workers
+from pipeline.made import digest, write_input
+
+ray = pytest.importorskip("ray", reason="Ray is not installed: requirements/ray.txt")
+
+pytestmark = [pytest.mark.slow, pytest.mark.cluster, pytest.mark.usefixtures("full_stores")]
+
+STORE = 80_000_000
+# Nothing is spilled, no file takes what the store cannot, and who asks in vain is told at once.
+NO_SPILLING = {
+    "automatic_object_spilling_enabled": False,
+    "local_fs_capacity_threshold": 0.001,
+    "oom_grace_period_s": 0,
+    "object_store_full_delay_ms": 10,
+}
+
+
+def keeper():
+    """A class that nodes know without this file."""
+
+    class Keeper:
+        def __init__(self):
+            self.kept = []
+
+        def fill(self):
+            import ray
+
+            for size in (8_000_000, 1_000_000, 110_000):
+                try:
+                    while True:
+                        self.kept.append(ray.put(bytes(size)))
+                except (ray.exceptions.OutOfDiskError, ray.exceptions.ObjectStoreFullError):
+                    continue
+            return size
+
+    return Keeper
+
+
+@pytest.fixture(scope="module")
+def full_stores():
+    from ray.cluster_utils import Cluster
+    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    head = {"num_cpus": 0, "object_store_memory": STORE, "include_dashboard": False, "_system_config": NO_SPILLING}
+    cluster = Cluster(initialize_head=True, head_node_args=head)
+    cluster.add_node(num_cpus=2, object_store_memory=STORE)
+    ray.init(address=cluster.address, log_to_driver=False)
+    where = [NodeAffinitySchedulingStrategy(node["NodeID"], soft=False) for node in ray.nodes()]
+    keepers = [ray.remote(num_cpus=0, scheduling_strategy=one)(keeper()).remote() for one in where]
+    assert ray.get([one.fill.remote() for one in keepers]) == [110_000, 110_000]
+    yield
+    ray.shutdown()
+    cluster.shutdown()
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    return write_input(tmp_path_factory.mktemp("data") / "in.jinx")
+
+
+def same_as_the_local_engine(flow, tmp_path, **options):
+    local = flow.export(tmp_path / "local", workers=1, **options)
+    on_ray = flow.export(tmp_path / "out", engine=jp.Ray(workers=2), **options)
+    assert digest(tmp_path / "out") == digest(tmp_path / "local")
+    left = [one.name for one in (tmp_path / "out.work" / "parts").iterdir()]
+    assert [one for one in left if one.endswith(".answer") or one.startswith(("source-", "stage-"))] == []
+    return local, on_ray
+
+
+def test_an_operator_that_holds_a_large_table(data, tmp_path):
+    table = random.Random(1).randbytes(300_000)
+
+    def look_up(sample):
+        sample["text"] = str(table[sample["n"]])
+        return sample
+
+    local, on_ray = same_as_the_local_engine(Dataset.load(data).process([look_up]), tmp_path, block_rows=100)
+    assert local.ok
+    assert on_ray.ok
+
+
+def test_many_rows_with_long_errors(data, tmp_path):
+    def fail(sample):
+        if sample["n"] % 2:
+            raise ValueError(f"{sample['n']}: " + "no " * 500)
+        return sample
+
+    flow = Dataset.load(data).process([fail])
+    with pytest.warns(BadRowsWarning):
+        local, on_ray = same_as_the_local_engine(flow, tmp_path, block_rows=200)
+    assert on_ray.bad_rows == local.bad_rows
+    assert len(on_ray.bad_rows) > 100
+
+
+def test_a_source_of_many_parts(data, tmp_path, monkeypatch):
+    monkeypatch.setattr(parcel, "_MOST_BYTES", 1000)  # in the driver, instead of a thousand parts
+    flow = Dataset.load(data).process([jp.create("sort", by=["-len(text)"]), jp.ops.TextLengthFilter(max_len=75)])
+    sent, pack = [], parcel.packed
+    monkeypatch.setattr(ray_workers, "packed", lambda value, path: sent.append(path.name) or pack(value, path))
+    local, on_ray = same_as_the_local_engine(flow, tmp_path, block_rows=20)
+    assert on_ray.rows_out == local.rows_out
+    # What the sort looks at, and what remains; each once.
+    assert [name.rpartition("-")[0] for name in sent if name.startswith("source")] == ["source-0", "source-1"]
