@@ -60,7 +60,7 @@ def test_standard_output_has_the_result_alone(folder, capsys, monkeypatch):
     finish = Run._finish
 
     def noisy(*arguments):
-        print("(raylet) a node has died")  # as Ray does
+        sys.stdout.write("(raylet) a node has died\n")  # as Ray does
         return finish(*arguments)
 
     monkeypatch.setattr(Run, "_finish", noisy)
