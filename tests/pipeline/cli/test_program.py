@@ -10,6 +10,7 @@ import yaml
 
 import jinx
 from jinx_pipeline.cli.program import COMMANDS, run
+from jinx_pipeline.run import Run
 from pipeline.made import rows_of, write_input, write_operators
 
 
@@ -53,6 +54,20 @@ def test_run_writes_the_output_and_says_what_it_did(folder, capsys):
     assert [one["n"] for one in rows_of(folder / "out.jinx")] == expected
     assert run(["run", path]) == 0
     assert "resumed" in capsys.readouterr().err
+
+
+def test_standard_output_has_the_result_alone(folder, capsys, monkeypatch):
+    finish = Run._finish
+
+    def noisy(*arguments):
+        sys.stdout.write("(raylet) a node has died\n")  # as Ray does
+        return finish(*arguments)
+
+    monkeypatch.setattr(Run, "_finish", noisy)
+    assert run(["run", recipe(folder, ["clean_links_mapper"]), "--json"]) == 0
+    out = capsys.readouterr()
+    assert json.loads(out.out)["rows_out"] == 200
+    assert "a node has died" in out.err
 
 
 def test_a_bad_row_gives_exit_code_one_and_can_be_replayed(folder):

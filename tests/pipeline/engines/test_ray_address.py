@@ -42,6 +42,18 @@ def test_the_command_line_says_it_in_one_line(data, tmp_path, closed_port, capfd
     assert f"no Ray cluster answers at {address}" in error
 
 
+def test_a_cluster_that_asks_for_a_token(data, tmp_path, monkeypatch):
+    ray = pytest.importorskip("ray", reason="Ray is not installed: requirements/ray.txt")
+
+    def refuse(**_):  # as `ray.init` does after 20 s
+        reason = RuntimeError("Failed to connect to GCS. Last connection error: ray.exceptions.AuthenticationError: no")
+        raise ConnectionError("Failed to connect to Ray cluster") from reason
+
+    monkeypatch.setattr(ray, "init", refuse)
+    with pytest.raises(ConnectionError, match=r"cannot be used: Failed .*; it asks for a token: set RAY_AUTH"):
+        Dataset.load(data).export(tmp_path / "out.jinx", engine=jp.Ray("auto"))
+
+
 def test_without_ray_installed_the_error_says_what_to_install(data, tmp_path, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "ray", None)
     with pytest.raises(ImportError, match=r"engine: ray needs ray, .* pip install 'jinx-pipeline\[ray\]'"):

@@ -298,6 +298,40 @@ def test_a_node_that_is_lost_inside_a_phase_changes_nothing(nodes, tmp_path, mon
     assert digest(out) == digest(tmp_path / "calm")
 
 
+PHASE_DRIVER = """
+import sys
+from pathlib import Path
+from pytest import MonkeyPatch
+import jinx_pipeline as jp
+from pipeline.shuffle.everything import OPTIONS, chain, divide_much
+
+if __name__ == "__main__":
+    data, hold, out, address = sys.argv[1:]
+    divide_much(MonkeyPatch())
+    chain(Path(data), hold=hold).export(out, engine=jp.Ray(address, workers=2), **OPTIONS)
+"""
+
+
+def test_a_driver_that_is_killed_inside_a_phase_is_resumed(nodes, tmp_path, monkeypatch):
+    data = write_data(tmp_path)
+    assert chain(data).export(tmp_path / "calm", workers=1, **OPTIONS).ok
+    divide_much(monkeypatch)
+    nodes.need(2)
+    out, hold, script = tmp_path / "out", tmp_path / "hold", tmp_path / "driver.py"
+    Path(f"{hold}.mortal_document_minhash_deduplicator").touch()
+    script.write_text(PHASE_DRIVER)
+    command = [sys.executable, str(script), str(data), str(hold), str(out), nodes.cluster.address]
+    driver = subprocess.Popen(command, env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])})
+    while not any(tmp_path.glob("hold.[0-9]*")) and driver.poll() is None:
+        time.sleep(0.05)
+    driver.kill()
+    assert driver.wait() == -signal.SIGKILL
+    result = chain(data, hold=str(hold)).export(out, engine=jp.Ray(workers=2), **OPTIONS)
+    assert result.ok
+    assert result.resumed
+    assert digest(out) == digest(tmp_path / "calm")
+
+
 def add_without_the_package(nodes, folder):
     (folder / "sitecustomize.py").write_text("import sys\nsys.modules['jinx_pipeline'] = None\n")
     return nodes.cluster.add_node(num_cpus=1, object_store_memory=STORE, env_vars={"PYTHONPATH": str(folder)})

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from jinx_pipeline.cli.running import examples, print_result, run_options
+from jinx_pipeline.cli.running import examples, print_result, result_of, run_options
 
 
 @click.command(
@@ -37,7 +37,8 @@ def analyze(recipe: str, out: str, report: str, progress: str, *, restart: bool,
 
     refuse_folder_of(Path(report))
     what = read_recipe(recipe, **options)
-    result = measure(what, out, progress="none" if as_json else progress, restart=restart)
+    progress = "none" if as_json else progress
+    result = result_of(lambda: measure(what, out, progress=progress, restart=restart))
     dataset = jinx.open(out)
     publish_text(Path(report).absolute(), page(dataset, what, result, analysis(dataset, what)))
     code = print_result(result, as_json=as_json)

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from jinx_pipeline.cli.running import examples, print_result, run_options
+from jinx_pipeline.cli.running import examples, print_result, result_of, run_options
 
 
 @click.command(
@@ -23,4 +23,4 @@ def replay(run_dir: str, out: str, progress: str, *, as_json: bool, **options: A
     from jinx_pipeline.run import Run
 
     recipe = replay_of(Path(run_dir), out, **options)
-    return print_result(Run(recipe, progress="none" if as_json else progress)(), as_json=as_json)
+    return print_result(result_of(Run(recipe, progress="none" if as_json else progress)), as_json=as_json)

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from jinx_pipeline.cli.running import examples, print_result, run_options
+from jinx_pipeline.cli.running import examples, print_result, result_of, run_options
 
 
 @click.command(epilog=examples("jinx-pipeline resume out.jinx.work", "jinx-pipeline resume recipe.yaml --workers 4"))
@@ -24,4 +24,4 @@ def resume(what: str, progress: str, *, as_json: bool, **options: Any) -> int:
     folder = work_dir_of(recipe)
     if not (folder / "plan.json").exists():
         raise click.UsageError(f"there is nothing to resume in {folder}; start it with: jinx-pipeline run {what}")
-    return print_result(Run(recipe, progress="none" if as_json else progress)(), as_json=as_json)
+    return print_result(result_of(Run(recipe, progress="none" if as_json else progress)), as_json=as_json)

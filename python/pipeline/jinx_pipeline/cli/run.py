@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from jinx_pipeline.cli.running import examples, input_options, print_result, read_with_input, run_options
+from jinx_pipeline.cli.running import examples, input_options, print_result, read_with_input, result_of, run_options
 
 
 @click.command(
@@ -71,4 +71,5 @@ def run(
         what = use_stats(what, from_stats)
     if overwrite:
         what = replace(what, export=replace(what.export, overwrite=True))  # type: ignore[arg-type]
-    return print_result(Run(what, progress="none" if as_json else progress, restart=restart)(), as_json=as_json)
+    run = Run(what, progress="none" if as_json else progress, restart=restart)
+    return print_result(result_of(run), as_json=as_json)

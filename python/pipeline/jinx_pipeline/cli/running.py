@@ -1,6 +1,8 @@
 """Options that several commands have, and what they print of a run."""
 
+import sys
 from collections.abc import Callable
+from contextlib import redirect_stdout
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -80,6 +82,12 @@ def _with(options: list[Callable[[F], F]], function: F) -> F:
 def examples(*lines: str) -> str:
     """The end of a command's help."""
     return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
+
+
+def result_of(run: Callable[[], RunResult]) -> RunResult:
+    """Run; Ray prints what it hears of dying nodes to standard output, which is for the result."""
+    with redirect_stdout(sys.stderr):
+        return run()
 
 
 def print_result(result: RunResult, *, as_json: bool) -> int:

@@ -184,12 +184,25 @@ def connected(address: str) -> Generator[Cluster]:
         ray.init(address=address, log_to_driver=False, logging_level="warning", **more)
     except (ConnectionError, RuntimeError, ValueError) as error:
         what = " ".join(str(error).split())  # of a cluster of another version, the two versions on several lines
-        advice = "; all nodes and this machine need the same versions of Ray and Python" if "mismatch" in what else ""
-        raise ConnectionError(f"the Ray cluster at address {address!r} cannot be used: {what}{advice}") from None
+        raise ConnectionError(
+            f"the Ray cluster at address {address!r} cannot be used: {what}{_advice(error)}"
+        ) from None
     try:
         yield Cluster(ray)
     finally:
         ray.shutdown()
+
+
+def _advice(error: BaseException) -> str:
+    """What to do about it, as far as that can be told."""
+    if "Version mismatch" in str(error):
+        return "; all nodes and this machine need the same versions of Ray and Python"
+    cause: BaseException | None = error
+    while cause is not None:
+        if "AuthenticationError" in f"{type(cause).__name__}: {cause}":
+            return "; it asks for a token: set RAY_AUTH_MODE=token, and give this process the token of the cluster"
+        cause = cause.__cause__
+    return ""
 
 
 def _knock(address: str) -> None:
