@@ -1,12 +1,17 @@
 """What every test may use: data made on the spot and Hypothesis profiles."""
 
 import os
+import signal
 from pathlib import Path
 
 import hypothesis
 import pytest
 
 import draw
+
+# A shell starts background jobs with Ctrl-C ignored, and the processes that tests interrupt would inherit that.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 hypothesis.settings.register_profile("default", deadline=None, print_blob=True)
 hypothesis.settings.register_profile("quick", deadline=None, print_blob=True, max_examples=10)
