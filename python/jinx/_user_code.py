@@ -2,11 +2,23 @@
 
 import sys
 import traceback
-from importlib.util import module_from_spec, spec_from_file_location
+from collections.abc import Mapping
+from importlib.machinery import ModuleSpec, SourceFileLoader
+from importlib.util import module_from_spec
+from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 
-def run_file(path: str, name: str) -> ModuleType:
+class _AlwaysCompiled(SourceFileLoader):
+    """Keeps no compiled file: it would lie next to the user's, and hide an edit within the same second."""
+
+    def path_stats(self, path: str) -> Mapping[str, Any]:  # type: ignore[override]
+        """Say that there is nothing by which a compiled file could be known as up to date."""
+        raise OSError(f"{path}: not asked for")
+
+
+def module_of(path: str, name: str) -> ModuleType:
     """Run a Python file as a module.
 
     Args:
@@ -14,19 +26,28 @@ def run_file(path: str, name: str) -> ModuleType:
         name: Of the module; it stays in `sys.modules`, where classes and pickles look for it.
 
     Raises:
-        ValueError: It is not Python, or raises an error; the message says at which line.
+        Exception: What the file raises.
     """
-    spec = spec_from_file_location(name, path)
-    if spec is None or spec.loader is None:
-        raise ValueError(f"{path}: this is not a Python file")
-    module = module_from_spec(spec)
+    loader = _AlwaysCompiled(name, path)
+    module = module_from_spec(ModuleSpec(name, loader, origin=path))
+    module.__file__ = path
     sys.modules[name] = module
     try:
-        spec.loader.exec_module(module)
-    except (Exception, SystemExit) as error:
+        loader.exec_module(module)
+    except BaseException:
         del sys.modules[name]
-        raise ValueError(f"{path}{_line(error, path)}: {type(error).__name__}: {_text(error)}") from error
+        raise
     return module
+
+
+def run_file(path: str, name: str) -> ModuleType:
+    """The same, for people: `ValueError` for all that goes wrong, with the line."""
+    if Path(path).suffix != ".py":
+        raise ValueError(f"{path}: this is not a Python file")
+    try:
+        return module_of(path, name)
+    except (Exception, SystemExit) as error:
+        raise ValueError(f"{path}{_line(error, path)}: {type(error).__name__}: {_text(error)}") from error
 
 
 def _line(error: BaseException, path: str) -> str:

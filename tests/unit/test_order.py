@@ -4,8 +4,10 @@ import enum
 import errno
 import json
 import math
+import os
 import random
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -243,6 +245,17 @@ def test_function_from_a_file_in_worker_processes(source, tmp_path):
     with pytest.raises(FileNotFoundError, match=r"none\.py"):
         jinx.sort(source, tmp_path / "b.jinx", code="none.py:f")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.binx", "a.jinx", "keys.py"]
+
+
+def test_a_file_that_was_edited_within_a_second_is_run_as_it_is_now(source, tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    monkeypatch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
+    code = tmp_path / "keys.py"
+    for sign, expected in (("-", 699), ("+", 0)):
+        code.write_text(f"def width(sample):\n    return {sign}sample['meta']['width']\n")
+        os.utime(code, (1e9, 1e9))
+        jinx.sort(source, tmp_path / "a.jinx", code=f"{code}:width", overwrite=True)
+        assert jinx.open(tmp_path / "a.jinx")[0]["n"] == expected
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,10 @@ from difflib import get_close_matches
 from functools import lru_cache
 from importlib import import_module
 from importlib.metadata import entry_points
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any, TypeVar
 
+from jinx._user_code import module_of
 from jinx_pipeline.operators.base import Modality, Operator
 
 C = TypeVar("C", bound=type[Operator])
@@ -128,17 +128,9 @@ def module_of_file(file: Path) -> Any:
     name = f"jinx_pipeline_file_{digest}"
     if name in sys.modules:
         return sys.modules[name]
-    spec = spec_from_file_location(name, file)
-    if spec is None or spec.loader is None:
+    if file.suffix != ".py":
         raise ImportError(f"{file} is not a Python file")
-    module = module_from_spec(spec)
-    sys.modules[name] = module  # dataclasses and pickle look a class's module up
-    try:
-        spec.loader.exec_module(module)
-    except BaseException:
-        del sys.modules[name]
-        raise
-    return module
+    return module_of(str(file), name)
 
 
 @lru_cache(maxsize=1)
