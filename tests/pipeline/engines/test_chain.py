@@ -25,3 +25,11 @@ def test_a_service_is_waited_for_within_bounds(asked, given):
 def test_other_errors_are_of_rows():
     raise_if_not_of_rows(OwnError("soon"))
     raise_if_not_of_rows(ValueError("bad"))
+
+
+def test_a_worker_that_ray_ends_does_not_try_other_rows():
+    ended, own = SystemExit(1), SystemExit(1)
+    ended.ray_terminate_msg = "The process receives a SIGTERM."
+    with pytest.raises(SystemExit):
+        raise_if_not_of_rows(ended)
+    raise_if_not_of_rows(own)

@@ -151,6 +151,8 @@ def concerns_all_rows(error: BaseException) -> bool:
     """Whether no other rows would fare better: a package or a service is missing, memory or disk space is short."""
     if isinstance(error, ImportError | MemoryError) or getattr(error, "concerns_all_rows", False):
         return True
+    if hasattr(error, "ray_terminate_msg"):
+        return True  # a SystemExit by which Ray ends this worker, wherever it is at work
     return isinstance(error, OSError) and error.errno in _MACHINE
 
 
