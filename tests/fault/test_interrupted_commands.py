@@ -41,6 +41,9 @@ def run(place: Path, words: list[str], environment: dict[str, str], interrupt_af
         command, cwd=place, env=environment, stderr=subprocess.PIPE, text=True, start_new_session=True
     ) as process:
         if interrupt_after is not None:
+            # Before Python has loaded the command, it is Python that answers.
+            while process.poll() is None and not any((place / "out").iterdir()):
+                time.sleep(0.002)
             time.sleep(interrupt_after)
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGINT)
@@ -51,19 +54,14 @@ def run(place: Path, words: list[str], environment: dict[str, str], interrupt_af
 @pytest.mark.slow
 @pytest.mark.parametrize("name", COMMANDS)
 def test_ctrl_c_leaves_nothing(name, place, child_environment):
-    start = time.perf_counter()
-    assert run(place, ["--version"], child_environment, None)[0] == 0
-    loaded = time.perf_counter() - start
     assert run(place, COMMANDS[name], child_environment, None)[0] == 0
-    work = time.perf_counter() - start - 2 * loaded
     whole = sorted(path.name for path in (place / "out").iterdir())
     interrupted = 0
-    for part in (0.2, 0.35, 0.5, 0.7, 0.85):
-        # Before Python has loaded the command, it is Python that answers.
-        code, said = run(place, COMMANDS[name], child_environment, loaded + part * work)
+    for seconds in (0.0, 0.01, 0.03, 0.06, 0.1):
+        code, said = run(place, COMMANDS[name], child_environment, seconds)
         left = sorted(path.name for path in (place / "out").iterdir())
         if "all.jinx" in left or "all" in left:  # It had ended, all but the process.
-            assert left == whole
+            assert set(left) <= set(whole)  # The list of what was removed comes after the output.
             assert len(jinx.open(place / COMMANDS[name][2])) == ROWS
             continue
         # Which of the two Python chooses for `-m` does not matter: a shell reports both as 130.
