@@ -13,7 +13,7 @@ from typing import Any
 class _AlwaysCompiled(SourceFileLoader):
     """Keeps no compiled file: it would lie next to the user's, and hide an edit within the same second."""
 
-    def path_stats(self, path: str) -> Mapping[str, Any]:  # type: ignore[override]
+    def path_stats(self, path: str) -> Mapping[str, Any]:
         """Say that there is nothing by which a compiled file could be known as up to date."""
         raise OSError(f"{path}: not asked for")
 
