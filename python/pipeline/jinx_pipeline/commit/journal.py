@@ -7,12 +7,16 @@ from typing import Any, Self
 
 
 class Journal:
-    """An append-only file of records, each on the disk before `append` returns.
+    """An append-only file of records.
 
     A line that a crash has cut short is removed when the journal is opened again.
 
     Args:
         path: The file; it is made if need be.
+
+    Attributes:
+        path: The file.
+        records: What it held when it was opened.
 
     Raises:
         ValueError: A line before the last one is damaged.
@@ -34,20 +38,32 @@ class Journal:
                 ) from None
             intact += len(line)
         self._file = path.open("ab")
+        self._is_synced = True
         if intact < len(data):
             self._file.truncate(intact)
         self._sync_folder()
 
     def append(self, record: dict[str, Any]) -> None:
-        """Add a record; when this returns, it survives a crash."""
+        """Add a record; when this returns, it survives the end of this process, and after `sync` that of the machine.
+
+        Records survive in their order: none without those before it.
+        """
         self._file.write(json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode() + b"\n")
         self._file.flush()
-        os.fsync(self._file.fileno())
-        self.records.append(record)
+        self._is_synced = False
+
+    def sync(self) -> None:
+        """Wait until all records are on the disk."""
+        if not self._is_synced:
+            os.fdatasync(self._file.fileno())
+            self._is_synced = True
 
     def close(self) -> None:
-        """Close the file."""
-        self._file.close()
+        """Close the file; all records are on the disk then."""
+        try:
+            self.sync()
+        finally:
+            self._file.close()
 
     def __enter__(self) -> Self:
         return self

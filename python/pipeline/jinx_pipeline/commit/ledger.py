@@ -110,7 +110,7 @@ class Ledger:
             self._take(record)
 
     def commit(self, segment: int, task: Task, attempt: int, receipt: Receipt) -> None:
-        """Record a receipt that the scheduler has accepted."""
+        """Record a receipt that the scheduler has accepted; it is on the disk after `sync`."""
         record = {
             "kind": "piece",
             "segment": segment,
@@ -122,7 +122,11 @@ class Ledger:
             **asdict(receipt),
         }
         self._journal.append(record)
-        self._take(record)
+        self._keep((segment, task.stage, task.block), Piece(task.first, task.rows, attempt, receipt))
+
+    def sync(self) -> None:
+        """Wait until everything that was recorded is on the disk."""
+        self._journal.sync()
 
     def give_up(self, segment: int, task: Task, bad: BadRow) -> None:
         """Record a row that no worker survives, the only one of its task."""
@@ -132,6 +136,7 @@ class Ledger:
         """Record that something of the whole run is done, such as a global operator."""
         record = {"kind": "note", "name": name, **facts}
         self._journal.append(record)
+        self._journal.sync()
         self._take(record)
 
     def noted(self, name: str) -> dict[str, Any] | None:
@@ -204,7 +209,6 @@ class Ledger:
         if record["kind"] == "forget":
             self._pieces.pop((record["segment"], record["stage"], record["block"]), None)
             return
-        self.next_attempt = max(self.next_attempt, record["attempt"] + 1)
         receipt = Receipt(
             record["part"],
             record["rows_out"],
@@ -215,4 +219,8 @@ class Ledger:
             record["traces"],
         )
         key = record["segment"], record["stage"], record["block"]
-        self._pieces[key].append(Piece(record["first"], record["rows"], record["attempt"], receipt))
+        self._keep(key, Piece(record["first"], record["rows"], record["attempt"], receipt))
+
+    def _keep(self, key: tuple[int, int, int], piece: Piece) -> None:
+        self.next_attempt = max(self.next_attempt, piece.attempt + 1)
+        self._pieces[key].append(piece)

@@ -2,7 +2,8 @@
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from jinx_pipeline.commit.ledger import BadRow, Ledger
@@ -16,8 +17,12 @@ from jinx_pipeline.schedule.task import Cause, Lease, Limits, Quarantined, Verdi
 from jinx_pipeline.shuffle.phase import Phase
 
 _TICK_SECONDS = 0.5
-# A worker that dies before its first task has a broken environment; others would die too.
+# Workers that die before their first task have a broken environment: after so many the run stops, unless others work.
 _FAILED_STARTS = 5
+# The wait after the first of them; it doubles.
+_START_AGAIN_SECONDS, _MOST_START_AGAIN_SECONDS = 0.1, 30.0
+# After this long without a worker of a pool, idle ones of other pools make room for it, one a second.
+_STARVED_SECONDS, _MAKE_ROOM_SECONDS = 5.0, 1.0
 # After this long without news, people are told what is waited for.
 _QUIET_SECONDS = 60.0
 
@@ -123,6 +128,9 @@ class Driver:
         )
         self._paths: dict[int, str] = {}
         self._failed_starts = 0
+        self._start_again_at = self._made_room_at = 0.0
+        # Blocks that are committed, and are told when the journal is on the disk.
+        self._untold: list[dict[str, Any]] = []
         self._last_news = time.monotonic()
         self._bad = len(ledger.bad_rows())
 
@@ -138,16 +146,35 @@ class Driver:
         self._last_news = time.monotonic()
         for number, stage in enumerate(self._segment.stages):
             self._crew.workers.load_stage(self._key(number), stage)
-        while not self._scheduler.finished:
-            self._staff()
-            self._hand_out()
-            news = self._crew.workers.events(_TICK_SECONDS)
-            self._tell_what_is_waited_for(bool(news))
-            for event in news:
-                # Its worker may have been ended because of an event that came together with this one.
-                if event.worker in self._crew.state:
-                    self._handle(event)
-            self._observer.tick()
+        try:
+            while not self._scheduler.finished:
+                self._staff()
+                self._hand_out()
+                self._make_room()
+                # While workers have new tasks already.
+                self._tell()
+                self._listen()
+                self._observer.tick()
+        finally:
+            self._tell()
+
+    def _listen(self) -> None:
+        """Wait for news, and handle them."""
+        wake = self._scheduler.next_time()
+        patience = _TICK_SECONDS if wake is None else min(max(wake - time.monotonic(), 0.0), _TICK_SECONDS)
+        news = self._crew.workers.events(patience)
+        self._tell_what_is_waited_for(bool(news))
+        for event in news:
+            # Its worker may have been ended because of an event that came together with this one.
+            if event.worker in self._crew.pool_of:
+                self._handle(event)
+
+    def _tell(self) -> None:
+        """Put what was committed on the disk, and tell of it."""
+        self._ledger.sync()
+        untold, self._untold = self._untold, []
+        for facts in untold:
+            self._observer.event("share" if self._segment.is_look else "block", facts)
 
     def _tell_what_is_waited_for(self, has_news: bool) -> None:  # noqa: FBT001 - what happened
         now = time.monotonic()
@@ -162,19 +189,34 @@ class Driver:
 
     def _staff(self) -> None:
         """Start workers where there is work for them."""
+        if time.monotonic() < self._start_again_at:
+            return
+        sizes, busy = self._crew.sizes(), self._crew.busy()
         for pool, count in self._counts.items():
-            have = self._crew.of(pool)
-            busy = sum(isinstance(self._crew.state[worker], Lease) for worker in have)
-            for _ in range(min(count, busy + self._scheduler.waiting(pool)) - len(have)):
+            for _ in range(min(count, busy[pool] + self._scheduler.waiting(pool)) - sizes[pool]):
                 self._crew.start(pool)
 
     def _hand_out(self) -> None:
-        for worker in self._crew.waiting():
-            lease = self._scheduler.lease(worker, self._crew.pool_of[worker], time.monotonic())
-            if lease is None:
-                continue
-            self._crew.state[worker] = lease
-            self._crew.workers.submit(worker, self._request(lease))
+        for pool, idle in self._crew.idle.items():
+            for worker in list(idle):
+                lease = self._scheduler.lease(worker, pool, time.monotonic())
+                if lease is None:
+                    break  # nor is there one for the others of this pool
+                self._crew.works(worker, lease)
+                self._crew.workers.submit(worker, self._request(lease))
+
+    def _make_room(self) -> None:
+        """Where no worker of a pool can start, idle ones of other pools may hold what it needs."""
+        now = time.monotonic()
+        if now - self._made_room_at < _MAKE_ROOM_SECONDS:
+            return
+        starved = self._crew.starved(_STARVED_SECONDS)
+        others = [pool for pool in self._crew.idle if pool not in starved and not self._scheduler.waiting(pool)]
+        idle = next((worker for pool in others for worker in self._crew.idle[pool]), None)
+        if starved and idle is not None:
+            self._made_room_at = now
+            self._observer.event("made room", {"worker": idle, "for": starved})
+            self._crew.kill(idle)
 
     def _request(self, lease: Lease) -> Request:
         task, segment = lease.task, self._segment
@@ -185,12 +227,12 @@ class Driver:
         if task.stage == 0:
             source = segment.source
             first = self._first_rows[task.block] + task.first
-            task = type(task)(task.stage, task.block, first, task.rows, task.batch_share)
+            task = replace(task, first=first)
         else:
-            source = self._made_by(task.stage - 1, task.block)
+            source = self._output_of(task.stage - 1, task.block)
         return Request(self._key(task.stage), source, task, lease.attempt, str(path))
 
-    def _made_by(self, stage: int, block: int) -> Source:
+    def _output_of(self, stage: int, block: int) -> Source:
         """What a stage has made of a block."""
         names = self._ledger.parts(self._segment.number, stage, block)
         parts = tuple(str(self._work_dir.parts / name) for name in names)
@@ -199,59 +241,62 @@ class Driver:
 
     def _handle(self, event: Event) -> None:
         if isinstance(event, Ready):
-            self._crew.state[event.worker] = False
+            self._crew.waits(event.worker)
             self._failed_starts = 0
             self._observer.event("ready", {"worker": event.worker, **({"node": event.node} if event.node else {})})
         elif isinstance(event, Finished):
             self._finished(event)
         elif isinstance(event, Failed):
-            self._crew.state[event.worker] = False
+            self._crew.waits(event.worker)
             self._observer.event("failed", {"worker": event.worker, "cause": event.cause.value, "what": event.what})
             self._lost(event.attempt, event.cause, event.seconds, what=event.what)
         elif isinstance(event, Hopeless):
-            raise StoppedError(f"{event.what} (worker {event.worker})")
+            raise StoppedError(f"{event.what} (worker {event.worker}{f' on {event.host}' if event.host else ''})")
         else:
             self._died(event)
 
     def _finished(self, event: Finished) -> None:
-        lease = self._crew.state[event.worker]
-        self._crew.state[event.worker] = False
+        lease = self._crew.waits(event.worker)
         verdict = self._scheduler.receipt(event.attempt, event.receipt.rows_out, time.monotonic())
         path = self._paths.pop(event.attempt)
-        if verdict is Verdict.STALE or not isinstance(lease, Lease):
-            self._discard(path)
+        if verdict is Verdict.STALE or lease is None:
+            _discard(path)
             return
         self._ledger.commit(self._segment.number, lease.task, event.attempt, event.receipt)
         facts = {"stage": self._key(lease.task.stage), "block": lease.task.block, "rows": lease.task.rows}
-        self._observer.event(
-            "share" if self._segment.is_look else "block",
-            {**facts, "rows_out": event.receipt.rows_out, "seconds": event.receipt.seconds, "worker": event.worker},
-        )
+        done = {"rows_out": event.receipt.rows_out, "seconds": event.receipt.seconds, "worker": event.worker}
+        self._untold.append({**facts, **done})
         for bad in event.receipt.bad:
             self._left_out(bad)
         self._end_copies()
 
     def _end_copies(self) -> None:
         """Workers whose task another one has finished are freed for other work."""
-        for worker, lease in self._crew.working():
+        for worker, lease in list(self._crew.at_work.items()):
             if not self._scheduler.is_wanted(lease.attempt):
                 self._crew.kill(worker)
-                self._discard(self._paths.pop(lease.attempt))
+                _discard(self._paths.pop(lease.attempt))
 
     def _died(self, event: Died) -> None:
+        was_starting = event.worker in self._crew.starting
         lease = self._crew.remove(event.worker)
         self._observer.event("died", {"worker": event.worker, "cause": event.cause.value, "what": event.what})
-        if lease is None and event.cause is not Cause.NODE:
-            self._failed_starts += 1
-            if self._failed_starts >= _FAILED_STARTS:
-                log = self._work_dir.path / "workers.log"
-                see = f"; see {log}" if log.exists() else ""
-                raise StoppedError(f"workers end before their first task ({event.what}){see}")
-        elif isinstance(lease, Lease):
+        if lease is not None:
             self._lost(lease.attempt, event.cause, 0.0, what=event.what, operator=event.operator)
+        elif was_starting and event.cause is not Cause.NODE:
+            self._failed_to_start(event.what)
+
+    def _failed_to_start(self, what: str) -> None:
+        delay = min(_START_AGAIN_SECONDS * 2**self._failed_starts, _MOST_START_AGAIN_SECONDS)
+        self._start_again_at = time.monotonic() + delay
+        self._failed_starts += 1
+        if self._failed_starts >= _FAILED_STARTS and not self._crew.at_work:
+            log = self._work_dir.path / "workers.log"
+            see = f"; see {log}" if log.exists() else ""
+            raise StoppedError(f"workers end before their first task ({what}){see}")
 
     def _lost(self, attempt: int, cause: Cause, delay: float, *, what: str, operator: str = "") -> None:
-        self._discard(self._paths.pop(attempt))
+        _discard(self._paths.pop(attempt))
         why = f"{cause.value}: {what}" if what else cause.value
         for given_up in self._scheduler.lost(attempt, cause, time.monotonic(), delay=delay):
             stage = self._segment.stages[given_up.task.stage]
@@ -270,7 +315,7 @@ class Driver:
                 self._source = OpenSource(self._segment.source)
             source, row = self._source, self._first_rows[task.block] + task.first
         else:
-            source, row = OpenSource(self._made_by(task.stage - 1, task.block)), task.first
+            source, row = OpenSource(self._output_of(task.stage - 1, task.block)), task.first
         if source.source.bounds is not None:
             return int(source.input_rows(source.group(row))[0])
         return int(source.input_rows(source.positions(row, 1))[0])
@@ -292,8 +337,8 @@ class Driver:
             f"to continue without them, or repair the cause and start over with restart (--restart)"
         )
 
-    def _discard(self, path: str) -> None:
-        from pathlib import Path
 
-        remove_part(Path(path))
-        signatures_path(Path(path)).unlink(missing_ok=True)
+def _discard(path: str) -> None:
+    """Remove what an attempt has written."""
+    remove_part(Path(path))
+    signatures_path(Path(path)).unlink(missing_ok=True)

@@ -38,21 +38,32 @@ class RayActor:
         self._runner: Any = None
 
     def hello(self, check: Check) -> tuple[Any, ...]:
-        """Check the node and load the files; the first call, and the probe of a worker that was not reachable."""
+        """Check the node and load the files; the first call, and the probe of a worker that was not reachable.
+
+        Whatever fails is told of the node: others may do better.
+        """
+        import socket
+
         import ray  # pyright: ignore[reportMissingImports] - the extra `ray`
 
-        node = ray.get_runtime_context().get_node_id()
-        problem = check()
-        if problem is not None:
-            return "unfit", node, problem
+        node, host = ray.get_runtime_context().get_node_id(), socket.gethostname()
+        try:
+            problem = check() or self._prepared()
+        except Exception as error:  # noqa: BLE001 - a package that cannot be imported may raise anything
+            problem = f"node {host}: {type(error).__name__}: {error}"
+        return ("ready", os.getpid(), node, host) if problem is None else ("unfit", node, problem)
+
+    def _prepared(self) -> str | None:
+        """Load the files; returns what is wrong with one."""
         from jinx_pipeline.engines.task_runner import TaskRunner
 
         if self._runner is None:
-            self._runner = TaskRunner()
-            answer = self._runner.load_files(self._files)
+            runner = TaskRunner()
+            answer = runner.load_files(self._files)
             if answer is not None:
-                return answer
-        return "ready", os.getpid(), node
+                return str(answer[2])
+            self._runner = runner
+        return None
 
     def run(self, stage: Any, request: "Request") -> Any:
         """Run a task; `stage` comes with the first one of it. The stage, the source and the answer may be parcels."""

@@ -75,10 +75,7 @@ class Cluster:
         """
         nodes = self.nodes()
         wanted = {name: amount for name, amount in needs.items() if amount > 0}
-        count = sum(
-            int(min((node["Resources"].get(name, 0) / amount for name, amount in wanted.items()), default=1))
-            for node in nodes
-        )
+        count = sum(_held(node, wanted) for node in nodes)
         if count == 0:
             most = {name: max((node["Resources"].get(name, 0) for node in nodes), default=0) for name in wanted}
             asked = ", ".join(f"{name}: {amount:g}" for name, amount in wanted.items())
@@ -87,6 +84,11 @@ class Cluster:
                 f"no node of the Ray cluster has what a worker needs ({asked}); the most that one has: {there}"
             )
         return count
+
+    def able(self, needs: Mapping[str, float]) -> list[dict[str, Any]]:
+        """The nodes that can hold a worker with such needs."""
+        wanted = {name: amount for name, amount in needs.items() if amount > 0}
+        return [node for node in self.nodes() if _held(node, wanted)]
 
     def _own_node(self) -> str | None:
         """The node on which this process runs: a process of Ray less for what is known here."""
@@ -125,6 +127,11 @@ class Cluster:
         for call in silent:
             where = calls[call]["NodeManagerAddress"]
             raise RuntimeError(f"node {where} of the Ray cluster did not answer within {_CHECK_SECONDS:.0f} s")
+
+
+def _held(node: Mapping[str, Any], wanted: Mapping[str, float]) -> int:
+    """How many workers with such needs a node holds at a time."""
+    return int(min((node["Resources"].get(name, 0) / amount for name, amount in wanted.items()), default=1))
 
 
 class Room(Mapping[str, int]):

@@ -12,7 +12,7 @@ from jinx_pipeline.engines import ray_actor
 from jinx_pipeline.engines.parcel import discard, packed, taken
 from jinx_pipeline.engines.ray_cluster import Cluster, one_line
 from jinx_pipeline.engines.task_runner import event_of
-from jinx_pipeline.engines.workers import Died, Event, Hopeless, Request
+from jinx_pipeline.engines.workers import Died, Event, Hopeless, Ready, Request
 from jinx_pipeline.plan.source import Source
 from jinx_pipeline.plan.stage import pickled
 from jinx_pipeline.schedule.task import Cause
@@ -21,8 +21,12 @@ from jinx_pipeline.schedule.task import Cause
 _ASK_SECONDS = 0.5
 # Every node of Ray has it.
 _NODE_LABEL = "ray.io/node-id"
-# How long a worker that was not reachable may take to answer, until it is given up.
-_PROBE_SECONDS = 2.0
+# How long a worker that was not reachable may take to answer: it may have a block in hand.
+_PROBE_SECONDS = 60.0
+# A node that was not reachable gets no new worker for so long, unless it is known to be dead or to live before.
+_SUSPECT_SECONDS = 30.0
+# A worker that has waited for longer is asked for again when it is known that nodes are to be avoided.
+_PATIENCE_SECONDS = 2.0
 # Sources of no more are small; a path is of 4 KiB at most.
 _FEW_PATHS = 16
 
@@ -33,23 +37,28 @@ class _Actor:
 
     Attributes:
         name: Under which the driver knows it.
-        handle: Ray's.
         pool: Its pool.
+        handle: Ray's.
         call: Ray's reference to the answer; None: it waits for work.
-        attempt: The lease of that call; None: it is the greeting.
-        node: Where it runs, as far as is known.
-        give_up_at: When a probe has failed.
-        known_stages: Stages that it has.
+        avoided: Nodes on which it was not to start.
+        since: When it was asked for, or probed.
+        node: Where it runs; None: it has not answered yet.
+        host: The name of that machine.
+        pid: Its process.
+        stage: The stage of the call.
+        known_stages: Stages that it has used, so that it has them.
     """
 
     name: str
-    handle: Any
     pool: str
+    handle: Any
     call: Any
-    attempt: int | None = None
+    avoided: frozenset[str]
+    since: float
     node: str | None = None
+    host: str = ""
     pid: int | None = None
-    give_up_at: float | None = None
+    stage: str | None = None
     known_stages: set[str] = field(default_factory=set[str])
 
 
@@ -88,31 +97,27 @@ class RayWorkers:
         # One class for all, so that Ray sends its code once.
         self._actor_class = self._ray.remote(max_restarts=0, max_task_retries=0)(ray_actor.RayActor)
         self._actors: dict[str, _Actor] = {}
+        # Workers that were not reachable and are asked whether they live; the driver has forgotten them.
         self._doubtful: list[_Actor] = []
         self._stages: dict[str, Any] = {}
         self._sources: dict[Source, Any] = {}
         self._number = 0
         self._leaving: set[str] = set()
         self._unfit: set[str] = set()
+        # Until when nodes are avoided that were not reachable: Ray takes up to 15 s to notice that one is dead, and
+        # until then has workers wait for it.
+        self._suspects: dict[str, float] = {}
         self._asked_at = 0.0
 
     def start(self, pool: str) -> str:
-        """Ask for an actor, which may wait for a node; one of the pool that was not reachable is probed first."""
+        """Ask for an actor, which may wait for a node."""
         self._number += 1
         name = f"{pool}-{self._number}"
-        probed = next((one for one in self._doubtful if one.pool == pool), None)
-        if probed is not None:
-            self._doubtful.remove(probed)
-            made = _Actor(name, probed.handle, pool, None, known_stages=probed.known_stages)
-            made.node, made.pid = probed.node, probed.pid
-            made.give_up_at = time.monotonic() + _PROBE_SECONDS
-        else:
-            made = _Actor(name, self._new_actor(pool), pool, None)
-        made.call = made.handle.hello.remote(self._check)
-        self._actors[name] = made
+        self._actors[name] = self._asked_for(name, pool)
         return name
 
-    def _new_actor(self, pool: str) -> Any:
+    def _asked_for(self, name: str, pool: str) -> _Actor:
+        avoided = self._avoided()
         needs = dict(self._needs[pool])
         options: dict[str, Any] = {
             "num_cpus": needs.pop("CPU", 1),
@@ -120,11 +125,31 @@ class RayWorkers:
             "memory": needs.pop("memory", None),
             "resources": needs or None,
         }
-        if self._unfit:
-            options["label_selector"] = {_NODE_LABEL: f"!in({','.join(sorted(self._unfit))})"}
+        if avoided:
+            options["label_selector"] = {_NODE_LABEL: f"!in({','.join(sorted(avoided))})"}
         path = [one for one in sys.path if one]
         more = {"threads": self._threads, "sees_gpus": pool == "gpu", "files": self._files}
-        return self._actor_class.options(**options).remote(str(Path.cwd()), path, **more)
+        handle = self._actor_class.options(**options).remote(str(Path.cwd()), path, **more)
+        return _Actor(name, pool, handle, handle.hello.remote(self._check), avoided, time.monotonic())
+
+    def _avoided(self) -> frozenset[str]:
+        """Nodes that get no worker now."""
+        now = time.monotonic()
+        self._suspects = {node: until for node, until in self._suspects.items() if until > now}
+        return frozenset(self._unfit | self._suspects.keys())
+
+    def _ask_again(self) -> None:
+        """Ask anew for workers that wait for nodes that are avoided now, or may not use those that turned out to live.
+
+        One that is on its way to another node loses what it has done, so each has some time to arrive.
+        """
+        avoided, now = self._avoided(), time.monotonic()
+        for actor in self._actors.values():
+            if actor.node is None and actor.avoided != avoided and now - actor.since >= _PATIENCE_SECONDS:
+                freed = actor.avoided - avoided
+                if avoided - actor.avoided or any(self._cluster.is_alive(node) for node in freed):
+                    self._end(actor)
+                    self._actors[actor.name] = self._asked_for(actor.name, actor.pool)
 
     def load_stage(self, key: str, stage: Any) -> None:
         """Pickle a stage, functions of scripts and notebooks included."""
@@ -133,9 +158,8 @@ class RayWorkers:
     def submit(self, worker: str, request: Request) -> None:
         """Call the actor."""
         actor = self._actors[worker]
+        actor.stage = request.stage
         stage = None if request.stage in actor.known_stages else self._stages[request.stage]
-        actor.known_stages.add(request.stage)
-        actor.attempt = request.attempt
         actor.call = actor.handle.run.remote(stage, replace(request, source=self._sent_source(request.source)))
 
     def _sent_source(self, source: Source) -> Any:
@@ -149,15 +173,18 @@ class RayWorkers:
 
     def events(self, timeout: float) -> list[Event]:
         """What actors have answered, and which are gone."""
-        by_call = {actor.call: actor for actor in self._actors.values() if actor.call is not None}
+        self._ask_again()
+        by_call = {one.call: one for one in (*self._actors.values(), *self._doubtful) if one.call is not None}
         if not by_call:
             time.sleep(timeout)
             return self._on_leaving_nodes()
-        self._ray.wait(list(by_call), num_returns=1, timeout=timeout)
-        # All that are there by now.
-        answered, _ = self._ray.wait(list(by_call), num_returns=len(by_call), timeout=0)
-        events = [self._event(by_call[call]) for call in answered]
-        return [*events, *self._failed_probes(), *self._on_leaving_nodes()]
+        calls = list(by_call)
+        answered, _ = self._ray.wait(calls, num_returns=len(calls), timeout=0)
+        if not answered:
+            answered, _ = self._ray.wait(calls, num_returns=1, timeout=timeout)
+        events = [event for call in answered for event in self._events_of(by_call[call])]
+        self._give_up_doubtful()
+        return [*events, *self._on_leaving_nodes()]
 
     def _on_leaving_nodes(self) -> list[Event]:
         """Workers without a task on nodes that are drained get none any more."""
@@ -169,52 +196,91 @@ class RayWorkers:
             self._end(actor)
         return [self._gone(one, Cause.NODE, "its node is being drained") for one in idle]
 
-    def _event(self, actor: _Actor) -> Event:
+    def _events_of(self, actor: _Actor) -> list[Event]:
+        """What an answer, or its absence, means."""
         call, actor.call = actor.call, None
+        is_doubtful = actor in self._doubtful
         try:
             answer = taken(self._ray.get(call))
         except self._ray.exceptions.RayError as error:
-            return self._without_answer(actor, error)
+            return self._probe_failed(actor, error) if is_doubtful else [self._without_answer(actor, error)]
         if answer[0] == "unfit":
-            return self._unfit_node(actor, *answer[1:])
+            return [] if is_doubtful else [self._unfit_node(actor, *answer[1:])]
         if answer[0] == "ready":
-            actor.pid, actor.node, actor.give_up_at = answer[1], answer[2], None
-        actor.attempt = None
-        return event_of(actor.name, answer)
+            actor.pid, actor.node, actor.host = answer[1:]
+            self._suspects.pop(answer[2], None)
+            if is_doubtful:
+                return self._found_again(actor)
+        elif actor.stage is not None:
+            actor.known_stages.add(actor.stage)
+        event = event_of(actor.name, answer)
+        return [replace(event, host=actor.host) if isinstance(event, Hopeless) else event]
 
     def _unfit_node(self, actor: _Actor, node: str, problem: str) -> Event:
         """A node that joined late does not pass the check that others have passed: it gets no worker any more."""
         self._unfit.add(node)
         self._end(actor)
-        if all(one["NodeID"] in self._unfit for one in self._cluster.nodes() if one["Resources"].get("CPU", 0) > 0):
+        able = self._cluster.able(self._needs[actor.pool])
+        if all(one["NodeID"] in self._unfit for one in able):
             return Hopeless(actor.name, problem, "")
         return self._gone(actor, Cause.NODE, problem)
 
     def _without_answer(self, actor: _Actor, error: Exception) -> Event:
         errors = self._ray.exceptions
         if isinstance(error, (errors.RayTaskError, errors.ObjectStoreFullError, errors.OutOfDiskError)):
-            return Hopeless(actor.name, one_line(error), str(error))
+            return Hopeless(actor.name, one_line(error), str(error), actor.host)
         if isinstance(error, errors.OutOfMemoryError):
             return self._gone(actor, Cause.MEMORY, one_line(error))
-        if isinstance(error, errors.RayActorError) and not isinstance(error, errors.ActorUnavailableError):
+        if isinstance(error, (errors.ActorUnavailableError, errors.ObjectLostError)):
+            # What was lost is the connection or the answer, perhaps not the worker.
+            return self._unreachable(actor, one_line(error))
+        if isinstance(error, errors.ActorDiedError):
             return self._buried(actor, error)
-        # What was lost is the connection or the answer, perhaps not the worker.
-        return self._unreachable(actor, one_line(error))
+        # It cannot be started: its environment cannot be set up, it is not schedulable, ...
+        self._end(actor)
+        return self._gone(actor, Cause.DIED, one_line(error))
 
     def _unreachable(self, actor: _Actor, what: str) -> Died:
-        """Its task goes to others now; the worker is asked whether it lives when the driver wants one more."""
+        """Its task goes to others now; it is asked whether it lives."""
         del self._actors[actor.name]
-        if actor.give_up_at is None:
-            self._doubtful.append(actor)
-        else:
+        if actor.node is None:
             self._end(actor)
+        else:
+            self._suspects[actor.node] = time.monotonic() + _SUSPECT_SECONDS
+            actor.call, actor.since = actor.handle.hello.remote(self._check), time.monotonic()
+            self._doubtful.append(actor)
         return Died(actor.name, Cause.NODE, f"not reachable: {what}")
 
+    def _found_again(self, actor: _Actor) -> list[Event]:
+        """A worker that was not reachable lives: it takes the place of one that still waits for a node."""
+        self._doubtful.remove(actor)
+        waiting = next((one for one in self._actors.values() if one.pool == actor.pool and one.node is None), None)
+        if waiting is None:
+            self._end(actor)
+            return []
+        self._end(waiting)
+        self._actors[waiting.name] = actor
+        actor.name = waiting.name
+        return [Ready(actor.name, actor.node or "")]
+
+    def _probe_failed(self, actor: _Actor, error: Exception) -> list[Event]:
+        self._doubtful.remove(actor)
+        if not isinstance(error, self._ray.exceptions.ActorDiedError):
+            self._end(actor)
+        elif actor.node is not None and not _tells_of_node(error):
+            self._suspects.pop(actor.node, None)  # it was the worker
+        return []
+
+    def _give_up_doubtful(self) -> None:
+        late = time.monotonic() - _PROBE_SECONDS
+        for actor in [one for one in self._doubtful if one.since < late or one.call is None]:
+            self._doubtful.remove(actor)
+            self._end(actor)
+
     def _buried(self, actor: _Actor, error: Exception) -> Died:
-        text = str(error)
-        lost = "node has died" in text or getattr(error, "preempted", False)
-        if lost or (actor.node is not None and not self._cluster.is_alive(actor.node)):
+        if _tells_of_node(error) or (actor.node is not None and not self._cluster.is_alive(actor.node)):
             return self._gone(actor, Cause.NODE, "its node was lost")
+        text = str(error)
         if "NODE_OUT_OF_MEMORY" in text or "running low on memory" in text:
             return self._gone(actor, Cause.MEMORY, "killed: its node was short of memory")
         return self._gone(actor, Cause.DIED, one_line(error))
@@ -222,13 +288,6 @@ class RayWorkers:
     def _gone(self, actor: _Actor, cause: Cause, what: str) -> Died:
         self._actors.pop(actor.name, None)
         return Died(actor.name, cause, what)
-
-    def _failed_probes(self) -> list[Event]:
-        now = time.monotonic()
-        late = [one for one in self._actors.values() if one.give_up_at is not None and one.give_up_at < now]
-        for actor in late:
-            self._end(actor)
-        return [self._gone(one, Cause.NODE, f"no answer within {_PROBE_SECONDS:.0f} s") for one in late]
 
     def kill(self, worker: str) -> None:
         """End a worker at once."""
@@ -251,3 +310,8 @@ class RayWorkers:
     def pids(self) -> dict[str, int]:
         """The processes of workers that were ready, on whatever node, for tests and monitors."""
         return {name: one.pid for name, one in self._actors.items() if one.pid is not None}
+
+
+def _tells_of_node(error: Exception) -> bool:
+    """Whether an actor died because of its node."""
+    return "node has died" in str(error) or bool(getattr(error, "preempted", False))

@@ -62,11 +62,19 @@ class Failed:
 
 @dataclass(frozen=True, slots=True)
 class Hopeless:
-    """Something that no other task would survive either: a package is missing, the disk is full."""
+    """Something that no other task would survive either: a package is missing, the disk is full.
+
+    Attributes:
+        worker: Whom it happened to.
+        what: What happened.
+        trace: The traceback.
+        host: The machine, if there are several.
+    """
 
     worker: str
     what: str
     trace: str
+    host: str = ""
 
 
 @dataclass(frozen=True, slots=True)

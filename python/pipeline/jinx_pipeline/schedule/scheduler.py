@@ -102,18 +102,14 @@ class Scheduler:
         """Whether every block has left the last stage."""
         return self._unfinished == 0
 
-    @property
-    def leases(self) -> list[int]:
-        """The attempts whose receipts would be accepted."""
-        return list(self._leases)
-
     def is_wanted(self, attempt: int) -> bool:
         """Whether a receipt of this attempt would be accepted."""
         return attempt in self._leases
 
     def waiting(self, pool: str) -> int:
         """Tasks that a worker of a pool could take now, or after a delay."""
-        ready = sum(len(stage.ready) for stage, name in zip(self._stages, self._pools, strict=True) if name == pool)
+        mine = [number for number, name in enumerate(self._pools) if name == pool]
+        ready = sum(len(self._stages[number].ready) for number in mine if self._has_room_after(number))
         return ready + sum(self._pools[piece.task.stage] == pool for _, _, piece in self._delayed)
 
     def next_time(self) -> float | None:
@@ -206,8 +202,7 @@ class Scheduler:
         """Whether what a stage makes finds a place in the queue of the next one."""
         if number + 1 == len(self._stages):
             return True
-        after = self._stages[number + 1]
-        return len(after.ready) + len(self._stages[number].running) < self._limits.queue
+        return len(self._stages[number + 1].ready) < self._limits.queue
 
     # Leases.
 

@@ -76,7 +76,8 @@ class Limits:
     Attributes:
         strikes: Failures of a task before it is divided, or before its only row is put in quarantine.
         pieces: Into how many tasks it is divided.
-        queue: How many blocks may wait before a stage, and be on their way to it, until the stage before it pauses.
+        queue: How many blocks may wait before a stage until the stage before it pauses; those that its workers have
+            in hand then come on top.
         copies: Leases that a straggler may have at a time.
         straggler_factor: A lease is late after this many times the mean time of its rows ...
         straggler_seconds: ... and after this many seconds.
