@@ -17,8 +17,8 @@ from jinx_pipeline.schedule.task import Cause, Limits
 class Scripted:
     """Workers whose tasks end at once, unless `script` returns other events."""
 
-    def __init__(self, script):
-        self.script = script
+    def __init__(self, script, *, passes_on=False):
+        self.script, self.passes_on = script, passes_on
         self.started, self.killed, self.tasks, self.news = [], [], [], []
 
     def start(self, pool):
@@ -30,7 +30,8 @@ class Scripted:
 
     def submit(self, worker, request):
         self.tasks.append((worker, request))
-        self.news.append(Finished(worker, request.attempt, Receipt(None, 0)))
+        part = Receipt("part", 10) if request.stage.endswith(".0") and self.passes_on else Receipt(None, 0)
+        self.news.append(Finished(worker, request.attempt, part))
 
     def events(self, timeout):
         news, self.news = self.news, []
@@ -48,12 +49,12 @@ def run(tmp_path):
     """Runs segments of so many blocks each, one after another, with the same workers."""
     with WorkDir(tmp_path / "work") as work_dir, Journal(work_dir.journal_path) as journal:
 
-        def go(workers, *segments, count=2, **more):
+        def go(workers, *segments, count=2, pools=("cpu",), **more):
             crew, ledger = Crew(workers), Ledger(work_dir, journal)
             for number, blocks in enumerate(segments):
-                stage = Stage([], [], Roles(), "rows")
-                segment = Segment(number, [stage], Source(("in.jinx",)), dict.fromkeys(range(blocks), 10))
-                Driver(segment, crew, {"cpu": count}, ledger, work_dir, **more).run()
+                stages = [Stage([], [], Roles(), "rows", pool=pool) for pool in pools]
+                segment = Segment(number, stages, Source(("in.jinx",)), dict.fromkeys(range(blocks), 10))
+                Driver(segment, crew, dict.fromkeys(pools, count), ledger, work_dir, **more).run()
                 assert len(ledger.done(number, dict(segment.blocks), 1)) == blocks
 
         yield go
@@ -114,6 +115,60 @@ def test_news_of_a_worker_that_was_just_ended_is_not_heard(run, dies):
     run(workers, 2, limits=Limits(straggler_factor=0.0, straggler_seconds=0.0))
     assert [worker for worker, _ in workers.tasks] == ["cpu-1", "cpu-2", "cpu-1"]
     assert workers.killed == ["cpu-2"]
+
+
+@pytest.mark.parametrize("room", [1, 2])
+def test_idle_workers_make_room_for_a_pool_that_cannot_start(run, monkeypatch, room):
+    """Workers of the first stage hold all there is, and pause because nothing takes what they have made."""
+    monkeypatch.setattr("jinx_pipeline.engines.driver._STARVED_SECONDS", 0.0)
+    monkeypatch.setattr("jinx_pipeline.engines.driver._MAKE_ROOM_SECONDS", 0.0)
+    live = []
+
+    def script(workers, news):
+        live[:] = [one for one in live if one not in workers.killed]
+        waiting = [one for one in workers.started if one not in workers.killed and one not in live]
+        begun = waiting[: room - len(live)]
+        live.extend(begun)
+        return [*map(Ready, begun), *news]
+
+    workers = Scripted(script, passes_on=True)
+    run(workers, 9, count=2, pools=("cpu", "gpu"), limits=Limits(queue=3))
+    assert any(one.startswith("cpu") for one in workers.killed)
+
+
+@pytest.mark.timeout(60)
+def test_workers_that_fail_to_start_do_not_stop_those_that_work(run, monkeypatch):
+    monkeypatch.setattr("jinx_pipeline.engines.driver._START_AGAIN_SECONDS", 0.0)
+
+    held = []
+
+    def script(workers, news):
+        if not workers.tasks:
+            return [Ready("cpu-1")]
+        held.extend(news)
+        if len(workers.started) < 8:
+            return [Died(workers.started[-1], Cause.DIED, "ended with code 1")]
+        return [held.pop()]
+
+    workers = Scripted(script)
+    run(workers, 3, count=2)
+    assert {worker for worker, _ in workers.tasks} == {"cpu-1"}
+    assert len(workers.started) >= 8
+
+
+def test_receipts_are_on_the_disk_before_they_are_told(run, monkeypatch):
+    order = []
+    sync = Journal.sync
+    monkeypatch.setattr(Journal, "sync", lambda self: (order.append("sync"), sync(self))[1])
+
+    def told(kind, facts):
+        if kind == "block":
+            order.append("told")
+
+    run(Scripted(ready_when_started), 4, observer=Observer(told))
+    assert order.count("told") == 4
+    assert all(order[at - 1] in {"sync", "told"} for at, one in enumerate(order) if one == "told")
+    assert order[order.index("told") - 1] == "sync"
 
 
 def test_workers_that_never_become_ready_stop_the_run(run):

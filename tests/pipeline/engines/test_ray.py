@@ -12,9 +12,12 @@ import jinx_pipeline as jp
 from jinx_pipeline.dataset import Dataset
 from jinx_pipeline.engines.ray_cluster import Cluster, storage_check
 from jinx_pipeline.engines.ray_workers import RayWorkers
-from jinx_pipeline.engines.workers import Died, Ready
+from jinx_pipeline.engines.workers import Died, Ready, Request
+from jinx_pipeline.plan.source import Source
+from jinx_pipeline.plan.stage import Stage
 from jinx_pipeline.recipe.model import Options
-from jinx_pipeline.schedule.task import Cause
+from jinx_pipeline.sample.roles import Roles
+from jinx_pipeline.schedule.task import Cause, Task
 from pipeline.made import digest, loaded_operators, rows_of, write_input
 
 ray = pytest.importorskip("ray", reason="Ray is not installed: requirements/ray.txt")
@@ -106,30 +109,77 @@ def test_a_row_that_kills_its_actor_is_the_only_one_lost(data, options, tmp_path
 def test_more_workers_than_the_cluster_holds_wait_and_hold_nothing_up(data, options, calm, tmp_path):
     recipe(data).export(tmp_path / "out", engine=jp.Ray(workers=5), **options)
     assert digest(tmp_path / "out") == digest(calm)
+    assert ray.is_initialized()  # the connection is the caller's
 
 
-def test_a_run_leaves_the_connection_of_its_caller():
-    assert ray.is_initialized()
+def lose(workers, name):
+    """What happens when the answer of a worker is lost together with the connection to it."""
+    actor = workers._actors[name]
+    event = workers._without_answer(
+        actor, ray.exceptions.ActorUnavailableError("away", actor.handle._actor_id.binary())
+    )
+    assert isinstance(event, Died)
+    assert event.cause is Cause.NODE
 
 
-def test_a_worker_that_was_not_reachable_is_asked_before_another_is_started(cluster, tmp_path):
+@pytest.fixture
+def workers(cluster, tmp_path):
     (tmp_path / "parts").mkdir()
-    workers = RayWorkers(cluster, storage_check(tmp_path, []), tmp_path, {"cpu": {"CPU": 1}})
-    try:
-        first = workers.start("cpu")
-        assert news_of(workers) == [Ready(first)]
-        pid = workers.pids()[first]
-        actor = workers._actors[first]
-        event = workers._without_answer(
-            actor, ray.exceptions.ActorUnavailableError("away", actor.handle._actor_id.binary())
-        )
-        assert isinstance(event, Died)
-        assert event.cause is Cause.NODE
-        second = workers.start("cpu")
-        assert news_of(workers) == [Ready(second)]
-        assert workers.pids() == {second: pid}
-    finally:
-        workers.close()
+    made = RayWorkers(cluster, storage_check(tmp_path, []), tmp_path, {"cpu": {"CPU": 2}})
+    yield made
+    made.close()
+
+
+def test_a_worker_that_was_not_reachable_takes_the_place_of_one_that_waits(workers):
+    first = workers.start("cpu")
+    assert news_of(workers) == [Ready(first)]
+    pid = workers.pids()[first]
+    lose(workers, first)
+    second = workers.start("cpu")  # the first one holds all CPUs
+    assert news_of(workers) == [Ready(second)]
+    assert workers.pids() == {second: pid}
+
+
+def test_a_worker_that_was_not_reachable_and_is_not_needed_is_ended(workers):
+    first = workers.start("cpu")
+    assert news_of(workers) == [Ready(first)]
+    handle = workers._actors[first].handle
+    lose(workers, first)
+    ended = time.monotonic() + 30
+    while workers._doubtful and time.monotonic() < ended:
+        assert workers.events(0.5) == []
+    with pytest.raises(ray.exceptions.ActorDiedError):
+        ray.get(handle.hello.remote(lambda: None), timeout=30)
+
+
+def test_a_stage_is_sent_again_where_its_first_call_was_lost(workers, data, tmp_path):
+    workers.load_stage("0.0", Stage([], [], Roles(), "rows"))
+    request = Request("0.0", Source((str(data),)), Task(0, 0, 0, 3), 0, str(tmp_path / "parts" / "p.jinx"))
+    first = workers.start("cpu")
+    assert news_of(workers) == [Ready(first)]
+    workers.submit(first, request)
+    workers._actors[first].call = None  # lost on its way
+    lost = workers._actors[first].handle
+    lose(workers, first)
+    second = workers.start("cpu")
+    assert news_of(workers) == [Ready(second)]
+    assert workers._actors[second].handle is lost
+    assert "0.0" not in workers._actors[second].known_stages
+    workers.submit(second, request)
+    (answer,) = news_of(workers)
+    assert (answer.attempt, answer.receipt.rows_out) == (0, 3)
+    assert workers._actors[second].known_stages == {"0.0"}
+
+
+def test_a_node_that_was_not_reachable_is_avoided_until_it_answers(workers):
+    first = workers.start("cpu")
+    assert news_of(workers) == [Ready(first)]
+    node = workers._actors[first].node
+    lose(workers, first)
+    second = workers.start("cpu")
+    assert workers._actors[second].avoided == {node}
+    assert news_of(workers) == [Ready(second)]
+    assert not workers._avoided()
 
 
 def news_of(workers):

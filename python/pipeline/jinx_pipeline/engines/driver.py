@@ -287,7 +287,7 @@ class Driver:
             self._failed_to_start(event.what)
 
     def _failed_to_start(self, what: str) -> None:
-        delay = min(_START_AGAIN_SECONDS * 2**self._failed_starts, _MOST_START_AGAIN_SECONDS)
+        delay = min(_START_AGAIN_SECONDS * 2 ** min(self._failed_starts, 20), _MOST_START_AGAIN_SECONDS)
         self._start_again_at = time.monotonic() + delay
         self._failed_starts += 1
         if self._failed_starts >= _FAILED_STARTS and not self._crew.at_work:
