@@ -277,7 +277,10 @@ class Run:
             finally:
                 workers.close()
                 progress.close()
-        return self._publish(ledger, plan, blocks, append=append, again=published is not None)
+        done = self._publish(ledger, plan, blocks, append=append, again=published is not None)
+        # Workers of a cluster do not end at once: attempts that lost may have written until now.
+        ledger.sweep()
+        return done
 
     def _segments(
         self, job: "_Job", base: tuple[str, ...], first_block: int

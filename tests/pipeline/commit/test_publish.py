@@ -1,5 +1,6 @@
 """Publishing that is interrupted at any step is finished by the next run, with the same bytes."""
 
+import json
 import os
 import shutil
 from pathlib import Path
@@ -11,6 +12,7 @@ import jinx_pipeline as jp
 from jinx_pipeline import run
 from jinx_pipeline.commit.ledger import Ledger
 from jinx_pipeline.dataset import Dataset
+from jinx_pipeline.engines.local import LocalWorkers
 from pipeline.made import digest, loaded_operators, write_input
 
 pytestmark = pytest.mark.filterwarnings("ignore::jinx_pipeline.BadRowsWarning", "ignore:.*fork.*:DeprecationWarning")
@@ -100,6 +102,24 @@ def test_what_a_merge_has_left_is_removed(data, tmp_path, monkeypatch):
     again = export(data, tmp_path / "out", 40_000)
     assert (again.rows_out, again.bytes) == (399, sum(one.stat().st_size for one in shards(tmp_path / "out")))
     assert not list((tmp_path / "out").glob(".part-*"))
+
+
+@pytest.mark.parametrize("name", ["out", "out.jinx"])
+def test_what_workers_write_while_they_are_ended_is_removed(data, tmp_path, monkeypatch, name):
+    real = LocalWorkers.close
+    parts = tmp_path / f"{name}.work" / "parts"
+
+    def late(self):
+        real(self)
+        for leftover in ("s0.0-b000001-000000000.77-abc.jinx", "s0.0-b000001-000000000.77-abc.jinx.answer"):
+            (parts / leftover).write_bytes(b"late")
+        (parts / "s0.0-b000002-000000000.78-abc.trial").mkdir()
+
+    monkeypatch.setattr(LocalWorkers, "close", late)
+    export(data, tmp_path / name, None)
+    journal = [json.loads(line) for line in (tmp_path / f"{name}.work" / "journal.jsonl").read_text().splitlines()]
+    kept = {one["part"] for one in journal if one.get("part")}
+    assert {one.name for one in parts.iterdir() if one.suffix != ".binx"} == kept
 
 
 def shards(folder: Path) -> list[Path]:
