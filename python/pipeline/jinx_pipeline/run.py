@@ -257,7 +257,7 @@ class Run:
         self, work_dir: WorkDir, ledger: Ledger, plan: Plan, inputs: list[Input], engine: Engine
     ) -> dict[str, Any]:
         base = tuple(one.path for one in inputs)
-        ledger.sweep()
+        ledger.sweep(_publishing(ledger))
         Answers(work_dir.answers).sweep()
         published = ledger.noted("published")
         # An output that was removed is made of all the parts again.
@@ -277,7 +277,10 @@ class Run:
             finally:
                 workers.close()
                 progress.close()
-        return self._publish(ledger, plan, blocks, append=append, again=published is not None)
+        done = self._publish(ledger, plan, blocks, append=append, again=published is not None)
+        # Workers of a cluster do not end at once: attempts that lost may have written until now.
+        ledger.sweep()
+        return done
 
     def _segments(
         self, job: "_Job", base: tuple[str, ...], first_block: int
@@ -393,6 +396,12 @@ class Run:
         facts = {"samples": samples, "bytes": done.bytes, "rows": plan.rows, "blocks": len(plan.blocks)}
         ledger.note("published", **facts)
         return facts
+
+
+def _publishing(ledger: Ledger) -> list[str]:
+    """The names of what an interrupted run was about to make the output of, such as parts joined for it."""
+    groups = (ledger.noted("publishing") or {}).get("groups") or []
+    return [Path(one).name for group in groups for one in group]
 
 
 def write_quarantine(path: Path, bad_rows: list[BadRow]) -> None:

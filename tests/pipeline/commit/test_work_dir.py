@@ -1,13 +1,19 @@
 """The working directory: what it may be, and what a refused run leaves."""
 
 import errno
+import os
+from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
 import pytest
 
 import jinx
 import jinx_pipeline as jp
-from jinx_pipeline.commit.work_dir import WorkDir
+from jinx_pipeline.commit.work_dir import WorkDir, publish_text
 from jinx_pipeline.dataset import Dataset
+from jinx_pipeline.engines import run_task
+from jinx_pipeline.shuffle import phase, step
 from pipeline.made import digest, rows_of, write_input
 
 
@@ -59,3 +65,56 @@ def test_a_full_disk_is_said_to_be_that_of_the_work_dir(tmp_path):
     with pytest.raises(OSError, match="No space left") as caught, WorkDir(tmp_path / "out.work"):
         raise OSError(errno.ENOSPC, "No space left on device")
     assert caught.value.filename == str(tmp_path / "out.work")
+
+
+@pytest.mark.parametrize(
+    ("write", "syncs_folder"),
+    [
+        (lambda path: publish_text(path, "text"), True),
+        (lambda path: step.publish_order(path, np.arange(3)), True),
+        (lambda path: phase._write(path, pa.table({"a": [1]})), True),
+        # The part that comes next syncs it.
+        (lambda path: run_task._write_signatures(path, [pa.table({"a": [1]})]), False),
+    ],
+)
+def test_what_the_journal_trusts_is_on_the_disk_before_it_has_its_name(tmp_path, monkeypatch, write, syncs_folder):
+    done = []
+    sync, replace = os.fsync, Path.replace
+
+    def seen_sync(file):
+        done.append(("sync", str(Path(f"/proc/self/fd/{file}").readlink())))
+        sync(file)
+
+    def seen_replace(self, target):
+        done.append(("replace", str(target)))
+        return replace(self, target)
+
+    monkeypatch.setattr(os, "fsync", seen_sync)
+    monkeypatch.setattr(Path, "replace", seen_replace)
+    write(tmp_path / "file")
+    temporary = ("sync", str(tmp_path / ".file.tmp"))
+    assert done == [
+        temporary,
+        ("replace", str(tmp_path / "file")),
+        *([("sync", str(tmp_path))] if syncs_folder else []),
+    ]
+    assert [one.name for one in tmp_path.iterdir()] == ["file"]
+
+
+def test_signatures_are_there_before_the_part_whose_publishing_syncs_them(tmp_path, monkeypatch):
+    done = []
+    for name in ("_write_signatures", "_write"):
+        real = getattr(run_task, name)
+        monkeypatch.setattr(run_task, name, lambda *args, name=name, real=real: (done.append(name), real(*args))[1])
+    from jinx_pipeline.operators.context import Context
+    from jinx_pipeline.plan.source import OpenSource, Source
+    from jinx_pipeline.plan.stage import Stage
+    from jinx_pipeline.sample.roles import Roles
+    from jinx_pipeline.schedule.task import Task
+
+    data = write_input(tmp_path / "in.jinx", 5)
+    stage = Stage([], [], Roles(), output="view", signatures=jp.ops.DocumentDeduplicator())
+    source = OpenSource(Source((str(data),)))
+    receipt = run_task.run_task(stage, source, Task(0, 0, 0, 5), tmp_path / "part.jinx", Context(seed=0))
+    assert (receipt.rows_out, done) == (5, ["_write_signatures", "_write"])
+    assert (tmp_path / "part.jinx.signatures").exists()

@@ -114,6 +114,31 @@ def test_what_changes_no_plan_is_not_probed(data):
     assert places(length, words, engine="ray", reorder=False) == []
 
 
+def test_on_ray_nothing_is_probed_after_the_last_filter_that_could_be_moved(data):
+    loaded_operators()
+    length, words, mapper = jp.ops.TextLengthFilter(), jp.ops.WordsNumFilter(), jp.create("greedy_mapper")
+
+    def places(*operators):
+        return probed_places(recipe(data, *operators, engine="ray"))
+
+    assert places(mapper, length, words, mapper, mapper) == [0, 1, 2]
+    assert places(length, mapper, words, mapper) == []
+    assert places(length, words, mapper, length) == [0, 1]
+    assert places(length, jp.ops.DocumentDeduplicator(), words) == []
+
+
+def test_the_probe_for_ray_takes_no_more_memory_than_is_free_here(monkeypatch):
+    monkeypatch.setattr(probing, "_free_memory", lambda: 1000 * MB)
+    assert probing._memory(Options(engine="ray")) == 900 * MB
+    assert probing._memory(Options(engine="ray", memory="20GB")) == 900 * MB
+    assert probing._memory(Options(engine="ray", memory="300MB")) == 300 * MB
+    assert probing._memory(Options(memory="20GB")) == 20_000 * MB
+
+
+def test_free_memory_is_some_of_this_machine():
+    assert 0 < probing._free_memory() < 10**15
+
+
 def test_a_short_input_and_code_of_a_script_are_not_probed(data, monkeypatch):
     assert probed(recipe(data, jp.ops.TextLengthFilter())) == Findings()
     monkeypatch.setattr(probing, "MIN_ROWS", 1)

@@ -63,6 +63,15 @@ def test_columns_and_references(data, tmp_path):
     assert by_number == [{"image": one["image"], "n": one["n"]} for one in rows_of(data)]
 
 
+def test_references_alone(data):
+    from jinx_pipeline.ray_data import load_blobs
+
+    found = read(data, columns=["image"], blobs="references")
+    assert found.take(2) == [{"image": {"jinx": [str(data)], "row": row}} for row in range(2)]
+    loaded = found.map_batches(load_blobs, batch_format="pyarrow", fn_kwargs={"columns": ["image"]})
+    assert [one["image"] for one in loaded.take_all()] == [one["image"] for one in rows_of(data)]
+
+
 def test_operators_run_on_batches(data):
     found = read(data).map_batches(jp.ops.TextLengthFilter(max_len=60)).take_all()
     assert [one["n"] for one in found] == [one["n"] for one in rows_of(data) if len(one["text"]) <= 60]

@@ -1,7 +1,7 @@
 """The ledger of a run: which pieces are committed, read from the journal and written to it."""
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -192,9 +192,9 @@ class Ledger:
         """All rows that are in no output because something failed on them."""
         return [bad for _, piece in self.all_pieces() for bad in piece.receipt.bad]
 
-    def sweep(self) -> None:
-        """Remove what attempts left that were not committed."""
-        kept: set[str] = set()
+    def sweep(self, needed: Iterable[str] = ()) -> None:
+        """Remove what attempts left that were not committed, except for what else is `needed`, by name."""
+        kept = set(needed)
         for _, piece in self.all_pieces():
             if (name := piece.receipt.part) is not None:
                 kept |= {name, name + SIGNATURES, f"{name.removesuffix('.jinx')}.binx"}

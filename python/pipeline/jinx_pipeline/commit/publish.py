@@ -2,6 +2,7 @@
 
 import errno
 import os
+import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -127,6 +128,8 @@ def _moved(export: Export, groups: Sequence[Sequence[Path]], writer: Mapping[str
     """
     out = Path(export.path)
     count = len(groups)
+    if (out / "jinx.json").exists():
+        return _merged(out)
     out.mkdir(parents=True, exist_ok=True)
     for number, group in enumerate(groups):
         target = out / f".part-{number:05}-of-{count:05}"
@@ -139,6 +142,14 @@ def _moved(export: Export, groups: Sequence[Sequence[Path]], writer: Mapping[str
                 made.copy(jinx.open(part))
     done = jinx.merge(out)
     return Published(export.path, done.samples, done.bytes, done.shards)
+
+
+def _merged(out: Path) -> Published:
+    """The output of an earlier call that ended when all was in place; it may not have removed what is left of parts."""
+    for left in out.glob(".part-*"):
+        shutil.rmtree(left, ignore_errors=True)
+    info = jinx.open(out).info()
+    return Published(str(out), info.samples, info.bytes + info.sidecar_bytes, info.shards)
 
 
 def _renamed(part: Path, target: Path) -> bool:

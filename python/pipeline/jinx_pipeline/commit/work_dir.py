@@ -16,7 +16,8 @@ import json
 import os
 import secrets
 import shutil
-from contextlib import suppress
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, Self
 
@@ -125,12 +126,26 @@ class WorkDir:
 
 def publish_text(path: Path, text: str) -> None:
     """Write a small file that is there whole or not at all."""
+    with published(path) as file:
+        file.write(text.encode())
+
+
+@contextmanager
+def published(path: Path, *, sync_folder: bool = True) -> Generator[IO[bytes]]:
+    """A file to write that is there whole or not at all, and stays when the power fails.
+
+    Args:
+        path: The file.
+        sync_folder: Without it, the caller syncs the directory afterwards, or publishes something else in it.
+    """
     temporary = path.with_name(f".{path.name}.tmp")
-    with temporary.open("w", encoding="utf-8") as file:
-        file.write(text)
+    with temporary.open("wb") as file:
+        yield file
         file.flush()
         os.fsync(file.fileno())
     temporary.replace(path)
+    if not sync_folder:
+        return
     folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(folder)

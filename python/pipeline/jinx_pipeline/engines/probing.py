@@ -12,12 +12,14 @@ from jinx_pipeline.engines.workers import Died, Event, Finished, Ready, Request
 from jinx_pipeline.plan.probe import MIN_ROWS, Findings, Probe, probed_places
 from jinx_pipeline.plan.source import Source
 from jinx_pipeline.plan.stage import pool_of
-from jinx_pipeline.recipe.model import Recipe
+from jinx_pipeline.recipe.model import Options, Recipe
 from jinx_pipeline.schedule.task import Task
 
 # Of one operator, with its packages and models, and of all of a pool; what takes longer is not measured.
 _OPERATOR_SECONDS = 10.0
 _SECONDS = 60.0
+# As of the local engine.
+_FREE_SHARE = 0.9
 
 
 def probed(recipe: Recipe, source: Source, rows: int) -> Findings:
@@ -35,7 +37,7 @@ def probed(recipe: Recipe, source: Source, rows: int) -> Findings:
     if rows < MIN_ROWS or not places:
         return Findings()
     operators = [step.operator for step in recipe.steps]
-    memory = memory_share(recipe.options, 1)
+    memory = _memory(recipe.options)
     with TemporaryDirectory(prefix="jinx-pipeline-") as folder:
         workers = LocalWorkers(
             Path(folder) / "workers.log",
@@ -53,6 +55,29 @@ def probed(recipe: Recipe, source: Source, rows: int) -> Findings:
             workers.close()
     measured = {place: one for findings in found for place, one in findings.operators.items()}
     return Findings(dict(sorted(measured.items())), max(findings.start_bytes for findings in found))
+
+
+def _memory(options: Options) -> int | None:
+    """Bytes that the worker may use; of a machine of a cluster, no more than others leave free there."""
+    share = memory_share(options, 1)
+    if options.engine != "ray":
+        return share
+    free = int(_FREE_SHARE * _free_memory())
+    return free if share is None else min(share, free)
+
+
+def _free_memory() -> int:
+    """Bytes of memory of this machine or container that nobody uses."""
+    lines = dict(line.split(":") for line in Path("/proc/meminfo").read_text("ascii").splitlines())
+    free = int(lines["MemAvailable"].split()[0]) * 1024
+    group = Path("/sys/fs/cgroup")
+    try:
+        limit, used = ((group / name).read_text("ascii").strip() for name in ("memory.max", "memory.current"))
+        inactive = dict(line.split() for line in (group / "memory.stat").read_text("ascii").splitlines())
+    except OSError:
+        return free
+    # Files that were read once are given up for programs.
+    return min(free, int(limit) - int(used) + int(inactive["inactive_file"])) if limit.isdigit() else free
 
 
 def _of_pool(  # noqa: PLR0917 - of one caller

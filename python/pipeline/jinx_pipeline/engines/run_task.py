@@ -9,7 +9,7 @@ import numpy as np
 
 from jinx.errors import JinxError
 from jinx_pipeline.commit.ledger import Receipt
-from jinx_pipeline.commit.work_dir import remove_part, signatures_path
+from jinx_pipeline.commit.work_dir import published, remove_part, signatures_path
 from jinx_pipeline.engines.chain import Chain, raise_if_not_of_rows
 from jinx_pipeline.engines.output import Output
 from jinx_pipeline.operators.batch import STATS, Batch
@@ -127,20 +127,20 @@ def _finish(output: Output, stage: Stage, path: Path, batches: list[Batch], chai
                 for one in chain.attempt(operator.name, batch, lambda part: operator.signatures(part, chain.ctx))
             ]
             batches, tables = [batch for batch, _ in found], [table for _, table in found]
+        if tables:
+            _write_signatures(signatures_path(path), tables)
         written, kept = _write(output, stage, path, batches, chain)
         if operator is None or sum(map(len, kept)) == sum(map(len, batches)):
-            break
+            return written
         batches = kept
-    if tables:
-        _write_signatures(signatures_path(path), tables)
-    return written
 
 
 def _write_signatures(path: Path, tables: "list[pa.Table]") -> None:
+    """Write the signatures of a part that comes next: it is published in the same directory, which is synced then."""
     import pyarrow as pa
 
     table = pa.concat_tables(tables)
-    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
+    with published(path, sync_folder=False) as file, pa.ipc.new_file(file, table.schema) as writer:
         writer.write_table(table)
 
 

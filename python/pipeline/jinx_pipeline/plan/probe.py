@@ -108,7 +108,7 @@ class Probe:
 def probed_places(recipe: Recipe) -> list[int]:
     """The operators that the probe runs: each sees samples alone, is no code of a script, and has something to do.
 
-    None where nothing would follow: on Ray without a bound for memory, only the order of filters does.
+    On Ray without a bound for memory only the order of filters follows, so none after the last that could be moved.
     """
     found: list[int] = []
     for place, step in enumerate(recipe.steps):
@@ -119,8 +119,15 @@ def probed_places(recipe: Recipe) -> list[int]:
             found.append(place)
     options = recipe.options
     is_bounded = options.engine != "ray" or options.memory is not None
-    moving = [place for place in found if may_move(recipe.steps[place].operator)]
-    return found if is_bounded or (options.reorder and len(moving) > 1) else []
+    return found if is_bounded else [place for place in found if place <= _last_moving(recipe, found)]
+
+
+def _last_moving(recipe: Recipe, measured: Sequence[int]) -> int:
+    """The place of the last filter next to another one with which the planner may exchange it; -1: there is none."""
+    if not recipe.options.reorder:
+        return -1
+    moving = {place for place in measured if may_move(recipe.steps[place].operator)}
+    return max((place for place in moving if place - 1 in moving), default=-1)
 
 
 def _is_measured(recipe: Recipe, operator: Operator) -> bool:

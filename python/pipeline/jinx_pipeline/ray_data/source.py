@@ -99,11 +99,11 @@ class _Read:
         for first in range(self._first, max(self._last, self._first + 1), rows):
             last = min(first + rows, self._last)
             part = dataset.select(range(first, last))
-            table = part.select_columns(stored).to_arrow(mixed="json") if stored else pa.table({})
-            for place, name in enumerate(self._names):
-                if name in self._references:
-                    table = _with_references(table, place, name, self._paths, range(first, last))
-            yield table
+            table = part.select_columns(stored).to_arrow(mixed="json") if stored else None
+            references = _references(self._paths, range(first, last)) if self._references else None
+            yield pa.table(
+                {name: references if table is None or name in self._references else table[name] for name in self._names}
+            )
 
     def _batch_rows(self, dataset: "jinx.Dataset") -> int:
         if self._references or not len(dataset):
@@ -112,13 +112,12 @@ class _Read:
         return max(1, min(_BATCH_ROWS, _BATCH_BYTES * len(dataset) // max(info.bytes + info.sidecar_bytes, 1)))
 
 
-def _with_references(
-    table: "pa.Table", place: int, name: str, paths: tuple[str, ...], rows: Sequence[int]
-) -> "pa.Table":
+def _references(paths: tuple[str, ...], rows: Sequence[int]) -> "pa.Array":
+    """What stands for the blobs of some rows, in whatever column."""
     import pyarrow as pa
 
     kind = pa.struct([("jinx", pa.list_(pa.string())), ("row", pa.int64())])
-    return table.add_column(place, name, pa.array([{"jinx": list(paths), "row": row} for row in rows], kind))
+    return pa.array([{"jinx": list(paths), "row": row} for row in rows], kind)
 
 
 def load_blobs(batch: "pa.Table", columns: Sequence[str]) -> "pa.Table":

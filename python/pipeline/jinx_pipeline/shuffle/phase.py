@@ -1,6 +1,5 @@
 """A look at the keys of all rows, as tasks that any engine runs: each takes a share and writes what it finds."""
 
-import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from jinx_pipeline.commit.ledger import OperatorFigures, Receipt
-from jinx_pipeline.commit.work_dir import signatures_path
+from jinx_pipeline.commit.work_dir import published, signatures_path
 from jinx_pipeline.operators.keyed import Divided, Keys
 from jinx_pipeline.plan.source import Source
 from jinx_pipeline.schedule.task import Task
@@ -61,9 +60,7 @@ def run_phase(
 
 
 def _write(path: Path, table: pa.Table) -> int:
-    with path.open("wb") as file:
+    with published(path) as file:
         with pa.ipc.new_file(file, table.schema) as writer:
             writer.write_table(table)
-        file.flush()
-        os.fsync(file.fileno())
         return file.tell()

@@ -1,6 +1,5 @@
 """The global operators of a run: each decides once, and what it decided is kept for resume."""
 
-import os
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from jinx_pipeline.commit.ledger import Ledger
-from jinx_pipeline.commit.work_dir import WorkDir
+from jinx_pipeline.commit.work_dir import WorkDir, published
 from jinx_pipeline.operators.context import Context
 from jinx_pipeline.operators.keyed import Decision, Divided, Keyed
 from jinx_pipeline.plan.source import OpenSource, Source
@@ -132,9 +131,5 @@ class Decisions:
 
 def publish_order(path: Path, positions: "npt.NDArray[Any]") -> None:
     """Write positions or keys to a file that is there whole or not at all."""
-    temporary = path.with_name(f".{path.name}.tmp")
-    with temporary.open("wb") as file:
+    with published(path) as file:
         np.save(file, positions)
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(path)
