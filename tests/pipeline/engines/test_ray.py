@@ -10,7 +10,8 @@ import pytest
 
 import jinx_pipeline as jp
 from jinx_pipeline.dataset import Dataset
-from jinx_pipeline.engines.ray_cluster import Cluster, storage_check
+from jinx_pipeline.engines.ray_check import node_check
+from jinx_pipeline.engines.ray_cluster import Cluster
 from jinx_pipeline.engines.ray_workers import RayWorkers
 from jinx_pipeline.engines.workers import Died, Ready
 from jinx_pipeline.recipe.model import Options
@@ -20,6 +21,9 @@ from pipeline.made import digest, loaded_operators, rows_of, write_input
 ray = pytest.importorskip("ray", reason="Ray is not installed: requirements/ray.txt")
 
 pytestmark = [pytest.mark.slow, pytest.mark.cluster, pytest.mark.usefixtures("cluster")]
+
+
+ONE_CPU = {"CPU": 1}
 
 
 @pytest.fixture(scope="module")
@@ -114,7 +118,7 @@ def test_a_run_leaves_the_connection_of_its_caller():
 
 def test_a_worker_that_was_not_reachable_is_asked_before_another_is_started(cluster, tmp_path):
     (tmp_path / "parts").mkdir()
-    workers = RayWorkers(cluster, storage_check(tmp_path, []), tmp_path, {"cpu": {"CPU": 1}})
+    workers = RayWorkers(cluster, node_check(tmp_path, []), tmp_path, {"cpu": {"CPU": 1}})
     try:
         first = workers.start("cpu")
         assert news_of(workers) == [Ready(first)]
@@ -139,8 +143,9 @@ def news_of(workers):
     return news
 
 
-def test_resources_that_no_node_has_are_refused_before_anything_starts(data, options, tmp_path):
-    engine = jp.Ray(resources={"fast_disk": 1})
+@pytest.mark.parametrize("workers", [None, 2])
+def test_resources_that_no_node_has_are_refused_before_anything_starts(data, options, tmp_path, workers):
+    engine = jp.Ray(workers=workers, resources={"fast_disk": 1})
     with pytest.raises(RuntimeError, match=r"no node .* \(CPU: 1, fast_disk: 1\); the most .* fast_disk: 0"):
         recipe(data).export(tmp_path / "out", engine=engine, **options)
     assert not (tmp_path / "out").exists()
@@ -149,19 +154,19 @@ def test_resources_that_no_node_has_are_refused_before_anything_starts(data, opt
 def test_storage_that_a_node_does_not_see_is_named(cluster, tmp_path):
     (tmp_path / "parts").mkdir()
     with pytest.raises(RuntimeError, match=r"node .*: /nowhere/in.jinx does not exist; all nodes must see the same"):
-        cluster.check_nodes(storage_check(tmp_path, ["/nowhere/in.jinx"]))
-    check = storage_check(tmp_path, [])
+        cluster.check_nodes(node_check(tmp_path, ["/nowhere/in.jinx"]), [ONE_CPU])
+    check = node_check(tmp_path, [])
     (tmp_path / "token").write_text("of another driver")
     with pytest.raises(RuntimeError, match="token is another file than the driver's"):
-        cluster.check_nodes(check)
+        cluster.check_nodes(check, [ONE_CPU])
     (tmp_path / "token").unlink()
     with pytest.raises(RuntimeError, match=r"cannot read .*token"):
-        cluster.check_nodes(check)
+        cluster.check_nodes(check, [ONE_CPU])
 
 
 def test_the_node_of_the_driver_is_checked_without_a_process_of_ray(cluster):
     checked_by = []
-    cluster.check_nodes(lambda: checked_by.append(os.getpid()))
+    cluster.check_nodes(lambda: checked_by.append(os.getpid()), [ONE_CPU])
     assert checked_by == [os.getpid()]
 
 
