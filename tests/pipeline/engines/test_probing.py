@@ -15,7 +15,7 @@ from jinx_pipeline.operators.kinds import FusedOp
 from jinx_pipeline.operators.script.function_op import function_operator
 from jinx_pipeline.plan.describe import describe
 from jinx_pipeline.plan.planner import segments_of
-from jinx_pipeline.plan.probe import Findings, Measured, declared_bytes, measured_bytes, probed_places
+from jinx_pipeline.plan.probe import Findings, Measured, declared, measured_bytes, probed_places
 from jinx_pipeline.plan.source import Source
 from jinx_pipeline.recipe.model import Export, Options, Recipe, SourceSpec, Step
 from jinx_pipeline.sample.roles import Roles
@@ -168,7 +168,7 @@ def test_batches_and_workers_fit_into_memory(monkeypatch):
         (Options(memory="1GB"), 16, 1000 * MB),
     ):
         with engine.opened_engine(options) as one:
-            fitted = one.fitted(0, 632 * MB)
+            fitted = one.fitted({}, 632 * MB)
             assert (fitted.counts()["cpu"], fitted.memory()) == (cores, memory)
 
 
@@ -188,10 +188,11 @@ def test_workers_without_a_gpu_do_not_hold_models_of_those_with_one():
 
 def test_ray_is_asked_for_what_operators_declare_and_for_no_estimate():
     what = recipe("in.jinx", on_gpu())
-    assert declared_bytes(what) == 123 * MB
+    assert declared(what) == {"gpu": Resources(gpus=1, memory=123 * MB)}
     ray = engine._OnRay(Options(), None)  # pyright: ignore[reportArgumentType] - no cluster is asked
-    assert ray.fitted(0, 10**15)._needs()["cpu"] == {"CPU": 1}
-    assert ray.fitted(declared_bytes(what), 10**15)._needs()["cpu"] == {"CPU": 1, "memory": 123 * MB}
+    assert ray.fitted({}, 10**15)._needs() == {"cpu": {"CPU": 1}}
+    needs = ray.fitted(declared(what), 10**15)._needs()
+    assert needs == {"cpu": {"CPU": 1}, "gpu": {"CPU": 1, "GPU": 1, "memory": 123 * MB}}
 
 
 def test_batches_and_place_of_an_operator_that_depends_on_its_batch_are_those_of_the_recipe():

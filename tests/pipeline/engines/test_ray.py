@@ -10,7 +10,8 @@ import pytest
 
 import jinx_pipeline as jp
 from jinx_pipeline.dataset import Dataset
-from jinx_pipeline.engines.ray_cluster import Cluster, storage_check
+from jinx_pipeline.engines.ray_check import node_check
+from jinx_pipeline.engines.ray_cluster import Cluster
 from jinx_pipeline.engines.ray_workers import RayWorkers
 from jinx_pipeline.engines.workers import Died, Ready, Request
 from jinx_pipeline.plan.source import Source
@@ -23,6 +24,9 @@ from pipeline.made import digest, loaded_operators, rows_of, write_input
 ray = pytest.importorskip("ray", reason="Ray is not installed: requirements/ray.txt")
 
 pytestmark = [pytest.mark.slow, pytest.mark.cluster, pytest.mark.usefixtures("cluster")]
+
+
+ONE_CPU = {"CPU": 1}
 
 
 @pytest.fixture(scope="module")
@@ -125,7 +129,7 @@ def lose(workers, name):
 @pytest.fixture
 def workers(cluster, tmp_path):
     (tmp_path / "parts").mkdir()
-    made = RayWorkers(cluster, storage_check(tmp_path, []), tmp_path, {"cpu": {"CPU": 2}})
+    made = RayWorkers(cluster, node_check(tmp_path, []), tmp_path, {"cpu": {"CPU": 2}})
     yield made
     made.close()
 
@@ -189,8 +193,9 @@ def news_of(workers):
     return news
 
 
-def test_resources_that_no_node_has_are_refused_before_anything_starts(data, options, tmp_path):
-    engine = jp.Ray(resources={"fast_disk": 1})
+@pytest.mark.parametrize("workers", [None, 2])
+def test_resources_that_no_node_has_are_refused_before_anything_starts(data, options, tmp_path, workers):
+    engine = jp.Ray(workers=workers, resources={"fast_disk": 1})
     with pytest.raises(RuntimeError, match=r"no node .* \(CPU: 1, fast_disk: 1\); the most .* fast_disk: 0"):
         recipe(data).export(tmp_path / "out", engine=engine, **options)
     assert not (tmp_path / "out").exists()
@@ -199,19 +204,19 @@ def test_resources_that_no_node_has_are_refused_before_anything_starts(data, opt
 def test_storage_that_a_node_does_not_see_is_named(cluster, tmp_path):
     (tmp_path / "parts").mkdir()
     with pytest.raises(RuntimeError, match=r"node .*: /nowhere/in.jinx does not exist; all nodes must see the same"):
-        cluster.check_nodes(storage_check(tmp_path, ["/nowhere/in.jinx"]))
-    check = storage_check(tmp_path, [])
+        cluster.check_nodes(node_check(tmp_path, ["/nowhere/in.jinx"]), [ONE_CPU])
+    check = node_check(tmp_path, [])
     (tmp_path / "token").write_text("of another driver")
     with pytest.raises(RuntimeError, match="token is another file than the driver's"):
-        cluster.check_nodes(check)
+        cluster.check_nodes(check, [ONE_CPU])
     (tmp_path / "token").unlink()
     with pytest.raises(RuntimeError, match=r"cannot read .*token"):
-        cluster.check_nodes(check)
+        cluster.check_nodes(check, [ONE_CPU])
 
 
 def test_the_node_of_the_driver_is_checked_without_a_process_of_ray(cluster):
     checked_by = []
-    cluster.check_nodes(lambda: checked_by.append(os.getpid()))
+    cluster.check_nodes(lambda: checked_by.append(os.getpid()), [ONE_CPU])
     assert checked_by == [os.getpid()]
 
 

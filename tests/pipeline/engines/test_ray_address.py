@@ -1,12 +1,14 @@
 """Addresses at which there is no Ray cluster."""
 
 import socket
+from types import SimpleNamespace
 
 import pytest
 
 import jinx_pipeline as jp
 from jinx_pipeline.cli.program import run as run_program
 from jinx_pipeline.dataset import Dataset
+from jinx_pipeline.engines.ray_cluster import connected
 from pipeline.made import write_input
 
 RECIPE = "dataset: {{path: {data}}}\nprocess:\n  - text_length_filter: {{min_len: 1}}\nexport: {{path: {out}}}\n"
@@ -58,3 +60,40 @@ def test_without_ray_installed_the_error_says_what_to_install(data, tmp_path, mo
     monkeypatch.setitem(__import__("sys").modules, "ray", None)
     with pytest.raises(ImportError, match=r"engine: ray needs ray, .* pip install 'jinx-pipeline\[ray\]'"):
         Dataset.load(data).export(tmp_path / "out.jinx", engine="ray")
+
+
+@pytest.mark.parametrize(
+    ("address", "is_refused"),
+    [
+        ("auto", False),
+        ("10.0.0.1:6379", False),
+        ("10.0.0.1:6380", True),
+        ("10.0.0.2:6379", True),
+        ("ray://10.0.0.1:10001", True),
+        ("local", True),
+    ],
+)
+def test_a_process_that_is_connected_to_another_cluster(monkeypatch, address, is_refused):
+    ray = connected_to("10.0.0.1:6379")
+    monkeypatch.setattr("jinx_pipeline.engines.ray_cluster.require", lambda *_, **__: ray)
+    if not is_refused:
+        with connected(address) as cluster:
+            assert cluster.nodes() == []
+        return
+    what = rf"connected to the Ray cluster at 10.0.0.1:6379 already, .* to use {address}; call ray.shutdown\(\).*'auto'"
+    with pytest.raises(ConnectionError, match=what), connected(address):
+        pass
+
+
+def connected_to(gcs_address):
+    """Ray as far as it tells about a connection."""
+    return SimpleNamespace(
+        is_initialized=lambda: True,
+        get_runtime_context=lambda: SimpleNamespace(gcs_address=gcs_address),
+        util=SimpleNamespace(
+            client=SimpleNamespace(ray=SimpleNamespace(is_connected=lambda: False)),
+            get_node_ip_address=lambda: "10.0.0.9",
+        ),
+        nodes=list,
+        exceptions=SimpleNamespace(RayError=RuntimeError),
+    )

@@ -2,7 +2,7 @@
 
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
 
@@ -10,9 +10,13 @@ from jinx._sizes import parse_size
 from jinx_pipeline.commit.work_dir import WorkDir
 from jinx_pipeline.engines.local import LocalWorkers, memory_share, usable_cores, visible_gpus
 from jinx_pipeline.engines.pandas_import import is_spared
-from jinx_pipeline.engines.ray_cluster import Cluster, Room, connected, storage_check
+from jinx_pipeline.engines.ray_check import node_check
+from jinx_pipeline.engines.ray_cluster import Cluster, connected
+from jinx_pipeline.engines.ray_needs import needs_by_pool
+from jinx_pipeline.engines.ray_room import Room
 from jinx_pipeline.engines.ray_workers import RayWorkers
 from jinx_pipeline.engines.workers import Workers
+from jinx_pipeline.operators.base import Resources
 from jinx_pipeline.recipe.model import Options
 
 
@@ -27,12 +31,12 @@ class Engine(Protocol):
         """Bytes of its own that one worker may use; None: no limit."""
         ...
 
-    def fitted(self, declared: int, measured: int = 0) -> "Engine":
-        """The engine with no more workers than fit into memory.
+    def fitted(self, declared: Mapping[str, Resources], measured: int = 0) -> "Engine":
+        """The engine with workers that have what a recipe needs, and no more of them than fit into memory.
 
         Args:
-            declared: Bytes that a worker needs, as operators declare it; 0: none does.
-            measured: The same, as the probe has estimated it on this machine; 0: nothing was measured.
+            declared: What a worker of each pool needs, as operators declare it.
+            measured: Bytes that a worker needs, as the probe has estimated it on this machine; 0: nothing was measured.
         """
         ...
 
@@ -68,8 +72,8 @@ class _Local:
     def memory(self) -> int | None:
         return memory_share(self.options, sum(self.counts().values()))
 
-    def fitted(self, declared: int, measured: int = 0) -> Engine:
-        return replace(self, worker_bytes=max(declared, measured))
+    def fitted(self, declared: Mapping[str, Resources], measured: int = 0) -> Engine:
+        return replace(self, worker_bytes=max(measured, *(one.memory for one in declared.values()), 0))
 
     def workers(self, work_dir: WorkDir, paths: tuple[str, ...], modules: list[str]) -> Workers:
         del paths  # one machine sees them, or none
@@ -86,7 +90,7 @@ class _Local:
 class _OnRay:
     options: Options
     cluster: Cluster
-    declared: int = 0
+    declared: Mapping[str, Resources] = field(default_factory=dict[str, Resources])
 
     def counts(self) -> Mapping[str, int]:
         return Room(self.cluster, self._needs(), self.options.workers)
@@ -94,7 +98,7 @@ class _OnRay:
     def memory(self) -> int | None:
         return None if self.options.memory is None else parse_size(self.options.memory)
 
-    def fitted(self, declared: int, measured: int = 0) -> Engine:
+    def fitted(self, declared: Mapping[str, Resources], measured: int = 0) -> Engine:
         # Ray refuses what no node has, and holds back what has no room: too much for an estimate of another machine.
         del measured
         return replace(self, declared=declared)
@@ -104,14 +108,10 @@ class _OnRay:
         files = self.options.custom_operators
         # Only the storage knows what is a URL and what is a path.
         read = [str(Path(one).absolute()) for one in (*paths, *files) if "://" not in one]
-        check = storage_check(work_dir.path, read)
-        self.cluster.check_nodes(check)
-        threads = self.options.threads
-        return RayWorkers(self.cluster, check, work_dir.parts, self._needs(), threads=threads, files=files)
+        check = node_check(work_dir.path, read)
+        needs = self._needs()
+        self.cluster.check_nodes(check, needs.values())
+        return RayWorkers(self.cluster, check, work_dir.parts, needs, threads=self.options.threads, files=files)
 
-    def _needs(self) -> Mapping[str, Mapping[str, float]]:
-        needs: dict[str, float] = {"CPU": self.options.threads, **self.options.ray_resources}
-        memory = self.memory() or self.declared
-        if memory:
-            needs.setdefault("memory", memory)
-        return {"cpu": needs, "gpu": {**needs, "GPU": 1}}
+    def _needs(self) -> dict[str, dict[str, float]]:
+        return needs_by_pool(self.options, self.declared)

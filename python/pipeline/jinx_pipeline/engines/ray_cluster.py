@@ -1,21 +1,22 @@
 """The Ray engine: which cluster, and whether it can run a recipe."""
 
 import os
-import secrets
 import socket
-import time
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from pathlib import Path
+from threading import Event, Thread
 from typing import Any
 
+from jinx_pipeline.engines.ray_needs import Needs, how_many
 from jinx_pipeline.optional import require
 
 _CONNECT_SECONDS = 5.0
 _CHECK_SECONDS = 60.0
-# How often the cluster is asked for room.
-_ASK_SECONDS = 2.0
+# How often the cluster is asked for its nodes.
+_LOOK_SECONDS = 0.5
+# How long the end of a run waits for an answer that it does not need.
+_END_SECONDS = 2.0
 
 
 @dataclass(frozen=True)
@@ -25,11 +26,12 @@ class Ray:
     Inputs, the working directory, the output and files with operators must be on storage that every node sees.
 
     Attributes:
-        address: `"auto"`: the cluster that `RAY_ADDRESS` names or that runs on this machine; `"local"`: one is started
-            for this run on this machine; or `"host:port"`.
-        workers: How many; None: as many as the CPUs of the cluster allow, and more when nodes join. More than
-            there is room for wait for nodes.
-        resources: What one worker takes, such as `{"CPU": 2, "memory": 4e9, "fast_disk": 1}`; 1 CPU if not given.
+        address: `"auto"`: the cluster that this process is connected to, that `RAY_ADDRESS` names or that runs on this
+            machine; `"local"`: one is started for this run on this machine; or `"host:port"`.
+        workers: How many without a GPU; None: as many as the cluster has room for, and more when nodes join. More
+            than there is room for wait for nodes, which makes a cluster grow that scales itself.
+        resources: What one worker takes, such as `{"CPU": 2, "memory": 4e9, "fast_disk": 1}`; if not given, what
+            operators declare. `GPU` and `accelerator_type:...` are for workers with a GPU alone.
     """
 
     address: str = "auto"
@@ -42,15 +44,58 @@ class Ray:
         return found if self.workers is None else {**found, "workers": self.workers}
 
 
+@dataclass(frozen=True)
+class _Seen:
+    """The cluster when it was asked last."""
+
+    nodes: list[dict[str, Any]]
+    leaving: set[str]
+
+
 class Cluster:
-    """A cluster that this process is connected to."""
+    """A cluster that this process is connected to.
+
+    Ray answers questions about nodes only when its head does, which may take half a minute after the head process was
+    restarted. So `nodes`, `is_alive` and `leaving` tell what was seen last, and `watched` keeps that fresh.
+    """
 
     def __init__(self, ray: Any) -> None:
         self.ray = ray
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Ask the cluster now; this may take as long as its head does not answer."""
+        alive = [node for node in self.ray.nodes() if node["Alive"]]
+        self._seen = _Seen(alive, self._draining())
+
+    def _draining(self) -> set[str]:
+        with suppress(AttributeError, self.ray.exceptions.RayError):
+            # Ray has no public way to ask; its own training library asks like this, too. Not through `ray://`.
+            return set(self.ray._private.state.state.get_draining_nodes())
+        return set()
+
+    @contextmanager
+    def watched(self) -> Generator["Cluster"]:
+        """Ask the cluster twice a second, in a thread that nobody waits for."""
+        ended = Event()
+
+        def watch() -> None:
+            while not ended.wait(_LOOK_SECONDS):
+                # While nobody answers, what was seen last counts.
+                with suppress(Exception):
+                    self.refresh()
+
+        thread = Thread(target=watch, name="jinx-ray-nodes", daemon=True)
+        thread.start()
+        try:
+            yield self
+        finally:
+            ended.set()
+            thread.join(_END_SECONDS)
 
     def nodes(self) -> list[dict[str, Any]]:
         """The nodes that are alive, as Ray describes them."""
-        return [node for node in self.ray.nodes() if node["Alive"]]
+        return self._seen.nodes
 
     def is_alive(self, node_id: str) -> bool:
         """Whether a node is known and alive."""
@@ -58,26 +103,22 @@ class Cluster:
 
     def leaving(self) -> set[str]:
         """The ids of nodes that are being drained: they work for a while, and are to get nothing new."""
-        with suppress(AttributeError, self.ray.exceptions.RayError):
-            # Ray has no public way to ask; its own training library asks like this, too.
-            return set(self.ray._private.state.state.get_draining_nodes())
-        return set()
+        return self._seen.leaving
 
-    def gpus(self) -> int:
-        """GPUs of all nodes."""
-        return int(sum(node["Resources"].get("GPU", 0) for node in self.nodes()))
+    def able(self, needs: Needs) -> list[dict[str, Any]]:
+        """The nodes that can hold a worker with such needs when nothing else runs there."""
+        return [node for node in self.nodes() if how_many(node["Resources"], needs)]
 
-    def room(self, needs: Mapping[str, float]) -> int:
+    def room(self, needs: Needs) -> int:
         """How many workers with such needs the nodes can hold at a time.
 
         Raises:
             RuntimeError: No node can hold one.
         """
-        nodes = self.nodes()
-        wanted = {name: amount for name, amount in needs.items() if amount > 0}
-        count = sum(_held(node, wanted) for node in nodes)
+        count = sum(how_many(node["Resources"], needs) for node in self.able(needs))
         if count == 0:
-            most = {name: max((node["Resources"].get(name, 0) for node in nodes), default=0) for name in wanted}
+            wanted = {name: amount for name, amount in needs.items() if amount > 0}
+            most = {name: max((node["Resources"].get(name, 0) for node in self.nodes()), default=0) for name in wanted}
             asked = ", ".join(f"{name}: {amount:g}" for name, amount in wanted.items())
             there = ", ".join(f"{name}: {amount:g}" for name, amount in most.items())
             raise RuntimeError(
@@ -85,19 +126,18 @@ class Cluster:
             )
         return count
 
-    def able(self, needs: Mapping[str, float]) -> list[dict[str, Any]]:
-        """The nodes that can hold a worker with such needs."""
-        wanted = {name: amount for name, amount in needs.items() if amount > 0}
-        return [node for node in self.nodes() if _held(node, wanted)]
-
     def _own_node(self) -> str | None:
         """The node on which this process runs: a process of Ray less for what is known here."""
         if self.ray.util.client.ray.is_connected():
             return None  # this process talks to a cluster that it is no part of
         return self.ray.get_runtime_context().get_node_id()
 
-    def check_nodes(self, check: Callable[[], str | None]) -> None:
-        """Run a check on every node that could get work.
+    def check_nodes(self, check: Callable[[], str | None], pools: Iterable[Needs]) -> None:
+        """Run a check on this machine, and on every node that can get work.
+
+        Args:
+            check: It.
+            pools: What a worker of each pool needs.
 
         Raises:
             RuntimeError: A node does not pass, or does not answer; it is named.
@@ -110,9 +150,11 @@ class Cluster:
             raise RuntimeError(problem)
         remote = self.ray.remote(num_cpus=0, max_retries=0)(check)
         calls: dict[Any, dict[str, Any]] = {}
-        for node in self.nodes():
-            if node["Resources"].get("CPU", 0) > 0 and node["NodeID"] != own:
-                strategy = scheduling_strategies.NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
+        self.refresh()
+        able = {node["NodeID"]: node for needs in pools for node in self.able(needs)}
+        for node_id, node in able.items():
+            if node_id != own:
+                strategy = scheduling_strategies.NodeAffinitySchedulingStrategy(node_id, soft=False)
                 calls[remote.options(scheduling_strategy=strategy).remote()] = node
         answered, silent = self.ray.wait(list(calls), num_returns=len(calls), timeout=_CHECK_SECONDS)
         for call in answered:
@@ -129,49 +171,6 @@ class Cluster:
             raise RuntimeError(f"node {where} of the Ray cluster did not answer within {_CHECK_SECONDS:.0f} s")
 
 
-def _held(node: Mapping[str, Any], wanted: Mapping[str, float]) -> int:
-    """How many workers with such needs a node holds at a time."""
-    return int(min((node["Resources"].get(name, 0) / amount for name, amount in wanted.items()), default=1))
-
-
-class Room(Mapping[str, int]):
-    """How many workers of each pool the cluster has room for; more when nodes join, never fewer.
-
-    Args:
-        cluster: It.
-        needs: Resources of one worker by pool.
-        fixed: A number of workers without GPU that was asked for.
-    """
-
-    def __init__(self, cluster: Cluster, needs: Mapping[str, Mapping[str, float]], fixed: int | None) -> None:
-        self._cluster = cluster
-        self._needs = needs
-        self._fixed = fixed
-        self._asked_at = time.monotonic()
-        self._counts = {"cpu": fixed or cluster.room(needs["cpu"]), "gpu": cluster.gpus()}
-
-    def __getitem__(self, pool: str) -> int:
-        self._ask()
-        return self._counts[pool]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._counts)
-
-    def __len__(self) -> int:
-        return len(self._counts)
-
-    def _ask(self) -> None:
-        now = time.monotonic()
-        if now - self._asked_at < _ASK_SECONDS:
-            return
-        self._asked_at = now
-        # Where no node is left, replacements wait for one.
-        with suppress(RuntimeError, self._cluster.ray.exceptions.RayError):
-            gpus = self._cluster.gpus()
-            cpus = self._fixed or self._cluster.room(self._needs["cpu"])
-            self._counts = {"cpu": max(cpus, self._counts["cpu"]), "gpu": max(gpus, self._counts["gpu"])}
-
-
 @contextmanager
 def connected(address: str) -> Generator[Cluster]:
     """Connect to a cluster; one that was started for this is ended, a connection of the caller's is used and kept.
@@ -182,7 +181,9 @@ def connected(address: str) -> Generator[Cluster]:
     """
     ray = require("ray", extra="ray", what="engine: ray")
     if ray.is_initialized():
-        yield Cluster(ray)
+        _refuse_another(ray, address)
+        with Cluster(ray).watched() as cluster:
+            yield cluster
         return
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     _knock(address)
@@ -195,9 +196,36 @@ def connected(address: str) -> Generator[Cluster]:
             f"the Ray cluster at address {address!r} cannot be used: {what}{_advice(error)}"
         ) from None
     try:
-        yield Cluster(ray)
+        with Cluster(ray).watched() as cluster:
+            yield cluster
     finally:
         ray.shutdown()
+
+
+def _refuse_another(ray: Any, address: str) -> None:
+    """A process is connected to one cluster at a time."""
+    if address == "auto":
+        return
+    connected_to = str(ray.get_runtime_context().gcs_address)
+    is_client = address.startswith("ray://")
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    known_host, _, known_port = connected_to.rpartition(":")
+    # The port of `ray://` is another one on the same machine.
+    same_port = ray.util.client.ray.is_connected() if is_client else port == known_port
+    if same_port and _ip(ray, host) == _ip(ray, known_host):
+        return
+    raise ConnectionError(
+        f"this process is connected to the Ray cluster at {connected_to} already, and the run is to use {address}; "
+        "call ray.shutdown() first, or use the address 'auto' to run on the connected one"
+    )
+
+
+def _ip(ray: Any, host: str) -> str:
+    """The address of a host, so that two names of it are equal."""
+    with suppress(OSError):
+        found = socket.gethostbyname(host)
+        return ray.util.get_node_ip_address() if found.startswith("127.") else found
+    return host
 
 
 def _advice(error: BaseException) -> str:
@@ -229,43 +257,3 @@ def one_line(error: BaseException) -> str:
     """The last line of what Ray says, which is what happened; the others are its traceback."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return lines[-1] if lines else type(error).__name__
-
-
-def storage_check(folder: Path, paths: list[str]) -> Callable[[], str | None]:
-    """A function that says what is wrong with the node on which it runs; None: nothing.
-
-    It is sent as code, so that it can also tell of a node on which this package is missing.
-
-    Args:
-        folder: The working directory of the run; a token is put there.
-        paths: What a worker reads.
-    """
-    token = secrets.token_hex(16)
-    sign = folder / "token"
-    sign.write_text(token, "ascii")
-
-    def check() -> str | None:
-        import os
-        import socket
-        from pathlib import Path as AnyPath
-
-        node = f"node {socket.gethostname()}"
-        try:
-            import jinx_pipeline  # noqa: F401  # pyright: ignore[reportUnusedImport]
-        except ImportError as error:
-            return f"{node}: jinx-pipeline cannot be imported there ({error}); install it on every node"
-        shared = "all nodes must see the same storage there"
-        try:
-            seen = AnyPath(sign).read_text("ascii")
-        except OSError as error:
-            return f"{node}: cannot read {sign} ({error.strerror}); {shared}"
-        if seen != token:
-            return f"{node}: {sign} is another file than the driver's; {shared}"
-        if not os.access(sign.parent / "parts", os.W_OK):
-            return f"{node}: {sign.parent / 'parts'} cannot be written; {shared}"
-        for path in paths:
-            if not os.path.lexists(path):
-                return f"{node}: {path} does not exist; {shared}"
-        return None
-
-    return check

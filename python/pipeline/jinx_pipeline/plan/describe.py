@@ -12,7 +12,7 @@ from jinx_pipeline.operators.keyed import Divided
 from jinx_pipeline.plan.inputs import columns_told_by, named_at, needs_conversion, refuse_input_as_output
 from jinx_pipeline.plan.media_root import with_media_root
 from jinx_pipeline.plan.planner import SegmentPlan, block_rows, cut, refuse_impossible, segments_of
-from jinx_pipeline.plan.probe import Findings, declared_bytes, measured_bytes
+from jinx_pipeline.plan.probe import Findings, declared, measured_bytes
 from jinx_pipeline.plan.source import OpenSource, Source
 from jinx_pipeline.recipe.model import Recipe
 
@@ -42,14 +42,14 @@ def describe(recipe: Recipe) -> dict[str, Any]:
     seen = [columns_told_by(one["path"]) for one in inputs if one["converted"]]
     columns = None if None in seen else sorted(shown.union(*filter(None, seen)))
     with opened_engine(recipe.options) as engine:
-        declared = declared_bytes(recipe)
-        fitted = engine.fitted(declared)
+        needs = declared(recipe)
+        fitted = engine.fitted(needs)
         # An input without samples has no columns, and nothing to refuse.
         refuse_impossible(recipe, gpus=fitted.counts()["gpu"], memory=fitted.memory(), columns=columns or None)
         findings = Findings()
         if source is not None and len(ready) == len(inputs):
             findings = probed(recipe, source, sum(one["rows"] for one in ready))
-            fitted = engine.fitted(declared, measured_bytes(recipe, findings))
+            fitted = engine.fitted(needs, measured_bytes(recipe, findings))
         counts, limit = dict(fitted.counts()), fitted.memory()
     segments = segments_of(recipe, findings, limit)
     rows = sum(one["rows"] or 0 for one in inputs)
@@ -64,7 +64,7 @@ def describe(recipe: Recipe) -> dict[str, Any]:
         "worker_memory": limit,
         "work_dir": str(work_dir_of(recipe)),
         "probe": {place: asdict(one) for place, one in findings.operators.items()},
-        "worker_needs": max(declared, measured_bytes(recipe, findings)) or None,
+        "worker_needs": max(measured_bytes(recipe, findings), *(one.memory for one in needs.values()), 0) or None,
         "segments": [_segment(recipe, one) for one in segments],
     }
     facts["lines"] = _lines(recipe, facts)

@@ -254,7 +254,7 @@ def refuse_impossible(recipe: Recipe, *, gpus: int, memory: int | None, columns:
 
     Args:
         recipe: It.
-        gpus: GPUs that the engine has.
+        gpus: GPUs that this machine has; the local engine gives a worker one of them.
         memory: Bytes that one worker may use; None: no limit.
         columns: Columns of the input; None: it has no sample, and none is missed.
 
@@ -273,7 +273,8 @@ def refuse_impossible(recipe: Recipe, *, gpus: int, memory: int | None, columns:
 def _unmet_resources(recipe: Recipe, gpus: int, memory: int | None) -> Iterator[tuple[Place, str]]:
     for step in recipe.steps:
         name, needs = step.operator.name, step.operator.resources
-        if needs.gpus > gpus:
+        # On Ray a worker may have several, and the cluster has said by now whether a node has as many.
+        if needs.gpus > gpus and recipe.options.engine == "local":
             yield step.place, f"{name} needs a GPU, and there is none"
         if memory is not None and needs.memory > memory:
             what = f"{name} needs {needs.memory:,} bytes of memory, and a worker may use {memory:,}"

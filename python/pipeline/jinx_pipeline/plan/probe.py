@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from jinx_pipeline.operators.base import Operator
+from jinx_pipeline.operators.base import Operator, Resources
 from jinx_pipeline.operators.filter import Filter
 from jinx_pipeline.operators.kinds import FusedOp
 from jinx_pipeline.operators.script.script_splitter import ScriptSplitter
@@ -143,9 +143,18 @@ def findings_from(data: Mapping[str, Any]) -> Findings:
     return Findings(operators, data["start_bytes"])
 
 
-def declared_bytes(recipe: Recipe) -> int:
-    """Memory that a worker needs, as operators declare it; 0: none does."""
-    return max((step.operator.resources.memory for step in recipe.steps), default=0)
+def declared(recipe: Recipe) -> dict[str, Resources]:
+    """What a worker of each pool needs, as its operators declare it; a pool without operators lacks."""
+    found: dict[str, Resources] = {}
+    for step in recipe.steps:
+        pool, needs = pool_of(step.operator), step.operator.resources
+        most = found.get(pool, needs)
+        found[pool] = Resources(max(most.cpus, needs.cpus), max(most.gpus, needs.gpus), max(most.memory, needs.memory))
+    return found
+
+
+# The name that `run` imports.
+declared_bytes = declared
 
 
 def measured_bytes(recipe: Recipe, findings: Findings) -> int:
