@@ -171,7 +171,7 @@ bench-operators: develop $(STAMPS)/test ## text operators next to Data-Juicer's:
 bench-packing: develop $(STAMPS)/test ## packers and packing loaders compared: minutes, and a page in docs/benchmarks
 	$(PY) -m bench.packing --save $(BENCH_OUT) $(BENCH_ARGS)
 
-bench-ray: $(STAMPS)/ray develop ## the pipeline on Ray next to Ray Data and Data-Juicer while nodes die: 18 minutes, and a page
+bench-ray: $(STAMPS)/ray develop ## the pipeline on Ray next to Ray Data and Data-Juicer while nodes die: up to 40 minutes, and a page
 	$(PY) -m bench.ray --save $(BENCH_OUT) $(BENCH_ARGS)
 
 bench-views: develop $(STAMPS)/test ## copies, saved views, added columns and filters next to other systems: minutes, and a page

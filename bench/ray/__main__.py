@@ -1,7 +1,7 @@
 """The pipeline on Ray next to others: `make bench-ray` writes ray.md, ray.json and ray.svg in docs/benchmarks.
 
-Every run is a process of its own with a Ray cluster of its own. The others run once; ours are repeated where there is a
-target.
+Every run is a process of its own with a Ray cluster of its own. Ours are repeated where there is a target, and so is
+what a target compares them with; the others run once.
 """
 
 import argparse
@@ -22,7 +22,7 @@ from bench import environments, system
 from bench.campaign import commit, machine
 from bench.ray import OURS
 from bench.ray.experiments import EXPERIMENTS
-from bench.ray.page import PICTURED, TARGETS, page, picture
+from bench.ray.page import TARGETS, page, picture
 from jinx import _core
 
 _RUN_SECONDS = 120
@@ -53,24 +53,25 @@ def measured(name: str, contestant: str, folder: Path) -> dict[str, Any]:
     return found
 
 
-def rounds(place: Path, seconds: float, most: int) -> list[dict[str, Any]]:
-    """All runs in the order of their weight; what would not end in time is left out.
+def planned(most: int) -> list[tuple[int, str, str]]:
+    """Round, experiment and contestant of each run, in order.
 
-    Ours come first, then what they are compared with, ours again, and the other contestants.
+    What has a target comes first, then the first runs of all others, and then the repeats of what has a target. What a
+    target compares with runs right after ours in each round, so that both find the machine in the same state.
     """
+    judged = {(target.experiment, one) for target in TARGETS for one in (OURS, target.over)}
+    every = [(name, one) for name, (_, contestants) in EXPERIMENTS.items() for one in contestants]
+    first = [pair for pair in every if pair in judged]
+    runs = [(0, *pair) for pair in [*first, *(pair for pair in every if pair not in judged)]]
+    return runs + [(number, *pair) for number in range(1, most) for pair in first]
+
+
+def rounds(place: Path, seconds: float, most: int) -> list[dict[str, Any]]:
+    """All runs in the order of their weight; what would not end in time is left out."""
     end = time.monotonic() + seconds
     lasted: dict[tuple[str, str], float] = {}
     records: list[dict[str, Any]] = []
-    judged = {target.experiment for target in TARGETS}
-    compared = {PICTURED, *(target.experiment for target in TARGETS if target.over)}
-    every = [(name, one) for name, (_, contestants) in EXPERIMENTS.items() for one in contestants]
-    own = [pair for pair in every if pair[1] == OURS and pair[0] in judged]
-    first = [pair for pair in every if pair[1] != OURS and pair[0] in compared]
-    once = [pair for pair in every if pair not in own and pair not in first]
-    runs = [(0, *pair) for pair in [*own, *first]]
-    runs += [(number, *pair) for number in range(1, most) for pair in own]
-    runs += [(0, *pair) for pair in once]
-    for number, name, contestant in runs:
+    for number, name, contestant in planned(most):
         if time.monotonic() + lasted.get((name, contestant), 0.0) > end:
             continue
         begun = time.monotonic()
@@ -85,7 +86,7 @@ def rounds(place: Path, seconds: float, most: int) -> list[dict[str, Any]]:
 def main() -> None:
     """Measure; print, or save the page and the picture."""
     parser = argparse.ArgumentParser(prog="bench.ray")
-    parser.add_argument("--seconds", type=float, default=1020, help="No run begins that would not end by then.")
+    parser.add_argument("--seconds", type=float, default=2400, help="No run begins that would not end by then.")
     parser.add_argument("--rounds", type=int, default=3, help="At most.")
     parser.add_argument("--save", type=Path, help="The directory for ray.md, ray.json and ray.svg.")
     given = parser.parse_args()

@@ -12,7 +12,6 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import asdict
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -24,7 +23,7 @@ from bench.ray.blobs import few_fused, fused, rewritten, shuffled
 from bench.ray.cluster import STORE, Workers, nodes, run_during
 from bench.ray.cpu import engines_compared
 from bench.ray.data import make_rows
-from bench.ray.operators import Working
+from bench.ray.operators import working
 from bench.ray.work import BLOCK_ROWS, Work, WorkOfActor, unchanged
 
 Record = dict[str, Any]
@@ -104,7 +103,7 @@ def _contest(
         make_rows(place / "in.jinx", rows)
 
         def run() -> Any:
-            return ours(place, Working(**asdict(work)), delivered, workers=slots)
+            return ours(place, working(work), delivered, workers=slots)
 
         def count() -> int:
             return sum(one["kind"] == "block" for one in events(place))
@@ -134,18 +133,22 @@ def nodes_die(contestant: str, place: Path, kill: int = 2) -> Record:
     blocks, count = 120, 5
     at = int(blocks * 0.35)
     work = Work(str(place / "pids"), BLOCK_SECONDS)
-    killed: list[float] = []
     with nodes(count, ray_data=contestant != OURS) as (cluster, made):
 
         def step() -> None:
-            killed.append(time.time())
             for node in made[:kill]:
                 cluster.remove_node(node, allow_graceful=False)
 
         record = _contest(contestant, place, blocks * BLOCK_ROWS, work, [(at, step)] if kill else [], slots=count)
+        deaths = _dead(made)
     first = at if kill else blocks
     ideal = first * BLOCK_SECONDS / count + (blocks - first) * BLOCK_SECONDS / (count - kill)
-    return {**record, "ideal": ideal, "killed": bool(killed)}
+    return {**record, "ideal": ideal, "deaths": deaths}
+
+
+def _dead(made: list[Any]) -> int:
+    """How many of the nodes have no process any more."""
+    return sum(not node.any_processes_alive() for node in made)
 
 
 def nodes_live(contestant: str, place: Path) -> Record:
@@ -170,7 +173,8 @@ def nodes_return(contestant: str, place: Path) -> Record:
                 joined.append((made[-1].node_id, time.time()))
 
         record = _contest(contestant, place, blocks * BLOCK_ROWS, work, [(20, kill), (30, add)], slots=5)
-    return {**record, "until_work": max((_first_work(place, *one) for one in joined), default=LIMIT)}
+        deaths = _dead(made)
+    return {**record, "deaths": deaths, "until_work": max((_first_work(place, *one) for one in joined), default=LIMIT)}
 
 
 def _first_work(place: Path, node: str, since: float) -> float:
@@ -188,7 +192,7 @@ def starve(contestant: str, place: Path) -> Record:
             record = _contest(contestant, place, rows, work, [], slots=2)
             begun = time.time()
             try:
-                flow = jp.Dataset.load(place / "in.jinx").process([Working(**asdict(work))])
+                flow = jp.Dataset.load(place / "in.jinx").process([working(work)])
                 flow.export(place / "never", engine=jp.Ray(resources={"CPU": 64}))
             except RuntimeError as error:
                 return {**record, "refused": time.time() - begun, "why": str(error)}
@@ -202,19 +206,30 @@ def starve(contestant: str, place: Path) -> Record:
 def workers_die(contestant: str, place: Path) -> Record:
     """Experiment 2: 100 blocks on two workers; six are killed, one every twelve blocks."""
     work = Work(str(place / "pids"), 0.1)
+    killed: set[int] = set()
 
     def kill() -> None:
         for pid in Workers(place / "pids").alive()[:1]:
             os.kill(pid, signal.SIGKILL)
+            killed.add(pid)
 
+    steps = [(12 * at, kill) for at in range(1, 7)]
     with nodes(0, head_cpus=3, ray_data=contestant != OURS):
-        return _contest(contestant, place, 100 * BLOCK_ROWS, work, [(12 * at, kill) for at in range(1, 7)], slots=2)
+        record = _contest(contestant, place, 100 * BLOCK_ROWS, work, steps, slots=2)
+    return {**record, "deaths": len(killed)}
 
 
 def deadly_row(contestant: str, place: Path) -> Record:
     """Experiment 4: one of 640 rows kills the process that touches it."""
     with nodes(0, head_cpus=3, ray_data=contestant != OURS):
-        return _contest(contestant, place, 640, Work(str(place / "pids"), 0.0, deadly=277), [], slots=2, limit=20)
+        work = Work(str(place / "pids"), 0.0, deadly=277)
+        record = _contest(contestant, place, 640, work, [], slots=2, limit=20)
+    return {**record, "deaths": _died(place)} if contestant == OURS else record
+
+
+def _died(place: Path) -> int:
+    """Workers that have died in our run."""
+    return sum(one["kind"] == "died" for one in events(place))
 
 
 _DRIVER = """
@@ -228,8 +243,8 @@ contestant, place, address = sys.argv[1], Path(sys.argv[2]), sys.argv[3]
 ray.init(address=address, log_to_driver=False, logging_level="error")
 work = Work(str(place / "pids"), 0.1)
 if contestant == "jinx":
-    from bench.ray.operators import Working
-    ours(place, Working(folder=work.folder, seconds=work.seconds), Delivered(), workers=2)
+    from bench.ray.operators import working
+    ours(place, working(work), Delivered(), workers=2)
 else:
     from jinx_pipeline.ray_data import JinxDatasink
     made = ray.data.range(1000, override_num_blocks=100).map_batches(work.batch, batch_size=None)
@@ -249,7 +264,7 @@ def driver_dies(contestant: str, place: Path) -> Record:
         while workers.rows() < rows // 2 and driver.poll() is None:
             time.sleep(0.02)
         driver.kill()
-        driver.wait()
+        deaths = int(driver.wait() == -signal.SIGKILL)
         subprocess.run(command, check=True, timeout=2 * LIMIT)
     import jinx
 
@@ -259,6 +274,7 @@ def driver_dies(contestant: str, place: Path) -> Record:
         "twice": sum(found.values()) - len(found),
         "again": workers.rows() - rows,
         "wall": time.time() - begun,
+        "deaths": deaths,
     }
 
 
@@ -279,27 +295,24 @@ def duplicates(contestant: str, place: Path) -> Record:
     import jinx
 
     with nodes(0, head_cpus=2, ray_data=False):
-        flow = jp.Dataset.load(place / "in.jinx").process(
-            [Working(**asdict(work)), jp.create("document_minhash_deduplicator")]
-        )
+        flow = jp.Dataset.load(place / "in.jinx").process([working(work), jp.create("document_minhash_deduplicator")])
 
         def run() -> Any:
             return flow.export(place / "out", engine=jp.Ray(), block_rows=BLOCK_ROWS * 5)
 
         run_during(run, lambda: sum(one["kind"] == "block" for one in events(place)), [(4, kill)], LIMIT)
-    deaths = sum(one["kind"] == "died" for one in events(place))
-    return {"lost": rows - len(jinx.open(place / "out")), "deaths": deaths}
+    return {"lost": rows - len(jinx.open(place / "out")), "deaths": _died(place)}
 
 
 def small_blocks(contestant: str, place: Path) -> Record:
     """Blocks of one row, with nothing to do: what the scheduler, the parts and the journal cost."""
     del contestant
-    make_rows(place / "in.jinx", 600)
+    make_rows(place / "in.jinx", 3000)
     with nodes(0, head_cpus=4, ray_data=False):
         flow = jp.Dataset.load(place / "in.jinx").process([jp.create("text_length_filter", min_len=1)])
         flow.export(place / "out.jinx", work_dir=str(place / "out.work"), engine=jp.Ray(workers=4), block_rows=1)
     times = sorted(one["time"] for one in events(place) if one["kind"] == "block")
-    rest = times[100:]  # by then all workers have started
+    rest = times[500:]  # by then all workers have started
     return {"blocks_per_second": (len(rest) - 1) / (rest[-1] - rest[0])}
 
 

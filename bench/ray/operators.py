@@ -1,5 +1,6 @@
 """What our workers do in the experiments; the same as those of Ray Data in `bench.ray.work`."""
 
+from dataclasses import asdict
 from typing import Any
 
 from bench.ray.work import BLOCK_ROWS, PACK, Work, packed
@@ -21,6 +22,11 @@ class Working(Mapper):
         del ctx
         Work(**self.parameters).do(batch.column("n"))
         return {}
+
+
+def working(work: Work) -> Working:
+    """The operator that does this work."""
+    return Working(**asdict(work))
 
 
 class Packed(Mapper):

@@ -28,7 +28,8 @@ class Target:
         figure: Of a record.
         bound: To reach.
         at_least: Whether more is better.
-        over: The figure is divided by the best one of this contestant.
+        over: The figure is divided by that of this contestant in the same round.
+        deaths: Nodes, workers or drivers that must have been seen to die in each run.
     """
 
     experiment: str
@@ -37,31 +38,44 @@ class Target:
     bound: float
     at_least: bool = False
     over: str = ""
+    deaths: int = 0
 
 
 def _beyond_start(record: Record) -> float:
     return (record["ray_cpu"] - record["start_cpu"]) / record["local_cpu"]
 
 
+def _lost_or_twice(record: Record) -> float:
+    return record["lost"] + record["twice"]
+
+
+def _over_ideal(record: Record) -> float:
+    return record["seconds"] / record["ideal"]
+
+
+def _again_for_a_death(record: Record) -> float:
+    return record["again"] / BLOCK_ROWS / record["deaths"]
+
+
 TARGETS = (
-    Target("nodes die", "G1: rows lost or delivered twice", lambda one: one["lost"] + one["twice"], 0),
+    Target("nodes die", "G1: rows lost or delivered twice", _lost_or_twice, 0, deaths=2),
+    Target("nodes die", "G1: time over the ideal of the nodes that remain", _over_ideal, 1.10, deaths=2),
+    Target("nodes die", "G1: longest stall, s", lambda one: one["stall"], 1.0, deaths=2),
+    Target("nodes return", "G2: rows lost or delivered twice", _lost_or_twice, 0, deaths=4),
+    Target("nodes return", "G2: until a new node has work, s", lambda one: one["until_work"], 3, deaths=4),
+    Target("workers die", "G3: rows lost or delivered twice", _lost_or_twice, 0, deaths=6),
+    Target("workers die", "G3: blocks done again for one kill", _again_for_a_death, 2, deaths=6),
+    Target("deadly row", "G5: rows lost besides the deadly one", lambda one: one["lost"] - 1, 0, deaths=1),
+    Target("driver dies", "G6: rows lost or written twice", _lost_or_twice, 0, deaths=1),
     Target(
-        "nodes die", "G1: time over the ideal of the nodes that remain", lambda one: one["seconds"] / one["ideal"], 1.10
+        "driver dies", "G6: rows done again, of 2 blocks in work", lambda one: one["again"], 2 * BLOCK_ROWS, deaths=1
     ),
-    Target("nodes die", "G1: longest stall, s", lambda one: one["stall"], 1.0),
-    Target("nodes return", "G2: rows lost or delivered twice", lambda one: one["lost"] + one["twice"], 0),
-    Target("nodes return", "G2: until a new node has work, s", lambda one: one["until_work"], 3),
-    Target("workers die", "G3: rows lost or delivered twice", lambda one: one["lost"] + one["twice"], 0),
-    Target("workers die", "G3: blocks done again for one kill", lambda one: one["again"] / BLOCK_ROWS / 6, 2),
-    Target("deadly row", "G5: rows lost besides the deadly one", lambda one: one["lost"] - 1, 0),
-    Target("driver dies", "G6: rows lost or written twice", lambda one: one["lost"] + one["twice"], 0),
-    Target("driver dies", "G6: rows done again, of 2 blocks in work", lambda one: one["again"], 2 * BLOCK_ROWS),
     Target("shuffled blobs", "G8: bytes of messages for a sample", lambda one: one["message_bytes"], 200),
     Target("shuffled blobs", "G8: MB spilled", lambda one: one["spilled_mb"], 0),
     Target("fused blobs", "G9: MB/s", lambda one: one["mb_per_second"], 600, at_least=True),
     Target("fused blobs", "G9: times Ray Data", lambda one: one["mb_per_second"], 5, at_least=True, over=RAY_DATA),
     Target("fused blobs", "G9: private memory of driver and workers, MB", lambda one: one["program_mb"], 600),
-    Target("duplicates", "G10: rows lost when a worker dies", lambda one: one["lost"], 0),
+    Target("duplicates", "G10: rows lost when a worker dies", lambda one: one["lost"], 0, deaths=1),
     Target("starve", "G11: until a recipe that cannot run is refused, s", lambda one: one["refused"], 5),
     Target("starve", "G11: longest time without a block, s", lambda one: one["stall"], 60),
     Target(
@@ -73,7 +87,9 @@ TARGETS = (
 
 _ABOUT = """\
 All nodes are in this one machine, so a block sleeps in place of work. Every run has a cluster of its own, which is not
-in its time. Ray Data runs with its defaults. The worst of our runs counts for a target; the others run once."""
+in its time. Ray Data runs with its defaults. For a target the worst of our runs counts, and none of them if fewer died
+in one than the target wants. Where a target is a multiple of Ray Data, that runs right after ours in every round, and
+the multiples of the rounds are what is judged. The others run once. All of it takes no more than 40 minutes."""
 
 _EXPERIMENTS = {
     "nodes die": "120 blocks of 0.25 s on five nodes; two nodes are killed at 35 %, and no others come. Time from the "
@@ -100,14 +116,14 @@ _EXPERIMENTS = {
     "without its checkpoints, which are in beta.",
     "duplicates": "MinHash deduplication of 1,000 different texts; a worker is killed. All texts must remain. "
     "Data-Juicer: `ray_bts_minhash_deduplicator`; the worker dies after it has told its bands.",
-    "small blocks": "Blocks of one row, with nothing to do; the first 100 are not counted.",
+    "small blocks": "Blocks of one row, with nothing to do; the first 500 of 3,000 are not counted.",
 }
 
 
 def page(result: dict[str, Any]) -> str:
     """The text of the page."""
     lines = ["# The pipeline on Ray", "", about_run(result), "", _ABOUT, ""]
-    lines += ["## Targets", "", "| experiment | target | bound | reached | met |", "|---|---|--:|--:|---|"]
+    lines += ["## Targets", "", "| experiment | target | bound | median | worst | met |", "|---|---|--:|--:|--:|---|"]
     lines += [_judged(target, result["records"]) for target in TARGETS]
     lines += ["", "![Blocks that have come out over time](ray.svg)", "", "## All runs", ""]
     for name in EXPERIMENTS:
@@ -122,22 +138,44 @@ def page(result: dict[str, Any]) -> str:
 
 
 def _judged(target: Target, records: list[Record]) -> str:
-    ours = [one for one in records if one["experiment"] == target.experiment and one["contestant"] == OURS]
     sign = ">=" if target.at_least else "<="
     start = f"| {target.experiment} | {target.title} | {sign} {target.bound:g} |"
-    if not ours or any("failed" in one for one in ours):
-        why = next((one["failed"] for one in ours if "failed" in one), "not measured")
-        return f"{start} {_plain(why)} | no |"
-    figures = [target.figure(one) for one in ours]
-    if target.over:
-        theirs = [one for one in records if one["experiment"] == target.experiment and one["contestant"] == target.over]
-        if not theirs or any("failed" in one for one in theirs):
-            return f"{start} {target.over} was not measured | no |"
-        best = max(map(target.figure, theirs))
-        figures = [one / best for one in figures]
+    figures = _figures(target, records)
+    if isinstance(figures, str):
+        return f"{start} | {_plain(figures)} | no |"
     worst = min(figures) if target.at_least else max(figures)
     is_met = worst >= target.bound if target.at_least else worst <= target.bound
-    return f"{start} {worst:.3g} | {'yes' if is_met else 'no'} |"
+    return f"{start} {statistics.median(figures):.3g} | {worst:.3g} | {'yes' if is_met else 'no'} |"
+
+
+def _figures(target: Target, records: list[Record]) -> list[float] | str:
+    """What each run has reached, or why nothing can be judged."""
+    ours = _by_round(records, target.experiment, OURS)
+    if not ours:
+        return "not measured"
+    for one in ours.values():
+        if "failed" in one:
+            return one["failed"]
+        if one.get("deaths", 0) < target.deaths:
+            return _too_few(one.get("deaths"), target.deaths)
+    if not target.over:
+        return [target.figure(one) for one in ours.values()]
+    theirs = _by_round(records, target.experiment, target.over)
+    rounds = sorted(ours.keys() & theirs.keys())
+    if not rounds or any("failed" in theirs[one] for one in rounds):
+        return f"{target.over} was not measured"
+    return [target.figure(ours[one]) / target.figure(theirs[one]) for one in rounds]
+
+
+def _by_round(records: list[Record], experiment: str, contestant: str) -> dict[int, Record]:
+    wanted = experiment, contestant
+    return {one["round"]: one for one in records if (one["experiment"], one["contestant"]) == wanted}
+
+
+def _too_few(seen: int | None, wanted: int) -> str:
+    if seen is None:
+        return "deaths were not recorded"
+    return f"{seen} of {wanted} were killed" if seen else "nothing was killed"
 
 
 _SHOWN: tuple[tuple[str, Callable[[Record], str]], ...] = (
@@ -156,7 +194,7 @@ _SHOWN: tuple[tuple[str, Callable[[Record], str]], ...] = (
     ("lost", lambda one: f"{one['lost']:,} rows lost"),
     ("twice", lambda one: f"{one['twice']:,} rows twice"),
     ("again", lambda one: f"{one['again']:,} rows done again"),
-    ("deaths", lambda one: f"{one['deaths']:,} workers died"),
+    ("deaths", lambda one: f"{one['deaths']:,} died"),
 )
 
 
