@@ -38,7 +38,7 @@ from jinx_pipeline.plan.planner import (
     stage_of,
     writer_options,
 )
-from jinx_pipeline.plan.probe import declared_bytes, measured_bytes
+from jinx_pipeline.plan.probe import declared, measured_bytes
 from jinx_pipeline.plan.source import OpenSource, Source
 from jinx_pipeline.plan.source_rows import SourceRows
 from jinx_pipeline.plan.stage import Stage
@@ -162,7 +162,7 @@ class Run:
                 if done is None and ledger.noted("published") is not None and ledger.lost_parts():
                     raise ChangedError(f"{self.export.path} was written, and is gone, with its parts; {START_OVER}")
                 if done is None or done["rows"] != plan.rows:
-                    fitted = engine.fitted(declared_bytes(self.recipe), measured_bytes(self.recipe, plan.findings))
+                    fitted = engine.fitted(declared(self.recipe), measured_bytes(self.recipe, plan.findings))
                     done = self._finish(work_dir, ledger, plan, inputs, fitted)
                 rows = SourceRows(inputs)
                 bad_rows = [*rows.unreadable(), *map(rows.named, ledger.bad_rows())]
@@ -208,7 +208,7 @@ class Run:
             publish_order(work_dir.globals / "mixture.npy", order)
             source = replace(source, order=str(work_dir.globals / "mixture.npy"))
         opened = OpenSource(source)
-        fitted = engine.fitted(declared_bytes(recipe))
+        fitted = engine.fitted(declared(recipe))
         refuse_impossible(
             recipe,
             gpus=fitted.counts()["gpu"],
@@ -218,7 +218,7 @@ class Run:
         if recipe.validators:
             validate(opened.dataset, recipe.validators, recipe.roles)
         findings = probed(recipe, source, rows)
-        fitted = engine.fitted(declared_bytes(recipe), measured_bytes(recipe, findings))
+        fitted = engine.fitted(declared(recipe), measured_bytes(recipe, findings))
         plan = make_plan(recipe, inputs, rows, findings, fitted.memory())
         publish_text(work_dir.path / "recipe.json", json.dumps(as_data(recipe), indent=1, ensure_ascii=False) + "\n")
         work_dir.write_plan(plan.to_dict())

@@ -221,7 +221,7 @@ class RayWorkers:
         self._unfit.add(node)
         self._end(actor)
         able = self._cluster.able(self._needs[actor.pool])
-        if all(one["NodeID"] in self._unfit for one in able):
+        if able and all(one["NodeID"] in self._unfit for one in able):
             return Hopeless(actor.name, problem, "")
         return self._gone(actor, Cause.NODE, problem)
 

@@ -153,10 +153,6 @@ def declared(recipe: Recipe) -> dict[str, Resources]:
     return found
 
 
-# The name that `run` imports.
-declared_bytes = declared
-
-
 def measured_bytes(recipe: Recipe, findings: Findings) -> int:
     """Memory that a worker needs, of whatever pool, as it was measured; 0: nothing was."""
     operators = [step.operator for step in recipe.steps]

@@ -103,7 +103,7 @@ class Options:
         custom_operators: Python files with operators.
         engine: `"local"`: processes on this machine; `"ray"`: workers on a Ray cluster.
         ray_address: `"auto"`, `"local"` or `"host:port"`; see `Ray`.
-        ray_resources: What one worker on Ray takes, with Ray's names; 1 CPU if not given.
+        ray_resources: What one worker on Ray takes, with Ray's names; if not given, what operators declare.
     """
 
     work_dir: str | None = None
