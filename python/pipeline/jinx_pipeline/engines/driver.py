@@ -161,8 +161,9 @@ class Driver:
     def _listen(self) -> None:
         """Wait for news, and handle them."""
         wake = self._scheduler.next_time()
-        patience = _TICK_SECONDS if wake is None else min(max(wake - time.monotonic(), 0.0), _TICK_SECONDS)
-        news = self._crew.workers.events(patience)
+        patience = _TICK_SECONDS if wake is None else min(wake - time.monotonic(), _TICK_SECONDS)
+        # What could begin already waits for a worker.
+        news = self._crew.workers.events(patience if patience > 0 else _TICK_SECONDS)
         self._tell_what_is_waited_for(bool(news))
         for event in news:
             # Its worker may have been ended because of an event that came together with this one.

@@ -182,7 +182,11 @@ class RayWorkers:
         answered, _ = self._ray.wait(calls, num_returns=len(calls), timeout=0)
         if not answered:
             answered, _ = self._ray.wait(calls, num_returns=1, timeout=timeout)
-        events = [event for call in answered for event in self._events_of(by_call[call])]
+        events: list[Event] = []
+        for actor in [by_call[call] for call in answered]:
+            # One that was found again may just have taken its place.
+            if actor in self._doubtful or self._actors.get(actor.name) is actor:
+                events += self._events_of(actor)
         self._give_up_doubtful()
         return [*events, *self._on_leaving_nodes()]
 
