@@ -139,7 +139,7 @@ class RayWorkers:
         return frozenset(self._unfit | self._suspects.keys())
 
     def _ask_again(self) -> None:
-        """Ask anew for workers that wait for nodes that are avoided now, or may not use those that turned out to live.
+        """Ask again for workers that wait for nodes that are avoided now, or may not use those that turned out to live.
 
         One that is on its way to another node loses what it has done, so each has some time to arrive.
         """
