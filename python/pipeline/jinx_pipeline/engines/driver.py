@@ -1,4 +1,7 @@
-"""Drives one segment: the scheduler decides, workers do, the ledger keeps. No policy of its own."""
+"""Drives one segment: the scheduler decides about tasks, workers do them, the ledger keeps what they made.
+
+Of its own it decides about workers alone: when they are started, and which one makes room for another.
+"""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -172,8 +175,8 @@ class Driver:
 
     def _tell(self) -> None:
         """Put what was committed on the disk, and tell of it."""
-        self._ledger.sync()
         untold, self._untold = self._untold, []
+        self._ledger.sync()
         for facts in untold:
             self._observer.event("share" if self._segment.is_look else "block", facts)
 
@@ -279,19 +282,19 @@ class Driver:
                 _discard(self._paths.pop(lease.attempt))
 
     def _died(self, event: Died) -> None:
-        was_starting = event.worker in self._crew.starting
+        was_starting, pool = event.worker in self._crew.starting, self._crew.pool_of[event.worker]
         lease = self._crew.remove(event.worker)
         self._observer.event("died", {"worker": event.worker, "cause": event.cause.value, "what": event.what})
         if lease is not None:
             self._lost(lease.attempt, event.cause, 0.0, what=event.what, operator=event.operator)
         elif was_starting and event.cause is not Cause.NODE:
-            self._failed_to_start(event.what)
+            self._failed_to_start(pool, event.what)
 
-    def _failed_to_start(self, what: str) -> None:
+    def _failed_to_start(self, pool: str, what: str) -> None:
         delay = min(_START_AGAIN_SECONDS * 2 ** min(self._failed_starts, 20), _MOST_START_AGAIN_SECONDS)
         self._start_again_at = time.monotonic() + delay
         self._failed_starts += 1
-        if self._failed_starts >= _FAILED_STARTS and not self._crew.at_work:
+        if self._failed_starts >= _FAILED_STARTS and not self._crew.at_work and not self._crew.idle.get(pool):
             log = self._work_dir.path / "workers.log"
             see = f"; see {log}" if log.exists() else ""
             raise StoppedError(f"workers end before their first task ({what}){see}")

@@ -42,6 +42,7 @@ class _Actor:
         call: Ray's reference to the answer; None: it waits for work.
         avoided: Nodes on which it was not to start.
         since: When it was asked for, or probed.
+        patience: Seconds until it may be asked for again.
         node: Where it runs; None: it has not answered yet.
         host: The name of that machine.
         pid: Its process.
@@ -55,6 +56,7 @@ class _Actor:
     call: Any
     avoided: frozenset[str]
     since: float
+    patience: float = _PATIENCE_SECONDS
     node: str | None = None
     host: str = ""
     pid: int | None = None
@@ -145,11 +147,14 @@ class RayWorkers:
         """
         avoided, now = self._avoided(), time.monotonic()
         for actor in self._actors.values():
-            if actor.node is None and actor.avoided != avoided and now - actor.since >= _PATIENCE_SECONDS:
+            if actor.node is None and actor.avoided != avoided and now - actor.since >= actor.patience:
                 freed = actor.avoided - avoided
                 if avoided - actor.avoided or any(self._cluster.is_alive(node) for node in freed):
                     self._end(actor)
-                    self._actors[actor.name] = self._asked_for(actor.name, actor.pool)
+                    again = self._asked_for(actor.name, actor.pool)
+                    # A node that comes and goes must not keep workers from starting on others.
+                    again.patience = min(2 * actor.patience, _PROBE_SECONDS)
+                    self._actors[actor.name] = again
 
     def load_stage(self, key: str, stage: Any) -> None:
         """Pickle a stage, functions of scripts and notebooks included."""
