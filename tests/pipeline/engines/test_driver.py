@@ -19,6 +19,8 @@ from jinx_pipeline.schedule.task import Cause, Limits
 class Scripted:
     """Workers whose tasks end at once, unless `script` returns other events."""
 
+    may_lack_room = True
+
     def __init__(self, script, *, passes_on=False):
         self.script, self.passes_on = script, passes_on
         self.started, self.killed, self.tasks, self.news, self.patience = [], [], [], [], []

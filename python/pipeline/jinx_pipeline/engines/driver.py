@@ -24,8 +24,9 @@ _TICK_SECONDS = 0.5
 _FAILED_STARTS = 5
 # The wait after the first of them; it doubles.
 _START_AGAIN_SECONDS, _MOST_START_AGAIN_SECONDS = 0.1, 30.0
-# After this long without a worker of a pool, idle ones of other pools make room for it, one a second.
-_STARVED_SECONDS, _MAKE_ROOM_SECONDS = 5.0, 1.0
+# After this long without a worker of a pool, others that have nothing to do make room for it, one a second. Loading large
+# libraries takes less.
+_STARVED_SECONDS, _MAKE_ROOM_SECONDS = 30.0, 1.0
 # After this long without news, people are told what is waited for.
 _QUIET_SECONDS = 60.0
 
@@ -210,17 +211,24 @@ class Driver:
                 self._crew.workers.submit(worker, self._request(lease))
 
     def _make_room(self) -> None:
-        """Where no worker of a pool can start, idle ones of other pools may hold what it needs."""
+        """Where no worker of a pool can start, others may hold what it needs, or be before it in the queue for that."""
         now = time.monotonic()
-        if now - self._made_room_at < _MAKE_ROOM_SECONDS:
+        if not self._crew.workers.may_lack_room or now - self._made_room_at < _MAKE_ROOM_SECONDS:
             return
+        self._made_room_at = now
         starved = self._crew.starved(_STARVED_SECONDS)
-        others = [pool for pool in self._crew.idle if pool not in starved and not self._scheduler.waiting(pool)]
-        idle = next((worker for pool in others for worker in self._crew.idle[pool]), None)
-        if starved and idle is not None:
-            self._made_room_at = now
-            self._observer.event("made room", {"worker": idle, "for": starved})
-            self._crew.kill(idle)
+        if not starved:
+            return
+        useless = [
+            worker
+            for worker, pool in self._crew.pool_of.items()
+            if pool not in starved and worker not in self._crew.at_work and not self._scheduler.waiting(pool)
+        ]
+        # Those that wait themselves first: they hold nothing.
+        useless.sort(key=lambda worker: worker not in self._crew.starting)
+        if useless:
+            self._observer.event("made room", {"worker": useless[0], "for": starved})
+            self._crew.kill(useless[0])
 
     def _request(self, lease: Lease) -> Request:
         task, segment = lease.task, self._segment

@@ -86,6 +86,7 @@ class RayWorkers:
         threads: int = 1,
         files: tuple[str, ...] = (),
     ) -> None:
+        self.may_lack_room = True
         self._cluster = cluster
         self._ray = cluster.ray
         self._check = check
