@@ -24,8 +24,8 @@ _TICK_SECONDS = 0.5
 _FAILED_STARTS = 5
 # The wait after the first of them; it doubles.
 _START_AGAIN_SECONDS, _MOST_START_AGAIN_SECONDS = 0.1, 30.0
-# After this long without a worker of a pool, others that have nothing to do make room for it, one a second. Loading large
-# libraries takes less.
+# After this long without a worker of a pool, others that have nothing to do make room for it, one a second. Loading
+# large libraries takes less.
 _STARVED_SECONDS, _MAKE_ROOM_SECONDS = 30.0, 1.0
 # After this long without news, people are told what is waited for.
 _QUIET_SECONDS = 60.0
