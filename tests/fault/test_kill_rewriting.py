@@ -67,7 +67,11 @@ def test_killed_commands_leave_old_or_new(name, nursery, directory, soak, record
     assert expected[0] != expected[1]
     untouched = {path: (inputs_of(out) / path).stat() for path in files_in(inputs_of(out))}
     outcomes = {"killed": 0, "old": 0, "new": 0, "none": 0}
-    for number in range(100 if soak else 6):
+    rounds = 100 if soak else 6
+    for number in range(10 * rounds):
+        # On a machine that becomes faster meanwhile, commands may end before they are killed.
+        if number >= rounds and outcomes["killed"]:
+            break
         out = directory / "round" / "target" / command.file
         shutil.copytree(inputs_of(directory / "calm2" / "target" / command.file), inputs_of(out))
         out.parent.mkdir()

@@ -173,6 +173,21 @@ def test_a_rowless_view_that_replaces_another_has_another_id(tmp_path, count):
         pickle.loads(pickled)
 
 
+def test_a_view_that_is_replaced_while_it_is_opened_is_the_new_one(tmp_path, monkeypatch):
+    path = base_of(tmp_path)
+    view = view_of(path)
+    read_view, replaced = jinx._views.open.read_view, []
+
+    def replace_once(name):
+        if not replaced:
+            replaced.append(view_of(path, start=5))
+        return read_view(name)
+
+    monkeypatch.setattr(jinx._views.open, "read_view", replace_once)
+    assert numbers(jinx.open(view)) == list(range(5, 20, 3))
+    assert replaced
+
+
 def lines_of(directory: Path) -> Path:
     path = directory / "lines.jsonl"
     path.write_text("".join(f'{{"n": {i}}}\n' for i in range(20)), "utf-8")

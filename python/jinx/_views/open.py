@@ -107,9 +107,15 @@ def open_view(file: D, bases: Bases, options: dict[str, Any]) -> D:
         name = file._shard_names[0]
         raise MismatchError(f"{name}: this is a saved view, which reads other files; base=None refuses them")
     given = bases if isinstance(bases, EllipsisType) else absolute_paths(bases)
-    # That of the open file: the one under its name may be another by now.
-    recipe = SavedView(type(file), path, file._identities()[0][1], options, given, file)
-    return file._derive(rows=recipe.rows(), recipe=recipe)
+    while True:
+        recipe = SavedView(type(file), path, file._identities()[0][1], options, given, file)
+        try:
+            return file._derive(rows=recipe.rows(), recipe=recipe)
+        except MismatchError:
+            if read_view(path)["id"] == recipe.id:
+                raise
+        # Another view has got the name since the file was opened.
+        file = type(file)([path], **options)
 
 
 def absolute_paths(bases: Path | Sequence[Path]) -> list[str]:

@@ -4,7 +4,7 @@ import json
 import os
 import time
 from collections.abc import Generator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -16,7 +16,7 @@ import jinx
 from jinx_pipeline.commit.journal import Journal
 from jinx_pipeline.commit.ledger import BadRow, Ledger
 from jinx_pipeline.commit.place import refuse_place
-from jinx_pipeline.commit.publish import Published, publish, shard_groups
+from jinx_pipeline.commit.publish import publish, published_before, shard_groups
 from jinx_pipeline.commit.work_dir import WorkDir, publish_text
 from jinx_pipeline.engines.crew import Crew
 from jinx_pipeline.engines.driver import Driver, Observer, RepairError, Segment, StoppedError
@@ -24,6 +24,7 @@ from jinx_pipeline.engines.engine import Engine, opened_engine
 from jinx_pipeline.engines.probing import probed
 from jinx_pipeline.operators.answers import Answers
 from jinx_pipeline.operators.keyed import Keyed
+from jinx_pipeline.plan.differences import differences
 from jinx_pipeline.plan.inputs import Input, find_inputs, has_grown, refuse_input_as_output
 from jinx_pipeline.plan.media_root import with_media_root
 from jinx_pipeline.plan.mixture import mixture_order
@@ -158,7 +159,7 @@ class Run:
             with opened_engine(self.recipe.options) as engine, Journal(work_dir.journal_path) as journal:
                 plan = self._plan(work_dir, inputs, engine)
                 ledger = Ledger(work_dir, journal)
-                done = ledger.noted("published") if os.path.lexists(self.export.path) else None
+                done = ledger.noted("published") if self._output_is_there() else None
                 if done is None and ledger.noted("published") is not None and ledger.lost_parts():
                     raise ChangedError(f"{self.export.path} was written, and is gone, with its parts; {START_OVER}")
                 if done is None or done["rows"] != plan.rows:
@@ -183,6 +184,13 @@ class Run:
                     resumed=self._resumed,
                     max_bad_rows=self.recipe.options.max_bad_rows,
                 )
+
+    def _output_is_there(self) -> bool:
+        """Whether there is an output; a directory that an interrupted run has left unfinished is none."""
+        path = Path(self.export.path)
+        if self.export.kind == "jinx" and path.is_dir():
+            return (path / "jinx.json").exists()
+        return os.path.lexists(path)
 
     # The plan.
 
@@ -261,7 +269,7 @@ class Run:
         Answers(work_dir.answers).sweep()
         published = ledger.noted("published")
         # An output that was removed is made of all the parts again.
-        before = published if os.path.lexists(self.export.path) else None
+        before = published if self._output_is_there() else None
         # Blocks whose rows are in the output already.
         append = before is not None and self.export.kind == "jinx" and not self.export.path.endswith(".jinx")
         first_block = before["blocks"] if before is not None and append else 0
@@ -278,8 +286,9 @@ class Run:
                 workers.close()
                 progress.close()
         done = self._publish(ledger, plan, blocks, append=append, again=published is not None)
-        # Workers of a cluster do not end at once: attempts that lost may have written until now.
-        ledger.sweep()
+        # Workers of a cluster do not end at once: attempts that lost may have written until now, and may still do.
+        with suppress(OSError):
+            ledger.sweep()
         return done
 
     def _segments(
@@ -383,7 +392,8 @@ class Run:
         blocks, base = made
         options = writer_options(self.recipe, self.export)
         noted = ledger.noted("publishing")
-        if noted is None or again:
+        is_half_made = Path(self.export.path).is_dir() and not self._output_is_there()
+        if noted is None or (again and not is_half_made):
             groups = shard_groups(self.export, blocks, options, append=append)
             names = None if groups is None else [[str(one) for one in group] for group in groups]
             ledger.note("publishing", groups=names)
@@ -391,11 +401,22 @@ class Run:
             names = noted["groups"]
         groups = None if names is None else [[Path(one) for one in group] for group in names]
         export = replace(self.export, overwrite=True) if again else self.export
-        done: Published = publish(export, blocks, base, options, append=append, groups=groups)
+        if append and self._is_appended(ledger, plan):
+            done = published_before(Path(export.path))
+        else:
+            done = publish(export, blocks, base, options, append=append, groups=groups)
         samples = len(jinx.open(export.path)) if append else done.samples
         facts = {"samples": samples, "bytes": done.bytes, "rows": plan.rows, "blocks": len(plan.blocks)}
         ledger.note("published", **facts)
         return facts
+
+    def _is_appended(self, ledger: Ledger, plan: Plan) -> bool:
+        """Whether an earlier run has added the new blocks to the output, and ended before it could note that."""
+        before = ledger.noted("published") or {"samples": 0, "blocks": 0}
+        number, last = len(plan.segments) - 1, len(plan.segments[-1].stages) - 1
+        new = range(before["blocks"], len(plan.blocks))
+        added = sum(one.receipt.rows_out for block in new for one in ledger.pieces(number, last, block))
+        return added > 0 and len(jinx.open(self.export.path)) == before["samples"] + added
 
 
 def _publishing(ledger: Ledger) -> list[str]:
@@ -442,30 +463,6 @@ def work_dir_of(recipe: Recipe) -> Path:
         return Path(recipe.options.work_dir)
     path = recipe.export.path if recipe.export is not None else "pipeline"
     return Path(f"{path.rstrip('/')}.work")
-
-
-def differences(old: Any, new: Any, path: str = "") -> list[str]:
-    """What differs between two descriptions, as `path: old -> new`."""
-    if isinstance(old, dict) and isinstance(new, dict):
-        names: list[Any] = list(dict.fromkeys([*old, *new]))  # pyright: ignore[reportUnknownArgumentType]
-        found = [
-            one
-            for name in names
-            if name != "digest"
-            for one in differences(old.get(name), new.get(name), f"{path}.{name}" if path else str(name))  # pyright: ignore[reportUnknownMemberType]
-        ]
-        return found or (["the code of an operator, or data that it reads"] if old != new else [])
-    if isinstance(old, list) and isinstance(new, list) and len(old) == len(new):  # pyright: ignore[reportUnknownArgumentType]
-        pairs: list[tuple[Any, Any]] = list(zip(old, new, strict=True))  # pyright: ignore[reportUnknownArgumentType]
-        return [one for at, (a, b) in enumerate(pairs) for one in differences(a, b, f"{path}[{at}]")]
-    if old == new:
-        return []
-    return [f"{path}: {_short(old)} -> {_short(new)}"]
-
-
-def _short(value: Any) -> str:
-    text = json.dumps(value, ensure_ascii=False, default=str)
-    return text if len(text) <= 80 else f"{text[:80]}..."  # noqa: PLR2004 - fits into a line
 
 
 def _length(source: Source) -> int:

@@ -1,5 +1,7 @@
 """The journal and the ledger over it: what was committed stays, once."""
 
+import os
+
 import pytest
 
 from jinx_pipeline.commit.journal import Journal
@@ -20,6 +22,34 @@ def test_a_line_that_a_crash_cut_short_is_dropped(tmp_path):
             journal.append({"kind": "note", "name": "b"})
         with Journal(path) as journal:
             assert [one["name"] for one in journal.records] == ["a", "b"]
+
+
+def test_what_was_not_on_the_disk_when_the_machine_ended_is_dropped(tmp_path):
+    """The page with one record was not written, and the one after it was."""
+    path = tmp_path / "journal.jsonl"
+    with Journal(path) as journal:
+        journal.append({"kind": "note", "name": "a"})
+    whole = path.read_bytes()
+    path.write_bytes(whole + b"\0" * 40 + b'"}\n' + whole)
+    with Journal(path) as journal:
+        assert [one["name"] for one in journal.records] == ["a"]
+    assert path.read_bytes() == whole
+
+
+def test_a_record_that_could_not_be_synced_is_not_said_to_be_on_the_disk(tmp_path, monkeypatch):
+    def full(_):
+        raise OSError(28, "No space left on device")
+
+    with Journal(tmp_path / "journal.jsonl") as journal:
+        journal.append({"kind": "note", "name": "a"})
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "fdatasync", full)
+            with pytest.raises(OSError, match="No space"):
+                journal.sync()
+        calls = []
+        monkeypatch.setattr(os, "fdatasync", calls.append)
+        journal.sync()
+        assert not calls  # the system would say that all is well
 
 
 def test_damage_in_the_middle_is_an_error(tmp_path):

@@ -86,6 +86,54 @@ def test_a_run_that_ends_at_any_step_of_publishing_is_resumed(data, tmp_path, mo
     assert steps > 10
 
 
+def test_rows_that_were_added_are_not_added_again(tmp_path, monkeypatch):
+    """The run ended when the rows that the input had gained were in the output, and it had not noted that."""
+    lines, out = tmp_path / "in.jsonl", tmp_path / "out"
+    lines.write_text("".join(f'{{"text": "row {number}"}}\n' for number in range(50)))
+
+    def go():
+        return Dataset.load(lines).process(jp.ops.TextLengthFilter(min_len=1)).export(out, workers=1, block_rows=10)
+
+    go()
+    with lines.open("a") as file:
+        file.writelines(f'{{"text": "row {number}"}}\n' for number in range(50, 90))
+    real = Ledger.note
+
+    def interrupted(self, name, **facts):
+        if name == "published":
+            raise KeyboardInterrupt
+        real(self, name, **facts)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Ledger, "note", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            go()
+    assert go().rows_out == 90
+    assert [one["text"] for one in jinx.open(out)] == [f"row {number}" for number in range(90)]
+
+
+def test_an_output_that_was_removed_and_is_half_made_again_is_not_taken_for_whole(data, tmp_path, monkeypatch):
+    out = tmp_path / "out"
+    with monkeypatch.context() as patch:
+        patch.setattr("jinx_pipeline.commit.publish._renamed", lambda *_: False)  # on another disk: parts stay
+        calm = digest_of_export(data, out)
+        shutil.rmtree(out)
+
+        def interrupted(path):
+            raise KeyboardInterrupt
+
+        patch.setattr(jinx, "merge", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            export(data, out, 40_000)
+    assert out.exists()
+    assert digest_of_export(data, out) == calm
+
+
+def digest_of_export(data, out):
+    assert export(data, out, 40_000).rows_out == 399
+    return digest(out)
+
+
 def test_what_a_merge_has_left_is_removed(data, tmp_path, monkeypatch):
     """The run ended when the dataset was in place, and some of its parts were not removed yet."""
     real = jinx.merge

@@ -1,5 +1,7 @@
 """The driver with workers that do what a script says: orders of events that are rare with processes."""
 
+import time
+
 import pytest
 
 from jinx_pipeline.commit.journal import Journal
@@ -17,9 +19,11 @@ from jinx_pipeline.schedule.task import Cause, Limits
 class Scripted:
     """Workers whose tasks end at once, unless `script` returns other events."""
 
+    may_lack_room = True
+
     def __init__(self, script, *, passes_on=False):
         self.script, self.passes_on = script, passes_on
-        self.started, self.killed, self.tasks, self.news = [], [], [], []
+        self.started, self.killed, self.tasks, self.news, self.patience = [], [], [], [], []
 
     def start(self, pool):
         self.started.append(f"{pool}-{len(self.started) + 1}")
@@ -34,6 +38,7 @@ class Scripted:
         self.news.append(Finished(worker, request.attempt, part))
 
     def events(self, timeout):
+        self.patience.append(timeout)
         news, self.news = self.news, []
         return self.script(self, news)
 
@@ -154,6 +159,18 @@ def test_workers_that_fail_to_start_do_not_stop_those_that_work(run, monkeypatch
     run(workers, 3, count=2)
     assert {worker for worker, _ in workers.tasks} == {"cpu-1"}
     assert len(workers.started) >= 8
+
+
+def test_a_task_that_may_begin_again_but_has_no_worker_is_waited_for(run):
+    def script(workers, news):
+        if len(workers.started) == 1:
+            return [Died("cpu-1", Cause.NODE, "its node was lost")] if workers.tasks else [Ready("cpu-1")]
+        time.sleep(0.002)
+        return [Ready("cpu-2"), *news] if len(workers.patience) == 6 else news
+
+    workers = Scripted(script)
+    run(workers, 1, count=1, limits=Limits(backoff_seconds=0.001))
+    assert all(seconds > 0 for seconds in workers.patience)
 
 
 def test_receipts_are_on_the_disk_before_they_are_told(run, monkeypatch):

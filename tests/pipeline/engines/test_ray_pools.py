@@ -46,7 +46,8 @@ def cluster():
 
 
 @pytest.mark.parametrize("workers", [None, 2])
-def test_a_stage_with_a_gpu_after_one_without(workers, tmp_path):
+def test_a_stage_with_a_gpu_after_one_without(workers, tmp_path, monkeypatch):
+    monkeypatch.setattr("jinx_pipeline.engines.driver._STARVED_SECONDS", 3.0)
     data = write_input(tmp_path / "in.jinx")
     flow = Dataset.load(data).process([OnCpu(), OnGpu()])
     assert flow.export(tmp_path / "out", engine=jp.Ray(workers=workers), block_rows=10).ok

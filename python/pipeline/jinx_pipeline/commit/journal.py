@@ -33,30 +33,35 @@ class Journal:
             try:
                 self.records.append(json.loads(line))
             except ValueError:
+                if b"\0" in line:
+                    break  # the machine ended before the last records were on the disk
                 raise ValueError(
                     f"{path}, line {number}: damaged; remove {path.parent} to start over, or restore the file"
                 ) from None
             intact += len(line)
         self._file = path.open("ab")
-        self._is_synced = True
+        # Records of a process that was killed may not be on the disk yet.
+        self._is_synced = not data
         if intact < len(data):
             self._file.truncate(intact)
         self._sync_folder()
 
     def append(self, record: dict[str, Any]) -> None:
-        """Add a record; when this returns, it survives the end of this process, and after `sync` that of the machine.
-
-        Records survive in their order: none without those before it.
-        """
+        """Add a record; from then on it survives the end of this process, and after `sync` that of the machine."""
         self._file.write(json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode() + b"\n")
         self._file.flush()
         self._is_synced = False
 
     def sync(self) -> None:
-        """Wait until all records are on the disk."""
+        """Wait until all records are on the disk.
+
+        Raises:
+            OSError: They cannot be written; what the disk holds then is not known, so all later calls do nothing.
+        """
         if not self._is_synced:
-            os.fdatasync(self._file.fileno())
+            # Of a second call the system would say that all went well.
             self._is_synced = True
+            os.fdatasync(self._file.fileno())
 
     def close(self) -> None:
         """Close the file; all records are on the disk then."""

@@ -148,6 +148,11 @@ def _merged(out: Path) -> Published:
     """The output of an earlier call that ended when all was in place; it may not have removed what is left of parts."""
     for left in out.glob(".part-*"):
         shutil.rmtree(left, ignore_errors=True)
+    return published_before(out)
+
+
+def published_before(out: Path) -> Published:
+    """What an output holds that is whole."""
     info = jinx.open(out).info()
     return Published(str(out), info.samples, info.bytes + info.sidecar_bytes, info.shards)
 

@@ -1,4 +1,7 @@
-"""Drives one segment: the scheduler decides, workers do, the ledger keeps. No policy of its own."""
+"""Drives one segment: the scheduler decides about tasks, workers do them, the ledger keeps what they made.
+
+Of its own it decides about workers alone: when they are started, and which one makes room for another.
+"""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -21,8 +24,9 @@ _TICK_SECONDS = 0.5
 _FAILED_STARTS = 5
 # The wait after the first of them; it doubles.
 _START_AGAIN_SECONDS, _MOST_START_AGAIN_SECONDS = 0.1, 30.0
-# After this long without a worker of a pool, idle ones of other pools make room for it, one a second.
-_STARVED_SECONDS, _MAKE_ROOM_SECONDS = 5.0, 1.0
+# After this long without a worker of a pool, others that have nothing to do make room for it, one a second. Loading
+# large libraries takes less.
+_STARVED_SECONDS, _MAKE_ROOM_SECONDS = 30.0, 1.0
 # After this long without news, people are told what is waited for.
 _QUIET_SECONDS = 60.0
 
@@ -161,8 +165,9 @@ class Driver:
     def _listen(self) -> None:
         """Wait for news, and handle them."""
         wake = self._scheduler.next_time()
-        patience = _TICK_SECONDS if wake is None else min(max(wake - time.monotonic(), 0.0), _TICK_SECONDS)
-        news = self._crew.workers.events(patience)
+        patience = _TICK_SECONDS if wake is None else min(wake - time.monotonic(), _TICK_SECONDS)
+        # What could begin already waits for a worker.
+        news = self._crew.workers.events(patience if patience > 0 else _TICK_SECONDS)
         self._tell_what_is_waited_for(bool(news))
         for event in news:
             # Its worker may have been ended because of an event that came together with this one.
@@ -171,8 +176,8 @@ class Driver:
 
     def _tell(self) -> None:
         """Put what was committed on the disk, and tell of it."""
-        self._ledger.sync()
         untold, self._untold = self._untold, []
+        self._ledger.sync()
         for facts in untold:
             self._observer.event("share" if self._segment.is_look else "block", facts)
 
@@ -206,17 +211,24 @@ class Driver:
                 self._crew.workers.submit(worker, self._request(lease))
 
     def _make_room(self) -> None:
-        """Where no worker of a pool can start, idle ones of other pools may hold what it needs."""
+        """Where no worker of a pool can start, others may hold what it needs, or be before it in the queue for that."""
         now = time.monotonic()
-        if now - self._made_room_at < _MAKE_ROOM_SECONDS:
+        if not self._crew.workers.may_lack_room or now - self._made_room_at < _MAKE_ROOM_SECONDS:
             return
+        self._made_room_at = now
         starved = self._crew.starved(_STARVED_SECONDS)
-        others = [pool for pool in self._crew.idle if pool not in starved and not self._scheduler.waiting(pool)]
-        idle = next((worker for pool in others for worker in self._crew.idle[pool]), None)
-        if starved and idle is not None:
-            self._made_room_at = now
-            self._observer.event("made room", {"worker": idle, "for": starved})
-            self._crew.kill(idle)
+        if not starved:
+            return
+        useless = [
+            worker
+            for worker, pool in self._crew.pool_of.items()
+            if pool not in starved and worker not in self._crew.at_work and not self._scheduler.waiting(pool)
+        ]
+        # Those that wait themselves first: they hold nothing.
+        useless.sort(key=lambda worker: worker not in self._crew.starting)
+        if useless:
+            self._observer.event("made room", {"worker": useless[0], "for": starved})
+            self._crew.kill(useless[0])
 
     def _request(self, lease: Lease) -> Request:
         task, segment = lease.task, self._segment
@@ -278,19 +290,19 @@ class Driver:
                 _discard(self._paths.pop(lease.attempt))
 
     def _died(self, event: Died) -> None:
-        was_starting = event.worker in self._crew.starting
+        was_starting, pool = event.worker in self._crew.starting, self._crew.pool_of[event.worker]
         lease = self._crew.remove(event.worker)
         self._observer.event("died", {"worker": event.worker, "cause": event.cause.value, "what": event.what})
         if lease is not None:
             self._lost(lease.attempt, event.cause, 0.0, what=event.what, operator=event.operator)
         elif was_starting and event.cause is not Cause.NODE:
-            self._failed_to_start(event.what)
+            self._failed_to_start(pool, event.what)
 
-    def _failed_to_start(self, what: str) -> None:
+    def _failed_to_start(self, pool: str, what: str) -> None:
         delay = min(_START_AGAIN_SECONDS * 2 ** min(self._failed_starts, 20), _MOST_START_AGAIN_SECONDS)
         self._start_again_at = time.monotonic() + delay
         self._failed_starts += 1
-        if self._failed_starts >= _FAILED_STARTS and not self._crew.at_work:
+        if self._failed_starts >= _FAILED_STARTS and not self._crew.at_work and not self._crew.idle.get(pool):
             log = self._work_dir.path / "workers.log"
             see = f"; see {log}" if log.exists() else ""
             raise StoppedError(f"workers end before their first task ({what}){see}")

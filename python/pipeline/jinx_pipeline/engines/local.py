@@ -62,6 +62,7 @@ class LocalWorkers:
         spare_pandas: bool = False,
     ) -> None:
         self.log = log
+        self.may_lack_room = False
         self._memory_limit = memory_limit
         self._threads = threads
         self._files = files

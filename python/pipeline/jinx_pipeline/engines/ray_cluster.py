@@ -127,7 +127,7 @@ class Cluster:
         return count
 
     def _own_node(self) -> str | None:
-        """The node on which this process runs: a process of Ray less for what is known here."""
+        """The node of this process, which is checked without a task; None: this process is outside the cluster."""
         if self.ray.util.client.ray.is_connected():
             return None  # this process talks to a cluster that it is no part of
         return self.ray.get_runtime_context().get_node_id()

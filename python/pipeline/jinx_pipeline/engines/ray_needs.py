@@ -14,7 +14,7 @@ _ROUNDING = 1e-6
 
 
 def needs_by_pool(options: Options, declared: Mapping[str, Resources]) -> dict[str, dict[str, float]]:
-    """Resources of one worker by pool, with Ray's names; the pool `gpu` lacks if no operator needs a GPU.
+    """Resources of one worker by pool, with Ray's names; the pool `gpu` is missing if no operator needs a GPU.
 
     Args:
         options: Of the recipe; `ray_resources` goes before what operators declare.

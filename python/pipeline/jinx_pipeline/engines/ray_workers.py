@@ -42,6 +42,7 @@ class _Actor:
         call: Ray's reference to the answer; None: it waits for work.
         avoided: Nodes on which it was not to start.
         since: When it was asked for, or probed.
+        patience: Seconds until it may be asked for again.
         node: Where it runs; None: it has not answered yet.
         host: The name of that machine.
         pid: Its process.
@@ -55,6 +56,7 @@ class _Actor:
     call: Any
     avoided: frozenset[str]
     since: float
+    patience: float = _PATIENCE_SECONDS
     node: str | None = None
     host: str = ""
     pid: int | None = None
@@ -84,6 +86,7 @@ class RayWorkers:
         threads: int = 1,
         files: tuple[str, ...] = (),
     ) -> None:
+        self.may_lack_room = True
         self._cluster = cluster
         self._ray = cluster.ray
         self._check = check
@@ -139,17 +142,20 @@ class RayWorkers:
         return frozenset(self._unfit | self._suspects.keys())
 
     def _ask_again(self) -> None:
-        """Ask anew for workers that wait for nodes that are avoided now, or may not use those that turned out to live.
+        """Ask again for workers that wait for nodes that are avoided now, or may not use those that turned out to live.
 
         One that is on its way to another node loses what it has done, so each has some time to arrive.
         """
         avoided, now = self._avoided(), time.monotonic()
         for actor in self._actors.values():
-            if actor.node is None and actor.avoided != avoided and now - actor.since >= _PATIENCE_SECONDS:
+            if actor.node is None and actor.avoided != avoided and now - actor.since >= actor.patience:
                 freed = actor.avoided - avoided
                 if avoided - actor.avoided or any(self._cluster.is_alive(node) for node in freed):
                     self._end(actor)
-                    self._actors[actor.name] = self._asked_for(actor.name, actor.pool)
+                    again = self._asked_for(actor.name, actor.pool)
+                    # A node that comes and goes must not keep workers from starting on others.
+                    again.patience = min(2 * actor.patience, _PROBE_SECONDS)
+                    self._actors[actor.name] = again
 
     def load_stage(self, key: str, stage: Any) -> None:
         """Pickle a stage, functions of scripts and notebooks included."""
@@ -182,7 +188,11 @@ class RayWorkers:
         answered, _ = self._ray.wait(calls, num_returns=len(calls), timeout=0)
         if not answered:
             answered, _ = self._ray.wait(calls, num_returns=1, timeout=timeout)
-        events = [event for call in answered for event in self._events_of(by_call[call])]
+        events: list[Event] = []
+        for actor in [by_call[call] for call in answered]:
+            # One that was found again may just have taken its place.
+            if actor in self._doubtful or self._actors.get(actor.name) is actor:
+                events += self._events_of(actor)
         self._give_up_doubtful()
         return [*events, *self._on_leaving_nodes()]
 

@@ -98,7 +98,13 @@ Event = Ready | Finished | Failed | Hopeless | Died
 
 
 class Workers(Protocol):
-    """The workers of an engine."""
+    """The workers of an engine.
+
+    Attributes:
+        may_lack_room: Whether a worker may wait to start for what workers of another pool hold.
+    """
+
+    may_lack_room: bool
 
     def start(self, pool: str) -> str:
         """Begin to start a worker; `Ready` follows. Returns its name."""

@@ -144,7 +144,7 @@ def findings_from(data: Mapping[str, Any]) -> Findings:
 
 
 def declared(recipe: Recipe) -> dict[str, Resources]:
-    """What a worker of each pool needs, as its operators declare it; a pool without operators lacks."""
+    """What a worker of each pool needs, as its operators declare it; a pool without operators is missing."""
     found: dict[str, Resources] = {}
     for step in recipe.steps:
         pool, needs = pool_of(step.operator), step.operator.resources
