@@ -20,6 +20,8 @@ from jinx_pipeline.recipe.model import Options
 from jinx_pipeline.schedule.task import Cause
 
 _WATCH_SECONDS = 0.1
+# Of the memory of a machine, for all workers together.
+USABLE_SHARE = 0.9
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 # One heap for all threads and for Arrow, so that many workers fit into memory: each heap keeps freed memory of its own.
 # How much this one keeps, `freed_memory` says.
@@ -250,4 +252,4 @@ def memory_share(options: Options, workers: int) -> int | None:
     if options.memory is not None:
         return parse_size(options.memory)
     total = usable_memory()
-    return None if total is None else int(total * 0.9 / workers)
+    return None if total is None else int(total * USABLE_SHARE / workers)

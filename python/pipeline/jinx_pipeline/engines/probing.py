@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from jinx_pipeline.engines.local import LocalWorkers, memory_share, visible_gpus
+from jinx_pipeline.engines.local import USABLE_SHARE, LocalWorkers, memory_share, visible_gpus
 from jinx_pipeline.engines.pandas_import import is_spared
 from jinx_pipeline.engines.run_probe import read_findings
 from jinx_pipeline.engines.workers import Died, Event, Finished, Ready, Request
@@ -18,8 +18,6 @@ from jinx_pipeline.schedule.task import Task
 # Of one operator, with its packages and models, and of all of a pool; what takes longer is not measured.
 _OPERATOR_SECONDS = 10.0
 _SECONDS = 60.0
-# As of the local engine.
-_FREE_SHARE = 0.9
 
 
 def probed(recipe: Recipe, source: Source, rows: int) -> Findings:
@@ -62,7 +60,7 @@ def _memory(options: Options) -> int | None:
     share = memory_share(options, 1)
     if options.engine != "ray":
         return share
-    free = int(_FREE_SHARE * _free_memory())
+    free = int(USABLE_SHARE * _free_memory())
     return free if share is None else min(share, free)
 
 

@@ -109,22 +109,21 @@ class Cluster:
         """The nodes that can hold a worker with such needs when nothing else runs there."""
         return [node for node in self.nodes() if how_many(node["Resources"], needs)]
 
-    def room(self, needs: Needs) -> int:
-        """How many workers with such needs the nodes can hold at a time.
+    def require_able(self, needs: Needs) -> None:
+        """Refuse needs that no node has.
 
         Raises:
-            RuntimeError: No node can hold one.
+            RuntimeError: No node can hold a worker with such needs.
         """
-        count = sum(how_many(node["Resources"], needs) for node in self.able(needs))
-        if count == 0:
-            wanted = {name: amount for name, amount in needs.items() if amount > 0}
-            most = {name: max((node["Resources"].get(name, 0) for node in self.nodes()), default=0) for name in wanted}
-            asked = ", ".join(f"{name}: {amount:g}" for name, amount in wanted.items())
-            there = ", ".join(f"{name}: {amount:g}" for name, amount in most.items())
-            raise RuntimeError(
-                f"no node of the Ray cluster has what a worker needs ({asked}); the most that one has: {there}"
-            )
-        return count
+        if self.able(needs):
+            return
+        wanted = {name: amount for name, amount in needs.items() if amount > 0}
+        most = {name: max((node["Resources"].get(name, 0) for node in self.nodes()), default=0) for name in wanted}
+        asked = ", ".join(f"{name}: {amount:g}" for name, amount in wanted.items())
+        there = ", ".join(f"{name}: {amount:g}" for name, amount in most.items())
+        raise RuntimeError(
+            f"no node of the Ray cluster has what a worker needs ({asked}); the most that one has: {there}"
+        )
 
     def _own_node(self) -> str | None:
         """The node of this process, which is checked without a task; None: this process is outside the cluster."""

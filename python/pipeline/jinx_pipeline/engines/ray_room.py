@@ -29,7 +29,7 @@ class Room(Mapping[str, int]):
         self._asked_at = time.monotonic()
         cluster.refresh()
         for one in needs.values():
-            cluster.room(one)
+            cluster.require_able(one)
         self._counts = self._counted()
 
     def __getitem__(self, pool: str) -> int:
