@@ -1,6 +1,7 @@
 //! What one run does with its rows.
 
 use crate::filters::embed::EmbedOptions;
+use jinx_core::cores::usable_cores;
 use std::path::PathBuf;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -32,7 +33,7 @@ pub struct ConvertOptions {
 impl ConvertOptions {
     pub(crate) fn workers(&self) -> usize {
         match self.threads {
-            0 => std::thread::available_parallelism().map_or(1, usize::from),
+            0 => usable_cores(),
             threads => threads.min(256),
         }
     }

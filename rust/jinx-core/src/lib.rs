@@ -4,9 +4,10 @@
 //! a row in one format -> Sink events -> a row in another
 //! ```
 //!
-//! This crate knows no format of a dataset, no Python, no network and no global state, and prints nothing.
+//! This crate knows no format of a dataset, no Python and no network, and prints nothing.
 
 pub mod codec;
+pub mod cores;
 pub mod error;
 pub mod fingerprint;
 pub mod interrupt;

@@ -1,5 +1,6 @@
 //! Work in blocks on all cores, with results in order.
 
+use jinx_core::cores::usable_cores;
 use jinx_core::error::{Error, Result};
 use jinx_core::interrupt;
 use jinx_core::panics::caught;
@@ -51,7 +52,7 @@ pub fn in_order<T: Send>(
     };
     let threads = match count {
         0 | 1 => 1,
-        _ => thread::available_parallelism().map_or(1, usize::from).min(count),
+        _ => usable_cores().min(count),
     };
     thread::scope(|scope| {
         for _ in 1..threads {

@@ -1,5 +1,6 @@
 //! Computes a row of results for each text, in blocks on several threads.
 
+use jinx_core::cores::usable_cores;
 use jinx_core::error::{Error, Result};
 use jinx_core::interrupt;
 use jinx_core::panics::caught;
@@ -88,8 +89,7 @@ pub fn map<T: Clone + Send, S>(
 }
 
 fn thread_count(texts: &[&str], threads: usize) -> usize {
-    let cores = || thread::available_parallelism().map_or(1, usize::from);
-    let most = if threads == 0 { cores() } else { threads };
+    let most = if threads == 0 { usable_cores() } else { threads };
     let bytes: usize = texts.iter().map(|text| text.len()).sum();
     most.min(bytes / BYTES_PER_THREAD).min(texts.len().div_ceil(BLOCK)).max(1)
 }

@@ -12,6 +12,7 @@
 use crate::order::Order;
 use crate::pieces::{Piece, arranged, most_bytes};
 use crate::rewrite::Rewrite;
+use jinx_core::cores::usable_cores;
 use jinx_core::error::{Error, Result};
 use jinx_core::interrupt;
 use jinx_core::io::{expect_reads, expect_writes};
@@ -75,7 +76,7 @@ impl<'b> Buckets<'b> {
         (file, path): (File, PathBuf),
     ) -> Option<Self> {
         let (rows, memory) = (form.rows(), job.memory);
-        let threads = thread::available_parallelism().map_or(1, usize::from);
+        let threads = usable_cores();
         let mean = (job.bytes / rows.max(1)).max(1);
         // Half of the memory is for the places, the other half for the buckets that are being arranged.
         let most = memory / 2 / COPIES / to_u64(threads);

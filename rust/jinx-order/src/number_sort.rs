@@ -3,6 +3,7 @@
 
 use crate::position_list::PositionList;
 use crate::stored_column::StoredColumn;
+use jinx_core::cores::usable_cores;
 use jinx_core::error::Result;
 use jinx_core::interrupt;
 use jinx_core::num::{to_u64, to_usize};
@@ -10,7 +11,6 @@ use jinx_core::permutation::mix;
 use jinx_format::in_order::in_order;
 use std::ops::Range;
 use std::path::Path;
-use std::thread;
 
 /// Samples in a part that is sorted at once: their items fit in the processor's cache.
 const PART: u64 = 128 << 10;
@@ -80,7 +80,7 @@ impl<P: Fn(u64) -> u64 + Sync> NumberKeys<'_, P> {
     fn collect(&self, bounds: &[Range<u128>]) -> Result<(Vec<Vec<Vec<u128>>>, u64)> {
         let (Some(first), Some(last)) = (bounds.first(), bounds.last()) else { return Ok((Vec::new(), 0)) };
         let all = first.start..last.end;
-        let threads = thread::available_parallelism().map_or(1, usize::from);
+        let threads = usable_cores();
         let share = self.samples.div_ceil(SHARES * to_u64(threads)).max(BLOCK);
         let items_of = |number: usize| {
             let mut parts = vec![Vec::new(); bounds.len()];

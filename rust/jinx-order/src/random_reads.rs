@@ -2,6 +2,7 @@
 //! cache.
 
 use crate::permutation::Permutation;
+use jinx_core::cores::usable_cores;
 use jinx_core::error::{Error, Result};
 use jinx_core::num::to_usize;
 use jinx_core::panics::caught;
@@ -40,7 +41,7 @@ fn measured(path: &Path, piece: u64) -> Result<Option<(Duration, Duration)>> {
     let size = to_usize(piece, "the size of a value")?;
     // Other places in each call: those of an earlier call are in the cache.
     let at_random = Permutation::new(places, RandomState::new().hash_one(places));
-    let threads = thread::available_parallelism().map_or(1, usize::from);
+    let threads = usable_cores();
     let (mut random, mut in_order) = (Duration::ZERO, Duration::ZERO);
     for first in (0..ROUNDS).map(|round| round * (PIECES + 1)) {
         random += timed(threads, size, &|piece, bytes| read(at_random.at(first + piece), bytes))?;

@@ -5,6 +5,7 @@
 
 use crate::position_list::PositionList;
 use crate::rewrite::{Progress, Rewrite, Samples};
+use jinx_core::cores::usable_cores;
 use jinx_core::error::{Error, Result};
 use jinx_core::interrupt;
 use jinx_core::io::{FileOps, RealOps, sidecar_path};
@@ -115,7 +116,7 @@ impl Runs {
     ) -> Result<()> {
         let options = Arc::new(run_options(options, job.samples.lines().is_some()));
         let threads = match options.threads {
-            0 => thread::available_parallelism().map_or(1, usize::from),
+            0 => usable_cores(),
             threads => threads,
         };
         let mut workers = (0..threads.min(self.bounds.len()))

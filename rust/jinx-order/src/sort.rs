@@ -7,6 +7,7 @@ use crate::number_sort::NumberKeys;
 use crate::order::Order;
 use crate::position_list::PositionList;
 use crate::stored_column::{ColumnKind, StoredColumn};
+use jinx_core::cores::usable_cores;
 use jinx_core::error::{Error, Result};
 use jinx_core::num::{to_u64, to_usize};
 use jinx_core::panics::caught;
@@ -166,7 +167,7 @@ impl Sorter {
         count: usize,
         key: &(impl Fn(usize, &mut KeyBytes) -> Result<()> + Sync),
     ) -> Result<usize> {
-        let threads = thread::available_parallelism().map_or(1, usize::from);
+        let threads = usable_cores();
         let share = count.div_ceil(threads).max(MIN_BLOCK);
         let (first, drops, keys) = (self.next, self.drops_missing, &self.keys);
         let work = |start: usize| {

@@ -5,6 +5,7 @@ use crate::permutation::{Permutation, Stream, permutation};
 use crate::request::Request;
 use crate::run::{LeftOut, Packs, Runner, WINDOWS};
 use jinx_core::Result;
+use jinx_core::cores::usable_cores;
 use jinx_core::num::{to_u64, to_usize};
 use jinx_core::panics::caught;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -65,7 +66,7 @@ fn all_runs(request: &Request, draws: &Draws, order: Option<&Permutation>) -> Re
         }
     };
     let cores = match request.threads {
-        0 => thread::available_parallelism().map_or(1, usize::from),
+        0 => usable_cores(),
         threads => threads,
     };
     let threads = to_u64(cores).min(count);

@@ -5,6 +5,7 @@ use crate::dataset::reader::Reader;
 use crate::dataset::rows::ColumnData;
 use crate::dataset::view::View;
 use crate::errors::{IntoPy, to_py};
+use jinx_core::cores::usable_cores;
 use jinx_core::num::to_u64;
 use jinx_core::{Error, Result};
 use jinx_format::fields::Measure;
@@ -129,7 +130,7 @@ impl SortKeys {
             }
             let is_scanned = sources.iter().any(|source| matches!(source, KeySource::Measured(_)));
             let most = if is_scanned { SCANNED } else { usize::MAX };
-            let threads = std::thread::available_parallelism().map_or(1, usize::from);
+            let threads = usable_cores();
             let mut there: Vec<bool> =
                 sources.iter().map(|source| matches!(source, KeySource::Stored(_))).collect();
             let mut start = 0;

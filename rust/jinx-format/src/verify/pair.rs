@@ -10,6 +10,7 @@ use crate::verify::compare::{FieldTally, OpenColumn};
 use crate::verify::layout::{SidecarLayout, check_tail};
 use crate::verify::view::check_view;
 use crate::verify::walk::{RowReport, check_row};
+use jinx_core::cores::usable_cores;
 use jinx_core::error::{Cause, Error, Result};
 use jinx_core::interrupt;
 use jinx_core::limits::Limits;
@@ -94,7 +95,7 @@ fn damage(error: Error, problems: &mut Problems) -> Result<()> {
 
 impl Pass<'_> {
     fn rows(&mut self, problems: &mut Problems, progress: &mut dyn FnMut(u64) -> Result<()>) -> Result<()> {
-        let threads = std::thread::available_parallelism().map_or(1, |count| to_u64(count.get()));
+        let threads = to_u64(usable_cores());
         let total = self.shard.len();
         let mut first = 0;
         while first < total {

@@ -14,6 +14,7 @@ use crate::write::pair::{PairBuilder, PairSummary};
 use crate::write::pair_files::AtomicPair;
 use crate::write::parallel::{EmitRow, EncodedPart, Rows, encode_rows};
 use crate::write::plain_lines::PlainLines;
+use jinx_core::cores::usable_cores;
 use jinx_core::error::{Cause, Error, Result};
 use jinx_core::io::{Contents, DirectoryAppend, DirectoryWriter, FileOps, PairWriter, RealOps, publish_on};
 use jinx_core::limits::{MAX_ROW_BYTES, MAX_SHARDS};
@@ -71,15 +72,16 @@ pub fn is_pair_name(path: &Path) -> bool {
     path.extension().is_some_and(|ext| ext == "jinx")
 }
 
-/// Options that no reader accepts are refused before anything is changed.
-fn require_readable(options: &WriteOptions) -> Result<()> {
+/// Options that no reader accepts are refused before anything is changed. Returns what [`room_for_names`] does.
+fn require_readable(options: &WriteOptions) -> Result<u64> {
     let lines = options.encode.max_row_bytes;
     if lines > MAX_ROW_BYTES {
         let what = format!("max_row_bytes is {lines}; readers accept lines of at most {MAX_ROW_BYTES}");
         return Err(Error::invalid(what));
     }
-    room_for_names(options)?;
-    Manifest::new(options.split.clone(), options.meta.clone()).to_text().map(drop)
+    let room = room_for_names(options)?;
+    Manifest::new(options.split.clone(), options.meta.clone()).to_text()?;
+    Ok(room)
 }
 
 /// `OUT.JINX` would be a directory, which nobody wants.
@@ -107,7 +109,7 @@ impl DatasetWriter {
     /// As [`DatasetWriter::create`].
     pub fn create_on(ops: Arc<dyn FileOps>, path: &Path, options: WriteOptions) -> Result<Self> {
         require_usual_suffix(path)?;
-        require_readable(&options).map_err(|error| error.in_file(path))?;
+        let room = require_readable(&options).map_err(|error| error.in_file(path))?;
         let options = Arc::new(options);
         let target = if is_pair_name(path) {
             if options.shard_bytes.is_some() {
@@ -117,7 +119,7 @@ impl DatasetWriter {
                 .in_file(path));
             }
             let files = PairWriter::begin_on(ops, path, options.overwrite, Box::new(JinxIdentity))?;
-            Target::Pair(Box::new(PairBuilder::new(path, Box::new(AtomicPair(files)), &options)?))
+            Target::Pair(Box::new(PairBuilder::with_room(path, Box::new(AtomicPair(files)), &options, room)))
         } else {
             let mut work = match &options.resume {
                 Some(resume) if resume.proceed => DirectoryWriter::resume_on(ops, path, options.overwrite)?,
@@ -197,7 +199,7 @@ impl DatasetWriter {
 
     fn new(options: Arc<WriteOptions>, target: Target) -> Result<Self> {
         let threads = match options.threads {
-            0 => std::thread::available_parallelism().map_or(1, usize::from),
+            0 => usable_cores(),
             threads => threads,
         };
         let encode = Arc::new(options.encode.clone());

@@ -52,7 +52,7 @@ pub(super) struct Division<'r> {
 }
 
 /// Makes blocks of `rows` while earlier blocks are written. Passes each block with its rows to `write`, in order. The
-/// block is `None` if `make` cannot make a block of these rows.
+/// block is `None` if `make` cannot make a block of these rows. A single block takes no thread.
 ///
 /// # Errors
 /// The first error of `make` or `write`.
@@ -62,7 +62,10 @@ pub(super) fn make_blocks(
     mut write: impl FnMut(Option<LineBlock>, &[u64]) -> Result<()>,
 ) -> Result<()> {
     let block = block.max(1);
-    let threads = threads.clamp(1, rows.len().div_ceil(block).max(1));
+    if rows.len() <= block {
+        return if rows.is_empty() { Ok(()) } else { write(caught(|| make(rows), "making lines")?, rows) };
+    }
+    let threads = threads.clamp(1, rows.len().div_ceil(block));
     std::thread::scope(|scope| {
         // Thread `i` makes the blocks `i`, `i + threads` and so on.
         let made: Vec<_> = (0..threads)

@@ -62,12 +62,16 @@ impl PairBuilder {
     /// # Errors
     /// As [`room_for_names`].
     pub fn new(path: &Path, files: Box<dyn PairFiles>, options: &Arc<WriteOptions>) -> Result<Self> {
-        let room = room_for_names(options)?;
+        Ok(Self::with_room(path, files, options, room_for_names(options)?))
+    }
+
+    /// As `new`, where the bytes that are left for names of columns are known.
+    pub fn with_room(path: &Path, files: Box<dyn PairFiles>, options: &Arc<WriteOptions>, room: u64) -> Self {
         let directory = match path.parent() {
             Some(directory) if !directory.as_os_str().is_empty() => directory.to_owned(),
             _ => PathBuf::from("."),
         };
-        Ok(Self {
+        Self {
             path: path.to_owned(),
             options: Arc::clone(options),
             lines: Vec::with_capacity(LINE_BUFFER_BYTES + (64 << 10)),
@@ -90,7 +94,7 @@ impl PairBuilder {
             values_since_lines: 0,
             main_sync: EarlySync::default(),
             arrays: None,
-        })
+        }
     }
 
     pub fn rows(&self) -> u64 {

@@ -60,6 +60,9 @@ pub(super) fn encode_rows(
         encoder.copied_bytes = 0;
         next = if threads <= 1 { count } else { FIRST_CHUNK_ROWS };
         let bytes = Chunk { rows: 0..next, first }.encode(encoder, emit, &mut write)?;
+        if next == count {
+            return Ok(());
+        }
         if encoder.copied_bytes > bytes / 10 * 9 {
             return Chunk { rows: next..count, first }.encode(encoder, emit, &mut write).map(drop);
         }

@@ -9,6 +9,7 @@ use bytes::Bytes;
 use jinx_core::codec::{self, Compressor};
 use jinx_core::error::{Error, Result};
 use jinx_core::num::to_u64;
+use std::cell::RefCell;
 use std::hash::Hasher as _;
 use std::io::{IoSlice, Write};
 use std::path::PathBuf;
@@ -134,10 +135,24 @@ impl ArraySink for Side {
 
 pub(super) fn inline_array(bytes: &[u8]) -> Result<ArrayRef> {
     let mut data = Vec::new();
-    codec::push_base64(&mut data, &Compressor::zstd(3)?.compress(bytes)?);
+    codec::push_base64(&mut data, &compressed(bytes)?);
     Ok(ArrayRef::Inline {
         data: String::from_utf8(data).map_err(|_| Error::invalid("base64 is ASCII"))?,
         length: to_u64(bytes.len()),
         x: format!("{:016x}", XxHash3_64::oneshot(bytes)),
     })
+}
+
+fn compressed(bytes: &[u8]) -> Result<Vec<u8>> {
+    thread_local! {
+        /// To make one takes longer than to compress a small array: zstd asks the processor what it can.
+        static KEPT: RefCell<Option<Compressor>> = const { RefCell::new(None) };
+    }
+    let mut compressor = match KEPT.take() {
+        Some(kept) => kept,
+        None => Compressor::zstd(3)?,
+    };
+    let out = compressor.compress(bytes)?;
+    KEPT.set(Some(compressor));
+    Ok(out)
 }

@@ -6,6 +6,7 @@ use crate::encodings::python_json::dumps;
 use crate::hash::{Hasher, Hashers};
 use crate::index::INDEX_NAME;
 use crate::write::compress::Packer;
+use jinx_core::cores::usable_cores;
 use jinx_core::error::{Error, Result};
 use jinx_core::io::{Contents, DirectoryWriter, FileOps, RealOps};
 use jinx_core::num::{to_u64, to_usize};
@@ -247,7 +248,7 @@ impl Writer {
         // Copying bytes is not worth a thread; compressing and hashing is.
         let is_heavy = matches!(self.compression, Compression::File(_)) || !self.settings.hashes.is_empty();
         let threads = match self.settings.threads {
-            0 => std::thread::available_parallelism().map_or(1, usize::from),
+            0 => usable_cores(),
             threads => threads.min(64),
         };
         if !is_heavy || threads == 1 {

@@ -3,12 +3,14 @@
 use crate::dataset::rows::ColumnData;
 use crate::dataset::view::View;
 use crate::errors::{IntoPy, to_py};
-use jinx_core::panics::error_of;
+use jinx_core::cores::usable_cores;
+use jinx_core::panics::{caught, error_of};
 use jinx_core::{Error, Result};
 use jinx_format::fields::{self, Measure};
 use jinx_format::read::columns::ColumnKind;
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyList};
+use std::ops::Range;
 
 /// dtype, data, validity bitmap and string offsets. The caller owns the data and may change them.
 pub type ColumnParts<'py> =
@@ -16,6 +18,8 @@ pub type ColumnParts<'py> =
 
 /// A thread measures this many samples before it checks whether another thread failed.
 const SAMPLES_PER_THREAD: usize = 4096;
+/// Starting a thread takes about as long as measuring so many small samples.
+const MIN_SAMPLES_PER_THREAD: usize = 16;
 
 pub fn kind_of(kind: &str) -> PyResult<ColumnKind> {
     match kind {
@@ -57,7 +61,7 @@ pub fn scan<'py>(
     let path: Vec<&str> = path.iter().map(String::as_str).collect();
     let count = view.count();
     let mut measured: Vec<Option<Measure>> = Vec::with_capacity(count);
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let threads = usable_cores();
     let mut start = 0;
     while start < count {
         let end = count.min(start + threads * SAMPLES_PER_THREAD);
@@ -78,22 +82,26 @@ pub fn scan<'py>(
 /// The same as `Rows::measure`.
 pub fn measure_block(
     view: &View,
-    range: std::ops::Range<usize>,
+    range: Range<usize>,
     path: &[&str],
     kind: ColumnKind,
     threads: usize,
 ) -> Result<Vec<Option<Measure>>> {
-    let share = range.len().div_ceil(threads).max(1);
+    let measure = |share: Range<usize>| {
+        let mut positions = share.map(|i| view.position(i));
+        view.rows.measure(&mut positions, path, kind)
+    };
+    let share = range.len().div_ceil(threads).max(MIN_SAMPLES_PER_THREAD);
+    if range.len() <= share {
+        return caught(|| measure(range), "reading");
+    }
     let parts: Vec<Result<Vec<Option<Measure>>>> = std::thread::scope(|scope| {
         let workers: Vec<_> = range
             .clone()
             .step_by(share)
             .map(|start| {
                 let end = range.end.min(start + share);
-                scope.spawn(move || {
-                    let mut positions = (start..end).map(|i| view.position(i));
-                    view.rows.measure(&mut positions, path, kind)
-                })
+                scope.spawn(move || measure(start..end))
             })
             .collect();
         workers

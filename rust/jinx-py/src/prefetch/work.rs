@@ -1,6 +1,7 @@
 //! Tasks that any thread may run before their results are needed, and the threads that run them.
 
 use crossbeam_channel::{Receiver, Sender, unbounded};
+use jinx_core::cores::usable_cores;
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::thread;
 use std::time::Duration;
@@ -10,11 +11,9 @@ const MAX_THREADS: usize = 3;
 /// Pause between two checks of a task that another thread is running.
 const WAIT: Duration = Duration::from_micros(50);
 
-/// The number of threads to start. Cached, because asking the system takes as long as reading ten images.
+/// The number of threads to start.
 pub fn helpers() -> usize {
-    static HELPERS: OnceLock<usize> = OnceLock::new();
-    *HELPERS
-        .get_or_init(|| thread::available_parallelism().map_or(0, |cores| (cores.get() - 1).min(MAX_THREADS)))
+    (usable_cores() - 1).min(MAX_THREADS)
 }
 
 /// A task. The thread that needs the result runs the task, waits for it, or finds it done.

@@ -1,0 +1,21 @@
+//! How many threads share the work of one call.
+
+use std::env;
+use std::num::NonZeroUsize;
+use std::sync::OnceLock;
+use std::thread;
+
+/// With this variable, people bound the threads of libraries in Rust: in a process of which a machine runs many.
+const MOST_THREADS: &str = "RAYON_NUM_THREADS";
+
+/// The number of cores that this process may use, and no more than the variable `RAYON_NUM_THREADS` says.
+///
+/// It is found once, because asking the system takes as long as reading ten images.
+pub fn usable_cores() -> usize {
+    static CORES: OnceLock<usize> = OnceLock::new();
+    *CORES.get_or_init(|| {
+        let cores = thread::available_parallelism().map_or(1, usize::from);
+        let most = env::var(MOST_THREADS).ok().and_then(|text| text.parse::<NonZeroUsize>().ok());
+        most.map_or(cores, |most| cores.min(most.get()))
+    })
+}
