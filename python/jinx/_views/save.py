@@ -31,10 +31,18 @@ def save(
         )
     if not overwrite:
         refuse_existing(target)
-    roots, positions, own = dataset._roots()
+    roots = dataset._roots()[0]
     if any(root.kind == "memory" for root in roots):
         raise ValueError("there is no file beneath this view; write its samples with jinx.Writer")
     refuse_input(target, [path for root in roots for path in root.paths])
+    return write(dataset, target, overwrite=overwrite, meta=meta)
+
+
+def write(
+    dataset: Reader, target: str, *, overwrite: bool = False, meta: Mapping[str, Any] | None = None
+) -> WriteResult:
+    """As `save`, for a view of files and without functions, to a path that is known to be none of these files."""
+    roots, positions, own = dataset._roots()
     options = dataset._options
     bases = [base for root in roots for base in bases_of(root, target, options)]
     if not bases:  # all files are empty; a view has at least one base

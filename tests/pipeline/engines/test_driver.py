@@ -188,6 +188,20 @@ def test_receipts_are_on_the_disk_before_they_are_told(run, monkeypatch):
     assert order[order.index("told") - 1] == "sync"
 
 
+def test_many_small_blocks_share_a_sync(run, monkeypatch):
+    order, synced = [], []
+    sync = Ledger.sync
+    monkeypatch.setattr(Ledger, "sync", lambda self: (synced.append(len(order)), sync(self))[1])
+    told = Observer(lambda kind, facts: order.append(facts["block"]) if kind == "block" else None)
+    begun = time.monotonic()
+    run(Scripted(ready_when_started), 300, observer=told)
+    seconds = time.monotonic() - begun
+    assert order == sorted(order)
+    assert len(order) == 300
+    # One for each tenth of a second, and those at both ends.
+    assert len(set(synced)) <= seconds / 0.1 + 3
+
+
 def test_workers_that_never_become_ready_stop_the_run(run):
     def script(workers, news):
         return [Died(workers.started[-1], Cause.DIED, "ended with code 1")]

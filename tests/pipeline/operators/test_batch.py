@@ -137,6 +137,14 @@ def test_shared_values_follow_the_samples_and_end_with_a_change():
     assert batch.shared("words", words) == [["x"], ["y"], ["z"]]
 
 
+def test_a_mask_of_all_samples_copies_nothing():
+    batch = jp.Batch([{"text": "a b"}, {"text": "c"}])
+    assert batch.take([True, True]) is batch
+    assert [sample["text"] for sample in batch.take([False, True]).samples()] == ["c"]
+    empty = batch.take([False, False])
+    assert len(empty.take([])) == 0
+
+
 def test_changed_and_removed_columns():
     batch = jp.Batch([{"a": 1, "b": 2}, {"a": 3}]).with_columns({"a": [REMOVED, REMOVED], "c": [REMOVED, 5]})
     assert batch.to_samples() == [{"b": 2}, {"c": 5}]

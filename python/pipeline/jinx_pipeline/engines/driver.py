@@ -27,6 +27,8 @@ _START_AGAIN_SECONDS, _MOST_START_AGAIN_SECONDS = 0.1, 30.0
 # After this long without a worker of a pool, others that have nothing to do make room for it, one a second. Loading
 # large libraries takes less.
 _STARVED_SECONDS, _MAKE_ROOM_SECONDS = 30.0, 1.0
+# What is committed is put on the disk, and told, no more often than this.
+_TELL_SECONDS = 0.1
 # After this long without news, people are told what is waited for.
 _QUIET_SECONDS = 60.0
 
@@ -135,6 +137,7 @@ class Driver:
         self._start_again_at = self._made_room_at = 0.0
         # Blocks that are committed, and are told when the journal is on the disk.
         self._untold: list[dict[str, Any]] = []
+        self._tell_at = 0.0
         self._last_news = time.monotonic()
         self._bad = len(ledger.bad_rows())
 
@@ -156,7 +159,8 @@ class Driver:
                 self._hand_out()
                 self._make_room()
                 # While workers have new tasks already.
-                self._tell()
+                if time.monotonic() >= self._tell_at:
+                    self._tell()
                 self._listen()
                 self._observer.tick()
         finally:
@@ -165,9 +169,13 @@ class Driver:
     def _listen(self) -> None:
         """Wait for news, and handle them."""
         wake = self._scheduler.next_time()
-        patience = _TICK_SECONDS if wake is None else min(wake - time.monotonic(), _TICK_SECONDS)
+        now = time.monotonic()
+        patience = _TICK_SECONDS if wake is None else min(wake - now, _TICK_SECONDS)
         # What could begin already waits for a worker.
-        news = self._crew.workers.events(patience if patience > 0 else _TICK_SECONDS)
+        patience = patience if patience > 0 else _TICK_SECONDS
+        if self._untold:
+            patience = min(patience, max(self._tell_at - now, 0.0))
+        news = self._crew.workers.events(patience)
         self._tell_what_is_waited_for(bool(news))
         for event in news:
             # Its worker may have been ended because of an event that came together with this one.
@@ -177,6 +185,8 @@ class Driver:
     def _tell(self) -> None:
         """Put what was committed on the disk, and tell of it."""
         untold, self._untold = self._untold, []
+        if untold:
+            self._tell_at = time.monotonic() + _TELL_SECONDS
         self._ledger.sync()
         for facts in untold:
             self._observer.event("share" if self._segment.is_look else "block", facts)

@@ -104,14 +104,21 @@ class _OnRay:
         return replace(self, declared=declared)
 
     def workers(self, work_dir: WorkDir, paths: tuple[str, ...], modules: list[str]) -> Workers:
-        del modules  # its workers run what else is installed there
         files = self.options.custom_operators
         # Only the storage knows what is a URL and what is a path.
         read = [str(Path(one).absolute()) for one in (*paths, *files) if "://" not in one]
         check = node_check(work_dir.path, read)
         needs = self._needs()
         self.cluster.check_nodes(check, needs.values())
-        return RayWorkers(self.cluster, check, work_dir.parts, needs, threads=self.options.threads, files=files)
+        return RayWorkers(
+            self.cluster,
+            check,
+            work_dir.parts,
+            needs,
+            threads=self.options.threads,
+            files=files,
+            spare_pandas=is_spared(modules),
+        )
 
     def _needs(self) -> dict[str, dict[str, float]]:
         return needs_by_pool(self.options, self.declared)

@@ -8,6 +8,7 @@ import numpy as np
 
 import jinx
 from jinx._results import WriteResult
+from jinx._views.save import write as write_view
 from jinx_pipeline.operators.batch import REMOVED, STATS, Batch
 from jinx_pipeline.plan.source import ID, ROW, OpenSource
 from jinx_pipeline.plan.stage import Stage
@@ -75,7 +76,8 @@ class Output:
         view = base.select(rows)
         if dropped:
             view = view.drop_columns(dropped)
-        return view.with_columns(own).save(path, overwrite=True)
+        # No name of a part is that of an input.
+        return write_view(view.with_columns(own), str(path), overwrite=True)
 
     def _made(self, batch: Batch) -> Iterable[Mapping[str, Any]]:
         """Samples that are not rows of the dataset."""

@@ -24,9 +24,19 @@ class RayActor:
         threads: Threads that kernels use.
         sees_gpus: Whether libraries may see a GPU.
         files: Python files with operators.
+        spare_pandas: See `pandas_import.spare`.
     """
 
-    def __init__(self, folder: str, path: list[str], *, threads: int, sees_gpus: bool, files: tuple[str, ...]) -> None:
+    def __init__(
+        self,
+        folder: str,
+        path: list[str],
+        *,
+        threads: int,
+        sees_gpus: bool,
+        files: tuple[str, ...],
+        spare_pandas: bool,
+    ) -> None:
         # Before anything is imported that reads them.
         os.environ["RAYON_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"] = str(threads)
         if not sees_gpus:
@@ -35,6 +45,7 @@ class RayActor:
             os.chdir(folder)
         sys.path.extend(one for one in path if one not in sys.path)
         self._files = files
+        self._spare_pandas = spare_pandas
         self._runner: Any = None
 
     def hello(self, check: Check) -> tuple[Any, ...]:
@@ -55,9 +66,12 @@ class RayActor:
 
     def _prepared(self) -> str | None:
         """Load the files; returns what is wrong with one."""
+        from jinx_pipeline.engines.pandas_import import spare
         from jinx_pipeline.engines.task_runner import TaskRunner
 
         if self._runner is None:
+            if self._spare_pandas:
+                spare()
             runner = TaskRunner()
             answer = runner.load_files(self._files)
             if answer is not None:

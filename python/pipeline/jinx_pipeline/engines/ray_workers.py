@@ -74,6 +74,7 @@ class RayWorkers:
         needs: Resources of one worker by pool, with Ray's names.
         threads: Threads that one worker's kernels use.
         files: Python files with operators that the workers are to load.
+        spare_pandas: See `pandas_import.spare`.
     """
 
     def __init__(
@@ -85,6 +86,7 @@ class RayWorkers:
         *,
         threads: int = 1,
         files: tuple[str, ...] = (),
+        spare_pandas: bool = False,
     ) -> None:
         self.may_lack_room = True
         self._cluster = cluster
@@ -96,6 +98,7 @@ class RayWorkers:
         self._needs = needs
         self._threads = threads
         self._files = files
+        self._spare_pandas = spare_pandas
         self._ray.cloudpickle.register_pickle_by_value(ray_actor)
         # One class for all, so that Ray sends its code once.
         self._actor_class = self._ray.remote(max_restarts=0, max_task_retries=0)(ray_actor.RayActor)
@@ -131,7 +134,8 @@ class RayWorkers:
         if avoided:
             options["label_selector"] = {_NODE_LABEL: f"!in({','.join(sorted(avoided))})"}
         path = [one for one in sys.path if one]
-        more = {"threads": self._threads, "sees_gpus": pool == "gpu", "files": self._files}
+        more = {"threads": self._threads, "sees_gpus": pool == "gpu"}
+        more |= {"files": self._files, "spare_pandas": self._spare_pandas}
         handle = self._actor_class.options(**options).remote(str(Path.cwd()), path, **more)
         return _Actor(name, pool, handle, handle.hello.remote(self._check), avoided, time.monotonic())
 

@@ -1,5 +1,6 @@
 """What a worker of any engine does with a task; how it answers is up to the engine."""
 
+import gc
 import os
 import traceback
 from collections.abc import Callable
@@ -53,6 +54,8 @@ class TaskRunner:
             self._stages[key] = cloudpickle.loads(pickled)  # made by the driver that started us
         except Exception as error:  # noqa: BLE001 - it is reported
             return _fatal(-1, error)
+        # What was imported stays, so the collector need not go through it again and again.
+        gc.freeze()
         return None
 
     def run(self, key: str, source: Any, task: Any, attempt: int, path: str) -> Answer:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Final, Self, final
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from jinx_pipeline.operators.source import Source, source_of
 from jinx_pipeline.sample.media import MediaList
@@ -170,6 +169,8 @@ class Batch:
         """
         plain, steps = self._plain_text(), self.roles.steps("text")
         if plain is not None and len(steps) == 1 and len(edited) == len(self):
+            import pyarrow.compute as pc  # takes longer than all else that a worker imports of Arrow
+
             given = edited if isinstance(edited, pa.Array) else pa.array(edited, plain.type)
             # An attribute that pyarrow makes when it is imported.
             whole = pc.coalesce(given.cast(plain.type), plain)  # pyright: ignore[reportAttributeAccessIssue]
@@ -242,6 +243,8 @@ class Batch:
         if chosen.dtype == np.bool_:
             if len(chosen) != len(self):
                 raise ValueError(f"a mask of {len(chosen)} elements for {len(self)} samples")
+            if chosen.all():
+                return self
             chosen = np.flatnonzero(chosen)
         chosen = chosen.astype(np.int64, copy=False)
         made = self._like(self.positions[chosen])

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from jinx_pipeline.operators.batch import Batch
 from jinx_pipeline.operators.context import Context
@@ -58,6 +57,8 @@ def any_or_all_of(
         bounds: The least and the largest value of each statistic, both included.
         any_or_all: One medium, or each.
     """
+    import pyarrow.compute as pc
+
     lists = next(iter(stats.values()))
     masks = [inside(stats[name].flatten(), low, high) for name, (low, high) in bounds.items()]
     lengths = np.asarray(pc.fill_null(lists.value_lengths(), 0), dtype=np.int64)
