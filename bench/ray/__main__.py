@@ -77,6 +77,7 @@ def rounds(place: Path, seconds: float, most: int) -> list[dict[str, Any]]:
         begun = time.monotonic()
         with tempfile.TemporaryDirectory(dir=place, ignore_cleanup_errors=True) as folder:
             record = measured(name, contestant, Path(folder))
+        os.sync()  # the disk must not be busy with what this run has left when the next one begins
         lasted[name, contestant] = time.monotonic() - begun
         records.append({"experiment": name, "contestant": contestant, "round": number, **record})
         print(json.dumps({key: value for key, value in records[-1].items() if key != "times"}), flush=True)

@@ -36,6 +36,7 @@ def nodes(
     made: list[Any] = []
     try:
         ray.init(address=cluster.address, log_to_driver=False, logging_level="error")
+        ray.put(None)  # with the first value, Ray imports what it serializes with
         # Not before: this process would be connected to one of those that die.
         made += [cluster.add_node(num_cpus=1, object_store_memory=STORE) for _ in range(count)]
         _wait_until_started()

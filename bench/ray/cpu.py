@@ -8,6 +8,7 @@ import sys
 import time
 from contextlib import suppress
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from bench import environments
@@ -17,6 +18,8 @@ from bench.pipeline.text import RECIPE, source
 # So many that the start of Ray, which differs by seconds from run to run, is small next to them.
 DOCUMENTS = 120_000
 ACTORS = 4
+# A machine that becomes slower or faster meanwhile does so for both engines.
+_ORDER = ("start", "local", "ray", "local", "start")
 _STORE = 100_000_000
 _LOOK_SECONDS = 0.05
 _END_SECONDS = 20.0
@@ -30,8 +33,10 @@ def engines_compared(contestant: str, place: Path) -> dict[str, Any]:
     folder = environments.cache() / "pipeline"
     folder.mkdir(parents=True, exist_ok=True)
     data = source(folder, DOCUMENTS)
-    found = {name: cpu_seconds(name, data, place / name) for name in ("start", "local", "ray")}
-    return {"documents": DOCUMENTS, **{f"{name}_cpu": round(value, 2) for name, value in found.items()}}
+    found: dict[str, list[float]] = {}
+    for name in _ORDER:
+        found.setdefault(name, []).append(cpu_seconds(name, data, place / name))
+    return {"documents": DOCUMENTS, **{f"{name}_cpu": round(fmean(each), 2) for name, each in found.items()}}
 
 
 def cpu_seconds(engine: str, data: Path, out: Path) -> float:
@@ -51,7 +56,9 @@ def cpu_seconds(engine: str, data: Path, out: Path) -> float:
         time.sleep(_LOOK_SECONDS)
     if child.returncode:
         raise RuntimeError(f"{engine}: ended with {child.returncode}")
-    shutil.rmtree(out, ignore_errors=True)
+    # The next run of this engine must find nothing that it could resume.
+    for left in (out, out.with_name(f"{out.name}.work")):
+        shutil.rmtree(left, ignore_errors=True)
     return sum(used.values())
 
 

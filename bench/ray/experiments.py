@@ -29,6 +29,7 @@ from bench.ray.work import BLOCK_ROWS, Work, WorkOfActor, unchanged
 Record = dict[str, Any]
 BLOCK_SECONDS = 0.25
 LIMIT = 60.0
+SMALL_BLOCKS = 3000
 
 
 class Delivered:
@@ -305,15 +306,21 @@ def duplicates(contestant: str, place: Path) -> Record:
 
 
 def small_blocks(contestant: str, place: Path) -> Record:
-    """Blocks of one row, with nothing to do: what the scheduler, the parts and the journal cost."""
+    """Blocks of one row: empty ones for the scheduler, Ray and the journal, and others for a part and its syncs too."""
     del contestant
-    make_rows(place / "in.jinx", 3000)
+    make_rows(place / "in.jinx", SMALL_BLOCKS)
     with nodes(0, head_cpus=4, ray_data=False):
-        flow = jp.Dataset.load(place / "in.jinx").process([jp.create("text_length_filter", min_len=1)])
-        flow.export(place / "out.jinx", work_dir=str(place / "out.work"), engine=jp.Ray(workers=4), block_rows=1)
+        empty = _blocks_per_second(place / "empty", min_len=10**6)
+        return {"empty_blocks_per_second": empty, "blocks_per_second": _blocks_per_second(place / "full", min_len=1)}
+
+
+def _blocks_per_second(place: Path, *, min_len: int) -> float:
+    flow = jp.Dataset.load(place.parent / "in.jinx").process([jp.create("text_length_filter", min_len=min_len)])
+    more = {"engine": jp.Ray(workers=4), "block_rows": 1}
+    flow.export(place / "out.jinx", work_dir=str(place / "out.work"), **more)
     times = sorted(one["time"] for one in events(place) if one["kind"] == "block")
-    rest = times[500:]  # by then all workers have started
-    return {"blocks_per_second": (len(rest) - 1) / (rest[-1] - rest[0])}
+    rest = times[SMALL_BLOCKS // 6 :]  # by then all workers have started
+    return (len(rest) - 1) / (rest[-1] - rest[0])
 
 
 EXPERIMENTS: dict[str, tuple[Callable[[str, Path], Record], tuple[str, ...]]] = {

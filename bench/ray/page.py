@@ -9,7 +9,7 @@ from bench.about import about_run
 from bench.ray import OURS, RAY_DATA
 from bench.ray.blobs import SIZE
 from bench.ray.cpu import ACTORS, DOCUMENTS
-from bench.ray.experiments import BLOCK_SECONDS, EXPERIMENTS
+from bench.ray.experiments import BLOCK_SECONDS, EXPERIMENTS, SMALL_BLOCKS
 from bench.ray.work import BLOCK_ROWS
 
 Record = dict[str, Any]
@@ -79,7 +79,11 @@ TARGETS = (
     Target("starve", "G11: until a recipe that cannot run is refused, s", lambda one: one["refused"], 5),
     Target("starve", "G11: longest time without a block, s", lambda one: one["stall"], 60),
     Target(
-        "small blocks", "G12: empty blocks/s with 4 workers", lambda one: one["blocks_per_second"], 300, at_least=True
+        "small blocks",
+        "G12: empty blocks/s with 4 workers",
+        lambda one: one["empty_blocks_per_second"],
+        300,
+        at_least=True,
     ),
     Target("both engines", "CPU on Ray beyond its start, over the local engine", _beyond_start, 1.15),
 )
@@ -109,14 +113,16 @@ _EXPERIMENTS = {
     "shuffled blobs": "The same with 400 blobs in a random order, with 100 MB for Ray's object store. With references, "
     "a column of Ray Data holds where the blobs are.",
     "both engines": f"The seven operators of [the pipeline page](pipeline.md) on {DOCUMENTS:,} documents: CPU seconds "
-    f"of all processes, with {ACTORS} workers on either engine. Ray's start is a cluster and {ACTORS} actors that do "
-    "nothing.",
+    f"of all processes, with {ACTORS} workers on either engine. Each run on Ray lies between two local ones, and those "
+    f"between two of Ray's start alone, which is a cluster and {ACTORS} actors that do nothing; means of the two.",
     "deadly row": "One of 640 rows kills the process that touches it.",
     "driver dies": "The driver is killed at half of 100 blocks, and the same command is given again. Ray Data runs "
     "without its checkpoints, which are in beta.",
     "duplicates": "MinHash deduplication of 1,000 different texts; a worker is killed. All texts must remain. "
     "Data-Juicer: `ray_bts_minhash_deduplicator`; the worker dies after it has told its bands.",
-    "small blocks": "Blocks of one row, with nothing to do; the first 500 of 3,000 are not counted.",
+    "small blocks": f"{SMALL_BLOCKS:,} blocks of one row, which a filter drops, so that they cost what the "
+    "scheduler, Ray and the journal cost; then the same blocks with rows that stay, each of them a part with two syncs "
+    "of the disk. The first sixth is not counted.",
 }
 
 
@@ -188,7 +194,8 @@ _SHOWN: tuple[tuple[str, Callable[[Record], str]], ...] = (
     ("program_mb", lambda one: f"{one['program_mb']:,} MB of memory, and {one['ray_mb']:,} of Ray's own processes"),
     ("spilled_mb", lambda one: f"{one['spilled_mb']:,} MB spilled"),
     ("message_bytes", lambda one: f"{one['message_bytes']:.0f} B of messages for a sample"),
-    ("blocks_per_second", lambda one: f"{one['blocks_per_second']:.0f} blocks/s"),
+    ("empty_blocks_per_second", lambda one: f"{one['empty_blocks_per_second']:.0f} empty blocks/s"),
+    ("blocks_per_second", lambda one: f"{one['blocks_per_second']:.0f} blocks/s with a part each"),
     ("until_work", lambda one: f"work on a new node after {one['until_work']:.1f} s"),
     ("refused", lambda one: f"64 CPUs refused after {one['refused']:.2f} s"),
     ("lost", lambda one: f"{one['lost']:,} rows lost"),
