@@ -25,7 +25,7 @@ from bench.ray.experiments import EXPERIMENTS
 from bench.ray.page import TARGETS, page, picture
 from jinx import _core
 
-_RUN_SECONDS = 120
+_RUN_SECONDS = 300
 
 
 def measured(name: str, contestant: str, folder: Path) -> dict[str, Any]:

@@ -113,8 +113,8 @@ _EXPERIMENTS = {
     "shuffled blobs": "The same with 400 blobs in a random order, with 100 MB for Ray's object store. With references, "
     "a column of Ray Data holds where the blobs are.",
     "both engines": f"The seven operators of [the pipeline page](pipeline.md) on {DOCUMENTS:,} documents: CPU seconds "
-    f"of all processes, with {ACTORS} workers on either engine. Each run on Ray lies between two local ones, and those "
-    f"between two of Ray's start alone, which is a cluster and {ACTORS} actors that do nothing; means of the two.",
+    f"of all processes, with {ACTORS} workers on either engine. Ray's start is a cluster and {ACTORS} actors that do "
+    "nothing. Two runs of each, the second ones in the opposite order; what is shown are their means.",
     "deadly row": "One of 640 rows kills the process that touches it.",
     "driver dies": "The driver is killed at half of 100 blocks, and the same command is given again. Ray Data runs "
     "without its checkpoints, which are in beta.",
