@@ -128,7 +128,7 @@ def test_on_ray_nothing_is_probed_after_the_last_filter_that_could_be_moved(data
 
 
 def test_the_probe_for_ray_takes_no_more_memory_than_is_free_here(monkeypatch):
-    monkeypatch.setattr(probing, "_free_memory", lambda: 1000 * MB)
+    monkeypatch.setattr(probing, "free_memory", lambda: 1000 * MB)
     assert probing._memory(Options(engine="ray")) == 900 * MB
     assert probing._memory(Options(engine="ray", memory="20GB")) == 900 * MB
     assert probing._memory(Options(engine="ray", memory="300MB")) == 300 * MB
@@ -136,7 +136,7 @@ def test_the_probe_for_ray_takes_no_more_memory_than_is_free_here(monkeypatch):
 
 
 def test_free_memory_is_some_of_this_machine():
-    assert 0 < probing._free_memory() < 10**15
+    assert 0 < probing.free_memory() < 10**15
 
 
 def test_a_short_input_and_code_of_a_script_are_not_probed(data, monkeypatch):
@@ -161,7 +161,7 @@ def test_batches_and_workers_fit_into_memory(monkeypatch):
     assert measured_bytes(what, found) == 632 * MB
     monkeypatch.setattr(engine, "usable_cores", lambda: 16)
     monkeypatch.setattr(engine, "visible_gpus", list)
-    monkeypatch.setattr("jinx_pipeline.engines.local.usable_memory", lambda: 4000 * MB)
+    monkeypatch.setattr("jinx_pipeline.engines.memory.usable_memory", lambda: 4000 * MB)
     for options, cores, memory in (
         (Options(), 5, 720 * MB),
         (Options(workers=16), 16, 225 * MB),

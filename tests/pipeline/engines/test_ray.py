@@ -105,9 +105,21 @@ def test_a_row_that_kills_its_actor_is_the_only_one_lost(data, options, tmp_path
     with pytest.warns(jp.BadRowsWarning):
         result = flow.export(tmp_path / "out", engine=jp.Ray(workers=2), **{**options, "block_rows": 200})
     (bad,) = result.bad_rows
-    assert bad.row == 123
+    assert (bad.row, bad.operator) == (123, "fragile_mapper")
     assert bad.error.startswith("the worker died: ")
     assert [one["n"] for one in rows_of(tmp_path / "out")] == [n for n in range(400) if n != 123]
+    assert not list((tmp_path / "out.work" / "parts").glob("*.last-words"))
+
+
+def test_an_actor_above_its_memory_limit_costs_one_row(data, options, tmp_path):
+    flow = Dataset.load(data).process(jp.create("hungry_mapper", rows=[7], megabytes=600))
+    more = {**options, "block_rows": 200, "memory": "400MB"}
+    with pytest.warns(jp.BadRowsWarning):
+        result = flow.export(tmp_path / "out", engine=jp.Ray(workers=1), **more)
+    (bad,) = result.bad_rows
+    assert (bad.row, bad.operator) == (7, "hungry_mapper")
+    assert bad.error == "the worker exceeded its memory limit: killed: it used more than 400,000,000 bytes of memory"
+    assert result.rows_out == 399
 
 
 def test_more_workers_than_the_cluster_holds_wait_and_hold_nothing_up(data, options, calm, tmp_path):
@@ -184,6 +196,15 @@ def test_a_node_that_was_not_reachable_is_avoided_until_it_answers(workers):
     assert workers._actors[second].avoided == {node}
     assert news_of(workers) == [Ready(second)]
     assert not workers._avoided()
+
+
+def test_a_worker_that_ray_kills_because_its_node_is_short_of_memory(workers):
+    first = workers.start("cpu")
+    assert news_of(workers) == [Ready(first)]
+    actor = workers._actors[first]
+    workers._end(actor)
+    event = workers._without_answer(actor, ray.exceptions.OutOfMemoryError("1 worker was killed"))
+    assert event == Died(first, Cause.NODE_MEMORY, "1 worker was killed")
 
 
 def news_of(workers):

@@ -131,7 +131,7 @@ def simulate(seed: int) -> Outcome:  # noqa: C901, PLR0912, PLR0915 - one loop o
             row = rows_of(lease)[0]
             blamed[task.stage, task.block, row] = blamed.get((task.stage, task.block, row), 0) + 1
         outcome.deaths += kind != "node"
-        cause = Cause.NODE if kind == "node" else dice.choice((Cause.DIED, Cause.FAILED))
+        cause = Cause.NODE if kind == "node" else dice.choice((Cause.DIED, Cause.FAILED, Cause.NODE_MEMORY))
         for given_up in scheduler.lost(lease.attempt, cause, now):
             one = given_up.task
             row = inputs[one.stage, one.block][one.first]

@@ -93,6 +93,35 @@ def test_a_death_by_memory_halves_the_batches_once():
     assert (lease.task.rows, lease.task.batch_share) == (25, 2)
 
 
+def test_a_node_short_of_memory_is_waited_for_and_counts_only_when_it_stays_so():
+    scheduler = Scheduler([2])
+    now, delays = 0.0, []
+    for share in (1, 2, 2, 2, 2, 2):
+        lease = take(scheduler, now=now)
+        assert (lease.task.rows, lease.task.batch_share) == (2, share)
+        assert scheduler.lost(lease.attempt, Cause.NODE_MEMORY, now) == []
+        delays.append(scheduler.next_time() - now)
+        now = scheduler.next_time()
+    assert delays == pytest.approx([0.5, 1.0, 2.0, 4.0, 8.0, 16.0])
+    for _ in range(2):
+        scheduler.lost(take(scheduler, now=now).attempt, Cause.NODE_MEMORY, now)
+    assert take(scheduler, now=now).task.rows == 1  # divided, like any task that fails
+
+
+def test_the_last_try_of_a_row_is_known_as_such():
+    scheduler = Scheduler([2])
+    for is_last in (False, False):
+        lease = take(scheduler)
+        assert (lease.task.rows, lease.is_last_try) == (2, is_last)
+        scheduler.lost(lease.attempt, Cause.DIED, 0.0)
+    for is_last in (False, True):
+        lease = take(scheduler)
+        assert (lease.task.rows, lease.task.first, lease.is_last_try) == (1, 0, is_last)
+        given_up = scheduler.lost(lease.attempt, Cause.DIED, 0.0)
+    assert [one.task.first for one in given_up] == [0]
+    assert not take(scheduler).is_last_try
+
+
 def test_a_throttled_task_waits_as_long_as_asked_and_gets_no_strike():
     scheduler = Scheduler([1])
     for turn in range(5):

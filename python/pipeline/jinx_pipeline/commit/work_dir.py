@@ -161,6 +161,11 @@ def signatures_path(part: Path) -> Path:
     return part.with_name(part.name + SIGNATURES)
 
 
+def last_words_path(part: Path) -> Path:
+    """Where a worker says what it was busy with when it died."""
+    return part.with_name(f"{part.name}.last-words")
+
+
 def remove_part(path: Path) -> None:
     """Remove a part in any of its forms: a directory, or a file with its sidecar."""
     if path.is_dir():

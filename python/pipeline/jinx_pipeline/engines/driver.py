@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from jinx_pipeline.commit.ledger import BadRow, Ledger
-from jinx_pipeline.commit.work_dir import WorkDir, remove_part, signatures_path
+from jinx_pipeline.commit.work_dir import WorkDir, last_words_path, remove_part, signatures_path
 from jinx_pipeline.engines.crew import Crew
 from jinx_pipeline.engines.workers import Died, Event, Failed, Finished, Hopeless, Ready, Request
 from jinx_pipeline.plan.source import OpenSource, Source
@@ -252,7 +252,7 @@ class Driver:
             task = replace(task, first=first)
         else:
             source = self._output_of(task.stage - 1, task.block)
-        return Request(self._key(task.stage), source, task, lease.attempt, str(path))
+        return Request(self._key(task.stage), source, task, lease.attempt, str(path), lease.is_last_try)
 
     def _output_of(self, stage: int, block: int) -> Source:
         """What a stage has made of a block."""
@@ -305,7 +305,7 @@ class Driver:
         self._observer.event("died", {"worker": event.worker, "cause": event.cause.value, "what": event.what})
         if lease is not None:
             self._lost(lease.attempt, event.cause, 0.0, what=event.what, operator=event.operator)
-        elif was_starting and event.cause is not Cause.NODE:
+        elif was_starting and event.cause not in {Cause.NODE, Cause.NODE_MEMORY}:
             self._failed_to_start(pool, event.what)
 
     def _failed_to_start(self, pool: str, what: str) -> None:
@@ -363,4 +363,5 @@ class Driver:
 def _discard(path: str) -> None:
     """Remove what an attempt has written."""
     remove_part(Path(path))
-    signatures_path(Path(path)).unlink(missing_ok=True)
+    for made in (signatures_path(Path(path)), last_words_path(Path(path))):
+        made.unlink(missing_ok=True)

@@ -8,7 +8,8 @@ from typing import Protocol
 
 from jinx._sizes import parse_size
 from jinx_pipeline.commit.work_dir import WorkDir
-from jinx_pipeline.engines.local import LocalWorkers, memory_share, usable_cores, visible_gpus
+from jinx_pipeline.engines.local import LocalWorkers, usable_cores, visible_gpus
+from jinx_pipeline.engines.memory import memory_share
 from jinx_pipeline.engines.pandas_import import is_spared
 from jinx_pipeline.engines.ray_check import node_check
 from jinx_pipeline.engines.ray_cluster import Cluster, connected
@@ -65,7 +66,7 @@ class _Local:
         if self.options.workers is not None:
             return {"cpu": self.options.workers, "gpu": gpus}
         cores, total = usable_cores(), memory_share(self.options, 1)
-        if self.worker_bytes and total is not None and self.options.memory is None:
+        if self.worker_bytes and self.options.memory is None:
             cores = max(min(cores, total // self.worker_bytes - gpus), 1)
         return {"cpu": cores, "gpu": gpus}
 
@@ -118,6 +119,7 @@ class _OnRay:
             threads=self.options.threads,
             files=files,
             spare_pandas=is_spared(modules),
+            memory_limit=self.memory(),
         )
 
     def _needs(self) -> dict[str, dict[str, float]]:

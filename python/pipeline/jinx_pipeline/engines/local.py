@@ -11,18 +11,14 @@ from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
 
-from jinx._sizes import parse_size
 from jinx_pipeline.engines.at_work import AtWork, shared_file
+from jinx_pipeline.engines.memory import over_limit, private_bytes
 from jinx_pipeline.engines.task_runner import event_of
 from jinx_pipeline.engines.workers import Died, Event, Request
 from jinx_pipeline.plan.stage import pickled
-from jinx_pipeline.recipe.model import Options
 from jinx_pipeline.schedule.task import Cause
 
 _WATCH_SECONDS = 0.1
-# Of the memory of a machine, for all workers together.
-USABLE_SHARE = 0.9
-_PAGE = os.sysconf("SC_PAGE_SIZE")
 # One heap for all threads and for Arrow, so that many workers fit into memory: each heap keeps freed memory of its own.
 # How much this one keeps, `freed_memory` says.
 _SMALL_HEAPS = {"ARROW_DEFAULT_MEMORY_POOL": "system", "MALLOC_ARENA_MAX": "1"}
@@ -175,7 +171,7 @@ class LocalWorkers:
         _release(process)
         if process.over_limit:
             limit = self._memory_limit or 0
-            return Died(process.name, Cause.MEMORY, f"killed: it used more than {limit:,} bytes of memory", operator)
+            return Died(process.name, Cause.MEMORY, over_limit(limit), operator)
         what = f"killed by {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"
         return Died(process.name, Cause.DIED, what, operator)
 
@@ -223,33 +219,6 @@ def visible_gpus() -> list[str]:
     return [str(number) for number in numbers]
 
 
-def private_bytes(pid: int) -> int:
-    """The resident memory of a process, without mapped files; 0 if it is gone."""
-    try:
-        _, resident, shared, *_ = Path(f"/proc/{pid}/statm").read_text("ascii").split()
-    except OSError:
-        return 0
-    return (int(resident) - int(shared)) * _PAGE
-
-
 def usable_cores() -> int:
     """Cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def usable_memory() -> int | None:
-    """Bytes of memory of this machine or container; None if that cannot be told."""
-    try:
-        limit = Path("/sys/fs/cgroup/memory.max").read_text("ascii").strip()
-    except OSError:
-        limit = "max"
-    total = os.sysconf("SC_PHYS_PAGES") * _PAGE
-    return min(int(limit), total) if limit.isdigit() else total
-
-
-def memory_share(options: Options, workers: int) -> int | None:
-    """Bytes that one of so many workers may use; None if there is no limit."""
-    if options.memory is not None:
-        return parse_size(options.memory)
-    total = usable_memory()
-    return None if total is None else int(total * USABLE_SHARE / workers)

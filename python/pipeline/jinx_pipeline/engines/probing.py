@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from jinx_pipeline.engines.local import USABLE_SHARE, LocalWorkers, memory_share, visible_gpus
+from jinx_pipeline.engines.local import LocalWorkers, visible_gpus
+from jinx_pipeline.engines.memory import USABLE_SHARE, free_memory, memory_share
 from jinx_pipeline.engines.pandas_import import is_spared
 from jinx_pipeline.engines.run_probe import read_findings
 from jinx_pipeline.engines.workers import Died, Event, Finished, Ready, Request
@@ -55,27 +56,10 @@ def probed(recipe: Recipe, source: Source, rows: int) -> Findings:
     return Findings(dict(sorted(measured.items())), max(findings.start_bytes for findings in found))
 
 
-def _memory(options: Options) -> int | None:
+def _memory(options: Options) -> int:
     """Bytes that the worker may use; of a machine of a cluster, no more than others leave free there."""
     share = memory_share(options, 1)
-    if options.engine != "ray":
-        return share
-    free = int(USABLE_SHARE * _free_memory())
-    return free if share is None else min(share, free)
-
-
-def _free_memory() -> int:
-    """Bytes of memory of this machine or container that nobody uses."""
-    lines = dict(line.split(":") for line in Path("/proc/meminfo").read_text("ascii").splitlines())
-    free = int(lines["MemAvailable"].split()[0]) * 1024
-    group = Path("/sys/fs/cgroup")
-    try:
-        limit, used = ((group / name).read_text("ascii").strip() for name in ("memory.max", "memory.current"))
-        inactive = dict(line.split() for line in (group / "memory.stat").read_text("ascii").splitlines())
-    except OSError:
-        return free
-    # Files that were read once are given up for programs.
-    return min(free, int(limit) - int(used) + int(inactive["inactive_file"])) if limit.isdigit() else free
+    return min(share, int(USABLE_SHARE * free_memory())) if options.engine == "ray" else share
 
 
 def _of_pool(  # noqa: PLR0917 - of one caller

@@ -25,6 +25,7 @@ class RayActor:
         sees_gpus: Whether libraries may see a GPU.
         files: Python files with operators.
         spare_pandas: See `pandas_import.spare`.
+        memory_limit: Bytes of memory that it may use, besides what Ray uses in its process; None: no limit.
     """
 
     def __init__(
@@ -36,6 +37,7 @@ class RayActor:
         sees_gpus: bool,
         files: tuple[str, ...],
         spare_pandas: bool,
+        memory_limit: int | None,
     ) -> None:
         # Before anything is imported that reads them.
         os.environ["RAYON_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"] = str(threads)
@@ -46,6 +48,8 @@ class RayActor:
         sys.path.extend(one for one in path if one not in sys.path)
         self._files = files
         self._spare_pandas = spare_pandas
+        self._memory_limit = memory_limit
+        self._teller: Any = None
         self._runner: Any = None
 
     def hello(self, check: Check) -> tuple[Any, ...]:
@@ -66,17 +70,25 @@ class RayActor:
 
     def _prepared(self) -> str | None:
         """Load the files; returns what is wrong with one."""
+        if self._runner is not None:
+            return None
+        from jinx_pipeline.engines.last_words import Teller
+        from jinx_pipeline.engines.memory import private_bytes
         from jinx_pipeline.engines.pandas_import import spare
+
+        of_ray = private_bytes(os.getpid())
+        if self._spare_pandas:
+            spare()
         from jinx_pipeline.engines.task_runner import TaskRunner
 
-        if self._runner is None:
-            if self._spare_pandas:
-                spare()
-            runner = TaskRunner()
-            answer = runner.load_files(self._files)
-            if answer is not None:
-                return str(answer[2])
-            self._runner = runner
+        self._teller = Teller()
+        runner = TaskRunner(self._teller.busy_with)
+        answer = runner.load_files(self._files)
+        if answer is not None:
+            return str(answer[2])
+        if self._memory_limit is not None:
+            self._teller.die_above(of_ray + self._memory_limit)
+        self._runner = runner
         return None
 
     def run(self, stage: Any, request: "Request") -> Any:
@@ -88,5 +100,7 @@ class RayActor:
         answer = None if stage is None else self._runner.load_stage(request.stage, unpacked(stage))
         if answer is None:
             source = unpacked(request.source)
+            self._teller.begin(request.path, tells_all=request.is_last_try)
             answer = self._runner.run(request.stage, source, request.task, request.attempt, request.path)
+            self._teller.end()
         return packed(answer, Path(f"{request.path}.answer"))

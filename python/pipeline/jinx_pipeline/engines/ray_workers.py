@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from jinx_pipeline.engines import ray_actor
+from jinx_pipeline.engines.last_words import last_words
+from jinx_pipeline.engines.memory import over_limit
 from jinx_pipeline.engines.parcel import discard, packed, taken
 from jinx_pipeline.engines.ray_cluster import Cluster, one_line
 from jinx_pipeline.engines.task_runner import event_of
@@ -47,6 +49,7 @@ class _Actor:
         host: The name of that machine.
         pid: Its process.
         stage: The stage of the call.
+        part: What the call is to write.
         known_stages: Stages that it has used, so that it has them.
     """
 
@@ -61,6 +64,7 @@ class _Actor:
     host: str = ""
     pid: int | None = None
     stage: str | None = None
+    part: str = ""
     known_stages: set[str] = field(default_factory=set[str])
 
 
@@ -75,6 +79,7 @@ class RayWorkers:
         threads: Threads that one worker's kernels use.
         files: Python files with operators that the workers are to load.
         spare_pandas: See `pandas_import.spare`.
+        memory_limit: Bytes of memory of its own that a worker may use before it ends itself; None: no limit.
     """
 
     def __init__(
@@ -87,6 +92,7 @@ class RayWorkers:
         threads: int = 1,
         files: tuple[str, ...] = (),
         spare_pandas: bool = False,
+        memory_limit: int | None = None,
     ) -> None:
         self.may_lack_room = True
         self._cluster = cluster
@@ -99,6 +105,7 @@ class RayWorkers:
         self._threads = threads
         self._files = files
         self._spare_pandas = spare_pandas
+        self._memory_limit = memory_limit
         self._ray.cloudpickle.register_pickle_by_value(ray_actor)
         # One class for all, so that Ray sends its code once.
         self._actor_class = self._ray.remote(max_restarts=0, max_task_retries=0)(ray_actor.RayActor)
@@ -134,7 +141,7 @@ class RayWorkers:
         if avoided:
             options["label_selector"] = {_NODE_LABEL: f"!in({','.join(sorted(avoided))})"}
         path = [one for one in sys.path if one]
-        more = {"threads": self._threads, "sees_gpus": pool == "gpu"}
+        more = {"threads": self._threads, "sees_gpus": pool == "gpu", "memory_limit": self._memory_limit}
         more |= {"files": self._files, "spare_pandas": self._spare_pandas}
         handle = self._actor_class.options(**options).remote(str(Path.cwd()), path, **more)
         return _Actor(name, pool, handle, handle.hello.remote(self._check), avoided, time.monotonic())
@@ -168,7 +175,7 @@ class RayWorkers:
     def submit(self, worker: str, request: Request) -> None:
         """Call the actor."""
         actor = self._actors[worker]
-        actor.stage = request.stage
+        actor.stage, actor.part = request.stage, request.path
         stage = None if request.stage in actor.known_stages else self._stages[request.stage]
         actor.call = actor.handle.run.remote(stage, replace(request, source=self._sent_source(request.source)))
 
@@ -244,7 +251,7 @@ class RayWorkers:
         if isinstance(error, (errors.RayTaskError, errors.ObjectStoreFullError, errors.OutOfDiskError)):
             return Hopeless(actor.name, one_line(error), str(error), actor.host)
         if isinstance(error, errors.OutOfMemoryError):
-            return self._gone(actor, Cause.MEMORY, one_line(error))
+            return self._gone(actor, Cause.NODE_MEMORY, one_line(error))
         if isinstance(error, (errors.ActorUnavailableError, errors.ObjectLostError)):
             # What was lost is the connection or the answer, perhaps not the worker.
             return self._unreachable(actor, one_line(error))
@@ -296,12 +303,16 @@ class RayWorkers:
             return self._gone(actor, Cause.NODE, "its node was lost")
         text = str(error)
         if "NODE_OUT_OF_MEMORY" in text or "running low on memory" in text:
-            return self._gone(actor, Cause.MEMORY, "killed: its node was short of memory")
-        return self._gone(actor, Cause.DIED, one_line(error))
+            return self._gone(actor, Cause.NODE_MEMORY, "killed by Ray")
+        words = last_words(actor.part)
+        if words.is_over_limit:
+            limit = self._memory_limit or 0
+            return self._gone(actor, Cause.MEMORY, over_limit(limit), words.operator)
+        return self._gone(actor, Cause.DIED, one_line(error), words.operator)
 
-    def _gone(self, actor: _Actor, cause: Cause, what: str) -> Died:
+    def _gone(self, actor: _Actor, cause: Cause, what: str, operator: str = "") -> Died:
         self._actors.pop(actor.name, None)
-        return Died(actor.name, cause, what)
+        return Died(actor.name, cause, what, operator)
 
     def kill(self, worker: str) -> None:
         """End a worker at once."""

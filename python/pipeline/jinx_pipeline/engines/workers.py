@@ -18,6 +18,7 @@ class Request:
         task: Which rows.
         attempt: The lease.
         path: Where to put the part.
+        is_last_try: See `Lease`.
     """
 
     stage: str
@@ -25,6 +26,7 @@ class Request:
     task: Task
     attempt: int
     path: str
+    is_last_try: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -91,7 +91,8 @@ class Options:
         seed: Of everything that is random.
         workers: Processes; None: one for each core, or fewer where their operators would not fit into memory. On Ray as
             many as the cluster has room for, by `ray_resources`, `memory` and what operators declare.
-        memory: Bytes or `"4GB"` that a worker may use; None: its share of nine tenths of the machine's memory.
+        memory: Bytes or `"4GB"` that a worker may use; None: its share of nine tenths of the machine's memory, or on
+            Ray what its node has.
         threads: Threads with which a worker reads and computes.
         batch_rows: Rows that operators see at once; None: what the operators ask for, or fewer where memory is short
             and no result depends on it.

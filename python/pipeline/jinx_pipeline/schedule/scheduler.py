@@ -6,7 +6,7 @@ It is driven by calls with the time as an argument, so that a simulation can run
 import heapq
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count, pairwise
 
 from jinx_pipeline.schedule.task import Cause, Lease, Limits, Quarantined, Task, Verdict
@@ -19,6 +19,7 @@ class _Piece:
     task: Task
     strikes: int = 0
     nodes_lost: int = 0
+    memory_kills: int = 0
     leases: dict[int, str] = field(default_factory=dict[int, str])
 
 
@@ -159,10 +160,13 @@ class Scheduler:
         limits = self._limits
         if cause is Cause.NODE:
             piece.nodes_lost += 1
-            delay = min(limits.backoff_seconds * 2 ** min(piece.nodes_lost - 1, 20), limits.max_backoff_seconds)
+            delay = self._backoff(piece.nodes_lost)
+        elif cause is Cause.NODE_MEMORY and piece.memory_kills < limits.memory_kills:
+            piece.memory_kills += 1
+            piece.task = replace(piece.task, batch_share=2)
+            delay = self._backoff(piece.memory_kills)
         elif cause is Cause.MEMORY and piece.task.batch_share == 1:
-            old = piece.task
-            piece.task = Task(old.stage, old.block, old.first, old.rows, 2)
+            piece.task = replace(piece.task, batch_share=2)
             delay = 0.0
         elif cause is Cause.THROTTLED:
             delay = max(delay, limits.backoff_seconds)
@@ -175,6 +179,9 @@ class Scheduler:
         if not piece.leases:
             self._put_back(piece, now + delay if delay > 0 else None)
         return []
+
+    def _backoff(self, times: int) -> float:
+        return min(self._limits.backoff_seconds * 2 ** min(times - 1, 20), self._limits.max_backoff_seconds)
 
     # Blocks and stages.
 
@@ -211,7 +218,8 @@ class Scheduler:
         piece.leases[attempt] = worker
         self._leases[attempt] = _Running(piece, now)
         self._stages[piece.task.stage].running[piece] = None
-        return Lease(piece.task, attempt, worker)
+        is_last_try = piece.task.rows == 1 and piece.strikes + 1 >= self._limits.strikes
+        return Lease(piece.task, attempt, worker, is_last_try)
 
     def _second_lease(self, worker: str, pool: str, now: float) -> Lease | None:
         """A copy of the task that has run for too long, if there is one."""
@@ -270,7 +278,8 @@ class Scheduler:
         for first, last in pairwise(edges):
             smaller = Task(task.stage, task.block, first, last - first, task.batch_share)
             # Its block has failed before, so one more failure is enough; a single row has its full number of chances.
-            made.append(_Piece(smaller, strikes=0 if last - first == 1 else self._limits.strikes - 1))
+            strikes = 0 if last - first == 1 else self._limits.strikes - 1
+            made.append(_Piece(smaller, strikes, memory_kills=piece.memory_kills))
         self._open[task.stage, task.block].pieces += parts - 1
         self._stages[task.stage].ready.extendleft(reversed(made))
         return []

@@ -32,11 +32,13 @@ class Lease:
         attempt: A number that no other lease of the run has; output files carry it, so that a late receipt cannot be
             mistaken for another.
         worker: Who has it.
+        is_last_try: Whether a death would put its one row in quarantine.
     """
 
     task: Task
     attempt: int
     worker: str
+    is_last_try: bool = False
 
 
 class Cause(Enum):
@@ -46,6 +48,7 @@ class Cause(Enum):
     DIED = "the worker died"
     FAILED = "the task failed"
     MEMORY = "the worker exceeded its memory limit"
+    NODE_MEMORY = "the node was short of memory"  # perhaps through others: bounded, with growing delays
     THROTTLED = "a service asked to wait"
 
 
@@ -81,7 +84,8 @@ class Limits:
         copies: Leases that a straggler may have at a time.
         straggler_factor: A lease is late after this many times the mean time of its rows ...
         straggler_seconds: ... and after this many seconds.
-        backoff_seconds: The first delay after a lost node; it doubles.
+        memory_kills: How often a task may end because its node was short of memory until that counts as a failure.
+        backoff_seconds: The first delay after a lost node, or one short of memory; it doubles.
         max_backoff_seconds: The longest delay.
     """
 
@@ -91,5 +95,6 @@ class Limits:
     copies: int = 2
     straggler_factor: float = 4.0
     straggler_seconds: float = 5.0
+    memory_kills: int = 6
     backoff_seconds: float = 0.5
     max_backoff_seconds: float = 60.0

@@ -1,0 +1,50 @@
+"""What a worker of another machine leaves when it dies."""
+
+import subprocess
+import sys
+
+import pytest
+
+from jinx_pipeline.engines.last_words import LastWords, last_words
+
+WORKER = """
+import os, sys, time
+from jinx_pipeline.engines.last_words import Teller
+teller = Teller()
+way, part = sys.argv[1:]
+if way == "hungry":
+    from jinx_pipeline.engines.memory import private_bytes
+    teller.die_above(private_bytes(os.getpid()) + 50_000_000)
+teller.begin(part, tells_all=way != "unaware")
+teller.busy_with("words_num_filter")
+if way == "hungry":
+    held = b"x" * 100_000_000
+    time.sleep(60)
+if way != "alive":
+    os._exit(3)
+teller.busy_with("")
+teller.end()
+"""
+
+
+@pytest.mark.parametrize(
+    ("way", "words"),
+    [
+        ("dies", LastWords("words_num_filter")),
+        ("unaware", LastWords()),
+        ("hungry", LastWords("words_num_filter", is_over_limit=True)),
+        ("alive", LastWords()),
+    ],
+)
+def test_the_driver_hears_what_a_worker_was_busy_with(tmp_path, way, words):
+    part = str(tmp_path / "0.0.1.jinx")
+    done = subprocess.run([sys.executable, "-c", WORKER, way, part], capture_output=True, text=True, check=False)
+    assert done.returncode == {"hungry": -9, "alive": 0}.get(way, 3), done.stderr
+    assert last_words(part) == words
+    assert bool(list(tmp_path.iterdir())) == (words != LastWords())
+
+
+def test_words_that_end_in_the_middle_are_none(tmp_path):
+    (tmp_path / "a.jinx.last-words").write_text('{"operator": "wor')
+    assert last_words(str(tmp_path / "a.jinx")) == LastWords()
+    assert last_words("") == LastWords()
