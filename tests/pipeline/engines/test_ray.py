@@ -203,8 +203,14 @@ def test_a_worker_that_ray_kills_because_its_node_is_short_of_memory(workers):
     assert news_of(workers) == [Ready(first)]
     actor = workers._actors[first]
     workers._end(actor)
-    event = workers._without_answer(actor, ray.exceptions.OutOfMemoryError("1 worker was killed"))
-    assert event == Died(first, Cause.NODE_MEMORY, "1 worker was killed")
+    what = (
+        f"1 worker(s) were killed due to the node running low on memory. Memory on the node (IP: ::1, ID: {actor.node})"
+    )
+    event = workers._without_answer(actor, ray.exceptions.OutOfMemoryError(f"{what}\nOOM kill reason: ..."))
+    assert event == Died(first, Cause.NODE_MEMORY, what)
+    second = workers.start("cpu")
+    assert workers._actors[second].avoided == {actor.node}
+    assert news_of(workers) == [Ready(second)]  # after some seconds, on the same node
 
 
 def news_of(workers):

@@ -1,5 +1,6 @@
 """Workers on a Ray cluster: plain actors that Ray neither restarts nor retries, because the scheduler does."""
 
+import re
 import secrets
 import sys
 import time
@@ -23,10 +24,13 @@ from jinx_pipeline.schedule.task import Cause
 _ASK_SECONDS = 0.5
 # Every node of Ray has it.
 _NODE_LABEL = "ray.io/node-id"
+_NODE_IN_TEXT = re.compile(r"\bID: ([0-9a-f]{56})\b")
 # How long a worker that was not reachable may take to answer: it may have a block in hand.
 _PROBE_SECONDS = 60.0
 # A node that was not reachable gets no new worker for so long, unless it is known to be dead or to live before.
 _SUSPECT_SECONDS = 30.0
+# The same for one that is short of memory.
+_SHORT_OF_MEMORY_SECONDS = 5.0
 # A worker that has waited for longer is asked for again when it is known that nodes are to be avoided.
 _PATIENCE_SECONDS = 2.0
 # Sources of no more are small; a path is of 4 KiB at most.
@@ -117,8 +121,8 @@ class RayWorkers:
         self._number = 0
         self._leaving: set[str] = set()
         self._unfit: set[str] = set()
-        # Until when nodes are avoided that were not reachable: Ray takes up to 15 s to notice that one is dead, and
-        # until then has workers wait for it.
+        # Until when nodes are avoided that were short of memory, or not reachable: Ray takes up to 15 s to notice that
+        # one is dead, and until then has workers wait for it.
         self._suspects: dict[str, float] = {}
         self._asked_at = 0.0
 
@@ -251,7 +255,7 @@ class RayWorkers:
         if isinstance(error, (errors.RayTaskError, errors.ObjectStoreFullError, errors.OutOfDiskError)):
             return Hopeless(actor.name, one_line(error), str(error), actor.host)
         if isinstance(error, errors.OutOfMemoryError):
-            return self._gone(actor, Cause.NODE_MEMORY, one_line(error))
+            return self._short_of_memory(actor, error)
         if isinstance(error, (errors.ActorUnavailableError, errors.ObjectLostError)):
             # What was lost is the connection or the answer, perhaps not the worker.
             return self._unreachable(actor, one_line(error))
@@ -303,12 +307,22 @@ class RayWorkers:
             return self._gone(actor, Cause.NODE, "its node was lost")
         text = str(error)
         if "NODE_OUT_OF_MEMORY" in text or "running low on memory" in text:
-            return self._gone(actor, Cause.NODE_MEMORY, "killed by Ray")
+            return self._short_of_memory(actor, error)
         words = last_words(actor.part)
         if words.is_over_limit:
             limit = self._memory_limit or 0
             return self._gone(actor, Cause.MEMORY, over_limit(limit), words.operator)
         return self._gone(actor, Cause.DIED, one_line(error), words.operator)
+
+    def _short_of_memory(self, actor: _Actor, error: Exception) -> Died:
+        """Ray has ended a worker to save its node; the next one there would soon follow it."""
+        text = str(error)
+        # One that was still starting has not said where.
+        node = _NODE_IN_TEXT.search(text)
+        if node is not None:
+            self._suspects[node[1]] = time.monotonic() + _SHORT_OF_MEMORY_SECONDS
+        what = next((line.strip() for line in text.splitlines() if "memory" in line), "")
+        return self._gone(actor, Cause.NODE_MEMORY, what)
 
     def _gone(self, actor: _Actor, cause: Cause, what: str, operator: str = "") -> Died:
         self._actors.pop(actor.name, None)
