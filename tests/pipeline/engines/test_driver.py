@@ -231,3 +231,15 @@ def test_workers_lost_with_their_nodes_while_they_start_do_not_stop_the_run(run)
     workers = Scripted(script)
     run(workers, 1, count=1)
     assert len(workers.started) == 10
+
+
+def test_workers_that_nodes_short_of_memory_cannot_start_stop_the_run_late(run, monkeypatch):
+    monkeypatch.setattr("jinx_pipeline.engines.driver._START_AGAIN_SECONDS", 0.0)
+
+    def script(workers, news):
+        return [Died(workers.started[-1], Cause.NODE_MEMORY, "1 worker was killed")]
+
+    workers = Scripted(script)
+    with pytest.raises(StoppedError, match="workers end before their first task"):
+        run(workers, 1, count=1)
+    assert len(workers.started) == 12

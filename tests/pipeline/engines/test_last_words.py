@@ -44,6 +44,17 @@ def test_the_driver_hears_what_a_worker_was_busy_with(tmp_path, way, words):
     assert bool(list(tmp_path.iterdir())) == (words != LastWords())
 
 
+def test_a_limit_below_what_a_worker_takes_to_start_is_refused():
+    code = """
+from jinx_pipeline.engines.ray_actor import RayActor
+actor = RayActor(".", [], threads=1, sees_gpus=False, files=(), spare_pandas=False, memory_limit=1000)
+print(actor._prepared())
+"""
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert said.startswith("a worker takes ")
+    assert said.endswith(" bytes before its first task, more than memory=1,000\n")
+
+
 def test_words_that_end_in_the_middle_are_none(tmp_path):
     (tmp_path / "a.jinx.last-words").write_text('{"operator": "wor')
     assert last_words(str(tmp_path / "a.jinx")) == LastWords()

@@ -21,7 +21,8 @@ print(pandas.DataFrame({"a": [1]}).shape)
 ON_RAY = """
 import sys
 from jinx_pipeline.engines.ray_actor import RayActor
-actor = RayActor(".", [], threads=1, sees_gpus=False, files=(), spare_pandas=sys.argv[1] == "spared")
+more = {"spare_pandas": sys.argv[1] == "spared", "memory_limit": None}
+actor = RayActor(".", [], threads=1, sees_gpus=False, files=(), **more)
 assert actor._prepared() is None
 import pyarrow as pa
 pa.array(["a"])

@@ -29,7 +29,15 @@ def simulate(seed: int) -> Outcome:  # noqa: C901, PLR0912, PLR0915 - one loop o
     pools = [f"p{dice.randrange(2)}" for _ in range(stages)]
     blocks = [dice.randrange(1, 9) for _ in range(dice.randrange(1, 7))]
     deadly = {(b, r) for b, rows in enumerate(blocks) for r in range(rows) if dice.random() < 0.04}
-    limits = Limits(queue=dice.randrange(1, 4), straggler_seconds=3.0, straggler_factor=3.0, pieces=dice.choice((2, 4)))
+    # Nodes short of memory count at once, or never.
+    memory_kills = dice.choice((0, 10**9))
+    limits = Limits(
+        queue=dice.randrange(1, 4),
+        straggler_seconds=3.0,
+        straggler_factor=3.0,
+        pieces=dice.choice((2, 4)),
+        memory_kills=memory_kills,
+    )
     scheduler = Scheduler(blocks, pools, limits)
     outcome = Outcome(delivered=[set() for _ in blocks])
     # What came out of each stage of each block: pieces (first, rows), in terms of rows of the input.
@@ -127,11 +135,12 @@ def simulate(seed: int) -> Outcome:  # noqa: C901, PLR0912, PLR0915 - one loop o
             idle[worker] = worker.rsplit("-", 1)[1]
             continue
         wanted = scheduler.is_wanted(lease.attempt)
-        if kind != "node" and wanted and task.rows == 1:
+        cause = Cause.NODE if kind == "node" else dice.choice((Cause.DIED, Cause.FAILED, Cause.NODE_MEMORY))
+        counts = cause is not Cause.NODE and not (cause is Cause.NODE_MEMORY and memory_kills)
+        if counts and wanted and task.rows == 1:
             row = rows_of(lease)[0]
             blamed[task.stage, task.block, row] = blamed.get((task.stage, task.block, row), 0) + 1
         outcome.deaths += kind != "node"
-        cause = Cause.NODE if kind == "node" else dice.choice((Cause.DIED, Cause.FAILED, Cause.NODE_MEMORY))
         for given_up in scheduler.lost(lease.attempt, cause, now):
             one = given_up.task
             row = inputs[one.stage, one.block][one.first]

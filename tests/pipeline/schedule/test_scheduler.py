@@ -103,9 +103,14 @@ def test_a_node_short_of_memory_is_waited_for_and_counts_only_when_it_stays_so()
         delays.append(scheduler.next_time() - now)
         now = scheduler.next_time()
     assert delays == pytest.approx([0.5, 1.0, 2.0, 4.0, 8.0, 16.0])
-    for _ in range(2):
-        scheduler.lost(take(scheduler, now=now).attempt, Cause.NODE_MEMORY, now)
-    assert take(scheduler, now=now).task.rows == 1  # divided, like any task that fails
+    scheduler.lost(take(scheduler, now=now).attempt, Cause.NODE_MEMORY, now)
+    assert scheduler.next_time() == pytest.approx(now + 16)
+    scheduler.lost(take(scheduler, now=now + 16).attempt, Cause.NODE_MEMORY, now)
+    # Divided, like any task that fails; a single row is waited for again.
+    lease = take(scheduler, now=now)
+    assert lease.task.rows == 1
+    scheduler.lost(lease.attempt, Cause.NODE_MEMORY, now)
+    assert scheduler.next_time() == pytest.approx(now + 0.5)
 
 
 def test_the_last_try_of_a_row_is_known_as_such():
@@ -120,6 +125,13 @@ def test_the_last_try_of_a_row_is_known_as_such():
         given_up = scheduler.lost(lease.attempt, Cause.DIED, 0.0)
     assert [one.task.first for one in given_up] == [0]
     assert not take(scheduler).is_last_try
+
+
+def test_a_copy_of_a_single_row_is_its_last_try():
+    scheduler = Scheduler([1, 1])
+    scheduler.receipt(take(scheduler).attempt, 1, 0.1)
+    assert not take(scheduler, now=0.1).is_last_try
+    assert take(scheduler, "w1", now=100.0).is_last_try
 
 
 def test_a_throttled_task_waits_as_long_as_asked_and_gets_no_strike():

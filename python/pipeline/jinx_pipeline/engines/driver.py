@@ -22,6 +22,8 @@ from jinx_pipeline.shuffle.phase import Phase
 _TICK_SECONDS = 0.5
 # Workers that die before their first task have a broken environment: after so many the run stops, unless others work.
 _FAILED_STARTS = 5
+# A node may be short of memory for some minutes.
+_FAILED_STARTS_FOR_MEMORY = 12
 # The wait after the first of them; it doubles.
 _START_AGAIN_SECONDS, _MOST_START_AGAIN_SECONDS = 0.1, 30.0
 # After this long without a worker of a pool, others that have nothing to do make room for it, one a second. Loading
@@ -305,14 +307,15 @@ class Driver:
         self._observer.event("died", {"worker": event.worker, "cause": event.cause.value, "what": event.what})
         if lease is not None:
             self._lost(lease.attempt, event.cause, 0.0, what=event.what, operator=event.operator)
-        elif was_starting and event.cause not in {Cause.NODE, Cause.NODE_MEMORY}:
-            self._failed_to_start(pool, event.what)
+        elif was_starting and event.cause is not Cause.NODE:
+            most = _FAILED_STARTS_FOR_MEMORY if event.cause is Cause.NODE_MEMORY else _FAILED_STARTS
+            self._failed_to_start(pool, event.what, most)
 
-    def _failed_to_start(self, pool: str, what: str) -> None:
+    def _failed_to_start(self, pool: str, what: str, most: int) -> None:
         delay = min(_START_AGAIN_SECONDS * 2 ** min(self._failed_starts, 20), _MOST_START_AGAIN_SECONDS)
         self._start_again_at = time.monotonic() + delay
         self._failed_starts += 1
-        if self._failed_starts >= _FAILED_STARTS and not self._crew.at_work and not self._crew.idle.get(pool):
+        if self._failed_starts >= most and not self._crew.at_work and not self._crew.idle.get(pool):
             log = self._work_dir.path / "workers.log"
             see = f"; see {log}" if log.exists() else ""
             raise StoppedError(f"workers end before their first task ({what}){see}")

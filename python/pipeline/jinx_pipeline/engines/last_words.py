@@ -7,7 +7,7 @@ import time
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from threading import Thread
+from threading import Lock, Thread
 
 from jinx_pipeline.commit.work_dir import last_words_path
 from jinx_pipeline.engines.memory import private_bytes
@@ -43,6 +43,8 @@ class Teller:
         self._part = ""
         self._operator = ""
         self._tells_all = False
+        # So that no task is blamed for another, and nothing is written over the last words.
+        self._lock = Lock()
 
     def begin(self, part: str, *, tells_all: bool) -> None:
         """A task begins.
@@ -51,30 +53,36 @@ class Teller:
             part: What it is to write.
             tells_all: Whether each operator is written down at once, because this process may be killed at any time.
         """
-        self._part, self._operator, self._tells_all = part, "", tells_all
+        with self._lock:
+            self._part, self._operator, self._tells_all = part, "", tells_all
 
     def busy_with(self, operator: str) -> None:
         """An operator begins; nothing: the task has ended."""
-        self._operator = operator
-        if operator and self._tells_all:
-            self._tell(LastWords(operator))
+        with self._lock:
+            self._operator = operator
+            if operator and self._tells_all:
+                self._tell(LastWords(operator))
 
     def end(self) -> None:
         """The task has ended, and the process lives."""
-        if self._tells_all:
-            last_words_path(Path(self._part)).unlink(missing_ok=True)
-        self._part = ""
+        with self._lock:
+            if self._tells_all:
+                with suppress(OSError):
+                    last_words_path(Path(self._part)).unlink(missing_ok=True)
+            self._part = ""
 
     def die_above(self, limit: int) -> None:
         """From now on, end this process when it uses more memory of its own than this for a task, in bytes."""
         Thread(target=self._watch, args=(limit,), daemon=True, name="jinx-memory").start()
 
     def _watch(self, limit: int) -> None:
-        # Between tasks, nobody would know why.
-        while not self._part or private_bytes(os.getpid()) <= limit:
+        while True:
+            if private_bytes(os.getpid()) > limit:
+                with self._lock:
+                    if self._part:  # between tasks, nobody would know why
+                        self._tell(LastWords(self._operator, is_over_limit=True))
+                        os.kill(os.getpid(), signal.SIGKILL)
             time.sleep(_WATCH_SECONDS)
-        self._tell(LastWords(self._operator, is_over_limit=True))
-        os.kill(os.getpid(), signal.SIGKILL)
 
     def _tell(self, words: LastWords) -> None:
         # What cannot be written is not known; the task itself says what is wrong with the storage.

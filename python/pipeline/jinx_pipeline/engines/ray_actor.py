@@ -87,6 +87,9 @@ class RayActor:
         if answer is not None:
             return str(answer[2])
         if self._memory_limit is not None:
+            taken = private_bytes(os.getpid()) - of_ray
+            if taken > self._memory_limit:
+                return f"a worker takes {taken:,} bytes before its first task, more than memory={self._memory_limit:,}"
             self._teller.die_above(of_ray + self._memory_limit)
         self._runner = runner
         return None

@@ -30,7 +30,7 @@ _PROBE_SECONDS = 60.0
 # A node that was not reachable gets no new worker for so long, unless it is known to be dead or to live before.
 _SUSPECT_SECONDS = 30.0
 # The same for one that is short of memory.
-_SHORT_OF_MEMORY_SECONDS = 5.0
+_REST_SECONDS = 5.0
 # A worker that has waited for longer is asked for again when it is known that nodes are to be avoided.
 _PATIENCE_SECONDS = 2.0
 # Sources of no more are small; a path is of 4 KiB at most.
@@ -121,9 +121,11 @@ class RayWorkers:
         self._number = 0
         self._leaving: set[str] = set()
         self._unfit: set[str] = set()
-        # Until when nodes are avoided that were short of memory, or not reachable: Ray takes up to 15 s to notice that
-        # one is dead, and until then has workers wait for it.
+        # Until when nodes are avoided that were not reachable: Ray takes up to 15 s to notice that one is dead, and
+        # until then has workers wait for it.
         self._suspects: dict[str, float] = {}
+        # The same of nodes that were short of memory.
+        self._resting: dict[str, float] = {}
         self._asked_at = 0.0
 
     def start(self, pool: str) -> str:
@@ -153,8 +155,10 @@ class RayWorkers:
     def _avoided(self) -> frozenset[str]:
         """Nodes that get no worker now."""
         now = time.monotonic()
-        self._suspects = {node: until for node, until in self._suspects.items() if until > now}
-        return frozenset(self._unfit | self._suspects.keys())
+        for avoided in (self._suspects, self._resting):
+            for node in [node for node, until in avoided.items() if until <= now]:
+                del avoided[node]
+        return frozenset(self._unfit | self._suspects.keys() | self._resting.keys())
 
     def _ask_again(self) -> None:
         """Ask again for workers that wait for nodes that are avoided now, or may not use those that turned out to live.
@@ -318,11 +322,12 @@ class RayWorkers:
         """Ray has ended a worker to save its node; the next one there would soon follow it."""
         text = str(error)
         # One that was still starting has not said where.
-        node = _NODE_IN_TEXT.search(text)
+        named = _NODE_IN_TEXT.search(text)
+        node = named[1] if named else actor.node
         if node is not None:
-            self._suspects[node[1]] = time.monotonic() + _SHORT_OF_MEMORY_SECONDS
+            self._resting[node] = time.monotonic() + _REST_SECONDS
         what = next((line.strip() for line in text.splitlines() if "memory" in line), "")
-        return self._gone(actor, Cause.NODE_MEMORY, what)
+        return self._gone(actor, Cause.NODE_MEMORY, what, last_words(actor.part).operator)
 
     def _gone(self, actor: _Actor, cause: Cause, what: str, operator: str = "") -> Died:
         self._actors.pop(actor.name, None)

@@ -54,7 +54,8 @@ class TaskRunner:
             self._stages[key] = cloudpickle.loads(pickled)  # made by the driver that started us
         except Exception as error:  # noqa: BLE001 - it is reported
             return _fatal(-1, error)
-        # What was imported stays, so the collector need not go through it again and again.
+        # What was imported stays, so the collector need not go through it again and again; what was left over goes.
+        gc.collect()
         gc.freeze()
         return None
 

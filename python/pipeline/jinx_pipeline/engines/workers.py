@@ -85,7 +85,7 @@ class Died:
 
     Attributes:
         worker: Which.
-        cause: NODE, MEMORY or DIED.
+        cause: NODE, NODE_MEMORY, MEMORY or DIED.
         what: What is known, such as the signal.
         operator: What it was busy with, if that is known.
     """

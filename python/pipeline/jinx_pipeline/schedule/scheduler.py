@@ -175,7 +175,7 @@ class Scheduler:
             piece.strikes += 1
             if piece.strikes >= limits.strikes:
                 return self._divide(piece, cause)
-            delay = 0.0
+            delay = self._backoff(piece.memory_kills) if cause is Cause.NODE_MEMORY else 0.0
         if not piece.leases:
             self._put_back(piece, now + delay if delay > 0 else None)
         return []
@@ -218,7 +218,7 @@ class Scheduler:
         piece.leases[attempt] = worker
         self._leases[attempt] = _Running(piece, now)
         self._stages[piece.task.stage].running[piece] = None
-        is_last_try = piece.task.rows == 1 and piece.strikes + 1 >= self._limits.strikes
+        is_last_try = piece.task.rows == 1 and piece.strikes + len(piece.leases) >= self._limits.strikes
         return Lease(piece.task, attempt, worker, is_last_try)
 
     def _second_lease(self, worker: str, pool: str, now: float) -> Lease | None:
@@ -278,8 +278,10 @@ class Scheduler:
         for first, last in pairwise(edges):
             smaller = Task(task.stage, task.block, first, last - first, task.batch_share)
             # Its block has failed before, so one more failure is enough; a single row has its full number of chances.
-            strikes = 0 if last - first == 1 else self._limits.strikes - 1
-            made.append(_Piece(smaller, strikes, memory_kills=piece.memory_kills))
+            if last - first == 1:
+                made.append(_Piece(smaller))
+            else:
+                made.append(_Piece(smaller, self._limits.strikes - 1, memory_kills=piece.memory_kills))
         self._open[task.stage, task.block].pieces += parts - 1
         self._stages[task.stage].ready.extendleft(reversed(made))
         return []
