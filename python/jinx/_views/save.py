@@ -31,18 +31,28 @@ def save(
         )
     if not overwrite:
         refuse_existing(target)
-    roots = dataset._roots()[0]
+    beneath = dataset._roots()
+    roots = beneath[0]
     if any(root.kind == "memory" for root in roots):
         raise ValueError("there is no file beneath this view; write its samples with jinx.Writer")
     refuse_input(target, [path for root in roots for path in root.paths])
-    return write(dataset, target, overwrite=overwrite, meta=meta)
+    return _written(dataset, target, beneath, overwrite=overwrite, meta=meta)
 
 
-def write(
-    dataset: Reader, target: str, *, overwrite: bool = False, meta: Mapping[str, Any] | None = None
+def write(dataset: Reader, target: str) -> WriteResult:
+    """As `save` with `overwrite`, for a view of files without functions, to a path that is known to be none of them."""
+    return _written(dataset, target, dataset._roots(), overwrite=True, meta=None)
+
+
+def _written(
+    dataset: Reader,
+    target: str,
+    beneath: tuple[list[_core.Rows], bytes | None, list[str]],
+    *,
+    overwrite: bool,
+    meta: Mapping[str, Any] | None,
 ) -> WriteResult:
-    """As `save`, for a view of files and without functions, to a path that is known to be none of these files."""
-    roots, positions, own = dataset._roots()
+    roots, positions, own = beneath
     options = dataset._options
     bases = [base for root in roots for base in bases_of(root, target, options)]
     if not bases:  # all files are empty; a view has at least one base

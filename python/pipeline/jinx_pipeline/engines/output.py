@@ -77,7 +77,7 @@ class Output:
         if dropped:
             view = view.drop_columns(dropped)
         # No name of a part is that of an input.
-        return write_view(view.with_columns(own), str(path), overwrite=True)
+        return write_view(view.with_columns(own), str(path))
 
     def _made(self, batch: Batch) -> Iterable[Mapping[str, Any]]:
         """Samples that are not rows of the dataset."""
