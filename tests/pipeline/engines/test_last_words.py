@@ -23,7 +23,6 @@ if way == "hungry":
 if way != "alive":
     os._exit(3)
 teller.busy_with("")
-teller.end()
 """
 
 

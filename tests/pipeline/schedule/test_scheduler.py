@@ -115,9 +115,9 @@ def test_a_node_short_of_memory_is_waited_for_and_counts_only_when_it_stays_so()
 
 def test_the_last_try_of_a_row_is_known_as_such():
     scheduler = Scheduler([2])
-    for is_last in (False, False):
+    for _ in range(2):
         lease = take(scheduler)
-        assert (lease.task.rows, lease.is_last_try) == (2, is_last)
+        assert (lease.task.rows, lease.is_last_try) == (2, False)
         scheduler.lost(lease.attempt, Cause.DIED, 0.0)
     for is_last in (False, True):
         lease = take(scheduler)

@@ -65,9 +65,9 @@ class _Local:
         gpus = len(visible_gpus())
         if self.options.workers is not None:
             return {"cpu": self.options.workers, "gpu": gpus}
-        cores, total = usable_cores(), memory_share(self.options, 1)
+        cores = usable_cores()
         if self.worker_bytes and self.options.memory is None:
-            cores = max(min(cores, total // self.worker_bytes - gpus), 1)
+            cores = max(min(cores, memory_share(self.options, 1) // self.worker_bytes - gpus), 1)
         return {"cpu": cores, "gpu": gpus}
 
     def memory(self) -> int | None:

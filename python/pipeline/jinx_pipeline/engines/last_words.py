@@ -57,19 +57,13 @@ class Teller:
             self._part, self._operator, self._tells_all = part, "", tells_all
 
     def busy_with(self, operator: str) -> None:
-        """An operator begins; nothing: the task has ended."""
+        """An operator begins; nothing: the task has ended, and the process lives."""
         with self._lock:
             self._operator = operator
-            if operator and self._tells_all:
+            if not operator:
+                self._end()
+            elif self._tells_all:
                 self._tell(LastWords(operator))
-
-    def end(self) -> None:
-        """The task has ended, and the process lives."""
-        with self._lock:
-            if self._tells_all:
-                with suppress(OSError):
-                    last_words_path(Path(self._part)).unlink(missing_ok=True)
-            self._part = ""
 
     def die_above(self, limit: int) -> None:
         """From now on, end this process when it uses more memory of its own than this for a task, in bytes."""
@@ -83,6 +77,12 @@ class Teller:
                         self._tell(LastWords(self._operator, is_over_limit=True))
                         os.kill(os.getpid(), signal.SIGKILL)
             time.sleep(_WATCH_SECONDS)
+
+    def _end(self) -> None:
+        if self._tells_all:
+            with suppress(OSError):
+                last_words_path(Path(self._part)).unlink(missing_ok=True)
+        self._part = ""
 
     def _tell(self, words: LastWords) -> None:
         # What cannot be written is not known; the task itself says what is wrong with the storage.

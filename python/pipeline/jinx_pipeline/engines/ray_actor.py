@@ -69,18 +69,18 @@ class RayActor:
         return ("ready", os.getpid(), node, host) if problem is None else ("unfit", node, problem)
 
     def _prepared(self) -> str | None:
-        """Load the files; returns what is wrong with one."""
+        """Load what tasks need, once; returns what is wrong with a file or with the memory that this takes."""
         if self._runner is not None:
             return None
-        from jinx_pipeline.engines.last_words import Teller
         from jinx_pipeline.engines.memory import private_bytes
-        from jinx_pipeline.engines.pandas_import import spare
 
         of_ray = private_bytes(os.getpid())
-        if self._spare_pandas:
-            spare()
+        from jinx_pipeline.engines.last_words import Teller
+        from jinx_pipeline.engines.pandas_import import spare
         from jinx_pipeline.engines.task_runner import TaskRunner
 
+        if self._spare_pandas:
+            spare()
         self._teller = Teller()
         runner = TaskRunner(self._teller.busy_with)
         answer = runner.load_files(self._files)
@@ -105,5 +105,4 @@ class RayActor:
             source = unpacked(request.source)
             self._teller.begin(request.path, tells_all=request.is_last_try)
             answer = self._runner.run(request.stage, source, request.task, request.attempt, request.path)
-            self._teller.end()
         return packed(answer, Path(f"{request.path}.answer"))

@@ -147,18 +147,22 @@ class RayWorkers:
         if avoided:
             options["label_selector"] = {_NODE_LABEL: f"!in({','.join(sorted(avoided))})"}
         path = [one for one in sys.path if one]
-        more = {"threads": self._threads, "sees_gpus": pool == "gpu", "memory_limit": self._memory_limit}
-        more |= {"files": self._files, "spare_pandas": self._spare_pandas}
-        handle = self._actor_class.options(**options).remote(str(Path.cwd()), path, **more)
+        handle = self._actor_class.options(**options).remote(
+            str(Path.cwd()),
+            path,
+            threads=self._threads,
+            sees_gpus=pool == "gpu",
+            files=self._files,
+            spare_pandas=self._spare_pandas,
+            memory_limit=self._memory_limit,
+        )
         return _Actor(name, pool, handle, handle.hello.remote(self._check), avoided, time.monotonic())
 
     def _avoided(self) -> frozenset[str]:
         """Nodes that get no worker now."""
         now = time.monotonic()
-        for avoided in (self._suspects, self._resting):
-            for node in [node for node, until in avoided.items() if until <= now]:
-                del avoided[node]
-        return frozenset(self._unfit | self._suspects.keys() | self._resting.keys())
+        limited = (*self._suspects.items(), *self._resting.items())
+        return frozenset(self._unfit | {node for node, until in limited if until > now})
 
     def _ask_again(self) -> None:
         """Ask again for workers that wait for nodes that are avoided now, or may not use those that turned out to live.
