@@ -5,7 +5,6 @@ import time
 from collections.abc import Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from pathlib import Path
 from typing import Any
 
 import jinx_pipeline.dataset  # noqa: F401 - else imported at its first use
@@ -81,24 +80,3 @@ def run_during(
         if not running.done():
             step()
     return running.result(max(end - time.monotonic(), 0.1))
-
-
-class Workers:
-    """Processes that have worked, by files that they leave."""
-
-    def __init__(self, folder: Path) -> None:
-        folder.mkdir(exist_ok=True)
-        self._folder = folder
-
-    def sign(self, rows: int) -> None:
-        """Note in a worker that it has begun to work on some rows."""
-        with (self._folder / str(os.getpid())).open("ab") as file:
-            file.write(b"." * rows)
-
-    def rows(self) -> int:
-        """Rows on which work was begun, those that were done twice counted twice."""
-        return sum(one.stat().st_size for one in self._folder.iterdir())
-
-    def alive(self) -> list[int]:
-        """Those that have not ended."""
-        return [int(one.name) for one in self._folder.iterdir() if Path("/proc", one.name).exists()]

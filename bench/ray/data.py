@@ -9,11 +9,11 @@ def text_of(number: int) -> str:
     return f"{number} " + " ".join(f"word{number * 31 + k}" for k in range(20))
 
 
-def make_rows(path: Path, count: int) -> Path:
-    """Rows of a number and a text that no other row has."""
+def make_rows(path: Path, count: int, shard_bytes: int | None = None) -> Path:
+    """Rows of a number and a text that no other row has; in a directory with shards of about `shard_bytes` each."""
     import jinx  # not where Data-Juicer is
 
-    with jinx.Writer(path) as writer:
+    with jinx.Writer(path, shard_size=shard_bytes) as writer:
         writer.write_many({"n": n, "text": text_of(n)} for n in range(count))
     return path
 

@@ -20,10 +20,12 @@ import jinx_pipeline as jp
 from bench import environments
 from bench.ray import DATA_JUICER, OURS, RAY_DATA, REFERENCES
 from bench.ray.blobs import few_fused, fused, rewritten, shuffled
-from bench.ray.cluster import STORE, Workers, nodes, run_during
+from bench.ray.cluster import STORE, nodes, run_during
 from bench.ray.cpu import engines_compared
 from bench.ray.data import make_rows
+from bench.ray.driver import driver_dies
 from bench.ray.operators import working
+from bench.ray.signs import Workers
 from bench.ray.work import BLOCK_ROWS, Work, WorkOfActor, unchanged
 
 Record = dict[str, Any]
@@ -231,52 +233,6 @@ def deadly_row(contestant: str, place: Path) -> Record:
 def _died(place: Path) -> int:
     """Workers that have died in our run."""
     return sum(one["kind"] == "died" for one in events(place))
-
-
-_DRIVER = """
-import sys
-from pathlib import Path
-import ray
-from bench.ray.experiments import Delivered, ours
-from bench.ray.work import Work
-
-contestant, place, address = sys.argv[1], Path(sys.argv[2]), sys.argv[3]
-ray.init(address=address, log_to_driver=False, logging_level="error")
-work = Work(str(place / "pids"), 0.1)
-if contestant == "jinx":
-    from bench.ray.operators import working
-    ours(place, working(work), Delivered(), workers=2)
-else:
-    from jinx_pipeline.ray_data import JinxDatasink
-    made = ray.data.range(1000, override_num_blocks=100).map_batches(work.batch, batch_size=None)
-    made.write_datasink(JinxDatasink(place / "out"))
-"""
-
-
-def driver_dies(contestant: str, place: Path) -> Record:
-    """Experiment 5: the driver is killed at half of 100 blocks, and the same command is given again."""
-    rows = 100 * BLOCK_ROWS
-    make_rows(place / "in.jinx", rows)
-    workers = Workers(place / "pids")
-    begun = time.time()
-    with nodes(0, head_cpus=3, ray_data=False) as (cluster, _):
-        command = [sys.executable, "-W", "ignore", "-c", _DRIVER, contestant, str(place), cluster.address]
-        driver = subprocess.Popen(command)
-        while workers.rows() < rows // 2 and driver.poll() is None:
-            time.sleep(0.02)
-        driver.kill()
-        deaths = int(driver.wait() == -signal.SIGKILL)
-        subprocess.run(command, check=True, timeout=2 * LIMIT)
-    import jinx
-
-    found = Counter(jinx.open(place / "out").column("n" if contestant == OURS else "id"))
-    return {
-        "lost": rows - len(found),
-        "twice": sum(found.values()) - len(found),
-        "again": workers.rows() - rows,
-        "wall": time.time() - begun,
-        "deaths": deaths,
-    }
 
 
 def duplicates(contestant: str, place: Path) -> Record:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bench.ray.cluster import Workers
+from bench.ray.signs import Workers
 
 BLOCK_ROWS = 10
 # Blobs that are packed together.

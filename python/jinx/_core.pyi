@@ -242,6 +242,10 @@ class Reader:
         """A shard's footer as JSON text; what 1.1 has added is absent or null for 1.0 files."""
     def _stored_names(self) -> list[str]:
         """The top-level names over all shards; empty for files without statistics (1.0, plain JSON lines)."""
+    def _facts(self) -> str | None:
+        """What the footers of all files say together, as JSON; None if these are not JINX files without views."""
+    def _assume(self, facts: str) -> None:
+        """Take what `_facts` has said of the same files, perhaps in another process, so that none is opened for it."""
     def _arrow_schema(self) -> str | None: ...
     def _arrow_stream(self, batch_rows: int, mixed_json: bool) -> object:
         """An `arrow_array_stream` PyCapsule over the view."""

@@ -228,6 +228,7 @@ class Run:
         findings = probed(recipe, source, rows)
         fitted = engine.fitted(declared(recipe), measured_bytes(recipe, findings))
         plan = make_plan(recipe, inputs, rows, findings, fitted.memory())
+        _publish_facts(work_dir, opened)
         publish_text(work_dir.path / "recipe.json", json.dumps(as_data(recipe), indent=1, ensure_ascii=False) + "\n")
         work_dir.write_plan(plan.to_dict())
         return plan
@@ -256,6 +257,7 @@ class Run:
         """More blocks after those of the plan, for the rows that the input has gained."""
         blocks = [*plan.blocks, *cut(now.rows - plan.rows, plan.rows_per_block)]
         made = replace(plan, inputs=[now.identity], paths=[now.path], rows=now.rows, blocks=blocks)
+        _publish_facts(work_dir, OpenSource(Source((now.path,))))
         work_dir.write_plan(made.to_dict())
         return made
 
@@ -296,8 +298,9 @@ class Run:
     ) -> tuple[list[list[Path]], tuple[str, ...]]:
         """Run all segments; returns the parts of each block of the last one, and the dataset whose rows they are."""
         recipe, plan, work_dir, ledger = self.recipe, job.plan, job.work_dir, job.ledger
-        mixture = work_dir.globals / "mixture.npy"
-        source = Source(base, order=str(mixture) if mixture.exists() else None)
+        mixture, facts = work_dir.globals / "mixture.npy", work_dir.facts_path
+        order = str(mixture) if mixture.exists() else None
+        source = Source(base, order=order, facts=str(facts) if facts.exists() else None)
         decisions = Decisions(
             recipe, work_dir, ledger, partial(self._look, job), partial(self._keys_of_other, job), memory=job.memory
         )
@@ -360,7 +363,7 @@ class Run:
         blocks = dict(enumerate(cut(rows, options.block_rows or block_rows(rows, 1.0))))
         stage = Stage([], [], Roles(), output="view", signatures=keys, seed=options.seed, threads=options.threads)
         job.progress.event("other", {"path": path, "rows": rows})
-        other = SourceRows([Input(path, {}, rows, 0, path)])
+        other = SourceRows([Input(path, {}, rows, path)])
         self._drive(job, Segment(number, [stage], source, blocks), other)
         bad: list[BadRow] = []
         for block in blocks:
@@ -455,6 +458,13 @@ def all_traces(ledger: Ledger, recipe: Recipe) -> list[dict[str, Any]]:
         for place in range(len(recipe.steps))
         for one in [trace for trace in found if trace["number"] == place][:limit]
     ]
+
+
+def _publish_facts(work_dir: WorkDir, source: OpenSource) -> None:
+    """Keep what the footers of the inputs say together, so that workers need not open them all."""
+    facts = None if source.base is None else source.base._facts()
+    if facts is not None:
+        publish_text(work_dir.facts_path, facts)
 
 
 def work_dir_of(recipe: Recipe) -> Path:

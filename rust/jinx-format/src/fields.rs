@@ -139,7 +139,7 @@ pub struct Media {
 }
 
 /// A media column announced by the source of the rows.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct MediaField {
     pub path: Path,
     /// `Image`, `Audio` or `Video`.

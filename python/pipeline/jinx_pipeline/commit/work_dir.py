@@ -5,7 +5,7 @@ recipe.json     the recipe, for resume and replay
 journal.jsonl   finished work
 events.jsonl    what happened, for people and monitors
 parts/          output of tasks: s<segment>.<stage>-b<block>-<first row>.<attempt>-<driver>
-globals/        orders that global operators have decided
+globals/        orders that global operators have decided; what the footers of the inputs say together
 inputs/         inputs that were converted, by fingerprint
 answers/        what models behind URLs answered, by URL and request
 """
@@ -62,6 +62,11 @@ class WorkDir:
     def globals(self) -> Path:
         """Where global operators put the order that they have decided."""
         return self.path / "globals"
+
+    @property
+    def facts_path(self) -> Path:
+        """What the footers of the inputs say together, for `Dataset._assume`."""
+        return self.globals / "facts.json"
 
     @property
     def inputs(self) -> Path:

@@ -5,6 +5,7 @@ import os
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import cached_property
 from glob import glob
 from hashlib import sha256
 from itertools import zip_longest
@@ -45,7 +46,6 @@ class Input:
         path: Where it is, absolute.
         identity: What it holds, as `content_identity` says, or what identifies the source of a conversion.
         rows: Its samples.
-        bytes: Of all its files.
         source: The path as the recipe has it.
         rejected: Of a source that was converted: rows that cannot be read, in order.
     """
@@ -53,9 +53,14 @@ class Input:
     path: str
     identity: dict[str, Any]
     rows: int
-    bytes: int
     source: str
     rejected: list[Rejected] = field(default_factory=list[Rejected])
+
+    @cached_property
+    def bytes(self) -> int:
+        """Of all its files; every shard is opened to tell them."""
+        info = jinx.open(self.path).info()
+        return info.bytes + info.sidecar_bytes
 
 
 def find_inputs(recipe: Recipe, inputs_dir: Path) -> list[Input]:
@@ -101,7 +106,7 @@ def find_input(source: SourceSpec, inputs_dir: Path) -> Input:
     if source.path.lower().endswith(_PLAIN) and Path(source.path).is_file():
         size = Path(source.path).stat().st_size
         identity = {"format": "jsonl", "samples": made.rows, "bytes": size, "sha256": head_digest(source.path, size)}
-    return Input(made.path, identity, made.rows, made.bytes, source.path, _rejected(rejects))
+    return Input(made.path, identity, made.rows, source.path, _rejected(rejects))
 
 
 def content_of(path: str) -> dict[str, Any]:
@@ -160,9 +165,8 @@ def _rejected(path: Path) -> list[Rejected]:
 
 def _described(path: str) -> Input:
     dataset = jinx.open(path)
-    info = dataset.info()
     where = path if any(one in path for one in "*?[") else str(Path(path).absolute())
-    return Input(where, content_identity(dataset), len(dataset), info.bytes + info.sidecar_bytes, path)
+    return Input(where, content_identity(dataset), len(dataset), path)
 
 
 def refuse_input_as_output(recipe: Recipe, paths: Iterable[str]) -> None:

@@ -3,6 +3,7 @@
 from collections import OrderedDict
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -30,12 +31,14 @@ class Source:
         parts: Saved views over the base, or datasets, one after another; none: the base itself.
         order: A file of positions in it (.npy), in the order that a global operator decided; None: all, in order.
         bounds: A file of n + 1 places in `order` between which n groups lie; None: no groups.
+        facts: A file of what the footers of the base say together, so that only shards whose rows are read are opened.
     """
 
     base: tuple[str, ...] = ()
     parts: tuple[str, ...] = ()
     order: str | None = None
     bounds: str | None = None
+    facts: str | None = None
 
 
 class OpenSource:
@@ -49,7 +52,12 @@ class OpenSource:
     @cached_property
     def base(self) -> "jinx.Dataset | None":
         """The dataset beneath; None where the parts hold rows of their own."""
-        return open_all(self.source.base) if self.source.base else None
+        if not self.source.base:
+            return None
+        opened = open_all(self.source.base)
+        if self.source.facts is not None:
+            opened._assume(Path(self.source.facts).read_text("utf-8"))
+        return opened
 
     @cached_property
     def dataset(self) -> "jinx.Dataset":

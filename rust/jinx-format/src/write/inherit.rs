@@ -1,13 +1,14 @@
 //! What a copy takes over from the footers of its sources.
 
-use crate::fields::{FieldInfo, MediaField};
+use crate::fields::MediaField;
 use crate::footer::Footer;
 use crate::meta::Meta;
 use crate::write::options::WriteOptions;
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 /// What a source's footers say of its samples.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Inherited {
     /// As base64 of its IPC message.
     pub arrow_schema: Option<String>,
@@ -17,11 +18,9 @@ pub struct Inherited {
 }
 
 impl Inherited {
-    /// What a footer says of the columns that `wanted` names.
-    pub fn of(footer: &Footer, wanted: &dyn Fn(&str) -> bool) -> Self {
-        let is_wanted =
-            |field: &&FieldInfo| field.path.first().and_then(Option::as_deref).is_some_and(wanted);
-        let media = footer.fields.iter().filter(is_wanted).filter_map(|field| {
+    /// What a footer says.
+    pub fn of(footer: &Footer) -> Self {
+        let media = footer.fields.iter().filter_map(|field| {
             let kind = field.media.as_ref()?.kind.clone();
             let feature = field.feature.clone().unwrap_or_else(|| json!({"_type": kind}));
             Some(MediaField { path: field.path.clone(), kind, feature })
@@ -32,6 +31,14 @@ impl Inherited {
             split: footer.split.clone(),
             meta: footer.meta.clone(),
         }
+    }
+
+    /// The same without the media of other columns than those that `wanted` names.
+    #[must_use]
+    pub fn of_columns(&self, wanted: &dyn Fn(&str) -> bool) -> Self {
+        let mut found = self.clone();
+        found.media.retain(|field| field.path.first().and_then(Option::as_deref).is_some_and(wanted));
+        found
     }
 
     /// What holds for the samples of both.

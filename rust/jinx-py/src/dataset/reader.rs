@@ -368,6 +368,16 @@ impl Reader {
         py.detach(|| self.view.rows.column_names()).into_py_result()
     }
 
+    /// What the footers of all files say together; None if this is not a dataset of JINX files.
+    fn _facts(&self, py: Python<'_>) -> PyResult<Option<String>> {
+        py.detach(|| self.view.rows.facts()).into_py_result()
+    }
+
+    /// Takes what `_facts` has said of the same files, so that none is opened to know it.
+    fn _assume(&self, facts: &str) -> PyResult<()> {
+        self.view.rows.assume(facts).into_py_result()
+    }
+
     fn _arrow_schema(&self) -> PyResult<Option<String>> {
         Ok(self.view.rows.arrow_types().into_py_result()?.schema)
     }

@@ -113,6 +113,22 @@ pub trait Rows: Send + Sync {
         Ok(Inherited::default())
     }
 
+    /// What the footers of all files say together, as JSON text for [`Rows::assume`]; `None` if there are no footers.
+    ///
+    /// # Errors
+    /// Read errors.
+    fn facts(&self) -> Result<Option<String>> {
+        Ok(None)
+    }
+
+    /// Takes what [`Rows::facts`] has said of the same files in another process, so that it opens none to know it.
+    ///
+    /// # Errors
+    /// `Invalid` if the text is damaged.
+    fn assume(&self, _facts: &str) -> Result<()> {
+        Ok(())
+    }
+
     /// The kind of all values at a path, if the files record it.
     ///
     /// # Errors

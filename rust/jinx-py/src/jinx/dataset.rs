@@ -2,6 +2,7 @@
 
 use crate::dataset::files::{Closable, Files};
 use crate::dataset::projection::Projection;
+use crate::jinx::facts::Facts;
 use crate::jinx::shards::Shards;
 use jinx_core::Result;
 use jinx_core::io::base_of;
@@ -13,6 +14,7 @@ use std::sync::Arc;
 pub struct JinxDataset {
     pub files: Arc<Files>,
     pub shards: Closable<Shards>,
+    pub facts: Arc<Facts>,
     pub projection: Projection,
     /// Whether the files are plain JSON lines.
     pub plain: bool,
@@ -36,12 +38,14 @@ impl JinxDataset {
         let options = OpenOptions { base: base.clone(), views, ..options };
         let shards = Shards::open(paths.clone(), expected, split, options, plain)?;
         let files = Arc::new(Files { paths, base, samples: shards.len() });
-        Ok(Self { files, shards: Closable::new(shards), projection: Projection::default(), plain })
+        let (shards, facts) = (Closable::new(shards), Arc::default());
+        Ok(Self { files, shards, facts, projection: Projection::default(), plain })
     }
 
     /// The same shards with other columns.
     pub fn with_projection(&self, projection: Projection) -> Self {
-        Self { files: Arc::clone(&self.files), shards: self.shards.clone(), projection, plain: self.plain }
+        let (files, facts) = (Arc::clone(&self.files), Arc::clone(&self.facts));
+        Self { files, shards: self.shards.clone(), facts, projection, plain: self.plain }
     }
 
     /// The view information in the footer, if there is only one file and it is a view.

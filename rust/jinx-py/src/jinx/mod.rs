@@ -2,6 +2,7 @@
 
 pub mod columns;
 pub mod dataset;
+pub mod facts;
 pub mod filter;
 pub mod footer;
 pub mod prefetch;

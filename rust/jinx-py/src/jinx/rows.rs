@@ -87,7 +87,7 @@ impl Rows for JinxDataset {
     }
 
     fn column_names(&self) -> Result<Vec<String>> {
-        footer::column_names(&*self.shards.get()?)
+        Ok(self.facts.columns(&*self.shards.get()?)?.to_vec())
     }
 
     fn indexed_kind(&self, path: &[String]) -> Result<Option<ValueKind>> {
@@ -147,16 +147,15 @@ impl Rows for JinxDataset {
     }
 
     fn inherited(&self, wanted: &dyn Fn(&str) -> bool) -> Result<Inherited> {
-        let shards = self.shards.get()?;
-        let mut all: Option<Inherited> = None;
-        for i in 0..shards.count() {
-            let one = Inherited::of(shards.shard(i)?.footer(), wanted);
-            match &mut all {
-                None => all = Some(one),
-                Some(all) => all.unite(one),
-            }
-        }
-        Ok(all.unwrap_or_default())
+        Ok(self.facts.inherited(&*self.shards.get()?)?.of_columns(wanted))
+    }
+
+    fn facts(&self) -> Result<Option<String>> {
+        self.facts.tell(&*self.shards.get()?).map(Some)
+    }
+
+    fn assume(&self, facts: &str) -> Result<()> {
+        self.facts.assume(facts)
     }
 
     fn arrow_types(&self) -> Result<ArrowTypes> {
