@@ -30,7 +30,7 @@ from bench.ray.work import BLOCK_ROWS, Work, WorkOfActor, unchanged
 
 Record = dict[str, Any]
 BLOCK_SECONDS = 0.25
-LIMIT = 60.0
+LIMIT = 120.0
 SMALL_BLOCKS = 3000
 
 
@@ -132,8 +132,8 @@ def _contest(
 
 
 def nodes_die(contestant: str, place: Path, kill: int = 2) -> Record:
-    """Experiment 1: 120 blocks on five nodes; two of them die at 35 %, and no others come."""
-    blocks, count = 120, 5
+    """Experiment 1: 240 blocks on five nodes; two of them die at 35 %, and no others come."""
+    blocks, count = 240, 5
     at = int(blocks * 0.35)
     work = Work(str(place / "pids"), BLOCK_SECONDS)
     with nodes(count, ray_data=contestant != OURS) as (cluster, made):
@@ -207,7 +207,7 @@ def starve(contestant: str, place: Path) -> Record:
 
 
 def workers_die(contestant: str, place: Path) -> Record:
-    """Experiment 2: 100 blocks on two workers; six are killed, one every twelve blocks."""
+    """Experiment 2: 300 blocks on two workers; six are killed, one every 36 blocks."""
     work = Work(str(place / "pids"), 0.1)
     killed: set[int] = set()
 
@@ -216,17 +216,17 @@ def workers_die(contestant: str, place: Path) -> Record:
             os.kill(pid, signal.SIGKILL)
             killed.add(pid)
 
-    steps = [(12 * at, kill) for at in range(1, 7)]
+    steps = [(36 * at, kill) for at in range(1, 7)]
     with nodes(0, head_cpus=3, ray_data=contestant != OURS):
-        record = _contest(contestant, place, 100 * BLOCK_ROWS, work, steps, slots=2)
+        record = _contest(contestant, place, 300 * BLOCK_ROWS, work, steps, slots=2)
     return {**record, "deaths": len(killed)}
 
 
 def deadly_row(contestant: str, place: Path) -> Record:
-    """Experiment 4: one of 640 rows kills the process that touches it."""
+    """Experiment 4: one of 1,920 rows kills the process that touches it."""
     with nodes(0, head_cpus=3, ray_data=contestant != OURS):
-        work = Work(str(place / "pids"), 0.0, deadly=277)
-        record = _contest(contestant, place, 640, work, [], slots=2, limit=20)
+        work = Work(str(place / "pids"), 0.0, deadly=777)
+        record = _contest(contestant, place, 1920, work, [], slots=2, limit=20)
     return {**record, "deaths": _died(place)} if contestant == OURS else record
 
 

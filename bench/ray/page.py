@@ -9,6 +9,7 @@ from bench.about import about_run
 from bench.ray import OURS, RAY_DATA
 from bench.ray.blobs import SIZE
 from bench.ray.cpu import ACTORS, DOCUMENTS
+from bench.ray.driver import BLOCKS
 from bench.ray.experiments import BLOCK_SECONDS, EXPERIMENTS, SMALL_BLOCKS
 from bench.ray.work import BLOCK_ROWS
 
@@ -66,10 +67,11 @@ TARGETS = (
     Target("workers die", "G3: rows lost or delivered twice", _lost_or_twice, 0, deaths=6),
     Target("workers die", "G3: blocks done again for one kill", _again_for_a_death, 2, deaths=6),
     Target("deadly row", "G5: rows lost besides the deadly one", lambda one: one["lost"] - 1, 0, deaths=1),
-    Target("driver dies", "G6: rows lost or written twice", _lost_or_twice, 0, deaths=1),
-    Target(
-        "driver dies", "G6: rows done again, of 2 blocks in work", lambda one: one["again"], 2 * BLOCK_ROWS, deaths=1
-    ),
+    Target("deadly row", "G5: workers that die, 2 + log2 of a block's rows", lambda one: one["deaths"], 5, deaths=1),
+    Target("driver dies", "G6: rows lost or written twice", _lost_or_twice, 0, deaths=3),
+    Target("driver dies", "G6: blocks done again for one kill, of 2 in work", _again_for_a_death, 2, deaths=3),
+    Target("driver dies", "G6: opens of finished inputs", lambda one: one["finished_opens"], 0, deaths=3),
+    Target("driver dies", "G6: until the first new block, s", lambda one: max(one["since_call"]), 2, deaths=3),
     Target("shuffled blobs", "G8: bytes of messages for a sample", lambda one: one["message_bytes"], 200),
     Target("shuffled blobs", "G8: MB spilled", lambda one: one["spilled_mb"], 0),
     Target("fused blobs", "G9: MB/s", lambda one: one["mb_per_second"], 600, at_least=True),
@@ -96,13 +98,13 @@ in one than the target wants. Where a target is a multiple of Ray Data, that run
 the multiples of the rounds are what is judged. The others run once. All of it takes no more than 40 minutes."""
 
 _EXPERIMENTS = {
-    "nodes die": "120 blocks of 0.25 s on five nodes; two nodes are killed at 35 %, and no others come. Time from the "
+    "nodes die": "240 blocks of 0.25 s on five nodes; two nodes are killed at 35 %, and no others come. Time from the "
     "first block that came out to the last; the ideal is that of the nodes that remain, without any pause.",
     "nodes live": "The same without deaths.",
     "nodes return": "100 blocks on five nodes; four are killed after 20 blocks, and two come after 30.",
     "starve": "20 blocks on two CPUs, by two workers that take one each; with Ray Data"
     " a stage of tasks that take half a CPU comes before them. Then ours is asked for workers with 64 CPUs.",
-    "workers die": "100 blocks of 0.1 s on two workers; six workers are killed, one every twelve blocks.",
+    "workers die": "300 blocks of 0.1 s on two workers; six workers are killed, one every 36 blocks.",
     "fused blobs": "4,000 blobs of 500 kB, which lie in the page cache, are loaded, checksummed and packed by two "
     "workers, 20 at a time; what comes out are small rows. The start of workers counts. For Ray Data the blobs are "
     "read with `JinxDatasource`, and the function gets them without a copy. The memory is the most that driver and "
@@ -115,9 +117,12 @@ _EXPERIMENTS = {
     "both engines": f"The seven operators of [the pipeline page](pipeline.md) on {DOCUMENTS:,} documents: CPU seconds "
     f"of all processes, with {ACTORS} workers on either engine. Ray's start is a cluster and {ACTORS} actors that do "
     "nothing. Two runs of each, the second ones in the opposite order; what is shown are their means.",
-    "deadly row": "One of 640 rows kills the process that touches it.",
-    "driver dies": "The driver is killed at half of 100 blocks, and the same command is given again. Ray Data runs "
-    "without its checkpoints, which are in beta.",
+    "deadly row": "One of 1,920 rows kills the process that touches it.",
+    "driver dies": f"{BLOCKS} blocks of 0.1 s on two workers; the input is a directory of 27 shards. The driver is "
+    "killed when 10, 40 and 90 % of the rows have been begun, and the same command is given again each time. The time "
+    "until the first new block is committed counts from the call of `export` in a driver that is connected; the time "
+    "from the start of its process is told, too. Finished inputs are shards whose rows were all committed before; "
+    "opens by any process count. Ray Data runs without its checkpoints, which are in beta, so it begins again.",
     "duplicates": "MinHash deduplication of 1,000 different texts; a worker is killed. All texts must remain. "
     "Data-Juicer: `ray_bts_minhash_deduplicator`; the worker dies after it has told its bands.",
     "small blocks": f"{SMALL_BLOCKS:,} blocks of one row, which a filter drops, so that they cost what the "
@@ -202,7 +207,14 @@ _SHOWN: tuple[tuple[str, Callable[[Record], str]], ...] = (
     ("twice", lambda one: f"{one['twice']:,} rows twice"),
     ("again", lambda one: f"{one['again']:,} rows done again"),
     ("deaths", lambda one: f"{one['deaths']:,} died"),
+    ("finished_opens", lambda one: f"{one['finished_opens']:,} opens of finished inputs"),
+    ("since_call", lambda one: f"first new block after {_seconds(one['since_call'])} s"),
+    ("since_start", lambda one: f"after {_seconds(one['since_start'])} s from the start of the process"),
 )
+
+
+def _seconds(times: list[float]) -> str:
+    return ", ".join(f"{one:.2f}" for one in times)
 
 
 def _told(record: Record) -> str:

@@ -82,3 +82,10 @@ def test_all_is_measured_once_before_anything_is_again():
     assert sorted(again) == sorted((number, *pair) for number in (1, 2) for pair in judged_ones)
     for number in range(3):
         assert runs[runs.index((number, "fused blobs", OURS)) + 1] == (number, "fused blobs", RAY_DATA)
+
+
+def test_the_longest_wait_of_a_driver_that_is_resumed_counts(results):
+    waits = {"finished_opens": 0, "since_call": [1.5, 2.5, 1.0], "since_start": [2.5, 3.5, 2.0]}
+    text = judged(results, (OURS, "driver dies", 0, with_deaths(0, 3) | waits))
+    assert "| driver dies | G6: until the first new block, s | <= 2 | 2.5 | 2.5 | no |" in text
+    assert "first new block after 1.50, 2.50, 1.00 s, after 2.50, 3.50, 2.00 s from the start of the process" in text

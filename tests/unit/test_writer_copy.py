@@ -358,3 +358,28 @@ def test_numbers_and_texts_keep_their_form(tmp_path):
     again = copied(tmp_path / "b.jinx", once)
     assert again[0].raw() == once[0].raw()
     assert json.loads(again[0].raw()) == json.loads(row)
+
+
+def test_what_is_known_of_a_directory_need_not_be_read_from_its_shards(tmp_path: Path):
+    table = pa.table({"n": range(900), "text": [f"the words of {n}" for n in range(900)]})
+    pq.write_table(table, tmp_path / "in.parquet")
+    jinx.convert(tmp_path / "in.parquet", tmp_path / "in", shard_size="1kb")
+    facts = jinx.open(tmp_path / "in")._facts()
+    assert facts is not None
+    shards = sorted((tmp_path / "in").glob("*.jinx"))
+    assert len(shards) > 16  # of fewer, all are opened at once
+    whole = jinx.open(tmp_path / "in")
+    with jinx.Writer(tmp_path / "expected.jinx") as writer:
+        writer.copy(whole, [0, 1])
+    for shard in shards[2:]:
+        shard.write_bytes(bytes(shard.stat().st_size))
+    opened = jinx.open(tmp_path / "in")
+    opened._assume(facts)
+    assert opened.column_names == ["n", "text"]
+    assert opened.schema == whole.schema
+    assert opened.select([0, 1]).column("text") == ["the words of 0", "the words of 1"]
+    with jinx.Writer(tmp_path / "out.jinx") as writer:
+        writer.copy(opened, [0, 1])
+    assert (tmp_path / "out.jinx").read_bytes() == (tmp_path / "expected.jinx").read_bytes()
+    with pytest.raises(jinx.JinxError, match="facts about a dataset"):
+        opened._assume("{")

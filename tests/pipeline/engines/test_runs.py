@@ -7,12 +7,14 @@ import signal
 import subprocess
 import sys
 import time
+from itertools import accumulate
 from pathlib import Path
 
 import pytest
 
 import jinx
 import jinx_pipeline as jp
+from bench.ray.opens import opens
 from jinx_pipeline.dataset import Dataset
 from jinx_pipeline.engines.driver import StoppedError
 from jinx_pipeline.replay import replay_of
@@ -128,6 +130,28 @@ def test_a_killed_driver_resumes_without_opening_what_is_done(calm, data, wrong,
     again = [json.loads(line) for line in events.read_text().splitlines()[before:]]
     assert not done & {one["block"] for one in again if one["kind"] == "block"}
     assert digest(out) == digest(calm)
+
+
+def test_a_resumed_run_opens_no_shard_whose_rows_are_finished(data, wrong, tmp_path):
+    source, out = tmp_path / "source", tmp_path / "out"
+    with jinx.Writer(source, shard_size=2000) as writer:
+        writer.copy(jinx.open(data))
+    shards = json.loads((source / "jinx.json").read_bytes())["shards"]
+    assert len(shards) > 16  # of fewer, all are opened at once
+    flow = Dataset.load(source).process([jp.ops.TextLengthFilter(), jp.create("fragile_mapper", raises=[200])])
+    options = {"workers": 1, "block_rows": 40, "custom_operators": (str(wrong),)}
+    with pytest.raises(StoppedError):
+        flow.export(out, stop_after_bad=0, **options)
+    records = map(json.loads, (tmp_path / "out.work" / "journal.jsonl").read_bytes().splitlines())
+    done = {one["block"] for one in records if one["kind"] == "piece"}
+    assert done == set(range(6))
+    with opens(source) as counted:
+        assert flow.export(out, stop_after_bad=None, max_bad_rows=1, **options).resumed
+    ends = list(accumulate(one["samples"] for one in shards))
+    finished = {one["name"] for one, end in zip(shards, ends, strict=True) if end <= 6 * 40}
+    assert len(finished) > 5
+    assert {name for name in counted if name.endswith(".jinx")} == {one["name"] for one in shards} - finished
+    assert not {name for name in counted if Path(name).with_suffix(".jinx").name in finished}
 
 
 def test_a_finished_run_is_not_run_again(calm, data, wrong):

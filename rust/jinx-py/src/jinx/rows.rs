@@ -83,7 +83,11 @@ impl Rows for JinxDataset {
     }
 
     fn column(&self, path: &[Option<String>], kind: ColumnKind) -> Result<Option<ColumnData>> {
-        columns::stored(&*self.shards.get()?, path, kind)
+        let shards = self.shards.get()?;
+        if self.facts.lacks_indexed(path, kind) {
+            return Ok(None);
+        }
+        columns::stored(&shards, path, kind)
     }
 
     fn column_names(&self) -> Result<Vec<String>> {
@@ -134,7 +138,7 @@ impl Rows for JinxDataset {
     }
 
     fn statistics(&self) -> Result<Vec<FieldInfo>> {
-        footer::statistics(&*self.shards.get()?)
+        Ok(self.facts.statistics(&*self.shards.get()?)?.to_vec())
     }
 
     fn identities(&self) -> Result<Vec<(u64, String)>> {
