@@ -14,13 +14,14 @@ from bench import environments
 from bench.ray import OURS
 from bench.ray.cluster import nodes
 from bench.ray.data import make_rows
+from bench.ray.events import block_events
 from bench.ray.opens import opens
 from bench.ray.signs import Workers
 from bench.ray.work import BLOCK_ROWS, Work
 
 BLOCKS = 240
-KILLED_AT = (0.1, 0.4, 0.9)
-# For about 24 shards.
+_KILLED_AT = (0.1, 0.4, 0.9)
+# For 27 shards.
 _SHARD_BYTES = 20_000
 _LIMIT = 120.0
 
@@ -35,10 +36,10 @@ def driver_dies(contestant: str, place: Path) -> dict[str, Any]:
     begun = time.time()
     with nodes(0, head_cpus=3, ray_data=False) as (cluster, _):
         command = [sys.executable, "-W", "ignore", "-m", "bench.ray.driver", contestant, str(place), cluster.address]
-        for part in (*KILLED_AT, None):
-            finished, before = _finished(place), workers.rows()
+        for part in (*_KILLED_AT, None):
+            finished = {one["block"] for one in block_events(place)}
             # Ray Data begins again.
-            base = 0 if contestant == OURS else before
+            base = 0 if contestant == OURS else workers.rows()
             with opens(source) as counted:
                 started = time.time()
                 driver = subprocess.Popen(command, cwd=environments.ROOT)
@@ -53,7 +54,7 @@ def driver_dies(contestant: str, place: Path) -> dict[str, Any]:
             if contestant == OURS and finished:
                 opened += sum(counted[name] for name in _finished_shards(source, finished))
                 called = float((place / "called").read_text())
-                first = min(one["time"] for one in _blocks(place) if one["time"] > called)
+                first = min(one["time"] for one in block_events(place) if one["time"] > called)
                 since_start.append(first - started)
                 since_call.append(first - called)
     import jinx
@@ -68,18 +69,6 @@ def driver_dies(contestant: str, place: Path) -> dict[str, Any]:
         "deaths": deaths,
         **(resumed if contestant == OURS else {}),
     }
-
-
-def _blocks(place: Path) -> list[dict[str, Any]]:
-    """The events of blocks that are committed."""
-    path = place / "out.work" / "events.jsonl"
-    lines = path.read_text().splitlines() if path.exists() else []
-    return [one for one in map(json.loads, lines) if one["kind"] == "block"]
-
-
-def _finished(place: Path) -> set[int]:
-    """Blocks that are committed."""
-    return {one["block"] for one in _blocks(place)}
 
 
 def _finished_shards(source: Path, blocks: set[int]) -> list[str]:

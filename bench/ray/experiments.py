@@ -24,6 +24,7 @@ from bench.ray.cluster import STORE, nodes, run_during
 from bench.ray.cpu import engines_compared
 from bench.ray.data import make_rows
 from bench.ray.driver import driver_dies
+from bench.ray.events import block_events, events
 from bench.ray.operators import working
 from bench.ray.signs import Workers
 from bench.ray.work import BLOCK_ROWS, Work, WorkOfActor, unchanged
@@ -66,14 +67,8 @@ def ours(place: Path, operator: Any, delivered: Delivered, **options: Any) -> An
     import jinx
 
     delivered.rows.update(jinx.open(out).column("n"))
-    delivered.times += [one["time"] for one in events(place) if one["kind"] == "block"]
+    delivered.times += [one["time"] for one in block_events(place)]
     return result
-
-
-def events(place: Path) -> list[Record]:
-    """What happened in our run so far."""
-    path = place / "out.work" / "events.jsonl"
-    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
 def ray_data(rows: int, work: Any, delivered: Delivered, **pool: Any) -> None:
@@ -109,7 +104,7 @@ def _contest(
             return ours(place, working(work), delivered, workers=slots)
 
         def count() -> int:
-            return sum(one["kind"] == "block" for one in events(place))
+            return len(block_events(place))
     else:
 
         def run() -> Any:
@@ -257,7 +252,7 @@ def duplicates(contestant: str, place: Path) -> Record:
         def run() -> Any:
             return flow.export(place / "out", engine=jp.Ray(), block_rows=BLOCK_ROWS * 5)
 
-        run_during(run, lambda: sum(one["kind"] == "block" for one in events(place)), [(4, kill)], LIMIT)
+        run_during(run, lambda: len(block_events(place)), [(4, kill)], LIMIT)
     return {"lost": rows - len(jinx.open(place / "out")), "deaths": _died(place)}
 
 
@@ -274,7 +269,7 @@ def _blocks_per_second(place: Path, *, min_len: int) -> float:
     flow = jp.Dataset.load(place.parent / "in.jinx").process([jp.create("text_length_filter", min_len=min_len)])
     more = {"engine": jp.Ray(workers=4), "block_rows": 1}
     flow.export(place / "out.jinx", work_dir=str(place / "out.work"), **more)
-    times = sorted(one["time"] for one in events(place) if one["kind"] == "block")
+    times = sorted(one["time"] for one in block_events(place))
     rest = times[SMALL_BLOCKS // 6 :]  # by then all workers have started
     return (len(rest) - 1) / (rest[-1] - rest[0])
 
