@@ -119,6 +119,28 @@ def refuse_inside(out: str, sources: Any) -> None:
             raise ValueError(f"{out} lies in {os.fspath(source)}, an input, which is never changed; write it elsewhere")
 
 
+def refuse_within(out: str, inputs: Iterable[str]) -> None:
+    """Refuse an output that lies in a directory that is an input, or that a pattern of inputs matches.
+
+    Args:
+        out: The output, a file or a directory.
+        inputs: Paths and patterns.
+
+    Raises:
+        ValueError: It does; the input would hold something else when it is read again.
+    """
+    target = os.path.realpath(out)
+    for path in inputs:
+        if "://" in path:
+            continue
+        is_pattern = any(one in path for one in "*?[") and not os.path.lexists(path)
+        # A file that the pattern matches already is an input itself.
+        if is_pattern and not os.path.lexists(out) and PurePath(target).match(os.path.abspath(path)):  # noqa: PTH100
+            raise ValueError(f"{out} would be one of the inputs {path}; write it elsewhere")
+        if os.path.isdir(path) and target.startswith(os.path.join(os.path.realpath(path), "")):  # noqa: PTH112, PTH118
+            raise ValueError(f"{out} lies in {path}, an input, which is never changed; write it elsewhere")
+
+
 def separate_file(file: str | os.PathLike[str], out: str, *, overwrite: bool) -> str:
     """The name of a file of positions, a second output apart from the first one.
 

@@ -12,7 +12,7 @@ from jinx_pipeline.commit.work_dir import WorkDir
 from jinx_pipeline.plan.planner import GLOBAL_KINDS
 from jinx_pipeline.recipe.model import Recipe
 from jinx_pipeline.recipe.write import from_data
-from jinx_pipeline.run import START_OVER
+from jinx_pipeline.run_plan import START_OVER, run_of
 
 
 def recipe_in(folder: Path, **overrides: Any) -> Recipe:
@@ -44,7 +44,7 @@ def replay_of(folder: Path, out: str, **overrides: Any) -> Recipe:
     """
     recipe = recipe_in(folder)
     # The journal has the rows as positions in what is read; quarantine.jsonl has them as people count them.
-    with WorkDir(folder) as work_dir, Journal(work_dir.journal_path) as journal:
+    with WorkDir(folder) as work_dir, Journal(work_dir.journal_path, run_of(work_dir)) as journal:
         rows = sorted({bad.row for bad in Ledger(work_dir, journal).bad_rows()})
     if not rows:
         raise ValueError(f"{folder}: nothing failed; there is nothing to replay")

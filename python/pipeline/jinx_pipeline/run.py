@@ -1,40 +1,33 @@
 """One run of a recipe, from its inputs to the published output."""
 
-import json
-import os
 import time
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-import jinx
+from jinx_pipeline.commit.claim import Claim, ClaimedError
 from jinx_pipeline.commit.journal import Journal
 from jinx_pipeline.commit.ledger import BadRow, Ledger
-from jinx_pipeline.commit.place import refuse_place
-from jinx_pipeline.commit.publish import publish, published_before, shard_groups
+from jinx_pipeline.commit.place import refuse_folder_of
+from jinx_pipeline.commit.publication import LostOutputError, Publication
 from jinx_pipeline.commit.work_dir import WorkDir, publish_text
 from jinx_pipeline.engines.crew import Crew
 from jinx_pipeline.engines.driver import Driver, Observer, RepairError, Segment, StoppedError
 from jinx_pipeline.engines.engine import Engine, opened_engine
-from jinx_pipeline.engines.probing import probed
 from jinx_pipeline.operators.answers import Answers
 from jinx_pipeline.operators.keyed import Keyed
-from jinx_pipeline.plan.differences import differences
-from jinx_pipeline.plan.inputs import Input, find_inputs, has_grown, refuse_input_as_output
+from jinx_pipeline.plan.inputs import Input, find_inputs, refuse_output_within_input
 from jinx_pipeline.plan.media_root import with_media_root
-from jinx_pipeline.plan.mixture import mixture_order
 from jinx_pipeline.plan.planner import (
     Plan,
     block_rows,
     cut,
     joined_paths,
-    make_plan,
-    refuse_impossible,
     segments_of,
     stage_of,
     writer_options,
@@ -43,65 +36,28 @@ from jinx_pipeline.plan.probe import declared, measured_bytes
 from jinx_pipeline.plan.source import OpenSource, Source
 from jinx_pipeline.plan.source_rows import SourceRows
 from jinx_pipeline.plan.stage import Stage
-from jinx_pipeline.recipe.model import Recipe
-from jinx_pipeline.recipe.write import as_data
-from jinx_pipeline.report.figures import OperatorTotals, totals
+from jinx_pipeline.recipe.model import Export, Recipe
+from jinx_pipeline.report.figures import totals
 from jinx_pipeline.report.progress import MODES, Progress
+from jinx_pipeline.run_plan import START_OVER, ChangedError, grown_plan, input_has_grown, known_plan, new_plan
+from jinx_pipeline.run_result import RunResult, all_traces, json_lines, write_quarantine
 from jinx_pipeline.sample.roles import Roles
-from jinx_pipeline.sample.validators import validate
 from jinx_pipeline.schedule.task import Limits
 from jinx_pipeline.shuffle.phase import Phase
-from jinx_pipeline.shuffle.step import Decisions, publish_order
+from jinx_pipeline.shuffle.step import Decisions
+
+_STRIKES_OF_A_LOOK = 5
 
 
 @dataclass(frozen=True)
-class RunResult:
-    """What a run did.
+class _Opened:
+    """What a run has open while it lasts."""
 
-    Attributes:
-        path: The output.
-        rows_in: Samples of the input.
-        rows_out: Samples of the output.
-        bytes: Of the output.
-        seconds: Of this run; a resumed one does not count what was done before.
-        bad_rows: Rows that are not in the output because something failed on them.
-        operators: What each operator did, over all runs of the plan.
-        work_dir: Where the journal and the log of events are.
-        traces: Examples of what operators changed and dropped, if the recipe asks for them.
-        resumed: Whether work of an earlier run was used.
-        max_bad_rows: As the recipe has it.
-    """
-
-    path: str
-    rows_in: int
-    rows_out: int
-    bytes: int
-    seconds: float
-    bad_rows: list[BadRow]
-    operators: list[OperatorTotals]
-    work_dir: str
-    traces: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
-    resumed: bool = False
-    max_bad_rows: int = 0
-
-    @property
-    def ok(self) -> bool:
-        """Whether no more rows were left out than the recipe allows."""
-        return len(self.bad_rows) <= self.max_bad_rows
-
-    def to_dict(self) -> dict[str, Any]:
-        """The same as a plain dict."""
-        return {**asdict(self), "ok": self.ok}
-
-
-START_OVER = "start over with restart=True, overwrite=True (--restart --overwrite)"
-
-
-class ChangedError(ValueError):
-    """The recipe, an input or the version is not that of the run to resume; the message says what changed."""
-
-
-_STRIKES_OF_A_LOOK = 5
+    work_dir: WorkDir
+    inputs: list[Input]
+    ledger: Ledger
+    plan: Plan
+    publication: Publication
 
 
 @dataclass(frozen=True)
@@ -140,7 +96,6 @@ class Run:
         self.export = self.recipe.export
         self.recipe = with_media_root(self.recipe)
         self._resumed = False
-        self._append = False
 
     def __call__(self) -> RunResult:
         """Run it, or resume what an earlier run has left.
@@ -152,129 +107,83 @@ class Run:
             StoppedError: The run stopped; call it again to resume.
         """
         started = time.monotonic()
-        with WorkDir(work_dir_of(self.recipe)) as work_dir:
-            if self.restart:
-                work_dir.clear()
+        refuse_output_within_input(self.recipe, work_dir_of(self.recipe))
+        with WorkDir(work_dir_of(self.recipe)) as work_dir, claimed_output(self.export, work_dir.path):
+            known = None if self.restart else known_plan(self.recipe, self.export, work_dir)
+            self._resumed = known is not None
             inputs = find_inputs(self.recipe, work_dir.inputs)
-            with opened_engine(self.recipe.options) as engine, Journal(work_dir.journal_path) as journal:
-                plan = self._plan(work_dir, inputs, engine)
-                ledger = Ledger(work_dir, journal)
-                done = ledger.noted("published") if self._output_is_there() else None
-                if done is None and ledger.noted("published") is not None and ledger.lost_parts():
-                    raise ChangedError(f"{self.export.path} was written, and is gone, with its parts; {START_OVER}")
-                if done is None or done["rows"] != plan.rows:
-                    fitted = engine.fitted(declared(self.recipe), measured_bytes(self.recipe, plan.findings))
-                    done = self._finish(work_dir, ledger, plan, inputs, fitted)
-                rows = SourceRows(inputs)
-                bad_rows = [*rows.unreadable(), *map(rows.named, ledger.bad_rows())]
-                write_quarantine(work_dir.path / "quarantine.jsonl", bad_rows)
-                traces = all_traces(ledger, self.recipe)
-                if traces:
-                    publish_text(work_dir.path / "trace.jsonl", json_lines(traces))
-                return RunResult(
-                    self.export.path,
-                    plan.rows,
-                    done["samples"],
-                    done["bytes"],
-                    time.monotonic() - started,
-                    bad_rows,
-                    totals(ledger, self.recipe),
-                    str(work_dir.path),
-                    traces,
-                    resumed=self._resumed,
-                    max_bad_rows=self.recipe.options.max_bad_rows,
-                )
+            has_grown = known is not None and input_has_grown(work_dir, known, inputs)
+            with opened_engine(self.recipe.options) as engine:
+                plan = known or new_plan(self.recipe, self.export, work_dir, inputs, engine)
+                with Journal(work_dir.journal_path, plan.run) as journal:
+                    journal.take_over(work_dir.driver)
+                    ledger = Ledger(work_dir, journal)
+                    publication = self._publication(work_dir, ledger, plan)
+                    try:
+                        # Before a plan that grows has other blocks.
+                        publication.resume()
+                        done = publication.published()
+                    except LostOutputError as error:
+                        raise ChangedError(f"{error}; {START_OVER}") from None
+                    if has_grown:
+                        plan = grown_plan(work_dir, plan, inputs[0])
+                        publication = self._publication(work_dir, ledger, plan)
+                    opened = _Opened(work_dir, inputs, ledger, plan, publication)
+                    if done is None or done["rows"] != plan.rows:
+                        last_blocks = self._work(opened, engine, self._first_block(done))
+                        journal.refuse_other_driver()
+                        done = publication.publish(self._first_block(done), last_blocks, plan.rows)
+                        # Workers of a cluster do not end at once: attempts that lost may still write.
+                        with suppress(OSError):
+                            ledger.sweep()
+                    return self._result(opened, done, time.monotonic() - started)
 
-    def _output_is_there(self) -> bool:
-        """Whether there is an output; a directory that an interrupted run has left unfinished is none."""
-        path = Path(self.export.path)
-        if self.export.kind == "jinx" and path.is_dir():
-            return (path / "jinx.json").exists()
-        return os.path.lexists(path)
+    def _publication(self, work_dir: WorkDir, ledger: Ledger, plan: Plan) -> Publication:
+        number, last = len(plan.segments) - 1, len(plan.segments[-1].stages) - 1
+        is_new = any(one.group is not None for one in plan.segments)
 
-    # The plan.
+        def parts_of(blocks: range) -> list[list[Path]]:
+            return [[work_dir.parts / name for name in ledger.parts(number, last, block)] for block in blocks]
 
-    def _plan(self, work_dir: WorkDir, inputs: list[Input], engine: Engine) -> Plan:
-        recipe = self.recipe
-        known = work_dir.read_plan()
-        if known is not None:
-            try:
-                plan = Plan.from_dict(known)
-            except ValueError as error:
-                raise ChangedError(f"{work_dir.path}: {error}; {START_OVER}") from None
-            return self._known_plan(work_dir, plan, inputs)
-        refuse_input_as_output(recipe, [*(one.path for one in inputs), *joined_paths(recipe)])
-        refuse_place(self.export)
-        order = (
-            mixture_order(recipe.sources, [one.rows for one in inputs], recipe.options.seed)
-            if recipe.only_rows is None
-            else np.array(recipe.only_rows, dtype=np.int64)
+        base = () if is_new else tuple(plan.paths)
+        return Publication(self.export, ledger, writer_options(self.recipe, self.export), plan.run, base, parts_of)
+
+    def _result(self, opened: _Opened, done: dict[str, Any], seconds: float) -> RunResult:
+        work_dir, ledger, plan = opened.work_dir, opened.ledger, opened.plan
+        rows = SourceRows(opened.inputs)
+        bad_rows = [*rows.unreadable(), *map(rows.named, ledger.bad_rows())]
+        write_quarantine(work_dir.path / "quarantine.jsonl", bad_rows)
+        traces = all_traces(ledger, self.recipe)
+        if traces:
+            publish_text(work_dir.path / "trace.jsonl", json_lines(traces))
+        return RunResult(
+            self.export.path,
+            plan.rows,
+            done["samples"],
+            done["bytes"],
+            seconds,
+            bad_rows,
+            totals(ledger, self.recipe),
+            str(work_dir.path),
+            traces,
+            resumed=self._resumed,
+            max_bad_rows=self.recipe.options.max_bad_rows,
         )
-        rows = sum(one.rows for one in inputs) if order is None else len(order)
-        source = Source(tuple(one.path for one in inputs))
-        if order is not None:
-            publish_order(work_dir.globals / "mixture.npy", order)
-            source = replace(source, order=str(work_dir.globals / "mixture.npy"))
-        opened = OpenSource(source)
-        fitted = engine.fitted(declared(recipe))
-        refuse_impossible(
-            recipe,
-            gpus=fitted.counts()["gpu"],
-            memory=fitted.memory(),
-            columns=opened.dataset.column_names if rows else None,
-        )
-        if recipe.validators:
-            validate(opened.dataset, recipe.validators, recipe.roles)
-        findings = probed(recipe, source, rows)
-        fitted = engine.fitted(declared(recipe), measured_bytes(recipe, findings))
-        plan = make_plan(recipe, inputs, rows, findings, fitted.memory())
-        _publish_facts(work_dir, opened)
-        publish_text(work_dir.path / "recipe.json", json.dumps(as_data(recipe), indent=1, ensure_ascii=False) + "\n")
-        work_dir.write_plan(plan.to_dict())
-        return plan
-
-    def _known_plan(self, work_dir: WorkDir, plan: Plan, inputs: list[Input]) -> Plan:
-        self._resumed = True
-        recipe, where = self.recipe, work_dir.path
-        if plan.digest != recipe.digest:
-            what = "; ".join(differences(plan.recipe, recipe.described()))
-            raise ChangedError(f"{where} belongs to another recipe: {what}; {START_OVER}, or use another work_dir")
-        if len(plan.inputs) == len(inputs) and all(a == b.identity for a, b in zip(plan.inputs, inputs, strict=True)):
-            return plan
-        grown = len(inputs) == len(plan.inputs) == 1 and has_grown(plan.inputs[0], inputs[0].identity, inputs[0].source)
-        if grown and len(plan.segments) == 1 and not (work_dir.globals / "mixture.npy").exists():
-            return self._grown_plan(work_dir, plan, inputs[0])
-        if grown:
-            raise ChangedError(f"{where}: the input has grown, and this recipe looks at all rows; {START_OVER}")
-        changes = [
-            f"{one.source}: {'; '.join(differences(a, one.identity)) or 'changed'}"
-            for a, one in zip(plan.inputs, inputs, strict=False)
-            if a != one.identity
-        ]
-        raise ChangedError(f"{where}: the input changed: {' / '.join(changes)}; {START_OVER}")
-
-    def _grown_plan(self, work_dir: WorkDir, plan: Plan, now: Input) -> Plan:
-        """More blocks after those of the plan, for the rows that the input has gained."""
-        blocks = [*plan.blocks, *cut(now.rows - plan.rows, plan.rows_per_block)]
-        made = replace(plan, inputs=[now.identity], paths=[now.path], rows=now.rows, blocks=blocks)
-        _publish_facts(work_dir, OpenSource(Source((now.path,))))
-        work_dir.write_plan(made.to_dict())
-        return made
 
     # The work.
 
-    def _finish(
-        self, work_dir: WorkDir, ledger: Ledger, plan: Plan, inputs: list[Input], engine: Engine
-    ) -> dict[str, Any]:
-        base = tuple(one.path for one in inputs)
-        ledger.sweep(_publishing(ledger))
+    def _first_block(self, done: dict[str, Any] | None) -> int:
+        """The first block that is not in the output: only a directory takes more after what it holds."""
+        is_directory = self.export.kind == "jinx" and not self.export.path.endswith(".jinx")
+        return done["end"] if done is not None and is_directory else 0
+
+    def _work(self, opened: _Opened, engine: Engine, first_block: int) -> int:
+        """Make the parts of all blocks that are not in the output; returns how many blocks the last segment has."""
+        work_dir, ledger, plan = opened.work_dir, opened.ledger, opened.plan
+        engine = engine.fitted(declared(self.recipe), measured_bytes(self.recipe, plan.findings))
+        base = tuple(one.path for one in opened.inputs)
+        ledger.sweep(opened.publication.needed_parts())
         Answers(work_dir.answers).sweep()
-        published = ledger.noted("published")
-        # An output that was removed is made of all the parts again.
-        before = published if self._output_is_there() else None
-        # Blocks whose rows are in the output already.
-        append = before is not None and self.export.kind == "jinx" and not self.export.path.endswith(".jinx")
-        first_block = before["blocks"] if before is not None and append else 0
         with _events(work_dir.events_path) as log:
             counts = engine.counts()
             modules = [type(step.operator).__module__ for step in self.recipe.steps]
@@ -282,30 +191,22 @@ class Run:
             workers = engine.workers(work_dir, (*base, *others), modules)
             progress = Progress(self.progress, plan.rows, log)
             try:
-                job = _Job(work_dir, ledger, plan, Crew(workers), counts, progress, SourceRows(inputs), engine.memory())
-                blocks = self._segments(job, base, first_block)
+                rows = SourceRows(opened.inputs)
+                job = _Job(work_dir, ledger, plan, Crew(workers), counts, progress, rows, engine.memory())
+                return self._segments(job, base, first_block)
             finally:
                 workers.close()
                 progress.close()
-        done = self._publish(ledger, plan, blocks, append=append, again=published is not None)
-        # Workers of a cluster do not end at once: attempts that lost may have written until now, and may still do.
-        with suppress(OSError):
-            ledger.sweep()
-        return done
 
-    def _segments(
-        self, job: "_Job", base: tuple[str, ...], first_block: int
-    ) -> tuple[list[list[Path]], tuple[str, ...]]:
-        """Run all segments; returns the parts of each block of the last one, and the dataset whose rows they are."""
+    def _segments(self, job: "_Job", base: tuple[str, ...], first_block: int) -> int:
+        """Run all segments; returns how many blocks the last one has."""
         recipe, plan, work_dir, ledger = self.recipe, job.plan, job.work_dir, job.ledger
-        mixture, facts = work_dir.globals / "mixture.npy", work_dir.facts_path
-        order = str(mixture) if mixture.exists() else None
-        source = Source(base, order=order, facts=str(facts) if facts.exists() else None)
+        order, facts = (None if name is None else str(work_dir.globals / name) for name in (plan.order, plan.facts))
+        source = Source(base, order=order, facts=facts)
         decisions = Decisions(
             recipe, work_dir, ledger, partial(self._look, job), partial(self._keys_of_other, job), memory=job.memory
         )
         counts = list(plan.blocks)
-        blocks: list[list[Path]] = []
         for number, planned in enumerate(plan.segments):
             is_last = number == len(plan.segments) - 1
             if planned.group is not None:
@@ -322,14 +223,15 @@ class Run:
             segment = Segment(number, stages, source, dict(enumerate(counts)))
             job.progress.segment(number, len(plan.segments), numbered)
             self._drive(job, segment)
-            last = len(stages) - 1
-            blocks = [[work_dir.parts / name for name in ledger.parts(number, last, block)] for block in numbered]
             if planned.decides is not None:
-                parts = tuple(str(part) for block in blocks for part in block)
+                last = len(stages) - 1
+                parts = tuple(
+                    str(work_dir.parts / name) for block in numbered for name in ledger.parts(number, last, block)
+                )
                 source = decisions.after(number, planned.decides, Source(base, parts))
                 rows = _length(source)
                 counts = cut(rows, plan.rows_per_block)
-        return blocks, base
+        return len(counts)
 
     def _drive(self, job: "_Job", segment: Segment, other: SourceRows | None = None) -> None:
         """Run the tasks of a segment; `other` has its rows where they are not those of the input."""
@@ -380,91 +282,25 @@ class Run:
             )
         return tuple(str(job.work_dir.parts / name) for block in blocks for name in job.ledger.parts(number, 0, block))
 
-    def _publish(
-        self, ledger: Ledger, plan: Plan, made: tuple[list[list[Path]], tuple[str, ...]], *, append: bool, again: bool
-    ) -> dict[str, Any]:
-        """Make the output of the parts.
 
-        Args:
-            ledger: What is committed.
-            plan: The plan.
-            made: Parts of each block, and the dataset whose rows they are.
-            append: The parts come after what the output holds.
-            again: The output was published before: with fewer rows, or it was removed.
-        """
-        blocks, base = made
-        options = writer_options(self.recipe, self.export)
-        noted = ledger.noted("publishing")
-        is_half_made = Path(self.export.path).is_dir() and not self._output_is_there()
-        if noted is None or (again and not is_half_made):
-            groups = shard_groups(self.export, blocks, options, append=append)
-            names = None if groups is None else [[str(one) for one in group] for group in groups]
-            ledger.note("publishing", groups=names)
-        else:
-            names = noted["groups"]
-        groups = None if names is None else [[Path(one) for one in group] for group in names]
-        export = replace(self.export, overwrite=True) if again else self.export
-        if append and self._is_appended(ledger, plan):
-            done = published_before(Path(export.path))
-        else:
-            done = publish(export, blocks, base, options, append=append, groups=groups)
-        samples = len(jinx.open(export.path)) if append else done.samples
-        facts = {"samples": samples, "bytes": done.bytes, "rows": plan.rows, "blocks": len(plan.blocks)}
-        ledger.note("published", **facts)
-        return facts
+@contextmanager
+def claimed_output(export: Export, work_dir: Path) -> Generator[None]:
+    """Hold the place of an output for one run.
 
-    def _is_appended(self, ledger: Ledger, plan: Plan) -> bool:
-        """Whether an earlier run has added the new blocks to the output, and ended before it could note that."""
-        before = ledger.noted("published") or {"samples": 0, "blocks": 0}
-        number, last = len(plan.segments) - 1, len(plan.segments[-1].stages) - 1
-        new = range(before["blocks"], len(plan.blocks))
-        added = sum(one.receipt.rows_out for block in new for one in ledger.pieces(number, last, block))
-        return added > 0 and len(jinx.open(self.export.path)) == before["samples"] + added
-
-
-def _publishing(ledger: Ledger) -> list[str]:
-    """The names of what an interrupted run was about to make the output of, such as parts joined for it."""
-    groups = (ledger.noted("publishing") or {}).get("groups") or []
-    return [Path(one).name for group in groups for one in group]
-
-
-def write_quarantine(path: Path, bad_rows: list[BadRow]) -> None:
-    """Write the rows that were left out; without any, remove the file of an earlier run."""
-    if bad_rows:
-        publish_text(path, json_lines([asdict(one) for one in bad_rows]))
-    else:
-        path.unlink(missing_ok=True)
-
-
-def json_lines(records: list[dict[str, Any]]) -> str:
-    """Records as JSON lines."""
-    return "".join(json.dumps(one, ensure_ascii=False) + "\n" for one in records)
-
-
-def all_traces(ledger: Ledger, recipe: Recipe) -> list[dict[str, Any]]:
-    """The first examples of each operator, in the order of the recipe."""
-    limit = recipe.options.trace
-    found: list[dict[str, Any]] = [one for _, piece in ledger.all_pieces() for one in piece.receipt.traces]
-    for number in range(len(recipe.steps)):
-        known = ledger.noted(f"decided {number}")
-        if known is not None:
-            name = recipe.steps[known["place"]].operator.name
-            found += [
-                {"operator": name, "number": known["place"], "what": "duplicate", "id": a, "of": b}
-                for a, b in known["pairs"]
-            ]
-    return [
-        one
-        for place in range(len(recipe.steps))
-        for one in [trace for trace in found if trace["number"] == place][:limit]
-    ]
-
-
-def _publish_facts(work_dir: WorkDir, source: OpenSource) -> None:
-    """Keep what the footers of the inputs say together, so that workers need not open them all."""
-    facts = None if source.base is None else source.base._facts()
-    if facts is not None:
-        publish_text(work_dir.facts_path, facts)
+    Raises:
+        RuntimeError: Another run is about to write it.
+        OSError: Its directory is missing or cannot be written.
+    """
+    out = Path(export.path)
+    refuse_folder_of(out)
+    try:
+        claim = Claim(out.with_name(f".{out.name}.pipeline"), str(work_dir))
+    except ClaimedError as error:
+        raise RuntimeError(
+            f"{out}: another run writes this output, with the working directory {error}; wait for it, or stop it"
+        ) from None
+    with claim:
+        yield
 
 
 def work_dir_of(recipe: Recipe) -> Path:

@@ -52,7 +52,7 @@ class Scripted:
 @pytest.fixture
 def run(tmp_path):
     """Runs segments of so many blocks each, one after another, with the same workers."""
-    with WorkDir(tmp_path / "work") as work_dir, Journal(work_dir.journal_path) as journal:
+    with WorkDir(tmp_path / "work") as work_dir, Journal(work_dir.journal_path, "r") as journal:
 
         def go(workers, *segments, count=2, pools=("cpu",), **more):
             crew, ledger = Crew(workers), Ledger(work_dir, journal)

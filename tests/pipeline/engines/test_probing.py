@@ -228,7 +228,7 @@ def test_the_plan_keeps_what_was_measured_and_no_byte_depends_on_it(data, tmp_pa
     plan = json.loads((tmp_path / "probed.work" / "plan.json").read_text())
     assert set(plan["findings"]["operators"]) == {"0", "1", "2"}
     tight = Findings({n: Measured(10.0 - n, 1000 * MB, 0) for n in range(3)}, MB)
-    monkeypatch.setattr("jinx_pipeline.run.probed", lambda *_: tight)
+    monkeypatch.setattr("jinx_pipeline.run_plan.probed", lambda *_: tight)
     flow.export(tmp_path / "tight", workers=2)
     plan = json.loads((tmp_path / "tight.work" / "plan.json").read_text())
     assert plan["segments"][0]["stages"][0]["batch_rows"] == 15

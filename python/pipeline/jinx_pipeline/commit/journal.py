@@ -5,24 +5,29 @@ import os
 from pathlib import Path
 from typing import Any, Self
 
+from jinx_pipeline.commit.sync import sync_folder
+
 
 class Journal:
     """An append-only file of records.
 
     A line that a crash has cut short is removed when the journal is opened again.
 
+    Its first record names the run, so that nothing is believed of another run's work.
+
     Args:
         path: The file; it is made if need be.
+        run: The id of the run that it belongs to.
 
     Attributes:
         path: The file.
-        records: What it held when it was opened.
+        records: What it held when it was opened, after the first one.
 
     Raises:
-        ValueError: A line before the last one is damaged.
+        ValueError: A line before the last one is damaged, or it belongs to another run.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, run: str) -> None:
         self.path = path
         self.records: list[dict[str, Any]] = []
         intact = 0
@@ -40,17 +45,45 @@ class Journal:
                 ) from None
             intact += len(line)
         self._file = path.open("ab")
+        self._taken_over_at = 0
         # Records of a process that was killed may not be on the disk yet.
         self._is_synced = not data
         if intact < len(data):
             self._file.truncate(intact)
-        self._sync_folder()
+        sync_folder(path.parent)
+        if not self.records:
+            self.append({"kind": "run", "run": run})
+            self.sync()
+        elif self.records.pop(0) != {"kind": "run", "run": run}:
+            self._file.close()
+            raise ValueError(
+                f"{path} belongs to another run than plan.json next to it; remove {path.parent} to start over"
+            )
 
     def append(self, record: dict[str, Any]) -> None:
         """Add a record; from then on it survives the end of this process, and after `sync` that of the machine."""
-        self._file.write(json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode() + b"\n")
+        self._file.write(
+            json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode(errors="backslashreplace") + b"\n"
+        )
         self._file.flush()
         self._is_synced = False
+
+    def take_over(self, driver: str) -> None:
+        """Record which process runs it from here on."""
+        self.append({"kind": "driver", "driver": driver})
+        self._taken_over_at = self._file.tell()
+        self.sync()
+
+    def refuse_other_driver(self) -> None:
+        """Refuse to go on where another process runs it by now; on some network disks, locks do not prevent that.
+
+        Raises:
+            RuntimeError: Another one does.
+        """
+        with self.path.open("rb") as file:
+            file.seek(self._taken_over_at)
+            if any(line.startswith(b'{"kind":"driver"') for line in file):
+                raise RuntimeError(f"{self.path.parent}: another process has taken over this run; leave it to that one")
 
     def sync(self) -> None:
         """Wait until all records are on the disk.
@@ -75,10 +108,3 @@ class Journal:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-    def _sync_folder(self) -> None:
-        folder = os.open(self.path.parent, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)

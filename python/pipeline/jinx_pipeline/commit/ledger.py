@@ -203,6 +203,8 @@ class Ledger:
                 remove_part(path)
 
     def _take(self, record: dict[str, Any]) -> None:
+        if record["kind"] == "driver":
+            return
         if record["kind"] == "note":
             self._notes[record["name"]] = record
             return

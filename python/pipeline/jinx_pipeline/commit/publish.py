@@ -45,31 +45,37 @@ def publish(
     blocks: Sequence[Sequence[Path]],
     base: tuple[str, ...],
     writer: Mapping[str, Any],
-    *,
-    append: bool = False,
-    groups: Sequence[Sequence[Path]] | None = None,
 ) -> Published:
-    """Make the output.
+    """Make the output, in one step at the end.
 
     Args:
         export: What and where.
         blocks: The parts of each block, in order; more than one where the block was divided.
         base: The dataset whose rows the parts are; none where they hold rows of their own.
         writer: Keywords of `jinx.Writer`.
-        append: The output exists and holds what comes before.
-        groups: See `shard_groups`; None: the parts are copied.
 
     Raises:
         OSError: It cannot be written; nothing has changed then.
     """
     parts = [part for block in blocks for part in block]
     if export.kind == "view":
-        return _view(export, parts, base, append=append)
+        return _view(export, parts, base)
     if export.kind != "jinx":
         return _converted(export, parts, base)
-    if groups is not None:
-        return _moved(export, groups, writer)
-    return _copied(export, parts, base, writer, append=append)
+    is_file = export.path.endswith(".jinx")
+    options = {name: value for name, value in writer.items() if not (is_file and name == "shard_size")}
+    return _copied(export, parts, base, {**options, "overwrite": export.overwrite})
+
+
+def append_parts(
+    export: Export, blocks: Sequence[Sequence[Path]], base: tuple[str, ...], writer: Mapping[str, Any]
+) -> Published:
+    """Add the samples of blocks to a directory of shards, in one step at the end; the arguments as for `publish`.
+
+    Raises:
+        OSError: They cannot be written; nothing has changed then.
+    """
+    return _copied(export, [part for block in blocks for part in block], base, {**writer, "append": True})
 
 
 def _dataset(parts: Sequence[Path], base: tuple[str, ...]) -> "jinx.Dataset":
@@ -79,26 +85,11 @@ def _dataset(parts: Sequence[Path], base: tuple[str, ...]) -> "jinx.Dataset":
     return OpenSource(Source(base, tuple(str(part) for part in parts))).dataset
 
 
-def _copied(
-    export: Export, parts: Sequence[Path], base: tuple[str, ...], writer: Mapping[str, Any], *, append: bool
-) -> Published:
+def _copied(export: Export, parts: Sequence[Path], base: tuple[str, ...], options: Mapping[str, Any]) -> Published:
     """Copy the samples as they are stored; the writer publishes them at once."""
-    out = Path(export.path)
-    overwrite = export.overwrite or append
-    is_file = out.suffix == ".jinx"
-    options: dict[str, Any] = {name: value for name, value in writer.items() if not (is_file and name == "shard_size")}
-    keeps = append and is_file
-    before = jinx.open(out) if keeps else None
-    with jinx.Writer(
-        out, overwrite=overwrite and (is_file or not append), append=append and not is_file, **options
-    ) as made:
-        if before is not None:
-            made.copy(before)
-        if parts or not base:
-            if parts:
-                _copy_all(made, _dataset(parts, base))
-        else:
-            made.copy(_dataset(parts, base))
+    with jinx.Writer(export.path, **options) as made:
+        if parts or base:
+            _copy_all(made, _dataset(parts, base))
         done = made.close()
     return Published(export.path, done.samples, done.bytes, done.shards)
 
@@ -107,29 +98,34 @@ def _copy_all(writer: jinx.Writer, dataset: "jinx.Dataset") -> None:
     writer.copy(dataset, drop=[name for name in (ROW, ID) if name in dataset.column_names])
 
 
-def shard_groups(
-    export: Export, blocks: Sequence[Sequence[Path]], writer: Mapping[str, Any], *, append: bool = False
-) -> list[list[Path]] | None:
+def group_parts(export: Export, blocks: Sequence[Sequence[Path]], writer: Mapping[str, Any]) -> list[list[Path]] | None:
     """Which parts become one shard together, if the parts can become the shards of the output.
 
-    The answer is to be recorded before `publish` moves the parts away. None: they are copied, because the output is one
-    file, or exists.
+    The answer is to be recorded before `build_shards` moves the parts away. None: `publish` copies them, because the
+    output is one file, exists, or has no sample.
     """
     out = Path(export.path)
-    if export.kind != "jinx" or out.suffix == ".jinx" or append or out.exists() or not any(blocks):
+    if export.kind != "jinx" or out.suffix == ".jinx" or os.path.lexists(out) or not any(blocks):
         return None
     return _groups([_joined(block, writer) for block in blocks if block], _shard_bytes(export))
 
 
-def _moved(export: Export, groups: Sequence[Sequence[Path]], writer: Mapping[str, Any]) -> Published:
+def build_shards(out: Path, groups: Sequence[Sequence[Path]], writer: Mapping[str, Any]) -> None:
     """Make the parts the shards of a directory; small ones are joined, and nothing else is copied.
 
     An interrupted call is finished by calling it again.
+
+    Args:
+        out: The directory.
+        groups: As `group_parts` says.
+        writer: Keywords of `jinx.Writer`.
     """
-    out = Path(export.path)
     count = len(groups)
     if (out / "jinx.json").exists():
-        return _merged(out)
+        # An earlier call ended when all was in place; it may not have removed what is left of parts.
+        for left in out.glob(".part-*"):
+            shutil.rmtree(left, ignore_errors=True)
+        return
     out.mkdir(parents=True, exist_ok=True)
     for number, group in enumerate(groups):
         target = out / f".part-{number:05}-of-{count:05}"
@@ -140,15 +136,7 @@ def _moved(export: Export, groups: Sequence[Sequence[Path]], writer: Mapping[str
         with jinx.Writer(out, part=(number, count), **writer) as made:
             for part in group:
                 made.copy(jinx.open(part))
-    done = jinx.merge(out)
-    return Published(export.path, done.samples, done.bytes, done.shards)
-
-
-def _merged(out: Path) -> Published:
-    """The output of an earlier call that ended when all was in place; it may not have removed what is left of parts."""
-    for left in out.glob(".part-*"):
-        shutil.rmtree(left, ignore_errors=True)
-    return published_before(out)
+    jinx.merge(out)
 
 
 def published_before(out: Path) -> Published:
@@ -202,7 +190,7 @@ def _shard_bytes(export: Export) -> int:
     return _SHARD_BYTES if export.shard_size is None else parse_size(export.shard_size)
 
 
-def _view(export: Export, parts: Sequence[Path], base: tuple[str, ...], *, append: bool) -> Published:
+def _view(export: Export, parts: Sequence[Path], base: tuple[str, ...]) -> Published:
     """A saved view: which rows of the input remain, and the columns that they have of their own."""
     source = OpenSource(Source(base, tuple(str(part) for part in parts)))
     whole = source.base
@@ -210,7 +198,7 @@ def _view(export: Export, parts: Sequence[Path], base: tuple[str, ...], *, appen
         raise ValueError("a view shows rows of the input, and these are new ones; export with kind: jinx")
     if not parts:
         # A view of no sample shows nothing of any file; a dataset without samples is the same to its readers.
-        with jinx.Writer(export.path, overwrite=export.overwrite or append) as writer:
+        with jinx.Writer(export.path, overwrite=export.overwrite) as writer:
             done = writer.close()
         return Published(export.path, done.samples, done.bytes, done.shards)
     made = source.dataset
@@ -224,7 +212,7 @@ def _view(export: Export, parts: Sequence[Path], base: tuple[str, ...], *, appen
     columns: dict[str, Any] = {name: made.column(name) for name in own}
     if ID in made.column_names and len(np.unique(rows)) < len(rows):
         columns["id" if "id" not in whole.column_names else "__dj__id__"] = made.column(ID)
-    done = (view.with_columns(columns) if columns else view).save(export.path, overwrite=export.overwrite or append)
+    done = (view.with_columns(columns) if columns else view).save(export.path, overwrite=export.overwrite)
     return Published(export.path, done.samples, done.bytes, done.shards)
 
 

@@ -2,25 +2,26 @@
 
 plan.json       what is run on what, fixed once
 recipe.json     the recipe, for resume and replay
-journal.jsonl   finished work
+journal.jsonl   finished work; its first line names the run of the plan
 events.jsonl    what happened, for people and monitors
 parts/          output of tasks: s<segment>.<stage>-b<block>-<first row>.<attempt>-<driver>
-globals/        orders that global operators have decided; what the footers of the inputs say together
+globals/        orders that the plan and global operators have decided; what the footers of the inputs say together
 inputs/         inputs that were converted, by fingerprint
 answers/        what models behind URLs answered, by URL and request
 """
 
 import errno
-import fcntl
 import json
 import os
 import secrets
 import shutil
-from collections.abc import Generator
+from collections.abc import Container, Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, Self
 
+from jinx_pipeline.commit.claim import Claim, ClaimedError
+from jinx_pipeline.commit.sync import sync_folder
 from jinx_pipeline.schedule.task import Task
 
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO})
@@ -35,23 +36,21 @@ class WorkDir:
     Raises:
         RuntimeError: Another process has it open.
         ValueError: It holds other files than those of a run.
+
+    Attributes:
+        path: The directory, absolute.
+        driver: Another value for each process that opens it.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path).absolute()
         if self.path.is_dir() and not (self.path / "lock").exists() and (other := next(self.path.iterdir(), None)):
             raise ValueError(f"{self.path} is not the working directory of a run: it holds {other.name}; name another")
-        self.path.mkdir(parents=True, exist_ok=True)
-        self._lock: IO[bytes] = (self.path / "lock").open("ab")
-        try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            self._lock.close()
-            raise RuntimeError(f"{self.path}: another process runs this pipeline; wait for it, or stop it") from None
+        self._lock = _locked(self.path)
         for folder in (self.parts, self.globals):
             folder.mkdir(exist_ok=True)
         # Workers of a driver that was killed may still write for a while, with attempts that we also count.
-        self._opened = secrets.token_hex(3)
+        self.driver = secrets.token_hex(3)
 
     @property
     def parts(self) -> Path:
@@ -62,11 +61,6 @@ class WorkDir:
     def globals(self) -> Path:
         """Where global operators put the order that they have decided."""
         return self.path / "globals"
-
-    @property
-    def facts_path(self) -> Path:
-        """What the footers of the inputs say together, for `Dataset._assume`."""
-        return self.globals / "facts.json"
 
     @property
     def inputs(self) -> Path:
@@ -90,7 +84,7 @@ class WorkDir:
 
     def part_path(self, segment: int, task: Task, attempt: int, suffix: str) -> Path:
         """Where an attempt at a task puts its rows; no two attempts share it, of whatever driver."""
-        name = f"s{segment}.{task.stage}-b{task.block:06}-{task.first:09}.{attempt}-{self._opened}{suffix}"
+        name = f"s{segment}.{task.stage}-b{task.block:06}-{task.first:09}.{attempt}-{self.driver}{suffix}"
         return self.parts / name
 
     def read_plan(self) -> dict[str, Any] | None:
@@ -102,19 +96,27 @@ class WorkDir:
         """Fix the plan, at once."""
         publish_text(self.path / "plan.json", json.dumps(plan, indent=1, ensure_ascii=False) + "\n")
 
-    def clear(self) -> None:
-        """Forget an earlier run, except for its converted inputs and what models answered."""
-        for name in ("plan.json", "recipe.json", "journal.jsonl", "events.jsonl", "quarantine.jsonl", "trace.jsonl"):
+    def clear(self, keep: Container[str | None] = ()) -> None:
+        """Forget an earlier run, except for its converted inputs and what models answered.
+
+        Without a plan, nothing else that lies here is believed, so that this may end at any point.
+
+        Args:
+            keep: Names in `globals/` that the next run has put there.
+        """
+        (self.path / "plan.json").unlink(missing_ok=True)
+        sync_folder(self.path)
+        for name in ("journal.jsonl", "recipe.json", "events.jsonl", "quarantine.jsonl", "trace.jsonl"):
             (self.path / name).unlink(missing_ok=True)
-        for folder in (self.parts, self.globals):
-            shutil.rmtree(folder, ignore_errors=True)
-            folder.mkdir()
+        for path in (*self.parts.iterdir(), *(one for one in self.globals.iterdir() if one.name not in keep)):
+            remove_part(path)
 
     def close(self) -> None:
         """Release the lock; the directory of a run that was refused before it began is removed."""
         if not (self.path / "plan.json").exists() and not self.inputs.exists():
-            shutil.rmtree(self.globals, ignore_errors=True)
             with suppress(OSError):
+                self.clear()
+                self.globals.rmdir()
                 self.parts.rmdir()
                 if all(one.is_file() and one.stat().st_size == 0 for one in self.path.iterdir()):
                     shutil.rmtree(self.path)
@@ -129,19 +131,30 @@ class WorkDir:
         self.close()
 
 
+def _locked(path: Path) -> Claim:
+    while True:
+        path.mkdir(parents=True, exist_ok=True)
+        try:
+            return Claim(path / "lock")
+        except ClaimedError:
+            raise RuntimeError(f"{path}: another process runs this pipeline; wait for it, or stop it") from None
+        except FileNotFoundError:
+            continue  # a refused run has removed the directory meanwhile
+
+
 def publish_text(path: Path, text: str) -> None:
-    """Write a small file that is there whole or not at all."""
+    """Write a small file that is there whole or not at all; what UTF-8 cannot hold is written with a backslash."""
     with published(path) as file:
-        file.write(text.encode())
+        file.write(text.encode(errors="backslashreplace"))
 
 
 @contextmanager
-def published(path: Path, *, sync_folder: bool = True) -> Generator[IO[bytes]]:
+def published(path: Path, *, syncs_folder: bool = True) -> Generator[IO[bytes]]:
     """A file to write that is there whole or not at all, and stays when the power fails.
 
     Args:
         path: The file.
-        sync_folder: Without it, the caller syncs the directory afterwards, or publishes something else in it.
+        syncs_folder: Without it, the caller syncs the directory afterwards, or publishes something else in it.
     """
     temporary = path.with_name(f".{path.name}.tmp")
     with temporary.open("wb") as file:
@@ -149,13 +162,8 @@ def published(path: Path, *, sync_folder: bool = True) -> Generator[IO[bytes]]:
         file.flush()
         os.fsync(file.fileno())
     temporary.replace(path)
-    if not sync_folder:
-        return
-    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
+    if syncs_folder:
+        sync_folder(path.parent)
 
 
 SIGNATURES = ".signatures"

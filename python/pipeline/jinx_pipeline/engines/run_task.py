@@ -140,7 +140,7 @@ def _write_signatures(path: Path, tables: "list[pa.Table]") -> None:
     import pyarrow as pa
 
     table = pa.concat_tables(tables)
-    with published(path, sync_folder=False) as file, pa.ipc.new_file(file, table.schema) as writer:
+    with published(path, syncs_folder=False) as file, pa.ipc.new_file(file, table.schema) as writer:
         writer.write_table(table)
 
 

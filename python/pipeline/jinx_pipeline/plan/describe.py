@@ -9,7 +9,13 @@ from typing import Any
 import jinx
 from jinx._sizes import natural_size
 from jinx_pipeline.operators.keyed import Divided
-from jinx_pipeline.plan.inputs import columns_told_by, named_at, needs_conversion, refuse_input_as_output
+from jinx_pipeline.plan.inputs import (
+    columns_told_by,
+    named_at,
+    needs_conversion,
+    refuse_input_as_output,
+    refuse_output_within_input,
+)
 from jinx_pipeline.plan.media_root import with_media_root
 from jinx_pipeline.plan.planner import SegmentPlan, block_rows, cut, refuse_impossible, segments_of
 from jinx_pipeline.plan.probe import Findings, declared, measured_bytes
@@ -31,6 +37,7 @@ def describe(recipe: Recipe) -> dict[str, Any]:
     from jinx_pipeline.run import work_dir_of
 
     recipe = with_media_root(recipe)
+    refuse_output_within_input(recipe, work_dir_of(recipe))
     inputs: list[dict[str, Any]] = []
     for source, place in zip_longest(recipe.sources, recipe.source_places):
         with named_at(place):

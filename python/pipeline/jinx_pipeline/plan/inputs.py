@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import jinx
-from jinx._outputs import refuse_input
+from jinx._outputs import refuse_input, refuse_within
 from jinx._rewrite.source import files_of
 from jinx.errors import JinxError, UnsupportedError
 from jinx_pipeline.recipe.model import Recipe, SourceSpec
@@ -167,6 +167,19 @@ def _described(path: str) -> Input:
     dataset = jinx.open(path)
     where = path if any(one in path for one in "*?[") else str(Path(path).absolute())
     return Input(where, content_identity(dataset), len(dataset), path)
+
+
+def refuse_output_within_input(recipe: Recipe, work_dir: Path) -> None:
+    """Refuse an output, or a working directory, that would become part of an input.
+
+    Raises:
+        ValueError: It lies in an input, or a pattern of inputs matches it.
+    """
+    if recipe.export is None:
+        return
+    named = [source.path for source in recipe.sources]
+    for path in (recipe.export.path, str(work_dir)):
+        refuse_within(path, [name for name in named if name != path])
 
 
 def refuse_input_as_output(recipe: Recipe, paths: Iterable[str]) -> None:

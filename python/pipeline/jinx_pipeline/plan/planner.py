@@ -16,7 +16,7 @@ from jinx_pipeline.plan.stage import Stage, may_move, pool_of
 from jinx_pipeline.recipe.model import Export, Recipe
 from jinx_pipeline.recipe.places import Place, RecipeError
 
-VERSION = 2
+VERSION = 3
 GLOBAL_KINDS = frozenset({"deduplicator", "selector", "grouper", "aggregator", "join", "order"})
 BLOCK_BYTES = 64_000_000
 MAX_BLOCK_ROWS = 20_000
@@ -68,6 +68,11 @@ class Plan:
         blocks: Rows of each block of the first segment.
         rows_per_block: Of the blocks of all segments.
         segments: In order.
+        run: The id of the run, which the journal and what is built next to the output carry.
+        output: Where the output goes, absolute.
+        versions: Of the packages whose code makes the rows.
+        order: The name of the file in `globals/` with the rows that are read; None: all, in order.
+        facts: The name of the file in `globals/` with what the footers of the inputs say together; None: nothing.
         findings: Of the probe.
     """
 
@@ -79,12 +84,20 @@ class Plan:
     blocks: list[int]
     rows_per_block: int
     segments: list[SegmentPlan]
+    run: str = ""
+    output: str = ""
+    versions: dict[str, str] = field(default_factory=dict[str, str])
+    order: str | None = None
+    facts: str | None = None
     findings: Findings = field(default_factory=Findings)
 
     def to_dict(self) -> dict[str, Any]:
         """For `plan.json`."""
         return {
             "version": VERSION,
+            "run": self.run,
+            "versions": self.versions,
+            "output": self.output,
             "digest": self.digest,
             "recipe": self.recipe,
             "inputs": self.inputs,
@@ -92,6 +105,8 @@ class Plan:
             "rows": self.rows,
             "blocks": self.blocks,
             "rows_per_block": self.rows_per_block,
+            "order": self.order,
+            "facts": self.facts,
             "findings": asdict(self.findings),
             "segments": [
                 {
@@ -128,6 +143,11 @@ class Plan:
             data["blocks"],
             data["rows_per_block"],
             segments,
+            data["run"],
+            data["output"],
+            data["versions"],
+            data["order"],
+            data["facts"],
             findings_from(data["findings"]),
         )
 
@@ -157,7 +177,7 @@ def make_plan(
         cut(rows, rows_per_block),
         rows_per_block,
         segments_of(recipe, findings, memory),
-        findings,
+        findings=findings,
     )
 
 

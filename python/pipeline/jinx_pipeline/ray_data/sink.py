@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import jinx
-from jinx_pipeline.commit.publish import kind_of, publish, shard_groups
+from jinx_pipeline.commit.publish import build_shards, group_parts, kind_of, publish
 from jinx_pipeline.optional import require
 from jinx_pipeline.recipe.model import Export
 
@@ -62,8 +62,11 @@ class JinxDatasink(_ray_data.Datasink):
         for number, name in write_result.write_returns:
             parts.setdefault(number, name)
         blocks = [[self._parts / name] for _, name in sorted(parts.items()) if name is not None]
-        groups = shard_groups(self._export, blocks, self._writer)
-        publish(self._export, blocks, (), self._writer, groups=groups)
+        groups = group_parts(self._export, blocks, self._writer)
+        if groups is None:
+            publish(self._export, blocks, (), self._writer)
+        else:
+            build_shards(self._out, groups, self._writer)
         shutil.rmtree(self._parts, ignore_errors=True)
 
     def on_write_failed(self, error: Exception) -> None:

@@ -1,0 +1,83 @@
+"""What a run tells when it ends: its result, the rows that were left out, examples of what operators did."""
+
+import json
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from jinx_pipeline.commit.ledger import BadRow, Ledger
+from jinx_pipeline.commit.work_dir import publish_text
+from jinx_pipeline.recipe.model import Recipe
+from jinx_pipeline.report.figures import OperatorTotals
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """What a run did.
+
+    Attributes:
+        path: The output.
+        rows_in: Samples of the input.
+        rows_out: Samples of the output.
+        bytes: Of the output.
+        seconds: Of this run; a resumed one does not count what was done before.
+        bad_rows: Rows that are not in the output because something failed on them.
+        operators: What each operator did, over all runs of the plan.
+        work_dir: Where the journal and the log of events are.
+        traces: Examples of what operators changed and dropped, if the recipe asks for them.
+        resumed: Whether work of an earlier run was used.
+        max_bad_rows: As the recipe has it.
+    """
+
+    path: str
+    rows_in: int
+    rows_out: int
+    bytes: int
+    seconds: float
+    bad_rows: list[BadRow]
+    operators: list[OperatorTotals]
+    work_dir: str
+    traces: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    resumed: bool = False
+    max_bad_rows: int = 0
+
+    @property
+    def ok(self) -> bool:
+        """Whether no more rows were left out than the recipe allows."""
+        return len(self.bad_rows) <= self.max_bad_rows
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as a plain dict."""
+        return {**asdict(self), "ok": self.ok}
+
+
+def write_quarantine(path: Path, bad_rows: list[BadRow]) -> None:
+    """Write the rows that were left out; without any, remove the file of an earlier run."""
+    if bad_rows:
+        publish_text(path, json_lines([asdict(one) for one in bad_rows]))
+    else:
+        path.unlink(missing_ok=True)
+
+
+def json_lines(records: list[dict[str, Any]]) -> str:
+    """Records as JSON lines."""
+    return "".join(json.dumps(one, ensure_ascii=False) + "\n" for one in records)
+
+
+def all_traces(ledger: Ledger, recipe: Recipe) -> list[dict[str, Any]]:
+    """The first examples of each operator, in the order of the recipe."""
+    limit = recipe.options.trace
+    found: list[dict[str, Any]] = [one for _, piece in ledger.all_pieces() for one in piece.receipt.traces]
+    for number in range(len(recipe.steps)):
+        known = ledger.noted(f"decided {number}")
+        if known is not None:
+            name = recipe.steps[known["place"]].operator.name
+            found += [
+                {"operator": name, "number": known["place"], "what": "duplicate", "id": a, "of": b}
+                for a, b in known["pairs"]
+            ]
+    return [
+        one
+        for place in range(len(recipe.steps))
+        for one in [trace for trace in found if trace["number"] == place][:limit]
+    ]
