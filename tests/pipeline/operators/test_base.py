@@ -1,6 +1,9 @@
 """What all operators have: checked parameters, digests, names, and calls without a pipeline."""
 
+import os
 import pickle
+import subprocess
+import sys
 
 import numpy as np
 import pyarrow as pa
@@ -174,3 +177,38 @@ def test_custom_operators_come_from_a_file(tmp_path):
 def test_a_file_of_operators_that_is_not_there(tmp_path):
     with pytest.raises(FileNotFoundError, match="no such file of operators"):
         jp.load_file(tmp_path / "none.py")
+
+
+def test_a_digest_is_the_same_in_every_process():
+    """Sets are written in an order that depends on the process; objects may be shown by their address."""
+    code = """
+import sys
+from typing import Any
+from jinx_pipeline import Mapper, register
+
+@register("set_mapper")
+class SetMapper(Mapper):
+    words: frozenset[str] = frozenset({"alpha", "beta", "gamma", "delta"})
+    thing: Any = None
+
+    def process(self, batch, ctx):
+        return {}
+
+print(SetMapper(thing={"a": {3, 1, 2}}).digest)
+try:
+    SetMapper(thing=object()).digest
+except TypeError as error:
+    print(error)
+"""
+    said = {
+        subprocess.run(
+            [sys.executable, "-c", code],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2", "3")
+    }
+    assert len(said) == 1
+    assert "a parameter of type object has no form that is the same in another process" in said.pop()

@@ -27,11 +27,17 @@ _TOLD_WHOLE, _SHORT_CHARACTERS = 20, 200
 _PAGE = resource.getpagesize()
 
 
-class _NoRowError(Exception):
-    """So many rows failed with errors of the machine that it is taken for one."""
+class MachineError(Exception):
+    """All rows that were tried failed with errors that may be the machine's: a package or disk space is missing.
 
-    def __init__(self, cause: BaseException) -> None:
-        super().__init__(str(type(cause)))
+    Attributes:
+        operator: On which operator.
+        cause: The first of these errors.
+    """
+
+    def __init__(self, operator: str, cause: BaseException) -> None:
+        super().__init__(operator)
+        self.operator = operator
         self.cause = cause
 
 
@@ -96,13 +102,11 @@ class Chain:
         Returns:
             Parts of the batch in order, each with what the function returned.
         """
-        bad = len(self.bad)
-        try:
-            return self._attempt(name, batch, call, [])
-        except _NoRowError as error:
-            # Not of these rows, as far as was tried.
-            del self.bad[bad:]
-            raise error.cause from None
+        unfit: list[BaseException] = []
+        made = self._attempt(name, batch, call, unfit)
+        if len(unfit) == len(batch):
+            raise MachineError(name, unfit[0])
+        return made
 
     def _attempt(
         self, name: str, batch: Batch, call: Callable[[Batch], Any], unfit: list[BaseException]
@@ -111,14 +115,14 @@ class Chain:
         self.busy_with(name)
         try:
             made = call(batch)
-        except (Exception, SystemExit, KeyboardInterrupt) as error:  # noqa: BLE001 - Ctrl-C reaches the driver alone
+        except (Exception, SystemExit, KeyboardInterrupt) as error:
             self._end_if_forked()
             raise_if_not_of_rows(error)
             if len(batch) == 1:
                 if may_concern_all_rows(error):
                     unfit.append(error)
                     if len(unfit) == _UNFIT_ROWS:
-                        raise _NoRowError(error) from None
+                        raise MachineError(name, unfit[0]) from error
                 self.bad.append(self._bad(name, batch, error))
                 return []
         else:

@@ -26,8 +26,9 @@ _TICK_SECONDS = 0.5
 _FAILED_STARTS = 5
 # A node may be short of memory for some minutes.
 _FAILED_STARTS_FOR_MEMORY = 12
-# Tasks of one row, one after another, that fail with an error of the machine: then it is taken for one.
-_UNFIT_ROWS = 8
+# Tasks of few rows, one after another, that fail with an error of the machine: then it is taken for one. Of one row or
+# a few, a task fails twice, and so do the tasks into which it is divided.
+_UNFIT_TASKS, _UNFIT_ROWS = 16, 8
 # The wait after the first of them; it doubles.
 _START_AGAIN_SECONDS, _MOST_START_AGAIN_SECONDS = 0.1, 30.0
 # After this long without a worker of a pool, others that have nothing to do make room for it, one a second. Loading
@@ -139,7 +140,7 @@ class Driver:
             first_attempt=ledger.next_attempt,
         )
         self._paths: dict[int, str] = {}
-        self._failed_starts = self._unfit_rows = 0
+        self._failed_starts = self._unfit_tasks = 0
         self._start_again_at = self._made_room_at = 0.0
         # Blocks that are committed, and are told when the journal is on the disk.
         self._untold: list[dict[str, Any]] = []
@@ -288,13 +289,14 @@ class Driver:
             self._died(event)
 
     def _hopeless(self, event: Hopeless) -> None:
-        """Stop, unless it was one row, and no more than a few of them one after another."""
+        """Stop, unless it was a few rows, and no more than a few such tasks one after another."""
         lease = self._crew.at_work.get(event.worker)
-        if not event.may_be_a_row or lease is None or lease.task.rows > 1 or self._unfit_rows >= _UNFIT_ROWS:
+        are_few = lease is not None and lease.task.rows < _UNFIT_ROWS
+        if not event.operator or lease is None or not are_few or self._unfit_tasks >= _UNFIT_TASKS:
             raise StoppedError(f"{event.what} (worker {event.worker}{f' on {event.host}' if event.host else ''})")
-        self._unfit_rows += 1
+        self._unfit_tasks += 1
         self._crew.waits(event.worker)
-        self._lost(lease.attempt, Cause.FAILED, 0.0, what=event.what)
+        self._lost(lease.attempt, Cause.FAILED, 0.0, what=event.what, operator=event.operator)
 
     def _has_lease(self, event: Finished | Failed) -> bool:
         lease = self._crew.at_work.get(event.worker)
@@ -302,7 +304,7 @@ class Driver:
 
     def _finished(self, event: Finished) -> None:
         lease = self._crew.waits(event.worker)
-        self._unfit_rows = 0
+        self._unfit_tasks = 0
         verdict = self._scheduler.receipt(event.attempt, event.receipt.rows_out, time.monotonic())
         path = self._paths.pop(event.attempt)
         if verdict is Verdict.STALE or lease is None:

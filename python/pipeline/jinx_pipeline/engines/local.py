@@ -19,6 +19,8 @@ from jinx_pipeline.plan.stage import pickled
 from jinx_pipeline.schedule.task import Cause
 
 _WATCH_SECONDS = 0.1
+# Of what workers print, so much is kept twice: in the log, and in the one before it.
+_LOG_BYTES = 10_000_000
 # One heap for all threads and for Arrow, so that many workers fit into memory: each heap keeps freed memory of its own.
 # How much this one keeps, `freed_memory` says.
 _SMALL_HEAPS = {"ARROW_DEFAULT_MEMORY_POOL": "system", "MALLOC_ARENA_MAX": "1"}
@@ -43,7 +45,7 @@ class LocalWorkers:
     """Worker processes of this machine.
 
     Args:
-        log: The file to which workers write what operators print.
+        log: The file to which workers write what operators print; its last 10 MB and those before them are kept.
         memory_limit: Bytes of memory of its own that a worker may use before it is killed; None: no limit.
         threads: Threads that one worker's kernels use.
         files: Python files with operators that the workers are to load.
@@ -69,7 +71,7 @@ class LocalWorkers:
         self._stages: dict[str, bytes] = {}
         self._gpus = visible_gpus()
         self._number = 0
-        self._last_look = 0.0
+        self._last_look = self._last_log_look = 0.0
 
     def start(self, pool: str) -> str:
         """Start a process; a worker of the pool `gpu` has one GPU to itself, others see none."""
@@ -130,6 +132,7 @@ class LocalWorkers:
     def events(self, timeout: float) -> list[Event]:
         """What workers have answered, and which have died."""
         self._enforce_memory_limit()
+        self._rotate_log()
         by_pipe = {process.answers: process for process in self._processes.values()}
         found: list[Event] = []
         for pipe in wait(list(by_pipe), min(timeout, _WATCH_SECONDS)):
@@ -155,6 +158,8 @@ class LocalWorkers:
             process.process.kill()
             _release(process)
         self._processes.clear()
+        self._last_log_look = 0.0
+        self._rotate_log()
 
     def pids(self) -> dict[str, int]:
         """The processes, for tests and monitors."""
@@ -185,6 +190,21 @@ class LocalWorkers:
             if used > self._memory_limit and not process.over_limit:
                 process.over_limit = True
                 process.process.kill()
+
+    def _rotate_log(self) -> None:
+        """Keep the end of a log that has grown long under another name, and begin it again.
+
+        The file stays the same one, because workers have it open; what they print meanwhile may be lost.
+        """
+        now = time.monotonic()
+        if now - self._last_log_look < _WATCH_SECONDS:
+            return
+        self._last_log_look = now
+        with suppress(OSError), self.log.open("r+b") as log:
+            if (size := log.seek(0, os.SEEK_END)) > _LOG_BYTES:
+                log.seek(size - _LOG_BYTES)
+                self.log.with_name(f"{self.log.name}.1").write_bytes(log.read(_LOG_BYTES))
+                log.truncate(0)
 
     def _free_gpu(self) -> str:
         if not self._gpus:

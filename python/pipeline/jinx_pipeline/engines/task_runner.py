@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from jinx_pipeline.commit.ledger import Receipt
-from jinx_pipeline.engines.chain import ThrottledError, concerns_all_rows, may_concern_all_rows
+from jinx_pipeline.engines.chain import MachineError, ThrottledError, concerns_all_rows, may_concern_all_rows
 from jinx_pipeline.engines.error_text import message_of, trace_of
 from jinx_pipeline.engines.freed_memory import keep_freed_memory
 from jinx_pipeline.engines.run_probe import run_probe
@@ -66,11 +66,13 @@ class TaskRunner:
             return "receipt", attempt, self._receipt(stage, source, task, Path(path))
         except ThrottledError as error:
             return "throttled", attempt, error.seconds
+        except MachineError as error:
+            return *_fatal(attempt, error.cause), error.operator
         except MemoryError:
             return "memory", attempt
         except Exception as error:  # noqa: BLE001 - the driver decides what a failure means
             if concerns_all_rows(error) or may_concern_all_rows(error):
-                return *_fatal(attempt, error), may_concern_all_rows(error)
+                return _fatal(attempt, error)
             return "failed", attempt, message_of(error)
         finally:
             self._busy_with("")
@@ -91,7 +93,7 @@ class TaskRunner:
         return run_task(stage, self._sources.get(source), task, path, ctx, busy_with=self._busy_with)
 
 
-def _fatal(attempt: int, error: Exception) -> Answer:
+def _fatal(attempt: int, error: BaseException) -> Answer:
     return "fatal", attempt, message_of(error), trace_of(error)
 
 
@@ -107,5 +109,5 @@ def event_of(worker: str, answer: Answer) -> Event:
     if kind == "memory":
         return Failed(worker, answer[1], Cause.MEMORY, "MemoryError")
     if kind == "fatal":
-        return Hopeless(worker, answer[2], answer[3], may_be_a_row=bool(answer[4:] and answer[4]))
+        return Hopeless(worker, answer[2], answer[3], operator="".join(answer[4:]))
     return Failed(worker, answer[1], Cause.FAILED, answer[2])

@@ -1,0 +1,175 @@
+"""Errors: of a row, of the machine, of the run; whatever they say, the run ends and can be resumed."""
+
+import json
+
+import pytest
+
+import jinx
+import jinx_pipeline as jp
+from jinx_pipeline.commit.ledger import Receipt
+from jinx_pipeline.dataset import Dataset
+from jinx_pipeline.engines.driver import StoppedError
+from jinx_pipeline.engines.workers import Finished
+from jinx_pipeline.schedule.scheduler import Scheduler
+from jinx_pipeline.schedule.task import Verdict
+
+pytestmark = pytest.mark.filterwarnings("ignore::jinx_pipeline.BadRowsWarning")
+
+
+def write(path, rows):
+    with jinx.Writer(path) as writer:
+        writer.write_many({"n": n, "g": f"g{n // 10}", "text": f"t{n}"} for n in range(rows))
+    return path
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    return write(tmp_path_factory.mktemp("data") / "in.jinx", 100)
+
+
+@pytest.mark.parametrize("block_rows", [1, 20])
+@pytest.mark.parametrize("name", ["surrogate", "mute", "import", "space"])
+def test_one_row_costs_that_row_whatever_it_raises(data, tmp_path, name, block_rows):
+    def change(sample):
+        import errno
+
+        if sample["n"] == 50:
+            if name == "surrogate":
+                raise ValueError("bad text: \udce9t\udce9")
+            if name == "import":
+                raise ImportError("no codec for this one image")
+            if name == "space":
+                raise OSError(errno.ENOSPC, "No space left on device", "scratch")
+
+            class MuteError(Exception):
+                def __str__(self):
+                    raise RuntimeError("no message")
+
+            raise MuteError
+        return sample
+
+    flow = Dataset.load(data).process(change)
+    for _ in range(2):
+        done = flow.export(tmp_path / "out.jinx", workers=1, block_rows=block_rows, max_bad_rows=1)
+        assert done.rows_out == 99
+        [bad] = done.bad_rows
+        assert (bad.row, bad.operator) == (50, "change")
+    record = json.loads((tmp_path / "out.jinx.work" / "quarantine.jsonl").read_text())
+    assert {"surrogate": r"\udce9t", "mute": "Mute", "import": "codec", "space": "No space"}[name] in record["error"]
+
+
+@pytest.mark.parametrize("block_rows", [1, 20])
+def test_what_concerns_all_rows_stops_the_run_and_leaves_out_none(data, tmp_path, block_rows):
+    def change(sample):
+        import no_such_package
+
+        return no_such_package.change(sample)
+
+    with pytest.raises(StoppedError, match="No module named 'no_such_package'"):
+        Dataset.load(data).process(change).export(tmp_path / "out.jinx", workers=1, block_rows=block_rows)
+    assert not (tmp_path / "out.jinx").exists()
+
+
+def test_a_model_that_is_missing_stops_the_run_until_it_is_there(data, tmp_path):
+    model = tmp_path / "model.txt"
+
+    class Labelled(jp.Mapper):
+        name = "labelled"
+        writes = ("label",)
+        reads = ("n",)
+
+        def process(self, batch, ctx):
+            def load(path, device):
+                with open(path) as file:  # noqa: PTH123 - as a user writes it
+                    return file.read()
+
+            return {"label": [ctx.model(str(model), load)] * len(batch)}
+
+    flow = Dataset.load(data).process([Labelled()])
+    with pytest.raises(StoppedError, match=r"model\.txt cannot be loaded: FileNotFoundError"):
+        flow.export(tmp_path / "out.jinx", workers=1)
+    assert not (tmp_path / "out.jinx").exists()
+    model.write_text("yes")
+    done = flow.export(tmp_path / "out.jinx", workers=1)
+    assert (done.rows_out, done.bad_rows) == (100, [])
+
+
+def test_an_operator_that_forks_and_returns_in_the_child(data, tmp_path):
+    def change(sample):
+        import os
+
+        if sample["n"] == 50:
+            os.fork()
+        return {**sample, "m": sample["n"]}
+
+    done = Dataset.load(data).process(change).export(tmp_path / "out.jinx", workers=2, block_rows=10)
+    assert [one["m"] for one in jinx.open(tmp_path / "out.jinx")] == list(range(100))
+    assert done.bad_rows == []
+
+
+def test_a_second_answer_to_a_task_is_ignored(data, tmp_path, monkeypatch):
+    """Of a copy of a worker, say; the first one counts."""
+    from jinx_pipeline.engines.local import LocalWorkers
+
+    real = LocalWorkers.events
+
+    def twice(self, timeout):
+        found = real(self, timeout)
+        return [
+            *found,
+            *(Finished(one.worker, one.attempt, Receipt(None, 0)) for one in found if type(one) is Finished),
+        ]
+
+    monkeypatch.setattr(LocalWorkers, "events", twice)
+    Dataset.load(data).process(lambda sample: sample).export(tmp_path / "out.jinx", workers=1, block_rows=10)
+    assert len(jinx.open(tmp_path / "out.jinx")) == 100
+    events = (tmp_path / "out.jinx.work" / "events.jsonl").read_text().splitlines()
+    kinds = [json.loads(line)["kind"] for line in events]
+    assert kinds.count("ignored") == 10
+
+
+def test_a_bad_group_is_not_called_a_row_of_the_input(data, tmp_path):
+    def change(sample):
+        if sample["g"][0] == "g5":
+            raise ValueError("group g5 is bad")
+        return sample
+
+    flow = Dataset.load(data).process([jp.create("key_value_grouper", group_by_keys=["g"]), change])
+    done = flow.export(tmp_path / "out.jinx", workers=1, block_rows=4)
+    [bad] = done.bad_rows
+    assert (bad.row, bad.counted, bad.source) == (5, "group", "")
+    assert bad.place == "group 5 of what the step before has made"
+
+
+def test_an_operator_that_fails_on_every_row_does_not_flood_the_journal(tmp_path):
+    data = write(tmp_path / "in.jinx", 4000)
+
+    def change(sample):
+        raise ValueError("x" * 1500)
+
+    with pytest.raises(StoppedError, match="rows were left out"):
+        Dataset.load(data).process(change).export(tmp_path / "out.jinx", workers=1, block_rows=2000, stop_after_bad=100)
+    assert (tmp_path / "out.jinx.work" / "journal.jsonl").stat().st_size < 2000 * 500
+
+
+def test_copies_are_ended_without_a_look_at_all_workers():
+    scheduler = Scheduler([10, 10])
+    first = scheduler.lease("a", "cpu", 0.0)
+    scheduler.receipt(first.attempt, 10, 1.0)
+    assert scheduler.take_withdrawn() == []
+    second = scheduler.lease("a", "cpu", 1.0)
+    copy = scheduler.lease("b", "cpu", 1000.0)
+    assert copy.task == second.task
+    assert scheduler.receipt(copy.attempt, 10, 1001.0) is Verdict.ACCEPTED
+    assert scheduler.take_withdrawn() == [(second.attempt, "a")]
+    assert scheduler.take_withdrawn() == []
+
+
+def test_what_workers_print_is_kept_up_to_a_limit(data, tmp_path):
+    def change(sample):
+        print("x" * 1_000_000)  # noqa: T201 - what an operator prints
+        return sample
+
+    Dataset.load(data).process(change).export(tmp_path / "out.jinx", workers=1, block_rows=10)
+    kept = sum(one.stat().st_size for one in (tmp_path / "out.jinx.work").glob("workers.log*"))
+    assert 1_000_000 < kept < 40_000_000
