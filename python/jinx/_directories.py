@@ -43,7 +43,7 @@ def files_in(directory: str, format: str | None = None) -> list[tuple[str, str]]
     if len(formats) > 1:
         raise ValueError(
             f"{directory}: the files in this directory have different formats ({_examples(directory, found)}); say "
-            f"which are meant with a pattern, for instance {_pattern(directory, found)}, or --input-format {formats[0]}"
+            f"which are meant with a pattern, for instance {_pattern(found)}, or --input-format {formats[0]}"
         )
     if formats == ["jinx"]:
         shards = _shards(directory)
@@ -75,7 +75,7 @@ def _shards(directory: str) -> list[tuple[str, str]]:
 def _walk(directory: str) -> list[tuple[str, str]]:
     found: list[tuple[str, str]] = []
     for where, directories, names in os.walk(directory):
-        if _OF_WORK <= set(names):
+        if set(names) >= _OF_WORK:
             directories.clear()
             continue
         directories[:] = [name for name in directories if not name.startswith(".")]
@@ -120,7 +120,7 @@ def _examples(directory: str, found: Sequence[tuple[str, str]]) -> str:
     return ", ".join(f"{kind}: {name}{f' and {more:,} more' if more else ''}" for kind, name, more in said)
 
 
-def _pattern(directory: str, found: Sequence[tuple[str, str]]) -> str:
+def _pattern(found: Sequence[tuple[str, str]]) -> str:
     path, _ = min(found, key=lambda entry: (entry[1], entry[0]))
     where, name = os.path.split(path)
     return os.path.join(where, f"*{os.path.splitext(name)[1]}")  # noqa: PTH118, PTH122 - str in, str out

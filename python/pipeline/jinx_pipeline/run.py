@@ -26,6 +26,7 @@ from jinx_pipeline.plan.media_root import with_media_root
 from jinx_pipeline.plan.planner import (
     Plan,
     block_rows,
+    refuse_missing_files,
     cut,
     joined_paths,
     segments_of,
@@ -111,6 +112,8 @@ class Run:
         with WorkDir(work_dir_of(self.recipe)) as work_dir, claimed_output(self.export, work_dir.path):
             known = None if self.restart else known_plan(self.recipe, self.export, work_dir)
             self._resumed = known is not None
+            if known is None:
+                refuse_missing_files(self.recipe)
             inputs = find_inputs(self.recipe, work_dir.inputs)
             has_grown = known is not None and input_has_grown(work_dir, known, inputs)
             with opened_engine(self.recipe.options) as engine:

@@ -111,6 +111,28 @@ def test_all_mistakes_of_an_operator_are_reported():
     assert len(found.value.problems) == 3
 
 
+def test_a_threshold_that_is_no_number_is_named_with_its_line(flow, tmp_path, capsys):
+    process = "process:\n  - stopwords_filter:\n      lang: en\n      min_ratio: .nan\n  - flagged_words_filter: {max_ratio: 45}\n"
+    (tmp_path / "nan.yaml").write_text(f"dataset: in.jinx\n{process}export: out.jinx\n")
+    assert run(["run", "nan.yaml"]) == 2
+    said = capsys.readouterr().err
+    assert "nan.yaml, line 5: process[0].stopwords_filter.min_ratio: " in said
+    assert "the parameter 'min_ratio' is float from 0 to 1, not NaN" in said
+    assert "line 6: process[1].flagged_words_filter.max_ratio: " in said
+    assert "is float from 0 to 1, not 45 (int)" in said
+    assert not (tmp_path / "out.jinx").exists()
+
+
+def test_an_operator_that_keeps_nothing_is_named(flow, tmp_path, capsys):
+    (tmp_path / "all.yaml").write_text(
+        "dataset: in.jinx\nprocess: [text_length_filter: {min_len: 100000}]\nexport: out.jinx\nworkers: 1\n"
+    )
+    assert run(["run", "all.yaml"]) == 0
+    assert "text_length_filter kept none of 20 samples; check its parameters" in capsys.readouterr().err
+    assert run(["run", "all.yaml", "--limit", "5"]) == 0
+    assert "text_length_filter kept none of 5 samples" in capsys.readouterr().err
+
+
 def test_parameters_of_a_check_are_a_mapping():
     with pytest.raises(jp.RecipeError, match=r"write required_columns: \{columns: \.\.\.\}"):
         recipe_of({"dataset": "in.jinx", "validators": [{"required_columns": ["text"]}]})

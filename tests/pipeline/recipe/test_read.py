@@ -88,7 +88,7 @@ WRONG = [
     ("dataset: a\nexport: {path: o.jinx, kind: jsonl}\n", 2, "the name of jsonl ends in .jsonl"),
     ("dataset: a\nworkers: 0\n", 2, "workers is at least 1"),
     ("dataset: a\nprocess: [text_length_filter: {min_len: 9, max_len: 3}]\n", 2, "no value lies between"),
-    ("dataset: a\nprocess: [character_repetition_filter: {min_ratio: .nan}]\n", 2, "no value lies between"),
+    ("dataset: a\nprocess: [character_repetition_filter: {min_ratio: .nan}]\n", 2, "float from 0 to 1, not NaN"),
     ("dataset: a\nexport: out.csv\n", 2, "out.csv: .csv is not written; write .jinx"),
     ("dataset: a\nexport:\n  path: out.jsonl.gz\n", 3, ".gz is not written"),
     ("? [a, b]\n: c\n", 1, "a key is a name"),
@@ -158,7 +158,7 @@ def test_a_missing_input_is_named_where_the_recipe_names_it(tmp_path):
     ("source", "what"),
     [
         ("weight: -1", r"dataset\.sources\[0\].*weight is a number of at least 0, not -1"),
-        ("weight: .nan", "weight is a number of at least 0, not nan"),
+        ("weight: .nan", "weight is float, not NaN"),
         ("weight: .inf", "weight is a number of at least 0, not inf"),
         ("max_samples: -1", "max_samples is at least 1, not -1"),
     ],
