@@ -26,9 +26,9 @@ from jinx_pipeline.plan.media_root import with_media_root
 from jinx_pipeline.plan.planner import (
     Plan,
     block_rows,
-    refuse_missing_files,
     cut,
     joined_paths,
+    refuse_missing_files,
     segments_of,
     stage_of,
     writer_options,
