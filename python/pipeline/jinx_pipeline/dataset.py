@@ -65,8 +65,10 @@ class Dataset:
         where = roles or Roles(text=text, images=images, audios=audios, videos=videos)
         sources = _sources(source)
         if sources is None:
-            # Its temporary files say nothing about where media are.
-            sources, where = (SourceSpec(_written(source)),), replace(where, media_root=where.media_root or os.getcwd())  # noqa: PTH109 - str in, str out
+            sources = (SourceSpec(_written(source)),)
+            if where.media_root is None:
+                # Its temporary files say nothing about where media are, and who has the samples has read their paths.
+                where = replace(where, media_root=os.getcwd(), media_outside=True)  # noqa: PTH109 - str in, str out
         return cls(Recipe(sources, where, (), validators=tuple(validators)))
 
     def process(self, operators: "OneStep | Iterable[OneStep]") -> Self:
