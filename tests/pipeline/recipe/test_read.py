@@ -114,6 +114,29 @@ def test_a_mistake_is_reported_with_its_place(tmp_path, text, line, message):
     assert str(path) in str(caught.value)
 
 
+@pytest.mark.parametrize("text", ["process: &a [*a]\n", "dataset: &a\n  path: a\n  text: [*a]\n"])
+def test_an_alias_inside_its_anchor_is_one_short_line(tmp_path, text):
+    path = tmp_path / "recipe.yaml"
+    path.write_text(text)
+    with pytest.raises(RecipeError) as caught:
+        read_recipe(path)
+    assert len(str(caught.value)) < len(str(path)) + 100
+    assert str(caught.value).startswith(f"{path}")
+
+
+def test_keys_that_begin_with_x_hold_anchors(tmp_path):
+    path = tmp_path / "recipe.yaml"
+    path.write_text(
+        "x-lengths: &lengths {min_len: 7}\nx-any: [1, {a: b}]\ndataset: in.jinx\n"
+        "process:\n- text_length_filter: *lengths\n- text_length_filter: {<<: *lengths, max_len: 9}\n"
+    )
+    steps = read_recipe(path).steps
+    assert [step.operator.parameters["min_len"] for step in steps] == [7, 7]
+    path.write_text("x_lengths: 1\ndataset: in.jinx\n")
+    with pytest.raises(RecipeError, match="a recipe has no 'x_lengths'"):
+        read_recipe(path)
+
+
 def test_all_mistakes_are_reported_together(tmp_path):
     path = tmp_path / "recipe.yaml"
     path.write_text("process:\n  - text_lenght_filter\n  - clean_links_maper\nexprt: out\n")
