@@ -8,6 +8,7 @@ from typing import Any
 
 import jinx
 from jinx._sizes import natural_size
+from jinx_pipeline.commit.place import refuse_below_file
 from jinx_pipeline.operators.keyed import Divided
 from jinx_pipeline.plan.inputs import (
     columns_told_by,
@@ -44,6 +45,8 @@ def describe(recipe: Recipe) -> dict[str, Any]:
     from jinx_pipeline.run import work_dir_of
 
     recipe = with_media_root(recipe)
+    if recipe.export is not None:
+        refuse_below_file(recipe.export.path)
     refuse_output_within_input(recipe, work_dir_of(recipe))
     refuse_missing_files(recipe)
     inputs: list[dict[str, Any]] = []
