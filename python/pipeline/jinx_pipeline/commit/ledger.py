@@ -21,6 +21,7 @@ class BadRow:
         error: The exception's type and message, or what happened to the worker.
         trace: The last lines of the traceback.
         source: The source, as the recipe names it; empty in the journal.
+        counted: What `row` counts where it is no row of a source, such as "group".
     """
 
     row: int
@@ -28,10 +29,13 @@ class BadRow:
     error: str
     trace: str = field(default="", repr=False)
     source: str = ""
+    counted: str = ""
 
     @property
     def place(self) -> str:
         """Which row it is, for people."""
+        if self.counted:
+            return f"{self.counted} {self.row} of what the step before has made"
         return f"{self.source}, row {self.row}" if self.source else f"row {self.row}"
 
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import jinx
+from jinx import _core
 from jinx.errors import JinxError
 from jinx_pipeline.commit.ledger import Ledger
 from jinx_pipeline.commit.publish import Published, append_parts, build_shards, group_parts, publish, published_before
@@ -64,6 +65,8 @@ class Publication:
         begun = self._pending()
         if begun is not None:
             self._carry_out(begun)
+            # What the killed process was writing lies under other hidden names than what was written now.
+            _core.clean(str(Path(self.export.path).absolute().parent))
 
     def published(self) -> dict[str, Any] | None:
         """What was noted of the output, if that is what lies in its place; None: it is to be made.

@@ -1,14 +1,15 @@
 """Operators one after another on a batch: what each did, and the rows on which one failed."""
 
 import errno
+import os
 import resource
 import time
-import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from jinx_pipeline.commit.ledger import BadRow, OperatorFigures
+from jinx_pipeline.engines.error_text import message_of, trace_of
 from jinx_pipeline.engines.trace import traced
 from jinx_pipeline.operators.base import Operator
 from jinx_pipeline.operators.batch import Batch
@@ -18,7 +19,20 @@ from jinx_pipeline.plan.stage import Stage
 
 # Errors of the machine, not of a row.
 _MACHINE = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EMFILE, errno.ENFILE, errno.ENOMEM}
+# Rows one after another that fail with such an error, until it is taken for one of the machine.
+_UNFIT_ROWS = 8
+# Of a task, so many rows that were left out are told with a trace and a long message: an operator that fails on every
+# row would fill the journal.
+_TOLD_WHOLE, _SHORT_CHARACTERS = 20, 200
 _PAGE = resource.getpagesize()
+
+
+class _NoRowError(Exception):
+    """So many rows failed with errors of the machine that it is taken for one."""
+
+    def __init__(self, cause: BaseException) -> None:
+        super().__init__(str(type(cause)))
+        self.cause = cause
 
 
 class ThrottledError(Exception):
@@ -48,7 +62,8 @@ class Chain:
     Args:
         stage: The stage.
         ctx: What operators may use.
-        row_of: The row of the pipeline's input from which a position of the batch comes.
+        row_of: The row of the pipeline's input from which a position of the batch comes, or another number and what
+            that counts.
         busy_with: Told the name of what begins; the driver is told it if the worker dies.
     """
 
@@ -56,12 +71,13 @@ class Chain:
         self,
         stage: Stage,
         ctx: Context,
-        row_of: Callable[[int], int],
+        row_of: Callable[[int], tuple[int, str]],
         busy_with: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._stage = stage
         self.ctx = ctx
-        self._row_of = row_of
+        self.row_of = row_of
+        self._pid = os.getpid()
         self.busy_with = busy_with
         self._sums = [_Sum() for _ in stage.operators]
         self.bad: list[BadRow] = []
@@ -80,17 +96,43 @@ class Chain:
         Returns:
             Parts of the batch in order, each with what the function returned.
         """
+        bad = len(self.bad)
+        try:
+            return self._attempt(name, batch, call, [])
+        except _NoRowError as error:
+            # Not of these rows, as far as was tried.
+            del self.bad[bad:]
+            raise error.cause from None
+
+    def _attempt(
+        self, name: str, batch: Batch, call: Callable[[Batch], Any], unfit: list[BaseException]
+    ) -> list[tuple[Batch, Any]]:
+        """As `attempt`; `unfit` are the errors that may concern all rows, since a row was fine."""
         self.busy_with(name)
         try:
-            return [(batch, call(batch))]
+            made = call(batch)
         except (Exception, SystemExit, KeyboardInterrupt) as error:  # noqa: BLE001 - Ctrl-C reaches the driver alone
+            self._end_if_forked()
             raise_if_not_of_rows(error)
             if len(batch) == 1:
+                if may_concern_all_rows(error):
+                    unfit.append(error)
+                    if len(unfit) == _UNFIT_ROWS:
+                        raise _NoRowError(error) from None
                 self.bad.append(self._bad(name, batch, error))
                 return []
+        else:
+            self._end_if_forked()
+            unfit.clear()
+            return [(batch, made)]
         half = len(batch) // 2
         first, second = batch.take(range(half)), batch.take(range(half, len(batch)))
-        return [*self.attempt(name, first, call), *self.attempt(name, second, call)]
+        return [*self._attempt(name, first, call, unfit), *self._attempt(name, second, call, unfit)]
+
+    def _end_if_forked(self) -> None:
+        """An operator has forked, and this is its child: the task, and what is told of it, are the parent's."""
+        if os.getpid() != self._pid:
+            os._exit(0)
 
     def give_up(self, name: str, batch: Batch, error: BaseException) -> None:
         """Record that all rows of a batch are left out."""
@@ -133,9 +175,10 @@ class Chain:
             self.traces += [{"operator": operator.name, "number": number, **one} for one in found]
 
     def _bad(self, name: str, batch: Batch, error: BaseException) -> BadRow:
-        lines = traceback.format_exception(error)
-        row = self._row_of(int(batch.positions[0]))
-        return BadRow(row, name, f"{type(error).__name__}: {error}"[:2000], "".join(lines)[-2000:])
+        row, counted = self.row_of(int(batch.positions[0]))
+        is_one_of_many = len(self.bad) >= _TOLD_WHOLE
+        message = message_of(error)[: _SHORT_CHARACTERS if is_one_of_many else None]
+        return BadRow(row, name, message, "" if is_one_of_many else trace_of(error), counted=counted)
 
 
 def raise_if_not_of_rows(error: BaseException) -> None:
@@ -148,12 +191,16 @@ def raise_if_not_of_rows(error: BaseException) -> None:
 
 
 def concerns_all_rows(error: BaseException) -> bool:
-    """Whether no other rows would fare better: a package or a service is missing, memory or disk space is short."""
-    if isinstance(error, ImportError | MemoryError) or getattr(error, "concerns_all_rows", False):
+    """Whether no other rows would fare better: a service or what an operator needs is missing, memory is short."""
+    if isinstance(error, MemoryError) or getattr(error, "concerns_all_rows", False):
         return True
-    if hasattr(error, "ray_terminate_msg"):
-        return True  # a SystemExit by which Ray ends this worker, wherever it is at work
-    return isinstance(error, OSError) and error.errno in _MACHINE
+    # A SystemExit by which Ray ends this worker, wherever it is at work.
+    return hasattr(error, "ray_terminate_msg")
+
+
+def may_concern_all_rows(error: BaseException) -> bool:
+    """Whether it depends on other rows what it means: a package that all need, or one image does; a full disk."""
+    return isinstance(error, ImportError) or (isinstance(error, OSError) and error.errno in _MACHINE)
 
 
 def resident_bytes() -> int:

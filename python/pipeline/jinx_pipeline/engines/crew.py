@@ -26,30 +26,34 @@ class Crew:
     starting: dict[str, float] = field(default_factory=dict[str, float])
     idle: dict[str, dict[str, None]] = field(default_factory=dict[str, dict[str, None]])
     at_work: dict[str, Lease] = field(default_factory=dict[str, Lease])
+    _sizes: Counter[str] = field(default_factory=Counter[str])
+    _busy: Counter[str] = field(default_factory=Counter[str])
 
     def start(self, pool: str) -> None:
         """Start a worker."""
         worker = self.workers.start(pool)
         self.pool_of[worker], self.starting[worker] = pool, time.monotonic()
+        self._sizes[pool] += 1
 
     def waits(self, worker: str) -> Lease | None:
         """A worker is ready, or has ended its task; returns the lease that it had."""
         self.starting.pop(worker, None)
         self.idle.setdefault(self.pool_of[worker], {})[worker] = None
-        return self.at_work.pop(worker, None)
+        return self._ended(worker)
 
     def works(self, worker: str, lease: Lease) -> None:
         """A worker that waited was given a task."""
         del self.idle[self.pool_of[worker]][worker]
         self.at_work[worker] = lease
+        self._busy[self.pool_of[worker]] += 1
 
-    def sizes(self) -> Counter[str]:
-        """How many workers each pool has, those that start included."""
-        return Counter(self.pool_of.values())
+    def size(self, pool: str) -> int:
+        """How many workers a pool has, those that start included."""
+        return self._sizes[pool]
 
-    def busy(self) -> Counter[str]:
+    def busy(self, pool: str) -> int:
         """How many of them have a task."""
-        return Counter(self.pool_of[worker] for worker in self.at_work)
+        return self._busy[pool]
 
     def starved(self, seconds: float) -> list[str]:
         """Pools all of whose workers have been starting for so long."""
@@ -68,8 +72,17 @@ class Crew:
     def remove(self, worker: str) -> Lease | None:
         """Forget a worker that is gone; returns the lease that it had."""
         self.starting.pop(worker, None)
-        self.idle.get(self.pool_of.pop(worker), {}).pop(worker, None)
-        return self.at_work.pop(worker, None)
+        lease = self._ended(worker)
+        pool = self.pool_of.pop(worker)
+        self._sizes[pool] -= 1
+        self.idle.get(pool, {}).pop(worker, None)
+        return lease
+
+    def _ended(self, worker: str) -> Lease | None:
+        lease = self.at_work.pop(worker, None)
+        if lease is not None:
+            self._busy[self.pool_of[worker]] -= 1
+        return lease
 
     def kill(self, worker: str) -> None:
         """End a worker; what it still has to say is not heard."""

@@ -12,6 +12,8 @@ from typing import Any
 from jinx_pipeline.commit.ledger import BadRow, Ledger
 from jinx_pipeline.commit.work_dir import WorkDir, last_words_path, remove_part, signatures_path
 from jinx_pipeline.engines.crew import Crew
+from jinx_pipeline.engines.error_text import plain_text
+from jinx_pipeline.engines.run_task import row_of
 from jinx_pipeline.engines.workers import Died, Event, Failed, Finished, Hopeless, Ready, Request
 from jinx_pipeline.plan.source import OpenSource, Source
 from jinx_pipeline.plan.stage import Stage
@@ -24,6 +26,8 @@ _TICK_SECONDS = 0.5
 _FAILED_STARTS = 5
 # A node may be short of memory for some minutes.
 _FAILED_STARTS_FOR_MEMORY = 12
+# Tasks of one row, one after another, that fail with an error of the machine: then it is taken for one.
+_UNFIT_ROWS = 8
 # The wait after the first of them; it doubles.
 _START_AGAIN_SECONDS, _MOST_START_AGAIN_SECONDS = 0.1, 30.0
 # After this long without a worker of a pool, others that have nothing to do make room for it, one a second. Loading
@@ -135,7 +139,7 @@ class Driver:
             first_attempt=ledger.next_attempt,
         )
         self._paths: dict[int, str] = {}
-        self._failed_starts = 0
+        self._failed_starts = self._unfit_rows = 0
         self._start_again_at = self._made_room_at = 0.0
         # Blocks that are committed, and are told when the journal is on the disk.
         self._untold: list[dict[str, Any]] = []
@@ -208,14 +212,15 @@ class Driver:
         """Start workers where there is work for them."""
         if time.monotonic() < self._start_again_at:
             return
-        sizes, busy = self._crew.sizes(), self._crew.busy()
         for pool, count in self._counts.items():
-            for _ in range(min(count, busy[pool] + self._scheduler.waiting(pool)) - sizes[pool]):
+            wanted = min(count, self._crew.busy(pool) + self._scheduler.waiting(pool))
+            for _ in range(wanted - self._crew.size(pool)):
                 self._crew.start(pool)
 
     def _hand_out(self) -> None:
         for pool, idle in self._crew.idle.items():
-            for worker in list(idle):
+            while idle:
+                worker = next(iter(idle))
                 lease = self._scheduler.lease(worker, pool, time.monotonic())
                 if lease is None:
                     break  # nor is there one for the others of this pool
@@ -268,6 +273,9 @@ class Driver:
             self._crew.waits(event.worker)
             self._failed_starts = 0
             self._observer.event("ready", {"worker": event.worker, **({"node": event.node} if event.node else {})})
+        elif isinstance(event, Finished | Failed) and not self._has_lease(event):
+            # Such as a second answer to a task.
+            self._observer.event("ignored", {"worker": event.worker, "attempt": event.attempt})
         elif isinstance(event, Finished):
             self._finished(event)
         elif isinstance(event, Failed):
@@ -275,12 +283,26 @@ class Driver:
             self._observer.event("failed", {"worker": event.worker, "cause": event.cause.value, "what": event.what})
             self._lost(event.attempt, event.cause, event.seconds, what=event.what)
         elif isinstance(event, Hopeless):
-            raise StoppedError(f"{event.what} (worker {event.worker}{f' on {event.host}' if event.host else ''})")
+            self._hopeless(event)
         else:
             self._died(event)
 
+    def _hopeless(self, event: Hopeless) -> None:
+        """Stop, unless it was one row, and no more than a few of them one after another."""
+        lease = self._crew.at_work.get(event.worker)
+        if not event.may_be_a_row or lease is None or lease.task.rows > 1 or self._unfit_rows >= _UNFIT_ROWS:
+            raise StoppedError(f"{event.what} (worker {event.worker}{f' on {event.host}' if event.host else ''})")
+        self._unfit_rows += 1
+        self._crew.waits(event.worker)
+        self._lost(lease.attempt, Cause.FAILED, 0.0, what=event.what)
+
+    def _has_lease(self, event: Finished | Failed) -> bool:
+        lease = self._crew.at_work.get(event.worker)
+        return lease is not None and lease.attempt == event.attempt
+
     def _finished(self, event: Finished) -> None:
         lease = self._crew.waits(event.worker)
+        self._unfit_rows = 0
         verdict = self._scheduler.receipt(event.attempt, event.receipt.rows_out, time.monotonic())
         path = self._paths.pop(event.attempt)
         if verdict is Verdict.STALE or lease is None:
@@ -296,10 +318,11 @@ class Driver:
 
     def _end_copies(self) -> None:
         """Workers whose task another one has finished are freed for other work."""
-        for worker, lease in list(self._crew.at_work.items()):
-            if not self._scheduler.is_wanted(lease.attempt):
+        for attempt, worker in self._scheduler.take_withdrawn():
+            lease = self._crew.at_work.get(worker)
+            if lease is not None and lease.attempt == attempt:
                 self._crew.kill(worker)
-                _discard(self._paths.pop(lease.attempt))
+                _discard(self._paths.pop(attempt))
 
     def _died(self, event: Died) -> None:
         was_starting, pool = event.worker in self._crew.starting, self._crew.pool_of[event.worker]
@@ -327,13 +350,14 @@ class Driver:
             stage = self._segment.stages[given_up.task.stage]
             if isinstance(stage, Phase):
                 raise StoppedError(f"{stage.operator.name}, at the keys of all samples: {why}")
-            bad = BadRow(self._input_row(given_up), operator, why)
+            row, counted = self._input_row(given_up)
+            bad = BadRow(row, operator, plain_text(why), counted=counted)
             self._ledger.give_up(self._segment.number, given_up.task, bad)
             self._left_out(bad)
         self._end_copies()
 
-    def _input_row(self, given_up: Quarantined) -> int:
-        """The row of the pipeline's input that a task of one row was about."""
+    def _input_row(self, given_up: Quarantined) -> tuple[int, str]:
+        """The row of the pipeline's input that a task of one row was about; as `row_of`."""
         task = given_up.task
         if task.stage == 0:
             if self._source is None:
@@ -342,8 +366,8 @@ class Driver:
         else:
             source, row = OpenSource(self._output_of(task.stage - 1, task.block)), task.first
         if source.source.bounds is not None:
-            return int(source.input_rows(source.group(row))[0])
-        return int(source.input_rows(source.positions(row, 1))[0])
+            return row, "group"
+        return row_of(source, int(source.positions(row, 1)[0]))
 
     def _left_out(self, left_out: BadRow) -> None:
         self._bad += 1

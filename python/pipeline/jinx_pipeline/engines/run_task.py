@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -49,10 +50,7 @@ def run_task(
     """
     started = time.perf_counter()
 
-    def row_of(position: int) -> int:
-        return int(source.input_rows(np.array([position]))[0]) if position >= 0 else -1
-
-    chain = Chain(stage, ctx, row_of, busy_with)
+    chain = Chain(stage, ctx, partial(row_of, source), busy_with)
     done: list[Batch] = []
     for batch in _batches(stage, source, task, chain):
         done += chain.run(batch)
@@ -68,6 +66,15 @@ def run_task(
         figures=chain.figures(),
         traces=chain.traces,
     )
+
+
+def row_of(source: OpenSource, position: int) -> tuple[int, str]:
+    """The row of the pipeline's input that lies at a position of a source, or its number there and what that counts."""
+    if position < 0:
+        return -1, ""
+    if source.source.parts and not source.source.base:
+        return position, "sample"
+    return int(source.input_rows(np.array([position]))[0]), ""
 
 
 def _batches(stage: Stage, source: OpenSource, task: Task, chain: Chain) -> Iterator[Batch]:
@@ -102,16 +109,20 @@ def _grouped(stage: Stage, source: OpenSource, task: Task, chain: Chain) -> Iter
     if operator is None:
         return
     made: list[dict[str, Any]] = []
+    numbers: list[int] = []
     for number in range(task.first, task.first + task.rows):
         positions = source.group(number)
         group = Batch(source.samples, positions, stage.roles, ids=source.ids(positions))
         chain.busy_with(operator.name)
         try:
-            made += operator.run(group, chain.ctx).to_samples()
+            samples = operator.run(group, chain.ctx).to_samples()
+            made += samples
+            numbers += [number] * len(samples)
         except (Exception, SystemExit, KeyboardInterrupt) as error:  # noqa: BLE001 - as in `Chain.attempt`
             raise_if_not_of_rows(error)
             chain.give_up(operator.name, group, error)
     if made:
+        chain.row_of = lambda position: (numbers[position], "group")
         yield Batch(made, roles=stage.roles)
 
 

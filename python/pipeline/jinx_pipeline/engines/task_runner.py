@@ -2,13 +2,13 @@
 
 import gc
 import os
-import traceback
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from jinx_pipeline.commit.ledger import Receipt
-from jinx_pipeline.engines.chain import ThrottledError, concerns_all_rows
+from jinx_pipeline.engines.chain import ThrottledError, concerns_all_rows, may_concern_all_rows
+from jinx_pipeline.engines.error_text import message_of, trace_of
 from jinx_pipeline.engines.freed_memory import keep_freed_memory
 from jinx_pipeline.engines.run_probe import run_probe
 from jinx_pipeline.engines.run_task import run_task
@@ -69,9 +69,9 @@ class TaskRunner:
         except MemoryError:
             return "memory", attempt
         except Exception as error:  # noqa: BLE001 - the driver decides what a failure means
-            if concerns_all_rows(error):
-                return _fatal(attempt, error)
-            return "failed", attempt, f"{type(error).__name__}: {error}"
+            if concerns_all_rows(error) or may_concern_all_rows(error):
+                return *_fatal(attempt, error), may_concern_all_rows(error)
+            return "failed", attempt, message_of(error)
         finally:
             self._busy_with("")
 
@@ -92,7 +92,7 @@ class TaskRunner:
 
 
 def _fatal(attempt: int, error: Exception) -> Answer:
-    return "fatal", attempt, f"{type(error).__name__}: {error}", traceback.format_exc()
+    return "fatal", attempt, message_of(error), trace_of(error)
 
 
 def event_of(worker: str, answer: Answer) -> Event:
@@ -107,5 +107,5 @@ def event_of(worker: str, answer: Answer) -> Event:
     if kind == "memory":
         return Failed(worker, answer[1], Cause.MEMORY, "MemoryError")
     if kind == "fatal":
-        return Hopeless(worker, answer[2], answer[3])
+        return Hopeless(worker, answer[2], answer[3], may_be_a_row=bool(answer[4:] and answer[4]))
     return Failed(worker, answer[1], Cause.FAILED, answer[2])

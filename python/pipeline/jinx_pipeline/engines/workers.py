@@ -71,12 +71,14 @@ class Hopeless:
         what: What happened.
         trace: The traceback.
         host: The machine, if there are several.
+        may_be_a_row: Whether other rows may fare better: of a task of one row, nobody could tell.
     """
 
     worker: str
     what: str
     trace: str
     host: str = ""
+    may_be_a_row: bool = False
 
 
 @dataclass(frozen=True, slots=True)

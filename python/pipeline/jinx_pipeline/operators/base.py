@@ -1,6 +1,7 @@
 """What every operator is: typed parameters, what it reads and writes, what it needs, and how it is called."""
 
 import json
+import re
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields
 from hashlib import sha256
@@ -157,6 +158,10 @@ _OF_MODALITY: dict[str, tuple[str, ...]] = {
 }
 
 
+# How Python shows an object that does not say what it holds.
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+>")
+
+
 def _as_json(value: Any) -> Any:
     if isinstance(value, Operator):
         return value.digest
@@ -164,4 +169,13 @@ def _as_json(value: Any) -> Any:
         from jinx_pipeline.operators.code_digest import code_digest
 
         return code_digest(value)
-    return repr(value)
+    if isinstance(value, set | frozenset):
+        members: list[Any] = list(value)  # pyright: ignore[reportUnknownArgumentType]
+        return sorted(json.dumps(one, sort_keys=True, default=_as_json) for one in members)
+    text = repr(value)
+    if _ADDRESS.search(text):
+        raise TypeError(
+            f"a parameter of type {type(value).__name__} has no form that is the same in another process, so no run "
+            "could be resumed; give it a __repr__ that tells its value, or pass plain data"
+        )
+    return text

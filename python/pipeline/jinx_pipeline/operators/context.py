@@ -19,6 +19,12 @@ T = TypeVar("T")
 _MODELS: dict[tuple[str, str, str], Any] = {}
 
 
+class SetupError(RuntimeError):
+    """What an operator needs for every row is missing or damaged."""
+
+    concerns_all_rows = True
+
+
 class Context:
     """Passed to every call of an operator.
 
@@ -94,8 +100,16 @@ class Context:
         Args:
             name: A path or another name that `load` understands.
             load: A function of a module; it and the name identify the model.
+
+        Raises:
+            SetupError: It cannot be loaded, which stops the run: no row would fare better.
         """
         key = (f"{load.__module__}.{load.__qualname__}", name, self.device)
         if key not in _MODELS:
-            _MODELS[key] = load(name, self.device)
+            try:
+                _MODELS[key] = load(name, self.device)
+            except MemoryError:
+                raise
+            except Exception as error:
+                raise SetupError(f"{name} cannot be loaded: {type(error).__name__}: {error}") from error
         return _MODELS[key]

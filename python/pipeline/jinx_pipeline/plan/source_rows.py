@@ -27,7 +27,7 @@ class SourceRows:
     def named(self, bad: BadRow) -> BadRow:
         """A row that was left out, with its source and its number there."""
         at = min(bisect_right(self._firsts, bad.row), len(self._inputs)) - 1
-        if bad.row < 0 or at < 0:
+        if bad.row < 0 or at < 0 or bad.counted:
             return bad
         one = self._inputs[at]
         row = bad.row - self._firsts[at]

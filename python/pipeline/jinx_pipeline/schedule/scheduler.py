@@ -89,6 +89,7 @@ class Scheduler:
         self._stages = [_Stage() for _ in pools]
         self._open: dict[tuple[int, int], _Open] = {}
         self._leases: dict[int, _Running] = {}
+        self._withdrawn: list[tuple[int, str]] = []
         self._delayed: list[tuple[float, int, _Piece]] = []
         self._attempts = count(first_attempt)
         self._ties = count()
@@ -106,6 +107,11 @@ class Scheduler:
     def is_wanted(self, attempt: int) -> bool:
         """Whether a receipt of this attempt would be accepted."""
         return attempt in self._leases
+
+    def take_withdrawn(self) -> list[tuple[int, str]]:
+        """The leases, with their workers, that others have made useless since the last call."""
+        found, self._withdrawn = self._withdrawn, []
+        return found
 
     def waiting(self, pool: str) -> int:
         """Tasks that a worker of a pool could take now, or after a delay."""
@@ -134,6 +140,7 @@ class Scheduler:
         if running is None:
             return Verdict.STALE
         piece = running.piece
+        del self._leases[attempt], piece.leases[attempt]
         stage = self._stages[piece.task.stage]
         stage.seconds += max(now - running.started, 0.0)
         stage.rows += piece.task.rows
@@ -244,8 +251,9 @@ class Scheduler:
 
     def _withdraw(self, piece: _Piece) -> None:
         """From now on no lease of this piece is wanted."""
-        for attempt in piece.leases:
+        for attempt, worker in piece.leases.items():
             self._leases.pop(attempt, None)
+            self._withdrawn.append((attempt, worker))
         piece.leases.clear()
         self._stages[piece.task.stage].running.pop(piece, None)
 
