@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from jinx import _core
 from jinx._dataset.dataset import Dataset
+from jinx._directories import refuse_mixed
 from jinx._suggest import hint
 from jinx.errors import CorruptFileError, JinxError, MismatchError, UnsupportedError
 from jinx.mds._directories import find_directories, open_directories
@@ -71,6 +72,7 @@ def open(
         FileNotFoundError: The file does not exist; the message names the nearest one.
         CorruptFileError: The file is damaged.
         UnsupportedError: It is not a JINX file; the message holds the command that converts it.
+        ValueError: A directory without a manifest holds files of several formats; the message names them.
     """
     directories = find_directories(path, split)
     if directories is not None:
@@ -181,7 +183,9 @@ def _shards_of_one(path: str, split: str | None) -> tuple[list[_Shard], bool]:
     there = look(path)
     if there is not None and stat.S_ISDIR(there.st_mode):
         inner = os.path.join(path, split) if split else path  # noqa: PTH118
-        return _core.resolve(inner if os.path.isdir(inner) else path), False  # noqa: PTH112
+        directory = inner if os.path.isdir(inner) else path  # noqa: PTH112
+        refuse_mixed(directory)
+        return _core.resolve(directory), False
     if there is None:
         matches = expand_pattern(path)
         if not matches:

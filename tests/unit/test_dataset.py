@@ -131,7 +131,7 @@ def test_what_is_no_jinx_file_is_answered_with_a_command(tmp_path):
     (tmp_path / "empty.jinx").touch()
     with pytest.raises(jinx.JinxError):
         jinx.open(tmp_path / "empty.jinx")
-    with pytest.raises((jinx.JinxError, OSError)):
+    with pytest.raises(ValueError, match=r"jinx: empty.jinx and 1 more, parquet: a.parquet"):
         jinx.open(tmp_path)
 
 

@@ -368,13 +368,55 @@ def test_a_directory_of_jinx_and_other_files_is_refused(tmp_path, capsys):
     for command in ("convert", "concat", "compact"):
         assert run([command, str(mixed), str(tmp_path / "out.jinx")]) == 2
         said = capsys.readouterr().err
-        assert "different formats (jinx, jsonl); say which are meant, for instance --input-format jinx" in said
+        assert "different formats (jinx: in.jinx, jsonl: a.jsonl); say which are meant" in said
+        assert said.endswith("--input-format jinx\n")
         for kind, value in (("jinx", 1), ("jsonl", 2)):
             out = tmp_path / f"{command}-{kind}.jinx"
             assert run([command, str(mixed), str(out), "--input-format", kind]) == 0
             assert list(jinx.open(out)["a"]) == [value]
+    for read in (jinx.open, lambda path: list(jinx.stream(path))):
+        with pytest.raises(ValueError, match=r"different formats \(jinx: in.jinx, jsonl: a.jsonl\).*/\*\.jinx"):
+            read(mixed)
+    assert run(["head", str(mixed)]) == 2
     (mixed / "a.jsonl").unlink()
     assert jinx.convert(mixed, tmp_path / "out.jinx").samples == 1
+    assert len(jinx.open(mixed)) == 1
+
+
+def test_what_may_lie_in_a_directory_of_jinx_files(tmp_path):
+    data = tmp_path / "data"
+    (data / ".hidden").mkdir(parents=True)
+    (data / "out.work" / "parts").mkdir(parents=True)
+    jinx.convert([{"a": 1, "b": bytes(100)}], data / "in.jinx")
+    for name in ("README.md", "_SUCCESS", ".x.jsonl", ".hidden/x.jsonl", "dataset_info.json", "picture.png"):
+        (data / name).write_text("{}\n")
+    for name in ("lock", "journal.jsonl", "parts/x.jsonl"):
+        (data / "out.work" / name).write_text("{}\n")
+    assert len(jinx.open(data)) == len(list(jinx.stream(data))) == 1
+
+
+def test_a_directory_below_is_not_left_out_of_a_directory_of_jinx_files(tmp_path):
+    (tmp_path / "data" / "sub").mkdir(parents=True)
+    jinx.convert([{"a": 1}], tmp_path / "data" / "sub" / "in.jinx")
+    with pytest.raises(jinx.MismatchError, match="holds the splits sub"):
+        jinx.open(tmp_path / "data")
+    jinx.convert([{"a": 1}], tmp_path / "data" / "in.jinx")
+    for read in (jinx.open, jinx.stream):
+        with pytest.raises(ValueError, match=r"in subdirectories \(sub/in.jinx\)"):
+            list(read(tmp_path / "data"))
+    (tmp_path / "data" / "in.jinx").unlink()
+    (tmp_path / "data" / "rows.jsonl").write_text('{"a": 1}\n')
+    with pytest.raises(ValueError, match=r"jinx: sub/in.jinx, jsonl: rows.jsonl"):
+        jinx.convert(tmp_path / "data", tmp_path / "out.jinx")
+
+
+def test_a_manifest_says_what_a_directory_holds(tmp_path):
+    jinx.convert([{"a": 1}], tmp_path / "data")
+    (tmp_path / "data" / "more.jsonl").write_text('{"a": 2}\n')
+    assert len(jinx.open(tmp_path / "data")) == len(list(jinx.stream(tmp_path / "data"))) == 1
+    (tmp_path / "rows.jsonl").write_text('{"a": 2}\n')
+    with pytest.raises(ValueError, match=r"different formats \(jinx: data/shard-\d+.jinx, jsonl: data/more.jsonl"):
+        jinx.convert(tmp_path, tmp_path / "out.jinx")
 
 
 def test_an_empty_name_is_no_input(tmp_path, capsys):

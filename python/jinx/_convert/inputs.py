@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from jinx import _core
-from jinx._convert.formats import FORMATS, NAMES, format_of
+from jinx._convert.formats import NAMES, format_of
+from jinx._directories import files_in
 from jinx._open import expand_pattern, missing, natural_key
 from jinx.errors import UnsupportedError
 from jinx.mds._directories import find_directories
@@ -23,8 +24,6 @@ _BY_CONTENT = {
     "a MessagePack file": "msgpack",
 }
 
-# Of Hugging Face `datasets`.
-_NOTES = {"dataset_info.json", "dataset_infos.json", "dataset_dict.json", "state.json"}
 _POINTER_BYTES = 1024
 
 
@@ -92,53 +91,15 @@ def _inputs_of(path: str, format: str | None) -> list[tuple[str, str]]:
         if format == "mds":
             raise FileNotFoundError(f"{path}: this is not an MDS directory; it has no index.json")
     if os.path.isdir(path):  # noqa: PTH112
-        return _inputs_in(path, format)
+        files = files_in(path, format)
+        # The order of shards is that of their dataset.
+        return files if files[0][1] == "jinx" else sorted(files, key=lambda entry: natural_key(entry[0]))
     if os.path.lexists(path):
         return [(path, format or format_of(path) or _by_content(path))]
     matches = expand_pattern(path)
     if not matches:
         raise missing(path)
     return [entry for match in matches for entry in _inputs_of(match, format)]
-
-
-def _inputs_in(directory: str, format: str | None) -> list[tuple[str, str]]:
-    files = [
-        os.path.join(where, name)  # noqa: PTH118
-        for where, directories, names in os.walk(directory)
-        for name in names
-        if not name.startswith(".") and not _hide(directories)
-    ]
-    files = _without_notes(files)
-    found = [(file, kind) for file in files if (kind := format_of(file)) is not None and format in {None, kind}]
-    is_dataset = any(os.path.basename(file) == "jinx.json" for file in files)  # noqa: PTH119
-    formats = {kind for _, kind in found}
-    if format in {None, "jinx"} and (is_dataset or formats == {"jinx"}):
-        return [(path, "jinx") for path, _, _ in _core.resolve(directory)]
-    if len(formats) > 1:
-        raise ValueError(
-            f"{directory}: the files in this directory have different formats ({', '.join(sorted(formats))}); say "
-            f"which are meant, for instance --input-format {min(formats)}"
-        )
-    if not found:
-        raise FileNotFoundError(f"{directory}: no file in this directory ends in one of {', '.join(FORMATS)}")
-    return sorted(found, key=lambda entry: natural_key(entry[0]))
-
-
-def _without_notes(files: Sequence[str]) -> list[str]:
-    """The files without those that `datasets` keeps next to its data: notes, and results of `map` and `filter`."""
-    names = [os.path.split(file) for file in files]
-    saved = {directory for directory, name in names if name == "dataset_info.json"}
-    return [
-        os.path.join(directory, name)  # noqa: PTH118
-        for directory, name in names
-        if name not in _NOTES and not (directory in saved and name.startswith("cache-"))
-    ]
-
-
-def _hide(directories: list[str]) -> bool:
-    """Keep `os.walk` out of hidden directories."""
-    directories[:] = [name for name in directories if not name.startswith(".")]
-    return False
 
 
 def _refuse_pointer(path: str) -> None:

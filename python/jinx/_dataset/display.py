@@ -81,19 +81,42 @@ def sample_html(sample: Mapping[str, Any]) -> str:
     """A table of one sample's columns; images as thumbnails where Pillow is installed."""
     page = f"<table style='{_TABLE}'><tbody>"
     for name in list(sample)[:_MAX_COLUMNS]:
-        value = sample[name]
-        figures = [
-            _figure(image, path, data)
-            for path, data in islice(_binary(value), _THUMBNAILS)
-            if (image := _thumbnail(data))
-        ]
-        text = escape(_short(_shown(value))) if not figures or isinstance(value, list | Mapping) else ""
-        between = "<br/>" if figures and text else ""
-        cells = [f"<code>{escape(_short(name))}</code>", "".join(figures) + between + text]
+        cells = [f"<code>{escape(_short(name))}</code>", _cell(sample[name])]
         row = _row("td", (_name_style(name), _TEXT), cells)
         if len(page.encode()) + len(row.encode()) < MAX_HTML_BYTES - 100:
             page += row
     return f"{page}</tbody></table>"
+
+
+def samples_html(samples: Sequence[Mapping[str, Any]]) -> str:
+    """A table with a line for each sample; images as thumbnails where Pillow is installed."""
+    names = list(dict.fromkeys(name for sample in samples for name in sample))[:_MAX_COLUMNS]
+    head = _row("th", [_TEXT] * len(names), [f"<code>{escape(_short(name))}</code>" for name in names])
+    page = f"<table style='{_TABLE}'><thead>{head}</thead><tbody>"
+    for sample in samples:
+        row = _row("td", [_TEXT] * len(names), [_cell(sample[name]) if name in sample else "" for name in names])
+        if len(page.encode()) + len(row.encode()) < MAX_HTML_BYTES - 100:
+            page += row
+    return f"{page}</tbody></table>"
+
+
+def _cell(value: Any) -> str:
+    """A value as HTML: its images as thumbnails, and what else it holds as text."""
+    found = islice(_binary(value), _THUMBNAILS)
+    figures = [_figure(image, path, data) for path, data in found if (image := _thumbnail(data))]
+    text = escape(_short(_shown(value))) if not figures or isinstance(value, list | Mapping) else ""
+    return "".join(figures) + ("<br/>" if figures and text else "") + text
+
+
+def samples_text(samples: Sequence[Mapping[str, Any]]) -> str:
+    """A table with a line for each sample, as wide as its values, each cut to a few words."""
+    names = list(dict.fromkeys(name for sample in samples for name in sample))[:_MAX_COLUMNS]
+    cells = [
+        [_cut(_shown(sample[name]), _MAX_UNBROKEN) if name in sample else "" for name in names] for sample in samples
+    ]
+    widths = [max(map(len, column)) for column in zip(names, *cells, strict=True)]
+    lines = ["  ".join(f"{one:{width}}" for one, width in zip(line, widths, strict=True)) for line in [names, *cells]]
+    return "\n".join(map(str.rstrip, lines))
 
 
 def _name_style(name: str) -> str:
@@ -209,4 +232,8 @@ def _shown(value: Any, depth: int = 0) -> str:
 
 
 def _short(text: str) -> str:
-    return text if len(text) <= _MAX_TEXT else f"{text[: _MAX_TEXT - 3]}..."
+    return _cut(text, _MAX_TEXT)
+
+
+def _cut(text: str, length: int) -> str:
+    return text if len(text) <= length else f"{text[: length - 3]}..."

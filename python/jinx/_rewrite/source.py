@@ -12,6 +12,7 @@ from jinx._convert.inputs import Inputs, find_inputs, is_paths, paths_of
 from jinx._dataset.dataset import Dataset
 from jinx._dataset.expression import matching
 from jinx._dataset.reopened import reopened
+from jinx._directories import has_manifest
 from jinx._disk_space import require_space
 from jinx._open import open
 from jinx._outputs import refuse_input, refuse_inside
@@ -103,7 +104,9 @@ def openable(path: str, split: str | None, input_format: str | None) -> Dataset 
     """
     inputs = find_inputs([path], input_format)
     if inputs.format in {"jinx", "mds"}:
-        return open(path, split=split)
+        # With the format named, other files in the directory are left out.
+        is_chosen = input_format == "jinx" and os.path.isdir(path) and not has_manifest(path)  # noqa: PTH112
+        return open(inputs.files if is_chosen else path, split=split)
     if inputs.format == "jsonl" and all(map(_is_plain, inputs.files)):
         return open(inputs.files, split=split)
     return None

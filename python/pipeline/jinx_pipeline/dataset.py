@@ -2,18 +2,29 @@
 
 import os
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+import numpy as np
 
 import jinx
 from jinx_pipeline.engines.ray_cluster import Ray
 from jinx_pipeline.operators.base import Operator
+from jinx_pipeline.operators.batch import Batch
+from jinx_pipeline.operators.kinds import FusedOp
+from jinx_pipeline.operators.script.function_op import KeepIf, MergeColumns, function_operator
 from jinx_pipeline.recipe.model import Export, ExportKind, Options, Recipe, SourceSpec, Step
 from jinx_pipeline.recipe.places import Place
 from jinx_pipeline.run import Run, RunResult
 from jinx_pipeline.sample.roles import Roles
 from jinx_pipeline.sample.validators import Validator
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+# The samples that `take` gives to the operators at once, at most.
+_MOST_TAKEN = 1024
 
 PathLike = str | os.PathLike[str]
 Function = Callable[[Any], Any]
@@ -65,8 +76,10 @@ class Dataset:
         where = roles or Roles(text=text, images=images, audios=audios, videos=videos)
         sources = _sources(source)
         if sources is None:
-            # Its temporary files say nothing about where media are.
-            sources, where = (SourceSpec(_written(source)),), replace(where, media_root=where.media_root or os.getcwd())  # noqa: PTH109 - str in, str out
+            sources = (SourceSpec(_written(source)),)
+            if where.media_root is None:
+                # Its temporary files say nothing about where media are, and who has the samples has read their paths.
+                where = replace(where, media_root=os.getcwd(), media_outside=True)  # noqa: PTH109 - str in, str out
         return cls(Recipe(sources, where, (), validators=tuple(validators)))
 
     def process(self, operators: "OneStep | Iterable[OneStep]") -> Self:
@@ -156,6 +169,133 @@ class Dataset:
         self.export(path, **options)
         return jinx.open(path)
 
+    # In the words of Hugging Face and Data-Juicer.
+
+    def filter(self, condition: "Operator | str | Callable[[Any], Any]") -> Self:
+        """The dataset with a filter at the end.
+
+        Args:
+            condition: A function `sample -> bool`; a condition over fields, `"1 < n and lang != 'fr'"`, as for
+                `general_field_filter`; or an operator.
+        """
+        if isinstance(condition, Operator):
+            return self.process(condition)
+        if isinstance(condition, str):
+            return self.process({"general_field_filter": {"filter_condition": condition}})
+        if not callable(condition):
+            raise TypeError(f"filter takes a function, a condition or an operator, not {type(condition).__name__}")
+        return self.process(KeepIf(condition))
+
+    def map(self, function: "Operator | Function") -> Self:
+        """The dataset with a function at the end that returns columns, which are added to the sample or replaced.
+
+        Args:
+            function: `sample -> dict`, or an operator. `process` takes functions that return whole samples.
+        """
+        return self.process(function if isinstance(function, Operator) else MergeColumns(function))
+
+    def take(self, count: int = 5) -> list[dict[str, Any]]:
+        """The first samples of the result as plain dicts: the operators run here, on as many samples as that takes.
+
+        Raises:
+            TypeError: An operator looks at all samples; run the dataset first.
+        """
+        from jinx_pipeline.operators.context import Context
+        from jinx_pipeline.plan.media_root import with_media_root
+        from jinx_pipeline.plan.planner import GLOBAL_KINDS
+
+        operators = [step.operator for step in self.recipe.steps]
+        for operator in operators:
+            if operator.kind in GLOBAL_KINDS:
+                raise TypeError(f"{operator.name} looks at all samples; run() first, and take of its result: run()[:5]")
+        samples, positions = self._as_read()
+        roles, ctx = with_media_root(self.recipe).roles, Context(seed=self.recipe.options.seed)
+        found: list[dict[str, Any]] = []
+        first, size = 0, max(count, 1)
+        while len(found) < count and first < len(positions):
+            batch: Any = Batch(samples, positions[first : first + size], roles)
+            if operators:
+                batch = FusedOp(operators=operators).run(batch, ctx)
+            found += batch.take(np.arange(min(len(batch), count - len(found)))).to_samples()
+            first, size = first + size, min(2 * size, _MOST_TAKEN)
+        return found
+
+    def show(self, count: int = 5) -> "SampleTable":
+        """As `take`, as a table for a notebook or a prompt; a script prints it: `print(ds.show())`."""
+        return SampleTable(self.take(count))
+
+    def to_pandas(self, columns: str | Iterable[str] | None = None, **options: Any) -> Any:
+        """The result as a pandas DataFrame; with operators, they are run.
+
+        Args:
+            columns: Only these columns.
+            **options: As for `run`.
+        """
+        return self._result(options).to_pandas(columns)
+
+    def to_hf(self, *, streaming: bool = False, **options: Any) -> Any:
+        """The result as a Hugging Face `datasets` object; with operators, they are run.
+
+        Args:
+            streaming: An `IterableDataset` that reads samples as they are needed.
+            **options: As for `run`.
+        """
+        return self._result(options).to_hf(streaming=streaming)
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of the columns; of a dataset with operators, `run` tells them."""
+        self._refuse_lazy("has no columns", "run().column_names, or input().column_names for the input's")
+        return self.input().column_names
+
+    def __len__(self) -> int:
+        self._refuse_lazy("has no length", "len(ds.run()), or count() for the samples of the input")
+        return len(self._as_read()[1])
+
+    def __bool__(self) -> bool:
+        return True  # not `len`, which a dataset with operators does not have
+
+    def __getitem__(self, key: Any) -> Any:
+        self._refuse_lazy("has no samples", "take(5) for the first ones, or run()[...]")
+        samples, positions = self._as_read()
+        return samples[key] if isinstance(key, str) else samples.select(positions)[key]
+
+    def __iter__(self) -> Iterator[Any]:
+        self._refuse_lazy("has no samples", "take(5) for the first ones, or run() and iterate over its result")
+        samples, positions = self._as_read()
+        return iter(samples.select(positions))
+
+    def __repr__(self) -> str:
+        sources = ", ".join(source.path for source in self.recipe.sources)
+        names = " -> ".join(step.operator.name for step in self.recipe.steps)
+        steps = f", {names}; not run: take(5), run() or export(path)" if names else ""
+        return f"Dataset({sources}{steps})"
+
+    def _refuse_lazy(self, what: str, advice: str) -> None:
+        """Refuse what is known only when the operators have run.
+
+        Raises:
+            TypeError: There are operators.
+        """
+        if self.recipe.steps:
+            raise TypeError(f"a dataset whose operators have not run {what}; use {advice}")
+
+    def _result(self, options: dict[str, Any]) -> "jinx.Dataset":
+        if self.recipe.steps or options:
+            return self.run(**options)
+        samples, positions = self._as_read()
+        return samples if len(positions) == len(samples) else samples.select(positions)
+
+    def _as_read(self) -> "tuple[jinx.Dataset, npt.NDArray[np.int64]]":
+        """The samples of all sources, and the positions of those that a run reads, in its order."""
+        from jinx_pipeline.plan.mixture import mixture_order
+
+        sources = self.recipe.sources
+        samples = self.input()
+        rows = [len(samples)] if len(sources) == 1 else [len(jinx.open(one.path)) for one in sources]
+        order = mixture_order(sources, rows, self.recipe.options.seed)
+        return samples, np.arange(len(samples)) if order is None else order
+
     # About the input.
 
     def input(self) -> "jinx.Dataset":
@@ -174,6 +314,27 @@ class Dataset:
     def head(self, count: int = 5) -> list[dict[str, Any]]:
         """The first samples of the input, as plain dicts."""
         return self.input()[:count].to_list()
+
+
+class SampleTable:
+    """Samples as a table, in a notebook and at a prompt.
+
+    Attributes:
+        samples: As plain dicts.
+    """
+
+    def __init__(self, samples: list[dict[str, Any]]) -> None:
+        self.samples = samples
+
+    def __repr__(self) -> str:
+        from jinx._dataset.display import samples_text
+
+        return samples_text(self.samples) if self.samples else "no samples"
+
+    def _repr_html_(self) -> str:
+        from jinx._dataset.display import samples_html
+
+        return samples_html(self.samples) if self.samples else "no samples"
 
 
 def _known(options: dict[str, Any]) -> dict[str, Any]:
@@ -204,8 +365,6 @@ def _operator(one: Any) -> Operator:
     if isinstance(one, type):
         raise TypeError(f"{one.__name__} is a class; make an operator of it: {one.__name__}(...)")
     if callable(one):
-        from jinx_pipeline.operators.script.function_op import function_operator
-
         return function_operator(one)
     raise TypeError(f"an operator, its name or a function is needed, not {type(one).__name__}")
 

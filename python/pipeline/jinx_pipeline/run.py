@@ -13,7 +13,7 @@ import numpy as np
 from jinx_pipeline.commit.claim import Claim, ClaimedError
 from jinx_pipeline.commit.journal import Journal
 from jinx_pipeline.commit.ledger import BadRow, Ledger
-from jinx_pipeline.commit.place import refuse_folder_of
+from jinx_pipeline.commit.place import refuse_below_file, refuse_folder_of
 from jinx_pipeline.commit.publication import LostOutputError, Publication
 from jinx_pipeline.commit.work_dir import WorkDir, publish_text
 from jinx_pipeline.engines.crew import Crew
@@ -28,6 +28,7 @@ from jinx_pipeline.plan.planner import (
     block_rows,
     cut,
     joined_paths,
+    refuse_missing_files,
     segments_of,
     stage_of,
     writer_options,
@@ -107,10 +108,13 @@ class Run:
             StoppedError: The run stopped; call it again to resume.
         """
         started = time.monotonic()
+        refuse_below_file(self.export.path)
         refuse_output_within_input(self.recipe, work_dir_of(self.recipe))
         with WorkDir(work_dir_of(self.recipe)) as work_dir, claimed_output(self.export, work_dir.path):
             known = None if self.restart else known_plan(self.recipe, self.export, work_dir)
             self._resumed = known is not None
+            if known is None:
+                refuse_missing_files(self.recipe)
             inputs = find_inputs(self.recipe, work_dir.inputs)
             has_grown = known is not None and input_has_grown(work_dir, known, inputs)
             with opened_engine(self.recipe.options) as engine:

@@ -75,6 +75,7 @@ def test_a_bad_row_gives_exit_code_one_and_can_be_replayed(folder):
     done = apart("run", path)
     assert done.returncode == 1
     assert "row 5: fragile_mapper: ValueError: this row is bad" in done.stderr
+    assert done.stderr.endswith("quarantine.jsonl; to exit with 0 nevertheless: --max-bad-rows 1\n")
     record = json.loads((folder / "out.jinx.work" / "quarantine.jsonl").read_text())
     assert (record["row"], record["operator"]) == (5, "fragile_mapper")
     assert apart("run", path, "--max-bad-rows", "1").returncode == 0
@@ -115,6 +116,31 @@ def test_plan_writes_nothing_and_refuses_what_cannot_run(folder, capsys):
     recipe(folder, ["text_length_filter"], dataset={"path": "in.jinx", "text": "txt"})
     assert run(["plan", path]) == 2
     assert "reads the column 'txt', which the input does not have; did you mean 'text'?" in capsys.readouterr().err
+
+
+def test_files_that_operators_need_are_listed_and_missing_ones_refused(folder, capsys):
+    (folder / "words").mkdir()
+    (folder / "words" / "stopwords.en.txt").write_text("the\n")
+    path = recipe(folder, [{"stopwords_filter": {"stopwords_dir": "words"}}])
+    assert run(["plan", path]) == 0
+    assert "reads      stopwords_filter.stopwords_dir: words\n" in capsys.readouterr().out
+    missing = [
+        {"perplexity_filter": {"model": "no.arpa", "tokenizer": "words"}},
+        "token_num_filter",
+        {"image_text_similarity_filter": {"hf_clip": "no/clip"}},
+        {"decontaminate_deduplicator": {"evaluation_paths": ["in.jinx", "no.jsonl"]}},
+    ]
+    # Nothing is converted for a recipe that cannot run.
+    (folder / "in.jsonl").write_text('{"text": "a"}\n')
+    path = recipe(folder, missing, dataset="in.jsonl")
+    for command in ("plan", "run"):
+        assert run([command, path]) == 2
+        said = capsys.readouterr().err
+        assert "process[0].perplexity_filter: perplexity_filter needs model: no.arpa, which does not exist" in said
+        for name in ("tokenizer: words", "hf_tokenizer: EleutherAI", "hf_clip: no/clip", "evaluation_paths: no.jsonl"):
+            assert f"needs {name}" in said
+        assert "in.jinx" not in said
+    assert not list(folder.glob("out.jinx.work/inputs/*"))
 
 
 def test_a_validator_fails_before_any_operator_and_names_the_row(folder, capsys):

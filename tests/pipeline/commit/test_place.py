@@ -67,3 +67,13 @@ def test_the_place_of_the_report_is_looked_at_before_measuring(folder, capsys):
     assert not (folder / "stats.jinx").exists()
     assert run(["analyze", "recipe.yaml", "--out", "stats.parquet"]) == 2
     assert "a saved view is one file" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("out", ["in.jinx/sub.jinx", "in.jinx/sub/deep.jsonl", "file/sub"])
+def test_an_output_below_a_file_is_named_as_it_was_written(folder, capsys, out):
+    (folder / "recipe.yaml").write_text(f"dataset: in.jinx\nprocess: [clean_links_mapper]\nexport: {out}\n")
+    for words in (["run", "recipe.yaml"], ["run", "recipe.yaml", "--out", out], ["plan", "recipe.yaml"]):
+        assert run(words) == 2
+        top = out.partition("/")[0]
+        said = capsys.readouterr().err
+        assert said == f"jinx-pipeline: {out}: {top} is a file, not a directory; choose another name\n"

@@ -1,9 +1,11 @@
 """What all operators have: checked parameters, digests, names, and calls without a pipeline."""
 
+import math
 import os
 import pickle
 import subprocess
 import sys
+from dataclasses import fields
 
 import numpy as np
 import pyarrow as pa
@@ -11,7 +13,8 @@ import pytest
 
 import jinx
 import jinx_pipeline as jp
-from jinx_pipeline.operators import registry
+from jinx_pipeline.operators import names, operator_class, registry
+from jinx_pipeline.operators.parameters import describe, fitted, hints_of
 
 SAMPLES = [{"id": 1, "text": "a text of some length"}, {"id": 2, "text": "short"}, {"id": 3, "text": "é" * 12}]
 
@@ -212,3 +215,61 @@ except TypeError as error:
     }
     assert len(said) == 1
     assert "a parameter of type object has no form that is the same in another process" in said.pop()
+
+
+def numeric_parameters() -> list[tuple[str, str]]:
+    classes = {name: operator_class(name) for name in names()}
+    return [
+        (name, field.name)
+        for name, cls in classes.items()
+        for field in fields(cls)
+        if "float" in describe(hints_of(cls)[field.name])
+    ]
+
+
+@pytest.mark.parametrize(("name", "parameter"), numeric_parameters())
+def test_no_operator_takes_nan_and_each_takes_its_default(name, parameter):
+    cls = operator_class(name)
+    hint = hints_of(cls)[parameter]
+    default = {field.name: field.default for field in fields(cls)}[parameter]
+    assert fitted(default, hint) == (default if default is None else float(default))
+    with pytest.raises(TypeError, match="not NaN"):
+        fitted(math.nan, hint)
+
+
+@pytest.mark.parametrize(
+    ("name", "parameter", "wrong"),
+    [
+        ("stopwords_filter", "min_ratio", 30),
+        ("stopwords_filter", "min_ratio", -0.1),
+        ("flagged_words_filter", "max_ratio", 4.5),
+        ("alphanumeric_filter", "min_ratio", math.inf),
+        ("alphanumeric_filter", "max_ratio", 90),
+        ("special_characters_filter", "max_ratio", 25),
+        ("character_repetition_filter", "max_ratio", 1.01),
+        ("word_repetition_filter", "max_ratio", -math.inf),
+        ("language_id_score_filter", "min_score", 80),
+        ("specified_numeric_field_filter", "min_value", math.inf),
+        ("specified_numeric_field_filter", "max_value", -math.inf),
+        ("perplexity_filter", "min_ppl", math.inf),
+        ("image_aspect_ratio_filter", "min_ratio", 10**400),
+        ("random_selector", "select_ratio", 1.5),
+        ("document_minhash_deduplicator", "jaccard_threshold", 70),
+        ("video_split_by_duration_mapper", "split_duration", math.inf),
+    ],
+)
+def test_thresholds_that_no_value_reaches_are_refused(name, parameter, wrong):
+    needed = {"perplexity_filter": {"model": "en.arpa"}, "specified_numeric_field_filter": {"field_key": "n"}}
+    high = {"max_ppl": math.inf} if name == "perplexity_filter" else {}
+    with pytest.raises(jp.ParameterError) as found:
+        jp.create(name, **needed.get(name, {}), **{**high, parameter: wrong})
+    assert found.value.parameter == parameter
+
+
+def test_thresholds_of_data_juicer_are_taken():
+    jp.create("alphanumeric_filter", max_ratio=sys.maxsize)
+    jp.create("stopwords_filter", min_ratio=0, max_ratio=1)
+    jp.create("image_aspect_ratio_filter", min_ratio=0.1, max_ratio=10)
+    jp.create("text_length_filter", max_len=sys.maxsize)
+    jp.create("perplexity_filter", model="en.arpa", max_ppl=math.inf)
+    jp.create("audio_duration_filter", max_duration=sys.float_info.max)

@@ -107,3 +107,14 @@ def test_json_lines_may_have_columns_that_appear_late(tmp_path):
     describe(replace(what, sources=(SourceSpec(str(tmp_path / "in.jsonl")),)))
     with pytest.raises(RecipeError, match="reads the column 'txt', which the input does not have"):
         describe(replace(what, sources=(SourceSpec(str(tmp_path / "in.parquet")),), roles=Roles(text="txt")))
+
+
+def test_a_directory_of_jinx_and_other_files_is_refused(tmp_path):
+    (tmp_path / "in").mkdir()
+    jinx.convert([{"text": "a"}], tmp_path / "in" / "a.jinx")
+    (tmp_path / "in" / "b.jsonl").write_text('{"text": "b"}\n' * 5000)
+    what = jp.Dataset.load(tmp_path / "in").process("text_length_filter")
+    with pytest.raises(ValueError, match=r"different formats \(jinx: a.jinx, jsonl: b.jsonl\)"):
+        describe(what.recipe)
+    with pytest.raises(ValueError, match="different formats"):
+        what.export(tmp_path / "out.jinx")

@@ -83,8 +83,26 @@ def test_an_imported_recipe_never_replaces_its_source(flow, tmp_path, capsys):
     assert "is also an input" in capsys.readouterr().err
     assert run(["import-recipe", "theirs.yaml", "ours.yaml"]) == 0
     said = capsys.readouterr().err
-    assert "write workers: 4" in said
-    assert "ours.yaml: 1 operator, 1 remark\n" in said
+    assert "ours.yaml: 1 operator, 0 remarks\n" in said
+    assert "workers: 4\n" in (tmp_path / "ours.yaml").read_text()
+
+
+def test_an_imported_lambda_is_refused_until_it_is_written(flow, tmp_path, capsys):
+    step = {"python_lambda_mapper": {"lambda_str": "lambda s: s"}}
+    (tmp_path / "theirs.yaml").write_text(
+        json.dumps({"dataset_path": "in.jinx", "open_tracer": True, "export_path": "o.jinx", "process": [step]})
+    )
+    assert run(["import-recipe", "theirs.yaml", "ours.yaml"]) == 0
+    said = capsys.readouterr().err
+    assert "note: trace: 10: so many examples of what each operator changed or dropped (open_tracer)\n" in said
+    for command in ("plan", "run"):
+        assert run([command, "ours.yaml"]) == 2
+        said = capsys.readouterr().err
+        assert "process[0].python_file_mapper" in said
+        assert "process in ours_lambda_0.py only raises NotImplementedError; write the function" in said
+    written = (tmp_path / "ours_lambda_0.py").read_text().replace("raise NotImplementedError", "return sample")
+    (tmp_path / "ours_lambda_0.py").write_text(written)
+    assert run(["plan", "ours.yaml"]) == 0
 
 
 def test_numbers_have_no_limits_unless_given():
@@ -109,6 +127,28 @@ def test_all_mistakes_of_an_operator_are_reported():
     with pytest.raises(jp.RecipeError) as found:
         recipe_of({"dataset": "in.jinx", "process": [{"text_length_filter": wrong}]})
     assert len(found.value.problems) == 3
+
+
+def test_a_threshold_that_is_no_number_is_named_with_its_line(flow, tmp_path, capsys):
+    process = "- stopwords_filter:\n    lang: en\n    min_ratio: .nan\n- flagged_words_filter: {max_ratio: 45}\n"
+    (tmp_path / "nan.yaml").write_text(f"dataset: in.jinx\nprocess:\n{process}export: out.jinx\n")
+    assert run(["run", "nan.yaml"]) == 2
+    said = capsys.readouterr().err
+    assert "nan.yaml, line 5: process[0].stopwords_filter.min_ratio: " in said
+    assert "the parameter 'min_ratio' is float from 0 to 1, not NaN" in said
+    assert "line 6: process[1].flagged_words_filter.max_ratio: " in said
+    assert "is float from 0 to 1, not 45 (int)" in said
+    assert not (tmp_path / "out.jinx").exists()
+
+
+def test_an_operator_that_keeps_nothing_is_named(flow, tmp_path, capsys):
+    (tmp_path / "all.yaml").write_text(
+        "dataset: in.jinx\nprocess: [text_length_filter: {min_len: 100000}]\nexport: out.jinx\nworkers: 1\n"
+    )
+    assert run(["run", "all.yaml"]) == 0
+    assert "text_length_filter kept none of 20 samples; check its parameters" in capsys.readouterr().err
+    assert run(["run", "all.yaml", "--limit", "5"]) == 0
+    assert "text_length_filter kept none of 5 samples" in capsys.readouterr().err
 
 
 def test_parameters_of_a_check_are_a_mapping():

@@ -3,7 +3,7 @@
 import pytest
 
 from jinx_pipeline.recipe.from_elsewhere import imported
-from jinx_pipeline.recipe.read import recipe_of
+from jinx_pipeline.recipe.read import read_recipe, recipe_of
 
 
 def test_a_recipe_of_data_juicer():
@@ -31,6 +31,7 @@ def test_a_recipe_of_data_juicer():
     assert any("sixth_sense_filter: there is no such operator yet" in one for one in made.remarks)
     assert list(made.files) == ["mine_lambda_0.py"]
     assert "lambda s: s" in made.files["mine_lambda_0.py"]
+    assert made.recipe["workers"] == 4
     assert made.recipe["export"] == {"path": "out.jsonl", "keep_stats": False}
     recipe = recipe_of({**made.recipe, "process": [steps[0], steps[-1]]})
     assert [step.operator.name for step in recipe.steps] == ["text_length_filter", "clean_links_mapper"]
@@ -71,3 +72,35 @@ def test_fused_operators_become_their_operators():
     )
     assert [next(iter(step)) for step in made.recipe["process"]] == ["text_length_filter", "python_file_mapper"]
     assert list(made.files) == ["x_lambda_0.py"]
+
+
+def test_what_was_left_out_is_a_comment_in_its_place(tmp_path):
+    missing = {"sixth_sense_filter": {"min": 1, "name": "é: #"}}
+    theirs = {"dataset_path": "in.jinx", "np": "many", "process": ["clean_links_mapper", missing, "text_length_filter"]}
+    made = imported({**theirs, "process": [*theirs["process"], "seventh_sense_filter"]}, "mine")
+    assert made.text() == (
+        "dataset:\n  path: in.jinx\nprocess:\n- clean_links_mapper\n"
+        '# left out, there is no such operator: {"sixth_sense_filter": {"min": 1, "name": "é: #"}}\n'
+        "- text_length_filter\n"
+        '# left out, there is no such operator: {"seventh_sense_filter": null}\n'
+    )
+    (tmp_path / "ours.yaml").write_text(made.text(), "utf-8")
+    names = [step.operator.name for step in read_recipe(tmp_path / "ours.yaml").steps]
+    assert names == ["clean_links_mapper", "text_length_filter"]
+    assert "np: many: not taken over; write workers: N for N processes" in made.remarks
+    (tmp_path / "none.yaml").write_text(imported({**theirs, "process": [missing]}, "mine").text(), "utf-8")
+    assert not read_recipe(tmp_path / "none.yaml").steps
+
+
+def test_what_only_chooses_an_implementation_is_a_remark():
+    process = [{"video_duration_filter": {"min_duration": 2, "video_backend": "ffmpeg"}}]
+    made = imported({"dataset_path": "in.jinx", "process": process}, "mine")
+    assert made.recipe["process"] == [{"video_duration_filter": {"min_duration": 2}}]
+    assert made.remarks == ["video_duration_filter.video_backend: not taken over; it chooses how the same is computed"]
+
+
+def test_options_that_are_only_implied_are_explained():
+    made = imported({"dataset_path": "in.jinx", "export_path": "o.jsonl", "open_tracer": True, "process": []}, "mine")
+    assert (made.recipe["trace"], made.recipe["export"]["keep_stats"]) == (10, False)
+    assert [note.partition(":")[0] for note in made.notes] == ["export.keep_stats", "trace"]
+    assert not made.remarks

@@ -88,7 +88,7 @@ WRONG = [
     ("dataset: a\nexport: {path: o.jinx, kind: jsonl}\n", 2, "the name of jsonl ends in .jsonl"),
     ("dataset: a\nworkers: 0\n", 2, "workers is at least 1"),
     ("dataset: a\nprocess: [text_length_filter: {min_len: 9, max_len: 3}]\n", 2, "no value lies between"),
-    ("dataset: a\nprocess: [character_repetition_filter: {min_ratio: .nan}]\n", 2, "no value lies between"),
+    ("dataset: a\nprocess: [character_repetition_filter: {min_ratio: .nan}]\n", 2, "float from 0 to 1, not NaN"),
     ("dataset: a\nexport: out.csv\n", 2, "out.csv: .csv is not written; write .jinx"),
     ("dataset: a\nexport:\n  path: out.jsonl.gz\n", 3, ".gz is not written"),
     ("? [a, b]\n: c\n", 1, "a key is a name"),
@@ -112,6 +112,29 @@ def test_a_mistake_is_reported_with_its_place(tmp_path, text, line, message):
     assert message in str(caught.value)
     assert line in {place.line for place, _ in caught.value.problems}
     assert str(path) in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["process: &a [*a]\n", "dataset: &a\n  path: a\n  text: [*a]\n"])
+def test_an_alias_inside_its_anchor_is_one_short_line(tmp_path, text):
+    path = tmp_path / "recipe.yaml"
+    path.write_text(text)
+    with pytest.raises(RecipeError) as caught:
+        read_recipe(path)
+    assert len(str(caught.value)) < len(str(path)) + 100
+    assert str(caught.value).startswith(f"{path}")
+
+
+def test_keys_that_begin_with_x_hold_anchors(tmp_path):
+    path = tmp_path / "recipe.yaml"
+    path.write_text(
+        "x-lengths: &lengths {min_len: 7}\nx-any: [1, {a: b}]\ndataset: in.jinx\n"
+        "process:\n- text_length_filter: *lengths\n- text_length_filter: {<<: *lengths, max_len: 9}\n"
+    )
+    steps = read_recipe(path).steps
+    assert [step.operator.parameters["min_len"] for step in steps] == [7, 7]
+    path.write_text("x_lengths: 1\ndataset: in.jinx\n")
+    with pytest.raises(RecipeError, match="a recipe has no 'x_lengths'"):
+        read_recipe(path)
 
 
 def test_all_mistakes_are_reported_together(tmp_path):
@@ -158,7 +181,7 @@ def test_a_missing_input_is_named_where_the_recipe_names_it(tmp_path):
     ("source", "what"),
     [
         ("weight: -1", r"dataset\.sources\[0\].*weight is a number of at least 0, not -1"),
-        ("weight: .nan", "weight is a number of at least 0, not nan"),
+        ("weight: .nan", "weight is float, not NaN"),
         ("weight: .inf", "weight is a number of at least 0, not inf"),
         ("max_samples: -1", "max_samples is at least 1, not -1"),
     ],

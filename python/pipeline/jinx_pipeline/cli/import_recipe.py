@@ -21,8 +21,6 @@ def import_recipe(source: str, out: str, *, overwrite: bool) -> int:
 
     Code in it is written to files next to OUT for you to read; it is not run.
     """
-    import yaml
-
     from jinx._outputs import refuse_input
     from jinx._sizes import counted
     from jinx_pipeline.recipe.from_elsewhere import imported
@@ -39,12 +37,14 @@ def import_recipe(source: str, out: str, *, overwrite: bool) -> int:
         if parameters is not None:
             parameters["file_path"] = str(target.with_name(parameters["file_path"]))
     files = {target.with_name(name): text for name, text in made.files.items()}
-    files[target] = yaml.safe_dump(made.recipe, sort_keys=False, allow_unicode=True)
+    files[target] = made.text()
     for path in files:
         if path.exists() and not overwrite:
             raise FileExistsError(f"{path} exists; to replace it: --overwrite")
     for path, text in files.items():
         path.write_text(text, "utf-8")
+    for note in made.notes:
+        click.echo(f"note: {note}", err=True)
     for remark in made.remarks:
         click.echo(remark, err=True)
     operators, remarks = counted(len(made.recipe["process"]), "operator"), counted(len(made.remarks), "remark")

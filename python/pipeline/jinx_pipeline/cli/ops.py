@@ -3,7 +3,7 @@
 import sys
 from dataclasses import MISSING, Field, fields
 from inspect import cleandoc
-from typing import Any, get_type_hints
+from typing import Any
 
 import click
 
@@ -40,11 +40,11 @@ def ops(words: tuple[str, ...], *, as_json: bool) -> None:
 
 def described(name: str) -> dict[str, Any]:
     """Facts about an operator."""
-    from jinx_pipeline.operators.parameters import describe
+    from jinx_pipeline.operators.parameters import describe, hints_of
     from jinx_pipeline.operators.registry import operator_class
 
     cls: Any = operator_class(name)
-    hints = get_type_hints(cls)
+    hints = hints_of(cls)
     text = cleandoc(cls.__doc__ or "")
     return {
         "name": name,

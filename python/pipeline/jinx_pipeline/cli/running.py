@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
+from jinx._sizes import counted
 from jinx_pipeline.recipe.model import Recipe
 from jinx_pipeline.run import RunResult
 from jinx_pipeline.sample.roles import ROLES
@@ -118,16 +119,25 @@ def print_result(result: RunResult, *, as_json: bool) -> int:
         f"in {natural_seconds(result.seconds)}{resumed}",
         err=True,
     )
+    print_kept_none(result)
     for bad in result.bad_rows[:3]:
         click.echo(f"  {bad.place}: {bad.operator or 'worker'}: {' '.join(bad.error.split())}", err=True)
     if result.bad_rows:
         count = len(result.bad_rows)
         click.echo(
             f"{count:,} {'row is' if count == 1 else 'rows are'} not in the output because something failed on "
-            f"{'it' if count == 1 else 'them'}; see {result.work_dir}/quarantine.jsonl",
+            f"{'it' if count == 1 else 'them'}; see {result.work_dir}/quarantine.jsonl"
+            + ("" if result.ok else f"; to exit with 0 nevertheless: --max-bad-rows {count}"),
             err=True,
         )
     return 0 if result.ok else 1
+
+
+def print_kept_none(result: RunResult) -> None:
+    """Name the operators that left nothing of the samples which they got."""
+    for one in result.operators:
+        if one.rows_out == 0 and one.rows_in > one.bad_rows:
+            click.echo(f"{one.operator} kept none of {counted(one.rows_in, 'sample')}; check its parameters", err=True)
 
 
 def print_json(value: Any) -> None:

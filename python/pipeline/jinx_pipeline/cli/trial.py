@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from jinx_pipeline.cli.running import print_json
+from jinx_pipeline.cli.running import print_json, print_kept_none
 from jinx_pipeline.engines.trace import around_change
 from jinx_pipeline.recipe.model import Export, Recipe
 from jinx_pipeline.run import Run
@@ -37,6 +37,7 @@ def print_trial(recipe: Recipe, limit: int, *, as_json: bool) -> int:
         for trace in [trace for trace in result.traces if trace["number"] == one.place][:_EXAMPLES]:
             for line in _lines(trace):
                 click.echo(f"  {line}")
+    print_kept_none(result)
     for bad in result.bad_rows:
         click.echo(f"\nfailed: {bad.place}: {bad.operator}: {' '.join(bad.error.split())}")
     return 0 if result.ok else 1

@@ -33,6 +33,17 @@ def refuse_place(export: Export) -> None:
     refuse_folder_of(path)
 
 
+def refuse_below_file(path: str) -> None:
+    """Refuse an output or working directory whose name leads through a file.
+
+    Raises:
+        NotADirectoryError: It does.
+    """
+    for folder in Path(path).parents:
+        if folder.exists() and not folder.is_dir():
+            raise NotADirectoryError(f"{path}: {folder} is a file, not a directory; choose another name")
+
+
 def refuse_folder_of(path: Path) -> None:
     """Refuse a file whose directory is missing or cannot be written.
 

@@ -15,7 +15,7 @@ from jinx_pipeline.operators.kinds import (
     TextMapper,
 )
 from jinx_pipeline.operators.media_filter import MediaFilter
-from jinx_pipeline.operators.parameters import ParameterError
+from jinx_pipeline.operators.parameters import ParameterError, Range, Share, ShareLimit
 from jinx_pipeline.operators.registry import (
     UnknownOperatorError,
     create,
@@ -40,9 +40,12 @@ __all__ = [
     "MediaFilter",
     "Operator",
     "ParameterError",
+    "Range",
     "Resources",
     "ScriptOp",
     "Selector",
+    "Share",
+    "ShareLimit",
     "Splitter",
     "TextMapper",
     "UnknownOperatorError",

@@ -5,10 +5,12 @@ import re
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields
 from hashlib import sha256
+from pathlib import Path
 from typing import Any, ClassVar, Literal, dataclass_transform
 
 from jinx_pipeline.operators.batch import Batch
 from jinx_pipeline.operators.context import Context
+from jinx_pipeline.operators.needed_files import NeededFile, needed
 from jinx_pipeline.operators.parameters import checked
 from jinx_pipeline.sample.roles import Roles
 
@@ -85,6 +87,14 @@ class Operator(ABC):
     def writes(self) -> tuple[str, ...]:
         """The roles and columns that it may change or add."""
         return ()
+
+    @property
+    def needed_files(self) -> list[NeededFile]:
+        """Models, word lists and other files that it reads besides its samples: by default its `Path` parameters.
+
+        `plan` lists them, and a run does not start while one is missing.
+        """
+        return [needed(name, value) for name, value in self.parameters.items() if isinstance(value, Path)]
 
     @property
     def depends_on_batch(self) -> bool:

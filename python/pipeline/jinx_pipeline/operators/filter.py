@@ -10,7 +10,7 @@ import pyarrow as pa
 from jinx_pipeline.operators.base import Operator
 from jinx_pipeline.operators.batch import Batch
 from jinx_pipeline.operators.context import Context
-from jinx_pipeline.operators.parameters import ParameterError
+from jinx_pipeline.operators.parameters import check_bounds
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -43,9 +43,7 @@ class Filter(Operator):
     def __init__(self, **parameters: Any) -> None:
         super().__init__(**parameters)
         for low, high in self.bounds.values():
-            least, largest = getattr(self, low), getattr(self, high)
-            if not least <= largest:
-                raise ParameterError(self.name, low, f"{low} is {least} and {high} is {largest}; no value lies between")
+            check_bounds(self, low, high)
 
     @abstractmethod
     def compute_stats(self, batch: Batch, ctx: Context) -> Stats:

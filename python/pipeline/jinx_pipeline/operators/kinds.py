@@ -11,6 +11,7 @@ from jinx_pipeline.operators.base import Operator
 from jinx_pipeline.operators.batch import Batch
 from jinx_pipeline.operators.context import Context
 from jinx_pipeline.operators.keyed import Keyed
+from jinx_pipeline.operators.needed_files import NeededFile
 from jinx_pipeline.operators.parameters import ParameterError
 from jinx_pipeline.sample.paths import text_of
 
@@ -223,6 +224,10 @@ class FusedOp(Operator):
     @property
     def writes(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(path for operator in self.operators for path in operator.writes))
+
+    @property
+    def needed_files(self) -> list[NeededFile]:
+        return [file for operator in self.operators for file in operator.needed_files]
 
     @property
     def depends_on_batch(self) -> bool:

@@ -1,13 +1,43 @@
 """The parameters of an operator: their types checked in one place, with errors that name operator and parameter."""
 
+import math
+import sys
 import types
 import typing
 from collections.abc import Mapping
-from dataclasses import MISSING, Field, fields
+from dataclasses import MISSING, Field, dataclass, fields
 from difflib import get_close_matches
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Literal, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, TypeAlias, Union, get_args, get_origin
+
+
+@dataclass(frozen=True)
+class Range:
+    """The numbers that a parameter takes: `min_score: Annotated[float, Range(0, 1)] = 0.8`.
+
+    Attributes:
+        low: The least.
+        high: The largest; infinity itself is not taken.
+        or_no_limit: Whether infinity and `sys.maxsize` are taken as well: there is no limit.
+    """
+
+    low: float
+    high: float = math.inf
+    or_no_limit: bool = False
+
+    def __contains__(self, number: float) -> bool:
+        is_no_limit = self.or_no_limit and number >= sys.maxsize
+        return is_no_limit or (self.low <= number <= self.high and math.isfinite(number))
+
+    def __str__(self) -> str:
+        return f"of at least {self.low:g}" if math.isinf(self.high) else f"from {self.low:g} to {self.high:g}"
+
+
+Share: TypeAlias = Annotated[float, Range(0, 1)]
+"""A share, such as the least that a filter keeps."""
+ShareLimit: TypeAlias = Annotated[float, Range(0, 1, or_no_limit=True)]
+"""The largest share that a filter keeps; Data-Juicer writes `sys.maxsize` for none."""
 
 
 class ParameterError(ValueError):
@@ -36,7 +66,7 @@ def checked(cls: type[Any], operator: str, given: Mapping[str, Any]) -> dict[str
             near = get_close_matches(name, known, n=1, cutoff=0.6)
             some = f"did you mean {near[0]!r}?" if near else f"it has: {', '.join(known) or 'no parameters'}"
             raise ParameterError(operator, name, f"no parameter {name!r}; {some}")
-    hints = _hints(cls)
+    hints = hints_of(cls)
     values: dict[str, Any] = {}
     for name, field in known.items():
         if name not in given:
@@ -49,9 +79,28 @@ def checked(cls: type[Any], operator: str, given: Mapping[str, Any]) -> dict[str
     return values
 
 
+def check_bounds(operator: Any, low: str, high: str) -> None:
+    """Refuse two parameters between which no number lies.
+
+    Args:
+        operator: The operator.
+        low: The parameter that is the least number.
+        high: The one that is the largest.
+
+    Raises:
+        ParameterError: No number lies between them.
+    """
+    least, largest = getattr(operator, low), getattr(operator, high)
+    if not least <= largest or least == math.inf or largest == -math.inf:
+        name = high if largest == -math.inf else low
+        raise ParameterError(operator.name, name, f"{low} is {least} and {high} is {largest}; no value lies between")
+
+
 def describe(hint: Any) -> str:
-    """A type in words: `int`, `'any' or 'all'`, `float or None`, `list of str`."""
+    """A type in words: `int`, `'any' or 'all'`, `float from 0 to 1`, `float or None`, `list of str`."""
     origin, arguments = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        return " ".join([describe(arguments[0]), *(str(one) for one in arguments[1:] if isinstance(one, Range))])
     words = [repr(one) if origin is Literal else describe(one) for one in arguments if one is not Ellipsis]
     if origin in {Literal, Union, types.UnionType}:
         return " or ".join(words)
@@ -88,8 +137,16 @@ def _instance(value: Any, hint: Any) -> tuple[bool, Any]:
 
 
 def _float(value: Any, _: Any) -> tuple[bool, Any]:
-    fits = isinstance(value, int | float) and not isinstance(value, bool)
-    return fits, float(value) if fits else None
+    fits = isinstance(value, int | float) and not isinstance(value, bool) and not math.isnan(_as_float(value))
+    return fits, _as_float(value) if fits else None
+
+
+def _as_float(value: float) -> float:
+    """As a float; an integer beyond all floats is infinite."""
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
 
 
 def _int(value: Any, _: Any) -> tuple[bool, Any]:
@@ -106,6 +163,14 @@ def _path(value: Any, _: Any) -> tuple[bool, Any]:
 def _of_protocol(value: Any, origin: Any, _: Any) -> tuple[bool, Any]:
     """`Callable[...]` and the like."""
     return isinstance(value, origin), value
+
+
+def _ranged(value: Any, _: Any, arguments: tuple[Any, ...]) -> tuple[bool, Any]:
+    try:
+        made = fitted(value, arguments[0])
+    except TypeError:
+        return False, None
+    return all(made in one for one in arguments[1:] if isinstance(one, Range)), made
 
 
 def _literal(value: Any, _: Any, arguments: tuple[Any, ...]) -> tuple[bool, Any]:
@@ -134,6 +199,7 @@ def _dict(value: Any, _: Any, arguments: tuple[Any, ...]) -> tuple[bool, Any]:
 
 _PLAIN = {float: _float, int: _int, Path: _path}
 _COMPOSED = {
+    Annotated: _ranged,
     Literal: _literal,
     Union: _union,
     types.UnionType: _union,
@@ -144,6 +210,8 @@ _COMPOSED = {
 
 
 def _shown(value: Any) -> str:
+    if isinstance(value, float) and math.isnan(value):
+        return "NaN, which no number is equal to, above or below"
     text = repr(value)
     return f"{text[:60]}..." if len(text) > 60 else f"{text} ({type(value).__name__})"  # noqa: PLR2004 - fits into a line
 
@@ -157,5 +225,6 @@ def _default(field: "Field[Any]", operator: str) -> Any:
 
 
 @lru_cache(maxsize=1024)
-def _hints(cls: type[Any]) -> dict[str, Any]:
-    return typing.get_type_hints(cls)
+def hints_of(cls: type[Any]) -> dict[str, Any]:
+    """The types of a dataclass's fields, with their ranges."""
+    return typing.get_type_hints(cls, include_extras=True)

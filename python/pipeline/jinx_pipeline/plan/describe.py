@@ -8,6 +8,7 @@ from typing import Any
 
 import jinx
 from jinx._sizes import natural_size
+from jinx_pipeline.commit.place import refuse_below_file
 from jinx_pipeline.operators.keyed import Divided
 from jinx_pipeline.plan.inputs import (
     columns_told_by,
@@ -17,7 +18,14 @@ from jinx_pipeline.plan.inputs import (
     refuse_output_within_input,
 )
 from jinx_pipeline.plan.media_root import with_media_root
-from jinx_pipeline.plan.planner import SegmentPlan, block_rows, cut, refuse_impossible, segments_of
+from jinx_pipeline.plan.planner import (
+    SegmentPlan,
+    block_rows,
+    cut,
+    refuse_impossible,
+    refuse_missing_files,
+    segments_of,
+)
 from jinx_pipeline.plan.probe import Findings, declared, measured_bytes
 from jinx_pipeline.plan.source import OpenSource, Source
 from jinx_pipeline.recipe.model import Recipe
@@ -37,7 +45,10 @@ def describe(recipe: Recipe) -> dict[str, Any]:
     from jinx_pipeline.run import work_dir_of
 
     recipe = with_media_root(recipe)
+    if recipe.export is not None:
+        refuse_below_file(recipe.export.path)
     refuse_output_within_input(recipe, work_dir_of(recipe))
+    refuse_missing_files(recipe)
     inputs: list[dict[str, Any]] = []
     for source, place in zip_longest(recipe.sources, recipe.source_places):
         with named_at(place):
@@ -73,6 +84,11 @@ def describe(recipe: Recipe) -> dict[str, Any]:
         "probe": {place: asdict(one) for place, one in findings.operators.items()},
         "worker_needs": max(measured_bytes(recipe, findings), *(one.memory for one in needs.values()), 0) or None,
         "segments": [_segment(recipe, one) for one in segments],
+        "files": [
+            {"operator": step.operator.name, **asdict(file)}
+            for step in recipe.steps
+            for file in step.operator.needed_files
+        ],
     }
     facts["lines"] = _lines(recipe, facts)
     return facts
@@ -117,6 +133,9 @@ def _lines(recipe: Recipe, facts: dict[str, Any]) -> list[str]:
     limit = f", each up to {natural_size(memory)} of memory" if memory is not None else ""
     needs = facts["worker_needs"]
     lines.append(f"workers    {workers}{limit}{f'; needs {natural_size(needs)}' if needs is not None else ''}")
+    for one in facts["files"]:
+        missing = "" if one["is_there"] else " (not on this machine; the nodes need it)"
+        lines.append(f"reads      {one['operator']}.{one['parameter']}: {one['path']}{missing}")
     for number, segment in enumerate(facts["segments"], start=1):
         for stage in segment["stages"]:
             names = " + ".join(stage["operators"]) or "rows as they are"

@@ -7,11 +7,12 @@ from jinx_pipeline.recipe.model import Recipe
 
 
 def with_media_root(recipe: Recipe) -> Recipe:
-    """The recipe with the folder of its input as `media_root`; as it is where inputs lie in several folders."""
-    folders = {_folder(source.path) for source in recipe.sources}
-    if recipe.roles.media_root is not None or len(folders) != 1 or None in folders:
+    """The recipe with the folder of its input as `media_root`; the working directory where inputs lie in several."""
+    if recipe.roles.media_root is not None:
         return recipe
-    return replace(recipe, roles=replace(recipe.roles, media_root=str(folders.pop())))
+    folders = {_folder(source.path) for source in recipe.sources}
+    root = folders.pop() if len(folders) == 1 else None
+    return replace(recipe, roles=replace(recipe.roles, media_root="." if root is None else str(root)))
 
 
 def _folder(path: str) -> Path | None:

@@ -290,6 +290,26 @@ def refuse_impossible(recipe: Recipe, *, gpus: int, memory: int | None, columns:
         raise RecipeError(problems)
 
 
+def refuse_missing_files(recipe: Recipe) -> None:
+    """Refuse operators whose models, word lists or other files are not there, before anything starts.
+
+    On Ray they are needed on the nodes of the cluster, about which this machine says nothing.
+
+    Raises:
+        RecipeError: With the place of each such operator.
+    """
+    if recipe.options.engine != "local":
+        return
+    problems = [
+        (step.place, f"{step.operator.name} needs {file.parameter}: {file.path}, which does not exist")
+        for step in recipe.steps
+        for file in step.operator.needed_files
+        if not file.is_there
+    ]
+    if problems:
+        raise RecipeError(problems)
+
+
 def _unmet_resources(recipe: Recipe, gpus: int, memory: int | None) -> Iterator[tuple[Place, str]]:
     for step in recipe.steps:
         name, needs = step.operator.name, step.operator.resources

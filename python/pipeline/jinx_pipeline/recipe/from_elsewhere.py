@@ -1,5 +1,6 @@
 """Recipes of Data-Juicer and MLDataForge as ours, with what could not be taken over."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -25,7 +26,6 @@ _OF_THE_RUN = [
     "audio_special_token",
     "video_special_token",
     "ray_address",
-    "np",
     "export_in_parallel",
     "data_probe_algo",
     "data_probe_ratio",
@@ -63,7 +63,27 @@ _OF_ALL_OPERATORS = [
     "index_key",
     "auto_op_parallelism",
 ]
+# Parameters that choose among implementations of the same, or say what these may take.
+_OF_IMPLEMENTATIONS = [
+    "video_backend",
+    "trust_remote_code",
+    "backend",
+    "redis_address",
+    "ray_batch_size",
+    "minhash_batch_size",
+    "merge_batch_size",
+    "union_find_parallel_num",
+    "union_threshold",
+    "max_pending_edge_buffer_task",
+    "num_edge_buffer_task_ratio",
+    "max_pending_filter_tasks",
+    "num_filter_task_ratio",
+    "actor_memory",
+    "task_memory",
+    "memory_per_sample",
+]
 _TAKEN = [
+    "np",
     "process",
     "dataset_path",
     "dataset",
@@ -89,12 +109,29 @@ class Imported:
     Attributes:
         recipe: In our form, as plain data.
         remarks: What was not taken over, a line each.
+        notes: Options of our recipe that the other one only implies, a line each.
+        left_out: Entries of `process` that were not taken over, each with the number of those before it that were.
         files: Files of Python code that the recipe held, by name; they run only if the user keeps them.
     """
 
     recipe: dict[str, Any]
     remarks: list[str] = field(default_factory=list[str])
+    notes: list[str] = field(default_factory=list[str])
+    left_out: list[tuple[int, str]] = field(default_factory=list[tuple[int, str]])
     files: dict[str, str] = field(default_factory=dict[str, str])
+
+    def text(self) -> str:
+        """The recipe as YAML, with a comment in the place of each operator that was left out."""
+        sections: list[str] = []
+        for name, value in self.recipe.items():
+            if name != "process" or not self.left_out:
+                sections.append(_yaml({name: value}))
+                continue
+            entries = [*(_yaml([one]) for one in value), ""]
+            for place, what in reversed(self.left_out):
+                entries[place] = f"# left out, there is no such operator: {what}\n{entries[place]}"
+            sections.append(f"process:\n{''.join(entries)}")
+        return "".join(sections)
 
 
 def imported(data: Mapping[str, Any], stem: str) -> Imported:
@@ -125,14 +162,28 @@ def _from_data_juicer(data: Mapping[str, Any], stem: str) -> Imported:
         made.recipe["export"] = {"path": data["export_path"], "keep_stats": bool(data.get("keep_stats_in_res_ds"))}
         if data.get("export_shard_size"):
             made.recipe["export"]["shard_size"] = data["export_shard_size"]
+        made.notes.append(
+            "export.keep_stats: statistics of filters stay in the output (keep_stats_in_res_ds)"
+            if made.recipe["export"]["keep_stats"]
+            else "export.keep_stats: false: Data-Juicer leaves the statistics of filters out of the output by default"
+        )
     options = {"seed": "seed", "work_dir": "work_dir", "custom_operators": "custom_operator_paths"}
     made.recipe |= {ours: data[theirs] for ours, theirs in options.items() if data.get(theirs)}
     if data.get("open_tracer"):
         made.recipe["trace"] = data.get("trace_num", 10)
-    if data.get("np") is not None:
-        made.remarks.append(f"np: {data['np']}: not taken over; write workers: {data['np']} for as many processes")
+        made.notes.append(
+            f"trace: {made.recipe['trace']}: so many examples of what each operator changed or dropped (open_tracer)"
+        )
+    _data_juicer_workers(data.get("np"), made)
     made.remarks += [f"{name}: not taken over" for name in data if name not in {*_TAKEN, *_OF_THE_RUN}]
     return made
+
+
+def _data_juicer_workers(processes: Any, made: Imported) -> None:
+    if isinstance(processes, int) and processes >= 1:
+        made.recipe["workers"] = processes
+    elif processes is not None:
+        made.remarks.append(f"np: {processes}: not taken over; write workers: N for N processes")
 
 
 def _data_juicer_roles(data: Mapping[str, Any], made: Imported) -> dict[str, Any]:
@@ -170,7 +221,7 @@ def _data_juicer_sources(data: Mapping[str, Any], dataset: dict[str, Any], made:
 
 
 def _data_juicer_step(entry: Any, made: Imported, stem: str) -> None:
-    from jinx_pipeline.operators.parameters import ParameterError
+    from jinx_pipeline.operators.parameters import ParameterError, hints_of
     from jinx_pipeline.operators.registry import UnknownOperatorError, operator_class
     from jinx_pipeline.recipe.read import FUSED
 
@@ -191,9 +242,15 @@ def _data_juicer_step(entry: Any, made: Imported, stem: str) -> None:
         made.remarks.append(f"{name}: write the function in {file}")
         return
     try:
-        operator_class(name)(**parameters)
+        cls = operator_class(name)
+        known = hints_of(cls)
+        for key in [key for key in parameters if key in _OF_IMPLEMENTATIONS and key not in known]:
+            del parameters[key]
+            made.remarks.append(f"{name}.{key}: not taken over; it chooses how the same is computed")
+        cls(**parameters)
     except UnknownOperatorError:
         made.remarks.append(f"{name}: there is no such operator yet; it was left out")
+        made.left_out.append((len(made.recipe["process"]), json.dumps({name: given}, ensure_ascii=False, default=str)))
         return
     except (ParameterError, TypeError, ValueError) as error:
         made.remarks.append(f"{error}; check this parameter")
@@ -234,6 +291,12 @@ def _from_mldataforge(data: Mapping[str, Any], stem: str) -> Imported:
     if made.files:
         made.remarks.append(f"code was written to {', '.join(made.files)}; it runs only because the recipe names it")
     return made
+
+
+def _yaml(value: Any) -> str:
+    import yaml
+
+    return yaml.safe_dump(value, sort_keys=False, allow_unicode=True)
 
 
 def _listed(value: Any) -> list[str]:

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, fields, replace
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
@@ -50,6 +50,9 @@ class _Checker:
     def recipe(self, root: Located, overrides: Mapping[str, Any]) -> Recipe:
         if not isinstance(root.value, dict):
             raise RecipeError([(root.place, "a recipe is a mapping with dataset, process and export")])
+        # They hold anchors, as in Compose files.
+        children = {name: one for name, one in root.children.items() if not str(name).startswith("x-")}
+        root = replace(root, children=children)
         known = [*_SECTIONS, *(one.name for one in fields(Options))]
         self._refuse_unknown(root, known, "a recipe")
         options = self._options(root, overrides)

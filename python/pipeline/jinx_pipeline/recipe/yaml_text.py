@@ -89,14 +89,27 @@ class _Reader:
         self._loader = loader
         self._file = file
         self._values = 0
+        self._outer: set[int] = set()
 
     def read(self, node: yaml.Node, place: Place, depth: int) -> Located:
+        """A node; one that an alias in it repeats is refused before it is followed."""
+        if id(node) in self._outer:
+            here = Place(self._file, node.start_mark.line + 1, place.path)
+            raise RecipeError([(here, "an alias here leads back to what holds it")])
+        self._outer.add(id(node))
+        try:
+            return self._read(node, place, depth)
+        finally:
+            self._outer.discard(id(node))
+
+    def _read(self, node: yaml.Node, place: Place, depth: int) -> Located:
         self._values += 1
         here = Place(self._file, node.start_mark.line + 1, place.path)
         if self._values > MAX_VALUES:
             raise RecipeError([(here, f"more than {MAX_VALUES:,} values; do aliases repeat each other?")])
         if depth > MAX_DEPTH:
-            raise RecipeError([(here, f"nested more than {MAX_DEPTH} deep")])
+            # Its path would be as long.
+            raise RecipeError([(Place(self._file, here.line), f"nested more than {MAX_DEPTH} deep")])
         if isinstance(node, yaml.MappingNode):
             return self._mapping(node, here, depth)
         if isinstance(node, yaml.SequenceNode):

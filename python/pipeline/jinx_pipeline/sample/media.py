@@ -108,7 +108,7 @@ class Media:
             try:
                 opened.load()
             except Exception as error:  # Pillow's parsers raise struct.error, IndexError, ...
-                raise MediaError(f"{self!r} is not an image that Pillow can read: {error}") from error
+                raise MediaError(_unreadable(self, error)) from error
             self._is_loaded = True
         return opened
 
@@ -126,7 +126,7 @@ class Media:
             try:
                 opened: Image = pil.open(BytesIO(data))
             except Exception as error:
-                raise MediaError(f"{self!r} is not an image that Pillow can read") from error
+                raise MediaError(_unreadable(self, error)) from error
             self._image = opened
         return self._image
 
@@ -164,6 +164,14 @@ class MediaList(Sequence[Media]):
             found = [one for value in find(self._column(), self._steps) for one in media_values(value, self._role)]
             self._items = [Media(one, self._roles) for one in found]
         return self._items
+
+
+def _unreadable(medium: Media, error: Exception) -> str:
+    """What Pillow says of an image; of one that it takes for a decompression bomb, its pixels and the limit."""
+    reason = " ".join(str(error).split()) or type(error).__name__
+    if isinstance(error, OSError) and "cannot identify image file" in reason:
+        reason = "its content is of no known format"  # Pillow names the address of our buffer
+    return f"{medium!r} is not an image that Pillow can read: {reason}"
 
 
 def _data_and_path(value: Any) -> tuple[Any, Any]:

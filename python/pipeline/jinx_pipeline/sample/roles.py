@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from jinx_pipeline.sample.media import MediaError
 from jinx_pipeline.sample.paths import Steps, parse
 
 Role = Literal["text", "images", "audios", "videos"]
@@ -30,6 +31,8 @@ class Roles:
         chunk_end: Ends a chunk of a text. A chunk goes with the media whose tokens it holds.
         media_root: What relative paths of media start from; None is the folder of the input, or without one (samples in
             memory, inputs in several folders) the working directory.
+        media_outside: Whether paths of media may lead out of `media_root`: absolute ones, `..` and symbolic links.
+            Samples in memory may name any file.
         url_hosts: The hosts from which media behind URLs may be read; none unless they are named.
         url_seconds: How long a server may take for each answer and each piece of it.
         url_bytes: The largest medium that is read from a URL.
@@ -45,6 +48,7 @@ class Roles:
     video_token: str = "<__dj__video>"  # noqa: S105 - not a secret
     chunk_end: str = "<|__dj__eoc|>"
     media_root: str | None = None
+    media_outside: bool = False
     url_hosts: tuple[str, ...] = ()
     url_seconds: float = 30.0
     url_bytes: int = 1 << 30
@@ -84,5 +88,18 @@ class Roles:
         return tokens[role]
 
     def media_path(self, path: str) -> Path:
-        """A path of a media file, from `media_root` if it is relative."""
-        return Path(path) if self.media_root is None else Path(self.media_root) / path
+        """A path of a media file, from `media_root` if it is relative.
+
+        Raises:
+            MediaError: It leads out of `media_root`, and `media_outside` does not allow that.
+        """
+        if self.media_root is None:
+            return Path(path)
+        found = Path(self.media_root) / path
+        # Links are followed first: whoever made the data may have made them, too.
+        if not self.media_outside and not found.resolve().is_relative_to(Path(self.media_root).resolve()):
+            raise MediaError(
+                f"{path}: leads out of the media root {self.media_root}; name one above it (media_root), or allow any "
+                "file of this machine (media_outside: true)"
+            )
+        return found

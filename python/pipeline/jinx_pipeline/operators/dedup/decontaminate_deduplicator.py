@@ -10,6 +10,7 @@ from jinx_pipeline.operators.batch import Batch
 from jinx_pipeline.operators.context import Context
 from jinx_pipeline.operators.dedup.evaluation_texts import load_evaluation_index, stamp
 from jinx_pipeline.operators.filter import Filter, Stats
+from jinx_pipeline.operators.needed_files import NeededFile, needed
 from jinx_pipeline.operators.parameters import ParameterError
 from jinx_pipeline.operators.registry import register
 
@@ -54,6 +55,10 @@ class DecontaminateDeduplicator(Filter):
         if not 0 < self.jaccard_threshold <= 1:
             what = f"jaccard_threshold is {self.jaccard_threshold}; it lies between 0 and 1"
             raise ParameterError(self.name, "jaccard_threshold", what)
+
+    @property
+    def needed_files(self) -> list[NeededFile]:
+        return [needed("evaluation_paths", path) for path in self.evaluation_paths]
 
     def compute_stats(self, batch: Batch, ctx: Context) -> Stats:
         scheme = json.dumps([self.parameters, [stamp(path) for path in self.evaluation_paths]])

@@ -9,10 +9,11 @@ from jinx_pipeline.dedup.near import band_table, best_bands
 from jinx_pipeline.operators.batch import Batch
 from jinx_pipeline.operators.context import Context
 from jinx_pipeline.operators.dedup.equal_keys import EqualKeysDeduplicator
+from jinx_pipeline.operators.needed_files import NeededFile
 from jinx_pipeline.operators.parameters import ParameterError
 from jinx_pipeline.operators.registry import register
 from jinx_pipeline.operators.text.patterns import checked_pattern, replaced
-from jinx_pipeline.operators.text.tokens import numbered_tokens
+from jinx_pipeline.operators.text.tokens import needed_tokenizer, numbered_tokens
 
 
 @register("document_minhash_deduplicator", modality="text")
@@ -67,6 +68,10 @@ class DocumentMinhashDeduplicator(EqualKeysDeduplicator):
             raise ParameterError(self.name, "tokenizer_model", what)
         if self.ignore_pattern is not None:
             checked_pattern(self.name, self.ignore_pattern, "", "ignore_pattern")
+
+    @property
+    def needed_files(self) -> list[NeededFile]:
+        return needed_tokenizer("tokenizer_model", self.tokenizer_model)
 
     def signatures(self, batch: Batch, ctx: Context) -> pa.Table:
         texts, is_lower = batch.text, self.lowercase

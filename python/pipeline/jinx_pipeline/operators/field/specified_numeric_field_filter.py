@@ -7,6 +7,7 @@ import numpy as np
 
 from jinx_pipeline.operators.batch import Batch
 from jinx_pipeline.operators.condition_filter import ConditionFilter
+from jinx_pipeline.operators.parameters import check_bounds
 from jinx_pipeline.operators.registry import register
 
 if TYPE_CHECKING:
@@ -30,6 +31,9 @@ class SpecifiedNumericFieldFilter(ConditionFilter):
     field_key: str = ""
     min_value: float = -math.inf
     max_value: float = math.inf
+
+    def check(self) -> None:
+        check_bounds(self, "min_value", "max_value")
 
     @property
     def reads(self) -> tuple[str, ...]:

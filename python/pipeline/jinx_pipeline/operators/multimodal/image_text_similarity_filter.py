@@ -1,12 +1,15 @@
 """image_text_similarity_filter."""
 
-from typing import TYPE_CHECKING, Any, Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from jinx_pipeline.operators.base import Resources
 from jinx_pipeline.operators.batch import Batch
 from jinx_pipeline.operators.context import Context
 from jinx_pipeline.operators.filter import AnyOrAll, Filter, Stats
 from jinx_pipeline.operators.media_filter import any_or_all_of
+from jinx_pipeline.operators.needed_files import NeededFile
+from jinx_pipeline.operators.parameters import Range
 from jinx_pipeline.operators.registry import register
 from jinx_pipeline.optional import require
 from jinx_pipeline.sample.tokens import chunks, without_tokens
@@ -44,8 +47,8 @@ class ImageTextSimilarityFilter(Filter):
     """
 
     hf_clip: str
-    min_score: float = 0.1
-    max_score: float = 1.0
+    min_score: Annotated[float, Range(-1, 1)] = 0.1
+    max_score: Annotated[float, Range(-1, 1, or_no_limit=True)] = 1.0
     horizontal_flip: bool = False
     vertical_flip: bool = False
     reduce_mode: Literal["avg", "max", "min"] = "avg"
@@ -64,6 +67,10 @@ class ImageTextSimilarityFilter(Filter):
     @property
     def depends_on_batch(self) -> bool:
         return True  # texts are padded to the longest of the batch, and sums are rounded otherwise
+
+    @property
+    def needed_files(self) -> list[NeededFile]:
+        return [NeededFile("hf_clip", self.hf_clip, _is_there(self.hf_clip))]
 
     def compute_stats(self, batch: Batch, ctx: Context) -> Stats:
         roles = batch.roles
@@ -114,6 +121,18 @@ class ImageTextSimilarityFilter(Filter):
             scores.append(_REDUCE[self.reduce_mode](row[start : start + len(group)]))
             start += len(group)
         return scores
+
+
+def _is_there(path: str) -> bool:
+    """Whether the model is a directory, or in the cache of the Hugging Face hub."""
+    if Path(path).is_dir():
+        return True
+    try:
+        from huggingface_hub import try_to_load_from_cache
+
+        return isinstance(try_to_load_from_cache(path, "config.json"), str)
+    except (ImportError, ValueError):  # ValueError: a path, not a name
+        return False
 
 
 def load_clip(path: str, device: str) -> tuple[Any, Any]:

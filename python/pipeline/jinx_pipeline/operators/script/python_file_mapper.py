@@ -43,6 +43,9 @@ class PythonFileMapper(ScriptSplitter):
         if names is not None and self.function_name not in names:
             what = f"{self.file_path} has no function {self.function_name!r}{hint(self.function_name, names)}"
             raise ParameterError(self.name, "function_name", what)
+        if _is_stub(self.file_path, self.function_name):
+            what = f"{self.function_name} in {self.file_path} only raises NotImplementedError; write the function"
+            raise ParameterError(self.name, "file_path", what)
 
     @property
     def digest(self) -> str:
@@ -62,6 +65,18 @@ class PythonFileMapper(ScriptSplitter):
 
     def takes_columns(self) -> bool:
         return self.batched
+
+
+def _is_stub(file: Path, name: str) -> bool:
+    """Whether a function still is what `import-recipe` wrote in place of a lambda: it raises NotImplementedError."""
+    functions = [one for one in ast.parse(file.read_bytes()).body if isinstance(one, ast.FunctionDef)]
+    bodies = [one.body for one in functions if one.name == name]
+    if not bodies or not isinstance(bodies[-1][-1], ast.Raise):
+        return False
+    *before, raised = bodies[-1]
+    what = raised.exc.func if isinstance(raised.exc, ast.Call) else raised.exc
+    says_nothing = all(isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant) for one in before)
+    return says_nothing and isinstance(what, ast.Name) and what.id == "NotImplementedError"
 
 
 def _names_of(file: Path) -> set[str] | None:

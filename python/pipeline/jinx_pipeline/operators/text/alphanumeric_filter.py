@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 import pyarrow as pa
@@ -11,9 +11,11 @@ from jinx import kernels
 from jinx_pipeline.operators.batch import Batch
 from jinx_pipeline.operators.context import Context
 from jinx_pipeline.operators.filter import Filter, Stats, inside
+from jinx_pipeline.operators.needed_files import NeededFile
+from jinx_pipeline.operators.parameters import ParameterError, Range, Share, ShareLimit, check_bounds, fitted
 from jinx_pipeline.operators.ratios import shares
 from jinx_pipeline.operators.registry import register
-from jinx_pipeline.operators.text.tokens import count_tokens
+from jinx_pipeline.operators.text.tokens import count_tokens, needed_tokenizer
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -38,11 +40,25 @@ class AlphanumericFilter(Filter):
     """
 
     tokenization: bool = False
-    min_ratio: float = 0.25
-    max_ratio: float = sys.maxsize
+    min_ratio: Annotated[float, Range(0)] = 0.25
+    max_ratio: Annotated[float, Range(0, or_no_limit=True)] = sys.maxsize
     tokenizer: str | None = None
 
     stats = {"alnum_ratio": "float64", "alpha_token_ratio": "float64"}
+
+    def check(self) -> None:
+        check_bounds(self, "min_ratio", "max_ratio")
+        if self.tokenization:
+            return  # letters for each token are no share
+        for name, kind in (("min_ratio", Share), ("max_ratio", ShareLimit)):
+            try:
+                fitted(getattr(self, name), kind)
+            except TypeError as error:
+                raise ParameterError(self.name, name, f"without tokenization the parameter {name!r} {error}") from None
+
+    @property
+    def needed_files(self) -> list[NeededFile]:
+        return needed_tokenizer("tokenizer", self.tokenizer)
 
     def compute_stats(self, batch: Batch, ctx: Context) -> Stats:
         texts = batch.text

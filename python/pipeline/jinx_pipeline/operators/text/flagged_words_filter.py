@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from jinx_pipeline.operators.parameters import Share, ShareLimit
 from jinx_pipeline.operators.registry import register
 from jinx_pipeline.operators.text.listed_words import ListedWordsFilter
 
@@ -21,8 +22,8 @@ class FlaggedWordsFilter(ListedWordsFilter):
         flagged_words: The list itself.
     """
 
-    min_ratio: float = 0.0
-    max_ratio: float = 0.045
+    min_ratio: Share = 0.0
+    max_ratio: ShareLimit = 0.045
     flagged_words_dir: Path | None = None
     flagged_words: list[str] | None = None
 

@@ -10,6 +10,7 @@ import pyarrow as pa
 from jinx_pipeline.operators.batch import Batch
 from jinx_pipeline.operators.context import Context
 from jinx_pipeline.operators.filter import Filter, Stats
+from jinx_pipeline.operators.parameters import Share
 from jinx_pipeline.operators.registry import register
 from jinx_pipeline.optional import require
 
@@ -33,7 +34,7 @@ class LanguageIdScoreFilter(Filter):
     """
 
     lang: str | list[str] = ""
-    min_score: float = 0.8
+    min_score: Share = 0.8
     model: Path | None = None
 
     stats = {"lang": "string", "lang_score": "float64"}

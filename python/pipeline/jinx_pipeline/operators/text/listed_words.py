@@ -7,6 +7,7 @@ from jinx import kernels
 from jinx_pipeline.operators.batch import Batch
 from jinx_pipeline.operators.context import Context
 from jinx_pipeline.operators.filter import Filter, Stats
+from jinx_pipeline.operators.parameters import Share, ShareLimit
 from jinx_pipeline.operators.ratios import shares
 from jinx_pipeline.operators.text.words import word_list
 
@@ -27,8 +28,8 @@ class ListedWordsFilter(Filter):
 
     lang: str = "en"
     tokenization: bool = False
-    min_ratio: float = 0.0
-    max_ratio: float = 1.0
+    min_ratio: Share = 0.0
+    max_ratio: ShareLimit = 1.0
     use_words_aug: bool = False
     words_aug_group_sizes: tuple[int, ...] = (2,)
     words_aug_join_char: str = ""

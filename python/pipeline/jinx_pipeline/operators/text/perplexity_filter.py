@@ -9,8 +9,9 @@ from jinx import kernels
 from jinx_pipeline.operators.batch import Batch
 from jinx_pipeline.operators.context import Context
 from jinx_pipeline.operators.filter import Filter, Stats
+from jinx_pipeline.operators.needed_files import NeededFile, needed
 from jinx_pipeline.operators.registry import register
-from jinx_pipeline.operators.text.tokens import load_tokenizer
+from jinx_pipeline.operators.text.tokens import load_tokenizer, needed_tokenizer
 
 
 @register("perplexity_filter", modality="text")
@@ -43,6 +44,10 @@ class PerplexityFilter(Filter):
 
     stats = {"perplexity": "float64"}
     bounds = {"perplexity": ("min_ppl", "max_ppl")}
+
+    @property
+    def needed_files(self) -> list[NeededFile]:
+        return [needed("model", self.model), *needed_tokenizer("tokenizer", self.tokenizer)]
 
     def compute_stats(self, batch: Batch, ctx: Context) -> Stats:
         model = ctx.model(str(self.model), _load_model)

@@ -4,6 +4,7 @@ from jinx import kernels
 from jinx_pipeline.operators.batch import Batch
 from jinx_pipeline.operators.context import Context
 from jinx_pipeline.operators.filter import Filter, Stats
+from jinx_pipeline.operators.parameters import Share, ShareLimit
 from jinx_pipeline.operators.ratios import shares
 from jinx_pipeline.operators.registry import register
 
@@ -23,8 +24,8 @@ class SpecialCharactersFilter(Filter):
         max_ratio: The largest.
     """
 
-    min_ratio: float = 0.0
-    max_ratio: float = 0.25
+    min_ratio: Share = 0.0
+    max_ratio: ShareLimit = 0.25
 
     stats = {"special_char_ratio": "float64"}
     bounds = {"special_char_ratio": ("min_ratio", "max_ratio")}

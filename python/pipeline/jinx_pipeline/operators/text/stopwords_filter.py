@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from jinx_pipeline.operators.parameters import Share, ShareLimit
 from jinx_pipeline.operators.registry import register
 from jinx_pipeline.operators.text.listed_words import ListedWordsFilter
 
@@ -22,8 +23,8 @@ class StopwordsFilter(ListedWordsFilter):
         stopwords: The list itself.
     """
 
-    min_ratio: float = 0.3
-    max_ratio: float = 1.0
+    min_ratio: Share = 0.3
+    max_ratio: ShareLimit = 1.0
     stopwords_dir: Path | None = None
     stopwords: list[str] | None = None
 

@@ -11,10 +11,11 @@ import pyarrow as pa
 from jinx_pipeline.operators.batch import Batch
 from jinx_pipeline.operators.context import Context
 from jinx_pipeline.operators.kinds import Splitter
+from jinx_pipeline.operators.needed_files import NeededFile
 from jinx_pipeline.operators.parameters import ParameterError
 from jinx_pipeline.operators.registry import register
 from jinx_pipeline.operators.text.patterns import checked_pattern, replaced
-from jinx_pipeline.operators.text.tokens import load_tokenizer
+from jinx_pipeline.operators.text.tokens import load_tokenizer, needed_tokenizer
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -54,6 +55,10 @@ class TextChunkMapper(Splitter):
             raise ParameterError(self.name, "overlap_len", what)
         if self.split_pattern is not None:
             checked_pattern(self.name, self.split_pattern, "", "split_pattern")
+
+    @property
+    def needed_files(self) -> list[NeededFile]:
+        return needed_tokenizer("tokenizer", self.tokenizer)
 
     def split(self, batch: Batch, ctx: Context) -> "tuple[npt.NDArray[np.int64], Mapping[str, Any]]":
         parents: list[int] = []

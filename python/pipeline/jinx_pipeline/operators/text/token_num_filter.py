@@ -5,8 +5,9 @@ import sys
 from jinx_pipeline.operators.batch import Batch
 from jinx_pipeline.operators.context import Context
 from jinx_pipeline.operators.filter import Filter, Stats
+from jinx_pipeline.operators.needed_files import NeededFile
 from jinx_pipeline.operators.registry import register
-from jinx_pipeline.operators.text.tokens import count_tokens
+from jinx_pipeline.operators.text.tokens import count_tokens, needed_tokenizer
 
 
 @register("token_num_filter", modality="text")
@@ -27,6 +28,10 @@ class TokenNumFilter(Filter):
 
     stats = {"num_token": "int64"}
     bounds = {"num_token": ("min_num", "max_num")}
+
+    @property
+    def needed_files(self) -> list[NeededFile]:
+        return needed_tokenizer("hf_tokenizer", self.hf_tokenizer)
 
     def compute_stats(self, batch: Batch, ctx: Context) -> Stats:
         return {"num_token": count_tokens(batch.text, self.hf_tokenizer, ctx)}

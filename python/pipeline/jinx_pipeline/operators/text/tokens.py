@@ -7,6 +7,7 @@ import numpy as np
 
 from jinx import kernels
 from jinx_pipeline.operators.context import Context
+from jinx_pipeline.operators.needed_files import NeededFile
 from jinx_pipeline.optional import require
 
 if TYPE_CHECKING:
@@ -25,11 +26,20 @@ def load_tokenizer(name: str, device: str) -> Any:
         FileNotFoundError: The file does not exist.
     """
     del device
-    path = Path(name)
-    file = path / "tokenizer.json" if path.is_dir() else path
+    file = _file_of(name)
     if not file.is_file():
         raise FileNotFoundError(f"{name}: no tokenizer there; give the path of a tokenizer.json or of its directory")
     return require("tokenizers", extra="text", what="A tokenizer").Tokenizer.from_file(str(file))
+
+
+def needed_tokenizer(parameter: str, name: str | Path | None) -> list[NeededFile]:
+    """The tokenizer that a parameter names, if it names one."""
+    return [] if name is None else [NeededFile(parameter, str(name), _file_of(str(name)).is_file())]
+
+
+def _file_of(name: str) -> Path:
+    path = Path(name)
+    return path / "tokenizer.json" if path.is_dir() else path
 
 
 def count_tokens(texts: "pa.Array", tokenizer: str | None, ctx: Context) -> "npt.NDArray[np.int64]":

@@ -4,7 +4,7 @@ from jinx import kernels
 from jinx_pipeline.operators.batch import Batch
 from jinx_pipeline.operators.context import Context
 from jinx_pipeline.operators.filter import Filter, Stats
-from jinx_pipeline.operators.parameters import ParameterError
+from jinx_pipeline.operators.parameters import ParameterError, Share, ShareLimit
 from jinx_pipeline.operators.registry import register
 
 
@@ -29,8 +29,8 @@ class WordRepetitionFilter(Filter):
     lang: str = "en"
     tokenization: bool = False
     rep_len: int = 10
-    min_ratio: float = 0.0
-    max_ratio: float = 0.5
+    min_ratio: Share = 0.0
+    max_ratio: ShareLimit = 0.5
 
     stats = {"word_rep_ratio": "float64"}
     bounds = {"word_rep_ratio": ("min_ratio", "max_ratio")}

@@ -1,13 +1,13 @@
 """video_split_by_duration_mapper."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 
 from jinx_pipeline.operators.batch import REMOVED, Batch
 from jinx_pipeline.operators.context import Context
 from jinx_pipeline.operators.kinds import Splitter
-from jinx_pipeline.operators.parameters import ParameterError
+from jinx_pipeline.operators.parameters import ParameterError, Range
 from jinx_pipeline.operators.registry import register
 from jinx_pipeline.operators.video.clips import cut, spans
 from jinx_pipeline.operators.video.container import duration_of, opened
@@ -38,9 +38,9 @@ class VideoSplitByDurationMapper(Splitter):
         keep_original_sample: Whether the sample with the whole videos stays too, before its clips.
     """
 
-    split_duration: float = 10
-    overlap_duration: float = 0
-    min_last_split_duration: float = 0
+    split_duration: Annotated[float, Range(0)] = 10
+    overlap_duration: Annotated[float, Range(0)] = 0
+    min_last_split_duration: Annotated[float, Range(0)] = 0
     keep_original_sample: bool = True
 
     batch_size = 4
