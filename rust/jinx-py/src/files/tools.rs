@@ -6,6 +6,7 @@ use crate::sample::extract::emit_value;
 use jinx_core::json::write::{Binary, JsonText};
 use jinx_format::copy_files;
 use jinx_format::identity::{self, JinxIdentity};
+use jinx_format::move_files;
 use jinx_format::read::open;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -116,6 +117,18 @@ pub fn copy_pair(
 #[pyfunction]
 pub fn copy_directory(py: Python<'_>, files: Vec<PathBuf>, target: PathBuf, overwrite: bool) -> PyResult<()> {
     py.detach(|| copy_files::copy_directory(&files, &target, overwrite)).into_py_result()
+}
+
+/// Moves a pair.
+#[pyfunction]
+pub fn move_pair(py: Python<'_>, main: PathBuf, target: PathBuf, overwrite: bool) -> PyResult<()> {
+    py.detach(|| move_files::move_pair(&main, &target, overwrite)).into_py_result()
+}
+
+/// Moves a directory of shards.
+#[pyfunction]
+pub fn move_directory(py: Python<'_>, source: PathBuf, target: PathBuf, overwrite: bool) -> PyResult<()> {
+    py.detach(|| move_files::move_directory(&source, &target, overwrite)).into_py_result()
 }
 
 /// Removes the leftover temporary files in a directory; returns their paths.
