@@ -47,8 +47,9 @@ def open_again(kind: type[D], paths: list[str], options: dict[str, Any], identit
     Raises:
         MismatchError: The files are others now.
     """
-    # The split decides which shards count, so with a split all are opened now; otherwise each at its first access.
-    expected = identities if options.get("split") is None else None
+    # The split decides which shards count, so with a split all are opened now; otherwise each at its first access. Of
+    # MDS only the index is read.
+    expected = identities if options.get("split") is None and options.get("mds") is None else None
     opened = kind(paths, **options, expected=expected)
     known = sum(samples for samples, _ in identities)
     if opened._base_len() != known or (expected is None and opened._identities() != identities):

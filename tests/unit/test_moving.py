@@ -130,6 +130,20 @@ def test_what_is_being_written_is_not_moved(kind, written, tmp_path, capsys):
     assert jinx.verify(source) == jinx.verify(target) == []
 
 
+@pytest.mark.parametrize("kind", ["pair", "directory"])
+def test_what_is_being_written_is_not_removed(kind, tmp_path, capsys):
+    path, options = tmp_path / "a.jinx", {}
+    if kind == "directory":
+        path, options = tmp_path / "a", {"shard_size": "2kB"}
+    samples.write(path, 7, **options)
+    with jinx.Writer(path, overwrite=True, **options) as writer:
+        writer.write(samples.sample(1))
+        assert run(["rm", str(path)]) != 0
+        assert "another process is writing this" in capsys.readouterr().err
+        assert len(jinx.open(path)) == 7
+    assert jinx.verify(path) == []
+
+
 def test_a_directory_does_not_move_into_itself(shards, tmp_path, capsys):
     assert run(["mv", str(shards), str(shards / "sub")]) != 0
     assert "into itself" in capsys.readouterr().err

@@ -1,8 +1,9 @@
-"""Files that another process replaces or extends under an open dataset: nothing shows, saves or writes rows of others."""
+"""Files that another process replaces or extends under an open dataset: no row of theirs is shown, saved or written."""
 
 import json
 import os
 import pickle
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -151,6 +152,28 @@ def test_concat_of_a_split_compares_its_files_too(tmp_path):
             assert jinx.concat(parts).to_list() == [ROWS[0], ROWS[1], ROWS[4]]
     with pytest.raises(jinx.MismatchError, match="changed since they were first opened"):
         jinx.concat(parts)
+
+
+def test_mds_of_equal_sizes_is_told_apart_by_the_time_of_its_index(tmp_path):
+    def write(ids: list[str]) -> None:
+        shutil.rmtree(tmp_path / "mds", ignore_errors=True)
+        with jinx.mds.MDSWriter(out=str(tmp_path / "mds"), columns={"id": "str"}) as writer:
+            for id_ in ids:
+                writer.write({"id": id_})
+
+    for new in (["b", "a"], ["bb", "aa"]):
+        write(["a", "b"])
+        view = jinx.open(tmp_path / "mds").select([1])
+        text = pickle.dumps(view)
+        assert pickle.loads(text).to_list() == jinx.concat([view]).to_list() == [{"id": "b"}]
+        write(new)
+        for again in (lambda text=text: pickle.loads(text), lambda view=view: jinx.concat([view, view])):
+            with pytest.raises(jinx.MismatchError, match="changed since they were first opened"):
+                again()
+        with pytest.raises(jinx.MismatchError, match="changed since they were first opened"):
+            jinx.select(view, tmp_path / "out.jinx")
+        with pytest.raises(jinx.MismatchError, match=r"index\.json: the directory was changed or replaced"):
+            view.save(tmp_path / "v.jinx")
 
 
 def test_a_directory_that_grew_is_joined_as_it_was_opened(tmp_path, vectors):

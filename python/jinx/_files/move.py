@@ -82,11 +82,6 @@ class Parts:
             if file.endswith(".jinx"):
                 _core.sidecar_of(file)
 
-    def needed(self) -> set[str]:
-        """The sidecar, if another main file of the directory needs it too."""
-        sidecars = [] if self.is_directory else self.files[1:]
-        return {file for file in sidecars if _core.other_owner(file, self.path)}
-
 
 def move(source: str, target: str, *, overwrite: bool = False, moved: Mapping[str, str] = _NOTHING) -> None:
     """Give a dataset another name; on another disk it is copied, then removed.
@@ -146,14 +141,13 @@ def remove(path: str) -> None:
 
     Raises:
         FileNotFoundError: There is no such dataset.
+        OSError: Another process is writing it.
     """
     parts = Parts.of(path)
-    stays = parts.needed()
-    for file in parts.files:
-        if file not in stays:
-            os.unlink(file)
     if parts.is_directory:
-        os.rmdir(parts.path)
+        _core.remove_directory(parts.path)
+    else:
+        _core.remove_pair(parts.path)
 
 
 def _checked(source: str, target: str, *, overwrite: bool) -> tuple[Parts, str]:

@@ -83,9 +83,9 @@ class Positions(NamedTuple):
 
 def _identities(root: _core.Rows) -> list[tuple[int, str]]:
     """Samples and id of each file; of those that have no id, a hash of all they hold, which a copy has, too."""
-    identities = root.identities()
     if root.kind == "mds":
-        return identities
+        return root.base_ids()
+    identities = root.identities()
     # What stands for a missing id names a time, which a copy does not keep.
     return [
         (samples, root.content_hash(i) if "-" in identity else identity)

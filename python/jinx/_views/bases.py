@@ -10,6 +10,8 @@ from jinx._core import Reader
 from jinx.errors import MismatchError
 
 Kind = Literal["pair", "directory", "mds", "jsonl"]
+# Path, and samples and id.
+_File = tuple[str, tuple[int, str]]
 
 
 class Base(TypedDict):
@@ -72,7 +74,7 @@ def bases_of(root: _core.Rows, view: str, options: dict[str, Any], *, with_empty
     if root.kind == "mds":
         return [_base(path, view, "mds", *identity) for path, identity in _files(root)]
     if root.kind == "jsonl":
-        return [_json_lines(root, i, path, view, id_, options) for i, (path, (_, id_)) in enumerate(_files(root))]
+        return [_json_lines(root, i, file, view, options) for i, file in enumerate(_files(root))]
     files, bases = _files(root), list[NewBase]()
     while files:
         count = _shards_of_a_directory(files)
@@ -90,7 +92,7 @@ def bases_of(root: _core.Rows, view: str, options: dict[str, Any], *, with_empty
     return bases
 
 
-def _files(root: _core.Rows) -> list[tuple[str, tuple[int, str]]]:
+def _files(root: _core.Rows) -> list[_File]:
     return list(zip(root.paths, root.base_ids(), strict=True))
 
 
@@ -106,16 +108,16 @@ def places(path: str, view: str) -> tuple[str, str]:
     return os.path.relpath(hint, os.path.dirname(os.path.abspath(view))), hint  # noqa: PTH100, PTH120
 
 
-def _json_lines(root: _core.Rows, i: int, path: str, view: str, id_: str, options: dict[str, Any]) -> NewBase:
-    offsets = root.line_offsets(i)
-    base = _base(path, view, "jsonl", len(offsets) // 8 - 1, id_)
+def _json_lines(root: _core.Rows, i: int, file: _File, view: str, options: dict[str, Any]) -> NewBase:
+    offsets, (path, identity) = root.line_offsets(i), file
+    base = _base(path, view, "jsonl", *identity)
     base["entry"]["content"] = root.content_hash(i)
     base["entry"]["markers"] = bool(options.get("markers"))
     base["line_offsets"] = offsets
     return base
 
 
-def _shards_of_a_directory(files: Sequence[tuple[str, tuple[int, str]]]) -> int:
+def _shards_of_a_directory(files: Sequence[_File]) -> int:
     """How many of these files are, in their order and with all their samples, the first shards of a directory."""
     directory = os.path.dirname(files[0][0])  # noqa: PTH120
     if not os.path.exists(os.path.join(directory, "jinx.json")):  # noqa: PTH110, PTH118

@@ -184,7 +184,7 @@ class BaseOpener:
 
             kept = {name: value for name, value in self.options.items() if name not in {"encoding", "value_head"}}
             opened = open_directories(self.kind, [path], **kept)
-            self._require(base, path, *opened._identities()[0])
+            self._require(base, path, *id_of(opened))
             return opened
         if base["kind"] == "directory":
             return self._directory(base, path)

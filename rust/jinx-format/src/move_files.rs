@@ -1,16 +1,16 @@
-//! Gives datasets other names. At every moment, and after any crash, each name has its old or its new dataset; until the
+//! Gives datasets other names, and removes them. At every moment, and after any crash, each name has its old or its new dataset; until the
 //! new one is published, the old name is complete. No writer of either name works meanwhile.
 
 use crate::copy_files::{copy_file, copy_pair_into};
 use crate::identity::{JinxIdentity, sidecar_of};
-use jinx_core::error::{Error, Result};
+use jinx_core::error::{Cause, Error, Result};
 use jinx_core::io::links::{give_name, is_refused_link, rename_file};
 use jinx_core::io::{
     Contents, DirectoryLock, DirectoryWriter, FileOps, PairLock, PairWriter, RealOps, other_owner,
 };
 use std::fs::{self, File};
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, absolute};
+use std::path::{Path, PathBuf, absolute};
 use std::sync::Arc;
 
 /// Moves a main file and its sidecar; to another file system by copying. A sidecar that another main file needs keeps
@@ -30,13 +30,9 @@ pub fn move_pair_on(ops: Arc<dyn FileOps>, from: &Path, to: &Path, overwrite: bo
     let source = PairLock::take(Arc::clone(&ops), from, &JinxIdentity)?;
     let main = source.main().to_owned();
     let sidecar = sidecar_of(&main)?;
-    let stays = match &sidecar {
-        Some(sidecar) => other_owner(sidecar, &main, &JinxIdentity)?.is_some(),
-        None => false,
-    };
     let mut writer = PairWriter::receive(ops, to, sidecar.as_deref(), overwrite, JinxIdentity)?;
     // It may have the new name already, if the main file was renamed alone.
-    let removed = sidecar.clone().filter(|sidecar| !stays && sidecar != writer.sidecar_path());
+    let removed = no_longer_needed(sidecar.clone(), &main)?.filter(|path| path != writer.sidecar_path());
     let is_linked = match &sidecar {
         _ if !is_on_device_of(&main, writer.main_path())? => false,
         Some(sidecar) => writer.link_sidecar(sidecar)?,
@@ -48,6 +44,27 @@ pub fn move_pair_on(ops: Arc<dyn FileOps>, from: &Path, to: &Path, overwrite: bo
         copy_pair_into(writer, &main, sidecar.as_deref())?;
     }
     source.remove(removed.as_deref())
+}
+
+/// Removes a main file and its sidecar, unless another main file needs that.
+///
+/// # Errors
+/// As [`PairLock::take`] and [`PairLock::remove`].
+pub fn remove_pair(main: &Path) -> Result<()> {
+    let pair = PairLock::take(Arc::new(RealOps), main, &JinxIdentity)?;
+    let sidecar = match sidecar_of(pair.main()) {
+        // It is missing already.
+        Err(error) if error.cause() == Cause::Mismatch => None,
+        found => found?,
+    };
+    let sidecar = no_longer_needed(sidecar, pair.main())?;
+    pair.remove(sidecar.as_deref())
+}
+
+/// The sidecar of `main`, unless another main file needs it.
+fn no_longer_needed(sidecar: Option<PathBuf>, main: &Path) -> Result<Option<PathBuf>> {
+    let Some(sidecar) = sidecar else { return Ok(None) };
+    Ok(other_owner(&sidecar, main, &JinxIdentity)?.is_none().then_some(sidecar))
 }
 
 /// Moves a directory of shards: its files get second names, and lose those in the old directory when the new one is
@@ -73,7 +90,7 @@ pub fn move_directory_on(ops: Arc<dyn FileOps>, from: &Path, to: &Path, overwrit
     if is_inside(&to, &from) {
         return Err(Error::invalid("a directory cannot be moved into itself").in_file(to));
     }
-    let mut files = Contents::Pairs.files_of(&from)?;
+    let files = Contents::Pairs.files_of(&from)?;
     let writer = DirectoryWriter::begin_on(Arc::clone(&ops), &to, overwrite, Contents::Pairs)?;
     for file in &files {
         let name = writer.path().join(file.file_name().unwrap_or_default());
@@ -90,13 +107,29 @@ pub fn move_directory_on(ops: Arc<dyn FileOps>, from: &Path, to: &Path, overwrit
         .and_then(|work| ops.set_mode(&work, writer.path(), mode))
         .map_err(|error| Error::io(writer.path(), &error))?;
     writer.commit()?;
+    remove_files(&*ops, &from, files)?;
+    source.sync_parent()
+}
+
+/// Removes a directory of shards.
+///
+/// # Errors
+/// `Invalid` when it holds other files; as [`DirectoryLock::take`]; `Io`.
+pub fn remove_directory(directory: &Path) -> Result<()> {
+    let directory = directory.canonicalize().map_err(|error| Error::io(directory, &error))?;
+    let ops: Arc<dyn FileOps> = Arc::new(RealOps);
+    let held = DirectoryLock::take(Arc::clone(&ops), &directory, &JinxIdentity)?;
+    remove_files(&*ops, &directory, Contents::Pairs.files_of(&directory)?)?;
+    held.sync_parent()
+}
+
+fn remove_files(ops: &dyn FileOps, directory: &Path, mut files: Vec<PathBuf>) -> Result<()> {
     // Without the manifest, what is left after a crash is no part of a dataset that could be taken for the whole.
     files.sort_by_key(|file| !file.ends_with("jinx.json"));
     for file in &files {
         ops.remove(file).map_err(|error| Error::io(file, &error))?;
     }
-    ops.remove_directory(&from).map_err(|error| Error::io(&from, &error))?;
-    source.sync_parent()
+    ops.remove_directory(directory).map_err(|error| Error::io(directory, &error))
 }
 
 /// Moves a link to a directory.

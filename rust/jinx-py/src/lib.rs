@@ -61,12 +61,13 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(files::tools::clean, module)?)?;
     module.add_function(wrap_pyfunction!(files::tools::merge, module)?)?;
     module.add_function(wrap_pyfunction!(files::tools::sidecar_of, module)?)?;
-    module.add_function(wrap_pyfunction!(files::tools::other_owner, module)?)?;
     module.add_function(wrap_pyfunction!(files::tools::require_own_sidecar, module)?)?;
     module.add_function(wrap_pyfunction!(files::tools::copy_pair, module)?)?;
     module.add_function(wrap_pyfunction!(files::tools::copy_directory, module)?)?;
     module.add_function(wrap_pyfunction!(files::tools::move_pair, module)?)?;
     module.add_function(wrap_pyfunction!(files::tools::move_directory, module)?)?;
+    module.add_function(wrap_pyfunction!(files::tools::remove_pair, module)?)?;
+    module.add_function(wrap_pyfunction!(files::tools::remove_directory, module)?)?;
     module.add_class::<files::directory::NewDirectory>()?;
     module.add_class::<files::directory::NewFile>()?;
     module.add_class::<dataset::measures::SeenFingerprints>()?;

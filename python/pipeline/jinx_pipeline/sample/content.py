@@ -23,10 +23,7 @@ def content_identity(dataset: "jinx.Dataset") -> dict[str, Any]:
             return {"format": "jinx", "samples": len(dataset), "ids": ids}
     info = dataset.info()
     stamps = [
-        _stamp(path, root.kind)
-        for root in roots
-        if root.kind == "mds" or not _has_ids(root)
-        for path in root.paths
+        _stamp(path, root.kind) for root in roots if root.kind == "mds" or not _has_ids(root) for path in root.paths
     ]
     found: dict[str, Any] = {"format": info.format, "samples": len(dataset), "ids": info.ids}
     return {**found, "files": stamps} if stamps else found

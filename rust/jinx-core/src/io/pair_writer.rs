@@ -66,11 +66,7 @@ impl PairWriter {
     ///
     /// # Errors
     /// As [`PairWriter::begin`].
-    pub fn change(
-        ops: Arc<dyn FileOps>,
-        main: &Path,
-        identity: impl PairIdentity + 'static,
-    ) -> Result<Self> {
+    pub fn change(ops: Arc<dyn FileOps>, main: &Path, identity: impl PairIdentity + 'static) -> Result<Self> {
         Self::start(ops, main, true, Box::new(identity), true)
     }
 
